@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pipelinesascode
+
+// Labels and annotations on PipelineRuns that PaC's users and tools read (spec/compatibility.md 3.10), and the
+// annotations authors write (3.2). All share the prefix of the group.
+const (
+	prefix = GroupName + "/"
+
+	URLOrg           = prefix + "url-org"
+	URLRepository    = prefix + "url-repository"
+	SHA              = prefix + "sha"
+	SHATitle         = prefix + "sha-title"
+	SHAURL           = prefix + "sha-url"
+	RepoURL          = prefix + "repo-url"
+	SourceRepoURL    = prefix + "source-repo-url"
+	Sender           = prefix + "sender"
+	EventType        = prefix + "event-type"
+	Branch           = prefix + "branch"
+	SourceBranch     = prefix + "source-branch"
+	Repository       = prefix + "repository"
+	GitProvider      = prefix + "git-provider"
+	SecretCreated    = prefix + "secret-created"
+	ControllerInfo   = prefix + "controller-info"
+	PullRequest      = prefix + "pull-request"
+	InstallationID   = prefix + "installation-id"
+	GHEURL           = prefix + "ghe-url"
+	CloneURL         = prefix + "clone-url"
+	OriginalPRName   = prefix + "original-prname"
+	GitAuthSecret    = prefix + "git-auth-secret"
+	State            = prefix + "state"
+	LogURL           = prefix + "log-url"
+	CheckRunID       = prefix + "check-run-id"
+	CancelInProgress = prefix + "cancel-in-progress"
+	MaxKeepRuns      = prefix + "max-keep-runs"
+	OnEvent          = prefix + "on-event"
+	OnTargetBranch   = prefix + "on-target-branch"
+	ManagedByLabel   = "app.kubernetes.io/managed-by"
+	VersionLabel     = "app.kubernetes.io/version"
+	ManagedBy        = GroupName
+	StateStarted     = "started"
+	StateCompleted   = "completed"
+)

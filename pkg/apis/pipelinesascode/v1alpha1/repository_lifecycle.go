@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"knative.dev/pkg/apis"
+)
+
+const (
+	// RepositoryReady aggregates URL and Credentials.
+	RepositoryReady = apis.ConditionReady
+	// RepositoryURL: this Repository owns the claim of its URL.
+	RepositoryURL apis.ConditionType = "URL"
+	// RepositoryCredentials: the Git service and the cluster let Plumbline do what the open events need.
+	RepositoryCredentials apis.ConditionType = "Credentials"
+)
+
+// GetConditionSet returns the dependents of Ready.
+func (*Repository) GetConditionSet() apis.ConditionSet {
+	return apis.NewLivingConditionSet(RepositoryURL, RepositoryCredentials)
+}
+
+// GetGroupVersionKind tells knative the kind.
+func (*Repository) GetGroupVersionKind() schema.GroupVersionKind {
+	return SchemeGroupVersion.WithKind("Repository")
+}
+
+// MarkTrue records that a condition holds.
+func (r *Repository) MarkTrue(condition apis.ConditionType, reason, message string) {
+	r.GetConditionSet().Manage(&r.Status).MarkTrueWithReason(condition, reason, "%s", message)
+}
+
+// MarkFalse records what someone has to do something about.
+func (r *Repository) MarkFalse(condition apis.ConditionType, reason, message string) {
+	r.GetConditionSet().Manage(&r.Status).MarkFalse(condition, reason, "%s", message)
+}

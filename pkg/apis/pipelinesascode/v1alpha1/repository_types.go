@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	duckv1 "knative.dev/pkg/apis/duck/v1"
+)
+
+// Repository says that the events of a repository run in its namespace.
+//
+// +genclient
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=repositories,scope=Namespaced,shortName=repo
+// +kubebuilder:printcolumn:name="URL",type=string,JSONPath=`.spec.url`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+type Repository struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec RepositorySpec `json:"spec"`
+	// +optional
+	Status RepositoryStatus `json:"status,omitempty"`
+}
+
+// RepositoryList is a list of Repositories.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+// +kubebuilder:object:root=true
+type RepositoryList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata"`
+	Items           []Repository `json:"items"`
+}
+
+// RepositorySpec has the fields of PaC's kind, with PaC's names, defaults and meanings.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.url) || self.url == ” || self.url.startsWith('https://') || self.url.startsWith('http://')",message="spec.url: must start with http:// or https://"
+type RepositorySpec struct {
+	// URL is the web URL of the repository. It may be empty in Plumbline's own namespace only.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	URL string `json:"url,omitempty"`
+	// ConcurrencyLimit is the most PipelineRuns that run at once; unset is unlimited.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	ConcurrencyLimit *int `json:"concurrency_limit,omitempty"`
+	// +optional
+	GitProvider *GitProvider `json:"git_provider,omitempty"`
+	// +optional
+	Incomings *[]Incoming `json:"incoming,omitempty"`
+	// +optional
+	Params *[]Params `json:"params,omitempty"`
+	// +optional
+	Settings *Settings `json:"settings,omitempty"`
+}
+
+// GitProvider says where and with which credentials the repository is reached when no GitHub App is.
+type GitProvider struct {
+	// +optional
+	// +kubebuilder:validation:Enum=github;gitlab;bitbucket-datacenter;bitbucket-cloud;gitea;forgejo
+	Type string `json:"type,omitempty"`
+	// URL is the API or base URL; the service's public one when empty.
+	// +optional
+	URL string `json:"url,omitempty"`
+	// +optional
+	User string `json:"user,omitempty"`
+	// Secret holds the token; key "provider.token" unless told.
+	// +optional
+	Secret *Secret `json:"secret,omitempty"`
+	// WebhookSecret holds the webhook's secret; key "webhook.secret" unless told.
+	// +optional
+	WebhookSecret *Secret `json:"webhook_secret,omitempty"`
+}
+
+// Secret names a key of a Secret in the Repository's namespace.
+type Secret struct {
+	Name string `json:"name"`
+	// +optional
+	Key string `json:"key,omitempty"`
+}
+
+// Incoming allows a webhook call to start PipelineRuns.
+type Incoming struct {
+	// +kubebuilder:validation:Enum=webhook-url
+	Type   string `json:"type"`
+	Secret Secret `json:"secret"`
+	// Params are the names a call may set.
+	// +optional
+	Params []string `json:"params,omitempty"`
+	// Targets are globs of branches.
+	// +optional
+	Targets []string `json:"targets,omitempty"`
+}
+
+// Params is a custom template variable.
+type Params struct {
+	Name string `json:"name"`
+	// +optional
+	Value string `json:"value,omitempty"`
+	// +optional
+	SecretRef *Secret `json:"secret_ref,omitempty"`
+	// Filter is a CEL expression.
+	// +optional
+	Filter string `json:"filter,omitempty"`
+}
+
+// Settings changes how the repository's events are handled.
+type Settings struct {
+	// +optional
+	GithubAppTokenScopeRepos []string `json:"github_app_token_scope_repos,omitempty"`
+	// +optional
+	// +kubebuilder:validation:Enum=source;default_branch
+	PipelineRunProvenance string `json:"pipelinerun_provenance,omitempty"`
+	// +optional
+	GitOpsCommandPrefix string `json:"gitops_command_prefix,omitempty"`
+	// +optional
+	Policy *Policy `json:"policy,omitempty"`
+	// +optional
+	Gitlab *GitlabSettings `json:"gitlab,omitempty"`
+	// +optional
+	Github *CommentSettings `json:"github,omitempty"`
+	// +optional
+	Forgejo *ForgejoSettings `json:"forgejo,omitempty"`
+	// +optional
+	AIAnalysis *AIAnalysis `json:"ai,omitempty"`
+}
+
+// Policy lists the teams that may act.
+type Policy struct {
+	// +optional
+	OkToTest []string `json:"ok_to_test,omitempty"`
+	// +optional
+	PullRequest []string `json:"pull_request,omitempty"`
+}
+
+// CommentSettings says how comments are used.
+type CommentSettings struct {
+	// +optional
+	// +kubebuilder:validation:Enum="";disable_all;update
+	CommentStrategy string `json:"comment_strategy,omitempty"`
+}
+
+// GitlabSettings are the settings of GitLab repositories.
+type GitlabSettings struct {
+	CommentSettings `json:",inline"`
+	// +optional
+	TokenAutoRotation *bool `json:"token_auto_rotation,omitempty"`
+}
+
+// ForgejoSettings are the settings of Gitea and Forgejo repositories.
+type ForgejoSettings struct {
+	CommentSettings `json:",inline"`
+	// +optional
+	UserAgent string `json:"user_agent,omitempty"`
+}
+
+// AIAnalysis configures the analysis of runs by a language model. Plumbline carries it and does not act on it.
+type AIAnalysis struct {
+	Enabled bool `json:"enabled"`
+	// +kubebuilder:validation:Enum=openai;gemini
+	Provider string `json:"provider"`
+	// +optional
+	APIURL    string  `json:"api_url,omitempty"`
+	SecretRef *Secret `json:"secret_ref"`
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=300
+	TimeoutSeconds int `json:"timeout_seconds,omitempty"`
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=4000
+	MaxTokens int `json:"max_tokens,omitempty"`
+	// +kubebuilder:validation:MinItems=1
+	// +listType=map
+	// +listMapKey=name
+	Roles []AnalysisRole `json:"roles"`
+}
+
+// AnalysisRole is one prompt.
+type AnalysisRole struct {
+	Name   string `json:"name"`
+	Prompt string `json:"prompt"`
+	// +optional
+	Model string `json:"model,omitempty"`
+	// +optional
+	OnCEL string `json:"on_cel,omitempty"`
+	// +optional
+	// +kubebuilder:default=pr-comment
+	// +kubebuilder:validation:Enum=pr-comment
+	Output string `json:"output,omitempty"`
+	// +optional
+	ContextItems *ContextItems `json:"context_items,omitempty"`
+}
+
+// ContextItems says what a prompt is given.
+type ContextItems struct {
+	// +optional
+	CommitContent bool `json:"commit_content,omitempty"`
+	// +optional
+	PRContent bool `json:"pr_content,omitempty"`
+	// +optional
+	ErrorContent bool `json:"error_content,omitempty"`
+	// +optional
+	ContainerLogs *ContainerLogs `json:"container_logs,omitempty"`
+}
+
+// ContainerLogs says how much of the logs a prompt is given.
+type ContainerLogs struct {
+	// +optional
+	Enabled bool `json:"enabled,omitempty"`
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	MaxLines int `json:"max_lines,omitempty"`
+}
+
+// RepositoryStatus tells whether events of the URL are served.
+type RepositoryStatus struct {
+	// Status carries the conditions URL and Credentials, aggregated in Ready.
+	duckv1.Status `json:",inline"`
+}

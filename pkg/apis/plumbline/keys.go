@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plumbline
+
+const (
+	// EventLabel on a PipelineRun, Secret or EventPayload is the name of the GitEvent it belongs to.
+	EventLabel = GroupName + "/event"
+	// InstallationLabel on a PipelineRun or Secret is the namespace of the Plumbline installation that made it.
+	InstallationLabel = GroupName + "/installation"
+	// RunKeyAnnotation on a PipelineRun is its idempotency key: <namespace>/<GitEvent>/<file>#<document>. An object
+	// with the planned name and this key is ours whoever created it; with another key it is foreign (C10).
+	RunKeyAnnotation = GroupName + "/run-key"
+)

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// MaxChunkBytes is the most compressed bytes one EventPayload holds. etcd refuses requests over about 1.5 MiB; the
+// base64 of 256 KiB leaves room for many in one watch event or transaction.
+const MaxChunkBytes = 256 << 10
+
+// EventPayload is one chunk of an immutable blob: the raw body of a delivery, or a plan. It is never watched or listed
+// on the event path and is deleted when its event settles.
+//
+// +genclient
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=eventpayloads,scope=Namespaced,categories=plumbline
+// +kubebuilder:printcolumn:name="Event",type=string,JSONPath=`.metadata.labels.plumbline\.dev/event`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type EventPayload struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Data is a part of the gzip stream of the blob; the parts are concatenated in the order of their index.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="data is immutable"
+	// +kubebuilder:validation:MaxLength=349528
+	Data []byte `json:"data"`
+}
+
+// EventPayloadList is a list of EventPayloads.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+// +kubebuilder:object:root=true
+type EventPayloadList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata"`
+	Items           []EventPayload `json:"items"`
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"knative.dev/pkg/apis"
+)
+
+const (
+	// GitEventReady aggregates Planned, Created and Reported.
+	GitEventReady = apis.ConditionReady
+	// GitEventPlanned: what will be done is written down.
+	GitEventPlanned apis.ConditionType = "Planned"
+	// GitEventCreated: every planned PipelineRun exists or was refused.
+	GitEventCreated apis.ConditionType = "Created"
+	// GitEventReported: the Git service has accepted the current state of every check.
+	GitEventReported apis.ConditionType = "Reported"
+	// GitEventAnnotated: the PipelineRuns carry what the Git service returned. Nothing waits for it.
+	GitEventAnnotated apis.ConditionType = "Annotated"
+)
+
+// GetConditionSet returns the dependents of Ready. Annotated is not one: I-10 of spec/resilience.md.
+func (*GitEvent) GetConditionSet() apis.ConditionSet {
+	return apis.NewLivingConditionSet(GitEventPlanned, GitEventCreated, GitEventReported)
+}
+
+// GetGroupVersionKind tells knative the kind.
+func (*GitEvent) GetGroupVersionKind() schema.GroupVersionKind {
+	return SchemeGroupVersion.WithKind("GitEvent")
+}
+
+func (e *GitEvent) manage() apis.ConditionManager {
+	return e.GetConditionSet().Manage(&e.Status)
+}
+
+// MarkTrue records that a step is done.
+func (e *GitEvent) MarkTrue(step apis.ConditionType, reason, message string) {
+	if step == GitEventAnnotated {
+		e.markAnnotated("True", reason, message)
+		return
+	}
+	e.manage().MarkTrueWithReason(step, reason, "%s", message)
+}
+
+// MarkWaiting records that a step waits; it is not a failure of anything.
+func (e *GitEvent) MarkWaiting(step apis.ConditionType, reason, message string) {
+	e.manage().MarkUnknown(step, reason, "%s", message)
+}
+
+// MarkNotAnnotated records that the metadata could not be written to a PipelineRun yet.
+func (e *GitEvent) MarkNotAnnotated(reason, message string) {
+	e.markAnnotated("False", reason, message)
+}
+
+func (e *GitEvent) markAnnotated(status, reason, message string) {
+	e.manage().SetCondition(apis.Condition{
+		Type: GitEventAnnotated, Status: corev1.ConditionStatus(status), Severity: apis.ConditionSeverityInfo,
+		Reason: reason, Message: message,
+	})
+}
+
+// Settled tells whether nothing is left to do.
+func (e *GitEvent) Settled() bool { return e.Status.Phase == PhaseSettled }

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1_test
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+func TestEventNameIsStable(t *testing.T) {
+	// A change of this name makes every redelivery across an upgrade a second event: it must never change.
+	const want = "pull-request-f3d34df3d5a8658474260dc0cd3c5570"
+	got := v1alpha1.EventName("pull_request", "github", "GitHub.com", "72d3162e-cc78-11e3-81ab-4c9367dc0958")
+	if got != want {
+		t.Errorf("EventName = %q, want %q", got, want)
+	}
+	if errs := validation.IsDNS1123Label(got + "-r20"); len(errs) > 0 {
+		t.Errorf("%s-r20 is not a name and label value: %v", got, errs)
+	}
+}
+
+func TestEventNameTellsItsInputsApart(t *testing.T) {
+	base := v1alpha1.EventName("push", "github", "github.com", "k1")
+	for what, other := range map[string]string{
+		"another kind":         v1alpha1.EventName("pull_request", "github", "github.com", "k1"),
+		"another provider":     v1alpha1.EventName("push", "gitlab", "github.com", "k1"),
+		"another host":         v1alpha1.EventName("push", "github", "ghe.example", "k1"),
+		"another key":          v1alpha1.EventName("push", "github", "github.com", "k2"),
+		"text that moved over": v1alpha1.EventName("push", "githubg", "ithub.com", "k1"),
+	} {
+		if other == base {
+			t.Errorf("%s gives the same name %q", what, base)
+		}
+	}
+}
+
+func TestClaimName(t *testing.T) {
+	a, b := v1alpha1.ClaimName("https://github.com/acme/app"), v1alpha1.ClaimName("https://github.com/acme/app2")
+	if a == b {
+		t.Errorf("two URLs have one claim name %q", a)
+	}
+	if errs := validation.IsDNS1123Label(a); len(errs) > 0 {
+		t.Errorf("%q is not an object name: %v", a, errs)
+	}
+}

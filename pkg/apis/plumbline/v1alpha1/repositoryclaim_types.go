@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// RepositoryClaim says which Repository owns a repository URL. Its name is derived from the canonical URL, so the
+// first create wins; it outlives its Repository by 24 hours.
+//
+// +genclient
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=repositoryclaims,scope=Namespaced,categories=plumbline
+// +kubebuilder:printcolumn:name="URL",type=string,JSONPath=`.spec.url`
+// +kubebuilder:printcolumn:name="Namespace",type=string,JSONPath=`.spec.repository.namespace`
+// +kubebuilder:printcolumn:name="Repository",type=string,JSONPath=`.spec.repository.name`
+// +kubebuilder:printcolumn:name="Released",type=date,JSONPath=`.status.releasedAt`
+type RepositoryClaim struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable: delete the claim to free the URL"
+	Spec RepositoryClaimSpec `json:"spec"`
+	// +optional
+	Status RepositoryClaimStatus `json:"status,omitempty"`
+}
+
+// RepositoryClaimSpec is the URL and its owner.
+type RepositoryClaimSpec struct {
+	// URL is the canonical URL.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	URL string `json:"url"`
+	// Repository is the owner: its namespace and name; a Repository re-created under both keeps the claim.
+	Repository ClaimOwner `json:"repository"`
+}
+
+// ClaimOwner is the Repository that owns a URL.
+type ClaimOwner struct {
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	UID       types.UID `json:"uid"`
+}
+
+// RepositoryClaimStatus tells since when the owner is gone.
+type RepositoryClaimStatus struct {
+	// ReleasedAt is when the owner was first seen to be gone or to name another URL; unset while it owns the URL.
+	// +optional
+	ReleasedAt *metav1.Time `json:"releasedAt,omitempty"`
+}
+
+// RepositoryClaimList is a list of RepositoryClaims.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+// +kubebuilder:object:root=true
+type RepositoryClaimList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata"`
+	Items           []RepositoryClaim `json:"items"`
+}
