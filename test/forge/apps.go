@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package forge
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// App is a registered GitHub App, as its owner sees it.
+type App struct {
+	ID            int64
+	Slug          string
+	PrivateKeyPEM string
+	WebhookSecret string
+	HookID        int64
+}
+
+type app struct {
+	App
+	key *rsa.PublicKey
+}
+
+type installation struct {
+	id          int64
+	app         *app
+	account     *account
+	all         bool           // "all repositories"
+	repos       map[int64]bool // otherwise
+	permissions map[string]string
+	suspended   bool
+	created     time.Time
+}
+
+// CreateApp registers an App. An empty key generates one of 2048 bits.
+func (g *GitHub) CreateApp(id int64, slug, privateKeyPEM, webhookSecret string) App {
+	priv := parseKey(privateKeyPEM)
+	if priv == nil {
+		k, err := rsa.GenerateKey(rand.Reader, 2048)
+		if err != nil {
+			mistake("CreateApp: %v", err)
+		}
+		priv = k
+		privateKeyPEM = string(pem.EncodeToMemory(&pem.Block{
+			Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(k),
+		}))
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.apps[id] != nil {
+		mistake("CreateApp: %d exists", id)
+	}
+	a := &app{App: App{id, slug, privateKeyPEM, webhookSecret, g.nextID()}, key: &priv.PublicKey}
+	g.apps[id] = a
+	g.accountOf(slug+"[bot]", "Bot")
+	return a.App
+}
+
+func parseKey(s string) *rsa.PrivateKey {
+	if s == "" {
+		return nil
+	}
+	block, _ := pem.Decode([]byte(s))
+	if block == nil {
+		mistake("CreateApp: the private key is not PEM")
+	}
+	if k, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
+		return k
+	}
+	k, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		mistake("CreateApp: %v", err)
+	}
+	priv, isRSA := k.(*rsa.PrivateKey)
+	if !isRSA {
+		mistake("CreateApp: the private key is not RSA")
+	}
+	return priv
+}
+
+// Install installs the App on an account and returns the installation's ID.
+// repos are names of the account's repositories, with or without the owner;
+// none means all repositories, later ones included. The installation has the
+// permissions Plumbline asks for; SetPermissions changes them.
+func (g *GitHub) Install(appID int64, owner string, repos ...string) int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	a := g.apps[appID]
+	if a == nil {
+		mistake("Install: no app %d", appID)
+	}
+	in := &installation{
+		id: g.nextID(), app: a, account: g.accountOf(owner, "Organization"),
+		all: len(repos) == 0, repos: map[int64]bool{}, created: g.now(),
+		permissions: map[string]string{
+			"checks": "write", "contents": "read", "issues": "write", "members": "read",
+			"metadata": "read", "pull_requests": "write",
+		},
+	}
+	for _, name := range repos {
+		in.repos[g.mustRepo(owner+"/"+name[strings.LastIndex(name, "/")+1:]).id] = true
+	}
+	g.installs[in.id] = in
+	g.notify()
+	return in.id
+}
+
+// SetPermissions replaces the permissions of an installation; tokens minted
+// before lose them too.
+func (g *GitHub) SetPermissions(installationID int64, permissions map[string]string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mustInstallation(installationID).permissions = maps.Clone(permissions)
+}
+
+// SetInstalledRepos replaces the repositories of an installation.
+func (g *GitHub) SetInstalledRepos(installationID int64, repos ...string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	in := g.mustInstallation(installationID)
+	in.all, in.repos = false, map[int64]bool{}
+	for _, name := range repos {
+		in.repos[g.mustRepo(name).id] = true
+	}
+}
+
+// Suspend suspends an installation or ends the suspension.
+func (g *GitHub) Suspend(installationID int64, suspended bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mustInstallation(installationID).suspended = suspended
+}
+
+// Uninstall removes the installation; its tokens stop working.
+func (g *GitHub) Uninstall(installationID int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mustInstallation(installationID)
+	delete(g.installs, installationID)
+}
+
+// RevokeTokens makes every installation token minted so far unknown.
+func (g *GitHub) RevokeTokens() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	clear(g.tokens)
+}
+
+func (g *GitHub) mustInstallation(id int64) *installation {
+	in := g.installs[id]
+	if in == nil {
+		mistake("no installation %d", id)
+	}
+	return in
+}
+
+// holds tells whether the installation covers the repository.
+func (in *installation) holds(r *repo) bool {
+	return r.owner == in.account && (in.all || in.repos[r.id])
+}
+
+// installationFor finds the App's installation that covers the repository;
+// appID 0 takes the oldest of any App. The caller holds mu.
+func (g *GitHub) installationFor(appID int64, r *repo) *installation {
+	for _, id := range slices.Sorted(maps.Keys(g.installs)) {
+		in := g.installs[id]
+		if in.holds(r) && (appID == 0 || in.app.ID == appID) {
+			return in
+		}
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package forge
+
+import (
+	"net/http"
+	"strings"
+	"time"
+)
+
+// token is an installation access token.
+type token struct {
+	in          *installation
+	repos       map[int64]bool // nil: all of the installation's
+	permissions map[string]string
+	expires     time.Time
+}
+
+type usage struct {
+	used  int
+	reset time.Time
+}
+
+// authenticate finds out who calls. It refuses credentials that are wrong; a
+// call without credentials goes on as nobody where the route allows it.
+func (c *call) authenticate() (answer, bool) {
+	scheme, cred, _ := strings.Cut(c.r.Header.Get("Authorization"), " ")
+	cred = strings.TrimSpace(cred)
+	if c.rt.audience == appJWT {
+		if !strings.EqualFold(scheme, "Bearer") {
+			return refuse(http.StatusUnauthorized, docs, "A JSON web token could not be decoded"), true
+		}
+		a, problem := c.g.verifyJWT(cred)
+		if problem != nil {
+			return *problem, true
+		}
+		c.app = a
+		return answer{}, false
+	}
+	if cred == "" {
+		return answer{}, false
+	}
+	if !strings.EqualFold(scheme, "Bearer") && !strings.EqualFold(scheme, "token") {
+		return refuse(http.StatusUnauthorized, docs, "Bad credentials"), true
+	}
+	t := c.g.tokens[cred]
+	if t == nil || !c.g.opts.Now().Before(t.expires) || c.g.installs[t.in.id] == nil {
+		return refuse(http.StatusUnauthorized, docs, "Bad credentials"), true
+	}
+	c.token, c.app = t, t.in.app
+	if t.in.suspended {
+		return refuse(http.StatusForbidden, docs, "This installation has been suspended"), true
+	}
+	return answer{}, false
+}
+
+// authorize decides whether the caller may use the route on the repository
+// the path names.
+func (c *call) authorize() (answer, bool) {
+	if c.rt.audience != repoReader && c.rt.audience != repoMember {
+		return answer{}, false
+	}
+	r := c.g.repos[key(c.r.PathValue("owner")+"/"+c.r.PathValue("repo"))]
+	if r == nil {
+		return notFound(c.rt.doc), true
+	}
+	c.repo = r
+	inScope := c.token != nil && c.token.covers(r)
+	switch {
+	case !inScope && r.private:
+		return notFound(c.rt.doc), true
+	case c.rt.audience == repoReader && !r.private:
+		return answer{}, false
+	case c.token == nil:
+		return refuse(http.StatusUnauthorized, c.rt.doc, "Requires authentication"), true
+	case !inScope, !c.token.may(c.rt.permission, c.rt.level):
+		return c.notAccessible(), true
+	}
+	return answer{}, false
+}
+
+// notAccessible is the 403 of an App without the right; it names the right.
+func (c *call) notAccessible() answer {
+	a := refuse(http.StatusForbidden, c.rt.doc, "Resource not accessible by integration")
+	if c.rt.permission == "" {
+		return a
+	}
+	return a.with("X-Accepted-GitHub-Permissions", c.rt.permission+"="+c.rt.level)
+}
+
+// covers tells whether the token reaches the repository.
+func (t *token) covers(r *repo) bool {
+	return t.in.holds(r) && (t.repos == nil || t.repos[r.id])
+}
+
+// may tells whether both the token and its installation, as it is now, hold
+// the permission.
+func (t *token) may(permission, level string) bool {
+	return grants(t.permissions[permission], level) && grants(t.in.permissions[permission], level)
+}
+
+func grants(have, want string) bool {
+	rank := map[string]int{"": 0, "read": 1, "write": 2, "admin": 3}
+	return rank[have] >= rank[want] && rank[have] > 0
+}
+
+// limitKey names the budget a call counts against.
+func (c *call) limitKey() string {
+	switch {
+	case c.token != nil:
+		return "installation/" + itoa(c.token.in.id)
+	case c.app != nil:
+		return "app/" + itoa(c.app.ID)
+	}
+	return "nobody"
+}
+
+// overLimit counts the call and tells whether the hour's budget was spent before it.
+func (c *call) overLimit() bool {
+	u := c.g.usage[c.limitKey()]
+	now := c.g.now()
+	if u == nil || !now.Before(u.reset) {
+		u = &usage{reset: now.Add(time.Hour)}
+		c.g.usage[c.limitKey()] = u
+	}
+	u.used++
+	return u.used > c.g.opts.RateLimit
+}
+
+// spent is what the rate-limit headers say.
+func (c *call) spent() (limit, used int, reset time.Time) {
+	if u := c.g.usage[c.limitKey()]; u != nil {
+		return c.g.opts.RateLimit, min(u.used, c.g.opts.RateLimit), u.reset
+	}
+	return c.g.opts.RateLimit, 0, c.g.now().Add(time.Hour)
+}

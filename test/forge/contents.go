@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package forge
+
+import (
+	"encoding/base64"
+	"net/http"
+	"strings"
+)
+
+// GitHub's limits on contents.
+const (
+	maxInlineContent = 1 << 20   // larger files come without content in JSON
+	maxContent       = 100 << 20 // larger files are refused
+	maxDirEntries    = 1000
+)
+
+func getContents(c *call) answer {
+	ref := orDefault(c.r.URL.Query().Get("ref"), c.repo.defaultBranch)
+	if len(c.repo.branches) == 0 {
+		return refuse(http.StatusNotFound, c.rt.doc, "This repository is empty.")
+	}
+	sha := c.repo.resolve(ref)
+	if sha == "" {
+		return refuse(http.StatusNotFound, c.rt.doc, "No commit found for the ref "+ref)
+	}
+	path := strings.Trim(c.r.PathValue("path"), "/")
+	e, found := c.repo.entryAt(c.repo.db[sha].commit.tree, path)
+	switch {
+	case !found:
+		return notFound(c.rt.doc)
+	case e.mode == "40000":
+		return c.directory(path, ref, e.sha)
+	}
+	return c.file(path, ref, e)
+}
+
+// entryAt finds a path below a tree; the empty path is the tree itself.
+func (r *repo) entryAt(tree, path string) (treeEntry, bool) {
+	e := treeEntry{mode: "40000", sha: tree}
+	if path == "" {
+		return e, true
+	}
+	for _, name := range strings.Split(path, "/") {
+		next, found := treeEntry{}, false
+		if o := r.db[e.sha]; o != nil {
+			for _, child := range o.entries {
+				if child.name == name {
+					next, found = child, true
+				}
+			}
+		}
+		if !found {
+			return treeEntry{}, false
+		}
+		e = next
+	}
+	return e, true
+}
+
+func (c *call) directory(path, ref, tree string) answer {
+	entries := c.repo.db[tree].entries
+	out := []object{}
+	for _, e := range entries[:min(len(entries), maxDirEntries)] {
+		full := strings.TrimPrefix(path+"/"+e.name, "/")
+		out = append(out, c.entryJSON(full, ref, e))
+	}
+	return ok(out)
+}
+
+func (c *call) file(path, ref string, e treeEntry) answer {
+	blob := c.repo.db[e.sha].blob
+	accept := c.r.Header.Get("Accept")
+	raw := strings.Contains(accept, ".raw")
+	if len(blob) > maxContent {
+		return refuse(http.StatusForbidden, c.rt.doc,
+			"This API returns blobs up to 100 MB in size. The requested blob is too large to fetch via the API, "+
+				"but you can always clone the repository via Git to access the data.")
+	}
+	if raw {
+		return answer{status: http.StatusOK, raw: blob}.with("Content-Type", "application/vnd.github.raw+json; charset=utf-8")
+	}
+	o := c.entryJSON(path, ref, e)
+	o["encoding"], o["content"] = "base64", wrapped(blob)
+	if len(blob) > maxInlineContent {
+		o["encoding"], o["content"] = "none", ""
+	}
+	return ok(o)
+}
+
+func (c *call) entryJSON(path, ref string, e treeEntry) object {
+	kind, size, under := "file", 0, "/git/blobs/"
+	if e.mode == "40000" {
+		kind, under = "dir", "/git/trees/"
+	} else {
+		size = len(c.repo.db[e.sha].blob)
+	}
+	o := object{
+		"type": kind, "name": e.name, "path": path, "sha": e.sha, "size": size,
+		"url":      c.repo.api(c.g) + "/contents/" + path + "?ref=" + ref,
+		"git_url":  c.repo.api(c.g) + under + e.sha,
+		"html_url": c.repo.html(c.g) + "/blob/" + ref + "/" + path, "download_url": nil,
+	}
+	if kind == "file" {
+		o["download_url"] = c.repo.html(c.g) + "/raw/" + ref + "/" + path
+	}
+	return o
+}
+
+// wrapped is base64 in lines of 60 characters, as GitHub sends it.
+func wrapped(b []byte) string {
+	s := base64.StdEncoding.EncodeToString(b)
+	var out strings.Builder
+	for len(s) > 0 {
+		n := min(60, len(s))
+		out.WriteString(s[:n])
+		out.WriteByte('\n')
+		s = s[n:]
+	}
+	return out.String()
+}
+
+func getTree(c *call) answer {
+	sha := c.r.PathValue("sha")
+	if cm := c.repo.resolve(sha); cm != "" {
+		sha = c.repo.db[cm].commit.tree
+	}
+	o := c.repo.db[sha]
+	if o == nil || o.kind != "tree" {
+		return notFound(c.rt.doc)
+	}
+	// Any value asks for the whole tree, "0" and "false" too.
+	recursive := c.r.URL.Query().Has("recursive")
+	list, truncated := []object{}, false
+	add := func(path string, e treeEntry) {
+		if recursive && len(list) >= c.g.opts.TreeLimit {
+			truncated = true
+			return
+		}
+		list = append(list, c.treeJSON(path, e))
+	}
+	if recursive {
+		c.repo.db.walk(sha, "", add)
+	} else {
+		for _, e := range o.entries {
+			add(e.name, e)
+		}
+	}
+	return ok(object{"sha": sha, "url": c.repo.api(c.g) + "/git/trees/" + sha, "tree": list, "truncated": truncated})
+}
+
+func (c *call) treeJSON(path string, e treeEntry) object {
+	if e.mode == "40000" {
+		return object{"path": path, "mode": "040000", "type": "tree", "sha": e.sha,
+			"url": c.repo.api(c.g) + "/git/trees/" + e.sha}
+	}
+	return object{"path": path, "mode": e.mode, "type": "blob", "sha": e.sha, "size": len(c.repo.db[e.sha].blob),
+		"url": c.repo.api(c.g) + "/git/blobs/" + e.sha}
+}
+
+func getBlob(c *call) answer {
+	sha := c.r.PathValue("sha")
+	o := c.repo.db[sha]
+	if o == nil || o.kind != "blob" {
+		return notFound(c.rt.doc)
+	}
+	if strings.Contains(c.r.Header.Get("Accept"), ".raw") {
+		return answer{status: http.StatusOK, raw: o.blob}.with("Content-Type", "application/vnd.github.raw+json; charset=utf-8")
+	}
+	return ok(object{"sha": sha, "node_id": "B_" + sha, "size": len(o.blob), "encoding": "base64",
+		"content": wrapped(o.blob), "url": c.repo.api(c.g) + "/git/blobs/" + sha})
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package forge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Options tune a GitHub. The zero value is GitHub's documented behaviour.
+type Options struct {
+	// Addr is where Start listens; empty is a free port of 127.0.0.1.
+	Addr string
+	// Now is the forge's clock; nil is time.Now. It must be safe for concurrent use.
+	Now func() time.Time
+	// TokenLife is how long an installation token works; zero is one hour.
+	TokenLife time.Duration
+	// RateLimit is the number of requests an installation may make in an hour;
+	// zero is 12500, the most GitHub documents for one.
+	RateLimit int
+	// TreeLimit is the number of entries of a recursive tree before it is
+	// truncated; zero is GitHub's 100000.
+	TreeLimit int
+	// RefuseEarlyConclusion answers 422 when a check run is written with a
+	// conclusion and an explicit status that is not "completed". GitHub
+	// documents that the conclusion wins and completes the check; this makes
+	// the forge stricter, so that a client which contradicts itself is found.
+	RefuseEarlyConclusion bool
+	// DeliveryTimeout is how long a delivery waits for its answer; zero is
+	// GitHub's 10 seconds.
+	DeliveryTimeout time.Duration
+}
+
+// GitHub is one forge. Create it with New; all methods are safe for
+// concurrent use.
+type GitHub struct {
+	opts    Options
+	mux     *http.ServeMux
+	done    chan struct{}
+	stop    sync.Once
+	server  *http.Server
+	baseURL string
+
+	mu         sync.Mutex
+	changed    chan struct{}
+	lastID     int64
+	accounts   map[string]*account
+	apps       map[int64]*app
+	installs   map[int64]*installation
+	tokens     map[string]*token
+	repos      map[string]*repo
+	checks     []*checkRun
+	comments   []*comment
+	suites     map[string]int64
+	usage      map[string]*usage
+	writes     []*Write
+	requests   []Request
+	faults     []*FaultHandle
+	deliveries []*DeliveryRecord
+	bodies     map[string]Delivery
+}
+
+// New returns a forge that is not listening yet. Handler works at once; URL
+// and deliveries need Start.
+func New(o Options) *GitHub {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	o.TokenLife = orDefault(o.TokenLife, time.Hour)
+	o.RateLimit = orDefault(o.RateLimit, 12500)
+	o.TreeLimit = orDefault(o.TreeLimit, 100000)
+	o.DeliveryTimeout = orDefault(o.DeliveryTimeout, 10*time.Second)
+	g := &GitHub{
+		opts:     o,
+		done:     make(chan struct{}),
+		changed:  make(chan struct{}),
+		lastID:   1000,
+		accounts: map[string]*account{},
+		apps:     map[int64]*app{},
+		installs: map[int64]*installation{},
+		tokens:   map[string]*token{},
+		repos:    map[string]*repo{},
+		suites:   map[string]int64{},
+		usage:    map[string]*usage{},
+		bodies:   map[string]Delivery{},
+		baseURL:  "http://127.0.0.1:0",
+	}
+	g.mux = g.newMux()
+	return g
+}
+
+// Start listens and serves until Close.
+func (g *GitHub) Start() error {
+	addr := orDefault(g.opts.Addr, "127.0.0.1:0")
+	lis, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", addr)
+	if err != nil {
+		return fmt.Errorf("starting the forge: %w", err)
+	}
+	g.mu.Lock()
+	g.baseURL = "http://" + lis.Addr().String()
+	g.server = &http.Server{Handler: g.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	srv := g.server
+	g.mu.Unlock()
+	// Serve returns when Close closes the listener; its error says only that.
+	go func() { _ = srv.Serve(lis) }()
+	return nil
+}
+
+// Close stops listening, drops every connection and releases hung requests.
+func (g *GitHub) Close() error {
+	g.stop.Do(func() { close(g.done) })
+	g.mu.Lock()
+	srv := g.server
+	g.mu.Unlock()
+	if srv == nil {
+		return nil
+	}
+	if err := srv.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("closing the forge: %w", err)
+	}
+	return nil
+}
+
+// URL is the forge's own host, such as http://127.0.0.1:34567: the start of
+// every html_url and clone_url.
+func (g *GitHub) URL() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.baseURL
+}
+
+// APIURL is URL with /api/v3/, as an Enterprise client wants it. It ends in a slash.
+func (g *GitHub) APIURL() string { return g.URL() + "/api/v3/" }
+
+// Handler serves the routes with and without the /api/v3 prefix.
+func (g *GitHub) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = r.Clone(r.Context())
+		escaped := joinRef(strings.TrimPrefix(r.URL.EscapedPath(), "/api/v3"))
+		r.URL.Path, r.URL.RawPath = strings.TrimPrefix(r.URL.Path, "/api/v3"), escaped
+		g.mux.ServeHTTP(w, r)
+	})
+}
+
+// joinRef escapes the slashes of a branch name in the path, where clients
+// leave them as they are: GitHub takes /commits/feature/x/check-runs too.
+func joinRef(path string) string {
+	parts := strings.Split(path, "/")
+	if len(parts) < 7 || parts[1] != "repos" {
+		return path
+	}
+	from := 5
+	switch parts[4] {
+	case "commits", "compare":
+	case "git":
+		if parts[5] != "trees" {
+			return path
+		}
+		from = 6
+	default:
+		return path
+	}
+	to := len(parts)
+	if last := parts[to-1]; parts[4] == "commits" && (last == "check-runs" || last == "pulls") {
+		to--
+	}
+	ref := strings.Join(parts[from:to], "%2F")
+	return strings.Join(append(append(parts[:from:from], ref), parts[to:]...), "/")
+}
+
+// WaitFor blocks until ok says so of the forge's state, or ctx ends. ok runs
+// under the forge's lock after every change: it must not call methods of
+// GitHub, only of State.
+func (g *GitHub) WaitFor(ctx context.Context, ok func(*State) bool) error {
+	for {
+		g.mu.Lock()
+		met, changed := ok(&State{g: g}), g.changed
+		g.mu.Unlock()
+		if met {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the forge: %w", ctx.Err())
+		}
+	}
+}
+
+// notify wakes every WaitFor. The caller holds mu.
+func (g *GitHub) notify() {
+	close(g.changed)
+	g.changed = make(chan struct{})
+}
+
+// nextID gives the next number; ids are unique over all kinds. The caller holds mu.
+func (g *GitHub) nextID() int64 {
+	g.lastID++
+	return g.lastID
+}
+
+func (g *GitHub) now() time.Time { return g.opts.Now().UTC().Truncate(time.Second) }
+
+func orDefault[T comparable](v, d T) T {
+	var zero T
+	if v == zero {
+		return d
+	}
+	return v
+}
+
+// mistake stops a test whose author asked for something impossible.
+func mistake(format string, args ...any) {
+	panic("forge: " + fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package forge
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Request is one call a client made, in the order of arrival.
+type Request struct {
+	N      int
+	Time   time.Time
+	Method string
+	Path   string // without /api/v3
+	Query  string
+	Route  string
+	Status int  // what the client was told; 0 while it waits or when it got no answer
+	Fault  bool // a scripted fault decided the answer
+}
+
+// Write is one mutating call a client made, in the order the forge decided
+// them: for two applied writes, the order in which they took effect.
+type Write struct {
+	N       int
+	Time    time.Time // arrival
+	Method  string
+	Path    string
+	Route   string
+	Repo    string // owner/name
+	Body    map[string]any
+	Status  int  // answered; 0 when the client got no answer
+	Applied bool // the forge's state changed, whatever the client was told
+
+	// Of check runs: what the client asked for, in the forge's words (a
+	// conclusion means completed). Name and HeadSHA of an update are those of
+	// the check run it names.
+	CheckRunID  int64
+	HeadSHA     string
+	Name        string
+	ExternalID  string
+	CheckStatus string
+	Conclusion  string
+	Title       string
+}
+
+// State is the forge as WaitFor shows it to its condition.
+type State struct{ g *GitHub }
+
+// Requests lists every call so far.
+func (s *State) Requests() []Request { return append([]Request(nil), s.g.requests...) }
+
+// Count says how many calls a route had; an empty route counts all.
+func (s *State) Count(route string) int {
+	n := 0
+	for i := range s.g.requests {
+		if route == "" || s.g.requests[i].Route == route {
+			n++
+		}
+	}
+	return n
+}
+
+// Writes lists every mutating call so far.
+func (s *State) Writes() []Write {
+	out := make([]Write, len(s.g.writes))
+	for i, w := range s.g.writes {
+		out[i] = *w
+	}
+	return out
+}
+
+// WritesForCheck lists the writes of the check runs with this name on this
+// commit, applied or not. An empty name is every check run of the commit.
+func (s *State) WritesForCheck(repo, sha, name string) []Write {
+	var out []Write
+	for _, w := range s.g.writes {
+		if key(w.Repo) == key(repo) && w.HeadSHA == sha && w.HeadSHA != "" && (name == "" || w.Name == name) {
+			out = append(out, *w)
+		}
+	}
+	return out
+}
+
+// Requests lists every call so far.
+func (g *GitHub) Requests() []Request { return locked(g, (*State).Requests) }
+
+// Counts says how many calls each route had.
+func (g *GitHub) Counts() map[string]int {
+	out := map[string]int{}
+	for _, r := range g.Requests() {
+		out[r.Route]++
+	}
+	return out
+}
+
+// Count says how many calls a route had; an empty route counts all.
+func (g *GitHub) Count(route string) int {
+	return locked(g, func(s *State) int { return s.Count(route) })
+}
+
+// Writes lists every mutating call so far.
+func (g *GitHub) Writes() []Write { return locked(g, (*State).Writes) }
+
+// WritesForCheck is State.WritesForCheck.
+func (g *GitHub) WritesForCheck(repo, sha, name string) []Write {
+	return locked(g, func(s *State) []Write { return s.WritesForCheck(repo, sha, name) })
+}
+
+func locked[T any](g *GitHub, read func(*State) T) T {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return read(&State{g: g})
+}
+
+// logWrite appends to the write log. The caller holds mu.
+func (c *call) logWrite(status int, applied bool) *Write {
+	w := &Write{
+		N: len(c.g.writes) + 1, Time: c.at, Method: c.r.Method, Path: c.r.URL.Path, Route: c.rt.name,
+		Status: status, Applied: applied,
+	}
+	if o := c.r.PathValue("owner"); o != "" {
+		w.Repo = o + "/" + c.r.PathValue("repo")
+	}
+	// A body that is no JSON object leaves Body nil.
+	_ = json.Unmarshal(c.body, &w.Body)
+	if c.rt.name == RouteCheckCreate || c.rt.name == RouteCheckUpdate {
+		c.describeCheck(w)
+	}
+	c.g.writes = append(c.g.writes, w)
+	return w
+}
+
+// describeCheck fills the fields of a check run's write.
+func (c *call) describeCheck(w *Write) {
+	w.Name, w.HeadSHA = text(w.Body, "name"), text(w.Body, "head_sha")
+	w.ExternalID, w.Conclusion = text(w.Body, "external_id"), text(w.Body, "conclusion")
+	w.CheckStatus = text(w.Body, "status")
+	if w.Conclusion != "" {
+		w.CheckStatus = statusCompleted
+	}
+	if out, isObject := w.Body["output"].(map[string]any); isObject {
+		w.Title = text(out, "title")
+	}
+	run := c.check
+	if run == nil && c.rt.name == RouteCheckUpdate {
+		run = c.g.findCheck(w.Repo, c.number("id"))
+	}
+	if run == nil {
+		return
+	}
+	w.CheckRunID, w.Name, w.HeadSHA = run.id, run.name, run.headSHA
+	if w.ExternalID == "" {
+		w.ExternalID = run.externalID
+	}
+}
+
+func text(m map[string]any, name string) string {
+	s, _ := m[name].(string)
+	return s
+}

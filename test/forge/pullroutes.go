@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package forge
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxPullFiles is how many files of a pull request GitHub lists, over all pages.
+const maxPullFiles = 3000
+
+func getPull(c *call) answer {
+	p := c.repo.pull(c.number("number"))
+	if p == nil {
+		return notFound(c.rt.doc)
+	}
+	return ok(p.full(c.g))
+}
+
+func listPulls(c *call) answer {
+	q := c.r.URL.Query()
+	state := orDefault(q.Get("state"), "open")
+	var list []*pull
+	for _, p := range c.repo.pulls {
+		if (state != "all" && p.state != state) || (q.Get("base") != "" && q.Get("base") != p.baseRef) {
+			continue
+		}
+		if h := q.Get("head"); h != "" && key(h) != key(p.head.owner.login+":"+p.headRef) {
+			continue
+		}
+		list = append(list, p)
+	}
+	if q.Get("direction") != "asc" {
+		slices.Reverse(list)
+	}
+	return c.pullList(list)
+}
+
+func (c *call) pullList(list []*pull) answer {
+	return paged(c, list, func(part []*pull) any {
+		out := []object{}
+		for _, p := range part {
+			out = append(out, p.json(c.g))
+		}
+		return out
+	})
+}
+
+func listPullFiles(c *call) answer {
+	p := c.repo.pull(c.number("number"))
+	if p == nil {
+		return notFound(c.rt.doc)
+	}
+	changes := p.changes()
+	return paged(c, changes[:min(len(changes), maxPullFiles)], func(part []fileChange) any {
+		return c.repo.filesJSON(c.g, part, p.headSHA)
+	})
+}
+
+// listCommitPulls: the merged pull request that brought a commit into the
+// default branch; of any other commit the open and merged ones that hold it.
+func listCommitPulls(c *call) answer {
+	cm, problem := c.commitAt(c.r.PathValue("ref"))
+	if problem != nil {
+		return *problem
+	}
+	inDefault := slices.Contains(c.repo.db.ancestors(c.repo.branches[c.repo.defaultBranch]), cm.sha)
+	var list []*pull
+	for _, p := range c.repo.pulls {
+		holds := p.merged == cm.sha
+		for _, pc := range p.commits() {
+			holds = holds || pc.sha == cm.sha
+		}
+		if holds && (p.merged != "" || (!inDefault && p.state == "open")) {
+			list = append(list, p)
+		}
+	}
+	return c.pullList(list)
+}
+
+func (p *pull) json(g *GitHub) object {
+	n := itoa(int64(p.number))
+	labels := []object{}
+	for i, l := range p.labels {
+		labels = append(labels, labelJSON(p, i, l))
+	}
+	o := object{
+		"id": p.id, "node_id": nodeID("PR", p.id), "number": p.number, "state": p.state, "locked": false,
+		"title": p.title, "body": p.body, "draft": p.draft, "user": p.user.json(g), "labels": labels,
+		"url": p.base.api(g) + "/pulls/" + n, "html_url": p.base.html(g) + "/pull/" + n,
+		"issue_url": p.base.api(g) + "/issues/" + n, "diff_url": p.base.html(g) + "/pull/" + n + ".diff",
+		"created_at": p.created.Format(time.RFC3339), "updated_at": p.updated.Format(time.RFC3339),
+		"closed_at": nil, "merged_at": nil, "merge_commit_sha": nil, "assignees": []object{},
+		"author_association": p.association(),
+		"head":               endJSON(g, p.head, p.headRef, p.headSHA),
+		"base":               endJSON(g, p.base, p.baseRef, p.baseSHA()),
+	}
+	if p.closed != nil {
+		o["closed_at"] = p.closed.Format(time.RFC3339)
+	}
+	if p.merged != "" {
+		o["merged_at"], o["merge_commit_sha"] = o["closed_at"], p.merged
+	}
+	return o
+}
+
+// full adds what only the single pull request and the events carry.
+func (p *pull) full(g *GitHub) object {
+	o := p.json(g)
+	changes := p.changes()
+	add, del := 0, 0
+	for _, f := range changes {
+		add, del = add+f.additions, del+f.deletions
+	}
+	o["commits"], o["changed_files"], o["additions"], o["deletions"] = len(p.commits()), len(changes), add, del
+	o["merged"], o["mergeable"], o["mergeable_state"] = p.merged != "", true, "clean"
+	o["maintainer_can_modify"] = false
+	return o
+}
+
+func labelJSON(p *pull, i int, name string) object {
+	return object{"id": p.id*100 + int64(i), "name": name, "color": "ededed", "default": false, "description": nil}
+}
+
+func endJSON(g *GitHub, r *repo, ref, sha string) object {
+	return object{"label": r.owner.login + ":" + ref, "ref": ref, "sha": sha, "user": r.owner.json(g), "repo": r.json(g)}
+}
+
+// association is the author's tie to the base repository.
+func (p *pull) association() string {
+	switch {
+	case p.base.owner == p.user:
+		return "OWNER"
+	case p.base.owner.members[key(p.user.login)] != nil:
+		return "MEMBER"
+	case p.base.collaborators[key(p.user.login)] != "":
+		return "COLLABORATOR"
+	}
+	return "NONE"
+}
+
+type comment struct {
+	id   int64
+	repo *repo
+	pull int64
+	by   *account
+	body string
+	at   time.Time
+}
+
+// createComment answers a comment on a pull request's conversation.
+func createComment(c *call) answer {
+	if c.repo.pull(c.number("number")) == nil {
+		return notFound(c.rt.doc)
+	}
+	var req struct{ Body *string }
+	if err := c.decode(&req); err != nil {
+		return c.problemsParsing()
+	}
+	if req.Body == nil {
+		return invalidRequest(c.rt.doc, []string{`"body" wasn't supplied.`})
+	}
+	if strings.TrimSpace(*req.Body) == "" {
+		return validationFailed(c.rt.doc, fieldError{"IssueComment", "missing_field", "body", ""})
+	}
+	m := &comment{c.g.nextID(), c.repo, c.number("number"), c.g.accountOf(c.app.Slug+"[bot]", "Bot"), *req.Body, c.g.now()}
+	c.g.comments = append(c.g.comments, m)
+	return created(m.json(c.g))
+}
+
+func listComments(c *call) answer {
+	if c.repo.pull(c.number("number")) == nil {
+		return notFound(c.rt.doc)
+	}
+	list := []object{}
+	for _, m := range c.g.comments {
+		if m.repo == c.repo && m.pull == c.number("number") {
+			list = append(list, m.json(c.g))
+		}
+	}
+	return paged(c, list, nil)
+}
+
+func (m *comment) json(g *GitHub) object {
+	return object{"id": m.id, "body": m.body, "user": m.by.json(g), "created_at": m.at.Format(time.RFC3339),
+		"updated_at": m.at.Format(time.RFC3339), "html_url": m.repo.html(g) + "/pull/" + itoa(m.pull) + "#issuecomment-" + itoa(m.id)}
+}

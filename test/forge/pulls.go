@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package forge
+
+import (
+	"slices"
+	"time"
+)
+
+type pull struct {
+	id      int64
+	number  int
+	base    *repo
+	baseRef string
+	head    *repo
+	headRef string
+	headSHA string
+	before  string // the head before the last push to it
+	user    *account
+	title   string
+	body    string
+	state   string
+	draft   bool
+	merged  string // the merge commit
+	labels  []string
+	created time.Time
+	updated time.Time
+	closed  *time.Time
+}
+
+// NewPull is a pull request to be opened.
+type NewPull struct {
+	Base       string // owner/name
+	BaseBranch string // empty is the default branch
+	Head       string // owner/name of a fork; empty is Base
+	HeadBranch string
+	Author     string
+	Title      string
+	Body       string
+	Draft      bool
+}
+
+// OpenPullRequest opens a pull request and returns its number.
+func (g *GitHub) OpenPullRequest(n NewPull) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	base := g.mustRepo(n.Base)
+	head := g.mustRepo(orDefault(n.Head, n.Base))
+	sha, found := head.branches[n.HeadBranch]
+	if !found {
+		mistake("OpenPullRequest: no branch %q in %s", n.HeadBranch, head.fullName())
+	}
+	ref := orDefault(n.BaseBranch, base.defaultBranch)
+	if base.branches[ref] == "" {
+		mistake("OpenPullRequest: no branch %q in %s", ref, n.Base)
+	}
+	base.db.take(head.db, sha)
+	p := &pull{
+		id: g.nextID(), number: len(base.pulls) + 1, base: base, baseRef: ref, head: head, headRef: n.HeadBranch,
+		headSHA: sha, user: g.userOf(orDefault(n.Author, "octocat")), state: "open", draft: n.Draft,
+		title: orDefault(n.Title, n.HeadBranch), body: n.Body, created: g.now(), updated: g.now(),
+	}
+	base.pulls = append(base.pulls, p)
+	g.notify()
+	return p.number
+}
+
+func (g *GitHub) changePull(repo string, number int, change func(*pull)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	p := g.mustRepo(repo).pull(int64(number))
+	if p == nil {
+		mistake("no pull request %s#%d", repo, number)
+	}
+	change(p)
+	p.updated = g.now()
+	g.notify()
+}
+
+// ClosePull closes a pull request without merging it.
+func (g *GitHub) ClosePull(repo string, number int) {
+	g.changePull(repo, number, func(p *pull) { p.close(g.now()) })
+}
+
+// ReopenPull opens a closed pull request again; its head is the branch's.
+func (g *GitHub) ReopenPull(repo string, number int) {
+	g.changePull(repo, number, func(p *pull) {
+		p.state, p.closed = "open", nil
+		if sha := p.head.branches[p.headRef]; sha != "" {
+			p.base.db.take(p.head.db, sha)
+			p.headSHA = sha
+		}
+	})
+}
+
+// ReadyPull ends a pull request's draft.
+func (g *GitHub) ReadyPull(repo string, number int) {
+	g.changePull(repo, number, func(p *pull) { p.draft = false })
+}
+
+// LabelPull adds a label.
+func (g *GitHub) LabelPull(repo string, number int, label string) {
+	g.changePull(repo, number, func(p *pull) {
+		if !slices.Contains(p.labels, label) {
+			p.labels = append(p.labels, label)
+		}
+	})
+}
+
+// MergePull merges a pull request with a merge commit by user and returns its SHA.
+func (g *GitHub) MergePull(repo string, number int, user string) string {
+	sha := ""
+	g.changePull(repo, number, func(p *pull) {
+		db := p.base.db
+		by := g.userOf(user)
+		merge := commit{
+			message: "Merge pull request #" + itoa(int64(number)) + " from " + p.head.owner.login + "/" + p.headRef,
+			parents: []string{p.base.branches[p.baseRef], p.headSHA}, author: by, when: g.now(),
+			tree: p.mergedTree(),
+		}
+		sha = db.putCommit(merge)
+		p.merged = sha
+		p.close(g.now())
+		g.moveBranch(p.base, p.baseRef, sha, by)
+	})
+	return sha
+}
+
+func (p *pull) close(now time.Time) {
+	p.state, p.closed = "closed", &now
+}
+
+// mergedTree lays the pull request's changes over the base branch. The base
+// keeps nothing where both changed a file.
+func (p *pull) mergedTree() string {
+	db := p.base.db
+	files := db.files(db[p.base.branches[p.baseRef]].commit.tree)
+	for _, f := range p.changes() {
+		if f.previous != "" {
+			delete(files, f.previous)
+		}
+		if f.status == "removed" {
+			delete(files, f.path)
+			continue
+		}
+		files[f.path] = f.sha
+	}
+	return db.putTree(files)
+}
+
+// baseSHA is the base branch's head, or where it was merged into.
+func (p *pull) baseSHA() string {
+	if p.merged != "" {
+		return p.base.db[p.merged].commit.parents[0]
+	}
+	return p.base.branches[p.baseRef]
+}
+
+// changes are the files changed since the head left the base.
+func (p *pull) changes() []fileChange {
+	db := p.base.db
+	from := ""
+	if m := db.mergeBase(p.baseSHA(), p.headSHA); m != "" {
+		from = db[m].commit.tree
+	}
+	return db.diff(from, db[p.headSHA].commit.tree)
+}
+
+func (p *pull) commits() []*commit { return p.base.db.between(p.baseSHA(), p.headSHA) }
+
+func (r *repo) pull(number int64) *pull {
+	if number < 1 || number > int64(len(r.pulls)) {
+		return nil
+	}
+	return r.pulls[number-1]
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package forge
+
+import "maps"
+
+// Deleted as a file's content in Change.Files removes the file.
+const Deleted = "\x00deleted"
+
+// Change is a commit to be made.
+type Change struct {
+	Message string
+	// Files maps paths to their new content; other files stay as they are.
+	Files map[string]string
+	// Author is a user's login; empty is "octocat".
+	Author string
+	// Parent is the commit to build on; empty is the branch's head, or the
+	// default branch's for a new branch. With a parent that is not the head
+	// the push is a forced one.
+	Parent string
+}
+
+// Commit makes a commit and pushes it to the branch, which it creates if need
+// be. Open pull requests from the branch follow. It returns the SHA, which is
+// that of git for the same content, time and parents.
+func (g *GitHub) Commit(repo, branch string, ch Change) string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r := g.mustRepo(repo)
+	author := g.userOf(orDefault(ch.Author, "octocat"))
+	parent := orDefault(ch.Parent, r.branches[branch])
+	parent = orDefault(parent, r.branches[r.defaultBranch])
+	c := commit{message: orDefault(ch.Message, "change"), author: author, when: g.now()}
+	files := map[string]string{}
+	if parent != "" {
+		if r.db[parent] == nil || r.db[parent].commit == nil {
+			mistake("Commit: no commit %s in %s", parent, repo)
+		}
+		c.parents = []string{parent}
+		files = r.db.files(r.db[parent].commit.tree)
+	}
+	for path, content := range ch.Files {
+		if content == Deleted {
+			delete(files, path)
+			continue
+		}
+		files[path] = r.db.put("blob", []byte(content), &gitObject{blob: []byte(content)})
+	}
+	c.tree = r.db.putTree(files)
+	sha := r.db.putCommit(c)
+	g.moveBranch(r, branch, sha, author)
+	return sha
+}
+
+// moveBranch sets a branch to a commit and lets the pull requests follow.
+func (g *GitHub) moveBranch(r *repo, branch, sha string, by *account) {
+	before := orDefault(r.branches[branch], zeroSHA)
+	forced := before != zeroSHA && r.db.mergeBase(before, sha) != before
+	r.branches[branch] = sha
+	r.updates["refs/heads/"+branch] = refUpdate{before: before, after: sha, by: by, forced: forced}
+	for _, base := range g.repos {
+		for _, p := range base.pulls {
+			if p.state == "open" && p.head == r && p.headRef == branch {
+				p.before, p.headSHA = p.headSHA, sha
+				p.updated = g.now()
+				base.db.take(r.db, sha)
+			}
+		}
+	}
+	g.notify()
+}
+
+// SetBranch moves or creates a branch, as a push of commits that exist.
+func (g *GitHub) SetBranch(repo, branch, sha, user string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r := g.mustRepo(repo)
+	if o := r.db[sha]; o == nil || o.commit == nil {
+		mistake("SetBranch: no commit %s in %s", sha, repo)
+	}
+	g.moveBranch(r, branch, sha, g.userOf(user))
+}
+
+// DeleteBranch deletes a branch; its commits stay.
+func (g *GitHub) DeleteBranch(repo, branch, user string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r := g.mustRepo(repo)
+	sha, found := r.branches[branch]
+	if !found {
+		mistake("DeleteBranch: no branch %s in %s", branch, repo)
+	}
+	delete(r.branches, branch)
+	r.updates["refs/heads/"+branch] = refUpdate{before: sha, after: zeroSHA, by: g.userOf(user)}
+	g.notify()
+}
+
+// CreateTag creates or moves a lightweight tag on a commit.
+func (g *GitHub) CreateTag(repo, tag, sha, user string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r := g.mustRepo(repo)
+	if o := r.db[sha]; o == nil || o.commit == nil {
+		mistake("CreateTag: no commit %s in %s", sha, repo)
+	}
+	before := orDefault(r.tags[tag], zeroSHA)
+	r.tags[tag] = sha
+	r.updates["refs/tags/"+tag] = refUpdate{before: before, after: sha, by: g.userOf(user)}
+	g.notify()
+}
+
+// DeleteTag deletes a tag.
+func (g *GitHub) DeleteTag(repo, tag, user string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r := g.mustRepo(repo)
+	sha, found := r.tags[tag]
+	if !found {
+		mistake("DeleteTag: no tag %s in %s", tag, repo)
+	}
+	delete(r.tags, tag)
+	r.updates["refs/tags/"+tag] = refUpdate{before: sha, after: zeroSHA, by: g.userOf(user)}
+	g.notify()
+}
+
+// Branches returns the heads of a repository's branches.
+func (g *GitHub) Branches(repo string) map[string]string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return maps.Clone(g.mustRepo(repo).branches)
+}

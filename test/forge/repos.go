@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package forge
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// RepoOptions say how a repository starts. The zero value is a public, empty
+// repository whose default branch is main.
+type RepoOptions struct {
+	Private       bool
+	DefaultBranch string
+	// ForkOf is owner/name of the repository this one is a fork of; the fork
+	// starts with its branches and tags.
+	ForkOf string
+}
+
+// Repo is what a test needs to know of a repository.
+type Repo struct {
+	ID       int64
+	FullName string
+	HTMLURL  string
+	CloneURL string
+}
+
+type repo struct {
+	id            int64
+	owner         *account
+	name          string
+	private       bool
+	defaultBranch string
+	parent        *repo
+	created       time.Time
+	db            objects
+	branches      map[string]string
+	tags          map[string]string
+	updates       map[string]refUpdate // the last change of every full ref
+	pulls         []*pull
+	collaborators map[string]string // login -> role
+}
+
+// refUpdate is what a push event tells.
+type refUpdate struct {
+	before, after string
+	by            *account
+	forced        bool
+}
+
+const zeroSHA = "0000000000000000000000000000000000000000"
+
+// CreateRepo creates a repository. An owner that is not known yet becomes an
+// organisation, or a user if the repository is a fork.
+func (g *GitHub) CreateRepo(owner, name string, o RepoOptions) Repo {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.repos[key(owner+"/"+name)] != nil {
+		mistake("CreateRepo: %s/%s exists", owner, name)
+	}
+	kind := "Organization"
+	if o.ForkOf != "" {
+		kind = "User"
+	}
+	r := &repo{
+		id: g.nextID(), owner: g.accountOf(owner, kind), name: name, private: o.Private,
+		defaultBranch: orDefault(o.DefaultBranch, "main"), created: g.now(), db: objects{},
+		branches: map[string]string{}, tags: map[string]string{},
+		updates: map[string]refUpdate{}, collaborators: map[string]string{},
+	}
+	if o.ForkOf != "" {
+		r.parent = g.mustRepo(o.ForkOf)
+		r.db, r.branches, r.tags = maps.Clone(r.parent.db), maps.Clone(r.parent.branches), maps.Clone(r.parent.tags)
+		r.defaultBranch = orDefault(o.DefaultBranch, r.parent.defaultBranch)
+	}
+	g.repos[key(r.fullName())] = r
+	g.notify()
+	return Repo{ID: r.id, FullName: r.fullName(), HTMLURL: r.html(g), CloneURL: r.html(g) + ".git"}
+}
+
+// SetPrivate changes a repository's visibility.
+func (g *GitHub) SetPrivate(repo string, private bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mustRepo(repo).private = private
+}
+
+// DeleteRepo removes a repository.
+func (g *GitHub) DeleteRepo(repo string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.repos, key(g.mustRepo(repo).fullName()))
+}
+
+func (g *GitHub) mustRepo(name string) *repo {
+	r := g.repos[key(name)]
+	if r == nil {
+		mistake("no repository %q", name)
+	}
+	return r
+}
+
+func (g *GitHub) repoByID(id int64) *repo {
+	for _, r := range g.repos {
+		if r.id == id {
+			return r
+		}
+	}
+	return nil
+}
+
+func (r *repo) fullName() string { return r.owner.login + "/" + r.name }
+
+func (r *repo) html(g *GitHub) string { return g.baseURL + "/" + r.fullName() }
+
+func (r *repo) api(g *GitHub) string { return g.baseURL + "/api/v3/repos/" + r.fullName() }
+
+// resolve finds the commit a ref means: a full SHA, a branch, a tag, a full
+// ref or an unambiguous start of a SHA.
+func (r *repo) resolve(ref string) string {
+	if o := r.db[ref]; o != nil && o.commit != nil {
+		return ref
+	}
+	if sha := named(r.branches, "heads/", ref); sha != "" {
+		return sha
+	}
+	if sha := named(r.tags, "tags/", ref); sha != "" {
+		return sha
+	}
+	return r.abbreviated(ref)
+}
+
+// named looks a ref up by its short name, heads/x or refs/heads/x.
+func named(refs map[string]string, under, ref string) string {
+	for _, prefix := range []string{"", under, "refs/" + under} {
+		if name, found := strings.CutPrefix(ref, prefix); found && refs[name] != "" {
+			return refs[name]
+		}
+	}
+	return ""
+}
+
+// abbreviated finds the one commit whose SHA starts with ref.
+func (r *repo) abbreviated(ref string) string {
+	found := ""
+	for sha, o := range r.db {
+		if len(ref) < 7 || o.commit == nil || !strings.HasPrefix(sha, ref) {
+			continue
+		}
+		if found != "" {
+			return ""
+		}
+		found = sha
+	}
+	return found
+}
+
+func (r *repo) json(g *GitHub) object {
+	api, html := r.api(g), r.html(g)
+	visibility := "public"
+	if r.private {
+		visibility = "private"
+	}
+	o := object{
+		"id": r.id, "node_id": nodeID("R", r.id), "name": r.name, "full_name": r.fullName(),
+		"private": r.private, "visibility": visibility, "owner": r.owner.json(g), "fork": r.parent != nil,
+		"html_url": html, "url": api, "clone_url": html + ".git", "git_url": html + ".git",
+		"ssh_url":        "git@" + strings.TrimPrefix(g.baseURL, "http://") + ":" + r.fullName() + ".git",
+		"default_branch": r.defaultBranch, "description": nil, "archived": false, "disabled": false,
+		"created_at": r.created.Format(time.RFC3339), "updated_at": r.created.Format(time.RFC3339),
+		"pushed_at": r.created.Format(time.RFC3339), "size": len(r.db), "language": nil, "topics": []string{},
+		"contents_url": api + "/contents/{+path}", "trees_url": api + "/git/trees{/sha}",
+		"commits_url": api + "/commits{/sha}", "collaborators_url": api + "/collaborators{/collaborator}",
+		"pulls_url": api + "/pulls{/number}", "statuses_url": api + "/statuses/{sha}",
+	}
+	return o
+}
+
+func getRepo(c *call) answer {
+	o := c.repo.json(c.g)
+	if c.repo.parent != nil {
+		o["parent"] = c.repo.parent.json(c.g)
+		o["source"] = c.repo.parent.json(c.g)
+	}
+	return ok(o)
+}
+
+func listBranches(c *call) answer {
+	return paged(c, slices.Sorted(maps.Keys(c.repo.branches)), func(names []string) any {
+		out := []object{}
+		for _, n := range names {
+			sha := c.repo.branches[n]
+			out = append(out, object{"name": n, "protected": false,
+				"commit": object{"sha": sha, "url": c.repo.api(c.g) + "/commits/" + sha}})
+		}
+		return out
+	})
+}
+
+func getBranch(c *call) answer {
+	name := c.r.PathValue("branch")
+	sha, found := c.repo.branches[name]
+	if !found {
+		return refuse(404, c.rt.doc, "Branch not found")
+	}
+	return ok(object{"name": name, "protected": false, "commit": c.repo.commitJSON(c.g, c.repo.db[sha].commit)})
+}
+
+func getRef(c *call) answer {
+	ref := c.r.PathValue("ref")
+	var sha string
+	if name, found := strings.CutPrefix(ref, "heads/"); found {
+		sha = c.repo.branches[name]
+	} else if name, found := strings.CutPrefix(ref, "tags/"); found {
+		sha = c.repo.tags[name]
+	}
+	if sha == "" {
+		return notFound(c.rt.doc)
+	}
+	return ok(object{"ref": "refs/" + ref, "url": c.repo.api(c.g) + "/git/refs/" + ref,
+		"object": object{"sha": sha, "type": "commit", "url": c.repo.api(c.g) + "/git/commits/" + sha}})
+}

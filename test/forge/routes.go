@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package forge
+
+import "net/http"
+
+// Names of the routes, for Fault.Route, Write.Route, Request.Route and Count.
+const (
+	RouteApp              = "app.get"
+	RouteAppDeliveries    = "app.deliveries"
+	RouteInstallation     = "installation.get"
+	RouteRepoInstallation = "installation.ofRepo"
+	RouteToken            = "installation.token"
+	RouteRepo             = "repo.get"
+	RouteBranches         = "branches.list"
+	RouteBranch           = "branches.get"
+	RouteCommit           = "commits.get"
+	RouteCommitPulls      = "commits.pulls"
+	RouteCompare          = "commits.compare"
+	RouteTree             = "git.tree"
+	RouteBlob             = "git.blob"
+	RouteRef              = "git.ref"
+	RouteContents         = "contents.get"
+	RoutePulls            = "pulls.list"
+	RoutePull             = "pulls.get"
+	RoutePullFiles        = "pulls.files"
+	RoutePermission       = "collaborators.permission"
+	RouteCollaborator     = "collaborators.check"
+	RouteCollaborators    = "collaborators.list"
+	RouteMember           = "members.check"
+	RoutePublicMember     = "members.public"
+	RouteMembers          = "members.list"
+	RouteCheckCreate      = "checks.create"
+	RouteCheckUpdate      = "checks.update"
+	RouteCheckGet         = "checks.get"
+	RouteCheckList        = "checks.list"
+	RouteCommentCreate    = "comments.create"
+	RouteCommentList      = "comments.list"
+	RouteUnknown          = "unknown"
+)
+
+// Documentation pages, as refusals name them.
+const (
+	docs                   = "https://docs.github.com/rest"
+	docApps                = docs + "/apps/apps"
+	docRepos               = docs + "/repos/repos#get-a-repository"
+	docBranches            = docs + "/branches/branches"
+	docCommits             = docs + "/commits/commits"
+	docGit                 = docs + "/git"
+	docContents            = docs + "/repos/contents#get-repository-content"
+	docPulls               = docs + "/pulls/pulls"
+	docCollaborators       = docs + "/collaborators/collaborators"
+	docMembers             = docs + "/orgs/members"
+	docChecks              = docs + "/checks/runs"
+	docComments            = docs + "/issues/comments"
+	docCreateCheck         = docChecks + "#create-a-check-run"
+	docUpdateCheck         = docChecks + "#update-a-check-run"
+	docPermissionOfUser    = docCollaborators + "#get-repository-permissions-for-a-user"
+	docInstallationToken   = docApps + "#create-an-installation-access-token-for-an-app"
+	docAuthenticatingAsApp = docs
+)
+
+// Who may call a route.
+type audience int
+
+const (
+	appJWT     audience = iota // the App itself
+	repoReader                 // a token, or nobody where the repository is public
+	repoMember                 // a token whose scope holds the repository
+	anyToken                   // any valid token
+)
+
+// route is one line of the API.
+type route struct {
+	name     string
+	method   string
+	pattern  string
+	audience audience
+	// permission is what a token needs here; empty needs none beyond being valid.
+	permission string
+	level      string // "read" or "write"
+	doc        string
+	handle     func(*call) answer
+}
+
+func (g *GitHub) newMux() *http.ServeMux {
+	mux := http.NewServeMux()
+	for _, list := range [][]route{appRoutes(), repoRoutes(), peopleRoutes(), checkRoutes()} {
+		for _, rt := range list {
+			mux.HandleFunc(rt.method+" "+rt.pattern, g.serve(rt))
+		}
+	}
+	mux.HandleFunc("/", g.serve(route{name: RouteUnknown, audience: anyToken, doc: docs,
+		handle: func(c *call) answer { return notFound(docs) }}))
+	return mux
+}
+
+func appRoutes() []route {
+	return []route{
+		{RouteApp, "GET", "/app", appJWT, "", "", docApps, getApp},
+		{RouteAppDeliveries, "GET", "/app/hook/deliveries", appJWT, "", "", docs + "/apps/webhooks", listDeliveries},
+		{RouteInstallation, "GET", "/app/installations/{id}", appJWT, "", "", docApps, getInstallation},
+		{RouteToken, "POST", "/app/installations/{id}/access_tokens", appJWT, "", "", docInstallationToken, createToken},
+		{RouteRepoInstallation, "GET", "/repos/{owner}/{repo}/installation", appJWT, "", "", docApps, getRepoInstallation},
+	}
+}
+
+func repoRoutes() []route {
+	const r = "/repos/{owner}/{repo}"
+	return []route{
+		{RouteRepo, "GET", r, repoReader, "metadata", "read", docRepos, getRepo},
+		{RouteBranches, "GET", r + "/branches", repoReader, "contents", "read", docBranches, listBranches},
+		{RouteBranch, "GET", r + "/branches/{branch...}", repoReader, "contents", "read", docBranches, getBranch},
+		{RouteCommit, "GET", r + "/commits/{ref}", repoReader, "contents", "read", docCommits, getCommit},
+		{RouteCommitPulls, "GET", r + "/commits/{ref}/pulls", repoReader, "pull_requests", "read", docCommits, listCommitPulls},
+		{RouteCompare, "GET", r + "/compare/{basehead}", repoReader, "contents", "read", docCommits, compare},
+		{RouteTree, "GET", r + "/git/trees/{sha}", repoReader, "contents", "read", docGit + "/trees#get-a-tree", getTree},
+		{RouteBlob, "GET", r + "/git/blobs/{sha}", repoReader, "contents", "read", docGit + "/blobs#get-a-blob", getBlob},
+		{RouteRef, "GET", r + "/git/ref/{ref...}", repoReader, "contents", "read", docGit + "/refs#get-a-reference", getRef},
+		{RouteContents, "GET", r + "/contents/{path...}", repoReader, "contents", "read", docContents, getContents},
+		{RouteContents, "GET", r + "/contents", repoReader, "contents", "read", docContents, getContents},
+		{RoutePulls, "GET", r + "/pulls", repoReader, "pull_requests", "read", docPulls, listPulls},
+		{RoutePull, "GET", r + "/pulls/{number}", repoReader, "pull_requests", "read", docPulls, getPull},
+		{RoutePullFiles, "GET", r + "/pulls/{number}/files", repoReader, "pull_requests", "read", docPulls, listPullFiles},
+		{RouteCommentCreate, "POST", r + "/issues/{number}/comments", repoMember, "issues", "write", docComments, createComment},
+		{RouteCommentList, "GET", r + "/issues/{number}/comments", repoReader, "issues", "read", docComments, listComments},
+	}
+}
+
+func peopleRoutes() []route {
+	const r = "/repos/{owner}/{repo}/collaborators"
+	return []route{
+		{RouteCollaborators, "GET", r, repoMember, "metadata", "read", docCollaborators, listCollaborators},
+		{RouteCollaborator, "GET", r + "/{user}", repoMember, "metadata", "read", docCollaborators, getCollaborator},
+		{RoutePermission, "GET", r + "/{user}/permission", repoMember, "metadata", "read", docPermissionOfUser, getPermission},
+		{RouteMembers, "GET", "/orgs/{org}/members", anyToken, "", "", docMembers, listMembers},
+		{RouteMember, "GET", "/orgs/{org}/members/{user}", anyToken, "", "", docMembers, getMember},
+		{RoutePublicMember, "GET", "/orgs/{org}/public_members/{user}", anyToken, "", "", docMembers, getPublicMember},
+	}
+}
+
+func checkRoutes() []route {
+	const r = "/repos/{owner}/{repo}"
+	return []route{
+		{RouteCheckCreate, "POST", r + "/check-runs", repoMember, "checks", "write", docCreateCheck, createCheck},
+		{RouteCheckUpdate, "PATCH", r + "/check-runs/{id}", repoMember, "checks", "write", docUpdateCheck, updateCheck},
+		{RouteCheckGet, "GET", r + "/check-runs/{id}", repoReader, "checks", "read", docChecks, getCheck},
+		{RouteCheckList, "GET", r + "/commits/{ref}/check-runs", repoReader, "checks", "read", docChecks, listChecks},
+	}
+}
