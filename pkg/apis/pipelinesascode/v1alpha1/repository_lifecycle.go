@@ -10,9 +10,9 @@ import (
 const (
 	// RepositoryReady aggregates URL and Credentials.
 	RepositoryReady = apis.ConditionReady
-	// RepositoryURL: this Repository owns the claim of its URL.
+	// RepositoryURL means that this Repository owns the claim of its URL.
 	RepositoryURL apis.ConditionType = "URL"
-	// RepositoryCredentials: the Git service and the cluster let Plumbline do what the open events need.
+	// RepositoryCredentials means that the Git service and the cluster let Plumbline do what the open events need.
 	RepositoryCredentials apis.ConditionType = "Credentials"
 )
 

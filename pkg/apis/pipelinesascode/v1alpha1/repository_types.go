@@ -38,7 +38,7 @@ type RepositoryList struct {
 
 // RepositorySpec has the fields of PaC's kind, with PaC's names, defaults and meanings.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.url) || self.url == ” || self.url.startsWith('https://') || self.url.startsWith('http://')",message="spec.url: must start with http:// or https://"
+// +kubebuilder:validation:XValidation:rule="!has(self.url) || size(self.url) == 0 || self.url.startsWith('https://') || self.url.startsWith('http://')",message="spec.url: must start with http:// or https://"
 type RepositorySpec struct {
 	// URL is the web URL of the repository. It may be empty in Plumbline's own namespace only.
 	// +optional

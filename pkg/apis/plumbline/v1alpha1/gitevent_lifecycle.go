@@ -11,13 +11,13 @@ import (
 const (
 	// GitEventReady aggregates Planned, Created and Reported.
 	GitEventReady = apis.ConditionReady
-	// GitEventPlanned: what will be done is written down.
+	// GitEventPlanned means that what will be done is written down.
 	GitEventPlanned apis.ConditionType = "Planned"
-	// GitEventCreated: every planned PipelineRun exists or was refused.
+	// GitEventCreated means that every planned PipelineRun exists or was refused.
 	GitEventCreated apis.ConditionType = "Created"
-	// GitEventReported: the Git service has accepted the current state of every check.
+	// GitEventReported means that the Git service has accepted the current state of every check.
 	GitEventReported apis.ConditionType = "Reported"
-	// GitEventAnnotated: the PipelineRuns carry what the Git service returned. Nothing waits for it.
+	// GitEventAnnotated means that the PipelineRuns carry what the Git service returned. Nothing waits for it.
 	GitEventAnnotated apis.ConditionType = "Annotated"
 )
 

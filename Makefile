@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+# Needs Go, git and make. Everything else is built from Go modules once and cached (PLUMBLINE_CACHE, default ~/.cache/plumbline).
+
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+export CGO_ENABLED := 0
+
+lint_tool := go tool -modfile=hack/tools/lint/go.mod golangci-lint
+
+.PHONY: help
+help: ## show this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: binaries ## a push becomes a truthful check run on a real Kubernetes and Tekton (KEEP=1 leaves it running)
+	go run ./test/demo
+
+.PHONY: test
+test: lint verify binaries ## lint, verify generated code, run every test
+	go test -timeout 40m -p 1 $(shell go list ./... | grep -v /pkg/client/)
+
+.PHONY: unit
+unit: ## run the tests that need no cluster
+	go test $(shell go list ./... | grep -v -e /pkg/client/ -e /test/cluster -e /test/e2e)
+
+.PHONY: lint
+lint: ## check the budgets and rules of .golangci.yml
+	$(lint_tool) run
+
+.PHONY: generate
+generate: ## regenerate deep copies, clients and CRDs from pkg/apis
+	./hack/update-codegen.sh
+
+.PHONY: verify
+verify: ## fail if generated code is out of date
+	./hack/update-codegen.sh --verify
+
+.PHONY: binaries
+binaries: ## build etcd, Kubernetes, Tekton and kwok for the tests and the demo (once)
+	go run ./test/cluster/cmd/cluster -build-only
+
+.PHONY: cluster
+cluster: binaries ## start the test control plane for people; Ctrl-C ends it
+	go run ./test/cluster/cmd/cluster
+
+.PHONY: images
+images: ## build the container images into dist/images (OCI layout, no daemon)
+	./hack/images.sh
+
+.PHONY: clean
+clean: ## remove what was built here
+	rm -rf dist

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command controller runs Plumbline's reconcilers. Any number of replicas may run: leases divide the work, and
+// correctness does not depend on them.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"knative.dev/pkg/configmap"
+	"knative.dev/pkg/controller"
+	"knative.dev/pkg/injection"
+	"knative.dev/pkg/injection/sharedmain"
+	"knative.dev/pkg/leaderelection"
+	"knative.dev/pkg/signals"
+	"knative.dev/pkg/system"
+
+	"github.com/plumbline-ci/plumbline/pkg/openevents"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/github"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/repository"
+)
+
+// component names the logger, the leases and the metrics' service.
+const component = "plumbline-controller"
+
+// version is written to the version label of PipelineRuns; the release build sets it.
+var version = "devel"
+
+// Client limits. The API server's own priority and fairness is the real brake; these keep one replica from being a
+// burst that others feel. Leases have a client of their own so that a busy queue can never cost a lease.
+const (
+	defaultQPS   = 100
+	defaultBurst = 200
+	leaseQPS     = 20
+	leaseBurst   = 40
+)
+
+func main() {
+	workers := flag.Int("workers", 16, "events reconciled at once; one Git host gets at most a quarter of them")
+	coexist := flag.Bool("coexist-with-pac", false, "start although Pipelines-as-Code runs in this cluster")
+	secret := flag.String("github-app-secret", "plumbline-github-app", "name of the Secret with the GitHub App's credentials")
+	probes := flag.Int("health-port", injection.HealthCheckDefaultPort, "port of /health and /readiness")
+	cfg := injection.ParseAndGetRESTConfigOrDie() // parses the flags, -kube-api-qps and -kube-api-burst among them
+	if cfg.QPS == 0 {
+		cfg.QPS, cfg.Burst = defaultQPS, defaultBurst
+	}
+	ctx := signals.NewContext()
+	own, err := leaseClient(cfg)
+	if err != nil {
+		log.Fatalf("Making the client for leases: %v", err)
+	}
+	if err := preflight(ctx, own, *coexist); err != nil {
+		log.Fatalf("Not starting: %v", err)
+	}
+	ctx, err = withLeases(ctx, own)
+	if err != nil {
+		log.Fatalf("Reading the leader election configuration: %v", err)
+	}
+	go serveProbes(ctx, *probes)
+	events := openevents.New(system.Namespace())
+	sharedmain.MainWithConfig(ctx, component, cfg,
+		gitevent.NewController(gitevent.Options{
+			Namespace: system.Namespace(),
+			Version:   version,
+			Providers: byName(github.New(github.Options{UserAgent: "plumbline/" + version})),
+			AppSecret: *secret,
+			Events:    events,
+			Workers:   *workers,
+		}),
+		func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
+			shared := repository.Options{OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer()}
+			return repository.NewController(shared)(ctx, cmw)
+		},
+	)
+}
+
+// serveProbes stands in for sharedmain's probes, whose port is fixed.
+func serveProbes(ctx context.Context, port int) {
+	if err := injection.ServeHealthProbes(ctx, port); err != nil {
+		log.Fatalf("Serving the probes on port %d: %v", port, err)
+	}
+}
+
+func byName(providers ...provider.Provider) map[string]provider.Provider {
+	m := make(map[string]provider.Provider, len(providers))
+	for _, p := range providers {
+		m[p.Name] = p
+	}
+	return m
+}
+
+func leaseClient(cfg *rest.Config) (kubernetes.Interface, error) {
+	own := rest.CopyConfig(cfg)
+	own.QPS, own.Burst = leaseQPS, leaseBurst
+	return kubernetes.NewForConfig(own)
+}
+
+// withLeases installs knative's standard elector on the client for leases. sharedmain would put it on the client that
+// the reconcilers use, so it is told not to; it is also told to leave the probes to us.
+func withLeases(ctx context.Context, client kubernetes.Interface) (context.Context, error) {
+	cm, err := client.CoreV1().ConfigMaps(system.Namespace()).Get(ctx, leaderelection.ConfigMapName(), metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, err
+	}
+	if apierrors.IsNotFound(err) {
+		cm = nil
+	}
+	election, err := leaderelection.NewConfigFromConfigMap(cm)
+	if err != nil {
+		return nil, err
+	}
+	ctx = leaderelection.WithStandardLeaderElectorBuilder(ctx, client, election.GetComponentConfig(component))
+	return sharedmain.WithHealthProbesDisabled(sharedmain.WithHADisabled(ctx)), nil
+}
+
+// preflight refuses to start beside a running Pipelines-as-Code: its watcher would adopt our PipelineRuns.
+func preflight(ctx context.Context, client kubernetes.Interface, coexist bool) error {
+	if coexist {
+		return nil
+	}
+	const namespace, name = "pipelines-as-code", "pipelines-as-code-watcher"
+	watcher, err := client.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("looking for a running Pipelines-as-Code: %w", err)
+	}
+	if watcher.Spec.Replicas != nil && *watcher.Spec.Replicas == 0 {
+		return nil
+	}
+	return fmt.Errorf("deployment %s/%s of Pipelines-as-Code runs in this cluster and would adopt Plumbline's PipelineRuns: "+
+		"scale it down (kubectl -n %s scale deployment --all --replicas=0) or start with -coexist-with-pac", namespace, name, namespace)
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	kubeinformers "k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
+	informers "github.com/plumbline-ci/plumbline/pkg/client/informers/externalversions"
+	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/provider/github"
+	"github.com/plumbline-ci/plumbline/pkg/receiver"
+)
+
+// resync is off: everything the caches hold is watched.
+const resync time.Duration = 0
+
+// cluster is what the receiver knows of the API server: clients, and the three caches it needs. Claims and the
+// ConfigMap are watched in our own namespace, Repositories everywhere.
+type cluster struct {
+	namespace string
+	client    versioned.Interface
+	kube      kubernetes.Interface
+	logger    *zap.SugaredLogger
+	config    *config.Store
+
+	own, everywhere informers.SharedInformerFactory
+	settings        kubeinformers.SharedInformerFactory
+	// configured tells whether the ConfigMap, if there is one, was read.
+	configured cache.InformerSynced
+}
+
+// newCluster makes no call.
+func newCluster(cfg *rest.Config, namespace string, logger *zap.SugaredLogger) (*cluster, error) {
+	client, err := versioned.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("making the client: %w", err)
+	}
+	kube, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("making the client for Secrets and ConfigMaps: %w", err)
+	}
+	one := func(o *metav1.ListOptions) {
+		// With the name as field selector a Role that names the ConfigMap is enough for list and watch.
+		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", config.Name).String()
+	}
+	return &cluster{
+		namespace: namespace, client: client, kube: kube, logger: logger, config: config.NewStore(logger),
+		own: informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithNamespace(namespace)),
+		// Who applied what is most of a Repository's size and of no use here.
+		everywhere: informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(withoutManagedFields)),
+		settings: kubeinformers.NewSharedInformerFactoryWithOptions(kube, resync,
+			kubeinformers.WithNamespace(namespace), kubeinformers.WithTweakListOptions(one)),
+	}, nil
+}
+
+// start fills the caches in the background for as long as it takes: an API server that is down is asked again.
+func (c *cluster) start(stop <-chan struct{}) error {
+	registration, err := c.settings.Core().V1().ConfigMaps().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    c.configure,
+		UpdateFunc: func(_, changed any) { c.configure(changed) },
+		DeleteFunc: func(any) {
+			c.configure(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: config.Name, Namespace: c.namespace}})
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("watching the ConfigMap: %w", err)
+	}
+	c.configured = registration.HasSynced // true when configure has seen it, which is later than the informer's
+	// Asking for an informer is what makes its factory start it.
+	c.own.Plumbline().V1alpha1().RepositoryClaims().Informer()
+	c.everywhere.Pipelinesascode().V1alpha1().Repositories().Informer()
+	c.settings.Start(stop)
+	c.own.Start(stop)
+	c.everywhere.Start(stop)
+	return nil
+}
+
+func (c *cluster) configure(object any) {
+	if cm, ok := object.(*corev1.ConfigMap); ok {
+		c.config.OnConfigChanged(cm)
+	}
+}
+
+// synced tells whether every cache was filled once; it stays true through an outage.
+func (c *cluster) synced() bool {
+	return c.configured() &&
+		c.own.Plumbline().V1alpha1().RepositoryClaims().Informer().HasSynced() &&
+		c.everywhere.Pipelinesascode().V1alpha1().Repositories().Informer().HasSynced()
+}
+
+func withoutManagedFields(object any) (any, error) {
+	if o, ok := object.(metav1.Object); ok {
+		o.SetManagedFields(nil)
+	}
+	return object, nil
+}
+
+// baseURL is the configured URL of a provider's service; it is not known before the ConfigMap was asked for, and the
+// default's credentials must not be used for what another URL was configured for.
+func (c *cluster) baseURL(name string) string {
+	if name != github.Name || !c.configured() {
+		return ""
+	}
+	return c.config.Load().GitHubURL
+}
+
+// options are the parts of the handler that need the cluster.
+func (c *cluster) options(appSecret string) receiver.Options {
+	plumbline := c.client.PlumblineV1alpha1()
+	return receiver.Options{
+		BaseURL: c.baseURL,
+		Secret: receiver.AppSecret{
+			Client: c.kube.CoreV1().Secrets(c.namespace), Namespace: c.namespace, Name: appSecret,
+		},
+		Lookup: receiver.Lookup{
+			Cached: receiver.CachedView(
+				c.own.Plumbline().V1alpha1().RepositoryClaims().Lister().RepositoryClaims(c.namespace),
+				c.everywhere.Pipelinesascode().V1alpha1().Repositories().Lister()),
+			Live: receiver.LiveView(c.client, c.namespace),
+		},
+		Recorder: &receiver.Recorder{
+			Namespace: c.namespace, Clock: clock.RealClock{},
+			Events: plumbline.GitEvents(c.namespace), Payloads: plumbline.EventPayloads(c.namespace),
+		},
+		Logger: c.logger,
+		Clock:  clock.RealClock{},
+	}
+}

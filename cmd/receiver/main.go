@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command receiver takes the deliveries of Git services and answers them when they are durable. Any number of
+// replicas may run; there is no lease. It starts without the API server, is then not ready, and answers 503.
+//
+// Environment: SYSTEM_NAMESPACE (required), KUBECONFIG, KUBE_API_QPS, KUBE_API_BURST, METRICS_PROMETHEUS_PORT and
+// METRICS_PROMETHEUS_HOST (knative's names; they win over -metrics-port).
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.uber.org/zap"
+	"k8s.io/client-go/rest"
+	"knative.dev/pkg/injection"
+	"knative.dev/pkg/logging"
+	"knative.dev/pkg/observability"
+	"knative.dev/pkg/observability/metrics"
+	"knative.dev/pkg/observability/resource"
+	"knative.dev/pkg/signals"
+	"knative.dev/pkg/system"
+
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/github"
+	"github.com/plumbline-ci/plumbline/pkg/receiver"
+)
+
+// component names the logger and the metrics' service.
+const component = "plumbline-receiver"
+
+// Client limits: four or five calls a delivery, so 40 deliveries a second steadily. The API server's priority and
+// fairness is the real brake.
+const (
+	defaultQPS   = 200
+	defaultBurst = 400
+)
+
+// metricsShutdown bounds the end of the metrics server.
+const metricsShutdown = 2 * time.Second
+
+// settings are the flags.
+type settings struct {
+	host        string
+	port        int
+	metricsPort int
+	drainWait   time.Duration
+	appSecret   string
+}
+
+func main() {
+	s, cfg := parse()
+	logger := newLogger()
+	err := run(signals.NewContext(), logger, s, cfg)
+	_ = logger.Sync() // standard error cannot be synced everywhere
+	if err != nil {
+		logger.Errorw("receiver ended", zap.Error(err))
+		os.Exit(1)
+	}
+}
+
+// parse reads the flags, -kubeconfig, -server, -kube-api-qps and -kube-api-burst among them.
+func parse() (settings, *rest.Config) {
+	var s settings
+	flag.StringVar(&s.host, "host", "", "address to listen on; empty is every one")
+	flag.IntVar(&s.port, "port", 8080, "port of deliveries, /live and /ready; 0 is any free one")
+	flag.IntVar(&s.metricsPort, "metrics-port", 9090, "port of /metrics; METRICS_PROMETHEUS_PORT wins")
+	flag.DurationVar(&s.drainWait, "drain-wait", receiver.DrainWait, "how long deliveries are still served after SIGTERM")
+	flag.StringVar(&s.appSecret, "github-app-secret", "plumbline-github-app", "name of the Secret with the GitHub App's credentials")
+	cfg := injection.ParseAndGetRESTConfigOrDie()
+	if cfg.QPS == 0 {
+		cfg.QPS = defaultQPS
+	}
+	if cfg.Burst == 0 {
+		cfg.Burst = defaultBurst
+	}
+	cfg.UserAgent = component
+	return s, cfg
+}
+
+// newLogger uses knative's defaults; the ConfigMap config-logging is not read, so that no API server is needed.
+func newLogger() *zap.SugaredLogger {
+	// No stack traces: an outage of the API server is an error of many deliveries, and its place is always the same.
+	logger, _ := logging.NewLoggerFromConfig(&logging.Config{}, component, zap.AddStacktrace(zap.DPanicLevel))
+	return logger
+}
+
+// run serves until ctx ends and everything is drained.
+func run(ctx context.Context, logger *zap.SugaredLogger, s settings, cfg *rest.Config) error {
+	meters, err := newMeters(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), metricsShutdown)
+		defer cancel()
+		_ = meters.Shutdown(ctx) // nothing is exported any more
+	}()
+	otel.SetMeterProvider(meters)
+	counters, err := receiver.NewMetrics(otel.GetMeterProvider())
+	if err != nil {
+		return fmt.Errorf("making the metrics: %w", err)
+	}
+	cluster, err := newCluster(cfg, system.Namespace(), logger)
+	if err != nil {
+		return err
+	}
+	// The caches outlive ctx: deliveries are served from them while draining.
+	stop := make(chan struct{})
+	defer close(stop)
+	if err := cluster.start(stop); err != nil {
+		return err
+	}
+	options := cluster.options(s.appSecret)
+	options.Providers = []provider.Provider{github.New(github.Options{})}
+	options.Metrics = counters
+	server := receiver.NewServer(receiver.NewHandler(options))
+	server.Synced, server.DrainWait, server.Logger = cluster.synced, s.drainWait, logger
+	listener, err := net.Listen("tcp", net.JoinHostPort(s.host, strconv.Itoa(s.port)))
+	if err != nil {
+		return fmt.Errorf("listening for deliveries: %w", err)
+	}
+	logger.Infow("serving deliveries", "address", listener.Addr().String())
+	return server.Serve(ctx, listener)
+}
+
+// newMeters serves /metrics in Prometheus's format. There is no pprof: nobody but Git services talks to this process.
+func newMeters(ctx context.Context, s settings) (*metrics.MeterProvider, error) {
+	cfg := observability.MetricsConfig{
+		Protocol: metrics.ProtocolPrometheus, Endpoint: net.JoinHostPort("", strconv.Itoa(s.metricsPort)),
+	}
+	provider, err := metrics.NewMeterProvider(ctx, cfg, sdkmetric.WithResource(resource.Default(component)))
+	if err != nil {
+		return nil, fmt.Errorf("serving metrics: %w", err)
+	}
+	return provider, nil
+}

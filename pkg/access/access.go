@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package access decides who may start a run. It is a chain of rules over values: no client, no clock, no logger.
+// Whatever no rule allows is not allowed.
+package access
+
+import "github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+
+// Decision is what may be done for an event.
+type Decision int
+
+const (
+	// Unapproved is the zero value: nothing is created and the event waits for someone who may approve it.
+	Unapproved Decision = iota
+	// NeedsWriteAccess asks the caller to look CanWrite up at the Git service and to decide again. It allows nothing.
+	NeedsWriteAccess
+	// Allowed lets the event's pipelines run.
+	Allowed
+)
+
+// String returns the decision's name, for logs and tests.
+func (d Decision) String() string {
+	switch d {
+	case Allowed:
+		return "Allowed"
+	case NeedsWriteAccess:
+		return "NeedsWriteAccess"
+	case Unapproved:
+		return "Unapproved"
+	}
+	return "unknown"
+}
+
+// Input is what is known of an event and of the account it is attributed to.
+type Input struct {
+	// Trigger is what the event is about.
+	Trigger v1alpha1.Trigger
+	// SameRepository is true when a pull request's branch lives in the repository it is to be merged into: whoever
+	// pushed it has write access. False when the head repository is another one, unknown or deleted.
+	SameRepository bool
+	// CanWrite tells whether the author has write access, as the Git service's live API answered; nil when it was not
+	// asked yet. An error of the API is no answer: the caller waits.
+	CanWrite *bool
+}
+
+// Rule gives a decision and true, or false when it has nothing to say about the input.
+type Rule func(Input) (Decision, bool)
+
+// Decide asks the rules in order and takes the first decision. The sentence says why, for people.
+func Decide(in Input) (Decision, string) {
+	for _, step := range chain() {
+		if decision, ok := step.rule(in); ok {
+			return decision, step.reason
+		}
+	}
+	return Unapproved, "No rule allows this event to start a run."
+}
+
+// step is one rule of the chain with the sentence that explains its decision.
+type step struct {
+	rule   Rule
+	reason string
+}
+
+// chain is the policy, in the order in which it is asked.
+func chain() []step {
+	return []step{
+		{pushed, "Whoever can push to the repository may start its pipelines."},
+		{sameRepository, "The branch of the pull request lives in this repository, so its author can push to it."},
+		{writeAccessUnknown, "Whether the author of the pull request has write access to this repository is not known yet."},
+		{writer, "The author of the pull request has write access to this repository."},
+		{stranger, "The author of the pull request has no write access to this repository."},
+	}
+}
+
+func pushed(in Input) (Decision, bool) {
+	return Allowed, in.Trigger == v1alpha1.TriggerPush
+}
+
+func sameRepository(in Input) (Decision, bool) {
+	return Allowed, in.Trigger == v1alpha1.TriggerPullRequest && in.SameRepository
+}
+
+func writeAccessUnknown(in Input) (Decision, bool) {
+	return NeedsWriteAccess, in.Trigger == v1alpha1.TriggerPullRequest && in.CanWrite == nil
+}
+
+func writer(in Input) (Decision, bool) {
+	return Allowed, in.Trigger == v1alpha1.TriggerPullRequest && in.CanWrite != nil && *in.CanWrite
+}
+
+func stranger(in Input) (Decision, bool) {
+	return Unapproved, in.Trigger == v1alpha1.TriggerPullRequest
+}

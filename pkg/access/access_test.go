@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package access
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+func TestDecide(t *testing.T) {
+	yes, no := true, false
+	tests := map[string]struct {
+		in     Input
+		want   Decision
+		reason string
+	}{
+		"a push is allowed": {
+			in: Input{Trigger: v1alpha1.TriggerPush}, want: Allowed, reason: "can push",
+		},
+		"a push is allowed even when a look-up said that its sender cannot write": {
+			in: Input{Trigger: v1alpha1.TriggerPush, CanWrite: &no}, want: Allowed, reason: "can push",
+		},
+		"a pull request from a branch of the same repository is allowed without a look-up": {
+			in: Input{Trigger: v1alpha1.TriggerPullRequest, SameRepository: true}, want: Allowed, reason: "lives in this repository",
+		},
+		"a pull request from a fork asks for the look-up first": {
+			in: Input{Trigger: v1alpha1.TriggerPullRequest}, want: NeedsWriteAccess, reason: "not known yet",
+		},
+		"a pull request from a fork by someone with write access is allowed": {
+			in: Input{Trigger: v1alpha1.TriggerPullRequest, CanWrite: &yes}, want: Allowed, reason: "has write access",
+		},
+		"a pull request from a fork by a stranger is not approved": {
+			in: Input{Trigger: v1alpha1.TriggerPullRequest, CanWrite: &no}, want: Unapproved, reason: "no write access",
+		},
+		"an input that nobody filled is not approved": {
+			in: Input{}, want: Unapproved, reason: "No rule allows",
+		},
+		"an unknown trigger is not approved, whatever else is claimed": {
+			in: Input{Trigger: "workflow_run", SameRepository: true, CanWrite: &yes}, want: Unapproved, reason: "No rule allows",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, reason := Decide(tt.in)
+			if got != tt.want {
+				t.Errorf("Decide(%+v) = %v, want %v", tt.in, got, tt.want)
+			}
+			if !strings.Contains(reason, tt.reason) {
+				t.Errorf("reason %q does not contain %q", reason, tt.reason)
+			}
+		})
+	}
+}
+
+func TestTheZeroDecisionAllowsNothing(t *testing.T) {
+	var d Decision
+	if d != Unapproved {
+		t.Errorf("the zero Decision is %v, want Unapproved", d)
+	}
+}
+
+func TestEveryReasonIsOneSentence(t *testing.T) {
+	for _, s := range chain() {
+		if strings.Count(s.reason, ".") != 1 || !strings.HasSuffix(s.reason, ".") {
+			t.Errorf("reason %q is not one sentence", s.reason)
+		}
+	}
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	duckv1 "knative.dev/pkg/apis/duck/v1"
+)
+
+// GitEventStatus is what was learnt of and done for an event.
+type GitEventStatus struct {
+	// Status carries the conditions Planned, Created, Reported (aggregated in Ready) and Annotated (not aggregated).
+	duckv1.Status `json:",inline"`
+	// Phase is "Settled" when nothing is left to do; controllers watch only events that are not.
+	// +optional
+	Phase Phase `json:"phase,omitempty"`
+	// Disposition is what became of the event, set once by plan or expire.
+	// +optional
+	Disposition Disposition `json:"disposition,omitempty"`
+	// Plan is what will be done, written down before anything is done.
+	// +optional
+	Plan *Plan `json:"plan,omitempty"`
+	// Runs are the planned PipelineRuns, one an entry, in the order of their files.
+	// +optional
+	Runs []Run `json:"runs,omitempty"`
+	// Checks are the reports that were sent or are about to be sent.
+	// +optional
+	Checks []Check `json:"checks,omitempty"`
+	// Waits are the steps that wait for something, and until when they are not tried again.
+	// +optional
+	// +listType=map
+	// +listMapKey=step
+	Waits []Wait `json:"waits,omitempty"`
+	// SettledAt is when Phase became Settled.
+	// +optional
+	SettledAt *metav1.Time `json:"settledAt,omitempty"`
+}
+
+// Phase tells whether an event still needs a controller.
+type Phase string
+
+// PhaseSettled is the only phase with a name: nothing is left to do.
+const PhaseSettled Phase = "Settled"
+
+// Disposition is what became of an event.
+type Disposition string
+
+const (
+	// DispositionIgnored means that no pipeline is for this event.
+	DispositionIgnored Disposition = "Ignored"
+	// DispositionRuns means that PipelineRuns were planned.
+	DispositionRuns Disposition = "RunsCreated"
+	// DispositionPending means that nobody who may has started it; one queued check says so.
+	DispositionPending Disposition = "PendingApproval"
+	// DispositionRefused means that it cannot be served (namespace gone, Repository gone, parked).
+	DispositionRefused Disposition = "Refused"
+)
+
+// Plan is the outcome of the plan step.
+type Plan struct {
+	// HeadSHA is the commit that is run and reported on.
+	HeadSHA string `json:"headSHA"`
+	// DefinitionSHA is the commit .tekton was read at.
+	// +optional
+	DefinitionSHA string `json:"definitionSHA,omitempty"`
+	// Reason says in one word why this disposition ("NoPipelines", "NoMatch", "Selected", "PendingApproval").
+	Reason string `json:"reason"`
+	// Message says the same in one sentence.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// Decisions hold one entry for each pipeline found.
+	// +optional
+	Decisions []Decision `json:"decisions,omitempty"`
+	// Blob holds the PipelineRuns exactly as they will be created: a JSON list in the order of status.runs.
+	// +optional
+	Blob *BlobReference `json:"blob,omitempty"`
+}
+
+// Decision says why a pipeline was selected or not.
+type Decision struct {
+	// File is the path in the repository, Document the 0-based index of the YAML document in it.
+	File     string `json:"file"`
+	Document int32  `json:"document"`
+	// Pipeline is the author's name or generateName.
+	// +optional
+	Pipeline string `json:"pipeline,omitempty"`
+	// Reason is "selected", or the first clause that said no with the values it saw.
+	Reason string `json:"reason"`
+}
+
+// Run is one planned PipelineRun and what became of it.
+type Run struct {
+	// Pipeline is the author's name or generateName, without the trailing dash: the check is named after it.
+	Pipeline string `json:"pipeline"`
+	// Namespace and Name identify the PipelineRun; the name is deterministic.
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Secret is the name of the git-auth secret the run mounts; empty when none is made.
+	// +optional
+	Secret string `json:"secret,omitempty"`
+	// UID of the PipelineRun, set once it is known to exist.
+	// +optional
+	UID types.UID `json:"uid,omitempty"`
+	// Refused is the author's text refused before or at creation. Nothing else may set it.
+	// +optional
+	Refused *Refusal `json:"refused,omitempty"`
+	// Result is the terminal state, kept so that a run pruned during an outage keeps its result.
+	// +optional
+	Result *Result `json:"result,omitempty"`
+	// Patched is the digest of the metadata that was last patched onto the PipelineRun.
+	// +optional
+	Patched string `json:"patched,omitempty"`
+}
+
+// Refusal is why the author's text was refused.
+type Refusal struct {
+	// Reason is one word for machines ("BadYAML", "AdmissionDenied").
+	Reason string `json:"reason"`
+	// Message is verbatim what refused it said.
+	Message string `json:"message"`
+}
+
+// Outcome is how a PipelineRun ended.
+type Outcome string
+
+const (
+	// OutcomeSucceeded means Succeeded=True.
+	OutcomeSucceeded Outcome = "Succeeded"
+	// OutcomeFailed means Succeeded=False for any reason but cancellation.
+	OutcomeFailed Outcome = "Failed"
+	// OutcomeCancelled means Succeeded=False because the run was cancelled or stopped.
+	OutcomeCancelled Outcome = "Cancelled"
+	// OutcomeDeleted means that the PipelineRun was deleted before it ended.
+	OutcomeDeleted Outcome = "Deleted"
+)
+
+// Result is the terminal state of a PipelineRun.
+type Result struct {
+	Outcome Outcome `json:"outcome"`
+	// Reason and Message are those of Tekton's Succeeded condition.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// +optional
+	Message string `json:"message,omitempty"`
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// +optional
+	CompletedAt *metav1.Time `json:"completedAt,omitempty"`
+	// Text is the report's body as it was when the run ended (task table, diagnosis).
+	// +optional
+	Text string `json:"text,omitempty"`
+}
+
+// Check is one report and what the Git service has accepted of it.
+type Check struct {
+	// Key identifies the check within the event: the PipelineRun's name, or "event" for the event's own check.
+	Key string `json:"key"`
+	// Name is the check's name at the Git service.
+	Name string `json:"name"`
+	// ID is the service's id; empty until the service has told it.
+	// +optional
+	ID string `json:"id,omitempty"`
+	// Intent is true from before the first attempt to post it: an empty ID then means "look it up first".
+	// +optional
+	Intent bool `json:"intent,omitempty"`
+	// Accepted is the digest of what the service accepted last.
+	// +optional
+	Accepted string `json:"accepted,omitempty"`
+	// Concluded is true when what was accepted had a conclusion.
+	// +optional
+	Concluded bool `json:"concluded,omitempty"`
+}
+
+// Wait is a step that waits.
+type Wait struct {
+	// Step is "plan", "create/<pipelinerun>", "report" or "annotate".
+	Step string `json:"step"`
+	// Class is the pkg/fault class of what it waits for.
+	Class string `json:"class"`
+	// Reason and Message are stable across retries and free of times, counters and secrets.
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	// Since is when the step first met this reason.
+	Since metav1.Time `json:"since"`
+	// NotBefore is when the step may be tried again; unset when the workqueue's backoff decides.
+	// +optional
+	NotBefore *metav1.Time `json:"notBefore,omitempty"`
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package blob
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// getter is what Read needs of the generated EventPayloadInterface.
+type getter interface {
+	Get(ctx context.Context, name string, opts metav1.GetOptions) (*v1alpha1.EventPayload, error)
+}
+
+// creator is what Write needs of the generated EventPayloadInterface.
+type creator interface {
+	getter
+	Create(ctx context.Context, payload *v1alpha1.EventPayload, opts metav1.CreateOptions) (*v1alpha1.EventPayload, error)
+}
+
+// deleter is what Delete needs of the generated EventPayloadInterface.
+type deleter interface {
+	Delete(ctx context.Context, name string, opts metav1.DeleteOptions) error
+}
+
+// Write creates the payloads that Make returned, in order. One that is there with the same data is success, so Write
+// may be repeated; one with other data is an Operator fault with reason "ForeignPayload". Errors of the API server are
+// classified as for an update, where a denial is the operator's: what is denied here is our object, not the author's.
+func Write(ctx context.Context, client creator, payloads []*v1alpha1.EventPayload) error {
+	for _, payload := range payloads {
+		_, err := client.Create(ctx, payload, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			err = compare(ctx, client, payload)
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("creating EventPayload %s: %w", payload.Name, fault.FromKube(fault.VerbUpdate, err))
+		}
+	}
+	return nil
+}
+
+func compare(ctx context.Context, client getter, want *v1alpha1.EventPayload) error {
+	have, err := client.Get(ctx, want.Name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading EventPayload %s, which exists: %w", want.Name, fault.FromKube(fault.VerbRead, err))
+	}
+	if !bytes.Equal(have.Data, want.Data) {
+		return fault.Operatorf("ForeignPayload", "EventPayload %s/%s exists with other data; delete it if no GitEvent refers to it", want.Namespace, want.Name)
+	}
+	return nil
+}
+
+// Read returns the bytes a reference stands for. A chunk that is missing is an error for which apierrors.IsNotFound
+// holds; bytes that are not those of the digest are an Operator fault with reason "CorruptPayload".
+func Read(ctx context.Context, client getter, ref v1alpha1.BlobReference) ([]byte, error) {
+	if ref.Chunks < 1 || ref.Chunks > maxChunks || ref.Size < 0 || ref.Size > MaxBytes {
+		return nil, corrupt(ref, fmt.Errorf("%d chunks for %d bytes", ref.Chunks, ref.Size))
+	}
+	var stream []byte
+	for i := range int(ref.Chunks) {
+		payload, err := client.Get(ctx, chunkName(ref.Name, i), metav1.GetOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("reading EventPayload %s: %w", chunkName(ref.Name, i), fault.FromKube(fault.VerbRead, err))
+		}
+		stream = append(stream, payload.Data...)
+	}
+	data, err := expand(stream, ref.Size)
+	if err != nil {
+		return nil, corrupt(ref, err)
+	}
+	if got := Digest(data); got != ref.Digest || int64(len(data)) != ref.Size {
+		return nil, corrupt(ref, fmt.Errorf("its digest is %s, its size at least %d", got, len(data)))
+	}
+	return data, nil
+}
+
+// Delete deletes the chunks; those that are gone count as deleted. It goes on after an error and returns the first.
+func Delete(ctx context.Context, client deleter, ref v1alpha1.BlobReference) error {
+	var first error
+	for i := range int(min(ref.Chunks, maxChunks)) {
+		err := client.Delete(ctx, chunkName(ref.Name, i), metav1.DeleteOptions{})
+		if err == nil || apierrors.IsNotFound(err) || first != nil {
+			continue
+		}
+		first = fmt.Errorf("deleting EventPayload %s: %w", chunkName(ref.Name, i), fault.FromKube(fault.VerbDelete, err))
+	}
+	return first
+}
+
+func corrupt(ref v1alpha1.BlobReference, why error) error {
+	return fault.Operatorf("CorruptPayload", "the blob %s is not the one with %s: %w", ref.Name, ref.Digest, why)
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"time"
+)
+
+// Name is the ConfigMap's name, in Plumbline's own namespace.
+const Name = "plumbline"
+
+// The keys of the ConfigMap. Those that PaC has keep its names, meanings and defaults (spec/compatibility.md chapter 9).
+const (
+	keyApplicationName  = "application-name"
+	keySecretAutoCreate = "secret-auto-create"
+	keyDashboardURL     = "tekton-dashboard-url"
+	keyConsoleName      = "custom-console-name"
+	keyConsoleURL       = "custom-console-url"
+	keyConsoleRun       = "custom-console-url-pr-details"
+	keyConsoleTask      = "custom-console-url-pr-tasklog"
+	keyConsoleNamespace = "custom-console-url-namespace"
+	keyGitHubURL        = "github-url"
+	keyRetentionDays    = "settled-retention-days"
+	keySettledCap       = "settled-cap"
+)
+
+const (
+	publicGitHub = "https://github.com"
+
+	day = 24 * time.Hour
+	// GitHub lets a delivery be redelivered for 3 days, GitHub Enterprise Server for 7
+	// (docs.github.com, "Redelivering webhooks"); the day on top covers clocks and a delivery in flight.
+	publicRetentionDays     = 4
+	enterpriseRetentionDays = 8
+	maxRetentionDays        = 90
+
+	// A stub is at most 1 KiB, so the default cap is 10 MiB of etcd.
+	defaultSettledCap = 10_000
+	minSettledCap     = 100
+	maxSettledCap     = 1_000_000
+
+	// maxNameLength keeps "<application> / <pipeline>" within what Git services show of a check's name.
+	maxNameLength = 100
+)
+
+// Config is the configuration of an installation. Treat it as read-only: it is shared.
+type Config struct {
+	// ApplicationName is the first part of the name of every check.
+	ApplicationName string
+	// SecretAutoCreate makes a git-auth Secret for each run.
+	SecretAutoCreate bool
+	// GitHubURL is the web URL of the GitHub instance the App is registered at: scheme and host in lower case, no path,
+	// no trailing slash. Deliveries that name another host are refused before a credential is read.
+	GitHubURL string
+	// Console is where people watch runs.
+	Console Console
+	// SettledRetention is how long the stub of a settled event is kept, at least as long as the service redelivers.
+	SettledRetention time.Duration
+	// SettledCap is the most stubs that are kept.
+	SettledCap int
+}
+
+// Default returns the configuration of an empty ConfigMap.
+func Default() *Config {
+	return &Config{
+		ApplicationName:  "Pipelines as Code CI",
+		SecretAutoCreate: true,
+		GitHubURL:        publicGitHub,
+		SettledRetention: publicRetentionDays * day,
+		SettledCap:       defaultSettledCap,
+	}
+}
+
+// New reads the data of the ConfigMap. A missing or empty key has its default. The error joins one line for each bad
+// key: its name, what is wrong and what is allowed; that key keeps its default and all others apply, so the returned
+// Config is never nil. Keys that start with "_" are documentation and ignored.
+func New(data map[string]string) (*Config, error) {
+	return parse(data, Default())
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestNew(t *testing.T) {
+	with := func(change func(*Config)) *Config {
+		c := Default()
+		change(c)
+		return c
+	}
+	for name, test := range map[string]struct {
+		data map[string]string
+		want *Config
+		errs []string // one for each line of the error, in order: what the line must hold
+	}{
+		"an empty ConfigMap has the defaults": {want: Default()},
+		"an empty value is the default, documentation is ignored": {
+			data: map[string]string{"application-name": " ", "_example": "anything"},
+			want: Default(),
+		},
+		"every key is read": {
+			data: map[string]string{
+				"application-name": "Acme CI", "secret-auto-create": "false", "github-url": "https://GHE.example.com/",
+				"settled-retention-days": "10", "settled-cap": "500", "tekton-dashboard-url": "https://dash.example.com/tekton/",
+				"custom-console-name": "Lens", "custom-console-url": "https://lens.example.com",
+				"custom-console-url-pr-details": "https://lens.example.com/{{ namespace }}/{{pr}}",
+				"custom-console-url-pr-tasklog": "https://lens.example.com/{{ task }}",
+				"custom-console-url-namespace":  "https://lens.example.com/{{ namespace }}",
+			},
+			want: &Config{
+				ApplicationName: "Acme CI", GitHubURL: "https://ghe.example.com", SettledRetention: 240 * time.Hour, SettledCap: 500,
+				Console: Console{
+					dashboard: "https://dash.example.com/tekton", name: "Lens", url: "https://lens.example.com",
+					run: "https://lens.example.com/{{ namespace }}/{{pr}}", task: "https://lens.example.com/{{ task }}",
+					namespace: "https://lens.example.com/{{ namespace }}",
+				},
+			},
+		},
+		"an Enterprise Server redelivers for 7 days, so stubs are kept for 8": {
+			data: map[string]string{"github-url": "http://127.0.0.1:8443"},
+			want: with(func(c *Config) { c.GitHubURL = "http://127.0.0.1:8443"; c.SettledRetention = 192 * time.Hour }),
+		},
+		"a retention below the service's redelivery window is refused and the window is used": {
+			data: map[string]string{"github-url": "https://ghe.example.com", "settled-retention-days": "4"},
+			want: with(func(c *Config) { c.GitHubURL = "https://ghe.example.com"; c.SettledRetention = 192 * time.Hour }),
+			errs: []string{`key "settled-retention-days": "4" is out of range or not a number; allowed: a whole number from 8 to 90`},
+		},
+		"each bad key is named with what is allowed, and the others apply": {
+			data: map[string]string{
+				"application-name": "Acme CI", "secret-auto-create": "maybe", "settled-cap": "1", "tekton-dashboard-url": "dash.example.com",
+			},
+			want: with(func(c *Config) { c.ApplicationName = "Acme CI" }),
+			errs: []string{
+				`key "secret-auto-create": "maybe" is not a boolean; allowed: "true" or "false"`,
+				`key "settled-cap": "1" is out of range or not a number; allowed: a whole number from 100 to 1000000`,
+				`key "tekton-dashboard-url": it is not an absolute web URL; allowed: an absolute URL`,
+			},
+		},
+		"a misspelt key is reported with the keys there are": {
+			data: map[string]string{"aplication-name": "Acme CI"},
+			want: Default(),
+			errs: []string{`key "aplication-name": this version does not read it; allowed: application-name, custom-console-name`},
+		},
+		"a GitHub URL with a path, a user, another scheme is refused": {
+			data: map[string]string{"github-url": "https://github.com/acme"},
+			want: Default(),
+			errs: []string{`key "github-url": it has a path`},
+		},
+		"a template must be a web URL once its variables are replaced": {
+			data: map[string]string{"custom-console-url-pr-details": "{{ namespace }}/x", "custom-console-url-namespace": "javascript:x"},
+			want: Default(),
+			errs: []string{`key "custom-console-url-pr-details": it is not a web URL`, `key "custom-console-url-namespace": it is not`},
+		},
+		"a name with a line break is refused": {
+			data: map[string]string{"application-name": "Acme\nCI"},
+			want: Default(),
+			errs: []string{`key "application-name": it is too long or has control characters; allowed: one line of at most 100 bytes`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := New(test.data)
+			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(Console{})); diff != "" {
+				t.Errorf("config (-want +got):\n%s", diff)
+			}
+			checkLines(t, err, test.errs)
+		})
+	}
+}
+
+func checkLines(t *testing.T, err error, want []string) {
+	t.Helper()
+	var lines []string
+	if err != nil {
+		lines = strings.Split(err.Error(), "\n")
+	}
+	if len(lines) != len(want) {
+		t.Fatalf("got errors %q, want %d", lines, len(want))
+	}
+	for i := range want {
+		if !strings.HasPrefix(lines[i], want[i]) {
+			t.Errorf("got %q, want it to start with %q", lines[i], want[i])
+		}
+	}
+}
+
+func TestNewDoesNotRepeatPasswords(t *testing.T) {
+	_, err := New(map[string]string{"github-url": "https://bot:hunter2@ghe.example.com", "tekton-dashboard-url": "https://:hunter2@%zz"})
+	if err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("got %v, want an error without the password", err)
+	}
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// parser reads one key after the other and collects what is wrong.
+type parser struct {
+	data map[string]string
+	seen map[string]bool
+	errs []error
+}
+
+// parse returns the configuration; a bad key has its value in previous.
+func parse(data map[string]string, previous *Config) (*Config, error) {
+	p := &parser{data: data, seen: map[string]bool{}}
+	standard := Default()
+	c := &Config{
+		ApplicationName:  p.line(keyApplicationName, standard.ApplicationName, previous.ApplicationName),
+		SecretAutoCreate: p.boolean(keySecretAutoCreate, standard.SecretAutoCreate, previous.SecretAutoCreate),
+		GitHubURL:        p.origin(keyGitHubURL, standard.GitHubURL, previous.GitHubURL),
+		SettledCap: p.integer(keySettledCap, limits{minimum: minSettledCap, maximum: maxSettledCap},
+			standard.SettledCap, previous.SettledCap),
+		Console: Console{
+			dashboard: p.base(keyDashboardURL, previous.Console.dashboard),
+			name:      p.line(keyConsoleName, "", previous.Console.name),
+			url:       p.base(keyConsoleURL, previous.Console.url),
+			run:       p.template(keyConsoleRun, previous.Console.run),
+			task:      p.template(keyConsoleTask, previous.Console.task),
+			namespace: p.template(keyConsoleNamespace, previous.Console.namespace),
+		},
+	}
+	c.SettledRetention = p.retention(c.GitHubURL, previous.SettledRetention)
+	p.unknown()
+	return c, errors.Join(p.errs...)
+}
+
+// value returns the trimmed value and whether there is one.
+func (p *parser) value(key string) (string, bool) {
+	p.seen[key] = true
+	v := strings.TrimSpace(p.data[key])
+	return v, v != ""
+}
+
+func (p *parser) bad(key, problem, allowed string) {
+	p.errs = append(p.errs, fmt.Errorf("key %q: %s; allowed: %s", key, problem, allowed))
+}
+
+// unknown reports keys that nothing reads: a misspelt key would else change nothing and say nothing.
+func (p *parser) unknown() {
+	known := strings.Join(slices.Sorted(maps.Keys(p.seen)), ", ")
+	for _, key := range slices.Sorted(maps.Keys(p.data)) {
+		if !p.seen[key] && !strings.HasPrefix(key, "_") {
+			p.bad(key, "this version does not read it", known)
+		}
+	}
+}
+
+func (p *parser) line(key, standard, previous string) string {
+	v, ok := p.value(key)
+	if !ok {
+		return standard
+	}
+	if len(v) > maxNameLength || strings.ContainsFunc(v, unicode.IsControl) {
+		p.bad(key, "it is too long or has control characters", fmt.Sprintf("one line of at most %d bytes", maxNameLength))
+		return previous
+	}
+	return v
+}
+
+func (p *parser) boolean(key string, standard, previous bool) bool {
+	v, ok := p.value(key)
+	if !ok {
+		return standard
+	}
+	b, err := strconv.ParseBool(v)
+	if err != nil {
+		p.bad(key, strconv.Quote(v)+" is not a boolean", `"true" or "false"`)
+		return previous
+	}
+	return b
+}
+
+type limits struct{ minimum, maximum int }
+
+func (p *parser) integer(key string, within limits, standard, previous int) int {
+	v, ok := p.value(key)
+	if !ok {
+		return standard
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n < within.minimum || n > within.maximum {
+		p.bad(key, strconv.Quote(v)+" is out of range or not a number",
+			fmt.Sprintf("a whole number from %d to %d", within.minimum, within.maximum))
+		return previous
+	}
+	return n
+}
+
+// retention depends on the service: below its redelivery window an event could run twice. The previous value of a bad
+// key is raised to that window, because the service may have changed in the same update.
+func (p *parser) retention(githubURL string, previous time.Duration) time.Duration {
+	least := publicRetentionDays
+	if githubURL != publicGitHub {
+		least = enterpriseRetentionDays
+	}
+	fallback := max(least, int(previous/day))
+	days := p.integer(keyRetentionDays, limits{minimum: least, maximum: maxRetentionDays}, least, fallback)
+	return time.Duration(days) * day
+}
+
+const webURL = `an absolute URL that starts with "http://" or "https://", without user, query and fragment`
+
+// origin is a web URL of a host alone.
+func (p *parser) origin(key, standard, previous string) string {
+	v, ok := p.value(key)
+	if !ok {
+		return standard
+	}
+	u, problem := parseWeb(v)
+	if problem == "" && strings.Trim(u.Path, "/") != "" {
+		problem = "it has a path"
+	}
+	if problem != "" {
+		p.bad(key, problem, webURL+` and path, like "https://github.example.com"`)
+		return previous
+	}
+	return u.Scheme + "://" + strings.ToLower(u.Host)
+}
+
+// base is a web URL, "" when the key is not set.
+func (p *parser) base(key, previous string) string {
+	v, ok := p.value(key)
+	if !ok {
+		return ""
+	}
+	if _, problem := parseWeb(v); problem != "" {
+		p.bad(key, problem, webURL)
+		return previous
+	}
+	return strings.TrimRight(v, "/")
+}
+
+// template is a URL with {{ variables }}, "" when the key is not set.
+func (p *parser) template(key, previous string) string {
+	v, ok := p.value(key)
+	if !ok {
+		return ""
+	}
+	if !isHTTP(variable.ReplaceAllString(v, "x")) {
+		p.bad(key, "it is not a web URL once its variables are replaced",
+			`a URL that starts with "http://" or "https://"; variables: {{ namespace }}, {{ pr }}, {{ task }}`)
+		return previous
+	}
+	return v
+}
+
+// parseWeb returns the problem in words that do not repeat the value: a URL may hold a password.
+func parseWeb(v string) (*url.URL, string) {
+	u, err := url.Parse(v)
+	if err != nil {
+		return nil, "it is not a URL"
+	}
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
+		return nil, "it is not an absolute web URL"
+	case u.User != nil, u.RawQuery != "", u.ForceQuery, u.Fragment != "":
+		return nil, "it has a user, a query or a fragment"
+	}
+	return u, ""
+}
+
+func isHTTP(v string) bool {
+	u, err := url.Parse(v)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"knative.dev/pkg/configmap"
+)
+
+// Store keeps the current configuration. Until the ConfigMap was seen, that is Default.
+type Store struct {
+	*configmap.UntypedStore
+}
+
+// NewStore makes a store to be filled by WatchConfigs. What is wrong with a ConfigMap is logged as one error for each
+// update; bad keys keep their previous value, so a slip of the pen in a running installation changes nothing but what
+// was right. onAfterStore is called with the ConfigMap's name and the *Config.
+func NewStore(logger configmap.Logger, onAfterStore ...func(name string, value any)) *Store {
+	s := &Store{}
+	// The constructor returns no error: knative's store ends the process when the first ConfigMap has one.
+	construct := func(cm *corev1.ConfigMap) (*Config, error) {
+		c, err := parse(cm.Data, s.Load())
+		if err != nil {
+			logger.Errorf("ConfigMap %s/%s: these keys keep their previous values: %v", cm.Namespace, cm.Name, err)
+		}
+		return c, nil
+	}
+	s.UntypedStore = configmap.NewUntypedStore(Name, logger, configmap.Constructors{Name: construct}, onAfterStore...)
+	return s
+}
+
+// Load returns the current configuration.
+func (s *Store) Load() *Config {
+	c, ok := s.UntypedLoad(Name).(*Config)
+	if !ok {
+		return Default()
+	}
+	return c
+}
+
+type contextKey struct{}
+
+// ToContext freezes the current configuration in the context of one reconcile.
+func (s *Store) ToContext(ctx context.Context) context.Context {
+	return ToContext(ctx, s.Load())
+}
+
+// ToContext puts a configuration into a context.
+func ToContext(ctx context.Context, c *Config) context.Context {
+	return context.WithValue(ctx, contextKey{}, c)
+}
+
+// FromContext returns the configuration that ToContext put there, Default if none was.
+func FromContext(ctx context.Context) *Config {
+	c, ok := ctx.Value(contextKey{}).(*Config)
+	if !ok {
+		return Default()
+	}
+	return c
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fault
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"knative.dev/pkg/controller"
+)
+
+// Requeue turns the outcomes of a reconcile's steps into what knative does next, and is the only caller of its requeue
+// constructors.
+//
+// Any Transient or Conflict outcome is returned, so that it is logged and the workqueue's own backoff decides; all of
+// them are joined with a text that does not depend on their order. Otherwise the earliest timer of the Throttled and
+// Operator outcomes is set, which neither counts nor resets failures. Invalid, Ignored and nil need nothing more; if
+// there is nothing else the result is nil. A Throttled outcome without a known wait counts as Transient.
+//
+// An outcome may itself be several errors joined; each of them counts.
+func Requeue(errs ...error) error {
+	var failed []failure
+	var earliest time.Duration
+	for _, err := range errs {
+		var n needs
+		n.add(err)
+		if n.retry {
+			failed = append(failed, failure{err: err, conflict: n.conflictOnly})
+		}
+		if n.after > 0 && (earliest == 0 || n.after < earliest) {
+			earliest = n.after
+		}
+	}
+	switch {
+	case len(failed) > 0:
+		return join(failed)
+	case earliest > 0:
+		return controller.NewRequeueAfter(earliest)
+	}
+	return nil
+}
+
+// needs is what one outcome asks for.
+type needs struct {
+	retry, conflictOnly bool
+	after               time.Duration
+}
+
+func (n *needs) add(err error) {
+	if err == nil {
+		return
+	}
+	if several := branches(err); several != nil {
+		for _, e := range several {
+			n.add(e)
+		}
+		return
+	}
+	f := Of(err)
+	switch {
+	case f.Class == Invalid, f.Class == Ignored:
+	case f.Class == Operator:
+		n.timer(OperatorRetry)
+	case f.Class == Throttled && f.RetryAfter > 0:
+		n.timer(f.RetryAfter)
+	default:
+		n.conflictOnly = f.Class == Conflict && (n.conflictOnly || !n.retry)
+		n.retry = true
+	}
+}
+
+func (n *needs) timer(after time.Duration) {
+	if n.after == 0 || after < n.after {
+		n.after = after
+	}
+}
+
+// branches returns the errors joined somewhere below err, unless a fault above them classified them as a whole.
+func branches(err error) []error {
+	for err != nil {
+		if _, classified := err.(*Error); classified { //nolint:errorlint // the walk itself looks at each link
+			return nil
+		}
+		if several, ok := err.(interface{ Unwrap() []error }); ok {
+			return several.Unwrap()
+		}
+		err = errors.Unwrap(err)
+	}
+	return nil
+}
+
+type failure struct {
+	err      error
+	conflict bool
+}
+
+// join puts conflicts last and out of errors.As's sight: knative keeps an error in whose chain it finds a conflict out
+// of the error log.
+func join(failed []failure) error {
+	slices.SortStableFunc(failed, func(a, b failure) int {
+		if a.conflict != b.conflict {
+			if a.conflict {
+				return 1
+			}
+			return -1
+		}
+		return strings.Compare(a.err.Error(), b.err.Error())
+	})
+	if len(failed) == 1 {
+		return failed[0].err
+	}
+	return newJoined(failed)
+}
+
+// joined is several errors in one line of text.
+type joined struct {
+	text   string
+	errors []error
+}
+
+func newJoined(failed []failure) joined {
+	texts := make([]string, 0, len(failed))
+	var j joined
+	for _, f := range failed {
+		texts = append(texts, f.err.Error())
+		if !f.conflict || failed[0].conflict {
+			j.errors = append(j.errors, f.err)
+		}
+	}
+	j.text = strings.Join(slices.Compact(texts), "; ")
+	return j
+}
+
+// Error lists the distinct texts.
+func (j joined) Error() string { return j.text }
+
+// Unwrap returns the errors, without the conflicts if there are others.
+func (j joined) Unwrap() []error { return j.errors }

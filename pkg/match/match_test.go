@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package match
+
+import (
+	"testing"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+const group = "pipelinesascode.tekton.dev/"
+
+// annotated writes annotations without their common prefix.
+func annotated(pairs ...string) map[string]string {
+	annotations := map[string]string{}
+	for i := 0; i < len(pairs); i += 2 {
+		annotations[group+pairs[i]] = pairs[i+1]
+	}
+	return annotations
+}
+
+func push(ref string) Event {
+	return Event{Trigger: v1alpha1.TriggerPush, EventType: "push", BaseRef: ref, HeadRef: ref}
+}
+
+func pull(base string) Event {
+	return Event{Trigger: v1alpha1.TriggerPullRequest, EventType: "pull_request", BaseRef: base, HeadRef: "topic"}
+}
+
+func TestSelect(t *testing.T) {
+	tests := map[string]struct {
+		event       Event
+		annotations map[string]string
+		reason      string
+	}{
+		"a push to a listed branch is selected": {
+			push("refs/heads/main"), annotated("on-event", "[push]", "on-target-branch", "[main]"), Selected,
+		},
+		"a pull request onto a listed branch is selected": {
+			pull("main"), annotated("on-event", "[push, pull_request]", "on-target-branch", "[release-*, main]"), Selected,
+		},
+		"one word needs no brackets": {
+			pull("main"), annotated("on-event", "pull_request", "on-target-branch", " main "), Selected,
+		},
+		"a branch that no pattern matches is named without its prefix": {
+			push("refs/heads/release-1"), annotated("on-event", "[push]", "on-target-branch", "[main]"),
+			"on-target-branch [main] does not match release-1",
+		},
+		"a tag that no pattern matches is named in full": {
+			push("refs/tags/v1"), annotated("on-event", "[push]", "on-target-branch", "[main,v1]"),
+			"on-target-branch [main, v1] does not match refs/tags/v1",
+		},
+		"an event that is not listed is named": {
+			pull("main"), annotated("on-event", "[push]", "on-target-branch", "[main]"),
+			"on-event [push] does not include pull_request",
+		},
+		"events are compared whole": {
+			push("refs/heads/main"), annotated("on-event", "[pushes, pu*]", "on-target-branch", "[main]"),
+			"on-event [pushes, pu*] does not include push",
+		},
+		"a pipeline without annotations is not for events": {
+			push("refs/heads/main"), nil, "no annotation pipelinesascode.tekton.dev/on-event",
+		},
+		"on-event alone selects nothing": {
+			push("refs/heads/main"), annotated("on-event", "[push]"), "no annotation pipelinesascode.tekton.dev/on-target-branch",
+		},
+		"on-target-branch alone selects nothing": {
+			push("refs/heads/main"), annotated("on-target-branch", "[main]"), "no annotation pipelinesascode.tekton.dev/on-event",
+		},
+		"settings that do not select are carried and change nothing": {
+			push("refs/heads/main"),
+			annotated("on-event", "push", "on-target-branch", "main", "max-keep-runs", "5", "cancel-in-progress", "true"), Selected,
+		},
+		"annotations of others change nothing": {
+			push("refs/heads/main"),
+			map[string]string{group + "on-event": "push", group + "on-target-branch": "main", "example.com/on-cel-expression": "x"}, Selected,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			selected, reason, err := Select(tt.event, Pipeline{Name: "build", Annotations: tt.annotations})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if reason != tt.reason || selected != (tt.reason == Selected) {
+				t.Errorf("Select = %t, %q, want %q", selected, reason, tt.reason)
+			}
+		})
+	}
+}
+
+func TestAPipelineWithAnAnnotationNotServedYetIsNotSelectedAndSaysWhich(t *testing.T) {
+	for _, name := range []string{
+		"on-cel-expression", "on-path-change", "on-path-change-ignore", "on-label", "on-comment",
+		"task", "task-1", "task-23", "pipeline", "target-namespace",
+	} {
+		t.Run(name, func(t *testing.T) {
+			annotations := annotated("on-event", "[push]", "on-target-branch", "[main]", name, "x")
+			selected, reason, err := Select(push("refs/heads/main"), Pipeline{Annotations: annotations})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := "annotation " + group + name + " is not served by this version of Plumbline yet"
+			if selected || reason != want {
+				t.Errorf("Select = %t, %q, want false, %q", selected, reason, want)
+			}
+		})
+	}
+}
+
+func TestSelectRefusesWhatIsNotWrittenAsAsked(t *testing.T) {
+	tests := map[string]struct {
+		annotations map[string]string
+		message     string
+	}{
+		"an empty list of events": {
+			annotated("on-event", "[]", "on-target-branch", "[main]"),
+			"pipeline build: annotation pipelinesascode.tekton.dev/on-event has an empty value: name at least one entry, or remove it",
+		},
+		"an empty value": {
+			annotated("on-event", "", "on-target-branch", "[main]"),
+			"pipeline build: annotation pipelinesascode.tekton.dev/on-event has an empty value: name at least one entry, or remove it",
+		},
+		"words without brackets": {
+			annotated("on-event", "push pull_request", "on-target-branch", "[main]"),
+			`pipeline build: annotation pipelinesascode.tekton.dev/on-event has the value "push pull_request", which is in the wrong format: ` +
+				`write one word, or a list like [main, release-*]`,
+		},
+		"a glob that does not compile": {
+			annotated("on-event", "push", "on-target-branch", "[main{]"),
+			`pipeline build: annotation pipelinesascode.tekton.dev/on-target-branch: the pattern "main{" is not a glob: ` + "unclosed `{`",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			selected, _, err := Select(push("refs/heads/x"), Pipeline{Name: "build", Annotations: tt.annotations})
+			if selected || !fault.Is(err, fault.Invalid) {
+				t.Fatalf("Select = %t, %v, want an Invalid fault", selected, err)
+			}
+			if err.Error() != tt.message {
+				t.Errorf("message\n%s\nwant\n%s", err, tt.message)
+			}
+		})
+	}
+}
+
+func TestABadPatternOfAnEventThatIsNotListedIsNotReported(t *testing.T) {
+	annotations := annotated("on-event", "push", "on-target-branch", "[{]")
+	selected, reason, err := Select(pull("main"), Pipeline{Annotations: annotations})
+	if selected || err != nil || reason != "on-event [push] does not include pull_request" {
+		t.Errorf("Select = %t, %q, %v", selected, reason, err)
+	}
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package match
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+const (
+	// maxItems bounds the entries of one list, so that one pipeline cannot keep a worker busy.
+	maxItems = 256
+	// maxShown is how many bytes of an author's value a reason repeats: reasons are kept in GitEvent.status.
+	maxShown = 256
+)
+
+// valueSyntax is a list in brackets, or one word without brackets (spec/compatibility.md 3.3).
+var valueSyntax = regexp.MustCompile(`^\[(.*)\]$|^[^[\]\s]*$`)
+
+// list reads an annotation's value. A comma separates entries, &#44; stands for a comma within one.
+func list(annotation, value string) ([]string, error) {
+	value = strings.TrimSpace(value)
+	groups := valueSyntax.FindStringSubmatch(value)
+	if groups == nil {
+		return nil, fault.Invalidf("BadAnnotation",
+			"annotation %s has the value %q, which is in the wrong format: write one word, or a list like [main, release-*]",
+			annotation, shorten(value))
+	}
+	entries := value
+	if strings.HasPrefix(value, "[") {
+		entries = groups[1]
+	}
+	items := strings.Split(entries, ",")
+	for i, item := range items {
+		items[i] = strings.ReplaceAll(strings.TrimSpace(item), "&#44;", ",")
+	}
+	if items[0] == "" {
+		return nil, fault.Invalidf("BadAnnotation", "annotation %s has an empty value: name at least one entry, or remove it", annotation)
+	}
+	if len(items) > maxItems {
+		return nil, fault.Invalidf("BadAnnotation", "annotation %s lists %d entries, at most %d are read", annotation, len(items), maxItems)
+	}
+	return items, nil
+}
+
+// show writes a list the way an author would.
+func show(items []string) string {
+	return "[" + shorten(strings.Join(items, ", ")) + "]"
+}
+
+// shorten cuts a text to maxShown bytes on a UTF-8 boundary.
+func shorten(s string) string {
+	if len(s) <= maxShown {
+		return s
+	}
+	end := maxShown
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
+}

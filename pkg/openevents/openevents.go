@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package openevents watches the GitEvents of one installation that still need a controller.
+package openevents
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	"knative.dev/pkg/controller"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client"
+	"github.com/plumbline-ci/plumbline/pkg/client/informers/externalversions"
+	informers "github.com/plumbline-ci/plumbline/pkg/client/informers/externalversions/plumbline/v1alpha1"
+)
+
+// Selector is the field selector of events that are not settled.
+const Selector = "status.phase!=" + string(v1alpha1.PhaseSettled)
+
+const byRepository = "repository"
+
+// Watch is one informer shared by the controllers of a process. Settled events, which are most of them, are neither
+// watched nor kept in memory.
+type Watch struct {
+	namespace string
+	once      sync.Once
+	informer  informers.GitEventInformer
+}
+
+// New returns the watch of a namespace; nothing is listed before Start.
+func New(namespace string) *Watch {
+	return &Watch{namespace: namespace}
+}
+
+// Informer returns the informer, made on the first call with the client in ctx.
+func (w *Watch) Informer(ctx context.Context) informers.GitEventInformer {
+	w.once.Do(func() {
+		factory := externalversions.NewSharedInformerFactoryWithOptions(plumblineclient.Get(ctx), controller.GetResyncPeriod(ctx),
+			externalversions.WithNamespace(w.namespace),
+			externalversions.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = Selector }))
+		w.informer = factory.Plumbline().V1alpha1().GitEvents()
+		index := cache.Indexers{byRepository: func(obj any) ([]string, error) {
+			event, ok := obj.(*v1alpha1.GitEvent)
+			if !ok {
+				return nil, nil
+			}
+			return []string{event.Spec.Repository.Namespace + "/" + event.Spec.Repository.Name}, nil
+		}}
+		if err := w.informer.Informer().AddIndexers(index); err != nil {
+			panic(fmt.Sprintf("adding an index to an informer that has not started: %v", err))
+		}
+	})
+	return w.informer
+}
+
+// Start runs the informer until ctx is done and waits for its first list. It may be called once a controller.
+func (w *Watch) Start(ctx context.Context) error {
+	informer := w.Informer(ctx).Informer()
+	if err := controller.StartInformers(ctx.Done(), informer); err != nil {
+		return fmt.Errorf("listing open GitEvents: %w", err)
+	}
+	return nil
+}
+
+// Of returns the open events of a Repository, in no order; none before the first call of Informer. They are shared: do
+// not change them.
+func (w *Watch) Of(namespace, name string) []*v1alpha1.GitEvent {
+	if w.informer == nil {
+		return nil
+	}
+	objs, err := w.informer.Informer().GetIndexer().ByIndex(byRepository, namespace+"/"+name)
+	if err != nil {
+		return nil
+	}
+	events := make([]*v1alpha1.GitEvent, 0, len(objs))
+	for _, obj := range objs {
+		if event, ok := obj.(*v1alpha1.GitEvent); ok {
+			events = append(events, event)
+		}
+	}
+	return events
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+// CanWrite asks for the user's permission on the repository, from whatever source (direct, team, organization, owner).
+// GitHub maps the role maintain to write and triage to read in this answer
+// (https://docs.github.com/rest/collaborators/collaborators#get-repository-permissions-for-a-user).
+func (r *repository) CanWrite(ctx context.Context, user string) (bool, error) {
+	if !loginPattern.MatchString(user) {
+		return false, nil // GitHub issues no such login, so it is nobody's
+	}
+	const what = "asking for the user's permission"
+	level, _, err := r.client.Repositories.GetPermissionLevel(ctx, r.owner, r.name, url.PathEscape(user))
+	if provider.StatusCode(err) == http.StatusNotFound {
+		if err := r.readable(ctx); err != nil {
+			return false, wrapf(what, err)
+		}
+		return false, nil
+	}
+	if err != nil {
+		return false, failed(what, err)
+	}
+	switch level.GetPermission() {
+	case "admin", "maintain", "write":
+		return true, nil
+	case "triage", "read", "none":
+		return false, nil
+	}
+	return false, fault.Transientf("BadAnswer", "%s: GitHub answered %q", what, level.GetPermission())
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+// authenticated sends calls with the repository's token, in their turn, to one host.
+type authenticated struct {
+	base   http.RoundTripper
+	tokens *minter
+	pace   *provider.Pace
+	host   string
+}
+
+// RoundTrip implements http.RoundTripper. A refused token is minted again once and the call repeated once (G5): a 401
+// was not carried out.
+func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
+	defer closeBody(req)
+	if !strings.EqualFold(req.URL.Host, a.host) {
+		return nil, fault.Operatorf("ForeignHost", "GitHub redirects to another host; its token is not sent there")
+	}
+	leave, err := a.pace.Enter(req.Context(), req.Method != http.MethodGet)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	resp, refusedToken, err := a.send(req)
+	if provider.StatusCode(err) == http.StatusUnauthorized {
+		a.tokens.forget(refusedToken)
+		resp, _, err = a.send(req)
+	}
+	if provider.StatusCode(err) == http.StatusUnauthorized {
+		err = fault.Operatorf(fault.ReasonCredentialsRefused, "GitHub refuses a token that it has just issued: %w", err)
+	}
+	var header http.Header
+	if resp != nil {
+		header = resp.Header
+	}
+	a.pace.Learn(header, err)
+	return resp, err
+}
+
+func (a *authenticated) send(req *http.Request) (*http.Response, string, error) {
+	token, err := a.tokens.token(req.Context(), callLife)
+	if err != nil {
+		return nil, "", err
+	}
+	out := req.Clone(req.Context())
+	if req.GetBody != nil {
+		if out.Body, err = req.GetBody(); err != nil {
+			return nil, "", fault.New(fault.Transient, "Error", err)
+		}
+	}
+	out.Header.Set("Authorization", "Bearer "+token)
+	resp, err := a.base.RoundTrip(out)
+	return resp, token, err
+}
+
+func closeBody(req *http.Request) {
+	if req.Body != nil {
+		_ = req.Body.Close() // nothing more is read from it
+	}
+}

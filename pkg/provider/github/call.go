@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	gh "github.com/google/go-github/v60/github"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+// secondaryWait is how long a secondary limit lasts that names no time (G2).
+const secondaryWait = time.Minute
+
+// failed names what a call was for. Its text is the classified error's: go-github and net/http put the URL, and
+// go-github the time, in front of it. nil stays nil.
+func failed(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, classified(err))
+}
+
+func classified(err error) error {
+	var f *fault.Error
+	var answer *provider.StatusError
+	var limit *gh.RateLimitError
+	var abuse *gh.AbuseRateLimitError
+	switch {
+	// A fault in front of an answer says more than the answer's own.
+	case errors.As(err, &answer) && errors.As(err, &f) && errors.Is(answer, f):
+		return answer
+	case errors.As(err, &f):
+		return f
+	case errors.As(err, &limit):
+		return throttled(time.Until(limit.Rate.Reset.Time))
+	case errors.As(err, &abuse):
+		return throttled(abuse.GetRetryAfter())
+	}
+	// Left are our own deadline and answers that are not what the API documents.
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return fault.New(fault.Transient, fault.ReasonCanceled, err)
+	}
+	return fault.New(fault.Transient, "BadAnswer", err)
+}
+
+// throttled is go-github's refusal to call while it remembers a limit.
+func throttled(wait time.Duration) error {
+	if wait <= 0 {
+		wait = secondaryWait
+	}
+	return fault.Throttledf(fault.ReasonRateLimited, wait, "waiting for GitHub's rate limit to be lifted")
+}
+
+// readable returns nil if the installation can read the repository. GitHub answers 404 for what it hides, so that a
+// 404 below a repository means "absent" only if this says nil (G7).
+func (r *repository) readable(ctx context.Context) error {
+	got, _, err := r.client.Repositories.Get(ctx, r.owner, r.name)
+	switch {
+	case provider.StatusCode(err) == http.StatusNotFound:
+		return fault.Operatorf("RepositoryNotReadable",
+			"GitHub shows no repository %s to the App: it was deleted or renamed, or the App is not installed on it", r.fullName())
+	case err != nil:
+		return failed("reading "+r.fullName(), err)
+	case got.GetID() != r.id:
+		return fault.Operatorf("RepositoryReplaced",
+			"%s is now another repository than the one the event came from", r.fullName())
+	}
+	return nil
+}
+
+// unavailable interprets the failure to read something at a commit: an empty repository, or one whose replicas have
+// not all seen the commit, is asked again.
+func (r *repository) unavailable(ctx context.Context, what, sha string, err error) error {
+	switch provider.StatusCode(err) {
+	case http.StatusConflict:
+		return fault.Transientf("RepositoryEmpty", "%s: %s is empty", what, r.fullName())
+	case http.StatusNotFound, http.StatusUnprocessableEntity:
+		if err := r.readable(ctx); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		return fault.Transientf(fault.ReasonCommitUnknown, "%s: %s has no commit %s (yet)", what, r.fullName(), sha)
+	}
+	return failed(what, err)
+}
+
+// said returns the service's own message in the answer that err is about.
+func said(err error) string {
+	var answer *provider.StatusError
+	if !errors.As(err, &answer) {
+		return ""
+	}
+	return answer.Message
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"context"
+	"net/http"
+
+	gh "github.com/google/go-github/v60/github"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+// GitHub lists no more files than these, over all pages
+// (https://docs.github.com/rest/pulls/pulls#list-pull-requests-files, https://docs.github.com/rest/commits/commits).
+const (
+	maxPullFiles    = 3000
+	maxCommitFiles  = 3000
+	maxCompareFiles = 300
+	perPage         = 100
+	maxPages        = 100
+)
+
+// Changed lists the files of a pull request, of a push since the commit it replaced, or, for a new branch or tag, of
+// its head commit.
+func (r *repository) Changed(ctx context.Context, event *v1alpha1.GitEventSpec) (provider.Changes, error) {
+	if err := checkSHA(event.SHA); err != nil {
+		return provider.Changes{}, err
+	}
+	switch {
+	case event.PullRequest != nil:
+		return r.changedByPull(ctx, int(event.PullRequest.Number))
+	case event.Before == "":
+		return r.changedByCommit(ctx, event.SHA)
+	}
+	return r.changedByPush(ctx, event.Before, event.SHA)
+}
+
+func (r *repository) changedByPull(ctx context.Context, number int) (provider.Changes, error) {
+	const what = "listing the pull request's files"
+	var files []*gh.CommitFile
+	opts := &gh.ListOptions{PerPage: perPage}
+	for range maxPages {
+		part, resp, err := r.client.PullRequests.ListFiles(ctx, r.owner, r.name, number, opts)
+		if provider.StatusCode(err) == http.StatusNotFound {
+			if err := r.readable(ctx); err != nil {
+				return provider.Changes{}, wrapf(what, err)
+			}
+			return provider.Changes{}, fault.Transientf("PullRequestUnknown", "%s: GitHub does not show it (yet)", what)
+		}
+		if err != nil {
+			return provider.Changes{}, failed(what, err)
+		}
+		files = append(files, part...)
+		if resp.NextPage == 0 {
+			break
+		}
+		opts.Page = resp.NextPage
+	}
+	return changes(files, maxPullFiles), nil
+}
+
+func (r *repository) changedByCommit(ctx context.Context, sha string) (provider.Changes, error) {
+	var files []*gh.CommitFile
+	opts := &gh.ListOptions{PerPage: perPage}
+	for range maxPages {
+		commit, resp, err := r.client.Repositories.GetCommit(ctx, r.owner, r.name, sha, opts)
+		if err != nil {
+			return provider.Changes{}, r.unavailable(ctx, "listing the commit's files", sha, err)
+		}
+		files = append(files, commit.Files...)
+		if resp.NextPage == 0 {
+			break
+		}
+		opts.Page = resp.NextPage
+	}
+	return changes(files, maxCommitFiles), nil
+}
+
+// changedByPush compares; all files are on the first page. What a forced push replaced may be gone for good: then the
+// head commit's own files are what can be told, marked as incomplete.
+func (r *repository) changedByPush(ctx context.Context, before, after string) (provider.Changes, error) {
+	if err := checkSHA(before); err != nil {
+		return provider.Changes{}, err
+	}
+	diff, _, err := r.client.Repositories.CompareCommits(ctx, r.owner, r.name, before, after, &gh.ListOptions{PerPage: 1})
+	if provider.StatusCode(err) == http.StatusNotFound {
+		own, err := r.changedByCommit(ctx, after)
+		own.Truncated = true
+		return own, err
+	}
+	if err != nil {
+		return provider.Changes{}, failed("comparing with the commit before the push", err)
+	}
+	return changes(diff.Files, maxCompareFiles), nil
+}
+
+func changes(files []*gh.CommitFile, limit int) provider.Changes {
+	out := provider.Changes{Truncated: len(files) >= limit}
+	for _, f := range files {
+		switch f.GetStatus() {
+		case "added", "copied":
+			out.Added = append(out.Added, f.GetFilename())
+		case "removed":
+			out.Deleted = append(out.Deleted, f.GetFilename())
+		case "renamed":
+			out.Renamed = append(out.Renamed, f.GetFilename())
+		case "unchanged":
+		default:
+			out.Modified = append(out.Modified, f.GetFilename())
+		}
+	}
+	return out
+}

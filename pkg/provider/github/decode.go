@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// The sizes of the fields of a GitEventSpec.
+const (
+	maxEventTitle = 1024
+	maxRef        = 1024
+	maxLogin      = 255
+	maxLabels     = 100
+)
+
+// Decode returns the event. Push events of branches and tags, and pull requests that get new commits to run, are
+// events; everything else GitHub sends is Ignored with the reason.
+func (w webhook) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, error) {
+	// Peek has the stricter reader; what it refuses must not be decoded.
+	origin, err := w.Peek(h, body)
+	if err != nil {
+		return nil, err
+	}
+	var spec *v1alpha1.GitEventSpec
+	switch origin.Event {
+	case "push":
+		spec, err = decodePush(body)
+	case "pull_request":
+		spec, err = decodePullRequest(body)
+	default:
+		return nil, fault.Ignoredf("UnsupportedEvent", "event %q starts nothing", origin.Event)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := checkHost(h, spec.Host); err != nil {
+		return nil, err
+	}
+	spec.Provider, spec.DeliveryKey, spec.Headers = Name, origin.DeliveryKey, safeHeaders(h)
+	return spec, nil
+}
+
+func unmarshal(body []byte, into any) error {
+	if err := json.Unmarshal(body, into); err != nil {
+		return fault.Invalidf("BadPayload", "the delivery's body is not what GitHub documents: %w", err)
+	}
+	return nil
+}
+
+// base fills what all events have in common.
+func (p payloadCommon) base() (*v1alpha1.GitEventSpec, error) {
+	r := p.Repository
+	switch {
+	case r == nil:
+		return nil, missing("repository")
+	case r.ID <= 0:
+		return nil, missing("repository.id")
+	case !validName(r.Owner.login(), r.Name):
+		return nil, missing("repository.owner.login and repository.name")
+	}
+	host, err := projectHost(r)
+	if err != nil {
+		return nil, err
+	}
+	spec := &v1alpha1.GitEventSpec{
+		Host: host,
+		Project: v1alpha1.Project{
+			Owner: r.Owner.login(), Name: r.Name, ID: r.ID, URL: r.HTMLURL, CloneURL: r.CloneURL, DefaultBranch: r.DefaultBranch,
+		},
+	}
+	if p.Installation != nil {
+		spec.InstallationID = p.Installation.ID
+	}
+	return spec, nil
+}
+
+// projectHost takes the host from repository.html_url, which must be the page of the repository the ids are of.
+func projectHost(r *payloadRepository) (string, error) {
+	u, err := url.Parse(r.HTMLURL)
+	if err != nil || hostOf(u) == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || len(r.HTMLURL) > maxURL {
+		return "", missing("repository.html_url")
+	}
+	if !strings.EqualFold(u.Path, "/"+r.Owner.login()+"/"+r.Name) {
+		return "", fault.Invalidf("BadPayload", "repository.html_url is not the page of repository %s/%s", r.Owner.login(), r.Name)
+	}
+	return hostOf(u), nil
+}
+
+// checkHost compares with what an Enterprise Server says it is.
+func checkHost(h http.Header, host string) error {
+	claimed := h.Get(headerHost)
+	if claimed == "" || strings.EqualFold(claimed, host) {
+		return nil
+	}
+	return fault.Invalidf("BadPayload", "%s is not the host of repository.html_url", headerHost)
+}
+
+// fields checks the text fields of an event: each must be there, fit, and be what its check wants.
+func fields(list ...field) error {
+	for _, f := range list {
+		if f.value == "" || len(f.value) > f.limit || clean(f.value) != f.value {
+			return missing(f.name)
+		}
+	}
+	return nil
+}
+
+type field struct {
+	name, value string
+	limit       int
+}
+
+func missing(name string) error {
+	return fault.Invalidf("BadPayload", "the delivery's body has no usable %s", name)
+}

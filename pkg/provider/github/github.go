@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package github is the provider for GitHub and GitHub Enterprise Server through a GitHub App. It is the only
+// importer of go-github and ghinstallation.
+package github
+
+import (
+	"context"
+	"crypto/sha256"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	gh "github.com/google/go-github/v60/github"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+// Name is GitEventSpec.provider of the events this package decodes.
+const Name = "github"
+
+// maxCached bounds each of the in-memory caches; what is evicted is made anew.
+const maxCached = 2000
+
+// Options tune the provider. The zero value is right for production.
+type Options struct {
+	// UserAgent is sent with every call; GitHub requires one. Empty is "plumbline".
+	UserAgent string
+	// Limits are those of one call; zero fields are X1 of spec/errors.md.
+	Limits provider.Limits
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+}
+
+// New returns the provider. Its caches of tokens and rate limits live as long as the value does.
+func New(o Options) provider.Provider {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.UserAgent == "" {
+		o.UserAgent = "plumbline"
+	}
+	s := &service{
+		options: o, transport: provider.NewTransport(o.Limits),
+		paces: newCache[paceKey, *provider.Pace](maxCached), minters: newCache[minterKey, *minter](maxCached),
+	}
+	return provider.Provider{Name: Name, Webhook: webhook{}, Connect: s.connect}
+}
+
+type service struct {
+	options   Options
+	transport *provider.Transport
+	paces     *cache[paceKey, *provider.Pace]
+	minters   *cache[minterKey, *minter]
+}
+
+// paceKey is what GitHub limits: an installation at an API.
+type paceKey struct {
+	api          string
+	installation int64
+}
+
+// minterKey is what a token is good for. The digest makes a rotated key another minter at once (I4).
+type minterKey struct {
+	api                      string
+	app, installation, scope int64
+	key                      [sha256.Size]byte
+}
+
+// connect returns a client for the project; it makes no call.
+func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project, c provider.Credentials) (provider.Client, error) {
+	api, err := apiURL(baseURL, p)
+	if err != nil {
+		return provider.Client{}, err
+	}
+	if err := checkCredentials(p, c); err != nil {
+		return provider.Client{}, err
+	}
+	digest := sha256.Sum256(c.PrivateKey)
+	tokens := s.minters.get(minterKey{api.String(), c.AppID, c.InstallationID, p.ID, digest}, func() *minter {
+		return &minter{
+			base: s.transport, api: strings.TrimSuffix(api.String(), "/"), now: s.options.Now,
+			app: c.AppID, installation: c.InstallationID, repository: p.ID, key: c.PrivateKey,
+		}
+	})
+	pace := s.paces.get(paceKey{api.String(), c.InstallationID}, func() *provider.Pace {
+		return provider.NewPace(s.options.Now)
+	})
+	client := gh.NewClient(&http.Client{
+		Transport:     &authenticated{base: s.transport, tokens: tokens, pace: pace, host: api.Host},
+		CheckRedirect: checkRedirect,
+	})
+	client.BaseURL, client.UserAgent = api, s.options.UserAgent
+	r := &repository{client: client, tokens: tokens, app: c.AppID, owner: p.Owner, name: p.Name, id: p.ID}
+	return provider.Client{Source: r, Access: r, Reporter: r, Tokens: r}, nil
+}
+
+// repository is one repository seen through one installation.
+type repository struct {
+	client      *gh.Client
+	tokens      *minter
+	app         int64
+	owner, name string
+	id          int64
+}
+
+func (r *repository) fullName() string { return r.owner + "/" + r.name }
+
+// CloneToken returns an installation token of this one repository that works for half an hour at least, unless the
+// service issues shorter ones.
+func (r *repository) CloneToken(ctx context.Context) (string, error) {
+	return r.tokens.token(ctx, cloneLife)
+}
+
+// apiURL derives where the API is from configuration alone, and refuses a project that lives elsewhere: a payload must
+// not choose where credentials are sent.
+func apiURL(baseURL string, p v1alpha1.Project) (*url.URL, error) {
+	base, err := url.Parse(baseURL)
+	if err != nil || base.Host == "" || base.User != nil {
+		return nil, fault.Operatorf("BadConfiguration", "github-url %q is not a URL: set it to https://<host>", baseURL)
+	}
+	if base.Scheme != "https" && (base.Scheme != "http" || !loopback(base.Hostname())) {
+		return nil, fault.Operatorf("BadConfiguration", "github-url %q must start with https://", baseURL)
+	}
+	project, err := url.Parse(p.URL)
+	if err != nil || hostOf(project) == "" || hostOf(project) != hostOf(base) {
+		return nil, fault.Operatorf("ForeignHost",
+			"repository %q is not on the configured GitHub %s: set github-url, or remove the Repository", p.URL, base.Host)
+	}
+	if hostOf(base) == "github.com" {
+		return &url.URL{Scheme: "https", Host: "api.github.com", Path: "/"}, nil
+	}
+	return &url.URL{Scheme: base.Scheme, Host: base.Host, Path: "/api/v3/"}, nil
+}
+
+// loopback allows plain HTTP for tests and the demo only.
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || (ip != nil && ip.IsLoopback())
+}
+
+// hostOf is a URL's host in lower case, with its port unless that is the scheme's own.
+func hostOf(u *url.URL) string {
+	host := strings.ToLower(u.Host)
+	for scheme, port := range map[string]string{"https": ":443", "http": ":80"} {
+		if u.Scheme == scheme {
+			return strings.TrimSuffix(host, port)
+		}
+	}
+	return ""
+}
+
+// GitHub's own alphabets. They matter: names become parts of API paths.
+var (
+	ownerPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
+	namePattern  = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+	loginPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*(\[bot\])?$`)
+	shaPattern   = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
+)
+
+func validName(owner, name string) bool {
+	return ownerPattern.MatchString(owner) && namePattern.MatchString(name) && name != "." && name != ".."
+}
+
+func checkCredentials(p v1alpha1.Project, c provider.Credentials) error {
+	switch {
+	case !validName(p.Owner, p.Name) || p.ID <= 0:
+		// A token is never minted without the repository's id: it would reach the whole installation.
+		return fault.Operatorf("BadRepository", "%q is not a GitHub repository", p.Owner+"/"+p.Name)
+	case c.AppID <= 0 || len(c.PrivateKey) == 0:
+		return fault.Operatorf("CredentialsMissing",
+			"the GitHub App's credentials are missing: set github-application-id and github-private-key in the Secret")
+	case c.InstallationID <= 0:
+		return fault.Operatorf("InstallationNotFound",
+			"the delivery names no installation of the GitHub App: install the App on %s", p.Owner)
+	}
+	return nil
+}
+
+// checkRedirect follows a renamed repository only where the method survives: a PATCH that became a GET would look accepted.
+func checkRedirect(req *http.Request, via []*http.Request) error {
+	if len(via) > 5 || req.Method != via[0].Method {
+		return fault.Operatorf(fault.ReasonGitMoved, "the repository was renamed or moved: update the Repository's url")
+	}
+	return nil
+}

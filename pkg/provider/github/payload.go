@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+// The parts of GitHub's payloads that are read. Pointers tell absent from empty where that matters.
+
+type payloadRepository struct {
+	ID            int64       `json:"id"`
+	Name          string      `json:"name"`
+	Owner         payloadUser `json:"owner"`
+	HTMLURL       string      `json:"html_url"`
+	CloneURL      string      `json:"clone_url"`
+	DefaultBranch string      `json:"default_branch"`
+}
+
+// payloadUser is an account. The owner in a push event of old GitHub Enterprise Servers has a name only.
+type payloadUser struct {
+	Login string `json:"login"`
+	Name  string `json:"name"`
+}
+
+func (u payloadUser) login() string {
+	if u.Login != "" {
+		return u.Login
+	}
+	return u.Name
+}
+
+type payloadCommon struct {
+	Action       string             `json:"action"`
+	Repository   *payloadRepository `json:"repository"`
+	Sender       *payloadUser       `json:"sender"`
+	Installation *struct {
+		ID int64 `json:"id"`
+	} `json:"installation"`
+}
+
+type payloadPush struct {
+	payloadCommon
+	Ref        string       `json:"ref"`
+	Before     string       `json:"before"`
+	After      string       `json:"after"`
+	Deleted    bool         `json:"deleted"`
+	Pusher     *payloadUser `json:"pusher"`
+	HeadCommit *struct {
+		ID      string `json:"id"`
+		Message string `json:"message"`
+		URL     string `json:"url"`
+	} `json:"head_commit"`
+}
+
+type payloadPullRequest struct {
+	payloadCommon
+	PullRequest *struct {
+		Number int64        `json:"number"`
+		Title  string       `json:"title"`
+		Draft  bool         `json:"draft"`
+		User   *payloadUser `json:"user"`
+		Labels []struct {
+			Name string `json:"name"`
+		} `json:"labels"`
+		Head *payloadEnd `json:"head"`
+		Base *payloadEnd `json:"base"`
+	} `json:"pull_request"`
+}
+
+// payloadEnd is one side of a pull request; repo is null when it was deleted.
+type payloadEnd struct {
+	Ref  string             `json:"ref"`
+	SHA  string             `json:"sha"`
+	Repo *payloadRepository `json:"repo"`
+}

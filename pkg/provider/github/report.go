@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	gh "github.com/google/go-github/v60/github"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/status"
+)
+
+// Put shows the check as a check run and returns its id. Repeating it is safe whatever became of the first attempt:
+// what was stored is found by its external id, and of several only the newest, which is the one GitHub shows, is kept.
+// It returns the id together with an error if the check was accepted and only closing a duplicate failed.
+func (r *repository) Put(ctx context.Context, head provider.Head, id string, check status.Check) (string, error) {
+	if err := checkCheck(check); err != nil {
+		return "", err
+	}
+	if err := checkSHA(head.SHA); err != nil {
+		return "", err
+	}
+	known, err := strconv.ParseInt(id, 10, 64)
+	if err != nil || known <= 0 {
+		known = 0 // an id that is none of ours is as good as none
+	}
+	if known == 0 || check.State == status.Completed {
+		return r.settle(ctx, head.SHA, known, check)
+	}
+	return r.progress(ctx, head.SHA, known, check)
+}
+
+// progress updates a check run that has no conclusion yet. One that has is left alone: this report is late (E6).
+func (r *repository) progress(ctx context.Context, sha string, id int64, check status.Check) (string, error) {
+	run, err := r.get(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	if run == nil {
+		return r.settle(ctx, sha, 0, check)
+	}
+	if completed(run) {
+		return format(id), nil
+	}
+	return r.update(ctx, sha, id, check)
+}
+
+// settle looks for check runs of ours first, brings the newest up to date and closes the others.
+func (r *repository) settle(ctx context.Context, sha string, known int64, check status.Check) (string, error) {
+	ours, err := r.find(ctx, sha, known, check)
+	if err != nil {
+		return "", err
+	}
+	if len(ours) == 0 {
+		return r.create(ctx, sha, check)
+	}
+	newest := ours[0]
+	id := format(newest.GetID())
+	if !completed(newest) || check.State == status.Completed {
+		if id, err = r.update(ctx, sha, newest.GetID(), check); err != nil {
+			return "", err
+		}
+	}
+	for _, older := range ours[1:] {
+		if completed(older) {
+			continue
+		}
+		if _, err := r.write(ctx, "closing a duplicate of the check", http.MethodPatch, r.runPath(older.GetID()), superseded()); err != nil {
+			return id, err
+		}
+	}
+	return id, nil
+}
+
+// find lists the check runs of the commit that are this check, newest first, the known one included.
+func (r *repository) find(ctx context.Context, sha string, known int64, check status.Check) ([]*gh.CheckRun, error) {
+	opts := &gh.ListCheckRunsOptions{
+		CheckName: gh.String(checkName(check)), AppID: gh.Int64(r.app), Filter: gh.String("all"),
+		ListOptions: gh.ListOptions{PerPage: perPage},
+	}
+	var ours []*gh.CheckRun
+	for range maxPages {
+		part, resp, err := r.client.Checks.ListCheckRunsForRef(ctx, r.owner, r.name, sha, opts)
+		if err != nil {
+			return nil, r.unavailable(ctx, "looking the check up", sha, err)
+		}
+		for _, run := range part.CheckRuns {
+			if run.GetExternalID() == check.ExternalID && run.GetApp().GetID() == r.app {
+				ours = append(ours, run)
+			}
+		}
+		if resp.NextPage == 0 {
+			break
+		}
+		opts.Page = resp.NextPage
+	}
+	if known != 0 && !slices.ContainsFunc(ours, func(run *gh.CheckRun) bool { return run.GetID() == known }) {
+		run, err := r.get(ctx, known)
+		if err != nil {
+			return nil, err
+		}
+		if run != nil {
+			ours = append(ours, run)
+		}
+	}
+	slices.SortFunc(ours, func(a, b *gh.CheckRun) int { return cmp.Compare(b.GetID(), a.GetID()) })
+	return ours, nil
+}
+
+// get returns nil for a check run that does not exist in a readable repository.
+func (r *repository) get(ctx context.Context, id int64) (*gh.CheckRun, error) {
+	const what = "reading the check"
+	run, _, err := r.client.Checks.GetCheckRun(ctx, r.owner, r.name, id)
+	if provider.StatusCode(err) == http.StatusNotFound {
+		if err := r.readable(ctx); err != nil {
+			return nil, wrapf(what, err)
+		}
+		return nil, nil
+	}
+	if err != nil {
+		return nil, failed(what, err)
+	}
+	return run, nil
+}
+
+func (r *repository) create(ctx context.Context, sha string, check status.Check) (string, error) {
+	body := makeCheckRun(check)
+	body.HeadSHA = sha
+	return r.write(ctx, "creating the check", http.MethodPost, fmt.Sprintf("repos/%s/%s/check-runs", r.owner, r.name), body)
+}
+
+// update creates the check anew if it vanished meanwhile.
+func (r *repository) update(ctx context.Context, sha string, id int64, check status.Check) (string, error) {
+	newID, err := r.write(ctx, "updating the check", http.MethodPatch, r.runPath(id), makeCheckRun(check))
+	if provider.StatusCode(err) != http.StatusNotFound {
+		return newID, err
+	}
+	if err := r.readable(ctx); err != nil {
+		return "", wrapf("updating the check", err)
+	}
+	return r.create(ctx, sha, check)
+}
+
+func (r *repository) runPath(id int64) string {
+	return fmt.Sprintf("repos/%s/%s/check-runs/%d", r.owner, r.name, id)
+}
+
+func (r *repository) write(ctx context.Context, what, method, path string, body checkRun) (string, error) {
+	req, err := r.client.NewRequest(method, path, body)
+	if err != nil {
+		return "", failed(what, err)
+	}
+	var run gh.CheckRun
+	if _, err := r.client.Do(ctx, req, &run); err != nil {
+		return "", refusedCheck(what, err)
+	}
+	if run.GetID() == 0 {
+		// Accepted, but unknown under which id: the next attempt looks it up.
+		f := fault.Transientf("BadAnswer", "%s: the answer holds no id", what)
+		f.Unknown = true
+		return "", f
+	}
+	return format(run.GetID()), nil
+}
+
+// refusedCheck keeps every refusal of a check away from the author: G10 and D3 make it never Invalid.
+func refusedCheck(what string, err error) error {
+	err = failed(what, err)
+	if provider.StatusCode(err) == http.StatusUnprocessableEntity {
+		if strings.Contains(said(err), "No commit found") {
+			return fault.Transientf(fault.ReasonCommitUnknown, "%s: GitHub does not know the commit (yet)", what)
+		}
+		return fault.Operatorf(fault.ReasonGitRejected, "%s: GitHub refuses it: %s", what, said(err))
+	}
+	if f := fault.Of(err); f.Class == fault.Invalid {
+		return fault.Operatorf(f.Reason, "%s", f.Message)
+	}
+	return err
+}
+
+func completed(run *gh.CheckRun) bool { return run.GetStatus() == string(status.Completed) }
+
+func format(id int64) string { return strconv.FormatInt(id, 10) }

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"net/http"
+	"strconv"
+	"testing"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/test/forge"
+)
+
+// bench is a commit of a forge and a client to report on it.
+type bench struct {
+	*fake
+	client provider.Client
+	head   provider.Head
+}
+
+func newBench(t *testing.T) bench {
+	t.Helper()
+	f, w := openFake(t, forge.Options{})
+	sha := f.Commit("main", map[string]string{"x": "y"})
+	client, err := w.Provider.Connect(t.Context(), w.BaseURL, w.Project, w.Credentials)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bench{f, client, provider.Head{SHA: sha, Project: w.Project}}
+}
+
+// duplicate creates another check run of the same check, as a replica does that was paused before its POST.
+func (b bench) duplicate(t *testing.T, check status.Check) string {
+	t.Helper()
+	r, isGitHub := b.client.Reporter.(*repository)
+	if !isGitHub {
+		t.Fatal("not the GitHub client")
+	}
+	id, err := r.create(t.Context(), b.head.SHA, check)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func check(state status.State, conclusion status.Conclusion) status.Check {
+	return status.Check{
+		Key: "k", Name: "Plumbline / build", ExternalID: "build-1", State: state, Conclusion: conclusion, Title: string(state), Summary: "s",
+	}
+}
+
+// shown is the state of each check run of the commit, oldest first.
+func (b bench) shown() []string {
+	var out []string
+	for _, c := range b.Checks(b.head.SHA) {
+		out = append(out, c.State+"/"+c.Conclusion+"/"+c.Title)
+	}
+	return out
+}
+
+func TestPutSettlesDuplicates(t *testing.T) {
+	open, done := check(status.InProgress, ""), check(status.Completed, status.Success)
+	const queued, succeeded, closed = "in_progress//in_progress", "completed/success/completed", "completed/cancelled/Superseded"
+	cases := []struct {
+		name   string
+		stored []status.Check // oldest first
+		known  int            // which of them the caller knows, from 1; 0 is none
+		put    status.Check
+		adopts int
+		want   []string
+	}{
+		{"a higher one is adopted at the conclusion, the known one is superseded", []status.Check{open, open}, 1, done, 2, []string{closed, succeeded}},
+		{"the known one is the newest", []status.Check{open, open}, 2, done, 2, []string{closed, succeeded}},
+		{"without an id the newest is taken", []status.Check{open, open, open}, 0, done, 3, []string{closed, closed, succeeded}},
+		{"a verdict that was given on the older one is given on the newest too", []status.Check{done, open}, 1, done, 2, []string{succeeded, succeeded}},
+		{"a completed older one is left as it is", []status.Check{done, open}, 0, open, 2, []string{succeeded, queued}},
+		{"a newest one that is completed stays so, and an open older one is closed", []status.Check{open, done}, 0, open, 2, []string{closed, succeeded}},
+		{"progress of a known one looks for no duplicates", []status.Check{open, open}, 1, open, 1, []string{queued, queued}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			ids := []string{""}
+			for _, s := range c.stored {
+				ids = append(ids, b.duplicate(t, s))
+			}
+			id, err := b.client.Put(t.Context(), b.head, ids[c.known], c.put)
+			if err != nil || id != ids[c.adopts] {
+				t.Errorf("got id %s, %v, want %s", id, err, ids[c.adopts])
+			}
+			got := b.shown()
+			if len(got) != len(c.want) {
+				t.Fatalf("got %v, want %v", got, c.want)
+			}
+			for i := range got {
+				if got[i] != c.want[i] {
+					t.Errorf("check run %d is %s, want %s", i+1, got[i], c.want[i])
+				}
+			}
+		})
+	}
+}
+
+func TestPutCreatesAVanishedCheckAnew(t *testing.T) {
+	for _, put := range []status.Check{check(status.InProgress, ""), check(status.Completed, status.Failure)} {
+		b := newBench(t)
+		id, err := b.client.Put(t.Context(), b.head, "999999", put)
+		if err != nil || id == "999999" || len(b.shown()) != 1 {
+			t.Errorf("%s: got id %s, %v, %v", put.State, id, err, b.shown())
+		}
+	}
+}
+
+func TestPutIgnoresAChecksOfAnotherApp(t *testing.T) {
+	b := newBench(t)
+	other := b.CreateApp(testApp+1, "other", appKey(), "")
+	installation := b.Install(other.ID, "acme")
+	foreign, err := New(Options{}).Connect(t.Context(), b.URL(), b.head.Project, provider.Credentials{
+		AppID: other.ID, PrivateKey: []byte(other.PrivateKeyPEM), InstallationID: installation,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := foreign.Put(t.Context(), b.head, "", check(status.InProgress, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, err := b.client.Put(t.Context(), b.head, "", check(status.Completed, status.Failure))
+	if err != nil || ours == theirs {
+		t.Errorf("ours %s, theirs %s, %v", ours, theirs, err)
+	}
+}
+
+func TestPutReturnsTheIDWhenOnlyADuplicateStaysOpen(t *testing.T) {
+	b := newBench(t)
+	old := b.duplicate(t, check(status.InProgress, ""))
+	newest := b.duplicate(t, check(status.InProgress, ""))
+	b.Inject(forge.Fault{Route: forge.RouteCheckUpdate, Do: forge.ServerError502HTML(), Match: func(r *http.Request) bool {
+		return r.PathValue("id") == old || endsWith(r, old)
+	}})
+	id, err := b.client.Put(t.Context(), b.head, old, check(status.Completed, status.Success))
+	if id != newest || !fault.Is(err, fault.Transient) {
+		t.Errorf("got id %s, %v, want %s and a Transient fault", id, err, newest)
+	}
+}
+
+func endsWith(r *http.Request, id string) bool {
+	_, err := strconv.Atoi(id)
+	return err == nil && len(r.URL.Path) > len(id) && r.URL.Path[len(r.URL.Path)-len(id)-1:] == "/"+id
+}
+
+func TestUpdateBringsStartedAt(t *testing.T) {
+	b := newBench(t)
+	id, err := b.client.Put(t.Context(), b.head, "", check(status.Queued, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	started := check(status.InProgress, "")
+	started.StartedAt = at("2026-05-02T10:00:00Z")
+	if _, err := b.client.Put(t.Context(), b.head, id, started); err != nil {
+		t.Fatal(err)
+	}
+	run, _ := b.Current(testRepo, b.head.SHA, started.Name)
+	if !run.StartedAt.Equal(started.StartedAt.Time) {
+		t.Errorf("started at %s, want %s", run.StartedAt, started.StartedAt)
+	}
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"path"
+	"strings"
+
+	gh "github.com/google/go-github/v60/github"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+// Head returns the revision of the event; it calls GitHub only if the payload did not describe the commit.
+func (r *repository) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (provider.Head, error) {
+	head := provider.Head{SHA: event.SHA, Project: event.Project}
+	if event.Commit != nil {
+		head.Commit = *event.Commit
+		return head, nil
+	}
+	if err := checkSHA(event.SHA); err != nil {
+		return provider.Head{}, err
+	}
+	what := "reading commit " + event.SHA
+	commit, _, err := r.client.Repositories.GetCommit(ctx, r.owner, r.name, event.SHA, &gh.ListOptions{PerPage: 1})
+	if err != nil {
+		return provider.Head{}, r.unavailable(ctx, what, event.SHA, err)
+	}
+	if commit.GetSHA() != event.SHA {
+		return provider.Head{}, fault.Transientf("BadAnswer", "%s: GitHub answered with another commit", what)
+	}
+	head.Commit = v1alpha1.Commit{Title: title(commit.GetCommit().GetMessage()), URL: commit.GetHTMLURL()}
+	return head, nil
+}
+
+// checkSHA keeps what is not a full commit id out of API paths; "main" would be read at whatever it is by then.
+func checkSHA(sha string) error {
+	if !shaPattern.MatchString(sha) {
+		return fault.Operatorf("BadRevision", "%q is not a full commit id", sha)
+	}
+	return nil
+}
+
+// File returns one file of at most a MiB.
+func (r *repository) File(ctx context.Context, sha, name string) ([]byte, error) {
+	if err := checkSHA(sha); err != nil {
+		return nil, err
+	}
+	if name == "" || path.IsAbs(name) || path.Clean(name) != name || strings.Contains(name, "..") {
+		return nil, fault.Invalidf("FileNotFound", "%q is not the path of a file below the repository's root", name)
+	}
+	what := "reading " + name
+	file, dir, _, err := r.client.Repositories.GetContents(ctx, r.owner, r.name, name, &gh.RepositoryContentGetOptions{Ref: sha})
+	if err != nil {
+		return nil, r.fileFailed(ctx, name, sha, err)
+	}
+	if dir != nil || file.GetType() != "file" {
+		return nil, fault.Invalidf("FileNotFound", "%s is not a file at commit %s", name, sha)
+	}
+	if file.GetSize() > maxFile {
+		return nil, tooLarge(name, file.GetSize())
+	}
+	content, err := file.GetContent()
+	if err != nil {
+		return nil, failed(what, err)
+	}
+	return []byte(content), nil
+}
+
+// fileFailed tells a file that is not there from a commit that is not there yet: both are 404.
+func (r *repository) fileFailed(ctx context.Context, name, sha string, err error) error {
+	if provider.StatusCode(err) != http.StatusNotFound {
+		return r.unavailable(ctx, "reading "+name, sha, err)
+	}
+	_, _, commitErr := r.client.Repositories.GetCommit(ctx, r.owner, r.name, sha, &gh.ListOptions{PerPage: 1})
+	if commitErr != nil {
+		return r.unavailable(ctx, "reading "+name, sha, commitErr)
+	}
+	return fault.Invalidf("FileNotFound", "%s does not exist in %s at commit %s", name, r.fullName(), sha)
+}
+
+func tooLarge(name string, size int) error {
+	return fault.Invalidf("FileTooLarge", "%s has %d bytes: at most %d are read", name, size, maxFile)
+}
+
+func notDirectory(name string) error {
+	return fault.Invalidf("NotADirectory", "%s has been found but is not a directory", name)
+}
+
+func wrapf(what string, err error) error {
+	return fmt.Errorf("%s: %w", what, err)
+}

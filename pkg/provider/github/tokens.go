@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/bradleyfalzon/ghinstallation/v2"
+	gh "github.com/google/go-github/v60/github"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+const (
+	// callLife is what a token must still live for a call; one call takes 30 s at most, and clocks differ.
+	callLife = 2 * time.Minute
+	// cloneLife is what a token must still live that a run's pods get: they may wait for a node or pull images first.
+	cloneLife = 30 * time.Minute
+)
+
+// minter mints and keeps the installation token of one repository. ghinstallation signs and asks; it is used for one
+// mint at a time because its own cache waits under a lock that no context interrupts.
+type minter struct {
+	base                          http.RoundTripper
+	api                           string
+	app, installation, repository int64
+	key                           []byte
+	now                           func() time.Time
+
+	mu      sync.Mutex
+	secret  string
+	expires time.Time
+	running *minting
+}
+
+// minting is a mint that others wait for.
+type minting struct {
+	done   chan struct{}
+	secret string
+	err    error
+}
+
+// token returns a token that lives as long as asked for; concurrent callers share one mint. The mint itself is not
+// interrupted with ctx: others wait for it, and its token serves the next call.
+func (m *minter) token(ctx context.Context, life time.Duration) (string, error) {
+	m.mu.Lock()
+	if m.secret != "" && m.expires.Sub(m.now()) > life {
+		defer m.mu.Unlock()
+		return m.secret, nil
+	}
+	run := m.running
+	if run == nil {
+		run = &minting{done: make(chan struct{})}
+		m.running = run
+		go m.mint(context.WithoutCancel(ctx), run)
+	}
+	m.mu.Unlock()
+	select {
+	case <-run.done:
+		return run.secret, run.err
+	case <-ctx.Done():
+		return "", fault.New(fault.Transient, fault.ReasonCanceled, ctx.Err())
+	}
+}
+
+// forget drops a token that was refused.
+func (m *minter) forget(secret string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.secret == secret {
+		m.secret = ""
+	}
+}
+
+func (m *minter) mint(ctx context.Context, run *minting) {
+	secret, expires, err := m.ask(ctx)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err == nil {
+		m.secret, m.expires = secret, expires
+	}
+	m.running = nil
+	run.secret, run.err = secret, err
+	close(run.done)
+}
+
+func (m *minter) ask(ctx context.Context) (string, time.Time, error) {
+	t, err := ghinstallation.New(tokenAnswers{m.base}, m.app, m.installation, m.key)
+	if err != nil {
+		// The cause may quote the key; it is not passed on.
+		return "", time.Time{}, fault.Operatorf(fault.ReasonCredentialsRefused,
+			"the GitHub App's private key is not an RSA key in PEM form: set github-private-key in the Secret")
+	}
+	t.BaseURL = m.api
+	t.InstallationTokenOptions = &gh.InstallationTokenOptions{RepositoryIDs: []int64{m.repository}}
+	secret, err := t.Token(ctx)
+	if err != nil {
+		return "", time.Time{}, mintFault(err)
+	}
+	expires, _, err := t.Expiry()
+	if err != nil {
+		return "", time.Time{}, fault.New(fault.Transient, "BadAnswer", err)
+	}
+	return secret, expires, nil
+}
+
+// mintFault classifies a failed mint. It hides the answer's status from callers, who would take a 404 for their own.
+func mintFault(err error) *fault.Error {
+	var answer *provider.StatusError
+	errors.As(err, &answer)
+	switch provider.StatusCode(err) {
+	case http.StatusNotFound:
+		return fault.Operatorf("InstallationNotFound",
+			"the GitHub App's installation is gone: install the App again, then push or redeliver")
+	case http.StatusUnprocessableEntity:
+		return fault.Operatorf("RepositoryNotInstalled",
+			"the GitHub App is not installed on this repository: add it to the installation (GitHub says: %s)", answer.Message)
+	case http.StatusUnauthorized:
+		return fault.Operatorf(fault.ReasonCredentialsRefused,
+			"GitHub refuses the GitHub App's id and private key: check the Secret and the cluster's clock (GitHub says: %s)", answer.Message)
+	}
+	var f *fault.Error
+	if !errors.As(err, &f) {
+		return fault.Transientf("BadAnswer", "minting an installation token: %s", err.Error())
+	}
+	return &fault.Error{
+		Class: f.Class, Reason: f.Reason, RetryAfter: f.RetryAfter, Message: "minting an installation token: " + f.Message,
+	}
+}
+
+// tokenAnswers refuses successful answers that hold no token: ghinstallation v2.10.0 dereferences a null pointer on
+// "null" and takes an empty token for a good one.
+type tokenAnswers struct{ base http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (t tokenAnswers) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := t.base.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, fault.New(fault.Transient, "BadAnswer", err)
+	}
+	var answer struct {
+		Token     string    `json:"token"`
+		ExpiresAt time.Time `json:"expires_at"`
+	}
+	if json.Unmarshal(body, &answer) != nil || answer.Token == "" || answer.ExpiresAt.IsZero() {
+		return nil, fault.Transientf("BadAnswer", "the answer %s holds no token", resp.Status)
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return resp, nil
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"bytes"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/test/forge"
+)
+
+func headers(event string, more ...string) http.Header {
+	h := http.Header{}
+	h.Set("X-GitHub-Event", event)
+	h.Set("X-GitHub-Delivery", "72d3162e-cc78-11e3-81ab-4c9367dc0958")
+	h.Set("Content-Type", "application/json")
+	for i := 0; i < len(more); i += 2 {
+		h.Set(more[i], more[i+1])
+	}
+	return h
+}
+
+func payload(t *testing.T, file string) []byte {
+	t.Helper()
+	body, err := os.ReadFile("testdata/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+const (
+	shaBefore = "1481a2de7b2a7d02428ad93446ab166be7793fbb"
+	shaHead   = "6113728f27ae82c7b1a177c8d03f9e96e0adf246"
+)
+
+// event is the event that all payloads in testdata have in common, changed.
+func event(change func(*v1alpha1.GitEventSpec)) *v1alpha1.GitEventSpec {
+	spec := &v1alpha1.GitEventSpec{
+		Provider: "github", Host: "github.com", DeliveryKey: "72d3162e-cc78-11e3-81ab-4c9367dc0958", InstallationID: 4242,
+		Project: v1alpha1.Project{
+			Owner: "acme", Name: "app", ID: 1001, URL: "https://github.com/acme/app",
+			CloneURL: "https://github.com/acme/app.git", DefaultBranch: "main",
+		},
+		SHA: shaHead, HeadURL: "https://github.com/acme/app",
+		Headers: map[string]string{"X-Github-Delivery": "72d3162e-cc78-11e3-81ab-4c9367dc0958", "Content-Type": "application/json"},
+	}
+	change(spec)
+	spec.Headers["X-Github-Event"] = string(spec.Trigger)
+	return spec
+}
+
+func pushed(ref, before string) *v1alpha1.GitEventSpec {
+	return event(func(s *v1alpha1.GitEventSpec) {
+		s.Trigger, s.EventType, s.BaseRef, s.HeadRef, s.Before, s.Sender = "push", "push", ref, ref, before, "ada"
+		s.Commit = &v1alpha1.Commit{Title: "Fix the pump", URL: "https://github.com/acme/app/commit/" + shaHead}
+	})
+}
+
+func pulled(action, headURL string, headID int64) *v1alpha1.GitEventSpec {
+	return event(func(s *v1alpha1.GitEventSpec) {
+		s.Trigger, s.EventType, s.Action, s.BaseRef, s.HeadRef = "pull_request", "pull_request", action, "main", "topic"
+		s.Sender, s.HeadURL = "dev", headURL
+		s.PullRequest = &v1alpha1.PullRequest{
+			Number: 12, Title: "Pump faster", Author: "dev", HeadProjectID: headID, Labels: []string{"kind/bug", "größe: S"},
+		}
+	})
+}
+
+func TestDecode(t *testing.T) {
+	cases := []struct {
+		name, event, file string
+		want              *v1alpha1.GitEventSpec
+	}{
+		{"a push to a branch", "push", "push-branch.json", pushed("refs/heads/main", shaBefore)},
+		{"a push of a new branch replaces nothing", "push", "push-new-branch.json", pushed("refs/heads/feature/ü", "")},
+		{"a lightweight tag", "push", "push-tag-lightweight.json", pushed("refs/tags/v1.0", "")},
+		{"an annotated tag runs on the commit, not on the tag object that after names", "push", "push-tag-annotated.json", pushed("refs/tags/v1.1", "")},
+		{"a pull request from a fork is its author's, whoever sent the event", "pull_request", "pull-opened-fork.json",
+			pulled("opened", "https://github.com/dev/app", 2002)},
+		{"a pull request from a branch", "pull_request", "pull-synchronize-branch.json",
+			pulled("synchronize", "https://github.com/acme/app", 1001)},
+		{"a pull request whose fork was deleted", "pull_request", "pull-ready-deleted-fork.json", pulled("ready_for_review", "", 0)},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := webhook{}.Decode(headers(c.event), payload(t, c.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	const fork, branch = "pull-opened-fork.json", "push-branch.json"
+	cases := []struct {
+		name, event, file, old, new string
+		class                       fault.Class
+		message                     string
+	}{
+		{"a ping", "ping", branch, "", "", fault.Ignored, `event "ping" starts nothing`},
+		{"a comment", "issue_comment", fork, "", "", fault.Ignored, `event "issue_comment" starts nothing`},
+		{"an edited title", "pull_request", "pull-edited.json", "", "", fault.Ignored, `pull_request action "edited" starts nothing`},
+		{"a deleted branch", "push", "push-deleted.json", "", "", fault.Ignored, "refs/heads/old was deleted"},
+		{"a push to a note", "push", branch, `"refs/heads/main"`, `"refs/notes/x"`, fault.Ignored, "neither a branch nor a tag"},
+		{"no pusher", "push", branch, `"pusher"`, `"pusher_"`, fault.Invalid, "pusher"},
+		{"no sender", "push", branch, `"sender"`, `"sender_"`, fault.Invalid, "sender"},
+		{"no ref", "push", branch, `"ref"`, `"ref_"`, fault.Invalid, "ref"},
+		{"a ref that is too long", "push", branch, "refs/heads/main", "refs/heads/" + strings.Repeat("x", 1024), fault.Invalid, "ref"},
+		{"after is no commit id", "push", branch, `"after": "6113728f`, `"after": "../../xx`, fault.Invalid, "after"},
+		{"before is no commit id", "push", branch, `"before": "1481a2de`, `"before": "../../xx`, fault.Invalid, "before"},
+		{"no repository", "push", branch, `"repository"`, `"repository_"`, fault.Invalid, "repository"},
+		{"an owner that is a path", "push", branch, `"login": "acme"`, `"login": "acme/../x"`, fault.Invalid, "owner.login"},
+		{"a page of another repository", "push", branch, `"html_url": "https://github.com/acme/app"`, `"html_url": "https://github.com/acme/x"`, fault.Invalid, "html_url"},
+		{"a page with a password", "push", branch, `"https://github.com/acme/app"`, `"https://a:b@github.com/acme/app"`, fault.Invalid, "html_url"},
+		{"two repositories", "push", branch, `"ref"`, `"Repository": {"html_url": "https://github.com/acme/x"}, "ref"`, fault.Invalid, "repository twice"},
+		{"two pages", "push", branch, `"html_url": "https://github.com/acme/app"`, `"html_url": "https://github.com/acme/app", "HTML_URL": "x"`, fault.Invalid, "html_url twice"},
+		{"no pull request", "pull_request", fork, `"pull_request"`, `"pull_request_"`, fault.Invalid, "pull_request.number"},
+		{"no head commit", "pull_request", fork, `"sha": "6113728f`, `"sha": "zz`, fault.Invalid, "head.sha"},
+		{"the base is another repository", "pull_request", fork, `"id": 1001`, `"id": 1`, fault.Invalid, "base.repo"},
+		{"an installation that is a text", "push", branch, `"id": 4242`, `"id": "4242"`, fault.Invalid, "installation.id"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			body := payload(t, c.file)
+			if c.old != "" && !bytes.Contains(body, []byte(c.old)) {
+				t.Fatalf("the payload has no %s", c.old)
+			}
+			body = bytes.Replace(body, []byte(c.old), []byte(c.new), 1)
+			_, err := webhook{}.Decode(headers(c.event), body)
+			if !fault.Is(err, c.class) || !strings.Contains(fault.Of(err).Message, c.message) {
+				t.Errorf("got %v, want %s with %q", err, c.class, c.message)
+			}
+		})
+	}
+}
+
+func TestDecodeHeaders(t *testing.T) {
+	cases := []struct {
+		name, header, value, message string
+	}{
+		{"no delivery id", "X-GitHub-Delivery", "", "X-GitHub-Delivery"},
+		{"a delivery id that fits no record", "X-GitHub-Delivery", strings.Repeat("x", 256), "X-GitHub-Delivery"},
+		{"form-encoded", "Content-Type", "application/x-www-form-urlencoded", "application/json"},
+		{"another Enterprise Server", "X-GitHub-Enterprise-Host", "ghe.example", "X-GitHub-Enterprise-Host"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := webhook{}.Decode(headers("push", c.header, c.value), payload(t, "push-branch.json"))
+			if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), c.message) {
+				t.Errorf("got %v, want an Invalid fault that names %s", err, c.message)
+			}
+		})
+	}
+	spec, err := webhook{}.Decode(headers("push", "X-GitHub-Enterprise-Host", "GitHub.com", "X-Hub-Signature-256", "sha256=00",
+		"Authorization", "Bearer x", "X-GitHub-Hook-ID", strings.Repeat("ü", 1000)), payload(t, "push-branch.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := pushed("refs/heads/main", shaBefore).Headers
+	want["X-Github-Enterprise-Host"], want["X-Github-Hook-Id"] = "GitHub.com", strings.Repeat("ü", 512)
+	if d := cmp.Diff(want, spec.Headers); d != "" {
+		t.Errorf("the headers that are kept:\n%s", d)
+	}
+}
+
+func TestPeek(t *testing.T) {
+	cases := []struct {
+		name, body string
+		want       provider.Origin
+	}{
+		{"a ping names no repository", `{"zen": "x"}`, provider.Origin{}},
+		{"the App's", `{"repository": {"id": 1, "owner": {"html_url": "no"}, "html_url": "u"}, "installation": {"id": 1}}`, provider.Origin{URL: "u", App: true}},
+		{"a repository's own webhook", `{"repository": {"html_url": "u"}}`, provider.Origin{URL: "u"}},
+		{"null is absent", `{"repository": null, "installation": null}`, provider.Origin{}},
+		{"only the top level counts", `{"a": {"repository": {"html_url": "no"}, "installation": {"id": 1}}}`, provider.Origin{}},
+		{"in any case, as the decoder reads it", `{"REPOSITORY": {"Html_Url": "u"}, "Installation": {"ID": 1}}`, provider.Origin{URL: "u", App: true}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			c.want.DeliveryKey, c.want.Event = "72d3162e-cc78-11e3-81ab-4c9367dc0958", "push"
+			got, err := webhook{}.Peek(headers("push"), []byte(c.body))
+			if err != nil || got != c.want {
+				t.Errorf("got %+v, %v, want %+v", got, err, c.want)
+			}
+		})
+	}
+	app, err := webhook{}.Peek(headers("ping", headerTarget, "integration"), []byte(`{"zen": "x"}`))
+	if err != nil || !app.App {
+		t.Errorf("an App's ping: %+v, %v", app, err)
+	}
+}
+
+func TestVerifyRefusesSHA1(t *testing.T) {
+	f, w := openFake(t, forge.Options{})
+	d := f.PingDelivery(testApp)
+	d.Header.Del("X-Hub-Signature-256")
+	if err := w.Provider.Webhook.Verify(d.Header, d.Body, w.Secret); !fault.Is(err, fault.Operator) {
+		t.Errorf("only X-Hub-Signature: %v, want an Operator fault", err)
+	}
+	d.Header.Set("X-Hub-Signature-256", d.Header.Get("X-Hub-Signature"))
+	if err := w.Provider.Webhook.Verify(d.Header, d.Body, w.Secret); !fault.Is(err, fault.Operator) {
+		t.Errorf("SHA-1 in the other header: %v, want an Operator fault", err)
+	}
+}
+
+func TestTitleIsCutBetweenCharacters(t *testing.T) {
+	if got, want := title(strings.Repeat("世", 400)+"\nbody"), strings.Repeat("世", 341); got != want {
+		t.Errorf("got %d bytes, want %d", len(got), len(want))
+	}
+}

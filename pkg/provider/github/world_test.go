@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"net/http"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/providertest"
+	"github.com/plumbline-ci/plumbline/test/forge"
+)
+
+const (
+	testRepo   = "acme/app"
+	testApp    = 7
+	testSecret = "correct horse"
+)
+
+// appKey is one key for all tests: making one takes a while.
+var appKey = sync.OnceValue(func() string {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		panic(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}))
+})
+
+// fake is the forge as the suite wants it.
+type fake struct {
+	*forge.GitHub
+	t    *testing.T
+	hook webhook
+}
+
+func openFake(t *testing.T, o forge.Options) (*fake, providertest.World) {
+	t.Helper()
+	o.RefuseEarlyConclusion = true
+	g := forge.New(o)
+	if err := g.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = g.Close() })
+	app := g.CreateApp(testApp, "plumbline", appKey(), testSecret)
+	repo := g.CreateRepo("acme", "app", forge.RepoOptions{Private: true})
+	g.CreateRepo("acme", "other", forge.RepoOptions{Private: true})
+	installation := g.Install(testApp, "acme")
+	f := &fake{GitHub: g, t: t}
+	w := providertest.World{
+		Provider: New(Options{}), BaseURL: g.URL(), Service: f, MaxText: maxBody, Secret: []byte(testSecret),
+		Project: v1alpha1.Project{
+			Owner: "acme", Name: "app", ID: repo.ID, URL: repo.HTMLURL, CloneURL: repo.CloneURL, DefaultBranch: "main",
+		},
+		Credentials: provider.Credentials{AppID: testApp, PrivateKey: []byte(app.PrivateKeyPEM), InstallationID: installation},
+	}
+	return f, w
+}
+
+func openWorld(t *testing.T) providertest.World {
+	f, w := openFake(t, forge.Options{})
+	f.GitHub.Commit(testRepo, "main", forge.Change{Message: "first", Files: map[string]string{"README.md": "hello"}})
+	f.GitHub.Commit(testRepo, "topic", forge.Change{Message: "topic", Files: map[string]string{"x": "y"}})
+	number := f.OpenPullRequest(forge.NewPull{Base: testRepo, HeadBranch: "topic", Author: "dev", Title: "a change"})
+	for _, d := range []forge.Delivery{
+		f.PushDelivery(forge.PushEvent{Repo: testRepo, Ref: "refs/heads/main"}),
+		f.PullRequestDelivery(forge.PullEvent{Repo: testRepo, Number: number, Action: "opened"}),
+	} {
+		w.Deliveries = append(w.Deliveries, providertest.Delivery{Header: d.Header, Body: d.Body})
+	}
+	return w
+}
+
+func TestConformance(t *testing.T) { providertest.Run(t, openWorld) }
+
+func (f *fake) Commit(branch string, files map[string]string) string {
+	return f.GitHub.Commit(testRepo, branch, forge.Change{Message: "a change\n\nwith a body", Files: files})
+}
+
+func (f *fake) PullRequest(branch, author string) *v1alpha1.GitEventSpec {
+	number := f.OpenPullRequest(forge.NewPull{Base: testRepo, HeadBranch: branch, Author: author})
+	return f.decode(f.PullRequestDelivery(forge.PullEvent{Repo: testRepo, Number: number, Action: "opened"}))
+}
+
+func (f *fake) decode(d forge.Delivery) *v1alpha1.GitEventSpec {
+	f.t.Helper()
+	spec, err := f.hook.Decode(d.Header, d.Body)
+	if err != nil {
+		f.t.Fatalf("Decode: %v", err)
+	}
+	return spec
+}
+
+func (f *fake) Grant(user, role string) {
+	f.AddUser(user)
+	if role != "none" {
+		f.SetCollaborator(testRepo, user, role)
+	}
+}
+
+func (f *fake) Fail(op providertest.Operation, how providertest.Failure, count int) {
+	route := map[providertest.Operation]string{
+		providertest.CreateCheck: forge.RouteCheckCreate, providertest.UpdateCheck: forge.RouteCheckUpdate,
+		providertest.FindChecks: forge.RouteCheckList, providertest.ReadDirectory: forge.RouteTree,
+		providertest.ReadFile: forge.RouteContents, providertest.AskPermission: forge.RoutePermission,
+		providertest.ReadRepository: forge.RouteRepo, providertest.MintToken: forge.RouteToken,
+	}[op]
+	f.Inject(forge.Fault{Route: route, Count: count, Do: action(how)})
+}
+
+func action(how providertest.Failure) forge.Action {
+	json := http.Header{"Content-Type": {"application/json"}}
+	return map[providertest.Failure]forge.Action{
+		providertest.Unavailable:     forge.ServerError502HTML(),
+		providertest.StoredThen502:   forge.ApplyThenAnswer(http.StatusBadGateway),
+		providertest.StoredThenGone:  forge.ApplyThenDrop(),
+		providertest.Disconnected:    forge.Drop(),
+		providertest.Unauthorized:    forge.Unauthorized401(),
+		providertest.Forbidden:       forge.Forbidden403(),
+		providertest.NotFound:        forge.NotFound404(),
+		providertest.RateLimited:     forge.PrimaryRateLimit(time.Now().Add(10 * time.Minute)),
+		providertest.SlowDown:        forge.SecondaryRateLimit(0),
+		providertest.UnknownRevision: forge.Answer(http.StatusUnprocessableEntity, json, `{"message":"No commit found for SHA: x"}`),
+		providertest.Rejected:        forge.Answer(http.StatusUnprocessableEntity, json, `{"message":"Validation Failed"}`),
+		providertest.Garbage:         forge.Answer(http.StatusOK, http.Header{"Content-Type": {"text/html"}}, "<html>Log in</html>"),
+	}[how]
+}
+
+func (f *fake) Checks(sha string) []providertest.Check {
+	var out []providertest.Check
+	for _, k := range f.ChecksFor(testRepo, sha) {
+		out = append(out, providertest.Check{
+			ID: strconv.FormatInt(k.ID, 10), Name: k.Name, ExternalID: k.ExternalID, State: k.Status, Conclusion: k.Conclusion,
+			Title: k.Title, Summary: k.Summary, Text: k.Text, DetailsURL: k.DetailsURL, Updates: k.Updates,
+		})
+	}
+	return out
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package provider is the contract between Plumbline and a Git service: a decoder without a cluster, and an
+// authenticated view of one repository behind three small interfaces. Each service is one sub-package that returns a
+// Provider and passes providertest.
+package provider
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/status"
+)
+
+// Origin is what can be said of a delivery before it is verified. It serves to find the Repository and its secret only.
+type Origin struct {
+	// URL is the repository's web URL as the payload claims; empty when the delivery names no repository (ping).
+	URL string
+	// App is true when the delivery belongs to the App, whose one secret is known before the Repository is.
+	App bool
+	// DeliveryKey is the service's id of the delivery, for logs.
+	DeliveryKey string
+	// Event is the service's name of the event ("push"), for logs and metrics.
+	Event string
+}
+
+// Webhook turns bytes into values; it knows no client and no cluster.
+type Webhook interface {
+	// Claims tells whether the delivery looks like this service's.
+	Claims(h http.Header) bool
+	// Peek reads what is needed to find the Repository. Undecodable bodies are an Invalid fault.
+	Peek(h http.Header, body []byte) (Origin, error)
+	// Verify checks the signature in constant time. Any mismatch is an Operator fault with reason "Unauthenticated".
+	Verify(h http.Header, body, secret []byte) error
+	// Decode returns the event without Repository, Payload and ReceivedAt. Events that are never acted on are an
+	// Ignored fault whose message says why; a body that misses a required field is Invalid.
+	Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, error)
+}
+
+// Head is the complete revision an event is about.
+type Head struct {
+	// SHA is the commit to run and report on.
+	SHA string
+	// Commit is what people know it by.
+	Commit v1alpha1.Commit
+	// Project is the repository checks are reported to: the event's base repository.
+	Project v1alpha1.Project
+}
+
+// File is one file of a revision.
+type File struct {
+	// Path is relative to the repository's root, with slashes.
+	Path string
+	Data []byte
+}
+
+// Changes are the files an event changed.
+type Changes struct {
+	Added, Modified, Deleted, Renamed []string
+	// Truncated is true when the service did not list all of them.
+	Truncated bool
+}
+
+// Source reads one repository at a fixed revision.
+type Source interface {
+	// Head completes the revision. A missing commit is Transient (replication lag) until the caller gives up.
+	Head(ctx context.Context, event *v1alpha1.GitEventSpec) (Head, error)
+	// Files returns the .yaml and .yml files below dir at sha, sorted by path, recursively. A directory that does not
+	// exist in a readable repository is an empty result and no error; a repository that cannot be read is Operator.
+	Files(ctx context.Context, sha, dir string) ([]File, error)
+	// File returns one file; one that does not exist is an Invalid fault with reason "FileNotFound".
+	File(ctx context.Context, sha, path string) ([]byte, error)
+	// Changed lists all changed files, all pages.
+	Changed(ctx context.Context, event *v1alpha1.GitEventSpec) (Changes, error)
+}
+
+// Access answers who may start a run. An error means that it is not known: wait, never assume.
+type Access interface {
+	// CanWrite tells whether the user has write access or more to the repository. An unknown user has none.
+	CanWrite(ctx context.Context, user string) (bool, error)
+}
+
+// Reporter writes verdicts. It is called by the report step only.
+type Reporter interface {
+	// Put makes the service show the check and returns its id. With an empty id it looks for a check of ours with the
+	// same name and external id on the commit first and creates one only if there is none. A check that is already
+	// completed is never reopened. With a conclusion the newest check of ours is the one that gets it, whatever the id,
+	// and open older ones are closed as superseded (I-8). An id that comes with an error is to be kept: only a
+	// duplicate could not be closed. No error is Invalid.
+	Put(ctx context.Context, head Head, id string, check status.Check) (newID string, err error)
+}
+
+// Tokens mints credentials for the pods of a run.
+type Tokens interface {
+	// CloneToken returns a token that can read (and only as much as the App was granted) this one repository.
+	CloneToken(ctx context.Context) (string, error)
+}
+
+// Client is an authenticated view of ONE repository.
+type Client struct {
+	Source
+	Access
+	Reporter
+	Tokens
+}
+
+// Credentials are what Connect authenticates with. They are never logged.
+type Credentials struct {
+	// AppID and PrivateKey (PEM) authenticate a GitHub App, with InstallationID.
+	AppID          int64
+	PrivateKey     []byte
+	InstallationID int64
+	// User and Token authenticate everything else.
+	User  string
+	Token string
+}
+
+// Provider is one Git service.
+type Provider struct {
+	// Name is GitEventSpec.provider.
+	Name    string
+	Webhook Webhook
+	// Connect returns a client for the project. baseURL is the service's web URL from configuration
+	// ("https://github.com"); a project of another host is refused before a credential is used. It makes no call.
+	Connect func(ctx context.Context, baseURL string, project v1alpha1.Project, credentials Credentials) (Client, error)
+}

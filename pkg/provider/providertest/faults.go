@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package providertest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// testFaults: each row of spec/errors.md gets its class wherever it is met, none is the author's fault, and the same
+// call works when the service does.
+func testFaults(t *testing.T, open func(*testing.T) World) {
+	classes := map[Failure]fault.Class{
+		Unavailable: fault.Transient, Disconnected: fault.Transient, Garbage: fault.Transient, Unauthorized: fault.Operator,
+		Forbidden: fault.Operator, RateLimited: fault.Throttled, SlowDown: fault.Throttled, UnknownRevision: fault.Transient,
+	}
+	reads := func(ctx context.Context, r reporting) error {
+		_, err := r.client.Files(ctx, r.head.SHA, "dir")
+		return err
+	}
+	reports := func(ctx context.Context, r reporting) error {
+		_, err := r.client.Put(ctx, r.head, "", running())
+		return err
+	}
+	cases := []struct {
+		op   Operation
+		call func(context.Context, reporting) error
+		// other classes than the usual ones
+		except map[Failure]fault.Class
+	}{
+		{ReadDirectory, reads, map[Failure]fault.Class{NotFound: fault.Transient}},
+		{FindChecks, reports, map[Failure]fault.Class{NotFound: fault.Transient}},
+		{UpdateCheck, reports, map[Failure]fault.Class{Rejected: fault.Operator}},
+		{CreateCheck, reports, map[Failure]fault.Class{NotFound: fault.Operator, Rejected: fault.Operator}},
+		{MintToken, reads, map[Failure]fault.Class{NotFound: fault.Operator, UnknownRevision: fault.Operator}},
+	}
+	for _, c := range cases {
+		expect := map[Failure]fault.Class{}
+		for how, class := range classes {
+			expect[how] = class
+		}
+		for how, class := range c.except {
+			expect[how] = class
+		}
+		for how, want := range expect {
+			t.Run(string(c.op)+": "+string(how), func(t *testing.T) {
+				w := open(t)
+				r := report(t, w)
+				r.head.SHA = w.Service.Commit("main", map[string]string{"dir/a.yaml": "a"})
+				if c.op == UpdateCheck {
+					r.put(t, "", running())
+				}
+				w.Service.Fail(c.op, how, 0)
+				first := fault.Of(c.call(t.Context(), r))
+				second := fault.Of(c.call(t.Context(), r))
+				if first == nil || first.Class != want || first.Reason == "" || first.Reason == "Error" {
+					t.Fatalf("got %+v, want class %s and a reason", first, want)
+				}
+				if want == fault.Throttled && first.RetryAfter <= 0 {
+					t.Errorf("throttled without a time: %+v", first)
+				}
+				// While limited the second call is not made, and says so.
+				if second == nil || second.Class != want || (want != fault.Throttled && second.Message != first.Message) {
+					t.Errorf("the text changes from one attempt to the next:\n%+v\n%+v", first, second)
+				}
+			})
+		}
+	}
+	t.Run("what failed works when the service does", func(t *testing.T) {
+		r := report(t, open(t))
+		r.Service.Fail(CreateCheck, Unavailable, 1)
+		if err := reports(t.Context(), r); !fault.Is(err, fault.Transient) {
+			t.Errorf("%v, want a Transient fault", err)
+		}
+		if err := reports(t.Context(), r); err != nil {
+			t.Error(err)
+		}
+		r.only(t)
+	})
+	t.Run("a token that was revoked is minted again", func(t *testing.T) {
+		r := report(t, open(t))
+		r.Service.Fail(CreateCheck, Unauthorized, 1)
+		if err := reports(t.Context(), r); err != nil {
+			t.Error(err)
+		}
+		r.only(t)
+	})
+}

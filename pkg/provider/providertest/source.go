@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package providertest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+// testConnect: credentials stay at the configured host.
+func testConnect(t *testing.T, open func(*testing.T) World) {
+	w := open(t)
+	for _, url := range []string{"https://evil.example/acme/app", "", "://", w.BaseURL + ".evil.example/acme/app"} {
+		project := w.Project
+		project.URL = url
+		if _, err := w.Provider.Connect(t.Context(), w.BaseURL, project, w.Credentials); !fault.Is(err, fault.Operator) {
+			t.Errorf("project at %q: %v, want an Operator fault", url, err)
+		}
+	}
+	for _, name := range []string{"", "..", "app/../../other", "app?x", "app#"} {
+		project := w.Project
+		project.Name = name
+		if _, err := w.Provider.Connect(t.Context(), w.BaseURL, project, w.Credentials); !fault.Is(err, fault.Operator) {
+			t.Errorf("project named %q: %v, want an Operator fault", name, err)
+		}
+	}
+	if _, err := w.Provider.Connect(t.Context(), w.BaseURL, w.Project, provider.Credentials{}); !fault.Is(err, fault.Operator) {
+		t.Errorf("no credentials: %v, want an Operator fault", err)
+	}
+	token, err := connect(t, w).CloneToken(t.Context())
+	if err != nil || token == "" {
+		t.Errorf("CloneToken: %q, %v", token, err)
+	}
+}
+
+func testSource(t *testing.T, open func(*testing.T) World) {
+	t.Run("files come sorted, from below, only YAML, as they are", func(t *testing.T) {
+		w := open(t)
+		sha := w.Service.Commit("main", map[string]string{
+			".tekton/b.yaml": "b", ".tekton/a.yml": "a", ".tekton/sub/c.yaml": "c\xff", ".tekton/README.md": "no",
+			".tekton/yaml": "no", "tekton/x.yaml": "no", "x.yaml": "no",
+		})
+		w.Service.Commit("main", map[string]string{".tekton/later.yaml": "later"})
+		got, err := connect(t, w).Files(t.Context(), sha, ".tekton")
+		want := []provider.File{
+			{Path: ".tekton/a.yml", Data: []byte("a")}, {Path: ".tekton/b.yaml", Data: []byte("b")},
+			{Path: ".tekton/sub/c.yaml", Data: []byte("c\xff")},
+		}
+		if err != nil || cmp.Diff(want, got) != "" {
+			t.Errorf("%v\n%s", err, cmp.Diff(want, got))
+		}
+	})
+	t.Run("a directory that is not there is empty", func(t *testing.T) {
+		w := open(t)
+		sha := w.Service.Commit("main", map[string]string{"x": "y"})
+		if got, err := connect(t, w).Files(t.Context(), sha, ".tekton"); err != nil || len(got) != 0 {
+			t.Errorf("%v, %v", got, err)
+		}
+	})
+	t.Run("a file in the directory's place is the author's mistake", func(t *testing.T) {
+		w := open(t)
+		sha := w.Service.Commit("main", map[string]string{".tekton": "y"})
+		if _, err := connect(t, w).Files(t.Context(), sha, ".tekton"); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%v, want an Invalid fault", err)
+		}
+	})
+	t.Run("a file that is too large is named", func(t *testing.T) {
+		w := open(t)
+		sha := w.Service.Commit("main", map[string]string{".tekton/big.yaml": strings.Repeat("x", 1<<20+1), ".tekton/ok.yaml": ""})
+		_, err := connect(t, w).Files(t.Context(), sha, ".tekton")
+		if !fault.Is(err, fault.Invalid) || !strings.Contains(fault.Of(err).Message, ".tekton/big.yaml") {
+			t.Errorf("%v, want an Invalid fault that names the file", err)
+		}
+	})
+	t.Run("a commit that the service does not know yet is waited for", func(t *testing.T) {
+		w := open(t)
+		w.Service.Commit("main", map[string]string{"x": "y"})
+		sha := strings.Repeat("ab", 20)
+		client := connect(t, w)
+		_, headErr := client.Head(t.Context(), &v1alpha1.GitEventSpec{SHA: sha, Project: w.Project})
+		_, filesErr := client.Files(t.Context(), sha, ".tekton")
+		_, fileErr := client.File(t.Context(), sha, "x")
+		for name, err := range map[string]error{"Head": headErr, "Files": filesErr, "File": fileErr} {
+			if !fault.Is(err, fault.Transient) {
+				t.Errorf("%s: %v, want a Transient fault", name, err)
+			}
+		}
+	})
+	t.Run("one file", func(t *testing.T) { testFile(t, open(t)) })
+	t.Run("head", func(t *testing.T) { testHead(t, open(t)) })
+	t.Run("changed files come from all pages", func(t *testing.T) { testChanged(t, open(t)) })
+}
+
+func testFile(t *testing.T, w World) {
+	sha := w.Service.Commit("main", map[string]string{"tasks/a b+ü.yaml": "content", "big": strings.Repeat("x", 1<<20+1)})
+	client := connect(t, w)
+	if got, err := client.File(t.Context(), sha, "tasks/a b+ü.yaml"); err != nil || string(got) != "content" {
+		t.Errorf("%q, %v", got, err)
+	}
+	for _, name := range []string{"tasks/none.yaml", "tasks", "", "/etc/passwd", "../app", "tasks/../x", "./x"} {
+		if _, err := client.File(t.Context(), sha, name); !fault.Is(err, fault.Invalid) || fault.Of(err).Reason != "FileNotFound" {
+			t.Errorf("File(%q): %v, want an Invalid fault with reason FileNotFound", name, err)
+		}
+	}
+	if _, err := client.File(t.Context(), sha, "big"); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a file that is too large: %v, want an Invalid fault", err)
+	}
+}
+
+func testHead(t *testing.T, w World) {
+	sha := w.Service.Commit("main", map[string]string{"x": "y"})
+	client := connect(t, w)
+	head, err := client.Head(t.Context(), &v1alpha1.GitEventSpec{SHA: sha, Project: w.Project})
+	if err != nil || head.SHA != sha || head.Commit.Title == "" || head.Commit.URL == "" || head.Project != w.Project {
+		t.Errorf("not completed: %+v, %v", head, err)
+	}
+	known := v1alpha1.Commit{Title: "known", URL: "https://x"}
+	head, err = client.Head(t.Context(), &v1alpha1.GitEventSpec{SHA: sha, Project: w.Project, Commit: &known})
+	if err != nil || head.Commit != known {
+		t.Errorf("what the payload said was changed: %+v, %v", head, err)
+	}
+}
+
+func testChanged(t *testing.T, w World) {
+	w.Service.Commit("main", map[string]string{"old": "1", "kept": "2"})
+	files := map[string]string{"old": "changed"}
+	for i := range 250 {
+		files[fmt.Sprintf("new/%03d", i)] = fmt.Sprint(i)
+	}
+	w.Service.Commit("many-files", files)
+	got, err := connect(t, w).Changed(t.Context(), w.Service.PullRequest("many-files", "dev"))
+	if err != nil || len(got.Added) != 250 || len(got.Modified) != 1 || len(got.Deleted) != 0 || got.Truncated {
+		t.Errorf("added %d, modified %v, deleted %v, truncated %t, %v", len(got.Added), got.Modified, got.Deleted, got.Truncated, err)
+	}
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package providertest
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// Delivery is a webhook request of the service.
+type Delivery struct {
+	Header http.Header
+	Body   []byte
+}
+
+// testWebhook: deliveries are read and verified, and whatever else arrives is refused without a panic and without
+// asking for a repetition.
+func testWebhook(t *testing.T, open func(*testing.T) World) {
+	w := open(t)
+	hook := w.Provider.Webhook
+	for _, d := range w.Deliveries {
+		if !hook.Claims(d.Header) {
+			t.Error("does not claim its own delivery")
+		}
+		origin, err := hook.Peek(d.Header, d.Body)
+		if err != nil || origin.URL == "" || origin.DeliveryKey == "" || origin.Event == "" {
+			t.Errorf("Peek of its own delivery: %+v, %v", origin, err)
+		}
+		spec, err := hook.Decode(d.Header, d.Body)
+		if err != nil {
+			t.Errorf("Decode of its own delivery: %v", err)
+			continue
+		}
+		if spec.Project.URL != origin.URL || spec.DeliveryKey != origin.DeliveryKey || spec.Provider != w.Provider.Name {
+			t.Errorf("Decode tells of another repository or delivery than Peek: %+v, %+v", spec, origin)
+		}
+		for name, value := range spec.Headers {
+			if strings.Contains(strings.ToLower(name), "signature") || strings.Contains(strings.ToLower(name), "token") {
+				t.Errorf("Decode keeps the header %s: %s", name, value)
+			}
+		}
+	}
+	if hook.Claims(http.Header{}) {
+		t.Error("claims a delivery without headers")
+	}
+	testSignature(t, w)
+	testHostileBodies(t, w)
+}
+
+func testSignature(t *testing.T, w World) {
+	d := w.Deliveries[0]
+	cases := []struct {
+		name   string
+		change func(*http.Header, *[]byte, *[]byte)
+		ok     bool
+	}{
+		{"as it was sent", func(*http.Header, *[]byte, *[]byte) {}, true},
+		{"the secret has a line break behind it", func(_ *http.Header, _, secret *[]byte) { *secret = append(bytes.Clone(*secret), '\n') }, true},
+		{"another secret", func(_ *http.Header, _, secret *[]byte) { *secret = []byte("another") }, false},
+		{"no secret is configured", func(_ *http.Header, _, secret *[]byte) { *secret = nil }, false},
+		{"the secret is white space", func(_ *http.Header, _, secret *[]byte) { *secret = []byte(" \n") }, false},
+		{"the body was changed", func(_ *http.Header, body, _ *[]byte) { *body = append(bytes.Clone(*body), ' ') }, false},
+		{"no headers at all", func(h *http.Header, _, _ *[]byte) { *h = http.Header{} }, false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			header, body, secret := d.Header.Clone(), d.Body, w.Secret
+			c.change(&header, &body, &secret)
+			err := w.Provider.Webhook.Verify(header, body, secret)
+			if c.ok && err != nil {
+				t.Errorf("refused: %v", err)
+			}
+			if f := fault.Of(err); !c.ok && (f == nil || f.Class != fault.Operator || f.Reason != "Unauthenticated") {
+				t.Errorf("got %+v, want an Operator fault with reason Unauthenticated", f)
+			}
+			if err != nil && bytes.Contains([]byte(err.Error()), w.Secret) {
+				t.Errorf("the error shows the secret: %v", err)
+			}
+		})
+	}
+}
+
+func testHostileBodies(t *testing.T, w World) {
+	d := w.Deliveries[0]
+	bodies := map[string]string{
+		"empty": "", "null": "null", "a list": "[]", "a string": `"x"`, "half": string(d.Body[:len(d.Body)/2]),
+		"two objects": string(d.Body) + string(d.Body), "not UTF-8": "{\"\xff\": 1", "an empty object": "{}",
+		"a million brackets":       strings.Repeat("[", 1_000_000),
+		"a million nested objects": strings.Repeat(`{"a":`, 1_000_000),
+		"every field is a list":    `{"repository":[],"project":[],"sender":[],"ref":[]}`,
+	}
+	for name, body := range bodies {
+		t.Run(name, func(t *testing.T) {
+			_, peekErr := w.Provider.Webhook.Peek(d.Header, []byte(body))
+			if peekErr != nil && !fault.Is(peekErr, fault.Invalid) {
+				t.Errorf("Peek: %v, want an Invalid fault", peekErr)
+			}
+			if _, err := w.Provider.Webhook.Decode(d.Header, []byte(body)); !fault.Is(err, fault.Invalid) {
+				t.Errorf("Decode: %v, want an Invalid fault", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package providertest is the conformance suite that every provider passes: the promises of pkg/provider, tried
+// against a service that misbehaves. A provider's own tests open a World on a fake of its service and call Run.
+package providertest
+
+import (
+	"testing"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+// Operation is what the suite asks of a service, in no service's own terms.
+type Operation string
+
+// The operations that can be made to fail.
+const (
+	CreateCheck    Operation = "create a check"
+	UpdateCheck    Operation = "update a check"
+	FindChecks     Operation = "list the checks of a commit"
+	ReadDirectory  Operation = "read a directory"
+	ReadFile       Operation = "read a file"
+	AskPermission  Operation = "ask for a user's permission"
+	ReadRepository Operation = "read the repository"
+	MintToken      Operation = "mint a token"
+)
+
+// Failure is how an operation fails.
+type Failure string
+
+// The failures, with the rows of spec/errors.md 4.2 they stand for.
+const (
+	Unavailable     Failure = "502"                       // G12
+	StoredThen502   Failure = "stored, then 502"          // G12, E8
+	StoredThenGone  Failure = "stored, then no answer"    // G12, E8
+	Disconnected    Failure = "no answer"                 // X1
+	Unauthorized    Failure = "401"                       // G5
+	Forbidden       Failure = "403"                       // G6
+	NotFound        Failure = "404"                       // G7, G8
+	RateLimited     Failure = "rate limit of ten minutes" // G1
+	SlowDown        Failure = "secondary rate limit"      // G2, without a time
+	UnknownRevision Failure = "422 for an unknown commit" // G10
+	Rejected        Failure = "422 for what we sent"      // G10
+	Garbage         Failure = "200 with a page that lies" // a proxy's login page
+)
+
+// Check is a check as the service stores it.
+type Check struct {
+	ID, Name, ExternalID, State, Conclusion, Title, Summary, Text, DetailsURL string
+	// Updates is how often it was changed after its creation.
+	Updates int
+}
+
+// Service is a fake service with one repository.
+type Service interface {
+	// Commit pushes files to a branch and returns the commit's id.
+	Commit(branch string, files map[string]string) string
+	// PullRequest opens a pull request from a branch to the default branch and returns its event.
+	PullRequest(branch, author string) *v1alpha1.GitEventSpec
+	// Grant makes a user known, with a role: "none", "read", "write" or "admin".
+	Grant(user, role string)
+	// Fail makes the next count calls of an operation fail; 0 is all.
+	Fail(op Operation, how Failure, count int)
+	// Checks lists the checks of a commit, oldest first.
+	Checks(sha string) []Check
+}
+
+// World is a provider and the service it talks to.
+type World struct {
+	Provider    provider.Provider
+	BaseURL     string
+	Project     v1alpha1.Project
+	Credentials provider.Credentials
+	Service     Service
+	// MaxText is the most bytes the service takes as a check's summary and text.
+	MaxText int
+	// Deliveries are signed with Secret: two that start something.
+	Deliveries []Delivery
+	Secret     []byte
+}
+
+// Run runs the suite. open returns a new World each time.
+func Run(t *testing.T, open func(*testing.T) World) {
+	t.Run("webhook", func(t *testing.T) { testWebhook(t, open) })
+	t.Run("connect", func(t *testing.T) { testConnect(t, open) })
+	t.Run("source", func(t *testing.T) { testSource(t, open) })
+	t.Run("access", func(t *testing.T) { testAccess(t, open) })
+	t.Run("reporter", func(t *testing.T) { testReporter(t, open) })
+	t.Run("texts", func(t *testing.T) { testTexts(t, open) })
+	t.Run("faults", func(t *testing.T) { testFaults(t, open) })
+}
+
+func connect(t *testing.T, w World) provider.Client {
+	t.Helper()
+	client, err := w.Provider.Connect(t.Context(), w.BaseURL, w.Project, w.Credentials)
+	if err != nil {
+		t.Fatalf("Connect: %v", err)
+	}
+	return client
+}

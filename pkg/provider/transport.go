@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// The time limits of one call to a Git service (X1 of spec/errors.md), and the most of an answer that is read. Whoever
+// answers later or more is treated like one that does not answer.
+const (
+	ConnectTimeout = 5 * time.Second
+	HeaderTimeout  = 15 * time.Second
+	CallTimeout    = 30 * time.Second
+	MaxAnswer      = 32 << 20
+)
+
+// Limits are the limits of one call; a zero field takes the constant of the same meaning.
+type Limits struct {
+	Connect, Headers, Total time.Duration
+	// Answer is in bytes.
+	Answer int64
+}
+
+// Transport is the HTTP transport of every provider. It repeats nothing, reads each answer whole, and turns whatever
+// is not a 2xx or a redirect into an error whose class is set: a *StatusError for an answer, a *fault.Error for none.
+type Transport struct {
+	base   http.RoundTripper
+	limits Limits
+}
+
+// NewTransport returns a Transport with its own connection pool. A proxy is taken from the environment.
+func NewTransport(limits Limits) *Transport {
+	limits = Limits{
+		Connect: orDefault(limits.Connect, ConnectTimeout),
+		Headers: orDefault(limits.Headers, HeaderTimeout),
+		Total:   orDefault(limits.Total, CallTimeout),
+		Answer:  orDefault(limits.Answer, MaxAnswer),
+	}
+	return &Transport{limits: limits, base: &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: limits.Connect, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout:   limits.Connect,
+		ResponseHeaderTimeout: limits.Headers,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConnsPerHost:   16,
+		IdleConnTimeout:       90 * time.Second,
+	}}
+}
+
+// RoundTrip implements http.RoundTripper, except that a status of 400 or more is an error.
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithTimeout(req.Context(), t.limits.Total)
+	defer cancel()
+	resp, err := t.base.RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		return nil, unanswered(req, err)
+	}
+	body, err := t.read(resp)
+	if err != nil {
+		return nil, unanswered(req, err)
+	}
+	// The whole answer is here, so that a caller can neither leak a connection nor meet the time limit later.
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	resp.ContentLength = int64(len(body))
+	if resp.StatusCode < http.StatusBadRequest {
+		return resp, nil
+	}
+	return nil, refused(req, resp, body)
+}
+
+func (t *Transport) read(resp *http.Response) ([]byte, error) {
+	defer func() { _ = resp.Body.Close() }() // what closing says cannot change what was read
+	body, err := io.ReadAll(io.LimitReader(resp.Body, t.limits.Answer+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(body)) > t.limits.Answer {
+		return nil, fmt.Errorf("the answer is larger than %d bytes", t.limits.Answer)
+	}
+	return body, nil
+}
+
+// StatusError is an answer with a status of 400 or more. It unwraps to the *fault.Error that classifies it; callers
+// for whom a 404, 409 or 422 means something read Code first.
+type StatusError struct {
+	Code   int
+	Header http.Header
+	// Message is the service's own, without its other fields; empty if it sent none.
+	Message string
+	fault   *fault.Error
+}
+
+// Error returns the fault's message.
+func (e *StatusError) Error() string { return e.fault.Error() }
+
+// Unwrap returns the fault.
+func (e *StatusError) Unwrap() error { return e.fault }
+
+// StatusCode returns the status of the answer that err is about, 0 if it is about none.
+func StatusCode(err error) int {
+	var answer *StatusError
+	if !errors.As(err, &answer) {
+		return 0
+	}
+	return answer.Code
+}
+
+func refused(req *http.Request, resp *http.Response, body []byte) error {
+	f := fault.FromHTTP(resp, body, nil)
+	if f == nil {
+		f = fault.Transientf("UnexpectedAnswer", "unexpected answer %s", resp.Status)
+	}
+	f.Unknown = f.Unknown || (writes(req) && resp.StatusCode >= http.StatusInternalServerError)
+	var said struct {
+		Message string `json:"message"`
+	}
+	// An answer that is not JSON (a proxy's page) has no message.
+	_ = json.Unmarshal(body, &said)
+	return &StatusError{Code: resp.StatusCode, Header: resp.Header, Message: said.Message, fault: f}
+}
+
+// unanswered classifies a call that got no answer. Its text names no ephemeral port, so that it is the same each time.
+func unanswered(req *http.Request, err error) error {
+	f := fault.FromHTTP(nil, nil, &callError{host: req.URL.Host, cause: err})
+	if f == nil {
+		f = fault.Transientf("NoAnswer", "%s did not answer", req.URL.Host)
+	}
+	var op *net.OpError
+	dialing := errors.As(err, &op) && op.Op == "dial"
+	f.Unknown = writes(req) && !dialing
+	return f
+}
+
+func writes(req *http.Request) bool {
+	return req.Method != http.MethodGet && req.Method != http.MethodHead
+}
+
+type callError struct {
+	host  string
+	cause error
+}
+
+func (e *callError) Unwrap() error { return e.cause }
+
+func (e *callError) Error() string {
+	var op *net.OpError
+	switch {
+	case errors.Is(e.cause, context.Canceled):
+		return "calling " + e.host + " was interrupted"
+	case errors.Is(e.cause, context.DeadlineExceeded):
+		return e.host + " did not answer in time"
+	case errors.As(e.cause, &op):
+		return fmt.Sprintf("calling %s: %s: %v", e.host, op.Op, op.Err)
+	}
+	return fmt.Sprintf("calling %s: %v", e.host, e.cause)
+}
+
+func orDefault[T comparable](value, def T) T {
+	var zero T
+	if value == zero {
+		return def
+	}
+	return value
+}

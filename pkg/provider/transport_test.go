@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+func serve(t *testing.T, handler http.HandlerFunc) string {
+	t.Helper()
+	srv := httptest.NewServer(handler)
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+func do(t *testing.T, tr *Transport, method, url string) (*http.Response, error) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := tr.RoundTrip(req)
+	if resp != nil {
+		t.Cleanup(func() { _ = resp.Body.Close() })
+	}
+	return resp, err
+}
+
+func TestTransportLimits(t *testing.T) {
+	limits := Limits{Headers: 100 * time.Millisecond, Total: 300 * time.Millisecond, Answer: 10}
+	cases := []struct {
+		name    string
+		handler http.HandlerFunc
+		says    string
+	}{
+		{"no header in time", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, ""},
+		{"a body that never ends", func(w http.ResponseWriter, r *http.Request) {
+			for r.Context().Err() == nil {
+				_, _ = w.Write([]byte("x"))
+				_ = http.NewResponseController(w).Flush()
+				<-time.After(50 * time.Millisecond)
+			}
+		}, "in time"},
+		{"too much of it", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(strings.Repeat("x", 11))) }, "larger than 10 bytes"},
+		{"half an answer", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "9")
+			_, _ = w.Write([]byte("x"))
+		}, ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			url, tr := serve(t, c.handler), NewTransport(limits)
+			for method, unknown := range map[string]bool{"GET": false, "POST": true} {
+				start := time.Now()
+				_, err := do(t, tr, method, url) //nolint:bodyclose // closed by do
+				f := fault.Of(err)
+				if f == nil || f.Class != fault.Transient || f.Unknown != unknown || !strings.Contains(f.Message, c.says) {
+					t.Errorf("%s: got %+v", method, f)
+				}
+				if took := time.Since(start); took > 5*time.Second {
+					t.Errorf("%s took %s", method, took)
+				}
+			}
+		})
+	}
+}
+
+func TestTransportReturnsTheWholeAnswer(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("0123456789")) })
+	resp, err := do(t, NewTransport(Limits{Answer: 10}), "GET", url) //nolint:bodyclose // closed by do
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body, err := io.ReadAll(resp.Body); err != nil || string(body) != "0123456789" {
+		t.Errorf("%q, %v", body, err)
+	}
+}
+
+func TestTransportClassifiesAnswers(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = w.Write([]byte(`{"message":"Not Found","private":"x"}`))
+	})
+	_, err := do(t, NewTransport(Limits{}), "GET", url) //nolint:bodyclose // closed by do
+	var answer *StatusError
+	if !errors.As(err, &answer) || answer.Code != http.StatusNotFound || answer.Message != "Not Found" || StatusCode(err) != 404 {
+		t.Errorf("got %#v", err)
+	}
+	if !fault.Is(err, fault.Operator) {
+		t.Errorf("got %v, want an Operator fault", err)
+	}
+}
+
+func TestTransportKnowsWhatWasNotSent(t *testing.T) {
+	srv := httptest.NewServer(http.NotFoundHandler())
+	srv.Close()
+	_, err := do(t, NewTransport(Limits{}), "POST", srv.URL)   //nolint:bodyclose // closed by do
+	_, again := do(t, NewTransport(Limits{}), "POST", srv.URL) //nolint:bodyclose // closed by do
+	if f := fault.Of(err); f == nil || f.Class != fault.Transient || f.Unknown || f.Message != fault.Of(again).Message {
+		t.Errorf("got %+v", f)
+	}
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package receiver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// Server serves deliveries, GET /live and GET /ready on one listener, and ends without losing a delivery.
+type Server struct {
+	// DrainWait is how long it goes on serving after it was told to end.
+	DrainWait time.Duration
+	// Synced tells whether the caches have been filled once. An outage afterwards does not make it false.
+	Synced func() bool
+	Logger *zap.SugaredLogger
+
+	deliveries http.Handler
+	probe      *probe
+	draining   atomic.Bool
+}
+
+// NewServer returns a server that passes everything but its own two paths to deliveries.
+func NewServer(deliveries http.Handler) *Server {
+	return &Server{DrainWait: DrainWait, deliveries: deliveries, probe: newProbe()}
+}
+
+// Serve serves on the listener until ctx ends. Then it is not ready at once, goes on serving for DrainWait and tells
+// each client to close its connection, closes the listener, and waits at most ShutdownWait for deliveries in flight.
+// It returns an error when the listener fails or deliveries had to be cut off.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	server := s.httpServer()
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	probing, stopProbing := context.WithCancel(ctx)
+	defer stopProbing()
+	go s.probe.run(probing, listener.Addr())
+
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serving deliveries: %w", err)
+	case <-ctx.Done():
+	}
+	s.draining.Store(true)
+	s.Logger.Infow("draining: not ready, still serving", "for", s.DrainWait.String())
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serving deliveries while draining: %w", err)
+	case <-time.After(s.DrainWait):
+	}
+	return s.shutdown(context.WithoutCancel(ctx), server)
+}
+
+func (s *Server) shutdown(ctx context.Context, server *http.Server) error {
+	ctx, cancel := context.WithTimeout(ctx, ShutdownWait)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		return errors.Join(fmt.Errorf("waiting for deliveries in flight: %w", err), server.Close())
+	}
+	return nil
+}
+
+func (s *Server) httpServer() *http.Server {
+	errorLog, err := zap.NewStdLogAt(s.Logger.Desugar(), zap.WarnLevel)
+	if err != nil { // only for a level that does not exist
+		errorLog = nil
+	}
+	return &http.Server{
+		Handler:           http.HandlerFunc(s.route),
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       bodyTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          errorLog,
+	}
+}
+
+// route passes everything but our own two paths on. While we drain it makes clients open their next connection
+// elsewhere; idle connections are left alone until the end, because closing one in the instant its client uses it
+// would be a connection error.
+func (s *Server) route(w http.ResponseWriter, r *http.Request) {
+	if s.draining.Load() {
+		w.Header().Set("Connection", "close")
+	}
+	switch own := r.Method == http.MethodGet; {
+	case own && r.URL.Path == "/live":
+		s.probe.answer(w, r)
+	case own && r.URL.Path == "/ready":
+		s.ready(w, r)
+	default:
+		s.deliveries.ServeHTTP(w, r)
+	}
+}
+
+// ready answers a readiness probe. It never asks the API server: an outage would take every endpoint away, where a 503
+// with Retry-After is the better answer.
+func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
+	switch {
+	case s.draining.Load():
+		notReady(w, "draining")
+	case !s.Synced():
+		notReady(w, "the caches are not filled yet")
+	case !s.probe.passed():
+		notReady(w, "no round trip through the listener has succeeded lately")
+	default:
+		answer{status: http.StatusOK, message: "ready"}.write(w)
+	}
+}
+
+func notReady(w http.ResponseWriter, why string) {
+	answer{status: http.StatusServiceUnavailable, message: why}.write(w)
+}

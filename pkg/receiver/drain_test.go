@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package receiver_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/plumbline-ci/plumbline/pkg/receiver"
+)
+
+// served is a Server that runs.
+type served struct {
+	t    *testing.T
+	url  string
+	stop context.CancelFunc
+	done chan error
+}
+
+func serve(t *testing.T, s *receiver.Server) *served {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s.Logger = zap.NewNop().Sugar()
+	run := &served{t: t, url: "http://" + listener.Addr().String(), stop: stop, done: make(chan error, 1)}
+	go func() { run.done <- s.Serve(ctx, listener) }()
+	t.Cleanup(stop)
+	return run
+}
+
+// get returns status and whether the connection is to be closed; 0 when there was no answer.
+func (s *served) get(path string) (status int, closing bool) {
+	response, err := http.Get(s.url + path)
+	if err != nil {
+		return 0, false
+	}
+	_, _ = io.Copy(io.Discard, response.Body)
+	_ = response.Body.Close()
+	return response.StatusCode, response.Close
+}
+
+// eventually polls until a path is answered with a status.
+func (s *served) eventually(path string, status int) {
+	s.t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(10 * time.Second)
+	for {
+		if got, _ := s.get(path); got == status {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			s.t.Fatalf("%s never answered %d", path, status)
+		}
+	}
+}
+
+func (s *served) ended() error {
+	s.t.Helper()
+	select {
+	case err := <-s.done:
+		return err
+	case <-time.After(10 * time.Second):
+		s.t.Fatal("the server did not end")
+		return nil
+	}
+}
+
+func TestReadiness(t *testing.T) {
+	var synced atomic.Bool
+	server := receiver.NewServer(http.NotFoundHandler())
+	server.Synced, server.DrainWait = synced.Load, time.Millisecond
+	run := serve(t, server)
+	run.eventually("/live", http.StatusOK)
+	if status, _ := run.get("/ready"); status != http.StatusServiceUnavailable {
+		t.Errorf("/ready answers %d before the caches are filled", status)
+	}
+	synced.Store(true)
+	run.eventually("/ready", http.StatusOK)
+	run.stop()
+	if err := run.ended(); err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+}
+
+func TestDrain(t *testing.T) {
+	entered, release := make(chan struct{}, 1), make(chan struct{})
+	var cancelled atomic.Bool
+	server := receiver.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			entered <- struct{}{}
+			<-release
+			cancelled.Store(r.Context().Err() != nil)
+		}
+		w.WriteHeader(http.StatusAccepted)
+	}))
+	server.Synced, server.DrainWait = func() bool { return true }, 300*time.Millisecond
+	run := serve(t, server)
+	run.eventually("/ready", http.StatusOK)
+	if _, closing := run.get("/"); closing {
+		t.Error("a connection is closed before the drain")
+	}
+
+	slow := make(chan int, 1)
+	go func() { status, _ := run.get("/slow"); slow <- status }()
+	<-entered
+	run.stop()
+	run.eventually("/ready", http.StatusServiceUnavailable)
+	if status, closing := run.get("/"); status != http.StatusAccepted || !closing {
+		t.Errorf("while draining: status %d, Connection: close %v; want 202 and true", status, closing)
+	}
+	run.eventually("/", 0) // the listener is closed after DrainWait
+	close(release)
+	if status := <-slow; status != http.StatusAccepted || cancelled.Load() {
+		t.Errorf("the delivery in flight: status %d, cancelled %v", status, cancelled.Load())
+	}
+	if err := run.ended(); err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+}
+
+func TestListenerFailureEndsServe(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = listener.Close()
+	server := receiver.NewServer(http.NotFoundHandler())
+	server.Logger = zap.NewNop().Sugar()
+	if err := server.Serve(t.Context(), listener); err == nil {
+		t.Error("Serve returned nil for a listener that is closed")
+	}
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package receiver is the HTTP edge: it verifies a delivery of a Git service, makes it a GitEvent and answers when
+// that is durable. It holds nothing in memory that correctness needs, so any number of replicas may run.
+package receiver
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"time"
+
+	"go.uber.org/zap"
+	"k8s.io/utils/clock"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+type finder interface {
+	Find(ctx context.Context, canonical string) (*pacv1alpha1.Repository, error)
+}
+
+type secretReader interface {
+	Read(ctx context.Context) ([]byte, error)
+}
+
+type recorder interface {
+	Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body []byte) (name string, created bool, err error)
+}
+
+// Options are what a Handler needs; all are required.
+type Options struct {
+	// Providers are asked in order which one a delivery is for.
+	Providers []provider.Provider
+	// BaseURL returns the configured web URL of a provider's service, empty while it is not known.
+	BaseURL func(provider string) string
+	// Secret is the App's webhook secret.
+	Secret   secretReader
+	Lookup   finder
+	Recorder recorder
+	Metrics  *Metrics
+	Logger   *zap.SugaredLogger
+	Clock    clock.PassiveClock
+}
+
+// Handler answers deliveries.
+type Handler struct {
+	Options
+
+	inFlight, large slots
+}
+
+// NewHandler returns a handler with its own limits of concurrency.
+func NewHandler(o Options) *Handler {
+	return &Handler{Options: o, inFlight: make(slots, maxInFlight), large: make(slots, maxLargeBodies)}
+}
+
+// delivery is what is known of a request so far.
+type delivery struct {
+	header   http.Header
+	body     []byte
+	provider *provider.Provider
+	origin   provider.Origin
+}
+
+func (d *delivery) providerName() string {
+	if d.provider == nil {
+		return "none"
+	}
+	return d.provider.Name
+}
+
+// ServeHTTP answers one delivery and logs and counts it once.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	start := h.Clock.Now()
+	d := &delivery{header: r.Header}
+	// Neither a sender that hangs up nor a shutdown stops a record half way.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), workBudget)
+	defer cancel()
+	a := h.guarded(ctx, d, w, r)
+	a.write(w)
+	took := h.Clock.Since(start)
+	h.Metrics.observe(ctx, d, a, took)
+	h.log(d, a, took)
+}
+
+// guarded turns a panic into 503: one poisonous delivery is no reason to drop a connection without an answer.
+func (h *Handler) guarded(ctx context.Context, d *delivery, w http.ResponseWriter, r *http.Request) (a answer) {
+	defer func() {
+		if recover() == nil { // the value may quote the payload, so only the place is logged
+			return
+		}
+		h.Logger.Errorw("handling a delivery panicked", "provider", d.providerName(), "stack", string(debug.Stack()))
+		a = unavailable("the delivery could not be handled", fault.Transientf("Panic", "panic"))
+	}()
+	return h.receive(ctx, d, w, r)
+}
+
+// receive claims, reads and answers a request.
+func (h *Handler) receive(ctx context.Context, d *delivery, w http.ResponseWriter, r *http.Request) answer {
+	if r.Method != http.MethodPost {
+		return rejected(http.StatusMethodNotAllowed, "MethodNotAllowed", "deliveries are sent by POST")
+	}
+	if d.provider = h.claimant(r.Header); d.provider == nil {
+		return rejected(http.StatusBadRequest, "UnknownService", "no Git service recognises this request: its headers are not those of a webhook delivery")
+	}
+	if !h.inFlight.take(ctx) {
+		return unavailable("too many deliveries at once", nil)
+	}
+	defer h.inFlight.free()
+	body, release, err := h.read(ctx, w, r)
+	defer release()
+	if err != nil {
+		return unread(err)
+	}
+	d.body = body
+	if d.origin, err = d.provider.Webhook.Peek(d.header, d.body); err != nil {
+		return undecoded(err)
+	}
+	if !d.origin.App {
+		return ignored("NotTheApp", "only deliveries of the GitHub App are served: install the App on the repository and remove this webhook")
+	}
+	return h.accept(ctx, d)
+}
+
+func (h *Handler) claimant(header http.Header) *provider.Provider {
+	for i := range h.Providers {
+		if h.Providers[i].Webhook.Claims(header) {
+			return &h.Providers[i]
+		}
+	}
+	return nil
+}
+
+// accept verifies a delivery of the App, finds whose it is and records it. It decodes before the lookup: most
+// deliveries of an App are events that are never acted on, and those must not cost a read of the API server each.
+func (h *Handler) accept(ctx context.Context, d *delivery) answer {
+	secret, err := h.Secret.Read(ctx)
+	if err != nil {
+		return unavailable("the webhook secret cannot be read at the moment", err)
+	}
+	if err := d.provider.Webhook.Verify(d.header, d.body, secret); err != nil {
+		return rejected(http.StatusUnauthorized, "Unauthenticated", "the signature is missing or wrong")
+	}
+	spec, err := d.provider.Webhook.Decode(d.header, d.body)
+	if err != nil {
+		return undecoded(err)
+	}
+	canonical, err := v1alpha1.CanonicalURL(d.origin.URL)
+	if err != nil {
+		return rejected(http.StatusBadRequest, "BadRepositoryURL", "the repository's URL: "+err.Error())
+	}
+	if refusal := h.otherHost(d, canonical, spec); refusal != nil {
+		return *refusal
+	}
+	repository, err := h.Lookup.Find(ctx, canonical)
+	if fault.Is(err, fault.Ignored) {
+		return undecoded(err)
+	}
+	if err != nil {
+		return unavailable("the Repository cannot be looked up at the moment", err)
+	}
+	spec.Repository = v1alpha1.RepositoryReference{
+		Namespace: repository.Namespace, Name: repository.Name, UID: repository.UID, URL: repository.Spec.URL,
+	}
+	name, created, err := h.Recorder.Record(ctx, spec, d.body)
+	if err != nil {
+		return unavailable("the delivery could not be recorded", err)
+	}
+	if !created {
+		return duplicate(name)
+	}
+	return recorded(name)
+}
+
+// otherHost refuses what is not about the configured service, before anything of the cluster but the webhook secret
+// is read: a payload must not choose which service Plumbline talks to.
+func (h *Handler) otherHost(d *delivery, canonical string, spec *v1alpha1.GitEventSpec) *answer {
+	configured := hostOf(h.BaseURL(d.provider.Name))
+	if configured == "" {
+		a := unavailable("the configuration cannot be read at the moment", fault.Transientf("NoConfiguration", "the URL of %s is not known yet", d.provider.Name))
+		return &a
+	}
+	if hostOf(canonical) == configured && hostOf("https://"+spec.Host+"/x") == configured {
+		return nil
+	}
+	a := ignored("OtherHost", "the delivery is about a repository on another host than "+configured)
+	return &a
+}
+
+// hostOf returns host and port of a URL as CanonicalURL spells them, empty when there is none.
+func hostOf(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	u.Path = "/x" // CanonicalURL wants a repository
+	canonical, err := v1alpha1.CanonicalURL(u.String())
+	if err != nil {
+		return ""
+	}
+	if u, err = url.Parse(canonical); err != nil {
+		return ""
+	}
+	return u.Host
+}
+
+// log writes the one line of a delivery: nothing of its body but its repository's URL, and no secret.
+func (h *Handler) log(d *delivery, a answer, took time.Duration) {
+	fields := []any{
+		"provider", d.providerName(), "event", cut(d.origin.Event), "delivery", cut(d.origin.DeliveryKey),
+		"status", a.status, "outcome", a.outcome, "reason", a.reason, "answer", a.message, "duration", took.String(),
+	}
+	if a.cause != nil {
+		h.Logger.Errorw("delivery not recorded", append(fields, "error", cut(a.cause.Error()))...)
+		return
+	}
+	h.Logger.Infow("delivery", fields...)
+}

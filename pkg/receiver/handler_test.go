@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package receiver_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/blob"
+	plumblinefake "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
+	"github.com/plumbline-ci/plumbline/pkg/receiver"
+)
+
+func TestAcceptedDeliveryIsDurable(t *testing.T) {
+	w := newWorld(t)
+	d := push("k1")
+	w.expect(http.StatusAccepted, d)
+	event := w.wantEvents(1)[0]
+	body, err := blob.Read(t.Context(), w.client.PlumblineV1alpha1().EventPayloads(systemNamespace), event.Spec.Payload)
+	if err != nil || !bytes.Contains(body, []byte(bodyMarker)) {
+		t.Errorf("payload %q, %v; want the body", body, err)
+	}
+	if want := v1alpha1.EventName("push", "test", "git.example", "k1"); event.Name != want {
+		t.Errorf("named %q, want %q", event.Name, want)
+	}
+	wantRepository := v1alpha1.RepositoryReference{Namespace: "ci", Name: "app", UID: "uid-1", URL: repositoryURL}
+	if diff := cmp.Diff(wantRepository, event.Spec.Repository); diff != "" {
+		t.Errorf("repository: %s", diff)
+	}
+	if want := w.clock.Now().Truncate(time.Second); !event.Spec.ReceivedAt.Time.Equal(want) {
+		t.Errorf("receivedAt %v, want %v", event.Spec.ReceivedAt, want)
+	}
+	if !strings.HasPrefix(event.Spec.Payload.Name, event.Name) || event.Spec.Headers["X-Test-Event"] != "push" {
+		t.Errorf("payload name %q, headers %v", event.Spec.Payload.Name, event.Spec.Headers)
+	}
+	if w.counted("recorded", "Recorded") != 1 || strings.Count(w.log(), `"delivery":"k1"`) != 1 {
+		t.Errorf("want one log line and one count:\n%s", w.log())
+	}
+}
+
+func TestBadSignature(t *testing.T) { // A9
+	for name, signature := range map[string]string{"wrong": "0000", "of another secret": "x" + sign([]byte("x"), []byte("y"))} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			d := push("k1")
+			d.signature = signature
+			answer := w.expect(http.StatusUnauthorized, d)
+			if actions := w.client.Actions(); len(actions) != 0 {
+				t.Errorf("an unverified delivery caused %v", actions)
+			}
+			if strings.Contains(answer.Body.String(), sign(mustBody(d), []byte(webhookSecret))) {
+				t.Error("the answer holds the right signature")
+			}
+			if w.counted("rejected", "Unauthenticated") != 1 {
+				t.Error("not counted")
+			}
+		})
+	}
+}
+
+func mustBody(d delivery) []byte {
+	var b bytes.Buffer
+	_, _ = b.ReadFrom(d.request().Body) // a buffer
+	return b.Bytes()
+}
+
+func TestUnreadableSecretIs503(t *testing.T) { // A9: 503, not 401
+	for name, answer := range map[string]error{
+		"503":     apierrors.NewServiceUnavailable("shutting down"),
+		"timeout": context.DeadlineExceeded,
+		"RBAC":    apierrors.NewForbidden(corev1.Resource("secrets"), "plumbline-github-app", errors.New(`User "x" cannot get`)),
+		"missing": apierrors.NewNotFound(corev1.Resource("secrets"), "plumbline-github-app"),
+		"no key":  nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.kube.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return true, &corev1.Secret{Data: map[string][]byte{"other": []byte("x"), "webhook.secret": []byte(" \n")}}, answer
+			})
+			d := push("k1")
+			d.signature = sign(mustBody(d), nil) // what verifies when an empty secret is used
+			w.expect(http.StatusServiceUnavailable, d)
+			w.wantEvents(0)
+			if !strings.Contains(w.log(), "plumbline-github-app") || !strings.Contains(w.log(), `"level":"error"`) {
+				t.Errorf("no error names the Secret for the operator:\n%s", w.log())
+			}
+		})
+	}
+}
+
+func TestNeverActedOn(t *testing.T) { // A12
+	for reason, change := range map[string]func(w *world, d *delivery){
+		"EventIgnored": func(_ *world, d *delivery) { d.event, d.message.URL = "ping", "" },
+		"NoRepository": func(_ *world, d *delivery) { d.message.URL = "https://git.example/acme/unknown" },
+		"OtherHost":    func(w *world, _ *delivery) { w.baseURL = "https://other.example" },
+		"NotTheApp":    func(_ *world, d *delivery) { d.message.App = false },
+	} {
+		t.Run(reason, func(t *testing.T) {
+			w := newWorld(t)
+			d := push("k1")
+			change(w, &d)
+			w.expect(http.StatusOK, d)
+			w.wantEvents(0)
+			if w.counted("ignored", reason) != 1 {
+				t.Errorf("not counted as ignored for %s:\n%s", reason, w.log())
+			}
+			if reads := len(w.client.Actions()) - 1; reason != "NoRepository" && reads != 0 { // 1: wantEvents
+				t.Errorf("%d calls of the API server for what is never acted on", reads)
+			}
+		})
+	}
+}
+
+func TestHostOfTheEventMustBeTheConfiguredOne(t *testing.T) {
+	w := newWorld(t)
+	d := push("k1")
+	d.message.Host = "evil.example" // the URL is right, the rest of the payload is not
+	w.expect(http.StatusOK, d)
+	w.wantEvents(0)
+
+	w.baseURL = "" // the configuration has not been read yet
+	w.expect(http.StatusServiceUnavailable, push("k2"))
+}
+
+func TestRefusedRequests(t *testing.T) {
+	w := newWorld(t)
+	noHeaders := push("k").request()
+	noHeaders.Header = http.Header{}
+	missing := push("k")
+	missing.message.SHA = ""
+	badURL := push("k")
+	badURL.message.URL = "https://git.example/a/../b"
+	cut := push("k").request()
+	cut.Body, cut.ContentLength = http.NoBody, 100
+	get := push("k").request()
+	get.Method = http.MethodGet
+	for name, c := range map[string]struct {
+		request *http.Request
+		status  int
+		says    string
+	}{
+		"a GET":                         {get, http.StatusMethodNotAllowed, "POST"},
+		"headers of no service":         {noHeaders, http.StatusBadRequest, "no Git service recognises this request"},
+		"a body that is not JSON":       {delivery{event: "push", raw: []byte("x=" + bodyMarker)}.request(), http.StatusBadRequest, "JSON"},
+		"a body without a needed field": {missing.request(), http.StatusBadRequest, "after: is missing"},
+		"a URL with two readings":       {badURL.request(), http.StatusBadRequest, "repository's URL"},
+		"an empty body":                 {cut, http.StatusBadRequest, "JSON"},
+		"a panic":                       {delivery{event: "panic", key: "k", message: push("k").message}.request(), http.StatusServiceUnavailable, "could not be handled"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer := w.send(w.replica(), c.request)
+			w.check(c.status, answer)
+			if !strings.Contains(answer.Body.String(), c.says) {
+				t.Errorf("answer %s does not say %q", answer.Body, c.says)
+			}
+		})
+	}
+	w.wantEvents(0)
+}
+
+func TestTooLarge(t *testing.T) {
+	w := newWorld(t)
+	declared := push("k").request()
+	declared.ContentLength = receiver.MaxBodyBytes + 1
+	body := &endless{}
+	chunked := httptest.NewRequest(http.MethodPost, "/", body)
+	chunked.Header = push("k").request().Header
+	w.check(http.StatusRequestEntityTooLarge, w.send(w.replica(), declared))
+	w.check(http.StatusRequestEntityTooLarge, w.send(w.replica(), chunked))
+	if body.read > receiver.MaxBodyBytes+(1<<20) {
+		t.Errorf("read %d bytes of a body that is too large", body.read)
+	}
+}
+
+// waiting is a body that shows when it is read, and goes on when it is told to.
+type waiting struct{ reached, release chan struct{} }
+
+func (b *waiting) Read(p []byte) (int, error) {
+	b.reached <- struct{}{}
+	<-b.release
+	return 0, io.EOF
+}
+
+func TestLargeBodiesAreFewAtOnce(t *testing.T) {
+	w := newWorld(t)
+	h := w.replica()
+	large := func(rest io.Reader) *http.Request {
+		r := httptest.NewRequest(http.MethodPost, "/", io.MultiReader(bytes.NewReader(make([]byte, 2<<20)), rest))
+		r.Header = push("k").request().Header
+		return r
+	}
+	body := &waiting{reached: make(chan struct{}), release: make(chan struct{})}
+	var busy sync.WaitGroup
+	for range 2 {
+		busy.Go(func() { w.send(h, large(body)) })
+		<-body.reached
+	}
+	w.check(http.StatusServiceUnavailable, w.send(h, large(http.NoBody)))
+	w.check(http.StatusAccepted, w.send(h, push("small").request())) // needs no such slot
+	close(body.release)
+	busy.Wait()
+	w.check(http.StatusBadRequest, w.send(h, large(http.NoBody))) // a slot again: zeros are not JSON
+}
+
+func TestTwentyMegabytesAreAccepted(t *testing.T) {
+	w := newWorld(t)
+	d := push("k1")
+	d.message.Padding = strings.Repeat(bodyMarker, 20_000_000/len(bodyMarker))
+	w.expect(http.StatusAccepted, d)
+	event := w.wantEvents(1)[0]
+	body, err := blob.Read(t.Context(), w.client.PlumblineV1alpha1().EventPayloads(systemNamespace), event.Spec.Payload)
+	if err != nil || len(body) < 19_000_000 {
+		t.Errorf("%d bytes, %v; want them all", len(body), err)
+	}
+}
+
+func TestLookup(t *testing.T) {
+	boom := apierrors.NewInternalError(errors.New("boom"))
+	timeout := context.DeadlineExceeded
+	unserved := &apierrors.StatusError{ErrStatus: metav1.Status{Status: "Failure", Code: 404, Reason: metav1.StatusReasonNotFound,
+		Message: "the server could not find the requested resource", Details: &metav1.StatusDetails{}}}
+	for name, c := range map[string]struct {
+		arrange func(w *world)
+		status  int
+	}{
+		"the claim cannot be read":              {func(w *world) { w.fail("get", "repositoryclaims", boom) }, http.StatusServiceUnavailable},
+		"the claim's read times out":            {func(w *world) { w.fail("get", "repositoryclaims", timeout) }, http.StatusServiceUnavailable},
+		"claims are not served (CRD missing)":   {func(w *world) { w.fail("get", "repositoryclaims", unserved) }, http.StatusServiceUnavailable},
+		"Repositories are not served":           {func(w *world) { w.fail("get", "repositories", unserved) }, http.StatusServiceUnavailable},
+		"the Repository cannot be read":         {func(w *world) { w.fail("get", "repositories", boom) }, http.StatusServiceUnavailable},
+		"the claim's Repository is gone":        {func(w *world) { w.remove("app") }, http.StatusOK},
+		"the claim's Repository has a new URL":  {func(w *world) { w.remove("app"); w.add("https://git.example/x/y") }, http.StatusOK},
+		"the Repository's URL is spelt anyhow":  {func(w *world) { w.remove("app"); w.add("HTTPS://git.Example/Acme/app.git/") }, http.StatusAccepted},
+		"the cache knows, the API server fails": {func(w *world) { w.fillCache(); w.fail("get", "repositoryclaims", boom) }, http.StatusAccepted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			c.arrange(w)
+			w.expect(c.status, push("k1"))
+		})
+	}
+}
+
+// fillCache makes the cache know what the API server has.
+func (w *world) fillCache() {
+	w.cached = receiver.LiveView(plumblinefake.NewSimpleClientset(
+		claim(repositoryURL, "ci", "app"), repository("ci", "app", repositoryURL)), systemNamespace)
+}
+
+func (w *world) remove(name string) {
+	w.t.Helper()
+	if err := w.client.PipelinesascodeV1alpha1().Repositories("ci").Delete(w.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) add(url string) {
+	w.t.Helper()
+	if _, err := w.client.PipelinesascodeV1alpha1().Repositories("ci").Create(w.t.Context(), repository("ci", "app", url), metav1.CreateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package receiver
+
+import "time"
+
+// Every limit of the receiver, with its reason. GitHub gives a delivery up after 10 s and never repeats it by itself
+// (docs.github.com, "Handling failed webhook deliveries"), so every wait below has to fit into that.
+const (
+	// MaxBodyBytes is the largest body: GitHub delivers nothing over 25 MB (docs.github.com, "Webhook events and
+	// payloads").
+	MaxBodyBytes = 25 << 20
+	// smallBodyBytes is read without a large-body slot; nearly every delivery is below it.
+	smallBodyBytes = 1 << 20
+	// maxLargeBodies is how many bodies over smallBodyBytes are held at once. A 20 MB push costs about eight times its
+	// size for half a second (measured: bytes, decoding, compressed stream, garbage), so this is at most 400 MiB.
+	maxLargeBodies = 2
+	// maxInFlight is how many deliveries are handled at once: with maxLargeBodies it bounds the memory.
+	maxInFlight = 128
+	// maxHeaderBytes: GitHub sends about 1 KiB of headers, proxies add some.
+	maxHeaderBytes = 64 << 10
+
+	// workBudget is for everything up to the answer but confirmBudget: both together are the 8 s of A1.
+	workBudget = 7 * time.Second
+	// confirmBudget is for the one read that resolves a create whose outcome is unknown; it is not taken from
+	// workBudget, which that create may have used up.
+	confirmBudget = time.Second
+	// kubeCallBudget bounds each call to the API server, so that a call that hangs leaves time to answer 503.
+	kubeCallBudget = 3 * time.Second
+	// slotWait is how long a delivery waits for room before it is answered 503.
+	slotWait = 2 * time.Second
+
+	// headerTimeout and bodyTimeout are counted from the connection's first byte of a request. Whoever needs longer
+	// has been given up by the service. 25 MiB in 8 s are 26 Mbit/s.
+	headerTimeout = 5 * time.Second
+	bodyTimeout   = 8 * time.Second
+	// writeTimeout is for body, work and a slow reader of a short answer.
+	writeTimeout = bodyTimeout + workBudget + confirmBudget + 4*time.Second
+	// idleTimeout is longer than the keep-alive of common proxies (60 s), so that they close first and never write into
+	// a connection that we are closing.
+	idleTimeout = 75 * time.Second
+
+	// DrainWait is how long the server goes on serving after SIGTERM: until every kube-proxy and ingress has heard that
+	// the endpoint is gone. 15 s is what spec/resilience.md H3 gives for it.
+	DrainWait = 15 * time.Second
+	// ShutdownWait is how long the connections that are left then may take: the longest a delivery can.
+	ShutdownWait = bodyTimeout + workBudget + confirmBudget
+	// probeEvery, probeTimeout and probeFailures pace the round trips through our own listener that readiness asks for:
+	// a listener that is dead is noticed in about 6 s.
+	probeEvery    = 2 * time.Second
+	probeTimeout  = time.Second
+	probeFailures = 3
+
+	// retryAfter is the Retry-After of a 503 when the API server named none.
+	retryAfter = 30 * time.Second
+	// maxRetryAfter keeps a strange answer of the API server from postponing a redelivery for long.
+	maxRetryAfter = 5 * time.Minute
+
+	// maxReopened is how often one delivery may be processed again under a new name.
+	maxReopened = 20
+	// maxNameRaces is how often one name is looked at again because another replica wrote it in between.
+	maxNameRaces = 3
+
+	// maxLogText cuts untrusted or foreign text in log lines and answers, in bytes.
+	maxLogText = 512
+)

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package receiver
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+const meterName = "github.com/plumbline-ci/plumbline/pkg/receiver"
+
+// Metrics count deliveries. Labels have few values whatever is sent: the event's name is the sender's text and is
+// counted as "other" unless it is known; reasons are words of this code base.
+type Metrics struct {
+	deliveries metric.Int64Counter
+	duration   metric.Float64Histogram
+}
+
+// NewMetrics makes the instruments plumbline.receiver.deliveries (provider, event, outcome, reason) and
+// plumbline.receiver.duration (seconds from the headers to the answer; outcome).
+func NewMetrics(provider metric.MeterProvider) (*Metrics, error) {
+	meter := provider.Meter(meterName)
+	deliveries, errA := meter.Int64Counter("plumbline.receiver.deliveries", metric.WithUnit("{delivery}"),
+		metric.WithDescription("Deliveries by provider, event, outcome and reason"))
+	duration, errB := meter.Float64Histogram("plumbline.receiver.duration", metric.WithUnit("s"),
+		metric.WithDescription("Time from a delivery's headers to its answer; Git services give up at 10 s"),
+		metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 10))
+	if err := errors.Join(errA, errB); err != nil {
+		return nil, err
+	}
+	return &Metrics{deliveries: deliveries, duration: duration}, nil
+}
+
+func (m *Metrics) observe(ctx context.Context, d *delivery, a answer, took time.Duration) {
+	outcome := attribute.String("outcome", a.outcome)
+	m.deliveries.Add(ctx, 1, metric.WithAttributes(
+		attribute.String("provider", d.providerName()), attribute.String("event", eventLabel(d.origin.Event)),
+		outcome, attribute.String("reason", a.reason)))
+	m.duration.Record(ctx, took.Seconds(), metric.WithAttributes(outcome))
+}
+
+// eventLabel bounds the values of the label: these are the events an App that follows our installation steps is sent.
+func eventLabel(event string) string {
+	switch event {
+	case "push", "pull_request", "ping", "issue_comment", "commit_comment", "check_run", "check_suite",
+		"installation", "installation_repositories", "github_app_authorization", "repository":
+		return event
+	case "":
+		return "none"
+	}
+	return "other"
+}

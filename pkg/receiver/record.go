@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package receiver
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/blob"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+type gitEvents interface {
+	Create(ctx context.Context, event *v1alpha1.GitEvent, opts metav1.CreateOptions) (*v1alpha1.GitEvent, error)
+	Get(ctx context.Context, name string, opts metav1.GetOptions) (*v1alpha1.GitEvent, error)
+}
+
+type eventPayloads interface {
+	Create(ctx context.Context, payload *v1alpha1.EventPayload, opts metav1.CreateOptions) (*v1alpha1.EventPayload, error)
+	Get(ctx context.Context, name string, opts metav1.GetOptions) (*v1alpha1.EventPayload, error)
+}
+
+// Recorder makes deliveries durable.
+type Recorder struct {
+	// Namespace is Plumbline's own; Events and Payloads are clients for it.
+	Namespace string
+	Events    gitEvents
+	Payloads  eventPayloads
+	Clock     clock.PassiveClock
+}
+
+// Record returns the name of the GitEvent that records the delivery, and whether this call created it. It returns
+// without error only when that GitEvent can be read from the API server. Every error means that the delivery must come
+// again; it is safe to repeat at any time and on any number of replicas at once.
+//
+// A name is read before anything is written, so that the redelivery of a settled event, whose payload is deleted
+// already, leaves no new payload behind that nothing would delete.
+func (r *Recorder) Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body []byte) (name string, created bool, err error) {
+	spec = spec.DeepCopy()
+	spec.Payload.Digest = blob.Digest(body)
+	spec.ReceivedAt = metav1.NewTime(r.Clock.Now().Truncate(time.Second))
+	base := v1alpha1.EventName(string(spec.Trigger), spec.Provider, spec.Host, spec.DeliveryKey)
+	for n := range maxReopened + 1 {
+		name := base
+		if n > 0 {
+			name = fmt.Sprintf("%s-r%d", base, n)
+		}
+		verdict, created, err := r.settleOn(ctx, name, spec, body)
+		if err != nil {
+			return "", false, err
+		}
+		if verdict == alreadyRecorded {
+			return name, created, nil
+		}
+	}
+	return "", false, fault.Operatorf("RedeliveryLimit", "GitEvent %s and %d later ones of the same delivery all ended without runs", base, maxReopened)
+}
+
+// settleOn finds out what the name means for the delivery, and creates the record if the name is free.
+func (r *Recorder) settleOn(ctx context.Context, name string, spec *v1alpha1.GitEventSpec, body []byte) (verdict, bool, error) {
+	for range maxNameRaces {
+		existing, err := r.get(ctx, name)
+		if err == nil {
+			found, err := checked(existing, spec)
+			return found, false, err
+		}
+		if !apierrors.IsNotFound(err) {
+			return foreign, false, fmt.Errorf("reading GitEvent %s: %w", name, fault.FromKube(fault.VerbRead, err))
+		}
+		err = r.create(ctx, name, spec, body)
+		if err == nil {
+			return alreadyRecorded, true, nil
+		}
+		if !apierrors.IsAlreadyExists(err) {
+			return foreign, false, err
+		}
+	}
+	return foreign, false, fault.Transientf("NameRace", "GitEvent %s appears and disappears", name)
+}
+
+// checked turns a foreign record into an error.
+func checked(existing *v1alpha1.GitEvent, spec *v1alpha1.GitEventSpec) (verdict, error) {
+	found := judge(existing, spec)
+	if found == foreign {
+		return foreign, fault.Operatorf("ForeignEvent", "GitEvent %s/%s records another delivery", existing.Namespace, existing.Name)
+	}
+	return found, nil
+}
+
+// create writes the payload and then the event; AlreadyExists stays visible to apierrors.
+func (r *Recorder) create(ctx context.Context, name string, spec *v1alpha1.GitEventSpec, body []byte) error {
+	// The event's name is part of the blob's, so one event's end never deletes another's payload; the digest is, so that
+	// what a crash left under this name with another body is no obstacle.
+	blobName := name + "-" + strings.TrimPrefix(spec.Payload.Digest, "sha256:")[:10]
+	ref, payloads, err := blob.Make(r.Namespace, blobName, name, body)
+	if err != nil {
+		return err
+	}
+	bounded := boundedPayloads{r.Payloads}
+	err = blob.Write(ctx, bounded, payloads)
+	if f := fault.Of(err); f != nil && f.Unknown && ctx.Err() == nil {
+		err = blob.Write(ctx, bounded, payloads) // it may have landed: writing again tells
+	}
+	if err != nil {
+		return err
+	}
+	event := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: name}, Spec: *spec.DeepCopy()}
+	event.Spec.Payload = ref
+	callCtx, cancel := context.WithTimeout(ctx, kubeCallBudget)
+	defer cancel()
+	_, err = r.Events.Create(callCtx, event, metav1.CreateOptions{})
+	if err == nil {
+		return nil
+	}
+	return r.confirm(ctx, event, err)
+}
+
+// confirm resolves a create that failed: if its outcome is unknown and the record is there, it succeeded.
+func (r *Recorder) confirm(ctx context.Context, event *v1alpha1.GitEvent, err error) error {
+	f := fault.FromKube(fault.VerbUpdate, err) // as an update: what is denied here is never the author's text
+	failed := fmt.Errorf("creating GitEvent %s: %w", event.Name, f)
+	if !f.Unknown {
+		return failed
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmBudget)
+	defer cancel()
+	existing, err := r.Events.Get(ctx, event.Name, metav1.GetOptions{})
+	if err == nil && judge(existing, &event.Spec) == alreadyRecorded {
+		return nil
+	}
+	return failed
+}
+
+func (r *Recorder) get(ctx context.Context, name string) (*v1alpha1.GitEvent, error) {
+	ctx, cancel := context.WithTimeout(ctx, kubeCallBudget)
+	defer cancel()
+	return r.Events.Get(ctx, name, metav1.GetOptions{})
+}
+
+// boundedPayloads bounds each call.
+type boundedPayloads struct{ client eventPayloads }
+
+// Create implements blob's writer.
+func (b boundedPayloads) Create(ctx context.Context, payload *v1alpha1.EventPayload, opts metav1.CreateOptions) (*v1alpha1.EventPayload, error) {
+	ctx, cancel := context.WithTimeout(ctx, kubeCallBudget)
+	defer cancel()
+	return b.client.Create(ctx, payload, opts)
+}
+
+// Get implements blob's writer.
+func (b boundedPayloads) Get(ctx context.Context, name string, opts metav1.GetOptions) (*v1alpha1.EventPayload, error) {
+	ctx, cancel := context.WithTimeout(ctx, kubeCallBudget)
+	defer cancel()
+	return b.client.Get(ctx, name, opts)
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package receiver_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	plumblinefake "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/receiver"
+)
+
+const (
+	systemNamespace = "plumbline"
+	webhookSecret   = "hunter2-the-webhook-secret"
+	repositoryURL   = "https://git.example/acme/app"
+	sha             = "0123456789012345678901234567890123456789"
+	// bodyMarker is in every body and must never be logged or answered.
+	bodyMarker = "body-marker-that-nobody-logs"
+)
+
+// world is an API server and what several receivers log and count.
+type world struct {
+	t       *testing.T
+	client  *plumblinefake.Clientset
+	kube    *fake.Clientset
+	clock   *clocktesting.FakePassiveClock
+	baseURL string
+	cached  receiver.View // empty: every look-up is live
+
+	mu      sync.Mutex
+	seen    bytes.Buffer // all log lines and answers
+	reader  *metric.ManualReader
+	metrics *receiver.Metrics
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{
+		t: t, baseURL: "https://git.example", reader: metric.NewManualReader(),
+		clock:  clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC)),
+		client: plumblinefake.NewSimpleClientset(claim(repositoryURL, "ci", "app"), repository("ci", "app", repositoryURL)),
+		kube: fake.NewClientset(&corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "plumbline-github-app"},
+			Data:       map[string][]byte{"webhook.secret": []byte(webhookSecret + "\n")},
+		}),
+	}
+	w.cached = receiver.LiveView(plumblinefake.NewSimpleClientset(), systemNamespace)
+	metrics, err := receiver.NewMetrics(metric.NewMeterProvider(metric.WithReader(w.reader)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.metrics = metrics
+	t.Cleanup(func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if all := w.seen.String(); strings.Contains(all, webhookSecret) || strings.Contains(all, bodyMarker) {
+			t.Errorf("a log line or an answer holds the secret or the body:\n%s", all)
+		}
+	})
+	return w
+}
+
+func claim(url, namespace, name string) *v1alpha1.RepositoryClaim {
+	return &v1alpha1.RepositoryClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: v1alpha1.ClaimName(url)},
+		Spec:       v1alpha1.RepositoryClaimSpec{URL: url, Repository: v1alpha1.ClaimOwner{Namespace: namespace, Name: name}},
+	}
+}
+
+func repository(namespace, name, url string) *pacv1alpha1.Repository {
+	return &pacv1alpha1.Repository{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "uid-1"},
+		Spec:       pacv1alpha1.RepositorySpec{URL: url},
+	}
+}
+
+// Write and Sync make world a zap sink.
+func (w *world) Write(line []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.seen.Write(line)
+}
+
+func (w *world) Sync() error { return nil }
+
+func (w *world) log() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.seen.String()
+}
+
+func (w *world) logger() *zap.SugaredLogger {
+	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), w, zap.DebugLevel)).Sugar()
+}
+
+func (w *world) recorder() *receiver.Recorder {
+	return &receiver.Recorder{
+		Namespace: systemNamespace, Clock: w.clock,
+		Events:   w.client.PlumblineV1alpha1().GitEvents(systemNamespace),
+		Payloads: w.client.PlumblineV1alpha1().EventPayloads(systemNamespace),
+	}
+}
+
+// replica returns one more receiver.
+func (w *world) replica() *receiver.Handler {
+	return receiver.NewHandler(receiver.Options{
+		Providers: []provider.Provider{{Name: "test", Webhook: service{}}},
+		BaseURL:   func(string) string { return w.baseURL },
+		Secret: receiver.AppSecret{
+			Client: w.kube.CoreV1().Secrets(systemNamespace), Namespace: systemNamespace, Name: "plumbline-github-app",
+		},
+		Lookup:   receiver.Lookup{Cached: w.cached, Live: receiver.LiveView(w.client, systemNamespace)},
+		Recorder: w.recorder(), Metrics: w.metrics, Logger: w.logger(), Clock: w.clock,
+	})
+}
+
+// send has a handler answer a request and keeps the answer for the search for secrets.
+func (w *world) send(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
+	answer := httptest.NewRecorder()
+	h.ServeHTTP(answer, r)
+	_, _ = w.Write([]byte(fmt.Sprintf("answer: %v %s\n", answer.Header(), answer.Body.String()))) // a buffer
+	return answer
+}
+
+// expect sends to a new replica and checks the status and the form of the answer.
+func (w *world) expect(status int, d delivery) *httptest.ResponseRecorder {
+	w.t.Helper()
+	answer := w.send(w.replica(), d.request())
+	w.check(status, answer)
+	return answer
+}
+
+func (w *world) check(status int, answer *httptest.ResponseRecorder) {
+	w.t.Helper()
+	var body struct {
+		Status  int
+		Message string
+	}
+	if err := json.Unmarshal(answer.Body.Bytes(), &body); err != nil || body.Message == "" || body.Status != answer.Code {
+		w.t.Errorf("body %q (%v), want JSON with status %d and a message", answer.Body.String(), err, answer.Code)
+	}
+	if got := answer.Result().Header.Get("Content-Type"); got != "application/json" {
+		w.t.Errorf("Content-Type %q", got)
+	}
+	if has := answer.Result().Header.Get("Retry-After") != ""; has != (status == http.StatusServiceUnavailable) {
+		w.t.Errorf("Retry-After set: %v for status %d", has, status)
+	}
+	if answer.Code != status {
+		w.t.Errorf("answered %d %s, want %d", answer.Code, body.Message, status)
+	}
+}
+
+func (w *world) events() []v1alpha1.GitEvent {
+	w.t.Helper()
+	list, err := w.client.PlumblineV1alpha1().GitEvents(systemNamespace).List(context.Background(), metav1.ListOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return list.Items
+}
+
+// wantEvents checks how many records there are.
+func (w *world) wantEvents(n int) []v1alpha1.GitEvent {
+	w.t.Helper()
+	events := w.events()
+	if len(events) != n {
+		w.t.Fatalf("%d GitEvents, want %d", len(events), n)
+	}
+	return events
+}
+
+// fail makes the API server answer err to a verb on a resource.
+func (w *world) fail(verb, resource string, err error) {
+	w.client.PrependReactor(verb, resource, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
+}
+
+// counted returns how many deliveries were counted with an outcome and reason.
+func (w *world) counted(outcome, reason string) int64 {
+	w.t.Helper()
+	var data metricdata.ResourceMetrics
+	if err := w.reader.Collect(context.Background(), &data); err != nil {
+		w.t.Fatal(err)
+	}
+	var n int64
+	for _, m := range data.ScopeMetrics[0].Metrics {
+		sum, ok := m.Data.(metricdata.Sum[int64])
+		if !ok {
+			continue
+		}
+		for _, p := range sum.DataPoints {
+			o, _ := p.Attributes.Value("outcome")
+			r, _ := p.Attributes.Value("reason")
+			if o.AsString() == outcome && r.AsString() == reason {
+				n += p.Value
+			}
+		}
+	}
+	return n
+}

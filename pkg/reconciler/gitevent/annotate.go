@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/resources"
+)
+
+// annotate patches what the Git service returned onto the PipelineRuns. A failure is logged, counted and requeued with
+// the workqueue's backoff; it is never reported and nothing waits for it (D1, I-10).
+func (r *Reconciler) annotate(ctx context.Context, w *work) error {
+	var faults []error
+	for i := range w.event.Status.Runs {
+		run := &w.event.Status.Runs[i]
+		patch, digest := w.metadata(run)
+		if patch == nil || digest == run.Patched {
+			continue
+		}
+		_, err := r.tekton.PipelineRuns(run.Namespace).Patch(ctx, run.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		if err != nil && !apierrors.IsNotFound(err) { // a run that is gone needs no annotation
+			r.metrics.patchFailed(ctx, fault.FromKube(fault.VerbPatch, err))
+			faults = append(faults, notPatched(run, err))
+			continue
+		}
+		run.Patched = digest
+	}
+	return first(faults)
+}
+
+// notPatched keeps the reason of the refusal and makes the retry the workqueue's: whatever refuses the patch, an
+// operator included, must not slow down or stop the attempts (docs/adr/0003).
+func notPatched(run *v1alpha1.Run, err error) error {
+	f := fault.FromKube(fault.VerbPatch, fmt.Errorf("failed to patch pipelinerun %s/%s: %w", run.Namespace, run.Name, err))
+	f.Class, f.RetryAfter = fault.Transient, 0
+	return f
+}
+
+// metadata is what a run should carry now, nil while there is nothing to add to what it was created with.
+func (w *work) metadata(run *v1alpha1.Run) (patch []byte, digest string) {
+	check := w.accepted(run.Name)
+	if run.UID == "" || check == nil || check.ID == "" {
+		return nil, ""
+	}
+	labels := map[string]string{pipelinesascode.CheckRunID: check.ID}
+	annotations := map[string]string{pipelinesascode.CheckRunID: check.ID}
+	if check.Concluded {
+		labels[pipelinesascode.State] = pipelinesascode.StateCompleted
+		annotations[pipelinesascode.State] = pipelinesascode.StateCompleted
+	}
+	patch = resources.AnnotationPatch(labels, annotations)
+	sum := sha256.Sum256(patch)
+	return patch, hex.EncodeToString(sum[:8])
+}

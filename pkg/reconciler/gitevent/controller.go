@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package gitevent carries each GitEvent through plan, create, report and annotate, and may be killed between any two
+// calls: what was done is in the status, what is repeated has a deterministic name.
+package gitevent
+
+import (
+	"context"
+	"time"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	pipelineinformers "github.com/tektoncd/pipeline/pkg/client/informers/externalversions"
+	pipelineclient "github.com/tektoncd/pipeline/pkg/client/injection/client"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+	kubeclient "knative.dev/pkg/client/injection/kube/client"
+	"knative.dev/pkg/configmap"
+	"knative.dev/pkg/controller"
+	"knative.dev/pkg/injection"
+	"knative.dev/pkg/logging"
+	"knative.dev/pkg/reconciler"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client"
+	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
+	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/openevents"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+// queueName names the workqueue, its metrics and its leases.
+const queueName = "gitevents"
+
+// sweepEvery is how often settled events and orphaned payloads are looked for.
+const sweepEvery = 10 * time.Minute
+
+// Options are what cmd/controller decides.
+type Options struct {
+	// Namespace is Plumbline's own.
+	Namespace string
+	// Version is written to the version label of PipelineRuns.
+	Version string
+	// Providers are the Git services, by name.
+	Providers map[string]provider.Provider
+	// AppSecret is the name of the Secret with the GitHub App's credentials, in Namespace.
+	AppSecret string
+	// Events is the watch of open events, shared with the other reconcilers.
+	Events *openevents.Watch
+	// Workers is the number of events reconciled at once; a Git host gets at most a quarter of them.
+	Workers int
+}
+
+// NewController returns the constructor that sharedmain calls.
+func NewController(o Options) injection.ControllerConstructor {
+	return func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
+		logger := logging.FromContext(ctx)
+		runs := runInformer(ctx, o.Namespace)
+		client := plumblineclient.Get(ctx).PlumblineV1alpha1()
+		r := &Reconciler{
+			Options:      o,
+			open:         o.Events.Informer(ctx).Lister().GitEvents(o.Namespace),
+			events:       client.GitEvents(o.Namespace),
+			payloads:     client.EventPayloads(o.Namespace),
+			metadata:     metadata.NewForConfigOrDie(injection.GetConfig(ctx)),
+			repositories: repositoryinformer.Get(ctx).Lister(),
+			pac:          plumblineclient.Get(ctx).PipelinesascodeV1alpha1(),
+			runs:         runs.GetIndexer(),
+			tekton:       pipelineclient.Get(ctx).TektonV1(),
+			kube:         kubeclient.Get(ctx).CoreV1(),
+			clock:        clock.RealClock{},
+			recorder:     newRecorder(ctx),
+			slots:        newSlots(max(1, o.Workers/4)),
+			metrics:      newMetrics(),
+		}
+		r.PromoteFunc = r.promote
+		r.settings = config.NewStore(logger.Named("config"))
+		r.settings.WatchConfigs(cmw)
+		impl := controller.NewContext(ctx, r, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger.Named(queueName), Concurrency: o.Workers})
+		r.watch(ctx, impl, runs)
+		return impl
+	}
+}
+
+// promote enqueues what a new leader has to look at: the open events and the sweep.
+func (r *Reconciler) promote(bucket reconciler.Bucket, enqueue func(reconciler.Bucket, types.NamespacedName)) error {
+	events, err := r.open.List(labels.Everything())
+	if err != nil {
+		return err
+	}
+	for _, event := range events {
+		enqueue(bucket, types.NamespacedName{Namespace: event.Namespace, Name: event.Name})
+	}
+	enqueue(bucket, types.NamespacedName{Namespace: r.Namespace, Name: sweepKey})
+	return nil
+}
+
+// watch connects the informers to the queue. Updates of a GitEvent come from this reconciler alone and are not
+// enqueued: a status write would otherwise defeat the backoff. Resyncs are.
+func (r *Reconciler) watch(ctx context.Context, impl *controller.Impl, runs cache.SharedIndexInformer) {
+	logger := logging.FromContext(ctx)
+	handlers := map[cache.SharedIndexInformer]cache.ResourceEventHandler{
+		r.Events.Informer(ctx).Informer(): cache.ResourceEventHandlerFuncs{
+			AddFunc: impl.Enqueue,
+			UpdateFunc: func(before, after any) {
+				if sameVersion(before, after) {
+					impl.Enqueue(after)
+				}
+			},
+		},
+		runs: cache.ResourceEventHandlerFuncs{
+			AddFunc: func(obj any) { r.enqueueRun(impl, obj) },
+			UpdateFunc: func(before, after any) {
+				if sameVersion(before, after) || moved(before, after) {
+					r.enqueueRun(impl, after)
+				}
+			},
+			DeleteFunc: func(obj any) {
+				if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+					obj = gone.Obj
+				}
+				r.enqueueRun(impl, obj)
+			},
+		},
+	}
+	for informer, handler := range handlers {
+		if _, err := informer.AddEventHandler(handler); err != nil {
+			logger.Fatalw("Adding a handler to an informer that has not started", "error", err)
+		}
+	}
+	if err := controller.StartInformers(ctx.Done(), runs); err != nil {
+		logger.Fatalw("Listing PipelineRuns", "error", err)
+	}
+	if err := r.Events.Start(ctx); err != nil {
+		logger.Fatalw("Listing GitEvents", "error", err)
+	}
+}
+
+func (r *Reconciler) enqueueRun(impl *controller.Impl, obj any) {
+	run, ok := obj.(*pipelinev1.PipelineRun)
+	if !ok {
+		return
+	}
+	impl.EnqueueKey(types.NamespacedName{Namespace: r.Namespace, Name: run.Labels[plumbline.EventLabel]})
+}
+
+// moved tells whether a run's change means something to its event: its conditions, its start, its deletion.
+func moved(before, after any) bool {
+	a, okA := before.(*pipelinev1.PipelineRun)
+	b, okB := after.(*pipelinev1.PipelineRun)
+	if !okA || !okB {
+		return true
+	}
+	return a.IsDone() != b.IsDone() || a.HasStarted() != b.HasStarted() || a.DeletionTimestamp.IsZero() != b.DeletionTimestamp.IsZero()
+}
+
+func sameVersion(before, after any) bool {
+	a, okA := before.(metav1.Object)
+	b, okB := after.(metav1.Object)
+	return okA && okB && a.GetResourceVersion() == b.GetResourceVersion()
+}
+
+// runInformer watches the PipelineRuns this installation made, without their specs.
+func runInformer(ctx context.Context, namespace string) cache.SharedIndexInformer {
+	factory := pipelineinformers.NewSharedInformerFactoryWithOptions(pipelineclient.Get(ctx), controller.GetResyncPeriod(ctx),
+		pipelineinformers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.LabelSelector = plumbline.InstallationLabel + "=" + namespace
+		}),
+		pipelineinformers.WithTransform(func(obj any) (any, error) {
+			if run, ok := obj.(*pipelinev1.PipelineRun); ok {
+				run.ManagedFields = nil
+				run.Spec.PipelineSpec = nil
+				run.Status.PipelineSpec = nil
+			}
+			return obj, nil
+		}))
+	return factory.Tekton().V1().PipelineRuns().Informer()
+}
+
+// unsettled is what the lister holds; a key it does not know needs nothing.
+func (r *Reconciler) unsettled(name string) (*v1alpha1.GitEvent, error) {
+	return r.open.Get(name)
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/resources"
+)
+
+// echoLimit is how long a denial whose text echoes an outage is retried before it is believed (C11).
+const echoLimit = 10 * time.Minute
+
+// create makes the recorded PipelineRuns that do not exist yet. Each waits for itself: one that is refused or has to
+// wait does not stop the others.
+func (r *Reconciler) create(ctx context.Context, w *work) []error {
+	var faults []error
+	runs := w.event.Status.Runs
+	for i := range runs {
+		run := &runs[i]
+		if run.UID != "" || run.Refused != nil || run.Result != nil {
+			continue
+		}
+		step := stepCreate + run.Name
+		err := w.due(step, func() error { return r.createRun(ctx, w, run) })
+		faults = append(faults, w.settle(step, w.judge(step, run, err)))
+	}
+	return faults
+}
+
+// judge turns an answer that is final into the run's refusal or result; every other error stays a wait.
+func (w *work) judge(step string, run *v1alpha1.Run, err error) error {
+	f := fault.Of(err)
+	if f == nil {
+		return nil
+	}
+	if before := w.wait(step); f.Reason == fault.ReasonDenialEchoesOutage && before != nil &&
+		before.Reason == f.Reason && w.r.clock.Since(before.Since.Time) > echoLimit {
+		f = f.Believe()
+	}
+	if f.Class == fault.Invalid {
+		run.Refused = &v1alpha1.Refusal{Reason: f.Reason, Message: f.Message}
+		return nil
+	}
+	if f.Reason == fault.ReasonNamespaceTerminating {
+		run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled, Reason: f.Reason, Message: f.Message}
+		return nil
+	}
+	return err
+}
+
+// createRun creates the git-auth secret, then the PipelineRun. Both names are known, so a create that landed although
+// its answer was lost is found again.
+func (r *Reconciler) createRun(ctx context.Context, w *work, run *v1alpha1.Run) error {
+	manifest, err := w.manifest(ctx, run.Name)
+	if err != nil {
+		return err
+	}
+	if run.Secret != "" {
+		if err := r.createSecret(ctx, w, run); err != nil {
+			return err
+		}
+	}
+	created, err := r.tekton.PipelineRuns(run.Namespace).Create(ctx, manifest, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		created, err = r.adopt(ctx, manifest)
+	} else if err != nil {
+		err = fault.FromKube(fault.VerbCreate, err)
+	}
+	if err != nil {
+		return err
+	}
+	run.UID = created.UID
+	w.live[run.Name] = created
+	r.metrics.created(ctx)
+	return nil
+}
+
+// adopt returns the PipelineRun of the planned name if it is ours: then an earlier create landed. A foreign one is left
+// alone (C10).
+func (r *Reconciler) adopt(ctx context.Context, manifest *pipelinev1.PipelineRun) (*pipelinev1.PipelineRun, error) {
+	found, err := r.tekton.PipelineRuns(manifest.Namespace).Get(ctx, manifest.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fault.FromKube(fault.VerbRead, fmt.Errorf("reading PipelineRun %s/%s: %w", manifest.Namespace, manifest.Name, err))
+	}
+	if found.Annotations[plumbline.RunKeyAnnotation] != manifest.Annotations[plumbline.RunKeyAnnotation] {
+		return nil, fault.Operatorf("ForeignPipelineRun",
+			"PipelineRun %s/%s exists and is not this event's (annotation %s differs): delete or rename it", manifest.Namespace, manifest.Name, plumbline.RunKeyAnnotation)
+	}
+	return found, nil
+}
+
+// createSecret makes the run's git-auth secret with a fresh token. One that exists under the run's own name is from an
+// earlier attempt and gets the fresh token.
+func (r *Reconciler) createSecret(ctx context.Context, w *work, run *v1alpha1.Run) error {
+	repository, err := r.repository(ctx, w)
+	if err != nil {
+		return err
+	}
+	if repository == nil {
+		return fault.Operatorf("RepositoryGone", "Repository %s/%s is gone: its run cannot be given credentials", run.Namespace, w.event.Spec.Repository.Name)
+	}
+	client, err := w.connect(ctx)
+	if err != nil {
+		return err
+	}
+	token, err := client.CloneToken(ctx)
+	if err != nil {
+		return fmt.Errorf("minting a token for the run: %w", err)
+	}
+	secret := resources.MakeGitAuthSecret(resources.SecretInput{
+		Event: w.event, Repository: repository, Name: run.Secret, Namespace: run.Namespace, Token: token,
+	})
+	_, err = r.kube.Secrets(run.Namespace).Create(ctx, secret, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		err = r.renewSecret(ctx, secret)
+	}
+	if err != nil {
+		return asOwn(fault.FromKube(fault.VerbCreate, fmt.Errorf("creating secret %s/%s: %w", run.Namespace, run.Secret, err)))
+	}
+	return nil
+}
+
+func (r *Reconciler) renewSecret(ctx context.Context, secret *corev1.Secret) error {
+	patch, err := json.Marshal(map[string]any{"data": secret.Data})
+	if err != nil {
+		return err
+	}
+	_, err = r.kube.Secrets(secret.Namespace).Patch(ctx, secret.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
+}
+
+// asOwn keeps a refusal of an object that the author did not write from becoming the author's failure.
+func asOwn(f *fault.Error) error {
+	if f.Class == fault.Invalid {
+		f.Class = fault.Operator
+	}
+	return f
+}

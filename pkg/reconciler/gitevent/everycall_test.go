@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/status"
+)
+
+// Whatever call fails, is lost, or is the last before the process dies: one run, no failed check, a true end. This is
+// C9 and D2 without a cluster; test/e2e repeats them with one.
+func TestEveryCallMayFail(t *testing.T) {
+	t.Parallel()
+	free := newWorld(t, helloFile("hello"))
+	free.settle(corev1.ConditionTrue)
+	total := len(free.calls)
+	t.Logf("a fault-free event makes %d calls: %v", total, free.calls)
+	kinds := map[string]outcome{
+		"refused by a webhook that is down": {err: errRefused},
+		"denied":                            {err: errDenied},
+		"conflict":                          {err: errConflict},
+		"throttled":                         {err: errThrottled},
+		"applied and the answer lost":       {err: errRefused, apply: true},
+		"killed before":                     {kill: true},
+		"killed after":                      {kill: true, apply: true},
+	}
+	for kind, fault := range kinds {
+		for k := 1; k <= total; k++ {
+			t.Run(fmt.Sprintf("%s/call %d %s", kind, k, free.calls[k-1]), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, helloFile("hello"))
+				w.hook = func(n int, _ string) outcome {
+					if n == k {
+						return fault
+					}
+					return outcome{}
+				}
+				w.settle(corev1.ConditionTrue)
+				if kind == "denied" && free.calls[k-1] == "create pipelineruns" {
+					w.wantRefused()
+					return
+				}
+				w.wantSuccess()
+			})
+		}
+	}
+}
+
+// No write but the create works for the run's whole life: the check still ends as the run does (D1).
+func TestNoPatchEverWorks(t *testing.T) {
+	t.Parallel()
+	for _, outcome := range []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse} {
+		for name, err := range map[string]error{"webhook down": errRefused, "denied": errDenied, "conflict": errConflict} {
+			t.Run(name+"/run ends "+string(outcome), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, helloFile("hello"))
+				w.hook = always("patch pipelineruns", err)
+				for range 12 {
+					_, _ = w.reconcile()
+					w.end(outcome)
+				}
+				want := status.Success
+				if outcome == corev1.ConditionFalse {
+					want = status.Failure
+				}
+				if got := w.git.checks["1"].Conclusion; got != want {
+					t.Errorf("the check says %q, want %q", got, want)
+				}
+				if e := w.event(); e.Settled() || !e.Status.GetCondition("Annotated").IsFalse() {
+					t.Errorf("an event whose patches are refused must stay open with Annotated=False: %v", e.Status.Conditions)
+				}
+			})
+		}
+	}
+}
+
+func always(call string, err error) func(int, string) outcome {
+	return func(_ int, name string) outcome {
+		if name == call {
+			return outcome{err: err}
+		}
+		return outcome{}
+	}
+}
+
+func (w *world) wantSuccess() {
+	w.t.Helper()
+	runs := w.runs()
+	if len(runs) != 1 {
+		w.t.Fatalf("%d PipelineRuns, want 1", len(runs))
+	}
+	if len(w.git.checks) != 1 || w.git.checks["1"].Conclusion != status.Success {
+		w.t.Errorf("checks are %v, want one success", w.git.checks)
+	}
+	for _, check := range w.git.writes {
+		if check.Conclusion != "" && check.Conclusion != status.Success {
+			w.t.Errorf("a write said %s: %s", check.Conclusion, check.Text)
+		}
+	}
+	if got := runs[0].Annotations[pipelinesascode.State]; got != pipelinesascode.StateCompleted {
+		w.t.Errorf("state annotation is %q at the end", got)
+	}
+	if secrets := w.secrets(); secrets != 1 {
+		w.t.Errorf("%d secrets are left, want the App's only", secrets)
+	}
+}
+
+func (w *world) wantRefused() {
+	w.t.Helper()
+	if len(w.runs()) != 0 || w.git.checks["1"].Conclusion != status.Failure {
+		w.t.Errorf("%d runs, checks %v: want no run and one failure", len(w.runs()), w.git.checks)
+	}
+}
+
+func (w *world) secrets() int {
+	w.t.Helper()
+	obj, err := w.kube.Tracker().List(corev1.SchemeGroupVersion.WithResource("secrets"), corev1.SchemeGroupVersion.WithKind("Secret"), tenant)
+	w.must(err)
+	list, ok := obj.(*corev1.SecretList)
+	if !ok {
+		w.t.Fatalf("unexpected %T", obj)
+	}
+	app, err := w.kube.Tracker().List(corev1.SchemeGroupVersion.WithResource("secrets"), corev1.SchemeGroupVersion.WithKind("Secret"), system)
+	w.must(err)
+	return len(list.Items) + len(app.(*corev1.SecretList).Items)
+}

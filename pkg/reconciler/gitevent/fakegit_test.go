@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/status"
+)
+
+// fakeGit is a Git service that accepts every check and remembers all writes.
+type fakeGit struct {
+	world    *world
+	files    []provider.File
+	canWrite func() (bool, error)
+	checks   map[string]status.Check // by id
+	writes   []status.Check
+	err      error // answered to reads
+}
+
+func (g *fakeGit) provider() provider.Provider {
+	return provider.Provider{Name: "fake", Connect: func(context.Context, string, v1alpha1.Project, provider.Credentials) (provider.Client, error) {
+		return provider.Client{Source: g, Access: g, Reporter: g, Tokens: g}, nil
+	}}
+}
+
+func (g *fakeGit) Head(_ context.Context, e *v1alpha1.GitEventSpec) (provider.Head, error) {
+	return provider.Head{SHA: e.SHA, Commit: v1alpha1.Commit{Title: "a change"}, Project: e.Project}, g.err
+}
+
+func (g *fakeGit) Files(context.Context, string, string) ([]provider.File, error) {
+	return g.files, g.err
+}
+
+func (g *fakeGit) File(context.Context, string, string) ([]byte, error) {
+	return nil, errors.New("not used")
+}
+
+func (g *fakeGit) Changed(context.Context, *v1alpha1.GitEventSpec) (provider.Changes, error) {
+	return provider.Changes{}, errors.New("not used")
+}
+
+func (g *fakeGit) CanWrite(context.Context, string) (bool, error) { return g.canWrite() }
+
+func (g *fakeGit) CloneToken(context.Context) (string, error) { return "a-token", nil }
+
+// Put adopts by external id as a real provider does.
+func (g *fakeGit) Put(_ context.Context, _ provider.Head, id string, check status.Check) (string, error) {
+	o := g.world.called("put check " + string(check.State) + string(check.Conclusion))
+	if o.err != nil && !o.apply {
+		return "", o.err
+	}
+	if o.kill && !o.apply {
+		runtime.Goexit()
+	}
+	g.writes = append(g.writes, check)
+	if id == "" {
+		id = fmt.Sprint(len(g.checks) + 1)
+		for known, other := range g.checks {
+			if other.ExternalID == check.ExternalID && other.Name == check.Name {
+				id = known
+			}
+		}
+	}
+	g.checks[id] = check
+	if o.kill {
+		runtime.Goexit()
+	}
+	return id, o.err
+}
+
+var errRefused = &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 500, Reason: metav1.StatusReasonInternalError,
+	Message: `Internal error occurred: failed calling webhook "webhook.pipeline.tekton.dev": failed to call webhook: Post "https://tekton-pipelines-webhook.tekton-pipelines.svc:443/defaulting?timeout=10s": dial tcp 10.96.0.1:443: connect: connection refused`}}
+
+var errDenied = &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 403, Reason: metav1.StatusReasonForbidden,
+	Message: `admission webhook "policy.example" denied the request: no`}}
+
+var errConflict = apierrors.NewConflict(v1alpha1.Resource("gitevents"), "push-1", errors.New("the object has been modified"))
+
+var errThrottled = apierrors.NewTooManyRequests("try again later", 1)
+
+// helloFile is a pipeline for pushes to main.
+func helloFile(name string) provider.File {
+	return provider.File{Path: ".tekton/" + name + ".yaml", Data: []byte(`apiVersion: tekton.dev/v1
+kind: PipelineRun
+metadata:
+  name: ` + name + `
+  annotations:
+    pipelinesascode.tekton.dev/on-event: "[push]"
+    pipelinesascode.tekton.dev/on-target-branch: "[main]"
+spec:
+  pipelineSpec:
+    tasks:
+      - name: build
+        taskSpec:
+          steps: [{name: s, image: busybox, script: "true"}]
+`)}
+}

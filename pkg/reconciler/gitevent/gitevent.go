@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	tektonv1 "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/typed/pipeline/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+	"knative.dev/pkg/controller"
+	"knative.dev/pkg/logging"
+	"knative.dev/pkg/reconciler"
+
+	pacclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/pipelinesascode/v1alpha1"
+	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/plumbline/v1alpha1"
+	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
+	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// reconcileDeadline bounds one reconcile: knative gives it none. It is longer than the 30 s one call to a Git service
+// may take and shorter than the pod's grace period, so that a call in flight at SIGTERM ends by itself.
+const reconcileDeadline = 50 * time.Second
+
+// Reconciler is the only writer of GitEvent.status. It implements controller.Reconciler itself: see docs/adr/0002.
+type Reconciler struct {
+	reconciler.LeaderAwareFuncs
+	Options
+
+	open         listers.GitEventNamespaceLister
+	events       plumblineclient.GitEventInterface
+	payloads     plumblineclient.EventPayloadInterface
+	metadata     metadata.Interface
+	repositories paclisters.RepositoryLister
+	pac          pacclient.PipelinesascodeV1alpha1Interface
+	runs         cache.KeyListerGetter
+	tekton       tektonv1.TektonV1Interface
+	kube         corev1.CoreV1Interface
+	settings     *config.Store
+	clock        clock.PassiveClock
+	recorder     record.EventRecorder
+	slots        *slots
+	metrics      *metrics
+}
+
+var _ controller.Reconciler = (*Reconciler)(nil)
+
+// Reconcile does what can be done for one event now. The error it returns is logged and requeued by knative.
+func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
+	ctx, cancel := context.WithTimeout(ctx, reconcileDeadline)
+	defer cancel()
+
+	namespace, name, err := cache.SplitMetaNamespaceKey(key)
+	if err != nil {
+		return nil //nolint:nilerr // a key that is no key cannot become one: nothing to requeue
+	}
+	if !r.IsLeaderFor(types.NamespacedName{Namespace: namespace, Name: name}) {
+		return controller.NewSkipKey(key) // the leader's promotion enqueues it there
+	}
+	ctx = r.settings.ToContext(ctx)
+	if name == sweepKey {
+		return r.sweep(ctx)
+	}
+	if _, err := r.unsettled(name); apierrors.IsNotFound(err) {
+		return nil // settled, or not listed yet: then the informer's add enqueues it
+	}
+	event, err := r.events.Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fault.Requeue(fault.FromKube(fault.VerbRead, fmt.Errorf("reading GitEvent %s: %w", name, err)))
+	}
+	if event.Settled() || !event.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	return r.guarded(ctx, r.begin(ctx, event))
+}
+
+// guarded turns a panic into a long wait: one poisonous event must not take the others' controller down (B16).
+func (r *Reconciler) guarded(ctx context.Context, w *work) (err error) {
+	defer w.end()
+	defer func() {
+		if cause := recover(); cause != nil {
+			logging.FromContext(ctx).Errorw("Panic while reconciling", "panic", cause, "stack", string(debug.Stack()))
+			r.metrics.panicked(ctx)
+			err = fault.Requeue(fault.Operatorf("Panic", "processing this event panics; the controller's log has the stack"))
+		}
+	}()
+	return r.reconcile(ctx, w)
+}
+
+// reconcile runs the steps in order. Steps that fail do not stop the ones that do not need them.
+func (r *Reconciler) reconcile(ctx context.Context, w *work) error {
+	if !w.planned() {
+		if err := w.settle(stepPlan, w.due(stepPlan, func() error { return r.plan(ctx, w) })); err != nil {
+			w.conclude()
+			return fault.Requeue(err, w.record(ctx))
+		}
+	}
+	faults := r.create(ctx, w)
+	faults = append(faults, r.observe(ctx, w))
+	faults = append(faults, w.settle(stepReport, w.due(stepReport, func() error { return r.report(ctx, w) })))
+	faults = append(faults, w.settle(stepAnnotate, w.due(stepAnnotate, func() error { return r.annotate(ctx, w) })))
+	w.conclude()
+	if err := fault.Requeue(faults...); err != nil {
+		return fault.Requeue(append(faults, w.record(ctx))...)
+	}
+	if w.finished() {
+		return fault.Requeue(r.finish(ctx, w))
+	}
+	return fault.Requeue(w.record(ctx)) // the PipelineRun's informer wakes us
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/status"
+)
+
+// fork makes the event a pull request of a stranger's fork.
+func (w *world) fork() {
+	e := w.event()
+	e.Spec.Trigger, e.Spec.EventType, e.Spec.BaseRef, e.Spec.HeadRef = v1alpha1.TriggerPullRequest, "pull_request", "main", "feature"
+	e.Spec.PullRequest = &v1alpha1.PullRequest{Number: 3, Author: "stranger", HeadProjectID: 99}
+	w.must(w.own.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), e, system))
+}
+
+func TestStrangersForkNeverRuns(t *testing.T) {
+	t.Parallel()
+	no := func() (bool, error) { return false, nil }
+	tests := map[string]struct {
+		canWrite    func() (bool, error)
+		wantPending bool
+	}{
+		"without write access it waits for approval": {no, true},
+		"a server error is not an answer":            {func() (bool, error) { return false, fault.Transientf("Unavailable", "502") }, false},
+		"a forbidden look-up is not an answer":       {func() (bool, error) { return false, fault.Operatorf("Forbidden", "403") }, false},
+		"an unclassified error is not an answer":     {func() (bool, error) { return true, errors.New("odd") }, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, helloFile("hello"))
+			w.fork()
+			w.git.canWrite = test.canWrite
+			for range 5 {
+				_, _ = w.reconcile()
+			}
+			if len(w.runs()) != 0 || w.secrets() != 1 {
+				t.Errorf("%d runs and %d secrets, want none and the App's only", len(w.runs()), w.secrets())
+			}
+			if pending := len(w.git.checks) == 1; pending != test.wantPending {
+				t.Errorf("checks: %v", w.git.checks)
+			}
+			if test.wantPending && (!w.event().Settled() || w.git.checks["1"].Conclusion != "" || w.git.checks["1"].State != status.Queued) {
+				t.Errorf("want one queued check and a settled event: %v, %v", w.git.checks["1"], w.event().Status)
+			}
+		})
+	}
+}
+
+func TestAuthorsErrorsAreTheirOwnPipelinesFailure(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("good"), provider.File{Path: ".tekton/bad.yaml", Data: []byte("kind: PipelineRun\n  apiVersion: [")})
+	w.settle(corev1.ConditionTrue)
+	got := map[string]status.Conclusion{}
+	for _, check := range w.git.checks {
+		got[check.Name] = check.Conclusion
+	}
+	if len(got) != 2 || got["Pipelines as Code CI / good"] != status.Success {
+		t.Errorf("checks are %v, want good to succeed and bad.yaml to fail", got)
+	}
+	if len(w.runs()) != 1 {
+		t.Errorf("%d runs, want the good one", len(w.runs()))
+	}
+}
+
+func TestNothingMatchesLeavesNoCheck(t *testing.T) {
+	t.Parallel()
+	file := helloFile("hello")
+	file.Data = []byte(strings.Replace(string(file.Data), "[push]", "[pull_request]", 1))
+	w := newWorld(t, file)
+	w.settle(corev1.ConditionTrue)
+	e := w.event()
+	if len(w.git.writes) != 0 || e.Status.Disposition != v1alpha1.DispositionIgnored {
+		t.Errorf("writes %v, disposition %s: want none and Ignored", w.git.writes, e.Status.Disposition)
+	}
+	if len(e.Status.Plan.Decisions) != 1 || !strings.Contains(e.Status.Plan.Decisions[0].Reason, "on-event [pull_request]") {
+		t.Errorf("a settled event must still say why: %+v", e.Status.Plan.Decisions)
+	}
+}
+
+// C10: an object of the planned name that is not ours is neither adopted nor deleted nor reported as a failure.
+func TestForeignPipelineRunIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("hello"))
+	w.hook = func(n int, call string) outcome { return outcome{kill: call == "create pipelineruns"} }
+	_, _ = w.reconcile()
+	w.hook = nil
+	foreign := &pipelinev1.PipelineRun{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: w.event().Status.Runs[0].Name, UID: "foreign"}}
+	w.must(w.tekton.Tracker().Add(foreign))
+	for range 3 {
+		_, _ = w.reconcile()
+	}
+	if e := w.event(); e.Status.Runs[0].UID != "" || e.Status.GetCondition(v1alpha1.GitEventCreated).Reason != "ForeignPipelineRun" {
+		t.Errorf("status %+v", e.Status)
+	}
+	if len(w.runs()) != 1 || w.git.checks["1"].State != status.Queued {
+		t.Errorf("%d runs, checks %v: want the foreign one and a queued check", len(w.runs()), w.git.checks)
+	}
+}
+
+// E3: a run that is deleted before it ended is cancelled, once the API server itself says that it is gone.
+func TestDeletedRunIsCancelled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("hello"))
+	_, _ = w.reconcile()
+	w.must(w.tekton.Tracker().Delete(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns"), tenant, w.runs()[0].Name))
+	_, _ = w.reconcile()
+	if got := w.git.checks["1"].Conclusion; got != status.Cancelled {
+		t.Errorf("the check says %q, want cancelled", got)
+	}
+	if !w.event().Settled() {
+		t.Errorf("nothing is left to do: %+v", w.event().Status)
+	}
+}
+
+// C11: a denial that echoes an outage is retried for ten minutes and then believed.
+func TestDenialThatEchoesAnOutage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("hello"))
+	w.hook = always("create pipelineruns", &apierrors.StatusError{ErrStatus: metav1.Status{Code: 403, Reason: metav1.StatusReasonForbidden,
+		Message: `admission webhook "policy" denied the request: failed to load context: dial tcp 10.0.0.1:443: i/o timeout`}})
+	_, _ = w.reconcile()
+	if got := w.git.checks["1"]; got.State != status.Queued {
+		t.Errorf("at first the check must wait: %v", got)
+	}
+	w.clock.SetTime(w.clock.Now().Add(echoLimit + time.Second))
+	_, _ = w.reconcile()
+	if got := w.git.checks["1"]; got.Conclusion != status.Failure {
+		t.Errorf("after %v the denial must be believed: %v", echoLimit, got)
+	}
+}
+
+// C7: a namespace that goes away ends the event without a failure and without a loop.
+func TestNamespaceTerminating(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("hello"))
+	denied := apierrors.NewForbidden(pipelinev1.Resource("pipelineruns"), "x", errors.New("unable to create new content in namespace team because it is being terminated"))
+	denied.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	w.hook = always("create pipelineruns", denied)
+	w.settle(corev1.ConditionTrue)
+	if got := w.git.checks["1"].Conclusion; got != status.Cancelled {
+		t.Errorf("the check says %q, want cancelled", got)
+	}
+}
+
+// H6: a process that was paused after it recorded its intent sends nothing that another may have sent meanwhile.
+func TestPausedProcessSendsNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("hello"))
+	w.hook = func(_ int, call string) outcome {
+		if call == "get secrets" && w.event().Status.Plan != nil {
+			w.clock.SetTime(w.clock.Now().Add(fence + time.Second))
+		}
+		return outcome{}
+	}
+	before := len(w.git.writes)
+	r := w.quietly(w.reconciler)
+	r.slots = newSlots(4)
+	_, _ = w.reconcile() // plans and reports within one connection
+	if len(w.git.writes) == before {
+		t.Fatal("the first reconcile must report")
+	}
+	w.end(corev1.ConditionTrue)
+	sent := len(w.git.writes)
+	_, err := w.reconcile()
+	if len(w.git.writes) != sent || err == nil || !strings.Contains(err.Error(), "paused") {
+		t.Errorf("%d writes were sent after a pause, error %v", len(w.git.writes)-sent, err)
+	}
+}
+
+// A status write that conflicts ends the reconcile: nothing may be sent that was computed from an old version (D4).
+func TestConflictSendsNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("hello"))
+	w.hook = always("update gitevents/status", errConflict)
+	for range 20 {
+		if _, err := w.reconcile(); !apierrors.IsConflict(err) {
+			t.Fatalf("error %v, want the conflict, which knative requeues without an error event", err)
+		}
+	}
+	if len(w.git.writes) != 0 || len(w.runs()) != 0 {
+		t.Errorf("%d writes and %d runs from versions that were never recorded", len(w.git.writes), len(w.runs()))
+	}
+}
+
+// B16: an event that panics does not take the process down, and waits.
+func TestPoisonousEventWaits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("hello"))
+	w.fork()
+	w.git.canWrite = nil // calling it panics
+	killed, err := w.reconcile()
+	if killed || err == nil {
+		t.Errorf("killed %v, error %v: want a requeue", killed, err)
+	}
+}
+
+func TestSlots(t *testing.T) {
+	t.Parallel()
+	s := newSlots(2)
+	first, ok1 := s.take("a")
+	_, ok2 := s.take("a")
+	_, ok3 := s.take("a")
+	_, other := s.take("b")
+	if !ok1 || !ok2 || ok3 || !other {
+		t.Errorf("slots: %v %v %v %v, want two of a and one of b", ok1, ok2, ok3, other)
+	}
+	first()
+	if _, ok := s.take("a"); !ok {
+		t.Error("a slot that was given back must be free")
+	}
+}
+
+func TestExpired(t *testing.T) {
+	t.Parallel()
+	at := func(hour int) v1alpha1.GitEvent {
+		when := metav1.NewTime(time.Date(2026, 1, 1, hour, 0, 0, 0, time.UTC))
+		return v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: when.Format("15")}, Status: v1alpha1.GitEventStatus{SettledAt: &when}}
+	}
+	names := func(events []v1alpha1.GitEvent) string {
+		var all []string
+		for _, e := range events {
+			all = append(all, e.Name)
+		}
+		return strings.Join(all, " ")
+	}
+	limit := time.Date(2026, 1, 1, 3, 30, 0, 0, time.UTC)
+	if got := names(expired([]v1alpha1.GitEvent{at(5), at(2), at(3), at(4)}, limit, 10)); got != "02 03" {
+		t.Errorf("by age: %q, want the two older ones", got)
+	}
+	if got := names(expired([]v1alpha1.GitEvent{at(5), at(2), at(3), at(4)}, limit, 1)); got != "02 03 04" {
+		t.Errorf("by number: %q, want all but the newest", got)
+	}
+}

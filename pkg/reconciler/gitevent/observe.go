@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"context"
+	"fmt"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/status"
+)
+
+// taskRunLabel is Tekton's label on a PipelineRun's TaskRuns.
+const taskRunLabel = "tekton.dev/pipelineRun"
+
+// textBudget bounds the bytes of all reports kept in one status; an object in etcd holds about 1.5 MiB.
+const (
+	textBudget = 512 << 10
+	maxText    = 32 << 10
+)
+
+// observe stores the terminal state of each run that reached one, before it is sent anywhere.
+func (r *Reconciler) observe(ctx context.Context, w *work) error {
+	var first error
+	for i := range w.event.Status.Runs {
+		run := &w.event.Status.Runs[i]
+		if run.UID == "" || run.Result != nil {
+			continue
+		}
+		if err := r.observeRun(ctx, w, run); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+func (r *Reconciler) observeRun(ctx context.Context, w *work, run *v1alpha1.Run) error {
+	live, err := r.pipelineRun(ctx, w, run)
+	if err != nil {
+		return err
+	}
+	if live == nil {
+		run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeDeleted, Reason: "PipelineRunDeleted",
+			Message: fmt.Sprintf("PipelineRun %s was deleted", run.Name)}
+		return nil
+	}
+	w.live[run.Name] = live
+	if !live.IsDone() {
+		return nil // its informer wakes us
+	}
+	taskRuns, err := r.taskRuns(ctx, run)
+	if err != nil {
+		return err
+	}
+	facts, err := r.facts(ctx, taskRuns)
+	if err != nil {
+		return err
+	}
+	run.Result = status.ResultOf(live, taskRuns, w.config.Console.Links(run.Namespace, run.Name), facts,
+		min(maxText, textBudget/len(w.event.Status.Runs)))
+	return nil
+}
+
+// pipelineRun returns the run from the cache, or live when the cache does not have it; nil only when the API server
+// says that it does not exist, or that another object has its name now.
+func (r *Reconciler) pipelineRun(ctx context.Context, w *work, run *v1alpha1.Run) (*pipelinev1.PipelineRun, error) {
+	if live := w.live[run.Name]; live != nil {
+		return live, nil
+	}
+	if obj, exists, err := r.runs.GetByKey(run.Namespace + "/" + run.Name); err == nil && exists {
+		if cached, ok := obj.(*pipelinev1.PipelineRun); ok && cached.UID == run.UID {
+			return cached, nil
+		}
+	}
+	live, err := r.tekton.PipelineRuns(run.Namespace).Get(ctx, run.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fault.FromKube(fault.VerbRead, fmt.Errorf("reading PipelineRun %s/%s: %w", run.Namespace, run.Name, err))
+	}
+	if live.UID != run.UID {
+		return nil, nil
+	}
+	return live, nil
+}
+
+// taskRuns lists the run's TaskRuns for the report. A cluster that forbids it costs the report its table, not its verdict.
+func (r *Reconciler) taskRuns(ctx context.Context, run *v1alpha1.Run) ([]*pipelinev1.TaskRun, error) {
+	list, err := r.tekton.TaskRuns(run.Namespace).List(ctx, metav1.ListOptions{LabelSelector: taskRunLabel + "=" + run.Name})
+	if err != nil {
+		f := fault.FromKube(fault.VerbRead, fmt.Errorf("listing the TaskRuns of %s/%s: %w", run.Namespace, run.Name, err))
+		if f.Class == fault.Operator {
+			return nil, nil
+		}
+		return nil, f
+	}
+	taskRuns := make([]*pipelinev1.TaskRun, len(list.Items))
+	for i := range list.Items {
+		taskRuns[i] = &list.Items[i]
+	}
+	return taskRuns, nil
+}
+
+// facts looks up which of the Tasks that failed TaskRuns refer to exist, so that Tekton's guess is repeated only if true.
+func (r *Reconciler) facts(ctx context.Context, taskRuns []*pipelinev1.TaskRun) (status.Facts, error) {
+	facts := status.Facts{TaskExists: map[string]bool{}}
+	for _, taskRun := range taskRuns {
+		ref := taskRun.Spec.TaskRef
+		if !taskRun.IsFailure() || ref == nil || ref.Name == "" || ref.Resolver != "" {
+			continue
+		}
+		_, err := r.tekton.Tasks(taskRun.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+		if err == nil || apierrors.IsNotFound(err) {
+			facts.TaskExists[ref.Name] = err == nil
+			continue
+		}
+		if f := fault.FromKube(fault.VerbRead, err); f.Class != fault.Operator {
+			return facts, f
+		}
+	}
+	return facts, nil
+}

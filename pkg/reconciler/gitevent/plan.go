@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/access"
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/blob"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/resources"
+	"github.com/plumbline-ci/plumbline/pkg/resolve"
+)
+
+// definitions is the directory authors keep their pipelines in.
+const definitions = ".tekton"
+
+// plan reads what decides and writes the decision down. It does nothing else, so it may be repeated until its one
+// status write is accepted.
+func (r *Reconciler) plan(ctx context.Context, w *work) error {
+	repository, err := r.repository(ctx, w)
+	if err != nil {
+		return err
+	}
+	if repository == nil {
+		return w.accept(ctx, v1alpha1.DispositionRefused, &v1alpha1.Plan{HeadSHA: w.event.Spec.SHA, Reason: "RepositoryGone",
+			Message: "the Repository this event was accepted for does not exist or names another URL now"})
+	}
+	client, err := w.connect(ctx)
+	if err != nil {
+		return err
+	}
+	decision, why, err := decide(ctx, client, &w.event.Spec)
+	if err != nil {
+		return err
+	}
+	if decision != access.Allowed {
+		return w.accept(ctx, v1alpha1.DispositionPending, &v1alpha1.Plan{HeadSHA: w.event.Spec.SHA, Reason: "PendingApproval", Message: why})
+	}
+	head, err := client.Head(ctx, &w.event.Spec)
+	if err != nil {
+		return fmt.Errorf("reading commit %s: %w", w.event.Spec.SHA, err)
+	}
+	files, err := client.Files(ctx, head.SHA, definitions)
+	if fault.Is(err, fault.Invalid) {
+		return w.refuse(ctx, head, err)
+	}
+	if err != nil {
+		return fmt.Errorf("reading %s at %s: %w", definitions, head.SHA, err)
+	}
+	return w.choose(ctx, head, repository, files)
+}
+
+// decide asks who may start the event, and the Git service only if the answer depends on it. An error is never an answer.
+func decide(ctx context.Context, client *provider.Client, spec *v1alpha1.GitEventSpec) (access.Decision, string, error) {
+	in := access.Input{Trigger: spec.Trigger}
+	if spec.PullRequest != nil {
+		in.SameRepository = spec.PullRequest.HeadProjectID == spec.Project.ID && spec.Project.ID != 0
+	}
+	decision, why := access.Decide(in)
+	if decision != access.NeedsWriteAccess {
+		return decision, why, nil
+	}
+	if spec.PullRequest == nil {
+		return access.Unapproved, why, nil
+	}
+	canWrite, err := client.CanWrite(ctx, spec.PullRequest.Author)
+	if err != nil {
+		return access.Unapproved, "", fmt.Errorf("asking for the access of %s: %w", spec.PullRequest.Author, err)
+	}
+	in.CanWrite = &canWrite
+	decision, why = access.Decide(in)
+	return decision, why, nil
+}
+
+// repository returns the Repository of the event, or nil when it is certain that it is gone.
+func (r *Reconciler) repository(ctx context.Context, w *work) (*pacv1alpha1.Repository, error) {
+	ref := w.event.Spec.Repository
+	found, err := r.repositories.Repositories(ref.Namespace).Get(ref.Name)
+	if err != nil || found.Spec.URL != ref.URL { // the cache may lag: only a live answer counts
+		found, err = r.pac.Repositories(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	}
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fault.FromKube(fault.VerbRead, fmt.Errorf("reading Repository %s/%s: %w", ref.Namespace, ref.Name, err))
+	}
+	if found.Spec.URL != ref.URL {
+		return nil, nil
+	}
+	return found, nil
+}
+
+// choose matches and renders every pipeline found and accepts the result.
+func (w *work) choose(ctx context.Context, head provider.Head, repository *pacv1alpha1.Repository, files []provider.File) error {
+	plan := &v1alpha1.Plan{HeadSHA: head.SHA, DefinitionSHA: head.SHA}
+	set := resolve.Load(files)
+	variables := resolve.Variables(&w.event.Spec, head, repository.Namespace)
+	var manifests []*pipelinev1.PipelineRun
+	for _, definition := range set.Definitions() {
+		decision := v1alpha1.Decision{File: definition.File, Document: int32(definition.Document), Pipeline: definition.Name}
+		run, manifest, err := w.prepare(head, set, definition, variables)
+		decision.Reason = "selected"
+		if err != nil {
+			decision.Reason = err.Error()
+		}
+		plan.Decisions = append(plan.Decisions, decision)
+		if fault.Is(err, fault.Ignored) {
+			continue
+		}
+		if err != nil && !fault.Is(err, fault.Invalid) {
+			return err
+		}
+		w.event.Status.Runs = append(w.event.Status.Runs, run)
+		if manifest != nil {
+			manifests = append(manifests, manifest)
+		}
+	}
+	if err := w.keep(ctx, plan, manifests); err != nil {
+		w.event.Status.Runs = nil
+		return err
+	}
+	return w.accept(ctx, disposition(plan, files, w.event.Status.Runs), plan)
+}
+
+func disposition(plan *v1alpha1.Plan, files []provider.File, runs []v1alpha1.Run) v1alpha1.Disposition {
+	switch {
+	case len(runs) > 0:
+		plan.Reason, plan.Message = "Selected", fmt.Sprintf("%d of %d pipelines in %s are for this event", len(runs), len(plan.Decisions), definitions)
+		return v1alpha1.DispositionRuns
+	case len(files) == 0:
+		plan.Reason, plan.Message = "NoPipelines", fmt.Sprintf("the commit has no .yaml or .yml file in %s", definitions)
+	default:
+		plan.Reason, plan.Message = "NoMatch", fmt.Sprintf("none of the %d pipelines in %s is for this event", len(plan.Decisions), definitions)
+	}
+	return v1alpha1.DispositionIgnored
+}
+
+// prepare turns one definition into a run. An Ignored error says why it is not selected; an Invalid one is the
+// author's to mend and becomes that run's refusal.
+func (w *work) prepare(head provider.Head, set *resolve.Set, definition resolve.Definition, variables map[string]string) (v1alpha1.Run, *pipelinev1.PipelineRun, error) {
+	run := v1alpha1.Run{
+		Pipeline:  definition.Name,
+		Namespace: w.event.Spec.Repository.Namespace,
+		Name:      resources.RunName(w.event.Name, definition.File, definition.Document, definition.Name),
+	}
+	rendered, err := w.render(&run, set, definition, variables)
+	if fault.Is(err, fault.Invalid) {
+		f := fault.Of(err)
+		run.Refused = &v1alpha1.Refusal{Reason: f.Reason, Message: f.Message}
+		return run, nil, err
+	}
+	if err != nil {
+		return run, nil, err
+	}
+	return run, resources.MakePipelineRun(resources.RunInput{
+		Event: w.event, Head: head, Rendered: rendered, Definition: definition, Name: run.Name, Namespace: run.Namespace,
+		Secret: run.Secret, LogURL: w.config.Console.Links(run.Namespace, run.Name).Run, Version: w.r.Version,
+	}), nil
+}
+
+func (w *work) render(run *v1alpha1.Run, set *resolve.Set, definition resolve.Definition, variables map[string]string) (*pipelinev1.PipelineRun, error) {
+	if definition.Err != nil {
+		return nil, definition.Err
+	}
+	spec := &w.event.Spec
+	event := match.Event{Trigger: spec.Trigger, EventType: spec.EventType, BaseRef: spec.BaseRef, HeadRef: spec.HeadRef}
+	selected, why, err := match.Select(event, match.Pipeline{Name: definition.Name, Annotations: set.Annotations(definition, variables)})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", definition.File, err)
+	}
+	if !selected {
+		return nil, fault.Ignoredf("NotSelected", "%s", why)
+	}
+	own := map[string]string{}
+	for name, value := range variables {
+		own[name] = value
+	}
+	if w.config.SecretAutoCreate {
+		run.Secret = resources.SecretName(run.Name)
+		own["git_auth_secret"] = run.Secret
+	}
+	return set.Render(definition, own)
+}
+
+// refuse tells the author that the directory as a whole cannot be read: one run that was never created carries it.
+func (w *work) refuse(ctx context.Context, head provider.Head, err error) error {
+	f := fault.Of(err)
+	w.event.Status.Runs = []v1alpha1.Run{{
+		Pipeline: definitions, Namespace: w.event.Spec.Repository.Namespace, Name: resources.RunName(w.event.Name, definitions, 0, definitions),
+		Refused: &v1alpha1.Refusal{Reason: f.Reason, Message: f.Message},
+	}}
+	return w.accept(ctx, v1alpha1.DispositionRuns, &v1alpha1.Plan{HeadSHA: head.SHA, Reason: f.Reason, Message: f.Message})
+}
+
+// keep stores the manifests, so that what is created later is what was planned now, whatever changes meanwhile.
+func (w *work) keep(ctx context.Context, plan *v1alpha1.Plan, manifests []*pipelinev1.PipelineRun) error {
+	if len(manifests) == 0 {
+		return nil
+	}
+	data, err := json.Marshal(manifests)
+	if err != nil {
+		return fmt.Errorf("encoding the planned PipelineRuns: %w", err)
+	}
+	digest := sha256.Sum256(data)
+	name := w.event.Name + "-plan-" + hex.EncodeToString(digest[:6])
+	ref, chunks, err := blob.Make(w.event.Namespace, name, w.event.Name, data)
+	if err != nil {
+		return fmt.Errorf("packing the planned PipelineRuns: %w", err)
+	}
+	if err := blob.Write(ctx, w.r.payloads, chunks); err != nil {
+		return fmt.Errorf("storing the plan: %w", err)
+	}
+	plan.Blob = &ref
+	w.manifests = byName(manifests)
+	return nil
+}
+
+func byName(manifests []*pipelinev1.PipelineRun) map[string]*pipelinev1.PipelineRun {
+	m := make(map[string]*pipelinev1.PipelineRun, len(manifests))
+	for _, manifest := range manifests {
+		m[manifest.Name] = manifest
+	}
+	return m
+}
+
+// accept is the plan's one status write. If it fails nothing was planned.
+func (w *work) accept(ctx context.Context, disposition v1alpha1.Disposition, plan *v1alpha1.Plan) error {
+	status := w.event.Status.DeepCopy()
+	w.clear(stepPlan)
+	w.event.Status.Plan, w.event.Status.Disposition = plan, disposition
+	w.conclude()
+	err := w.record(ctx)
+	if err == nil {
+		return nil
+	}
+	w.event.Status = *status
+	w.event.Status.Runs, w.manifests = nil, nil
+	return err
+}
+
+// manifest returns a planned PipelineRun as it was written down.
+func (w *work) manifest(ctx context.Context, name string) (*pipelinev1.PipelineRun, error) {
+	if w.manifests == nil {
+		plan := w.event.Status.Plan
+		if plan.Blob == nil {
+			return nil, errors.New("the plan names no stored PipelineRuns")
+		}
+		data, err := blob.Read(ctx, w.r.payloads, *plan.Blob)
+		if err != nil {
+			return nil, fmt.Errorf("reading the plan: %w", err)
+		}
+		var manifests []*pipelinev1.PipelineRun
+		if err := json.Unmarshal(data, &manifests); err != nil {
+			return nil, fmt.Errorf("decoding the plan: %w", err)
+		}
+		w.manifests = byName(manifests)
+	}
+	manifest, ok := w.manifests[name]
+	if !ok {
+		return nil, fmt.Errorf("the plan has no PipelineRun %s", name)
+	}
+	return manifest.DeepCopy(), nil
+}

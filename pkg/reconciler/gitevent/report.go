@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/status"
+)
+
+// report sends what the Git service has not accepted yet. What it sends is computed from the status alone, which holds
+// no error that arose after a PipelineRun was created.
+func (r *Reconciler) report(ctx context.Context, w *work) error {
+	stale := w.outstanding()
+	if len(stale) == 0 {
+		return nil
+	}
+	for i := range stale {
+		w.check(&stale[i]).Intent = true
+	}
+	// One write before anything is sent: it stores what was created and how runs ended, and of two processes that both
+	// believe to lead only one can pass it.
+	if err := w.record(ctx); err != nil {
+		return err
+	}
+	client, err := w.connect(ctx)
+	if err != nil {
+		return err
+	}
+	head := provider.Head{SHA: w.event.Status.Plan.HeadSHA, Project: w.event.Spec.Project}
+	var faults []error
+	for i := range stale {
+		err := r.put(ctx, w, client, head, &stale[i])
+		faults = append(faults, err)
+		if f := fault.Of(err); f != nil && f.Class != fault.Transient {
+			break // the next one would meet the same limit or the same closed door
+		}
+	}
+	return first(faults)
+}
+
+func (r *Reconciler) put(ctx context.Context, w *work, client *provider.Client, head provider.Head, check *status.Check) error {
+	if err := w.stale(); err != nil {
+		return err
+	}
+	accepted := w.check(check)
+	id, err := client.Put(ctx, head, accepted.ID, *check)
+	if err != nil {
+		return fmt.Errorf("reporting %q: %w", check.Name, err)
+	}
+	accepted.ID, accepted.Accepted, accepted.Concluded = id, status.Digest(*check), check.Conclusion != ""
+	return nil
+}
+
+// outstanding is what the Git service should show minus what it has accepted.
+func (w *work) outstanding() []status.Check {
+	in := status.Input{Application: w.config.ApplicationName, Event: w.event}
+	for _, run := range w.event.Status.Runs {
+		in.Runs = append(in.Runs, status.RunState{
+			Run: run, PipelineRun: w.live[run.Name], Links: w.config.Console.Links(run.Namespace, run.Name), Wait: w.wait(stepCreate + run.Name),
+		})
+	}
+	return status.Stale(status.Desired(in), w.event.Status.Checks)
+}
+
+// check returns the record of a check, made on first use.
+func (w *work) check(check *status.Check) *v1alpha1.Check {
+	if found := w.accepted(check.Key); found != nil {
+		return found
+	}
+	w.event.Status.Checks = append(w.event.Status.Checks, v1alpha1.Check{Key: check.Key, Name: check.Name})
+	return &w.event.Status.Checks[len(w.event.Status.Checks)-1]
+}
+
+func (w *work) accepted(key string) *v1alpha1.Check {
+	for i := range w.event.Status.Checks {
+		if w.event.Status.Checks[i].Key == key {
+			return &w.event.Status.Checks[i]
+		}
+	}
+	return nil
+}
+
+// first joins nothing: the texts of several errors would change from attempt to attempt.
+func first(faults []error) error {
+	for _, err := range faults {
+		if err != nil && !errors.Is(err, context.Canceled) {
+			return err
+		}
+	}
+	return nil
+}

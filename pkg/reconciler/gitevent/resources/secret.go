@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+const (
+	// The keys of a git-auth secret, which authors' tasks copy into their home directory (spec/compatibility.md 2.7).
+	keyGitConfig      = ".gitconfig"
+	keyGitCredentials = ".git-credentials"
+	keyProviderToken  = "git-provider-token"
+	// defaultUser is who git says it is when the service looks at the token only.
+	defaultUser = "git"
+	// urlAnnotation is the repository's URL on the secret.
+	urlAnnotation = pipelinesascode.GroupName + "/url"
+)
+
+// SecretInput is everything a git-auth secret is made of.
+type SecretInput struct {
+	Event *v1alpha1.GitEvent
+	// Repository owns the secret: it exists, and is in the same namespace.
+	Repository *pacv1alpha1.Repository
+	// Name is SecretName's, Namespace the Repository's.
+	Name, Namespace string
+	// Token clones the repository. It goes into the secret and nowhere else.
+	Token string
+	// User goes with the token; "git" when empty.
+	User string
+}
+
+// MakeGitAuthSecret returns the secret with which the pods of a run clone their repository. It is created before the
+// run (D7), so that no pod waits for it.
+func MakeGitAuthSecret(in SecretInput) *corev1.Secret {
+	project := in.Event.Spec.Project
+	remote := cloneURL(in.Event.Spec)
+	host := url.URL{Scheme: remote.Scheme, Host: remote.Host}
+	remote.User = url.UserPassword(cmp.Or(in.User, defaultUser), in.Token)
+	return &corev1.Secret{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:      in.Name,
+			Namespace: in.Namespace,
+			Labels: map[string]string{
+				pipelinesascode.ManagedByLabel: pipelinesascode.ManagedBy,
+				pipelinesascode.URLOrg:         labelValue(project.Owner),
+				pipelinesascode.URLRepository:  labelValue(project.Name),
+				plumbline.EventLabel:           labelValue(in.Event.Name),
+				plumbline.InstallationLabel:    labelValue(in.Event.Namespace),
+			},
+			Annotations: map[string]string{
+				urlAnnotation:                 project.URL,
+				pipelinesascode.SHA:           in.Event.Spec.SHA,
+				pipelinesascode.URLOrg:        project.Owner,
+				pipelinesascode.URLRepository: project.Name,
+			},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: pacv1alpha1.SchemeGroupVersion.String(),
+				Kind:       "Repository",
+				Name:       in.Repository.Name,
+				UID:        in.Repository.UID,
+			}},
+		},
+		Type: corev1.SecretTypeOpaque,
+		Data: map[string][]byte{
+			keyGitConfig:      fmt.Appendf(nil, "\n\t[credential %q]\n\thelper=store\n\t", host.String()),
+			keyGitCredentials: []byte(remote.String()),
+			keyProviderToken:  []byte(in.Token),
+		},
+	}
+}
+
+// cloneURL is the URL the credential is for. One that names another host than the event's, or that cannot be read, is
+// not given a credential: the repository's web URL is taken instead.
+func cloneURL(spec v1alpha1.GitEventSpec) url.URL {
+	for _, raw := range []string{spec.Project.CloneURL, spec.Project.URL} {
+		parsed, err := url.Parse(raw)
+		if err == nil && (parsed.Scheme == "https" || parsed.Scheme == "http") && strings.EqualFold(parsed.Host, spec.Host) {
+			return url.URL{Scheme: parsed.Scheme, Host: parsed.Host, Path: parsed.Path}
+		}
+	}
+	return url.URL{Scheme: "https", Host: spec.Host, Path: "/" + spec.Project.Owner + "/" + spec.Project.Name}
+}

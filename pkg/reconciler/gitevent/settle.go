@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"knative.dev/pkg/apis"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/blob"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// maxDecisions is how many decisions a settled event keeps: they are the answer to "why did it not run".
+const maxDecisions = 20
+
+// conclude derives the conditions from the status: they repeat it for people and decide nothing.
+func (w *work) conclude() {
+	w.mark(v1alpha1.GitEventPlanned, w.planned(), stepPlan)
+	w.mark(v1alpha1.GitEventCreated, w.planned() && w.allCreated(), w.createWait())
+	w.mark(v1alpha1.GitEventReported, w.planned() && w.wait(stepReport) == nil && len(w.outstanding()) == 0, stepReport)
+	if wait := w.wait(stepAnnotate); wait != nil {
+		w.event.MarkNotAnnotated(wait.Reason, wait.Message)
+	} else if w.planned() {
+		w.event.MarkTrue(v1alpha1.GitEventAnnotated, "", "")
+	}
+}
+
+func (w *work) mark(condition apis.ConditionType, done bool, step string) {
+	if done {
+		w.event.MarkTrue(condition, "", "")
+		return
+	}
+	if wait := w.wait(step); wait != nil {
+		w.event.MarkWaiting(condition, wait.Reason, wait.Message)
+		return
+	}
+	w.event.MarkWaiting(condition, "Pending", "waiting for the step before it")
+}
+
+func (w *work) allCreated() bool {
+	for _, run := range w.event.Status.Runs {
+		if run.UID == "" && run.Refused == nil && run.Result == nil {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *work) createWait() string {
+	for _, run := range w.event.Status.Runs {
+		if step := stepCreate + run.Name; w.wait(step) != nil {
+			return step
+		}
+	}
+	return ""
+}
+
+// finished tells whether nothing is left to do: every run is refused or over, every report accepted, every run patched.
+func (w *work) finished() bool {
+	if !w.planned() || len(w.event.Status.Waits) > 0 || len(w.outstanding()) > 0 {
+		return false
+	}
+	for i := range w.event.Status.Runs {
+		run := &w.event.Status.Runs[i]
+		if run.Refused == nil && run.Result == nil {
+			return false
+		}
+		if patch, digest := w.metadata(run); patch != nil && digest != run.Patched {
+			return false
+		}
+	}
+	return true
+}
+
+// finish removes what only an open event needs and settles the event. Every delete may be repeated.
+func (r *Reconciler) finish(ctx context.Context, w *work) error {
+	for _, run := range w.event.Status.Runs {
+		if run.Secret == "" {
+			continue
+		}
+		err := r.kube.Secrets(run.Namespace).Delete(ctx, run.Secret, metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fault.FromKube(fault.VerbDelete, fmt.Errorf("deleting secret %s/%s: %w", run.Namespace, run.Secret, err))
+		}
+	}
+	refs := []v1alpha1.BlobReference{w.event.Spec.Payload}
+	if plan := w.event.Status.Plan; plan.Blob != nil {
+		refs = append(refs, *plan.Blob)
+	}
+	for _, ref := range refs {
+		if err := blob.Delete(ctx, r.payloads, ref); err != nil {
+			return err
+		}
+	}
+	w.shrink()
+	return w.record(ctx)
+}
+
+// shrink leaves the stub that redeliveries are compared with and that tells people what became of the event.
+func (w *work) shrink() {
+	now := metav1.NewTime(w.r.clock.Now())
+	s := &w.event.Status
+	s.Phase, s.SettledAt, s.Checks, s.Waits = v1alpha1.PhaseSettled, &now, nil, nil
+	s.Plan.Blob = nil
+	if len(s.Plan.Decisions) > maxDecisions {
+		s.Plan.Decisions = s.Plan.Decisions[:maxDecisions]
+	}
+	for i := range s.Runs {
+		s.Runs[i].Patched, s.Runs[i].Secret = "", ""
+		if s.Runs[i].Result != nil {
+			s.Runs[i].Result.Text = ""
+		}
+	}
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+// The steps, as status.waits names them.
+const (
+	stepPlan     = "plan"
+	stepReport   = "report"
+	stepAnnotate = "annotate"
+	stepCreate   = "create/"
+)
+
+// work is one reconcile of one event: the object as read live, what was learnt on the way, and what to write back.
+type work struct {
+	r      *Reconciler
+	event  *v1alpha1.GitEvent
+	stored *v1alpha1.GitEventStatus // as the API server has it
+	readAt time.Time                // when the API server last confirmed that we write the newest version
+	config *config.Config
+
+	client    *provider.Client                   // connected on first use
+	release   func()                             // gives the Git host's slot back
+	manifests map[string]*pipelinev1.PipelineRun // planned PipelineRuns by name, read on first use
+	live      map[string]*pipelinev1.PipelineRun // PipelineRuns seen in this reconcile by name
+	news      []news                             // told once the change that it is about is recorded
+}
+
+// news is a Kubernetes Event: something changed that the tenant should know.
+type news struct {
+	wait    v1alpha1.Wait
+	message string
+}
+
+func (r *Reconciler) begin(ctx context.Context, event *v1alpha1.GitEvent) *work {
+	event.GetConditionSet().Manage(&event.Status).InitializeConditions()
+	return &work{
+		r: r, event: event, stored: event.Status.DeepCopy(), readAt: r.clock.Now(), config: config.FromContext(ctx),
+		live: map[string]*pipelinev1.PipelineRun{}, release: func() {},
+	}
+}
+
+func (w *work) end() { w.release() }
+
+func (w *work) planned() bool { return w.event.Status.Plan != nil }
+
+// due runs a step unless a recorded wait says that it is not its time yet; the wait then stays the reason.
+func (w *work) due(step string, do func() error) error {
+	wait := w.wait(step)
+	if wait == nil || wait.NotBefore == nil {
+		return do()
+	}
+	left := wait.NotBefore.Sub(w.r.clock.Now())
+	if left <= 0 {
+		return do()
+	}
+	return &notDue{fault.Throttledf(wait.Reason, left, "%s", wait.Message)}
+}
+
+// notDue marks a step that was not tried: its recorded wait is left as it is.
+type notDue struct{ fault *fault.Error }
+
+func (n *notDue) Error() string { return n.fault.Error() }
+func (n *notDue) Unwrap() error { return n.fault }
+
+func (w *work) wait(step string) *v1alpha1.Wait {
+	for i := range w.event.Status.Waits {
+		if w.event.Status.Waits[i].Step == step {
+			return &w.event.Status.Waits[i]
+		}
+	}
+	return nil
+}
+
+// settle is the one exit from an error to the status: it records why a step waits and until when, tells the Repository
+// once per change of reason, and returns the error for the queue.
+func (w *work) settle(step string, err error) error {
+	if _, skipped := err.(*notDue); skipped { //nolint:errorlint // only due makes it, unwrapped
+		return err
+	}
+	f := fault.Of(err)
+	if f == nil {
+		w.clear(step)
+		return nil
+	}
+	if f.Class == fault.Conflict {
+		return err // somebody else wrote: the next reconcile reads again and knows better what to record
+	}
+	now := metav1.NewTime(w.r.clock.Now().Truncate(time.Second))
+	next := v1alpha1.Wait{Step: step, Class: f.Class.String(), Reason: f.Reason, Message: f.Message, Since: now, NotBefore: notBefore(f, now)}
+	before := w.wait(step)
+	if before == nil || before.Reason != f.Reason {
+		w.news = append(w.news, news{next, fmt.Sprintf("%s of %s: %s", step, w.event.Name, f.Message)})
+	}
+	if before == nil {
+		w.event.Status.Waits = append(w.event.Status.Waits, next)
+		return err
+	}
+	if before.Reason == f.Reason {
+		next.Since = before.Since
+		if f.Class == fault.Transient {
+			next.Message = before.Message // the first words stand: a text that changes would rewrite the status at each attempt
+		}
+	}
+	*before = next
+	return err
+}
+
+func notBefore(f *fault.Error, now metav1.Time) *metav1.Time {
+	wait := f.RetryAfter
+	if f.Class == fault.Operator && wait == 0 {
+		wait = fault.OperatorRetry
+	}
+	if wait == 0 {
+		return nil
+	}
+	at := metav1.NewTime(now.Add(wait))
+	return &at
+}
+
+func (w *work) clear(step string) {
+	for i := range w.event.Status.Waits {
+		if w.event.Status.Waits[i].Step == step {
+			w.event.Status.Waits = append(w.event.Status.Waits[:i], w.event.Status.Waits[i+1:]...)
+			return
+		}
+	}
+}
+
+// repository is what Kubernetes Events about this event are attached to: the object its tenants can see.
+func (w *work) repository() runtime.Object {
+	ref := w.event.Spec.Repository
+	return &pacv1alpha1.Repository{
+		TypeMeta:   metav1.TypeMeta{APIVersion: pacv1alpha1.SchemeGroupVersion.String(), Kind: "Repository"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID},
+	}
+}
+
+// record writes the status if it changed. A conflict ends the reconcile: somebody wrote since the live read, so what
+// was computed here may be stale; the next reconcile computes anew.
+func (w *work) record(ctx context.Context) error {
+	if equality.Semantic.DeepEqual(*w.stored, w.event.Status) {
+		return nil
+	}
+	written, err := w.r.events.UpdateStatus(ctx, w.event, metav1.UpdateOptions{})
+	if err != nil {
+		return fault.FromKube(fault.VerbUpdate, fmt.Errorf("recording the status of GitEvent %s: %w", w.event.Name, err))
+	}
+	w.event.ResourceVersion = written.ResourceVersion
+	w.stored = w.event.Status.DeepCopy()
+	w.readAt = w.r.clock.Now()
+	for _, n := range w.news {
+		w.r.recorder.Event(w.repository(), corev1.EventTypeWarning, n.wait.Reason, n.message)
+		w.r.metrics.waiting(ctx, n.wait.Step, n.wait.Class, n.wait.Reason)
+	}
+	w.news = nil
+	return nil
+}
+
+// stale tells that too much time has passed since the API server confirmed that nobody else writes this event: a
+// process that was paused must not send what another has taken over (H6).
+func (w *work) stale() error {
+	if w.r.clock.Since(w.readAt) <= fence {
+		return nil
+	}
+	return &fault.Error{Class: fault.Conflict, Reason: "Paused", Message: "this process was paused; reading again before anything is sent"}
+}
+
+// fence is the longest time between a confirmed read or write of the status and the first post of a check. It is
+// below the lease duration of config/ (15 s), after which another replica may act.
+const fence = 10 * time.Second

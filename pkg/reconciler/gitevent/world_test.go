@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	tektonfake "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/fake"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	kubefake "k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	clocktesting "k8s.io/utils/clock/testing"
+	"knative.dev/pkg/apis"
+	logtesting "knative.dev/pkg/logging/testing"
+	"knative.dev/pkg/reconciler"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
+	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
+	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/status"
+)
+
+const (
+	system = "plumbline"
+	tenant = "team"
+	sha    = "0123456789012345678901234567890123456789"
+)
+
+// world is a cluster of fakes with one event in it. It outlives the reconcilers that a test kills.
+type world struct {
+	t      *testing.T
+	own    *fake.Clientset
+	tekton *tektonfake.Clientset
+	kube   *kubefake.Clientset
+	git    *fakeGit
+	clock  *clocktesting.FakePassiveClock
+
+	mu    sync.Mutex
+	calls []string
+	hook  func(n int, call string) outcome
+}
+
+// outcome is what a scripted fault does with a call.
+type outcome struct {
+	err   error
+	apply bool // the call takes effect although its answer is an error
+	kill  bool // the process ends here, after the call took effect if apply
+}
+
+func newWorld(t *testing.T, files ...provider.File) *world {
+	t.Helper()
+	w := &world{t: t, git: &fakeGit{files: files, checks: map[string]status.Check{}}, clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
+	w.git.world = w
+	w.own = fake.NewSimpleClientset(event(), repository())
+	w.tekton = tektonfake.NewSimpleClientset()
+	w.kube = kubefake.NewSimpleClientset(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "app"},
+		Data:       map[string][]byte{keyAppID: []byte("1"), keyPrivateKey: []byte("pem")},
+	})
+	w.tekton.PrependReactor("create", "pipelineruns", w.identify)
+	w.own.PrependReactor("*", "*", w.intercept("own", w.own.Tracker()))
+	w.tekton.PrependReactor("*", "*", w.intercept("tekton", w.tekton.Tracker()))
+	w.kube.PrependReactor("*", "*", w.intercept("kube", w.kube.Tracker()))
+	return w
+}
+
+// identify gives a new PipelineRun the UID that a real API server would.
+func (w *world) identify(action clienttesting.Action) (bool, k8sruntime.Object, error) {
+	create, _ := action.(clienttesting.CreateAction)
+	if run, ok := create.GetObject().(*pipelinev1.PipelineRun); ok && run.UID == "" {
+		run.UID = types.UID("uid-" + run.Name)
+	}
+	return false, nil, nil
+}
+
+// intercept counts calls and lets the hook decide about them.
+func (w *world) intercept(_ string, tracker clienttesting.ObjectTracker) clienttesting.ReactionFunc {
+	apply := clienttesting.ObjectReaction(tracker)
+	return func(action clienttesting.Action) (bool, k8sruntime.Object, error) {
+		name := action.GetVerb() + " " + action.GetResource().Resource
+		if action.GetSubresource() != "" {
+			name += "/" + action.GetSubresource()
+		}
+		o := w.called(name)
+		if o.err == nil && !o.kill {
+			return false, nil, nil
+		}
+		if o.apply {
+			if create, ok := action.(clienttesting.CreateAction); ok && action.GetVerb() == "create" {
+				_, _, _ = w.identify(create)
+			}
+			_, _, _ = apply(action)
+		}
+		if o.kill {
+			runtime.Goexit()
+		}
+		return true, nil, o.err
+	}
+}
+
+func (w *world) called(name string) outcome {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls = append(w.calls, name)
+	if w.hook == nil {
+		return outcome{}
+	}
+	return w.hook(len(w.calls), name)
+}
+
+func event() *v1alpha1.GitEvent {
+	return &v1alpha1.GitEvent{
+		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "push-1", UID: "event-uid"},
+		Spec: v1alpha1.GitEventSpec{
+			Provider: "fake", Host: "git.example", DeliveryKey: "1", Trigger: v1alpha1.TriggerPush, EventType: "push",
+			Repository: v1alpha1.RepositoryReference{Namespace: tenant, Name: "app", UID: "repo-uid", URL: "https://git.example/acme/app"},
+			Project:    v1alpha1.Project{Owner: "acme", Name: "app", ID: 5, URL: "https://git.example/acme/app"},
+			SHA:        sha, BaseRef: "refs/heads/main", HeadRef: "refs/heads/main", HeadURL: "https://git.example/acme/app", Sender: "dev",
+			Commit:  &v1alpha1.Commit{Title: "a change"},
+			Payload: v1alpha1.BlobReference{Name: "push-1", Chunks: 1},
+		},
+	}
+}
+
+func repository() *pacv1alpha1.Repository {
+	return &pacv1alpha1.Repository{
+		ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "app", UID: "repo-uid"},
+		Spec:       pacv1alpha1.RepositorySpec{URL: "https://git.example/acme/app"},
+	}
+}
+
+// reconciler is a new process: it remembers nothing of the ones before.
+func (w *world) reconciler() *Reconciler {
+	events := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	repositories := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	runs := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	if e := w.event(); !e.Settled() {
+		w.must(events.Add(e))
+	}
+	w.must(repositories.Add(repository()))
+	for _, run := range w.runs() {
+		w.must(runs.Add(&run))
+	}
+	r := &Reconciler{
+		Options: Options{Namespace: system, Version: "test", AppSecret: "app", Providers: map[string]provider.Provider{"fake": w.git.provider()}},
+		open:    listers.NewGitEventLister(events).GitEvents(system), events: w.own.PlumblineV1alpha1().GitEvents(system),
+		payloads: w.own.PlumblineV1alpha1().EventPayloads(system), repositories: paclisters.NewRepositoryLister(repositories),
+		pac: w.own.PipelinesascodeV1alpha1(), runs: runs, tekton: w.tekton.TektonV1(), kube: w.kube.CoreV1(),
+		settings: config.NewStore(logtesting.TestLogger(w.t)), clock: w.clock, recorder: record.NewFakeRecorder(1000),
+		slots: newSlots(1), metrics: newMetrics(),
+	}
+	r.settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: map[string]string{}})
+	_ = r.Promote(reconciler.UniversalBucket(), nil)
+	return r
+}
+
+// reconcile runs one reconcile in a new process and returns its error; killed tells that the process ended in it.
+func (w *world) reconcile() (killed bool, err error) {
+	done := make(chan struct{})
+	killed = true
+	r := w.quietly(w.reconciler)
+	go func() {
+		defer close(done)
+		err = r.Reconcile(context.Background(), system+"/push-1")
+		killed = false
+	}()
+	<-done
+	return killed, err
+}
+
+// quietly looks at the world without being counted.
+func (w *world) quietly(f func() *Reconciler) *Reconciler {
+	w.mu.Lock()
+	hook, calls := w.hook, w.calls
+	w.hook = nil
+	w.mu.Unlock()
+	r := f()
+	w.mu.Lock()
+	w.hook, w.calls = hook, calls
+	w.mu.Unlock()
+	return r
+}
+
+// settle reconciles until the event is settled, ending each PipelineRun as told as soon as it exists.
+func (w *world) settle(outcome corev1.ConditionStatus) {
+	w.t.Helper()
+	for range 60 {
+		_, _ = w.reconcile()
+		w.clock.SetTime(w.clock.Now().Add(6 * time.Minute))
+		w.quietly(func() *Reconciler { w.end(outcome); return nil })
+		if w.quietEvent().Settled() {
+			return
+		}
+	}
+	w.t.Fatalf("not settled after 60 reconciles: %+v", w.quietEvent().Status)
+}
+
+func (w *world) end(outcome corev1.ConditionStatus) {
+	for _, run := range w.runs() {
+		if run.IsDone() {
+			continue
+		}
+		run.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: outcome, Reason: "Done", Message: "ended by the test"})
+		w.must(w.tekton.Tracker().Update(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns"), &run, run.Namespace))
+	}
+}
+
+func (w *world) event() *v1alpha1.GitEvent {
+	obj, err := w.own.Tracker().Get(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), system, "push-1")
+	w.must(err)
+	e, ok := obj.(*v1alpha1.GitEvent)
+	if !ok {
+		w.t.Fatalf("unexpected %T", obj)
+	}
+	return e.DeepCopy()
+}
+
+func (w *world) quietEvent() *v1alpha1.GitEvent { return w.event() }
+
+func (w *world) runs() []pipelinev1.PipelineRun {
+	obj, err := w.tekton.Tracker().List(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns"), pipelinev1.SchemeGroupVersion.WithKind("PipelineRun"), tenant)
+	w.must(err)
+	list, ok := obj.(*pipelinev1.PipelineRunList)
+	if !ok {
+		w.t.Fatalf("unexpected %T", obj)
+	}
+	return list.Items
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}

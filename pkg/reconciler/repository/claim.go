@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// claim returns the claim of the URL, ours or another's, and makes it ours if nobody has it. The first create wins.
+func (r *Reconciler) claim(ctx context.Context, repository *pacv1alpha1.Repository, canonical string) (*v1alpha1.RepositoryClaim, error) {
+	name := v1alpha1.ClaimName(canonical)
+	owner := types.NamespacedName{Namespace: repository.Namespace, Name: repository.Name}
+	if cached := r.cachedClaim(name); cached != nil && ownerOf(cached) == owner && cached.Status.ReleasedAt == nil {
+		return cached, nil // if it was released or deleted since, that change wakes this key
+	}
+	live, err := r.readClaim(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if live == nil {
+		live, err = r.createClaim(ctx, repository, canonical)
+		if err != nil {
+			return nil, err
+		}
+	}
+	if ownerOf(live) != owner || live.Status.ReleasedAt == nil {
+		return live, nil
+	}
+	return r.writeReleased(ctx, live, nil)
+}
+
+func (r *Reconciler) cachedClaim(name string) *v1alpha1.RepositoryClaim {
+	obj, exists, err := r.claims.GetByKey(r.namespace + "/" + name)
+	if err != nil || !exists {
+		return nil
+	}
+	claim, ok := obj.(*v1alpha1.RepositoryClaim)
+	if !ok {
+		return nil
+	}
+	return claim
+}
+
+// readClaim reads live; nil when there is none.
+func (r *Reconciler) readClaim(ctx context.Context, name string) (*v1alpha1.RepositoryClaim, error) {
+	claim, err := r.client.PlumblineV1alpha1().RepositoryClaims(r.namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading RepositoryClaim %s/%s: %w", r.namespace, name, fault.FromKube(fault.VerbRead, err))
+	}
+	return claim, nil
+}
+
+// createClaim returns what the API server has: the claim that was made, or the one that was first.
+func (r *Reconciler) createClaim(ctx context.Context, repository *pacv1alpha1.Repository, canonical string) (*v1alpha1.RepositoryClaim, error) {
+	claim := makeClaim(r.namespace, canonical, repository)
+	created, err := r.client.PlumblineV1alpha1().RepositoryClaims(r.namespace).Create(ctx, claim, metav1.CreateOptions{})
+	if err == nil {
+		return created, nil
+	}
+	if !apierrors.IsAlreadyExists(err) {
+		// A claim is our text, not an author's: whoever refuses it (a policy, a quota) has to be talked to by an operator.
+		refused := fault.FromKube(fault.VerbCreate, err)
+		if refused.Class == fault.Invalid {
+			refused.Class = fault.Operator
+		}
+		return nil, fmt.Errorf("creating RepositoryClaim %s/%s: %w", r.namespace, claim.Name, refused)
+	}
+	first, err := r.readClaim(ctx, claim.Name)
+	if err != nil {
+		return nil, err
+	}
+	if first == nil {
+		return nil, fault.Transientf("ClaimVanished", "RepositoryClaim %s/%s was deleted while it was being claimed", r.namespace, claim.Name)
+	}
+	return first, nil
+}
+
+func makeClaim(namespace, canonical string, repository *pacv1alpha1.Repository) *v1alpha1.RepositoryClaim {
+	return &v1alpha1.RepositoryClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: v1alpha1.ClaimName(canonical)},
+		Spec: v1alpha1.RepositoryClaimSpec{
+			URL: canonical,
+			Repository: v1alpha1.ClaimOwner{
+				Namespace: repository.Namespace, Name: repository.Name, UID: repository.UID,
+			},
+		},
+	}
+}
+
+// writeReleased sets or clears when a claim was given up. live was read in this reconcile.
+func (r *Reconciler) writeReleased(ctx context.Context, live *v1alpha1.RepositoryClaim, at *metav1.Time) (*v1alpha1.RepositoryClaim, error) {
+	claim := live.DeepCopy()
+	claim.Status.ReleasedAt = at
+	written, err := r.client.PlumblineV1alpha1().RepositoryClaims(r.namespace).UpdateStatus(ctx, claim, metav1.UpdateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("writing the status of RepositoryClaim %s/%s: %w", r.namespace, live.Name, fault.FromKube(fault.VerbUpdate, err))
+	}
+	return written, nil
+}

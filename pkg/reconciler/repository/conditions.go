@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"knative.dev/pkg/apis"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// The reasons of the conditions URL and Credentials that arise here; Credentials also has those of events.
+const (
+	reasonOwned      = "Owned"
+	reasonGlobal     = "Global"
+	reasonClaimed    = "Claimed"
+	reasonInvalidURL = "InvalidURL"
+	reasonNoProblem  = "NoProblem"
+)
+
+// syncWait is how long a Repository waits for the cache of events at start.
+const syncWait = time.Second
+
+// markURL claims the URL and says in the condition whose it is.
+func (r *Reconciler) markURL(ctx context.Context, repository *pacv1alpha1.Repository, canonical string, invalid error) error {
+	if invalid != nil {
+		repository.MarkFalse(pacv1alpha1.RepositoryURL, reasonInvalidURL, invalid.Error())
+		return nil // a change of the Repository wakes this key
+	}
+	if canonical == "" {
+		repository.MarkTrue(pacv1alpha1.RepositoryURL, reasonGlobal, "The Repository of Plumbline's own namespace serves no URL.")
+		return nil
+	}
+	claim, err := r.claim(ctx, repository, canonical)
+	if err != nil {
+		if f := fault.Of(err); f.Class == fault.Operator {
+			repository.MarkFalse(pacv1alpha1.RepositoryURL, f.Reason, f.Message)
+		}
+		return err
+	}
+	owner := ownerOf(claim)
+	if owner.Namespace != repository.Namespace || owner.Name != repository.Name {
+		repository.MarkFalse(pacv1alpha1.RepositoryURL, reasonClaimed, claimedMessage(claim))
+		return nil // a change of the claim wakes this key
+	}
+	repository.MarkTrue(pacv1alpha1.RepositoryURL, reasonOwned, fmt.Sprintf("The events of %s are served in this namespace.", canonical))
+	return nil
+}
+
+// claimedMessage names the owner, which someone has to talk to, and nothing else of another tenant.
+func claimedMessage(claim *v1alpha1.RepositoryClaim) string {
+	if claim.Status.ReleasedAt == nil {
+		return fmt.Sprintf("%s belongs to Repository %s, so its events are not served here. Delete one of the two Repositories.",
+			claim.Spec.URL, ownerOf(claim))
+	}
+	return fmt.Sprintf("%s belonged to Repository %s and is kept for it for a day. It is taken over then; to have it at once, ask an administrator to delete RepositoryClaim %s/%s.",
+		claim.Spec.URL, ownerOf(claim), claim.Namespace, claim.Name)
+}
+
+// problem is what an event waits for an operator to do.
+type problem struct {
+	v1alpha1.Wait
+	event string
+}
+
+// markCredentials tells the newest problem of the Repository's open events.
+func (r *Reconciler) markCredentials(repository *pacv1alpha1.Repository) error {
+	if !r.eventsSynced() {
+		return fault.Throttledf("CacheNotSynced", syncWait, "the open events are not known yet")
+	}
+	if worst := newest(r.openEvents(repository.Namespace, repository.Name)...); worst != nil {
+		repository.MarkFalse(pacv1alpha1.RepositoryCredentials, worst.Reason, worst.Message)
+		return nil
+	}
+	repository.MarkTrue(pacv1alpha1.RepositoryCredentials, reasonNoProblem, "No open event waits for an operator.")
+	return nil
+}
+
+// newest returns the problem that arose last, nil if there is none. Ties are broken by names, so that replicas and
+// retries agree.
+func newest(events ...*v1alpha1.GitEvent) *problem {
+	var all []problem
+	for _, event := range events {
+		if event == nil || event.Settled() {
+			continue
+		}
+		for _, wait := range event.Status.Waits {
+			if wait.Class == fault.Operator.String() {
+				all = append(all, problem{Wait: wait, event: event.Name})
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	last := slices.MaxFunc(all, func(a, b problem) int {
+		return cmp.Or(a.Since.Compare(b.Since.Time), cmp.Compare(b.event, a.event), cmp.Compare(b.Step, a.Step))
+	})
+	return &last
+}
+
+func sameProblem(a, b *problem) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Reason == b.Reason && a.Message == b.Message && a.Since.Equal(&b.Since)
+}
+
+// tell makes one Kubernetes Event for each condition whose reason changed. That all is well from the start is no news.
+func (r *Reconciler) tell(repository *pacv1alpha1.Repository, before *pacv1alpha1.RepositoryStatus) {
+	for _, condition := range []apis.ConditionType{pacv1alpha1.RepositoryURL, pacv1alpha1.RepositoryCredentials} {
+		was, is := before.GetCondition(condition), repository.Status.GetCondition(condition)
+		if is == nil || was == nil && is.IsTrue() || was != nil && was.Reason == is.Reason {
+			continue
+		}
+		kind := corev1.EventTypeWarning
+		if is.IsTrue() {
+			kind = corev1.EventTypeNormal
+		}
+		r.recorder.Event(repository, kind, is.Reason, is.Message)
+	}
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+	kubeclient "knative.dev/pkg/client/injection/kube/client"
+	"knative.dev/pkg/configmap"
+	"knative.dev/pkg/controller"
+	"knative.dev/pkg/injection"
+	"knative.dev/pkg/logging"
+	pkgreconciler "knative.dev/pkg/reconciler"
+	"knative.dev/pkg/system"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/scheme"
+	"github.com/plumbline-ci/plumbline/pkg/client/informers/externalversions"
+	"github.com/plumbline-ci/plumbline/pkg/client/injection/client"
+	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
+)
+
+const (
+	queueName = "repositories"
+	// A reconcile makes a handful of calls to the API server, so few workers serve many Repositories.
+	concurrency = 4
+	// eventSource is what Kubernetes Events name as their source.
+	eventSource = "plumbline"
+)
+
+// EventInformer is the part of the informer of open GitEvents that is used here.
+type EventInformer interface {
+	AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
+	HasSynced() bool
+}
+
+// Options are what the repository controller shares with others in the process.
+type Options struct {
+	// OpenEvents returns the GitEvents of a Repository that are not settled, from the cache of EventInformer.
+	OpenEvents func(namespace, name string) []*v1alpha1.GitEvent
+	// EventInformer is started and waited for by whoever made it.
+	EventInformer EventInformer
+	// Clock tells when a claim ends; nil is the real one.
+	Clock clock.PassiveClock
+}
+
+// NewController returns the constructor for sharedmain. It watches Repositories in all namespaces and claims in
+// Plumbline's own only: rights to do more are not needed.
+func NewController(options Options) injection.ControllerConstructor {
+	return func(ctx context.Context, _ configmap.Watcher) *controller.Impl {
+		repositories := repositoryinformer.Get(ctx)
+		factory := externalversions.NewSharedInformerFactoryWithOptions(client.Get(ctx), controller.GetResyncPeriod(ctx),
+			externalversions.WithNamespace(system.Namespace()))
+		claims := factory.Plumbline().V1alpha1().RepositoryClaims()
+		r := newReconciler(options)
+		r.client = client.Get(ctx)
+		r.namespace = system.Namespace()
+		r.claims = claims.Informer().GetIndexer()
+		r.recorder = newRecorder(ctx)
+		r.PromoteFunc = promote(repositories.Lister(), claims.Informer().GetIndexer())
+
+		impl := controller.NewContext(ctx, r, controller.ControllerOptions{
+			WorkQueueName: queueName, Logger: logging.FromContext(ctx), Concurrency: concurrency,
+		})
+		w := watches{repositories: repositories.Informer(), claims: claims.Informer(), events: options.EventInformer}
+		if err := w.wire(impl); err != nil {
+			logging.FromContext(ctx).Fatalw("Watching Repositories, claims and events", "error", err)
+		}
+		// Not waited for: a claim the cache does not know yet is read live, and its arrival wakes its owner.
+		factory.Start(ctx.Done())
+		return impl
+	}
+}
+
+func newReconciler(options Options) *Reconciler {
+	r := &Reconciler{clock: options.Clock, openEvents: options.OpenEvents, eventsSynced: options.EventInformer.HasSynced}
+	if r.clock == nil {
+		r.clock = clock.RealClock{}
+	}
+	return r
+}
+
+// promote enqueues every key that may have work: Repositories, and owners of claims whether they exist or not.
+func promote(repositories pacv1alpha1.RepositoryLister, claims cache.Indexer) func(pkgreconciler.Bucket, func(pkgreconciler.Bucket, types.NamespacedName)) error {
+	return func(b pkgreconciler.Bucket, enqueue func(pkgreconciler.Bucket, types.NamespacedName)) error {
+		all, err := repositories.List(labels.Everything())
+		if err != nil {
+			return err
+		}
+		for _, repository := range all {
+			enqueue(b, types.NamespacedName{Namespace: repository.Namespace, Name: repository.Name})
+		}
+		for _, obj := range claims.List() {
+			if claim, ok := obj.(*v1alpha1.RepositoryClaim); ok {
+				enqueue(b, ownerOf(claim))
+			}
+		}
+		return nil
+	}
+}
+
+func newRecorder(ctx context.Context) record.EventRecorder {
+	if recorder := controller.GetEventRecorder(ctx); recorder != nil {
+		return recorder
+	}
+	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: kubeclient.Get(ctx).CoreV1().Events("")})
+	context.AfterFunc(ctx, broadcaster.Shutdown)
+	return broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: eventSource})
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// claimKept is how long a claim outlives its Repository, so that a delete and re-create does not hand a team's events
+// and tokens to another namespace (design/architecture.md, "Ownership of a URL").
+const claimKept = 24 * time.Hour
+
+// release gives up the owner's claims of every URL but canonical; "" is all of them. The caller has just read live
+// that the owner is gone or names another URL: a cache that lags never costs a team its URL.
+func (r *Reconciler) release(ctx context.Context, owner types.NamespacedName, canonical string) []error {
+	owned, err := r.claims.ByIndex(byOwner, owner.String())
+	if err != nil {
+		return []error{fmt.Errorf("looking up the claims of Repository %s: %w", owner, err)}
+	}
+	var errs []error
+	for _, obj := range owned {
+		claim, ok := obj.(*v1alpha1.RepositoryClaim)
+		if !ok || claim.Name == v1alpha1.ClaimName(canonical) {
+			continue
+		}
+		errs = append(errs, r.releaseOne(ctx, owner, claim.Name))
+	}
+	return errs
+}
+
+// releaseOne marks a claim, and deletes it once its time is over.
+func (r *Reconciler) releaseOne(ctx context.Context, owner types.NamespacedName, name string) error {
+	live, err := r.readClaim(ctx, name)
+	if err != nil {
+		return err
+	}
+	if live == nil || ownerOf(live) != owner {
+		return nil // the cache is behind
+	}
+	now := r.clock.Now()
+	if live.Status.ReleasedAt == nil {
+		at := metav1.NewTime(now)
+		if live, err = r.writeReleased(ctx, live, &at); err != nil {
+			return err
+		}
+	}
+	if left := live.Status.ReleasedAt.Add(claimKept).Sub(now); left > 0 {
+		return fault.Throttledf("ClaimReleased", left, "RepositoryClaim %s/%s is kept for a day after its Repository", r.namespace, name)
+	}
+	return r.deleteClaim(ctx, live)
+}
+
+// deleteClaim deletes exactly what was read: a claim that was taken up again meanwhile stays.
+func (r *Reconciler) deleteClaim(ctx context.Context, live *v1alpha1.RepositoryClaim) error {
+	err := r.client.PlumblineV1alpha1().RepositoryClaims(r.namespace).Delete(ctx, live.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion},
+	})
+	if err == nil || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return fmt.Errorf("deleting RepositoryClaim %s/%s: %w", r.namespace, live.Name, fault.FromKube(fault.VerbDelete, err))
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"knative.dev/pkg/controller"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+const (
+	// byClaimName finds the Repositories that name the URL of a claim.
+	byClaimName = "repository.plumbline.dev/claim-name"
+	// byOwner finds the claims of a Repository, which may be gone.
+	byOwner = "repository.plumbline.dev/owner"
+)
+
+func repositoryIndexers() cache.Indexers {
+	return cache.Indexers{byClaimName: func(obj any) ([]string, error) {
+		repository, ok := obj.(*pacv1alpha1.Repository)
+		if !ok {
+			return nil, nil
+		}
+		canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL)
+		if err != nil {
+			return nil, nil // no claim can wake it; a change of its URL does
+		}
+		return []string{v1alpha1.ClaimName(canonical)}, nil
+	}}
+}
+
+func claimIndexers() cache.Indexers {
+	return cache.Indexers{byOwner: func(obj any) ([]string, error) {
+		claim, ok := obj.(*v1alpha1.RepositoryClaim)
+		if !ok {
+			return nil, nil
+		}
+		return []string{ownerOf(claim).String()}, nil
+	}}
+}
+
+func ownerOf(claim *v1alpha1.RepositoryClaim) types.NamespacedName {
+	return types.NamespacedName{Namespace: claim.Spec.Repository.Namespace, Name: claim.Spec.Repository.Name}
+}
+
+// watches are what wakes a Repository.
+type watches struct {
+	repositories, claims cache.SharedIndexInformer
+	events               EventInformer
+}
+
+// wire adds the indexes and handlers; the informers must not have been started.
+func (w watches) wire(impl *controller.Impl) error {
+	if err := w.repositories.AddIndexers(repositoryIndexers()); err != nil {
+		return fmt.Errorf("indexing Repositories: %w", err)
+	}
+	if err := w.claims.AddIndexers(claimIndexers()); err != nil {
+		return fmt.Errorf("indexing RepositoryClaims: %w", err)
+	}
+	if _, err := w.repositories.AddEventHandler(controller.HandleAll(impl.Enqueue)); err != nil {
+		return fmt.Errorf("watching Repositories: %w", err)
+	}
+	if _, err := w.claims.AddEventHandler(controller.HandleAll(w.claimChanged(impl.EnqueueKey))); err != nil {
+		return fmt.Errorf("watching RepositoryClaims: %w", err)
+	}
+	if _, err := w.events.AddEventHandler(eventHandler(impl.EnqueueKey)); err != nil {
+		return fmt.Errorf("watching GitEvents: %w", err)
+	}
+	return nil
+}
+
+// claimChanged wakes the claim's owner, and the Repositories that wait for its URL.
+func (w watches) claimChanged(enqueue func(types.NamespacedName)) func(any) {
+	return func(obj any) {
+		claim, ok := untombed[*v1alpha1.RepositoryClaim](obj)
+		if !ok {
+			return
+		}
+		enqueue(ownerOf(claim))
+		waiting, err := w.repositories.GetIndexer().ByIndex(byClaimName, claim.Name)
+		if err != nil {
+			return // the index exists: wire added it
+		}
+		for _, obj := range waiting {
+			if r, ok := obj.(*pacv1alpha1.Repository); ok {
+				enqueue(types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
+			}
+		}
+	}
+}
+
+// eventHandler wakes a Repository when what its events wait for an operator to do changes, not for each of the many
+// other updates of an event.
+func eventHandler(enqueue func(types.NamespacedName)) cache.ResourceEventHandler {
+	wake := func(before, after *v1alpha1.GitEvent) {
+		if sameProblem(newest(before), newest(after)) {
+			return
+		}
+		event := after
+		if event == nil {
+			event = before
+		}
+		enqueue(types.NamespacedName{Namespace: event.Spec.Repository.Namespace, Name: event.Spec.Repository.Name})
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) {
+			if event, ok := untombed[*v1alpha1.GitEvent](obj); ok {
+				wake(nil, event)
+			}
+		},
+		UpdateFunc: func(oldObj, newObj any) {
+			before, ok := untombed[*v1alpha1.GitEvent](oldObj)
+			after, ok2 := untombed[*v1alpha1.GitEvent](newObj)
+			if ok && ok2 {
+				wake(before, after)
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if event, ok := untombed[*v1alpha1.GitEvent](obj); ok {
+				wake(event, nil)
+			}
+		},
+	}
+}
+
+// untombed unwraps what an informer hands to a delete handler that missed the deletion itself.
+func untombed[T any](obj any) (T, bool) {
+	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
+	}
+	t, ok := obj.(T)
+	return t, ok
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	clocktesting "k8s.io/utils/clock/testing"
+	"knative.dev/pkg/apis"
+	"knative.dev/pkg/controller"
+	pkgreconciler "knative.dev/pkg/reconciler"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
+)
+
+const (
+	systemNS = "plumbline"
+	appURL   = "https://github.com/acme/app"
+)
+
+var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// world is an API server, a cache of claims that follows it only when told, and a Reconciler between them.
+type world struct {
+	*testing.T
+	client   *fake.Clientset
+	recorder *record.FakeRecorder
+	clock    *clocktesting.FakePassiveClock
+	events   []*v1alpha1.GitEvent
+	synced   bool
+	r        *Reconciler
+}
+
+func newWorld(t *testing.T, objects ...runtime.Object) *world {
+	w := &world{
+		T: t, client: fake.NewSimpleClientset(objects...), recorder: record.NewFakeRecorder(100),
+		clock: clocktesting.NewFakePassiveClock(start), synced: true,
+	}
+	w.r = &Reconciler{
+		client: w.client, namespace: systemNS, recorder: w.recorder, clock: w.clock,
+		claims:       cache.NewIndexer(cache.MetaNamespaceKeyFunc, claimIndexers()),
+		openEvents:   func(string, string) []*v1alpha1.GitEvent { return w.events },
+		eventsSynced: func() bool { return w.synced },
+	}
+	if err := w.r.Promote(pkgreconciler.UniversalBucket(), nil); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// catchUp makes the cache of claims what the API server has.
+func (w *world) catchUp() {
+	w.Helper()
+	list, err := w.client.PlumblineV1alpha1().RepositoryClaims(systemNS).List(context.Background(), metav1.ListOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	all := make([]any, 0, len(list.Items))
+	for i := range list.Items {
+		all = append(all, &list.Items[i])
+	}
+	if err := w.r.claims.Replace(all, ""); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// reconcile runs keys in order, with a cache that is up to date before each, and fails on errors that are not timers.
+func (w *world) reconcile(keys ...string) time.Duration {
+	w.Helper()
+	var after time.Duration
+	for _, key := range keys {
+		w.catchUp()
+		err := w.r.Reconcile(context.Background(), key)
+		timer, wait := controller.IsRequeueKey(err)
+		if err != nil && !timer {
+			w.Fatalf("reconciling %s: %v", key, err)
+		}
+		after = wait
+	}
+	return after
+}
+
+func (w *world) advance(d time.Duration) { w.clock.SetTime(w.clock.Now().Add(d)) }
+
+func (w *world) repository(namespace, name string) *pacv1alpha1.Repository {
+	w.Helper()
+	r, err := w.client.PipelinesascodeV1alpha1().Repositories(namespace).Get(context.Background(), name, metav1.GetOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return r
+}
+
+func (w *world) setURL(namespace, name, url string) {
+	w.Helper()
+	r := w.repository(namespace, name)
+	r.Spec.URL = url
+	if _, err := w.client.PipelinesascodeV1alpha1().Repositories(namespace).Update(context.Background(), r, metav1.UpdateOptions{}); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) create(r *pacv1alpha1.Repository) {
+	w.Helper()
+	if _, err := w.client.PipelinesascodeV1alpha1().Repositories(r.Namespace).Create(context.Background(), r, metav1.CreateOptions{}); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) delete(namespace, name string) {
+	w.Helper()
+	if err := w.client.PipelinesascodeV1alpha1().Repositories(namespace).Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// claimOf returns the claim of a URL, nil if there is none.
+func (w *world) claimOf(url string) *v1alpha1.RepositoryClaim {
+	w.Helper()
+	claim, err := w.client.PlumblineV1alpha1().RepositoryClaims(systemNS).Get(context.Background(), v1alpha1.ClaimName(url), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+	return claim
+}
+
+func (w *world) wantOwner(url, owner string) {
+	w.Helper()
+	claim := w.claimOf(url)
+	if claim == nil || ownerOf(claim).String() != owner {
+		w.Errorf("claim of %s is %+v, want it to be %s's", url, claim, owner)
+	}
+}
+
+func (w *world) wantCondition(namespace, name string, condition apis.ConditionType, want string) {
+	w.Helper()
+	c := w.repository(namespace, name).Status.GetCondition(condition)
+	if c == nil {
+		w.Errorf("%s/%s has no condition %s, want %s", namespace, name, condition, want)
+		return
+	}
+	if got := string(c.Status) + " " + c.Reason; got != want {
+		w.Errorf("%s/%s: %s is %q (%s), want %q", namespace, name, condition, got, c.Message, want)
+	}
+}
+
+// writes returns verb and resource of every write so far and forgets them.
+func (w *world) writes() []string {
+	var all []string
+	for _, action := range w.client.Actions() {
+		if verb := action.GetVerb(); verb != "get" && verb != "list" && verb != "watch" {
+			resource := action.GetResource().Resource
+			if sub := action.GetSubresource(); sub != "" {
+				resource += "/" + sub
+			}
+			all = append(all, verb+" "+resource)
+		}
+	}
+	w.client.ClearActions()
+	return all
+}
+
+// failOnce answers the next call of verb on resource with err.
+func (w *world) failOnce(verb, resource string, err error) {
+	done := false
+	w.client.PrependReactor(verb, resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+		if done {
+			return false, nil, nil
+		}
+		done = true
+		return true, nil, err
+	})
+}
+
+func (w *world) told() []string {
+	var all []string
+	for len(w.recorder.Events) > 0 {
+		all = append(all, <-w.recorder.Events)
+	}
+	return all
+}
+
+func repo(namespace, name, url string) *pacv1alpha1.Repository {
+	return &pacv1alpha1.Repository{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name, UID: types.UID(namespace + "-" + name), ResourceVersion: "7", Generation: 3,
+		},
+		Spec: pacv1alpha1.RepositorySpec{URL: url},
+	}
+}
+
+func claimed(url, namespace, name string, releasedAt *metav1.Time) *v1alpha1.RepositoryClaim {
+	c := makeClaim(systemNS, url, repo(namespace, name, url))
+	c.UID, c.ResourceVersion = "claim-uid", "11"
+	c.Status.ReleasedAt = releasedAt
+	return c
+}
+
+func waiting(name string, waits ...v1alpha1.Wait) *v1alpha1.GitEvent {
+	return &v1alpha1.GitEvent{
+		ObjectMeta: metav1.ObjectMeta{Namespace: systemNS, Name: name},
+		Spec:       v1alpha1.GitEventSpec{Repository: v1alpha1.RepositoryReference{Namespace: "one", Name: "app"}},
+		Status:     v1alpha1.GitEventStatus{Waits: waits},
+	}
+}
+
+func operatorWait(reason string, since time.Duration) v1alpha1.Wait {
+	return v1alpha1.Wait{
+		Step: "report", Class: "Operator", Reason: reason, Message: "message of " + reason, Since: metav1.NewTime(start.Add(since)),
+	}
+}
+
+const (
+	urlCondition  = pacv1alpha1.RepositoryURL
+	credentials   = pacv1alpha1.RepositoryCredentials
+	ready         = pacv1alpha1.RepositoryReady
+	warning       = corev1.EventTypeWarning
+	trueOwned     = "True " + reasonOwned
+	falseClaimed  = "False " + reasonClaimed
+	trueNoProblem = "True " + reasonNoProblem
+)

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package resolve
+
+import (
+	"bytes"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+const (
+	// maxFile bounds one file's bytes. etcd stores no object that large, so no definition needs more.
+	maxFile = 1 << 20
+	// maxDocuments bounds the documents of one file: each may become an entry of GitEvent.status.
+	maxDocuments = 500
+	// maxName is the API server's limit of a name, in bytes.
+	maxName = 253
+)
+
+// document is one YAML document of a file.
+type document struct {
+	file string
+	// index counts the documents of the file that have content, from 0.
+	index int
+	// line is the 1-based line of the file at which the content starts.
+	line int
+	// before is the number of the file's lines before text.
+	before int
+	// text is the source; it is dropped once it is parsed.
+	text string
+	// apiVersion is set for documents that are read.
+	apiVersion string
+	// tree is the parsed content with template variables as the author wrote them; nil when it is not a mapping.
+	tree map[string]any
+}
+
+// separator is a line that starts a document. Its comment or directive is left to the parser.
+var separator = regexp.MustCompile(`(?m)^---(?:[ \t].*)?\r?$`)
+
+// split cuts a file into its documents; those without content are left out.
+func split(file provider.File) ([]*document, error) {
+	if len(file.Data) > maxFile {
+		return nil, fault.Invalidf("FileTooLarge", "%s has %d bytes, at most %d are read: split it", file.Path, len(file.Data), maxFile)
+	}
+	text := string(bytes.TrimPrefix(file.Data, []byte("\ufeff")))
+	starts := []int{0}
+	for _, at := range separator.FindAllStringIndex(text, -1) {
+		starts = append(starts, at[0])
+	}
+	var documents []*document
+	lines := 0
+	for i, start := range starts {
+		end := len(text)
+		if i+1 < len(starts) {
+			end = starts[i+1]
+		}
+		source := text[start:end]
+		if skip, found := content(source); found {
+			documents = append(documents, &document{
+				file: file.Path, index: len(documents), line: lines + skip + 1, before: lines, text: source,
+			})
+		}
+		lines += strings.Count(source, "\n")
+	}
+	if len(documents) > maxDocuments {
+		return nil, fault.Invalidf("TooManyDocuments", "%s holds %d documents, at most %d are read: split it", file.Path, len(documents), maxDocuments)
+	}
+	return documents, nil
+}
+
+// content tells whether a document says anything, and how many lines precede that.
+func content(source string) (line int, found bool) {
+	for text := range strings.Lines(source) {
+		text = strings.TrimSpace(text)
+		if !strings.HasPrefix(text, "#") && !strings.HasPrefix(text, "%") && !onlySeparator(text) {
+			return line, true
+		}
+		line++
+	}
+	return 0, false
+}
+
+// onlySeparator tells whether a trimmed line holds nothing but a document marker with or without a comment.
+func onlySeparator(text string) bool {
+	text = strings.TrimSpace(strings.TrimPrefix(text, "---"))
+	return text == "" || text == "..." || strings.HasPrefix(text, "#")
+}
+
+// metadata returns the document's metadata, nil when it has none.
+func (d *document) metadata() map[string]any {
+	metadata, _ := d.tree["metadata"].(map[string]any)
+	return metadata
+}
+
+// name returns the author's name of a PipelineRun, or its generateName without the trailing dash.
+func (d *document) name() (string, error) {
+	for _, field := range []string{"name", "generateName"} {
+		value, found := d.metadata()[field]
+		if !found || value == nil {
+			continue
+		}
+		name, isText := value.(string)
+		if !isText {
+			return "", fault.Invalidf("BadType", "%s: metadata.%s must be text: put quotes around it", d.place(), field)
+		}
+		if len(name) > maxName {
+			return "", fault.Invalidf("BadName", "%s: metadata.%s is longer than %d bytes", d.place(), field, maxName)
+		}
+		if name = strings.TrimSuffix(name, "-"); name != "" {
+			return name, nil
+		}
+	}
+	return "", fault.Invalidf("NoName", "%s: this PipelineRun has neither metadata.name nor metadata.generateName: give it one", d.place())
+}
+
+// annotations returns metadata.annotations.
+func (d *document) annotations() (map[string]string, error) {
+	annotations := map[string]string{}
+	value := d.metadata()["annotations"]
+	if value == nil {
+		return annotations, nil
+	}
+	tree, isMapping := value.(map[string]any)
+	if !isMapping {
+		return nil, fault.Invalidf("BadType", "%s: metadata.annotations must be a mapping", d.place())
+	}
+	for _, key := range slices.Sorted(maps.Keys(tree)) {
+		text, isText := tree[key].(string)
+		if !isText && tree[key] != nil {
+			return nil, fault.Invalidf("BadType", "%s: the annotation %s must be text: put quotes around its value", d.place(), key)
+		}
+		annotations[key] = text
+	}
+	return annotations, nil
+}
+
+// pipelineRef returns the name of the Pipeline a run refers to without a resolver, "" when it does not.
+func (d *document) pipelineRef() string {
+	spec, _ := d.tree["spec"].(map[string]any)
+	ref, _ := spec["pipelineRef"].(map[string]any)
+	if _, remote := ref["resolver"]; remote {
+		return ""
+	}
+	name, _ := ref["name"].(string)
+	return name
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package resolve
+
+import (
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func goldenVariables() map[string]string {
+	return map[string]string{
+		"revision": "0123456789abcdef0123456789abcdef01234567", "repo_owner": "acme", "repo_name": "app",
+		"target_branch": "main", "source_branch": "feature/x", "git_tag": "", "sender": "jane",
+		"pull_request_number": "42", "git_auth_secret": "pac-gitauth-abc",
+	}
+}
+
+func TestGolden(t *testing.T) {
+	cases, err := filepath.Glob("testdata/*/in")
+	if err != nil || len(cases) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, dir := range cases {
+		t.Run(filepath.Base(filepath.Dir(dir)), func(t *testing.T) {
+			got := describe(t, Load(readFiles(t, dir)), goldenVariables())
+			golden := filepath.Join(filepath.Dir(dir), "want.yaml")
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("-want +got (run with -update if it is right):\n%s", diff)
+			}
+		})
+	}
+}
+
+func readFiles(t *testing.T, dir string) []provider.File {
+	t.Helper()
+	var files []provider.File
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		files = append(files, provider.File{Path: ".tekton" + strings.TrimPrefix(path, dir), Data: data})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// describe renders every definition of a set.
+func describe(t *testing.T, set *Set, vars map[string]string) string {
+	t.Helper()
+	var b strings.Builder
+	for _, def := range set.Definitions() {
+		fmt.Fprintf(&b, "---\n# %s#%d: %s\n", def.File, def.Document, def.Name)
+		run, err := set.Render(def, vars)
+		if err != nil {
+			if !fault.Is(err, fault.Invalid) {
+				t.Errorf("%s#%d: %v is not Invalid", def.File, def.Document, err)
+			}
+			fmt.Fprintf(&b, "# %s: %s\n", fault.Of(err).Reason, err)
+			continue
+		}
+		data, err := yaml.Marshal(run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Write(data)
+	}
+	return b.String()
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package resolve
+
+import (
+	"errors"
+	"io"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// Limits of one document once its aliases are followed: far above what the API server accepts in an object (3 MiB), and
+// low enough that a few hundred bytes of nested aliases cannot fill the memory.
+const (
+	maxNodes = 100_000
+	maxText  = 4 << 20
+	maxDepth = 200
+)
+
+// syntaxError is how the parser starts its messages when it knows the line.
+var syntaxError = regexp.MustCompile(`^yaml: (?:line ([0-9]+): )?`)
+
+// parse fills tree. Placeholders that YAML would read as flow mappings are hidden from the parser and put back verbatim.
+func (d *document) parse() error {
+	hidden, masks := mask(d.text)
+	d.text = ""
+	decoder := yaml.NewDecoder(strings.NewReader(hidden))
+	var root yaml.Node
+	err := decoder.Decode(&root)
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	if err != nil {
+		return d.syntaxError(masks.restore(err.Error()))
+	}
+	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return fault.Invalidf("BadYAML", "%s: the document holds another one: separate them with a line that is ---", d.place())
+	}
+	b := builder{file: d.file, before: d.before, masks: masks}
+	value, err := b.value(&root, 0)
+	if err != nil {
+		return err
+	}
+	d.tree, _ = value.(map[string]any)
+	return nil
+}
+
+// syntaxError says where in the file the parser stopped; the parser counts lines of the document.
+func (d *document) syntaxError(message string) error {
+	line := d.line
+	start := syntaxError.FindStringSubmatch(message)
+	if start != nil {
+		message = message[len(start[0]):]
+		if n, err := strconv.Atoi(start[1]); err == nil {
+			line = d.before + n
+		}
+	}
+	return fault.Invalidf("BadYAML", "%s:%d: this is not YAML: %s", d.file, line, message)
+}
+
+// builder turns nodes into the values that JSON knows, reading scalars as Kubernetes does.
+type builder struct {
+	file string
+	// before is the number of the file's lines before the document.
+	before int
+	masks  masks
+	// nodes and text are how many nodes, and bytes of text, were read.
+	nodes int
+	text  int
+}
+
+func (b *builder) value(node *yaml.Node, depth int) (any, error) {
+	b.nodes++
+	b.text += len(node.Value)
+	if b.nodes > maxNodes || b.text > maxText || depth > maxDepth {
+		return nil, b.invalid(node, "the document is nested too deeply, refers to itself or is too large once its aliases are followed")
+	}
+	switch node.Kind {
+	case yaml.DocumentNode:
+		return b.value(node.Content[0], depth)
+	case yaml.AliasNode:
+		return b.value(node.Alias, depth+1)
+	case yaml.SequenceNode:
+		list := make([]any, 0, len(node.Content))
+		for _, item := range node.Content {
+			value, err := b.value(item, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, value)
+		}
+		return list, nil
+	case yaml.MappingNode:
+		return b.mapping(node, depth)
+	}
+	return b.scalar(node)
+}
+
+// mapping reads a mapping. Of equal keys the last wins, as in Kubernetes; keys of its own win over merged ones.
+func (b *builder) mapping(node *yaml.Node, depth int) (any, error) {
+	own, merged := map[string]any{}, map[string]any{}
+	for pair := range slices.Chunk(node.Content, 2) {
+		key, value := pair[0], pair[1]
+		if key.Kind == yaml.AliasNode {
+			key = key.Alias
+		}
+		if key.Kind != yaml.ScalarNode {
+			return nil, b.invalid(key, "a key must be a single word or text")
+		}
+		b.text += len(key.Value)
+		read, err := b.value(value, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		if key.ShortTag() == "!!merge" {
+			if !merge(merged, read) {
+				return nil, b.invalid(value, "<< must be followed by a mapping or a list of mappings")
+			}
+			continue
+		}
+		own[b.masks.restore(key.Value)] = read
+	}
+	for key, value := range merged {
+		if _, found := own[key]; !found {
+			own[key] = value
+		}
+	}
+	return own, nil
+}
+
+// merge adds the keys of a mapping, or of a list of mappings of which earlier ones win, that are not there yet.
+func merge(into map[string]any, value any) bool {
+	list, isList := value.([]any)
+	if !isList {
+		list = []any{value}
+	}
+	for _, item := range list {
+		mapping, isMapping := item.(map[string]any)
+		if !isMapping {
+			return false
+		}
+		for key, value := range mapping {
+			if _, found := into[key]; !found {
+				into[key] = value
+			}
+		}
+	}
+	return true
+}
+
+func (b *builder) scalar(node *yaml.Node) (any, error) {
+	switch node.ShortTag() {
+	case "!!null":
+		return nil, nil // null is a value of YAML.
+	case "!!bool":
+		var value bool
+		return decodeScalar(b, node, &value)
+	case "!!int":
+		return b.integer(node)
+	case "!!float":
+		var value float64
+		if _, err := decodeScalar(b, node, &value); err != nil {
+			return nil, err
+		}
+		if math.IsInf(value, 0) || math.IsNaN(value) {
+			return node.Value, nil // JSON has no such number.
+		}
+		return value, nil
+	case "!!binary":
+		var value string
+		return decodeScalar(b, node, &value)
+	}
+	if truth, is := oldBoolean(node.Value); is && node.Style == 0 {
+		return truth, nil
+	}
+	return b.masks.restore(node.Value), nil
+}
+
+// oldBoolean reads the plain words that YAML 1.1, and with it Kubernetes, takes for booleans.
+func oldBoolean(word string) (truth, is bool) {
+	switch word {
+	case "y", "Y", "yes", "Yes", "YES", "on", "On", "ON":
+		return true, true
+	case "n", "N", "no", "No", "NO", "off", "Off", "OFF":
+		return false, true
+	}
+	return false, false
+}
+
+func (b *builder) integer(node *yaml.Node) (any, error) {
+	var signed int64
+	if err := node.Decode(&signed); err == nil {
+		return signed, nil
+	}
+	var unsigned uint64
+	return decodeScalar(b, node, &unsigned)
+}
+
+// decodeScalar reads a node as the type its tag promises.
+func decodeScalar[T any](b *builder, node *yaml.Node, into *T) (any, error) {
+	if err := node.Decode(into); err != nil {
+		return nil, b.invalid(node, "the value is not what its tag "+node.ShortTag()+" says")
+	}
+	return *into, nil
+}
+
+func (b *builder) invalid(node *yaml.Node, why string) error {
+	return fault.Invalidf("BadYAML", "%s:%d: %s", b.file, b.before+node.Line, why)
+}

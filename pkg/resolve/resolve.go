@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package resolve reads the definitions in .tekton and makes complete PipelineRuns of them: documents are parsed once
+// per event, template variables are placed into the parsed tree as data, and local Pipelines and Tasks are inlined. What
+// an author wrote wrong is a fault.Invalid of that document and leaves the others alone.
+package resolve
+
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+// Definition is one PipelineRun that an author defined, or one document that cannot be read and might have been one.
+type Definition struct {
+	// File is the path in the repository.
+	File string
+	// Document is the 0-based index among the documents of the file that have content.
+	Document int
+	// Name is the author's name, or generateName without its trailing dash, before variables are replaced. It is the
+	// file's path when it is not known.
+	Name string
+	// Annotations are the author's, before variables are replaced. Those that name remote tasks are also taken from the
+	// local Pipeline that the run refers to: both say what runs (spec/compatibility.md 4.2).
+	Annotations map[string]string
+	// Err is a fault.Invalid when the document cannot be used.
+	Err error
+}
+
+// Set is everything .tekton holds at one revision. It does not change after Load and may be shared.
+type Set struct {
+	definitions []Definition
+	runs        map[position]*document
+	pipelines   []*document
+	tasks       []*document
+}
+
+// position identifies a document of a set.
+type position struct {
+	file  string
+	index int
+}
+
+// The kinds that are read. Others are ignored.
+const (
+	kindPipelineRun = "PipelineRun"
+	kindPipeline    = "Pipeline"
+	kindTask        = "Task"
+	apiV1           = "tekton.dev/v1"
+	apiV1beta1      = "tekton.dev/v1beta1"
+)
+
+// Load parses files. It never fails as a whole: a document that does not parse becomes a Definition with an Err.
+func Load(files []provider.File) *Set {
+	set := &Set{runs: map[position]*document{}}
+	for _, file := range files {
+		documents, err := split(file)
+		if err != nil {
+			set.addBroken(&document{file: file.Path}, err)
+			continue
+		}
+		for _, doc := range documents {
+			set.add(doc)
+		}
+	}
+	set.addRemoteTasks()
+	set.refuseDuplicates()
+	return set
+}
+
+// Definitions returns one entry for each PipelineRun and each unreadable document, in the order of the files.
+func (s *Set) Definitions() []Definition {
+	return s.definitions
+}
+
+// Annotations returns the definition's annotations with the variables replaced in their values.
+func (s *Set) Annotations(def Definition, vars map[string]string) map[string]string {
+	replaced := make(map[string]string, len(def.Annotations))
+	x := newExpander(vars)
+	for key, value := range def.Annotations {
+		replaced[key] = x.text(value)
+	}
+	return replaced
+}
+
+// add parses a document and files it under its kind.
+func (s *Set) add(doc *document) {
+	if err := doc.parse(); err != nil {
+		s.addBroken(doc, err)
+		return
+	}
+	apiVersion, _ := doc.tree["apiVersion"].(string)
+	if apiVersion != apiV1 && apiVersion != apiV1beta1 {
+		return
+	}
+	doc.apiVersion = apiVersion
+	switch kind, _ := doc.tree["kind"].(string); kind {
+	case kindPipelineRun:
+		s.addRun(doc)
+	case kindPipeline:
+		s.pipelines = append(s.pipelines, doc)
+	case kindTask:
+		s.tasks = append(s.tasks, doc)
+	}
+}
+
+func (s *Set) addBroken(doc *document, err error) {
+	s.definitions = append(s.definitions, Definition{File: doc.file, Document: doc.index, Name: doc.file, Err: err})
+}
+
+func (s *Set) addRun(doc *document) {
+	def := Definition{File: doc.file, Document: doc.index, Name: doc.file}
+	name, err := doc.name()
+	if err == nil {
+		def.Name = name
+		def.Annotations, err = doc.annotations()
+	}
+	def.Err = err
+	s.definitions = append(s.definitions, def)
+	s.runs[position{doc.file, doc.index}] = doc
+}
+
+// remoteTask is an annotation that names a task to fetch, on a PipelineRun or on its Pipeline.
+var remoteTask = regexp.MustCompile(`^` + regexp.QuoteMeta(pipelinesascode.GroupName) + `/task(-[0-9]+)?$`)
+
+// addRemoteTasks gives each run the annotations of its local Pipeline that name remote tasks.
+func (s *Set) addRemoteTasks() {
+	for _, def := range s.definitions {
+		doc, known := s.runs[position{def.File, def.Document}]
+		if !known || def.Err != nil {
+			continue
+		}
+		pipeline := named(s.pipelines, doc.pipelineRef(), nil)
+		if pipeline == nil {
+			continue
+		}
+		annotations, err := pipeline.annotations()
+		if err != nil {
+			continue // Rendering the Pipeline meets the same error and names it.
+		}
+		for key, value := range annotations {
+			if _, own := def.Annotations[key]; !own && remoteTask.MatchString(key) {
+				def.Annotations[key] = value
+			}
+		}
+	}
+}
+
+// refuseDuplicates marks runs of one name: their checks could not be told apart.
+func (s *Set) refuseDuplicates() {
+	first := map[string]int{}
+	for i := range s.definitions {
+		def := &s.definitions[i]
+		if _, known := s.runs[position{def.File, def.Document}]; !known || def.Name == def.File {
+			continue
+		}
+		j, found := first[def.Name]
+		if !found {
+			first[def.Name] = i
+			continue
+		}
+		s.refuseDuplicate(def, &s.definitions[j])
+		s.refuseDuplicate(&s.definitions[j], def)
+	}
+}
+
+func (s *Set) refuseDuplicate(def, other *Definition) {
+	if def.Err != nil {
+		return
+	}
+	def.Err = fault.Invalidf("DuplicateName", "%s: PipelineRun %s is defined at %s too: give each its own name",
+		s.place(def), def.Name, s.place(other))
+}
+
+// place is where a run's document starts, for people.
+func (s *Set) place(def *Definition) string {
+	return s.runs[position{def.File, def.Document}].place()
+}
+
+// named returns the first document whose name is name once expand has been applied to it, nil if there is none. A nil
+// expander replaces nothing.
+func named(documents []*document, name string, x *expander) *document {
+	if name == "" {
+		return nil
+	}
+	for _, doc := range documents {
+		own, _ := doc.metadata()["name"].(string)
+		if x != nil {
+			own = x.text(own)
+		}
+		if own == name {
+			return doc
+		}
+	}
+	return nil
+}
+
+// place is the file and the line the document starts at.
+func (d *document) place() string {
+	return fmt.Sprintf("%s:%d", d.file, d.line)
+}

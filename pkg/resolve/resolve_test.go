@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package resolve
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+const header = "apiVersion: tekton.dev/v1\nkind: PipelineRun\n"
+
+func load(texts ...string) *Set {
+	names := []string{".tekton/a.yaml", ".tekton/b.yaml", ".tekton/c.yaml"}
+	var files []provider.File
+	for i, text := range texts {
+		files = append(files, provider.File{Path: names[i], Data: []byte(text)})
+	}
+	return Load(files)
+}
+
+func TestDefinitionsAreFoundHoweverTheFileIsWritten(t *testing.T) {
+	run := header + "metadata: {name: build}\n"
+	tests := map[string]struct {
+		text string
+		want []Definition
+	}{
+		"an empty file":                      {"", nil},
+		"only separators":                    {"---\n---\n", nil},
+		"only comments":                      {"# a\n---\n  # b\n", nil},
+		"other kinds":                        {"apiVersion: v1\nkind: Secret\n---\nkind: PipelineRun\n", nil},
+		"an API version nobody serves":       {"apiVersion: tekton.dev/v1alpha1\nkind: PipelineRun\n", nil},
+		"a list":                             {"- apiVersion: tekton.dev/v1\n", nil},
+		"no separator":                       {run, []Definition{{Document: 0, Name: "build"}}},
+		"a separator before and after":       {"---\n" + run + "---\n", []Definition{{Document: 0, Name: "build"}}},
+		"Windows line ends":                  {strings.ReplaceAll("---\n"+run+"---\nkind: x\n", "\n", "\r\n"), []Definition{{Document: 0, Name: "build"}}},
+		"a byte order mark":                  {"\ufeff" + run, []Definition{{Document: 0, Name: "build"}}},
+		"the second document":                {"kind: x\n---\n" + run, []Definition{{Document: 1, Name: "build"}}},
+		"empty documents are not counted":    {"---\n---\n# x\n---\n" + run, []Definition{{Document: 0, Name: "build"}}},
+		"generateName":                       {header + "metadata: {generateName: build-}\n", []Definition{{Document: 0, Name: "build"}}},
+		"name goes before generateName":      {header + "metadata: {generateName: x-, name: build}\n", []Definition{{Document: 0, Name: "build"}}},
+		"a name with a variable":             {header + "metadata: {name: {{ repo_name }}-build}\n", []Definition{{Document: 0, Name: "{{ repo_name }}-build"}}},
+		"a separator in a block of a script": {header + "metadata: {name: build}\nspec:\n  x: |\n    ---\n    y\n", []Definition{{Document: 0, Name: "build"}}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			for i := range tt.want {
+				tt.want[i].File, tt.want[i].Annotations = ".tekton/a.yaml", map[string]string{}
+			}
+			if diff := cmp.Diff(tt.want, load(tt.text).Definitions()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestErrorsNameTheLineOfTheFile(t *testing.T) {
+	tests := map[string]struct{ text, message string }{
+		"a syntax error in the second document": {
+			"kind: x\n---\nkind: y\nmetadata:\n\tname: x\n",
+			".tekton/a.yaml:5: this is not YAML: found character that cannot start any token",
+		},
+		"a placeholder in the parser's message stands as the author wrote it": {
+			"kind: *{{ sender }}\n", ".tekton/a.yaml:1: this is not YAML: unknown anchor '{{ sender }}' referenced",
+		},
+		"a key that is no text": {
+			"kind: x\n---\n\n? [a]\n: b\n", ".tekton/a.yaml:4: a key must be a single word or text",
+		},
+		"a run without a name after comments": {
+			"kind: x\n---\n# one\n# two\n" + header, ".tekton/a.yaml:5: this PipelineRun has neither metadata.name nor metadata.generateName: give it one",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			definitions := load(tt.text).Definitions()
+			if len(definitions) != 1 || !fault.Is(definitions[0].Err, fault.Invalid) {
+				t.Fatalf("definitions %+v, want one with an Invalid fault", definitions)
+			}
+			if got := definitions[0].Err.Error(); got != tt.message {
+				t.Errorf("message\n%s\nwant\n%s", got, tt.message)
+			}
+		})
+	}
+}
+
+func TestABrokenDocumentLeavesTheOthersAlone(t *testing.T) {
+	set := load(header+"metadata: {name: first}\n---\n{\n---\n"+header+"metadata: {name: second}\n", "[", header+"metadata: {name: third}\n")
+	var names []string
+	for _, def := range set.Definitions() {
+		if def.Err == nil {
+			names = append(names, def.Name)
+		}
+	}
+	if diff := cmp.Diff([]string{"first", "second", "third"}, names); diff != "" {
+		t.Error(diff)
+	}
+	if got := len(set.Definitions()); got != 5 {
+		t.Errorf("%d definitions, want 5", got)
+	}
+}
+
+func TestARunHasTheRemoteTasksOfItsPipeline(t *testing.T) {
+	const task = "pipelinesascode.tekton.dev/task"
+	pipeline := "---\napiVersion: tekton.dev/v1\nkind: Pipeline\nmetadata:\n  name: p\n  annotations: {" +
+		task + ": git-clone, " + task + "-1: theirs, pipelinesascode.tekton.dev/on-event: x, other: z}\n"
+	run := header + "metadata: {name: build, annotations: {" + task + "-1: own}}\nspec: {pipelineRef: {name: p}}\n"
+	want := map[string]string{task: "git-clone", task + "-1": "own"}
+	if diff := cmp.Diff(want, load(run + pipeline).Definitions()[0].Annotations); diff != "" {
+		t.Error(diff)
+	}
+	remote := strings.ReplaceAll(run, "name: p}", "name: p, resolver: cluster}")
+	if diff := cmp.Diff(map[string]string{task + "-1": "own"}, load(remote + pipeline).Definitions()[0].Annotations); diff != "" {
+		t.Errorf("with a resolver: %s", diff)
+	}
+}
+
+func TestAnnotationsAreReplacedInACopy(t *testing.T) {
+	set := load(header + "metadata:\n  name: build\n  annotations: {branch: '{{ target_branch }}', {{ x }}: '{{unknown}}'}\n")
+	def := set.Definitions()[0]
+	got := set.Annotations(def, map[string]string{"target_branch": "main", "x": "y"})
+	if diff := cmp.Diff(map[string]string{"branch": "main", "{{ x }}": "{{unknown}}"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if def.Annotations["branch"] != "{{ target_branch }}" {
+		t.Errorf("the definition's own annotations changed: %v", def.Annotations)
+	}
+}
+
+func TestADefinitionOfAnotherSetIsNotTheAuthorsFault(t *testing.T) {
+	_, err := load().Render(Definition{File: "x"}, nil)
+	if err == nil || fault.Is(err, fault.Invalid) {
+		t.Errorf("Render = %v, want an error that is not Invalid", err)
+	}
+}
+
+func TestOneTaskInlinedTooOftenIsRefused(t *testing.T) {
+	set := load(hostileFiles()["one task used 2000 times"])
+	_, err := set.Render(set.Definitions()[0], nil)
+	if fault.Of(err) == nil || fault.Of(err).Reason != "TooLarge" {
+		t.Errorf("Render = %v, want TooLarge", err)
+	}
+}
+
+func TestMorePlaceholdersThanFitAreRefused(t *testing.T) {
+	set := load(header + "metadata: {name: x}\nspec: {params: [{name: a, value: '" + strings.Repeat("{{ sender }}", 1000) + "'}]}\n")
+	_, err := set.Render(set.Definitions()[0], map[string]string{"sender": strings.Repeat("x", 10000)})
+	if fault.Of(err) == nil || fault.Of(err).Reason != "TooLarge" {
+		t.Errorf("Render = %v, want TooLarge", err)
+	}
+}

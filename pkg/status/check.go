@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package status decides what a Git service is told about an event. Desired is the only place in Plumbline where a
+// conclusion is made; it is pure, and its input holds no error that arose after a PipelineRun was created.
+package status
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// State is how far a check is.
+type State string
+
+// The states of a check, named as GitHub names them.
+const (
+	Queued     State = "queued"
+	InProgress State = "in_progress"
+	Completed  State = "completed"
+)
+
+// Conclusion is a verdict. It is empty unless the state is Completed.
+type Conclusion string
+
+// The conclusions Plumbline sends. neutral is never sent: required checks count it as passing.
+const (
+	Success   Conclusion = "success"
+	Failure   Conclusion = "failure"
+	Cancelled Conclusion = "cancelled"
+	Skipped   Conclusion = "skipped"
+)
+
+// Check is one report on one commit, in no service's own terms. Providers cut texts to their service's limits.
+type Check struct {
+	// Key identifies the check within the event: the PipelineRun's name, or EventKey.
+	Key string
+	// Name is what people see in the list of checks: "<application> / <pipeline>", or "<application>".
+	Name string
+	// ExternalID finds the check again when its id was lost: the PipelineRun's deterministic name, or the GitEvent's.
+	ExternalID string
+	State      State
+	Conclusion Conclusion
+	// Title is one line. Summary and Text are GitHub-flavoured Markdown.
+	Title   string
+	Summary string
+	Text    string
+	// DetailsURL is where the run can be watched; empty if no console is configured.
+	DetailsURL  string
+	StartedAt   *metav1.Time
+	CompletedAt *metav1.Time
+}
+
+// EventKey is the Key of the check that is about the event as a whole ("Pending approval").
+const EventKey = "event"

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"cmp"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// Links lead to a PipelineRun at a console. All of them are empty if none is configured.
+type Links struct {
+	// ConsoleName is what people call the console.
+	ConsoleName string
+	// Run and Namespace are URLs.
+	Run, Namespace string
+	// Task returns the URL of a pipeline task's log, or "". It may be nil.
+	Task func(task string) string
+}
+
+// RunState is one planned PipelineRun and what is known of it now.
+type RunState struct {
+	Run v1alpha1.Run
+	// PipelineRun is nil when it is not known or not there. Its terminal state is not read: that is Run.Result, which is
+	// stored before it is sent.
+	PipelineRun *pipelinev1.PipelineRun
+	Links       Links
+	// Wait is why the PipelineRun is not created yet, if that is known.
+	Wait *v1alpha1.Wait
+}
+
+// Input is everything a verdict may depend on. It has no room for an error that arose after a PipelineRun was created.
+type Input struct {
+	// Application is the name all checks begin with.
+	Application string
+	Event       *v1alpha1.GitEvent
+	// Runs are the event's runs, in the order of its status.
+	Runs []RunState
+}
+
+// Desired returns what the Git service should show: one check for each run, or the event's own check while it waits for
+// approval. It is the only place where a conclusion is made (the verdict rule of the architecture):
+//
+//   - the terminal state of the PipelineRun, as it is;
+//   - else, if the PipelineRun exists: in progress, whatever fails around it;
+//   - else, if the author's text was refused before or at creation: failure, with the words of what refused it;
+//   - else: queued, with a text that says what it waits for.
+//
+// A PipelineRun that exists outweighs a refusal: a create that was applied although its answer was lost is judged again
+// when it is repeated, and that judgement is about nothing.
+func Desired(in Input) []Check {
+	switch in.Event.Status.Disposition {
+	case v1alpha1.DispositionIgnored:
+		return nil
+	case v1alpha1.DispositionPending:
+		return []Check{pending(in)}
+	case v1alpha1.DispositionRefused:
+		return closing(in)
+	}
+	var checks []Check
+	for _, run := range in.Runs {
+		checks = append(checks, in.run(run))
+	}
+	return checks
+}
+
+// Conclude returns the conclusion of a terminal state. An outcome it does not know, which only another version of
+// Plumbline can have written, has none: the check stays open rather than wrong.
+func Conclude(r *v1alpha1.Result) Conclusion {
+	if r == nil {
+		return ""
+	}
+	switch r.Outcome {
+	case v1alpha1.OutcomeSucceeded:
+		return Success
+	case v1alpha1.OutcomeFailed:
+		return Failure
+	case v1alpha1.OutcomeCancelled, v1alpha1.OutcomeDeleted:
+		return Cancelled
+	}
+	return ""
+}
+
+func (in Input) run(run RunState) Check {
+	c := Check{
+		Key:        run.Run.Name,
+		Name:       in.Application + " / " + run.Run.Pipeline,
+		ExternalID: run.Run.Name,
+		DetailsURL: run.Links.Run,
+	}
+	if run.Run.Pipeline == "" {
+		c.Name = in.Application
+	}
+	switch {
+	case Conclude(run.Run.Result) != "":
+		in.ended(&c, run)
+	case run.Run.UID != "":
+		in.started(&c, run)
+	case run.Run.Refused != nil:
+		in.refused(&c, run)
+	default:
+		in.waiting(&c, run)
+	}
+	return c
+}
+
+// closing concludes, for an event that cannot be served any more, the checks that people already see, and makes none.
+func closing(in Input) []Check {
+	var checks []Check
+	for _, run := range in.Runs {
+		if !seen(in.Event, run.Run.Name) {
+			continue
+		}
+		c := in.run(run)
+		if c.State != Completed {
+			in.conclude(&c, run.Run.Pipeline, Cancelled)
+			c.Text = why(in.Event)
+		}
+		checks = append(checks, c)
+	}
+	if seen(in.Event, EventKey) {
+		c := pending(in)
+		in.conclude(&c, "", Cancelled)
+		c.Text = why(in.Event)
+		checks = append(checks, c)
+	}
+	return checks
+}
+
+func why(event *v1alpha1.GitEvent) string {
+	if event.Status.Plan == nil {
+		return "The event cannot be served any more."
+	}
+	return "The event cannot be served any more: " + code(cmp.Or(event.Status.Plan.Message, event.Status.Plan.Reason))
+}
+
+// seen tells whether the check exists at the Git service, or may exist there.
+func seen(event *v1alpha1.GitEvent, key string) bool {
+	for _, c := range event.Status.Checks {
+		if c.Key == key {
+			return c.Intent || c.ID != "" || c.Accepted != ""
+		}
+	}
+	return false
+}

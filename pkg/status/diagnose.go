@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"slices"
+	"strings"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+)
+
+// Diagnose says in plain text what a terminal condition of Tekton means when Tekton's own words mislead, and "" when it
+// has nothing to add. It words a text and never changes a verdict.
+//
+// Tekton ends a TaskRun with PodCreationFailed and the guess "Maybe missing or invalid Task X" whenever a pod cannot be
+// created for a reason it does not know, such as an admission webhook that refuses connections. The guess is repeated
+// only if facts say that X does not exist.
+func Diagnose(reason, message string, facts Facts) string {
+	if !fromControlPlane(reason) {
+		return ""
+	}
+	what := "what this run needs"
+	switch reason {
+	case pipelinev1.TaskRunReasonPodCreationFailed.String():
+		what = "the task's pod"
+	case pipelinev1.PipelineRunReasonCreateRunFailed.String():
+		what = "the task's TaskRun"
+	}
+	words, hint, task := splitHint(message)
+	var said []string
+	if text := cause(what, words); text != "" {
+		said = append(said, text)
+	}
+	if exists, known := facts.exists(task); known && !exists {
+		said = append(said, "The Task "+task+" does not exist ("+hint+").")
+	}
+	return strings.Join(said, " ")
+}
+
+// fromControlPlane: the condition's message was written by Tekton's controller or the API server, not by a step.
+func fromControlPlane(reason string) bool {
+	return slices.Contains([]string{
+		pipelinev1.TaskRunReasonPodCreationFailed.String(),
+		pipelinev1.PipelineRunReasonCreateRunFailed.String(),
+		pipelinev1.PipelineRunReasonCouldntGetTask.String(),
+		pipelinev1.PipelineRunReasonCouldntGetPipeline.String(),
+		pipelinev1.PipelineRunReasonFailedValidation.String(),
+		pipelinev1.TaskRunReasonFailedResolution.String(),
+		pipelinev1.TaskRunReasonFailedValidation.String(),
+	}, reason)
+}
+
+func cause(what, words string) string {
+	if call, ok := webhookCall(words); ok {
+		text := "The cluster could not create " + what + ": its " + call.kind + " " + call.name
+		if call.address != "" {
+			text += " at " + call.address
+		}
+		return text + " failed with: " + sentence(call.err) + " The cluster failed, not the change; run it again once the webhook answers."
+	}
+	if name, why, ok := webhookDenial(words); ok {
+		return denied(what, name, why)
+	}
+	if err, ok := apiTrouble(words); ok {
+		return "The cluster could not create " + what + ": " + sentence(err) + " The cluster failed, not the change; run it again."
+	}
+	return ""
+}
+
+func denied(what, name, why string) string {
+	text := `The admission webhook "` + name + `" refused ` + what + ": " + sentence(why)
+	switch {
+	case echoesOutage(why):
+		return text + " It seems to have been in trouble itself; run it again once the cluster is well."
+	case isTekton(name):
+		return text
+	}
+	return text + " That is a rule of the cluster: those who run it know what it asks for."
+}
+
+func sentence(words string) string { return strings.TrimRight(words, ". ") + "." }
+
+// exists looks a Task up by "namespace/name" and by its name.
+func (f Facts) exists(task string) (exists, known bool) {
+	if task == "" {
+		return false, false
+	}
+	if exists, known = f.TaskExists[task]; known {
+		return exists, true
+	}
+	_, name, _ := strings.Cut(task, "/")
+	exists, known = f.TaskExists[name]
+	return exists, known
+}
+
+// withoutHint is Tekton's message without its guess, unless the guess is right.
+func withoutHint(message string, facts Facts) string {
+	words, _, task := splitHint(message)
+	if exists, known := facts.exists(task); known && !exists {
+		return message
+	}
+	return words
+}

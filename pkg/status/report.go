@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	"knative.dev/pkg/apis"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// report is what the body of a concluded check is made from.
+type report struct {
+	pr       *pipelinev1.PipelineRun
+	taskRuns []*pipelinev1.TaskRun
+	links    Links
+	facts    Facts
+	limit    int
+	outcome  v1alpha1.Outcome
+}
+
+// final is the data of final.md; its values are HTML.
+type final struct {
+	Namespace, Run   string
+	Rows             []string
+	Message, Failure string
+}
+
+func (r *report) text(condition *apis.Condition) string {
+	f := final{
+		Namespace: anchor(r.links.Namespace, r.pr.Namespace),
+		Run:       anchor(r.links.Run, r.pr.Name),
+		Message:   r.bounded(pre(withoutHint(condition.Message, r.facts))),
+	}
+	if r.outcome == v1alpha1.OutcomeFailed {
+		f.Failure = r.failure(condition)
+	}
+	rows := r.rows()
+	f.Rows = rows
+	text := render("final.md", f)
+	if r.limit <= 0 || len(text) <= r.limit {
+		return text
+	}
+	// The table gives way first: what failed is below it.
+	f.Rows = []string{more(len(rows))}
+	room := r.limit - len(render("final.md", f))
+	kept := 0
+	for kept < len(rows) && room >= len(rows[kept])+1 {
+		room -= len(rows[kept]) + 1
+		kept++
+	}
+	f.Rows = append(slices.Clone(rows[:kept]), more(len(rows)-kept))
+	return shorten(render("final.md", f), cutMark, r.limit)
+}
+
+func more(n int) string {
+	return `<tr><td colspan="3">… and ` + strconv.Itoa(n) + ` more (cut)</td></tr>`
+}
+
+// failure tells what failed: the first failing task, Tekton's words about it and about the run, and a diagnosis.
+func (r *report) failure(condition *apis.Condition) string {
+	var parts []string
+	failing := r.failing()
+	if len(failing) > 0 {
+		first := failing[0]
+		c := first.Status.GetCondition(apis.ConditionSucceeded)
+		parts = append(parts,
+			"<p>task <b>"+line(r.bounded(r.label(first)))+`</b> has the status <b>"`+line(c.Reason)+`"</b>:</p>`,
+			"<pre>"+r.bounded(pre(withoutHint(c.Message, r.facts)))+"</pre>")
+		parts = append(parts, r.diagnosis(c)...)
+		if others := r.names(failing[1:]); others != "" {
+			parts = append(parts, "<p>Failed as well: "+r.bounded(others)+"</p>")
+		}
+	}
+	parts = append(parts, r.diagnosis(condition)...)
+	if len(r.rows()) > 0 {
+		parts = append(parts, "<p>The PipelineRun ended with <b>"+line(condition.Reason)+"</b>: "+
+			r.bounded(line(withoutHint(condition.Message, r.facts)))+"</p>")
+	}
+	return strings.Join(parts, "\n")
+}
+
+func (r *report) diagnosis(c *apis.Condition) []string {
+	if text := Diagnose(c.Reason, c.Message, r.facts); text != "" {
+		return []string{"<p>" + r.bounded(line(text)) + "</p>"}
+	}
+	return nil
+}
+
+func (r *report) names(taskRuns []*pipelinev1.TaskRun) string {
+	var names []string
+	for _, tr := range taskRuns {
+		names = append(names, line(r.label(tr)))
+	}
+	return strings.Join(names, ", ")
+}
+
+// failing lists the TaskRuns that made the run fail, the first to end first. Cancelled ones are a consequence and count
+// only if there is nothing else; a failure that the pipeline ignores does not count.
+func (r *report) failing() []*pipelinev1.TaskRun {
+	var failed, cancelled []*pipelinev1.TaskRun
+	for _, tr := range r.taskRuns {
+		c := tr.Status.GetCondition(apis.ConditionSucceeded)
+		switch {
+		case !c.IsFalse() || c.Reason == pipelinev1.TaskRunReasonFailureIgnored.String():
+		case c.Reason == pipelinev1.TaskRunReasonCancelled.String():
+			cancelled = append(cancelled, tr)
+		default:
+			failed = append(failed, tr)
+		}
+	}
+	if len(failed) == 0 {
+		failed = cancelled
+	}
+	slices.SortStableFunc(failed, func(a, b *pipelinev1.TaskRun) int {
+		return earlier(a.Status.CompletionTime, b.Status.CompletionTime, a.Name, b.Name)
+	})
+	return failed
+}
+
+// bounded keeps one piece of HTML text from taking the whole report; it does not cut an entity in two.
+func (r *report) bounded(text string) string {
+	if r.limit <= 0 || len(text) <= r.limit/6 {
+		return text
+	}
+	text = shorten(text, "", r.limit/6)
+	if i := strings.LastIndexByte(text, '&'); i >= 0 && !strings.Contains(text[i:], ";") {
+		text = text[:i]
+	}
+	return text + " … (cut)"
+}
+
+// pre makes text safe in a pre element of an HTML block, which a blank line would end.
+func pre(text string) string {
+	lines := strings.Split(escape(text), "\n")
+	return strings.Join(slices.DeleteFunc(lines, func(l string) bool { return strings.TrimSpace(l) == "" }), "\n")
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"embed"
+	"html"
+	"strings"
+	"text/template"
+	"unicode/utf8"
+)
+
+// files are GitHub-flavoured Markdown with HTML; their values are escaped by the caller.
+//
+//go:embed templates/*.md
+var files embed.FS
+
+// place is where a PipelineRun can be watched.
+type place struct {
+	Name, Namespace string
+	// Link is empty if there is no console.
+	Link, Console string
+}
+
+type refusal struct{ Pipeline, Name, Namespace, Words string }
+
+type approval struct{ User, Trigger string }
+
+func placeOf(run RunState) place {
+	return place{
+		Name: plain(run.Run.Name), Namespace: plain(run.Run.Namespace),
+		Link: target(run.Links.Run), Console: plain(run.Links.ConsoleName),
+	}
+}
+
+// render fills a template. Its data cannot make it fail; a template that asks for what is not there shows in its test.
+func render(name string, data any) string {
+	var b strings.Builder
+	parsed, err := template.ParseFS(files, "templates/"+name)
+	if err == nil {
+		err = parsed.Execute(&b, data)
+	}
+	if err != nil {
+		return "This report could not be written: " + plain(err.Error())
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// plain makes words safe in one line of Markdown and in HTML: no tag, no link, no emphasis, no mention of a user.
+func plain(words string) string {
+	words = escape(strings.Join(strings.Fields(words), " "))
+	return strings.NewReplacer(
+		`\`, `\\`, "`", "\\`", "*", `\*`, "[", `\[`, "]", `\]`, "|", `\|`, "~", `\~`, "@", "@\u200b", "__", `\_\_`,
+	).Replace(words)
+}
+
+// escape makes text safe between HTML tags. Quotes stay as they are: people search for what a server said.
+func escape(text string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+// line is escape for one line inside an HTML block, which a blank line would end.
+func line(text string) string { return escape(strings.Join(strings.Fields(text), " ")) }
+
+// target makes a URL safe in a Markdown link.
+func target(url string) string {
+	if !isWeb(url) {
+		return ""
+	}
+	return strings.NewReplacer(" ", "%20", "(", "%28", ")", "%29", "<", "%3C", ">", "%3E", "\n", "", "\r", "").Replace(url)
+}
+
+// isWeb keeps everything a browser would do something else with out of links.
+func isWeb(url string) bool {
+	return strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://")
+}
+
+// anchor links words if there is a URL.
+func anchor(url, words string) string {
+	if !isWeb(url) {
+		return line(words)
+	}
+	return `<a href="` + html.EscapeString(strings.Join(strings.Fields(url), "%20")) + `">` + line(words) + `</a>`
+}
+
+// code makes words a Markdown code span, in which nothing is interpreted.
+func code(words string) string {
+	words = strings.Join(strings.Fields(strings.ToValidUTF8(words, "\uFFFD")), " ")
+	if words == "" {
+		return "no reason was given"
+	}
+	mark := fence(words, "`")
+	if strings.HasPrefix(words, "`") || strings.HasSuffix(words, "`") {
+		words = " " + words + " "
+	}
+	return mark + words + mark
+}
+
+// block makes words a Markdown code block, verbatim.
+func block(words string) string {
+	mark := fence(words, "```")
+	return mark + "\n" + strings.Trim(strings.ToValidUTF8(words, "\uFFFD"), "\n") + "\n" + mark
+}
+
+// fence is least, made longer than any run of backticks in words.
+func fence(words, least string) string {
+	for strings.Contains(words, least) {
+		least += "`"
+	}
+	return least
+}
+
+// cutMark ends a text that was cut.
+const cutMark = "\n\n… (cut: the report is longer than the Git service allows)"
+
+// shorten cuts text to at most limit bytes, the mark included, between two characters. 0 means no limit.
+func shorten(text, mark string, limit int) string {
+	if limit <= 0 || len(text) <= limit {
+		return text
+	}
+	end := limit - len(mark)
+	if end < 0 {
+		return shorten(text, "", limit)
+	}
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + mark
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"cmp"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// The titles and summaries are those people and tools know from Pipelines-as-Code: spec/compatibility.md 1.1.8.
+const (
+	titleStarted   = "CI has Started"
+	titleSuccess   = "Success"
+	titleFailed    = "Failed"
+	titleCanceled  = "Cancelled"
+	titleRefused   = "pipelinerun start failure"
+	titlePending   = "Pending approval, waiting for an /ok-to-test"
+	titleUncreated = "Waiting to be created"
+)
+
+// summary prefixes words with the application and, if there is one, the pipeline.
+func (in Input) summary(pipeline, words string) string {
+	if pipeline == "" {
+		return plain(in.Application) + " " + words
+	}
+	return plain(in.Application) + "/" + plain(pipeline) + " " + words
+}
+
+// conclude sets everything but the text.
+func (in Input) conclude(c *Check, pipeline string, conclusion Conclusion) {
+	c.State, c.Conclusion = Completed, conclusion
+	switch conclusion {
+	case Success:
+		c.Title, c.Summary = titleSuccess, in.summary(pipeline, "has <b>successfully</b> validated your commit.")
+	case Failure:
+		c.Title, c.Summary = titleFailed, in.summary(pipeline, "has <b>failed</b>.")
+	default:
+		c.Title, c.Summary = titleCanceled, in.summary(pipeline, "has been <b>cancelled</b>.")
+	}
+}
+
+func (in Input) ended(c *Check, run RunState) {
+	result := run.Run.Result
+	in.conclude(c, run.Run.Pipeline, Conclude(result))
+	c.StartedAt, c.CompletedAt = result.StartedAt, result.CompletedAt
+	c.Text = result.Text
+	switch {
+	case c.Text != "":
+	case result.Outcome == v1alpha1.OutcomeDeleted:
+		c.Text = "PipelineRun " + plain(run.Run.Name) + " was deleted"
+	case run.Run.UID == "":
+		c.Text = "PipelineRun " + plain(run.Run.Name) + " was not created: " + code(cmp.Or(result.Message, result.Reason))
+	default:
+		c.Text = code(cmp.Or(result.Message, result.Reason))
+	}
+}
+
+// started carries no start time: it would come and go with what is known of the PipelineRun, and each change of a check
+// is a request. The concluded check carries both times.
+func (in Input) started(c *Check, run RunState) {
+	if pr := run.PipelineRun; pr != nil && pr.Spec.Status == pipelinev1.PipelineRunSpecStatusPending {
+		c.State, c.Title = Queued, "Queued"
+		c.Summary = in.summary(run.Run.Pipeline, "is queued.")
+		c.Text = render("queuing.md", placeOf(run))
+		return
+	}
+	c.State, c.Title = InProgress, titleStarted
+	c.Summary = in.summary(run.Run.Pipeline, "is running.")
+	c.Text = render("starting.md", placeOf(run))
+}
+
+func (in Input) refused(c *Check, run RunState) {
+	in.conclude(c, run.Run.Pipeline, Failure)
+	c.Title = titleRefused
+	c.DetailsURL = "" // there is nothing to look at
+	template := "invalid.md"
+	switch run.Run.Refused.Reason {
+	case fault.ReasonDenied, fault.ReasonInvalid, fault.ReasonTooLarge:
+		template = "created.md"
+	}
+	c.Text = render(template, refusal{
+		Pipeline: plain(cmp.Or(run.Run.Pipeline, run.Run.Name)), Name: plain(run.Run.Name),
+		Namespace: plain(run.Run.Namespace), Words: block(run.Run.Refused.Message),
+	})
+}
+
+// waiting says in one sentence what the run waits for.
+func (in Input) waiting(c *Check, run RunState) {
+	c.State, c.Title = Queued, titleUncreated
+	c.Summary = in.summary(run.Run.Pipeline, "is queued.")
+	c.Text = titleUncreated + "."
+	c.DetailsURL = "" // there is nothing to look at yet
+	if run.Wait == nil {
+		return
+	}
+	c.Title = "Waiting for " + subject(run.Wait) + " (" + plain(run.Wait.Reason) + ")"
+	c.Text = c.Title + ": " + code(run.Wait.Message)
+}
+
+// subject says who or what must change before the run can be created.
+func subject(wait *v1alpha1.Wait) string {
+	switch wait.Reason {
+	case fault.ReasonQuota:
+		if name := quotaName(wait.Message); name != "" {
+			return "quota " + plain(name)
+		}
+		return "quota"
+	case fault.ReasonRateLimited, fault.ReasonSecondaryRateLimited, fault.ReasonGitUnavailable,
+		fault.ReasonGitUnreachable, fault.ReasonGitConflict, fault.ReasonCommitUnknown:
+		return "the Git service"
+	case fault.ReasonCredentialsRefused, fault.ReasonPermissionMissing, fault.ReasonGitGone, fault.ReasonGitMoved:
+		return "access to the Git service"
+	}
+	if wait.Class == fault.Operator.String() {
+		return "an operator of the cluster"
+	}
+	return "the cluster"
+}
+
+func pending(in Input) Check {
+	event := in.Event
+	return Check{
+		Key: EventKey, Name: in.Application, ExternalID: event.Name,
+		State: Queued, Title: titlePending, Summary: in.summary("", "is waiting for approval."),
+		Text: render("pending.md", approval{
+			User: plain(event.Spec.Sender), Trigger: plain(string(event.Spec.Trigger)),
+		}),
+	}
+}

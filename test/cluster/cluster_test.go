@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestRunEndsAsItsAnnotationsSay(t *testing.T) {
+	for _, test := range []struct {
+		about       string
+		annotations map[string]string
+		status      string
+		children    map[string]string // Succeeded of each TaskRun, by task
+	}{
+		{"without annotations every task succeeds", nil, "True",
+			map[string]string{"build": "True", "check": "True"}},
+		{"an exit code fails the first task, and the second never starts",
+			map[string]string{ExitCodeAnnotation: "3"}, "False", map[string]string{"build": "False"}},
+		{"a task to fail is the only one to fail",
+			map[string]string{FailTaskAnnotation: "check"}, "False", map[string]string{"build": "True", "check": "False"}},
+		{"the task to fail takes the exit code",
+			map[string]string{FailTaskAnnotation: "check", ExitCodeAnnotation: "7"}, "False",
+			map[string]string{"build": "True", "check": "False"}},
+		{"a duration delays the success",
+			map[string]string{DurationAnnotation: "300"}, "True", map[string]string{"build": "True", "check": "True"}},
+	} {
+		t.Run(test.about, func(t *testing.T) {
+			c, ctx := theCluster(t), within(t, time.Minute)
+			namespace := c.Namespace(t, "outcome")
+			if err := createRun(ctx, c.RESTConfig(), run(namespace, "x", test.annotations, "build", "check")); err != nil {
+				t.Fatal(err)
+			}
+			condition, err := c.WaitRun(ctx, namespace, "x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if condition.Status != test.status {
+				t.Errorf("Succeeded is %+v, want %s", condition, test.status)
+			}
+			children := map[string]string{}
+			for _, item := range taskRuns(ctx, t, c, namespace) {
+				children[item.GetLabels()["tekton.dev/pipelineTask"]] = ConditionOf(&item, "Succeeded").Status
+			}
+			if diff := cmp.Diff(test.children, children); diff != "" {
+				t.Errorf("TaskRuns (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestFailedStepHasTheExitCodeAndTheNextIsSkipped(t *testing.T) {
+	c, ctx := theCluster(t), within(t, time.Minute)
+	namespace := c.Namespace(t, "steps")
+	if err := createRun(ctx, c.RESTConfig(), run(namespace, "x", map[string]string{ExitCodeAnnotation: "42"}, "only")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.WaitRun(ctx, namespace, "x"); err != nil {
+		t.Fatal(err)
+	}
+	var got []any
+	for _, item := range taskRuns(ctx, t, c, namespace) {
+		steps, _, _ := unstructured.NestedSlice(item.Object, "status", "steps")
+		for _, step := range steps {
+			fields := step.(map[string]any)
+			code, _, _ := unstructured.NestedInt64(fields, "terminated", "exitCode")
+			got = append(got, []any{fields["name"], code, fields["terminationReason"]})
+		}
+	}
+	want := []any{[]any{"one", int64(42), "Error"}, []any{"two", int64(1), "Skipped"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+}
+
+func TestHeldRunRunsUntilReleased(t *testing.T) {
+	c, ctx := theCluster(t), within(t, time.Minute)
+	namespace := c.Namespace(t, "hold")
+	if err := createRun(ctx, c.RESTConfig(), run(namespace, "x", map[string]string{HoldAnnotation: "true"}, "a", "b")); err != nil {
+		t.Fatal(err)
+	}
+	patience, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	if condition, err := c.WaitRun(patience, namespace, "x"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("the held run ended: %+v, %v", condition, err)
+	}
+	if err := c.Release(ctx, namespace, "x"); err != nil {
+		t.Fatal(err)
+	}
+	condition, err := c.WaitRun(ctx, namespace, "x")
+	if err != nil || condition.Status != "True" {
+		t.Fatalf("after the release: %+v, %v", condition, err)
+	}
+}
+
+func TestKilledWebhookRefusesAndRecovers(t *testing.T) {
+	c, ctx := theCluster(t), within(t, time.Minute)
+	namespace := c.Namespace(t, "refused")
+	webhook := c.Part(TektonWebhook)
+	if err := webhook.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if !webhook.Running() {
+			_ = webhook.Start(context.Background())
+		}
+	})
+	// The first answer may tell of the old connection instead: EOF, broken pipe.
+	err := untilRefused(ctx, t, "connection refused", func() error {
+		return createRun(ctx, c.RESTConfig(), run(namespace, "x", nil, "a"))
+	})
+	err = rewritten(t, err, `svc:\d+/(.*) dial tcp \S+:`, "svc:443/$1 dial tcp 10.96.0.1:443:")
+	if diff := cmp.Diff(WebhookRefused(), statusOf(t, err)); diff != "" {
+		t.Errorf("the refusal (-WebhookRefused() +the API server's):\n%s", diff)
+	}
+	if err := webhook.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := createRun(ctx, c.RESTConfig(), run(namespace, "x", nil, "a")); err != nil {
+		t.Errorf("after the restart: %v", err)
+	}
+}
+
+func TestPausedWebhookTimesOut(t *testing.T) {
+	c, ctx := theCluster(t), within(t, time.Minute)
+	namespace := c.Namespace(t, "paused")
+	webhook := c.Part(TektonWebhook)
+	if err := webhook.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = webhook.Continue() })
+	config := c.RESTConfig()
+	config.Timeout = time.Second
+	var timeout interface{ Timeout() bool }
+	if err := createRun(ctx, config, run(namespace, "x", nil, "a")); !errors.As(err, &timeout) || !timeout.Timeout() {
+		t.Errorf("want a timeout, got %v", err)
+	}
+	if err := webhook.Continue(); err != nil {
+		t.Fatal(err)
+	}
+	if err := createRun(ctx, c.RESTConfig(), run(namespace, "y", nil, "a")); err != nil {
+		t.Errorf("after the pause: %v", err)
+	}
+}
+
+func TestRestartedPartsGoOn(t *testing.T) {
+	for _, name := range []string{TektonController, Scheduler, Kwok, ControllerManager, APIServer, Etcd} {
+		t.Run(name+" is killed while a run is under way, and the run still ends", func(t *testing.T) {
+			c, ctx := theCluster(t), within(t, 2*time.Minute)
+			namespace := c.Namespace(t, "restart")
+			if err := createRun(ctx, c.RESTConfig(), run(namespace, "x", map[string]string{DurationAnnotation: "300"}, "a", "b")); err != nil {
+				t.Fatal(err)
+			}
+			part := c.Part(name)
+			before := part.PID()
+			if err := part.Restart(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if after := part.PID(); after == 0 || after == before {
+				t.Errorf("process %d before, %d after", before, after)
+			}
+			if err := syscall.Kill(before, 0); !errors.Is(err, syscall.ESRCH) {
+				t.Errorf("the killed process is still there: %v", err)
+			}
+			condition, err := c.WaitRun(ctx, namespace, "x")
+			if err != nil || condition.Status != "True" {
+				t.Errorf("%+v, %v", condition, err)
+			}
+		})
+	}
+}
+
+func TestStartReportsWhyAPartDoesNotStart(t *testing.T) {
+	c := theCluster(t)
+	part := c.part("broken", []string{"--no-such-flag"}, func(context.Context) error { return errors.New("never") })
+	part.path, part.spawn = c.Part(Kwok).path, c.spawn
+	says(t, part.Start(within(t, time.Minute)), "starting broken", "the process exited", "no-such-flag")
+	if part.Running() {
+		t.Error("it runs")
+	}
+}
+
+func TestSecretsOfAClusterAreOnlyForItsUser(t *testing.T) {
+	c := theCluster(t)
+	for _, path := range []string{c.KubeconfigPath(), c.creds.tokenFile, c.creds.keyFile, c.creds.accountKey} {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mode := info.Mode().Perm(); mode != 0o600 {
+			t.Errorf("%s has mode %o", path, mode)
+		}
+	}
+	if log, err := os.ReadFile(c.Part(APIServer).Log()); err != nil || strings.Contains(string(log), c.creds.adminToken) {
+		t.Errorf("the administrator's token is in the log, or %v", err)
+	}
+}
+
+func taskRuns(ctx context.Context, t *testing.T, c *Cluster, namespace string) []unstructured.Unstructured {
+	t.Helper()
+	resource := schema.GroupVersionResource{Group: "tekton.dev", Version: "v1", Resource: "taskruns"}
+	list, err := c.dynamic.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list.Items
+}

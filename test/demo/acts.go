@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/cluster"
+	"github.com/plumbline-ci/plumbline/test/forge"
+)
+
+// refusals is how many refused patches act (a) waits for before it brings the webhook back.
+const refusals = 3
+
+// webhookDies kills the admission webhook between the create and the first patch.
+func (s *stage) webhookDies(ctx context.Context) error {
+	s.act("(a) The cluster's admission webhook dies right after the PipelineRun is created")
+	dead, lift := s.holdFirstPatch()
+	defer lift()
+	sha, event, err := s.push(ctx, ".tekton/a.yaml", pipeline("survives", "exit 0"))
+	if err != nil {
+		return err
+	}
+	run, err := s.created(ctx, event.Name)
+	if err != nil {
+		return err
+	}
+	if err := s.until(ctx, "the first patch is held by the proxy", func() (bool, error) { return s.patches(0) > 0, nil }); err != nil {
+		return err
+	}
+	if err := s.cluster.Part(cluster.TektonWebhook).Kill(); err != nil {
+		return err
+	}
+	s.say("Tekton's webhook killed (kill -9); the patch that was held goes on")
+	close(dead)
+	if err := s.refused(ctx, event.Name); err != nil {
+		return err
+	}
+	if err := s.cluster.Part(cluster.TektonWebhook).Start(ctx); err != nil {
+		return err
+	}
+	s.say("Tekton's webhook is back")
+	if err := s.patched(ctx, run); err != nil {
+		return err
+	}
+	return s.ends(ctx, sha, "survives", "success", "")
+}
+
+// holdFirstPatch holds the first patch of a PipelineRun at each controller's proxy until the channel is closed.
+func (s *stage) holdFirstPatch() (chan struct{}, func()) {
+	dead := make(chan struct{})
+	var lifts []func()
+	for _, p := range s.controllers {
+		p.Proxy.Reset()
+		armed := p.Proxy.Add(cluster.Rule{Match: isPatch, Count: 1, Do: cluster.Hold(dead)})
+		lifts = append(lifts, armed.Remove)
+	}
+	return dead, sync.OnceFunc(func() {
+		for _, lift := range lifts {
+			lift()
+		}
+	})
+}
+
+func isPatch(c cluster.Call) bool { return c.Is("patch", "pipelineruns") }
+
+// patches counts the patches of PipelineRuns, those answered with a status or, for 0, all of them.
+func (s *stage) patches(status int) int {
+	n := 0
+	for _, p := range s.controllers {
+		for _, call := range p.Proxy.Calls() {
+			if isPatch(call) && (status == 0 || call.Status == status) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// refused waits for refused patches and shows the API server's words as the event's condition holds them.
+func (s *stage) refused(ctx context.Context, event string) error {
+	shown := 0
+	return s.until(ctx, fmt.Sprintf("the patch is refused %d times", refusals), func() (bool, error) {
+		found, err := s.plumbline.Plumbline.PlumblineV1alpha1().GitEvents("plumbline").Get(ctx, event, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		condition := found.Status.GetCondition(v1alpha1.GitEventAnnotated)
+		if condition == nil || !condition.IsFalse() {
+			return false, errors.New("condition Annotated is not False yet")
+		}
+		for n := s.patches(http.StatusInternalServerError); shown < n && shown < refusals; shown++ {
+			s.say("patch %d refused: %s", shown+1, condition.Message)
+		}
+		return shown >= refusals, nil
+	})
+}
+
+func (s *stage) patched(ctx context.Context, run string) error {
+	return s.until(ctx, "the patch is accepted", func() (bool, error) {
+		found, err := s.plumbline.Tekton.TektonV1().PipelineRuns(tenant).Get(ctx, run, metav1.GetOptions{})
+		if err != nil || found.Annotations[pipelinesascode.CheckRunID] == "" {
+			return false, err
+		}
+		s.say("patched: %s=%s", pipelinesascode.CheckRunID, found.Annotations[pipelinesascode.CheckRunID])
+		return true, nil
+	})
+}
+
+// created waits until the event's first run exists and returns its name.
+func (s *stage) created(ctx context.Context, event string) (string, error) {
+	var name string
+	err := s.until(ctx, "the PipelineRun is created", func() (bool, error) {
+		found, err := s.plumbline.Plumbline.PlumblineV1alpha1().GitEvents("plumbline").Get(ctx, event, metav1.GetOptions{})
+		if err != nil || len(found.Status.Runs) == 0 {
+			return false, err
+		}
+		name = found.Status.Runs[0].Name
+		return found.Status.Runs[0].UID != "", nil
+	})
+	if err == nil {
+		s.say("PipelineRun %s created", name)
+	}
+	return name, err
+}
+
+// tektonRefuses pushes a PipelineRun that Tekton's webhook denies.
+func (s *stage) tektonRefuses(ctx context.Context) error {
+	s.act("(b) Tekton refuses the author's PipelineRun")
+	broken := strings.Replace(pipeline("refused", "exit 0"), "      - name: build\n", "      - name: build\n        runAfter: [nothing-of-that-name]\n", 1)
+	sha, _, err := s.push(ctx, ".tekton/b.yaml", broken)
+	if err != nil {
+		return err
+	}
+	return s.ends(ctx, sha, "refused", "failure", "nothing-of-that-name")
+}
+
+// taskFails pushes a PipelineRun whose task exits 1.
+func (s *stage) taskFails(ctx context.Context) error {
+	s.act("(c) A task fails")
+	failing := strings.Replace(pipeline("fails", "exit 1"), "  annotations:\n", "  annotations:\n    "+cluster.ExitCodeAnnotation+": \"1\"\n", 1)
+	sha, event, err := s.push(ctx, ".tekton/c.yaml", failing)
+	if err != nil {
+		return err
+	}
+	if _, err := s.created(ctx, event.Name); err != nil {
+		return err
+	}
+	return s.ends(ctx, sha, "fails", "failure", "build")
+}
+
+// ends waits for the check's conclusion, shows it and the forge's log of every write of it, and checks both.
+func (s *stage) ends(ctx context.Context, sha, pipeline, conclusion, words string) error {
+	name := "Pipelines as Code CI / " + pipeline
+	var check forge.CheckRun
+	err := s.until(ctx, "the check is completed", func() (found bool, err error) {
+		check, found = s.forge.Current(repository, sha, name)
+		return found && check.Status == "completed", nil
+	})
+	if err != nil {
+		return err
+	}
+	s.say("check %q: %s (%s)", check.Name, check.Conclusion, check.Title)
+	for _, line := range quoted(check.Text, words) {
+		s.say("    %s", line)
+	}
+	s.say("every write of this check at the forge:")
+	for _, write := range s.forge.WritesForCheck(repository, sha, name) {
+		s.say("    %-5s %-60s status=%s conclusion=%s", write.Method, write.Path, write.CheckStatus, write.Conclusion)
+		if conclusion != "failure" && write.Conclusion == "failure" {
+			return fmt.Errorf("check %q was reported as failed", name)
+		}
+	}
+	if check.Conclusion != conclusion || !strings.Contains(check.Text+check.Summary, words) {
+		return fmt.Errorf("check %q ended as %s with text %q, want %s with %q", name, check.Conclusion, check.Text, conclusion, words)
+	}
+	return nil
+}
+
+// quoted returns the lines of a text that hold the words.
+func quoted(text, words string) []string {
+	var lines []string
+	for _, line := range strings.Split(text, "\n") {
+		if words != "" && strings.Contains(line, words) {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	return lines
+}
+
+// pipeline is a PipelineRun with one task. What its pod does is kwok's to play, told by annotations.
+func pipeline(name, script string) string {
+	return fmt.Sprintf(`apiVersion: tekton.dev/v1
+kind: PipelineRun
+metadata:
+  name: %s
+  annotations:
+    pipelinesascode.tekton.dev/on-event: "[push]"
+    pipelinesascode.tekton.dev/on-target-branch: "[main]"
+spec:
+  pipelineSpec:
+    tasks:
+      - name: build
+        taskSpec:
+          steps:
+            - name: step
+              image: busybox
+              script: %s
+`, name, script)
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/cluster"
+	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/installation"
+)
+
+const (
+	replicas   = 2
+	repository = "acme/app"
+	tenant     = "team-a" // the namespace the runs are in
+	poll       = 100 * time.Millisecond
+)
+
+// stage is everything the acts use.
+type stage struct {
+	cluster     *cluster.Cluster
+	forge       *forge.GitHub
+	plumbline   *installation.Installation
+	receivers   []*installation.Process
+	controllers []*installation.Process
+	begin       time.Time // of the act that plays
+}
+
+// open starts the cluster and the forge, installs config/ and starts the replicas. What it started is in the stage
+// even when it fails.
+func open(ctx context.Context, dir string) (*stage, error) {
+	s := &stage{forge: forge.New(forge.Options{RefuseEarlyConclusion: true})}
+	fmt.Println("Starting etcd, Kubernetes, Tekton and kwok on loopback ports")
+	c, err := cluster.Start(ctx, cluster.Options{Dir: filepath.Join(dir, "cluster"), Progress: os.Stdout})
+	if err != nil {
+		return s, err
+	}
+	s.cluster = c
+	fmt.Println("Building the receiver and the controller")
+	programs, err := installation.Build(ctx, dir)
+	if err != nil {
+		return s, err
+	}
+	if err := s.forge.Start(); err != nil {
+		return s, err
+	}
+	app := s.forge.CreateApp(1, "plumbline", "", "the-secret-of-the-demo")
+	repo := s.forge.CreateRepo("acme", "app", forge.RepoOptions{})
+	s.forge.Install(app.ID, "acme", repository)
+	fmt.Printf("Installing config/ and starting %d receivers and %d controllers with the rights of their ServiceAccounts\n", replicas, replicas)
+	if err := installation.Define(ctx, c); err != nil {
+		return s, err
+	}
+	s.plumbline, err = installation.New(ctx, installation.Options{Cluster: c, Forge: s.forge, App: app, Programs: programs, Namespace: "plumbline"})
+	if err != nil {
+		return s, err
+	}
+	return s, s.start(ctx, repo.HTMLURL)
+}
+
+func (s *stage) start(ctx context.Context, url string) error {
+	for range replicas {
+		receiver, err := s.plumbline.Receiver(ctx, false)
+		if err != nil {
+			return err
+		}
+		controller, err := s.plumbline.Controller(ctx, true)
+		if err != nil {
+			return err
+		}
+		s.receivers, s.controllers = append(s.receivers, receiver), append(s.controllers, controller)
+		if err := receiver.Start(ctx); err != nil {
+			return err
+		}
+		if err := controller.Start(ctx); err != nil {
+			return err
+		}
+	}
+	namespace := []byte("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: " + tenant + "\n")
+	if err := s.cluster.Apply(ctx, namespace); err != nil {
+		return err
+	}
+	_, err := s.plumbline.Plumbline.PipelinesascodeV1alpha1().Repositories(tenant).Create(ctx, &pacv1alpha1.Repository{
+		ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "app"}, Spec: pacv1alpha1.RepositorySpec{URL: url},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	return s.until(ctx, "the Repository is ready", func() (bool, error) {
+		found, err := s.plumbline.Plumbline.PipelinesascodeV1alpha1().Repositories(tenant).Get(ctx, "app", metav1.GetOptions{})
+		return err == nil && found.Status.GetCondition(pacv1alpha1.RepositoryURL).IsTrue(), err
+	})
+}
+
+func (s *stage) close() {
+	for _, p := range append(s.receivers, s.controllers...) {
+		_ = p.Kill()
+		if p.Proxy != nil {
+			p.Proxy.Close()
+		}
+	}
+	if s.cluster != nil {
+		s.cluster.Stop()
+	}
+	_ = s.forge.Close()
+}
+
+// act begins a timeline.
+func (s *stage) act(title string) {
+	s.begin = time.Now()
+	fmt.Printf("\n%s\n", title)
+}
+
+// say prints one line of the timeline.
+func (s *stage) say(format string, args ...any) {
+	fmt.Printf("  %7.2fs  %s\n", time.Since(s.begin).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// until polls up to a minute.
+func (s *stage) until(ctx context.Context, what string, done func() (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	tick := time.NewTicker(poll)
+	defer tick.Stop()
+	for {
+		ok, err := done()
+		if ok {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("not within a minute: %s (%v)", what, err)
+		case <-tick.C:
+		}
+	}
+}
+
+// push commits a pipeline, delivers the push to one receiver and waits for its record.
+func (s *stage) push(ctx context.Context, file, content string) (sha string, event *v1alpha1.GitEvent, err error) {
+	files := map[string]string{file: content}
+	for _, other := range []string{".tekton/a.yaml", ".tekton/b.yaml", ".tekton/c.yaml"} {
+		if other != file {
+			files[other] = forge.Deleted
+		}
+	}
+	sha = s.forge.Commit(repository, "main", forge.Change{Files: files, Message: "demo: " + file})
+	delivery := s.forge.PushDelivery(forge.PushEvent{Repo: repository, Ref: "refs/heads/main"})
+	status, body, err := s.forge.Deliver(ctx, s.receivers[0].URL, delivery)
+	if err != nil || status != http.StatusAccepted {
+		return sha, nil, fmt.Errorf("the delivery was answered %d %s (%v)", status, body, err)
+	}
+	s.say("push of %.8s delivered: the receiver answers 202", sha)
+	err = s.until(ctx, "the GitEvent is readable", func() (bool, error) {
+		list, err := s.plumbline.Plumbline.PlumblineV1alpha1().GitEvents("plumbline").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		for i := range list.Items {
+			if list.Items[i].Spec.SHA == sha {
+				event = &list.Items[i]
+			}
+		}
+		return event != nil, nil
+	})
+	if err == nil {
+		s.say("recorded as GitEvent %s", event.Name)
+	}
+	return sha, event, err
+}
+
+// lookAround tells what can be looked at while everything runs.
+func (s *stage) lookAround() {
+	fmt.Printf(`
+Everything is left running (KEEP=1). In another terminal:
+
+  export KUBECONFIG=%s
+  kubectl -n %s get pipelineruns,repositories
+  kubectl -n plumbline get gitevents,repositoryclaims
+  ls %s
+
+The forge is %s. Ctrl-C stops and removes it all.
+`, s.cluster.KubeconfigPath(), tenant, filepath.Join(s.cluster.Dir(), "logs"), s.forge.URL())
+}

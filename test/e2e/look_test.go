@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/forge"
+)
+
+// checkReaches waits until the current check of that name has the conclusion (or, without one, the status).
+func (w *world) checkReaches(sha, name, want string, limit time.Duration) forge.CheckRun {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, limit)
+	defer cancel()
+	var last forge.CheckRun
+	err := w.forge.WaitFor(ctx, func(s *forge.State) bool {
+		check, found := s.Current(repoName, sha, name)
+		last = check
+		return found && (check.Conclusion == want || check.Status == want)
+	})
+	if err != nil {
+		w.t.Fatalf("check %q is not %s within %v but %s/%s %q: %s", name, want, limit, last.Status, last.Conclusion, last.Title, last.Text)
+	}
+	return last
+}
+
+// neverFailed requires that no write of any check of the commit asked for a failure.
+func (w *world) neverFailed(sha string) {
+	w.t.Helper()
+	for _, write := range w.forge.WritesForCheck(repoName, sha, "") {
+		if write.Conclusion == "failure" {
+			w.t.Errorf("write %d of check %q says failure: %v", write.N, write.Name, write.Body)
+		}
+	}
+}
+
+// runs lists the PipelineRuns of the world.
+func (w *world) runs() []pipelinev1.PipelineRun {
+	w.t.Helper()
+	list, err := w.Tekton.TektonV1().PipelineRuns(w.ci).List(w.ctx, metav1.ListOptions{})
+	w.must(err)
+	return list.Items
+}
+
+// events lists the GitEvents of the world.
+func (w *world) events() []v1alpha1.GitEvent {
+	w.t.Helper()
+	list, err := w.Plumbline.PlumblineV1alpha1().GitEvents(w.Namespace).List(w.ctx, metav1.ListOptions{})
+	w.must(err)
+	return list.Items
+}
+
+// settled waits until every event is settled.
+func (w *world) settled(limit time.Duration) []v1alpha1.GitEvent {
+	w.t.Helper()
+	var events []v1alpha1.GitEvent
+	w.eventually(limit, "every event is settled", func() error {
+		events = w.events()
+		if len(events) == 0 {
+			return errors.New("there is none")
+		}
+		for i := range events {
+			if !events[i].Settled() {
+				return fmt.Errorf("%s: %v, waits %v", events[i].Name, events[i].Status.Conditions, events[i].Status.Waits)
+			}
+		}
+		return nil
+	})
+	return events
+}
+
+// checkName is the name of a pipeline's check.
+func checkName(pipeline string) string { return application + " / " + pipeline }
+
+// pipeline is a PipelineRun file with one task that succeeds, for an event, with extra annotations ("key: value" lines).
+func pipeline(name, event string, annotations ...string) string {
+	extra := ""
+	for _, annotation := range annotations {
+		extra += "    " + annotation + "\n"
+	}
+	return fmt.Sprintf(`apiVersion: tekton.dev/v1
+kind: PipelineRun
+metadata:
+  name: %s
+  annotations:
+    pipelinesascode.tekton.dev/on-event: "[%s]"
+    pipelinesascode.tekton.dev/on-target-branch: "[main]"
+%sspec:
+  params:
+    - name: revision
+      value: "{{ revision }}"
+  pipelineSpec:
+    tasks:
+      - name: build
+        taskSpec:
+          steps:
+            - name: step
+              image: busybox
+              script: exit 0
+`, name, event, extra)
+}

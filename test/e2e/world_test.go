@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/installation"
+)
+
+// application is the default application-name: the first part of every check's name.
+const application = "Pipelines as Code CI"
+
+const repoName = "acme/app"
+
+// world is one installation with one repository: its own namespaces, forge and processes.
+type world struct {
+	*installation.Installation
+	t     *testing.T
+	ctx   context.Context
+	forge *forge.GitHub
+	repo  forge.Repo
+	ci    string // the Repository's namespace
+
+	receivers, controllers []*installation.Process
+}
+
+// setup says how many processes a world starts with, and which of them go through a proxy of their own.
+type setup struct {
+	receivers, controllers int
+	proxied                bool
+	config                 [][3]string
+	forge                  forge.Options
+	private                bool
+}
+
+// newWorld installs Plumbline in a namespace of its own and starts what s asks for. Everything ends with the test.
+func newWorld(t *testing.T, s setup) *world {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	t.Cleanup(cancel)
+	w := &world{t: t, ctx: ctx, forge: forge.New(s.forge)}
+	w.must(w.forge.Start())
+	t.Cleanup(func() { _ = w.forge.Close() })
+	app := w.forge.CreateApp(7, "plumbline", shared.key, "webhook-secret-of-the-test")
+	w.repo = w.forge.CreateRepo("acme", "app", forge.RepoOptions{Private: s.private})
+	w.forge.Install(app.ID, "acme", repoName)
+
+	w.ci = shared.cluster.Namespace(t, "ci")
+	system := shared.cluster.Namespace(t, "plumbline")
+	// One bucket with quick leases: a takeover then takes seconds, and a hundred installations few calls.
+	config := append([][3]string{
+		{"plumbline-config-leader-election", "buckets", "1"},
+		{"plumbline-config-leader-election", "lease-duration", "6s"},
+		{"plumbline-config-leader-election", "renew-deadline", "4s"},
+		{"plumbline-config-leader-election", "retry-period", "1s"},
+	}, s.config...)
+	var err error
+	w.Installation, err = installation.New(ctx, installation.Options{
+		Cluster: shared.cluster, Forge: w.forge, App: app, Programs: shared.programs, Namespace: system, Config: config,
+	})
+	w.must(err)
+	w.createRepository(w.ci, "app")
+	for range s.receivers {
+		w.startReceiver(s.proxied)
+	}
+	for range s.controllers {
+		w.startController(s.proxied)
+	}
+	t.Cleanup(w.showLogs)
+	return w
+}
+
+func (w *world) createRepository(namespace, name string) {
+	w.t.Helper()
+	_, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(namespace).Create(w.ctx, &pacv1alpha1.Repository{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       pacv1alpha1.RepositorySpec{URL: w.repo.HTMLURL},
+	}, metav1.CreateOptions{})
+	w.must(err)
+}
+
+func (w *world) startReceiver(proxied bool, flags ...string) *installation.Process {
+	w.t.Helper()
+	p, err := w.Receiver(w.ctx, proxied, flags...)
+	w.must(err)
+	w.start(p)
+	w.receivers = append(w.receivers, p)
+	return p
+}
+
+func (w *world) startController(proxied bool, flags ...string) *installation.Process {
+	w.t.Helper()
+	p, err := w.Controller(w.ctx, proxied, flags...)
+	w.must(err)
+	w.start(p)
+	w.controllers = append(w.controllers, p)
+	return p
+}
+
+func (w *world) start(p *installation.Process) {
+	w.t.Helper()
+	w.must(p.Start(w.ctx))
+	w.t.Cleanup(func() {
+		_ = p.Kill()
+		if p.Proxy != nil {
+			p.Proxy.Close()
+		}
+	})
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// claimed waits until the Repository owns its URL: before that, receivers answer that nobody does.
+func (w *world) claimed() {
+	w.t.Helper()
+	w.eventually(soon, "the Repository owns its URL", func() error {
+		repository, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Get(w.ctx, "app", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if condition := repository.Status.GetCondition(pacv1alpha1.RepositoryURL); !condition.IsTrue() {
+			return fmt.Errorf("condition URL is %v", condition)
+		}
+		return nil
+	})
+}
+
+// push commits .tekton files to main and returns the commit and its delivery.
+func (w *world) push(files map[string]string) (string, forge.Delivery) {
+	sha := w.forge.Commit(repoName, "main", forge.Change{Files: files, Message: "change " + w.t.Name()})
+	return sha, w.forge.PushDelivery(forge.PushEvent{Repo: repoName, Ref: "refs/heads/main"})
+}
+
+// deliver posts to the first receiver and requires the status.
+func (w *world) deliver(d forge.Delivery, want int) {
+	w.t.Helper()
+	if got, body := w.post(w.receivers[0], d); got != want {
+		w.t.Fatalf("delivery answered %d %s, want %d", got, body, want)
+	}
+}
+
+func (w *world) post(p *installation.Process, d forge.Delivery) (int, string) {
+	w.t.Helper()
+	status, body, err := w.forge.Deliver(w.ctx, p.URL, d)
+	if err != nil {
+		w.t.Fatalf("delivering: %v", err)
+	}
+	return status, string(body)
+}
+
+// eventually polls until f returns nil.
+func (w *world) eventually(limit time.Duration, what string, f func() error) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, limit)
+	defer cancel()
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		err := f()
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			w.t.Fatalf("not within %v: %s: %v", limit, what, err)
+		case <-tick.C:
+		}
+	}
+}
+
+// log is everything a process printed.
+func (w *world) log(p *installation.Process) string {
+	w.t.Helper()
+	data, err := os.ReadFile(p.Log())
+	w.must(err)
+	return string(data)
+}
+
+// metrics is a process's Prometheus page.
+func (w *world) metrics(p *installation.Process) string {
+	w.t.Helper()
+	request, err := http.NewRequestWithContext(w.ctx, http.MethodGet, p.Metrics, nil)
+	w.must(err)
+	response, err := http.DefaultClient.Do(request)
+	w.must(err)
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	w.must(err)
+	return string(data)
+}
+
+// showLogs prints the ends of the processes' logs when the test failed.
+func (w *world) showLogs() {
+	if !w.t.Failed() {
+		return
+	}
+	for _, p := range append(append([]*installation.Process{}, w.receivers...), w.controllers...) {
+		data, err := os.ReadFile(p.Log())
+		if err != nil {
+			continue
+		}
+		lines := strings.Split(string(bytes.TrimSpace(data)), "\n")
+		w.t.Logf("the end of %s:\n%s", p.Log(), strings.Join(lines[max(0, len(lines)-25):], "\n"))
+	}
+}

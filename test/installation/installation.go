@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	tektonclient "github.com/tektoncd/pipeline/pkg/client/clientset/versioned"
+
+	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
+	"github.com/plumbline-ci/plumbline/test/cluster"
+	"github.com/plumbline-ci/plumbline/test/forge"
+)
+
+// appSecret is the Secret with the GitHub App's credentials.
+const appSecret = "plumbline-github-app"
+
+// Options of New.
+type Options struct {
+	Cluster  *cluster.Cluster
+	Forge    *forge.GitHub
+	App      forge.App
+	Programs Programs
+	// Namespace is where Plumbline is installed; "plumbline" for the product's own.
+	Namespace string
+	// Config are changes to ConfigMaps: name, key, value.
+	Config [][3]string
+}
+
+// Installation is Plumbline installed in a namespace of a test cluster, with an App on a forge. Its processes are
+// started by Receiver and Controller.
+type Installation struct {
+	Namespace string
+	Cluster   *cluster.Cluster
+	Forge     *forge.GitHub
+	App       forge.App
+
+	// Clients with all rights, for tests to look at and change things.
+	Kube      kubernetes.Interface
+	Tekton    tektonclient.Interface
+	Plumbline versioned.Interface
+
+	programs Programs
+	mu       sync.Mutex
+	started  map[string]int // processes by component, for their names
+}
+
+// Programs are the built binaries.
+type Programs struct{ Receiver, Controller string }
+
+// New applies config/ and stores the App's credentials. It starts no process.
+func New(ctx context.Context, o Options) (*Installation, error) {
+	i := &Installation{Namespace: o.Namespace, Cluster: o.Cluster, Forge: o.Forge, App: o.App, programs: o.Programs, started: map[string]int{}}
+	if err := i.clients(o.Cluster.RESTConfig()); err != nil {
+		return nil, err
+	}
+	objects, err := manifests()
+	if err != nil {
+		return nil, err
+	}
+	changes := append([][3]string{{"plumbline", "github-url", o.Forge.URL()}}, o.Config...)
+	for _, change := range changes {
+		if err := configure(objects, change[0], change[1], change[2]); err != nil {
+			return nil, err
+		}
+	}
+	move(objects, o.Namespace)
+	stream, err := encode(objects, func(kind string) bool { return kind != definitions })
+	if err != nil {
+		return nil, err
+	}
+	if err := o.Cluster.Apply(ctx, stream); err != nil {
+		return nil, fmt.Errorf("applying config/: %w", err)
+	}
+	return i, i.storeApp(ctx)
+}
+
+// Define installs the CustomResourceDefinitions of config/, once a cluster.
+func Define(ctx context.Context, c *cluster.Cluster) error {
+	objects, err := manifests()
+	if err != nil {
+		return err
+	}
+	stream, err := encode(objects, func(kind string) bool { return kind == definitions })
+	if err != nil {
+		return err
+	}
+	if err := c.Apply(ctx, stream); err != nil {
+		return fmt.Errorf("applying the CRDs: %w", err)
+	}
+	return nil
+}
+
+func (i *Installation) clients(config *rest.Config) (err error) {
+	config.QPS, config.Burst = 500, 1000
+	if i.Kube, err = kubernetes.NewForConfig(config); err != nil {
+		return err
+	}
+	if i.Tekton, err = tektonclient.NewForConfig(config); err != nil {
+		return err
+	}
+	i.Plumbline, err = versioned.NewForConfig(config)
+	return err
+}
+
+func (i *Installation) storeApp(ctx context.Context) error {
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: appSecret, Namespace: i.Namespace},
+		StringData: map[string]string{
+			"github-application-id": strconv.FormatInt(i.App.ID, 10),
+			"github-private-key":    i.App.PrivateKeyPEM,
+			"webhook.secret":        i.App.WebhookSecret,
+		},
+	}
+	_, err := i.Kube.CoreV1().Secrets(i.Namespace).Create(ctx, secret, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("storing the App's credentials: %w", err)
+	}
+	return nil
+}

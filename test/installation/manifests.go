@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plumbline-ci/plumbline/test/cluster"
+)
+
+// product is the namespace config/ is written for.
+const product = "plumbline"
+
+// definitions is the kind that is installed once a cluster, whatever the number of installations.
+const definitions = "CustomResourceDefinition"
+
+// manifests reads config/ as `kubectl apply -f config/` does: its files in order, no folders.
+func manifests() ([]*unstructured.Unstructured, error) {
+	root, err := cluster.Root()
+	if err != nil {
+		return nil, err
+	}
+	config := filepath.Join(root, "config")
+	files, err := filepath.Glob(filepath.Join(config, "*.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("listing %s: %w", config, err)
+	}
+	sort.Strings(files)
+	var objects []*unstructured.Unstructured
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("reading the manifests: %w", err)
+		}
+		for _, document := range bytes.Split(data, []byte("\n---\n")) {
+			object := &unstructured.Unstructured{}
+			if err := yaml.Unmarshal(document, &object.Object); err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
+			if len(object.Object) > 0 {
+				objects = append(objects, object)
+			}
+		}
+	}
+	return objects, nil
+}
+
+// move rewrites the objects for another namespace, so that many installations share a cluster. What is cluster-wide
+// gets a name of its own.
+func move(objects []*unstructured.Unstructured, namespace string) {
+	for _, object := range objects {
+		if object.GetNamespace() == product {
+			object.SetNamespace(namespace)
+		}
+		switch object.GetKind() {
+		case "Namespace":
+			object.SetName(namespace)
+		case "ClusterRole":
+			object.SetName(own(object.GetName(), namespace))
+		case "ClusterRoleBinding", "RoleBinding":
+			moveBinding(object, namespace)
+		}
+	}
+}
+
+func moveBinding(object *unstructured.Unstructured, namespace string) {
+	if object.GetKind() == "ClusterRoleBinding" {
+		object.SetName(own(object.GetName(), namespace))
+	}
+	if kind, _, _ := unstructured.NestedString(object.Object, "roleRef", "kind"); kind == "ClusterRole" {
+		name, _, _ := unstructured.NestedString(object.Object, "roleRef", "name")
+		_ = unstructured.SetNestedField(object.Object, own(name, namespace), "roleRef", "name")
+	}
+	subjects, _, _ := unstructured.NestedSlice(object.Object, "subjects")
+	for _, subject := range subjects {
+		if fields, ok := subject.(map[string]any); ok && fields["namespace"] == product {
+			fields["namespace"] = namespace
+		}
+	}
+	_ = unstructured.SetNestedSlice(object.Object, subjects, "subjects")
+}
+
+func own(name, namespace string) string {
+	if namespace == product {
+		return name
+	}
+	return name + "-" + namespace
+}
+
+// configure changes one value of a ConfigMap among the objects.
+func configure(objects []*unstructured.Unstructured, name, key, value string) error {
+	for _, object := range objects {
+		if object.GetKind() == "ConfigMap" && object.GetName() == name {
+			return unstructured.SetNestedField(object.Object, value, "data", key)
+		}
+	}
+	return fmt.Errorf("config/ has no ConfigMap %s", name)
+}
+
+// encode writes the objects that keep says to keep as one YAML stream.
+func encode(objects []*unstructured.Unstructured, keep func(kind string) bool) ([]byte, error) {
+	var out bytes.Buffer
+	for _, object := range objects {
+		if !keep(object.GetKind()) {
+			continue
+		}
+		data, err := yaml.Marshal(object.Object)
+		if err != nil {
+			return nil, fmt.Errorf("encoding %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+		out.WriteString("---\n")
+		out.Write(data)
+	}
+	return out.Bytes(), nil
+}

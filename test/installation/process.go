@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strconv"
+
+	"github.com/plumbline-ci/plumbline/test/cluster"
+)
+
+// Process is one running receiver or controller.
+type Process struct {
+	*cluster.Part
+	// Proxy is between the process and the API server; nil when it talks to it directly.
+	Proxy *cluster.Proxy
+	// URL is where a receiver listens or a controller serves its probes.
+	URL string
+	// Metrics is the address of its Prometheus page.
+	Metrics string
+}
+
+// Receiver makes a receiver process, not started, with or without a proxy of its own.
+func (i *Installation) Receiver(ctx context.Context, proxied bool, flags ...string) (*Process, error) {
+	return i.process(ctx, "receiver", i.programs.Receiver, proxied, func(port string) []string {
+		return append([]string{"-port=" + port, "-drain-wait=1s"}, flags...)
+	})
+}
+
+// Controller makes a controller process, not started, with or without a proxy of its own.
+func (i *Installation) Controller(ctx context.Context, proxied bool, flags ...string) (*Process, error) {
+	return i.process(ctx, "controller", i.programs.Controller, proxied, func(port string) []string {
+		return append([]string{"-health-port=" + port}, flags...)
+	})
+}
+
+func (i *Installation) process(ctx context.Context, component, path string, proxied bool, args func(port string) []string) (*Process, error) {
+	name := i.name(component)
+	token, err := i.Cluster.Token(ctx, i.Namespace, product+"-"+component)
+	if err != nil {
+		return nil, err
+	}
+	kubeconfig := filepath.Join(i.Cluster.Dir(), name+".kubeconfig")
+	p := &Process{}
+	write := i.Cluster.WriteKubeconfig
+	if proxied {
+		if p.Proxy, err = cluster.NewProxy(i.Cluster); err != nil {
+			return nil, err
+		}
+		write = p.Proxy.Kubeconfig
+	}
+	if err := write(kubeconfig, token); err != nil {
+		return nil, err
+	}
+	var ports [3]int
+	for n := range ports {
+		if ports[n], err = i.Cluster.FreePort(); err != nil {
+			return nil, err
+		}
+	}
+	p.URL = fmt.Sprintf("http://127.0.0.1:%d", ports[0])
+	p.Metrics = fmt.Sprintf("http://127.0.0.1:%d/metrics", ports[1])
+	flags := append([]string{"-kubeconfig=" + kubeconfig}, args(strconv.Itoa(ports[0]))...)
+	ready := p.URL + "/readiness"
+	if component == "receiver" {
+		ready = p.URL + "/ready"
+		flags = append(flags, "-metrics-port="+strconv.Itoa(ports[1]))
+	}
+	p.Part = i.Cluster.Add(cluster.Process{
+		Name: name, Path: path, Args: flags,
+		Env:   i.environment(name, ports[1], ports[2]),
+		Ready: func(ctx context.Context) error { return answers(ctx, ready) },
+	})
+	return p, nil
+}
+
+// environment is what the Deployments in config/ set, plus ports of the process's own: all share one host here.
+func (i *Installation) environment(name string, metrics, profiling int) []string {
+	return []string{
+		"SYSTEM_NAMESPACE=" + i.Namespace,
+		"POD_NAME=" + name,
+		"CONFIG_LOGGING_NAME=plumbline-config-logging",
+		"CONFIG_OBSERVABILITY_NAME=plumbline-config-observability",
+		"CONFIG_LEADERELECTION_NAME=plumbline-config-leader-election",
+		"METRICS_PROMETHEUS_HOST=127.0.0.1",
+		"METRICS_PROMETHEUS_PORT=" + strconv.Itoa(metrics),
+		"PROFILING_PORT=" + strconv.Itoa(profiling),
+	}
+}
+
+// name is unique in the cluster: logs and kubeconfigs are named after it.
+func (i *Installation) name(component string) string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.started[component]++
+	return fmt.Sprintf("%s-%s-%d", i.Namespace, component, i.started[component])
+}
+
+func answers(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", url, response.Status)
+	}
+	return nil
+}

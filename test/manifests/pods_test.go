@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manifests
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/plumbline-ci/plumbline/pkg/receiver"
+)
+
+const (
+	module = "github.com/plumbline-ci/plumbline"
+	// propagation is how long an endpoint may outlive its pod in some kube-proxy (spec/resilience.md H3).
+	propagation = 15 * time.Second
+	// longestReconcile is reconcileDeadline of pkg/reconciler/gitevent.
+	longestReconcile = 50 * time.Second
+)
+
+// The defect this guards against: two Deployments whose pods one Service takes for its own.
+func TestEachServiceSelectsThePodsOfOneDeployment(t *testing.T) {
+	all := read(t)
+	if len(all.services) == 0 {
+		t.Fatal("no Service")
+	}
+	for _, service := range all.services {
+		if len(service.Spec.Selector) == 0 || service.Spec.Selector["pod-template-hash"] != "" {
+			t.Errorf("Service %s: selector %v", service.Name, service.Spec.Selector)
+		}
+		var selected []appsv1.Deployment
+		for _, deployment := range all.deployments {
+			if labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(deployment.Spec.Template.Labels)) {
+				selected = append(selected, deployment)
+			}
+		}
+		if len(selected) != 1 {
+			t.Errorf("Service %s selects the pods of %d Deployments, want one", service.Name, len(selected))
+			continue
+		}
+		for _, port := range service.Spec.Ports {
+			if !hasPort(selected[0].Spec.Template.Spec.Containers[0], port.TargetPort) {
+				t.Errorf("Service %s: no container port %s in Deployment %s", service.Name, port.TargetPort.String(), selected[0].Name)
+			}
+		}
+	}
+}
+
+func hasPort(container corev1.Container, target intstr.IntOrString) bool {
+	return slices.ContainsFunc(container.Ports, func(p corev1.ContainerPort) bool {
+		return target.Type == intstr.String && p.Name == target.StrVal
+	})
+}
+
+func TestDeploymentsAreHighlyAvailable(t *testing.T) {
+	all := read(t)
+	if len(all.deployments) != 2 {
+		t.Fatalf("%d Deployments, want receiver and controller", len(all.deployments))
+	}
+	for _, deployment := range all.deployments {
+		t.Run(deployment.Name, func(t *testing.T) {
+			if deployment.Spec.Replicas == nil || *deployment.Spec.Replicas < 2 {
+				t.Error("fewer than two replicas")
+			}
+			rolling := deployment.Spec.Strategy.RollingUpdate
+			if rolling == nil || rolling.MaxUnavailable == nil || rolling.MaxUnavailable.IntVal != 0 || rolling.MaxUnavailable.StrVal != "" {
+				t.Error("maxUnavailable is not 0")
+			}
+			pod := deployment.Spec.Template
+			if !selectsExactly(deployment.Spec.Selector, pod.Labels) {
+				t.Error("the selector is not the pods' own name")
+			}
+			if len(pod.Spec.TopologySpreadConstraints) == 0 || !selectsExactly(pod.Spec.TopologySpreadConstraints[0].LabelSelector, pod.Labels) {
+				t.Error("the pods are not spread")
+			}
+			budgets := 0
+			for _, budget := range all.budgets {
+				if selectsExactly(budget.Spec.Selector, pod.Labels) && budget.Spec.MinAvailable != nil && budget.Spec.MinAvailable.IntVal == 1 {
+					budgets++
+				}
+			}
+			if budgets != 1 {
+				t.Errorf("%d PodDisruptionBudgets, want one", budgets)
+			}
+			checkGrace(t, deployment)
+		})
+	}
+}
+
+func selectsExactly(selector *metav1.LabelSelector, pod map[string]string) bool {
+	const name = "app.kubernetes.io/name"
+	return selector != nil && len(selector.MatchLabels) == 1 && selector.MatchLabels[name] == pod[name] && pod[name] != ""
+}
+
+func checkGrace(t *testing.T, deployment appsv1.Deployment) {
+	t.Helper()
+	pod := deployment.Spec.Template.Spec
+	lifecycle := pod.Containers[0].Lifecycle
+	if lifecycle == nil || lifecycle.PreStop == nil || lifecycle.PreStop.Sleep == nil || pod.TerminationGracePeriodSeconds == nil {
+		t.Fatal("no preStop sleep or no grace period")
+	}
+	sleep := time.Duration(lifecycle.PreStop.Sleep.Seconds) * time.Second
+	if sleep <= propagation {
+		t.Errorf("preStop sleeps %v, want more than the %v an endpoint takes to go", sleep, propagation)
+	}
+	need := map[string]time.Duration{
+		"plumbline-receiver":   sleep + drainWait(t, pod.Containers[0].Args) + receiver.ShutdownWait,
+		"plumbline-controller": sleep + longestReconcile,
+	}[deployment.Name]
+	if grace := time.Duration(*pod.TerminationGracePeriodSeconds) * time.Second; need == 0 || grace <= need {
+		t.Errorf("grace period %v, want more than the %v that preStop and drain take", grace, need)
+	}
+}
+
+// drainWait is the value of -drain-wait, zero when there is none.
+func drainWait(t *testing.T, args []string) time.Duration {
+	t.Helper()
+	set := flag.NewFlagSet("args", flag.ContinueOnError)
+	wait := set.Duration("drain-wait", 0, "")
+	for _, arg := range args {
+		if strings.HasPrefix(arg, "-drain-wait") {
+			if err := set.Parse([]string{arg}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return *wait
+}
+
+func TestContainersAreProbedLimitedAndRestricted(t *testing.T) {
+	for _, deployment := range read(t).deployments {
+		t.Run(deployment.Name, func(t *testing.T) {
+			pod := deployment.Spec.Template.Spec
+			if len(pod.Containers) != 1 || len(pod.InitContainers) != 0 {
+				t.Fatalf("%d containers, want one", len(pod.Containers))
+			}
+			container := pod.Containers[0]
+			for _, probe := range []*corev1.Probe{container.LivenessProbe, container.ReadinessProbe} {
+				if probe == nil || probe.HTTPGet == nil || !hasPort(container, probe.HTTPGet.Port) {
+					t.Errorf("probe %+v is not an HTTP GET of one of the container's ports", probe)
+				}
+			}
+			for _, list := range []corev1.ResourceList{container.Resources.Requests, container.Resources.Limits} {
+				if list.Cpu().IsZero() || list.Memory().IsZero() {
+					t.Errorf("resources %v, want CPU and memory", list)
+				}
+			}
+			for _, problem := range unrestricted(pod) {
+				t.Error(problem)
+			}
+		})
+	}
+}
+
+// unrestricted says what the Pod Security Standard "restricted" has against a pod, and that its disk can be written to.
+func unrestricted(pod corev1.PodSpec) []string {
+	var problems []string
+	deny := func(bad bool, format string, args ...any) {
+		if bad {
+			problems = append(problems, fmt.Sprintf(format, args...))
+		}
+	}
+	s := pod.SecurityContext
+	if s == nil || pod.Containers[0].SecurityContext == nil {
+		return []string{"no security context"}
+	}
+	c := pod.Containers[0].SecurityContext
+	deny(s.RunAsNonRoot == nil || !*s.RunAsNonRoot || s.RunAsUser == nil || *s.RunAsUser == 0, "may run as root")
+	deny(s.SeccompProfile == nil || s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault, "no seccomp profile")
+	deny(c.AllowPrivilegeEscalation == nil || *c.AllowPrivilegeEscalation, "may escalate its privileges")
+	deny(c.ReadOnlyRootFilesystem == nil || !*c.ReadOnlyRootFilesystem, "may write to its root file system")
+	deny(c.Capabilities == nil || !slices.Contains(c.Capabilities.Drop, "ALL") || len(c.Capabilities.Add) != 0, "has capabilities")
+	deny(pod.HostNetwork || pod.HostPID || pod.HostIPC || len(pod.Volumes) != 0, "shares the host's namespaces or mounts volumes")
+	return problems
+}
+
+func TestImagesAreBuiltFromOurCommands(t *testing.T) {
+	for _, deployment := range read(t).deployments {
+		image := deployment.Spec.Template.Spec.Containers[0].Image
+		command, ok := strings.CutPrefix(image, "ko://"+module+"/")
+		if !ok {
+			t.Errorf("Deployment %s: image %q, want a command of this module", deployment.Name, image)
+			continue
+		}
+		if _, err := os.Stat(filepath.Join("..", "..", filepath.FromSlash(command), "main.go")); err != nil {
+			t.Errorf("Deployment %s: %v", deployment.Name, err)
+		}
+	}
+}

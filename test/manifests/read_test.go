@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manifests
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// namespace is where Plumbline is installed.
+const namespace = "plumbline"
+
+// config is the folder that is applied, from here.
+var config = filepath.Join("..", "..", "config")
+
+// installation is every object of config/, by kind; CRDs are generated and looked at by file only.
+type installation struct {
+	kinds           map[string][]string // file to the kinds in it, in order
+	names           map[string]bool     // "kind namespace/name"
+	namespaces      []corev1.Namespace
+	serviceAccounts []corev1.ServiceAccount
+	configMaps      []corev1.ConfigMap
+	services        []corev1.Service
+	deployments     []appsv1.Deployment
+	budgets         []policyv1.PodDisruptionBudget
+	clusterRoles    []rbacv1.ClusterRole
+	roles           []rbacv1.Role
+	clusterBindings []rbacv1.ClusterRoleBinding
+	bindings        []rbacv1.RoleBinding
+}
+
+// read fails on a field that a kind does not have: kubectl would only warn of it.
+func read(t *testing.T) *installation {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(config, "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no manifests in %s: %v", config, err)
+	}
+	all := &installation{kinds: map[string][]string{}, names: map[string]bool{}}
+	for _, file := range files {
+		for i, document := range documents(t, file) {
+			if err := all.add(filepath.Base(file), document); err != nil {
+				t.Fatalf("%s, document %d: %v", file, i, err)
+			}
+		}
+	}
+	return all
+}
+
+func documents(t *testing.T, file string) [][]byte {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all [][]byte
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		all = append(all, document)
+	}
+}
+
+func (a *installation) add(file string, document []byte) error {
+	var head metav1.PartialObjectMetadata
+	if err := yaml.Unmarshal(document, &head); err != nil {
+		return err
+	}
+	a.kinds[file] = append(a.kinds[file], head.Kind)
+	name := fmt.Sprintf("%s %s/%s", head.Kind, head.Namespace, head.Name)
+	if a.names[name] {
+		return fmt.Errorf("%s is there twice", name)
+	}
+	a.names[name] = true
+	switch head.APIVersion + " " + head.Kind {
+	case "v1 Namespace":
+		return into(&a.namespaces, document)
+	case "v1 ServiceAccount":
+		return into(&a.serviceAccounts, document)
+	case "v1 ConfigMap":
+		return into(&a.configMaps, document)
+	case "v1 Service":
+		return into(&a.services, document)
+	case "apps/v1 Deployment":
+		return into(&a.deployments, document)
+	case "policy/v1 PodDisruptionBudget":
+		return into(&a.budgets, document)
+	}
+	return a.addRBAC(head.APIVersion+" "+head.Kind, document)
+}
+
+func (a *installation) addRBAC(kind string, document []byte) error {
+	switch kind {
+	case "rbac.authorization.k8s.io/v1 ClusterRole":
+		return into(&a.clusterRoles, document)
+	case "rbac.authorization.k8s.io/v1 Role":
+		return into(&a.roles, document)
+	case "rbac.authorization.k8s.io/v1 ClusterRoleBinding":
+		return into(&a.clusterBindings, document)
+	case "rbac.authorization.k8s.io/v1 RoleBinding":
+		return into(&a.bindings, document)
+	case "apiextensions.k8s.io/v1 CustomResourceDefinition":
+		return nil
+	}
+	return fmt.Errorf("kind %q is not one that this test knows", kind)
+}
+
+func into[T any](all *[]T, document []byte) error {
+	var object T
+	if err := yaml.UnmarshalStrict(document, &object); err != nil {
+		return err
+	}
+	*all = append(*all, object)
+	return nil
+}
+
+func TestFilesHoldOneKindInTheOrderTheyAreApplied(t *testing.T) {
+	all := read(t)
+	order := []string{
+		"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "CustomResourceDefinition",
+		"ConfigMap", "Service", "PodDisruptionBudget", "Deployment",
+	}
+	last := 0
+	for _, file := range slices.Sorted(maps.Keys(all.kinds)) { // kubectl apply -f config/ takes them in this order
+		kinds := slices.Compact(slices.Clone(all.kinds[file]))
+		if len(kinds) != 1 {
+			t.Errorf("%s holds %v, want one kind", file, kinds)
+			continue
+		}
+		place := slices.Index(order, kinds[0])
+		if place < last {
+			t.Errorf("%s (%s) is applied after a %s", file, kinds[0], order[last])
+		}
+		last = max(last, place)
+	}
+}
+
+func TestEverythingIsInPlumblinesNamespace(t *testing.T) {
+	all := read(t)
+	for name := range all.names {
+		kind, object, _ := strings.Cut(name, " ")
+		in, _, _ := strings.Cut(object, "/")
+		cluster := kind == "Namespace" || strings.HasPrefix(kind, "ClusterRole") || kind == "CustomResourceDefinition"
+		if want := map[bool]string{true: "", false: namespace}[cluster]; in != want {
+			t.Errorf("%s is in namespace %q, want %q", name, in, want)
+		}
+	}
+	if len(all.namespaces) != 1 || all.namespaces[0].Name != namespace {
+		t.Fatalf("namespaces: %v", all.namespaces)
+	}
+	for _, mode := range []string{"enforce", "audit", "warn"} {
+		if got := all.namespaces[0].Labels["pod-security.kubernetes.io/"+mode]; got != "restricted" {
+			t.Errorf("Pod Security %s is %q, want restricted", mode, got)
+		}
+	}
+}
+
+// An upgrade must not overwrite real credentials.
+func TestNoSecretIsApplied(t *testing.T) {
+	for name := range read(t).names {
+		if strings.HasPrefix(name, "Secret ") {
+			t.Errorf("%s is in config/", name)
+		}
+	}
+	var secret corev1.Secret
+	documents := documents(t, filepath.Join(config, "examples", "github-app-secret.yaml"))
+	if err := yaml.UnmarshalStrict(documents[0], &secret); err != nil {
+		t.Fatal(err)
+	}
+	if secret.Name != "plumbline-github-app" || secret.Namespace != namespace {
+		t.Errorf("the example is %s/%s", secret.Namespace, secret.Name)
+	}
+	for _, key := range []string{"github-application-id", "github-private-key", "webhook.secret"} {
+		if !strings.HasPrefix(secret.StringData[key], "REPLACE") {
+			t.Errorf("key %s of the example: %q, want a placeholder", key, secret.StringData[key])
+		}
+	}
+}

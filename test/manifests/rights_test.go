@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manifests
+
+import (
+	"slices"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+func TestNoWildcards(t *testing.T) {
+	for role, rules := range read(t).rules() {
+		for _, rule := range rules {
+			if slices.Contains(slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs, rule.ResourceNames), "*") || len(rule.NonResourceURLs) != 0 {
+				t.Errorf("%s: %v", role, rule)
+			}
+		}
+	}
+}
+
+// rules are those of every role, by kind and name.
+func (a *installation) rules() map[string][]rbacv1.PolicyRule {
+	all := map[string][]rbacv1.PolicyRule{}
+	for _, role := range a.clusterRoles {
+		all["ClusterRole "+role.Name] = role.Rules
+	}
+	for _, role := range a.roles {
+		all["Role "+role.Name] = role.Rules
+	}
+	return all
+}
+
+// A stolen token must not read tenants' Secrets, grant itself more, or start what is not a PipelineRun.
+func TestWhatNobodyMayDo(t *testing.T) {
+	all := read(t).rules()
+	for name, test := range map[string]struct {
+		role, group, resource string
+		verbs                 []string
+	}{
+		"read Secrets of teams":                 {"", "", "secrets", []string{"get", "list", "watch", "update"}},
+		"write Secrets from the receiver":       {"ClusterRole plumbline-receiver", "", "secrets", []string{"create", "patch", "delete"}},
+		"start runs from the receiver":          {"ClusterRole plumbline-receiver", "tekton.dev", "pipelineruns", []string{"create", "patch", "update", "delete"}},
+		"start pods":                            {"", "", "pods", []string{"create", "patch", "update"}},
+		"impersonate":                           {"", "", "users", []string{"impersonate"}},
+		"grant rights":                          {"", "rbac.authorization.k8s.io", "clusterroles", []string{"bind", "escalate", "create", "update", "patch"}},
+		"change a Repository from a controller": {"ClusterRole plumbline-controller", "pipelinesascode.tekton.dev", "repositories", []string{"create", "update", "patch", "delete"}},
+		"delete or replace runs":                {"ClusterRole plumbline-controller", "tekton.dev", "pipelineruns", []string{"delete", "update"}},
+		"rewrite what was received":             {"Role plumbline-controller", "plumbline.dev", "gitevents", []string{"create", "update", "patch"}},
+		"read what was received in bulk":        {"Role plumbline-receiver", "plumbline.dev", "eventpayloads", []string{"list", "watch", "update", "patch", "delete"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for role, rules := range all {
+				if test.role != "" && role != test.role || test.role == "" && role[:4] == "Role" {
+					continue
+				}
+				for _, verb := range test.verbs {
+					if allows(rules, test.group, test.resource, verb) {
+						t.Errorf("%s allows %s on %s", role, verb, test.resource)
+					}
+				}
+			}
+		})
+	}
+}
+
+func allows(rules []rbacv1.PolicyRule, group, resource, verb string) bool {
+	return slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool {
+		return slices.Contains(r.APIGroups, group) && slices.Contains(r.Resources, resource) && slices.Contains(r.Verbs, verb)
+	})
+}
+
+func TestSecretsAreReadByNameOnly(t *testing.T) {
+	for role, rules := range read(t).rules() {
+		for _, rule := range rules {
+			if !slices.Contains(rule.Resources, "secrets") || !slices.Contains(rule.Verbs, "get") {
+				continue
+			}
+			if !slices.Equal(rule.ResourceNames, []string{"plumbline-github-app"}) || !slices.Equal(rule.Verbs, []string{"get"}) {
+				t.Errorf("%s: %v, want get of plumbline-github-app", role, rule)
+			}
+		}
+	}
+}
+
+func TestBindingsTieEachRoleToItsServiceAccount(t *testing.T) {
+	all := read(t)
+	type binding struct {
+		name    string
+		ref     rbacv1.RoleRef
+		subject []rbacv1.Subject
+	}
+	var bindings []binding
+	for _, b := range all.clusterBindings {
+		bindings = append(bindings, binding{"ClusterRole ", b.RoleRef, b.Subjects})
+	}
+	for _, b := range all.bindings {
+		bindings = append(bindings, binding{"Role ", b.RoleRef, b.Subjects})
+	}
+	if len(bindings) != 4 {
+		t.Fatalf("%d bindings, want two for each process", len(bindings))
+	}
+	rules := all.rules()
+	for _, b := range bindings {
+		if rules[b.name+b.ref.Name] == nil {
+			t.Errorf("binding to %s%s, which does not exist", b.name, b.ref.Name)
+		}
+		want := rbacv1.Subject{Kind: "ServiceAccount", Namespace: namespace, Name: b.ref.Name}
+		if len(b.subject) != 1 || b.subject[0] != want || !all.names["ServiceAccount "+namespace+"/"+b.ref.Name] {
+			t.Errorf("%s%s is bound to %v, want %v", b.name, b.ref.Name, b.subject, want)
+		}
+	}
+	for _, deployment := range all.deployments {
+		if deployment.Spec.Template.Spec.ServiceAccountName != deployment.Name {
+			t.Errorf("Deployment %s runs as %q", deployment.Name, deployment.Spec.Template.Spec.ServiceAccountName)
+		}
+	}
+}
