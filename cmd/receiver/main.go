@@ -123,7 +123,8 @@ func run(ctx context.Context, logger *zap.SugaredLogger, s settings, cfg *rest.C
 	options.Metrics = counters
 	server := receiver.NewServer(receiver.NewHandler(options))
 	server.Synced, server.DrainWait, server.Logger = cluster.synced, s.drainWait, logger
-	listener, err := net.Listen("tcp", net.JoinHostPort(s.host, strconv.Itoa(s.port)))
+	var listen net.ListenConfig
+	listener, err := listen.Listen(ctx, "tcp", net.JoinHostPort(s.host, strconv.Itoa(s.port)))
 	if err != nil {
 		return fmt.Errorf("listening for deliveries: %w", err)
 	}

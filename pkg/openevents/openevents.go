@@ -13,9 +13,9 @@ import (
 	"knative.dev/pkg/controller"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 	"github.com/plumbline-ci/plumbline/pkg/client/informers/externalversions"
 	informers "github.com/plumbline-ci/plumbline/pkg/client/informers/externalversions/plumbline/v1alpha1"
+	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 )
 
 // Selector is the field selector of events that are not settled.

@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -20,9 +21,12 @@ const limit = 10 * time.Minute
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx); err != nil {
+	if err := run(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintf(os.Stderr, "\n✗ demo: %v\n", err)
 		os.Exit(1)
+	}
+	if ctx.Err() != nil && os.Getenv("KEEP") != "1" {
+		os.Exit(130) // stopped by Ctrl-C before the end
 	}
 }
 
@@ -31,21 +35,24 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	keep := os.Getenv("KEEP") == "1"
 	s, err := open(ctx, dir)
-	if s != nil {
-		defer s.close()
-	}
+	defer s.close()
 	if err == nil {
 		err = s.show(ctx)
+	}
+	if err == nil && os.Getenv("KEEP") == "1" {
+		s.lookAround()
+		<-ctx.Done()
+	}
+	if ctx.Err() != nil {
+		fmt.Println("\nstopping and removing everything")
+		s.close()
+		return errors.Join(err, os.RemoveAll(dir))
 	}
 	if err != nil {
 		return fmt.Errorf("%w\n  the logs are in %s", err, filepath.Join(dir, "cluster", "logs"))
 	}
-	if keep {
-		s.lookAround()
-		<-ctx.Done()
-	}
+	s.close()
 	return os.RemoveAll(dir)
 }
 

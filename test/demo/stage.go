@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -102,6 +103,7 @@ func (s *stage) start(ctx context.Context, url string) error {
 	})
 }
 
+// close ends every process. It may be called more than once.
 func (s *stage) close() {
 	for _, p := range append(s.receivers, s.controllers...) {
 		_ = p.Kill()
@@ -139,7 +141,7 @@ func (s *stage) until(ctx context.Context, what string, done func() (bool, error
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("not within a minute: %s (%v)", what, err)
+			return fmt.Errorf("not within a minute: %s: %w", what, errors.Join(err, ctx.Err()))
 		case <-tick.C:
 		}
 	}
@@ -156,8 +158,11 @@ func (s *stage) push(ctx context.Context, file, content string) (sha string, eve
 	sha = s.forge.Commit(repository, "main", forge.Change{Files: files, Message: "demo: " + file})
 	delivery := s.forge.PushDelivery(forge.PushEvent{Repo: repository, Ref: "refs/heads/main"})
 	status, body, err := s.forge.Deliver(ctx, s.receivers[0].URL, delivery)
-	if err != nil || status != http.StatusAccepted {
-		return sha, nil, fmt.Errorf("the delivery was answered %d %s (%v)", status, body, err)
+	if err != nil {
+		return sha, nil, fmt.Errorf("delivering the push: %w", err)
+	}
+	if status != http.StatusAccepted {
+		return sha, nil, fmt.Errorf("the delivery was answered %d %s", status, body)
 	}
 	s.say("push of %.8s delivered: the receiver answers 202", sha)
 	err = s.until(ctx, "the GitEvent is readable", func() (bool, error) {

@@ -63,7 +63,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {
-		return nil //nolint:nilerr // a key that is no key cannot become one: nothing to requeue
+		return nil // a key that is none cannot become one: nothing to requeue
 	}
 	if !r.IsLeaderFor(types.NamespacedName{Namespace: namespace, Name: name}) {
 		return controller.NewSkipKey(key) // the leader's promotion enqueues it there

@@ -112,7 +112,7 @@ func (w *work) choose(ctx context.Context, head provider.Head, repository *pacv1
 	variables := resolve.Variables(&w.event.Spec, head, repository.Namespace)
 	var manifests []*pipelinev1.PipelineRun
 	for _, definition := range set.Definitions() {
-		decision := v1alpha1.Decision{File: definition.File, Document: int32(definition.Document), Pipeline: definition.Name}
+		decision := v1alpha1.Decision{File: definition.File, Document: definition.Document, Pipeline: definition.Name}
 		run, manifest, err := w.prepare(head, set, definition, variables)
 		decision.Reason = "selected"
 		if err != nil {

@@ -81,7 +81,7 @@ type Plan struct {
 type Decision struct {
 	// File is the path in the repository, Document the 0-based index of the YAML document in it.
 	File     string `json:"file"`
-	Document int32  `json:"document"`
+	Document int    `json:"document"`
 	// Pipeline is the author's name or generateName.
 	// +optional
 	Pipeline string `json:"pipeline,omitempty"`

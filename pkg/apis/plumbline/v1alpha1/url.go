@@ -30,7 +30,8 @@ func CanonicalURL(raw string) (string, error) {
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		return "", errors.New("not a URL: " + parseReason(err))
+		// url.Error quotes the URL, which may hold a password
+		return "", errors.New("not a URL: it has a character, a port or an escape that no URL has")
 	}
 	scheme := strings.ToLower(u.Scheme)
 	if scheme != "https" && scheme != "http" {
@@ -51,18 +52,6 @@ func CanonicalURL(raw string) (string, error) {
 func ClaimName(canonical string) string {
 	sum := sha256.Sum256([]byte(canonical))
 	return "url-" + hex.EncodeToString(sum[:])[:40]
-}
-
-// parseReason is url.Parse's reason without the URL itself, which may hold a password.
-func parseReason(err error) string {
-	var parse *url.Error
-	if errors.As(err, &parse) && parse.Err != nil {
-		switch parse.Err.(type) {
-		case url.EscapeError, url.InvalidHostError:
-			return "it has an invalid character or escape"
-		}
-	}
-	return "it cannot be parsed"
 }
 
 func canonicalHost(scheme string, u *url.URL) (string, error) {

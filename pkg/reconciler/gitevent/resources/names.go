@@ -21,8 +21,8 @@ const (
 	maxBase = 49
 	// hashLength is how many base32 characters (5 bits each) tell names apart.
 	hashLength = 13
-	// secretPrefix starts the names of git-auth secrets; PaC's users filter by it.
-	secretPrefix = "pac-gitauth-"
+	// gitAuthPrefix starts the names of git-auth secrets; PaC's users filter by it.
+	gitAuthPrefix = "pac-gitauth-"
 	// noName stands for a name of which nothing can be kept.
 	noName = "run"
 )
@@ -35,7 +35,7 @@ func RunName(event, file string, document int, name string) string {
 
 // SecretName is the name of the git-auth secret of a PipelineRun.
 func SecretName(runName string) string {
-	return secretPrefix + digest(runName)
+	return gitAuthPrefix + digest(runName)
 }
 
 // base keeps of a name what a DNS-1123 label may start with.
@@ -59,7 +59,7 @@ func base(name string) string {
 func digest(parts ...string) string {
 	hash := sha256.New()
 	for _, part := range parts {
-		fmt.Fprintf(hash, "%d:%s", len(part), part)
+		hash.Write(fmt.Appendf(nil, "%d:%s", len(part), part))
 	}
 	encoded := base32.StdEncoding.EncodeToString(hash.Sum(nil))
 	return strings.ToLower(encoded[:hashLength])

@@ -17,9 +17,17 @@ import (
 
 func main() {
 	dir := flag.String("dir", "", "folder for logs and data, kept at the end (default: a temporary one)")
+	buildOnly := flag.Bool("build-only", false, "build what the cluster needs and exit")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if *buildOnly {
+		if _, err := cluster.Build(ctx, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "cluster:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := run(ctx, *dir); err != nil {
 		fmt.Fprintln(os.Stderr, "cluster:", err)
 		os.Exit(1)

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package dependencies holds the rules about what may depend on what that an import list alone does not show.
+package dependencies
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/plumbline-ci/plumbline/"
+
+// reachable lists every package a package needs, itself included.
+func reachable(t *testing.T, pkg string) map[string]bool {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", pkg).Output()
+	if err != nil {
+		t.Fatalf("go list -deps %s: %v", pkg, err)
+	}
+	all := map[string]bool{}
+	for _, line := range strings.Fields(string(out)) {
+		all[line] = true
+	}
+	if !all[pkg] {
+		t.Fatalf("go list -deps %s does not list the package itself", pkg)
+	}
+	return all
+}
+
+func TestDependencyDirection(t *testing.T) {
+	t.Parallel()
+	const leases, github = "k8s.io/client-go/tools/leaderelection", "github.com/google/go-github/v60/github"
+	reconcilers := []string{module + "pkg/reconciler/gitevent", module + "pkg/reconciler/repository"}
+	tests := []struct {
+		sentence, pkg string
+		never         []string
+	}{
+		{"no receiver waits for a leader or creates PipelineRuns", module + "cmd/receiver",
+			append([]string{leases, "knative.dev/pkg/injection/sharedmain", "github.com/tektoncd/pipeline/pkg/client/clientset/versioned"}, reconcilers...)},
+		{"the receiver's package knows no Git service", module + "pkg/receiver", []string{github, module + "pkg/provider/github"}},
+		{"the gitevent reconciler knows no Git service and no other reconciler", module + "pkg/reconciler/gitevent", []string{github, reconcilers[1]}},
+		{"the repository reconciler knows no Git service and no other reconciler", module + "pkg/reconciler/repository", []string{github, reconcilers[0]}},
+		{"matching is pure", module + "pkg/match", []string{"k8s.io/client-go/rest", "net/http", module + "pkg/provider"}},
+		{"access is pure", module + "pkg/access", []string{"k8s.io/client-go/rest", "net/http", module + "pkg/provider"}},
+		{"the verdict knows no Git service and no reconciler", module + "pkg/status", append([]string{module + "pkg/provider", module + "pkg/resolve"}, reconcilers...)},
+		{"the kinds depend on nothing of ours but themselves", module + "pkg/apis/plumbline/v1alpha1", []string{module + "pkg/fault", module + "pkg/status"}},
+	}
+	for _, test := range tests {
+		t.Run(test.sentence, func(t *testing.T) {
+			t.Parallel()
+			all := reachable(t, test.pkg)
+			for _, forbidden := range test.never {
+				if all[forbidden] {
+					t.Errorf("%s depends on %s", test.pkg, forbidden)
+				}
+			}
+		})
+	}
+}
