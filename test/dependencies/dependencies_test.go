@@ -30,19 +30,19 @@ func reachable(t *testing.T, pkg string) map[string]bool {
 
 func TestDependencyDirection(t *testing.T) {
 	t.Parallel()
-	const leases, github = "k8s.io/client-go/tools/leaderelection", "github.com/google/go-github/v60/github"
+	const github = "github.com/google/go-github/v60/github"
 	reconcilers := []string{module + "pkg/reconciler/gitevent", module + "pkg/reconciler/repository"}
 	tests := []struct {
 		sentence, pkg string
 		never         []string
 	}{
-		{"no receiver waits for a leader or creates PipelineRuns", module + "cmd/receiver",
-			append([]string{leases, "knative.dev/pkg/injection/sharedmain", "github.com/tektoncd/pipeline/pkg/client/clientset/versioned"}, reconcilers...)},
+		{"no receiver runs under leases or creates PipelineRuns", module + "cmd/receiver",
+			append([]string{"knative.dev/pkg/injection/sharedmain", "github.com/tektoncd/pipeline/pkg/client/clientset/versioned"}, reconcilers...)},
 		{"the receiver's package knows no Git service", module + "pkg/receiver", []string{github, module + "pkg/provider/github"}},
 		{"the gitevent reconciler knows no Git service and no other reconciler", module + "pkg/reconciler/gitevent", []string{github, reconcilers[1]}},
 		{"the repository reconciler knows no Git service and no other reconciler", module + "pkg/reconciler/repository", []string{github, reconcilers[0]}},
-		{"matching is pure", module + "pkg/match", []string{"k8s.io/client-go/rest", "net/http", module + "pkg/provider"}},
-		{"access is pure", module + "pkg/access", []string{"k8s.io/client-go/rest", "net/http", module + "pkg/provider"}},
+		{"matching knows no Git service and no file", module + "pkg/match", []string{module + "pkg/provider", module + "pkg/resolve"}},
+		{"access knows no Git service", module + "pkg/access", []string{module + "pkg/provider"}},
 		{"the verdict knows no Git service and no reconciler", module + "pkg/status", append([]string{module + "pkg/provider", module + "pkg/resolve"}, reconcilers...)},
 		{"the kinds depend on nothing of ours but themselves", module + "pkg/apis/plumbline/v1alpha1", []string{module + "pkg/fault", module + "pkg/status"}},
 	}
