@@ -23,6 +23,9 @@ import (
 // echoLimit is how long a denial whose text echoes an outage is retried before it is believed (C11).
 const echoLimit = 10 * time.Minute
 
+// reasonRepositoryGone ends an event whose Repository was deleted or names another URL now.
+const reasonRepositoryGone = "RepositoryGone"
+
 // create makes the recorded PipelineRuns that do not exist yet. Each waits for itself: one that is refused or has to
 // wait does not stop the others.
 func (r *Reconciler) create(ctx context.Context, w *work) []error {
@@ -54,7 +57,7 @@ func (w *work) judge(step string, run *v1alpha1.Run, err error) error {
 		run.Refused = &v1alpha1.Refusal{Reason: f.Reason, Message: f.Message}
 		return nil
 	}
-	if f.Reason == fault.ReasonNamespaceTerminating {
+	if f.Reason == fault.ReasonNamespaceTerminating || f.Reason == reasonRepositoryGone {
 		run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled, Reason: f.Reason, Message: f.Message}
 		return nil
 	}
@@ -110,7 +113,7 @@ func (r *Reconciler) createSecret(ctx context.Context, w *work, run *v1alpha1.Ru
 		return err
 	}
 	if repository == nil {
-		return fault.Operatorf("RepositoryGone", "Repository %s/%s is gone: its run cannot be given credentials", run.Namespace, w.event.Spec.Repository.Name)
+		return fault.Operatorf(reasonRepositoryGone, "Repository %s/%s is gone: its run cannot be given credentials", run.Namespace, w.event.Spec.Repository.Name)
 	}
 	client, err := w.connect(ctx)
 	if err != nil {

@@ -36,7 +36,7 @@ func (r *Reconciler) plan(ctx context.Context, w *work) error {
 		return err
 	}
 	if repository == nil {
-		return w.accept(ctx, v1alpha1.DispositionRefused, &v1alpha1.Plan{HeadSHA: w.event.Spec.SHA, Reason: "RepositoryGone",
+		return w.accept(ctx, v1alpha1.DispositionRefused, &v1alpha1.Plan{HeadSHA: w.event.Spec.SHA, Reason: reasonRepositoryGone,
 			Message: "the Repository this event was accepted for does not exist or names another URL now"})
 	}
 	client, err := w.connect(ctx)
@@ -167,6 +167,7 @@ func (w *work) prepare(head provider.Head, set *resolve.Set, definition resolve.
 	if err != nil {
 		return run, nil, err
 	}
+	run.Pipeline = resolve.OriginalName(rendered) // the definition's name may hold placeholders
 	return run, resources.MakePipelineRun(resources.RunInput{
 		Event: w.event, Head: head, Rendered: rendered, Definition: definition, Name: run.Name, Namespace: run.Namespace,
 		Secret: run.Secret, LogURL: w.config.Console.Links(run.Namespace, run.Name).Run, Version: w.r.Version,

@@ -74,7 +74,7 @@ func (w *work) due(step string, do func() error) error {
 	return &notDue{fault.Throttledf(wait.Reason, left, "%s", wait.Message)}
 }
 
-// notDue marks a step that was not tried: its recorded wait is left as it is.
+// notDue marks a step that was not tried, because it is not its time or its turn yet: nothing new is recorded.
 type notDue struct{ fault *fault.Error }
 
 func (n *notDue) Error() string { return n.fault.Error() }
@@ -92,7 +92,7 @@ func (w *work) wait(step string) *v1alpha1.Wait {
 // settle is the one exit from an error to the status: it records why a step waits and until when, tells the Repository
 // once per change of reason, and returns the error for the queue.
 func (w *work) settle(step string, err error) error {
-	if _, skipped := err.(*notDue); skipped { //nolint:errorlint // only due makes it, unwrapped
+	if _, skipped := err.(*notDue); skipped { //nolint:errorlint // it is never wrapped
 		return err
 	}
 	f := fault.Of(err)
