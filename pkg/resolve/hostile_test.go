@@ -144,14 +144,16 @@ func hostileFiles() map[string]string {
 	for i := 1; i < 12; i++ {
 		bomb += fmt.Sprintf("  a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 10), ", "))
 	}
+	empty := strings.NewReplacer("x, ", "[], ", ", x]", ", []]").Replace(bomb)
 	tasks := run + "  pipelineSpec:\n    tasks:\n" + strings.Repeat("    - {name: t, taskRef: {name: big}}\n", 2000) +
 		"---\napiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: big}\nspec: {description: '" + strings.Repeat("x", size/2) + "'}\n"
 	return map[string]string{
 		"nested aliases":                bomb,
+		"nested aliases without text":   empty,
 		"an alias to itself":            run + "  a: &a [*a]\n",
 		"merging itself":                run + "  a: &a {<<: *a}\n",
 		"aliases of one long text":      run + "  a: &a " + strings.Repeat("x", size/2) + "\n  b: [" + strings.Repeat("*a,", size/8) + "]\n",
-		"aliases of one long key":       run + "  a: &a {" + strings.Repeat("x", 900) + ": 1}\n  b: [" + strings.Repeat("*a,", 90000) + "]\n",
+		"aliases of one long key":       run + "  a: &a {" + strings.Repeat("x", 900) + ": 1}\n  b: [" + strings.Repeat("*a,", 25000) + "]\n",
 		"deep flow lists":               run + "  a: " + strings.Repeat("[", size),
 		"deep flow mappings":            run + "  a: " + strings.Repeat("{a: ", size/8) + strings.Repeat("}", size/8),
 		"deep block lists":              run + "  a:\n" + strings.Repeat("- ", size/2),
@@ -193,6 +195,19 @@ func TestHostileFilesEndSoonAsAnInvalidFaultOrAPipelineRun(t *testing.T) {
 				t.Errorf("took %s", took)
 			}
 		})
+	}
+}
+
+func TestADocumentThatIsTooLargeOnceItIsReadIsRefused(t *testing.T) {
+	files := hostileFiles()
+	for _, name := range []string{
+		"nested aliases", "nested aliases without text", "an alias to itself", "merging itself", "aliases of one long text", "aliases of one long key",
+		"many short values",
+	} {
+		definitions := load(files[name]).Definitions()
+		if len(definitions) != 1 || fault.Of(definitions[0].Err) == nil || fault.Of(definitions[0].Err).Reason != "BadYAML" {
+			t.Errorf("%s: definitions %.200v, want one with the fault BadYAML", name, definitions)
+		}
 	}
 }
 

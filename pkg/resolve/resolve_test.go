@@ -39,6 +39,7 @@ func TestDefinitionsAreFoundHoweverTheFileIsWritten(t *testing.T) {
 		"a separator before and after":       {"---\n" + run + "---\n", []Definition{{Document: 0, Name: "build"}}},
 		"Windows line ends":                  {strings.ReplaceAll("---\n"+run+"---\nkind: x\n", "\n", "\r\n"), []Definition{{Document: 0, Name: "build"}}},
 		"a byte order mark":                  {"\ufeff" + run, []Definition{{Document: 0, Name: "build"}}},
+		"a byte order mark and a comment":    {"\ufeff# x\n---\n" + run, []Definition{{Document: 0, Name: "build"}}},
 		"the second document":                {"kind: x\n---\n" + run, []Definition{{Document: 1, Name: "build"}}},
 		"empty documents are not counted":    {"---\n---\n# x\n---\n" + run, []Definition{{Document: 0, Name: "build"}}},
 		"generateName":                       {header + "metadata: {generateName: build-}\n", []Definition{{Document: 0, Name: "build"}}},
