@@ -65,9 +65,9 @@ func TestNew(t *testing.T) {
 			},
 		},
 		"a misspelt key is reported with the keys there are": {
-			data: map[string]string{"aplication-name": "Acme CI"},
+			data: map[string]string{"app-name": "Acme CI"},
 			want: Default(),
-			errs: []string{`key "aplication-name": this version does not read it; allowed: application-name, custom-console-name`},
+			errs: []string{`key "app-name": this version does not read it; allowed: application-name, custom-console-name`},
 		},
 		"a GitHub URL with a path, a user, another scheme is refused": {
 			data: map[string]string{"github-url": "https://github.com/acme"},

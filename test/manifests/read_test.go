@@ -80,7 +80,13 @@ func documents(t *testing.T, file string) [][]byte {
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
-		all = append(all, document)
+		var content map[string]any
+		if err := yaml.Unmarshal(document, &content); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if len(content) != 0 { // comments before the first separator are no document
+			all = append(all, document)
+		}
 	}
 }
 

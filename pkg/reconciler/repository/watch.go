@@ -26,12 +26,18 @@ func repositoryIndexers() cache.Indexers {
 		if !ok {
 			return nil, nil
 		}
-		canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL)
-		if err != nil {
-			return nil, nil // no claim can wake it; a change of its URL does
-		}
-		return []string{v1alpha1.ClaimName(canonical)}, nil
+		return claimNames(repository.Spec.URL), nil
 	}}
+}
+
+// claimNames has one name, or none if the URL cannot be claimed: no claim can wake its Repository, a change of the URL
+// does.
+func claimNames(url string) []string {
+	canonical, err := v1alpha1.CanonicalURL(url)
+	if err != nil {
+		return nil
+	}
+	return []string{v1alpha1.ClaimName(canonical)}
 }
 
 func claimIndexers() cache.Indexers {
