@@ -52,6 +52,11 @@ func (s *stage) webhookDies(ctx context.Context) error {
 	if err := s.patched(ctx, run); err != nil {
 		return err
 	}
+	ended, err := s.cluster.WaitRun(ctx, tenant, run)
+	if err != nil {
+		return err
+	}
+	s.say("PipelineRun ended: Succeeded=%s (%s)", ended.Status, ended.Reason)
 	return s.ends(ctx, sha, "survives", "success", "")
 }
 
