@@ -22,6 +22,8 @@ const (
 	ReasonForbidden = "Forbidden"
 	// ReasonQuota: a ResourceQuota is used up (K13).
 	ReasonQuota = "QuotaExceeded"
+	// ReasonBusy: it is not this event's turn yet. Nobody needs to be told, so it is never recorded.
+	ReasonBusy = "Busy"
 	// ReasonNamespaceTerminating: nothing can be created any more (K16).
 	ReasonNamespaceTerminating = "NamespaceTerminating"
 	// ReasonNamespaceMissing: the namespace does not exist (K18).

@@ -20,11 +20,14 @@ import (
 // there is nothing else the result is nil. A Throttled outcome without a known wait counts as Transient.
 //
 // An outcome may itself be several errors joined; each of them counts.
-func Requeue(errs ...error) error {
+func Requeue(errs ...error) error { return RequeueAfter(OperatorRetry, errs...) }
+
+// RequeueAfter is Requeue with another wait for Operator outcomes.
+func RequeueAfter(operatorRetry time.Duration, errs ...error) error {
 	var failed []failure
 	var earliest time.Duration
 	for _, err := range errs {
-		var n needs
+		n := needs{operatorRetry: operatorRetry}
 		n.add(err)
 		if n.retry {
 			failed = append(failed, failure{err: err, conflict: n.conflictOnly})
@@ -44,6 +47,7 @@ func Requeue(errs ...error) error {
 
 // needs is what one outcome asks for.
 type needs struct {
+	operatorRetry       time.Duration
 	retry, conflictOnly bool
 	after               time.Duration
 }
@@ -62,7 +66,7 @@ func (n *needs) add(err error) {
 	switch {
 	case f.Class == Invalid, f.Class == Ignored:
 	case f.Class == Operator:
-		n.timer(OperatorRetry)
+		n.timer(n.operatorRetry)
 	case f.Class == Throttled && f.RetryAfter > 0:
 		n.timer(f.RetryAfter)
 	default:

@@ -91,7 +91,7 @@ func (p *Pace) turn(ctx context.Context, gate chan struct{}) error {
 	case <-ctx.Done():
 		return fault.New(fault.Transient, fault.ReasonCanceled, ctx.Err())
 	case <-timer.C:
-		return fault.Throttledf("Busy", turnWait, "waiting for other calls of the same installation")
+		return fault.Throttledf(fault.ReasonBusy, turnWait, "waiting for other calls of the same installation")
 	}
 }
 

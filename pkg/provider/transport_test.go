@@ -60,7 +60,7 @@ func TestTransportLimits(t *testing.T) {
 			url, tr := serve(t, c.handler), NewTransport(limits)
 			for method, unknown := range map[string]bool{"GET": false, "POST": true} {
 				start := time.Now()
-				_, err := do(t, tr, method, url) //nolint:bodyclose // closed by do
+				_, err := do(t, tr, method, url)
 				f := fault.Of(err)
 				if f == nil || f.Class != fault.Transient || f.Unknown != unknown || !strings.Contains(f.Message, c.says) {
 					t.Errorf("%s: got %+v", method, f)
@@ -75,7 +75,7 @@ func TestTransportLimits(t *testing.T) {
 
 func TestTransportReturnsTheWholeAnswer(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("0123456789")) })
-	resp, err := do(t, NewTransport(Limits{Answer: 10}), "GET", url) //nolint:bodyclose // closed by do
+	resp, err := do(t, NewTransport(Limits{Answer: 10}), "GET", url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestTransportClassifiesAnswers(t *testing.T) {
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = w.Write([]byte(`{"message":"Not Found","private":"x"}`))
 	})
-	_, err := do(t, NewTransport(Limits{}), "GET", url) //nolint:bodyclose // closed by do
+	_, err := do(t, NewTransport(Limits{}), "GET", url)
 	var answer *StatusError
 	if !errors.As(err, &answer) || answer.Code != http.StatusNotFound || answer.Message != "Not Found" || StatusCode(err) != 404 {
 		t.Errorf("got %#v", err)
@@ -102,8 +102,8 @@ func TestTransportClassifiesAnswers(t *testing.T) {
 func TestTransportKnowsWhatWasNotSent(t *testing.T) {
 	srv := httptest.NewServer(http.NotFoundHandler())
 	srv.Close()
-	_, err := do(t, NewTransport(Limits{}), "POST", srv.URL)   //nolint:bodyclose // closed by do
-	_, again := do(t, NewTransport(Limits{}), "POST", srv.URL) //nolint:bodyclose // closed by do
+	_, err := do(t, NewTransport(Limits{}), "POST", srv.URL)
+	_, again := do(t, NewTransport(Limits{}), "POST", srv.URL)
 	if f := fault.Of(err); f == nil || f.Class != fault.Transient || f.Unknown || f.Message != fault.Of(again).Message {
 		t.Errorf("got %+v", f)
 	}

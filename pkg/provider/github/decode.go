@@ -72,7 +72,7 @@ func (p payloadCommon) base() (*v1alpha1.GitEventSpec, error) {
 	spec := &v1alpha1.GitEventSpec{
 		Host: host,
 		Project: v1alpha1.Project{
-			Owner: r.Owner.login(), Name: r.Name, ID: r.ID, URL: r.HTMLURL, CloneURL: r.CloneURL, DefaultBranch: r.DefaultBranch,
+			Owner: r.Owner.login(), Name: r.Name, ID: r.ID, URL: r.HTMLURL, DefaultBranch: r.DefaultBranch,
 		},
 	}
 	if p.Installation != nil {

@@ -19,25 +19,8 @@ func decodePush(body []byte) (*v1alpha1.GitEventSpec, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case p.Pusher == nil:
-		return nil, missing("pusher")
-	case p.Sender == nil:
-		return nil, missing("sender")
-	}
-	if err := fields(field{"ref", p.Ref, maxRef}, field{"sender.login", p.Sender.Login, maxLogin}); err != nil {
+	if err := p.check(); err != nil {
 		return nil, err
-	}
-	tag := strings.HasPrefix(p.Ref, "refs/tags/")
-	switch {
-	case !tag && !strings.HasPrefix(p.Ref, "refs/heads/"):
-		return nil, fault.Ignoredf("UnsupportedRef", "a push to %s is to neither a branch nor a tag", p.Ref)
-	case p.Deleted || zero(p.After):
-		return nil, fault.Ignoredf("Deleted", "%s was deleted", p.Ref)
-	case !shaPattern.MatchString(p.After):
-		return nil, missing("after")
-	case !zero(p.Before) && !shaPattern.MatchString(p.Before):
-		return nil, missing("before")
 	}
 	spec.Trigger, spec.EventType = v1alpha1.TriggerPush, "push"
 	spec.BaseRef, spec.HeadRef, spec.HeadURL = p.Ref, p.Ref, p.Repository.HTMLURL
@@ -45,18 +28,44 @@ func decodePush(body []byte) (*v1alpha1.GitEventSpec, error) {
 	if !zero(p.Before) {
 		spec.Before = p.Before
 	}
-	p.describe(spec, tag)
+	p.describe(spec)
 	return spec, nil
 }
 
+// check tells whether the push has what an event needs, and is one.
+func (p *payloadPush) check() error {
+	switch {
+	case p.Pusher == nil:
+		return missing("pusher")
+	case p.Sender == nil:
+		return missing("sender")
+	}
+	if err := fields(field{"ref", p.Ref, maxRef}, field{"sender.login", p.Sender.Login, maxLogin}); err != nil {
+		return err
+	}
+	switch {
+	case !p.tag() && !strings.HasPrefix(p.Ref, "refs/heads/"):
+		return fault.Ignoredf("UnsupportedRef", "a push to %s is to neither a branch nor a tag", p.Ref)
+	case p.Deleted || zero(p.After):
+		return fault.Ignoredf("Deleted", "%s was deleted", p.Ref)
+	case !shaPattern.MatchString(p.After):
+		return missing("after")
+	case !zero(p.Before) && !shaPattern.MatchString(p.Before):
+		return missing("before")
+	}
+	return nil
+}
+
+func (p *payloadPush) tag() bool { return strings.HasPrefix(p.Ref, "refs/tags/") }
+
 // describe takes what the payload says of the commit. For an annotated tag, after is the tag object and head_commit
 // the commit it points to (https://github.com/buildbuddy-io/buildbuddy/pull/12752); checks need the commit.
-func (p *payloadPush) describe(spec *v1alpha1.GitEventSpec, tag bool) {
+func (p *payloadPush) describe(spec *v1alpha1.GitEventSpec) {
 	c := p.HeadCommit
 	if c == nil {
 		return
 	}
-	if tag && shaPattern.MatchString(c.ID) {
+	if p.tag() && shaPattern.MatchString(c.ID) {
 		spec.SHA = c.ID
 	}
 	if c.ID == spec.SHA {
@@ -76,22 +85,10 @@ func decodePullRequest(body []byte) (*v1alpha1.GitEventSpec, error) {
 	if err != nil {
 		return nil, err
 	}
-	pr := p.PullRequest
-	switch {
-	case pr == nil || pr.Number <= 0:
-		return nil, missing("pull_request.number")
-	case pr.User == nil:
-		return nil, missing("pull_request.user")
-	case pr.Head == nil || !shaPattern.MatchString(pr.Head.SHA):
-		return nil, missing("pull_request.head.sha")
-	case pr.Base == nil || pr.Base.Repo == nil || pr.Base.Repo.ID != p.Repository.ID:
-		return nil, missing("pull_request.base.repo")
-	}
-	err = fields(field{"pull_request.user.login", pr.User.Login, maxLogin},
-		field{"pull_request.head.ref", pr.Head.Ref, maxRef}, field{"pull_request.base.ref", pr.Base.Ref, maxRef})
-	if err != nil {
+	if err := p.check(); err != nil {
 		return nil, err
 	}
+	pr := p.PullRequest
 	spec.Trigger, spec.EventType, spec.Action = v1alpha1.TriggerPullRequest, "pull_request", p.Action
 	spec.SHA, spec.BaseRef, spec.HeadRef, spec.Sender = pr.Head.SHA, pr.Base.Ref, pr.Head.Ref, pr.User.Login
 	spec.PullRequest = &v1alpha1.PullRequest{
@@ -104,6 +101,23 @@ func decodePullRequest(body []byte) (*v1alpha1.GitEventSpec, error) {
 		spec.PullRequest.Labels = append(spec.PullRequest.Labels, clean(l.Name))
 	}
 	return spec, nil
+}
+
+// check tells whether the pull request has what an event needs.
+func (p *payloadPullRequest) check() error {
+	pr := p.PullRequest
+	switch {
+	case pr == nil || pr.Number <= 0:
+		return missing("pull_request.number")
+	case pr.User == nil:
+		return missing("pull_request.user")
+	case pr.Head == nil || !shaPattern.MatchString(pr.Head.SHA):
+		return missing("pull_request.head.sha")
+	case pr.Base == nil || pr.Base.Repo == nil || pr.Base.Repo.ID != p.Repository.ID:
+		return missing("pull_request.base.repo")
+	}
+	return fields(field{"pull_request.user.login", pr.User.Login, maxLogin},
+		field{"pull_request.head.ref", pr.Head.Ref, maxRef}, field{"pull_request.base.ref", pr.Base.Ref, maxRef})
 }
 
 // zero tells whether a SHA stands for "nothing".

@@ -9,7 +9,6 @@ type payloadRepository struct {
 	Name          string      `json:"name"`
 	Owner         payloadUser `json:"owner"`
 	HTMLURL       string      `json:"html_url"`
-	CloneURL      string      `json:"clone_url"`
 	DefaultBranch string      `json:"default_branch"`
 }
 

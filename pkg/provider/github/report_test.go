@@ -167,3 +167,18 @@ func TestUpdateBringsStartedAt(t *testing.T) {
 		t.Errorf("started at %s, want %s", run.StartedAt, started.StartedAt)
 	}
 }
+
+func TestPutSendsNoContradiction(t *testing.T) {
+	b := newBench(t)
+	for _, c := range []status.Check{
+		check(status.InProgress, status.Success), check(status.Completed, ""), check(status.Completed, "neutral"),
+		{Name: "n", State: status.Queued}, {ExternalID: "e", State: status.Queued},
+	} {
+		if _, err := b.client.Put(t.Context(), b.head, "", c); !fault.Is(err, fault.Operator) {
+			t.Errorf("%+v: %v, want an Operator fault", c, err)
+		}
+	}
+	if got := len(b.Writes()); got != 0 {
+		t.Errorf("%d writes were sent", got)
+	}
+}

@@ -175,3 +175,35 @@ func TestRedirects(t *testing.T) {
 		t.Errorf("a redirected PATCH: %v, want an Operator fault", err)
 	}
 }
+
+func TestFileIsNeitherLinkNorModule(t *testing.T) {
+	for _, kind := range []string{"submodule", "symlink"} {
+		b := newBench(t)
+		b.Inject(forge.Fault{Route: forge.RouteContents, Do: forge.Answer(http.StatusOK, nil, `{"type":"`+kind+`","content":"","encoding":""}`)})
+		if _, err := b.client.File(t.Context(), b.head.SHA, "x"); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%s: %v, want an Invalid fault", kind, err)
+		}
+	}
+}
+
+func TestCanWriteAsksForNoImpossibleUser(t *testing.T) {
+	b := newBench(t)
+	for _, user := range []string{"", "..", "a/b", "a?b", "a b", "[bot]", "-x"} {
+		if got, err := b.client.CanWrite(t.Context(), user); got || err != nil {
+			t.Errorf("%q: %t, %v", user, got, err)
+		}
+	}
+	if got := b.Count(""); got != 0 {
+		t.Errorf("%d calls were made", got)
+	}
+}
+
+func TestCanWriteBelievesOnlyDocumentedAnswers(t *testing.T) {
+	for _, body := range []string{`{}`, `{"permission":"superuser"}`, `{"permission":null}`, `[]`, ``} {
+		b := newBench(t)
+		b.Inject(forge.Fault{Route: forge.RoutePermission, Do: forge.Answer(http.StatusOK, nil, body)})
+		if got, err := b.client.CanWrite(t.Context(), "dev"); got || !fault.Is(err, fault.Transient) {
+			t.Errorf("%s: %t, %v, want a Transient fault", body, got, err)
+		}
+	}
+}

@@ -4,6 +4,9 @@ package github
 
 import (
 	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
 	"os"
 	"strings"
@@ -48,7 +51,7 @@ func event(change func(*v1alpha1.GitEventSpec)) *v1alpha1.GitEventSpec {
 		Provider: "github", Host: "github.com", DeliveryKey: "72d3162e-cc78-11e3-81ab-4c9367dc0958", InstallationID: 4242,
 		Project: v1alpha1.Project{
 			Owner: "acme", Name: "app", ID: 1001, URL: "https://github.com/acme/app",
-			CloneURL: "https://github.com/acme/app.git", DefaultBranch: "main",
+			DefaultBranch: "main",
 		},
 		SHA: shaHead, HeadURL: "https://github.com/acme/app",
 		Headers: map[string]string{"X-Github-Delivery": "72d3162e-cc78-11e3-81ab-4c9367dc0958", "Content-Type": "application/json"},
@@ -219,5 +222,26 @@ func TestVerifyRefusesSHA1(t *testing.T) {
 func TestTitleIsCutBetweenCharacters(t *testing.T) {
 	if got, want := title(strings.Repeat("世", 400)+"\nbody"), strings.Repeat("世", 341); got != want {
 		t.Errorf("got %d bytes, want %d", len(got), len(want))
+	}
+}
+
+func TestVerifyRefusesAnEmptySecret(t *testing.T) {
+	f, w := openFake(t, forge.Options{})
+	d := f.PingDelivery(testApp)
+	mac := hmac.New(sha256.New, nil)
+	mac.Write(d.Body)
+	d.Header.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(mac.Sum(nil)))
+	for _, secret := range []string{"", " \n"} {
+		if err := w.Provider.Webhook.Verify(d.Header, d.Body, []byte(secret)); !fault.Is(err, fault.Operator) {
+			t.Errorf("signed with an empty secret: %v, want an Operator fault", err)
+		}
+	}
+}
+
+func TestPeekRefusesWhatGoesOn(t *testing.T) {
+	for _, body := range []string{"{}{}", "{} x", `{"a":1`, `{"a":` + strings.Repeat("[", 20000), `{"repository":{"html_url":[]}}`} {
+		if _, err := (webhook{}).Peek(headers("push"), []byte(body)); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%.30s: %v, want an Invalid fault", body, err)
+		}
 	}
 }

@@ -57,7 +57,7 @@ func openFake(t *testing.T, o forge.Options) (*fake, providertest.World) {
 	w := providertest.World{
 		Provider: New(Options{}), BaseURL: g.URL(), Service: f, MaxText: maxBody, Secret: []byte(testSecret),
 		Project: v1alpha1.Project{
-			Owner: "acme", Name: "app", ID: repo.ID, URL: repo.HTMLURL, CloneURL: repo.CloneURL, DefaultBranch: "main",
+			Owner: "acme", Name: "app", ID: repo.ID, URL: repo.HTMLURL, DefaultBranch: "main",
 		},
 		Credentials: provider.Credentials{AppID: testApp, PrivateKey: []byte(app.PrivateKeyPEM), InstallationID: installation},
 	}

@@ -4,10 +4,19 @@ package providertest
 
 import (
 	"context"
+	"maps"
 	"testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
+
+// faultCase is a call and the operation in it that fails.
+type faultCase struct {
+	op   Operation
+	call func(context.Context, reporting) error
+	// except are other classes than the usual ones.
+	except map[Failure]fault.Class
+}
 
 // testFaults: each row of spec/errors.md gets its class wherever it is met, none is the author's fault, and the same
 // call works when the service does.
@@ -24,12 +33,7 @@ func testFaults(t *testing.T, open func(*testing.T) World) {
 		_, err := r.client.Put(ctx, r.head, "", running())
 		return err
 	}
-	cases := []struct {
-		op   Operation
-		call func(context.Context, reporting) error
-		// other classes than the usual ones
-		except map[Failure]fault.Class
-	}{
+	cases := []faultCase{
 		{ReadDirectory, reads, map[Failure]fault.Class{NotFound: fault.Transient}},
 		{FindChecks, reports, map[Failure]fault.Class{NotFound: fault.Transient}},
 		{UpdateCheck, reports, map[Failure]fault.Class{Rejected: fault.Operator}},
@@ -38,36 +42,16 @@ func testFaults(t *testing.T, open func(*testing.T) World) {
 	}
 	for _, c := range cases {
 		expect := map[Failure]fault.Class{}
-		for how, class := range classes {
-			expect[how] = class
-		}
-		for how, class := range c.except {
-			expect[how] = class
-		}
+		maps.Copy(expect, classes)
+		maps.Copy(expect, c.except)
 		for how, want := range expect {
-			t.Run(string(c.op)+": "+string(how), func(t *testing.T) {
-				w := open(t)
-				r := report(t, w)
-				r.head.SHA = w.Service.Commit("main", map[string]string{"dir/a.yaml": "a"})
-				if c.op == UpdateCheck {
-					r.put(t, "", running())
-				}
-				w.Service.Fail(c.op, how, 0)
-				first := fault.Of(c.call(t.Context(), r))
-				second := fault.Of(c.call(t.Context(), r))
-				if first == nil || first.Class != want || first.Reason == "" || first.Reason == "Error" {
-					t.Fatalf("got %+v, want class %s and a reason", first, want)
-				}
-				if want == fault.Throttled && first.RetryAfter <= 0 {
-					t.Errorf("throttled without a time: %+v", first)
-				}
-				// While limited the second call is not made, and says so.
-				if second == nil || second.Class != want || (want != fault.Throttled && second.Message != first.Message) {
-					t.Errorf("the text changes from one attempt to the next:\n%+v\n%+v", first, second)
-				}
-			})
+			t.Run(string(c.op)+": "+string(how), func(t *testing.T) { testFault(t, open(t), c, how, want) })
 		}
 	}
+	testRecovery(t, open, reports)
+}
+
+func testRecovery(t *testing.T, open func(*testing.T) World, reports func(context.Context, reporting) error) {
 	t.Run("what failed works when the service does", func(t *testing.T) {
 		r := report(t, open(t))
 		r.Service.Fail(CreateCheck, Unavailable, 1)
@@ -87,4 +71,25 @@ func testFaults(t *testing.T, open func(*testing.T) World) {
 		}
 		r.only(t)
 	})
+}
+
+func testFault(t *testing.T, w World, c faultCase, how Failure, want fault.Class) {
+	r := report(t, w)
+	r.head.SHA = w.Service.Commit("main", map[string]string{"dir/a.yaml": "a"})
+	if c.op == UpdateCheck {
+		r.put(t, "", running())
+	}
+	w.Service.Fail(c.op, how, 0)
+	first := fault.Of(c.call(t.Context(), r))
+	second := fault.Of(c.call(t.Context(), r))
+	if first == nil || first.Class != want || first.Reason == "" || first.Reason == "Error" {
+		t.Fatalf("got %+v, want class %s and a reason", first, want)
+	}
+	if want == fault.Throttled && first.RetryAfter <= 0 {
+		t.Errorf("throttled without a time: %+v", first)
+	}
+	// While limited the second call is not made, and says so.
+	if second == nil || second.Class != want || (want != fault.Throttled && second.Message != first.Message) {
+		t.Errorf("the text changes from one attempt to the next:\n%+v\n%+v", first, second)
+	}
 }

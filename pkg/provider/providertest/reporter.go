@@ -60,105 +60,119 @@ func (r reporting) only(t *testing.T) Check {
 }
 
 func testReporter(t *testing.T, open func(*testing.T) World) {
-	t.Run("a check is created, updated and completed as one", func(t *testing.T) {
-		r := report(t, open(t))
-		id := r.put(t, "", running())
-		want := Check{
-			ID: id, Name: "Plumbline / build", ExternalID: "run-1", State: "in_progress", Title: "Running",
-			Summary: "is running", Text: "a table", DetailsURL: "https://console.example/run-1",
-		}
-		if d := cmp.Diff(want, r.only(t), cmpopts.IgnoreFields(Check{}, "Updates")); d != "" {
-			t.Error(d)
-		}
-		if again := r.put(t, id, ended(status.Success)); again != id {
-			t.Errorf("completed as %s, created as %s", again, id)
-		}
-		if got := r.only(t); got.State != "completed" || got.Conclusion != "success" || got.Title != "Ended" {
-			t.Errorf("got %+v", got)
-		}
-	})
-	t.Run("repeating any step changes nothing", func(t *testing.T) {
-		r := report(t, open(t))
-		for _, check := range []status.Check{running(), ended(status.Failure)} {
-			id := r.put(t, "", check)
-			for _, known := range []string{"", id, "no id of the service"} {
-				if again := r.put(t, known, check); again != id {
-					t.Errorf("repeated with id %q: %s, want %s", known, again, id)
-				}
-			}
-		}
-		if got := r.only(t); got.Conclusion != "failure" {
-			t.Errorf("got %+v", got)
-		}
-	})
-	t.Run("a completed check is not opened again by a late report", func(t *testing.T) {
-		r := report(t, open(t))
-		id := r.put(t, "", ended(status.Success))
-		before := r.only(t)
-		for _, known := range []string{"", id} {
-			if again := r.put(t, known, running()); again != id {
-				t.Errorf("late report with id %q: %s, want %s", known, again, id)
-			}
-		}
-		if d := cmp.Diff(before, r.only(t)); d != "" {
-			t.Error(d)
-		}
-	})
-	t.Run("another run's check of the same name is left alone", func(t *testing.T) {
-		r := report(t, open(t))
-		first := r.put(t, "", ended(status.Failure))
-		second := running()
-		second.Key, second.ExternalID = "run-2", "run-2"
-		if id := r.put(t, "", second); id == first {
-			t.Error("the check of another run was taken")
-		}
-		if got := r.Service.Checks(r.head.SHA); len(got) != 2 || got[0].Conclusion != "failure" || got[1].State != "in_progress" {
-			t.Errorf("got %+v", got)
-		}
-	})
-	t.Run("a check is found behind many others", func(t *testing.T) {
-		r := report(t, open(t))
-		id := r.put(t, "", running())
-		for range 120 {
-			other := running()
-			other.ExternalID = "other"
-			other.ExternalID += strings.Repeat("x", len(r.Service.Checks(r.head.SHA)))
-			r.put(t, "", other)
-		}
-		if again := r.put(t, "", ended(status.Success)); again != id {
-			t.Errorf("got %s, want %s", again, id)
-		}
-	})
+	t.Run("a check is created, updated and completed as one", func(t *testing.T) { testCreateUpdateComplete(t, open(t)) })
+	t.Run("repeating any step changes nothing", func(t *testing.T) { testRepeat(t, open(t)) })
+	t.Run("a completed check is not opened again by a late report", func(t *testing.T) { testLateReport(t, open(t)) })
+	t.Run("another run's check of the same name is left alone", func(t *testing.T) { testOtherRun(t, open(t)) })
+	t.Run("a check is found behind many others", func(t *testing.T) { testManyChecks(t, open(t)) })
+	t.Run("a check that contradicts itself is never sent", func(t *testing.T) { testContradiction(t, open(t)) })
 	for _, how := range []Failure{StoredThen502, StoredThenGone} {
-		t.Run("a check that was "+string(how)+" is found again", func(t *testing.T) {
-			r := report(t, open(t))
-			r.Service.Fail(CreateCheck, how, 1)
-			_, err := r.client.Put(t.Context(), r.head, "", running())
-			if f := fault.Of(err); f == nil || f.Class != fault.Transient || !f.Unknown {
-				t.Fatalf("got %+v, want a Transient fault whose outcome is unknown", f)
-			}
-			stored := r.only(t)
-			if id := r.put(t, "", ended(status.Success)); id != stored.ID {
-				t.Errorf("got %s, want %s", id, stored.ID)
-			}
-			if got := r.only(t); got.Conclusion != "success" {
-				t.Errorf("got %+v", got)
-			}
-		})
+		t.Run("a check that was "+string(how)+" is found again", func(t *testing.T) { testLookupBeforeRepeat(t, open(t), how) })
 	}
-	t.Run("a check that contradicts itself is never sent", func(t *testing.T) {
-		r := report(t, open(t))
-		wrong := running()
-		wrong.Conclusion = status.Success
-		open := ended("")
-		neutral := ended("neutral")
-		for _, check := range []status.Check{wrong, open, neutral} {
-			if _, err := r.client.Put(t.Context(), r.head, "", check); !fault.Is(err, fault.Operator) {
-				t.Errorf("%+v: %v, want an Operator fault", check, err)
+}
+
+func testCreateUpdateComplete(t *testing.T, w World) {
+	r := report(t, w)
+	id := r.put(t, "", running())
+	want := Check{
+		ID: id, Name: "Plumbline / build", ExternalID: "run-1", State: "in_progress", Title: "Running",
+		Summary: "is running", Text: "a table", DetailsURL: "https://console.example/run-1",
+	}
+	if d := cmp.Diff(want, r.only(t), cmpopts.IgnoreFields(Check{}, "Updates")); d != "" {
+		t.Error(d)
+	}
+	if again := r.put(t, id, ended(status.Success)); again != id {
+		t.Errorf("completed as %s, created as %s", again, id)
+	}
+	if got := r.only(t); got.State != "completed" || got.Conclusion != "success" || got.Title != "Ended" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func testRepeat(t *testing.T, w World) {
+	r := report(t, w)
+	for _, check := range []status.Check{running(), ended(status.Failure)} {
+		id := r.put(t, "", check)
+		for _, known := range []string{"", id, "no id of the service"} {
+			if again := r.put(t, known, check); again != id {
+				t.Errorf("repeated with id %q: %s, want %s", known, again, id)
 			}
 		}
-		if got := r.Service.Checks(r.head.SHA); len(got) != 0 {
-			t.Errorf("sent: %+v", got)
+	}
+	if got := r.only(t); got.Conclusion != "failure" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func testLateReport(t *testing.T, w World) {
+	r := report(t, w)
+	id := r.put(t, "", ended(status.Success))
+	before := r.only(t)
+	for _, known := range []string{"", id} {
+		if again := r.put(t, known, running()); again != id {
+			t.Errorf("late report with id %q: %s, want %s", known, again, id)
 		}
-	})
+	}
+	if d := cmp.Diff(before, r.only(t)); d != "" {
+		t.Error(d)
+	}
+}
+
+func testOtherRun(t *testing.T, w World) {
+	r := report(t, w)
+	first := r.put(t, "", ended(status.Failure))
+	second := running()
+	second.Key, second.ExternalID = "run-2", "run-2"
+	if id := r.put(t, "", second); id == first {
+		t.Error("the check of another run was taken")
+	}
+	if got := r.Service.Checks(r.head.SHA); len(got) != 2 || got[0].Conclusion != "failure" || got[1].State != "in_progress" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func testManyChecks(t *testing.T, w World) {
+	r := report(t, w)
+	id := r.put(t, "", running())
+	for range 120 {
+		other := running()
+		other.ExternalID = "other"
+		other.ExternalID += strings.Repeat("x", len(r.Service.Checks(r.head.SHA)))
+		r.put(t, "", other)
+	}
+	if again := r.put(t, "", ended(status.Success)); again != id {
+		t.Errorf("got %s, want %s", again, id)
+	}
+}
+
+func testContradiction(t *testing.T, w World) {
+	r := report(t, w)
+	wrong := running()
+	wrong.Conclusion = status.Success
+	open := ended("")
+	neutral := ended("neutral")
+	for _, check := range []status.Check{wrong, open, neutral} {
+		if _, err := r.client.Put(t.Context(), r.head, "", check); !fault.Is(err, fault.Operator) {
+			t.Errorf("%+v: %v, want an Operator fault", check, err)
+		}
+	}
+	if got := r.Service.Checks(r.head.SHA); len(got) != 0 {
+		t.Errorf("sent: %+v", got)
+	}
+}
+
+func testLookupBeforeRepeat(t *testing.T, w World, how Failure) {
+	r := report(t, w)
+	r.Service.Fail(CreateCheck, how, 1)
+	_, err := r.client.Put(t.Context(), r.head, "", running())
+	if f := fault.Of(err); f == nil || f.Class != fault.Transient || !f.Unknown {
+		t.Fatalf("got %+v, want a Transient fault whose outcome is unknown", f)
+	}
+	stored := r.only(t)
+	if id := r.put(t, "", ended(status.Success)); id != stored.ID {
+		t.Errorf("got %s, want %s", id, stored.ID)
+	}
+	if got := r.only(t); got.Conclusion != "success" {
+		t.Errorf("got %+v", got)
+	}
 }

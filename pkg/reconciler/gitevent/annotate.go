@@ -40,11 +40,11 @@ func (r *Reconciler) annotate(ctx context.Context, w *work) error {
 }
 
 // notPatched keeps the reason of the refusal and makes the retry the workqueue's: whatever refuses the patch, an
-// operator included, must not slow down or stop the attempts (docs/adr/0003).
+// operator included, must not slow down or stop the attempts (docs/adr/0003). The API server's error itself is not in
+// the chain: knative keeps what it recognises as a conflict out of the error log, where every failed patch belongs.
 func notPatched(run *v1alpha1.Run, err error) error {
 	f := fault.FromKube(fault.VerbPatch, fmt.Errorf("failed to patch pipelinerun %s/%s: %w", run.Namespace, run.Name, err))
-	f.Class, f.RetryAfter = fault.Transient, 0
-	return f
+	return fault.Transientf(f.Reason, "%s", f.Message)
 }
 
 // metadata is what a run should carry now, nil while there is nothing to add to what it was created with.

@@ -36,7 +36,7 @@ func (w *work) connect(ctx context.Context) (*provider.Client, error) {
 	}
 	release, free := w.r.slots.take(fmt.Sprintf("%s/%d", spec.Host, spec.InstallationID))
 	if !free {
-		return nil, &notDue{fault.Throttledf("Busy", busyRetry, "waiting for other events of %s", spec.Host)}
+		return nil, fault.Throttledf(fault.ReasonBusy, busyRetry, "waiting for other events of %s", spec.Host)
 	}
 	w.release = release
 	credentials, err := w.r.credentials(ctx)

@@ -53,6 +53,8 @@ type Options struct {
 	Events *openevents.Watch
 	// Workers is the number of events reconciled at once; a Git host gets at most a quarter of them.
 	Workers int
+	// OperatorRetry is how long a fault waits that an operator has to mend; 0 is fault.OperatorRetry.
+	OperatorRetry time.Duration
 }
 
 // NewController returns the constructor that sharedmain calls.

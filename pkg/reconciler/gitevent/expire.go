@@ -32,7 +32,7 @@ func (r *Reconciler) sweep(ctx context.Context) error {
 	if err == nil {
 		err = r.collectPayloads(ctx)
 	}
-	return fault.Requeue(err, fault.Throttledf("NextSweep", sweepEvery, "the next sweep"))
+	return r.requeue(err, fault.Throttledf("NextSweep", sweepEvery, "the next sweep"))
 }
 
 // expireEvents deletes the settled events that are older than the retention, and the oldest above the cap.

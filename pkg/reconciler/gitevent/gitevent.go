@@ -80,7 +80,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 		return nil
 	}
 	if err != nil {
-		return fault.Requeue(fault.FromKube(fault.VerbRead, fmt.Errorf("reading GitEvent %s: %w", name, err)))
+		return r.requeue(fault.FromKube(fault.VerbRead, fmt.Errorf("reading GitEvent %s: %w", name, err)))
 	}
 	if event.Settled() || !event.DeletionTimestamp.IsZero() {
 		return nil
@@ -95,7 +95,7 @@ func (r *Reconciler) guarded(ctx context.Context, w *work) (err error) {
 		if cause := recover(); cause != nil {
 			logging.FromContext(ctx).Errorw("Panic while reconciling", "panic", cause, "stack", string(debug.Stack()))
 			r.metrics.panicked(ctx)
-			err = fault.Requeue(fault.Operatorf("Panic", "processing this event panics; the controller's log has the stack"))
+			err = r.requeue(fault.Operatorf("Panic", "processing this event panics; the controller's log has the stack"))
 		}
 	}()
 	return r.reconcile(ctx, w)
@@ -106,7 +106,7 @@ func (r *Reconciler) reconcile(ctx context.Context, w *work) error {
 	if !w.planned() {
 		if err := w.settle(stepPlan, w.due(stepPlan, func() error { return r.plan(ctx, w) })); err != nil {
 			w.conclude()
-			return fault.Requeue(err, w.record(ctx))
+			return r.requeue(err, w.record(ctx))
 		}
 	}
 	faults := r.create(ctx, w)
@@ -114,11 +114,23 @@ func (r *Reconciler) reconcile(ctx context.Context, w *work) error {
 	faults = append(faults, w.settle(stepReport, w.due(stepReport, func() error { return r.report(ctx, w) })))
 	faults = append(faults, w.settle(stepAnnotate, w.due(stepAnnotate, func() error { return r.annotate(ctx, w) })))
 	w.conclude()
-	if err := fault.Requeue(faults...); err != nil {
-		return fault.Requeue(append(faults, w.record(ctx))...)
+	if err := r.requeue(faults...); err != nil {
+		return r.requeue(append(faults, w.record(ctx))...)
 	}
 	if w.finished() {
-		return fault.Requeue(r.finish(ctx, w))
+		return r.requeue(r.finish(ctx, w))
 	}
-	return fault.Requeue(w.record(ctx)) // the PipelineRun's informer wakes us
+	return r.requeue(w.record(ctx)) // the PipelineRun's informer wakes us
+}
+
+// requeue is fault.Requeue with this process's wait for operators.
+func (r *Reconciler) requeue(errs ...error) error {
+	return fault.RequeueAfter(r.operatorRetry(), errs...)
+}
+
+func (o *Options) operatorRetry() time.Duration {
+	if o.OperatorRetry > 0 {
+		return o.OperatorRetry
+	}
+	return fault.OperatorRetry
 }

@@ -50,10 +50,13 @@ func (r *Reconciler) put(ctx context.Context, w *work, client *provider.Client, 
 	}
 	accepted := w.check(check)
 	id, err := client.Put(ctx, head, accepted.ID, *check)
+	if id != "" {
+		accepted.ID = id // also when only a duplicate could not be closed
+	}
 	if err != nil {
 		return fmt.Errorf("reporting %q: %w", check.Name, err)
 	}
-	accepted.ID, accepted.Accepted, accepted.Concluded = id, status.Digest(*check), check.Conclusion != ""
+	accepted.Accepted, accepted.Concluded = status.Digest(*check), check.Conclusion != ""
 	return nil
 }
 

@@ -74,7 +74,7 @@ func (w *work) due(step string, do func() error) error {
 	return &notDue{fault.Throttledf(wait.Reason, left, "%s", wait.Message)}
 }
 
-// notDue marks a step that was not tried, because it is not its time or its turn yet: nothing new is recorded.
+// notDue marks a step that was not tried, because it is not its time yet: its recorded wait is left as it is.
 type notDue struct{ fault *fault.Error }
 
 func (n *notDue) Error() string { return n.fault.Error() }
@@ -100,11 +100,12 @@ func (w *work) settle(step string, err error) error {
 		w.clear(step)
 		return nil
 	}
-	if f.Class == fault.Conflict {
-		return err // somebody else wrote: the next reconcile reads again and knows better what to record
+	// After a conflict the next reconcile reads again and knows better what to record; whose turn it is tells nobody anything.
+	if f.Class == fault.Conflict || f.Reason == fault.ReasonBusy {
+		return err
 	}
 	now := metav1.NewTime(w.r.clock.Now().Truncate(time.Second))
-	next := v1alpha1.Wait{Step: step, Class: f.Class.String(), Reason: f.Reason, Message: f.Message, Since: now, NotBefore: notBefore(f, now)}
+	next := v1alpha1.Wait{Step: step, Class: f.Class.String(), Reason: f.Reason, Message: f.Message, Since: now, NotBefore: w.notBefore(f, now)}
 	before := w.wait(step)
 	if before == nil || before.Reason != f.Reason {
 		w.news = append(w.news, news{next, fmt.Sprintf("%s of %s: %s", step, w.event.Name, f.Message)})
@@ -123,10 +124,10 @@ func (w *work) settle(step string, err error) error {
 	return err
 }
 
-func notBefore(f *fault.Error, now metav1.Time) *metav1.Time {
+func (w *work) notBefore(f *fault.Error, now metav1.Time) *metav1.Time {
 	wait := f.RetryAfter
 	if f.Class == fault.Operator && wait == 0 {
-		wait = fault.OperatorRetry
+		wait = w.r.operatorRetry()
 	}
 	if wait == 0 {
 		return nil

@@ -146,7 +146,7 @@ type Project struct {
 	// URL is the web URL ("https://github.com/acme/app").
 	// +kubebuilder:validation:MaxLength=2048
 	URL string `json:"url"`
-	// CloneURL is the URL for git clone over HTTP.
+	// CloneURL is the URL for git clone over HTTP where URL does not serve for it; empty for GitHub and GitLab.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	CloneURL string `json:"cloneURL,omitempty"`
