@@ -50,7 +50,8 @@ func Make(namespace, name, event string, data []byte) (v1alpha1.BlobReference, [
 		})
 		stream = stream[n:]
 	}
-	ref := v1alpha1.BlobReference{Name: name, Digest: Digest(data), Chunks: int32(len(payloads)), Size: int64(len(data))}
+	chunks := int32(len(payloads)) //nolint:gosec // at most maxChunks, because MaxBytes was checked
+	ref := v1alpha1.BlobReference{Name: name, Digest: Digest(data), Chunks: chunks, Size: int64(len(data))}
 	return ref, payloads, nil
 }
 

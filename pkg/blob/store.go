@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -30,22 +31,30 @@ type deleter interface {
 	Delete(ctx context.Context, name string, opts metav1.DeleteOptions) error
 }
 
-// Write creates the payloads that Make returned, in order. One that is there with the same data is success, so Write
-// may be repeated; one with other data is an Operator fault with reason "ForeignPayload". Errors of the API server are
-// classified as for an update, where a denial is the operator's: what is denied here is our object, not the author's.
+// writers is how many chunks are written at once: 20 MB of JSON that does not compress are 58 chunks, which one after
+// the other take most of the time a Git service waits for an answer.
+const writers = 8
+
+// Write creates the payloads that Make returned; after an error some may be there and some not. One that is there with
+// the same data is success, so Write may be repeated; one with other data is an Operator fault with reason
+// "ForeignPayload". Errors of the API server are classified as for an update, where a denial is the operator's: what is
+// denied here is our object, not the author's.
 func Write(ctx context.Context, client creator, payloads []*v1alpha1.EventPayload) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
 	for _, payload := range payloads {
-		_, err := client.Create(ctx, payload, metav1.CreateOptions{})
-		if apierrors.IsAlreadyExists(err) {
-			err = compare(ctx, client, payload)
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("creating EventPayload %s: %w", payload.Name, fault.FromKube(fault.VerbUpdate, err))
-		}
+		group.Go(func() error { return writeOne(ctx, client, payload) })
+	}
+	return group.Wait()
+}
+
+func writeOne(ctx context.Context, client creator, payload *v1alpha1.EventPayload) error {
+	_, err := client.Create(ctx, payload, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return compare(ctx, client, payload)
+	}
+	if err != nil {
+		return fmt.Errorf("creating EventPayload %s: %w", payload.Name, fault.FromKube(fault.VerbUpdate, err))
 	}
 	return nil
 }

@@ -6,11 +6,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -132,7 +129,13 @@ func TestHostOfTheEventMustBeTheConfiguredOne(t *testing.T) {
 	d := push("k1")
 	d.message.Host = "evil.example" // the URL is right, the rest of the payload is not
 	w.expect(http.StatusOK, d)
+	d = push("k1")
+	d.message.URL = "https://evil.example/acme/app" // and the other way round
+	w.expect(http.StatusOK, d)
 	w.wantEvents(0)
+	if w.counted("ignored", "OtherHost") != 2 {
+		t.Errorf("not counted:\n%s", w.log())
+	}
 
 	w.baseURL = "" // the configuration has not been read yet
 	w.expect(http.StatusServiceUnavailable, push("k2"))
@@ -174,59 +177,24 @@ func TestRefusedRequests(t *testing.T) {
 	w.wantEvents(0)
 }
 
-func TestTooLarge(t *testing.T) {
-	w := newWorld(t)
-	declared := push("k").request()
-	declared.ContentLength = receiver.MaxBodyBytes + 1
-	body := &endless{}
-	chunked := httptest.NewRequest(http.MethodPost, "/", body)
-	chunked.Header = push("k").request().Header
-	w.check(http.StatusRequestEntityTooLarge, w.send(w.replica(), declared))
-	w.check(http.StatusRequestEntityTooLarge, w.send(w.replica(), chunked))
-	if body.read > receiver.MaxBodyBytes+(1<<20) {
-		t.Errorf("read %d bytes of a body that is too large", body.read)
-	}
+// live records nothing and tells whether its context still was.
+type live struct{ err error }
+
+func (l *live) Record(ctx context.Context, _ *v1alpha1.GitEventSpec, _ []byte) (string, bool, error) {
+	l.err = ctx.Err()
+	return "name", true, nil
 }
 
-// waiting is a body that shows when it is read, and goes on when it is told to.
-type waiting struct{ reached, release chan struct{} }
-
-func (b *waiting) Read(p []byte) (int, error) {
-	b.reached <- struct{}{}
-	<-b.release
-	return 0, io.EOF
-}
-
-func TestLargeBodiesAreFewAtOnce(t *testing.T) {
+func TestSenderThatHangsUpIsRecorded(t *testing.T) {
 	w := newWorld(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	recorder := &live{err: errors.New("not called")}
 	h := w.replica()
-	large := func(rest io.Reader) *http.Request {
-		r := httptest.NewRequest(http.MethodPost, "/", io.MultiReader(bytes.NewReader(make([]byte, 2<<20)), rest))
-		r.Header = push("k").request().Header
-		return r
-	}
-	body := &waiting{reached: make(chan struct{}), release: make(chan struct{})}
-	var busy sync.WaitGroup
-	for range 2 {
-		busy.Go(func() { w.send(h, large(body)) })
-		<-body.reached
-	}
-	w.check(http.StatusServiceUnavailable, w.send(h, large(http.NoBody)))
-	w.check(http.StatusAccepted, w.send(h, push("small").request())) // needs no such slot
-	close(body.release)
-	busy.Wait()
-	w.check(http.StatusBadRequest, w.send(h, large(http.NoBody))) // a slot again: zeros are not JSON
-}
-
-func TestTwentyMegabytesAreAccepted(t *testing.T) {
-	w := newWorld(t)
-	d := push("k1")
-	d.message.Padding = strings.Repeat(bodyMarker, 20_000_000/len(bodyMarker))
-	w.expect(http.StatusAccepted, d)
-	event := w.wantEvents(1)[0]
-	body, err := blob.Read(t.Context(), w.client.PlumblineV1alpha1().EventPayloads(systemNamespace), event.Spec.Payload)
-	if err != nil || len(body) < 19_000_000 {
-		t.Errorf("%d bytes, %v; want them all", len(body), err)
+	h.Recorder = recorder
+	w.check(http.StatusAccepted, w.send(h, push("k1").request().WithContext(ctx)))
+	if recorder.err != nil {
+		t.Errorf("recording with a context that is %v", recorder.err)
 	}
 }
 

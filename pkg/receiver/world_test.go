@@ -140,7 +140,7 @@ func (w *world) replica() *receiver.Handler {
 func (w *world) send(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	answer := httptest.NewRecorder()
 	h.ServeHTTP(answer, r)
-	_, _ = w.Write([]byte(fmt.Sprintf("answer: %v %s\n", answer.Header(), answer.Body.String()))) // a buffer
+	_, _ = fmt.Fprintf(w, "answer: %v %s\n", answer.Header(), answer.Body.String()) // a buffer
 	return answer
 }
 
