@@ -96,6 +96,10 @@ func (c *Cluster) Part(name string) *Part {
 // Dir is the folder of the cluster; its logs are in Dir()/logs.
 func (c *Cluster) Dir() string { return c.dir }
 
+// AuditLog is the path of the API server's audit log: one JSON object of audit.k8s.io/v1 a line for every call of a
+// service account.
+func (c *Cluster) AuditLog() string { return c.auditLog() }
+
 // prepare decides everything that can be decided before a process runs.
 func prepare(options Options, bin string) (*Cluster, error) {
 	c := &Cluster{
@@ -129,6 +133,9 @@ func (c *Cluster) prepareFiles() error {
 			return err
 		}
 		c.port[name] = port
+	}
+	if err := os.WriteFile(filepath.Join(c.dir, auditPolicyFile), []byte(auditPolicy), 0o600); err != nil {
+		return err
 	}
 	creds, err := newCredentials(filepath.Join(c.dir, "credentials"))
 	if err != nil {

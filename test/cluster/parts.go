@@ -62,6 +62,21 @@ func (l *layout) etcd() *Part {
 	}, get(client+"/readyz"))
 }
 
+// auditPolicy records who used which right: the calls of service accounts, without bodies.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+omitManagedFields: true
+rules:
+  - level: Metadata
+    userGroups: ["system:serviceaccounts"]
+  - level: None
+`
+
+const auditPolicyFile = "audit-policy.yaml"
+
+func (l *layout) auditLog() string { return filepath.Join(l.dir, "logs", "audit.log") }
+
 func (l *layout) apiServer() *Part {
 	c := l.creds
 	return l.part(APIServer, []string{
@@ -76,6 +91,7 @@ func (l *layout) apiServer() *Part {
 		"--disable-admission-plugins=TaintNodesByCondition",
 		// Nothing routes to cluster addresses; the Kubernetes Service stays as it is.
 		"--endpoint-reconciler-type=none",
+		"--audit-policy-file=" + filepath.Join(l.dir, auditPolicyFile), "--audit-log-path=" + l.auditLog(),
 	}, l.secureGet(APIServer, "/readyz"))
 }
 

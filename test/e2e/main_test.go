@@ -6,6 +6,7 @@ package e2e
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,7 +25,7 @@ type suite struct {
 	key      string
 }
 
-var shared suite //nolint:gochecknoglobals // one cluster for a whole test run; set once before any test runs
+var shared suite // set once before any test runs
 
 func TestMain(m *testing.M) {
 	os.Exit(run(m))
@@ -51,6 +52,11 @@ func run(m *testing.M) int {
 	}
 	shared = suite{cluster: c, programs: programs, key: forge.New(forge.Options{}).CreateApp(1, "key", "", "x").PrivateKeyPEM}
 	code := m.Run()
+	if run := flag.Lookup("test.run"); code == 0 && run != nil && run.Value.String() == "" { // every scenario ran
+		if err := checkRights(c.AuditLog()); err != nil {
+			code = failed(err)
+		}
+	}
 	if code != 0 {
 		fmt.Fprintln(os.Stderr, "logs of every process are kept in", filepath.Join(dir, "cluster", "logs"))
 		return code
