@@ -5,7 +5,6 @@ package e2e
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -16,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/forge"
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
@@ -128,18 +128,15 @@ func (w *world) must(err error) {
 	}
 }
 
-// claimed waits until the Repository owns its URL: before that, receivers answer that nobody does.
+// claimed waits until the Repository owns its URL: before that, receivers answer that nobody does. The claim tells,
+// not the Repository's condition, which every installation in the cluster writes.
 func (w *world) claimed() {
 	w.t.Helper()
+	url, err := v1alpha1.CanonicalURL(w.repo.HTMLURL)
+	w.must(err)
 	w.eventually(soon, "the Repository owns its URL", func() error {
-		repository, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Get(w.ctx, "app", metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if condition := repository.Status.GetCondition(pacv1alpha1.RepositoryURL); !condition.IsTrue() {
-			return fmt.Errorf("condition URL is %v", condition)
-		}
-		return nil
+		_, err := w.Plumbline.PlumblineV1alpha1().RepositoryClaims(w.Namespace).Get(w.ctx, v1alpha1.ClaimName(url), metav1.GetOptions{})
+		return err
 	})
 }
 
@@ -201,7 +198,7 @@ func (w *world) metrics(p *installation.Process) string {
 	w.must(err)
 	response, err := http.DefaultClient.Do(request)
 	w.must(err)
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	data, err := io.ReadAll(response.Body)
 	w.must(err)
 	return string(data)
