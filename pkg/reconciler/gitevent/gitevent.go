@@ -75,6 +75,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	if _, err := r.unsettled(name); apierrors.IsNotFound(err) {
 		return nil // settled, or not listed yet: then the informer's add enqueues it
 	}
+	asked := r.clock.Now()
 	event, err := r.events.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -85,7 +86,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	if event.Settled() || !event.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	return r.guarded(ctx, r.begin(ctx, event))
+	return r.guarded(ctx, r.begin(ctx, event, asked))
 }
 
 // guarded turns a panic into a long wait: one poisonous event must not take the others' controller down (B16).
