@@ -12,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"knative.dev/pkg/configmap"
@@ -50,6 +51,7 @@ func main() {
 	coexist := flag.Bool("coexist-with-pac", false, "start although Pipelines-as-Code runs in this cluster")
 	secret := flag.String("github-app-secret", "plumbline-github-app", "name of the Secret with the GitHub App's credentials")
 	operatorRetry := flag.Duration("operator-retry", fault.OperatorRetry, "how long what an operator has to mend waits before it is tried again")
+	lateReports := flag.Duration("late-reports", gitevent.LateReports, "how long after a takeover another controller's report may still arrive at the Git service")
 	probes := flag.Int("health-port", injection.HealthCheckDefaultPort, "port of /health and /readiness")
 	cfg := injection.ParseAndGetRESTConfigOrDie() // parses the flags, -kube-api-qps and -kube-api-burst among them
 	if cfg.QPS == 0 {
@@ -78,6 +80,8 @@ func main() {
 			Events:        events,
 			Workers:       *workers,
 			OperatorRetry: *operatorRetry,
+			LateReports:   *lateReports,
+			Identity:      system.PodName() + "-" + string(uuid.NewUUID()),
 		}),
 		func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 			shared := repository.Options{OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer()}

@@ -20,6 +20,8 @@ const (
 	trialLimit = 90 * time.Second
 	// operatorRetry is the -operator-retry of D2's controllers; 5 minutes as shipped.
 	operatorRetry = time.Second
+	// lateReports is the -late-reports of all controllers; 45 seconds as shipped.
+	lateReports = 3 * time.Second
 	// refusalLimit is C4's: a refused PipelineRun has its failed check within 30 s.
 	refusalLimit = 30 * time.Second
 	// conflictStorm stands for D4's 1000 conflicts in a row: with the workqueue's backoff (5 ms·2ⁿ) 12 take 20 s and

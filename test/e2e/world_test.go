@@ -103,7 +103,7 @@ func (w *world) startReceiver(proxied bool, flags ...string) *installation.Proce
 
 func (w *world) startController(proxied bool, flags ...string) *installation.Process {
 	w.t.Helper()
-	p, err := w.Controller(w.ctx, proxied, flags...)
+	p, err := w.Controller(w.ctx, proxied, append([]string{"-late-reports=" + lateReports.String()}, flags...)...)
 	w.must(err)
 	w.start(p)
 	w.controllers = append(w.controllers, p)

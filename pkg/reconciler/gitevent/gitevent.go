@@ -114,6 +114,7 @@ func (r *Reconciler) reconcile(ctx context.Context, w *work) error {
 	faults = append(faults, r.observe(ctx, w))
 	faults = append(faults, w.settle(stepReport, w.due(stepReport, func() error { return r.report(ctx, w) })))
 	faults = append(faults, w.settle(stepAnnotate, w.due(stepAnnotate, func() error { return r.annotate(ctx, w) })))
+	faults = append(faults, w.untilRecheck())
 	w.conclude()
 	if err := r.requeue(faults...); err != nil {
 		return r.requeue(append(faults, w.record(ctx))...)

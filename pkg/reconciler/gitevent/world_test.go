@@ -4,8 +4,10 @@ package gitevent
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,9 +51,10 @@ type world struct {
 	git    *fakeGit
 	clock  *clocktesting.FakePassiveClock
 
-	mu    sync.Mutex
-	calls []string
-	hook  func(n int, call string) outcome
+	processes atomic.Int64
+	mu        sync.Mutex
+	calls     []string
+	hook      func(n int, call string) outcome
 }
 
 // outcome is what a scripted fault does with a call.
@@ -156,7 +159,7 @@ func (w *world) reconciler() *Reconciler {
 		w.must(runs.Add(&run))
 	}
 	r := &Reconciler{
-		Options: Options{Namespace: system, Version: "test", AppSecret: "app", Providers: map[string]provider.Provider{"fake": w.git.provider()}},
+		Options: Options{Namespace: system, Version: "test", AppSecret: "app", Identity: fmt.Sprint("process-", w.processes.Add(1)), Providers: map[string]provider.Provider{"fake": w.git.provider()}},
 		open:    listers.NewGitEventLister(events).GitEvents(system), events: w.own.PlumblineV1alpha1().GitEvents(system),
 		payloads: w.own.PlumblineV1alpha1().EventPayloads(system), repositories: paclisters.NewRepositoryLister(repositories),
 		pac: w.own.PipelinesascodeV1alpha1(), runs: runs, tekton: w.tekton.TektonV1(), kube: w.kube.CoreV1(),
