@@ -28,6 +28,7 @@ type final struct {
 	Namespace, Run   string
 	Rows             []string
 	Message, Failure string
+	Ended            string // how a cancelled run ended, which its tasks may not show yet
 }
 
 func (r *report) text(condition *apis.Condition) string {
@@ -36,8 +37,11 @@ func (r *report) text(condition *apis.Condition) string {
 		Run:       anchor(r.links.Run, r.pr.Name),
 		Message:   r.bounded(pre(withoutHint(condition.Message, r.facts))),
 	}
-	if r.outcome == v1alpha1.OutcomeFailed {
+	switch r.outcome {
+	case v1alpha1.OutcomeFailed:
 		f.Failure = r.failure(condition)
+	case v1alpha1.OutcomeCancelled:
+		f.Ended = r.ended(condition)
 	}
 	rows := r.rows()
 	f.Rows = rows
@@ -78,10 +82,14 @@ func (r *report) failure(condition *apis.Condition) string {
 	}
 	parts = append(parts, r.diagnosis(condition)...)
 	if len(r.rows()) > 0 {
-		parts = append(parts, "<p>The PipelineRun ended with <b>"+line(condition.Reason)+"</b>: "+
-			r.bounded(line(withoutHint(condition.Message, r.facts)))+"</p>")
+		parts = append(parts, r.ended(condition))
 	}
 	return strings.Join(parts, "\n")
+}
+
+// ended is Tekton's last word on the run.
+func (r *report) ended(condition *apis.Condition) string {
+	return "<p>The PipelineRun ended with <b>" + line(condition.Reason) + "</b>: " + r.bounded(line(withoutHint(condition.Message, r.facts))) + "</p>"
 }
 
 func (r *report) diagnosis(c *apis.Condition) []string {

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/forge"
+)
+
+const dashboard = "https://dashboard.example"
+
+// D7: everything known before creation is in the create request: the labels and annotations of spec/compatibility.md
+// 3.10, state started, log-url and the name of the git-auth secret, which exists before the run; what is patched later
+// is only the check run's id and state completed.
+func TestTheCreateCarriesEverythingKnown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true, config: [][3]string{{"plumbline", "tekton-dashboard-url", dashboard}}})
+	w.claimed()
+	versions := w.watchRuns()
+	sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("Known_Name", "push", held)})
+	w.deliver(delivery, http.StatusAccepted)
+	event := w.created(sha)
+	name, secret := event.Status.Runs[0].Name, event.Status.Runs[0].Secret
+	if _, err := w.Kube.CoreV1().Secrets(w.ci).Get(w.ctx, secret, metav1.GetOptions{}); err != nil {
+		t.Errorf("the git-auth secret of a run that goes on: %v", err)
+	}
+	w.secretFirst(name)
+	w.release(event)
+	check := w.checkReaches(sha, checkName("Known_Name"), "success", soon)
+	w.settles(sha, soon)
+
+	var seen []*pipelinev1.PipelineRun
+	w.eventually(soon, "the watch has seen the last version", func() error {
+		for {
+			select {
+			case change := <-versions:
+				if run, ok := change.Object.(*pipelinev1.PipelineRun); ok && run.Name == name {
+					seen = append(seen, run)
+				}
+			default:
+				if n := len(seen); n == 0 || seen[n-1].ResourceVersion != w.run(name).ResourceVersion {
+					return fmt.Errorf("%d versions", n)
+				}
+				return nil
+			}
+		}
+	})
+	labels, annotations := w.wanted(delivery, event)
+	if diff := cmp.Diff(labels, ours(seen[0].Labels)); diff != "" {
+		t.Errorf("labels at creation (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(annotations, ours(seen[0].Annotations)); diff != "" {
+		t.Errorf("annotations at creation (-want +got):\n%s", diff)
+	}
+	for _, added := range []map[string]string{labels, annotations} {
+		added[pipelinesascode.CheckRunID], added[pipelinesascode.State] = strconv.FormatInt(check.ID, 10), pipelinesascode.StateCompleted
+	}
+	last := seen[len(seen)-1]
+	if diff := cmp.Diff([]map[string]string{labels, annotations}, []map[string]string{ours(last.Labels), ours(last.Annotations)}); diff != "" {
+		t.Errorf("labels and annotations at the end (-want +got):\n%s", diff)
+	}
+	w.invariants()
+}
+
+// watchRuns watches the world's PipelineRuns from now on.
+func (w *world) watchRuns() <-chan watch.Event {
+	w.t.Helper()
+	client := w.Tekton.TektonV1().PipelineRuns(w.ci)
+	list, err := client.List(w.ctx, metav1.ListOptions{})
+	w.must(err)
+	watcher, err := client.Watch(w.ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	w.must(err)
+	w.t.Cleanup(watcher.Stop)
+	return watcher.ResultChan()
+}
+
+// secretFirst requires that the run's secret was created before the run. The world has only this run, and the proxy
+// cannot read the name in a Secret's protobuf.
+func (w *world) secretFirst(run string) {
+	w.t.Helper()
+	at := map[string]int{}
+	for _, call := range w.controller().Proxy.Calls() {
+		if call.Verb == "create" && call.Namespace == w.ci && call.Status == http.StatusCreated && (call.Name == run || call.Resource == "secrets") {
+			at[call.Resource] = call.N
+		}
+	}
+	if at["secrets"] == 0 || at["pipelineruns"] == 0 || at["secrets"] > at["pipelineruns"] {
+		w.t.Errorf("calls by resource %v, want the secret created before the run", at)
+	}
+}
+
+// ours are the labels or annotations that are not Tekton's or the test's.
+func ours(all map[string]string) map[string]string {
+	kept := map[string]string{}
+	for key, value := range all {
+		prefix, _, _ := strings.Cut(key, "/")
+		switch {
+		case key == pipelinesascode.OnEvent, key == pipelinesascode.OnTargetBranch: // the author's
+		case prefix == pipelinesascode.GroupName, prefix == plumbline.GroupName, prefix == "results.tekton.dev",
+			key == pipelinesascode.ManagedByLabel, key == pipelinesascode.VersionLabel:
+			kept[key] = value
+		}
+	}
+	return kept
+}
+
+// wanted is spec/compatibility.md 3.10 for a push to main of a GitHub Enterprise Server, as which the forge counts.
+func (w *world) wanted(d forge.Delivery, e *v1alpha1.GitEvent) (labels, annotations map[string]string) {
+	w.t.Helper()
+	const p = "pipelinesascode.tekton.dev/"
+	var push struct {
+		HeadCommit   struct{ ID, URL string } `json:"head_commit"`
+		Sender       struct{ Login string }
+		Installation struct{ ID int64 }
+	}
+	w.must(json.Unmarshal(d.Body, &push))
+	sha, event, secret, run := push.HeadCommit.ID, e.Name, e.Status.Runs[0].Secret, e.Status.Runs[0].Name
+	labels = map[string]string{
+		"app.kubernetes.io/managed-by": "pipelinesascode.tekton.dev", "app.kubernetes.io/version": "devel",
+		p + "url-org": "acme", p + "url-repository": "app", p + "sha": sha, p + "repository": "app", p + "state": "started",
+		p + "event-type": "push", p + "original-prname": "Known_Name",
+		"plumbline.dev/event": event, "plumbline.dev/installation": w.Namespace,
+	}
+	annotations = map[string]string{
+		p + "sha-title": "change " + w.t.Name(), p + "sha-url": push.HeadCommit.URL, p + "repo-url": w.repo.HTMLURL,
+		p + "source-repo-url": w.repo.HTMLURL, p + "url-org": "acme", p + "url-repository": "app", p + "sha": sha,
+		p + "sender": push.Sender.Login, p + "event-type": "push", p + "branch": "refs/heads/main", p + "source-branch": "refs/heads/main",
+		p + "repository": "app", p + "git-provider": "github", p + "secret-created": "true",
+		p + "controller-info": `{"name":"default","configmap":"pipelines-as-code","secret":"pipelines-as-code-secret", "gRepo": "pipelines-as-code"}`,
+		p + "installation-id": strconv.FormatInt(push.Installation.ID, 10),
+		p + "ghe-url":         "https://" + strings.TrimPrefix(strings.TrimPrefix(w.forge.URL(), "http://"), "https://"),
+		p + "original-prname": "Known_Name", p + "git-auth-secret": secret, p + "state": "started",
+		p + "log-url":           dashboard + "/#/namespaces/" + w.ci + "/pipelineruns/" + run,
+		"plumbline.dev/run-key": w.Namespace + "/" + event + "/.tekton/run.yaml#0",
+		"results.tekton.dev/recordSummaryAnnotations": `{"repo":"app","commit":"` + sha + `","eventType":"push"}`,
+	}
+	return labels, annotations
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/test/cluster"
+	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/installation"
+)
+
+// D6: while no check can be created at the forge the run goes on to its end; the check appears once that works again,
+// with the state of that moment: here at once completed.
+func TestNoCheckCanBeCreated(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{receivers: 1, controllers: 1, forge: forge.Options{RefuseEarlyConclusion: true}})
+	w.claimed()
+	tooMany := forge.Answer(http.StatusTooManyRequests, http.Header{"Retry-After": {"1"}}, `{"message":"slow down"}`)
+	for _, test := range []struct {
+		name, conclusion, ends string
+		do                     forge.Action
+	}{
+		{"bad-gateway", "success", "", forge.ServerError502HTML()},
+		{"dropped", "failure", fails, forge.Drop()},
+		{"too-many", "success", "", tooMany},
+		{"secondary-limit", "failure", fails, forge.SecondaryRateLimit(time.Second)},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := w.in(t)
+			fault := w.forge.Inject(forge.Fault{Route: forge.RouteCheckCreate, Do: test.do})
+			notes := []string{}
+			if test.ends != "" {
+				notes = append(notes, test.ends)
+			}
+			sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline(test.name, "push", notes...)})
+			w.deliver(delivery, http.StatusAccepted)
+			run := w.created(sha).Status.Runs[0]
+			ended := w.ended(run)
+			if want := map[string]string{"success": "True", "failure": "False"}[test.conclusion]; ended.Status != want {
+				t.Errorf("the run ended as %v, want Succeeded=%s: the forge's trouble must not touch it", ended, want)
+			}
+			w.hit(fault, 2) // it was tried again
+			if checks := w.forge.ChecksFor(repoName, sha); len(checks) != 0 {
+				t.Fatalf("there are checks %v although none can be created: the rest shows nothing", checks)
+			}
+			fault.Remove()
+			w.checkReaches(sha, checkName(test.name), test.conclusion, afterFault)
+			w.settles(sha, afterFault)
+			w.oneCheck(sha, checkName(test.name))
+			writes := w.accepted(sha, checkName(test.name))
+			if len(writes) == 0 || writes[0].Method != http.MethodPost {
+				t.Fatalf("the forge took %+v, want first a POST with the state the run has by now", writes)
+			}
+			// What had no answer may have been stored: then the check is looked up and confirmed once more before the end.
+			for _, write := range writes {
+				if write.Conclusion != test.conclusion || (write.N != writes[0].N && write.Method != http.MethodPatch) {
+					t.Errorf("write %d is a %s that says %q, want %q", write.N, write.Method, write.Conclusion, test.conclusion)
+				}
+			}
+		})
+	}
+	w.invariants()
+}
+
+// E6: a write that says in_progress and is still under way when the run ends never overwrites completed: the next write
+// waits for it, and after completed nothing reopens the check. The delayed write is once the POST, once a PATCH.
+func TestADelayedWriteDoesNotReopenACheck(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{receivers: 1, controllers: 2, proxied: true, forge: forge.Options{RefuseEarlyConclusion: true}})
+	w.claimed()
+	for name, route := range map[string]string{"post": forge.RouteCheckCreate, "patch": forge.RouteCheckUpdate} {
+		t.Run(name, func(t *testing.T) {
+			w := w.in(t)
+			if route == forge.RouteCheckUpdate {
+				defer w.delayCreation()()
+			}
+			release := make(chan struct{})
+			late := w.forge.Inject(forge.Fault{Route: route, Count: 1, Do: forge.Hold(release)})
+			sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("late-"+name, "push")})
+			w.deliver(delivery, http.StatusAccepted)
+			w.hit(late, 1)
+			run := w.created(sha).Status.Runs[0]
+			w.ended(run)
+			if n := len(w.accepted(sha, "")); route == forge.RouteCheckCreate && n != 0 {
+				t.Errorf("%d writes were taken while the first one is under way", n)
+			}
+			close(release)
+			w.checkReaches(sha, checkName("late-"+name), "success", afterFault)
+			w.settles(sha, afterFault)
+			w.oneCheck(sha, checkName("late-"+name))
+			writes := w.accepted(sha, checkName("late-"+name))
+			if n := len(writes); n < 2 || writes[n-2].CheckStatus != "in_progress" || writes[n-1].CheckStatus != "completed" {
+				t.Errorf("writes %+v, want the delayed in_progress, then completed, then nothing", writes)
+			}
+		})
+	}
+	w.invariants()
+}
+
+// E6, on two controllers: the one that was about to say in_progress is paused; the other takes over and completes the
+// check. When the first goes on it sees that and writes nothing.
+func TestAPausedControllerDoesNotReopenACheck(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{receivers: 1, controllers: 2, proxied: true})
+	w.claimed()
+	defer w.delayCreation()()
+	release := make(chan struct{})
+	about := w.forge.Inject(forge.Fault{Route: forge.RouteCheckGet, Count: 1, Do: forge.Hold(release)})
+	sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("paused", "push", held)})
+	w.deliver(delivery, http.StatusAccepted)
+	event := w.created(sha)
+	w.hit(about, 1)
+	leader := w.leader()
+	w.must(leader.Pause())
+	w.release(event)
+	w.checkReaches(sha, checkName("paused"), "success", afterFault)
+	log := w.log(leader)
+	close(release)
+	w.must(leader.Continue())
+	w.eventually(soon, "the first controller goes on", func() error {
+		if w.log(leader) == log {
+			return errors.New("it has logged nothing since")
+		}
+		return nil
+	})
+	w.settles(sha, afterFault)
+	w.must(leader.Terminate()) // it ends what it is doing
+	ctx, cancel := context.WithTimeout(w.ctx, soon)
+	defer cancel()
+	w.must(leader.Wait(ctx))
+	w.oneCheck(sha, checkName("paused"))
+	w.neverFailed(sha)
+	w.invariants()
+}
+
+// leader is the controller that works on events: it is the one that created a PipelineRun.
+func (w *world) leader() *installation.Process {
+	w.t.Helper()
+	for _, p := range w.controllers {
+		if slices.ContainsFunc(p.Proxy.Calls(), isCreate) {
+			return p
+		}
+	}
+	w.t.Fatal("no controller has created a PipelineRun")
+	return nil
+}
+
+// E8: the POST of a check run is stored although the answer is a 502 or none: the check run is found by its external_id
+// and adopted, so there is one.
+func TestAStoredCheckIsAdopted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{receivers: 1, controllers: 1})
+	w.claimed()
+	for name, do := range map[string]forge.Action{"answered-502": forge.ApplyThenAnswer(http.StatusBadGateway), "dropped": forge.ApplyThenDrop()} {
+		t.Run(name, func(t *testing.T) {
+			w := w.in(t)
+			lost := w.forge.Inject(forge.Fault{Route: forge.RouteCheckCreate, Count: 1, Do: do})
+			sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline(name, "push", held)})
+			w.deliver(delivery, http.StatusAccepted)
+			event := w.created(sha)
+			w.hit(lost, 1)
+			w.checkReaches(sha, checkName(name), "in_progress", soon)
+			w.release(event)
+			check := w.checkReaches(sha, checkName(name), "success", afterFault)
+			w.settles(sha, afterFault)
+			w.oneCheck(sha, checkName(name))
+			w.neverFailed(sha)
+			if check.ExternalID != event.Status.Runs[0].Name {
+				t.Errorf("external_id %q, want the run's name %q", check.ExternalID, event.Status.Runs[0].Name)
+			}
+			posts := 0
+			for _, write := range w.forge.WritesForCheck(repoName, sha, "") {
+				if write.Method == http.MethodPost {
+					posts++
+				}
+			}
+			if posts != 1 {
+				t.Errorf("%d check runs were posted, want 1: a POST without an answer is looked up, not repeated", posts)
+			}
+			w.patched(event.Status.Runs[0].Name, check)
+		})
+	}
+	w.invariants()
+}
+
+// delayCreation makes the API server unable to create PipelineRuns for a moment, so that the check is first queued and
+// its in_progress is a PATCH.
+func (w *world) delayCreation() (end func()) {
+	var armed []*cluster.Armed
+	for _, p := range w.controllers {
+		armed = append(armed, p.Proxy.Add(cluster.Rule{Match: isCreate, Count: 1, Do: cluster.Fault(cluster.Unavailable())}))
+	}
+	return func() {
+		for _, rule := range armed {
+			rule.Remove()
+		}
+	}
+}

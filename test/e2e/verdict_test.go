@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/forge"
+)
+
+// E1: success comes only from Succeeded=True: a run that fails, one that times out and one that is cancelled never say
+// success, each ends as Tekton ended it, and beside them one succeeds.
+func TestOnlySuccessIsSuccess(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{receivers: 1, controllers: 1})
+	w.claimed()
+	sha, delivery := w.push(map[string]string{
+		".tekton/a.yaml": pipeline("succeeds", "push"),
+		".tekton/b.yaml": pipeline("fails", "push", fails),
+		".tekton/c.yaml": strings.Replace(pipeline("times-out", "push", held), "spec:\n", "spec:\n  timeouts: {pipeline: 2s}\n", 1),
+		".tekton/d.yaml": pipeline("is-cancelled", "push", held),
+	})
+	w.deliver(delivery, http.StatusAccepted)
+	event := w.created(sha)
+	w.ask(runOf(event, "is-cancelled"), pipelinev1.PipelineRunSpecStatusCancelled)
+	for _, want := range []struct{ pipeline, conclusion, words string }{
+		{"succeeds", "success", "build"},
+		{"fails", "failure", "build"},
+		{"times-out", "failure", "failed to finish within"},
+		{"is-cancelled", "cancelled", "was cancelled"},
+	} {
+		check := w.checkReaches(sha, checkName(want.pipeline), want.conclusion, soon)
+		if !strings.Contains(check.Text, want.words) {
+			t.Errorf("check %q lacks the words %q: %s", want.pipeline, want.words, check.Text)
+		}
+		if isTrue := succeeded(w.run(runOf(event, want.pipeline))) == corev1.ConditionTrue; isTrue != (want.conclusion == "success") {
+			t.Errorf("run %q has Succeeded=%s and check %s", want.pipeline, succeeded(w.run(runOf(event, want.pipeline))), want.conclusion)
+		}
+		for _, write := range w.forge.WritesForCheck(repoName, sha, checkName(want.pipeline)) {
+			if write.Conclusion != "" && write.Conclusion != want.conclusion {
+				t.Errorf("write %d of check %q says %s, want only %s", write.N, want.pipeline, write.Conclusion, want.conclusion)
+			}
+		}
+	}
+	w.settles(sha, soon)
+	w.invariants()
+}
+
+// E2: a run whose spec.status asks to be cancelled or stopped is in progress, also for a process that sees it for the
+// first time, until Tekton has ended it; then it is cancelled. Its finally task, or for Cancelled its status, is held.
+func TestCancellingIsNotCancelled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{receivers: 1, controllers: 1})
+	w.claimed()
+	asks := map[string]pipelinev1.PipelineRunSpecStatus{
+		"cancelled": pipelinev1.PipelineRunSpecStatusCancelled, "cancelled-finally": pipelinev1.PipelineRunSpecStatusCancelledRunFinally,
+		"stopped-finally": pipelinev1.PipelineRunSpecStatusStoppedRunFinally,
+	}
+	finally := "    finally:\n      - name: tidy\n        taskSpec:\n          steps:\n            - name: step\n              image: busybox\n              script: exit 0\n"
+	files := map[string]string{}
+	for name := range asks {
+		files[".tekton/"+name+".yaml"] = pipeline(name, "push", held) + finally
+	}
+	sha, delivery := w.push(files)
+	w.deliver(delivery, http.StatusAccepted)
+	event := w.created(sha)
+	for name := range asks {
+		w.checkReaches(sha, checkName(name), "in_progress", soon)
+	}
+	thaw := w.freeze(runOf(event, "cancelled"))
+	for name, ask := range asks {
+		w.ask(runOf(event, name), ask)
+	}
+	for _, name := range []string{"cancelled-finally", "stopped-finally"} {
+		w.eventually(soon, "Tekton has seen that it is to be stopped", func() error { return w.stopping(runOf(event, name)) })
+	}
+	before := strings.Count(w.log(w.controllers[0]), "\n")
+	w.must(w.controllers[0].Restart(w.ctx)) // it looks at every open event anew
+	w.lookedAnew(event.Name, before)
+	for name := range asks {
+		if status := succeeded(w.run(runOf(event, name))); status != corev1.ConditionUnknown {
+			t.Fatalf("run %s has Succeeded=%s already: the test shows nothing", name, status)
+		}
+		if check, _ := w.forge.Current(repoName, sha, checkName(name)); check.Status != "in_progress" {
+			t.Errorf("check %s is %s/%s while its run has Succeeded=Unknown", name, check.Status, check.Conclusion)
+		}
+	}
+	thaw()
+	w.release(event)
+	for name := range asks {
+		w.checkReaches(sha, checkName(name), "cancelled", afterFault)
+		w.oneCheck(sha, checkName(name))
+	}
+	w.neverFailed(sha)
+	w.settles(sha, soon)
+	w.invariants()
+}
+
+// E3: a PipelineRun is deleted before its end while the forge is down and the controller is killed: once both are back
+// the check is cancelled and says why.
+func TestADeletedRunIsCancelled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{receivers: 1, controllers: 1})
+	w.claimed()
+	sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("deleted", "push", held)})
+	w.deliver(delivery, http.StatusAccepted)
+	run := runOf(w.created(sha), "deleted")
+	w.checkReaches(sha, checkName("deleted"), "in_progress", soon)
+	down := w.forge.Inject(forge.Fault{Do: forge.ServerError502HTML()})
+	w.must(w.Tekton.TektonV1().PipelineRuns(w.ci).Delete(w.ctx, run, metav1.DeleteOptions{}))
+	w.hit(down, 1)
+	w.must(w.controllers[0].Restart(w.ctx))
+	down.Remove()
+	check := w.checkReaches(sha, checkName("deleted"), "cancelled", afterFault)
+	if !strings.Contains(check.Text, "was deleted") {
+		t.Errorf("the check does not say why: %s", check.Text)
+	}
+	w.settles(sha, soon)
+	w.neverFailed(sha)
+	w.oneCheck(sha, checkName("deleted"))
+	if runs := w.runs(); len(runs) != 0 {
+		t.Errorf("%d PipelineRuns, want none: a deleted one is not made again", len(runs))
+	}
+	w.invariants()
+}
+
+// runOf is the name of a pipeline's run.
+func runOf(event *v1alpha1.GitEvent, pipeline string) string {
+	for _, run := range event.Status.Runs {
+		if run.Pipeline == pipeline {
+			return run.Name
+		}
+	}
+	return ""
+}
+
+// ask sets spec.status of a run.
+func (w *world) ask(run string, status pipelinev1.PipelineRunSpecStatus) {
+	w.t.Helper()
+	_, err := w.Tekton.TektonV1().PipelineRuns(w.ci).Patch(w.ctx, run, types.MergePatchType,
+		[]byte(fmt.Sprintf(`{"spec":{"status":%q}}`, status)), metav1.PatchOptions{})
+	w.must(err)
+}
+
+// stopping is nil once Tekton's status of a run shows that it was asked to stop.
+func (w *world) stopping(run string) error {
+	for _, condition := range w.run(run).Status.Conditions {
+		if condition.Type == "Succeeded" && condition.Reason != "Running" && condition.Reason != "Started" {
+			return nil
+		}
+	}
+	return fmt.Errorf("its conditions are %v", w.run(run).Status.Conditions)
+}
+
+// freeze keeps Tekton from writing the status of one run until thaw.
+func (w *world) freeze(run string) (thaw func()) {
+	w.t.Helper()
+	p := policy{
+		operation: "UPDATE", resource: "pipelineruns/status", message: "frozen by the test",
+		condition:  fmt.Sprintf("request.namespace == %q && request.name == %q", w.ci, run),
+		expression: "false",
+	}
+	return w.enforce(p, func() error {
+		_, err := w.Tekton.TektonV1().PipelineRuns(w.ci).Patch(w.ctx, run, types.MergePatchType,
+			[]byte(`{"status":{}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}, "status")
+		return err
+	})
+}
+
+// lookedAnew waits until a controller that was started again has reconciled an event.
+func (w *world) lookedAnew(event string, since int) {
+	w.t.Helper()
+	w.eventually(afterFault, "the new process has reconciled the event", func() error {
+		lines := strings.Split(w.log(w.controllers[0]), "\n")
+		for _, line := range lines[since:] {
+			if strings.Contains(line, "Reconcile succeeded") && strings.Contains(line, event) {
+				return nil
+			}
+		}
+		return fmt.Errorf("its log has no such line")
+	})
+}

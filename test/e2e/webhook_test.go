@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/test/cluster"
+)
+
+// The tests of this file stop a part that all worlds share: they do not run beside others.
+
+// D1, the original report: Tekton's admission webhook is killed after a PipelineRun is created and before its first
+// patch. The patch fails, is logged in the API server's words, counted, a condition and retried; the check goes on to
+// show what the run does and never says failure unless the run fails; with the webhook back the run is patched.
+func TestTheWebhookDiesAroundThePatch(t *testing.T) {
+	for _, test := range []struct{ name, conclusion, ends string }{
+		{"survives", "success", ""},
+		{"breaks", "failure", fails},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true})
+			w.claimed()
+			sha, event := w.webhookDies(test.name, test.ends)
+			run := event.Status.Runs[0].Name
+			w.refused(sha, run)
+			w.checkReaches(sha, checkName(test.name), "in_progress", soon)
+			w.neverFailed(sha)
+			w.must(shared.cluster.Part(cluster.TektonWebhook).Start(w.ctx))
+			w.eventually(afterFault, "the run is patched", func() error {
+				if w.run(run).Annotations["pipelinesascode.tekton.dev/check-run-id"] == "" {
+					return fmt.Errorf("it has no check id")
+				}
+				return nil
+			})
+			w.neverFailed(sha)
+			w.release(event)
+			check := w.checkReaches(sha, checkName(test.name), test.conclusion, afterFault)
+			w.settles(sha, afterFault)
+			w.patched(run, check)
+			w.oneCheck(sha, checkName(test.name))
+			if test.conclusion == "success" {
+				w.neverFailed(sha)
+			}
+			w.invariants()
+		})
+	}
+}
+
+// webhookDies pushes one held pipeline, kills the webhook while the proxy holds the first patch of its run, and lets
+// the patch go.
+func (w *world) webhookDies(name, ends string) (sha string, event *v1alpha1.GitEvent) {
+	w.t.Helper()
+	dead := make(chan struct{})
+	first := w.controller().Proxy.Add(cluster.Rule{
+		Match: func(c cluster.Call) bool { return c.Is("patch", "pipelineruns") }, Count: 1, Do: cluster.Hold(dead),
+	})
+	notes := []string{held}
+	if ends != "" {
+		notes = append(notes, ends)
+	}
+	sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline(name, "push", notes...)})
+	w.deliver(delivery, http.StatusAccepted)
+	event = w.created(sha)
+	w.eventually(soon, "the first patch is held", func() error {
+		if first.Hits() == 0 {
+			return fmt.Errorf("there was none")
+		}
+		return nil
+	})
+	w.t.Cleanup(func() { // also when the test ends here
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if webhook := shared.cluster.Part(cluster.TektonWebhook); !webhook.Running() {
+			if err := webhook.Start(ctx); err != nil {
+				w.t.Errorf("starting Tekton's webhook again: %v", err)
+			}
+		}
+	})
+	w.must(shared.cluster.Part(cluster.TektonWebhook).Kill())
+	close(dead)
+	return sha, event
+}
+
+// refused waits until the dead webhook shows in every place where it must, in the words the API server also gives us.
+func (w *world) refused(sha, run string) {
+	w.t.Helper()
+	words := w.refusal(run)
+	event := w.eventOf(sha, "the patch was refused and tried again", func(event *v1alpha1.GitEvent) error {
+		refused := slices.DeleteFunc(w.calls("patch", run), func(c cluster.Call) bool { return c.Status != http.StatusInternalServerError })
+		if len(refused) < patchAttempts {
+			return fmt.Errorf("%d attempts were answered 500", len(refused))
+		}
+		condition := event.Status.GetCondition(v1alpha1.GitEventAnnotated)
+		if !condition.IsFalse() || condition.Reason != fault.ReasonWebhookUnavailable {
+			return fmt.Errorf("condition Annotated is %v", condition)
+		}
+		if n := w.counterSum(w.controller(), patchFailures); n < patchAttempts {
+			return fmt.Errorf("%s is %v", patchFailures, n)
+		}
+		if w.told(event.Name)[fault.ReasonWebhookUnavailable] == 0 {
+			return fmt.Errorf("no Kubernetes Event on the Repository says so")
+		}
+		return w.logsPatchFailure(run, words)
+	})
+	w.toldOnce(event.Name)
+}
+
+// refusal is what the API server says to a patch of the run while the webhook is dead. A connection that was open when
+// it was killed may break instead of being refused: that is asked away first.
+func (w *world) refusal(run string) string {
+	w.t.Helper()
+	var words string
+	w.eventually(soon, "the API server cannot reach the webhook", func() error {
+		_, err := w.Tekton.TektonV1().PipelineRuns(w.ci).Patch(w.ctx, run, types.MergePatchType,
+			[]byte(`{"metadata":{"annotations":{"test":"refused"}}}`), metav1.PatchOptions{})
+		if err == nil || !strings.HasSuffix(err.Error(), "connection refused") {
+			return fmt.Errorf("it says: %w", err)
+		}
+		words = err.Error()
+		return nil
+	})
+	if !strings.Contains(words, "failed calling webhook") {
+		w.t.Fatalf("the webhook is dead but the API server says %q", words)
+	}
+	return words
+}
