@@ -77,6 +77,9 @@ type Source interface {
 	DefaultBranch(ctx context.Context) (sha string, err error)
 }
 
+// ReasonOtherAddress is the reason of FileAt's Ignored fault for an address that is none of the service's files.
+const ReasonOtherAddress = "OtherAddress"
+
 // Addresses reads what the service shows at a web address, with no more credentials than the event's.
 type Addresses interface {
 	// FileAt returns the file that a web address of the service shows, whichever of its repositories it is in, if the

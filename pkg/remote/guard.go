@@ -110,6 +110,15 @@ func refused(host, why string) error {
 		"remote-refused-hosts decide)", host, why)
 }
 
+// HostPort is the host and port of an address, as Policy.Trusted takes them; "" if it has none.
+func HostPort(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" {
+		return ""
+	}
+	return withPort(u)
+}
+
 func withPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {

@@ -56,9 +56,7 @@ func (h Hub) Address(kind, reference string) (string, error) {
 // Package returns the definition of a package at an Address of the hub. An operator chose the hub, so it may be anywhere
 // that is not refused, and what only its operator can mend is an Operator fault.
 func (c *Client) Package(ctx context.Context, hub Hub, address string, policy Policy) ([]byte, error) {
-	if u, err := url.Parse(hub.URL); err == nil {
-		policy.Trusted = withPort(u)
-	}
+	policy.Trusted = HostPort(hub.URL)
 	answer, err := c.Get(ctx, address, policy, maxPackage)
 	if f := fault.Of(err); f != nil && f.Reason == reasonNotPublic {
 		return nil, fault.Operatorf("HubRefuses", "%s", f.Message)

@@ -24,11 +24,17 @@ type address struct{ owner, name, ref, path string }
 func (r *repository) FileAt(ctx context.Context, text string) ([]byte, error) {
 	at, ok := parseAddress(r.web, text)
 	if !ok {
-		return nil, fault.Ignoredf("NotAFile", "not the address of a file on GitHub")
+		return nil, fault.Ignoredf(provider.ReasonOtherAddress, "not the address of a file on GitHub")
 	}
 	data, err := r.contents(ctx, r.client, at)
-	others := strings.EqualFold(at.owner, r.owner) && !strings.EqualFold(at.name, r.name)
-	if !fault.Is(err, fault.Ignored) || !others {
+	if strings.EqualFold(at.owner, r.owner) && strings.EqualFold(at.name, r.name) {
+		return data, err
+	}
+	if f := fault.Of(err); f != nil && f.Reason == fault.ReasonPermissionMissing {
+		// Another account's rules on who may read; they say nothing about our credentials.
+		return nil, fault.Ignoredf("NotCovered", "%s/%s: %s", at.owner, at.name, f.Message)
+	}
+	if !fault.Is(err, fault.Ignored) || !strings.EqualFold(at.owner, r.owner) {
 		return data, err
 	}
 	data, err = r.contents(ctx, r.neighbour(at.name), at)

@@ -38,6 +38,8 @@ const (
 	system = "plumbline"
 	tenant = "team"
 	sha    = "0123456789012345678901234567890123456789"
+	// defaultSHA is what the default branch is at.
+	defaultSHA = "dddddddddddddddddddddddddddddddddddddddd"
 )
 
 // world is a cluster of fakes with one event in it. It outlives the reconcilers that a test kills.
