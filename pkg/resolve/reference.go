@@ -175,6 +175,7 @@ func relative(pipeline, task string) string {
 }
 
 func isYAML(name string) bool {
+	name, _, _ = strings.Cut(name, "?")
 	return path.Ext(name) == ".yaml" || path.Ext(name) == ".yml"
 }
 

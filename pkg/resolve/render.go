@@ -123,6 +123,7 @@ func (r *renderer) read(doc *document, into, old apis.Convertible) (int, error) 
 	if err := decode(doc, data, old); err != nil {
 		return 0, err
 	}
+	keepBundles(old)
 	if err := old.ConvertTo(context.Background(), into); err != nil {
 		return 0, fault.Invalidf("BadConversion", "%s: cannot be converted to %s: %w", doc.place(), apiV1, err)
 	}

@@ -52,6 +52,7 @@ type references struct {
 	// service is the host and port of the Git service, which configuration names.
 	service string
 	known   map[place]answer
+	fetched int
 }
 
 // place is where a reference leads, and how it is read there.
@@ -97,7 +98,7 @@ func (r *references) Read(ctx context.Context, kind resolve.Kind, reference stri
 	if known, found := r.known[where]; found {
 		return known.file, known.err
 	}
-	if len(r.known) >= maxReferences {
+	if r.fetched++; r.fetched > maxReferences {
 		return provider.File{}, fault.Invalidf("TooManyReferences", "the pipelines for this event refer to more than %d files", maxReferences)
 	}
 	data, err := r.read(ctx, where)

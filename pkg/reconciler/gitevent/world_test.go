@@ -4,6 +4,8 @@ package gitevent
 
 import (
 	"context"
+	"net/http"
+	"net/url"
 	"runtime"
 	"sync"
 	"testing"
@@ -31,6 +33,7 @@ import (
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/remote"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -50,6 +53,9 @@ type world struct {
 	kube   *kubefake.Clientset
 	git    *fakeGit
 	clock  *clocktesting.FakePassiveClock
+	// settings is the ConfigMap, and repository what changes the Repository.
+	settings   map[string]string
+	repository func(*pacv1alpha1.Repository)
 
 	mu    sync.Mutex
 	calls []string
@@ -145,6 +151,8 @@ func repository() *pacv1alpha1.Repository {
 	}
 }
 
+func noProxy(*http.Request) (*url.URL, error) { return nil, nil }
+
 // reconciler is a new process: it remembers nothing of the ones before.
 func (w *world) reconciler() *Reconciler {
 	events := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
@@ -153,19 +161,23 @@ func (w *world) reconciler() *Reconciler {
 	if e := w.event(); !e.Settled() {
 		w.must(events.Add(e))
 	}
-	w.must(repositories.Add(repository()))
+	served := repository()
+	if w.repository != nil {
+		w.repository(served)
+	}
+	w.must(repositories.Add(served))
 	for _, run := range w.runs() {
 		w.must(runs.Add(&run))
 	}
 	r := &Reconciler{
-		Options: Options{Namespace: system, Version: "test", AppSecret: "app", Providers: map[string]provider.Provider{"fake": w.git.provider()}},
+		Options: Options{Namespace: system, Version: "test", AppSecret: "app", Remote: remote.New(remote.Options{Proxy: noProxy}), Providers: map[string]provider.Provider{"fake": w.git.provider()}},
 		open:    listers.NewGitEventLister(events).GitEvents(system), events: w.own.PlumblineV1alpha1().GitEvents(system),
 		payloads: w.own.PlumblineV1alpha1().EventPayloads(system), repositories: paclisters.NewRepositoryLister(repositories),
 		pac: w.own.PipelinesascodeV1alpha1(), runs: runs, tekton: w.tekton.TektonV1(), kube: w.kube.CoreV1(),
 		settings: config.NewStore(logtesting.TestLogger(w.t)), clock: w.clock, recorder: record.NewFakeRecorder(1000),
 		slots: newSlots(1), metrics: newMetrics(),
 	}
-	r.settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: map[string]string{}})
+	r.settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: w.settings})
 	_ = r.Promote(reconciler.UniversalBucket(), nil)
 	return r
 }
