@@ -47,6 +47,7 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	dialer := &net.Dialer{Timeout: g.options.Limits.Connect}
 	if proxy == nil {
+		dialer.Resolver = g.options.Resolver
 		dialer.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error {
 			return g.policy.dial(address, allowed)
 		}

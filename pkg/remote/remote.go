@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 
@@ -30,6 +31,8 @@ type Options struct {
 	Limits provider.Limits
 	// Proxy says which proxy a request goes through; nil takes HTTP_PROXY, HTTPS_PROXY and NO_PROXY of the environment.
 	Proxy func(*http.Request) (*url.URL, error)
+	// Resolver looks names up for direct connections; nil is the machine's.
+	Resolver *net.Resolver
 }
 
 // Client fetches. It keeps no connection and no answer, so that each dial is guarded by the policy of its fetch.
