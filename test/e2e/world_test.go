@@ -5,6 +5,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -138,6 +139,11 @@ func (w *world) claimed() {
 		}
 		if condition := repository.Status.GetCondition(pacv1alpha1.RepositoryURL); !condition.IsTrue() {
 			return fmt.Errorf("condition URL is %v", condition)
+		}
+		// The other installations of the suite see the Repository too, and may have written the condition.
+		claims, err := w.Plumbline.PlumblineV1alpha1().RepositoryClaims(w.Namespace).List(w.ctx, metav1.ListOptions{})
+		if err != nil || len(claims.Items) == 0 {
+			return errors.Join(errors.New("this installation has no claim yet"), err)
 		}
 		return nil
 	})
