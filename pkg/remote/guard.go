@@ -72,21 +72,33 @@ func (p Policy) name(u *url.URL, proxied bool) (allowed bool, err error) {
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 	ip, isIP := address(host)
 	switch {
-	case !isIP && !hostName.MatchString(host):
-		// A resolver or a proxy may read such a name in another way than we do.
-		return false, refused("the host", "it is not a host name of ASCII letters, digits and dashes: write others in their xn-- form")
-	case !isIP && numeric(host):
-		return false, refused(u.Host, "a number is not an address: write it as four decimal numbers with dots")
-	case p.Refused.names(host), isIP && p.Refused.holds(ip):
+	case !isIP && (!hostName.MatchString(host) || numeric(host)):
+		// Resolvers and proxies read such names in different ways.
+		return false, refused("the host", "it is neither a name of ASCII letters, digits and dashes (others are written in their "+
+			"xn-- form) nor an address (IPv4 is written as four decimal numbers with dots)")
+	case p.Refused.names(host):
 		return false, refused(u.Host, "the configuration refuses it")
-	case p.Allowed.names(host), p.Trusted != "" && strings.EqualFold(withPort(u), p.Trusted):
-		return true, nil
-	case !isIP && internal(host, proxied):
+	case p.Allowed.names(host), p.Trusted != "" && withPort(u) == p.Trusted:
+		return true, p.number(u, ip, true)
+	case isIP:
+		return false, p.number(u, ip, false)
+	case internal(host, proxied):
 		return false, refused(u.Host, "it is a name inside the cluster or its network")
-	case isIP && !public(ip) && !p.Allowed.holds(ip):
-		return false, refused(u.Host, "it is not a public address")
 	}
 	return false, nil
+}
+
+// number judges an address that is written in place of a name; the zero address is none and is let through.
+func (p Policy) number(u *url.URL, ip netip.Addr, allowed bool) error {
+	switch {
+	case !ip.IsValid():
+		return nil
+	case p.Refused.holds(ip):
+		return refused(u.Host, "the configuration refuses it")
+	case !allowed && !public(ip) && !p.Allowed.holds(ip):
+		return refused(u.Host, "it is not a public address")
+	}
+	return nil
 }
 
 // dial judges the address that is about to be connected to, after the name was resolved: what a name resolves to may

@@ -212,3 +212,26 @@ func TestParseHosts(t *testing.T) {
 		}
 	}
 }
+
+// Whatever a host looks like, one that is judged by its name alone is not an address that is not public.
+func FuzzPolicyName(f *testing.F) {
+	for _, host := range []string{"example.com", "127.0.0.1", "[::1]", "0x7f.1", "2130706433", "a.svc", "[fe80::1%25lo]", "١٢٧.0.0.1", "", "%31"} {
+		f.Add("http://" + host + ":80/x")
+	}
+	f.Fuzz(func(t *testing.T, address string) {
+		u, err := parseAddress(address)
+		if err != nil {
+			return
+		}
+		allowed, err := Policy{}.name(u, true)
+		if allowed {
+			t.Errorf("%q is allowed by no configuration", address)
+		}
+		if ip, parseErr := netip.ParseAddr(u.Hostname()); err == nil && parseErr == nil && !public(ip.WithZone("").Unmap()) {
+			t.Errorf("%q is let through to a proxy", address)
+		}
+		if strings.Contains(Show(address), "@") && !strings.Contains(u.EscapedPath(), "@") {
+			t.Errorf("%q shows a user", address)
+		}
+	})
+}

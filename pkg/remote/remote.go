@@ -110,7 +110,9 @@ func malformed() error {
 	return fault.Invalidf("BadAddress", "this is not an address that starts with http:// or https:// and names a host")
 }
 
-func checkRedirect(_ *http.Request, via []*http.Request) error {
+// checkRedirect also keeps the address, whose query may be secret, from the host that is redirected to.
+func checkRedirect(next *http.Request, via []*http.Request) error {
+	next.Header.Del("Referer")
 	if len(via) > maxRedirects {
 		return fault.Invalidf("TooManyRedirects", "more than %d redirects", maxRedirects)
 	}

@@ -105,6 +105,10 @@ func TestGetRefusesWhatIsTooLarge(t *testing.T) {
 
 func TestGetFollowsFiveRedirects(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Referer() != "" {
+			w.WriteHeader(http.StatusTeapot) // the address that redirected is nobody else's business
+			return
+		}
 		var left int
 		_, _ = fmt.Sscanf(r.URL.Path, "/%d", &left)
 		if left == 0 {
@@ -114,7 +118,7 @@ func TestGetFollowsFiveRedirects(t *testing.T) {
 		http.Redirect(w, r, fmt.Sprintf("/%d", left-1), http.StatusFound)
 	})
 	client := New(Options{Proxy: direct})
-	if got, err := client.Get(t.Context(), s.URL+"/5", loopback(), 100); err != nil || string(got) != "there" {
+	if got, err := client.Get(t.Context(), strings.Replace(s.URL, "://", "://me:s3cret@", 1)+"/5?token=s3cret", loopback(), 100); err != nil || string(got) != "there" {
 		t.Errorf("five: %q, %v", got, err)
 	}
 	if _, err := client.Get(t.Context(), s.URL+"/6", loopback(), 100); fault.Of(err) == nil || fault.Of(err).Reason != "TooManyRedirects" {

@@ -126,3 +126,25 @@ func TestWithoutReferencesWhatIsNotLocalIsLeftToTekton(t *testing.T) {
 		t.Errorf("%+v, %v", run, err)
 	}
 }
+
+// A value is part of the reference it stands in: it brings neither another reference nor a placeholder of its own.
+func FuzzEntries(f *testing.F) {
+	for _, value := range []string{"main", "a,b", "[x]", "{{ y }}", "\x000\x00", "a b", "]", "&#44;"} {
+		f.Add("[tasks/{{ x }}, git-clone]", value)
+		f.Add("{{ x }}/{{x}}.yaml", value)
+	}
+	f.Fuzz(func(t *testing.T, text, value string) {
+		read := func(vars map[string]string) int {
+			r := &renderer{vars: vars}
+			entries, err := r.entries("task", text)
+			if err != nil {
+				return -1
+			}
+			return len(entries)
+		}
+		whole := placeholder.FindString(strings.TrimSpace(text)) == strings.TrimSpace(text)
+		if before, after := read(map[string]string{"x": "a"}), read(map[string]string{"x": value}); !whole && before != after {
+			t.Errorf("%q has %d entries, with %q for x %d", text, before, value, after)
+		}
+	})
+}

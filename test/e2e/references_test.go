@@ -20,13 +20,12 @@ import (
 // hub is an Artifact Hub that has every Task but those called "missing", and can be down.
 type hub struct {
 	*httptest.Server
-	mu    sync.Mutex
-	down  bool
-	asked map[string]int
+	mu   sync.Mutex
+	down bool
 }
 
 func newHub(t *testing.T) *hub {
-	h := &hub{asked: map[string]int{}}
+	h := &hub{}
 	h.Server = httptest.NewServer(h)
 	t.Cleanup(h.Close)
 	return h
@@ -36,7 +35,6 @@ func (h *hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	name := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
-	h.asked[name]++
 	switch {
 	case h.down:
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -51,12 +49,6 @@ func (h *hub) set(down bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.down = down
-}
-
-func (h *hub) count(name string) int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.asked[name]
 }
 
 func task(name, says string) string {

@@ -72,14 +72,14 @@ func parseAddress(web, text string) (address, bool) {
 	if err != nil || u.Scheme != base.Scheme || u.User != nil {
 		return address{}, false
 	}
-	parts, ok := segments(u.EscapedPath())
-	if !ok || len(parts) < 3 {
+	parts := segments(u.EscapedPath())
+	if len(parts) < 3 || !validName(parts[0], parts[1]) {
 		return address{}, false
 	}
-	at, rest := address{owner: parts[0], name: parts[1]}, parts[2:]
-	switch hostOf(u) {
+	rest := parts[2:]
+	switch isPage := rest[0] == "blob" || rest[0] == "raw"; hostOf(u) {
 	case hostOf(base):
-		if rest[0] != "blob" && rest[0] != "raw" {
+		if !isPage {
 			return address{}, false
 		}
 		rest = rest[1:]
@@ -87,25 +87,31 @@ func parseAddress(web, text string) (address, bool) {
 	default:
 		return address{}, false
 	}
-	if len(rest) > 2 && rest[0] == "refs" && (rest[1] == "heads" || rest[1] == "tags") {
-		rest = rest[2:]
-	}
-	if len(rest) < 2 || !validName(at.owner, at.name) {
-		return address{}, false
-	}
-	at.ref, at.path = rest[0], strings.Join(rest[1:], "/")
-	return at, at.ref != "" && path.Clean(at.path) == at.path && !strings.Contains(at.path, "..")
+	ref, file, ok := refAndPath(rest)
+	return address{owner: parts[0], name: parts[1], ref: ref, path: file}, ok
 }
 
-// segments returns the unescaped segments of a path.
-func segments(escaped string) ([]string, bool) {
+// refAndPath splits what follows a repository.
+func refAndPath(parts []string) (ref, file string, ok bool) {
+	if len(parts) > 2 && parts[0] == "refs" && (parts[1] == "heads" || parts[1] == "tags") {
+		parts = parts[2:]
+	}
+	if len(parts) < 2 {
+		return "", "", false
+	}
+	file = strings.Join(parts[1:], "/")
+	return parts[0], file, path.Clean(file) == file && !strings.Contains(file, "..")
+}
+
+// segments returns the unescaped segments of a path, none if one is empty.
+func segments(escaped string) []string {
 	parts := strings.Split(strings.TrimPrefix(escaped, "/"), "/")
 	for i, part := range parts {
 		plain, err := url.PathUnescape(part)
 		if err != nil || plain == "" {
-			return nil, false
+			return nil
 		}
 		parts[i] = plain
 	}
-	return parts, true
+	return parts
 }

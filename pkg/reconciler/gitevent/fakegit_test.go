@@ -26,6 +26,7 @@ type fakeGit struct {
 	checks   map[string]status.Check // by id
 	writes   []status.Check
 	err      error // answered to reads
+	errAt    error // answered to reads by address
 	tree     map[string]string
 	read     []string // what was read of the repository, in order
 }
@@ -57,7 +58,7 @@ func (g *fakeGit) File(_ context.Context, sha, path string) ([]byte, error) {
 func (g *fakeGit) FileAt(_ context.Context, address string) ([]byte, error) {
 	if text, found := strings.CutPrefix(address, "https://git.example/"); found {
 		g.read = append(g.read, address)
-		return []byte(g.tree[text]), nil
+		return []byte(g.tree[text]), g.errAt
 	}
 	return nil, fault.Ignoredf(provider.ReasonOtherAddress, "another host")
 }

@@ -60,7 +60,7 @@ func (r *Reconciler) plan(ctx context.Context, w *work) error {
 	}
 	files, err := client.Files(ctx, from, definitions)
 	if fault.Is(err, fault.Invalid) {
-		return w.refuse(ctx, head, err)
+		return w.refuse(ctx, &v1alpha1.Plan{HeadSHA: head.SHA, DefinitionSHA: from}, err)
 	}
 	if err != nil {
 		return fmt.Errorf("reading %s at %s: %w", definitions, from, err)
@@ -212,13 +212,14 @@ func (w *work) render(ctx context.Context, run *v1alpha1.Run, set *resolve.Set, 
 }
 
 // refuse tells the author that the directory as a whole cannot be read: one run that was never created carries it.
-func (w *work) refuse(ctx context.Context, head provider.Head, err error) error {
+func (w *work) refuse(ctx context.Context, plan *v1alpha1.Plan, err error) error {
 	f := fault.Of(err)
+	plan.Reason, plan.Message = f.Reason, f.Message
 	w.event.Status.Runs = []v1alpha1.Run{{
 		Pipeline: definitions, Namespace: w.event.Spec.Repository.Namespace, Name: resources.RunName(w.event.Name, definitions, 0, definitions),
 		Refused: &v1alpha1.Refusal{Reason: f.Reason, Message: f.Message},
 	}}
-	return w.accept(ctx, v1alpha1.DispositionRuns, &v1alpha1.Plan{HeadSHA: head.SHA, Reason: f.Reason, Message: f.Message})
+	return w.accept(ctx, v1alpha1.DispositionRuns, plan)
 }
 
 // keep stores the manifests, so that what is created later is what was planned now, whatever changes meanwhile.

@@ -6,10 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,59 +19,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
-
-// hub is an Artifact Hub and a web server: it counts what it is asked for.
-type hub struct {
-	*httptest.Server
-	mu    sync.Mutex
-	asked map[string]int
-	// fail answers instead, if it is set and not 0.
-	fail func(path string) int
-}
-
-func newHub(t *testing.T) *hub {
-	h := &hub{asked: map[string]int{}}
-	h.Server = httptest.NewServer(h)
-	t.Cleanup(h.Close)
-	return h
-}
-
-func (h *hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.asked[r.URL.Path]++
-	name := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
-	code := http.StatusOK
-	if h.fail != nil {
-		code = max(h.fail(r.URL.Path), code)
-	}
-	if name == "missing" || name == "missing.yaml" {
-		code = http.StatusNotFound
-	}
-	w.WriteHeader(code)
-	if code != http.StatusOK {
-		return
-	}
-	if text, isFile := strings.CutSuffix(name, ".yaml"); isFile {
-		_, _ = fmt.Fprint(w, taskText(text))
-		return
-	}
-	_ = json.NewEncoder(w).Encode(map[string]any{"data": map[string]any{"manifestRaw": taskText(name)}})
-}
-
-func (h *hub) counts() map[string]int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	counts := map[string]int{}
-	for path, n := range h.asked {
-		counts[path] = n
-	}
-	return counts
-}
-
-func taskText(name string) string {
-	return "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: " + name + "}\nspec: {steps: [{name: s, image: busybox, script: 'echo " + name + "'}]}\n"
-}
 
 // referring is a pipeline for pushes to main with one task, and the reference to it.
 func referring(name, task, reference string) provider.File {
@@ -260,6 +205,38 @@ func TestAddressOfTheGitServiceIsReadWithCredentials(t *testing.T) {
 	_, _ = w.reconcile()
 	if len(w.runs()) != 1 || !slices.Contains(w.git.read, "https://git.example/acme/other/blob/main/own.yaml") {
 		t.Errorf("%d runs, read %v, %+v", len(w.runs()), w.git.read, w.event().Status)
+	}
+}
+
+// An outage of the Git service is no reason to read as everybody does, which would miss what is private; that the service
+// shows nothing there is.
+func TestAddressOfTheGitServiceIsReadAsEverybodyOnlyIfItIsNotThere(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	for name, test := range map[string]struct {
+		err   error
+		plain bool
+	}{
+		"an outage":              {fault.Transientf("GitServiceUnavailable", "502"), false},
+		"a limit":                {fault.Throttledf("RateLimited", 60, "later"), false},
+		"credentials are broken": {fault.Operatorf("CredentialsRefused", "401"), false},
+		"too large":              {fault.Invalidf("FileTooLarge", "too large"), false},
+		"not there":              {fault.Ignoredf("NotFound", "GitHub shows no such file"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, referring("run", "own", "https://git.example/acme/other/blob/main/own.yaml"))
+			w.uses(h)
+			w.settings["github-url"] = "https://git.example"
+			w.settings["remote-refused-hosts"] = "git.example" // reading as everybody ends here
+			w.git.errAt = test.err
+			_, _ = w.reconcile()
+			data, err := json.Marshal(w.event().Status)
+			w.must(err)
+			said := string(data)
+			if plain := strings.Contains(said, "git.example is not fetched from"); plain != test.plain || !strings.Contains(said, fault.Of(test.err).Message) {
+				t.Errorf("read as everybody: %t, want %t: %s", plain, test.plain, said)
+			}
+		})
 	}
 }
 
