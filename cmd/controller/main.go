@@ -12,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"knative.dev/pkg/configmap"
@@ -22,6 +23,7 @@ import (
 	"knative.dev/pkg/signals"
 	"knative.dev/pkg/system"
 
+	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/openevents"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
@@ -49,6 +51,8 @@ func main() {
 	workers := flag.Int("workers", 16, "events reconciled at once; one Git host gets at most a quarter of them")
 	coexist := flag.Bool("coexist-with-pac", false, "start although Pipelines-as-Code runs in this cluster")
 	secret := flag.String("github-app-secret", "plumbline-github-app", "name of the Secret with the GitHub App's credentials")
+	operatorRetry := flag.Duration("operator-retry", fault.OperatorRetry, "how long what an operator has to mend waits before it is tried again")
+	lateReports := flag.Duration("late-reports", gitevent.LateReports, "how long after a takeover another controller's report may still arrive at the Git service")
 	probes := flag.Int("health-port", injection.HealthCheckDefaultPort, "port of /health and /readiness")
 	cfg := injection.ParseAndGetRESTConfigOrDie() // parses the flags, -kube-api-qps and -kube-api-burst among them
 	if cfg.QPS == 0 {
@@ -70,13 +74,16 @@ func main() {
 	events := openevents.New(system.Namespace())
 	sharedmain.MainWithConfig(ctx, component, cfg,
 		gitevent.NewController(gitevent.Options{
-			Namespace: system.Namespace(),
-			Version:   version,
-			Remote:    remote.New(remote.Options{UserAgent: "plumbline/" + version}),
-			Providers: byName(github.New(github.Options{UserAgent: "plumbline/" + version})),
-			AppSecret: *secret,
-			Events:    events,
-			Workers:   *workers,
+			Namespace:     system.Namespace(),
+			Version:       version,
+			Remote:        remote.New(remote.Options{UserAgent: "plumbline/" + version}),
+			Providers:     byName(github.New(github.Options{UserAgent: "plumbline/" + version})),
+			AppSecret:     *secret,
+			Events:        events,
+			Workers:       *workers,
+			OperatorRetry: *operatorRetry,
+			LateReports:   *lateReports,
+			Identity:      system.PodName() + "-" + string(uuid.NewUUID()),
 		}),
 		func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 			shared := repository.Options{OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer()}

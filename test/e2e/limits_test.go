@@ -14,4 +14,23 @@ const (
 	outage = 3 * time.Second
 	// pollEvery is how often the API server is asked for a state that a test waits for.
 	pollEvery = 50 * time.Millisecond
+	// answerLimit is A1's: a delivery is answered within it, whatever happens.
+	answerLimit = 8 * time.Second
+	// trialLimit is for one event of C9 and D2 from its delivery to its end, fault and restart included.
+	trialLimit = 90 * time.Second
+	// operatorRetry is the -operator-retry of D2's controllers; 5 minutes as shipped.
+	operatorRetry = time.Second
+	// lateReports is the -late-reports of all controllers; 45 seconds as shipped.
+	lateReports = 3 * time.Second
+	// refusalLimit is C4's: a refused PipelineRun has its failed check within 30 s.
+	refusalLimit = 30 * time.Second
+	// conflictStorm stands for D4's 1000 conflicts in a row: with the workqueue's backoff (5 ms·2ⁿ) 12 take 20 s and
+	// 1000 would take days.
+	conflictStorm = 12
+	// takeover is enough for a second controller to take the lease (6 s in tests) of one that is gone and to act.
+	takeover = 45 * time.Second
+	// pausedFor is H6's pause: more than the lease (6 s in tests) and the fence against late reports (10 s) together.
+	pausedFor = 17 * time.Second
+	// drained is the controller's grace period in config/: at SIGTERM it is gone by then.
+	drained = 60 * time.Second
 )

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
-	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
@@ -125,10 +125,8 @@ func TestProvenanceOfReferences(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
 	w.claimed()
-	repository, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Get(w.ctx, "app", metav1.GetOptions{})
-	w.must(err)
-	repository.Spec.Settings = &pacv1alpha1.Settings{PipelineRunProvenance: "default_branch"}
-	_, err = w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Update(w.ctx, repository, metav1.UpdateOptions{})
+	patch := []byte(`{"spec":{"settings":{"pipelinerun_provenance":"default_branch"}}}`)
+	_, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Patch(w.ctx, "app", types.MergePatchType, patch, metav1.PatchOptions{})
 	w.must(err)
 	base := w.forge.Commit(repoName, "main", forge.Change{Message: "first", Files: map[string]string{
 		".tekton/a.yaml": referring("check", "pull_request", "own", "tasks/own.yaml"), "tasks/own.yaml": task("own", "trusted"),

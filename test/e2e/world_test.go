@@ -5,8 +5,6 @@ package e2e
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -17,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/forge"
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
@@ -104,7 +103,7 @@ func (w *world) startReceiver(proxied bool, flags ...string) *installation.Proce
 
 func (w *world) startController(proxied bool, flags ...string) *installation.Process {
 	w.t.Helper()
-	p, err := w.Controller(w.ctx, proxied, flags...)
+	p, err := w.Controller(w.ctx, proxied, append([]string{"-late-reports=" + lateReports.String()}, flags...)...)
 	w.must(err)
 	w.start(p)
 	w.controllers = append(w.controllers, p)
@@ -129,23 +128,15 @@ func (w *world) must(err error) {
 	}
 }
 
-// claimed waits until the Repository owns its URL: before that, receivers answer that nobody does.
+// claimed waits until the Repository owns its URL: before that, receivers answer that nobody does. The claim tells,
+// not the Repository's condition, which every installation in the cluster writes.
 func (w *world) claimed() {
 	w.t.Helper()
+	url, err := v1alpha1.CanonicalURL(w.repo.HTMLURL)
+	w.must(err)
 	w.eventually(soon, "the Repository owns its URL", func() error {
-		repository, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Get(w.ctx, "app", metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if condition := repository.Status.GetCondition(pacv1alpha1.RepositoryURL); !condition.IsTrue() {
-			return fmt.Errorf("condition URL is %v", condition)
-		}
-		// The other installations of the suite see the Repository too, and may have written the condition.
-		claims, err := w.Plumbline.PlumblineV1alpha1().RepositoryClaims(w.Namespace).List(w.ctx, metav1.ListOptions{})
-		if err != nil || len(claims.Items) == 0 {
-			return errors.Join(errors.New("this installation has no claim yet"), err)
-		}
-		return nil
+		_, err := w.Plumbline.PlumblineV1alpha1().RepositoryClaims(w.Namespace).Get(w.ctx, v1alpha1.ClaimName(url), metav1.GetOptions{})
+		return err
 	})
 }
 
@@ -207,7 +198,7 @@ func (w *world) metrics(p *installation.Process) string {
 	w.must(err)
 	response, err := http.DefaultClient.Do(request)
 	w.must(err)
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	data, err := io.ReadAll(response.Body)
 	w.must(err)
 	return string(data)

@@ -46,7 +46,7 @@ func (p *payloadPush) check() error {
 	switch {
 	case !p.tag() && !strings.HasPrefix(p.Ref, "refs/heads/"):
 		return fault.Ignoredf("UnsupportedRef", "a push to %s is to neither a branch nor a tag", p.Ref)
-	case p.Deleted || zero(p.After):
+	case p.Deleted || (p.After != "" && zero(p.After)):
 		return fault.Ignoredf("Deleted", "%s was deleted", p.Ref)
 	case !shaPattern.MatchString(p.After):
 		return missing("after")

@@ -70,7 +70,7 @@ func (r *repository) settle(ctx context.Context, sha string, known int64, check 
 		}
 	}
 	for _, older := range ours[1:] {
-		if completed(older) {
+		if completed(older) && (check.State != status.Completed || older.GetConclusion() == string(status.Cancelled)) {
 			continue
 		}
 		if _, err := r.write(ctx, "closing a duplicate of the check", http.MethodPatch, r.runPath(older.GetID()), superseded()); err != nil {

@@ -74,8 +74,8 @@ func TestPutSettlesDuplicates(t *testing.T) {
 		{"a higher one is adopted at the conclusion, the known one is superseded", []status.Check{open, open}, 1, done, 2, []string{closed, succeeded}},
 		{"the known one is the newest", []status.Check{open, open}, 2, done, 2, []string{closed, succeeded}},
 		{"without an id the newest is taken", []status.Check{open, open, open}, 0, done, 3, []string{closed, closed, succeeded}},
-		{"a verdict that was given on the older one is given on the newest too", []status.Check{done, open}, 1, done, 2, []string{succeeded, succeeded}},
-		{"a completed older one is left as it is", []status.Check{done, open}, 0, open, 2, []string{succeeded, queued}},
+		{"a verdict that was given on the older one is given on the newest too", []status.Check{done, open}, 1, done, 2, []string{closed, succeeded}},
+		{"without a verdict to give, a completed older one is left as it is", []status.Check{done, open}, 0, open, 2, []string{succeeded, queued}},
 		{"a newest one that is completed stays so, and an open older one is closed", []status.Check{open, done}, 0, open, 2, []string{closed, succeeded}},
 		{"progress of a known one looks for no duplicates", []status.Check{open, open}, 1, open, 1, []string{queued, queued}},
 	}

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"knative.dev/pkg/logging"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -31,7 +32,11 @@ func (r *Reconciler) annotate(ctx context.Context, w *work) error {
 		_, err := r.tekton.PipelineRuns(run.Namespace).Patch(ctx, run.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 		if err != nil && !apierrors.IsNotFound(err) { // a run that is gone needs no annotation
 			r.metrics.patchFailed(ctx, fault.FromKube(fault.VerbPatch, err))
-			faults = append(faults, notPatched(run, err))
+			err = notPatched(run, err)
+			if len(faults) > 0 { // only the first is returned, and logged by knative
+				logging.FromContext(ctx).Errorw("Patching failed", "error", err)
+			}
+			faults = append(faults, err)
 			continue
 		}
 		run.Patched = digest

@@ -58,6 +58,10 @@ type Options struct {
 	Workers int
 	// OperatorRetry is how long a fault waits that an operator has to mend; 0 is fault.OperatorRetry.
 	OperatorRetry time.Duration
+	// LateReports is how long after a takeover another process's post may land; 0 is the constant LateReports.
+	LateReports time.Duration
+	// Identity is this process's name among all that ever ran; a restart is another process.
+	Identity string
 }
 
 // NewController returns the constructor that sharedmain calls.

@@ -75,6 +75,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	if _, err := r.unsettled(name); apierrors.IsNotFound(err) {
 		return nil // settled, or not listed yet: then the informer's add enqueues it
 	}
+	asked := r.clock.Now()
 	event, err := r.events.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -85,7 +86,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	if event.Settled() || !event.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	return r.guarded(ctx, r.begin(ctx, event))
+	return r.guarded(ctx, r.begin(ctx, event, asked))
 }
 
 // guarded turns a panic into a long wait: one poisonous event must not take the others' controller down (B16).
@@ -113,6 +114,7 @@ func (r *Reconciler) reconcile(ctx context.Context, w *work) error {
 	faults = append(faults, r.observe(ctx, w))
 	faults = append(faults, w.settle(stepReport, w.due(stepReport, func() error { return r.report(ctx, w) })))
 	faults = append(faults, w.settle(stepAnnotate, w.due(stepAnnotate, func() error { return r.annotate(ctx, w) })))
+	faults = append(faults, w.untilRecheck())
 	w.conclude()
 	if err := r.requeue(faults...); err != nil {
 		return r.requeue(append(faults, w.record(ctx))...)

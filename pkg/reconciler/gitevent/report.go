@@ -16,12 +16,12 @@ import (
 // report sends what the Git service has not accepted yet. What it sends is computed from the status alone, which holds
 // no error that arose after a PipelineRun was created.
 func (r *Reconciler) report(ctx context.Context, w *work) error {
-	stale := w.outstanding()
+	stale := append(w.outstanding(), w.rechecks()...)
 	if len(stale) == 0 {
 		return nil
 	}
 	for i := range stale {
-		w.check(&stale[i]).Intent = true
+		w.intend(w.check(&stale[i]))
 	}
 	// One write before anything is sent: it stores what was created and how runs ended, and of two processes that both
 	// believe to lead only one can pass it.
@@ -49,26 +49,37 @@ func (r *Reconciler) put(ctx context.Context, w *work, client *provider.Client, 
 		return err
 	}
 	accepted := w.check(check)
+	posted := accepted.ID == ""
 	id, err := client.Put(ctx, head, accepted.ID, *check)
 	if id != "" {
 		accepted.ID = id // also when only a duplicate could not be closed
 	}
 	if err != nil {
+		if posted && fault.Of(err).Unknown {
+			w.mayLand(accepted)
+		}
 		return fmt.Errorf("reporting %q: %w", check.Name, err)
 	}
 	accepted.Accepted, accepted.Concluded = status.Digest(*check), check.Conclusion != ""
+	if accepted.Concluded && accepted.RecheckAt != nil && !w.r.clock.Now().Before(accepted.RecheckAt.Time) {
+		accepted.RecheckAt = nil // Put looked for duplicates when none could be under way any more
+	}
 	return nil
 }
 
 // outstanding is what the Git service should show minus what it has accepted.
 func (w *work) outstanding() []status.Check {
+	return status.Stale(w.desired(), w.event.Status.Checks)
+}
+
+func (w *work) desired() []status.Check {
 	in := status.Input{Application: w.config.ApplicationName, Event: w.event}
 	for _, run := range w.event.Status.Runs {
 		in.Runs = append(in.Runs, status.RunState{
 			Run: run, PipelineRun: w.live[run.Name], Links: w.config.Console.Links(run.Namespace, run.Name), Wait: w.wait(stepCreate + run.Name),
 		})
 	}
-	return status.Stale(status.Desired(in), w.event.Status.Checks)
+	return status.Desired(in)
 }
 
 // check returns the record of a check, made on first use.

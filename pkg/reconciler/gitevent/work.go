@@ -34,7 +34,7 @@ type work struct {
 	r      *Reconciler
 	event  *v1alpha1.GitEvent
 	stored *v1alpha1.GitEventStatus // as the API server has it
-	readAt time.Time                // when the API server last confirmed that we write the newest version
+	readAt time.Time                // the API server confirmed later than this that we write the newest version
 	config *config.Config
 
 	client     *provider.Client                   // connected on first use
@@ -51,10 +51,11 @@ type news struct {
 	message string
 }
 
-func (r *Reconciler) begin(ctx context.Context, event *v1alpha1.GitEvent) *work {
+// begin takes the event and the time before it was read: a pause may fall between the API server's answer and us.
+func (r *Reconciler) begin(ctx context.Context, event *v1alpha1.GitEvent, asked time.Time) *work {
 	event.GetConditionSet().Manage(&event.Status).InitializeConditions()
 	return &work{
-		r: r, event: event, stored: event.Status.DeepCopy(), readAt: r.clock.Now(), config: config.FromContext(ctx),
+		r: r, event: event, stored: event.Status.DeepCopy(), readAt: asked, config: config.FromContext(ctx),
 		live: map[string]*pipelinev1.PipelineRun{}, release: func() {},
 	}
 }
@@ -162,13 +163,14 @@ func (w *work) record(ctx context.Context) error {
 	if equality.Semantic.DeepEqual(*w.stored, w.event.Status) {
 		return nil
 	}
+	asked := w.r.clock.Now()
 	written, err := w.r.events.UpdateStatus(ctx, w.event, metav1.UpdateOptions{})
 	if err != nil {
 		return fault.FromKube(fault.VerbUpdate, fmt.Errorf("recording the status of GitEvent %s: %w", w.event.Name, err))
 	}
 	w.event.ResourceVersion = written.ResourceVersion
 	w.stored = w.event.Status.DeepCopy()
-	w.readAt = w.r.clock.Now()
+	w.readAt = asked
 	for _, n := range w.news {
 		w.r.recorder.Event(w.repository(), corev1.EventTypeWarning, n.wait.Reason, n.message)
 		w.r.metrics.waiting(ctx, n.wait.Step, n.wait.Class, n.wait.Reason)

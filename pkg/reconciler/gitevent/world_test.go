@@ -4,10 +4,12 @@ package gitevent
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -57,9 +59,10 @@ type world struct {
 	settings   map[string]string
 	repository func(*pacv1alpha1.Repository)
 
-	mu    sync.Mutex
-	calls []string
-	hook  func(n int, call string) outcome
+	processes atomic.Int64
+	mu        sync.Mutex
+	calls     []string
+	hook      func(n int, call string) outcome
 }
 
 // outcome is what a scripted fault does with a call.
@@ -170,8 +173,9 @@ func (w *world) reconciler() *Reconciler {
 		w.must(runs.Add(&run))
 	}
 	r := &Reconciler{
-		Options: Options{Namespace: system, Version: "test", AppSecret: "app", Remote: remote.New(remote.Options{Proxy: noProxy}), Providers: map[string]provider.Provider{"fake": w.git.provider()}},
-		open:    listers.NewGitEventLister(events).GitEvents(system), events: w.own.PlumblineV1alpha1().GitEvents(system),
+		Options: Options{Namespace: system, Version: "test", AppSecret: "app", Identity: fmt.Sprint("process-", w.processes.Add(1)), Remote: remote.New(remote.Options{Proxy: noProxy}),
+			Providers: map[string]provider.Provider{"fake": w.git.provider()}},
+		open: listers.NewGitEventLister(events).GitEvents(system), events: w.own.PlumblineV1alpha1().GitEvents(system),
 		payloads: w.own.PlumblineV1alpha1().EventPayloads(system), repositories: paclisters.NewRepositoryLister(repositories),
 		pac: w.own.PipelinesascodeV1alpha1(), runs: runs, tekton: w.tekton.TektonV1(), kube: w.kube.CoreV1(),
 		settings: config.NewStore(logtesting.TestLogger(w.t)), clock: w.clock, recorder: record.NewFakeRecorder(1000),

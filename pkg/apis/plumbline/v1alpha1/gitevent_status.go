@@ -164,6 +164,14 @@ type Check struct {
 	// Intent is true from before the first attempt to post it: an empty ID then means "look it up first".
 	// +optional
 	Intent bool `json:"intent,omitempty"`
+	// Holder is the process that recorded the intent. Another one that finds no check may be too early: the holder's
+	// post may still be under way.
+	// +optional
+	Holder string `json:"holder,omitempty"`
+	// RecheckAt is when no late post can land any more. The event is not settled before the concluded check was looked
+	// up once more then, and a duplicate closed. Unset when no post can be late.
+	// +optional
+	RecheckAt *metav1.Time `json:"recheckAt,omitempty"`
 	// Accepted is the digest of what the service accepted last.
 	// +optional
 	Accepted string `json:"accepted,omitempty"`

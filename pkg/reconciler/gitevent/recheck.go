@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/status"
+)
+
+// LateReports is how long after a takeover the post of the holder before may still land: the fence (10 s), the longest
+// call (30 s), and five seconds for the Git service to apply what it has received.
+const LateReports = 45 * time.Second
+
+// intend records that this process is about to post a check. Taking over from another process whose post may be under
+// way is allowed at once, so that nobody waits for the check; the look-up that finds a duplicate is made later (I-8).
+func (w *work) intend(check *v1alpha1.Check) {
+	if check.ID == "" && check.Intent && check.Holder != w.r.Identity {
+		w.mayLand(check)
+	}
+	if check.ID == "" {
+		check.Holder = w.r.Identity
+	}
+	check.Intent = true
+}
+
+// mayLand notes that a post of this check may be applied after another one.
+func (w *work) mayLand(check *v1alpha1.Check) {
+	at := metav1.NewTime(w.r.clock.Now().Add(w.r.lateReports()))
+	check.RecheckAt = &at
+}
+
+// rechecks are the concluded checks that are due to be looked up once more.
+func (w *work) rechecks() []status.Check {
+	var due []status.Check
+	for _, check := range w.desired() {
+		accepted := w.accepted(check.Key)
+		if accepted == nil || !accepted.Concluded || accepted.RecheckAt == nil || accepted.Accepted != status.Digest(check) {
+			continue
+		}
+		if !w.r.clock.Now().Before(accepted.RecheckAt.Time) {
+			due = append(due, check)
+		}
+	}
+	return due
+}
+
+// untilRecheck is the wait for the next recheck of a concluded check, nil when there is none.
+func (w *work) untilRecheck() error {
+	for _, check := range w.event.Status.Checks {
+		if check.Concluded && check.RecheckAt != nil {
+			left := max(time.Second, check.RecheckAt.Sub(w.r.clock.Now()))
+			return fault.Throttledf(fault.ReasonBusy, left, "looking for a late duplicate of %q before the event is settled", check.Name)
+		}
+	}
+	return nil
+}
+
+func (o *Options) lateReports() time.Duration {
+	if o.LateReports > 0 {
+		return o.LateReports
+	}
+	return LateReports
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/test/forge"
+)
+
+// Who may: a fork's pull request runs when its author can write, from whatever source that right is, and waits for
+// approval otherwise; in the repository itself everybody who could push a branch may.
+func TestWhoMayRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{receivers: 1, controllers: 1})
+	w.claimed()
+	roles := map[string]bool{"read": false, "triage": false, "write": true, "maintain": true, "admin": true}
+	shas := map[string]string{}
+	for role := range roles {
+		user := "has-" + role
+		w.forge.SetCollaborator(repoName, user, role)
+		number, sha := w.forkPull(user)
+		shas[role] = sha
+		w.deliver(w.opened(number), 202)
+	}
+	roles["owner of the organisation"], roles["member of the organisation"], roles["same repository"] = true, false, true
+	w.forge.SetOrgOwner("acme", "boss")
+	w.forge.SetOrgMember("acme", "member", false)
+	for role, user := range map[string]string{"owner of the organisation": "boss", "member of the organisation": "member"} {
+		number, sha := w.forkPull(user)
+		shas[role] = sha
+		w.deliver(w.opened(number), 202)
+	}
+	shas["same repository"] = w.forge.Commit(repoName, "topic", forge.Change{Files: map[string]string{"a": "b"}, Author: "bot"})
+	asked := w.forge.Inject(forge.Fault{Route: forge.RoutePermission, Match: about("bot"), Do: forge.NotFound404()})
+	w.deliver(w.opened(w.forge.OpenPullRequest(forge.NewPull{Base: repoName, HeadBranch: "topic", Author: "bot"})), 202)
+
+	want := 0
+	for role, may := range roles {
+		if !may {
+			w.checkReaches(shas[role], application, "queued", soon)
+			continue
+		}
+		want++
+		w.checkReaches(shas[role], checkName("pr"), "success", soon)
+		if all := w.forge.ChecksFor(repoName, shas[role]); len(all) != 1 {
+			t.Errorf("%s: the commit has %d checks, want 1", role, len(all))
+		}
+	}
+	w.settled(soon)
+	if runs := w.runs(); len(runs) != want {
+		t.Errorf("%d PipelineRuns, want %d", len(runs), want)
+	}
+	if asked.Hits() != 0 {
+		t.Error("the access of the author of a branch in the repository itself was asked for")
+	}
+	w.invariants()
+}
+
+// Every action of a pull request that brings something to run starts one run of the pull request's head of that moment.
+func TestPullRequestActions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{receivers: 1, controllers: 1})
+	w.claimed()
+	w.forge.Commit(repoName, "main", forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("pr", "pull_request")}})
+	first := w.forge.Commit(repoName, "topic", forge.Change{Files: map[string]string{"a": "1"}})
+	number := w.forge.OpenPullRequest(forge.NewPull{Base: repoName, HeadBranch: "topic", Author: "octocat", Draft: true})
+	want := map[string]int{}
+	act := func(sha, action string) {
+		w.deliver(w.forge.PullRequestDelivery(forge.PullEvent{Repo: repoName, Number: number, Action: action}), 202)
+		want[sha]++
+		w.eventually(soon, action+" has its run", func() error {
+			if have := w.runsBySHA(); have[sha] != want[sha] {
+				return fmt.Errorf("%v PipelineRuns by commit, want %v", have, want)
+			}
+			return nil
+		})
+		w.checkReaches(sha, checkName("pr"), "success", soon)
+	}
+	act(first, "opened")
+	second := w.forge.Commit(repoName, "topic", forge.Change{Files: map[string]string{"a": "2"}})
+	act(second, "synchronize")
+	w.forge.ClosePull(repoName, number)
+	w.deliver(w.forge.PullRequestDelivery(forge.PullEvent{Repo: repoName, Number: number, Action: "closed"}), 200)
+	w.forge.ReopenPull(repoName, number)
+	act(second, "reopened")
+	w.forge.ReadyPull(repoName, number)
+	act(second, "ready_for_review")
+	w.settled(soon)
+	if diff := cmp.Diff(want, w.runsBySHA()); diff != "" {
+		t.Errorf("PipelineRuns by commit (-want +got):\n%s", diff)
+	}
+	w.neverFailed(first)
+	w.neverFailed(second)
+	w.invariants()
+}
+
+// runsBySHA counts the PipelineRuns of each commit.
+func (w *world) runsBySHA() map[string]int {
+	w.t.Helper()
+	have := map[string]int{}
+	for _, run := range w.runs() {
+		have[run.Labels[pipelinesascode.SHA]]++
+	}
+	return have
+}
+
+// variables is a pipeline whose parameters show the standard variables.
+func variables(name, event, target string, names ...string) string {
+	text := fmt.Sprintf(`apiVersion: tekton.dev/v1
+kind: PipelineRun
+metadata:
+  generateName: %s-
+  annotations:
+    pipelinesascode.tekton.dev/on-event: "[%s]"
+    pipelinesascode.tekton.dev/on-target-branch: "[%s]"
+spec:
+  params:
+`, name, event, target)
+	for _, variable := range names {
+		text += fmt.Sprintf("    - name: %s\n      value: \"{{ %s }}\"\n", variable, variable)
+	}
+	return text + `  pipelineSpec:
+    tasks:
+      - name: build
+        taskSpec:
+          steps:
+            - name: step
+              image: busybox
+              script: exit 0
+`
+}
+
+// params are the parameters of the world's PipelineRun of a commit.
+func (w *world) params(sha string) map[string]string {
+	w.t.Helper()
+	have := map[string]string{}
+	for _, run := range w.runs() {
+		if run.Labels[pipelinesascode.SHA] != sha {
+			continue
+		}
+		for _, param := range run.Spec.Params {
+			have[param.Name] = param.Value.StringVal
+		}
+	}
+	return have
+}
+
+// A pull request from a fork gets the {{ }} variables of its own revision, source and author, and of the base's
+// repository and branch.
+func TestPullRequestVariables(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{receivers: 1, controllers: 1})
+	w.claimed()
+	names := []string{"revision", "repo_url", "repo_owner", "repo_name", "target_branch", "source_branch", "source_url", "sender",
+		"target_namespace", "event_type", "pull_request_number", "git_tag"}
+	w.forge.Commit(repoName, "main", forge.Change{Files: map[string]string{".tekton/pr.yaml": variables("vars", "pull_request", "main", names...)}})
+	w.forge.SetCollaborator(repoName, "Writer", "write")
+	number, sha := w.forkPull("Writer")
+	w.deliver(w.opened(number), 202)
+	w.checkReaches(sha, checkName("vars"), "success", soon)
+	want := map[string]string{
+		"revision": sha, "repo_url": w.repo.HTMLURL, "repo_owner": "acme", "repo_name": "app",
+		"target_branch": "main", "source_branch": "feature", "source_url": w.forge.URL() + "/Writer/app", "sender": "writer",
+		"target_namespace": w.ci, "event_type": "pull_request", "pull_request_number": fmt.Sprint(number), "git_tag": "",
+	}
+	if diff := cmp.Diff(want, w.params(sha)); diff != "" {
+		t.Errorf("parameters of the PipelineRun (-want +got):\n%s", diff)
+	}
+	w.settled(soon)
+	w.invariants()
+}
+
+// A tag that is pushed runs what is for its ref, on the tag's commit, and not what is for branches.
+func TestTagRuns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{receivers: 1, controllers: 1})
+	w.claimed()
+	sha := w.forge.Commit(repoName, "main", forge.Change{Files: map[string]string{
+		".tekton/branch.yaml": pipeline("branch", "push"),
+		".tekton/tag.yaml":    variables("tag", "push", "refs/tags/v*", "revision", "git_tag", "target_branch", "source_branch", "event_type"),
+	}})
+	w.forge.CreateTag(repoName, "v1.2", sha, "octocat")
+	w.deliver(w.forge.PushDelivery(forge.PushEvent{Repo: repoName, Ref: "refs/tags/v1.2"}), 202)
+	w.checkReaches(sha, checkName("tag"), "success", soon)
+	want := map[string]string{
+		"revision": sha, "git_tag": "v1.2", "target_branch": "refs/tags/v1.2", "source_branch": "refs/tags/v1.2", "event_type": "push",
+	}
+	if diff := cmp.Diff(want, w.params(sha)); diff != "" {
+		t.Errorf("parameters of the PipelineRun (-want +got):\n%s", diff)
+	}
+	w.settled(soon)
+	if all := w.forge.ChecksFor(repoName, sha); len(all) != 1 || len(w.runs()) != 1 {
+		t.Errorf("%d checks and %d PipelineRuns, want one of each", len(all), len(w.runs()))
+	}
+	w.neverFailed(sha)
+	w.invariants()
+}
+
+// A pull request whose fork was deleted comes from no repository, which is not the base repository: a stranger's waits
+// for approval.
+func TestDeletedForkIsNotTheBase(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{receivers: 1, controllers: 1})
+	w.claimed()
+	number, sha := w.forkPull("stranger")
+	delivery := w.opened(number)
+	var body map[string]any
+	w.must(json.Unmarshal(delivery.Body, &body))
+	pull, _ := body["pull_request"].(map[string]any)
+	head, _ := pull["head"].(map[string]any)
+	head["repo"] = nil
+	var err error
+	delivery.Body, err = json.Marshal(body)
+	w.must(err)
+	delivery.Sign(w.App.WebhookSecret)
+	w.deliver(delivery, 202)
+	w.checkReaches(sha, application, "queued", soon)
+	w.settled(soon)
+	if runs, secrets := w.runs(), w.secrets(); len(runs) != 0 || secrets != 0 {
+		t.Errorf("%d PipelineRuns and %d secrets, want none", len(runs), secrets)
+	}
+	w.invariants()
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+)
+
+// final is what one event leaves in the cluster and at the forge, without names, ids, commits and times.
+type final struct {
+	Event     finalEvent
+	Runs      []finalRun   // of the event, in the cluster
+	Checks    []finalCheck // of the commit, oldest first
+	Secrets   int          // of the event, left in the Repository's namespace
+	Payloads  int          // of the event, left in Plumbline's namespace
+	Concluded []string     // the different conclusions ever asked for
+}
+
+type finalEvent struct {
+	Phase, Disposition string
+	Conditions         map[string]string
+	Runs               []string // name known, refusal, result
+	Waits              int
+}
+
+type finalRun struct {
+	Succeeded           string
+	Labels, Annotations map[string]string
+}
+
+type finalCheck struct{ Name, ExternalID, Status, Conclusion, Title, Summary, Text string }
+
+// endsSame requires the end of a fault-free event.
+func endsSame(got, free final) error {
+	if diff := cmp.Diff(free, got); diff != "" {
+		return fmt.Errorf("the end differs from the fault-free one (-fault-free +this):\n%s", diff)
+	}
+	return nil
+}
+
+// endsWithoutTable requires the end of a fault-free event, except that the report may lack its table: a cluster that forbids to
+// list TaskRuns costs the report that, and not its verdict.
+func endsWithoutTable(got, free final) error {
+	ignore := cmpopts.IgnoreFields(finalCheck{}, "Text")
+	if diff := cmp.Diff(free, got, ignore); diff != "" {
+		return fmt.Errorf("the end differs from the fault-free one by more than a table (-fault-free +this):\n%s", diff)
+	}
+	return nil
+}
+
+// endsRefused requires the end of an event whose PipelineRun was denied: one failed check with the denial's words.
+func endsRefused(got, _ final) error {
+	switch {
+	case len(got.Runs) != 0 || got.Secrets != 0 || got.Payloads != 0 || got.Event.Phase != "Settled" || got.Event.Waits != 0:
+	case len(got.Checks) != 1 || got.Checks[0].Status != "completed" || got.Checks[0].Conclusion != "failure":
+	case !strings.Contains(got.Checks[0].Text+got.Checks[0].Summary, denial):
+	default:
+		return nil
+	}
+	return fmt.Errorf("a denied PipelineRun leaves %+v", got)
+}
+
+var durations = regexp.MustCompile(`\d+ seconds?`)
+
+// final reads what the event left. Whatever the event's own names are is replaced by what they stand for.
+func (l *lane) final(e event) (final, error) {
+	ctx := l.ctx
+	var f final
+	found, err := l.Plumbline.PlumblineV1alpha1().GitEvents(l.Namespace).Get(ctx, e.name, metav1.GetOptions{})
+	if err != nil {
+		return f, err
+	}
+	own := metav1.ListOptions{LabelSelector: plumbline.EventLabel + "=" + e.name}
+	runs, err := l.Tekton.TektonV1().PipelineRuns(l.ci).List(ctx, own)
+	secrets, errSecrets := l.Kube.CoreV1().Secrets(l.ci).List(ctx, own)
+	payloads, errPayloads := l.Plumbline.PlumblineV1alpha1().EventPayloads(l.Namespace).List(ctx, own)
+	if err := errors.Join(err, errSecrets, errPayloads); err != nil {
+		return f, err
+	}
+	f.Secrets, f.Payloads = len(secrets.Items), len(payloads.Items)
+
+	names := []string{e.name, "EVENT", e.sha, "SHA", e.sha[:7], "SHORT", l.ci, "NAMESPACE", l.Namespace, "PLUMBLINE",
+		strings.TrimPrefix(l.forge.URL(), "http://"), "FORGE"}
+	checks := l.forge.ChecksFor(repoName, e.sha)
+	for _, run := range found.Status.Runs {
+		names = append(names, run.Name, "RUN")
+	}
+	for _, run := range runs.Items {
+		names = append(names, run.Annotations["pipelinesascode.tekton.dev/git-auth-secret"], "SECRET")
+	}
+	known := strings.NewReplacer(names...)
+	plain := func(s string) string {
+		if len(checks) > 0 && s == fmt.Sprint(checks[len(checks)-1].ID) {
+			return "CURRENT CHECK"
+		}
+		return durations.ReplaceAllString(known.Replace(s), "N seconds")
+	}
+
+	f.Event = finalEvent{Phase: string(found.Status.Phase), Disposition: string(found.Status.Disposition),
+		Conditions: map[string]string{}, Waits: len(found.Status.Waits)}
+	for _, c := range found.Status.Conditions {
+		f.Event.Conditions[string(c.Type)] = string(c.Status) + " " + c.Reason
+	}
+	for _, run := range found.Status.Runs {
+		words := fmt.Sprintf("%s created %t refused %v", run.Pipeline, run.UID != "", run.Refused)
+		if run.Result != nil {
+			words += fmt.Sprintf(" ended %s %s: %s", run.Result.Outcome, run.Result.Reason, run.Result.Message)
+		}
+		f.Event.Runs = append(f.Event.Runs, plain(words))
+	}
+	for _, run := range runs.Items {
+		c := run.Status.GetCondition("Succeeded")
+		f.Runs = append(f.Runs, finalRun{Succeeded: fmt.Sprint(c.IsTrue(), " ", c.GetReason()),
+			Labels: replaced(run.Labels, plain), Annotations: replaced(run.Annotations, plain)})
+	}
+	for _, c := range checks {
+		f.Checks = append(f.Checks, finalCheck{Name: c.Name, ExternalID: plain(c.ExternalID), Status: c.Status,
+			Conclusion: c.Conclusion, Title: plain(c.Title), Summary: plain(c.Summary), Text: plain(c.Text)})
+	}
+	f.Concluded = l.conclusions(e)
+	return f, nil
+}
+
+// conclusions are the different ones that writes of the commit's checks asked for.
+func (l *lane) conclusions(e event) []string {
+	seen := map[string]bool{}
+	var out []string
+	for _, write := range l.forge.WritesForCheck(repoName, e.sha, "") {
+		if write.Conclusion != "" && !seen[write.Conclusion] {
+			seen[write.Conclusion] = true
+			out = append(out, write.Conclusion)
+		}
+	}
+	return out
+}
+
+func replaced(in map[string]string, plain func(string) string) map[string]string {
+	out := make(map[string]string, len(in))
+	for key, value := range in {
+		out[key] = plain(value)
+	}
+	return out
+}

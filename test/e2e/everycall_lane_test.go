@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/cluster"
+	"github.com/plumbline-ci/plumbline/test/forge"
+)
+
+// lane is a world that takes one trial after the other, each with a commit and a delivery of its own. Lanes run beside
+// each other, outside the test's goroutine: their methods return errors.
+type lane struct {
+	*world
+	free  final    // what a fault-free event leaves
+	calls []string // the last event's, to the API server
+}
+
+// trial is one (k, fault) pair: what to arm before the delivery, and what must be left at the end.
+type trial struct {
+	fault string
+	at    point
+	arm   func(l *lane, e event, at point) *armed
+	// end compares what is left with what a fault-free event leaves.
+	end func(got, free final) error
+}
+
+// point is the k-th call of a fault-free event. It is found again as the nth call of its name: how often an informer
+// wakes the controller meanwhile shifts k, but not that.
+type point struct {
+	k, nth int
+	name   string
+}
+
+func (t trial) String() string {
+	return fmt.Sprintf("%s, call %d (%s, number %d)", t.fault, t.at.k, t.at.name, t.at.nth)
+}
+
+// mayMiss tells whether a fault-free event may do without the call: two changes of a run may wake the controller once.
+func (p point) mayMiss() bool { return p.name == "get gitevents" && p.nth > 1 }
+
+// points names the calls of a fault-free event.
+func points(calls []string) []point {
+	seen := map[string]int{}
+	out := make([]point, 0, len(calls))
+	for k, name := range calls {
+		seen[name]++
+		out = append(out, point{k: k + 1, nth: seen[name], name: name})
+	}
+	return out
+}
+
+// event is what a trial delivers.
+type event struct {
+	name, sha string
+	delivery  forge.Delivery
+}
+
+// armed is a trial's fault in place.
+type armed struct {
+	// hits is how many calls it acted on.
+	hits func() int
+	// killed is closed when the controller is dead and the call it died at is done; nil when nothing is killed.
+	killed <-chan struct{}
+	// disarm takes away what Proxy.Reset does not; it may be nil.
+	disarm func()
+}
+
+// errNotReached is the outcome of a trial whose k-th call was never made.
+var errNotReached = errors.New("the event ended without a k-th call")
+
+const (
+	// attempts is how often a trial is run until its k-th call is made: two informer events may share a reconcile, so
+	// that one event makes a call or two less than another.
+	attempts = 4
+	lanes    = 4
+)
+
+// newLane starts a world and runs events without a fault, so that their end and their calls are known.
+func newLane(t *testing.T) *lane {
+	t.Helper()
+	w := newWorld(t, setup{receivers: 1})
+	w.startController(true, "-operator-retry="+operatorRetry.String())
+	w.claimed()
+	l := &lane{world: w}
+	_, err := l.attempt(trial{}) // whose token is kept for those that come
+	w.must(err)
+	e, err := l.attempt(trial{})
+	w.must(err)
+	l.free, err = l.final(e)
+	w.must(err)
+	return l
+}
+
+// newEvent makes a commit and its delivery.
+func (l *lane) newEvent() (event, error) {
+	sha, delivery := l.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push")})
+	u, err := url.Parse(l.forge.URL())
+	if err != nil {
+		return event{}, err
+	}
+	return event{sha: sha, delivery: delivery, name: v1alpha1.EventName(string(v1alpha1.TriggerPush), "github", u.Host, delivery.GUID)}, nil
+}
+
+// made tells whether a controller made the call for the event: not for its leases, its informers, its settings, its
+// sweep or its Repositories.
+func (e event) made(c cluster.Call) bool {
+	switch c.Resource {
+	case "gitevents":
+		return c.Name == e.name && c.Verb != "list" && c.Verb != "watch"
+	case "eventpayloads", "secrets", "pipelineruns", "tasks":
+		return c.Verb != "list" && c.Verb != "watch"
+	case "taskruns":
+		return c.Verb == "list"
+	}
+	return false
+}
+
+func nameOf(c cluster.Call) string {
+	return strings.TrimSuffix(c.Verb+" "+c.Resource+"/"+c.Subresource, "/")
+}
+
+// run takes a trial until its k-th call was made and the end is the right one.
+func (l *lane) run(t trial) error {
+	for range attempts {
+		e, err := l.attempt(t)
+		if errors.Is(err, errNotReached) {
+			err = l.restart(l.ctx) // a fresh one calls for a token again
+			if err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			return err
+		}
+		got, err := l.final(e)
+		if err != nil {
+			return err
+		}
+		return t.end(got, l.free)
+	}
+	return errNotReached
+}
+
+// attempt delivers one event under the trial's fault and waits until it is settled.
+func (l *lane) attempt(t trial) (event, error) {
+	ctx, cancel := context.WithTimeout(l.ctx, trialLimit)
+	defer cancel()
+	e, err := l.newEvent()
+	if err != nil {
+		return e, err
+	}
+	a := &armed{hits: func() int { return 1 }}
+	if t.arm != nil {
+		a = t.arm(l, e, t.at)
+	}
+	defer l.disarm(a, e)
+	if status, body, err := l.forge.Deliver(ctx, l.receivers[0].URL, e.delivery); err != nil || status != 202 {
+		return e, fmt.Errorf("delivery: %d %s %w", status, body, err)
+	}
+	if err := l.settledEvent(ctx, a, e); err != nil {
+		return e, err
+	}
+	if a.hits() == 0 {
+		return e, errNotReached
+	}
+	return e, nil
+}
+
+// restart starts the controller, killed before if it still runs. The dead one's leases would run out by themselves,
+// after 6 s here and 15 s as shipped; deleting them is that wait, shortened. The tests in ha_test.go wait for it.
+func (l *lane) restart(ctx context.Context) error {
+	if err := l.controllers[0].Kill(); err != nil {
+		return err
+	}
+	leases := l.Kube.CoordinationV1().Leases(l.Namespace)
+	if err := leases.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		return fmt.Errorf("ending the leases: %w", err)
+	}
+	return l.controllers[0].Start(ctx)
+}
+
+// disarm ends the trial's fault and keeps the calls that its event made.
+func (l *lane) disarm(a *armed, e event) {
+	proxy := l.controllers[0].Proxy
+	l.calls = nil
+	for _, call := range proxy.Calls() {
+		if e.made(call) {
+			l.calls = append(l.calls, nameOf(call))
+		}
+	}
+	proxy.Reset()
+	if a.disarm != nil {
+		a.disarm()
+	}
+}
+
+// settledEvent polls until the event is settled, and starts the controller again when the trial has killed it.
+func (l *lane) settledEvent(ctx context.Context, a *armed, e event) error {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	killed := a.killed
+	for {
+		found, err := l.Plumbline.PlumblineV1alpha1().GitEvents(l.Namespace).Get(ctx, e.name, metav1.GetOptions{})
+		if err == nil && found.Settled() && (killed == nil || a.hits() == 0) {
+			return nil
+		}
+		select {
+		case <-killed:
+			killed = nil
+			if err := l.restart(ctx); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			if err == nil {
+				err = fmt.Errorf("conditions %v, waits %v", found.Status.Conditions, found.Status.Waits)
+			}
+			return fmt.Errorf("event %s is not settled: %w", e.name, err)
+		case <-tick.C:
+		}
+	}
+}
+
+// everyTrial takes all trials through the lanes and reports each that ended wrong.
+func everyTrial(t *testing.T, scenario string, all []*lane, trials []trial) {
+	t.Helper()
+	started := time.Now()
+	var next atomic.Int64
+	var failed, missed sync.Map
+	var running sync.WaitGroup
+	for _, l := range all {
+		running.Go(func() {
+			for i := next.Add(1) - 1; int(i) < len(trials); i = next.Add(1) - 1 {
+				err := l.run(trials[i])
+				if errors.Is(err, errNotReached) && trials[i].at.mayMiss() {
+					missed.Store(trials[i].String(), err)
+				} else if err != nil {
+					failed.Store(trials[i].String(), err)
+				}
+			}
+		})
+	}
+	running.Wait()
+	for _, name := range keys(&failed) {
+		err, _ := failed.Load(name)
+		t.Errorf("%s: %v", name, err)
+	}
+	for _, name := range keys(&missed) {
+		t.Logf("never made, as may be: %s", name)
+	}
+	line := fmt.Sprintf("%s: %d (k, fault) pairs in %v on %d installations", scenario, len(trials)-len(keys(&missed)),
+		time.Since(started).Round(time.Second), len(all))
+	t.Log(line)
+	fmt.Println(line)
+	for _, l := range all {
+		l.invariants()
+	}
+}
+
+func keys(m *sync.Map) []string {
+	var out []string
+	m.Range(func(key, _ any) bool {
+		out = append(out, fmt.Sprint(key))
+		return true
+	})
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/plumbline-ci/plumbline/test/cluster"
+	"github.com/plumbline-ci/plumbline/test/forge"
+)
+
+// denial is what the admission webhook of D2 says about whatever it is asked.
+const denial = "this object is not to the liking of the test"
+
+// C9: killed at any of its calls for an event, to the API server or to the Git service, before the call took effect or
+// after, and started again, a controller leaves the same cluster and the same checks.
+func TestKilledAtEveryCall(t *testing.T) {
+	t.Parallel()
+	all, calls := newLanes(t)
+	var trials []trial
+	for _, at := range points(calls) {
+		trials = append(trials,
+			trial{fault: "killed before", at: at, arm: killAt(cluster.Drop()), end: endsSame},
+			trial{fault: "killed after", at: at, arm: killAt(cluster.ApplyThenDrop()), end: endsSame})
+	}
+	for _, at := range points(all[0].forgeCalls()) {
+		trials = append(trials,
+			trial{fault: "forge: killed before", at: at, arm: killAtForge(forge.Hold), end: endsSame},
+			trial{fault: "forge: killed after", at: at, arm: killAtForge(forge.ApplyThenHold), end: endsSame})
+	}
+	everyTrial(t, "C9", all, trials)
+}
+
+// D2: whatever answer any call for an event gets from the API server, once or for three seconds, and also when the
+// answer of one that took effect is lost: the end is that of an event without a fault. Only a denial of the
+// PipelineRun's creation is the author's, and then the check fails with its words.
+func TestEveryCallFails(t *testing.T) {
+	t.Parallel()
+	all, calls := newLanes(t)
+	var trials []trial
+	for _, at := range points(calls) {
+		for _, f := range apiFaults() {
+			trials = append(trials, f.trial(at, "once", cluster.Rule{Count: 1, Do: f.do}))
+			if !f.applied {
+				trials = append(trials, f.trial(at, fmt.Sprintf("for %v", outage), cluster.Rule{For: outage, Do: f.do}))
+			}
+		}
+	}
+	everyTrial(t, "D2", all, trials)
+}
+
+// apiFault is what the API server does instead of answering.
+type apiFault struct {
+	name string
+	do   cluster.Action
+	// invalid and operator tell what the answer means where it is final: at the creation of the PipelineRun, and at the
+	// reading of what a report can do without.
+	invalid, operator bool
+	// applied: the call takes effect.
+	applied bool
+}
+
+// apiFaults are one of each class of pkg/fault that the API server can cause, and a lost answer.
+func apiFaults() []apiFault {
+	return []apiFault{
+		{name: "Transient (the webhook refuses connections)", do: cluster.Fault(cluster.WebhookRefused())},
+		{name: "Transient (the connection is dropped)", do: cluster.Drop()},
+		{name: "Throttled (429 with Retry-After)", do: cluster.Fault(cluster.TooManyRequests())},
+		{name: "Conflict (409)", do: cluster.Fault(cluster.Conflict("it"))},
+		{name: "Operator (403 of RBAC)", do: cluster.Fault(cluster.Forbidden("plumbline", "do", "ci")), operator: true},
+		{name: "Invalid (400 of a webhook)", do: cluster.Fault(cluster.WebhookDenied(denial)), invalid: true, operator: true},
+		{name: "applied, then the answer is lost", do: cluster.ApplyThenDrop(), applied: true},
+	}
+}
+
+// trial is the fault at a point. While it lasts longer than that call, no refusal and no report without its table can be
+// written down either: then the end is the fault-free one after all.
+func (f apiFault) trial(at point, lasts string, rule cluster.Rule) trial {
+	end := endsSame
+	switch {
+	case f.invalid && rule.Count == 1 && at.name == "create pipelineruns":
+		end = endsRefused
+	case f.operator && rule.Count == 1 && at.name == "list taskruns":
+		end = endsWithoutTable
+	}
+	return trial{fault: f.name + " " + lasts, at: at, arm: failAt(rule), end: end}
+}
+
+// newLanes starts the lanes and returns the calls that an event makes when nothing fails: the most that any lane saw.
+func newLanes(t *testing.T) (all []*lane, calls []string) {
+	t.Helper()
+	for range lanes {
+		l := newLane(t)
+		if len(l.calls) > len(calls) {
+			calls = l.calls
+		}
+		all = append(all, l)
+	}
+	for _, l := range all[1:] {
+		if err := endsSame(l.free, all[0].free); err != nil {
+			t.Fatalf("two fault-free events end differently: %v", err)
+		}
+	}
+	t.Logf("an event without a fault makes %d calls: %q", len(calls), calls)
+	return all, calls
+}
+
+// failAt applies the rule from the point on to every call for the event, for as long as the rule lasts.
+func failAt(rule cluster.Rule) func(*lane, event, point) *armed {
+	return func(l *lane, e event, at point) *armed {
+		var seen atomic.Int64
+		rule := rule
+		rule.Match = func(c cluster.Call) bool {
+			if !e.made(c) {
+				return false
+			}
+			return seen.Load() >= int64(at.nth) || nameOf(c) == at.name && seen.Add(1) == int64(at.nth)
+		}
+		return &armed{hits: l.controllers[0].Proxy.Add(rule).Hits}
+	}
+}
+
+// killAt kills the controller when the call has arrived at the proxy, then does do with the call.
+func killAt(do cluster.Action) func(*lane, event, point) *armed {
+	return func(l *lane, e event, at point) *armed {
+		var seen, chosen atomic.Int64
+		killed := make(chan struct{})
+		controller := l.controllers[0]
+		controller.Proxy.OnCall(func(c cluster.Call) {
+			if e.made(c) && nameOf(c) == at.name && seen.Add(1) == int64(at.nth) {
+				chosen.Store(int64(c.N))
+				_ = controller.Kill()
+				close(killed)
+			}
+		})
+		rule := controller.Proxy.Add(cluster.Rule{Match: func(c cluster.Call) bool { return int64(c.N) == chosen.Load() }, Count: 1, Do: do})
+		return &armed{hits: rule.Hits, killed: killed}
+	}
+}
+
+// killAtForge kills the controller when its call to the forge is held, before or after it took effect.
+func killAtForge(hold func(<-chan struct{}) forge.Action) func(*lane, event, point) *armed {
+	return func(l *lane, _ event, at point) *armed {
+		ctx, cancel := context.WithCancel(l.ctx)
+		killed := make(chan struct{})
+		fault := l.forge.Inject(forge.Fault{Route: at.name, From: at.nth, Count: 1, Do: hold(nil)})
+		controller := l.controllers[0]
+		go func() {
+			if fault.Wait(ctx, 1) == nil {
+				_ = controller.Kill()
+				close(killed)
+			}
+		}()
+		return &armed{hits: fault.Hits, killed: killed, disarm: func() {
+			cancel()
+			fault.Remove()
+		}}
+	}
+}
+
+// forgeCalls are the routes that a fresh controller, which has no token yet, calls for one event.
+func (l *lane) forgeCalls() []string {
+	l.t.Helper()
+	l.must(l.restart(l.ctx))
+	from := len(l.forge.Requests())
+	_, err := l.attempt(trial{})
+	l.must(err)
+	var routes []string
+	for _, request := range l.forge.Requests()[from:] {
+		routes = append(routes, request.Route)
+	}
+	return routes
+}

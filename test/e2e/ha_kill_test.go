@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/installation"
+)
+
+// SIGTERM while a check is being posted: the write under way is not cancelled. Its answer comes while the controller
+// drains and is written down; or it never comes, and the next controller finds the check by its external id. Both ways
+// the controller ends within its grace period and there is one check, which tells the truth.
+func TestTerminatedWhileACheckIsPosted(t *testing.T) {
+	t.Parallel()
+	for name, answered := range map[string]bool{"answered-while-draining": true, "never-answered": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true})
+			w.claimed()
+			answer := make(chan struct{})
+			do := forge.Hold(answer)
+			if !answered {
+				do = forge.ApplyThenHold(nil)
+			}
+			posts := w.forge.Inject(forge.Fault{Route: forge.RouteCheckCreate, Count: 1, Do: do})
+			sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("drained", "push", held)})
+			w.deliver(delivery, http.StatusAccepted)
+			w.must(posts.Wait(w.ctx, 1))
+			first := w.controller()
+			w.must(first.Terminate())
+			// It has let go of its lease and waits for nothing but the answer.
+			w.eventually(soon, "the controller drains", func() error { return w.released(first) })
+			if answered {
+				close(answer)
+			}
+			w.ends(first)
+			if answered {
+				w.recorded(sha, "drained")
+			}
+			w.startController(true)
+			w.checkReaches(sha, checkName("drained"), "in_progress", takeover)
+			w.release(w.created(sha))
+			w.endsOnce(sha, "drained")
+			w.oneCheck(sha, checkName("drained"))
+		})
+	}
+}
+
+// SIGTERM while a check is being posted and another controller waits for the lease, as in a rolling restart: it takes
+// over at once and posts the check too; the first one's post lands later. The newest check tells the truth, the other is
+// closed as superseded.
+func TestTerminatedWhileACheckIsPostedAndTakenOver(t *testing.T) {
+	t.Parallel()
+	w, first := newPair(t)
+	answer := make(chan struct{})
+	posts := w.forge.Inject(forge.Fault{Route: forge.RouteCheckCreate, Count: 1, Do: forge.Hold(answer)})
+	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("rolled", "push", held)})
+	w.deliver(delivery, http.StatusAccepted)
+	w.must(posts.Wait(w.ctx, 1))
+	w.must(first.Terminate())
+	w.checkReaches(sha, checkName("rolled"), "in_progress", takeover)
+	close(answer)
+	w.ends(first)
+	w.release(w.created(sha))
+	w.endsOnce(sha, "rolled")
+}
+
+// A3, small: of two receivers and two controllers that work on 20 deliveries one each is killed. What was not
+// acknowledged is delivered to the other receiver; each delivery ends with one run and a check that tells the truth.
+func TestKilledUnderLoad(t *testing.T) {
+	t.Parallel()
+	const load, killAfter = 20, 6
+	w := newWorld(t, setup{receivers: 2, controllers: 1, proxied: true})
+	w.claimed()
+	leader := w.controllers[0]
+	w.eventually(soon, "the first controller leads", func() error { return w.made(leader, "list eventpayloads") })
+	w.startController(true)
+	type pushed struct {
+		sha      string
+		delivery forge.Delivery
+	}
+	pushes := make(chan pushed, load)
+	var shas []string
+	for i := range load {
+		ends := `test.plumbline.dev/exit-code: "` + strconv.Itoa(i%2) + `"`
+		sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("load", "push", ends), "i": strconv.Itoa(i)})
+		pushes <- pushed{sha, delivery}
+		shas = append(shas, sha)
+	}
+	close(pushes)
+
+	var clients sync.WaitGroup
+	acknowledged := make(chan error, load)
+	for n := range 4 {
+		clients.Go(func() {
+			for p := range pushes {
+				acknowledged <- w.insist(p.delivery, n)
+			}
+		})
+	}
+	for i := range load {
+		w.must(<-acknowledged)
+		if i == killAfter {
+			w.must(w.receivers[0].Kill())
+			w.must(leader.Kill())
+		}
+	}
+	clients.Wait()
+	w.must(w.receivers[0].Start(w.ctx))
+	w.must(leader.Start(w.ctx))
+	for i, sha := range shas {
+		check := w.checkReaches(sha, checkName("load"), "completed", afterFault)
+		if want := []string{"success", "failure"}[i%2]; check.Conclusion != want {
+			t.Errorf("the check of push %d says %s, want %s: %s", i, check.Conclusion, want, check.Text)
+		}
+	}
+	w.settled(afterFault)
+	if runs := w.runs(); len(runs) != load {
+		t.Errorf("%d PipelineRuns, want %d", len(runs), load)
+	}
+	w.invariants()
+}
+
+// insist delivers to one receiver and then the other until one acknowledges, as a Service in front of both would have
+// it and a person who asks for a redelivery.
+func (w *world) insist(d forge.Delivery, first int) error {
+	ctx, cancel := context.WithTimeout(w.ctx, afterFault)
+	defer cancel()
+	var last error
+	for i := first; ctx.Err() == nil; i++ {
+		status, body, err := w.forge.Deliver(ctx, w.receivers[i%len(w.receivers)].URL, d)
+		if err == nil && status/100 == 2 {
+			return nil
+		}
+		last = fmt.Errorf("delivery %s: %d %s: %w", d.GUID, status, body, err)
+	}
+	return last
+}
+
+// ends requires that a process that was told to is gone within its grace period.
+func (w *world) ends(p *installation.Process) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, drained)
+	defer cancel()
+	w.must(p.Wait(ctx))
+}
+
+// recorded requires that the event knows its check under the id that the forge gave it.
+func (w *world) recorded(sha, name string) {
+	w.t.Helper()
+	check, found := w.forge.Current(repoName, sha, checkName(name))
+	event := w.created(sha)
+	if !found || len(event.Status.Checks) != 1 || event.Status.Checks[0].ID != strconv.FormatInt(check.ID, 10) {
+		w.t.Errorf("the forge has check %d, the event %+v", check.ID, event.Status.Checks)
+	}
+}
+
+// released tells whether the process has let go of its leases.
+func (w *world) released(p *installation.Process) error {
+	if !strings.Contains(w.log(p), "has stopped leading") {
+		return fmt.Errorf("%s still leads", p.Name())
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/forge"
+)
+
+// shown is I-5: every planned run has a check, which is completed with the run's outcome when the run is over, completed
+// as failure when it was refused, and else open with words that say what it waits for.
+func (s *everything) shown() (broken error) {
+	for _, run := range s.runs {
+		check, found := s.newest(run.Name)
+		if !found {
+			broken = errors.Join(broken, fmt.Errorf("I-5: run %s has no check", run.Name))
+			continue
+		}
+		if want := s.conclusions(run); !slices.Contains(want, check.Conclusion) {
+			broken = errors.Join(broken, fmt.Errorf("I-5: check %d of run %s is %s %q, want one of %q", check.ID, run.Name, check.Status, check.Conclusion, want))
+		}
+		if (check.Status == "completed") != (check.Conclusion != "") || check.Title == "" || check.Summary == "" {
+			broken = errors.Join(broken, fmt.Errorf("I-5: check %d of run %s is %s %q without words", check.ID, run.Name, check.Status, check.Conclusion))
+		}
+		if never := run.UID == "" && run.Refused == nil && run.Result == nil; never && (check.Status != "queued" || check.Text == "") {
+			broken = errors.Join(broken, fmt.Errorf("I-5: check %d of run %s, which does not exist, is %s and waits for %q", check.ID, run.Name, check.Status, check.Text))
+		}
+	}
+	return broken
+}
+
+// conclusions are those that a run's check may have now.
+func (s *everything) conclusions(run v1alpha1.Run) []string {
+	switch {
+	case run.Refused != nil && run.UID == "":
+		return []string{"failure"}
+	case s.succeeded(run) == corev1.ConditionTrue:
+		return []string{"success"}
+	case run.Result == nil && s.succeeded(run) == corev1.ConditionUnknown:
+		return []string{""}
+	case run.Result != nil && run.Result.Outcome == v1alpha1.OutcomeFailed:
+		return []string{"failure"}
+	case run.Result != nil:
+		return []string{"cancelled"}
+	}
+	return []string{"failure", "cancelled"} // Succeeded=False: its reason tells, and the event will
+}
+
+// newest is the check that tells of a run: the highest id with its name as external id.
+func (s *everything) newest(externalID string) (forge.CheckRun, bool) {
+	var newest forge.CheckRun
+	for _, check := range s.checks {
+		if check.ExternalID == externalID && check.ID > newest.ID {
+			newest = check
+		}
+	}
+	return newest, newest.ID != 0
+}
+
+// current is I-8: of each run exactly one check counts, the newest; an older one of the same name is closed as
+// superseded. And no check tells of something that no event planned. An event's own check is never concluded.
+func (s *everything) current() (broken error) {
+	owners := map[string]v1alpha1.Disposition{}
+	for _, event := range s.events {
+		owners[event.Name] = event.Status.Disposition
+	}
+	for _, check := range s.checks {
+		_, planned := s.runs[check.ExternalID]
+		disposition, own := owners[check.ExternalID]
+		newest, _ := s.newest(check.ExternalID)
+		switch {
+		case !planned && !own:
+			broken = errors.Join(broken, fmt.Errorf("I-8: check %d %q is of %q, which no GitEvent knows", check.ID, check.Name, check.ExternalID))
+		case newest.ID != check.ID && (check.Conclusion != "cancelled" || check.Title != "Superseded"):
+			broken = errors.Join(broken, fmt.Errorf("I-8: check %d %q is a duplicate of %d and is %s %q", check.ID, check.Name, newest.ID, check.Status, check.Conclusion))
+		case own && disposition == v1alpha1.DispositionPending && newest.ID == check.ID && check.Status != "queued":
+			broken = errors.Join(broken, fmt.Errorf("I-8: check %d waits for approval and is %s %q", check.ID, check.Status, check.Conclusion))
+		}
+	}
+	return broken
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/test/cluster"
+	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/installation"
+)
+
+// answered is a receiver's answer to one delivery.
+type answered struct {
+	status int
+	header http.Header
+	body   string
+	took   time.Duration
+}
+
+func (a answered) String() string { return fmt.Sprintf("%d %s", a.status, strings.TrimSpace(a.body)) }
+
+// send posts a delivery and keeps the whole answer; the forge's delivery log does not hear of it.
+func (w *world) send(p *installation.Process, d forge.Delivery) (answered, error) {
+	ctx, cancel := context.WithTimeout(w.ctx, soon)
+	defer cancel()
+	request, err := d.Request(ctx, p.URL)
+	if err != nil {
+		return answered{}, err
+	}
+	return exchange(request)
+}
+
+func exchange(request *http.Request) (answered, error) {
+	// A connection of its own, as a service's deliveries have.
+	transport := &http.Transport{ExpectContinueTimeout: answerLimit}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	start := time.Now()
+	response, err := client.Do(request)
+	if err != nil {
+		return answered{}, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	return answered{response.StatusCode, response.Header, string(body), time.Since(start)}, err
+}
+
+// sent is send for one that must get an answer.
+func (w *world) sent(p *installation.Process, d forge.Delivery) answered {
+	w.t.Helper()
+	a, err := w.send(p, d)
+	w.must(err)
+	return a
+}
+
+// sendAgain requires the answer that makes a service deliver again: 503, Retry-After, before anybody gives up.
+func (w *world) sendAgain(what string, a answered) {
+	w.t.Helper()
+	if a.status != http.StatusServiceUnavailable {
+		w.t.Errorf("%s: answered %v, want 503", what, a)
+	}
+	if seconds, err := strconv.Atoi(a.header.Get("Retry-After")); err != nil || seconds < 1 {
+		w.t.Errorf("%s: Retry-After is %q, want a number of seconds", what, a.header.Get("Retry-After"))
+	}
+	if a.took > answerLimit {
+		w.t.Errorf("%s: answered after %v, want at most %v", what, a.took, answerLimit)
+	}
+}
+
+// stored is the number of GitEvents and of EventPayloads in the world.
+func (w *world) stored() (events, payloads int) {
+	w.t.Helper()
+	list, err := w.Plumbline.PlumblineV1alpha1().EventPayloads(w.Namespace).List(w.ctx, metav1.ListOptions{})
+	w.must(err)
+	return len(w.events()), len(list.Items)
+}
+
+// nothingStored requires that no object was left by what was refused or ignored.
+func (w *world) nothingStored(what string) {
+	w.t.Helper()
+	if events, payloads := w.stored(); events != 0 || payloads != 0 {
+		w.t.Errorf("%s: %d GitEvents and %d EventPayloads are stored, want none", what, events, payloads)
+	}
+}
+
+// untouched requires that nothing was done for anything: no call to the forge, no PipelineRun, no secret.
+func (w *world) untouched(what string) {
+	w.t.Helper()
+	if calls := w.forge.Requests(); len(calls) != 0 {
+		w.t.Errorf("%s: the forge got %d calls, the first is %s %s", what, len(calls), calls[0].Method, calls[0].Path)
+	}
+	if runs := w.runs(); len(runs) != 0 {
+		w.t.Errorf("%s: %d PipelineRuns, want none", what, len(runs))
+	}
+	if secrets := w.secrets(); secrets != 0 {
+		w.t.Errorf("%s: %d secrets in the tenant's namespace, want none", what, secrets)
+	}
+}
+
+// secrets is the number of secrets in the Repository's namespace, which has none of its own.
+func (w *world) secrets() int {
+	w.t.Helper()
+	list, err := w.Kube.CoreV1().Secrets(w.ci).List(w.ctx, metav1.ListOptions{})
+	w.must(err)
+	return len(list.Items)
+}
+
+// counted is the receiver's number of deliveries with that outcome and reason.
+func (w *world) counted(p *installation.Process, outcome, reason string) int {
+	w.t.Helper()
+	total := 0
+	for _, line := range strings.Split(w.metrics(p), "\n") {
+		if !strings.HasPrefix(line, "plumbline_receiver_deliveries_total{") ||
+			!strings.Contains(line, `outcome="`+outcome+`"`) || !strings.Contains(line, `reason="`+reason+`"`) {
+			continue
+		}
+		value, err := strconv.ParseFloat(line[strings.LastIndexByte(line, ' ')+1:], 64)
+		w.must(err)
+		total += int(value)
+	}
+	return total
+}
+
+// again makes another delivery of the same push: another GUID, hence another event.
+func (w *world) again() forge.Delivery {
+	return w.forge.PushDelivery(forge.PushEvent{Repo: repoName, Ref: "refs/heads/main"})
+}
+
+// onlyOne requires one record, one PipelineRun and one check, once every event is settled.
+func (w *world) onlyOne(sha string) {
+	w.t.Helper()
+	w.settled(afterFault)
+	if events := w.events(); len(events) != 1 {
+		w.t.Errorf("%d GitEvents, want 1", len(events))
+	}
+	if runs := w.runs(); len(runs) != 1 {
+		w.t.Errorf("%d PipelineRuns, want 1", len(runs))
+	}
+	if checks := w.forge.ChecksFor(repoName, sha); len(checks) != 1 || checks[0].Conclusion != "success" {
+		w.t.Errorf("the commit has the checks %+v, want one that is a success", checks)
+	}
+	w.neverFailed(sha)
+	w.invariants()
+}
+
+// creates matches the create calls of a resource.
+func creates(resource string) func(cluster.Call) bool {
+	return func(c cluster.Call) bool { return c.Is("create", resource) }
+}
+
+var errMissing = errors.New("it is not there yet")
