@@ -29,6 +29,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/repository"
+	"github.com/plumbline-ci/plumbline/pkg/remote"
 )
 
 // component names the logger, the leases and the metrics' service.
@@ -75,6 +76,7 @@ func main() {
 		gitevent.NewController(gitevent.Options{
 			Namespace:     system.Namespace(),
 			Version:       version,
+			Remote:        remote.New(remote.Options{UserAgent: "plumbline/" + version}),
 			Providers:     byName(github.New(github.Options{UserAgent: "plumbline/" + version})),
 			AppSecret:     *secret,
 			Events:        events,

@@ -4,6 +4,8 @@ package config
 
 import (
 	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/remote"
 )
 
 // Name is the ConfigMap's name, in Plumbline's own namespace.
@@ -22,10 +24,16 @@ const (
 	keyGitHubURL        = "github-url"
 	keyRetentionDays    = "settled-retention-days"
 	keySettledCap       = "settled-cap"
+	keyRemoteTasks      = "remote-tasks"
+	keyHubURL           = "hub-url"
+	keyHubCatalog       = "hub-catalog-name"
+	keyRemoteAllowed    = "remote-allowed-hosts"
+	keyRemoteRefused    = "remote-refused-hosts"
 )
 
 const (
 	publicGitHub = "https://github.com"
+	publicHub    = "https://artifacthub.io"
 
 	day = 24 * time.Hour
 	// GitHub lets a delivery be redelivered for 3 days, GitHub Enterprise Server for 7
@@ -58,6 +66,8 @@ type Config struct {
 	SettledRetention time.Duration
 	// SettledCap is the most stubs that are kept.
 	SettledCap int
+	// Remote says where references of authors may lead.
+	Remote Remote
 }
 
 // Default returns the configuration of an empty ConfigMap.
@@ -68,6 +78,7 @@ func Default() *Config {
 		GitHubURL:        publicGitHub,
 		SettledRetention: publicRetentionDays * day,
 		SettledCap:       defaultSettledCap,
+		Remote:           Remote{Fetch: true, Hub: remote.Hub{URL: publicHub}},
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/plumbline-ci/plumbline/pkg/remote"
 )
 
 func TestNew(t *testing.T) {
@@ -34,8 +36,16 @@ func TestNew(t *testing.T) {
 				"custom-console-url-pr-details": "https://lens.example.com/{{ namespace }}/{{pr}}",
 				"custom-console-url-pr-tasklog": "https://lens.example.com/{{ task }}",
 				"custom-console-url-namespace":  "https://lens.example.com/{{ namespace }}",
+				"remote-tasks":                  "false", "hub-url": "https://hub.example.com/api/v1/", "hub-catalog-name": "ours",
+				"catalog-2-id": "acme", "catalog-2-name": "acme-tasks", "catalog-2-url": "http://hub.acme.svc:8080",
+				"remote-allowed-hosts": "Git.example.com, 10.0.0.0/8,", "remote-refused-hosts": "*.corp.example.com",
 			},
 			want: &Config{
+				Remote: Remote{
+					Hub:      remote.Hub{URL: "https://hub.example.com/api/v1", Catalog: "ours"},
+					Catalogs: map[string]remote.Hub{"acme": {URL: "http://hub.acme.svc:8080", Catalog: "acme-tasks"}},
+					Allowed:  remote.Hosts{"git.example.com", "10.0.0.0/8"}, Refused: remote.Hosts{"*.corp.example.com"},
+				},
 				ApplicationName: "Acme CI", GitHubURL: "https://ghe.example.com", SettledRetention: 240 * time.Hour, SettledCap: 500,
 				Console: Console{
 					dashboard: "https://dash.example.com/tekton", name: "Lens", url: "https://lens.example.com",
@@ -52,6 +62,22 @@ func TestNew(t *testing.T) {
 			data: map[string]string{"github-url": "https://ghe.example.com", "settled-retention-days": "4"},
 			want: with(func(c *Config) { c.GitHubURL = "https://ghe.example.com"; c.SettledRetention = 192 * time.Hour }),
 			errs: []string{`key "settled-retention-days": "4" is out of range or not a number; allowed: a whole number from 8 to 90`},
+		},
+		"a catalog that is not complete, cannot be referred to or has another's id is left out": {
+			data: map[string]string{
+				"catalog-1-id": "acme", "catalog-1-name": "x",
+				"catalog-2-id": "HTTPS", "catalog-2-name": "x", "catalog-2-url": "https://hub.example.com",
+				"catalog-3-id": "one", "catalog-3-name": "x", "catalog-3-url": "https://hub.example.com",
+				"catalog-4-id": "one", "catalog-4-name": "y", "catalog-4-url": "https://hub.example.com",
+				"remote-allowed-hosts": "10.0.0.0/99",
+			},
+			want: with(func(c *Config) {
+				c.Remote.Catalogs = map[string]remote.Hub{"one": {URL: "https://hub.example.com", Catalog: "x"}}
+			}),
+			errs: []string{
+				`key "catalog-1-id": the catalog is not complete`, `key "catalog-2-id": it cannot stand in front of ://`,
+				`key "catalog-4-id": another catalog has this id`, `key "remote-allowed-hosts": "10.0.0.0/99" is not`,
+			},
 		},
 		"each bad key is named with what is allowed, and the others apply": {
 			data: map[string]string{

@@ -40,6 +40,7 @@ func parse(data map[string]string, previous *Config) (*Config, error) {
 			namespace: p.template(keyConsoleNamespace, previous.Console.namespace),
 		},
 	}
+	c.Remote = p.remote(previous.Remote)
 	c.SettledRetention = p.retention(c.GitHubURL, previous.SettledRetention)
 	p.unknown()
 	return c, errors.Join(p.errs...)

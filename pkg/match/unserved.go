@@ -19,9 +19,7 @@ var notServedYet = regexp.MustCompile(`^` + regexp.QuoteMeta(pipelinesascode.Gro
 	`|on-label` +
 	`|on-path-change` +
 	`|on-path-change-ignore` +
-	`|pipeline` +
 	`|target-namespace` +
-	`|task(-[0-9]+)?` +
 	`)$`)
 
 // unserved returns the first such annotation, by name.

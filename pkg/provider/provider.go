@@ -73,6 +73,20 @@ type Source interface {
 	File(ctx context.Context, sha, path string) ([]byte, error)
 	// Changed lists all changed files, all pages.
 	Changed(ctx context.Context, event *v1alpha1.GitEventSpec) (Changes, error)
+	// DefaultBranch returns the commit that the repository's default branch is at now. An empty repository is Transient.
+	DefaultBranch(ctx context.Context) (sha string, err error)
+}
+
+// ReasonOtherAddress is the reason of FileAt's Ignored fault for an address that is none of the service's files.
+const ReasonOtherAddress = "OtherAddress"
+
+// Addresses reads what the service shows at a web address, with no more credentials than the event's.
+type Addresses interface {
+	// FileAt returns the file that a web address of the service shows, whichever of its repositories it is in, if the
+	// event's credentials cover that one or everybody may read it. An address of another host or in a form the service
+	// does not have, and a file that cannot be found with these credentials, is an Ignored fault: the address can still
+	// be read as everybody reads it. A file that is there and too large is Invalid.
+	FileAt(ctx context.Context, address string) ([]byte, error)
 }
 
 // Access answers who may start a run. An error means that it is not known: wait, never assume.
@@ -100,6 +114,7 @@ type Tokens interface {
 // Client is an authenticated view of ONE repository.
 type Client struct {
 	Source
+	Addresses
 	Access
 	Reporter
 	Tokens

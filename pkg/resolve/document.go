@@ -138,14 +138,3 @@ func (d *document) annotations() (map[string]string, error) {
 	}
 	return annotations, nil
 }
-
-// pipelineRef returns the name of the Pipeline a run refers to without a resolver, "" when it does not.
-func (d *document) pipelineRef() string {
-	spec, _ := d.tree["spec"].(map[string]any)
-	ref, _ := spec["pipelineRef"].(map[string]any)
-	if _, remote := ref["resolver"]; remote {
-		return ""
-	}
-	name, _ := ref["name"].(string)
-	return name
-}

@@ -3,6 +3,7 @@
 package resolve
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -35,7 +36,7 @@ func TestGolden(t *testing.T) {
 	}
 	for _, dir := range cases {
 		t.Run(filepath.Base(filepath.Dir(dir)), func(t *testing.T) {
-			got := describe(t, Load(readFiles(t, dir)), goldenVariables())
+			got := describe(t, Load(readFiles(t, dir)), goldenVariables(), shelf(filepath.Join(filepath.Dir(dir), "remote")))
 			golden := filepath.Join(filepath.Dir(dir), "want.yaml")
 			if *update {
 				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
@@ -70,13 +71,31 @@ func readFiles(t *testing.T, dir string) []provider.File {
 	return files
 }
 
+// shelf is a directory that holds what references stand for: a web address below its scheme and host, a path of the
+// repository below "repository", a name on the hub below "hub".
+type shelf string
+
+func (s shelf) Read(_ context.Context, _ Kind, ref string) (provider.File, error) {
+	at := strings.NewReplacer("://", "/", "?", "_", ":", "_").Replace(ref)
+	if !strings.Contains(ref, "/") {
+		at = "hub/" + at
+	} else if !strings.Contains(ref, "://") {
+		at = "repository/" + at
+	}
+	data, err := os.ReadFile(filepath.Join(string(s), at))
+	if err != nil {
+		return provider.File{}, fault.Invalidf("ReferenceNotFound", "%s is not on the shelf", ref)
+	}
+	return provider.File{Path: ref, Data: data}, nil
+}
+
 // describe renders every definition of a set.
-func describe(t *testing.T, set *Set, vars map[string]string) string {
+func describe(t *testing.T, set *Set, vars map[string]string, references References) string {
 	t.Helper()
 	var b strings.Builder
 	for _, def := range set.Definitions() {
 		fmt.Fprintf(&b, "---\n# %s#%d: %s\n", def.File, def.Document, def.Name)
-		run, err := set.Render(def, vars)
+		run, err := set.Render(t.Context(), def, vars, references)
 		if err != nil {
 			if !fault.Is(err, fault.Invalid) {
 				t.Errorf("%s#%d: %v is not Invalid", def.File, def.Document, err)

@@ -65,7 +65,7 @@ func compareWithHarmless(t *testing.T, set *Set, value string) {
 
 func rendered(t *testing.T, set *Set, def Definition, value string) []byte {
 	t.Helper()
-	run, err := set.Render(def, standardVariables(value))
+	run, err := set.Render(t.Context(), def, standardVariables(value), shelf("none"))
 	if err != nil {
 		t.Fatalf("%s#%d with %q: %v", def.File, def.Document, value, err)
 	}
@@ -126,7 +126,7 @@ func loadAndRender(t *testing.T, text string) {
 	set := Load([]provider.File{{Path: ".tekton/x.yaml", Data: []byte(text)}})
 	for _, def := range set.Definitions() {
 		set.Annotations(def, standardVariables("x"))
-		run, err := set.Render(def, standardVariables("x"))
+		run, err := set.Render(t.Context(), def, standardVariables("x"), shelf("none"))
 		if (run == nil) == (err == nil) {
 			t.Errorf("Render = %v, %v", run, err)
 		}
@@ -221,9 +221,9 @@ func TestAFileThatIsTooLargeIsRefusedAsAWhole(t *testing.T) {
 func TestRenderingChangesNothingInTheSet(t *testing.T) {
 	set := Load(readFiles(t, "testdata/local/in"))
 	before := maps.Clone(set.Definitions()[0].Annotations)
-	first := describe(t, set, goldenVariables())
-	describe(t, set, standardVariables("other"))
-	if diff := cmp.Diff(first, describe(t, set, goldenVariables())); diff != "" {
+	first := describe(t, set, goldenVariables(), shelf("none"))
+	describe(t, set, standardVariables("other"), shelf("none"))
+	if diff := cmp.Diff(first, describe(t, set, goldenVariables(), shelf("none"))); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(before, set.Definitions()[0].Annotations); diff != "" {

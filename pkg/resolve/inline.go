@@ -3,6 +3,7 @@
 package resolve
 
 import (
+	"context"
 	"maps"
 	"strings"
 
@@ -21,16 +22,22 @@ type inlineTask struct {
 	size int
 }
 
-// inlinePipeline replaces a reference to a Pipeline of .tekton by its spec.
-func (r *renderer) inlinePipeline(doc *document, run *pipelinev1.PipelineRun) error {
+// inlinePipeline replaces a reference to a Pipeline of the annotation or of .tekton by its spec.
+func (r *renderer) inlinePipeline(ctx context.Context, doc *document, run *pipelinev1.PipelineRun) error {
 	ref := run.Spec.PipelineRef
 	if ref == nil || ref.Name == "" || ref.Resolver != "" || foreign(ref.APIVersion) {
 		return nil
 	}
-	definition := named(r.set.pipelines, ref.Name, newExpander(r.vars))
+	if err := r.findPipeline(ctx, doc, ref.Name); err != nil {
+		return err
+	}
+	definition := r.pipelineDoc
+	if definition == nil && r.references == nil {
+		return nil
+	}
 	if definition == nil {
-		return fault.Invalidf("MissingPipeline", "%s: PipelineRun %s refers to Pipeline %s, which no file in .tekton defines: "+
-			"add it, or refer to it with a resolver", doc.place(), OriginalName(run), ref.Name)
+		return fault.Invalidf("MissingPipeline", "%s: PipelineRun %s refers to Pipeline %s, which neither a file in .tekton nor the "+
+			"annotation %s defines: add it, or refer to it with a resolver", doc.place(), OriginalName(run), ref.Name, pipelineAnnotation)
 	}
 	pipeline, err := r.pipeline(definition)
 	if err != nil {
@@ -41,7 +48,52 @@ func (r *renderer) inlinePipeline(doc *document, run *pipelinev1.PipelineRun) er
 	return nil
 }
 
-// inlineTasks replaces references to Tasks of .tekton by their specs, in place.
+// findPipeline looks for a Pipeline in what the annotation refers to, then in .tekton.
+func (r *renderer) findPipeline(ctx context.Context, doc *document, name string) error {
+	x := newExpander(r.vars)
+	at, err := r.pipelineReference(doc)
+	if err != nil {
+		return err
+	}
+	if at != "" {
+		fetched, err := r.fetch(ctx, doc, reference{pipelineAnnotation, at}, KindPipeline)
+		if err != nil {
+			return err
+		}
+		if r.pipelineDoc = named(fetched, name, x); r.pipelineDoc != nil {
+			r.pipelineAt = at
+			return nil
+		}
+	}
+	r.pipelineDoc = named(r.set.pipelines, name, x)
+	return nil
+}
+
+// fetchTasks reads the Tasks that annotations refer to: those of the PipelineRun, then those of its Pipeline.
+func (r *renderer) fetchTasks(ctx context.Context, run *document) error {
+	for _, doc := range []*document{run, r.pipelineDoc} {
+		if doc == nil {
+			continue
+		}
+		references, err := r.taskReferences(doc)
+		if err != nil {
+			return err
+		}
+		for _, ref := range references {
+			if doc == r.pipelineDoc && r.pipelineAt != "" {
+				ref.value = relative(r.pipelineAt, ref.value)
+			}
+			tasks, err := r.fetch(ctx, doc, ref, KindTask)
+			if err != nil {
+				return err
+			}
+			r.remote = append(r.remote, tasks...)
+		}
+	}
+	return nil
+}
+
+// inlineTasks replaces references to Tasks of annotations or of .tekton by their specs, in place.
 func (r *renderer) inlineTasks(doc *document, tasks []pipelinev1.PipelineTask) error {
 	for i := range tasks {
 		task := &tasks[i]
@@ -52,6 +104,9 @@ func (r *renderer) inlineTasks(doc *document, tasks []pipelinev1.PipelineTask) e
 		if err != nil {
 			return err
 		}
+		if found == nil {
+			continue
+		}
 		task.TaskSpec = &pipelinev1.EmbeddedTask{
 			TaskSpec: *found.Spec.DeepCopy(),
 			Metadata: pipelinev1.PipelineTaskMetadata{Labels: maps.Clone(found.Labels), Annotations: maps.Clone(found.Annotations)},
@@ -61,16 +116,22 @@ func (r *renderer) inlineTasks(doc *document, tasks []pipelinev1.PipelineTask) e
 	return nil
 }
 
-// task returns the Task a pipeline task refers to and counts its size.
+// task returns the Task a pipeline task refers to and counts its size. It is nil when the reference is left to Tekton.
 func (r *renderer) task(doc *document, user *pipelinev1.PipelineTask) (*pipelinev1.Task, error) {
 	name := user.TaskRef.Name
 	if known, found := r.tasks[name]; found {
 		return known.task, r.spend(doc, known.size)
 	}
-	definition := named(r.set.tasks, name, newExpander(r.vars))
+	definition := named(r.remote, name, newExpander(r.vars))
 	if definition == nil {
-		return nil, fault.Invalidf("MissingTask", "%s: pipeline task %s refers to Task %s, which no file in .tekton defines: "+
-			"add it, or refer to it with a resolver", doc.place(), user.Name, name)
+		definition = named(r.set.tasks, name, newExpander(r.vars))
+	}
+	if definition == nil && r.references == nil {
+		return nil, nil
+	}
+	if definition == nil {
+		return nil, fault.Invalidf("MissingTask", "%s: pipeline task %s refers to Task %s, which neither a file in .tekton nor a task "+
+			"annotation defines: add it, or refer to it with a resolver", doc.place(), user.Name, name)
 	}
 	task := &pipelinev1.Task{}
 	size, err := r.read(definition, task, &pipelinev1beta1.Task{})

@@ -22,10 +22,14 @@ import (
 // maxRendered bounds a PipelineRun with everything inlined, in bytes of JSON: the API server's limit of a request.
 const maxRendered = 3 << 20
 
-// Render returns the PipelineRun a definition describes, complete: variables replaced, converted to tekton.dev/v1, local
-// Pipelines and Tasks inlined. References with a resolver and to other groups are left to Tekton. Name or generateName
-// are the author's. Errors are fault.Invalid and name the file, the line or field, and what to do.
-func (s *Set) Render(def Definition, vars map[string]string) (*pipelinev1.PipelineRun, error) {
+// Render returns the PipelineRun a definition describes, complete: variables replaced, converted to tekton.dev/v1,
+// Pipelines and Tasks inlined, those of annotations before those of .tekton. References with a resolver and to other
+// groups are left to Tekton. Name or generateName are the author's. Errors are fault.Invalid and name the file, the line
+// or field, and what to do, or they are of references.
+//
+// With nil references annotations are not followed, and a Pipeline or Task that .tekton does not define is left to
+// Tekton, which looks for it in the cluster.
+func (s *Set) Render(ctx context.Context, def Definition, vars map[string]string, references References) (*pipelinev1.PipelineRun, error) {
 	if def.Err != nil {
 		return nil, def.Err
 	}
@@ -33,16 +37,19 @@ func (s *Set) Render(def Definition, vars map[string]string) (*pipelinev1.Pipeli
 	if !found {
 		return nil, fmt.Errorf("document %d of %s is not a PipelineRun of this set", def.Document, def.File)
 	}
-	r := &renderer{set: s, vars: vars, left: maxRendered, tasks: map[string]*inlineTask{}}
+	r := &renderer{set: s, vars: vars, references: references, left: maxRendered, tasks: map[string]*inlineTask{}}
 	run, err := r.pipelineRun(doc)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.inlinePipeline(doc, run); err != nil {
+	if err := r.inlinePipeline(ctx, doc, run); err != nil {
 		return nil, err
 	}
 	if run.Spec.PipelineSpec == nil {
 		return run, nil
+	}
+	if err := r.fetchTasks(ctx, doc); err != nil {
+		return nil, err
 	}
 	for _, tasks := range [][]pipelinev1.PipelineTask{run.Spec.PipelineSpec.Tasks, run.Spec.PipelineSpec.Finally} {
 		if err := r.inlineTasks(doc, tasks); err != nil {
@@ -65,6 +72,14 @@ func OriginalName(run *pipelinev1.PipelineRun) string {
 type renderer struct {
 	set  *Set
 	vars map[string]string
+	// references is nil when annotations are not followed; fetched counts what was read of it.
+	references References
+	fetched    int
+	// pipelineDoc is the Pipeline that was inlined, and pipelineAt the reference it was read from, if it was.
+	pipelineDoc *document
+	pipelineAt  string
+	// remote are the Tasks of annotations; of one name the first is used.
+	remote []*document
 	// left is how many bytes of JSON may still be added.
 	left int
 	// tasks are those that were inlined before.
@@ -108,6 +123,7 @@ func (r *renderer) read(doc *document, into, old apis.Convertible) (int, error) 
 	if err := decode(doc, data, old); err != nil {
 		return 0, err
 	}
+	keepBundles(old)
 	if err := old.ConvertTo(context.Background(), into); err != nil {
 		return 0, fault.Invalidf("BadConversion", "%s: cannot be converted to %s: %w", doc.place(), apiV1, err)
 	}

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package resolve reads the definitions in .tekton and makes complete PipelineRuns of them: documents are parsed once
-// per event, template variables are placed into the parsed tree as data, and local Pipelines and Tasks are inlined. What
-// an author wrote wrong is a fault.Invalid of that document and leaves the others alone.
+// per event, template variables are placed into the parsed tree as data, and Pipelines and Tasks are inlined, local ones
+// and those that annotations refer to, which it asks its caller for. What an author wrote wrong is a fault.Invalid of that document and leaves the others alone.
 package resolve
 
 import (
 	"fmt"
-	"regexp"
 
-	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
@@ -23,8 +21,7 @@ type Definition struct {
 	// Name is the author's name, or generateName without its trailing dash, before variables are replaced. It is the
 	// file's path when it is not known.
 	Name string
-	// Annotations are the author's, before variables are replaced. Those that name remote tasks are also taken from the
-	// local Pipeline that the run refers to: both say what runs (spec/compatibility.md 4.2).
+	// Annotations are the author's, before variables are replaced.
 	Annotations map[string]string
 	// Err is a fault.Invalid when the document cannot be used.
 	Err error
@@ -66,7 +63,6 @@ func Load(files []provider.File) *Set {
 			set.add(doc)
 		}
 	}
-	set.addRemoteTasks()
 	set.refuseDuplicates()
 	return set
 }
@@ -121,32 +117,6 @@ func (s *Set) addRun(doc *document) {
 	def.Err = err
 	s.definitions = append(s.definitions, def)
 	s.runs[position{doc.file, doc.index}] = doc
-}
-
-// remoteTask is an annotation that names a task to fetch, on a PipelineRun or on its Pipeline.
-var remoteTask = regexp.MustCompile(`^` + regexp.QuoteMeta(pipelinesascode.GroupName) + `/task(-[0-9]+)?$`)
-
-// addRemoteTasks gives each run the annotations of its local Pipeline that name remote tasks.
-func (s *Set) addRemoteTasks() {
-	for _, def := range s.definitions {
-		doc, known := s.runs[position{def.File, def.Document}]
-		if !known || def.Err != nil {
-			continue
-		}
-		pipeline := named(s.pipelines, doc.pipelineRef(), nil)
-		if pipeline == nil {
-			continue
-		}
-		annotations, err := pipeline.annotations()
-		if err != nil {
-			continue // Rendering the Pipeline meets the same error and names it.
-		}
-		for key, value := range annotations {
-			if _, own := def.Annotations[key]; !own && remoteTask.MatchString(key) {
-				def.Annotations[key] = value
-			}
-		}
-	}
 }
 
 // refuseDuplicates marks runs of one name: their checks could not be told apart.

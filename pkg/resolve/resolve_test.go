@@ -104,21 +104,6 @@ func TestABrokenDocumentLeavesTheOthersAlone(t *testing.T) {
 	}
 }
 
-func TestARunHasTheRemoteTasksOfItsPipeline(t *testing.T) {
-	const task = "pipelinesascode.tekton.dev/task"
-	pipeline := "---\napiVersion: tekton.dev/v1\nkind: Pipeline\nmetadata:\n  name: p\n  annotations: {" +
-		task + ": git-clone, " + task + "-1: theirs, pipelinesascode.tekton.dev/on-event: x, other: z}\n"
-	run := header + "metadata: {name: build, annotations: {" + task + "-1: own}}\nspec: {pipelineRef: {name: p}}\n"
-	want := map[string]string{task: "git-clone", task + "-1": "own"}
-	if diff := cmp.Diff(want, load(run + pipeline).Definitions()[0].Annotations); diff != "" {
-		t.Error(diff)
-	}
-	remote := strings.ReplaceAll(run, "name: p}", "name: p, resolver: cluster}")
-	if diff := cmp.Diff(map[string]string{task + "-1": "own"}, load(remote + pipeline).Definitions()[0].Annotations); diff != "" {
-		t.Errorf("with a resolver: %s", diff)
-	}
-}
-
 func TestAnnotationsAreReplacedInACopy(t *testing.T) {
 	set := load(header + "metadata:\n  name: build\n  annotations: {branch: '{{ target_branch }}', {{ x }}: '{{unknown}}'}\n")
 	def := set.Definitions()[0]
@@ -132,7 +117,7 @@ func TestAnnotationsAreReplacedInACopy(t *testing.T) {
 }
 
 func TestADefinitionOfAnotherSetIsNotTheAuthorsFault(t *testing.T) {
-	_, err := load().Render(Definition{File: "x"}, nil)
+	_, err := load().Render(t.Context(), Definition{File: "x"}, nil, nil)
 	if err == nil || fault.Is(err, fault.Invalid) {
 		t.Errorf("Render = %v, want an error that is not Invalid", err)
 	}
@@ -140,7 +125,7 @@ func TestADefinitionOfAnotherSetIsNotTheAuthorsFault(t *testing.T) {
 
 func TestOneTaskInlinedTooOftenIsRefused(t *testing.T) {
 	set := load(hostileFiles()["one task used 2000 times"])
-	_, err := set.Render(set.Definitions()[0], nil)
+	_, err := set.Render(t.Context(), set.Definitions()[0], nil, nil)
 	if fault.Of(err) == nil || fault.Of(err).Reason != "TooLarge" {
 		t.Errorf("Render = %v, want TooLarge", err)
 	}
@@ -148,7 +133,7 @@ func TestOneTaskInlinedTooOftenIsRefused(t *testing.T) {
 
 func TestMorePlaceholdersThanFitAreRefused(t *testing.T) {
 	set := load(header + "metadata: {name: x}\nspec: {params: [{name: a, value: '" + strings.Repeat("{{ sender }}", 1000) + "'}]}\n")
-	_, err := set.Render(set.Definitions()[0], map[string]string{"sender": strings.Repeat("x", 10000)})
+	_, err := set.Render(t.Context(), set.Definitions()[0], map[string]string{"sender": strings.Repeat("x", 10000)}, nil)
 	if fault.Of(err) == nil || fault.Of(err).Reason != "TooLarge" {
 		t.Errorf("Render = %v, want TooLarge", err)
 	}

@@ -61,18 +61,24 @@ func throttled(wait time.Duration) error {
 // readable returns nil if the installation can read the repository. GitHub answers 404 for what it hides, so that a
 // 404 below a repository means "absent" only if this says nil (G7).
 func (r *repository) readable(ctx context.Context) error {
+	_, err := r.describe(ctx)
+	return err
+}
+
+// describe returns what GitHub says of the repository.
+func (r *repository) describe(ctx context.Context) (*gh.Repository, error) {
 	got, _, err := r.client.Repositories.Get(ctx, r.owner, r.name)
 	switch {
 	case provider.StatusCode(err) == http.StatusNotFound:
-		return fault.Operatorf("RepositoryNotReadable",
+		return nil, fault.Operatorf("RepositoryNotReadable",
 			"GitHub shows no repository %s to the App: it was deleted or renamed, or the App is not installed on it", r.fullName())
 	case err != nil:
-		return failed("reading "+r.fullName(), err)
+		return nil, failed("reading "+r.fullName(), err)
 	case got.GetID() != r.id:
-		return fault.Operatorf("RepositoryReplaced",
+		return nil, fault.Operatorf("RepositoryReplaced",
 			"%s is now another repository than the one the event came from", r.fullName())
 	}
-	return nil
+	return got, nil
 }
 
 // unavailable interprets the failure to read something at a commit: an empty repository, or one whose replicas have

@@ -38,6 +38,30 @@ func (r *repository) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (pr
 	return head, nil
 }
 
+// DefaultBranch asks where the default branch is now; what the payload called it may be renamed since.
+func (r *repository) DefaultBranch(ctx context.Context) (string, error) {
+	described, err := r.describe(ctx)
+	if err != nil {
+		return "", err
+	}
+	what := "reading the default branch " + described.GetDefaultBranch()
+	ref, _, err := r.client.Git.GetRef(ctx, r.owner, r.name, "heads/"+described.GetDefaultBranch())
+	switch provider.StatusCode(err) {
+	case http.StatusConflict:
+		return "", fault.Transientf("RepositoryEmpty", "%s: %s is empty", what, r.fullName())
+	case http.StatusNotFound:
+		return "", fault.Transientf(fault.ReasonCommitUnknown, "%s: %s has no such branch (yet)", what, r.fullName())
+	}
+	if err != nil {
+		return "", failed(what, err)
+	}
+	sha := ref.GetObject().GetSHA()
+	if !shaPattern.MatchString(sha) {
+		return "", fault.Transientf("BadAnswer", "%s: GitHub names no commit", what)
+	}
+	return sha, nil
+}
+
 // checkSHA keeps what is not a full commit id out of API paths; "main" would be read at whatever it is by then.
 func checkSHA(sha string) error {
 	if !shaPattern.MatchString(sha) {
@@ -65,6 +89,10 @@ func (r *repository) File(ctx context.Context, sha, name string) ([]byte, error)
 	if file.GetSize() > maxFile {
 		return nil, tooLarge(name, file.GetSize())
 	}
+	return decoded(what, file)
+}
+
+func decoded(what string, file *gh.RepositoryContent) ([]byte, error) {
 	content, err := file.GetContent()
 	if err != nil {
 		return nil, failed(what, err)

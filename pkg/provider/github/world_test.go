@@ -49,19 +49,25 @@ func openFake(t *testing.T, o forge.Options) (*fake, providertest.World) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = g.Close() })
-	app := g.CreateApp(testApp, "plumbline", appKey(), testSecret)
+	g.CreateApp(testApp, "plumbline", appKey(), testSecret)
 	repo := g.CreateRepo("acme", "app", forge.RepoOptions{Private: true})
 	g.CreateRepo("acme", "other", forge.RepoOptions{Private: true})
 	installation := g.Install(testApp, "acme")
 	f := &fake{GitHub: g, t: t}
-	w := providertest.World{
-		Provider: New(Options{}), BaseURL: g.URL(), Service: f, MaxText: maxBody, Secret: []byte(testSecret),
+	w := worldOf(g, repo, installation)
+	w.Service = f
+	return f, w
+}
+
+func worldOf(g *forge.GitHub, repo forge.Repo, installation int64) providertest.World {
+	return providertest.World{
+		Provider: New(Options{}), BaseURL: g.URL(), MaxText: maxBody, Secret: []byte(testSecret),
+		FileURL: func(branch, path string) string { return repo.HTMLURL + "/blob/" + branch + "/" + path },
 		Project: v1alpha1.Project{
 			Owner: "acme", Name: "app", ID: repo.ID, URL: repo.HTMLURL, DefaultBranch: "main",
 		},
-		Credentials: provider.Credentials{AppID: testApp, PrivateKey: []byte(app.PrivateKeyPEM), InstallationID: installation},
+		Credentials: provider.Credentials{AppID: testApp, PrivateKey: []byte(appKey()), InstallationID: installation},
 	}
-	return f, w
 }
 
 func openWorld(t *testing.T) providertest.World {

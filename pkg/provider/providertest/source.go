@@ -94,6 +94,8 @@ func testSource(t *testing.T, open func(*testing.T) World) {
 		}
 	})
 	t.Run("one file", func(t *testing.T) { testFile(t, open(t)) })
+	t.Run("a file by its web address", func(t *testing.T) { testFileAt(t, open(t)) })
+	t.Run("the default branch", func(t *testing.T) { testDefaultBranch(t, open(t)) })
 	t.Run("head", func(t *testing.T) { testHead(t, open(t)) })
 	t.Run("changed files come from all pages", func(t *testing.T) { testChanged(t, open(t)) })
 }
@@ -111,6 +113,42 @@ func testFile(t *testing.T, w World) {
 	}
 	if _, err := client.File(t.Context(), sha, "big"); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a file that is too large: %v, want an Invalid fault", err)
+	}
+}
+
+func testFileAt(t *testing.T, w World) {
+	w.Service.Commit("main", map[string]string{"tasks/a b.yaml": "content", "big": strings.Repeat("x", 1<<20+1)})
+	client := connect(t, w)
+	if got, err := client.FileAt(t.Context(), w.FileURL("main", "tasks/a b.yaml")); err != nil || string(got) != "content" {
+		t.Errorf("%q, %v", got, err)
+	}
+	elsewhere := strings.Replace(w.FileURL("main", "tasks/a b.yaml"), "://", "://evil.example/", 1)
+	for _, address := range []string{
+		w.FileURL("main", "none"), w.FileURL("none", "big"), w.FileURL("main", "tasks"), w.BaseURL, w.Project.URL, elsewhere, "", "://", "x",
+	} {
+		if got, err := client.FileAt(t.Context(), address); got != nil || !fault.Is(err, fault.Ignored) {
+			t.Errorf("FileAt(%q): %q, %v, want an Ignored fault", address, got, err)
+		}
+	}
+	if _, err := client.FileAt(t.Context(), w.FileURL("main", "big")); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a file that is too large: %v, want an Invalid fault", err)
+	}
+	w.Service.Fail(ReadFile, Unavailable, 0)
+	if _, err := client.FileAt(t.Context(), w.FileURL("main", "tasks/a b.yaml")); !fault.Is(err, fault.Transient) {
+		t.Errorf("an outage: %v, want a Transient fault", err)
+	}
+}
+
+func testDefaultBranch(t *testing.T, w World) {
+	want := w.Service.Commit("main", map[string]string{"x": "y"})
+	w.Service.Commit("another", map[string]string{"x": "z"})
+	client := connect(t, w)
+	if got, err := client.DefaultBranch(t.Context()); err != nil || got != want {
+		t.Errorf("%q, %v, want %q", got, err, want)
+	}
+	w.Service.Fail(ReadRepository, Unavailable, 0)
+	if _, err := client.DefaultBranch(t.Context()); !fault.Is(err, fault.Transient) {
+		t.Errorf("an outage: %v, want a Transient fault", err)
 	}
 }
 

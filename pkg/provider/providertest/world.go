@@ -73,6 +73,8 @@ type World struct {
 	Project     v1alpha1.Project
 	Credentials provider.Credentials
 	Service     Service
+	// FileURL is the web address of a file of the project at a branch.
+	FileURL func(branch, path string) string
 	// MaxText is the most bytes the service takes as a check's summary and text.
 	MaxText int
 	// Deliveries are signed with Secret: two that start something.

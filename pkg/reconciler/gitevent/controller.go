@@ -31,6 +31,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/openevents"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/remote"
 )
 
 // queueName names the workqueue, its metrics and its leases.
@@ -47,6 +48,8 @@ type Options struct {
 	Version string
 	// Providers are the Git services, by name.
 	Providers map[string]provider.Provider
+	// Remote fetches what annotations refer to by web address or name on a hub.
+	Remote *remote.Client
 	// AppSecret is the name of the Secret with the GitHub App's credentials, in Namespace.
 	AppSecret string
 	// Events is the watch of open events, shared with the other reconcilers.

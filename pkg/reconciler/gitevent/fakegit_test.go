@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
@@ -24,11 +26,14 @@ type fakeGit struct {
 	checks   map[string]status.Check // by id
 	writes   []status.Check
 	err      error // answered to reads
+	errAt    error // answered to reads by address
+	tree     map[string]string
+	read     []string // what was read of the repository, in order
 }
 
 func (g *fakeGit) provider() provider.Provider {
 	return provider.Provider{Name: "fake", Connect: func(context.Context, string, v1alpha1.Project, provider.Credentials) (provider.Client, error) {
-		return provider.Client{Source: g, Access: g, Reporter: g, Tokens: g}, nil
+		return provider.Client{Source: g, Addresses: g, Access: g, Reporter: g, Tokens: g}, nil
 	}}
 }
 
@@ -36,13 +41,29 @@ func (g *fakeGit) Head(_ context.Context, e *v1alpha1.GitEventSpec) (provider.He
 	return provider.Head{SHA: e.SHA, Commit: v1alpha1.Commit{Title: "a change"}, Project: e.Project}, g.err
 }
 
-func (g *fakeGit) Files(context.Context, string, string) ([]provider.File, error) {
+func (g *fakeGit) Files(_ context.Context, sha, _ string) ([]provider.File, error) {
+	g.read = append(g.read, sha+" .tekton")
 	return g.files, g.err
 }
 
-func (g *fakeGit) File(context.Context, string, string) ([]byte, error) {
-	return nil, errors.New("not used")
+// File reads what tree holds at a commit; calls are remembered.
+func (g *fakeGit) File(_ context.Context, sha, path string) ([]byte, error) {
+	g.read = append(g.read, sha+" "+path)
+	if text, found := g.tree[path]; found {
+		return []byte(text), g.err
+	}
+	return nil, fault.Invalidf("FileNotFound", "%s does not exist at commit %s", path, sha)
 }
+
+func (g *fakeGit) FileAt(_ context.Context, address string) ([]byte, error) {
+	if text, found := strings.CutPrefix(address, "https://git.example/"); found {
+		g.read = append(g.read, address)
+		return []byte(g.tree[text]), g.errAt
+	}
+	return nil, fault.Ignoredf(provider.ReasonOtherAddress, "another host")
+}
+
+func (g *fakeGit) DefaultBranch(context.Context) (string, error) { return defaultSHA, g.err }
 
 func (g *fakeGit) Changed(context.Context, *v1alpha1.GitEventSpec) (provider.Changes, error) {
 	return provider.Changes{}, errors.New("not used")

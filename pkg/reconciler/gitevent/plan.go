@@ -54,14 +54,19 @@ func (r *Reconciler) plan(ctx context.Context, w *work) error {
 	if err != nil {
 		return fmt.Errorf("reading commit %s: %w", w.event.Spec.SHA, err)
 	}
-	files, err := client.Files(ctx, head.SHA, definitions)
+	from, err := provenance(ctx, client, head, repository)
+	if err != nil {
+		return err
+	}
+	files, err := client.Files(ctx, from, definitions)
 	if fault.Is(err, fault.Invalid) {
-		return w.refuse(ctx, head, err)
+		return w.refuse(ctx, &v1alpha1.Plan{HeadSHA: head.SHA, DefinitionSHA: from}, err)
 	}
 	if err != nil {
-		return fmt.Errorf("reading %s at %s: %w", definitions, head.SHA, err)
+		return fmt.Errorf("reading %s at %s: %w", definitions, from, err)
 	}
-	return w.choose(ctx, head, repository, files)
+	w.references = w.newReferences(client, from, files)
+	return w.choose(ctx, &v1alpha1.Plan{HeadSHA: head.SHA, DefinitionSHA: from}, choice{head, repository, files})
 }
 
 // decide asks who may start the event, and the Git service only if the answer depends on it. An error is never an answer.
@@ -105,15 +110,22 @@ func (r *Reconciler) repository(ctx context.Context, w *work) (*pacv1alpha1.Repo
 	return found, nil
 }
 
+// choice is what choose chooses from.
+type choice struct {
+	head       provider.Head
+	repository *pacv1alpha1.Repository
+	files      []provider.File
+}
+
 // choose matches and renders every pipeline found and accepts the result.
-func (w *work) choose(ctx context.Context, head provider.Head, repository *pacv1alpha1.Repository, files []provider.File) error {
-	plan := &v1alpha1.Plan{HeadSHA: head.SHA, DefinitionSHA: head.SHA}
+func (w *work) choose(ctx context.Context, plan *v1alpha1.Plan, from choice) error {
+	head, repository, files := from.head, from.repository, from.files
 	set := resolve.Load(files)
 	variables := resolve.Variables(&w.event.Spec, head, repository.Namespace)
 	var manifests []*pipelinev1.PipelineRun
 	for _, definition := range set.Definitions() {
 		decision := v1alpha1.Decision{File: definition.File, Document: definition.Document, Pipeline: definition.Name}
-		run, manifest, err := w.prepare(head, set, definition, variables)
+		run, manifest, err := w.prepare(ctx, head, set, definition, variables)
 		decision.Reason = "selected"
 		if err != nil {
 			decision.Reason = err.Error()
@@ -123,6 +135,7 @@ func (w *work) choose(ctx context.Context, head provider.Head, repository *pacv1
 			continue
 		}
 		if err != nil && !fault.Is(err, fault.Invalid) {
+			w.event.Status.Runs = nil // the next attempt plans all of them again
 			return err
 		}
 		w.event.Status.Runs = append(w.event.Status.Runs, run)
@@ -152,13 +165,13 @@ func disposition(plan *v1alpha1.Plan, files []provider.File, runs []v1alpha1.Run
 
 // prepare turns one definition into a run. An Ignored error says why it is not selected; an Invalid one is the
 // author's to mend and becomes that run's refusal.
-func (w *work) prepare(head provider.Head, set *resolve.Set, definition resolve.Definition, variables map[string]string) (v1alpha1.Run, *pipelinev1.PipelineRun, error) {
+func (w *work) prepare(ctx context.Context, head provider.Head, set *resolve.Set, definition resolve.Definition, variables map[string]string) (v1alpha1.Run, *pipelinev1.PipelineRun, error) {
 	run := v1alpha1.Run{
 		Pipeline:  definition.Name,
 		Namespace: w.event.Spec.Repository.Namespace,
 		Name:      resources.RunName(w.event.Name, definition.File, definition.Document, definition.Name),
 	}
-	rendered, err := w.render(&run, set, definition, variables)
+	rendered, err := w.render(ctx, &run, set, definition, variables)
 	if fault.Is(err, fault.Invalid) {
 		f := fault.Of(err)
 		run.Refused = &v1alpha1.Refusal{Reason: f.Reason, Message: f.Message}
@@ -174,7 +187,7 @@ func (w *work) prepare(head provider.Head, set *resolve.Set, definition resolve.
 	}), nil
 }
 
-func (w *work) render(run *v1alpha1.Run, set *resolve.Set, definition resolve.Definition, variables map[string]string) (*pipelinev1.PipelineRun, error) {
+func (w *work) render(ctx context.Context, run *v1alpha1.Run, set *resolve.Set, definition resolve.Definition, variables map[string]string) (*pipelinev1.PipelineRun, error) {
 	if definition.Err != nil {
 		return nil, definition.Err
 	}
@@ -195,17 +208,18 @@ func (w *work) render(run *v1alpha1.Run, set *resolve.Set, definition resolve.De
 		run.Secret = resources.SecretName(run.Name)
 		own["git_auth_secret"] = run.Secret
 	}
-	return set.Render(definition, own)
+	return set.Render(ctx, definition, own, w.references)
 }
 
 // refuse tells the author that the directory as a whole cannot be read: one run that was never created carries it.
-func (w *work) refuse(ctx context.Context, head provider.Head, err error) error {
+func (w *work) refuse(ctx context.Context, plan *v1alpha1.Plan, err error) error {
 	f := fault.Of(err)
+	plan.Reason, plan.Message = f.Reason, f.Message
 	w.event.Status.Runs = []v1alpha1.Run{{
 		Pipeline: definitions, Namespace: w.event.Spec.Repository.Namespace, Name: resources.RunName(w.event.Name, definitions, 0, definitions),
 		Refused: &v1alpha1.Refusal{Reason: f.Reason, Message: f.Message},
 	}}
-	return w.accept(ctx, v1alpha1.DispositionRuns, &v1alpha1.Plan{HeadSHA: head.SHA, Reason: f.Reason, Message: f.Message})
+	return w.accept(ctx, v1alpha1.DispositionRuns, plan)
 }
 
 // keep stores the manifests, so that what is created later is what was planned now, whatever changes meanwhile.

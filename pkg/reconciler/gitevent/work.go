@@ -18,6 +18,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/resolve"
 )
 
 // The steps, as status.waits names them.
@@ -36,11 +37,12 @@ type work struct {
 	readAt time.Time                // the API server confirmed later than this that we write the newest version
 	config *config.Config
 
-	client    *provider.Client                   // connected on first use
-	release   func()                             // gives the Git host's slot back
-	manifests map[string]*pipelinev1.PipelineRun // planned PipelineRuns by name, read on first use
-	live      map[string]*pipelinev1.PipelineRun // PipelineRuns seen in this reconcile by name
-	news      []news                             // told once the change that it is about is recorded
+	client     *provider.Client                   // connected on first use
+	release    func()                             // gives the Git host's slot back
+	references resolve.References                 // what annotations refer to; nil when they are not followed
+	manifests  map[string]*pipelinev1.PipelineRun // planned PipelineRuns by name, read on first use
+	live       map[string]*pipelinev1.PipelineRun // PipelineRuns seen in this reconcile by name
+	news       []news                             // told once the change that it is about is recorded
 }
 
 // news is a Kubernetes Event: something changed that the tenant should know.

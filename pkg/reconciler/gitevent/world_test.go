@@ -5,6 +5,8 @@ package gitevent
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/url"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -33,6 +35,7 @@ import (
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/remote"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -40,6 +43,8 @@ const (
 	system = "plumbline"
 	tenant = "team"
 	sha    = "0123456789012345678901234567890123456789"
+	// defaultSHA is what the default branch is at.
+	defaultSHA = "dddddddddddddddddddddddddddddddddddddddd"
 )
 
 // world is a cluster of fakes with one event in it. It outlives the reconcilers that a test kills.
@@ -50,6 +55,9 @@ type world struct {
 	kube   *kubefake.Clientset
 	git    *fakeGit
 	clock  *clocktesting.FakePassiveClock
+	// settings is the ConfigMap, and repository what changes the Repository.
+	settings   map[string]string
+	repository func(*pacv1alpha1.Repository)
 
 	processes atomic.Int64
 	mu        sync.Mutex
@@ -146,6 +154,8 @@ func repository() *pacv1alpha1.Repository {
 	}
 }
 
+func noProxy(*http.Request) (*url.URL, error) { return nil, nil }
+
 // reconciler is a new process: it remembers nothing of the ones before.
 func (w *world) reconciler() *Reconciler {
 	events := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
@@ -154,19 +164,24 @@ func (w *world) reconciler() *Reconciler {
 	if e := w.event(); !e.Settled() {
 		w.must(events.Add(e))
 	}
-	w.must(repositories.Add(repository()))
+	served := repository()
+	if w.repository != nil {
+		w.repository(served)
+	}
+	w.must(repositories.Add(served))
 	for _, run := range w.runs() {
 		w.must(runs.Add(&run))
 	}
 	r := &Reconciler{
-		Options: Options{Namespace: system, Version: "test", AppSecret: "app", Identity: fmt.Sprint("process-", w.processes.Add(1)), Providers: map[string]provider.Provider{"fake": w.git.provider()}},
-		open:    listers.NewGitEventLister(events).GitEvents(system), events: w.own.PlumblineV1alpha1().GitEvents(system),
+		Options: Options{Namespace: system, Version: "test", AppSecret: "app", Identity: fmt.Sprint("process-", w.processes.Add(1)), Remote: remote.New(remote.Options{Proxy: noProxy}),
+			Providers: map[string]provider.Provider{"fake": w.git.provider()}},
+		open: listers.NewGitEventLister(events).GitEvents(system), events: w.own.PlumblineV1alpha1().GitEvents(system),
 		payloads: w.own.PlumblineV1alpha1().EventPayloads(system), repositories: paclisters.NewRepositoryLister(repositories),
 		pac: w.own.PipelinesascodeV1alpha1(), runs: runs, tekton: w.tekton.TektonV1(), kube: w.kube.CoreV1(),
 		settings: config.NewStore(logtesting.TestLogger(w.t)), clock: w.clock, recorder: record.NewFakeRecorder(1000),
 		slots: newSlots(1), metrics: newMetrics(),
 	}
-	r.settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: map[string]string{}})
+	r.settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: w.settings})
 	_ = r.Promote(reconciler.UniversalBucket(), nil)
 	return r
 }

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/plumbline-ci/plumbline/pkg/remote"
+)
+
+// Remote says where the references in annotations (spec/compatibility.md 4.3) may lead.
+type Remote struct {
+	// Fetch is false when task and pipeline annotations are not followed at all; what .tekton holds is inlined regardless.
+	Fetch bool
+	// Hub is where plain names are looked up.
+	Hub remote.Hub
+	// Catalogs are other hubs, by the scheme that refers to them.
+	Catalogs map[string]remote.Hub
+	// Allowed may be fetched from although their addresses are not public, Refused may not be whatever they are.
+	Allowed, Refused remote.Hosts
+}
+
+func (p *parser) remote(previous Remote) Remote {
+	standard := Default().Remote
+	return Remote{
+		Fetch: p.boolean(keyRemoteTasks, standard.Fetch, previous.Fetch),
+		Hub: remote.Hub{
+			URL:     p.hub(keyHubURL, standard.Hub.URL, previous.Hub.URL),
+			Catalog: p.line(keyHubCatalog, "", previous.Hub.Catalog),
+		},
+		Catalogs: p.catalogs(previous.Catalogs),
+		Allowed:  p.hosts(keyRemoteAllowed, previous.Allowed),
+		Refused:  p.hosts(keyRemoteRefused, previous.Refused),
+	}
+}
+
+// hub is a web URL that may have a path.
+func (p *parser) hub(key, standard, previous string) string {
+	if _, ok := p.value(key); !ok {
+		return standard
+	}
+	return p.base(key, previous)
+}
+
+func (p *parser) hosts(key string, previous remote.Hosts) remote.Hosts {
+	v, ok := p.value(key)
+	if !ok {
+		return nil
+	}
+	hosts, err := remote.ParseHosts(v)
+	if err != nil {
+		p.bad(key, err.Error(), `a list like "git.example.com, *.internal.example.com, 10.1.2.3, 10.20.0.0/16"`)
+		return previous
+	}
+	return hosts
+}
+
+var (
+	catalogKey = regexp.MustCompile(`^catalog-([0-9]+)-(id|name|url)$`)
+	catalogID  = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9+.-]*$`)
+)
+
+// catalogs reads catalog-N-id, -name and -url. A catalog of which a part is missing or wrong is not there, unless it was
+// before: then it stays as it was. One whose keys are gone is gone.
+func (p *parser) catalogs(previous map[string]remote.Hub) map[string]remote.Hub {
+	numbers := map[string]bool{}
+	for key := range p.data {
+		if parts := catalogKey.FindStringSubmatch(key); parts != nil {
+			numbers["catalog-"+parts[1]+"-"] = true
+		}
+	}
+	var all map[string]remote.Hub
+	for _, prefix := range slices.Sorted(maps.Keys(numbers)) {
+		id, hub, ok := p.catalog(prefix)
+		if before, known := previous[id]; !ok && known {
+			hub, ok = before, true
+		}
+		if !ok {
+			continue
+		}
+		if _, taken := all[id]; taken {
+			p.bad(prefix+"id", "another catalog has this id", "an id of its own")
+			continue
+		}
+		if all == nil {
+			all = map[string]remote.Hub{}
+		}
+		all[id] = hub
+	}
+	return all
+}
+
+func (p *parser) catalog(prefix string) (id string, hub remote.Hub, ok bool) {
+	id, hasID := p.value(prefix + "id")
+	name, hasName := p.value(prefix + "name")
+	_, hasURL := p.value(prefix + "url")
+	if !hasID || !hasName || !hasURL {
+		p.bad(prefix+"id", "the catalog is not complete", "all of "+prefix+"id, "+prefix+"name and "+prefix+"url")
+		return id, hub, false
+	}
+	if scheme := strings.ToLower(id); !catalogID.MatchString(id) || scheme == "http" || scheme == "https" {
+		p.bad(prefix+"id", "it cannot stand in front of ://", "letters, digits, dots and dashes, but not http or https")
+		return id, hub, false
+	}
+	address := p.base(prefix+"url", "")
+	return id, remote.Hub{URL: address, Catalog: name}, address != ""
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+
+	gh "github.com/google/go-github/v60/github"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+// address is what a page of GitHub shows a file of.
+type address struct{ owner, name, ref, path string }
+
+// FileAt reads the file through the API. The event's own token reads its repository and every public one; for another
+// repository of the same account a token to read just that one is minted, if the installation holds it. The event's
+// installation is the only one ever used: an author must not reach what only another account's may.
+func (r *repository) FileAt(ctx context.Context, text string) ([]byte, error) {
+	at, ok := parseAddress(r.web, text)
+	if !ok {
+		return nil, fault.Ignoredf(provider.ReasonOtherAddress, "not the address of a file on GitHub")
+	}
+	data, err := r.contents(ctx, r.client, at)
+	if strings.EqualFold(at.owner, r.owner) && strings.EqualFold(at.name, r.name) {
+		return data, err
+	}
+	if f := fault.Of(err); f != nil && f.Reason == fault.ReasonPermissionMissing {
+		// Another account's rules on who may read; they say nothing about our credentials.
+		return nil, fault.Ignoredf("NotCovered", "%s/%s: %s", at.owner, at.name, f.Message)
+	}
+	if !fault.Is(err, fault.Ignored) || !strings.EqualFold(at.owner, r.owner) {
+		return data, err
+	}
+	data, err = r.contents(ctx, r.neighbour(at.name), at)
+	if f := fault.Of(err); f != nil && f.Reason == reasonNotInstalled {
+		return nil, fault.Ignoredf("NotCovered", "the GitHub App's installation does not cover %s/%s", at.owner, at.name)
+	}
+	return data, err
+}
+
+func (r *repository) contents(ctx context.Context, client *gh.Client, at address) ([]byte, error) {
+	what := "reading " + at.path + " of " + at.owner + "/" + at.name
+	file, dir, _, err := client.Repositories.GetContents(ctx, at.owner, at.name, at.path, &gh.RepositoryContentGetOptions{Ref: at.ref})
+	switch {
+	case provider.StatusCode(err) == http.StatusNotFound:
+		return nil, fault.Ignoredf("NotFound", "%s at %s: GitHub shows no such file to the App", what, at.ref)
+	case err != nil:
+		return nil, failed(what, err)
+	case dir != nil || file.GetType() != "file":
+		return nil, fault.Ignoredf("NotAFile", "%s at %s: not a file", what, at.ref)
+	case file.GetSize() > maxFile:
+		return nil, tooLarge(at.path, file.GetSize())
+	}
+	return decoded(what, file)
+}
+
+// parseAddress reads the forms GitHub has: <host>/<owner>/<name>/blob|raw/<ref>/<path>, and on an Enterprise Server
+// raw.<host>/<owner>/<name>/<ref>/<path>. A ref is one segment (a slash in a branch's name is written %2F) unless it
+// starts with refs/heads/ or refs/tags/. The public raw host is another host than github.com and read without credentials.
+func parseAddress(web, text string) (address, bool) {
+	base, err := url.Parse(web)
+	if err != nil {
+		return address{}, false
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != base.Scheme || u.User != nil {
+		return address{}, false
+	}
+	parts := segments(u.EscapedPath())
+	if len(parts) < 3 || !validName(parts[0], parts[1]) {
+		return address{}, false
+	}
+	rest := parts[2:]
+	switch isPage := rest[0] == "blob" || rest[0] == "raw"; hostOf(u) {
+	case hostOf(base):
+		if !isPage {
+			return address{}, false
+		}
+		rest = rest[1:]
+	case "raw." + hostOf(base):
+	default:
+		return address{}, false
+	}
+	ref, file, ok := refAndPath(rest)
+	return address{owner: parts[0], name: parts[1], ref: ref, path: file}, ok
+}
+
+// refAndPath splits what follows a repository.
+func refAndPath(parts []string) (ref, file string, ok bool) {
+	if len(parts) > 2 && parts[0] == "refs" && (parts[1] == "heads" || parts[1] == "tags") {
+		parts = parts[2:]
+	}
+	if len(parts) < 2 {
+		return "", "", false
+	}
+	file = strings.Join(parts[1:], "/")
+	return parts[0], file, path.Clean(file) == file && !strings.Contains(file, "..")
+}
+
+// segments returns the unescaped segments of a path, none if one is empty.
+func segments(escaped string) []string {
+	parts := strings.Split(strings.TrimPrefix(escaped, "/"), "/")
+	for i, part := range parts {
+		plain, err := url.PathUnescape(part)
+		if err != nil || plain == "" {
+			return nil
+		}
+		parts[i] = plain
+	}
+	return parts
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/status"
+)
+
+// referring is a pipeline for pushes to main with one task, and the reference to it.
+func referring(name, task, reference string) provider.File {
+	return provider.File{Path: ".tekton/" + name + ".yaml", Data: []byte(`apiVersion: tekton.dev/v1
+kind: PipelineRun
+metadata:
+  name: ` + name + `
+  annotations:
+    pipelinesascode.tekton.dev/on-event: "[push]"
+    pipelinesascode.tekton.dev/on-target-branch: "[main]"
+    pipelinesascode.tekton.dev/task: "` + reference + `"
+spec:
+  pipelineSpec:
+    tasks: [{name: t, taskRef: {name: ` + task + `}}]
+`)}
+}
+
+// conclusions are what the checks say, by pipeline.
+func (w *world) conclusions() map[string]status.Conclusion {
+	all := map[string]status.Conclusion{}
+	for _, check := range w.git.checks {
+		all[strings.TrimPrefix(check.Name, "Pipelines as Code CI / ")] = check.Conclusion
+	}
+	return all
+}
+
+func (w *world) uses(h *hub) {
+	w.settings = map[string]string{"hub-url": h.URL, "remote-allowed-hosts": "127.0.0.1"}
+}
+
+// B5: an outage of what a pipeline refers to is waited for: no check, no run, no part of a plan.
+func TestReferenceThatCannotBeFetchedIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	for code, class := range map[int]string{503: "Transient", 500: "Transient", 429: "Throttled", 408: "Transient"} {
+		t.Run(fmt.Sprint(code), func(t *testing.T) {
+			t.Parallel()
+			h := newHub(t)
+			w := newWorld(t, helloFile("a-plain"), referring("b-remote", "lint", "lint"), referring("c-also", "lint", "lint"))
+			w.uses(h)
+			h.fail = func(string) int { return code }
+			for range 3 {
+				if _, err := w.reconcile(); err == nil {
+					t.Error("the plan must be tried again")
+				}
+			}
+			e := w.event()
+			if len(w.git.writes) != 0 || len(w.runs()) != 0 || e.Status.Plan != nil || len(e.Status.Runs) != 0 {
+				t.Errorf("writes %v, %d runs, status %+v: want nothing yet", w.git.writes, len(w.runs()), e.Status)
+			}
+			if len(e.Status.Waits) != 1 || e.Status.Waits[0].Class != class || !strings.Contains(e.Status.Waits[0].Message, "lint ("+h.URL) {
+				t.Errorf("waits %+v, want one of class %s that names the reference and its address", e.Status.Waits, class)
+			}
+			h.mu.Lock()
+			h.fail = nil
+			h.mu.Unlock()
+			w.settle(corev1.ConditionTrue)
+			want := map[string]status.Conclusion{"a-plain": status.Success, "b-remote": status.Success, "c-also": status.Success}
+			if diff := cmp.Diff(want, w.conclusions()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// B5: what only the author can mend fails that pipeline's check alone.
+func TestReferenceThatIsWrongFailsItsPipelineAlone(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	tests := map[string]struct{ reference, says string }{
+		"not on the hub":          {"missing", "missing (" + h.URL + "/api/v1/packages/tekton-task/tekton-catalog-tasks/missing): "},
+		"no such page":            {h.URL + "/x/missing.yaml?token=s3cret", h.URL + "/x/missing.yaml?…: "},
+		"no such file":            {"tasks/none.yaml", "tasks/none.yaml: tasks/none.yaml does not exist at commit " + sha},
+		"no such hub":             {"nobody://lint", `no hub is called "nobody"`},
+		"a private address":       {"http://10.1.2.3/lint.yaml", "10.1.2.3 is not fetched from: it is not a public address"},
+		"a name in the cluster":   {"http://x.default.svc/lint.yaml", "a name inside the cluster"},
+		"the metadata service":    {"http://169.254.169.254/lint.yaml", "not a public address"},
+		"not the Task of it":      {"other", "refers to Task lint, which neither"},
+		"a password is not shown": {"http://me:s3cret@10.1.2.3/x.yaml", "http://10.1.2.3/x.yaml: "},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, referring("bad", "lint", test.reference), referring("good", "lint", "lint"), helloFile("plain"))
+			w.uses(h)
+			w.settle(corev1.ConditionTrue)
+			want := map[string]status.Conclusion{"bad": status.Failure, "good": status.Success, "plain": status.Success}
+			if diff := cmp.Diff(want, w.conclusions()); diff != "" {
+				t.Error(diff)
+			}
+			at := slices.IndexFunc(w.git.writes, func(c status.Check) bool { return c.Conclusion == status.Failure })
+			said := fmt.Sprintf("%+v", w.git.writes[max(at, 0)])
+			if !strings.Contains(said, test.says) || strings.Contains(said, "s3cret") {
+				t.Errorf("the check says %s, want %s", said, test.says)
+			}
+		})
+	}
+}
+
+func TestReferencesAreFetchedOnceForAllPipelines(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	var files []provider.File
+	for i := range 20 {
+		name := fmt.Sprintf("run-%02d", i)
+		files = append(files, referring(name, "lint", "[lint, "+h.URL+"/x/build.yaml, tasks/own.yaml, .tekton/shared.yaml]"))
+	}
+	files = append(files, provider.File{Path: ".tekton/shared.yaml", Data: []byte(taskText("shared"))})
+	w := newWorld(t, files...)
+	w.uses(h)
+	w.git.tree = map[string]string{"tasks/own.yaml": taskText("own")}
+	w.settle(corev1.ConditionTrue)
+	if len(w.runs()) != 20 {
+		t.Errorf("%d runs", len(w.runs()))
+	}
+	want := map[string]int{"/api/v1/packages/tekton-task/tekton-catalog-tasks/lint": 1, "/x/build.yaml": 1}
+	if diff := cmp.Diff(want, h.counts()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{sha + " .tekton", sha + " tasks/own.yaml"}, w.git.read); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// 3.8: definitions and what they refer to in the repository are read at one commit of the target repository.
+func TestProvenanceCoversTheWholeClosure(t *testing.T) {
+	t.Parallel()
+	for setting, want := range map[string]string{"source": sha, "": sha, "default_branch": defaultSHA} {
+		t.Run(setting, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, referring("run", "own", "tasks/own.yaml"))
+			w.git.tree = map[string]string{"tasks/own.yaml": taskText("own")}
+			w.repository = func(r *pacv1alpha1.Repository) {
+				r.Spec.Settings = &pacv1alpha1.Settings{PipelineRunProvenance: setting}
+			}
+			_, _ = w.reconcile()
+			if diff := cmp.Diff([]string{want + " .tekton", want + " tasks/own.yaml"}, w.git.read); diff != "" {
+				t.Error(diff)
+			}
+			plan := w.event().Status.Plan
+			if plan == nil || plan.DefinitionSHA != want || plan.HeadSHA != sha || len(w.runs()) != 1 {
+				t.Errorf("plan %+v, %d runs", plan, len(w.runs()))
+			}
+		})
+	}
+}
+
+func TestDefaultBranchThatCannotBeReadIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("hello"))
+	w.repository = func(r *pacv1alpha1.Repository) {
+		r.Spec.Settings = &pacv1alpha1.Settings{PipelineRunProvenance: "default_branch"}
+	}
+	w.git.err = fault.Transientf("GitServiceUnavailable", "502")
+	if _, err := w.reconcile(); err == nil || w.event().Status.Plan != nil || len(w.git.writes) != 0 {
+		t.Errorf("error %v, status %+v: want a wait", err, w.event().Status)
+	}
+}
+
+func TestReferencesAreNotFollowedWhenSwitchedOff(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	shared := provider.File{Path: ".tekton/shared.yaml", Data: []byte(taskText("shared"))}
+	w := newWorld(t, referring("a-cluster", "lint", "lint"), referring("b-local", "shared", "lint"), shared)
+	w.uses(h)
+	w.settings["remote-tasks"] = "false"
+	_, _ = w.reconcile()
+	runs := w.runs()
+	if len(runs) != 2 || len(h.counts()) != 0 {
+		t.Fatalf("%d runs, asked for %v", len(runs), h.counts())
+	}
+	for _, run := range runs {
+		task := run.Spec.PipelineSpec.Tasks[0]
+		if isLocal := strings.HasPrefix(run.Name, "b-local"); isLocal == (task.TaskSpec == nil) || isLocal == (task.TaskRef != nil) {
+			t.Errorf("%s: %+v", run.Name, task)
+		}
+	}
+}
+
+// 4.3: an address of the Git service itself is read with the repository's credentials.
+func TestAddressOfTheGitServiceIsReadWithCredentials(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, referring("run", "own", "https://git.example/acme/other/blob/main/own.yaml"))
+	w.git.tree = map[string]string{"acme/other/blob/main/own.yaml": taskText("own")}
+	_, _ = w.reconcile()
+	if len(w.runs()) != 1 || !slices.Contains(w.git.read, "https://git.example/acme/other/blob/main/own.yaml") {
+		t.Errorf("%d runs, read %v, %+v", len(w.runs()), w.git.read, w.event().Status)
+	}
+}
+
+// An outage of the Git service is no reason to read as everybody does, which would miss what is private; that the service
+// shows nothing there is.
+func TestAddressOfTheGitServiceIsReadAsEverybodyOnlyIfItIsNotThere(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	for name, test := range map[string]struct {
+		err   error
+		plain bool
+	}{
+		"an outage":              {fault.Transientf("GitServiceUnavailable", "502"), false},
+		"a limit":                {fault.Throttledf("RateLimited", 60, "later"), false},
+		"credentials are broken": {fault.Operatorf("CredentialsRefused", "401"), false},
+		"too large":              {fault.Invalidf("FileTooLarge", "too large"), false},
+		"not there":              {fault.Ignoredf("NotFound", "GitHub shows no such file"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, referring("run", "own", "https://git.example/acme/other/blob/main/own.yaml"))
+			w.uses(h)
+			w.settings["github-url"] = "https://git.example"
+			w.settings["remote-refused-hosts"] = "git.example" // reading as everybody ends here
+			w.git.errAt = test.err
+			_, _ = w.reconcile()
+			data, err := json.Marshal(w.event().Status)
+			w.must(err)
+			said := string(data)
+			if plain := strings.Contains(said, "git.example is not fetched from"); plain != test.plain || !strings.Contains(said, fault.Of(test.err).Message) {
+				t.Errorf("read as everybody: %t, want %t: %s", plain, test.plain, said)
+			}
+		})
+	}
+}
+
+// I-1: what the hub says after the plan is written down changes nothing of it.
+func TestPlannedReferencesDoNotChange(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	w := newWorld(t, referring("a", "lint", "lint"), referring("b", "lint", "lint"))
+	w.uses(h)
+	created := 0
+	w.hook = func(_ int, call string) outcome {
+		if call == "create pipelineruns" {
+			created++
+		}
+		return outcome{kill: call == "create pipelineruns" && created == 2}
+	}
+	_, _ = w.reconcile()
+	w.mu.Lock()
+	w.hook = nil
+	w.mu.Unlock()
+	h.fail = func(string) int { return http.StatusNotFound }
+	_, _ = w.reconcile()
+	if len(w.runs()) != 2 || w.event().Status.Disposition != v1alpha1.DispositionRuns || len(h.counts()) != 1 {
+		t.Errorf("%d runs, %+v", len(w.runs()), w.event().Status)
+	}
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package resolve
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+// Kind is what a reference stands for.
+type Kind string
+
+// The kinds that annotations refer to.
+const (
+	KindTask     Kind = kindTask
+	KindPipeline Kind = kindPipeline
+)
+
+// References reads what annotations refer to. Its answers stay the same for one event, so that all of an event's
+// pipelines get the same text.
+type References interface {
+	// Read returns the text that a reference stands for. What the author can mend is Invalid; the caller names the
+	// annotation. A file's Path is where the text was found, for people.
+	Read(ctx context.Context, kind Kind, reference string) (provider.File, error)
+}
+
+// maxReferences bounds the references of one PipelineRun: each may be a call to somebody's service.
+const maxReferences = 100
+
+// taskAnnotation is an annotation that names tasks to fetch; its group is what they are ordered by.
+var taskAnnotation = regexp.MustCompile(`^` + regexp.QuoteMeta(pipelinesascode.GroupName) + `/task(?:-([0-9]+))?$`)
+
+const pipelineAnnotation = pipelinesascode.GroupName + "/pipeline"
+
+// reference is one entry of an annotation.
+type reference struct{ annotation, value string }
+
+// pipelineReference returns what the annotation pipeline refers to, "" when there is none.
+func (r *renderer) pipelineReference(doc *document) (string, error) {
+	annotations, err := doc.annotations()
+	if err != nil {
+		return "", err
+	}
+	text, found := annotations[pipelineAnnotation]
+	if !found || r.references == nil {
+		return "", nil
+	}
+	values, err := r.entries(pipelineAnnotation, text)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", doc.place(), err)
+	}
+	if len(values) != 1 {
+		return "", fault.Invalidf("BadAnnotation", "%s: the annotation %s refers to %d pipelines: name one", doc.place(), pipelineAnnotation, len(values))
+	}
+	return values[0], nil
+}
+
+// taskReferences returns what a document's task annotations refer to: those of task first, then by number.
+func (r *renderer) taskReferences(doc *document) ([]reference, error) {
+	annotations, err := doc.annotations()
+	if err != nil || r.references == nil {
+		return nil, err
+	}
+	names := slices.DeleteFunc(slices.Collect(maps.Keys(annotations)), func(name string) bool { return !taskAnnotation.MatchString(name) })
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(order(a), order(b)), strings.Compare(a, b)) })
+	var all []reference
+	for _, name := range names {
+		values, err := r.entries(name, annotations[name])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", doc.place(), err)
+		}
+		for _, value := range values {
+			all = append(all, reference{name, value})
+		}
+	}
+	return all, nil
+}
+
+// order is the number of task-N, -1 for task.
+func order(annotation string) int {
+	n, err := strconv.Atoi(taskAnnotation.FindStringSubmatch(annotation)[1])
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// hidden stands for a placeholder while a list is split.
+var hidden = regexp.MustCompile("\x00([0-9]+)\x00")
+
+// entries splits an annotation's value and then replaces the variables in each entry: a branch whose name has a comma
+// must not bring a reference of its own. A variable that is the whole value may be a list.
+func (r *renderer) entries(annotation, text string) ([]string, error) {
+	x := newExpander(r.vars)
+	text = strings.TrimSpace(text)
+	if placeholder.FindString(text) == text {
+		return match.List(annotation, x.text(text))
+	}
+	var originals []string
+	masked := placeholder.ReplaceAllStringFunc(strings.ReplaceAll(text, "\x00", ""), func(original string) string {
+		originals = append(originals, original)
+		return "\x00" + strconv.Itoa(len(originals)-1) + "\x00"
+	})
+	values, err := match.List(annotation, masked)
+	if err != nil {
+		return nil, err
+	}
+	for i, value := range values {
+		values[i] = hidden.ReplaceAllStringFunc(value, func(mark string) string {
+			n, err := strconv.Atoi(strings.Trim(mark, "\x00"))
+			if err != nil || n >= len(originals) {
+				return ""
+			}
+			return x.text(originals[n])
+		})
+	}
+	return values, nil
+}
+
+// fetch reads a reference and returns its documents of a kind, parsed.
+func (r *renderer) fetch(ctx context.Context, user *document, ref reference, kind Kind) ([]*document, error) {
+	if r.fetched++; r.fetched > maxReferences {
+		return nil, fault.Invalidf("TooManyReferences", "%s: the annotations of the PipelineRun and its Pipeline name more than %d references",
+			user.place(), maxReferences)
+	}
+	file, err := r.references.Read(ctx, kind, ref.value)
+	if err != nil {
+		return nil, fmt.Errorf("%s: annotation %s: %w", user.place(), ref.annotation, err)
+	}
+	set := Load([]provider.File{file})
+	for _, def := range set.definitions {
+		if def.Err != nil && set.runs[position{def.File, def.Document}] == nil {
+			return nil, fmt.Errorf("%s: annotation %s: %w", user.place(), ref.annotation, def.Err)
+		}
+	}
+	documents := set.tasks
+	if kind == KindPipeline {
+		documents = set.pipelines
+	}
+	if len(documents) == 0 {
+		return nil, fault.Invalidf("BadReference", "%s: annotation %s: %s holds no %s of %s or %s",
+			user.place(), ref.annotation, file.Path, kind, apiV1, apiV1beta1)
+	}
+	return documents, nil
+}
+
+// relative joins a task reference of a pipeline to the directory of the pipeline's own reference, if the pipeline was
+// read from a web address or a path and the reference is a path. Names on a hub and whole addresses stay what they are
+// (spec/compatibility.md 4.5).
+func relative(pipeline, task string) string {
+	isPath := !strings.Contains(task, "://") && (strings.Contains(task, "/") || isYAML(task))
+	scheme, _, isAddress := strings.Cut(pipeline, "://")
+	switch {
+	case !isPath:
+		return task
+	case isAddress && (scheme == "http" || scheme == "https"):
+		return joinAddress(pipeline, task)
+	case !isAddress && strings.Contains(pipeline, "/"):
+		return path.Join(path.Dir(pipeline), task)
+	}
+	return task
+}
+
+func isYAML(name string) bool {
+	name, _, _ = strings.Cut(name, "?")
+	return path.Ext(name) == ".yaml" || path.Ext(name) == ".yml"
+}
+
+// joinAddress keeps the pipeline's query unless the reference has one, and every escape as it is written: %2F in the
+// name of a branch must stay one segment.
+func joinAddress(pipeline, task string) string {
+	base, err := url.Parse(pipeline)
+	if err != nil {
+		return task
+	}
+	ref, err := url.Parse(task)
+	if err != nil {
+		return task
+	}
+	joined := path.Join(path.Dir(base.EscapedPath()), ref.EscapedPath())
+	plain, err := url.PathUnescape(joined)
+	if err != nil {
+		return task
+	}
+	base.Path, base.RawPath = plain, joined
+	if ref.RawQuery != "" {
+		base.RawQuery = ref.RawQuery
+	}
+	return base.String()
+}

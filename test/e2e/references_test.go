@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-ci/plumbline/test/forge"
+)
+
+// hub is an Artifact Hub that has every Task but those called "missing", and can be down.
+type hub struct {
+	*httptest.Server
+	mu   sync.Mutex
+	down bool
+}
+
+func newHub(t *testing.T) *hub {
+	h := &hub{}
+	h.Server = httptest.NewServer(h)
+	t.Cleanup(h.Close)
+	return h
+}
+
+func (h *hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	name := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
+	switch {
+	case h.down:
+		w.WriteHeader(http.StatusServiceUnavailable)
+	case name == "missing":
+		w.WriteHeader(http.StatusNotFound)
+	default:
+		_ = json.NewEncoder(w).Encode(map[string]any{"data": map[string]any{"manifestRaw": task(name, "from the hub")}})
+	}
+}
+
+func (h *hub) set(down bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.down = down
+}
+
+func task(name, says string) string {
+	return fmt.Sprintf("apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: %s}\nspec: {steps: [{name: s, image: busybox, script: \"echo %s\"}]}\n", name, says)
+}
+
+// referring is a pipeline whose one task is that of a reference.
+func referring(name, event, task, reference string) string {
+	text := pipeline(name, event, fmt.Sprintf("pipelinesascode.tekton.dev/task: %q", reference))
+	start := strings.Index(text, "        taskSpec:")
+	return text[:start] + "        taskRef: {name: " + task + "}\n"
+}
+
+// B5: an outage of the hub is waited for, and nothing is reported meanwhile; what is not there fails its own check only.
+func TestReferences(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	w := newWorld(t, setup{receivers: 1, controllers: 1, config: [][3]string{{"plumbline", "hub-url", h.URL}}})
+	w.claimed()
+	w.forge.CreateRepo("acme", "shared", forge.RepoOptions{Private: true})
+	w.forge.Commit("acme/shared", "main", forge.Change{Message: "x", Files: map[string]string{"secret.yaml": task("secret", "hidden")}})
+	h.set(true)
+	sha, delivery := w.push(map[string]string{
+		".tekton/a.yaml":    referring("on-the-hub", "push", "lint", "lint"),
+		".tekton/b.yaml":    referring("in-the-repository", "push", "own", "tasks/own.yaml"),
+		".tekton/c.yaml":    referring("not-there", "push", "missing", "missing"),
+		".tekton/d.yaml":    referring("not-public", "push", "x", "http://169.254.169.254/latest/meta-data"),
+		".tekton/e.yaml":    referring("by-address", "push", "own", w.repo.HTMLURL+"/blob/main/tasks/own.yaml"),
+		".tekton/f.yaml":    referring("not-ours", "push", "secret", w.forge.URL()+"/acme/shared/blob/main/secret.yaml"),
+		".tekton/g.yaml":    referring("no-such-file", "push", "own", "tasks/none.yaml"),
+		".tekton/local.yml": task("unused", "nothing"),
+		"tasks/own.yaml":    task("own", "from the repository"),
+	})
+	w.deliver(delivery, http.StatusAccepted)
+	w.eventually(soon, "the plan waits for the hub", func() error {
+		for _, event := range w.events() {
+			for _, wait := range event.Status.Waits {
+				if wait.Step == "plan" && strings.Contains(wait.Message, "lint ("+h.URL) && wait.Class == "Transient" {
+					return nil
+				}
+			}
+		}
+		return fmt.Errorf("no wait of %+v", w.events())
+	})
+	if checks := w.forge.ChecksFor(repoName, sha); len(checks) != 0 || len(w.runs()) != 0 {
+		t.Fatalf("while the hub is down there are %d checks and %d runs, want none", len(checks), len(w.runs()))
+	}
+	h.set(false)
+	for name, says := range map[string]string{
+		"not-there":    "missing (" + h.URL + "/api/v1/packages/tekton-task/tekton-catalog-tasks/missing)",
+		"not-public":   "169.254.169.254 is not fetched from",
+		"not-ours":     "/acme/shared/blob/main/secret.yaml",
+		"no-such-file": "tasks/none.yaml does not exist in acme/app at commit " + sha,
+	} {
+		if check := w.checkReaches(sha, checkName(name), "failure", afterFault); !strings.Contains(check.Title+check.Summary+check.Text, says) {
+			t.Errorf("check %s says %q %q %q, want %q", name, check.Title, check.Summary, check.Text, says)
+		}
+	}
+	for _, name := range []string{"on-the-hub", "in-the-repository", "by-address"} {
+		w.checkReaches(sha, checkName(name), "success", soon)
+	}
+	w.settled(soon)
+	scripts := map[string]string{}
+	for _, run := range w.runs() {
+		scripts[run.Annotations["pipelinesascode.tekton.dev/original-prname"]] = run.Spec.PipelineSpec.Tasks[0].TaskSpec.Steps[0].Script
+	}
+	if len(scripts) != 3 || scripts["on-the-hub"] != "echo from the hub" || scripts["in-the-repository"] != "echo from the repository" {
+		t.Errorf("scripts %v", scripts)
+	}
+}
+
+// 3.8: with provenance from the default branch a pull request changes neither a definition nor what one refers to.
+func TestProvenanceOfReferences(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{receivers: 1, controllers: 1})
+	w.claimed()
+	patch := []byte(`{"spec":{"settings":{"pipelinerun_provenance":"default_branch"}}}`)
+	_, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Patch(w.ctx, "app", types.MergePatchType, patch, metav1.PatchOptions{})
+	w.must(err)
+	base := w.forge.Commit(repoName, "main", forge.Change{Message: "first", Files: map[string]string{
+		".tekton/a.yaml": referring("check", "pull_request", "own", "tasks/own.yaml"), "tasks/own.yaml": task("own", "trusted"),
+	}})
+	head := w.forge.Commit(repoName, "topic", forge.Change{Message: "change", Files: map[string]string{
+		".tekton/a.yaml": referring("evil", "pull_request", "own", "tasks/own.yaml"), "tasks/own.yaml": task("own", "evil"),
+	}})
+	w.forge.SetCollaborator(repoName, "dev", "write")
+	number := w.forge.OpenPullRequest(forge.NewPull{Base: repoName, HeadBranch: "topic", Author: "dev", Title: "a change"})
+	w.deliver(w.forge.PullRequestDelivery(forge.PullEvent{Repo: repoName, Number: number, Action: "opened"}), http.StatusAccepted)
+	w.checkReaches(head, checkName("check"), "success", soon)
+	events := w.settled(soon)
+	if plan := events[0].Status.Plan; plan.DefinitionSHA != base || plan.HeadSHA != head {
+		t.Errorf("plan %+v, want definitions of %s for %s", plan, base, head)
+	}
+	runs := w.runs()
+	if len(runs) != 1 || runs[0].Spec.PipelineSpec.Tasks[0].TaskSpec.Steps[0].Script != "echo trusted" {
+		t.Errorf("runs %+v", runs)
+	}
+}
