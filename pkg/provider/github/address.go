@@ -18,15 +18,14 @@ import (
 // address is what a page of GitHub shows a file of.
 type address struct{ owner, name, ref, path string }
 
-// FileAt reads the file through the API. The event's own token reads its repository and every public one; for another
-// repository of the same account a token to read just that one is minted, if the installation holds it. The event's
-// installation is the only one ever used: an author must not reach what only another account's may.
+// FileAt reads the file through the API with the event's own token, which reads its repository and every public one. No
+// other token is minted: who may write to one repository must not read another private one through it.
 func (r *repository) FileAt(ctx context.Context, text string) ([]byte, error) {
 	at, ok := parseAddress(r.web, text)
 	if !ok {
 		return nil, fault.Ignoredf(provider.ReasonOtherAddress, "not the address of a file on GitHub")
 	}
-	data, err := r.contents(ctx, r.client, at)
+	data, err := r.contents(ctx, at)
 	if strings.EqualFold(at.owner, r.owner) && strings.EqualFold(at.name, r.name) {
 		return data, err
 	}
@@ -34,19 +33,12 @@ func (r *repository) FileAt(ctx context.Context, text string) ([]byte, error) {
 		// Another account's rules on who may read; they say nothing about our credentials.
 		return nil, fault.Ignoredf("NotCovered", "%s/%s: %s", at.owner, at.name, f.Message)
 	}
-	if !fault.Is(err, fault.Ignored) || !strings.EqualFold(at.owner, r.owner) {
-		return data, err
-	}
-	data, err = r.contents(ctx, r.neighbour(at.name), at)
-	if f := fault.Of(err); f != nil && f.Reason == reasonNotInstalled {
-		return nil, fault.Ignoredf("NotCovered", "the GitHub App's installation does not cover %s/%s", at.owner, at.name)
-	}
 	return data, err
 }
 
-func (r *repository) contents(ctx context.Context, client *gh.Client, at address) ([]byte, error) {
+func (r *repository) contents(ctx context.Context, at address) ([]byte, error) {
 	what := "reading " + at.path + " of " + at.owner + "/" + at.name
-	file, dir, _, err := client.Repositories.GetContents(ctx, at.owner, at.name, at.path, &gh.RepositoryContentGetOptions{Ref: at.ref})
+	file, dir, _, err := r.client.Repositories.GetContents(ctx, at.owner, at.name, at.path, &gh.RepositoryContentGetOptions{Ref: at.ref})
 	switch {
 	case provider.StatusCode(err) == http.StatusNotFound:
 		return nil, fault.Ignoredf("NotFound", "%s at %s: GitHub shows no such file to the App", what, at.ref)

@@ -67,10 +67,9 @@ type paceKey struct {
 
 // minterKey is what a token is good for. The digest makes a rotated key another minter at once (I4).
 type minterKey struct {
-	api               string
-	app, installation int64
-	scope             scope
-	key               [sha256.Size]byte
+	api                      string
+	app, installation, scope int64
+	key                      [sha256.Size]byte
 }
 
 // connect returns a client for the project; it makes no call.
@@ -82,29 +81,13 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 	if err := checkCredentials(p, c); err != nil {
 		return provider.Client{}, err
 	}
-	tokens := s.minter(api, c, scope{repository: p.ID})
-	r := &repository{
-		client: s.client(api, c, tokens), tokens: tokens, app: c.AppID, owner: p.Owner, name: p.Name, id: p.ID, web: baseURL,
-		neighbour: func(name string) *gh.Client {
-			return s.client(api, c, s.minter(api, c, scope{reads: strings.ToLower(name)}))
-		},
-	}
-	return provider.Client{Source: r, Addresses: r, Access: r, Reporter: r, Tokens: r}, nil
-}
-
-// minter returns the one minter of a scope.
-func (s *service) minter(api *url.URL, c provider.Credentials, of scope) *minter {
-	key := minterKey{api.String(), c.AppID, c.InstallationID, of, sha256.Sum256(c.PrivateKey)}
-	return s.minters.get(key, func() *minter {
+	digest := sha256.Sum256(c.PrivateKey)
+	tokens := s.minters.get(minterKey{api.String(), c.AppID, c.InstallationID, p.ID, digest}, func() *minter {
 		return &minter{
 			base: s.transport, api: strings.TrimSuffix(api.String(), "/"), now: s.options.Now,
-			app: c.AppID, installation: c.InstallationID, scope: of, key: c.PrivateKey,
+			app: c.AppID, installation: c.InstallationID, repository: p.ID, key: c.PrivateKey,
 		}
 	})
-}
-
-// client returns an API client that sends a minter's tokens, at the pace of the whole installation.
-func (s *service) client(api *url.URL, c provider.Credentials, tokens *minter) *gh.Client {
 	pace := s.paces.get(paceKey{api.String(), c.InstallationID}, func() *provider.Pace {
 		return provider.NewPace(s.options.Now)
 	})
@@ -113,7 +96,8 @@ func (s *service) client(api *url.URL, c provider.Credentials, tokens *minter) *
 		CheckRedirect: checkRedirect,
 	})
 	client.BaseURL, client.UserAgent = api, s.options.UserAgent
-	return client
+	r := &repository{client: client, tokens: tokens, app: c.AppID, owner: p.Owner, name: p.Name, id: p.ID, web: baseURL}
+	return provider.Client{Source: r, Addresses: r, Access: r, Reporter: r, Tokens: r}, nil
 }
 
 // repository is one repository seen through one installation.
@@ -124,8 +108,6 @@ type repository struct {
 	owner, name string
 	id          int64
 	web         string // where the service shows its pages
-	// neighbour returns a client that may read the contents of another repository of the same installation.
-	neighbour func(name string) *gh.Client
 }
 
 func (r *repository) fullName() string { return r.owner + "/" + r.name }

@@ -26,40 +26,20 @@ const (
 	cloneLife = 30 * time.Minute
 )
 
-// scope is the one repository a token is for: the event's, by its id and with all the App was granted, or another one of
-// the same account, by its name and to read its contents only.
-type scope struct {
-	repository int64
-	reads      string
-}
-
-func (s scope) options() *gh.InstallationTokenOptions {
-	if s.reads == "" {
-		return &gh.InstallationTokenOptions{RepositoryIDs: []int64{s.repository}}
-	}
-	return &gh.InstallationTokenOptions{
-		Repositories: []string{s.reads}, Permissions: &gh.InstallationPermissions{Contents: gh.String("read")},
-	}
-}
-
 // minter mints and keeps the installation token of one repository. ghinstallation signs and asks; it is used for one
 // mint at a time because its own cache waits under a lock that no context interrupts.
 type minter struct {
-	base              http.RoundTripper
-	api               string
-	app, installation int64
-	scope             scope
-	key               []byte
-	now               func() time.Time
+	base                          http.RoundTripper
+	api                           string
+	app, installation, repository int64
+	key                           []byte
+	now                           func() time.Time
 
 	mu      sync.Mutex
 	secret  string
 	expires time.Time
 	running *minting
 }
-
-// reasonNotInstalled is the fault of a mint for a repository that the installation does not hold.
-const reasonNotInstalled = "RepositoryNotInstalled"
 
 // minting is a mint that others wait for.
 type minting struct {
@@ -120,7 +100,7 @@ func (m *minter) ask(ctx context.Context) (string, time.Time, error) {
 			"the GitHub App's private key is not an RSA key in PEM form: set github-private-key in the Secret")
 	}
 	t.BaseURL = m.api
-	t.InstallationTokenOptions = m.scope.options()
+	t.InstallationTokenOptions = &gh.InstallationTokenOptions{RepositoryIDs: []int64{m.repository}}
 	secret, err := t.Token(ctx)
 	if err != nil {
 		return "", time.Time{}, mintFault(err)
@@ -141,7 +121,7 @@ func mintFault(err error) *fault.Error {
 		return fault.Operatorf("InstallationNotFound",
 			"the GitHub App's installation is gone: install the App again, then push or redeliver")
 	case http.StatusUnprocessableEntity:
-		return fault.Operatorf(reasonNotInstalled,
+		return fault.Operatorf("RepositoryNotInstalled",
 			"the GitHub App is not installed on this repository: add it to the installation (GitHub says: %s)", answer.Message)
 	case http.StatusUnauthorized:
 		return fault.Operatorf(fault.ReasonCredentialsRefused,
