@@ -62,6 +62,13 @@ type Changes struct {
 	Truncated bool
 }
 
+// Pull is a pull or merge request that a commit is part of.
+type Pull struct {
+	Number int64
+	// Open is false once it was merged or closed.
+	Open bool
+}
+
 // Source reads one repository at a fixed revision.
 type Source interface {
 	// Head completes the revision. A missing commit is Transient (replication lag) until the caller gives up.
@@ -73,6 +80,8 @@ type Source interface {
 	File(ctx context.Context, sha, path string) ([]byte, error)
 	// Changed lists all changed files, all pages.
 	Changed(ctx context.Context, event *v1alpha1.GitEventSpec) (Changes, error)
+	// Pulls lists the repository's pull requests that hold the commit, all pages. A missing commit is Transient.
+	Pulls(ctx context.Context, sha string) ([]Pull, error)
 }
 
 // Access answers who may start a run. An error means that it is not known: wait, never assume.

@@ -24,6 +24,14 @@ type fakeGit struct {
 	checks   map[string]status.Check // by id
 	writes   []status.Check
 	err      error // answered to reads
+
+	changed      provider.Changes
+	changedErr   error
+	changedCalls int
+	pulls        []provider.Pull
+	pullsErr     error
+	pullsCalls   int
+	skipCI       bool
 }
 
 func (g *fakeGit) provider() provider.Provider {
@@ -33,7 +41,7 @@ func (g *fakeGit) provider() provider.Provider {
 }
 
 func (g *fakeGit) Head(_ context.Context, e *v1alpha1.GitEventSpec) (provider.Head, error) {
-	return provider.Head{SHA: e.SHA, Commit: v1alpha1.Commit{Title: "a change"}, Project: e.Project}, g.err
+	return provider.Head{SHA: e.SHA, Commit: v1alpha1.Commit{Title: "a change", SkipCI: g.skipCI}, Project: e.Project}, g.err
 }
 
 func (g *fakeGit) Files(context.Context, string, string) ([]provider.File, error) {
@@ -45,7 +53,13 @@ func (g *fakeGit) File(context.Context, string, string) ([]byte, error) {
 }
 
 func (g *fakeGit) Changed(context.Context, *v1alpha1.GitEventSpec) (provider.Changes, error) {
-	return provider.Changes{}, errors.New("not used")
+	g.changedCalls++
+	return g.changed, g.changedErr
+}
+
+func (g *fakeGit) Pulls(context.Context, string) ([]provider.Pull, error) {
+	g.pullsCalls++
+	return g.pulls, g.pullsErr
 }
 
 func (g *fakeGit) CanWrite(context.Context, string) (bool, error) { return g.canWrite() }
