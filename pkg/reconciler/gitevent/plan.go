@@ -47,12 +47,20 @@ func (r *Reconciler) plan(ctx context.Context, w *work) error {
 	if err != nil {
 		return err
 	}
+	if decision != access.Allowed && w.event.Spec.EventType == match.LabelEvent {
+		// The check of the pull request's own event asks for approval already; each label would add another one.
+		return w.accept(ctx, v1alpha1.DispositionIgnored, &v1alpha1.Plan{HeadSHA: w.event.Spec.SHA, Reason: "NotApproved", Message: why})
+	}
 	if decision != access.Allowed {
 		return w.accept(ctx, v1alpha1.DispositionPending, &v1alpha1.Plan{HeadSHA: w.event.Spec.SHA, Reason: "PendingApproval", Message: why})
 	}
 	head, err := client.Head(ctx, &w.event.Spec)
 	if err != nil {
 		return fmt.Errorf("reading commit %s: %w", w.event.Spec.SHA, err)
+	}
+	if head.Commit.SkipCI {
+		return w.accept(ctx, v1alpha1.DispositionSkipped, &v1alpha1.Plan{HeadSHA: head.SHA, Reason: "SkipCI",
+			Message: "the message of the commit has a skip CI command"})
 	}
 	files, err := client.Files(ctx, head.SHA, definitions)
 	if fault.Is(err, fault.Invalid) {
@@ -110,11 +118,16 @@ func (w *work) choose(ctx context.Context, head provider.Head, repository *pacv1
 	plan := &v1alpha1.Plan{HeadSHA: head.SHA, DefinitionSHA: head.SHA}
 	set := resolve.Load(files)
 	variables := resolve.Variables(&w.event.Spec, head, repository.Namespace)
+	choices, err := w.choices(ctx, set, head, variables)
+	if err != nil {
+		return err
+	}
+	w.event.Status.Runs = nil // an attempt before this one may have ended early
 	var manifests []*pipelinev1.PipelineRun
-	for _, definition := range set.Definitions() {
+	for i, definition := range set.Definitions() {
 		decision := v1alpha1.Decision{File: definition.File, Document: definition.Document, Pipeline: definition.Name}
-		run, manifest, err := w.prepare(head, set, definition, variables)
-		decision.Reason = "selected"
+		run, manifest, err := w.prepare(head, set, definition, variables, choices[i])
+		decision.Reason = choices[i].Reason
 		if err != nil {
 			decision.Reason = err.Error()
 		}
@@ -152,13 +165,16 @@ func disposition(plan *v1alpha1.Plan, files []provider.File, runs []v1alpha1.Run
 
 // prepare turns one definition into a run. An Ignored error says why it is not selected; an Invalid one is the
 // author's to mend and becomes that run's refusal.
-func (w *work) prepare(head provider.Head, set *resolve.Set, definition resolve.Definition, variables map[string]string) (v1alpha1.Run, *pipelinev1.PipelineRun, error) {
+func (w *work) prepare(head provider.Head, set *resolve.Set, definition resolve.Definition, variables map[string]string, c choice) (v1alpha1.Run, *pipelinev1.PipelineRun, error) {
 	run := v1alpha1.Run{
 		Pipeline:  definition.Name,
 		Namespace: w.event.Spec.Repository.Namespace,
 		Name:      resources.RunName(w.event.Name, definition.File, definition.Document, definition.Name),
 	}
-	rendered, err := w.render(&run, set, definition, variables)
+	if c.Incomplete {
+		run.Note = "Path filters may have missed something: " + incompleteFiles + "."
+	}
+	rendered, err := w.render(&run, set, definition, variables, c)
 	if fault.Is(err, fault.Invalid) {
 		f := fault.Of(err)
 		run.Refused = &v1alpha1.Refusal{Reason: f.Reason, Message: f.Message}
@@ -174,18 +190,12 @@ func (w *work) prepare(head provider.Head, set *resolve.Set, definition resolve.
 	}), nil
 }
 
-func (w *work) render(run *v1alpha1.Run, set *resolve.Set, definition resolve.Definition, variables map[string]string) (*pipelinev1.PipelineRun, error) {
-	if definition.Err != nil {
-		return nil, definition.Err
+func (w *work) render(run *v1alpha1.Run, set *resolve.Set, definition resolve.Definition, variables map[string]string, c choice) (*pipelinev1.PipelineRun, error) {
+	if c.err != nil {
+		return nil, c.err
 	}
-	spec := &w.event.Spec
-	event := match.Event{Trigger: spec.Trigger, EventType: spec.EventType, BaseRef: spec.BaseRef, HeadRef: spec.HeadRef}
-	selected, why, err := match.Select(event, match.Pipeline{Name: definition.Name, Annotations: set.Annotations(definition, variables)})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", definition.File, err)
-	}
-	if !selected {
-		return nil, fault.Ignoredf("NotSelected", "%s", why)
+	if !c.Selected {
+		return nil, fault.Ignoredf("NotSelected", "%s", c.Reason)
 	}
 	own := map[string]string{}
 	for name, value := range variables {

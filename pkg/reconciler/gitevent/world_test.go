@@ -51,6 +51,7 @@ type world struct {
 	git    *fakeGit
 	clock  *clocktesting.FakePassiveClock
 
+	settings  map[string]string // the ConfigMap
 	processes atomic.Int64
 	mu        sync.Mutex
 	calls     []string
@@ -166,7 +167,7 @@ func (w *world) reconciler() *Reconciler {
 		settings: config.NewStore(logtesting.TestLogger(w.t)), clock: w.clock, recorder: record.NewFakeRecorder(1000),
 		slots: newSlots(1), metrics: newMetrics(),
 	}
-	r.settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: map[string]string{}})
+	r.settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: w.settings})
 	_ = r.Promote(reconciler.UniversalBucket(), nil)
 	return r
 }
