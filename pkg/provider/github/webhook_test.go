@@ -87,7 +87,7 @@ func labelled() *v1alpha1.GitEventSpec {
 func TestDecodeReadsTheWholeMessageForASkipCommand(t *testing.T) {
 	body := payload(t, "push-branch.json")
 	for message, want := range map[string]bool{"Fix the pump\\n\\nbody [skip ci]": true, "Fix the pump [Skip CI]": false, "Fix [tkn skip]": true, "Fix [skip  ci]": false} {
-		changed := strings.Replace(string(body), `"message": "Fix the pump`, `"message": "`+message+`","x": "`, -1)
+		changed := strings.ReplaceAll(string(body), `"message": "Fix the pump`, `"message": "`+message+`","x": "`)
 		if changed == string(body) {
 			t.Fatal("the payload has no such message")
 		}

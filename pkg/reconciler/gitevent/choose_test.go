@@ -169,6 +169,9 @@ func TestThePayloadIsReadOnceAndOnlyIfAnExpressionDependsOnIt(t *testing.T) {
 		if plan == nil || w.count(get) != want {
 			t.Errorf("%s: %d reads, want %d; plan %v", expression, w.count(get), want, plan)
 		}
+		if files := strings.Contains(expression, "pathChanged"); (w.git.changedCalls > 0) != files {
+			t.Errorf("%s: %d lists of changed files", expression, w.git.changedCalls)
+		}
 		if got := plan.Reason; got != map[bool]string{true: "NoMatch", false: "Selected"}[strings.Contains(expression, `"x" &&`)] {
 			t.Errorf("%s: %s, %v", expression, got, w.reasons())
 		}
