@@ -22,6 +22,7 @@ const (
 	keyConsoleTask      = "custom-console-url-pr-tasklog"
 	keyConsoleNamespace = "custom-console-url-namespace"
 	keyGitHubURL        = "github-url"
+	keySkipPushOfPulls  = "skip-push-event-for-pr-commits"
 	keyRetentionDays    = "settled-retention-days"
 	keySettledCap       = "settled-cap"
 	keyRemoteTasks      = "remote-tasks"
@@ -60,6 +61,8 @@ type Config struct {
 	// GitHubURL is the web URL of the GitHub instance the App is registered at: scheme and host in lower case, no path,
 	// no trailing slash. Deliveries that name another host are refused before a credential is read.
 	GitHubURL string
+	// SkipPushOfPulls ignores a push to a branch whose commit is in an open pull request: that event runs it.
+	SkipPushOfPulls bool
 	// Console is where people watch runs.
 	Console Console
 	// SettledRetention is how long the stub of a settled event is kept, at least as long as the service redelivers.
@@ -75,6 +78,7 @@ func Default() *Config {
 	return &Config{
 		ApplicationName:  "Pipelines as Code CI",
 		SecretAutoCreate: true,
+		SkipPushOfPulls:  true,
 		GitHubURL:        publicGitHub,
 		SettledRetention: publicRetentionDays * day,
 		SettledCap:       defaultSettledCap,

@@ -30,7 +30,7 @@ func TestNew(t *testing.T) {
 		},
 		"every key is read": {
 			data: map[string]string{
-				"application-name": "Acme CI", "secret-auto-create": "false", "github-url": "https://GHE.example.com/",
+				"application-name": "Acme CI", "secret-auto-create": "false", "skip-push-event-for-pr-commits": "false", "github-url": "https://GHE.example.com/",
 				"settled-retention-days": "10", "settled-cap": "500", "tekton-dashboard-url": "https://dash.example.com/tekton/",
 				"custom-console-name": "Lens", "custom-console-url": "https://lens.example.com",
 				"custom-console-url-pr-details": "https://lens.example.com/{{ namespace }}/{{pr}}",

@@ -13,19 +13,58 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// Selected is the reason given for a pipeline that is selected.
+// Selected is the reason given for a pipeline that is selected. More may follow it.
 const Selected = "selected"
 
-// Event is the part of an event that pipelines are matched against.
+// Event is the part of an event that pipelines are matched against. Matching never changes it, so that no pipeline can
+// change what another one sees.
 type Event struct {
 	// Trigger is what on-event lists.
 	Trigger v1alpha1.Trigger
-	// EventType is the service's own name of the event ("Merge Request").
+	// EventType is the service's own name of the event ("Merge Request"), or LabelEvent.
 	EventType string
 	// BaseRef is the ref pushed to ("refs/heads/main", "refs/tags/v1"), or a pull request's target branch ("main").
 	BaseRef string
 	// HeadRef is BaseRef for a push, the source branch of a pull request.
 	HeadRef string
+	// Namespace is the Repository's.
+	Namespace string
+	// Title is the pull request's, or the first line of the pushed commit's message.
+	Title string
+	// TargetURL and SourceURL are web URLs of the repositories that BaseRef and HeadRef are in.
+	TargetURL, SourceURL string
+	// Labels are the pull request's.
+	Labels []string
+	// Headers are the delivery's, in any case.
+	Headers map[string]string
+	// Params are the Repository's custom params that apply to the event.
+	Params map[string]string
+	// Changed are the changed files; nil as long as they are not known.
+	Changed *Changes
+	// Body is the payload as the service sent it, decoded; nil as long as it is not known.
+	Body map[string]any
+}
+
+// Of returns what is known of an event without asking anyone; title is the first line of the commit's message.
+func Of(spec *v1alpha1.GitEventSpec, title string) Event {
+	event := Event{
+		Trigger: spec.Trigger, EventType: spec.EventType, BaseRef: spec.BaseRef, HeadRef: spec.HeadRef, Namespace: spec.Repository.Namespace,
+		Title: title, TargetURL: spec.Project.URL, SourceURL: spec.HeadURL, Headers: spec.Headers,
+	}
+	if spec.PullRequest != nil {
+		event.Title, event.Labels = spec.PullRequest.Title, spec.PullRequest.Labels
+	}
+	return event
+}
+
+// LabelEvent is the EventType of a label that was added to a pull request. Only pipelines that read labels react to it.
+const LabelEvent = "pull_request_labeled"
+
+// Changes are the files that an event changed.
+type Changes struct {
+	Added, Modified, Deleted, Renamed []string
+	// Truncated is true when the service did not list all of them.
+	Truncated bool
 }
 
 // Pipeline is the part of a definition that says when it runs.
@@ -36,59 +75,100 @@ type Pipeline struct {
 	Annotations map[string]string
 }
 
-// Select tells whether the event starts the pipeline, and why, in one clause that shows the values it saw. The error is
-// always a fault.Invalid: an annotation that is not written as spec/compatibility.md 3.3 and 3.4 ask.
-func Select(ev Event, p Pipeline) (selected bool, reason string, err error) {
-	if name, found := unserved(p.Annotations); found {
-		return false, fmt.Sprintf("annotation %s is not served by this version of Plumbline yet", name), nil
-	}
-	for _, clause := range []clause{onEvent, onTargetBranch} {
-		reason, err := clause(ev, p.Annotations)
-		if err != nil {
-			return false, "", fmt.Errorf("pipeline %s: %w", p.Name, err)
-		}
-		if reason != "" {
-			return false, reason, nil
-		}
-	}
-	return true, Selected, nil
+// Decision is what a pipeline's annotations say of an event.
+type Decision struct {
+	// Selected is true when the event starts the pipeline.
+	Selected bool
+	// Reason says why, or why not, in one clause that shows the values it saw.
+	Reason string
+	// Incomplete is true when the decision was made from a list of changed files that the service had cut.
+	Incomplete bool
+	// Needs is what must be known before it can be decided. The other fields are then empty.
+	Needs Needs
 }
 
-// clause returns why the event does not match, or "" when it does.
-type clause func(Event, map[string]string) (reason string, err error)
+// Needs names the fields of an Event that are not known and matter.
+type Needs struct {
+	Changed, Body bool
+}
 
-func onEvent(ev Event, annotations map[string]string) (string, error) {
-	value, found := annotations[pipelinesascode.OnEvent]
-	if !found {
-		return "no annotation " + pipelinesascode.OnEvent, nil
-	}
-	events, err := list(pipelinesascode.OnEvent, value)
+// Select tells whether the event starts the pipeline, and why. What is not known yet is asked for only if everything
+// that is known leaves the decision open. The error is always a fault.Invalid: an annotation that is not written as
+// spec/compatibility.md 3.3, 3.4 and 3.6 ask.
+func Select(ev Event, p Pipeline) (Decision, error) {
+	d, err := decide(ev, p.Annotations)
 	if err != nil {
-		return "", err
+		return Decision{}, fmt.Errorf("pipeline %s: %w", p.Name, err)
+	}
+	return d, nil
+}
+
+func decide(ev Event, annotations map[string]string) (Decision, error) {
+	if name, found := unserved(annotations); found {
+		return declined("annotation %s is not served by this version of Plumbline yet", name), nil
+	}
+	if namespace, found := annotations[pipelinesascode.TargetNamespace]; found && strings.TrimSpace(namespace) != ev.Namespace {
+		return declined("target-namespace is %q and the Repository of this URL is in %q", shorten(namespace), ev.Namespace), nil
+	}
+	if text, found := annotations[pipelinesascode.OnCELExpression]; found {
+		return onExpression(ev, text, annotations)
+	}
+	for _, clause := range []clause{labelled, onEvent, onTargetBranch, onLabel, onPathChange, onPathChangeIgnore} {
+		d, err := clause(ev, annotations)
+		if err != nil || d.Reason != "" || d.Needs != (Needs{}) {
+			return d, err
+		}
+	}
+	return Decision{Selected: true, Reason: Selected, Incomplete: incomplete(ev, annotations)}, nil
+}
+
+// clause returns why the event does not match, what must be known first, or an empty Decision when it matches.
+type clause func(Event, map[string]string) (Decision, error)
+
+func declined(format string, args ...any) Decision {
+	return Decision{Reason: fmt.Sprintf(format, args...)}
+}
+
+func onEvent(ev Event, annotations map[string]string) (Decision, error) {
+	events, found, err := lookup(annotations, pipelinesascode.OnEvent)
+	if err != nil {
+		return Decision{}, err
+	}
+	if !found {
+		return declined("no annotation %s", pipelinesascode.OnEvent), nil
 	}
 	if slices.Contains(events, string(ev.Trigger)) {
-		return "", nil
+		return Decision{}, nil
 	}
-	return fmt.Sprintf("on-event %s does not include %s", show(events), ev.Trigger), nil
+	return declined("on-event %s does not include %s", show(events), ev.Trigger), nil
 }
 
-func onTargetBranch(ev Event, annotations map[string]string) (string, error) {
-	value, found := annotations[pipelinesascode.OnTargetBranch]
-	if !found {
-		return "no annotation " + pipelinesascode.OnTargetBranch, nil
-	}
-	patterns, err := list(pipelinesascode.OnTargetBranch, value)
+func onTargetBranch(ev Event, annotations map[string]string) (Decision, error) {
+	patterns, found, err := lookup(annotations, pipelinesascode.OnTargetBranch)
 	if err != nil {
-		return "", err
+		return Decision{}, err
+	}
+	if !found {
+		return declined("no annotation %s", pipelinesascode.OnTargetBranch), nil
 	}
 	for _, pattern := range patterns {
 		matches, err := matchRef(pattern, ev.BaseRef)
 		if err != nil {
-			return "", fmt.Errorf("annotation %s: %w", pipelinesascode.OnTargetBranch, err)
+			return Decision{}, fmt.Errorf("annotation %s: %w", pipelinesascode.OnTargetBranch, err)
 		}
 		if matches {
-			return "", nil
+			return Decision{}, nil
 		}
 	}
-	return fmt.Sprintf("on-target-branch %s does not match %s", show(patterns), strings.TrimPrefix(ev.BaseRef, branchPrefix)), nil
+	return declined("on-target-branch %s does not match %s", show(patterns), strings.TrimPrefix(ev.BaseRef, branchPrefix)), nil
+}
+
+// lookup reads the list an annotation holds.
+func lookup(annotations map[string]string, name string) (items []string, found bool, err error) {
+	value, found := annotations[name]
+	if !found {
+		return nil, false, nil
+	}
+	items, err = list(name, value)
+	return items, true, err
 }

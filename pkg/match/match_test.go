@@ -79,12 +79,12 @@ func TestSelect(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			selected, reason, err := Select(tt.event, Pipeline{Name: "build", Annotations: tt.annotations})
+			got, err := Select(tt.event, Pipeline{Name: "build", Annotations: tt.annotations})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if reason != tt.reason || selected != (tt.reason == Selected) {
-				t.Errorf("Select = %t, %q, want %q", selected, reason, tt.reason)
+			if want := (Decision{Selected: tt.reason == Selected, Reason: tt.reason}); got != want {
+				t.Errorf("Select = %+v, want %+v", got, want)
 			}
 		})
 	}
@@ -92,18 +92,17 @@ func TestSelect(t *testing.T) {
 
 func TestAPipelineWithAnAnnotationNotServedYetIsNotSelectedAndSaysWhich(t *testing.T) {
 	for _, name := range []string{
-		"on-cel-expression", "on-path-change", "on-path-change-ignore", "on-label", "on-comment",
-		"target-namespace",
+		"on-comment",
 	} {
 		t.Run(name, func(t *testing.T) {
 			annotations := annotated("on-event", "[push]", "on-target-branch", "[main]", name, "x")
-			selected, reason, err := Select(push("refs/heads/main"), Pipeline{Annotations: annotations})
+			got, err := Select(push("refs/heads/main"), Pipeline{Annotations: annotations})
 			if err != nil {
 				t.Fatal(err)
 			}
 			want := "annotation " + group + name + " is not served by this version of Plumbline yet"
-			if selected || reason != want {
-				t.Errorf("Select = %t, %q, want false, %q", selected, reason, want)
+			if got.Selected || got.Reason != want {
+				t.Errorf("Select = %+v, want %q", got, want)
 			}
 		})
 	}
@@ -134,9 +133,9 @@ func TestSelectRefusesWhatIsNotWrittenAsAsked(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			selected, _, err := Select(push("refs/heads/x"), Pipeline{Name: "build", Annotations: tt.annotations})
-			if selected || !fault.Is(err, fault.Invalid) {
-				t.Fatalf("Select = %t, %v, want an Invalid fault", selected, err)
+			got, err := Select(push("refs/heads/x"), Pipeline{Name: "build", Annotations: tt.annotations})
+			if got.Selected || !fault.Is(err, fault.Invalid) {
+				t.Fatalf("Select = %+v, %v, want an Invalid fault", got, err)
 			}
 			if err.Error() != tt.message {
 				t.Errorf("message\n%s\nwant\n%s", err, tt.message)
@@ -147,8 +146,8 @@ func TestSelectRefusesWhatIsNotWrittenAsAsked(t *testing.T) {
 
 func TestABadPatternOfAnEventThatIsNotListedIsNotReported(t *testing.T) {
 	annotations := annotated("on-event", "push", "on-target-branch", "[{]")
-	selected, reason, err := Select(pull("main"), Pipeline{Annotations: annotations})
-	if selected || err != nil || reason != "on-event [push] does not include pull_request" {
-		t.Errorf("Select = %t, %q, %v", selected, reason, err)
+	got, err := Select(pull("main"), Pipeline{Annotations: annotations})
+	if got.Selected || err != nil || got.Reason != "on-event [push] does not include pull_request" {
+		t.Errorf("Select = %+v, %v", got, err)
 	}
 }

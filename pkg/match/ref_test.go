@@ -3,13 +3,9 @@
 package match
 
 import (
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/gobwas/glob"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
@@ -81,77 +77,18 @@ func TestHostilePatternsEndSoonAndNeverPanic(t *testing.T) {
 	}
 }
 
-func TestSpellOut(t *testing.T) {
-	tests := map[string]struct {
-		pattern string
-		want    []string
-	}{
-		"nothing to spell out":               {"main", []string{"main"}},
-		"nested braces":                      {"a{b,c{d,e}}f", []string{"abf", "acdf", "acef"}},
-		"two groups":                         {"{a,b}{c,d}", []string{"ac", "ad", "bc", "bd"}},
-		"an empty alternative":               {"a{,b}", []string{"a", "ab"}},
-		"a comma outside of braces":          {"a,b", []string{"a,b"}},
-		"an escaped brace":                   {`a\{b,c`, []string{`a\{b,c`}},
-		"a class that holds braces":          {"{[{,}],x}", []string{"[{,}]", "x"}},
-		"a class that holds an escaped end":  {`{[\],],x}`, []string{`[\],]`, "x"}},
-		"an alternative that ends in escape": {`{a\,b,c}`, []string{`a\,b`, "c"}},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			got, ok := spellOut(tt.pattern)
-			if !ok {
-				t.Fatal("too many alternatives")
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
-// A pattern spelt out means what the library takes the whole pattern for.
-func TestSpellingOutChangesNoMeaning(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	pick := func(letters string, n int) string {
-		b := make([]byte, n)
-		for i := range b {
-			b[i] = letters[random.IntN(len(letters))]
-		}
-		return string(b)
-	}
-	compared := 0
-	for range 100000 {
-		pattern, text := pick(`ab*?{{,,}}[]\!`, 1+random.IntN(9)), pick("ab,{", random.IntN(5))
-		whole, err := glob.Compile(branchPrefix + pattern)
-		if err != nil {
-			continue
-		}
-		got, err := matchGlob(branchPrefix+pattern, branchPrefix+text)
-		if err != nil {
-			t.Fatalf("pattern %q: %v", pattern, err)
-		}
-		if want := whole.Match(branchPrefix + text); got != want {
-			t.Fatalf("pattern %q, text %q: %t, the library says %t", pattern, text, got, want)
-		}
-		compared++
-	}
-	if compared < 1000 {
-		t.Errorf("only %d patterns compiled", compared)
-	}
-}
-
 func FuzzSelect(f *testing.F) {
 	for _, seed := range []string{"[main]", "{a,b}", "[a&#44;b]", "refs/tags/*", `\`, "[!", "**"} {
 		f.Add(seed, "refs/heads/main")
 	}
 	f.Fuzz(func(t *testing.T, value, ref string) {
 		annotations := annotated("on-event", "push", "on-target-branch", value)
-		selected, reason, err := Select(push(ref), Pipeline{Annotations: annotations})
-		if err != nil && (selected || reason != "" || !fault.Is(err, fault.Invalid)) {
-			t.Errorf("Select = %t, %q, %v", selected, reason, err)
+		got, err := Select(push(ref), Pipeline{Annotations: annotations})
+		if err != nil && (got != Decision{} || !fault.Is(err, fault.Invalid)) {
+			t.Errorf("Select = %+v, %v", got, err)
 		}
-		if err == nil && selected != (reason == Selected) {
-			t.Errorf("Select = %t, %q", selected, reason)
+		if err == nil && got.Selected != (got.Reason == Selected) {
+			t.Errorf("Select = %+v", got)
 		}
 	})
 }

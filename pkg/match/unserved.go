@@ -14,12 +14,7 @@ import (
 // that this version does not act on. A pipeline that carries one is not selected, with that as its reason: to run it
 // regardless, or to skip it without a word, would both be wrong. Serving one is deleting it here.
 var notServedYet = regexp.MustCompile(`^` + regexp.QuoteMeta(pipelinesascode.GroupName) + `/(` +
-	`on-cel-expression` +
-	`|on-comment` +
-	`|on-label` +
-	`|on-path-change` +
-	`|on-path-change-ignore` +
-	`|target-namespace` +
+	`on-comment` +
 	`)$`)
 
 // unserved returns the first such annotation, by name.

@@ -62,6 +62,13 @@ type Changes struct {
 	Truncated bool
 }
 
+// Pull is a pull or merge request that a commit is part of.
+type Pull struct {
+	Number int64
+	// Open is false once it was merged or closed.
+	Open bool
+}
+
 // Source reads one repository at a fixed revision.
 type Source interface {
 	// Head completes the revision. A missing commit is Transient (replication lag) until the caller gives up.
@@ -89,6 +96,12 @@ type Addresses interface {
 	FileAt(ctx context.Context, address string) ([]byte, error)
 }
 
+// History answers what a commit belongs to.
+type History interface {
+	// Pulls lists the repository's pull requests that hold the commit, all pages. A missing commit is Transient.
+	Pulls(ctx context.Context, sha string) ([]Pull, error)
+}
+
 // Access answers who may start a run. An error means that it is not known: wait, never assume.
 type Access interface {
 	// CanWrite tells whether the user has write access or more to the repository. An unknown user has none.
@@ -114,6 +127,7 @@ type Tokens interface {
 // Client is an authenticated view of ONE repository.
 type Client struct {
 	Source
+	History
 	Addresses
 	Access
 	Reporter

@@ -35,7 +35,7 @@ func judge(existing *v1alpha1.GitEvent, spec *v1alpha1.GitEventSpec) verdict {
 	switch existing.Status.Disposition {
 	case v1alpha1.DispositionRefused, v1alpha1.DispositionPending:
 		return processAgain
-	case v1alpha1.DispositionIgnored, v1alpha1.DispositionRuns:
+	case v1alpha1.DispositionIgnored, v1alpha1.DispositionSkipped, v1alpha1.DispositionRuns:
 		return alreadyRecorded
 	}
 	return alreadyRecorded // a disposition of a newer version: it knows, we do not

@@ -56,6 +56,8 @@ func Desired(in Input) []Check {
 		return nil
 	case v1alpha1.DispositionPending:
 		return []Check{pending(in)}
+	case v1alpha1.DispositionSkipped:
+		return []Check{skipped(in)}
 	case v1alpha1.DispositionRefused:
 		return closing(in)
 	}
@@ -102,6 +104,9 @@ func (in Input) run(run RunState) Check {
 		in.refused(&c, run)
 	default:
 		in.waiting(&c, run)
+	}
+	if run.Run.Note != "" {
+		c.Text += "\n\n" + plain(run.Run.Note)
 	}
 	return c
 }

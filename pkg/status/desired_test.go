@@ -72,6 +72,7 @@ func TestDesiredConcluded(t *testing.T) {
 		{"nothing in a refusal can leave its place", RunState{Run: hostile}, "pipelinerun start failure", Completed, Failure, "hostile"},
 		{"a run that succeeded is a success", RunState{Run: endedRun(v1alpha1.OutcomeSucceeded), Links: consoleLinks()}, "Success", Completed, Success, "succeeded"},
 		{"a run that failed is a failure", RunState{Run: endedRun(v1alpha1.OutcomeFailed)}, "Failed", Completed, Failure, "failed"},
+		{"a report of a run that ended repeats it too", RunState{Run: noted(endedRun(v1alpha1.OutcomeSucceeded))}, "Success", Completed, Success, "noted-ended"},
 		{"a run that was cancelled is cancelled", RunState{Run: endedRun(v1alpha1.OutcomeCancelled)}, "Cancelled", Completed, Cancelled, "cancelled"},
 		{"E3: a run that was deleted is cancelled and says so", RunState{Run: deleted}, "Cancelled", Completed, Cancelled, "deleted"},
 		{"a run whose namespace went away before it was created is cancelled", RunState{Run: terminating}, "Cancelled", Completed, Cancelled, "terminating"},
@@ -96,6 +97,7 @@ func TestDesiredOpen(t *testing.T) {
 			"Waiting for an operator of the cluster (Forbidden)", Queued, "", "waiting-operator"},
 		{"it says that it waits for the Git service", RunState{Run: planned(), Wait: waitFor("Throttled", "RateLimited", "POST /x: 403 `limit` exceeded")},
 			"Waiting for the Git service (RateLimited)", Queued, "", "waiting-git"},
+		{"what its reader should know of the plan is repeated", RunState{Run: noted(created())}, "CI has Started", InProgress, "", "noted"},
 		{"a run that exists is in progress although it is not in any cache", RunState{Run: created(), Links: consoleLinks()}, "CI has Started", InProgress, "", "started"},
 		{"without a console there is no link", RunState{Run: created()}, "CI has Started", InProgress, "", "started-no-console"},
 		{"a wait that is left over does not matter once it exists", RunState{Run: created(), Wait: waitFor("Transient", "X", "x")}, "CI has Started", InProgress, "", "started-no-console"},
@@ -146,6 +148,7 @@ func TestDesiredByDisposition(t *testing.T) {
 	}{
 		{"an event that is ignored shows nothing", event(v1alpha1.DispositionIgnored), nil},
 		{"an event that waits for approval shows one queued check", event(v1alpha1.DispositionPending), []string{"event queued "}},
+		{"an event whose author asked for no CI shows one check that was skipped", event(v1alpha1.DispositionSkipped), []string{"event completed skipped"}},
 		{"an event that is refused shows nothing new", event(v1alpha1.DispositionRefused), nil},
 		{"what was shown of a refused event is cancelled, what ended keeps its verdict",
 			event(v1alpha1.DispositionRefused, v1alpha1.Check{Key: "seen", Accepted: "x"}, v1alpha1.Check{Key: "done", ID: "1"}, v1alpha1.Check{Key: "event", Intent: true}, v1alpha1.Check{Key: "unseen"}),
@@ -173,6 +176,21 @@ func TestDesiredPending(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Desired (-want +got):\n%s", diff)
 	}
+}
+
+func TestDesiredSkipped(t *testing.T) {
+	got := Desired(Input{Application: "Plumbline CI", Event: event(v1alpha1.DispositionSkipped)})[0]
+	golden(t, "check-skipped", got.Summary+"\n\n"+got.Text)
+	want := Check{Key: EventKey, Name: "Plumbline CI", ExternalID: "push-0123", State: Completed, Conclusion: Skipped, Title: "CI Skipped"}
+	got.Summary, got.Text = "", ""
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Desired (-want +got):\n%s", diff)
+	}
+}
+
+func noted(run v1alpha1.Run) v1alpha1.Run {
+	run.Note = "The list was cut <b>."
+	return run
 }
 
 func TestConclude(t *testing.T) {

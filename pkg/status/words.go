@@ -20,6 +20,7 @@ const (
 	titleRefused   = "pipelinerun start failure"
 	titlePending   = "Pending approval, waiting for an /ok-to-test"
 	titleUncreated = "Waiting to be created"
+	titleSkipped   = "CI Skipped"
 )
 
 // summary prefixes words with the application and, if there is one, the pipeline.
@@ -129,5 +130,14 @@ func pending(in Input) Check {
 		Text: render("pending.md", approval{
 			User: plain(event.Spec.Sender), Trigger: plain(string(event.Spec.Trigger)),
 		}),
+	}
+}
+
+// skipped is what a commit shows whose author asked for no CI: spec/compatibility.md 3.9.
+func skipped(in Input) Check {
+	return Check{
+		Key: EventKey, Name: in.Application, ExternalID: in.Event.Name,
+		State: Completed, Conclusion: Skipped, Title: titleSkipped, Summary: plain(in.Application) + " - CI has been skipped",
+		Text: "Commit contains a skip CI command. Use /test or /retest to manually trigger CI if needed.",
 	}
 }

@@ -42,6 +42,7 @@ func TestDependencyDirection(t *testing.T) {
 		{"the gitevent reconciler knows no Git service and no other reconciler", module + "pkg/reconciler/gitevent", []string{github, reconcilers[1]}},
 		{"the repository reconciler knows no Git service and no other reconciler", module + "pkg/reconciler/repository", []string{github, reconcilers[0]}},
 		{"matching knows no Git service and no file", module + "pkg/match", []string{module + "pkg/provider", module + "pkg/resolve"}},
+		{"expressions know nothing of ours but globs and faults", module + "pkg/expression", []string{module + "pkg/provider", module + "pkg/apis/plumbline/v1alpha1", module + "pkg/match"}},
 		{"access knows no Git service", module + "pkg/access", []string{module + "pkg/provider"}},
 		{"the verdict knows no Git service and no reconciler", module + "pkg/status", append([]string{module + "pkg/provider", module + "pkg/resolve"}, reconcilers...)},
 		{"the kinds depend on nothing of ours but themselves", module + "pkg/apis/plumbline/v1alpha1", []string{module + "pkg/fault", module + "pkg/status"}},

@@ -41,3 +41,12 @@ const (
 	StateStarted     = "started"
 	StateCompleted   = "completed"
 )
+
+// Annotations that say when a pipeline starts, beside OnEvent and OnTargetBranch.
+const (
+	OnPathChange       = prefix + "on-path-change"
+	OnPathChangeIgnore = prefix + "on-path-change-ignore"
+	OnLabel            = prefix + "on-label"
+	OnCELExpression    = prefix + "on-cel-expression"
+	TargetNamespace    = prefix + "target-namespace"
+)

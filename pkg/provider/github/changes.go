@@ -53,6 +53,9 @@ func (r *repository) changedByPull(ctx context.Context, number int) (provider.Ch
 		if err != nil {
 			return provider.Changes{}, failed(what, err)
 		}
+		if part == nil {
+			return provider.Changes{}, noAnswer(what)
+		}
 		files = append(files, part...)
 		if resp.NextPage == 0 {
 			break
@@ -69,6 +72,9 @@ func (r *repository) changedByCommit(ctx context.Context, sha string) (provider.
 		commit, resp, err := r.client.Repositories.GetCommit(ctx, r.owner, r.name, sha, opts)
 		if err != nil {
 			return provider.Changes{}, r.unavailable(ctx, "listing the commit's files", sha, err)
+		}
+		if commit.GetSHA() == "" {
+			return provider.Changes{}, noAnswer("listing the commit's files")
 		}
 		files = append(files, commit.Files...)
 		if resp.NextPage == 0 {
@@ -94,6 +100,9 @@ func (r *repository) changedByPush(ctx context.Context, before, after string) (p
 	if err != nil {
 		return provider.Changes{}, failed("comparing with the commit before the push", err)
 	}
+	if diff.GetStatus() == "" {
+		return provider.Changes{}, noAnswer("comparing with the commit before the push")
+	}
 	return changes(diff.Files, maxCompareFiles), nil
 }
 
@@ -113,4 +122,9 @@ func changes(files []*gh.CommitFile, limit int) provider.Changes {
 		}
 	}
 	return out
+}
+
+// noAnswer is a body without content, which go-github takes for an empty list: what was not told is not "nothing".
+func noAnswer(what string) error {
+	return fault.Transientf("BadAnswer", "%s: GitHub's answer is empty", what)
 }

@@ -8,7 +8,11 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
+
+// actionLabeled is a label that was added to a pull request; it runs the head that is there already.
+const actionLabeled = "labeled"
 
 func decodePush(body []byte) (*v1alpha1.GitEventSpec, error) {
 	var p payloadPush
@@ -69,7 +73,7 @@ func (p *payloadPush) describe(spec *v1alpha1.GitEventSpec) {
 		spec.SHA = c.ID
 	}
 	if c.ID == spec.SHA {
-		spec.Commit = &v1alpha1.Commit{Title: title(c.Message), URL: c.URL}
+		spec.Commit = &v1alpha1.Commit{Title: title(c.Message), URL: c.URL, SkipCI: provider.SkipsCI(c.Message)}
 	}
 }
 
@@ -78,7 +82,7 @@ func decodePullRequest(body []byte) (*v1alpha1.GitEventSpec, error) {
 	if err := unmarshal(body, &p); err != nil {
 		return nil, err
 	}
-	if !slices.Contains([]string{"opened", "synchronize", "reopened", "ready_for_review"}, p.Action) {
+	if !slices.Contains([]string{"opened", "synchronize", "reopened", "ready_for_review", actionLabeled}, p.Action) {
 		return nil, fault.Ignoredf("UnsupportedAction", "pull_request action %q starts nothing", p.Action)
 	}
 	spec, err := p.base()
@@ -90,6 +94,9 @@ func decodePullRequest(body []byte) (*v1alpha1.GitEventSpec, error) {
 	}
 	pr := p.PullRequest
 	spec.Trigger, spec.EventType, spec.Action = v1alpha1.TriggerPullRequest, "pull_request", p.Action
+	if p.Action == actionLabeled {
+		spec.EventType = "pull_request_labeled" // PaC's name: only pipelines that read labels react to it
+	}
 	spec.SHA, spec.BaseRef, spec.HeadRef, spec.Sender = pr.Head.SHA, pr.Base.Ref, pr.Head.Ref, pr.User.Login
 	spec.PullRequest = &v1alpha1.PullRequest{
 		Number: pr.Number, Title: title(pr.Title), Author: pr.User.Login, Draft: pr.Draft,

@@ -97,7 +97,7 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 	})
 	client.BaseURL, client.UserAgent = api, s.options.UserAgent
 	r := &repository{client: client, tokens: tokens, app: c.AppID, owner: p.Owner, name: p.Name, id: p.ID, web: baseURL}
-	return provider.Client{Source: r, Addresses: r, Access: r, Reporter: r, Tokens: r}, nil
+	return provider.Client{Source: r, History: r, Addresses: r, Access: r, Reporter: r, Tokens: r}, nil
 }
 
 // repository is one repository seen through one installation.

@@ -34,7 +34,8 @@ func (r *repository) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (pr
 	if commit.GetSHA() != event.SHA {
 		return provider.Head{}, fault.Transientf("BadAnswer", "%s: GitHub answered with another commit", what)
 	}
-	head.Commit = v1alpha1.Commit{Title: title(commit.GetCommit().GetMessage()), URL: commit.GetHTMLURL()}
+	message := commit.GetCommit().GetMessage()
+	head.Commit = v1alpha1.Commit{Title: title(message), URL: commit.GetHTMLURL(), SkipCI: provider.SkipsCI(message)}
 	return head, nil
 }
 

@@ -78,6 +78,26 @@ func pulled(action, headURL string, headID int64) *v1alpha1.GitEventSpec {
 	})
 }
 
+func labelled() *v1alpha1.GitEventSpec {
+	spec := pulled("labeled", "https://github.com/acme/app", 1001)
+	spec.EventType = "pull_request_labeled"
+	return spec
+}
+
+func TestDecodeReadsTheWholeMessageForASkipCommand(t *testing.T) {
+	body := payload(t, "push-branch.json")
+	for message, want := range map[string]bool{"Fix the pump\\n\\nbody [skip ci]": true, "Fix the pump [Skip CI]": false, "Fix [tkn skip]": true, "Fix [skip  ci]": false} {
+		changed := strings.ReplaceAll(string(body), `"message": "Fix the pump`, `"message": "`+message+`","x": "`)
+		if changed == string(body) {
+			t.Fatal("the payload has no such message")
+		}
+		spec, err := webhook{}.Decode(headers("push"), []byte(changed))
+		if err != nil || spec.Commit.SkipCI != want || strings.Contains(spec.Commit.Title, "body") {
+			t.Errorf("%q: %+v, %v, want %t", message, spec, err, want)
+		}
+	}
+}
+
 func TestDecode(t *testing.T) {
 	cases := []struct {
 		name, event, file string
@@ -91,6 +111,7 @@ func TestDecode(t *testing.T) {
 			pulled("opened", "https://github.com/dev/app", 2002)},
 		{"a pull request from a branch", "pull_request", "pull-synchronize-branch.json",
 			pulled("synchronize", "https://github.com/acme/app", 1001)},
+		{"a label that is added is an event of its own type", "pull_request", "pull-labeled.json", labelled()},
 		{"a pull request whose fork was deleted", "pull_request", "pull-ready-deleted-fork.json", pulled("ready_for_review", "", 0)},
 	}
 	for _, c := range cases {

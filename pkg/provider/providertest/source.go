@@ -97,6 +97,7 @@ func testSource(t *testing.T, open func(*testing.T) World) {
 	t.Run("a file by its web address", func(t *testing.T) { testFileAt(t, open(t)) })
 	t.Run("the default branch", func(t *testing.T) { testDefaultBranch(t, open(t)) })
 	t.Run("head", func(t *testing.T) { testHead(t, open(t)) })
+	t.Run("pull requests of a commit", func(t *testing.T) { testPulls(t, open(t)) })
 	t.Run("changed files come from all pages", func(t *testing.T) { testChanged(t, open(t)) })
 }
 
@@ -176,5 +177,22 @@ func testChanged(t *testing.T, w World) {
 	got, err := connect(t, w).Changed(t.Context(), w.Service.PullRequest("many-files", "dev"))
 	if err != nil || len(got.Added) != 250 || len(got.Modified) != 1 || len(got.Deleted) != 0 || got.Truncated {
 		t.Errorf("added %d, modified %v, deleted %v, truncated %t, %v", len(got.Added), got.Modified, got.Deleted, got.Truncated, err)
+	}
+}
+
+func testPulls(t *testing.T, w World) {
+	base := w.Service.Commit("main", map[string]string{"x": "y"})
+	w.Service.Commit("of-a-pull-request", map[string]string{"x": "z"})
+	event := w.Service.PullRequest("of-a-pull-request", "dev")
+	client := connect(t, w)
+	want := []provider.Pull{{Number: event.PullRequest.Number, Open: true}}
+	if got, err := client.Pulls(t.Context(), event.SHA); err != nil || cmp.Diff(want, got) != "" {
+		t.Errorf("the head of a pull request: %v, %v, want %v", got, err, want)
+	}
+	if got, err := client.Pulls(t.Context(), base); err != nil || len(got) != 0 {
+		t.Errorf("a commit of the base branch: %v, %v, want none", got, err)
+	}
+	if got, err := client.Pulls(t.Context(), strings.Repeat("ab", 20)); got != nil || !fault.Is(err, fault.Transient) {
+		t.Errorf("a commit that is not there: %v, %v, want a Transient fault", got, err)
 	}
 }

@@ -29,16 +29,24 @@ type fakeGit struct {
 	errAt    error // answered to reads by address
 	tree     map[string]string
 	read     []string // what was read of the repository, in order
+
+	changed      provider.Changes
+	changedErr   error
+	changedCalls int
+	pulls        []provider.Pull
+	pullsErr     error
+	pullsCalls   int
+	skipCI       bool
 }
 
 func (g *fakeGit) provider() provider.Provider {
 	return provider.Provider{Name: "fake", Connect: func(context.Context, string, v1alpha1.Project, provider.Credentials) (provider.Client, error) {
-		return provider.Client{Source: g, Addresses: g, Access: g, Reporter: g, Tokens: g}, nil
+		return provider.Client{Source: g, History: g, Addresses: g, Access: g, Reporter: g, Tokens: g}, nil
 	}}
 }
 
 func (g *fakeGit) Head(_ context.Context, e *v1alpha1.GitEventSpec) (provider.Head, error) {
-	return provider.Head{SHA: e.SHA, Commit: v1alpha1.Commit{Title: "a change"}, Project: e.Project}, g.err
+	return provider.Head{SHA: e.SHA, Commit: v1alpha1.Commit{Title: "a change", SkipCI: g.skipCI}, Project: e.Project}, g.err
 }
 
 func (g *fakeGit) Files(_ context.Context, sha, _ string) ([]provider.File, error) {
@@ -66,7 +74,13 @@ func (g *fakeGit) FileAt(_ context.Context, address string) ([]byte, error) {
 func (g *fakeGit) DefaultBranch(context.Context) (string, error) { return defaultSHA, g.err }
 
 func (g *fakeGit) Changed(context.Context, *v1alpha1.GitEventSpec) (provider.Changes, error) {
-	return provider.Changes{}, errors.New("not used")
+	g.changedCalls++
+	return g.changed, g.changedErr
+}
+
+func (g *fakeGit) Pulls(context.Context, string) ([]provider.Pull, error) {
+	g.pullsCalls++
+	return g.pulls, g.pullsErr
 }
 
 func (g *fakeGit) CanWrite(context.Context, string) (bool, error) { return g.canWrite() }

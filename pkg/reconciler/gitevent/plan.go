@@ -4,11 +4,8 @@ package gitevent
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
+	"maps"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,7 +14,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/access"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/blob"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/match"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
@@ -47,12 +43,20 @@ func (r *Reconciler) plan(ctx context.Context, w *work) error {
 	if err != nil {
 		return err
 	}
+	if decision != access.Allowed && w.event.Spec.EventType == match.LabelEvent {
+		// The check of the pull request's own event asks for approval already; each label would add another one.
+		return w.accept(ctx, v1alpha1.DispositionIgnored, &v1alpha1.Plan{HeadSHA: w.event.Spec.SHA, Reason: "NotApproved", Message: why})
+	}
 	if decision != access.Allowed {
 		return w.accept(ctx, v1alpha1.DispositionPending, &v1alpha1.Plan{HeadSHA: w.event.Spec.SHA, Reason: "PendingApproval", Message: why})
 	}
 	head, err := client.Head(ctx, &w.event.Spec)
 	if err != nil {
 		return fmt.Errorf("reading commit %s: %w", w.event.Spec.SHA, err)
+	}
+	if head.Commit.SkipCI {
+		return w.accept(ctx, v1alpha1.DispositionSkipped, &v1alpha1.Plan{HeadSHA: head.SHA, Reason: "SkipCI",
+			Message: "the message of the commit has a skip CI command"})
 	}
 	from, err := provenance(ctx, client, head, repository)
 	if err != nil {
@@ -66,7 +70,9 @@ func (r *Reconciler) plan(ctx context.Context, w *work) error {
 		return fmt.Errorf("reading %s at %s: %w", definitions, from, err)
 	}
 	w.references = w.newReferences(client, from, files)
-	return w.choose(ctx, &v1alpha1.Plan{HeadSHA: head.SHA, DefinitionSHA: from}, choice{head, repository, files})
+	return w.choose(ctx, &v1alpha1.Plan{HeadSHA: head.SHA, DefinitionSHA: from}, draft{
+		head: head, set: resolve.Load(files), variables: resolve.Variables(&w.event.Spec, head, repository.Namespace),
+	})
 }
 
 // decide asks who may start the event, and the Git service only if the answer depends on it. An error is never an answer.
@@ -110,23 +116,24 @@ func (r *Reconciler) repository(ctx context.Context, w *work) (*pacv1alpha1.Repo
 	return found, nil
 }
 
-// choice is what choose chooses from.
-type choice struct {
-	head       provider.Head
-	repository *pacv1alpha1.Repository
-	files      []provider.File
+// draft is what the pipelines of an event are made from.
+type draft struct {
+	head      provider.Head
+	set       *resolve.Set
+	variables map[string]string
 }
 
 // choose matches and renders every pipeline found and accepts the result.
-func (w *work) choose(ctx context.Context, plan *v1alpha1.Plan, from choice) error {
-	head, repository, files := from.head, from.repository, from.files
-	set := resolve.Load(files)
-	variables := resolve.Variables(&w.event.Spec, head, repository.Namespace)
+func (w *work) choose(ctx context.Context, plan *v1alpha1.Plan, d draft) error {
+	choices, err := w.choices(ctx, d)
+	if err != nil {
+		return err
+	}
+	w.event.Status.Runs = nil // an attempt before this one may have ended early
 	var manifests []*pipelinev1.PipelineRun
-	for _, definition := range set.Definitions() {
-		decision := v1alpha1.Decision{File: definition.File, Document: definition.Document, Pipeline: definition.Name}
-		run, manifest, err := w.prepare(ctx, head, set, definition, variables)
-		decision.Reason = "selected"
+	for i, definition := range d.set.Definitions() {
+		decision := v1alpha1.Decision{File: definition.File, Document: definition.Document, Pipeline: definition.Name, Reason: choices[i].Reason}
+		run, manifest, err := w.prepare(ctx, d, definition, choices[i])
 		if err != nil {
 			decision.Reason = err.Error()
 		}
@@ -147,16 +154,16 @@ func (w *work) choose(ctx context.Context, plan *v1alpha1.Plan, from choice) err
 		w.event.Status.Runs = nil
 		return err
 	}
-	return w.accept(ctx, disposition(plan, files, w.event.Status.Runs), plan)
+	return w.accept(ctx, disposition(plan, w.event.Status.Runs), plan)
 }
 
-func disposition(plan *v1alpha1.Plan, files []provider.File, runs []v1alpha1.Run) v1alpha1.Disposition {
+func disposition(plan *v1alpha1.Plan, runs []v1alpha1.Run) v1alpha1.Disposition {
 	switch {
 	case len(runs) > 0:
 		plan.Reason, plan.Message = "Selected", fmt.Sprintf("%d of %d pipelines in %s are for this event", len(runs), len(plan.Decisions), definitions)
 		return v1alpha1.DispositionRuns
-	case len(files) == 0:
-		plan.Reason, plan.Message = "NoPipelines", fmt.Sprintf("the commit has no .yaml or .yml file in %s", definitions)
+	case len(plan.Decisions) == 0:
+		plan.Reason, plan.Message = "NoPipelines", fmt.Sprintf("the commit has no PipelineRun in a .yaml or .yml file of %s", definitions)
 	default:
 		plan.Reason, plan.Message = "NoMatch", fmt.Sprintf("none of the %d pipelines in %s is for this event", len(plan.Decisions), definitions)
 	}
@@ -165,13 +172,16 @@ func disposition(plan *v1alpha1.Plan, files []provider.File, runs []v1alpha1.Run
 
 // prepare turns one definition into a run. An Ignored error says why it is not selected; an Invalid one is the
 // author's to mend and becomes that run's refusal.
-func (w *work) prepare(ctx context.Context, head provider.Head, set *resolve.Set, definition resolve.Definition, variables map[string]string) (v1alpha1.Run, *pipelinev1.PipelineRun, error) {
+func (w *work) prepare(ctx context.Context, d draft, definition resolve.Definition, c choice) (v1alpha1.Run, *pipelinev1.PipelineRun, error) {
 	run := v1alpha1.Run{
 		Pipeline:  definition.Name,
 		Namespace: w.event.Spec.Repository.Namespace,
 		Name:      resources.RunName(w.event.Name, definition.File, definition.Document, definition.Name),
 	}
-	rendered, err := w.render(ctx, &run, set, definition, variables)
+	if c.Incomplete {
+		run.Note = "Path filters may have missed something: " + incompleteFiles + "."
+	}
+	rendered, err := w.render(ctx, &run, d, definition, c)
 	if fault.Is(err, fault.Invalid) {
 		f := fault.Of(err)
 		run.Refused = &v1alpha1.Refusal{Reason: f.Reason, Message: f.Message}
@@ -182,33 +192,24 @@ func (w *work) prepare(ctx context.Context, head provider.Head, set *resolve.Set
 	}
 	run.Pipeline = resolve.OriginalName(rendered) // the definition's name may hold placeholders
 	return run, resources.MakePipelineRun(resources.RunInput{
-		Event: w.event, Head: head, Rendered: rendered, Definition: definition, Name: run.Name, Namespace: run.Namespace,
+		Event: w.event, Head: d.head, Rendered: rendered, Definition: definition, Name: run.Name, Namespace: run.Namespace,
 		Secret: run.Secret, LogURL: w.config.Console.Links(run.Namespace, run.Name).Run, Version: w.r.Version,
 	}), nil
 }
 
-func (w *work) render(ctx context.Context, run *v1alpha1.Run, set *resolve.Set, definition resolve.Definition, variables map[string]string) (*pipelinev1.PipelineRun, error) {
-	if definition.Err != nil {
-		return nil, definition.Err
+func (w *work) render(ctx context.Context, run *v1alpha1.Run, d draft, definition resolve.Definition, c choice) (*pipelinev1.PipelineRun, error) {
+	if c.err != nil {
+		return nil, c.err
 	}
-	spec := &w.event.Spec
-	event := match.Event{Trigger: spec.Trigger, EventType: spec.EventType, BaseRef: spec.BaseRef, HeadRef: spec.HeadRef}
-	selected, why, err := match.Select(event, match.Pipeline{Name: definition.Name, Annotations: set.Annotations(definition, variables)})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", definition.File, err)
+	if !c.Selected {
+		return nil, fault.Ignoredf("NotSelected", "%s", c.Reason)
 	}
-	if !selected {
-		return nil, fault.Ignoredf("NotSelected", "%s", why)
-	}
-	own := map[string]string{}
-	for name, value := range variables {
-		own[name] = value
-	}
+	own := maps.Clone(d.variables)
 	if w.config.SecretAutoCreate {
 		run.Secret = resources.SecretName(run.Name)
 		own["git_auth_secret"] = run.Secret
 	}
-	return set.Render(ctx, definition, own, w.references)
+	return d.set.Render(ctx, definition, own, w.references)
 }
 
 // refuse tells the author that the directory as a whole cannot be read: one run that was never created carries it.
@@ -220,37 +221,6 @@ func (w *work) refuse(ctx context.Context, plan *v1alpha1.Plan, err error) error
 		Refused: &v1alpha1.Refusal{Reason: f.Reason, Message: f.Message},
 	}}
 	return w.accept(ctx, v1alpha1.DispositionRuns, plan)
-}
-
-// keep stores the manifests, so that what is created later is what was planned now, whatever changes meanwhile.
-func (w *work) keep(ctx context.Context, plan *v1alpha1.Plan, manifests []*pipelinev1.PipelineRun) error {
-	if len(manifests) == 0 {
-		return nil
-	}
-	data, err := json.Marshal(manifests)
-	if err != nil {
-		return fmt.Errorf("encoding the planned PipelineRuns: %w", err)
-	}
-	digest := sha256.Sum256(data)
-	name := w.event.Name + "-plan-" + hex.EncodeToString(digest[:6])
-	ref, chunks, err := blob.Make(w.event.Namespace, name, w.event.Name, data)
-	if err != nil {
-		return fmt.Errorf("packing the planned PipelineRuns: %w", err)
-	}
-	if err := blob.Write(ctx, w.r.payloads, chunks); err != nil {
-		return fmt.Errorf("storing the plan: %w", err)
-	}
-	plan.Blob = &ref
-	w.manifests = byName(manifests)
-	return nil
-}
-
-func byName(manifests []*pipelinev1.PipelineRun) map[string]*pipelinev1.PipelineRun {
-	m := make(map[string]*pipelinev1.PipelineRun, len(manifests))
-	for _, manifest := range manifests {
-		m[manifest.Name] = manifest
-	}
-	return m
 }
 
 // accept is the plan's one status write. If it fails nothing was planned.
@@ -266,28 +236,4 @@ func (w *work) accept(ctx context.Context, disposition v1alpha1.Disposition, pla
 	w.event.Status = *status
 	w.event.Status.Runs, w.manifests = nil, nil
 	return err
-}
-
-// manifest returns a planned PipelineRun as it was written down.
-func (w *work) manifest(ctx context.Context, name string) (*pipelinev1.PipelineRun, error) {
-	if w.manifests == nil {
-		plan := w.event.Status.Plan
-		if plan.Blob == nil {
-			return nil, errors.New("the plan names no stored PipelineRuns")
-		}
-		data, err := blob.Read(ctx, w.r.payloads, *plan.Blob)
-		if err != nil {
-			return nil, fmt.Errorf("reading the plan: %w", err)
-		}
-		var manifests []*pipelinev1.PipelineRun
-		if err := json.Unmarshal(data, &manifests); err != nil {
-			return nil, fmt.Errorf("decoding the plan: %w", err)
-		}
-		w.manifests = byName(manifests)
-	}
-	manifest, ok := w.manifests[name]
-	if !ok {
-		return nil, fmt.Errorf("the plan has no PipelineRun %s", name)
-	}
-	return manifest.DeepCopy(), nil
 }

@@ -53,6 +53,8 @@ const (
 	DispositionRuns Disposition = "RunsCreated"
 	// DispositionPending means that nobody who may has started it; one queued check says so.
 	DispositionPending Disposition = "PendingApproval"
+	// DispositionSkipped means that the author asked for no CI; one concluded check says so.
+	DispositionSkipped Disposition = "Skipped"
 	// DispositionRefused means that it cannot be served (namespace gone, Repository gone, parked).
 	DispositionRefused Disposition = "Refused"
 )
@@ -96,6 +98,9 @@ type Run struct {
 	// Namespace and Name identify the PipelineRun; the name is deterministic.
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
+	// Note is a sentence that every report of the run repeats: what its reader should know of how it was planned.
+	// +optional
+	Note string `json:"note,omitempty"`
 	// Secret is the name of the git-auth secret the run mounts; empty when none is made.
 	// +optional
 	Secret string `json:"secret,omitempty"`

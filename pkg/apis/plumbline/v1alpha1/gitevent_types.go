@@ -180,6 +180,9 @@ type Commit struct {
 	// URL is the commit's web page.
 	// +optional
 	URL string `json:"url,omitempty"`
+	// SkipCI is true when the full message asks for no CI ("[skip ci]").
+	// +optional
+	SkipCI bool `json:"skipCI,omitempty"`
 }
 
 // BlobReference names a blob kept in EventPayload objects of the same namespace: <name>-0 … <name>-<chunks-1>.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package match
+package glob
 
 // maxAlternatives bounds what the braces of one pattern stand for together.
 const maxAlternatives = 128

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package match
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/expression"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// onExpression decides by on-cel-expression, which replaces the other clauses.
+func onExpression(ev Event, text string, annotations map[string]string) (Decision, error) {
+	program, err := program(ev, text)
+	if err != nil {
+		return Decision{}, fmt.Errorf("on-cel-expression: %w", err)
+	}
+	if ev.EventType == LabelEvent && !program.Mentions(expression.EventType, "labels", "pull_request_labels") {
+		return declined("a label was added, and on-cel-expression reads neither event_type nor labels"), nil
+	}
+	outcome, err := program.Evaluate(values(ev, program))
+	if err != nil {
+		return Decision{}, fmt.Errorf("on-cel-expression: %w", err)
+	}
+	if len(outcome.Missing) > 0 {
+		return needs(outcome.Missing)
+	}
+	selected, err := outcome.Bool()
+	if err != nil {
+		return Decision{}, fmt.Errorf("on-cel-expression: %w", err)
+	}
+	d := Decision{Selected: selected, Reason: Selected, Incomplete: ev.Changed != nil && ev.Changed.Truncated && program.Mentions(expression.Files)}
+	if !selected {
+		d.Reason = "on-cel-expression: " + outcome.WhyNot()
+	}
+	if others := replaced(annotations); len(others) > 0 {
+		d.Reason += "; on-cel-expression replaces " + strings.Join(others, ", ")
+	}
+	return d, nil
+}
+
+func program(ev Event, text string) (*expression.Program, error) {
+	environment, err := expression.ForMatching(slices.Sorted(maps.Keys(ev.Params)))
+	if err != nil {
+		return nil, err
+	}
+	program, err := environment.Compile(text)
+	if err != nil {
+		return nil, err
+	}
+	if !program.Boolean() {
+		return nil, fault.Invalidf(expression.ReasonBad, "1:1: the expression is neither true nor false: compare something")
+	}
+	return program, nil
+}
+
+// values are what the expression sees. Branches of a push lose refs/heads/ unless the expression itself speaks of it.
+func values(ev Event, program *expression.Program) expression.Values {
+	target, source := ev.BaseRef, ev.HeadRef
+	if ev.Trigger == v1alpha1.TriggerPush && !program.Quotes(branchPrefix) {
+		target, source = strings.TrimPrefix(target, branchPrefix), strings.TrimPrefix(source, branchPrefix)
+	}
+	headers := make(map[string]any, len(ev.Headers))
+	for name, value := range ev.Headers {
+		headers[strings.ToLower(name)] = value
+	}
+	v := expression.Values{}
+	for name, value := range ev.Params {
+		v[name] = value
+	}
+	maps.Copy(v, expression.Values{
+		expression.Event: string(ev.Trigger), expression.EventType: ev.EventType, expression.EventTitle: ev.Title,
+		expression.TargetBranch: target, expression.SourceBranch: source,
+		expression.TargetURL: ev.TargetURL, expression.SourceURL: ev.SourceURL, expression.Headers: headers,
+	})
+	delete(v, expression.Body)
+	delete(v, expression.Files)
+	if ev.Body != nil {
+		v[expression.Body] = ev.Body
+	}
+	if c := ev.Changed; c != nil {
+		v[expression.Files] = expression.ChangedFiles(c.Added, c.Deleted, c.Modified, c.Renamed)
+	}
+	return v
+}
+
+func needs(missing []string) (Decision, error) {
+	d := Decision{}
+	for _, name := range missing {
+		switch name {
+		case expression.Files:
+			d.Needs.Changed = true
+		case expression.Body:
+			d.Needs.Body = true
+		default:
+			return d, fault.Invalidf(expression.ReasonBad, "on-cel-expression: 1:1: variable %s has no value for this event", name)
+		}
+	}
+	return d, nil
+}
+
+// replaced lists the annotations that say nothing beside on-cel-expression.
+func replaced(annotations map[string]string) []string {
+	var others []string
+	for _, name := range []string{pipelinesascode.OnEvent, pipelinesascode.OnTargetBranch, pipelinesascode.OnLabel,
+		pipelinesascode.OnPathChange, pipelinesascode.OnPathChangeIgnore} {
+		if _, found := annotations[name]; found {
+			others = append(others, strings.TrimPrefix(name, pipelinesascode.GroupName+"/"))
+		}
+	}
+	return others
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"context"
+
+	gh "github.com/google/go-github/v60/github"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+// Pulls lists the pull requests of a commit. Of a commit of the default branch GitHub names the merged one that brought
+// it (https://docs.github.com/rest/commits/commits#list-pull-requests-associated-with-a-commit).
+func (r *repository) Pulls(ctx context.Context, sha string) ([]provider.Pull, error) {
+	if err := checkSHA(sha); err != nil {
+		return nil, err
+	}
+	const what = "listing the commit's pull requests"
+	var pulls []provider.Pull
+	opts := &gh.ListOptions{PerPage: perPage}
+	for range maxPages {
+		part, resp, err := r.client.PullRequests.ListPullRequestsWithCommit(ctx, r.owner, r.name, sha, opts)
+		if err != nil {
+			return nil, r.unavailable(ctx, what, sha, err)
+		}
+		if part == nil {
+			return nil, noAnswer(what)
+		}
+		for _, p := range part {
+			switch {
+			case p.GetNumber() <= 0 || p.GetState() == "":
+				return nil, fault.Transientf("BadAnswer", "%s: GitHub answered with one that has no number or state", what)
+			case p.GetBase().GetRepo().GetID() == r.id: // a fork's own pull requests hold the commit too
+				pulls = append(pulls, provider.Pull{Number: int64(p.GetNumber()), Open: p.GetState() == "open"})
+			}
+		}
+		if resp.NextPage == 0 {
+			break
+		}
+		opts.Page = resp.NextPage
+	}
+	return pulls, nil
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/test/forge"
+)
+
+func TestPullsBelieveOnlyDocumentedAnswers(t *testing.T) {
+	for _, body := range []string{`[{}]`, `[{"number":1}]`, `[{"state":"open"}]`, `{}`, ``} {
+		b := newBench(t)
+		b.Inject(forge.Fault{Route: forge.RouteCommitPulls, Do: forge.Answer(http.StatusOK, nil, body)})
+		if got, err := b.client.Pulls(t.Context(), b.head.SHA); got != nil || !fault.Is(err, fault.Transient) {
+			t.Errorf("%s: %v, %v, want a Transient fault", body, got, err)
+		}
+	}
+}
+
+// A fork's commits are known to both repositories: its own pull requests are not this repository's.
+func TestPullsOfOtherRepositoriesDoNotCount(t *testing.T) {
+	b := newBench(t)
+	b.Inject(forge.Fault{Route: forge.RouteCommitPulls, Do: forge.Answer(http.StatusOK, nil, `[{"number":4,"state":"open","base":{"repo":{"id":999999}}}]`)})
+	if got, err := b.client.Pulls(t.Context(), b.head.SHA); len(got) != 0 || err != nil {
+		t.Errorf("%v, %v, want none", got, err)
+	}
+}
+
+func TestPullsAreAllPages(t *testing.T) {
+	b := newBench(t)
+	b.Commit("main", map[string]string{"x": "y"})
+	sha := b.Commit("topic", map[string]string{"x": "z"})
+	var want []provider.Pull
+	for i := range 130 {
+		number := b.OpenPullRequest(forge.NewPull{Base: testRepo, HeadBranch: "topic", Author: "dev"})
+		want = append(want, provider.Pull{Number: int64(number), Open: true})
+		if i == 0 {
+			b.SetBranch(testRepo, "topic", sha, "dev")
+		}
+	}
+	got, err := b.client.Pulls(t.Context(), sha)
+	if d := cmp.Diff(want, got); err != nil || d != "" {
+		t.Errorf("%v\n%s", err, d)
+	}
+}
+
+func TestHeadReadsTheWholeMessageForASkipCommand(t *testing.T) {
+	b := newBench(t)
+	for message, want := range map[string]bool{"title\n\nbody [ci skip]": true, "title\n\nskip ci": false} {
+		sha := b.GitHub.Commit(testRepo, "main", forge.Change{Message: message, Files: map[string]string{message: "x"}})
+		head, err := b.client.Head(t.Context(), &v1alpha1.GitEventSpec{SHA: sha})
+		if err != nil || head.Commit.SkipCI != want {
+			t.Errorf("%q: %+v, %v, want %t", message, head, err, want)
+		}
+	}
+}
+
+func TestAnEmptyAnswerIsNotAnEmptyListOfFiles(t *testing.T) {
+	for route, event := range map[string]*v1alpha1.GitEventSpec{
+		forge.RoutePullFiles: {PullRequest: &v1alpha1.PullRequest{Number: 1}}, forge.RouteCommit: {}, forge.RouteCompare: {Before: shaBefore},
+	} {
+		b := newBench(t)
+		event.SHA = b.head.SHA
+		b.Inject(forge.Fault{Route: route, Do: forge.Answer(http.StatusOK, nil, "")})
+		if got, err := b.client.Changed(t.Context(), event); !fault.Is(err, fault.Transient) {
+			t.Errorf("%s: %+v, %v, want a Transient fault", route, got, err)
+		}
+	}
+}
