@@ -16,6 +16,7 @@ import (
 // unused are the granted rights that no scenario needs, each with its reason.
 func unused() map[installation.Right]string {
 	return map[installation.Right]string{
+		{Account: "plumbline-receiver", Verb: "get", Resource: "pipelinesascode.tekton.dev/repositories"}:    "asked live only while the cache lags behind a claim",
 		{Account: "plumbline-controller", Verb: "delete", Resource: "plumbline.dev/gitevents"}:               "stubs are deleted after days",
 		{Account: "plumbline-controller", Verb: "delete", Resource: "plumbline.dev/repositoryclaims"}:        "claims are deleted 24 hours after their Repository",
 		{Account: "plumbline-controller", Verb: "update", Resource: "plumbline.dev/repositoryclaims/status"}: "no scenario deletes a Repository",
