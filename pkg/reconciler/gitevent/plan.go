@@ -50,6 +50,11 @@ func (r *Reconciler) plan(ctx context.Context, w *work) error {
 	if decision != access.Allowed {
 		return w.accept(ctx, v1alpha1.DispositionPending, &v1alpha1.Plan{HeadSHA: w.event.Spec.SHA, Reason: "PendingApproval", Message: why})
 	}
+	return w.define(ctx, client, repository)
+}
+
+// define reads the definitions at one commit and chooses among them.
+func (w *work) define(ctx context.Context, client *provider.Client, repository *pacv1alpha1.Repository) error {
 	head, err := client.Head(ctx, &w.event.Spec)
 	if err != nil {
 		return fmt.Errorf("reading commit %s: %w", w.event.Spec.SHA, err)
