@@ -51,6 +51,7 @@ func newWorld(t *testing.T, s setup) *world {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	t.Cleanup(cancel)
+	s.forge.RefuseEarlyConclusion = true // a client that contradicts itself is found
 	w := &world{t: t, ctx: ctx, forge: forge.New(s.forge)}
 	w.must(w.forge.Start())
 	t.Cleanup(func() { _ = w.forge.Close() })
