@@ -29,6 +29,7 @@ import (
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
 	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/kubeevents"
 	"github.com/plumbline-ci/plumbline/pkg/openevents"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
@@ -82,7 +83,7 @@ func NewController(o Options) injection.ControllerConstructor {
 			tekton:       pipelineclient.Get(ctx).TektonV1(),
 			kube:         kubeclient.Get(ctx).CoreV1(),
 			clock:        clock.RealClock{},
-			recorder:     newRecorder(ctx),
+			recorder:     kubeevents.Recorder(ctx),
 			slots:        newSlots(max(1, o.Workers/4)),
 			metrics:      newMetrics(),
 		}

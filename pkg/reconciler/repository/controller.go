@@ -5,14 +5,10 @@ package repository
 import (
 	"context"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
-	kubeclient "knative.dev/pkg/client/injection/kube/client"
 	"knative.dev/pkg/configmap"
 	"knative.dev/pkg/controller"
 	"knative.dev/pkg/injection"
@@ -21,19 +17,17 @@ import (
 	"knative.dev/pkg/system"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/scheme"
 	"github.com/plumbline-ci/plumbline/pkg/client/informers/externalversions"
 	"github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/kubeevents"
 )
 
 const (
 	queueName = "repositories"
 	// A reconcile makes a handful of calls to the API server, so few workers serve many Repositories.
 	concurrency = 4
-	// eventSource is what Kubernetes Events name as their source.
-	eventSource = "plumbline"
 )
 
 // EventInformer is the part of the informer of open GitEvents that is used here.
@@ -64,7 +58,7 @@ func NewController(options Options) injection.ControllerConstructor {
 		r.client = client.Get(ctx)
 		r.namespace = system.Namespace()
 		r.claims = claims.Informer().GetIndexer()
-		r.recorder = newRecorder(ctx)
+		r.recorder = kubeevents.Recorder(ctx)
 		r.PromoteFunc = promote(repositories.Lister(), claims.Informer().GetIndexer())
 
 		impl := controller.NewContext(ctx, r, controller.ControllerOptions{
@@ -105,14 +99,4 @@ func promote(repositories pacv1alpha1.RepositoryLister, claims cache.Indexer) fu
 		}
 		return nil
 	}
-}
-
-func newRecorder(ctx context.Context) record.EventRecorder {
-	if recorder := controller.GetEventRecorder(ctx); recorder != nil {
-		return recorder
-	}
-	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
-	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: kubeclient.Get(ctx).CoreV1().Events("")})
-	context.AfterFunc(ctx, broadcaster.Shutdown)
-	return broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: eventSource})
 }

@@ -9,12 +9,6 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/kubernetes/scheme"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/tools/record"
-	kubeclient "knative.dev/pkg/client/injection/kube/client"
-	"knative.dev/pkg/controller"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
@@ -56,13 +50,3 @@ func (m *metrics) waiting(ctx context.Context, step, class, reason string) {
 
 func (m *metrics) created(ctx context.Context)  { m.runs.Add(ctx, 1) }
 func (m *metrics) panicked(ctx context.Context) { m.panics.Add(ctx, 1) }
-
-// newRecorder returns a recorder of Kubernetes Events that runs as long as ctx.
-func newRecorder(ctx context.Context) record.EventRecorder {
-	if recorder := controller.GetEventRecorder(ctx); recorder != nil {
-		return recorder
-	}
-	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
-	broadcaster.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: kubeclient.Get(ctx).CoreV1().Events("")})
-	return broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "plumbline"})
-}
