@@ -3,6 +3,7 @@
 package gitevent
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -195,6 +196,19 @@ func TestConflictSendsNothing(t *testing.T) {
 	if len(w.git.writes) != 0 || len(w.runs()) != 0 {
 		t.Errorf("%d writes and %d runs from versions that were never recorded", len(w.git.writes), len(w.runs()))
 	}
+}
+
+// K36: a cancelled call is as transient as any other. An error that is dropped would leave the check behind for ever.
+func TestCancelledReportIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("hello"))
+	w.hook = always("put check in_progress", context.Canceled)
+	if _, err := w.reconcile(); err == nil {
+		t.Error("a report that was cancelled must be requeued")
+	}
+	w.hook = nil
+	w.settle(corev1.ConditionTrue)
+	w.wantSuccess()
 }
 
 // B16: an event that panics does not take the process down, and waits.

@@ -4,7 +4,6 @@ package gitevent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -103,7 +102,7 @@ func (w *work) accepted(key string) *v1alpha1.Check {
 // first joins nothing: the texts of several errors would change from attempt to attempt.
 func first(faults []error) error {
 	for _, err := range faults {
-		if err != nil && !errors.Is(err, context.Canceled) {
+		if err != nil {
 			return err
 		}
 	}
