@@ -3,6 +3,7 @@
 package resolve
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,8 +31,8 @@ const maxRendered = 3 << 20
 // With nil references annotations are not followed, and a Pipeline or Task that .tekton does not define is left to
 // Tekton, which looks for it in the cluster.
 func (s *Set) Render(ctx context.Context, def Definition, vars map[string]string, references References) (*pipelinev1.PipelineRun, error) {
-	if def.Err != nil {
-		return nil, def.Err
+	if err := cmp.Or(def.Err, def.Duplicate); err != nil {
+		return nil, err
 	}
 	doc, found := s.runs[position{def.File, def.Document}]
 	if !found {

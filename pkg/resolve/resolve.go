@@ -25,6 +25,8 @@ type Definition struct {
 	Annotations map[string]string
 	// Err is a fault.Invalid when the document cannot be used.
 	Err error
+	// Duplicate is a fault.Invalid when another PipelineRun has the same name: their checks could not be told apart.
+	Duplicate error
 }
 
 // Set is everything .tekton holds at one revision. It does not change after Load and may be shared.
@@ -63,7 +65,7 @@ func Load(files []provider.File) *Set {
 			set.add(doc)
 		}
 	}
-	set.refuseDuplicates()
+	set.markDuplicates()
 	return set
 }
 
@@ -119,8 +121,8 @@ func (s *Set) addRun(doc *document) {
 	s.runs[position{doc.file, doc.index}] = doc
 }
 
-// refuseDuplicates marks runs of one name: their checks could not be told apart.
-func (s *Set) refuseDuplicates() {
+// markDuplicates marks runs of one name.
+func (s *Set) markDuplicates() {
 	first := map[string]int{}
 	for i := range s.definitions {
 		def := &s.definitions[i]
@@ -132,16 +134,16 @@ func (s *Set) refuseDuplicates() {
 			first[def.Name] = i
 			continue
 		}
-		s.refuseDuplicate(def, &s.definitions[j])
-		s.refuseDuplicate(&s.definitions[j], def)
+		s.markDuplicate(def, &s.definitions[j])
+		s.markDuplicate(&s.definitions[j], def)
 	}
 }
 
-func (s *Set) refuseDuplicate(def, other *Definition) {
-	if def.Err != nil {
+func (s *Set) markDuplicate(def, other *Definition) {
+	if def.Duplicate != nil {
 		return
 	}
-	def.Err = fault.Invalidf("DuplicateName", "%s: PipelineRun %s is defined at %s too: give each its own name",
+	def.Duplicate = fault.Invalidf("DuplicateName", "%s: PipelineRun %s is defined at %s too: give each its own name",
 		s.place(def), def.Name, s.place(other))
 }
 

@@ -98,12 +98,16 @@ func (in Input) waiting(c *Check, run RunState) {
 	if run.Wait == nil {
 		return
 	}
-	c.Title = "Waiting for " + subject(run.Wait) + " (" + plain(run.Wait.Reason) + ")"
+	c.Title = "Waiting for " + subject(run) + " (" + plain(run.Wait.Reason) + ")"
 	c.Text = c.Title + ": " + code(run.Wait.Message)
 }
 
 // subject says who or what must change before the run can be created.
-func subject(wait *v1alpha1.Wait) string {
+func subject(run RunState) string {
+	wait := run.Wait
+	if run.Run.Unresolved && wait.Class != fault.Operator.String() {
+		return "what the pipeline refers to"
+	}
 	switch wait.Reason {
 	case fault.ReasonQuota:
 		if name := quotaName(wait.Message); name != "" {

@@ -3,130 +3,125 @@
 package gitevent
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"strings"
+	"slices"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/blob"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
 )
 
-// choice is what its annotations say of one definition; err is the author's to mend.
-type choice struct {
-	match.Decision
+// draft is what the pipelines of an event are made from.
+type draft struct {
+	head      provider.Head
+	set       *resolve.Set
+	variables map[string]string
+}
+
+// candidate is a definition that is not decided yet.
+type candidate struct {
+	definition resolve.Definition
+	// decision is its entry of the plan.
+	decision *v1alpha1.Decision
+	// selection is what its annotations say.
+	selection match.Decision
+	// err says why it is not selected (Ignored), what its author has to mend (Invalid), or what it waits for (the rest).
 	err error
 }
 
-// choices decides about every definition of the set, in its order. What costs a call is learnt once, for all, and only
-// if a definition depends on it: a service that does not answer keeps nobody waiting who would decline anyway.
-func (w *work) choices(ctx context.Context, d draft) ([]choice, error) {
-	event := match.Of(&w.event.Spec, d.head.Commit.Title)
-	definitions := d.set.Definitions()
-	all := make([]choice, len(definitions))
-	for {
-		needs := match.Needs{}
-		for i, definition := range definitions {
-			c := &all[i]
-			if c.err != nil || c.Reason != "" {
-				continue
-			}
-			c.Decision, c.err = selects(event, d, definition)
-			needs.Changed, needs.Body = needs.Changed || c.Needs.Changed, needs.Body || c.Needs.Body
-		}
-		if needs == (match.Needs{}) {
-			return all, w.leaveToPull(ctx, all)
-		}
-		if err := w.learn(ctx, needs, &event); err != nil {
-			return nil, err
+// choose decides about every definition that is open, renders the selected ones and accepts the result. What has to
+// wait stays open and keeps none of the others waiting (B3, B4). Nothing is written as long as there is nothing to
+// create: an event that turns out to be for no pipeline leaves no trace.
+func (w *work) choose(ctx context.Context, plan *v1alpha1.Plan, d draft) error {
+	candidates := candidates(plan, d.set.Definitions())
+	known := &facts{}
+	for _, c := range candidates {
+		w.selects(ctx, c, d, known)
+	}
+	w.leaveToPull(ctx, candidates)
+	var manifests []*pipelinev1.PipelineRun
+	for _, c := range candidates {
+		if manifest := w.prepare(ctx, c, d); manifest != nil {
+			manifests = append(manifests, manifest)
 		}
 	}
-}
-
-func selects(event match.Event, d draft, definition resolve.Definition) (match.Decision, error) {
-	if definition.Err != nil {
-		return match.Decision{}, definition.Err
+	wait := waiting(candidates)
+	runs := w.event.Status.Runs
+	if wait != nil && (len(runs) == 0 || w.planned() && w.unchanged(plan)) {
+		return wait
 	}
-	decision, err := match.Select(event, match.Pipeline{Name: definition.Name, Annotations: d.set.Annotations(definition, d.variables)})
-	if err != nil {
-		return match.Decision{}, fmt.Errorf("%s: %w", definition.File, err)
-	}
-	if decision.Incomplete {
-		decision.Reason += "; " + incompleteFiles
-	}
-	return decision, nil
-}
-
-// incompleteFiles is said wherever a decision was made from a list that the Git service had cut.
-const incompleteFiles = "the Git service did not list all changed files"
-
-// learn fills in what is needed and not known.
-func (w *work) learn(ctx context.Context, needs match.Needs, event *match.Event) error {
-	if needs.Changed {
-		client, err := w.connect(ctx)
-		if err != nil {
-			return err
-		}
-		c, err := client.Changed(ctx, &w.event.Spec)
-		if err != nil {
-			return fmt.Errorf("listing the changed files: %w", err)
-		}
-		event.Changed = &match.Changes{Added: c.Added, Modified: c.Modified, Deleted: c.Deleted, Renamed: c.Renamed, Truncated: c.Truncated}
-	}
-	if needs.Body {
-		data, err := blob.Read(ctx, w.r.payloads, w.event.Spec.Payload)
-		if err != nil {
-			return fmt.Errorf("reading the payload: %w", err)
-		}
-		event.Body = map[string]any{}
-		if err := json.Unmarshal(data, &event.Body); err != nil {
-			return fault.Operatorf("BadPayload", "decoding the payload: %w", err)
-		}
-	}
-	return nil
-}
-
-// leaveToPull declines everything when the commit of a push is in an open pull request, whose own event runs it. Nobody
-// is asked when nothing would run. An error is not an answer: to guess could run the commit twice (B14).
-func (w *work) leaveToPull(ctx context.Context, all []choice) error {
-	spec := &w.event.Spec
-	if !w.config.SkipPushOfPulls || spec.Trigger != v1alpha1.TriggerPush || !strings.HasPrefix(spec.BaseRef, "refs/heads/") || !wanted(all) {
-		return nil
-	}
-	client, err := w.connect(ctx)
-	if err != nil {
+	if err := w.keep(ctx, plan, manifests); err != nil {
+		w.event.Status.Runs = w.stored.DeepCopy().Runs
 		return err
 	}
-	pulls, err := client.Pulls(ctx, spec.SHA)
-	if err != nil {
-		return fmt.Errorf("asking whether commit %s is in an open pull request: %w", spec.SHA, err)
+	if err := w.accept(ctx, disposition(plan, runs), plan); err != nil {
+		return err
 	}
-	for _, pull := range pulls {
-		if pull.Open {
-			decline(all, fmt.Sprintf("the commit is in open pull request #%d, whose own event runs it (skip-push-event-for-pr-commits)", pull.Number))
-			return nil
-		}
-	}
-	return nil
+	return wait
 }
 
-// wanted tells whether the event would leave anything on the commit.
-func wanted(all []choice) bool {
-	for _, c := range all {
-		if c.Selected || c.err != nil {
-			return true
+// candidates returns the open ones among the definitions, in their order, each with its entry of the plan. The commit
+// is pinned, so that they are the same definitions at each attempt.
+func candidates(plan *v1alpha1.Plan, definitions []resolve.Definition) []*candidate {
+	place := func(d v1alpha1.Decision) string { return fmt.Sprintf("%s#%d", d.File, d.Document) }
+	decided := map[string]v1alpha1.Decision{}
+	for _, d := range plan.Decisions {
+		decided[place(d)] = d
+	}
+	decisions := make([]v1alpha1.Decision, len(definitions))
+	var open []*candidate
+	for i, definition := range definitions {
+		fresh := v1alpha1.Decision{File: definition.File, Document: definition.Document, Pipeline: definition.Name, Open: true}
+		known, found := decided[place(fresh)]
+		decisions[i] = fresh
+		if found {
+			decisions[i] = known
+		}
+		if decisions[i].Open {
+			open = append(open, &candidate{definition: definition, decision: &decisions[i]})
 		}
 	}
-	return false
+	plan.Decisions = decisions
+	return open
 }
 
-func decline(all []choice, reason string) {
-	for i, c := range all {
-		if c.Selected || c.err != nil {
-			all[i] = choice{Decision: match.Decision{Reason: reason}}
+// waiting returns what the candidates wait for: what is tried again soonest stands for the others, nil when none waits.
+func waiting(candidates []*candidate) error {
+	var waits []error
+	for _, c := range candidates {
+		if c.decision.Open {
+			waits = append(waits, c.err)
 		}
 	}
+	if len(waits) == 0 {
+		return nil
+	}
+	return slices.MinFunc(waits, func(a, b error) int {
+		return cmp.Or(cmp.Compare(fault.Of(a).Class, fault.Of(b).Class), cmp.Compare(fault.Of(a).RetryAfter, fault.Of(b).RetryAfter))
+	})
+}
+
+// unchanged tells whether the plan says what is stored.
+func (w *work) unchanged(plan *v1alpha1.Plan) bool {
+	return equality.Semantic.DeepEqual(plan, w.stored.Plan) && equality.Semantic.DeepEqual(w.event.Status.Runs, w.stored.Runs)
+}
+
+func disposition(plan *v1alpha1.Plan, runs []v1alpha1.Run) v1alpha1.Disposition {
+	switch {
+	case len(runs) > 0:
+		plan.Reason, plan.Message = "Selected", fmt.Sprintf("%d of %d pipelines in %s are for this event", len(runs), len(plan.Decisions), definitions)
+		return v1alpha1.DispositionRuns
+	case len(plan.Decisions) == 0:
+		plan.Reason, plan.Message = "NoPipelines", fmt.Sprintf("the commit has no PipelineRun in a .yaml or .yml file of %s", definitions)
+	default:
+		plan.Reason, plan.Message = "NoMatch", fmt.Sprintf("none of the %d pipelines in %s is for this event", len(plan.Decisions), definitions)
+	}
+	return v1alpha1.DispositionIgnored
 }

@@ -104,24 +104,6 @@ func TestChangedFilesAreListedOnceAndOnlyIfADecisionDependsOnThem(t *testing.T) 
 	}
 }
 
-// B3: what the service does not tell is waited for; it is neither "nothing changed" nor a failure.
-func TestChangedFilesThatCannotBeListedAreWaitedFor(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, annotated("docs", "on-path-change: 'docs/**'"), helloFile("hello"))
-	w.git.changed, w.git.changedErr = provider.Changes{Added: []string{"docs/a.md"}}, fault.Transientf("GitUnavailable", "502")
-	for range 3 {
-		_, _ = w.reconcile()
-	}
-	if e := w.event(); e.Status.Plan != nil || len(w.git.writes) != 0 || e.Status.GetCondition(v1alpha1.GitEventPlanned).Reason != "GitUnavailable" {
-		t.Fatalf("plan %+v, checks %v, conditions %v: want a wait", e.Status.Plan, w.git.writes, e.Status.Conditions)
-	}
-	w.git.changedErr = nil
-	w.settle(corev1.ConditionTrue)
-	if len(w.runs()) != 2 || len(w.git.checks) != 2 {
-		t.Errorf("%d runs, %d checks, want both pipelines", len(w.runs()), len(w.git.checks))
-	}
-}
-
 func TestWhatEveryPipelineDeclinesLeavesNoTraceWhateverIsUnreachable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, annotated("docs", "on-path-change: 'docs/**'", "on-label: bug"), annotated("cel", `on-cel-expression: 'body.x == 1 && "docs/**".pathChanged() && event == "x"'`))
@@ -175,17 +157,6 @@ func TestThePayloadIsReadOnceAndOnlyIfAnExpressionDependsOnIt(t *testing.T) {
 		if got := plan.Reason; got != map[bool]string{true: "NoMatch", false: "Selected"}[strings.Contains(expression, `"x" &&`)] {
 			t.Errorf("%s: %s, %v", expression, got, w.reasons())
 		}
-	}
-}
-
-func TestAPayloadThatCannotBeReadIsNoFailure(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, annotated("one", `on-cel-expression: 'body.a == "b"'`))
-	w.payload(`{"a": "b"}`)
-	w.hook = always("get eventpayloads", errThrottled)
-	_, err := w.reconcile()
-	if err == nil || w.event().Status.Plan != nil || len(w.git.writes) != 0 {
-		t.Errorf("error %v, plan %v, checks %v: want a wait", err, w.event().Status.Plan, w.git.writes)
 	}
 }
 
@@ -249,24 +220,6 @@ func TestAPushOfACommitInAnOpenPullRequest(t *testing.T) {
 	}
 }
 
-// B14: never both. A look-up that fails is waited for.
-func TestAFailingLookUpOfPullRequestsIsWaitedFor(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, helloFile("hello"))
-	w.git.pullsErr = fault.Transientf("GitUnavailable", "502")
-	for range 3 {
-		_, _ = w.reconcile()
-	}
-	if len(w.runs()) != 0 || len(w.git.writes) != 0 || w.event().Status.Plan != nil {
-		t.Fatalf("%d runs, checks %v: want a wait", len(w.runs()), w.git.writes)
-	}
-	w.git.pullsErr, w.git.pulls = nil, []provider.Pull{{Number: 4, Open: true}}
-	w.settle(corev1.ConditionTrue)
-	if len(w.runs()) != 0 || len(w.git.writes) != 0 {
-		t.Errorf("%d runs, checks %v: want none, the pull request runs it", len(w.runs()), w.git.writes)
-	}
-}
-
 func TestALabelOnAStrangersPullRequestAsksForNoSecondApproval(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
@@ -289,6 +242,23 @@ func TestAnExpressionsErrorIsItsOwnPipelinesFailure(t *testing.T) {
 	for _, check := range w.git.checks {
 		if bad := strings.HasSuffix(check.Name, "/ bad"); bad != (check.Conclusion == status.Failure) || bad != strings.Contains(check.Text, "on-cel-expression: 1:20: undeclared reference to 'nothing'") {
 			t.Errorf("%s: %s %s", check.Name, check.Conclusion, check.Text)
+		}
+	}
+}
+
+// A name that is given twice is told where it matters: events that select none of the two do not fail for it.
+func TestANameThatIsGivenTwice(t *testing.T) {
+	t.Parallel()
+	other := helloFile("hello")
+	other.Path = ".tekton/other.yaml"
+	w := newWorld(t, annotated("hello", "on-label: bug"), other, helloFile("good"))
+	w.settle(corev1.ConditionTrue)
+	if len(w.runs()) != 1 || len(w.git.checks) != 2 {
+		t.Fatalf("%d runs, checks %v, want the good one's run and the failure of the one that is selected", len(w.runs()), w.git.checks)
+	}
+	for _, d := range w.event().Status.Plan.Decisions {
+		if twice := strings.Contains(d.Reason, "is defined at .tekton/hello.yaml:1 too"); twice != (d.File == ".tekton/other.yaml") {
+			t.Errorf("%s: %s", d.File, d.Reason)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func (r *Reconciler) create(ctx context.Context, w *work) []error {
 	runs := w.event.Status.Runs
 	for i := range runs {
 		run := &runs[i]
-		if run.UID != "" || run.Refused != nil || run.Result != nil {
+		if run.Unresolved || run.UID != "" || run.Refused != nil || run.Result != nil {
 			continue
 		}
 		step := stepCreate + run.Name

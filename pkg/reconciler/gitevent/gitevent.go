@@ -104,13 +104,15 @@ func (r *Reconciler) guarded(ctx context.Context, w *work) (err error) {
 
 // reconcile runs the steps in order. Steps that fail do not stop the ones that do not need them.
 func (r *Reconciler) reconcile(ctx context.Context, w *work) error {
-	if !w.planned() {
-		if err := w.settle(stepPlan, w.due(stepPlan, func() error { return r.plan(ctx, w) })); err != nil {
-			w.conclude()
-			return r.requeue(err, w.record(ctx))
-		}
+	var faults []error
+	if !w.decided() {
+		faults = append(faults, w.settle(stepPlan, w.due(stepPlan, func() error { return r.plan(ctx, w) })))
 	}
-	faults := r.create(ctx, w)
+	if !w.planned() {
+		w.conclude()
+		return r.requeue(append(faults, w.record(ctx))...)
+	}
+	faults = append(faults, r.create(ctx, w)...)
 	faults = append(faults, r.observe(ctx, w))
 	faults = append(faults, w.settle(stepReport, w.due(stepReport, func() error { return r.report(ctx, w) })))
 	faults = append(faults, w.settle(stepAnnotate, w.due(stepAnnotate, func() error { return r.annotate(ctx, w) })))

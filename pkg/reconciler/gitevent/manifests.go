@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
@@ -34,39 +33,45 @@ func (w *work) keep(ctx context.Context, plan *v1alpha1.Plan, manifests []*pipel
 	if err := blob.Write(ctx, w.r.payloads, chunks); err != nil {
 		return fmt.Errorf("storing the plan: %w", err)
 	}
-	plan.Blob = &ref
-	w.manifests = byName(manifests)
+	plan.Blobs = append(plan.Blobs, ref)
+	w.know(manifests)
 	return nil
 }
 
-func byName(manifests []*pipelinev1.PipelineRun) map[string]*pipelinev1.PipelineRun {
-	m := make(map[string]*pipelinev1.PipelineRun, len(manifests))
-	for _, manifest := range manifests {
-		m[manifest.Name] = manifest
+func (w *work) know(manifests []*pipelinev1.PipelineRun) {
+	if w.manifests == nil {
+		w.manifests = map[string]*pipelinev1.PipelineRun{}
 	}
-	return m
+	for _, manifest := range manifests {
+		w.manifests[manifest.Name] = manifest
+	}
 }
 
 // manifest returns a planned PipelineRun as it was written down.
 func (w *work) manifest(ctx context.Context, name string) (*pipelinev1.PipelineRun, error) {
-	if w.manifests == nil {
-		plan := w.event.Status.Plan
-		if plan.Blob == nil {
-			return nil, errors.New("the plan names no stored PipelineRuns")
+	if _, known := w.manifests[name]; !known {
+		for _, ref := range w.event.Status.Plan.Blobs {
+			if err := w.read(ctx, ref); err != nil {
+				return nil, err
+			}
 		}
-		data, err := blob.Read(ctx, w.r.payloads, *plan.Blob)
-		if err != nil {
-			return nil, fmt.Errorf("reading the plan: %w", err)
-		}
-		var manifests []*pipelinev1.PipelineRun
-		if err := json.Unmarshal(data, &manifests); err != nil {
-			return nil, fmt.Errorf("decoding the plan: %w", err)
-		}
-		w.manifests = byName(manifests)
 	}
 	manifest, ok := w.manifests[name]
 	if !ok {
 		return nil, fmt.Errorf("the plan has no PipelineRun %s", name)
 	}
 	return manifest.DeepCopy(), nil
+}
+
+func (w *work) read(ctx context.Context, ref v1alpha1.BlobReference) error {
+	data, err := blob.Read(ctx, w.r.payloads, ref)
+	if err != nil {
+		return fmt.Errorf("reading the plan: %w", err)
+	}
+	var manifests []*pipelinev1.PipelineRun
+	if err := json.Unmarshal(data, &manifests); err != nil {
+		return fmt.Errorf("decoding the plan: %w", err)
+	}
+	w.know(manifests)
+	return nil
 }

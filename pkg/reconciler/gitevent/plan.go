@@ -5,9 +5,7 @@ package gitevent
 import (
 	"context"
 	"fmt"
-	"maps"
 
-	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -25,19 +23,21 @@ import (
 const definitions = ".tekton"
 
 // plan reads what decides and writes the decision down. It does nothing else, so it may be repeated until its one
-// status write is accepted.
+// status write is accepted. What cannot be decided yet is left open and planned again, at the same commits.
 func (r *Reconciler) plan(ctx context.Context, w *work) error {
 	repository, err := r.repository(ctx, w)
 	if err != nil {
 		return err
 	}
 	if repository == nil {
-		return w.accept(ctx, v1alpha1.DispositionRefused, &v1alpha1.Plan{HeadSHA: w.event.Spec.SHA, Reason: reasonRepositoryGone,
-			Message: "the Repository this event was accepted for does not exist or names another URL now"})
+		return w.abandon(ctx)
 	}
 	client, err := w.connect(ctx)
 	if err != nil {
 		return err
+	}
+	if w.planned() {
+		return w.define(ctx, client, repository)
 	}
 	decision, why, err := decide(ctx, client, &w.event.Spec)
 	if err != nil {
@@ -63,19 +63,23 @@ func (w *work) define(ctx context.Context, client *provider.Client, repository *
 		return w.accept(ctx, v1alpha1.DispositionSkipped, &v1alpha1.Plan{HeadSHA: head.SHA, Reason: "SkipCI",
 			Message: "the message of the commit has a skip CI command"})
 	}
-	from, err := provenance(ctx, client, head, repository)
+	plan := w.event.Status.Plan.DeepCopy()
+	if plan == nil {
+		from, err := provenance(ctx, client, head, repository)
+		if err != nil {
+			return err
+		}
+		plan = &v1alpha1.Plan{HeadSHA: head.SHA, DefinitionSHA: from}
+	}
+	files, err := client.Files(ctx, plan.DefinitionSHA, definitions)
+	if fault.Is(err, fault.Invalid) && !w.planned() {
+		return w.refuse(ctx, plan, err)
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("reading %s at %s: %w", definitions, plan.DefinitionSHA, err)
 	}
-	files, err := client.Files(ctx, from, definitions)
-	if fault.Is(err, fault.Invalid) {
-		return w.refuse(ctx, &v1alpha1.Plan{HeadSHA: head.SHA, DefinitionSHA: from}, err)
-	}
-	if err != nil {
-		return fmt.Errorf("reading %s at %s: %w", definitions, from, err)
-	}
-	w.references = w.newReferences(client, from, files)
-	return w.choose(ctx, &v1alpha1.Plan{HeadSHA: head.SHA, DefinitionSHA: from}, draft{
+	w.references = w.newReferences(client, plan.DefinitionSHA, files)
+	return w.choose(ctx, plan, draft{
 		head: head, set: resolve.Load(files), variables: resolve.Variables(&w.event.Spec, head, repository.Namespace),
 	})
 }
@@ -121,102 +125,6 @@ func (r *Reconciler) repository(ctx context.Context, w *work) (*pacv1alpha1.Repo
 	return found, nil
 }
 
-// draft is what the pipelines of an event are made from.
-type draft struct {
-	head      provider.Head
-	set       *resolve.Set
-	variables map[string]string
-}
-
-// choose matches and renders every pipeline found and accepts the result.
-func (w *work) choose(ctx context.Context, plan *v1alpha1.Plan, d draft) error {
-	choices, err := w.choices(ctx, d)
-	if err != nil {
-		return err
-	}
-	w.event.Status.Runs = nil // an attempt before this one may have ended early
-	var manifests []*pipelinev1.PipelineRun
-	for i, definition := range d.set.Definitions() {
-		decision := v1alpha1.Decision{File: definition.File, Document: definition.Document, Pipeline: definition.Name, Reason: choices[i].Reason}
-		run, manifest, err := w.prepare(ctx, d, definition, choices[i])
-		if err != nil {
-			decision.Reason = err.Error()
-		}
-		plan.Decisions = append(plan.Decisions, decision)
-		if fault.Is(err, fault.Ignored) {
-			continue
-		}
-		if err != nil && !fault.Is(err, fault.Invalid) {
-			w.event.Status.Runs = nil // the next attempt plans all of them again
-			return err
-		}
-		w.event.Status.Runs = append(w.event.Status.Runs, run)
-		if manifest != nil {
-			manifests = append(manifests, manifest)
-		}
-	}
-	if err := w.keep(ctx, plan, manifests); err != nil {
-		w.event.Status.Runs = nil
-		return err
-	}
-	return w.accept(ctx, disposition(plan, w.event.Status.Runs), plan)
-}
-
-func disposition(plan *v1alpha1.Plan, runs []v1alpha1.Run) v1alpha1.Disposition {
-	switch {
-	case len(runs) > 0:
-		plan.Reason, plan.Message = "Selected", fmt.Sprintf("%d of %d pipelines in %s are for this event", len(runs), len(plan.Decisions), definitions)
-		return v1alpha1.DispositionRuns
-	case len(plan.Decisions) == 0:
-		plan.Reason, plan.Message = "NoPipelines", fmt.Sprintf("the commit has no PipelineRun in a .yaml or .yml file of %s", definitions)
-	default:
-		plan.Reason, plan.Message = "NoMatch", fmt.Sprintf("none of the %d pipelines in %s is for this event", len(plan.Decisions), definitions)
-	}
-	return v1alpha1.DispositionIgnored
-}
-
-// prepare turns one definition into a run. An Ignored error says why it is not selected; an Invalid one is the
-// author's to mend and becomes that run's refusal.
-func (w *work) prepare(ctx context.Context, d draft, definition resolve.Definition, c choice) (v1alpha1.Run, *pipelinev1.PipelineRun, error) {
-	run := v1alpha1.Run{
-		Pipeline:  definition.Name,
-		Namespace: w.event.Spec.Repository.Namespace,
-		Name:      resources.RunName(w.event.Name, definition.File, definition.Document, definition.Name),
-	}
-	if c.Incomplete {
-		run.Note = "Path filters may have missed something: " + incompleteFiles + "."
-	}
-	rendered, err := w.render(ctx, &run, d, definition, c)
-	if fault.Is(err, fault.Invalid) {
-		f := fault.Of(err)
-		run.Refused = &v1alpha1.Refusal{Reason: f.Reason, Message: f.Message}
-		return run, nil, err
-	}
-	if err != nil {
-		return run, nil, err
-	}
-	run.Pipeline = resolve.OriginalName(rendered) // the definition's name may hold placeholders
-	return run, resources.MakePipelineRun(resources.RunInput{
-		Event: w.event, Head: d.head, Rendered: rendered, Definition: definition, Name: run.Name, Namespace: run.Namespace,
-		Secret: run.Secret, LogURL: w.config.Console.Links(run.Namespace, run.Name).Run, Version: w.r.Version,
-	}), nil
-}
-
-func (w *work) render(ctx context.Context, run *v1alpha1.Run, d draft, definition resolve.Definition, c choice) (*pipelinev1.PipelineRun, error) {
-	if c.err != nil {
-		return nil, c.err
-	}
-	if !c.Selected {
-		return nil, fault.Ignoredf("NotSelected", "%s", c.Reason)
-	}
-	own := maps.Clone(d.variables)
-	if w.config.SecretAutoCreate {
-		run.Secret = resources.SecretName(run.Name)
-		own["git_auth_secret"] = run.Secret
-	}
-	return d.set.Render(ctx, definition, own, w.references)
-}
-
 // refuse tells the author that the directory as a whole cannot be read: one run that was never created carries it.
 func (w *work) refuse(ctx context.Context, plan *v1alpha1.Plan, err error) error {
 	f := fault.Of(err)
@@ -228,17 +136,38 @@ func (w *work) refuse(ctx context.Context, plan *v1alpha1.Plan, err error) error
 	return w.accept(ctx, v1alpha1.DispositionRuns, plan)
 }
 
+// abandon ends the planning of an event whose Repository is gone. What was created before goes on.
+func (w *work) abandon(ctx context.Context) error {
+	const message = "the Repository this event was accepted for does not exist or names another URL now"
+	if !w.planned() {
+		return w.accept(ctx, v1alpha1.DispositionRefused, &v1alpha1.Plan{HeadSHA: w.event.Spec.SHA, Reason: reasonRepositoryGone, Message: message})
+	}
+	plan := w.event.Status.Plan.DeepCopy()
+	for i := range plan.Decisions {
+		if d := &plan.Decisions[i]; d.Open {
+			d.Open, d.Reason = false, message
+		}
+	}
+	for i := range w.event.Status.Runs {
+		if run := &w.event.Status.Runs[i]; run.Unresolved {
+			w.clear(stepCreate + run.Name)
+			run.Unresolved = false
+			run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled, Reason: reasonRepositoryGone, Message: message}
+		}
+	}
+	return w.accept(ctx, w.event.Status.Disposition, plan)
+}
+
 // accept is the plan's one status write. If it fails nothing was planned.
 func (w *work) accept(ctx context.Context, disposition v1alpha1.Disposition, plan *v1alpha1.Plan) error {
-	status := w.event.Status.DeepCopy()
-	w.clear(stepPlan)
+	if plan.Decided() {
+		w.clear(stepPlan)
+	}
 	w.event.Status.Plan, w.event.Status.Disposition = plan, disposition
 	w.conclude()
 	err := w.record(ctx)
-	if err == nil {
-		return nil
+	if err != nil {
+		w.event.Status, w.manifests = *w.stored.DeepCopy(), nil
 	}
-	w.event.Status = *status
-	w.event.Status.Runs, w.manifests = nil, nil
 	return err
 }

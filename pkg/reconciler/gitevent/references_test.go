@@ -49,7 +49,7 @@ func (w *world) uses(h *hub) {
 	w.settings = map[string]string{"hub-url": h.URL, "remote-allowed-hosts": "127.0.0.1"}
 }
 
-// B5: an outage of what a pipeline refers to is waited for: no check, no run, no part of a plan.
+// B4, B5: an outage of what a pipeline refers to is waited for, with a check that says so; the others run once.
 func TestReferenceThatCannotBeFetchedIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	for code, class := range map[int]string{503: "Transient", 500: "Transient", 429: "Throttled", 408: "Transient"} {
@@ -65,19 +65,25 @@ func TestReferenceThatCannotBeFetchedIsWaitedFor(t *testing.T) {
 				}
 			}
 			e := w.event()
-			if len(w.git.writes) != 0 || len(w.runs()) != 0 || e.Status.Plan != nil || len(e.Status.Runs) != 0 {
-				t.Errorf("writes %v, %d runs, status %+v: want nothing yet", w.git.writes, len(w.runs()), e.Status)
+			if diff := cmp.Diff(map[string]status.Conclusion{"a-plain": "", "b-remote": "", "c-also": ""}, w.conclusions()); diff != "" || len(w.runs()) != 1 {
+				t.Errorf("%d runs, want that of a-plain: %s", len(w.runs()), diff)
 			}
-			if len(e.Status.Waits) != 1 || e.Status.Waits[0].Class != class || !strings.Contains(e.Status.Waits[0].Message, "lint ("+h.URL) {
-				t.Errorf("waits %+v, want one of class %s that names the reference and its address", e.Status.Waits, class)
+			for _, check := range w.git.checks {
+				waits := check.State == status.Queued && strings.HasPrefix(check.Title, "Waiting for what the pipeline refers to") && strings.Contains(check.Text, "lint ("+h.URL)
+				if waits == strings.HasSuffix(check.Name, "a-plain") {
+					t.Errorf("%s: %s, %s, %s", check.Name, check.State, check.Title, check.Text)
+				}
+			}
+			if at := slices.IndexFunc(e.Status.Waits, func(w v1alpha1.Wait) bool { return w.Step == stepPlan }); at < 0 || e.Status.Waits[at].Class != class {
+				t.Errorf("waits %+v, want one of the plan of class %s", e.Status.Waits, class)
 			}
 			h.mu.Lock()
 			h.fail = nil
 			h.mu.Unlock()
 			w.settle(corev1.ConditionTrue)
 			want := map[string]status.Conclusion{"a-plain": status.Success, "b-remote": status.Success, "c-also": status.Success}
-			if diff := cmp.Diff(want, w.conclusions()); diff != "" {
-				t.Error(diff)
+			if diff := cmp.Diff(want, w.conclusions()); diff != "" || w.count("create pipelineruns") != 3 {
+				t.Errorf("%d creates, want three: %s", w.count("create pipelineruns"), diff)
 			}
 		})
 	}

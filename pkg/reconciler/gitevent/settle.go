@@ -20,8 +20,8 @@ const maxDecisions = 20
 
 // conclude derives the conditions from the status: they repeat it for people and decide nothing.
 func (w *work) conclude() {
-	w.mark(v1alpha1.GitEventPlanned, w.planned(), stepPlan)
-	w.mark(v1alpha1.GitEventCreated, w.planned() && w.allCreated(), w.createWait())
+	w.mark(v1alpha1.GitEventPlanned, w.decided(), stepPlan)
+	w.mark(v1alpha1.GitEventCreated, w.decided() && w.allCreated(), w.createWait())
 	w.mark(v1alpha1.GitEventReported, w.planned() && w.wait(stepReport) == nil && len(w.outstanding()) == 0, stepReport)
 	if wait := w.wait(stepAnnotate); wait != nil {
 		w.event.MarkNotAnnotated(wait.Reason, wait.Message)
@@ -57,12 +57,12 @@ func (w *work) createWait() string {
 			return step
 		}
 	}
-	return ""
+	return stepPlan
 }
 
 // finished tells whether nothing is left to do: every run is refused or over, every report accepted, every run patched.
 func (w *work) finished() bool {
-	if !w.planned() || len(w.event.Status.Waits) > 0 || len(w.outstanding()) > 0 {
+	if !w.decided() || len(w.event.Status.Waits) > 0 || len(w.outstanding()) > 0 {
 		return false
 	}
 	for i := range w.event.Status.Runs {
@@ -88,11 +88,7 @@ func (r *Reconciler) finish(ctx context.Context, w *work) error {
 			return fault.FromKube(fault.VerbDelete, fmt.Errorf("deleting secret %s/%s: %w", run.Namespace, run.Secret, err))
 		}
 	}
-	refs := []v1alpha1.BlobReference{w.event.Spec.Payload}
-	if plan := w.event.Status.Plan; plan.Blob != nil {
-		refs = append(refs, *plan.Blob)
-	}
-	for _, ref := range refs {
+	for _, ref := range append([]v1alpha1.BlobReference{w.event.Spec.Payload}, w.event.Status.Plan.Blobs...) {
 		if err := blob.Delete(ctx, r.payloads, ref); err != nil {
 			return err
 		}
@@ -106,7 +102,7 @@ func (w *work) shrink() {
 	now := metav1.NewTime(w.r.clock.Now())
 	s := &w.event.Status
 	s.Phase, s.SettledAt, s.Checks, s.Waits = v1alpha1.PhaseSettled, &now, nil, nil
-	s.Plan.Blob = nil
+	s.Plan.Blobs = nil
 	if len(s.Plan.Decisions) > maxDecisions {
 		s.Plan.Decisions = s.Plan.Decisions[:maxDecisions]
 	}

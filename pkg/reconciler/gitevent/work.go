@@ -40,7 +40,7 @@ type work struct {
 	client     *provider.Client                   // connected on first use
 	release    func()                             // gives the Git host's slot back
 	references resolve.References                 // what annotations refer to; nil when they are not followed
-	manifests  map[string]*pipelinev1.PipelineRun // planned PipelineRuns by name, read on first use
+	manifests  map[string]*pipelinev1.PipelineRun // planned PipelineRuns by name, as far as they were read
 	live       map[string]*pipelinev1.PipelineRun // PipelineRuns seen in this reconcile by name
 	news       []news                             // told once the change that it is about is recorded
 }
@@ -62,7 +62,9 @@ func (r *Reconciler) begin(ctx context.Context, event *v1alpha1.GitEvent, asked 
 
 func (w *work) end() { w.release() }
 
+// planned tells whether anything is written down; decided, whether nothing of it is open.
 func (w *work) planned() bool { return w.event.Status.Plan != nil }
+func (w *work) decided() bool { return w.event.Status.Plan.Decided() }
 
 // due runs a step unless a recorded wait says that it is not its time yet; the wait then stays the reason.
 func (w *work) due(step string, do func() error) error {

@@ -63,3 +63,16 @@ func (e *GitEvent) markAnnotated(status, reason, message string) {
 
 // Settled tells whether nothing is left to do.
 func (e *GitEvent) Settled() bool { return e.Status.Phase == PhaseSettled }
+
+// Decided tells whether the plan is made and nothing of it is open.
+func (p *Plan) Decided() bool {
+	if p == nil {
+		return false
+	}
+	for _, d := range p.Decisions {
+		if d.Open {
+			return false
+		}
+	}
+	return true
+}

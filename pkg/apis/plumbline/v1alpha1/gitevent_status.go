@@ -21,7 +21,7 @@ type GitEventStatus struct {
 	// Plan is what will be done, written down before anything is done.
 	// +optional
 	Plan *Plan `json:"plan,omitempty"`
-	// Runs are the planned PipelineRuns, one an entry, in the order of their files.
+	// Runs are the planned PipelineRuns, one an entry, in the order in which they were decided.
 	// +optional
 	Runs []Run `json:"runs,omitempty"`
 	// Checks are the reports that were sent or are about to be sent.
@@ -74,9 +74,10 @@ type Plan struct {
 	// Decisions hold one entry for each pipeline found.
 	// +optional
 	Decisions []Decision `json:"decisions,omitempty"`
-	// Blob holds the PipelineRuns exactly as they will be created: a JSON list in the order of status.runs.
+	// Blobs hold the PipelineRuns exactly as they will be created, each a JSON list of them: one for each time that
+	// something was decided.
 	// +optional
-	Blob *BlobReference `json:"blob,omitempty"`
+	Blobs []BlobReference `json:"blobs,omitempty"`
 }
 
 // Decision says why a pipeline was selected or not.
@@ -87,8 +88,12 @@ type Decision struct {
 	// Pipeline is the author's name or generateName.
 	// +optional
 	Pipeline string `json:"pipeline,omitempty"`
-	// Reason is "selected", or the first clause that said no with the values it saw.
+	// Reason is "selected", or the first clause that said no with the values it saw, or what an open decision waits for.
 	Reason string `json:"reason"`
+	// Open is true as long as something that the decision or its PipelineRun depends on could not be read. The other
+	// pipelines do not wait for it.
+	// +optional
+	Open bool `json:"open,omitempty"`
 }
 
 // Run is one planned PipelineRun and what became of it.
@@ -104,6 +109,10 @@ type Run struct {
 	// Secret is the name of the git-auth secret the run mounts; empty when none is made.
 	// +optional
 	Secret string `json:"secret,omitempty"`
+	// Unresolved is true as long as something that it refers to could not be read: it is selected, and what will be
+	// created is not known yet.
+	// +optional
+	Unresolved bool `json:"unresolved,omitempty"`
 	// UID of the PipelineRun, set once it is known to exist.
 	// +optional
 	UID types.UID `json:"uid,omitempty"`

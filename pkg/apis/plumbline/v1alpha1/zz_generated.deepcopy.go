@@ -312,10 +312,10 @@ func (in *Plan) DeepCopyInto(out *Plan) {
 		*out = make([]Decision, len(*in))
 		copy(*out, *in)
 	}
-	if in.Blob != nil {
-		in, out := &in.Blob, &out.Blob
-		*out = new(BlobReference)
-		**out = **in
+	if in.Blobs != nil {
+		in, out := &in.Blobs, &out.Blobs
+		*out = make([]BlobReference, len(*in))
+		copy(*out, *in)
 	}
 	return
 }

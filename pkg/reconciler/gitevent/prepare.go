@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"context"
+	"maps"
+	"strings"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/resources"
+	"github.com/plumbline-ci/plumbline/pkg/resolve"
+)
+
+// prepare turns a candidate into its decision and, if it is selected, its run. It returns the PipelineRun to create,
+// nil when there is none or not yet.
+func (w *work) prepare(ctx context.Context, c *candidate, d draft) *pipelinev1.PipelineRun {
+	run := v1alpha1.Run{
+		Pipeline:  c.definition.Name,
+		Namespace: w.event.Spec.Repository.Namespace,
+		Name:      w.runName(c.definition),
+	}
+	if c.selection.Incomplete {
+		run.Note = "Path filters may have missed something: " + incompleteFiles + "."
+	}
+	selected := c.err == nil
+	var manifest *pipelinev1.PipelineRun
+	if selected {
+		manifest, c.err = w.render(ctx, &run, c, d)
+	}
+	f := fault.Of(c.err)
+	switch {
+	case f == nil:
+		c.decide(c.selection.Reason)
+	case f.Class == fault.Ignored:
+		c.decide(f.Message)
+		return nil
+	case f.Class == fault.Invalid:
+		c.decide(f.Message)
+		run.Refused = &v1alpha1.Refusal{Reason: f.Reason, Message: f.Message}
+	default:
+		w.postpone(c, &run, selected, f)
+		return nil
+	}
+	w.clear(stepCreate + run.Name)
+	w.plans(run)
+	return manifest
+}
+
+func (c *candidate) decide(reason string) {
+	c.decision.Open, c.decision.Reason = false, reason
+}
+
+// postpone leaves a candidate open. One that is selected already gets its run, so that its author sees a check that says
+// what it waits for, unless not even its name is known.
+func (w *work) postpone(c *candidate, run *v1alpha1.Run, selected bool, f *fault.Error) {
+	if c.decision.Reason == "" || f.Class != fault.Transient { // of transient faults the first words stand: no retry rewrites the plan
+		c.decision.Reason = "waiting: " + f.Message
+	}
+	if selected && !strings.Contains(run.Pipeline, "{{") {
+		run.Unresolved = true
+		c.err = w.settle(stepCreate+run.Name, c.err)
+		w.plans(*run)
+	}
+}
+
+// plans adds a run, or completes the one that was unresolved.
+func (w *work) plans(run v1alpha1.Run) {
+	for i := range w.event.Status.Runs {
+		if w.event.Status.Runs[i].Name == run.Name {
+			w.event.Status.Runs[i] = run
+			return
+		}
+	}
+	w.event.Status.Runs = append(w.event.Status.Runs, run)
+}
+
+func (w *work) runName(definition resolve.Definition) string {
+	return resources.RunName(w.event.Name, definition.File, definition.Document, definition.Name)
+}
+
+// runOf returns the run that a definition was planned as.
+func (w *work) runOf(definition resolve.Definition) *v1alpha1.Run {
+	name := w.runName(definition)
+	for i := range w.event.Status.Runs {
+		if w.event.Status.Runs[i].Name == name {
+			return &w.event.Status.Runs[i]
+		}
+	}
+	return nil
+}
+
+// render makes the PipelineRun of a selected definition and completes its run.
+func (w *work) render(ctx context.Context, run *v1alpha1.Run, c *candidate, d draft) (*pipelinev1.PipelineRun, error) {
+	own := maps.Clone(d.variables)
+	if w.config.SecretAutoCreate {
+		run.Secret = resources.SecretName(run.Name)
+		own["git_auth_secret"] = run.Secret
+	}
+	rendered, err := d.set.Render(ctx, c.definition, own, w.references)
+	if err != nil {
+		return nil, err
+	}
+	run.Pipeline = resolve.OriginalName(rendered) // the definition's name may hold placeholders
+	return resources.MakePipelineRun(resources.RunInput{
+		Event: w.event, Head: d.head, Rendered: rendered, Definition: c.definition, Name: run.Name, Namespace: run.Namespace,
+		Secret: run.Secret, LogURL: w.config.Console.Links(run.Namespace, run.Name).Run, Version: w.r.Version,
+	}), nil
+}
