@@ -51,6 +51,7 @@ func main() {
 	workers := flag.Int("workers", 16, "events reconciled at once; one Git host gets at most a quarter of them")
 	coexist := flag.Bool("coexist-with-pac", false, "start although Pipelines-as-Code runs in this cluster")
 	secret := flag.String("github-app-secret", "plumbline-github-app", "name of the Secret with the GitHub App's credentials")
+	global := flag.String("global-repository", "pipelines-as-code", "name of the Repository in Plumbline's namespace whose settings complete those of all others")
 	operatorRetry := flag.Duration("operator-retry", fault.OperatorRetry, "how long what an operator has to mend waits before it is tried again")
 	lateReports := flag.Duration("late-reports", gitevent.LateReports, "how long after a takeover another controller's report may still arrive at the Git service")
 	probes := flag.Int("health-port", injection.HealthCheckDefaultPort, "port of /health and /readiness")
@@ -74,16 +75,17 @@ func main() {
 	events := openevents.New(system.Namespace())
 	sharedmain.MainWithConfig(ctx, component, cfg,
 		gitevent.NewController(gitevent.Options{
-			Namespace:     system.Namespace(),
-			Version:       version,
-			Remote:        remote.New(remote.Options{UserAgent: "plumbline/" + version}),
-			Providers:     byName(github.New(github.Options{UserAgent: "plumbline/" + version})),
-			AppSecret:     *secret,
-			Events:        events,
-			Workers:       *workers,
-			OperatorRetry: *operatorRetry,
-			LateReports:   *lateReports,
-			Identity:      system.PodName() + "-" + string(uuid.NewUUID()),
+			Namespace:        system.Namespace(),
+			Version:          version,
+			Remote:           remote.New(remote.Options{UserAgent: "plumbline/" + version}),
+			Providers:        byName(github.New(github.Options{UserAgent: "plumbline/" + version})),
+			AppSecret:        *secret,
+			GlobalRepository: *global,
+			Events:           events,
+			Workers:          *workers,
+			OperatorRetry:    *operatorRetry,
+			LateReports:      *lateReports,
+			Identity:         system.PodName() + "-" + string(uuid.NewUUID()),
 		}),
 		func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 			shared := repository.Options{OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer()}

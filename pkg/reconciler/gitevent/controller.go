@@ -53,6 +53,9 @@ type Options struct {
 	Remote *remote.Client
 	// AppSecret is the name of the Secret with the GitHub App's credentials, in Namespace.
 	AppSecret string
+	// GlobalRepository is the name of the Repository in Namespace whose settings complete those of all others; it need
+	// not exist, and no Repository does so when the name is empty.
+	GlobalRepository string
 	// Events is the watch of open events, shared with the other reconcilers.
 	Events *openevents.Watch
 	// Workers is the number of events reconciled at once; a Git host gets at most a quarter of them.

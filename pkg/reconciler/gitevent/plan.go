@@ -6,9 +6,6 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/plumbline-ci/plumbline/pkg/access"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -31,6 +28,9 @@ func (r *Reconciler) plan(ctx context.Context, w *work) error {
 	}
 	if repository == nil {
 		return w.abandon(ctx)
+	}
+	if repository, err = r.withGlobal(ctx, repository); err != nil {
+		return err
 	}
 	client, err := w.connect(ctx)
 	if err != nil {
@@ -104,25 +104,6 @@ func decide(ctx context.Context, client *provider.Client, spec *v1alpha1.GitEven
 	in.CanWrite = &canWrite
 	decision, why = access.Decide(in)
 	return decision, why, nil
-}
-
-// repository returns the Repository of the event, or nil when it is certain that it is gone.
-func (r *Reconciler) repository(ctx context.Context, w *work) (*pacv1alpha1.Repository, error) {
-	ref := w.event.Spec.Repository
-	found, err := r.repositories.Repositories(ref.Namespace).Get(ref.Name)
-	if err != nil || found.Spec.URL != ref.URL { // the cache may lag: only a live answer counts
-		found, err = r.pac.Repositories(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
-	}
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fault.FromKube(fault.VerbRead, fmt.Errorf("reading Repository %s/%s: %w", ref.Namespace, ref.Name, err))
-	}
-	if found.Spec.URL != ref.URL {
-		return nil, nil
-	}
-	return found, nil
 }
 
 // refuse tells the author that the directory as a whole cannot be read: one run that was never created carries it.

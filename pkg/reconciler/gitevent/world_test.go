@@ -173,7 +173,7 @@ func (w *world) reconciler() *Reconciler {
 		w.must(runs.Add(&run))
 	}
 	r := &Reconciler{
-		Options: Options{Namespace: system, Version: "test", AppSecret: "app", Identity: fmt.Sprint("process-", w.processes.Add(1)), Remote: remote.New(remote.Options{Proxy: noProxy}),
+		Options: Options{Namespace: system, Version: "test", AppSecret: "app", GlobalRepository: "pipelines-as-code", Identity: fmt.Sprint("process-", w.processes.Add(1)), Remote: remote.New(remote.Options{Proxy: noProxy}),
 			Providers: map[string]provider.Provider{"fake": w.git.provider()}},
 		open: listers.NewGitEventLister(events).GitEvents(system), events: w.own.PlumblineV1alpha1().GitEvents(system),
 		payloads: w.own.PlumblineV1alpha1().EventPayloads(system), repositories: paclisters.NewRepositoryLister(repositories),
