@@ -62,7 +62,8 @@ func referring(name, event, task, reference string) string {
 	return text[:start] + "        taskRef: {name: " + task + "}\n"
 }
 
-// B5: an outage of the hub is waited for, and nothing is reported meanwhile; what is not there fails its own check only.
+// B4, B5: an outage of the hub is waited for by the pipelines that need it, with a check that says so; the others start.
+// What is not there fails its own check only.
 func TestReferences(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
@@ -83,19 +84,16 @@ func TestReferences(t *testing.T) {
 		"tasks/own.yaml":    task("own", "from the repository"),
 	})
 	w.deliver(delivery, http.StatusAccepted)
-	w.eventually(soon, "the plan waits for the hub", func() error {
-		for _, event := range w.events() {
-			for _, wait := range event.Status.Waits {
-				if wait.Step == "plan" && strings.Contains(wait.Message, "lint ("+h.URL) && wait.Class == "Transient" {
-					return nil
-				}
-			}
+	for _, name := range []string{"on-the-hub", "not-there"} {
+		check := w.checkReaches(sha, checkName(name), "queued", soon)
+		if !strings.HasPrefix(check.Title, "Waiting for what the pipeline refers to") || !strings.Contains(check.Text, "("+h.URL) {
+			t.Errorf("%s: %q %q, want what it waits for", name, check.Title, check.Text)
 		}
-		return fmt.Errorf("no wait of %+v", w.events())
-	})
-	if checks := w.forge.ChecksFor(repoName, sha); len(checks) != 0 || len(w.runs()) != 0 {
-		t.Fatalf("while the hub is down there are %d checks and %d runs, want none", len(checks), len(w.runs()))
 	}
+	for _, name := range []string{"in-the-repository", "by-address"} {
+		w.checkReaches(sha, checkName(name), "success", soon)
+	}
+	w.started("by-address", "in-the-repository")
 	h.set(false)
 	for name, says := range map[string]string{
 		"not-there":    "missing (" + h.URL + "/api/v1/packages/tekton-task/tekton-catalog-tasks/missing)",

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/cluster"
+	"github.com/plumbline-ci/plumbline/test/forge"
+)
+
+// B3, B4: while the changed files cannot be listed, the pipelines that do not depend on them run, once each; those that
+// do are decided afterwards, the controller killed in between.
+func TestAPipelineThatWaitsKeepsNoOtherWaiting(t *testing.T) {
+	t.Parallel()
+	const filter = "pipelinesascode.tekton.dev/on-path-change: "
+	w := newWorld(t, setup{receivers: 1, controllers: 1})
+	w.claimed()
+	w.push(map[string]string{
+		".tekton/1.yaml": pipeline("one", "push"), ".tekton/2.yaml": pipeline("two", "push"), ".tekton/3.yaml": pipeline("three", "push"),
+		".tekton/4.yaml": pipeline("four", "push"), ".tekton/5.yaml": pipeline("docs", "push", filter+"'docs/**'"),
+		".tekton/6.yaml": pipeline("code", "push", filter+"'*.go'"),
+	})
+	outage := w.forge.Inject(forge.Fault{Route: forge.RouteCompare, Do: forge.ServerError502HTML()})
+	sha, delivery := w.push(map[string]string{"docs/a.md": "words"})
+	w.deliver(delivery, http.StatusAccepted)
+	for _, name := range []string{"one", "two", "three", "four"} {
+		w.checkReaches(sha, checkName(name), "success", soon)
+	}
+	w.eventually(soon, "two decisions are open", func() error {
+		reasons := w.reasons(delivery)
+		if !strings.HasPrefix(reasons["docs"], "waiting: listing the changed files") || !strings.HasPrefix(reasons["code"], "waiting: ") {
+			return fmt.Errorf("%v", reasons)
+		}
+		return nil
+	})
+	w.must(w.controller().Kill())
+	w.must(w.controller().Start(w.ctx))
+	outage.Remove()
+	w.checkReaches(sha, checkName("docs"), "success", afterFault)
+	w.settled(afterFault)
+	w.started("docs", "four", "one", "three", "two")
+	if got := w.reasons(delivery)["code"]; !strings.HasPrefix(got, "on-path-change [*.go] matches no changed file") {
+		t.Errorf("code: %q, want that no file matched", got)
+	}
+	w.neverFailed(sha)
+	w.invariants()
+}
+
+// B9: an event waits while it cannot be told whether there is a global Repository, and is processed with its settings.
+func TestAnEventWaitsForTheGlobalRepository(t *testing.T) {
+	t.Parallel()
+	const global = "pipelines-as-code"
+	w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true})
+	w.claimed()
+	w.controller().Proxy.Add(cluster.Rule{
+		Match: func(c cluster.Call) bool { return c.Is("get", "repositories") && c.Name == global },
+		Do:    cluster.Fault(cluster.Unavailable()),
+	})
+	trusted, _ := w.push(map[string]string{".tekton/a.yaml": pipeline("trusted", "push")})
+	sha := w.forge.Commit(repoName, "topic", forge.Change{Files: map[string]string{".tekton/a.yaml": strings.Replace(pipeline("changed", "push"), "[main]", "[topic]", 1)}})
+	w.deliver(w.forge.PushDelivery(forge.PushEvent{Repo: repoName, Ref: "refs/heads/topic"}), http.StatusAccepted)
+	w.eventually(soon, "the plan waits", func() error {
+		for _, event := range w.events() {
+			for _, wait := range event.Status.Waits {
+				if wait.Step == "plan" && strings.Contains(wait.Message, "reading the global Repository "+w.Namespace+"/"+global) {
+					return nil
+				}
+			}
+		}
+		return fmt.Errorf("%+v", w.events())
+	})
+	if checks := w.forge.ChecksFor(repoName, sha); len(checks) != 0 || len(w.runs()) != 0 {
+		t.Fatalf("%d checks, %d runs: want none", len(checks), len(w.runs()))
+	}
+	_, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.Namespace).Create(w.ctx, &pacv1alpha1.Repository{
+		ObjectMeta: metav1.ObjectMeta{Name: global},
+		Spec:       pacv1alpha1.RepositorySpec{Settings: &pacv1alpha1.Settings{PipelineRunProvenance: "default_branch"}},
+	}, metav1.CreateOptions{})
+	w.must(err)
+	events := w.settled(afterFault)
+	if plan := events[0].Status.Plan; plan.DefinitionSHA != trusted || events[0].Status.Disposition != v1alpha1.DispositionIgnored {
+		t.Errorf("%+v: want the definitions of the default branch at %s, which are not for topic", events[0].Status, trusted)
+	}
+}
