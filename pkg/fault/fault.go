@@ -58,6 +58,13 @@ func (e *Error) Error() string { return e.Message }
 // Unwrap returns the error that was classified, if any.
 func (e *Error) Unwrap() error { return e.cause }
 
+// Reworded returns the fault with another message and without the error it classified, whose words must not be repeated.
+func (e *Error) Reworded(message string) *Error {
+	reworded := *e
+	reworded.Message, reworded.cause = message, nil
+	return &reworded
+}
+
 // New classifies an error; the message is the cause's own words.
 func New(class Class, reason string, cause error) *Error {
 	return &Error{Class: class, Reason: reason, Message: cause.Error(), cause: cause}
