@@ -10,9 +10,11 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/blob"
+	"github.com/plumbline-ci/plumbline/pkg/expression"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/match"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
 // choice is what its annotations say of one definition; err is the author's to mend.
@@ -25,22 +27,23 @@ type choice struct {
 // if a definition depends on it: a service that does not answer keeps nobody waiting who would decline anyway.
 func (w *work) choices(ctx context.Context, d draft) ([]choice, error) {
 	event := match.Of(&w.event.Spec, d.head.Commit.Title)
+	event.Params = d.scope.Params()
 	definitions := d.set.Definitions()
 	all := make([]choice, len(definitions))
 	for {
-		needs := match.Needs{}
+		needs := template.Needs{}
 		for i, definition := range definitions {
 			c := &all[i]
 			if c.err != nil || c.Reason != "" {
 				continue
 			}
 			c.Decision, c.err = selects(event, d, definition)
-			needs.Changed, needs.Body = needs.Changed || c.Needs.Changed, needs.Body || c.Needs.Body
+			needs.Add(c.Needs)
 		}
-		if needs == (match.Needs{}) {
+		if !needs.Any() {
 			return all, w.leaveToPull(ctx, all)
 		}
-		if err := w.learn(ctx, needs, &event); err != nil {
+		if err := w.learn(ctx, needs, d.scope, &event); err != nil {
 			return nil, err
 		}
 	}
@@ -50,7 +53,14 @@ func selects(event match.Event, d draft, definition resolve.Definition) (match.D
 	if definition.Err != nil {
 		return match.Decision{}, definition.Err
 	}
-	decision, err := match.Select(event, match.Pipeline{Name: definition.Name, Annotations: d.set.Annotations(definition, d.variables)})
+	annotations, err := d.set.Annotations(definition, d.scope)
+	if needs, unknown := template.NeedsOf(err); unknown {
+		return match.Decision{Needs: needs}, nil
+	}
+	if err != nil {
+		return match.Decision{}, err
+	}
+	decision, err := match.Select(event, match.Pipeline{Name: definition.Name, Annotations: annotations})
 	if err != nil {
 		return match.Decision{}, fmt.Errorf("%s: %w", definition.File, err)
 	}
@@ -64,7 +74,14 @@ func selects(event match.Event, d draft, definition resolve.Definition) (match.D
 const incompleteFiles = "the Git service did not list all changed files"
 
 // learn fills in what is needed and not known.
-func (w *work) learn(ctx context.Context, needs match.Needs, event *match.Event) error {
+func (w *work) learn(ctx context.Context, needs template.Needs, scope *template.Scope, event *match.Event) error {
+	if len(needs.Secrets) > 0 {
+		return fault.Operatorf("ParamsNotServed", "the secrets of spec.params are not read by this version yet")
+	}
+	if needs.Pulls {
+		none := int64(0) // which merged pull request holds a pushed commit is not asked for yet
+		scope.Learn(template.Facts{MergedPull: &none})
+	}
 	if needs.Changed {
 		client, err := w.connect(ctx)
 		if err != nil {
@@ -75,6 +92,7 @@ func (w *work) learn(ctx context.Context, needs match.Needs, event *match.Event)
 			return fmt.Errorf("listing the changed files: %w", err)
 		}
 		event.Changed = &match.Changes{Added: c.Added, Modified: c.Modified, Deleted: c.Deleted, Renamed: c.Renamed, Truncated: c.Truncated}
+		scope.Learn(template.Facts{Files: expression.ChangedFiles(c.Added, c.Deleted, c.Modified, c.Renamed)})
 	}
 	if needs.Body {
 		data, err := blob.Read(ctx, w.r.payloads, w.event.Spec.Payload)
@@ -85,6 +103,7 @@ func (w *work) learn(ctx context.Context, needs match.Needs, event *match.Event)
 		if err := json.Unmarshal(data, &event.Body); err != nil {
 			return fault.Operatorf("BadPayload", "decoding the payload: %w", err)
 		}
+		scope.Learn(template.Facts{Body: event.Body})
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ package gitevent
 import (
 	"context"
 	"fmt"
-	"maps"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +18,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/resources"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
 // definitions is the directory authors keep their pipelines in.
@@ -75,8 +75,14 @@ func (w *work) define(ctx context.Context, client *provider.Client, repository *
 		return fmt.Errorf("reading %s at %s: %w", definitions, from, err)
 	}
 	w.references = w.newReferences(client, from, files)
+	scope, err := template.New(template.Facts{
+		Key: w.event.Name, Variables: resolve.Variables(&w.event.Spec, head, repository.Namespace), Headers: w.event.Spec.Headers,
+	})
+	if err != nil {
+		return err
+	}
 	return w.choose(ctx, &v1alpha1.Plan{HeadSHA: head.SHA, DefinitionSHA: from}, draft{
-		head: head, set: resolve.Load(files), variables: resolve.Variables(&w.event.Spec, head, repository.Namespace),
+		head: head, set: resolve.Load(files), scope: scope,
 	})
 }
 
@@ -123,9 +129,9 @@ func (r *Reconciler) repository(ctx context.Context, w *work) (*pacv1alpha1.Repo
 
 // draft is what the pipelines of an event are made from.
 type draft struct {
-	head      provider.Head
-	set       *resolve.Set
-	variables map[string]string
+	head  provider.Head
+	set   *resolve.Set
+	scope *template.Scope
 }
 
 // choose matches and renders every pipeline found and accepts the result.
@@ -209,12 +215,21 @@ func (w *work) render(ctx context.Context, run *v1alpha1.Run, d draft, definitio
 	if !c.Selected {
 		return nil, fault.Ignoredf("NotSelected", "%s", c.Reason)
 	}
-	own := maps.Clone(d.variables)
+	scope := d.scope
 	if w.config.SecretAutoCreate {
 		run.Secret = resources.SecretName(run.Name)
-		own["git_auth_secret"] = run.Secret
+		scope = scope.With("git_auth_secret", run.Secret)
 	}
-	return d.set.Render(ctx, definition, own, w.references)
+	for {
+		rendered, err := d.set.Render(ctx, definition, scope, w.references)
+		needs, unknown := template.NeedsOf(err)
+		if !unknown {
+			return rendered, err
+		}
+		if err := w.learn(ctx, needs, scope, &match.Event{}); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // refuse tells the author that the directory as a whole cannot be read: one run that was never created carries it.
