@@ -56,6 +56,15 @@ type Environment struct {
 	names []string
 	// private are those whose values no message may repeat: they may be secret.
 	private []string
+	// budget is what compiling and evaluating is taken off; nil is no limit.
+	budget *Budget
+}
+
+// Within returns the environment with a budget that everything compiled in it is taken off, then and when it is evaluated.
+func (e *Environment) Within(budget *Budget) *Environment {
+	limited := *e
+	limited.budget = budget
+	return &limited
 }
 
 // ForMatching returns the environment of on-cel-expression: PaC's variables, "glob".pathChanged(), CEL's standard

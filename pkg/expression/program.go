@@ -46,10 +46,15 @@ type Program struct {
 	environment *Environment
 	ast         *cel.Ast
 	program     cel.Program
+	// mentioned are the names that it reads, as variables, fields or keys.
+	mentioned map[string]bool
 }
 
 // Compile checks an expression. The error is a fault.Invalid that begins with line and column ("1:12: …").
 func (e *Environment) Compile(text string) (*Program, error) {
+	if err := e.budget.Spend(compileSteps + compileStepsPerByte*len(text)); err != nil {
+		return nil, err
+	}
 	checked, issues := e.env.Compile(text)
 	if issues.Err() != nil {
 		first := slices.MinFunc(issues.Errors(), func(a, b *cel.Error) int {
@@ -66,7 +71,9 @@ func (e *Environment) Compile(text string) (*Program, error) {
 	if err != nil {
 		return nil, invalid(1, 0, err.Error())
 	}
-	return &Program{environment: e, ast: checked, program: program}, nil
+	p := &Program{environment: e, ast: checked, program: program, mentioned: map[string]bool{}}
+	p.walk(p.mention)
+	return p, nil
 }
 
 // Boolean tells whether the expression may be true or false, as far as that is known before it is evaluated.
@@ -97,7 +104,11 @@ func (p *Program) Evaluate(values Values) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, fault.Operatorf("CELValues", "binding the variables of a CEL expression: %w", err)
 	}
-	value, _, err := p.program.Eval(activation)
+	if err := p.environment.budget.Spend(evaluateSteps); err != nil {
+		return Outcome{}, err
+	}
+	value, details, err := p.program.Eval(activation)
+	p.charge(details)
 	if err != nil {
 		return Outcome{}, p.failed(err, values)
 	}
@@ -105,6 +116,15 @@ func (p *Program) Evaluate(values Values) (Outcome, error) {
 		return Outcome{Missing: missing(unknown)}, nil
 	}
 	return Outcome{program: p, value: value, values: values}, nil
+}
+
+// charge takes what an evaluation has cost off the budget; the next one is told if that was too much.
+func (p *Program) charge(details *cel.EvalDetails) {
+	cost := uint64(maxCost) // it was stopped at the limit
+	if counted := details.ActualCost(); counted != nil {
+		cost = min(cost, *counted)
+	}
+	_ = p.environment.budget.Spend(int(cost))
 }
 
 // missing names the variables that made a value unknown.
@@ -154,7 +174,7 @@ func typeName(v ref.Val) string {
 func (p *Program) failed(err error, values Values) error {
 	var canceled interpreter.EvalCancelledError
 	if errors.As(err, &canceled) {
-		return invalid(1, 0, "the expression takes too many steps: make it shorter, or its lists")
+		return fault.Invalidf(ReasonSteps, "1:1: the expression takes too many steps: make it shorter, or its lists")
 	}
 	message := p.environment.withoutPrivate(err.Error(), values)
 	var node *types.Err
@@ -216,23 +236,42 @@ func (p *Program) walk(visit func(ast.Expr)) {
 
 // Mentions tells whether the expression reads one of the names, as a variable, a field or a key.
 func (p *Program) Mentions(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return p.mentioned[name] })
+}
+
+// mention notes what a node reads.
+func (p *Program) mention(e ast.Expr) {
+	switch e.Kind() {
+	case ast.IdentKind:
+		p.mentioned[e.AsIdent()] = true
+	case ast.SelectKind:
+		p.mentioned[e.AsSelect().FieldName()] = true
+	case ast.CallKind:
+		call := e.AsCall()
+		if call.FunctionName() != "_[_]" || len(call.Args()) != 2 || call.Args()[1].Kind() != ast.LiteralKind {
+			return
+		}
+		if key, ok := call.Args()[1].AsLiteral().Value().(string); ok {
+			p.mentioned[key] = true
+		}
+	}
+}
+
+// Undeclared is the fault.Invalid of an expression that depends on a variable that does not exist for the event, at the
+// place where it is read first.
+func (p *Program) Undeclared(name string) error {
+	line, column := 1, 0
 	found := false
 	p.walk(func(e ast.Expr) {
-		switch e.Kind() {
-		case ast.IdentKind:
-			found = found || slices.Contains(names, e.AsIdent())
-		case ast.SelectKind:
-			found = found || slices.Contains(names, e.AsSelect().FieldName())
-		case ast.CallKind:
-			call := e.AsCall()
-			if call.FunctionName() != "_[_]" || len(call.Args()) != 2 || call.Args()[1].Kind() != ast.LiteralKind {
-				return
-			}
-			key, _ := call.Args()[1].AsLiteral().Value().(string)
-			found = found || slices.Contains(names, key)
+		if found || e.Kind() != ast.IdentKind || e.AsIdent() != name {
+			return
+		}
+		found = true
+		if at := p.ast.NativeRep().SourceInfo().GetStartLocation(e.ID()); at.Line() > 0 {
+			line, column = at.Line(), at.Column()
 		}
 	})
-	return found
+	return invalid(line, column, "undeclared reference to '"+name+"': the param does not apply to this event")
 }
 
 // Quotes tells whether one of the expression's strings contains the text.

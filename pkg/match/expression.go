@@ -5,13 +5,13 @@ package match
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/expression"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
 // onExpression decides by on-cel-expression, which replaces the other clauses.
@@ -23,12 +23,9 @@ func onExpression(ev Event, text string, annotations map[string]string) (Decisio
 	if ev.EventType == LabelEvent && !program.Mentions(expression.EventType, "labels", "pull_request_labels") {
 		return declined("a label was added, and on-cel-expression reads neither event_type nor labels"), nil
 	}
-	outcome, err := program.Evaluate(values(ev, program))
+	outcome, err := evaluate(ev, program)
 	if err != nil {
 		return Decision{}, fmt.Errorf("on-cel-expression: %w", err)
-	}
-	if len(outcome.Missing) > 0 {
-		return needs(outcome.Missing)
 	}
 	selected, err := outcome.Bool()
 	if err != nil {
@@ -44,12 +41,21 @@ func onExpression(ev Event, text string, annotations map[string]string) (Decisio
 	return d, nil
 }
 
-func program(ev Event, text string) (*expression.Program, error) {
-	environment, err := expression.ForMatching(slices.Sorted(maps.Keys(ev.Params)))
+// evaluate returns an outcome that does not depend on anything that is missing, or *template.Unknown.
+func evaluate(ev Event, program *expression.Program) (expression.Outcome, error) {
+	params, err := ev.Params.Values(program)
 	if err != nil {
-		return nil, err
+		return expression.Outcome{}, err
 	}
-	program, err := environment.Compile(text)
+	outcome, err := program.Evaluate(values(ev, program, params))
+	if err == nil && len(outcome.Missing) > 0 {
+		err = params.Missing(outcome.Missing)
+	}
+	return outcome, err
+}
+
+func program(ev Event, text string) (*expression.Program, error) {
+	program, err := ev.Params.Compile(text)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +66,7 @@ func program(ev Event, text string) (*expression.Program, error) {
 }
 
 // values are what the expression sees. Branches of a push lose refs/heads/ unless the expression itself speaks of it.
-func values(ev Event, program *expression.Program) expression.Values {
+func values(ev Event, program *expression.Program, params template.Values) expression.Values {
 	target, source := ev.BaseRef, ev.HeadRef
 	if ev.Trigger == v1alpha1.TriggerPush && !program.Quotes(branchPrefix) {
 		target, source = strings.TrimPrefix(target, branchPrefix), strings.TrimPrefix(source, branchPrefix)
@@ -70,16 +76,12 @@ func values(ev Event, program *expression.Program) expression.Values {
 		headers[strings.ToLower(name)] = value
 	}
 	v := expression.Values{}
-	for name, value := range ev.Params {
-		v[name] = value
-	}
+	params.Put(v)
 	maps.Copy(v, expression.Values{
 		expression.Event: string(ev.Trigger), expression.EventType: ev.EventType, expression.EventTitle: ev.Title,
 		expression.TargetBranch: target, expression.SourceBranch: source,
 		expression.TargetURL: ev.TargetURL, expression.SourceURL: ev.SourceURL, expression.Headers: headers,
 	})
-	delete(v, expression.Body)
-	delete(v, expression.Files)
 	if ev.Body != nil {
 		v[expression.Body] = ev.Body
 	}
@@ -87,21 +89,6 @@ func values(ev Event, program *expression.Program) expression.Values {
 		v[expression.Files] = expression.ChangedFiles(c.Added, c.Deleted, c.Modified, c.Renamed)
 	}
 	return v
-}
-
-func needs(missing []string) (Decision, error) {
-	d := Decision{}
-	for _, name := range missing {
-		switch name {
-		case expression.Files:
-			d.Needs.Changed = true
-		case expression.Body:
-			d.Needs.Body = true
-		default:
-			return d, fault.Invalidf(expression.ReasonBad, "on-cel-expression: 1:1: variable %s has no value for this event", name)
-		}
-	}
-	return d, nil
 }
 
 // replaced lists the annotations that say nothing beside on-cel-expression.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
 // Selected is the reason given for a pipeline that is selected. More may follow it.
@@ -37,8 +38,8 @@ type Event struct {
 	Labels []string
 	// Headers are the delivery's, in any case.
 	Headers map[string]string
-	// Params are the Repository's custom params that apply to the event.
-	Params map[string]string
+	// Params are the Repository's custom params.
+	Params template.Params
 	// Changed are the changed files; nil as long as they are not known.
 	Changed *Changes
 	// Body is the payload as the service sent it, decoded; nil as long as it is not known.
@@ -84,22 +85,21 @@ type Decision struct {
 	// Incomplete is true when the decision was made from a list of changed files that the service had cut.
 	Incomplete bool
 	// Needs is what must be known before it can be decided. The other fields are then empty.
-	Needs Needs
-}
-
-// Needs names the fields of an Event that are not known and matter.
-type Needs struct {
-	Changed, Body bool
+	Needs template.Needs
 }
 
 // Select tells whether the event starts the pipeline, and why. What is not known yet is asked for only if everything
 // that is known leaves the decision open. The error is always a fault.Invalid: an annotation that is not written as
-// spec/compatibility.md 3.3, 3.4 and 3.6 ask.
+// spec/compatibility.md 3.3, 3.4 and 3.6 ask. Neither the decision nor the error holds a secret.
 func Select(ev Event, p Pipeline) (Decision, error) {
 	d, err := decide(ev, p.Annotations)
-	if err != nil {
-		return Decision{}, fmt.Errorf("pipeline %s: %w", p.Name, err)
+	if needs, unknown := template.NeedsOf(err); unknown {
+		return Decision{Needs: needs}, nil
 	}
+	if err != nil {
+		return Decision{}, ev.Params.Conceal(fmt.Errorf("pipeline %s: %w", p.Name, err))
+	}
+	d.Reason = ev.Params.Mask(d.Reason)
 	return d, nil
 }
 
@@ -115,7 +115,7 @@ func decide(ev Event, annotations map[string]string) (Decision, error) {
 	}
 	for _, clause := range []clause{labelled, onEvent, onTargetBranch, onLabel, onPathChange, onPathChangeIgnore} {
 		d, err := clause(ev, annotations)
-		if err != nil || d.Reason != "" || d.Needs != (Needs{}) {
+		if err != nil || d.Reason != "" || d.Needs.Any() {
 			return d, err
 		}
 	}

@@ -5,6 +5,8 @@ package match
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
@@ -83,7 +85,7 @@ func TestSelect(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := (Decision{Selected: tt.reason == Selected, Reason: tt.reason}); got != want {
+			if want := (Decision{Selected: tt.reason == Selected, Reason: tt.reason}); !cmp.Equal(got, want) {
 				t.Errorf("Select = %+v, want %+v", got, want)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
 // maxComparisons bounds what one annotation may cost: every file against every alternative of every pattern.
@@ -20,7 +21,7 @@ func onPathChange(ev Event, annotations map[string]string) (Decision, error) {
 		return Decision{}, err
 	}
 	if ev.Changed == nil {
-		return Decision{Needs: Needs{Changed: true}}, nil
+		return Decision{Needs: template.Needs{Changed: true}}, nil
 	}
 	file, _, err := first(patterns, ev.Changed.All(), pipelinesascode.OnPathChange)
 	if err != nil || file != "" {
@@ -37,7 +38,7 @@ func onPathChangeIgnore(ev Event, annotations map[string]string) (Decision, erro
 		return Decision{}, err
 	}
 	if ev.Changed == nil {
-		return Decision{Needs: Needs{Changed: true}}, nil
+		return Decision{Needs: template.Needs{Changed: true}}, nil
 	}
 	file, by, err := first(patterns, ev.Changed.All(), pipelinesascode.OnPathChangeIgnore)
 	if err != nil || file == "" {

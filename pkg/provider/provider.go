@@ -65,8 +65,8 @@ type Changes struct {
 // Pull is a pull or merge request that a commit is part of.
 type Pull struct {
 	Number int64
-	// Open is false once it was merged or closed.
-	Open bool
+	// Open is false once it was merged or closed; Merged is true once it was merged.
+	Open, Merged bool
 }
 
 // Source reads one repository at a fixed revision.

@@ -104,7 +104,7 @@ func (d *document) name() (string, error) {
 		if !found || value == nil {
 			continue
 		}
-		name, isText := value.(string)
+		name, isText := asText(value)
 		if !isText {
 			return "", fault.Invalidf("BadType", "%s: metadata.%s must be text: put quotes around it", d.place(), field)
 		}
@@ -130,7 +130,7 @@ func (d *document) annotations() (map[string]string, error) {
 		return nil, fault.Invalidf("BadType", "%s: metadata.annotations must be a mapping", d.place())
 	}
 	for _, key := range slices.Sorted(maps.Keys(tree)) {
-		text, isText := tree[key].(string)
+		text, isText := asText(tree[key])
 		if !isText && tree[key] != nil {
 			return nil, fault.Invalidf("BadType", "%s: the annotation %s must be text: put quotes around its value", d.place(), key)
 		}

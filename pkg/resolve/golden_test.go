@@ -17,6 +17,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -27,6 +28,16 @@ func goldenVariables() map[string]string {
 		"target_branch": "main", "source_branch": "feature/x", "git_tag": "", "sender": "jane",
 		"pull_request_number": "42", "git_auth_secret": "pac-gitauth-abc",
 	}
+}
+
+// scopeOf is a scope in which nothing but variables is known.
+func scopeOf(t *testing.T, vars map[string]string) *template.Scope {
+	t.Helper()
+	scope, err := template.New(template.Facts{Key: "event", Variables: vars})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return scope
 }
 
 func TestGolden(t *testing.T) {
@@ -92,10 +103,11 @@ func (s shelf) Read(_ context.Context, _ Kind, ref string) (provider.File, error
 // describe renders every definition of a set.
 func describe(t *testing.T, set *Set, vars map[string]string, references References) string {
 	t.Helper()
+	scope := scopeOf(t, vars)
 	var b strings.Builder
 	for _, def := range set.Definitions() {
 		fmt.Fprintf(&b, "---\n# %s#%d: %s\n", def.File, def.Document, def.Name)
-		run, err := set.Render(t.Context(), def, vars, references)
+		run, err := set.Render(t.Context(), def, scope, references)
 		if err != nil {
 			if !fault.Is(err, fault.Invalid) {
 				t.Errorf("%s#%d: %v is not Invalid", def.File, def.Document, err)

@@ -12,8 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/plumbline-ci/plumbline/pkg/expression"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
 // harmless is a value that occurs in no test file.
@@ -65,7 +67,7 @@ func compareWithHarmless(t *testing.T, set *Set, value string) {
 
 func rendered(t *testing.T, set *Set, def Definition, value string) []byte {
 	t.Helper()
-	run, err := set.Render(t.Context(), def, standardVariables(value), shelf("none"))
+	run, err := set.Render(t.Context(), def, scopeOf(t, standardVariables(value)), shelf("none"))
 	if err != nil {
 		t.Fatalf("%s#%d with %q: %v", def.File, def.Document, value, err)
 	}
@@ -120,13 +122,28 @@ func FuzzLoad(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) { loadAndRender(t, text) })
 }
 
+// knowing is a scope in which everything is known.
+func knowing(t *testing.T, vars map[string]string) *template.Scope {
+	t.Helper()
+	scope := scopeOf(t, vars)
+	none := int64(0)
+	scope.Learn(template.Facts{
+		Body: map[string]any{"number": 7.0, "list": []any{"a", "b"}, "draft": false, "title": "t"}, Files: expression.ChangedFiles([]string{"a"}, nil, nil, nil),
+		MergedPull: &none,
+	})
+	return scope
+}
+
 // loadAndRender checks that whatever an author writes ends in a PipelineRun or an Invalid fault.
 func loadAndRender(t *testing.T, text string) {
 	t.Helper()
 	set := Load([]provider.File{{Path: ".tekton/x.yaml", Data: []byte(text)}})
 	for _, def := range set.Definitions() {
-		set.Annotations(def, standardVariables("x"))
-		run, err := set.Render(t.Context(), def, standardVariables("x"), shelf("none"))
+		scope := knowing(t, standardVariables("x"))
+		if _, err := set.Annotations(def, scope); err != nil && !fault.Is(err, fault.Invalid) {
+			t.Errorf("annotations: %v is not Invalid", err)
+		}
+		run, err := set.Render(t.Context(), def, scope, shelf("none"))
 		if (run == nil) == (err == nil) {
 			t.Errorf("Render = %v, %v", run, err)
 		}

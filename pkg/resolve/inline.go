@@ -50,7 +50,6 @@ func (r *renderer) inlinePipeline(ctx context.Context, doc *document, run *pipel
 
 // findPipeline looks for a Pipeline in what the annotation refers to, then in .tekton.
 func (r *renderer) findPipeline(ctx context.Context, doc *document, name string) error {
-	x := newExpander(r.vars)
 	at, err := r.pipelineReference(doc)
 	if err != nil {
 		return err
@@ -60,13 +59,13 @@ func (r *renderer) findPipeline(ctx context.Context, doc *document, name string)
 		if err != nil {
 			return err
 		}
-		if r.pipelineDoc = named(fetched, name, x); r.pipelineDoc != nil {
+		if r.pipelineDoc, err = r.named(fetched, name); err != nil || r.pipelineDoc != nil {
 			r.pipelineAt = at
-			return nil
+			return err
 		}
 	}
-	r.pipelineDoc = named(r.set.pipelines, name, x)
-	return nil
+	r.pipelineDoc, err = r.named(r.set.pipelines, name)
+	return err
 }
 
 // fetchTasks reads the Tasks that annotations refer to: those of the PipelineRun, then those of its Pipeline.
@@ -122,9 +121,12 @@ func (r *renderer) task(doc *document, user *pipelinev1.PipelineTask) (*pipeline
 	if known, found := r.tasks[name]; found {
 		return known.task, r.spend(doc, known.size)
 	}
-	definition := named(r.remote, name, newExpander(r.vars))
-	if definition == nil {
-		definition = named(r.set.tasks, name, newExpander(r.vars))
+	definition, err := r.named(r.remote, name)
+	if definition == nil && err == nil {
+		definition, err = r.named(r.set.tasks, name)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if definition == nil && r.references == nil {
 		return nil, nil

@@ -14,6 +14,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
 // Limits of one document once its aliases are followed: far above what the API server accepts in an object (3 MiB), and
@@ -155,6 +156,18 @@ func merge(into map[string]any, value any) bool {
 	return true
 }
 
+// plain is a placeholder that is a whole scalar without quotes: what it yields may become a node of another kind.
+type plain string
+
+// asText returns the text of a node that is one.
+func asText(value any) (string, bool) {
+	if placeholder, is := value.(plain); is {
+		return string(placeholder), true
+	}
+	text, is := value.(string)
+	return text, is
+}
+
 func (b *builder) scalar(node *yaml.Node) (any, error) {
 	switch node.ShortTag() {
 	case "!!null":
@@ -177,10 +190,22 @@ func (b *builder) scalar(node *yaml.Node) (any, error) {
 		var value string
 		return decodeScalar(b, node, &value)
 	}
-	if truth, is := oldBoolean(node.Value); is && node.Style == 0 {
-		return truth, nil
+	text := b.masks.restore(node.Value)
+	if node.Style != 0 {
+		return text, nil
 	}
-	return b.masks.restore(node.Value), nil
+	return unquoted(text), nil
+}
+
+// unquoted reads a text that has neither quotes nor a tag.
+func unquoted(text string) any {
+	if truth, is := oldBoolean(text); is {
+		return truth
+	}
+	if template.Whole(text) {
+		return plain(text)
+	}
+	return text
 }
 
 // oldBoolean reads the plain words that YAML 1.1, and with it Kubernetes, takes for booleans.

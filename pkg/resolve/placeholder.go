@@ -8,14 +8,12 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
-// placeholder is a template variable (spec/compatibility.md 3.11).
-var placeholder = regexp.MustCompile(`{{([^}]{2,})}}`)
-
-// maskable is a placeholder that reads the same inside and outside of YAML's quotes, so that it can be hidden from the
-// parser wherever it stands. Others are found in the parsed strings only.
-var maskable = regexp.MustCompile(`{{[^{}"'\\#\r\n]{2,}}}`)
+// onOneLine are placeholders that may be hidden from the parser wherever they stand.
+var onOneLine = regexp.MustCompile(`{{[^{}\r\n]{2,}}}`)
 
 // masks are the placeholders of one document that were replaced by words.
 type masks struct {
@@ -34,11 +32,62 @@ func mask(text string) (string, masks) {
 	digest := sha256.Sum256([]byte(text))
 	m := masks{mark: "placeholder" + hex.EncodeToString(digest[:8]) + "x"}
 	m.word = regexp.MustCompile(m.mark + `([0-9]+)z`)
-	hidden := maskable.ReplaceAllStringFunc(text, func(original string) string {
+	hidden := onOneLine.ReplaceAllStringFunc(text, func(original string) string {
+		if !maskable(original[2 : len(original)-2]) {
+			return original
+		}
 		m.originals = append(m.originals, original)
 		return m.mark + strconv.Itoa(len(m.originals)-1) + "z"
 	})
 	return hidden, m
+}
+
+// maskable tells whether a placeholder reads the same inside and outside of YAML's quotes. Quotes of an expression are
+// its own, as in PaC, which reads placeholders before YAML; unless they are no expression's: then they are written as
+// YAML asks, and the placeholder is found once YAML has been read.
+func maskable(name string) bool {
+	if !strings.ContainsAny(name, `"'\#`) {
+		return true
+	}
+	return template.IsExpression(name) && ownQuotes(name)
+}
+
+// ownQuotes tells whether the quotes of an expression are those of its texts: each is closed, and what follows is not
+// another word. In body[\"x\"] and body[”x”] they are not.
+func ownQuotes(expression string) bool {
+	for i := 0; i < len(expression); i++ {
+		switch expression[i] {
+		case '\\':
+			return false
+		case '"', '\'':
+			end := closing(expression, i)
+			if end < 0 {
+				return false
+			}
+			after := strings.TrimLeft(expression[end+1:], " \t")
+			if after != "" && strings.ContainsAny(after[:1], wordStart) && !strings.HasPrefix(after, "in ") {
+				return false
+			}
+			i = end
+		}
+	}
+	return true
+}
+
+// wordStart are the characters that cannot follow a text in an expression.
+const wordStart = `"'_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ`
+
+// closing is the index of the quote that ends the text which begins at start, -1 if there is none.
+func closing(expression string, start int) int {
+	for i := start + 1; i < len(expression); i++ {
+		switch expression[i] {
+		case '\\':
+			i++
+		case expression[start]:
+			return i
+		}
+	}
+	return -1
 }
 
 // restore puts the placeholders back, exactly as the author wrote them.
@@ -53,72 +102,4 @@ func (m masks) restore(s string) string {
 		}
 		return m.originals[i]
 	})
-}
-
-// expander replaces placeholders by values in the strings of a tree. A value is placed once and never read again, so it
-// can bring neither structure nor placeholders of its own.
-type expander struct {
-	vars map[string]string
-	// left is how many bytes may still be produced.
-	left int
-	// collision is the first key that became equal to another one.
-	collision string
-}
-
-func newExpander(vars map[string]string) *expander {
-	return &expander{vars: vars, left: maxRendered}
-}
-
-// text replaces the known placeholders of a string; unknown ones stay. When the budget is used up it stops replacing.
-func (x *expander) text(s string) string {
-	if !strings.Contains(s, "{{") {
-		return s
-	}
-	var b strings.Builder
-	done := 0
-	for _, at := range placeholder.FindAllStringSubmatchIndex(s, -1) {
-		value, known := x.vars[strings.TrimSpace(s[at[2]:at[3]])]
-		if !known {
-			continue
-		}
-		value = strings.ToValidUTF8(value, "\ufffd") // JSON, and so the API server, has no other text.
-		x.left -= len(value)
-		if x.left < 0 {
-			break
-		}
-		b.WriteString(s[done:at[0]])
-		b.WriteString(value)
-		done = at[1]
-	}
-	b.WriteString(s[done:])
-	return b.String()
-}
-
-// value returns a copy of a tree with its strings and keys replaced.
-func (x *expander) value(v any) any {
-	switch v := v.(type) {
-	case string:
-		return x.text(v)
-	case []any:
-		list := make([]any, len(v))
-		for i, item := range v {
-			list[i] = x.value(item)
-		}
-		return list
-	case map[string]any:
-		return x.mapping(v)
-	}
-	return v
-}
-
-func (x *expander) mapping(v map[string]any) map[string]any {
-	mapping := make(map[string]any, len(v))
-	for key, item := range v {
-		replaced := x.text(key)
-		if _, found := mapping[replaced]; found && (x.collision == "" || replaced < x.collision) {
-			x.collision = replaced
-		}
-		mapping[replaced] = x.value(item)
-	}
-	return mapping
 }

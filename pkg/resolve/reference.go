@@ -18,6 +18,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/match"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
 // Kind is what a reference stands for.
@@ -101,16 +102,19 @@ func order(annotation string) int {
 // hidden stands for a placeholder while a list is split.
 var hidden = regexp.MustCompile("\x00([0-9]+)\x00")
 
-// entries splits an annotation's value and then replaces the variables in each entry: a branch whose name has a comma
-// must not bring a reference of its own. A variable that is the whole value may be a list.
+// entries splits an annotation's value and then replaces the placeholders in each entry: a branch whose name has a comma
+// must not bring a reference of its own. A placeholder that is the whole value may be a list.
 func (r *renderer) entries(annotation, text string) ([]string, error) {
-	x := newExpander(r.vars)
 	text = strings.TrimSpace(text)
-	if placeholder.FindString(text) == text {
-		return match.List(annotation, x.text(text))
+	if template.Whole(text) {
+		list, err := r.scope.Text(text)
+		if err != nil {
+			return nil, err
+		}
+		return match.List(annotation, list)
 	}
 	var originals []string
-	masked := placeholder.ReplaceAllStringFunc(strings.ReplaceAll(text, "\x00", ""), func(original string) string {
+	masked := template.Replace(strings.ReplaceAll(text, "\x00", ""), func(original string) string {
 		originals = append(originals, original)
 		return "\x00" + strconv.Itoa(len(originals)-1) + "\x00"
 	})
@@ -119,15 +123,28 @@ func (r *renderer) entries(annotation, text string) ([]string, error) {
 		return nil, err
 	}
 	for i, value := range values {
-		values[i] = hidden.ReplaceAllStringFunc(value, func(mark string) string {
-			n, err := strconv.Atoi(strings.Trim(mark, "\x00"))
-			if err != nil || n >= len(originals) {
-				return ""
-			}
-			return x.text(originals[n])
-		})
+		if values[i], err = r.fill(value, originals); err != nil {
+			return nil, err
+		}
 	}
 	return values, nil
+}
+
+// fill puts the values of placeholders where the placeholders were.
+func (r *renderer) fill(entry string, originals []string) (string, error) {
+	var failed error
+	filled := hidden.ReplaceAllStringFunc(entry, func(mark string) string {
+		n, err := strconv.Atoi(strings.Trim(mark, "\x00"))
+		if err != nil || n >= len(originals) {
+			return ""
+		}
+		text, err := r.scope.Text(originals[n])
+		if failed == nil {
+			failed = err
+		}
+		return text
+	})
+	return filled, failed
 }
 
 // fetch reads a reference and returns its documents of a kind, parsed.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
 func TestRelative(t *testing.T) {
@@ -77,7 +78,7 @@ func TestVariablesBringNoReferenceOfTheirOwn(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			set, asked := annotated(test.annotation), &recorder{}
-			if _, err := set.Render(t.Context(), set.Definitions()[0], vars, asked); err != nil {
+			if _, err := set.Render(t.Context(), set.Definitions()[0], scopeOf(t, vars), asked); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(test.want, asked.asked); diff != "" {
@@ -92,12 +93,12 @@ func TestAnOutageOfAReferencePassesThrough(t *testing.T) {
 	set := annotated("    pipelinesascode.tekton.dev/task: t")
 	for _, class := range []fault.Class{fault.Transient, fault.Throttled, fault.Operator, fault.Invalid} {
 		cause := &fault.Error{Class: class, Reason: "Why", Message: "why"}
-		_, err := set.Render(t.Context(), set.Definitions()[0], nil, &recorder{err: cause})
+		_, err := set.Render(t.Context(), set.Definitions()[0], scopeOf(t, nil), &recorder{err: cause})
 		if f := fault.Of(err); f == nil || f.Class != class || f.Message != ".tekton/a.yaml:1: annotation pipelinesascode.tekton.dev/task: why" {
 			t.Errorf("%s: %v", class, err)
 		}
 	}
-	if _, err := set.Render(t.Context(), set.Definitions()[0], nil, &recorder{err: errors.New("x")}); !fault.Is(err, fault.Transient) {
+	if _, err := set.Render(t.Context(), set.Definitions()[0], scopeOf(t, nil), &recorder{err: errors.New("x")}); !fault.Is(err, fault.Transient) {
 		t.Errorf("an unclassified error: %v, want Transient", err)
 	}
 }
@@ -108,7 +109,7 @@ func TestTooManyReferences(t *testing.T) {
 		names = append(names, fmt.Sprintf("t%d", i))
 	}
 	set, asked := annotated("    pipelinesascode.tekton.dev/task: '["+strings.Join(names, ",")+"]'"), &recorder{}
-	_, err := set.Render(t.Context(), set.Definitions()[0], nil, asked)
+	_, err := set.Render(t.Context(), set.Definitions()[0], scopeOf(t, nil), asked)
 	if f := fault.Of(err); f == nil || f.Reason != "TooManyReferences" || len(asked.asked) != maxReferences {
 		t.Errorf("%v after %d", err, len(asked.asked))
 	}
@@ -116,12 +117,12 @@ func TestTooManyReferences(t *testing.T) {
 
 func TestWithoutReferencesWhatIsNotLocalIsLeftToTekton(t *testing.T) {
 	set := load(header + "metadata: {name: x, annotations: {pipelinesascode.tekton.dev/pipeline: p}}\nspec: {pipelineRef: {name: p}}\n")
-	run, err := set.Render(t.Context(), set.Definitions()[0], nil, nil)
+	run, err := set.Render(t.Context(), set.Definitions()[0], scopeOf(t, nil), nil)
 	if err != nil || run.Spec.PipelineRef == nil || run.Spec.PipelineRef.Name != "p" {
 		t.Errorf("%+v, %v", run, err)
 	}
 	set = annotated("    pipelinesascode.tekton.dev/task: t")
-	run, err = set.Render(t.Context(), set.Definitions()[0], nil, nil)
+	run, err = set.Render(t.Context(), set.Definitions()[0], scopeOf(t, nil), nil)
 	if err != nil || run.Spec.PipelineSpec.Tasks[0].TaskRef == nil {
 		t.Errorf("%+v, %v", run, err)
 	}
@@ -135,14 +136,14 @@ func FuzzEntries(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text, value string) {
 		read := func(vars map[string]string) int {
-			r := &renderer{vars: vars}
+			r := &renderer{scope: knowing(t, vars)}
 			entries, err := r.entries("task", text)
 			if err != nil {
 				return -1
 			}
 			return len(entries)
 		}
-		whole := placeholder.FindString(strings.TrimSpace(text)) == strings.TrimSpace(text)
+		whole := template.Whole(strings.TrimSpace(text))
 		if before, after := read(map[string]string{"x": "a"}), read(map[string]string{"x": value}); !whole && before != after {
 			t.Errorf("%q has %d entries, with %q for x %d", text, before, value, after)
 		}

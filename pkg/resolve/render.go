@@ -6,31 +6,30 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"reflect"
-	"slices"
 	"strings"
-	"unicode"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	pipelinev1beta1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1beta1"
 	"knative.dev/pkg/apis"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
 // maxRendered bounds a PipelineRun with everything inlined, in bytes of JSON: the API server's limit of a request.
 const maxRendered = 3 << 20
 
-// Render returns the PipelineRun a definition describes, complete: variables replaced, converted to tekton.dev/v1,
+// Render returns the PipelineRun a definition describes, complete: placeholders replaced, converted to tekton.dev/v1,
 // Pipelines and Tasks inlined, those of annotations before those of .tekton. References with a resolver and to other
-// groups are left to Tekton. Name or generateName are the author's. Errors are fault.Invalid and name the file, the line
-// or field, and what to do, or they are of references.
+// groups are left to Tekton. Name or generateName are the author's. Secrets are markers that template.Fill replaces.
+//
+// Errors are *template.Unknown when something must be known first, fault.Invalid that name the file, the line or field,
+// and what to do, or they are of references. None holds a secret.
 //
 // With nil references annotations are not followed, and a Pipeline or Task that .tekton does not define is left to
 // Tekton, which looks for it in the cluster.
-func (s *Set) Render(ctx context.Context, def Definition, vars map[string]string, references References) (*pipelinev1.PipelineRun, error) {
+func (s *Set) Render(ctx context.Context, def Definition, scope *template.Scope, references References) (*pipelinev1.PipelineRun, error) {
 	if err := cmp.Or(def.Err, def.Duplicate); err != nil {
 		return nil, err
 	}
@@ -38,7 +37,15 @@ func (s *Set) Render(ctx context.Context, def Definition, vars map[string]string
 	if !found {
 		return nil, fmt.Errorf("document %d of %s is not a PipelineRun of this set", def.Document, def.File)
 	}
-	r := &renderer{set: s, vars: vars, references: references, left: maxRendered, tasks: map[string]*inlineTask{}}
+	r := &renderer{set: s, scope: scope, references: references, left: maxRendered, tasks: map[string]*inlineTask{}}
+	run, err := r.render(ctx, doc)
+	if err != nil {
+		return nil, scope.Conceal(err)
+	}
+	return run, nil
+}
+
+func (r *renderer) render(ctx context.Context, doc *document) (*pipelinev1.PipelineRun, error) {
 	run, err := r.pipelineRun(doc)
 	if err != nil {
 		return nil, err
@@ -71,8 +78,8 @@ func OriginalName(run *pipelinev1.PipelineRun) string {
 
 // renderer renders one PipelineRun.
 type renderer struct {
-	set  *Set
-	vars map[string]string
+	set   *Set
+	scope *template.Scope
 	// references is nil when annotations are not followed; fetched counts what was read of it.
 	references References
 	fetched    int
@@ -89,9 +96,15 @@ type renderer struct {
 
 func (r *renderer) pipelineRun(doc *document) (*pipelinev1.PipelineRun, error) {
 	run := &pipelinev1.PipelineRun{}
-	_, err := r.read(doc, run, &pipelinev1beta1.PipelineRun{})
+	if _, err := r.read(doc, run, &pipelinev1beta1.PipelineRun{}); err != nil {
+		return nil, err
+	}
+	if secrets := r.scope.Secrets(); template.Held(run.Name, secrets) || template.Held(run.GenerateName, secrets) {
+		return nil, fault.Invalidf("SecretInName", "%s: metadata.name holds the value of a secret, and names are shown to everybody: "+
+			"use another placeholder", doc.place())
+	}
 	run.SetGroupVersionKind(pipelinev1.SchemeGroupVersion.WithKind(kindPipelineRun))
-	return run, err
+	return run, nil
 }
 
 func (r *renderer) pipeline(doc *document) (*pipelinev1.Pipeline, error) {
@@ -100,35 +113,33 @@ func (r *renderer) pipeline(doc *document) (*pipelinev1.Pipeline, error) {
 	return pipeline, err
 }
 
-// read replaces a document's variables and decodes it, by way of the old version if it is written in that. It returns
-// the size of the document, which it has counted.
+// read replaces a document's placeholders and decodes it, by way of the old version if it is written in that. It returns
+// the size of the document with its secrets, which it has counted.
 func (r *renderer) read(doc *document, into, old apis.Convertible) (int, error) {
-	x := newExpander(r.vars)
-	tree := x.mapping(doc.tree)
-	if x.left < 0 {
-		return 0, tooLarge(doc)
-	}
-	if x.collision != "" {
-		return 0, fault.Invalidf("DuplicateKey", "%s: with the variables replaced the key %s is there twice: rename one", doc.place(), x.collision)
+	x := newExpander(r.scope)
+	tree, err := x.expand(doc)
+	if err != nil {
+		return 0, err
 	}
 	data, err := json.Marshal(tree)
 	if err != nil {
 		return 0, fault.Invalidf("BadYAML", "%s: %w", doc.place(), err)
 	}
-	if err := r.spend(doc, len(data)); err != nil {
+	size := len(template.Fill(data, r.scope.Secrets()))
+	if err := r.spend(doc, size); err != nil {
 		return 0, err
 	}
 	if doc.apiVersion == apiV1 {
-		return len(data), decode(doc, data, into)
+		return size, decode(doc, data, into, x.plain)
 	}
-	if err := decode(doc, data, old); err != nil {
+	if err := decode(doc, data, old, x.plain); err != nil {
 		return 0, err
 	}
 	keepBundles(old)
 	if err := old.ConvertTo(context.Background(), into); err != nil {
 		return 0, fault.Invalidf("BadConversion", "%s: cannot be converted to %s: %w", doc.place(), apiV1, err)
 	}
-	return len(data), nil
+	return size, nil
 }
 
 // spend counts bytes that are added to the PipelineRun.
@@ -143,56 +154,4 @@ func (r *renderer) spend(doc *document, size int) error {
 func tooLarge(doc *document) error {
 	return fault.Invalidf("TooLarge", "%s: with its variables replaced and its tasks inlined the PipelineRun is larger than %d bytes, "+
 		"which no cluster accepts", doc.place(), maxRendered)
-}
-
-// decode reads JSON leniently: unknown fields are ignored, as Tekton's API does, values of a wrong type are not.
-func decode(doc *document, data []byte, into any) error {
-	err := json.Unmarshal(data, into)
-	if err == nil {
-		return nil
-	}
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) && wrong.Field != "" {
-		return fault.Invalidf("BadType", "%s: a value at %s must be %s, not %s", doc.place(), field(wrong.Field), wantedKind(wrong.Type), givenKind(wrong.Value))
-	}
-	return fault.Invalidf("BadType", "%s: %w", doc.place(), err)
-}
-
-// field is a decoder's path without the names of embedded Go structs, which authors do not write.
-func field(path string) string {
-	names := slices.DeleteFunc(strings.Split(path, "."), func(name string) bool {
-		return name != "" && unicode.IsUpper(rune(name[0]))
-	})
-	return strings.Join(names, ".")
-}
-
-// wantedKind says in an author's words what a field takes.
-func wantedKind(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.String:
-		return "text (put quotes around it)"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Slice, reflect.Array:
-		return "a list"
-	case reflect.Map, reflect.Struct, reflect.Pointer:
-		return "a mapping"
-	}
-	return "a whole number"
-}
-
-// givenKind says in an author's words what JSON calls a value.
-func givenKind(value string) string {
-	kind, rest, _ := strings.Cut(value, " ")
-	switch kind {
-	case "string":
-		return "text"
-	case "array":
-		return "a list"
-	case "object":
-		return "a mapping"
-	case "bool":
-		return "true or false"
-	}
-	return strings.TrimSpace("a " + kind + " " + rest)
 }

@@ -7,9 +7,14 @@ package resolve
 
 import (
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
 // Definition is one PipelineRun that an author defined, or one document that cannot be read and might have been one.
@@ -74,14 +79,32 @@ func (s *Set) Definitions() []Definition {
 	return s.definitions
 }
 
-// Annotations returns the definition's annotations with the variables replaced in their values.
-func (s *Set) Annotations(def Definition, vars map[string]string) map[string]string {
-	replaced := make(map[string]string, len(def.Annotations))
-	x := newExpander(vars)
-	for key, value := range def.Annotations {
-		replaced[key] = x.text(value)
+// deciding are the annotations that say when a pipeline starts.
+var deciding = regexp.MustCompile(`^` + regexp.QuoteMeta(pipelinesascode.GroupName) + `/(?:on-|target-namespace$)`)
+
+// Annotations returns the definition's annotations, with the placeholders replaced in the values of those that say when it
+// starts. The error is *template.Unknown when something must be known first, or fault.Invalid; it holds no secret.
+func (s *Set) Annotations(def Definition, scope *template.Scope) (map[string]string, error) {
+	replaced := maps.Clone(def.Annotations)
+	var needs template.Needs
+	for _, name := range slices.Sorted(maps.Keys(replaced)) {
+		if !deciding.MatchString(name) {
+			continue
+		}
+		text, err := scope.Text(replaced[name])
+		if more, unknown := template.NeedsOf(err); unknown {
+			needs.Add(more)
+			continue
+		}
+		if err != nil {
+			return nil, scope.Conceal(fmt.Errorf("%s: annotation %s: %w", s.place(&def), name, err))
+		}
+		replaced[name] = text
 	}
-	return replaced
+	if needs.Any() {
+		return nil, &template.Unknown{Needs: needs}
+	}
+	return replaced, nil
 }
 
 // add parses a document and files it under its kind.
@@ -152,25 +175,32 @@ func (s *Set) place(def *Definition) string {
 	return s.runs[position{def.File, def.Document}].place()
 }
 
-// named returns the first document whose name is name once expand has been applied to it, nil if there is none. A nil
-// expander replaces nothing.
-func named(documents []*document, name string, x *expander) *document {
+// named returns the first document with a name once its placeholders are replaced, nil if there is none. A name that
+// cannot be read is nobody's: only what refers to the document itself needs to be told.
+func (r *renderer) named(documents []*document, name string) (*document, error) {
 	if name == "" {
-		return nil
+		return nil, nil
 	}
 	for _, doc := range documents {
-		own, _ := doc.metadata()["name"].(string)
-		if x != nil {
-			own = x.text(own)
+		own, _ := asText(doc.metadata()["name"])
+		left := maxRendered
+		own, err := r.scope.Place(own, &left)
+		if _, unknown := template.NeedsOf(err); unknown {
+			return nil, err
 		}
-		if own == name {
-			return doc
+		if err == nil && own == name {
+			return doc, nil
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // place is the file and the line the document starts at.
 func (d *document) place() string {
 	return fmt.Sprintf("%s:%d", d.file, d.line)
+}
+
+// at says where an error is.
+func at(doc *document, err error) error {
+	return fmt.Errorf("%s: %w", doc.place(), err)
 }

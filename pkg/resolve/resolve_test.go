@@ -104,20 +104,25 @@ func TestABrokenDocumentLeavesTheOthersAlone(t *testing.T) {
 	}
 }
 
-func TestAnnotationsAreReplacedInACopy(t *testing.T) {
-	set := load(header + "metadata:\n  name: build\n  annotations: {branch: '{{ target_branch }}', {{ x }}: '{{unknown}}'}\n")
+func TestAnnotationsThatDecideAreReplacedInACopy(t *testing.T) {
+	const branch = "pipelinesascode.tekton.dev/on-target-branch"
+	set := load(header + "metadata:\n  name: build\n  annotations: {" + branch + ": '{{ target_branch }}', {{ x }}: '{{unknown}}', other: '{{ body.x }}'}\n")
 	def := set.Definitions()[0]
-	got := set.Annotations(def, map[string]string{"target_branch": "main", "x": "y"})
-	if diff := cmp.Diff(map[string]string{"branch": "main", "{{ x }}": "{{unknown}}"}, got); diff != "" {
+	got, err := set.Annotations(def, scopeOf(t, map[string]string{"target_branch": "main", "x": "y"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{branch: "main", "{{ x }}": "{{unknown}}", "other": "{{ body.x }}"}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if def.Annotations["branch"] != "{{ target_branch }}" {
+	if def.Annotations[branch] != "{{ target_branch }}" {
 		t.Errorf("the definition's own annotations changed: %v", def.Annotations)
 	}
 }
 
 func TestADefinitionOfAnotherSetIsNotTheAuthorsFault(t *testing.T) {
-	_, err := load().Render(t.Context(), Definition{File: "x"}, nil, nil)
+	_, err := load().Render(t.Context(), Definition{File: "x"}, scopeOf(t, nil), nil)
 	if err == nil || fault.Is(err, fault.Invalid) {
 		t.Errorf("Render = %v, want an error that is not Invalid", err)
 	}
@@ -125,7 +130,7 @@ func TestADefinitionOfAnotherSetIsNotTheAuthorsFault(t *testing.T) {
 
 func TestOneTaskInlinedTooOftenIsRefused(t *testing.T) {
 	set := load(hostileFiles()["one task used 2000 times"])
-	_, err := set.Render(t.Context(), set.Definitions()[0], nil, nil)
+	_, err := set.Render(t.Context(), set.Definitions()[0], scopeOf(t, nil), nil)
 	if fault.Of(err) == nil || fault.Of(err).Reason != "TooLarge" {
 		t.Errorf("Render = %v, want TooLarge", err)
 	}
@@ -133,7 +138,7 @@ func TestOneTaskInlinedTooOftenIsRefused(t *testing.T) {
 
 func TestMorePlaceholdersThanFitAreRefused(t *testing.T) {
 	set := load(header + "metadata: {name: x}\nspec: {params: [{name: a, value: '" + strings.Repeat("{{ sender }}", 1000) + "'}]}\n")
-	_, err := set.Render(t.Context(), set.Definitions()[0], map[string]string{"sender": strings.Repeat("x", 10000)}, nil)
+	_, err := set.Render(t.Context(), set.Definitions()[0], scopeOf(t, map[string]string{"sender": strings.Repeat("x", 10000)}), nil)
 	if fault.Of(err) == nil || fault.Of(err).Reason != "TooLarge" {
 		t.Errorf("Render = %v, want TooLarge", err)
 	}

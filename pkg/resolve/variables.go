@@ -18,6 +18,7 @@ const (
 
 // Variables returns the standard template variables of an event (spec/compatibility.md 3.11). A variable that has no
 // value for the event is empty, except pull_request_number, which is not there. git_auth_secret is the caller's to add.
+// event is in PaC's documentation and missing in its code; here it is there.
 func Variables(ev *v1alpha1.GitEventSpec, head provider.Head, namespace string) map[string]string {
 	vars := map[string]string{
 		"revision":            head.SHA,
@@ -30,6 +31,7 @@ func Variables(ev *v1alpha1.GitEventSpec, head provider.Head, namespace string) 
 		"source_url":          ev.HeadURL,
 		"sender":              strings.ToLower(ev.Sender),
 		"target_namespace":    namespace,
+		"event":               string(ev.Trigger),
 		"event_type":          ev.EventType,
 		"trigger_comment":     "",
 		"pull_request_labels": "",

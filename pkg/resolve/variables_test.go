@@ -25,7 +25,7 @@ func TestVariables(t *testing.T) {
 			map[string]string{
 				"revision": "abc", "repo_url": "https://github.com/Acme/App", "repo_owner": "acme", "repo_name": "app",
 				"target_branch": "main", "source_branch": "main", "git_tag": "", "source_url": "https://github.com/Acme/App",
-				"sender": "jane", "target_namespace": "ci", "event_type": "push", "trigger_comment": "", "pull_request_labels": "",
+				"sender": "jane", "target_namespace": "ci", "event": "push", "event_type": "push", "trigger_comment": "", "pull_request_labels": "",
 			},
 		},
 		"a push of a tag keeps the prefix in the branches": {
@@ -37,7 +37,7 @@ func TestVariables(t *testing.T) {
 				"revision": "abc", "repo_url": "https://github.com/Acme/App", "repo_owner": "acme", "repo_name": "app",
 				"target_branch": "refs/tags/v1.0", "source_branch": "refs/tags/v1.0", "git_tag": "v1.0",
 				"source_url": "https://github.com/Acme/App",
-				"sender":     "jane", "target_namespace": "ci", "event_type": "push", "trigger_comment": "", "pull_request_labels": "",
+				"sender":     "jane", "target_namespace": "ci", "event": "push", "event_type": "push", "trigger_comment": "", "pull_request_labels": "",
 			},
 		},
 		"a pull request from a fork, of a repository with a clone URL": {
@@ -50,7 +50,7 @@ func TestVariables(t *testing.T) {
 			map[string]string{
 				"revision": "abc", "repo_url": "https://h/scm/acme/app.git", "repo_owner": "acme", "repo_name": "app",
 				"target_branch": "main", "source_branch": "topic", "git_tag": "", "source_url": "https://h/joe/app",
-				"sender": "joe", "target_namespace": "ci", "event_type": "pull_request", "trigger_comment": "",
+				"sender": "joe", "target_namespace": "ci", "event": "pull_request", "event_type": "pull_request", "trigger_comment": "",
 				"pull_request_labels": `bug\nurgent`, "pull_request_number": "7",
 			},
 		},

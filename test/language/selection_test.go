@@ -18,7 +18,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
+	"github.com/plumbline-ci/plumbline/pkg/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -30,7 +33,7 @@ type selection struct {
 	// Changed are the changed files, if anybody asks.
 	Changed match.Changes
 	// Params are the Repository's.
-	Params map[string]string
+	Params []template.Param
 	// Pipelines are sentences and annotations without their common prefix.
 	Pipelines []struct {
 		Name        string
@@ -86,7 +89,11 @@ func (s *selection) decide(t *testing.T) string {
 			title = spec.Commit.Title
 		}
 		event := match.Of(spec, title)
-		event.Params = s.Params
+		scope, err := template.New(template.Facts{Key: "event", Variables: resolve.Variables(spec, provider.Head{SHA: spec.SHA}, "team"), Params: s.Params})
+		if err != nil {
+			t.Fatal(err)
+		}
+		event.Params = scope.Params()
 		fmt.Fprintf(&b, "%s\n    %s\n", p.Name, s.answer(event, match.Pipeline{Name: "build", Annotations: annotations}, payload))
 	}
 	return b.String()
@@ -102,7 +109,7 @@ func (s *selection) answer(event match.Event, p match.Pipeline, payload map[stri
 			return asked + "NOT THE AUTHOR'S: " + err.Error()
 		case err != nil:
 			return asked + "invalid: " + err.Error()
-		case d.Needs == match.Needs{}:
+		case !d.Needs.Any():
 			verdict := map[bool]string{true: "yes", false: "no"}[d.Selected]
 			if d.Incomplete {
 				verdict += " (incomplete)"

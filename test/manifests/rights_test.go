@@ -4,8 +4,10 @@ package manifests
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
@@ -31,14 +33,16 @@ func (a *installation) rules() map[string][]rbacv1.PolicyRule {
 	return all
 }
 
-// A stolen token must not read tenants' Secrets, grant itself more, or start what is not a PipelineRun.
+// A stolen token must not list the cluster's Secrets, grant itself more, or start what is not a PipelineRun.
 func TestWhatNobodyMayDo(t *testing.T) {
 	all := read(t).rules()
 	for name, test := range map[string]struct {
 		role, group, resource string
 		verbs                 []string
 	}{
-		"read Secrets of teams":                 {"", "", "secrets", []string{"get", "list", "watch", "update"}},
+		"list the cluster's Secrets":            {"", "", "secrets", []string{"list", "watch", "update"}},
+		"read Secrets of teams":                 {"ClusterRole plumbline-controller", "", "secrets", []string{"get"}}, // a role of its own does: it can be narrowed
+		"read Secrets from the receiver":        {"ClusterRole plumbline-receiver", "", "secrets", []string{"get"}},
 		"write Secrets from the receiver":       {"ClusterRole plumbline-receiver", "", "secrets", []string{"create", "patch", "delete"}},
 		"start runs from the receiver":          {"ClusterRole plumbline-receiver", "tekton.dev", "pipelineruns", []string{"create", "patch", "update", "delete"}},
 		"start pods":                            {"", "", "pods", []string{"create", "patch", "update"}},
@@ -70,16 +74,27 @@ func allows(rules []rbacv1.PolicyRule, group, resource, verb string) bool {
 	})
 }
 
-func TestSecretsAreReadByNameOnly(t *testing.T) {
+// The receiver, which faces the internet, reads the App's Secret and no other. The controller reads those of its own
+// namespace, and those of teams by a role that does nothing else.
+func TestWhichSecretsAreRead(t *testing.T) {
+	want := map[string]rbacv1.PolicyRule{
+		"Role plumbline-receiver":                  {Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"plumbline-github-app"}},
+		"Role plumbline-controller":                {Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"secrets"}},
+		"ClusterRole plumbline-controller-secrets": {Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"secrets"}},
+	}
+	got := map[string]rbacv1.PolicyRule{}
 	for role, rules := range read(t).rules() {
 		for _, rule := range rules {
-			if !slices.Contains(rule.Resources, "secrets") || !slices.Contains(rule.Verbs, "get") {
-				continue
-			}
-			if !slices.Equal(rule.ResourceNames, []string{"plumbline-github-app"}) || !slices.Equal(rule.Verbs, []string{"get"}) {
-				t.Errorf("%s: %v, want get of plumbline-github-app", role, rule)
+			if slices.Contains(rule.Resources, "secrets") && slices.Contains(rule.Verbs, "get") {
+				got[role] = rule
 			}
 		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if n := len(read(t).rules()["ClusterRole plumbline-controller-secrets"]); n != 1 {
+		t.Errorf("%d rules beside reading Secrets, want none, so that the role can be bound in chosen namespaces", n-1)
 	}
 }
 
@@ -97,16 +112,16 @@ func TestBindingsTieEachRoleToItsServiceAccount(t *testing.T) {
 	for _, b := range all.bindings {
 		bindings = append(bindings, binding{"Role ", b.RoleRef, b.Subjects})
 	}
-	if len(bindings) != 4 {
-		t.Fatalf("%d bindings, want two for each process", len(bindings))
+	if len(bindings) != 5 {
+		t.Fatalf("%d bindings, want two for each process and one for the controller's reading of Secrets", len(bindings))
 	}
 	rules := all.rules()
 	for _, b := range bindings {
 		if rules[b.name+b.ref.Name] == nil {
 			t.Errorf("binding to %s%s, which does not exist", b.name, b.ref.Name)
 		}
-		want := rbacv1.Subject{Kind: "ServiceAccount", Namespace: namespace, Name: b.ref.Name}
-		if len(b.subject) != 1 || b.subject[0] != want || !all.names["ServiceAccount "+namespace+"/"+b.ref.Name] {
+		want := rbacv1.Subject{Kind: "ServiceAccount", Namespace: namespace, Name: strings.TrimSuffix(b.ref.Name, "-secrets")}
+		if len(b.subject) != 1 || b.subject[0] != want || !all.names["ServiceAccount "+namespace+"/"+want.Name] {
 			t.Errorf("%s%s is bound to %v, want %v", b.name, b.ref.Name, b.subject, want)
 		}
 	}

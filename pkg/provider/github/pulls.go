@@ -33,7 +33,7 @@ func (r *repository) Pulls(ctx context.Context, sha string) ([]provider.Pull, er
 			case p.GetNumber() <= 0 || p.GetState() == "":
 				return nil, fault.Transientf("BadAnswer", "%s: GitHub answered with one that has no number or state", what)
 			case p.GetBase().GetRepo().GetID() == r.id: // a fork's own pull requests hold the commit too
-				pulls = append(pulls, provider.Pull{Number: int64(p.GetNumber()), Open: p.GetState() == "open"})
+				pulls = append(pulls, provider.Pull{Number: int64(p.GetNumber()), Open: p.GetState() == "open", Merged: p.MergedAt != nil})
 			}
 		}
 		if resp.NextPage == 0 {

@@ -20,9 +20,9 @@ import (
 
 // draft is what the pipelines of an event are made from.
 type draft struct {
-	head      provider.Head
-	set       *resolve.Set
-	variables map[string]string
+	head  provider.Head
+	set   *resolve.Set
+	facts *facts
 }
 
 // candidate is a definition that is not decided yet.
@@ -41,11 +41,10 @@ type candidate struct {
 // create: an event that turns out to be for no pipeline leaves no trace.
 func (w *work) choose(ctx context.Context, plan *v1alpha1.Plan, d draft) error {
 	candidates := candidates(plan, d.set.Definitions())
-	known := &facts{}
 	for _, c := range candidates {
-		w.selects(ctx, c, d, known)
+		w.selects(ctx, c, d)
 	}
-	w.leaveToPull(ctx, candidates)
+	w.leaveToPull(ctx, candidates, d.facts)
 	var manifests []*pipelinev1.PipelineRun
 	for _, c := range candidates {
 		if manifest := w.prepare(ctx, c, d); manifest != nil {
@@ -57,7 +56,7 @@ func (w *work) choose(ctx context.Context, plan *v1alpha1.Plan, d draft) error {
 	if wait != nil && (len(runs) == 0 || w.planned() && w.unchanged(plan)) {
 		return wait
 	}
-	if err := w.keep(ctx, plan, manifests); err != nil {
+	if err := w.keep(ctx, plan, manifests, d.facts.scope.Secrets()); err != nil {
 		w.event.Status.Runs = w.stored.DeepCopy().Runs
 		return err
 	}

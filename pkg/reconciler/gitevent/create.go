@@ -67,8 +67,19 @@ func (w *work) judge(step string, run *v1alpha1.Run, err error) error {
 // createRun creates the git-auth secret, then the PipelineRun. Both names are known, so a create that landed although
 // its answer was lost is found again.
 func (r *Reconciler) createRun(ctx context.Context, w *work, run *v1alpha1.Run) error {
+	values, err := w.values(ctx)
+	if err != nil {
+		return err
+	}
+	return masked(r.createWith(ctx, w, run, values), values)
+}
+
+func (r *Reconciler) createWith(ctx context.Context, w *work, run *v1alpha1.Run, values map[string]string) error {
 	manifest, err := w.manifest(ctx, run.Name)
 	if err != nil {
+		return err
+	}
+	if manifest, err = reveal(manifest, values); err != nil {
 		return err
 	}
 	if run.Secret != "" {

@@ -15,10 +15,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/blob"
 )
 
-// keep stores the manifests, so that what is created later is what was planned now, whatever changes meanwhile.
-func (w *work) keep(ctx context.Context, plan *v1alpha1.Plan, manifests []*pipelinev1.PipelineRun) error {
+// keep stores the manifests and what their markers stand for, so that what is created later is what was planned now,
+// whatever changes meanwhile.
+func (w *work) keep(ctx context.Context, plan *v1alpha1.Plan, manifests []*pipelinev1.PipelineRun, secrets map[string]string) error {
 	if len(manifests) == 0 {
 		return nil
+	}
+	if err := w.keepSecrets(ctx, plan, secrets); err != nil {
+		return err
 	}
 	data, err := json.Marshal(manifests)
 	if err != nil {

@@ -61,6 +61,17 @@ func (r *Reconciler) observeRun(ctx context.Context, w *work, run *v1alpha1.Run)
 	if err != nil {
 		return err
 	}
+	if w.event.Status.Plan.Secret != "" {
+		hide, err := w.hiding(ctx)
+		if err != nil {
+			return err
+		}
+		live = live.DeepCopy()
+		live.Status.Conditions = hideIn(live.Status.Conditions, hide)
+		for _, taskRun := range taskRuns {
+			taskRun.Status.Conditions = hideIn(taskRun.Status.Conditions, hide)
+		}
+	}
 	run.Result = status.ResultOf(live, taskRuns, w.config.Console.Links(run.Namespace, run.Name), facts,
 		min(maxText, textBudget/len(w.event.Status.Runs)))
 	return nil

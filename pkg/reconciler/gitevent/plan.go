@@ -79,9 +79,11 @@ func (w *work) define(ctx context.Context, client *provider.Client, repository *
 		return fmt.Errorf("reading %s at %s: %w", definitions, plan.DefinitionSHA, err)
 	}
 	w.references = w.newReferences(client, plan.DefinitionSHA, files)
-	return w.choose(ctx, plan, draft{
-		head: head, set: resolve.Load(files), variables: resolve.Variables(&w.event.Spec, head, repository.Namespace),
-	})
+	known, err := w.newFacts(head, repository)
+	if err != nil {
+		return err
+	}
+	return w.choose(ctx, plan, draft{head: head, set: resolve.Load(files), facts: known})
 }
 
 // decide asks who may start the event, and the Git service only if the answer depends on it. An error is never an answer.

@@ -4,7 +4,6 @@ package gitevent
 
 import (
 	"context"
-	"maps"
 	"strings"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
@@ -95,12 +94,16 @@ func (w *work) runOf(definition resolve.Definition) *v1alpha1.Run {
 
 // render makes the PipelineRun of a selected definition and completes its run.
 func (w *work) render(ctx context.Context, run *v1alpha1.Run, c *candidate, d draft) (*pipelinev1.PipelineRun, error) {
-	own := maps.Clone(d.variables)
+	scope := d.facts.scope
 	if w.config.SecretAutoCreate {
 		run.Secret = resources.SecretName(run.Name)
-		own["git_auth_secret"] = run.Secret
+		scope = scope.With("git_auth_secret", run.Secret)
 	}
-	rendered, err := d.set.Render(ctx, c.definition, own, w.references)
+	var rendered *pipelinev1.PipelineRun
+	err := w.learning(ctx, d.facts, func() (err error) {
+		rendered, err = d.set.Render(ctx, c.definition, scope, w.references)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

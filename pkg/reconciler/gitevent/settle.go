@@ -79,13 +79,12 @@ func (w *work) finished() bool {
 
 // finish removes what only an open event needs and settles the event. Every delete may be repeated.
 func (r *Reconciler) finish(ctx context.Context, w *work) error {
+	if err := r.deleteSecret(ctx, w.event.Namespace, w.event.Status.Plan.Secret); err != nil {
+		return err
+	}
 	for _, run := range w.event.Status.Runs {
-		if run.Secret == "" {
-			continue
-		}
-		err := r.kube.Secrets(run.Namespace).Delete(ctx, run.Secret, metav1.DeleteOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return fault.FromKube(fault.VerbDelete, fmt.Errorf("deleting secret %s/%s: %w", run.Namespace, run.Secret, err))
+		if err := r.deleteSecret(ctx, run.Namespace, run.Secret); err != nil {
+			return err
 		}
 	}
 	for _, ref := range append([]v1alpha1.BlobReference{w.event.Spec.Payload}, w.event.Status.Plan.Blobs...) {
@@ -97,12 +96,24 @@ func (r *Reconciler) finish(ctx context.Context, w *work) error {
 	return w.record(ctx)
 }
 
+// deleteSecret does nothing for an empty name.
+func (r *Reconciler) deleteSecret(ctx context.Context, namespace, name string) error {
+	if name == "" {
+		return nil
+	}
+	err := r.kube.Secrets(namespace).Delete(ctx, name, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fault.FromKube(fault.VerbDelete, fmt.Errorf("deleting secret %s/%s: %w", namespace, name, err))
+	}
+	return nil
+}
+
 // shrink leaves the stub that redeliveries are compared with and that tells people what became of the event.
 func (w *work) shrink() {
 	now := metav1.NewTime(w.r.clock.Now())
 	s := &w.event.Status
 	s.Phase, s.SettledAt, s.Checks, s.Waits = v1alpha1.PhaseSettled, &now, nil, nil
-	s.Plan.Blobs = nil
+	s.Plan.Blobs, s.Plan.Secret = nil, ""
 	if len(s.Plan.Decisions) > maxDecisions {
 		s.Plan.Decisions = s.Plan.Decisions[:maxDecisions]
 	}

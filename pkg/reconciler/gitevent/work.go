@@ -41,6 +41,7 @@ type work struct {
 	release    func()                             // gives the Git host's slot back
 	references resolve.References                 // what annotations refer to; nil when they are not followed
 	manifests  map[string]*pipelinev1.PipelineRun // planned PipelineRuns by name, as far as they were read
+	secrets    map[string]string                  // what the plan's markers stand for, read on first use
 	live       map[string]*pipelinev1.PipelineRun // PipelineRuns seen in this reconcile by name
 	news       []news                             // told once the change that it is about is recorded
 }

@@ -78,6 +78,10 @@ type Plan struct {
 	// something was decided.
 	// +optional
 	Blobs []BlobReference `json:"blobs,omitempty"`
+	// Secret is the name of the Secret beside the GitEvent that holds what the markers in the PipelineRuns stand for:
+	// the values of secret params. Empty when there are none.
+	// +optional
+	Secret string `json:"secret,omitempty"`
 }
 
 // Decision says why a pipeline was selected or not.

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package template
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	markerPrefix = "plumbline-secret-"
+	// hidden stands for a secret in texts for people.
+	hidden = "***"
+	// minSecret is the shortest value that is taken out of texts, in bytes: shorter ones are no secrets and parts of many
+	// words. minLine is the same for one line of a longer value.
+	minSecret = 4
+	minLine   = 8
+)
+
+var marker = regexp.MustCompile(markerPrefix + `[0-9a-f]{32}`)
+
+// conceal returns the marker of a secret text. path tells the texts of one value apart. Equal placeholders of an event
+// have equal markers, whatever the secret is.
+func (s *Scope) conceal(r result, text, path string) string {
+	identity := []string{s.facts.Key, r.name, path}
+	if r.own {
+		for _, name := range slices.Sorted(maps.Keys(s.own)) {
+			identity = append(identity, name, s.own[name])
+		}
+	}
+	hash := sha256.Sum256(fmt.Appendf(nil, "%q", identity))
+	m := markerPrefix + hex.EncodeToString(hash[:16])
+	s.placed[m], s.concealed["{{ "+r.name+" }}"] = text, true
+	return m
+}
+
+// concealAll returns a value with a marker in place of each string. Numbers and booleans are no secrets.
+func (s *Scope) concealAll(r result, value any, path string) any {
+	switch value := value.(type) {
+	case string:
+		return s.conceal(r, value, path)
+	case []any:
+		list := make([]any, len(value))
+		for i, item := range value {
+			list[i] = s.concealAll(r, item, fmt.Sprintf("%s/%d", path, i))
+		}
+		return list
+	case map[string]any:
+		mapping := make(map[string]any, len(value))
+		for key, item := range value {
+			at := path + "/" + strconv.Quote(key)
+			mapping[s.conceal(r, key, at+" key")] = s.concealAll(r, item, at)
+		}
+		return mapping
+	}
+	return value
+}
+
+// Secrets returns the value of each marker that was placed so far.
+func (s *Scope) Secrets() map[string]string {
+	return maps.Clone(s.placed)
+}
+
+// Concealed returns the placeholders that held a secret so far, sorted. They may be stored: Recall has their values again.
+func (s *Scope) Concealed() []string {
+	return slices.Sorted(maps.Keys(s.concealed))
+}
+
+// Recall makes Secrets return the values of placeholders that were placed before, in another process. The error is
+// *Unknown, or Invalid.
+func (s *Scope) Recall(placeholders []string) error {
+	var needs Needs
+	for _, p := range placeholders {
+		left := math.MaxInt // what was placed before did fit
+		_, err := s.PlaceNode(p, &left)
+		if err == nil {
+			_, err = s.Place(p, &left)
+		}
+		more, unknown := NeedsOf(err)
+		needs.Add(more)
+		if err != nil && !unknown {
+			return err
+		}
+	}
+	if needs.Any() {
+		return &Unknown{needs}
+	}
+	return nil
+}
+
+// Fill puts the secrets into marshalled JSON, in place of their markers. Markers it does not know stay.
+func Fill(data []byte, secrets map[string]string) []byte {
+	if len(secrets) == 0 {
+		return data
+	}
+	return marker.ReplaceAllFunc(data, func(m []byte) []byte {
+		value, known := secrets[string(m)]
+		if !known {
+			return m
+		}
+		return []byte(inJSON(value))
+	})
+}
+
+// Held tells whether a text holds one of the markers.
+func Held(text string, secrets map[string]string) bool {
+	for _, m := range marker.FindAllString(text, -1) {
+		if _, known := secrets[m]; known {
+			return true
+		}
+	}
+	return false
+}
+
+// Mask takes secrets out of a text for people: markers, values as they are, quoted, in JSON and in URLs, and the lines of
+// values that have several. Values of less than four bytes stay: they cannot be told from words.
+func Mask(text string, secrets map[string]string) string {
+	if len(secrets) == 0 {
+		return text
+	}
+	return mask(text, slices.Collect(maps.Keys(secrets)), slices.Collect(maps.Values(secrets)))
+}
+
+func mask(text string, markers, values []string) string {
+	all := slices.Clone(markers)
+	for _, value := range values {
+		parts := []string{value, strings.TrimSpace(value)}
+		for line := range strings.Lines(value) {
+			if line = strings.TrimSpace(line); len(line) >= minLine {
+				parts = append(parts, line)
+			}
+		}
+		for _, part := range parts {
+			if len(part) < minSecret {
+				continue
+			}
+			quoted := strconv.Quote(part)
+			all = append(all, part, quoted[1:len(quoted)-1], inJSON(part), url.QueryEscape(part), url.PathEscape(part))
+		}
+	}
+	// At one place the longest is taken: a value may begin with another one.
+	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
+	pairs := make([]string, 0, 2*len(all))
+	for _, part := range all {
+		pairs = append(pairs, part, hidden)
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
+}
+
+// inJSON is a text as it stands between the quotes of a JSON string.
+func inJSON(text string) string {
+	data, err := json.Marshal(text)
+	if err != nil {
+		return "" // a string always marshals
+	}
+	return string(data[1 : len(data)-1])
+}
