@@ -57,7 +57,7 @@ func (c *call) file(path, ref string, e gitdb.Entry) answer {
 				"but you can always clone the repository via Git to access the data.")
 	}
 	if raw {
-		return answer{status: http.StatusOK, raw: blob}.with("Content-Type", "application/vnd.github.raw+json; charset=utf-8")
+		return answer{Status: http.StatusOK, Raw: blob}.With("Content-Type", "application/vnd.github.raw+json; charset=utf-8")
 	}
 	o := c.entryJSON(path, ref, e)
 	o["encoding"], o["content"] = "base64", wrapped(blob)
@@ -144,7 +144,7 @@ func getBlob(c *call) answer {
 		return notFound(c.rt.doc)
 	}
 	if strings.Contains(c.r.Header.Get("Accept"), ".raw") {
-		return answer{status: http.StatusOK, raw: o.Blob}.with("Content-Type", "application/vnd.github.raw+json; charset=utf-8")
+		return answer{Status: http.StatusOK, Raw: o.Blob}.With("Content-Type", "application/vnd.github.raw+json; charset=utf-8")
 	}
 	return ok(object{"sha": sha, "node_id": "B_" + sha, "size": len(o.Blob), "encoding": "base64",
 		"content": wrapped(o.Blob), "url": c.repo.api(c.g) + "/git/blobs/" + sha})
