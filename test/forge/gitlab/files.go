@@ -121,7 +121,7 @@ func (c *call) treeByPage(lines []treeLine, p pageOf) answer {
 	to := min(from+p.per, len(lines))
 	a := ok(showLines(lines[from:to]))
 	if p.n == 1 {
-		return c.pageHeaders(a, p, 2, 0, len(lines), len(lines)/p.per+1)
+		return c.pageHeaders(a, p, whereabouts{next: 2, last: len(lines)/p.per + 1, total: len(lines)})
 	}
 	return c.offsetHeaders(a, p, len(lines))
 }
@@ -184,7 +184,7 @@ func (f fileAt) headers(a answer, o object) answer {
 		"blob_id": "Blob-Id", "commit_id": "Commit-Id", "content_sha256": "Content-Sha256", "encoding": "Encoding",
 		"file_name": "File-Name", "file_path": "File-Path", "last_commit_id": "Last-Commit-Id", "ref": "Ref",
 	} {
-		a = a.With("X-Gitlab-"+name, url.PathEscape(o[field].(string)))
+		a = a.With("X-Gitlab-"+name, o[field].(string))
 	}
 	return a.With("X-Gitlab-Size", strconv.Itoa(len(f.data))).With("X-Gitlab-Execute-Filemode", "false")
 }

@@ -11,6 +11,13 @@ import (
 	"time"
 )
 
+// What a note is on, in GitLab's own spelling.
+const (
+	notedID   = "noteable_id"   //nolint:misspell // GitLab's spelling
+	notedIID  = "noteable_iid"  //nolint:misspell // GitLab's spelling
+	notedType = "noteable_type" //nolint:misspell // GitLab's spelling
+)
+
 // maxNote is the most characters of a note.
 const maxNote = 1_000_000
 
@@ -101,9 +108,9 @@ func (g *GitLab) addNote(n *note) *note {
 func (n *note) json(g *GitLab) object {
 	return object{
 		"id": n.id, "type": nil, "body": n.body, "attachment": nil, "author": n.by.json(g), "created_at": stamp(n.created),
-		"updated_at": stamp(n.updated), "system": n.system, "noteable_id": n.mr.id, "noteable_type": "MergeRequest",
+		"updated_at": stamp(n.updated), "system": n.system, notedID: n.mr.id, notedType: "MergeRequest",
 		"project_id": n.project.id, "resolvable": false, "confidential": false, "internal": false, "imported": false,
-		"noteable_iid": n.mr.iid, "commands_changes": object{},
+		notedIID: n.mr.iid, "commands_changes": object{},
 	}
 }
 
@@ -137,18 +144,18 @@ func listNotes(c *call) answer {
 	if problem != nil {
 		return *problem
 	}
-	order, sort := orDefault(c.text("order_by"), "created_at"), orDefault(c.text("sort"), "desc")
-	if order != "created_at" && order != "updated_at" || sort != "asc" && sort != "desc" {
-		return badParameter("order_by or sort does not have a valid value")
+	by, problem := c.order("created_at", "desc", "updated_at")
+	if problem != nil {
+		return *problem
 	}
 	list := c.g.notesOf(m, c.text("activity_filter") != "only_comments")
 	slices.SortStableFunc(list, func(a, b *note) int {
-		if by := a.updated.Compare(b.updated); order == "updated_at" && by != 0 {
-			return by
+		if d := a.updated.Compare(b.updated); by.column == "updated_at" && d != 0 {
+			return d
 		}
 		return cmp.Compare(a.id, b.id)
 	})
-	if sort == "desc" {
+	if by.desc {
 		slices.Reverse(list)
 	}
 	return paged(c, list, func(n *note) object { return n.json(c.g) })

@@ -44,6 +44,24 @@ func (c *call) readPage() (pageOf, *answer) {
 	return p, nil
 }
 
+// orderOf is how the caller wants a list sorted.
+type orderOf struct {
+	column string
+	desc   bool
+}
+
+// order reads order_by, whose default and other value are given, and sort.
+func (c *call) order(column, sort, other string) (orderOf, *answer) {
+	by, way := orDefault(c.text("order_by"), column), orDefault(c.text("sort"), sort)
+	for name, valid := range map[string]bool{"order_by": by == column || by == other, "sort": way == "asc" || way == "desc"} {
+		if !valid {
+			a := badParameter(name + " does not have a valid value")
+			return orderOf{}, &a
+		}
+	}
+	return orderOf{by, way == "desc"}, nil
+}
+
 // paged answers 200 with the caller's page of list, each entry shown by show.
 func paged[T any](c *call, list []T, show func(T) object) answer {
 	p, problem := c.readPage()
@@ -61,38 +79,39 @@ func paged[T any](c *call, list []T, show func(T) object) answer {
 
 // offsetHeaders tells where the page lies. Long lists are not counted.
 func (c *call) offsetHeaders(a answer, p pageOf, total int) answer {
-	last := max((total+p.per-1)/p.per, 1)
-	next, prev := 0, 0
-	if p.n < last {
-		next = p.n + 1
+	at := whereabouts{last: max((total+p.per-1)/p.per, 1), total: total}
+	if p.n < at.last {
+		at.next = p.n + 1
 	}
 	if p.n > 1 {
-		prev = p.n - 1
+		at.prev = p.n - 1
 	}
-	return c.pageHeaders(a, p, next, prev, total, last)
+	return c.pageHeaders(a, p, at)
 }
 
-func (c *call) pageHeaders(a answer, p pageOf, next, prev, total, last int) answer {
-	counted := total <= c.g.opts.CountLimit
+// whereabouts are a page's neighbours; zero is none.
+type whereabouts struct{ prev, next, last, total int }
+
+func (c *call) pageHeaders(a answer, p pageOf, at whereabouts) answer {
 	var links []string
 	add := func(page int, rel string) {
 		if page > 0 {
 			links = append(links, c.link(url.Values{"page": {strconv.Itoa(page)}, "per_page": {strconv.Itoa(p.per)}}, rel))
 		}
 	}
-	add(prev, "prev")
-	add(next, "next")
+	add(at.prev, "prev")
+	add(at.next, "next")
 	add(1, "first")
-	if counted {
-		add(last, "last")
-		a = a.With("X-Total", strconv.Itoa(total)).With("X-Total-Pages", strconv.Itoa(last))
+	if at.total <= c.g.opts.CountLimit {
+		add(at.last, "last")
+		a = a.With("X-Total", strconv.Itoa(at.total)).With("X-Total-Pages", strconv.Itoa(at.last))
 	}
 	return a.
 		With("Link", strings.Join(links, ", ")).
 		With("X-Page", strconv.Itoa(p.n)).
 		With("X-Per-Page", strconv.Itoa(p.per)).
-		With("X-Next-Page", orEmpty(next)).
-		With("X-Prev-Page", orEmpty(prev))
+		With("X-Next-Page", orEmpty(at.next)).
+		With("X-Prev-Page", orEmpty(at.prev))
 }
 
 func orEmpty(page int) string {

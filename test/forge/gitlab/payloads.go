@@ -180,7 +180,7 @@ func (g *GitLab) NoteDelivery(noteID int64) Delivery {
 	attrs := object{
 		"attachment": nil, "author_id": n.by.id, "change_position": nil, "commit_id": nil, "created_at": hookStamp(n.created),
 		"discussion_id": nil, "id": n.id, "internal": false, "line_code": nil, "note": n.body, "description": n.body,
-		"noteable_id": nil, "noteable_type": "Commit", "original_position": nil, "position": nil, "project_id": p.id,
+		notedID: nil, notedType: "Commit", "original_position": nil, "position": nil, "project_id": p.id,
 		"resolved_at": nil, "resolved_by_id": nil, "st_diff": nil, "system": n.system, "type": nil,
 		"updated_at": hookStamp(n.updated), "updated_by_id": nil, "action": "create",
 	}
@@ -193,7 +193,7 @@ func (g *GitLab) NoteDelivery(noteID int64) Delivery {
 	}
 	anchor := "#note_" + itoa(n.id)
 	if n.mr != nil {
-		attrs["noteable_type"], attrs["noteable_id"], attrs["url"] = "MergeRequest", n.mr.id, n.mr.web(g)+anchor
+		attrs[notedType], attrs[notedID], attrs["url"] = "MergeRequest", n.mr.id, n.mr.web(g)+anchor
 		body["merge_request"] = n.mr.hookJSON(g)
 	} else {
 		attrs["commit_id"], attrs["url"] = n.sha, p.web(g)+"/-/commit/"+n.sha+anchor

@@ -104,7 +104,7 @@ func (c *call) readParams() (map[string]any, error) {
 	}
 	var body map[string]any
 	if err := json.Unmarshal(c.body, &body); err != nil {
-		return nil, fmt.Errorf("The provided JSON payload is not valid") //nolint:staticcheck,revive // GitLab's words
+		return nil, fmt.Errorf("The provided JSON payload is not valid") //nolint:staticcheck // GitLab's words
 	}
 	for k, v := range body {
 		out[k] = v
