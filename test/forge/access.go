@@ -157,7 +157,7 @@ func getMember(c *call) answer {
 	}
 	if !c.insider(org) {
 		to := c.g.baseURL + "/api/v3/orgs/" + org.login + "/public_members/" + c.r.PathValue("user")
-		return answer{status: http.StatusFound}.with("Location", to)
+		return answer{Status: http.StatusFound}.With("Location", to)
 	}
 	if org.members[key(c.r.PathValue("user"))] == nil {
 		return refuse(http.StatusNotFound, c.rt.doc, "User does not exist or is not a member of the organization")

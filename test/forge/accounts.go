@@ -4,6 +4,8 @@ package forge
 
 import (
 	"strings"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/gitdb"
 )
 
 // account is a user, a bot or an organisation.
@@ -84,6 +86,9 @@ func (g *GitHub) SetOrgBasePermission(org, permission string) {
 	defer g.mu.Unlock()
 	g.accountOf(org, "Organization").base = permission
 }
+
+// person is the account as an author of commits.
+func (a *account) person() gitdb.Person { return gitdb.Person{Name: a.login, Email: a.email()} }
 
 func (a *account) email() string {
 	return itoa(a.id) + "+" + a.login + "@users.noreply.github.com"

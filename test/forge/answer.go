@@ -3,28 +3,24 @@
 package forge
 
 import (
-	"encoding/json"
 	"net/http"
 	"strconv"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
 )
 
 // answer is what a route says, before faults change it.
-type answer struct {
-	status int
-	header http.Header
-	body   any    // encoded as JSON; nil sends no body
-	raw    []byte // sent as it is when body is nil
-}
+type answer = traffic.Answer
 
 type object = map[string]any
 
-func ok(body any) answer      { return answer{status: http.StatusOK, body: body} }
-func created(body any) answer { return answer{status: http.StatusCreated, body: body} }
-func noContent() answer       { return answer{status: http.StatusNoContent} }
+func ok(body any) answer      { return answer{Status: http.StatusOK, Body: body} }
+func created(body any) answer { return answer{Status: http.StatusCreated, Body: body} }
+func noContent() answer       { return answer{Status: http.StatusNoContent} }
 
 // refuse is GitHub's error shape.
 func refuse(status int, doc, message string) answer {
-	return answer{status: status, body: object{
+	return answer{Status: status, Body: object{
 		"message":           message,
 		"documentation_url": doc,
 		"status":            strconv.Itoa(status),
@@ -43,7 +39,7 @@ type fieldError struct {
 
 func validationFailed(doc string, errs ...fieldError) answer {
 	a := refuse(http.StatusUnprocessableEntity, doc, "Validation Failed")
-	a.body.(object)["errors"] = errs
+	a.Body.(object)["errors"] = errs
 	return a
 }
 
@@ -55,34 +51,4 @@ func invalidRequest(doc string, reasons []string) answer {
 		msg += "\n" + r
 	}
 	return refuse(http.StatusUnprocessableEntity, doc, msg)
-}
-
-// with returns the answer with one more header.
-func (a answer) with(key, value string) answer {
-	h := a.header.Clone()
-	if h == nil {
-		h = http.Header{}
-	}
-	h.Set(key, value)
-	a.header = h
-	return a
-}
-
-// send writes the answer. A client that has gone is not an error of the forge.
-func (a answer) send(w http.ResponseWriter) {
-	body := a.raw
-	if a.body != nil {
-		b, err := json.Marshal(a.body)
-		if err != nil {
-			http.Error(w, "forge: "+err.Error(), http.StatusInternalServerError)
-			return
-		}
-		body = b
-		w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	}
-	for k, vs := range a.header {
-		w.Header()[http.CanonicalHeaderKey(k)] = vs
-	}
-	w.WriteHeader(a.status)
-	_, _ = w.Write(body)
 }

@@ -85,7 +85,7 @@ func (c *call) notAccessible() answer {
 	if c.rt.permission == "" {
 		return a
 	}
-	return a.with("X-Accepted-GitHub-Permissions", c.rt.permission+"="+c.rt.level)
+	return a.With("X-Accepted-GitHub-Permissions", c.rt.permission+"="+c.rt.level)
 }
 
 // covers tells whether the token reaches the repository.

@@ -123,7 +123,7 @@ func createCheck(c *call) answer {
 	if problem != nil {
 		return *problem
 	}
-	if o := c.repo.db[*req.HeadSHA]; o == nil || o.commit == nil {
+	if o := c.repo.db[*req.HeadSHA]; o == nil || o.Commit == nil {
 		return refuse(http.StatusUnprocessableEntity, c.rt.doc, "No commit found for SHA: "+*req.HeadSHA)
 	}
 	k := &checkRun{
@@ -242,7 +242,7 @@ func listChecks(c *call) answer {
 	var list []*checkRun
 	shown := map[string]bool{}
 	for _, k := range slices.Backward(c.g.checks) {
-		if k.repo != c.repo || k.headSHA != cm.sha {
+		if k.repo != c.repo || k.headSHA != cm.SHA {
 			continue
 		}
 		id := strconv.FormatInt(k.suite, 10) + "/" + k.name

@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"net/http"
 	"strings"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/gitdb"
 )
 
 // GitHub's limits on contents.
@@ -25,51 +27,28 @@ func getContents(c *call) answer {
 		return refuse(http.StatusNotFound, c.rt.doc, "No commit found for the ref "+ref)
 	}
 	path := strings.Trim(c.r.PathValue("path"), "/")
-	e, found := c.repo.entryAt(c.repo.db[sha].commit.tree, path)
+	e, found := c.repo.db.EntryAt(c.repo.db[sha].Commit.Tree, path)
 	switch {
 	case !found:
 		return notFound(c.rt.doc)
-	case e.mode == "40000":
-		return c.directory(path, ref, e.sha)
+	case e.IsTree():
+		return c.directory(path, ref, e.SHA)
 	}
 	return c.file(path, ref, e)
 }
 
-// entryAt finds a path below a tree; the empty path is the tree itself.
-func (r *repo) entryAt(tree, path string) (treeEntry, bool) {
-	e := treeEntry{mode: "40000", sha: tree}
-	if path == "" {
-		return e, true
-	}
-	for _, name := range strings.Split(path, "/") {
-		next, found := treeEntry{}, false
-		if o := r.db[e.sha]; o != nil {
-			for _, child := range o.entries {
-				if child.name == name {
-					next, found = child, true
-				}
-			}
-		}
-		if !found {
-			return treeEntry{}, false
-		}
-		e = next
-	}
-	return e, true
-}
-
 func (c *call) directory(path, ref, tree string) answer {
-	entries := c.repo.db[tree].entries
+	entries := c.repo.db[tree].Entries
 	out := []object{}
 	for _, e := range entries[:min(len(entries), maxDirEntries)] {
-		full := strings.TrimPrefix(path+"/"+e.name, "/")
+		full := strings.TrimPrefix(path+"/"+e.Name, "/")
 		out = append(out, c.entryJSON(full, ref, e))
 	}
 	return ok(out)
 }
 
-func (c *call) file(path, ref string, e treeEntry) answer {
-	blob := c.repo.db[e.sha].blob
+func (c *call) file(path, ref string, e gitdb.Entry) answer {
+	blob := c.repo.db[e.SHA].Blob
 	accept := c.r.Header.Get("Accept")
 	raw := strings.Contains(accept, ".raw")
 	if len(blob) > maxContent {
@@ -78,7 +57,7 @@ func (c *call) file(path, ref string, e treeEntry) answer {
 				"but you can always clone the repository via Git to access the data.")
 	}
 	if raw {
-		return answer{status: http.StatusOK, raw: blob}.with("Content-Type", "application/vnd.github.raw+json; charset=utf-8")
+		return answer{Status: http.StatusOK, Raw: blob}.With("Content-Type", "application/vnd.github.raw+json; charset=utf-8")
 	}
 	o := c.entryJSON(path, ref, e)
 	o["encoding"], o["content"] = "base64", wrapped(blob)
@@ -88,17 +67,17 @@ func (c *call) file(path, ref string, e treeEntry) answer {
 	return ok(o)
 }
 
-func (c *call) entryJSON(path, ref string, e treeEntry) object {
+func (c *call) entryJSON(path, ref string, e gitdb.Entry) object {
 	kind, size, under := "file", 0, "/git/blobs/"
-	if e.mode == "40000" {
+	if e.IsTree() {
 		kind, under = "dir", "/git/trees/"
 	} else {
-		size = len(c.repo.db[e.sha].blob)
+		size = len(c.repo.db[e.SHA].Blob)
 	}
 	o := object{
-		"type": kind, "name": e.name, "path": path, "sha": e.sha, "size": size,
+		"type": kind, "name": e.Name, "path": path, "sha": e.SHA, "size": size,
 		"url":      c.repo.api(c.g) + "/contents/" + path + "?ref=" + ref,
-		"git_url":  c.repo.api(c.g) + under + e.sha,
+		"git_url":  c.repo.api(c.g) + under + e.SHA,
 		"html_url": c.repo.html(c.g) + "/blob/" + ref + "/" + path, "download_url": nil,
 	}
 	if kind == "file" {
@@ -123,16 +102,16 @@ func wrapped(b []byte) string {
 func getTree(c *call) answer {
 	sha := c.r.PathValue("sha")
 	if cm := c.repo.resolve(sha); cm != "" {
-		sha = c.repo.db[cm].commit.tree
+		sha = c.repo.db[cm].Commit.Tree
 	}
 	o := c.repo.db[sha]
-	if o == nil || o.kind != "tree" {
+	if o == nil || o.Kind != "tree" {
 		return notFound(c.rt.doc)
 	}
 	// Any value asks for the whole tree, "0" and "false" too.
 	recursive := c.r.URL.Query().Has("recursive")
 	list, truncated := []object{}, false
-	add := func(path string, e treeEntry) {
+	add := func(path string, e gitdb.Entry) {
 		if recursive && len(list) >= c.g.opts.TreeLimit {
 			truncated = true
 			return
@@ -140,33 +119,33 @@ func getTree(c *call) answer {
 		list = append(list, c.treeJSON(path, e))
 	}
 	if recursive {
-		c.repo.db.walk(sha, "", add)
+		c.repo.db.Walk(sha, "", add)
 	} else {
-		for _, e := range o.entries {
-			add(e.name, e)
+		for _, e := range o.Entries {
+			add(e.Name, e)
 		}
 	}
 	return ok(object{"sha": sha, "url": c.repo.api(c.g) + "/git/trees/" + sha, "tree": list, "truncated": truncated})
 }
 
-func (c *call) treeJSON(path string, e treeEntry) object {
-	if e.mode == "40000" {
-		return object{"path": path, "mode": "040000", "type": "tree", "sha": e.sha,
-			"url": c.repo.api(c.g) + "/git/trees/" + e.sha}
+func (c *call) treeJSON(path string, e gitdb.Entry) object {
+	if e.IsTree() {
+		return object{"path": path, "mode": "040000", "type": "tree", "sha": e.SHA,
+			"url": c.repo.api(c.g) + "/git/trees/" + e.SHA}
 	}
-	return object{"path": path, "mode": e.mode, "type": "blob", "sha": e.sha, "size": len(c.repo.db[e.sha].blob),
-		"url": c.repo.api(c.g) + "/git/blobs/" + e.sha}
+	return object{"path": path, "mode": e.Mode, "type": "blob", "sha": e.SHA, "size": len(c.repo.db[e.SHA].Blob),
+		"url": c.repo.api(c.g) + "/git/blobs/" + e.SHA}
 }
 
 func getBlob(c *call) answer {
 	sha := c.r.PathValue("sha")
 	o := c.repo.db[sha]
-	if o == nil || o.kind != "blob" {
+	if o == nil || o.Kind != "blob" {
 		return notFound(c.rt.doc)
 	}
 	if strings.Contains(c.r.Header.Get("Accept"), ".raw") {
-		return answer{status: http.StatusOK, raw: o.blob}.with("Content-Type", "application/vnd.github.raw+json; charset=utf-8")
+		return answer{Status: http.StatusOK, Raw: o.Blob}.With("Content-Type", "application/vnd.github.raw+json; charset=utf-8")
 	}
-	return ok(object{"sha": sha, "node_id": "B_" + sha, "size": len(o.blob), "encoding": "base64",
-		"content": wrapped(o.blob), "url": c.repo.api(c.g) + "/git/blobs/" + sha})
+	return ok(object{"sha": sha, "node_id": "B_" + sha, "size": len(o.Blob), "encoding": "base64",
+		"content": wrapped(o.Blob), "url": c.repo.api(c.g) + "/git/blobs/" + sha})
 }

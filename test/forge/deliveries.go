@@ -3,7 +3,6 @@
 package forge
 
 import (
-	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha1" // GitHub still sends the old signature too
@@ -12,10 +11,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash"
-	"io"
 	"net/http"
 	"slices"
 	"time"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
 )
 
 // Delivery is a signed webhook request, ready to be sent any number of times.
@@ -44,21 +44,18 @@ type DeliveryRecord struct {
 	appID      int64
 }
 
-// maxDeliveryAnswer is how much of a receiver's answer is kept.
-const maxDeliveryAnswer = 1 << 20
-
 // deliver signs a payload for an App's webhook. The caller holds mu.
 func (g *GitHub) deliver(a *app, event string, payload object) Delivery {
 	body, err := json.Marshal(payload)
 	if err != nil {
 		mistake("building a %s event: %v", event, err)
 	}
-	d := Delivery{GUID: newGUID(), Event: event, Action: text(payload, "action"), Body: body, appID: a.ID, Header: http.Header{}}
+	d := Delivery{GUID: traffic.NewUUID(), Event: event, Action: text(payload, "action"), Body: body, appID: a.ID, Header: http.Header{}}
 	if r, isObject := payload["repository"].(object); isObject {
 		d.Repo = text(r, "full_name")
 	}
 	for k, v := range map[string]string{
-		"Accept": "*/*", "Content-Type": "application/json", "User-Agent": "GitHub-Hookshot/" + randomHex(4)[:7],
+		"Accept": "*/*", "Content-Type": "application/json", "User-Agent": "GitHub-Hookshot/" + traffic.RandomHex(4)[:7],
 		"X-GitHub-Event": event, "X-GitHub-Delivery": d.GUID, "X-GitHub-Hook-ID": itoa(a.HookID),
 		"X-GitHub-Hook-Installation-Target-Type": "integration", "X-GitHub-Hook-Installation-Target-ID": itoa(a.ID),
 	} {
@@ -87,19 +84,9 @@ func mac(h func() hash.Hash, secret string, body []byte) string {
 	return hex.EncodeToString(m.Sum(nil))
 }
 
-func newGUID() string {
-	h := randomHex(16)
-	return h[:8] + "-" + h[8:12] + "-4" + h[13:16] + "-a" + h[17:20] + "-" + h[20:]
-}
-
 // Request builds the delivery's HTTP request, for tests that send it themselves.
 func (d Delivery) Request(ctx context.Context, url string) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(d.Body))
-	if err != nil {
-		return nil, fmt.Errorf("building delivery %s: %w", d.GUID, err)
-	}
-	req.Header = d.Header.Clone()
-	return req, nil
+	return traffic.NewRequest(ctx, url, d.Header, d.Body)
 }
 
 // Deliver sends the delivery once and records the attempt. Like GitHub it
@@ -135,7 +122,7 @@ func (g *GitHub) attempt(ctx context.Context, url string, d Delivery, again bool
 	ctx, cancel := context.WithTimeout(ctx, g.opts.DeliveryTimeout)
 	defer cancel()
 	start := time.Now()
-	code, body, err := post(ctx, url, d)
+	code, body, err := traffic.Post(ctx, url, d.Header, d.Body)
 	rec := &DeliveryRecord{
 		GUID: d.GUID, Event: d.Event, Action: d.Action, URL: url, At: g.now(), Duration: time.Since(start),
 		StatusCode: code, Status: deliveryStatus(ctx, code, err), Redelivery: again, appID: d.appID,
@@ -146,29 +133,6 @@ func (g *GitHub) attempt(ctx context.Context, url string, d Delivery, again bool
 	g.deliveries = append(g.deliveries, rec)
 	g.notify()
 	return code, body, err
-}
-
-func post(ctx context.Context, url string, d Delivery) (int, []byte, error) {
-	req, err := d.Request(ctx, url)
-	if err != nil {
-		return 0, nil, err
-	}
-	// A connection of its own: a receiver that was restarted must not fail the
-	// next delivery through a connection kept from before.
-	client := &http.Client{
-		Transport:     &http.Transport{DisableKeepAlives: true},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return 0, nil, fmt.Errorf("delivering %s: %w", d.GUID, err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxDeliveryAnswer))
-	if err != nil {
-		return resp.StatusCode, body, fmt.Errorf("delivering %s: reading the answer: %w", d.GUID, err)
-	}
-	return resp.StatusCode, body, nil
 }
 
 func deliveryStatus(ctx context.Context, code int, err error) string {

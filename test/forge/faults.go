@@ -2,123 +2,14 @@
 
 package forge
 
-import (
-	"bytes"
-	"context"
-	"io"
-	"net/http"
-	"time"
-)
+import "github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
 
 // Fault is a scripted misbehaviour. It takes the calls that match both Route
 // and Match; of several faults the one injected first and still active wins.
-type Fault struct {
-	// Route is the name of a route; empty is every route.
-	Route string
-	// Match may look at the request, body included; nil matches all. It runs
-	// under the forge's lock and must not call the forge.
-	Match func(*http.Request) bool
-	// From is the first matching call that is hit, counted from 1 since Inject; 0 is 1.
-	From int
-	// Count is how many calls are hit; 0 is all.
-	Count int
-	// For ends the fault this long after its first hit; 0 is never.
-	For time.Duration
-	// Do is what happens instead of the answer.
-	Do Action
-}
+type Fault = traffic.Fault
 
 // FaultHandle is an injected fault.
-type FaultHandle struct {
-	g     *GitHub
-	f     Fault
-	seen  int
-	hits  int
-	first time.Time
-	gone  bool
-}
+type FaultHandle = traffic.FaultHandle
 
 // Inject makes the fault active until it is spent or removed.
-func (g *GitHub) Inject(f Fault) *FaultHandle {
-	if f.Do == nil {
-		mistake("Inject: a fault without Do")
-	}
-	h := &FaultHandle{g: g, f: f}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.faults = append(g.faults, h)
-	return h
-}
-
-// Hits says how many calls the fault got.
-func (h *FaultHandle) Hits() int {
-	h.g.mu.Lock()
-	defer h.g.mu.Unlock()
-	return h.hits
-}
-
-// Seen says how many calls matched since Inject, hit or not.
-func (h *FaultHandle) Seen() int {
-	h.g.mu.Lock()
-	defer h.g.mu.Unlock()
-	return h.seen
-}
-
-// Wait blocks until the fault got n calls, or ctx ends.
-func (h *FaultHandle) Wait(ctx context.Context, n int) error {
-	return h.g.WaitFor(ctx, func(*State) bool { return h.hits >= n })
-}
-
-// Remove ends the fault. Calls that it holds or hangs stay as they are.
-func (h *FaultHandle) Remove() {
-	h.g.mu.Lock()
-	defer h.g.mu.Unlock()
-	h.gone = true
-}
-
-// pickFault counts the call for every fault it matches and returns the one
-// that gets it. The caller holds mu.
-func (g *GitHub) pickFault(c *call) *FaultHandle {
-	var picked *FaultHandle
-	for _, h := range g.faults {
-		if h.gone || !h.matches(c) {
-			continue
-		}
-		h.seen++
-		if picked == nil && h.active() {
-			picked = h
-		}
-	}
-	if picked == nil {
-		return nil
-	}
-	if picked.hits == 0 {
-		picked.first = g.opts.Now()
-	}
-	picked.hits++
-	return picked
-}
-
-func (h *FaultHandle) matches(c *call) bool {
-	if h.f.Route != "" && h.f.Route != c.rt.name {
-		return false
-	}
-	if h.f.Match == nil {
-		return true
-	}
-	r := c.r.Clone(c.r.Context())
-	r.Body = io.NopCloser(bytes.NewReader(c.body))
-	return h.f.Match(r)
-}
-
-func (h *FaultHandle) active() bool {
-	switch {
-	case h.seen < h.f.From:
-		return false
-	case h.f.Count > 0 && h.hits >= h.f.Count:
-		return false
-	case h.f.For > 0 && h.hits > 0 && h.g.opts.Now().Sub(h.first) > h.f.For:
-		return false
-	}
-	return true
-}
+func (g *GitHub) Inject(f Fault) *FaultHandle { return g.core.Inject(f) }

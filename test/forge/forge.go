@@ -4,13 +4,13 @@ package forge
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
 )
 
 // Options tune a GitHub. The zero value is GitHub's documented behaviour.
@@ -42,13 +42,10 @@ type Options struct {
 type GitHub struct {
 	opts    Options
 	mux     *http.ServeMux
-	done    chan struct{}
-	stop    sync.Once
-	server  *http.Server
+	core    *traffic.Core
 	baseURL string
 
-	mu         sync.Mutex
-	changed    chan struct{}
+	mu         *sync.Mutex // the core's, which guards all that follows
 	lastID     int64
 	accounts   map[string]*account
 	apps       map[int64]*app
@@ -60,8 +57,6 @@ type GitHub struct {
 	suites     map[string]int64
 	usage      map[string]*usage
 	writes     []*Write
-	requests   []Request
-	faults     []*FaultHandle
 	deliveries []*DeliveryRecord
 	bodies     map[string]Delivery
 }
@@ -78,8 +73,7 @@ func New(o Options) *GitHub {
 	o.DeliveryTimeout = orDefault(o.DeliveryTimeout, 10*time.Second)
 	g := &GitHub{
 		opts:     o,
-		done:     make(chan struct{}),
-		changed:  make(chan struct{}),
+		core:     traffic.New(o.Now),
 		lastID:   1000,
 		accounts: map[string]*account{},
 		apps:     map[int64]*app{},
@@ -91,41 +85,26 @@ func New(o Options) *GitHub {
 		bodies:   map[string]Delivery{},
 		baseURL:  "http://127.0.0.1:0",
 	}
+	g.mu = &g.core.Mu
 	g.mux = g.newMux()
 	return g
 }
 
 // Start listens and serves until Close.
 func (g *GitHub) Start() error {
-	addr := orDefault(g.opts.Addr, "127.0.0.1:0")
-	lis, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", addr)
+	url, err := g.core.Listen(orDefault(g.opts.Addr, "127.0.0.1:0"))
 	if err != nil {
-		return fmt.Errorf("starting the forge: %w", err)
+		return err
 	}
 	g.mu.Lock()
-	g.baseURL = "http://" + lis.Addr().String()
-	g.server = &http.Server{Handler: g.Handler(), ReadHeaderTimeout: 10 * time.Second}
-	srv := g.server
+	g.baseURL = url
 	g.mu.Unlock()
-	// Serve returns when Close closes the listener; its error says only that.
-	go func() { _ = srv.Serve(lis) }()
+	g.core.Serve(g.Handler())
 	return nil
 }
 
 // Close stops listening, drops every connection and releases hung requests.
-func (g *GitHub) Close() error {
-	g.stop.Do(func() { close(g.done) })
-	g.mu.Lock()
-	srv := g.server
-	g.mu.Unlock()
-	if srv == nil {
-		return nil
-	}
-	if err := srv.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-		return fmt.Errorf("closing the forge: %w", err)
-	}
-	return nil
-}
+func (g *GitHub) Close() error { return g.core.Close() }
 
 // URL is the forge's own host, such as http://127.0.0.1:34567: the start of
 // every html_url and clone_url.
@@ -178,26 +157,11 @@ func joinRef(path string) string {
 // under the forge's lock after every change: it must not call methods of
 // GitHub, only of State.
 func (g *GitHub) WaitFor(ctx context.Context, ok func(*State) bool) error {
-	for {
-		g.mu.Lock()
-		met, changed := ok(&State{g: g}), g.changed
-		g.mu.Unlock()
-		if met {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for the forge: %w", ctx.Err())
-		}
-	}
+	return g.core.WaitFor(ctx, func() bool { return ok(&State{g: g}) })
 }
 
 // notify wakes every WaitFor. The caller holds mu.
-func (g *GitHub) notify() {
-	close(g.changed)
-	g.changed = make(chan struct{})
-}
+func (g *GitHub) notify() { g.core.Notify() }
 
 // nextID gives the next number; ids are unique over all kinds. The caller holds mu.
 func (g *GitHub) nextID() int64 {

@@ -23,7 +23,7 @@ func TestSHAsAreGits(t *testing.T) {
 	sha := w.Commit("org/git", "main", Change{Message: "first", Author: "alice", Files: map[string]string{
 		".tekton/push.yaml": "kind: PipelineRun\n", ".tekton.md": "hello\n",
 	}})
-	cm := w.repos["org/git"].db[sha].commit
+	cm := w.repos["org/git"].db[sha].Commit
 	dir := t.TempDir()
 	script := `set -e
 git init -q .
@@ -34,9 +34,9 @@ git add -A
 printf first | git commit-tree "$(git write-tree)"`
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
 	cmd.Dir = dir
-	date := fmt.Sprintf("%d +0000", cm.when.Unix())
-	cmd.Env = append(cmd.Environ(), "GIT_AUTHOR_NAME=alice", "GIT_COMMITTER_NAME=alice", "GIT_AUTHOR_EMAIL="+cm.author.email(),
-		"GIT_COMMITTER_EMAIL="+cm.author.email(), "GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_DATE="+date, "GIT_CONFIG_GLOBAL=/dev/null")
+	date := fmt.Sprintf("%d +0000", cm.When.Unix())
+	cmd.Env = append(cmd.Environ(), "GIT_AUTHOR_NAME=alice", "GIT_COMMITTER_NAME=alice", "GIT_AUTHOR_EMAIL="+cm.Author.Email,
+		"GIT_COMMITTER_EMAIL="+cm.Author.Email, "GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_DATE="+date, "GIT_CONFIG_GLOBAL=/dev/null")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("git: %v: %s", err, out)

@@ -5,19 +5,12 @@ package forge
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
 )
 
 // Request is one call a client made, in the order of arrival.
-type Request struct {
-	N      int
-	Time   time.Time
-	Method string
-	Path   string // without /api/v3
-	Query  string
-	Route  string
-	Status int  // what the client was told; 0 while it waits or when it got no answer
-	Fault  bool // a scripted fault decided the answer
-}
+type Request = traffic.Request
 
 // Write is one mutating call a client made, in the order the forge decided
 // them: for two applied writes, the order in which they took effect.
@@ -48,18 +41,10 @@ type Write struct {
 type State struct{ g *GitHub }
 
 // Requests lists every call so far.
-func (s *State) Requests() []Request { return append([]Request(nil), s.g.requests...) }
+func (s *State) Requests() []Request { return s.g.core.Requests() }
 
 // Count says how many calls a route had; an empty route counts all.
-func (s *State) Count(route string) int {
-	n := 0
-	for i := range s.g.requests {
-		if route == "" || s.g.requests[i].Route == route {
-			n++
-		}
-	}
-	return n
-}
+func (s *State) Count(route string) int { return s.g.core.Count(route) }
 
 // Writes lists every mutating call so far.
 func (s *State) Writes() []Write {

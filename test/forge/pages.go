@@ -77,7 +77,7 @@ func paged[T any](c *call, list []T, wrap func([]T) any) answer {
 	}
 	a := ok(body)
 	if link != "" {
-		a = a.with("Link", link)
+		a = a.With("Link", link)
 	}
 	return a
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/gitdb"
 )
 
 // maxPushCommits is how many commits a push event lists.
@@ -46,7 +48,7 @@ func (g *GitHub) PushDelivery(e PushEvent) Delivery {
 		mistake("PushDelivery: %s of %s never changed", e.Ref, e.Repo)
 	}
 	up.before, up.after = orDefault(e.Before, up.before), orDefault(e.After, up.after)
-	if o := r.db[up.after]; up.after != zeroSHA && (o == nil || o.commit == nil) {
+	if o := r.db[up.after]; up.after != zeroSHA && (o == nil || o.Commit == nil) {
 		mistake("PushDelivery: no commit %s in %s", up.after, e.Repo)
 	}
 	if e.Sender != "" || up.by == nil {
@@ -60,13 +62,13 @@ func (g *GitHub) pushPayload(r *repo, ref string, up refUpdate, in *installation
 	commits := []object{}
 	var head any
 	if up.after != zeroSHA {
-		head = r.eventCommit(g, r.db[up.after].commit)
+		head = r.eventCommit(g, r.db[up.after].Commit)
 		from := up.before
 		if from == zeroSHA && strings.HasPrefix(ref, "refs/heads/") && ref != "refs/heads/"+r.defaultBranch {
 			// A new branch tells of what the default branch has not.
 			from = r.branches[r.defaultBranch]
 		}
-		list := r.db.between(from, up.after)
+		list := r.db.Between(from, up.after)
 		if strings.HasPrefix(ref, "refs/tags/") {
 			list = nil
 		}
@@ -89,28 +91,12 @@ func (g *GitHub) pushPayload(r *repo, ref string, up refUpdate, in *installation
 }
 
 // eventCommit is a commit as push events show it.
-func (r *repo) eventCommit(g *GitHub, cm *commit) object {
-	parent := ""
-	if len(cm.parents) > 0 {
-		parent = r.db[cm.parents[0]].commit.tree
-	}
-	added, removed, modified := []string{}, []string{}, []string{}
-	for _, f := range r.db.diff(parent, cm.tree) {
-		switch f.status {
-		case "added":
-			added = append(added, f.path)
-		case "removed":
-			removed = append(removed, f.path)
-		case "renamed":
-			added, removed = append(added, f.path), append(removed, f.previous)
-		default:
-			modified = append(modified, f.path)
-		}
-	}
-	who := object{"name": cm.author.login, "email": cm.author.email(), "username": cm.author.login}
+func (r *repo) eventCommit(g *GitHub, cm *gitdb.Commit) object {
+	added, removed, modified := gitdb.TouchedPaths(r.db.DiffOf(cm))
+	who := object{"name": cm.Author.Name, "email": cm.Author.Email, "username": cm.Author.Name}
 	return object{
-		"id": cm.sha, "tree_id": cm.tree, "distinct": true, "message": cm.message,
-		"timestamp": cm.when.Format(time.RFC3339), "url": r.html(g) + "/commit/" + cm.sha,
+		"id": cm.SHA, "tree_id": cm.Tree, "distinct": true, "message": cm.Message,
+		"timestamp": cm.When.Format(time.RFC3339), "url": r.html(g) + "/commit/" + cm.SHA,
 		"author": who, "committer": who, "added": added, "removed": removed, "modified": modified,
 	}
 }

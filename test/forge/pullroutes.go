@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/gitdb"
 )
 
 // maxPullFiles is how many files of a pull request GitHub lists, over all pages.
@@ -54,7 +56,7 @@ func listPullFiles(c *call) answer {
 		return notFound(c.rt.doc)
 	}
 	changes := p.changes()
-	return paged(c, changes[:min(len(changes), maxPullFiles)], func(part []fileChange) any {
+	return paged(c, changes[:min(len(changes), maxPullFiles)], func(part []gitdb.FileChange) any {
 		return c.repo.filesJSON(c.g, part, p.headSHA)
 	})
 }
@@ -66,12 +68,12 @@ func listCommitPulls(c *call) answer {
 	if problem != nil {
 		return *problem
 	}
-	inDefault := slices.Contains(c.repo.db.ancestors(c.repo.branches[c.repo.defaultBranch]), cm.sha)
+	inDefault := slices.Contains(c.repo.db.Ancestors(c.repo.branches[c.repo.defaultBranch]), cm.SHA)
 	var list []*pull
 	for _, p := range c.repo.pulls {
-		holds := p.merged == cm.sha
+		holds := p.merged == cm.SHA
 		for _, pc := range p.commits() {
-			holds = holds || pc.sha == cm.sha
+			holds = holds || pc.SHA == cm.SHA
 		}
 		if holds && (p.merged != "" || (!inDefault && p.state == "open")) {
 			list = append(list, p)
@@ -112,7 +114,7 @@ func (p *pull) full(g *GitHub) object {
 	changes := p.changes()
 	add, del := 0, 0
 	for _, f := range changes {
-		add, del = add+f.additions, del+f.deletions
+		add, del = add+f.Additions, del+f.Deletions
 	}
 	o["commits"], o["changed_files"], o["additions"], o["deletions"] = len(p.commits()), len(changes), add, del
 	o["merged"], o["mergeable"], o["mergeable_state"] = p.merged != "", true, "clean"

@@ -5,6 +5,8 @@ package forge
 import (
 	"slices"
 	"time"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/gitdb"
 )
 
 type pull struct {
@@ -54,7 +56,7 @@ func (g *GitHub) OpenPullRequest(n NewPull) int {
 	if base.branches[ref] == "" {
 		mistake("OpenPullRequest: no branch %q in %s", ref, n.Base)
 	}
-	base.db.take(head.db, sha)
+	base.db.Take(head.db, sha)
 	p := &pull{
 		id: g.nextID(), number: len(base.pulls) + 1, base: base, baseRef: ref, head: head, headRef: n.HeadBranch,
 		headSHA: sha, user: g.userOf(orDefault(n.Author, "octocat")), state: "open", draft: n.Draft,
@@ -87,7 +89,7 @@ func (g *GitHub) ReopenPull(repo string, number int) {
 	g.changePull(repo, number, func(p *pull) {
 		p.state, p.closed = "open", nil
 		if sha := p.head.branches[p.headRef]; sha != "" {
-			p.base.db.take(p.head.db, sha)
+			p.base.db.Take(p.head.db, sha)
 			p.headSHA = sha
 		}
 	})
@@ -113,12 +115,11 @@ func (g *GitHub) MergePull(repo string, number int, user string) string {
 	g.changePull(repo, number, func(p *pull) {
 		db := p.base.db
 		by := g.userOf(user)
-		merge := commit{
-			message: "Merge pull request #" + itoa(int64(number)) + " from " + p.head.owner.login + "/" + p.headRef,
-			parents: []string{p.base.branches[p.baseRef], p.headSHA}, author: by, when: g.now(),
-			tree: p.mergedTree(),
-		}
-		sha = db.putCommit(merge)
+		sha = db.PutCommit(gitdb.Commit{
+			Message: "Merge pull request #" + itoa(int64(number)) + " from " + p.head.owner.login + "/" + p.headRef,
+			Parents: []string{p.base.branches[p.baseRef], p.headSHA}, Author: by.person(), When: g.now(),
+			Tree: p.mergedTree(),
+		})
 		p.merged = sha
 		p.close(g.now())
 		g.moveBranch(p.base, p.baseRef, sha, by)
@@ -134,39 +135,28 @@ func (p *pull) close(now time.Time) {
 // keeps nothing where both changed a file.
 func (p *pull) mergedTree() string {
 	db := p.base.db
-	files := db.files(db[p.base.branches[p.baseRef]].commit.tree)
-	for _, f := range p.changes() {
-		if f.previous != "" {
-			delete(files, f.previous)
-		}
-		if f.status == "removed" {
-			delete(files, f.path)
-			continue
-		}
-		files[f.path] = f.sha
-	}
-	return db.putTree(files)
+	return db.Merged(db[p.base.branches[p.baseRef]].Commit.Tree, p.changes())
 }
 
 // baseSHA is the base branch's head, or where it was merged into.
 func (p *pull) baseSHA() string {
 	if p.merged != "" {
-		return p.base.db[p.merged].commit.parents[0]
+		return p.base.db[p.merged].Commit.Parents[0]
 	}
 	return p.base.branches[p.baseRef]
 }
 
 // changes are the files changed since the head left the base.
-func (p *pull) changes() []fileChange {
+func (p *pull) changes() []gitdb.FileChange {
 	db := p.base.db
 	from := ""
-	if m := db.mergeBase(p.baseSHA(), p.headSHA); m != "" {
-		from = db[m].commit.tree
+	if m := db.MergeBase(p.baseSHA(), p.headSHA); m != "" {
+		from = db[m].Commit.Tree
 	}
-	return db.diff(from, db[p.headSHA].commit.tree)
+	return db.Diff(from, db[p.headSHA].Commit.Tree)
 }
 
-func (p *pull) commits() []*commit { return p.base.db.between(p.baseSHA(), p.headSHA) }
+func (p *pull) commits() []*gitdb.Commit { return p.base.db.Between(p.baseSHA(), p.headSHA) }
 
 func (r *repo) pull(number int64) *pull {
 	if number < 1 || number > int64(len(r.pulls)) {

@@ -2,23 +2,17 @@
 
 package forge
 
-import "maps"
+import (
+	"maps"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/gitdb"
+)
 
 // Deleted as a file's content in Change.Files removes the file.
-const Deleted = "\x00deleted"
+const Deleted = gitdb.Deleted
 
 // Change is a commit to be made.
-type Change struct {
-	Message string
-	// Files maps paths to their new content; other files stay as they are.
-	Files map[string]string
-	// Author is a user's login; empty is "octocat".
-	Author string
-	// Parent is the commit to build on; empty is the branch's head, or the
-	// default branch's for a new branch. With a parent that is not the head
-	// the push is a forced one.
-	Parent string
-}
+type Change = gitdb.Change
 
 // Commit makes a commit and pushes it to the branch, which it creates if need
 // be. Open pull requests from the branch follow. It returns the SHA, which is
@@ -30,24 +24,11 @@ func (g *GitHub) Commit(repo, branch string, ch Change) string {
 	author := g.userOf(orDefault(ch.Author, "octocat"))
 	parent := orDefault(ch.Parent, r.branches[branch])
 	parent = orDefault(parent, r.branches[r.defaultBranch])
-	c := commit{message: orDefault(ch.Message, "change"), author: author, when: g.now()}
-	files := map[string]string{}
-	if parent != "" {
-		if r.db[parent] == nil || r.db[parent].commit == nil {
-			mistake("Commit: no commit %s in %s", parent, repo)
-		}
-		c.parents = []string{parent}
-		files = r.db.files(r.db[parent].commit.tree)
+	ch.Message = orDefault(ch.Message, "change")
+	sha, err := r.db.Apply(ch, parent, author.person(), g.now())
+	if err != nil {
+		mistake("Commit: %v in %s", err, repo)
 	}
-	for path, content := range ch.Files {
-		if content == Deleted {
-			delete(files, path)
-			continue
-		}
-		files[path] = r.db.put("blob", []byte(content), &gitObject{blob: []byte(content)})
-	}
-	c.tree = r.db.putTree(files)
-	sha := r.db.putCommit(c)
 	g.moveBranch(r, branch, sha, author)
 	return sha
 }
@@ -55,7 +36,7 @@ func (g *GitHub) Commit(repo, branch string, ch Change) string {
 // moveBranch sets a branch to a commit and lets the pull requests follow.
 func (g *GitHub) moveBranch(r *repo, branch, sha string, by *account) {
 	before := orDefault(r.branches[branch], zeroSHA)
-	forced := before != zeroSHA && r.db.mergeBase(before, sha) != before
+	forced := before != zeroSHA && r.db.MergeBase(before, sha) != before
 	r.branches[branch] = sha
 	r.updates["refs/heads/"+branch] = refUpdate{before: before, after: sha, by: by, forced: forced}
 	for _, base := range g.repos {
@@ -63,7 +44,7 @@ func (g *GitHub) moveBranch(r *repo, branch, sha string, by *account) {
 			if p.state == "open" && p.head == r && p.headRef == branch {
 				p.before, p.headSHA = p.headSHA, sha
 				p.updated = g.now()
-				base.db.take(r.db, sha)
+				base.db.Take(r.db, sha)
 			}
 		}
 	}
@@ -75,7 +56,7 @@ func (g *GitHub) SetBranch(repo, branch, sha, user string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r := g.mustRepo(repo)
-	if o := r.db[sha]; o == nil || o.commit == nil {
+	if o := r.db[sha]; o == nil || o.Commit == nil {
 		mistake("SetBranch: no commit %s in %s", sha, repo)
 	}
 	g.moveBranch(r, branch, sha, g.userOf(user))
@@ -100,7 +81,7 @@ func (g *GitHub) CreateTag(repo, tag, sha, user string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r := g.mustRepo(repo)
-	if o := r.db[sha]; o == nil || o.commit == nil {
+	if o := r.db[sha]; o == nil || o.Commit == nil {
 		mistake("CreateTag: no commit %s in %s", sha, repo)
 	}
 	before := orDefault(r.tags[tag], zeroSHA)

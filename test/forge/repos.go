@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/gitdb"
 )
 
 // RepoOptions say how a repository starts. The zero value is a public, empty
@@ -35,7 +37,7 @@ type repo struct {
 	defaultBranch string
 	parent        *repo
 	created       time.Time
-	db            objects
+	db            gitdb.DB
 	branches      map[string]string
 	tags          map[string]string
 	updates       map[string]refUpdate // the last change of every full ref
@@ -50,7 +52,7 @@ type refUpdate struct {
 	forced        bool
 }
 
-const zeroSHA = "0000000000000000000000000000000000000000"
+const zeroSHA = gitdb.ZeroSHA
 
 // CreateRepo creates a repository. An owner that is not known yet becomes an
 // organisation, or a user if the repository is a fork.
@@ -66,7 +68,7 @@ func (g *GitHub) CreateRepo(owner, name string, o RepoOptions) Repo {
 	}
 	r := &repo{
 		id: g.nextID(), owner: g.accountOf(owner, kind), name: name, private: o.Private,
-		defaultBranch: orDefault(o.DefaultBranch, "main"), created: g.now(), db: objects{},
+		defaultBranch: orDefault(o.DefaultBranch, "main"), created: g.now(), db: gitdb.DB{},
 		branches: map[string]string{}, tags: map[string]string{},
 		updates: map[string]refUpdate{}, collaborators: map[string]string{},
 	}
@@ -117,45 +119,8 @@ func (r *repo) html(g *GitHub) string { return g.baseURL + "/" + r.fullName() }
 
 func (r *repo) api(g *GitHub) string { return g.baseURL + "/api/v3/repos/" + r.fullName() }
 
-// resolve finds the commit a ref means: a full SHA, a branch, a tag, a full
-// ref or an unambiguous start of a SHA.
-func (r *repo) resolve(ref string) string {
-	if o := r.db[ref]; o != nil && o.commit != nil {
-		return ref
-	}
-	if sha := named(r.branches, "heads/", ref); sha != "" {
-		return sha
-	}
-	if sha := named(r.tags, "tags/", ref); sha != "" {
-		return sha
-	}
-	return r.abbreviated(ref)
-}
-
-// named looks a ref up by its short name, heads/x or refs/heads/x.
-func named(refs map[string]string, under, ref string) string {
-	for _, prefix := range []string{"", under, "refs/" + under} {
-		if name, found := strings.CutPrefix(ref, prefix); found && refs[name] != "" {
-			return refs[name]
-		}
-	}
-	return ""
-}
-
-// abbreviated finds the one commit whose SHA starts with ref.
-func (r *repo) abbreviated(ref string) string {
-	found := ""
-	for sha, o := range r.db {
-		if len(ref) < 7 || o.commit == nil || !strings.HasPrefix(sha, ref) {
-			continue
-		}
-		if found != "" {
-			return ""
-		}
-		found = sha
-	}
-	return found
-}
+// resolve finds the commit a ref means; "" is none.
+func (r *repo) resolve(ref string) string { return r.db.Resolve(r.branches, r.tags, ref) }
 
 func (r *repo) json(g *GitHub) object {
 	api, html := r.api(g), r.html(g)
@@ -205,7 +170,7 @@ func getBranch(c *call) answer {
 	if !found {
 		return refuse(404, c.rt.doc, "Branch not found")
 	}
-	return ok(object{"name": name, "protected": false, "commit": c.repo.commitJSON(c.g, c.repo.db[sha].commit)})
+	return ok(object{"name": name, "protected": false, "commit": c.repo.commitJSON(c.g, c.repo.db[sha].Commit)})
 }
 
 func getRef(c *call) answer {

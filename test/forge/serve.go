@@ -4,18 +4,14 @@ package forge
 
 import (
 	"bytes"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
-)
 
-// maxBody is the most of a request that is read; more is answered 413.
-const maxBody = 25 << 20
+	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
+)
 
 // call is one request on its way through a route. Handlers run with the
 // forge's lock held, so they are atomic.
@@ -34,82 +30,23 @@ type call struct {
 	check *checkRun
 }
 
-// serve runs one request: record it, let a fault decide, answer, log a write.
+// serve is the handler of a route.
 func (g *GitHub) serve(rt route) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-		if err != nil {
-			refuse(http.StatusRequestEntityTooLarge, docs, "Payload too large").send(w)
-			return
-		}
-		c := &call{g: g, r: r, rt: rt, body: body, at: g.now()}
-		n, fault := g.arrive(c)
-		if fault == nil {
-			a, _ := c.apply(n)
-			a.send(w)
-			return
-		}
-		out := fault.f.Do(&hit{c: c, n: n, handle: fault})
-		g.settle(c, n, out)
-		if out.drop {
-			drop(w)
-			return
-		}
-		out.answer.send(w)
-	}
-}
-
-// arrive records the request and picks the fault that gets it, if any.
-func (g *GitHub) arrive(c *call) (int, *FaultHandle) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	n := len(g.requests) + 1
-	g.requests = append(g.requests, Request{
-		N: n, Time: c.at, Method: c.r.Method, Path: c.r.URL.Path, Query: c.r.URL.RawQuery, Route: c.rt.name,
+	return g.core.Handler(rt.name, func(x traffic.Exchange) traffic.Call {
+		return &call{g: g, r: x.R, rt: rt, body: x.Body, at: x.At}
 	})
-	fault := g.pickFault(c)
-	g.notify()
-	return n, fault
 }
 
-// apply carries the request out and logs it if it is a write.
-func (c *call) apply(n int) (answer, *Write) {
-	g := c.g
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	a := c.guard()
-	a = c.finish(a)
-	var w *Write
-	if c.mutates() {
-		w = c.logWrite(a.status, a.status < 300)
+// Record logs a write.
+func (c *call) Record(status int, applied bool) *int {
+	if !c.mutates() {
+		return nil
 	}
-	g.requests[n-1].Status = a.status
-	g.notify()
-	return a, w
+	return &c.logWrite(status, applied).Status
 }
 
-// settle corrects the log after a fault: what the client was told, and a
-// write that never reached the route.
-func (g *GitHub) settle(c *call, n int, out outcome) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	status := out.answer.status
-	if out.drop {
-		status = 0
-	}
-	g.requests[n-1].Status, g.requests[n-1].Fault = status, true
-	switch {
-	case !c.mutates():
-	case out.write != nil:
-		out.write.Status = status
-	default:
-		c.logWrite(status, false)
-	}
-	g.notify()
-}
-
-// guard checks who calls before the route runs.
-func (c *call) guard() answer {
+// Do checks who calls before the route runs.
+func (c *call) Do() answer {
 	if a, refused := c.authenticate(); refused {
 		return a
 	}
@@ -123,24 +60,17 @@ func (c *call) guard() answer {
 	return c.rt.handle(c)
 }
 
-// finish adds the headers every answer carries.
-func (c *call) finish(a answer) answer {
+// Finish adds the headers every answer carries.
+func (c *call) Finish(a answer) answer {
 	limit, used, reset := c.spent()
 	return a.
-		orHeader("X-RateLimit-Limit", strconv.Itoa(limit)).
-		orHeader("X-RateLimit-Remaining", strconv.Itoa(max(limit-used, 0))).
-		orHeader("X-RateLimit-Used", strconv.Itoa(used)).
-		orHeader("X-RateLimit-Reset", strconv.FormatInt(reset.Unix(), 10)).
-		orHeader("X-RateLimit-Resource", "core").
-		orHeader("X-GitHub-Media-Type", "github.v3; format=json").
-		orHeader("X-GitHub-Request-Id", strings.ToUpper(randomHex(8)))
-}
-
-func (a answer) orHeader(key, value string) answer {
-	if a.header.Get(key) != "" {
-		return a
-	}
-	return a.with(key, value)
+		OrHeader("X-RateLimit-Limit", strconv.Itoa(limit)).
+		OrHeader("X-RateLimit-Remaining", strconv.Itoa(max(limit-used, 0))).
+		OrHeader("X-RateLimit-Used", strconv.Itoa(used)).
+		OrHeader("X-RateLimit-Reset", strconv.FormatInt(reset.Unix(), 10)).
+		OrHeader("X-RateLimit-Resource", "core").
+		OrHeader("X-GitHub-Media-Type", "github.v3; format=json").
+		OrHeader("X-GitHub-Request-Id", strings.ToUpper(traffic.RandomHex(8)))
 }
 
 // mutates tells whether the request belongs in the write log. Minting a token
@@ -171,22 +101,4 @@ func (c *call) number(name string) int64 {
 		return 0
 	}
 	return n
-}
-
-// drop closes the connection without an answer.
-func drop(w http.ResponseWriter) {
-	if h, ok := w.(http.Hijacker); ok {
-		if conn, _, err := h.Hijack(); err == nil {
-			_ = conn.Close()
-			return
-		}
-	}
-	// Where the connection cannot be taken over, net/http's own way to abort.
-	panic(http.ErrAbortHandler)
-}
-
-func randomHex(n int) string {
-	b := make([]byte, n)
-	_, _ = rand.Read(b) // never fails since Go 1.24
-	return hex.EncodeToString(b)
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
 )
 
 // maxTokenRepos is how many repositories a token may be narrowed to.
@@ -138,7 +140,7 @@ func (c *call) narrow(in *installation, req tokenRequest) (map[int64]bool, strin
 }
 
 func (c *call) mint(t *token) answer {
-	secret := "ghs_" + randomHex(18)
+	secret := "ghs_" + traffic.RandomHex(18)
 	t.expires = c.g.now().Add(c.g.opts.TokenLife)
 	c.g.tokens[secret] = t
 	body := object{

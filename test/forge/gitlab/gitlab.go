@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitlab
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
+)
+
+// Options tune a GitLab. The zero value is what gitlab.com documents.
+type Options struct {
+	// Addr is where Start listens; empty is a free port of 127.0.0.1.
+	Addr string
+	// ExternalURL is the start of every web URL in answers and payloads, such
+	// as https://gitlab.example.com; empty is where Start listens.
+	ExternalURL string
+	// Now is the forge's clock; nil is time.Now. It must be safe for concurrent use.
+	Now func() time.Time
+	// RateLimit is the number of requests a user may make in a minute; zero is 2000.
+	RateLimit int
+	// DiffLimit is the number of files of a merge request's diff before the
+	// rest is dropped; zero is 1000.
+	DiffLimit int
+	// CountLimit is the number of entries of a list above which totals are no
+	// longer counted; zero is 10000.
+	CountLimit int
+	// DeliveryTimeout is how long a delivery waits for its answer; zero is 10 seconds.
+	DeliveryTimeout time.Duration
+	// FirstPause is how long a hook's first pause lasts; each further one is
+	// twice as long, up to 1440 times the first. Zero is one minute.
+	FirstPause time.Duration
+	// KeepFailingHooks never disables a hook, as self-managed servers do by default.
+	KeepFailingHooks bool
+	// NoSkipped refuses the state "skipped", as servers before it was added.
+	NoSkipped bool
+	// AcceptRepeated takes the state that a status already has, as newer
+	// servers are said to; the others refuse the transition.
+	AcceptRepeated bool
+}
+
+// GitLab is one forge. Create it with New; all methods are safe for
+// concurrent use.
+type GitLab struct {
+	opts    Options
+	mux     *http.ServeMux
+	core    *traffic.Core
+	baseURL string
+
+	mu         *sync.Mutex // the core's, which guards all that follows
+	lastID     int64
+	users      map[string]*user
+	groups     map[string]*group
+	projects   map[string]*project
+	tokens     map[string]*token
+	pipelines  []*pipeline
+	statuses   []*status
+	notes      []*note
+	hooks      map[int64]*hook
+	usage      map[string]*usage
+	writes     []*Write
+	deliveries []*DeliveryRecord
+	sent       map[string]Delivery // the last with an Idempotency-Key
+}
+
+// New returns a forge that is not listening yet. Handler works at once; URL
+// and deliveries need Start.
+func New(o Options) *GitLab {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	o.RateLimit = orDefault(o.RateLimit, 2000)
+	o.DiffLimit = orDefault(o.DiffLimit, 1000)
+	o.CountLimit = orDefault(o.CountLimit, 10000)
+	o.DeliveryTimeout = orDefault(o.DeliveryTimeout, 10*time.Second)
+	o.FirstPause = orDefault(o.FirstPause, time.Minute)
+	g := &GitLab{
+		opts:     o,
+		core:     traffic.New(o.Now),
+		lastID:   100,
+		users:    map[string]*user{},
+		groups:   map[string]*group{},
+		projects: map[string]*project{},
+		tokens:   map[string]*token{},
+		hooks:    map[int64]*hook{},
+		usage:    map[string]*usage{},
+		sent:     map[string]Delivery{},
+		baseURL:  "http://127.0.0.1:0",
+	}
+	g.mu = &g.core.Mu
+	g.mux = g.newMux()
+	return g
+}
+
+// Start listens and serves until Close.
+func (g *GitLab) Start() error {
+	url, err := g.core.Listen(orDefault(g.opts.Addr, "127.0.0.1:0"))
+	if err != nil {
+		return err
+	}
+	g.mu.Lock()
+	g.baseURL = url
+	g.mu.Unlock()
+	g.core.Serve(g.Handler())
+	return nil
+}
+
+// Close stops listening, drops every connection and releases hung requests.
+func (g *GitLab) Close() error { return g.core.Close() }
+
+// URL is where the forge listens, such as http://127.0.0.1:34567, without a path.
+func (g *GitLab) URL() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.baseURL
+}
+
+// Handler serves /api/v4.
+func (g *GitLab) Handler() http.Handler { return g.mux }
+
+// WaitFor blocks until ok says so of the forge's state, or ctx ends. ok runs
+// under the forge's lock after every change: it must not call methods of
+// GitLab, only of State.
+func (g *GitLab) WaitFor(ctx context.Context, ok func(*State) bool) error {
+	return g.core.WaitFor(ctx, func() bool { return ok(&State{g: g}) })
+}
+
+// web is the start of web URLs. The caller holds mu.
+func (g *GitLab) web() string {
+	return strings.TrimSuffix(orDefault(g.opts.ExternalURL, g.baseURL), "/")
+}
+
+// notify wakes every WaitFor. The caller holds mu.
+func (g *GitLab) notify() { g.core.Notify() }
+
+// nextID gives the next number; ids are unique over all kinds. The caller holds mu.
+func (g *GitLab) nextID() int64 {
+	g.lastID++
+	return g.lastID
+}
+
+func (g *GitLab) now() time.Time { return g.opts.Now().UTC().Truncate(time.Millisecond) }
+
+func orDefault[T comparable](v, d T) T {
+	var zero T
+	if v == zero {
+		return d
+	}
+	return v
+}
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+// key is how paths and usernames are looked up: their case does not count.
+func key(name string) string { return strings.ToLower(name) }
+
+// mistake stops a test whose author asked for something impossible.
+func mistake(format string, args ...any) {
+	panic("gitlab: " + fmt.Sprintf(format, args...))
+}

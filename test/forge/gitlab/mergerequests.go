@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitlab
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/gitdb"
+)
+
+type mergeRequest struct {
+	id           int64
+	iid          int64
+	target       *project
+	targetBranch string
+	source       *project
+	sourceBranch string
+	head         string
+	author       *user
+	title        string
+	description  string
+	state        string // opened, closed, merged
+	labels       []string
+	merged       string // the merge commit
+	created      time.Time
+	updated      time.Time
+	closed       time.Time
+	last         lastChange
+}
+
+// lastChange is what a merge request hook tells of.
+type lastChange struct {
+	action  string
+	by      *user
+	oldrev  string
+	changes object
+}
+
+// draftPrefix at the start of a title is what makes a merge request a draft.
+const draftPrefix = "Draft: "
+
+func (m *mergeRequest) draft() bool { return strings.HasPrefix(m.title, draftPrefix) }
+
+// NewMergeRequest is a merge request to be opened.
+type NewMergeRequest struct {
+	Target       string // full path
+	TargetBranch string // empty is the default branch
+	Source       string // full path of a fork; empty is Target
+	SourceBranch string
+	Author       string
+	Title        string
+	Description  string
+	Draft        bool
+	Labels       []string
+}
+
+// OpenMergeRequest opens a merge request and returns its iid. From then on the
+// target project knows the source's commits.
+func (g *GitLab) OpenMergeRequest(n NewMergeRequest) int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	target := g.mustProject(n.Target)
+	source := g.mustProject(orDefault(n.Source, n.Target))
+	sha, found := source.branches[n.SourceBranch]
+	if !found {
+		mistake("OpenMergeRequest: no branch %q in %s", n.SourceBranch, source.path)
+	}
+	branch := orDefault(n.TargetBranch, target.defaultBranch)
+	if target.branches[branch] == "" {
+		mistake("OpenMergeRequest: no branch %q in %s", branch, n.Target)
+	}
+	target.db.Take(source.db, sha)
+	m := &mergeRequest{
+		id: g.nextID(), iid: int64(len(target.mrs) + 1), target: target, targetBranch: branch, source: source,
+		sourceBranch: n.SourceBranch, head: sha, author: g.userOf(orDefault(n.Author, "octocat")), state: "opened",
+		title: orDefault(n.Title, n.SourceBranch), description: n.Description, labels: slices.Clone(n.Labels),
+		created: g.now(), updated: g.now(),
+	}
+	if n.Draft {
+		m.title = draftPrefix + m.title
+	}
+	target.mrs = append(target.mrs, m)
+	m.changed(g, "open", m.author, object{"merge_status": fromTo("preparing", "unchecked")})
+	g.notify()
+	return m.iid
+}
+
+func fromTo(previous, current any) object { return object{"previous": previous, "current": current} }
+
+// changed records what happened, for the hook that tells of it.
+func (m *mergeRequest) changed(g *GitLab, action string, by *user, changes object) {
+	was := m.updated
+	m.updated = g.now()
+	changes["updated_at"] = fromTo(hookStamp(was), hookStamp(m.updated))
+	m.last = lastChange{action: action, by: by, changes: changes}
+}
+
+func (g *GitLab) changeMR(project string, iid int64, username string, change func(m *mergeRequest, by *user)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	m := g.mustProject(project).mr(iid)
+	if m == nil {
+		mistake("no merge request %s!%d", project, iid)
+	}
+	change(m, g.userOf(username))
+	g.notify()
+}
+
+// CloseMergeRequest closes a merge request without merging it.
+func (g *GitLab) CloseMergeRequest(project string, iid int64, username string) {
+	g.changeMR(project, iid, username, func(m *mergeRequest, by *user) {
+		m.state, m.closed = "closed", g.now()
+		m.changed(g, "close", by, object{"state_id": fromTo(1, 2)})
+	})
+}
+
+// ReopenMergeRequest opens a closed merge request again; its head is the branch's.
+func (g *GitLab) ReopenMergeRequest(project string, iid int64, username string) {
+	g.changeMR(project, iid, username, func(m *mergeRequest, by *user) {
+		m.state, m.closed = "opened", time.Time{}
+		if sha := m.source.branches[m.sourceBranch]; sha != "" {
+			m.target.db.Take(m.source.db, sha)
+			m.head = sha
+		}
+		m.changed(g, "reopen", by, object{"state_id": fromTo(2, 1)})
+	})
+}
+
+// RetitleMergeRequest changes the title; "Draft: " at its start makes it a draft.
+func (g *GitLab) RetitleMergeRequest(project string, iid int64, username, title string) {
+	g.changeMR(project, iid, username, func(m *mergeRequest, by *user) { m.retitle(g, by, title) })
+}
+
+// ReadyMergeRequest ends a merge request's draft.
+func (g *GitLab) ReadyMergeRequest(project string, iid int64, username string) {
+	g.changeMR(project, iid, username, func(m *mergeRequest, by *user) {
+		m.retitle(g, by, strings.TrimPrefix(m.title, draftPrefix))
+	})
+}
+
+func (m *mergeRequest) retitle(g *GitLab, by *user, title string) {
+	changes := object{"title": fromTo(m.title, title)}
+	was := m.draft()
+	m.title = title
+	if m.draft() != was {
+		changes["draft"] = fromTo(was, m.draft())
+	}
+	m.changed(g, "update", by, changes)
+}
+
+// SetLabels replaces the labels of a merge request.
+func (g *GitLab) SetLabels(project string, iid int64, username string, labels ...string) {
+	g.changeMR(project, iid, username, func(m *mergeRequest, by *user) {
+		before := m.labelsJSON(g)
+		m.labels = slices.Clone(labels)
+		m.changed(g, "update", by, object{"labels": fromTo(before, m.labelsJSON(g))})
+	})
+}
+
+// Merge merges a merge request with a merge commit and returns its SHA.
+func (g *GitLab) Merge(project string, iid int64, username string) string {
+	sha := ""
+	g.changeMR(project, iid, username, func(m *mergeRequest, by *user) {
+		db, base := m.target.db, m.target.branches[m.targetBranch]
+		sha = db.PutCommit(gitdb.Commit{
+			Message: "Merge branch '" + m.sourceBranch + "' into '" + m.targetBranch + "'\n\n" + m.title +
+				"\n\nSee merge request " + m.target.path + "!" + itoa(m.iid),
+			Parents: []string{base, m.head}, Author: by.person(), When: g.now(),
+			Tree: db.Merged(db.Commit(base).Tree, m.changes()),
+		})
+		m.merged, m.state, m.closed = sha, "merged", g.now()
+		m.changed(g, "merge", by, object{"state_id": fromTo(1, 3)})
+		g.moveBranch(m.target, m.targetBranch, sha, by)
+	})
+	return sha
+}
+
+// start is the target branch's head, or where it was merged into.
+func (m *mergeRequest) start() string {
+	if m.merged != "" {
+		return m.target.db.Commit(m.merged).Parents[0]
+	}
+	return m.target.branches[m.targetBranch]
+}
+
+func (m *mergeRequest) base() string { return m.target.db.MergeBase(m.start(), m.head) }
+
+// changes are the files changed since the head left the target.
+func (m *mergeRequest) changes() []gitdb.FileChange {
+	from := ""
+	if c := m.target.db.Commit(m.base()); c != nil {
+		from = c.Tree
+	}
+	return m.target.db.Diff(from, m.target.db.Commit(m.head).Tree)
+}
+
+func (m *mergeRequest) commits() []*gitdb.Commit { return m.target.db.Between(m.start(), m.head) }
+
+func (p *project) mr(iid int64) *mergeRequest {
+	if iid < 1 || iid > int64(len(p.mrs)) {
+		return nil
+	}
+	return p.mrs[iid-1]
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitlab
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// What a note is on, in GitLab's own spelling.
+const (
+	notedID   = "noteable_id"   //nolint:misspell // GitLab's spelling
+	notedIID  = "noteable_iid"  //nolint:misspell // GitLab's spelling
+	notedType = "noteable_type" //nolint:misspell // GitLab's spelling
+)
+
+// maxNote is the most characters of a note.
+const maxNote = 1_000_000
+
+// note is a comment on a merge request or, with a SHA, on a commit.
+type note struct {
+	id      int64
+	project *project
+	mr      *mergeRequest
+	sha     string
+	by      *user
+	body    string
+	system  bool
+	created time.Time
+	updated time.Time
+	edits   int
+}
+
+// Note is a comment as a test sees it.
+type Note struct {
+	ID     int64
+	Author string
+	Body   string
+	System bool // written by GitLab itself, such as "added 1 commits"
+	Edits  int
+}
+
+// Notes lists the comments on a merge request, oldest first; those of GitLab
+// itself only if system is asked for.
+func (s *State) Notes(project string, iid int64, system bool) []Note {
+	m := s.g.mustProject(project).mr(iid)
+	if m == nil {
+		mistake("Notes: no merge request %s!%d", project, iid)
+	}
+	var out []Note
+	for _, n := range s.g.notesOf(m, system) {
+		out = append(out, Note{n.id, n.by.username, n.body, n.system, n.edits})
+	}
+	return out
+}
+
+// Notes is State.Notes without those of GitLab itself.
+func (g *GitLab) Notes(project string, iid int64) []Note {
+	return locked(g, func(s *State) []Note { return s.Notes(project, iid, false) })
+}
+
+// notesOf lists a merge request's notes, oldest first.
+func (g *GitLab) notesOf(m *mergeRequest, system bool) []*note {
+	var out []*note
+	for _, n := range g.notes {
+		if n.mr == m && (system || !n.system) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// AddNote comments on a merge request and returns the note's id.
+func (g *GitLab) AddNote(project string, iid int64, username, body string) int64 {
+	var id int64
+	g.changeMR(project, iid, username, func(m *mergeRequest, by *user) {
+		id = g.addNote(&note{project: m.target, mr: m, by: by, body: body}).id
+	})
+	return id
+}
+
+// AddCommitNote comments on a commit and returns the note's id.
+func (g *GitLab) AddCommitNote(project, sha, username, body string) int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	p := g.mustProject(project)
+	if p.db.Commit(sha) == nil {
+		mistake("AddCommitNote: no commit %s in %s", sha, project)
+	}
+	return g.addNote(&note{project: p, sha: sha, by: g.userOf(username), body: body}).id
+}
+
+func (g *GitLab) systemNote(m *mergeRequest, by *user, body string) {
+	g.addNote(&note{project: m.target, mr: m, by: by, body: body, system: true})
+}
+
+func (g *GitLab) addNote(n *note) *note {
+	n.id, n.created, n.updated = g.nextID(), g.now(), g.now()
+	g.notes = append(g.notes, n)
+	g.notify()
+	return n
+}
+
+func (n *note) json(g *GitLab) object {
+	return object{
+		"id": n.id, "type": nil, "body": n.body, "attachment": nil, "author": n.by.json(g), "created_at": stamp(n.created),
+		"updated_at": stamp(n.updated), "system": n.system, notedID: n.mr.id, notedType: "MergeRequest",
+		"project_id": n.project.id, "resolvable": false, "confidential": false, "internal": false, "imported": false,
+		notedIID: n.mr.iid, "commands_changes": object{},
+	}
+}
+
+// notable is the merge request whose notes the path means.
+func (c *call) notable() (*mergeRequest, *answer) {
+	m := c.project.mr(c.number("iid"))
+	if m == nil {
+		a := notFound("MergeRequest")
+		return nil, &a
+	}
+	return m, nil
+}
+
+// noteOfPath is the note that {note} means.
+func (c *call) noteOfPath() (*note, *answer) {
+	m, problem := c.notable()
+	if problem != nil {
+		return nil, problem
+	}
+	for _, n := range c.g.notesOf(m, true) {
+		if n.id == c.number("note") {
+			return n, nil
+		}
+	}
+	a := noRecord()
+	return nil, &a
+}
+
+func listNotes(c *call) answer {
+	m, problem := c.notable()
+	if problem != nil {
+		return *problem
+	}
+	by, problem := c.order("created_at", "desc", "updated_at")
+	if problem != nil {
+		return *problem
+	}
+	list := c.g.notesOf(m, c.text("activity_filter") != "only_comments")
+	slices.SortStableFunc(list, func(a, b *note) int {
+		if d := a.updated.Compare(b.updated); by.column == "updated_at" && d != 0 {
+			return d
+		}
+		return cmp.Compare(a.id, b.id)
+	})
+	if by.desc {
+		slices.Reverse(list)
+	}
+	return paged(c, list, func(n *note) object { return n.json(c.g) })
+}
+
+func getNote(c *call) answer {
+	n, problem := c.noteOfPath()
+	if problem != nil {
+		return *problem
+	}
+	return ok(n.json(c.g))
+}
+
+func createNote(c *call) answer {
+	if _, given := c.params["body"]; !given {
+		return badParameter("body is missing")
+	}
+	m, problem := c.notable()
+	if problem != nil {
+		return *problem
+	}
+	if problem := c.checkNote(); problem != nil {
+		return *problem
+	}
+	c.note = c.g.addNote(&note{project: c.project, mr: m, by: c.user, body: c.text("body")})
+	return created(c.note.json(c.g))
+}
+
+func (c *call) checkNote() *answer {
+	why := ""
+	switch body := c.text("body"); {
+	case strings.TrimSpace(body) == "":
+		why = "can't be blank"
+	case len([]rune(body)) > maxNote:
+		why = fmt.Sprintf("is too long (maximum is %d characters)", maxNote)
+	default:
+		return nil
+	}
+	a := refuse(http.StatusBadRequest, fmt.Sprintf(`400 Bad request - Note {:note=>[%q]}`, why))
+	return &a
+}
+
+// mayEdit tells whether the caller may change a note: its author, and who
+// maintains the project.
+func (c *call) mayEdit(n *note) bool {
+	return !n.system && (n.by == c.user || c.project.levelOf(c.user) >= Maintainer)
+}
+
+func updateNote(c *call) answer {
+	n, problem := c.noteOfPath()
+	if problem != nil {
+		return *problem
+	}
+	if !c.mayEdit(n) {
+		return forbidden()
+	}
+	body, given := c.params["body"]
+	if given && body == "" {
+		return badParameter("body is empty")
+	}
+	if given {
+		if problem := c.checkNote(); problem != nil {
+			return *problem
+		}
+		n.body, n.updated = c.text("body"), c.g.now()
+		n.edits++
+	}
+	c.note = n
+	return ok(n.json(c.g))
+}
+
+func deleteNote(c *call) answer {
+	n, problem := c.noteOfPath()
+	if problem != nil {
+		return *problem
+	}
+	if !c.mayEdit(n) {
+		return forbidden()
+	}
+	c.g.notes = slices.DeleteFunc(c.g.notes, func(other *note) bool { return other == n })
+	c.note = n
+	return answer{Status: http.StatusNoContent}
+}

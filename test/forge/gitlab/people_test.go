@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitlab
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestMembers(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.SetMember("org", "ann", Owner)
+	w.SetMember("org/team", "ben", Reporter)
+	w.SetMember(app, "ben", Developer)
+	w.SetMember(app, "cat", Guest)
+	w.SetMember(app, "dan", Maintainer)
+	w.SetBlocked("dan", true)
+	w.SetMember(app, "eve", Owner)
+	w.SetMember(app, "eve", NoAccess)
+	of := func(name string) string {
+		found := w.do("GET", api+"/users?username="+strings.ToUpper(name), w.token, nil).list(t)
+		if len(found) != 1 {
+			return "no user"
+		}
+		r := w.get("/members/all/" + itoa(int64(found[0]["id"].(float64))))
+		if r.status != 200 {
+			return fmt.Sprint(r.status, " ", r.said())
+		}
+		m := r.object(t)
+		return fmt.Sprint(m["access_level"], " ", m["state"])
+	}
+	for name, want := range map[string]string{
+		"ann": "50 active", "ben": "30 active", "cat": "10 active", "dan": "40 blocked", "eve": "404 404 Not found", "zoe": "no user",
+	} {
+		if got := of(name); got != want {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
+	}
+	var names []string
+	for _, m := range w.get("/members/all?query=n").list(t) {
+		names = append(names, text(m, "username"))
+	}
+	if diff := cmp.Diff([]string{"ann", "ben", "dan"}, names); diff != "" {
+		t.Errorf("members with an n (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheOwnerOfAPersonalProject(t *testing.T) {
+	w := newWorld(t, Options{})
+	fork := w.CreateProject("eve/app", ProjectOptions{ForkOf: app})
+	tok := w.CreateToken(NewToken{User: "eve"})
+	p := w.do("GET", api+"/projects/"+itoa(fork.ID), tok.Value, nil).object(t)
+	parent := p["forked_from_project"].(map[string]any)
+	if text(p, "path_with_namespace") != "eve/app" || parent["id"] != float64(w.project.ID) || text(p, "web_url") != fork.WebURL ||
+		text(p, "visibility") != Private || text(p, "default_branch") != "main" {
+		t.Errorf("a fork: %v", p)
+	}
+	if r := w.do("GET", api+"/projects/eve%2Fapp", w.token, nil); r.status != 404 {
+		t.Errorf("a private fork for the parent's bot: %d", r.status)
+	}
+}
+
+func TestTheTokensOwnUser(t *testing.T) {
+	w := newWorld(t, Options{ExternalURL: "https://gitlab.example.com"})
+	me := w.do("GET", api+"/user", w.token, nil).object(t)
+	if me["bot"] != true || me["id"] != float64(w.bot.ID) || !strings.HasPrefix(text(me, "username"), "project_"+itoa(w.project.ID)+"_bot_") {
+		t.Errorf("the bot: %v", me)
+	}
+	if text(me, "web_url") != "https://gitlab.example.com/"+w.bot.Username || w.project.WebURL != "https://gitlab.example.com/"+app {
+		t.Errorf("web URLs: %v, %s", me["web_url"], w.project.WebURL)
+	}
+}

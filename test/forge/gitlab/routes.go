@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitlab
+
+import "net/http"
+
+// Names of the routes, for Fault.Route, Write.Route, Request.Route and Count.
+const (
+	RouteProject       = "project.get"
+	RouteMembers       = "members.list"
+	RouteMember        = "members.get"
+	RouteUser          = "user.get"
+	RouteUsers         = "users.list"
+	RouteUserByID      = "users.get"
+	RouteTree          = "tree.list"
+	RouteFile          = "files.get"
+	RouteRawFile       = "files.raw"
+	RouteCommit        = "commits.get"
+	RouteCommitDiff    = "commits.diff"
+	RouteCommitRefs    = "commits.refs"
+	RouteCommitMRs     = "commits.mergeRequests"
+	RouteCompare       = "compare.get"
+	RouteBranch        = "branches.get"
+	RouteMergeRequests = "mergeRequests.list"
+	RouteMergeRequest  = "mergeRequests.get"
+	RouteMRDiffs       = "mergeRequests.diffs"
+	RouteMRChanges     = "mergeRequests.changes"
+	RouteStatusCreate  = "statuses.create"
+	RouteStatusList    = "statuses.list"
+	RouteNoteList      = "notes.list"
+	RouteNoteGet       = "notes.get"
+	RouteNoteCreate    = "notes.create"
+	RouteNoteUpdate    = "notes.update"
+	RouteNoteDelete    = "notes.delete"
+	RouteHooks         = "hooks.list"
+	RouteHook          = "hooks.get"
+	RouteHookEvents    = "hooks.events"
+	RouteUnknown       = "unknown"
+)
+
+// Who may call a route.
+type need int
+
+const (
+	signedIn   need = iota // any valid token; the path names no project
+	seen                   // whoever may see the project
+	readable               // whoever may read its code
+	visitor                // a token whose user may see the project
+	reader                 // a token whose user may read its code
+	maintainer             // a token whose user maintains the project
+)
+
+// route is one line of the API.
+type route struct {
+	name    string
+	method  string
+	pattern string
+	need    need
+	scopes  []string // that do as well as api and, to read, read_api
+	handle  func(*call) answer
+}
+
+func (g *GitLab) newMux() *http.ServeMux {
+	mux := http.NewServeMux()
+	for _, list := range [][]route{projectRoutes(), repositoryRoutes(), mergeRequestRoutes(), statusRoutes(), hookRoutes()} {
+		for _, rt := range list {
+			mux.HandleFunc(rt.method+" /api/v4"+rt.pattern, g.serve(rt))
+		}
+	}
+	mux.HandleFunc("/", g.serve(route{name: RouteUnknown, need: signedIn,
+		handle: func(*call) answer { return answer{Status: http.StatusNotFound, Body: object{"error": "404 Not Found"}} }}))
+	return mux
+}
+
+func projectRoutes() []route {
+	users := []string{ScopeReadUser}
+	return []route{
+		{RouteUser, "GET", "/user", signedIn, users, getUser},
+		{RouteUsers, "GET", "/users", signedIn, users, listUsers},
+		{RouteUserByID, "GET", "/users/{user}", signedIn, users, getUserByID},
+		{RouteProject, "GET", "/projects/{id}", seen, nil, getProject},
+		{RouteMembers, "GET", "/projects/{id}/members/all", visitor, nil, listMembers},
+		{RouteMember, "GET", "/projects/{id}/members/all/{user}", visitor, nil, getMember},
+	}
+}
+
+func repositoryRoutes() []route {
+	const r = "/projects/{id}/repository"
+	files := []string{ScopeReadRepository}
+	return []route{
+		{RouteTree, "GET", r + "/tree", readable, nil, getTree},
+		{RouteFile, "GET", r + "/files/{path}", readable, files, getFile},
+		{RouteRawFile, "GET", r + "/files/{path}/raw", readable, files, getRawFile},
+		{RouteCommit, "GET", r + "/commits/{sha}", readable, nil, getCommit},
+		{RouteCommitDiff, "GET", r + "/commits/{sha}/diff", readable, nil, getCommitDiff},
+		{RouteCommitRefs, "GET", r + "/commits/{sha}/refs", readable, nil, getCommitRefs},
+		{RouteCommitMRs, "GET", r + "/commits/{sha}/merge_requests", readable, nil, getCommitMRs},
+		{RouteCompare, "GET", r + "/compare", readable, nil, compare},
+		{RouteBranch, "GET", r + "/branches/{branch}", readable, nil, getBranch},
+	}
+}
+
+func mergeRequestRoutes() []route {
+	const r = "/projects/{id}/merge_requests"
+	return []route{
+		{RouteMergeRequests, "GET", r, readable, nil, listMergeRequests},
+		{RouteMergeRequest, "GET", r + "/{iid}", readable, nil, getMergeRequest},
+		{RouteMRDiffs, "GET", r + "/{iid}/diffs", readable, nil, listMRDiffs},
+		{RouteMRChanges, "GET", r + "/{iid}/changes", readable, nil, getMRChanges},
+		{RouteNoteList, "GET", r + "/{iid}/notes", reader, nil, listNotes},
+		{RouteNoteCreate, "POST", r + "/{iid}/notes", reader, nil, createNote},
+		{RouteNoteGet, "GET", r + "/{iid}/notes/{note}", reader, nil, getNote},
+		{RouteNoteUpdate, "PUT", r + "/{iid}/notes/{note}", reader, nil, updateNote},
+		{RouteNoteDelete, "DELETE", r + "/{iid}/notes/{note}", reader, nil, deleteNote},
+	}
+}
+
+func statusRoutes() []route {
+	return []route{
+		{RouteStatusCreate, "POST", "/projects/{id}/statuses/{sha}", visitor, nil, createStatus},
+		{RouteStatusList, "GET", "/projects/{id}/repository/commits/{sha}/statuses", reader, nil, listStatuses},
+	}
+}
+
+func hookRoutes() []route {
+	const r = "/projects/{id}/hooks"
+	return []route{
+		{RouteHooks, "GET", r, maintainer, nil, listHooks},
+		{RouteHook, "GET", r + "/{hook}", maintainer, nil, getHook},
+		{RouteHookEvents, "GET", r + "/{hook}/events", maintainer, nil, listHookEvents},
+	}
+}
