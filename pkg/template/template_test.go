@@ -279,9 +279,8 @@ func TestTheBudgetIsTheEventsAndNotTheExpressions(t *testing.T) {
 	facts := known()
 	facts.Budget = expression.NewBudget(1000)
 	s := scope(t, facts)
-	texts := []string{"{{ cel: 1 + 1 }}", "{{ body.number }}", "{{ cel: revision + revision + revision }}", "{{ body.draft }}", "{{ cel: 3 + 2 }}"}
 	var err error
-	for _, text := range texts {
+	for _, text := range []string{"{{ cel: 1 + 1 }}", "{{ body.number }}", "{{ cel: revision + revision + revision }}", "{{ body.draft }}"} {
 		if _, err = s.Text(text); err != nil {
 			break
 		}
