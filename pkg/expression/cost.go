@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// maxCost bounds one evaluation: about one for each step, each ten characters and each file compared with a pattern.
-	// It is about a second of work, and enough for nine long regular expressions over the 3000 files that GitHub lists at
+	// maxCost bounds one evaluation: about one for each step, each ten characters and each ten files compared with a pattern.
+	// It is half a second of work at worst, and enough for nine long regular expressions over the 3000 files that GitHub lists at
 	// most. Kubernetes has the same limit.
 	maxCost = 1_000_000
 	// maxRange bounds lists.range, and maxText the texts that replace and join make: they exist before they are counted.
@@ -45,12 +45,20 @@ func (costs) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint6
 		cost = (1 + text(args[0])/10) * (1 + text(args[1])/10)
 	case "_<_", "_>_", "_<=_", "_>=_", "startsWith", "endsWith", "size", "string", "bytes", "int", "double", "timestamp", "duration":
 		cost = text(args[0]) / 10
-	case "replace", "join", "format", "lowerAscii", "upperAscii", "trim", "substring", "strings.quote", "reverse", "charAt", "indexOf", "lastIndexOf":
-		cost = (text(args[0]) + text(result)) / 10
+	case "sort", "@sortByAssociatedKeys":
+		cost = weight(args[len(args)-1], maxCost)/10 + 10*entries(args[0])
+	case "replace", "join", "format", "lowerAscii", "upperAscii", "trim", "substring", "strings.quote", "charAt", "indexOf", "lastIndexOf", "reverse", "slice", "flatten":
+		cost = (text(args[0])+text(result))/10 + entries(args[0]) + entries(result)
 	default:
 		return nil
 	}
 	counted := uint64(1 + cost) //nolint:gosec // it is made of lengths
+	return &counted
+}
+
+// flattened charges for the entries of the lists in a list, which cel-go does not count.
+func flattened(_ []ref.Val, result ref.Val) *uint64 {
+	counted := uint64(1 + entries(result)) //nolint:gosec // it is made of lengths
 	return &counted
 }
 
@@ -61,7 +69,7 @@ func pathCost(args []ref.Val) int {
 	if err != nil || bad != nil {
 		return 0
 	}
-	return len(paths) * compiled.Cost()
+	return compiled.Steps(paths)
 }
 
 // text is the length of a text, 0 for anything else.
@@ -73,6 +81,16 @@ func text(v ref.Val) int {
 		return len(v)
 	}
 	return 0
+}
+
+// entries is the length of a list, 0 for anything else.
+func entries(v ref.Val) int {
+	lister, ok := v.(traits.Lister)
+	if !ok {
+		return 0
+	}
+	n, _ := lister.Size().(types.Int)
+	return int(n)
 }
 
 // weight counts the values in a value and their characters, up to a limit.

@@ -37,9 +37,13 @@ type explained struct {
 	state interpreter.EvalState
 }
 
-// observe evaluates once more, with what was within the limits before, and keeps the values of all parts.
+// observe evaluates once more, with what was within the limits before, and keeps the values of all parts. Once the budget
+// is used up there are none.
 func (o Outcome) observe() interpreter.EvalState {
 	nothing := interpreter.NewEvalState()
+	if err := o.program.environment.budget.Spend(o.cost); err != nil {
+		return nothing
+	}
 	program, err := o.program.environment.env.Program(o.program.ast, cel.EvalOptions(cel.OptTrackState), cel.CustomDecoratorV2(bounded))
 	if err != nil {
 		return nothing

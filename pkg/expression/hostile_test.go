@@ -112,7 +112,7 @@ func TestWhatIsTooMuchIsRefusedAndSaysSo(t *testing.T) {
 		"a loop in a loop":                       {`files.all.map(a, files.all.map(b, a + b)).size() > 0`, steps},
 		"a text that doubles":                    {`[body.long].map(a, a+a+a+a+a+a+a+a).map(a, a+a+a+a+a+a+a+a).map(a, a+a+a+a+a+a+a+a).map(a, a+a+a+a+a+a+a+a)[0] == ""`, steps},
 		"comparing large values again and again": {`files.all.all(a, body == body)`, steps},
-		"patterns with many alternatives":        {strings.Repeat(`"{a,b,c,d,e,f,g,h}{a,b,c,d,e,f,g,h}x".pathChanged() || `, 20) + "false", steps},
+		"patterns with many alternatives":        {strings.Repeat(`"{a,b,c,d,e,f,g,h}{a,b,c,d,e,f,g,h}x".pathChanged() || `, 80) + "false", steps},
 		"a text replaced by itself":              {`body.long.replace("a", body.long) == ""`, long},
 		"a text between all characters":          {`body.long.replace("", body.long, 1000) == ""`, long},
 		"a text joined many times":               {`files.all.map(f, body.long).join("") == ""`, long},

@@ -67,7 +67,8 @@ func (e *Environment) Compile(text string) (*Program, error) {
 	}
 	// Not with cel.OptTrackState: beside it cel-go counts no cost, and says nothing of it.
 	program, err := e.env.Program(checked, cel.EvalOptions(cel.OptPartialEval), cel.CostTracking(costs{}), cel.CostLimit(maxCost),
-		cel.CustomDecoratorV2(bounded))
+		cel.CustomDecoratorV2(bounded), cel.CostTrackerOptions(interpreter.OverloadCostTracker("list_flatten", flattened),
+			interpreter.OverloadCostTracker("list_flatten_int", flattened)))
 	if err != nil {
 		return nil, invalid(1, 0, err.Error())
 	}
@@ -89,6 +90,8 @@ type Outcome struct {
 	program *Program
 	value   ref.Val
 	values  Values
+	// cost is what it took.
+	cost int
 }
 
 // Evaluate evaluates the expression. Variables without a value make the outcome Missing only if it depends on them. The
@@ -108,23 +111,24 @@ func (p *Program) Evaluate(values Values) (Outcome, error) {
 		return Outcome{}, err
 	}
 	value, details, err := p.program.Eval(activation)
-	p.charge(details)
+	cost := p.charge(details)
 	if err != nil {
 		return Outcome{}, p.failed(err, values)
 	}
 	if unknown, is := value.(*types.Unknown); is {
 		return Outcome{Missing: missing(unknown)}, nil
 	}
-	return Outcome{program: p, value: value, values: values}, nil
+	return Outcome{program: p, value: value, values: values, cost: cost}, nil
 }
 
-// charge takes what an evaluation has cost off the budget; the next one is told if that was too much.
-func (p *Program) charge(details *cel.EvalDetails) {
+// charge takes what an evaluation has cost off the budget, and returns it; the next one is told if that was too much.
+func (p *Program) charge(details *cel.EvalDetails) int {
 	cost := uint64(maxCost) // it was stopped at the limit
 	if counted := details.ActualCost(); counted != nil {
 		cost = min(cost, *counted)
 	}
 	_ = p.environment.budget.Spend(int(cost))
+	return int(cost)
 }
 
 // missing names the variables that made a value unknown.

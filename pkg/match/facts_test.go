@@ -128,7 +128,7 @@ func TestPathFiltersAreBounded(t *testing.T) {
 	many := "[" + strings.Repeat("{a,b,c,d}{a,b,c,d}*x, ", 200) + "y]"
 	for _, name := range []string{"on-path-change", "on-path-change-ignore"} {
 		_, err := Select(changed(push("refs/heads/main"), files...), Pipeline{Annotations: annotated("on-event", "push", "on-target-branch", "main", name, strings.ReplaceAll(many, "{a,b,c,d}{a,b,c,d}", "{a&#44;b&#44;c&#44;d}{a&#44;b&#44;c&#44;d}"))})
-		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "too many for 3000 changed files") {
+		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "too many steps for 3000 changed files") {
 			t.Errorf("%s: %v, want an Invalid fault", name, err)
 		}
 		got, err := Select(changed(push("refs/heads/main"), files...), Pipeline{Annotations: annotated("on-event", "push", "on-target-branch", "main", name, "["+strings.Repeat("src/**, ", 250)+"x]")})

@@ -11,8 +11,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
-// maxComparisons bounds what one annotation may cost: every file against every alternative of every pattern.
-const maxComparisons = 1_000_000
+// maxSteps bounds what one annotation may cost, as one expression: every file is held against every pattern.
+const maxSteps = 1_000_000
 
 // onPathChange wants one changed file that one pattern matches.
 func onPathChange(ev Event, annotations map[string]string) (Decision, error) {
@@ -23,7 +23,7 @@ func onPathChange(ev Event, annotations map[string]string) (Decision, error) {
 	if ev.Changed == nil {
 		return Decision{Needs: template.Needs{Changed: true}}, nil
 	}
-	file, _, err := first(patterns, ev.Changed.All(), pipelinesascode.OnPathChange)
+	file, _, err := first(ev, patterns, pipelinesascode.OnPathChange)
 	if err != nil || file != "" {
 		return Decision{}, err
 	}
@@ -40,7 +40,7 @@ func onPathChangeIgnore(ev Event, annotations map[string]string) (Decision, erro
 	if ev.Changed == nil {
 		return Decision{Needs: template.Needs{Changed: true}}, nil
 	}
-	file, by, err := first(patterns, ev.Changed.All(), pipelinesascode.OnPathChangeIgnore)
+	file, by, err := first(ev, patterns, pipelinesascode.OnPathChangeIgnore)
 	if err != nil || file == "" {
 		return Decision{}, err
 	}
@@ -86,15 +86,18 @@ func paths(annotations map[string]string, name string) ([]pattern, bool, error) 
 	return patterns, true, nil
 }
 
-// first returns the first file that a pattern matches, and that pattern, or "".
-func first(patterns []pattern, files []string, annotation string) (file, by string, err error) {
-	cost := 0
+// first returns the first changed file that a pattern matches, and that pattern, or "".
+func first(ev Event, patterns []pattern, annotation string) (file, by string, err error) {
+	files, steps := ev.Changed.All(), 0
 	for _, p := range patterns {
-		cost += p.glob.Cost()
+		steps += p.glob.Steps(files)
 	}
-	if cost*len(files) > maxComparisons {
-		return "", "", fault.Invalidf("BadPattern", "annotation %s has patterns for %d alternatives, too many for %d changed files: write fewer",
-			annotation, cost, len(files))
+	if steps > maxSteps {
+		return "", "", fault.Invalidf("BadPattern", "annotation %s has patterns that take too many steps for %d changed files: write fewer",
+			annotation, len(files))
+	}
+	if err := ev.Params.Spend(steps); err != nil {
+		return "", "", fmt.Errorf("annotation %s: %w", annotation, err)
 	}
 	for _, file := range files {
 		for _, p := range patterns {

@@ -4,17 +4,22 @@ package resolve
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/plumbline-ci/plumbline/pkg/expression"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/template"
@@ -31,7 +36,7 @@ func goldenVariables() map[string]string {
 }
 
 // scopeOf is a scope in which nothing but variables is known.
-func scopeOf(t *testing.T, vars map[string]string) *template.Scope {
+func scopeOf(t testing.TB, vars map[string]string) *template.Scope {
 	t.Helper()
 	scope, err := template.New(template.Facts{Key: "event", Variables: vars})
 	if err != nil {
@@ -47,7 +52,7 @@ func TestGolden(t *testing.T) {
 	}
 	for _, dir := range cases {
 		t.Run(filepath.Base(filepath.Dir(dir)), func(t *testing.T) {
-			got := describe(t, Load(readFiles(t, dir)), goldenVariables(), shelf(filepath.Join(filepath.Dir(dir), "remote")))
+			got := describe(t, Load(readFiles(t, dir)), factsOf(t, filepath.Join(filepath.Dir(dir), "facts.yaml")), shelf(filepath.Join(filepath.Dir(dir), "remote")))
 			golden := filepath.Join(filepath.Dir(dir), "want.yaml")
 			if *update {
 				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
@@ -65,7 +70,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func readFiles(t *testing.T, dir string) []provider.File {
+func readFiles(t testing.TB, dir string) []provider.File {
 	t.Helper()
 	var files []provider.File
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -101,9 +106,12 @@ func (s shelf) Read(_ context.Context, _ Kind, ref string) (provider.File, error
 }
 
 // describe renders every definition of a set.
-func describe(t *testing.T, set *Set, vars map[string]string, references References) string {
+func describe(t *testing.T, set *Set, facts template.Facts, references References) string {
 	t.Helper()
-	scope := scopeOf(t, vars)
+	scope, err := template.New(facts)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var b strings.Builder
 	for _, def := range set.Definitions() {
 		fmt.Fprintf(&b, "---\n# %s#%d: %s\n", def.File, def.Document, def.Name)
@@ -121,5 +129,47 @@ func describe(t *testing.T, set *Set, vars map[string]string, references Referen
 		}
 		b.Write(data)
 	}
+	for _, value := range facts.Secrets {
+		quoted := strconv.Quote(value)
+		if strings.Contains(b.String(), value) || strings.Contains(b.String(), quoted[1:len(quoted)-1]) {
+			t.Errorf("a manifest or an error holds the secret %s", quoted)
+		}
+	}
+	secrets := scope.Secrets()
+	for _, marker := range slices.Sorted(maps.Keys(secrets)) {
+		fmt.Fprintf(&b, "# %s is %q\n", marker, secrets[marker])
+	}
 	return b.String()
+}
+
+// factsOf reads what is known of the event of a case; without a file that is a few variables.
+func factsOf(t testing.TB, path string) template.Facts {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return template.Facts{Key: "event", Variables: goldenVariables()}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read struct {
+		Variables, Headers, Secrets map[string]string
+		MergedPull                  *int64
+		Body                        map[string]any
+		Changed                     struct{ Added, Deleted, Modified, Renamed []string }
+		Params                      []template.Param
+	}
+	if err := yaml.UnmarshalStrict(data, &read); err != nil {
+		t.Fatal(err)
+	}
+	facts := template.Facts{
+		Key: "event", Variables: read.Variables, Headers: read.Headers, MergedPull: read.MergedPull, Body: read.Body, Params: read.Params,
+		Files:   expression.ChangedFiles(read.Changed.Added, read.Changed.Deleted, read.Changed.Modified, read.Changed.Renamed),
+		Secrets: map[template.SecretRef]string{},
+	}
+	for at, value := range read.Secrets {
+		name, key, _ := strings.Cut(at, "/")
+		facts.Secrets[template.SecretRef{Name: name, Key: key}] = value
+	}
+	return facts
 }

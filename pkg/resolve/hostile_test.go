@@ -88,7 +88,7 @@ func inJSON(t *testing.T, value string) string {
 	return string(data[1 : len(data)-1])
 }
 
-func decoded(t *testing.T, data []byte) any {
+func decoded(t testing.TB, data []byte) any {
 	t.Helper()
 	var tree any
 	if err := json.Unmarshal(data, &tree); err != nil {
@@ -123,7 +123,7 @@ func FuzzLoad(f *testing.F) {
 }
 
 // knowing is a scope in which everything is known.
-func knowing(t *testing.T, vars map[string]string) *template.Scope {
+func knowing(t testing.TB, vars map[string]string) *template.Scope {
 	t.Helper()
 	scope := scopeOf(t, vars)
 	none := int64(0)
@@ -238,9 +238,9 @@ func TestAFileThatIsTooLargeIsRefusedAsAWhole(t *testing.T) {
 func TestRenderingChangesNothingInTheSet(t *testing.T) {
 	set := Load(readFiles(t, "testdata/local/in"))
 	before := maps.Clone(set.Definitions()[0].Annotations)
-	first := describe(t, set, goldenVariables(), shelf("none"))
-	describe(t, set, standardVariables("other"), shelf("none"))
-	if diff := cmp.Diff(first, describe(t, set, goldenVariables(), shelf("none"))); diff != "" {
+	first := describe(t, set, template.Facts{Variables: goldenVariables()}, shelf("none"))
+	describe(t, set, template.Facts{Variables: standardVariables("other")}, shelf("none"))
+	if diff := cmp.Diff(first, describe(t, set, template.Facts{Variables: goldenVariables()}, shelf("none"))); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(before, set.Definitions()[0].Annotations); diff != "" {

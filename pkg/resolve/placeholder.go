@@ -43,13 +43,16 @@ func mask(text string) (string, masks) {
 }
 
 // maskable tells whether a placeholder reads the same inside and outside of YAML's quotes. Quotes of an expression are
-// its own, as in PaC, which reads placeholders before YAML; unless they are no expression's: then they are written as
-// YAML asks, and the placeholder is found once YAML has been read.
+// its own, as in PaC, which reads placeholders before YAML; unless they are escaped as YAML asks: then the placeholder is
+// found once YAML has been read.
 func maskable(name string) bool {
 	if !strings.ContainsAny(name, `"'\#`) {
 		return true
 	}
-	return template.IsExpression(name) && ownQuotes(name)
+	if !template.IsExpression(name) {
+		return false
+	}
+	return !strings.Contains(name, `\`) && !strings.Contains(name, `''`) || ownQuotes(name)
 }
 
 // ownQuotes tells whether the quotes of an expression are those of its texts: each is closed, and what follows is not

@@ -181,6 +181,14 @@ func (v Values) Missing(names []string) error {
 	return missing(v.program, names, v.binding.pending)
 }
 
+// Spend takes steps off the event's budget. The error is a fault.Invalid once it is used up.
+func (p Params) Spend(steps int) error {
+	if p.scope == nil {
+		return nil
+	}
+	return p.scope.facts.Budget.Spend(steps)
+}
+
 // Mask takes the values of secrets out of a text for people.
 func (p Params) Mask(text string) string {
 	if p.scope == nil {

@@ -90,7 +90,7 @@ func (s *Scope) expand(text string, left *int, conceal bool) (string, error) {
 		if err := s.spend(value, left); err != nil {
 			return "", err
 		}
-		if r.secret {
+		if r.secret && hasText(r.value) {
 			marker := s.conceal(r, value, "")
 			if conceal {
 				value = marker

@@ -43,7 +43,16 @@ func (s *Scope) conceal(r result, text, path string) string {
 	return m
 }
 
-// concealAll returns a value with a marker in place of each string. Numbers and booleans are no secrets.
+// hasText tells whether a value may hold a secret: numbers and booleans are none, and occur everywhere.
+func hasText(value any) bool {
+	switch value.(type) {
+	case nil, bool, float64:
+		return false
+	}
+	return true
+}
+
+// concealAll returns a value with a marker in place of each string.
 func (s *Scope) concealAll(r result, value any, path string) any {
 	switch value := value.(type) {
 	case string:
