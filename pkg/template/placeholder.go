@@ -104,7 +104,7 @@ func (s *Scope) expand(text string, left *int, conceal bool) (string, error) {
 		return "", &Unknown{needs}
 	}
 	b.WriteString(text[done:])
-	return b.String(), nil
+	return b.String(), s.fits()
 }
 
 // PlaceNode is Place for a text that is a whole plain scalar of YAML: if it is one placeholder, what that yields becomes
@@ -121,7 +121,7 @@ func (s *Scope) PlaceNode(text string, left *int) (any, error) {
 		return nil, err
 	}
 	if r.secret {
-		return s.concealAll(r, r.value, ""), nil
+		return s.concealAll(r, r.value, ""), s.fits()
 	}
 	return r.value, nil
 }

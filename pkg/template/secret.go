@@ -8,12 +8,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
 const (
@@ -21,9 +22,12 @@ const (
 	// hidden stands for a secret in texts for people.
 	hidden = "***"
 	// minSecret is the shortest value that is taken out of texts, in bytes: shorter ones are no secrets and parts of many
-	// words. minLine is the same for one line of a longer value.
+	// words. minLine is the same for one line, or the beginning, of a longer value.
 	minSecret = 4
+	ellipsis  = "…"
 	minLine   = 8
+	// maxPlaced bounds the values of secrets in one event, in bytes. A Secret holds 1 MiB.
+	maxPlaced = 512 << 10
 )
 
 var marker = regexp.MustCompile(markerPrefix + `[0-9a-f]{32}`)
@@ -39,7 +43,10 @@ func (s *Scope) conceal(r result, text, path string) string {
 	}
 	hash := sha256.Sum256(fmt.Appendf(nil, "%q", identity))
 	m := markerPrefix + hex.EncodeToString(hash[:16])
-	s.placed[m], s.concealed["{{ "+r.name+" }}"] = text, true
+	if _, again := s.placed[m]; !again {
+		s.size += len(text)
+	}
+	s.placed[m] = text
 	return m
 }
 
@@ -79,29 +86,10 @@ func (s *Scope) Secrets() map[string]string {
 	return maps.Clone(s.placed)
 }
 
-// Concealed returns the placeholders that held a secret so far, sorted. They may be stored: Recall has their values again.
-func (s *Scope) Concealed() []string {
-	return slices.Sorted(maps.Keys(s.concealed))
-}
-
-// Recall makes Secrets return the values of placeholders that were placed before, in another process. The error is
-// *Unknown, or Invalid.
-func (s *Scope) Recall(placeholders []string) error {
-	var needs Needs
-	for _, p := range placeholders {
-		left := math.MaxInt // what was placed before did fit
-		_, err := s.PlaceNode(p, &left)
-		if err == nil {
-			_, err = s.Place(p, &left)
-		}
-		more, unknown := NeedsOf(err)
-		needs.Add(more)
-		if err != nil && !unknown {
-			return err
-		}
-	}
-	if needs.Any() {
-		return &Unknown{needs}
+// fits refuses more values of secrets than one Secret, which the plan keeps them in, can hold.
+func (s *Scope) fits() error {
+	if s.size > maxPlaced {
+		return fault.Invalidf("TooLarge", "the values of secrets in the pipelines of this event have more than %d bytes together", maxPlaced)
 	}
 	return nil
 }
@@ -162,7 +150,33 @@ func mask(text string, markers, values []string) string {
 	for _, part := range all {
 		pairs = append(pairs, part, hidden)
 	}
-	return strings.NewReplacer(pairs...).Replace(text)
+	text = strings.NewReplacer(pairs...).Replace(text)
+	for _, part := range all {
+		text = maskCut(text, part)
+	}
+	return text
+}
+
+// maskCut takes out the beginning of a value where a text was cut within it, which an ellipsis shows.
+func maskCut(text, value string) string {
+	if len(value) < minLine || !strings.Contains(text, ellipsis) {
+		return text
+	}
+	for from := 0; ; {
+		i := strings.Index(text[from:], value[:minLine])
+		if i < 0 {
+			return text
+		}
+		start := from + i
+		from = start + minLine
+		for n := minLine; n <= len(value) && start+n <= len(text) && text[start+n-1] == value[n-1]; n++ {
+			if strings.HasPrefix(strings.TrimPrefix(text[start+n:], " "), ellipsis) {
+				text = text[:start] + hidden + text[start+n:]
+				from = start + len(hidden)
+				break
+			}
+		}
+	}
 }
 
 // inJSON is a text as it stands between the quotes of a JSON string.

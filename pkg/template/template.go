@@ -114,8 +114,9 @@ type shared struct {
 	// templates and matching are made on first use.
 	templates, matching *expression.Environment
 	programs            map[string]compiled
-	placed              map[string]string
-	concealed           map[string]bool
+	// placed are the secret values by their markers, and size the bytes of all of them.
+	placed map[string]string
+	size   int
 }
 
 type compiled struct {
@@ -130,7 +131,7 @@ func New(facts Facts) (*Scope, error) {
 	}
 	s := &Scope{shared: &shared{
 		facts: facts, headers: expression.AnyCase(facts.Headers), params: map[string][]*entry{},
-		programs: map[string]compiled{}, placed: map[string]string{}, concealed: map[string]bool{},
+		programs: map[string]compiled{}, placed: map[string]string{},
 	}}
 	s.facts.Secrets = maps.Clone(facts.Secrets)
 	if err := s.declare(); err != nil {
@@ -177,7 +178,7 @@ func (s *Scope) Conceal(err error) error {
 	if masked == f.Message {
 		return err
 	}
-	return &fault.Error{Class: f.Class, Reason: f.Reason, Message: masked, RetryAfter: f.RetryAfter, Unknown: f.Unknown}
+	return f.Reworded(masked)
 }
 
 // mask takes out the values of all secrets that are known, whether they were placed or not.

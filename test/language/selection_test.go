@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/expression"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/match"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
@@ -26,14 +27,87 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// selection is one payload and the pipelines that meet it.
-type selection struct {
+// occasion is one payload and what can be learnt of its event.
+type occasion struct {
 	// Event is GitHub's name of the event, Payload a file of pkg/provider/github/testdata.
 	Event, Payload string
 	// Changed are the changed files, if anybody asks.
 	Changed match.Changes
-	// Params are the Repository's.
-	Params []template.Param
+	// Merged is the merged pull request of the commit.
+	Merged int64
+	// Params are the Repository's, and Secrets the values by "name/key".
+	Params  []template.Param
+	Secrets map[string]string
+}
+
+// known is an occasion with what was learnt.
+type known struct {
+	*occasion
+	event   match.Event
+	scope   *template.Scope
+	payload map[string]any
+	// asked says what was learnt: "[body] ".
+	asked string
+}
+
+func (o *occasion) read(t *testing.T) *known {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("../../pkg/provider/github/testdata", o.Payload))
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := http.Header{"X-Github-Event": {o.Event}, "X-Github-Delivery": {"1"}, "Content-Type": {"application/json"}}
+	spec, err := github.New(github.Options{}).Webhook.Decode(header, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Repository.Namespace = "team"
+	k := &known{occasion: o}
+	if err := json.Unmarshal(data, &k.payload); err != nil {
+		t.Fatal(err)
+	}
+	title := ""
+	if spec.Commit != nil {
+		title = spec.Commit.Title
+	}
+	k.scope, err = template.New(template.Facts{
+		Key: "event", Variables: resolve.Variables(spec, provider.Head{SHA: spec.SHA}, "team"), Headers: spec.Headers, Params: o.Params,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.event = match.Of(spec, title)
+	k.event.Params = k.scope.Params()
+	return k
+}
+
+// learn looks up what is asked for, as the controller does.
+func (k *known) learn(needs template.Needs) {
+	if needs.Changed {
+		c := k.Changed
+		k.asked, k.event.Changed = k.asked+"[files] ", &c
+		k.scope.Learn(template.Facts{Files: expression.ChangedFiles(c.Added, c.Deleted, c.Modified, c.Renamed)})
+	}
+	if needs.Body {
+		k.asked, k.event.Body = k.asked+"[body] ", k.payload
+		k.scope.Learn(template.Facts{Body: k.payload})
+	}
+	if needs.Pulls {
+		k.asked += "[pulls] "
+		k.scope.Learn(template.Facts{MergedPull: &k.Merged})
+	}
+	for _, ref := range needs.Secrets {
+		k.asked += "[" + ref.Name + "/" + ref.Key + "] "
+		k.scope.Learn(template.Facts{Secrets: map[template.SecretRef]string{ref: k.Secrets[ref.Name+"/"+ref.Key]}})
+	}
+}
+
+// maxRounds is how often something more is learnt: of each kind once, and one secret after the other.
+const maxRounds = 6
+
+// selection is one payload and the pipelines that meet it.
+type selection struct {
+	occasion
 	// Pipelines are sentences and annotations without their common prefix.
 	Pipelines []struct {
 		Name        string
@@ -64,66 +138,54 @@ func TestSelection(t *testing.T) {
 
 func (s *selection) decide(t *testing.T) string {
 	t.Helper()
-	body, err := os.ReadFile(filepath.Join("../../pkg/provider/github/testdata", s.Payload))
-	if err != nil {
-		t.Fatal(err)
-	}
-	header := http.Header{"X-Github-Event": {s.Event}, "X-Github-Delivery": {"1"}, "Content-Type": {"application/json"}}
-	spec, err := github.New(github.Options{}).Webhook.Decode(header, body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec.Repository.Namespace = "team"
-	var payload map[string]any
-	if err := json.Unmarshal(body, &payload); err != nil {
-		t.Fatal(err)
-	}
 	var b strings.Builder
 	for _, p := range s.Pipelines {
-		annotations := map[string]string{}
+		annotations := "apiVersion: tekton.dev/v1\nkind: PipelineRun\nmetadata:\n  name: build\n  annotations:\n"
 		for name, value := range p.Annotations {
-			annotations[pipelinesascode.GroupName+"/"+name] = value
+			annotations += fmt.Sprintf("    %s/%s: %s\n", pipelinesascode.GroupName, name, quoted(t, value))
 		}
-		title := ""
-		if spec.Commit != nil {
-			title = spec.Commit.Title
-		}
-		event := match.Of(spec, title)
-		scope, err := template.New(template.Facts{Key: "event", Variables: resolve.Variables(spec, provider.Head{SHA: spec.SHA}, "team"), Params: s.Params})
-		if err != nil {
-			t.Fatal(err)
-		}
-		event.Params = scope.Params()
-		fmt.Fprintf(&b, "%s\n    %s\n", p.Name, s.answer(event, match.Pipeline{Name: "build", Annotations: annotations}, payload))
+		set := resolve.Load([]provider.File{{Path: "x.yaml", Data: []byte(annotations)}})
+		fmt.Fprintf(&b, "%s\n    %s\n", p.Name, answer(s.read(t), set))
 	}
 	return b.String()
 }
 
-// answer looks up what is asked for, as the controller does.
-func (s *selection) answer(event match.Event, p match.Pipeline, payload map[string]any) string {
-	asked := ""
-	for range 3 {
-		d, err := match.Select(event, p)
+// quoted is a text as JSON, which YAML reads as well.
+func quoted(t *testing.T, text string) string {
+	t.Helper()
+	data, err := json.Marshal(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func answer(k *known, set *resolve.Set) string {
+	for range maxRounds {
+		definition := set.Definitions()[0]
+		annotations, err := set.Annotations(definition, k.scope)
+		var d match.Decision
+		if err == nil {
+			d, err = match.Select(k.event, match.Pipeline{Name: definition.Name, Annotations: annotations})
+		}
+		needs, unknown := template.NeedsOf(err)
+		needs.Add(d.Needs)
 		switch {
-		case err != nil && !fault.Is(err, fault.Invalid):
-			return asked + "NOT THE AUTHOR'S: " + err.Error()
+		case needs.Any():
+			k.learn(needs)
+		case unknown || err != nil && !fault.Is(err, fault.Invalid):
+			return k.asked + "NOT THE AUTHOR'S: " + err.Error()
 		case err != nil:
-			return asked + "invalid: " + err.Error()
-		case !d.Needs.Any():
+			return k.asked + "invalid: " + err.Error()
+		default:
 			verdict := map[bool]string{true: "yes", false: "no"}[d.Selected]
 			if d.Incomplete {
 				verdict += " (incomplete)"
 			}
-			return asked + verdict + ": " + d.Reason
-		}
-		if d.Needs.Changed {
-			asked, event.Changed = asked+"[files] ", &s.Changed
-		}
-		if d.Needs.Body {
-			asked, event.Body = asked+"[body] ", payload
+			return k.asked + verdict + ": " + d.Reason
 		}
 	}
-	return asked + "still undecided"
+	return k.asked + "still undecided"
 }
 
 func compare(t *testing.T, path, got string) {
