@@ -39,6 +39,7 @@ type fakeGit struct {
 	pullsCalls   int
 	skipCI       bool
 
+	putBy     time.Time        // the deadline of the last Put
 	tokenLife time.Duration    // an hour if it is not set
 	token     provider.Token   // handed out last
 	tokens    []provider.Token // all that were minted
@@ -112,7 +113,8 @@ func (g *fakeGit) life() time.Duration {
 }
 
 // Put adopts by external id as a real provider does.
-func (g *fakeGit) Put(_ context.Context, _ provider.Head, id string, check status.Check) (string, error) {
+func (g *fakeGit) Put(ctx context.Context, _ provider.Head, id string, check status.Check) (string, error) {
+	g.putBy, _ = ctx.Deadline()
 	o := g.world.called("put check " + string(check.State) + string(check.Conclusion))
 	if o.err != nil && !o.apply {
 		return "", o.err

@@ -257,6 +257,18 @@ func TestAnotherStepsBackoffDoesNotDelayARenewal(t *testing.T) {
 	}
 }
 
+// A report that hangs until its deadline leaves a renewal its time, and what follows that some more.
+func TestAReportThatHangsLeavesARenewalItsTime(t *testing.T) {
+	t.Parallel()
+	w := running(t)
+	w.end(corev1.ConditionTrue)
+	latest := time.Now().Add(reconcileDeadline - renewLimit)
+	_, _ = w.reconcile()
+	if !w.git.putBy.Before(latest) {
+		t.Errorf("the report may last until %v, want before %v", w.git.putBy, latest)
+	}
+}
+
 func TestRenewAt(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ left, want time.Duration }{
