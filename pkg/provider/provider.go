@@ -8,6 +8,7 @@ package provider
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/status"
@@ -118,10 +119,18 @@ type Reporter interface {
 	Put(ctx context.Context, head Head, id string, check status.Check) (newID string, err error)
 }
 
+// Token is a credential for the pods of a run. It is never logged.
+type Token struct {
+	Value string
+	// ExpiresAt is when the service stops accepting it, by the service's clock; zero when the service does not say.
+	ExpiresAt time.Time
+}
+
 // Tokens mints credentials for the pods of a run.
 type Tokens interface {
-	// CloneToken returns a token that can read (and only as much as the App was granted) this one repository.
-	CloneToken(ctx context.Context) (string, error)
+	// CloneToken returns a token that can read (and only as much as the App was granted) this one repository. It may
+	// have been handed out before, but at least half of the life that the service gives its tokens is left.
+	CloneToken(ctx context.Context) (Token, error)
 }
 
 // Client is an authenticated view of ONE repository.

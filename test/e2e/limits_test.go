@@ -33,4 +33,8 @@ const (
 	pausedFor = 17 * time.Second
 	// drained is the controller's grace period in config/: at SIGTERM it is gone by then.
 	drained = 60 * time.Second
+	// tokenLife is how long a token of a run's secret works: issue 3's 30 s. GitHub's live an hour.
+	tokenLife = 30 * time.Second
+	// longRun is how long a run goes on whose secret must be renewed: more than two token lives.
+	longRun = 75 * time.Second
 )

@@ -37,14 +37,17 @@ func (c *call) authenticate() (answer, bool) {
 		c.app = a
 		return answer{}, false
 	}
+	if c.rt.audience == gitClient {
+		return c.authenticateGit()
+	}
 	if cred == "" {
 		return answer{}, false
 	}
 	if !strings.EqualFold(scheme, "Bearer") && !strings.EqualFold(scheme, "token") {
 		return refuse(http.StatusUnauthorized, docs, "Bad credentials"), true
 	}
-	t := c.g.tokens[cred]
-	if t == nil || !c.g.opts.Now().Before(t.expires) || c.g.installs[t.in.id] == nil {
+	t := c.g.valid(cred)
+	if t == nil {
 		return refuse(http.StatusUnauthorized, docs, "Bad credentials"), true
 	}
 	c.token, c.app = t, t.in.app
@@ -54,9 +57,22 @@ func (c *call) authenticate() (answer, bool) {
 	return answer{}, false
 }
 
+// valid returns the token of a secret, nil if it is unknown, expired or of a
+// removed installation.
+func (g *GitHub) valid(secret string) *token {
+	t := g.tokens[secret]
+	if t == nil || !g.opts.Now().Before(t.expires) || g.installs[t.in.id] == nil {
+		return nil
+	}
+	return t
+}
+
 // authorize decides whether the caller may use the route on the repository
 // the path names.
 func (c *call) authorize() (answer, bool) {
+	if c.rt.audience == gitClient {
+		return c.authorizeGit()
+	}
 	if c.rt.audience != repoReader && c.rt.audience != repoMember {
 		return answer{}, false
 	}

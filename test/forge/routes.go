@@ -36,6 +36,7 @@ const (
 	RouteCheckList        = "checks.list"
 	RouteCommentCreate    = "comments.create"
 	RouteCommentList      = "comments.list"
+	RouteClone            = "git.infoRefs"
 	RouteUnknown          = "unknown"
 )
 
@@ -68,6 +69,7 @@ const (
 	repoReader                 // a token, or nobody where the repository is public
 	repoMember                 // a token whose scope holds the repository
 	anyToken                   // any valid token
+	gitClient                  // git itself, with a token for a password, or nobody where the repository is public
 )
 
 // route is one line of the API.
@@ -85,7 +87,7 @@ type route struct {
 
 func (g *GitHub) newMux() *http.ServeMux {
 	mux := http.NewServeMux()
-	for _, list := range [][]route{appRoutes(), repoRoutes(), peopleRoutes(), checkRoutes()} {
+	for _, list := range [][]route{appRoutes(), repoRoutes(), peopleRoutes(), checkRoutes(), cloneRoutes()} {
 		for _, rt := range list {
 			mux.HandleFunc(rt.method+" "+rt.pattern, g.serve(rt))
 		}
@@ -146,5 +148,12 @@ func checkRoutes() []route {
 		{RouteCheckUpdate, "PATCH", r + "/check-runs/{id}", repoMember, "checks", "write", docUpdateCheck, updateCheck},
 		{RouteCheckGet, "GET", r + "/check-runs/{id}", repoReader, "checks", "read", docChecks, getCheck},
 		{RouteCheckList, "GET", r + "/commits/{ref}/check-runs", repoReader, "checks", "read", docChecks, listChecks},
+	}
+}
+
+// cloneRoutes are not part of the API: git asks the web host.
+func cloneRoutes() []route {
+	return []route{
+		{RouteClone, "GET", "/{owner}/{repo}/info/refs", gitClient, "contents", "read", docs, infoRefs},
 	}
 }

@@ -50,7 +50,7 @@ func (c *call) Do() answer {
 	if a, refused := c.authenticate(); refused {
 		return a
 	}
-	if c.token != nil && c.overLimit() {
+	if c.token != nil && c.rt.audience != gitClient && c.overLimit() {
 		reset := c.g.usage[c.limitKey()].reset
 		return rateLimited(reset)
 	}

@@ -57,9 +57,9 @@ func (a *authenticated) send(req *http.Request) (*http.Response, string, error) 
 			return nil, "", fault.New(fault.Transient, "Error", err)
 		}
 	}
-	out.Header.Set("Authorization", "Bearer "+token)
+	out.Header.Set("Authorization", "Bearer "+token.Value)
 	resp, err := a.base.RoundTrip(out)
-	return resp, token, err
+	return resp, token.Value, err
 }
 
 func closeBody(req *http.Request) {

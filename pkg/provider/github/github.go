@@ -114,7 +114,7 @@ func (r *repository) fullName() string { return r.owner + "/" + r.name }
 
 // CloneToken returns an installation token of this one repository that works for half an hour at least, unless the
 // service issues shorter ones.
-func (r *repository) CloneToken(ctx context.Context) (string, error) {
+func (r *repository) CloneToken(ctx context.Context) (provider.Token, error) {
 	return r.tokens.token(ctx, cloneLife)
 }
 

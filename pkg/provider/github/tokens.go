@@ -22,7 +22,7 @@ import (
 const (
 	// callLife is what a token must still live for a call; one call takes 30 s at most, and clocks differ.
 	callLife = 2 * time.Minute
-	// cloneLife is what a token must still live that a run's pods get: they may wait for a node or pull images first.
+	// cloneLife is what a token must still live that a run's pods get: half of the hour that GitHub gives one.
 	cloneLife = 30 * time.Minute
 )
 
@@ -36,25 +36,24 @@ type minter struct {
 	now                           func() time.Time
 
 	mu      sync.Mutex
-	secret  string
-	expires time.Time
+	kept    provider.Token // empty until one is minted
 	running *minting
 }
 
 // minting is a mint that others wait for.
 type minting struct {
-	done   chan struct{}
-	secret string
-	err    error
+	done  chan struct{}
+	token provider.Token
+	err   error
 }
 
 // token returns a token that lives as long as asked for; concurrent callers share one mint. The mint itself is not
 // interrupted with ctx: others wait for it, and its token serves the next call.
-func (m *minter) token(ctx context.Context, life time.Duration) (string, error) {
+func (m *minter) token(ctx context.Context, life time.Duration) (provider.Token, error) {
 	m.mu.Lock()
-	if m.secret != "" && m.expires.Sub(m.now()) > life {
+	if m.kept.Value != "" && m.kept.ExpiresAt.Sub(m.now()) > life {
 		defer m.mu.Unlock()
-		return m.secret, nil
+		return m.kept, nil
 	}
 	run := m.running
 	if run == nil {
@@ -65,9 +64,9 @@ func (m *minter) token(ctx context.Context, life time.Duration) (string, error) 
 	m.mu.Unlock()
 	select {
 	case <-run.done:
-		return run.secret, run.err
+		return run.token, run.err
 	case <-ctx.Done():
-		return "", fault.New(fault.Transient, fault.ReasonCanceled, ctx.Err())
+		return provider.Token{}, fault.New(fault.Transient, fault.ReasonCanceled, ctx.Err())
 	}
 }
 
@@ -75,41 +74,41 @@ func (m *minter) token(ctx context.Context, life time.Duration) (string, error) 
 func (m *minter) forget(secret string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.secret == secret {
-		m.secret = ""
+	if m.kept.Value == secret {
+		m.kept = provider.Token{}
 	}
 }
 
 func (m *minter) mint(ctx context.Context, run *minting) {
-	secret, expires, err := m.ask(ctx)
+	token, err := m.ask(ctx)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err == nil {
-		m.secret, m.expires = secret, expires
+		m.kept = token
 	}
 	m.running = nil
-	run.secret, run.err = secret, err
+	run.token, run.err = token, err
 	close(run.done)
 }
 
-func (m *minter) ask(ctx context.Context) (string, time.Time, error) {
+func (m *minter) ask(ctx context.Context) (provider.Token, error) {
 	t, err := ghinstallation.New(tokenAnswers{m.base}, m.app, m.installation, m.key)
 	if err != nil {
 		// The cause may quote the key; it is not passed on.
-		return "", time.Time{}, fault.Operatorf(fault.ReasonCredentialsRefused,
+		return provider.Token{}, fault.Operatorf(fault.ReasonCredentialsRefused,
 			"the GitHub App's private key is not an RSA key in PEM form: set github-private-key in the Secret")
 	}
 	t.BaseURL = m.api
 	t.InstallationTokenOptions = &gh.InstallationTokenOptions{RepositoryIDs: []int64{m.repository}}
 	secret, err := t.Token(ctx)
 	if err != nil {
-		return "", time.Time{}, mintFault(err)
+		return provider.Token{}, mintFault(err)
 	}
 	expires, _, err := t.Expiry()
 	if err != nil {
-		return "", time.Time{}, fault.New(fault.Transient, "BadAnswer", err)
+		return provider.Token{}, fault.New(fault.Transient, "BadAnswer", err)
 	}
-	return secret, expires, nil
+	return provider.Token{Value: secret, ExpiresAt: expires}, nil
 }
 
 // mintFault classifies a failed mint. It hides the answer's status from callers, who would take a 404 for their own.

@@ -30,12 +30,15 @@ func TestTokenReachesOneRepository(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if left := time.Until(token.ExpiresAt); left < 59*time.Minute || left > time.Hour {
+		t.Errorf("it says that it works for %v, want GitHub's hour", left)
+	}
 	for repo, want := range map[string]int{"acme/app": http.StatusOK, "acme/other": http.StatusNotFound} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.APIURL()+"repos/"+repo, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		req.Header.Set("Authorization", "Bearer "+token)
+		req.Header.Set("Authorization", "Bearer "+token.Value)
 		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
 			t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -35,8 +36,8 @@ func testConnect(t *testing.T, open func(*testing.T) World) {
 		t.Errorf("no credentials: %v, want an Operator fault", err)
 	}
 	token, err := connect(t, w).CloneToken(t.Context())
-	if err != nil || token == "" {
-		t.Errorf("CloneToken: %q, %v", token, err)
+	if err != nil || token.Value == "" || (!token.ExpiresAt.IsZero() && !token.ExpiresAt.After(time.Now())) {
+		t.Errorf("CloneToken: a token of %d bytes that expires at %v, %v", len(token.Value), token.ExpiresAt, err)
 	}
 }
 

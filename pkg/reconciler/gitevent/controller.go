@@ -94,6 +94,9 @@ func NewController(o Options) injection.ControllerConstructor {
 		r.settings = config.NewStore(logger.Named("config"))
 		r.settings.WatchConfigs(cmw)
 		impl := controller.NewContext(ctx, r, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger.Named(queueName), Concurrency: o.Workers})
+		r.wake = func(event string, after time.Duration) {
+			impl.EnqueueKeyAfter(types.NamespacedName{Namespace: o.Namespace, Name: event}, after)
+		}
 		r.watch(ctx, impl, runs)
 		return impl
 	}

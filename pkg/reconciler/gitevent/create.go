@@ -4,20 +4,16 @@ package gitevent
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/resources"
 )
 
 // echoLimit is how long a denial whose text echoes an outage is retried before it is believed (C11).
@@ -119,41 +115,20 @@ func (r *Reconciler) adopt(ctx context.Context, manifest *pipelinev1.PipelineRun
 // createSecret makes the run's git-auth secret with a fresh token. One that exists under the run's own name is from an
 // earlier attempt and gets the fresh token.
 func (r *Reconciler) createSecret(ctx context.Context, w *work, run *v1alpha1.Run) error {
-	repository, err := r.repository(ctx, w)
+	fresh, err := r.grant(ctx, w)
 	if err != nil {
 		return err
 	}
-	if repository == nil {
-		return fault.Operatorf(reasonRepositoryGone, "Repository %s/%s is gone: its run cannot be given credentials", run.Namespace, w.event.Spec.Repository.Name)
-	}
-	client, err := w.connect(ctx)
-	if err != nil {
-		return err
-	}
-	token, err := client.CloneToken(ctx)
-	if err != nil {
-		return fmt.Errorf("minting a token for the run: %w", err)
-	}
-	secret := resources.MakeGitAuthSecret(resources.SecretInput{
-		Event: w.event, Repository: repository, Name: run.Secret, Namespace: run.Namespace, Token: token,
-	})
+	secret := fresh.secret(w, run)
 	_, err = r.kube.Secrets(run.Namespace).Create(ctx, secret, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
-		err = r.renewSecret(ctx, secret)
+		err = r.patchSecret(ctx, secret)
 	}
 	if err != nil {
 		return asOwn(fault.FromKube(fault.VerbCreate, fmt.Errorf("creating secret %s/%s: %w", run.Namespace, run.Secret, err)))
 	}
+	run.SecretRenewAt = w.renewAt(fresh.token)
 	return nil
-}
-
-func (r *Reconciler) renewSecret(ctx context.Context, secret *corev1.Secret) error {
-	patch, err := json.Marshal(map[string]any{"data": secret.Data})
-	if err != nil {
-		return err
-	}
-	_, err = r.kube.Secrets(secret.Namespace).Patch(ctx, secret.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-	return err
 }
 
 // asOwn keeps a refusal of an object that the author did not write from becoming the author's failure.

@@ -15,6 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/resources"
 )
 
 const (
@@ -26,33 +27,68 @@ const (
 	page = 500
 )
 
-// sweep deletes settled events past their retention and payloads without an open event, then comes back later.
+// sweep deletes settled events past their retention, payloads without an open event and secrets that came late, then
+// comes back later.
 func (r *Reconciler) sweep(ctx context.Context) error {
-	err := r.expireEvents(ctx)
+	settled, err := r.settled(ctx)
+	if err == nil {
+		err = r.expireEvents(ctx, settled)
+	}
 	if err == nil {
 		err = r.collectPayloads(ctx)
+	}
+	if err == nil {
+		err = r.collectSecrets(ctx, settled)
 	}
 	return r.requeue(err, fault.Throttledf("NextSweep", sweepEvery, "the next sweep"))
 }
 
-// expireEvents deletes the settled events that are older than the retention, and the oldest above the cap.
-func (r *Reconciler) expireEvents(ctx context.Context) error {
-	cfg := config.FromContext(ctx)
+// settled lists the settled events, with no more than the sweep needs of each.
+func (r *Reconciler) settled(ctx context.Context) ([]v1alpha1.GitEvent, error) {
 	var settled []v1alpha1.GitEvent
 	options := metav1.ListOptions{FieldSelector: "status.phase=" + string(v1alpha1.PhaseSettled), Limit: page}
 	for {
 		list, err := r.events.List(ctx, options)
 		if err != nil {
-			return fault.FromKube(fault.VerbRead, fmt.Errorf("listing settled GitEvents: %w", err))
+			return nil, fault.FromKube(fault.VerbRead, fmt.Errorf("listing settled GitEvents: %w", err))
 		}
 		for i := range list.Items {
-			settled = append(settled, v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: list.Items[i].Name, UID: list.Items[i].UID},
-				Status: v1alpha1.GitEventStatus{SettledAt: list.Items[i].Status.SettledAt}})
+			event := v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: list.Items[i].Name, UID: list.Items[i].UID},
+				Status: v1alpha1.GitEventStatus{SettledAt: list.Items[i].Status.SettledAt}}
+			if r.mayGetSecrets(&event) {
+				event.Status.Runs = list.Items[i].Status.Runs
+			}
+			settled = append(settled, event)
 		}
 		if options.Continue = list.Continue; options.Continue == "" {
-			break
+			return settled, nil
 		}
 	}
+}
+
+// mayGetSecrets tells whether the sweep looks for late secrets of a settled event: after the last call of any process
+// that did not know of the end (reconcileDeadline), and for two sweeps.
+func (r *Reconciler) mayGetSecrets(event *v1alpha1.GitEvent) bool {
+	age := r.clock.Since(event.Status.SettledAt.Time)
+	return age >= sweepEvery && age < 3*sweepEvery
+}
+
+// collectSecrets deletes the secrets of settled events once more. A process that was paused, or whose call was on its
+// way for long, may have created one after another process settled the event. The controller may not list the teams'
+// secrets, and need not: their names are known.
+func (r *Reconciler) collectSecrets(ctx context.Context, settled []v1alpha1.GitEvent) error {
+	var faults []error
+	for i := range settled {
+		for _, run := range settled[i].Status.Runs {
+			faults = append(faults, r.deleteSecret(ctx, run.Namespace, resources.SecretName(run.Name)))
+		}
+	}
+	return first(faults)
+}
+
+// expireEvents deletes the settled events that are older than the retention, and the oldest above the cap.
+func (r *Reconciler) expireEvents(ctx context.Context, settled []v1alpha1.GitEvent) error {
+	cfg := config.FromContext(ctx)
 	for _, event := range expired(settled, r.clock.Now().Add(-cfg.SettledRetention), cfg.SettledCap) {
 		err := r.events.Delete(ctx, event.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &event.UID}})
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,6 +38,11 @@ type fakeGit struct {
 	pullsErr     error
 	pullsCalls   int
 	skipCI       bool
+
+	putBy     time.Time        // the deadline of the last Put
+	tokenLife time.Duration    // an hour if it is not set
+	token     provider.Token   // handed out last
+	tokens    []provider.Token // all that were minted
 }
 
 func (g *fakeGit) provider() provider.Provider {
@@ -85,10 +91,30 @@ func (g *fakeGit) Pulls(context.Context, string) ([]provider.Pull, error) {
 
 func (g *fakeGit) CanWrite(context.Context, string) (bool, error) { return g.canWrite() }
 
-func (g *fakeGit) CloneToken(context.Context) (string, error) { return "a-token", nil }
+// CloneToken hands a token out until half of its life is over.
+func (g *fakeGit) CloneToken(context.Context) (provider.Token, error) {
+	o := g.world.called("mint token")
+	now := g.world.clock.Now()
+	if o.err == nil && g.token.ExpiresAt.Sub(now) <= g.life()/2 {
+		g.token = provider.Token{Value: fmt.Sprint("token-", len(g.tokens)+1), ExpiresAt: now.Add(g.life())}
+		g.tokens = append(g.tokens, g.token)
+	}
+	if o.kill {
+		runtime.Goexit()
+	}
+	return g.token, o.err
+}
+
+func (g *fakeGit) life() time.Duration {
+	if g.tokenLife > 0 {
+		return g.tokenLife
+	}
+	return time.Hour
+}
 
 // Put adopts by external id as a real provider does.
-func (g *fakeGit) Put(_ context.Context, _ provider.Head, id string, check status.Check) (string, error) {
+func (g *fakeGit) Put(ctx context.Context, _ provider.Head, id string, check status.Check) (string, error) {
+	g.putBy, _ = ctx.Deadline()
 	o := g.world.called("put check " + string(check.State) + string(check.Conclusion))
 	if o.err != nil && !o.apply {
 		return "", o.err

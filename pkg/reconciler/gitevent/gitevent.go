@@ -33,6 +33,10 @@ import (
 // may take and shorter than the pod's grace period, so that a call in flight at SIGTERM ends by itself.
 const reconcileDeadline = 50 * time.Second
 
+// afterReport is what plan, create, observe and report leave of that deadline, however many of their calls hang: a token must
+// not expire because of them.
+const afterReport = renewLimit + 5*time.Second
+
 // Reconciler is the only writer of GitEvent.status. It implements controller.Reconciler itself: see docs/adr/0002.
 type Reconciler struct {
 	reconciler.LeaderAwareFuncs
@@ -52,6 +56,7 @@ type Reconciler struct {
 	recorder     record.EventRecorder
 	slots        *slots
 	metrics      *metrics
+	wake         func(event string, after time.Duration) // enqueues, beside whatever the reconcile returns
 }
 
 var _ controller.Reconciler = (*Reconciler)(nil)
@@ -104,20 +109,16 @@ func (r *Reconciler) guarded(ctx context.Context, w *work) (err error) {
 
 // reconcile runs the steps in order. Steps that fail do not stop the ones that do not need them.
 func (r *Reconciler) reconcile(ctx context.Context, w *work) error {
-	var faults []error
-	if !w.decided() {
-		faults = append(faults, w.settle(stepPlan, w.due(stepPlan, func() error { return r.plan(ctx, w) })))
-	}
+	faults := r.untilReported(ctx, w)
 	if !w.planned() {
 		w.conclude()
 		return r.requeue(append(faults, w.record(ctx))...)
 	}
-	faults = append(faults, r.create(ctx, w)...)
-	faults = append(faults, r.observe(ctx, w))
-	faults = append(faults, w.settle(stepReport, w.due(stepReport, func() error { return r.report(ctx, w) })))
+	faults = append(faults, w.settle(stepRenew, r.renew(ctx, w)))
 	faults = append(faults, w.settle(stepAnnotate, w.due(stepAnnotate, func() error { return r.annotate(ctx, w) })))
 	faults = append(faults, w.untilRecheck())
 	w.conclude()
+	w.wakeToRenew()
 	if err := r.requeue(faults...); err != nil {
 		return r.requeue(append(faults, w.record(ctx))...)
 	}
@@ -125,6 +126,24 @@ func (r *Reconciler) reconcile(ctx context.Context, w *work) error {
 		return r.requeue(r.finish(ctx, w))
 	}
 	return r.requeue(w.record(ctx)) // the PipelineRun's informer wakes us
+}
+
+func (r *Reconciler) untilReported(ctx context.Context, w *work) []error {
+	if w.planned() { // before that no run has a token
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, reconcileDeadline-afterReport)
+		defer cancel()
+	}
+	var faults []error
+	if !w.decided() {
+		faults = append(faults, w.settle(stepPlan, w.due(stepPlan, func() error { return r.plan(ctx, w) })))
+	}
+	if !w.planned() {
+		return faults
+	}
+	faults = append(faults, r.create(ctx, w)...)
+	faults = append(faults, r.observe(ctx, w))
+	return append(faults, w.settle(stepReport, w.due(stepReport, func() error { return r.report(ctx, w) })))
 }
 
 // requeue is fault.Requeue with this process's wait for operators.

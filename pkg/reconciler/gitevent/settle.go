@@ -118,7 +118,7 @@ func (w *work) shrink() {
 		s.Plan.Decisions = s.Plan.Decisions[:maxDecisions]
 	}
 	for i := range s.Runs {
-		s.Runs[i].Patched, s.Runs[i].Secret = "", ""
+		s.Runs[i].Patched, s.Runs[i].Secret, s.Runs[i].SecretRenewAt = "", "", nil
 		if s.Runs[i].Result != nil {
 			s.Runs[i].Result.Text = ""
 		}

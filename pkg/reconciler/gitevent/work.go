@@ -25,6 +25,7 @@ import (
 const (
 	stepPlan     = "plan"
 	stepReport   = "report"
+	stepRenew    = "renew"
 	stepAnnotate = "annotate"
 	stepCreate   = "create/"
 )

@@ -113,6 +113,10 @@ type Run struct {
 	// Secret is the name of the git-auth secret the run mounts; empty when none is made.
 	// +optional
 	Secret string `json:"secret,omitempty"`
+	// SecretRenewAt is when the secret of a run that is not over gets a fresh token: well before the last one expires.
+	// Unset means at once.
+	// +optional
+	SecretRenewAt *metav1.Time `json:"secretRenewAt,omitempty"`
 	// Unresolved is true as long as something that it refers to could not be read: it is selected, and what will be
 	// created is not known yet.
 	// +optional
@@ -200,7 +204,7 @@ type Check struct {
 
 // Wait is a step that waits.
 type Wait struct {
-	// Step is "plan", "create/<pipelinerun>", "report" or "annotate".
+	// Step is "plan", "create/<pipelinerun>", "report", "renew" or "annotate".
 	Step string `json:"step"`
 	// Class is the pkg/fault class of what it waits for.
 	Class string `json:"class"`

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"knative.dev/pkg/controller"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/status"
+)
+
+// Whatever call fails, is lost, or is the last before the process dies while a run goes on for six token lives: the
+// token in its secret never expires.
+func TestATokenNeverExpiresWhileItsRunGoesOn(t *testing.T) {
+	t.Parallel()
+	const lives = 6
+	free := newWorld(t, helloFile("hello"))
+	free.lives(lives)
+	if n := len(free.git.tokens); n != 2*lives {
+		t.Fatalf("%d mints in %d token lives, want one each half: calls %v", n, lives, free.calls)
+	}
+	kinds := map[string]outcome{
+		"refused": {err: errRefused}, "denied": {err: errDenied}, "conflict": {err: errConflict}, "throttled": {err: errThrottled},
+		"applied and the answer lost": {err: errRefused, apply: true}, "killed before": {kill: true}, "killed after": {kill: true, apply: true},
+	}
+	for kind, fault := range kinds {
+		for k := slices.Index(free.calls, "patch pipelineruns") + 2; k <= len(free.calls); k++ { // the run exists and is reported
+			t.Run(fmt.Sprintf("%s/call %d %s", kind, k, free.calls[k-1]), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, helloFile("hello"))
+				w.hook = func(n int, _ string) outcome {
+					if n == k {
+						return fault
+					}
+					return outcome{}
+				}
+				w.lives(lives)
+				w.hook = nil
+				w.settle(corev1.ConditionTrue)
+				w.wantSuccess()
+			})
+		}
+	}
+}
+
+// lives follows the event for so many token lives, reconciling it when a real queue would, and requires that the secret
+// of a run that exists holds a token that works, at every moment.
+func (w *world) lives(n int) {
+	w.t.Helper()
+	tick := w.git.life() / 60
+	end, next := w.clock.Now().Add(time.Duration(n)*w.git.life()), w.clock.Now()
+	for ; w.clock.Now().Before(end); w.clock.SetTime(w.clock.Now().Add(tick)) {
+		if now := w.clock.Now(); !now.Before(next) {
+			next = w.next(end)
+		}
+		if run := w.event().Status.Runs; len(run) > 0 && run[0].UID != "" {
+			w.tokenWorks()
+		}
+	}
+}
+
+// next reconciles once and returns when the queue would do it again.
+func (w *world) next(never time.Time) time.Time {
+	killed, err := w.reconcile()
+	now := w.clock.Now()
+	requeue, after := controller.IsRequeueKey(err)
+	next := never
+	switch {
+	case killed, err != nil && !requeue: // a new process looks at every event, and the backoff starts small
+		return now
+	case requeue:
+		next = now.Add(after)
+	}
+	if !w.woken.IsZero() && w.woken.Before(next) {
+		next = w.woken
+	}
+	return next
+}
+
+func (w *world) tokenWorks() {
+	w.t.Helper()
+	secret := w.secret()
+	if secret == nil {
+		w.t.Fatalf("at %v the run has no secret", w.clock.Now())
+	}
+	got := string(secret.Data["git-provider-token"])
+	works := func(token provider.Token) bool { return token.Value == got && token.ExpiresAt.After(w.clock.Now()) }
+	if !slices.ContainsFunc(w.git.tokens, works) {
+		w.t.Fatalf("at %v the secret holds %q; minted were %v", w.clock.Now(), got, w.git.tokens)
+	}
+}
+
+// secret is the run's git-auth secret, nil if there is none.
+func (w *world) secret() *corev1.Secret {
+	w.t.Helper()
+	obj, err := w.kube.Tracker().Get(corev1.SchemeGroupVersion.WithResource("secrets"), tenant, w.event().Status.Runs[0].Secret)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	w.must(err)
+	secret, ok := obj.(*corev1.Secret)
+	if !ok {
+		w.t.Fatalf("unexpected %T", obj)
+	}
+	return secret
+}
+
+// running is a world with one run that goes on and has nothing left to report.
+func running(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t, helloFile("hello"))
+	for range 3 {
+		_, _ = w.reconcile()
+	}
+	w.calls = nil
+	return w
+}
+
+func (w *world) pass(d time.Duration) { w.clock.SetTime(w.clock.Now().Add(d)) }
+
+// A renewal costs the token, the patch and the status write that remembers it; nobody is told.
+func TestARenewalIsQuiet(t *testing.T) {
+	t.Parallel()
+	w := running(t)
+	before, writes := w.event(), len(w.git.writes)
+	if _, err := w.reconcile(); err != nil || w.woken.Sub(w.clock.Now()) != 30*time.Minute {
+		t.Fatalf("error %v, woken at %v: want nil, which resets the backoff, and half of the token's life from now", err, w.woken)
+	}
+	w.calls = nil
+	w.pass(30 * time.Minute)
+	if _, err := w.reconcile(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprint(w.calls), "[get gitevents get secrets mint token patch secrets update gitevents/status]"; got != want {
+		t.Errorf("calls %s, want %s", got, want)
+	}
+	after := w.event()
+	if len(w.git.writes) != writes || len(after.Status.Waits) != 0 {
+		t.Errorf("%d reports, waits %v: want none", len(w.git.writes)-writes, after.Status.Waits)
+	}
+	for i, c := range after.Status.Conditions {
+		if c != before.Status.Conditions[i] {
+			t.Errorf("condition %v became %v", before.Status.Conditions[i], c)
+		}
+	}
+}
+
+func TestRenewal(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		change  func(w *world)
+		renewed bool
+	}{
+		"not before its time":              {func(w *world) { w.pass(29 * time.Minute) }, false},
+		"at half of the token's life":      {func(w *world) { w.pass(30 * time.Minute) }, true},
+		"at once after an hour of absence": {func(w *world) { w.pass(2 * time.Hour) }, true},
+		"at once if its time is not known: another version wrote the status": {func(w *world) {
+			w.pass(10 * time.Minute)
+			w.git.token = provider.Token{}
+			w.edit(func(e *v1alpha1.GitEvent) { e.Status.Runs[0].SecretRenewAt = nil })
+		}, true},
+		"made again if somebody deleted it": {func(w *world) {
+			w.pass(30 * time.Minute)
+			w.must(w.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), tenant, w.event().Status.Runs[0].Secret))
+		}, true},
+		"not for a run that is over": {func(w *world) {
+			w.hook = always("patch pipelineruns", errRefused) // so that the event stays open
+			w.end(corev1.ConditionTrue)
+			w.pass(2 * time.Hour)
+		}, false},
+		"not without its Repository": {func(w *world) {
+			w.repository = func(repository *pacv1alpha1.Repository) { repository.Spec.URL = "https://git.example/acme/other" }
+			w.hook = always("get repositories", apierrors.NewNotFound(pacv1alpha1.Resource("repositories"), "app"))
+			w.pass(30 * time.Minute)
+		}, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := running(t)
+			test.change(w)
+			_, _ = w.reconcile()
+			secret := w.secret()
+			if secret == nil {
+				t.Fatal("there is no secret")
+			}
+			if got := string(secret.Data["git-provider-token"]) == "token-2"; got != test.renewed {
+				t.Errorf("renewed: %v, want %v", got, test.renewed)
+			}
+			if !strings.Contains(string(secret.Data[".git-credentials"]), string(secret.Data["git-provider-token"])) {
+				t.Error("the keys of the secret hold different tokens")
+			}
+		})
+	}
+}
+
+// A Repository that is deleted and made again while its run goes on owns the secret from the next renewal on.
+func TestARenewedSecretIsOwnedByTheRepositoryAsItIs(t *testing.T) {
+	t.Parallel()
+	w := running(t)
+	w.repository = func(repository *pacv1alpha1.Repository) { repository.UID = "made-again" }
+	w.pass(30 * time.Minute)
+	_, _ = w.reconcile()
+	if owners := w.secret().OwnerReferences; len(owners) != 1 || owners[0].UID != "made-again" {
+		t.Errorf("owners %v", owners)
+	}
+}
+
+// I-10: a renewal that never works is a wait of its own. It changes no report, and the event settles when the run ends.
+func TestNothingWaitsForARenewal(t *testing.T) {
+	t.Parallel()
+	for call, class := range map[string]fault.Class{"patch secrets": fault.Operator, "mint token": fault.Transient} {
+		t.Run(call, func(t *testing.T) {
+			t.Parallel()
+			w := running(t)
+			w.hook = always(call, errDenied)
+			w.pass(45 * time.Minute)
+			for range 3 {
+				_, _ = w.reconcile()
+			}
+			waits := w.event().Status.Waits
+			if len(waits) != 1 || waits[0].Step != stepRenew || waits[0].Class != class.String() {
+				t.Errorf("waits %+v, want one of step renew and class %s", waits, class)
+			}
+			w.end(corev1.ConditionTrue)
+			_, _ = w.reconcile()
+			if !w.event().Settled() {
+				t.Errorf("not settled: %+v", w.event().Status.Waits)
+			}
+			w.wantSuccess()
+		})
+	}
+}
+
+// The backoff of a patch that is refused for the run's whole life does not delay the renewal.
+func TestAnotherStepsBackoffDoesNotDelayARenewal(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("hello"))
+	w.hook = always("patch pipelineruns", errDenied)
+	_, err := w.reconcile()
+	if err == nil || w.woken.Sub(w.clock.Now()) != 30*time.Minute {
+		t.Errorf("error %v, woken at %v: want an error, and half of the token's life from now", err, w.woken)
+	}
+	if w.git.checks["1"].State != status.InProgress {
+		t.Errorf("checks %v", w.git.checks)
+	}
+}
+
+// A report that hangs until its deadline leaves a renewal its time, and what follows that some more.
+func TestAReportThatHangsLeavesARenewalItsTime(t *testing.T) {
+	t.Parallel()
+	w := running(t)
+	w.end(corev1.ConditionTrue)
+	latest := time.Now().Add(reconcileDeadline - renewLimit)
+	_, _ = w.reconcile()
+	if !w.git.putBy.Before(latest) {
+		t.Errorf("the report may last until %v, want before %v", w.git.putBy, latest)
+	}
+}
+
+func TestRenewAt(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ left, want time.Duration }{
+		"a fresh token of an hour":                      {time.Hour, 30 * time.Minute},
+		"one that was handed out before":                {40 * time.Minute, 20 * time.Minute},
+		"a short one":                                   {30 * time.Second, 15 * time.Second},
+		"one that is over by this clock, which is fast": {-time.Minute, minRenewal},
+	}
+	w := newWorld(t)
+	process := w.reconciler()
+	at := func(token provider.Token) time.Duration {
+		return (&work{r: process}).renewAt(token).Sub(w.clock.Now())
+	}
+	for name, test := range tests {
+		if got := at(provider.Token{ExpiresAt: w.clock.Now().Add(test.left)}); got != test.want {
+			t.Errorf("%s: renewed after %v, want %v", name, got, test.want)
+		}
+	}
+	if got := at(provider.Token{}); got != unknownLife/2 {
+		t.Errorf("a token without an end: renewed after %v", got)
+	}
+}
