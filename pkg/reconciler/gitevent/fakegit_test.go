@@ -22,7 +22,7 @@ import (
 type fakeGit struct {
 	world    *world
 	files    []provider.File
-	canWrite func() (bool, error)
+	canWrite func(user string) (bool, error)
 	checks   map[string]status.Check // by id
 	writes   []status.Check
 	err      error // answered to reads
@@ -37,10 +37,11 @@ type fakeGit struct {
 	pullsErr     error
 	pullsCalls   int
 	skipCI       bool
+	complete     func(*v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error)
 }
 
 func (g *fakeGit) provider() provider.Provider {
-	return provider.Provider{Name: "fake", Connect: func(context.Context, string, v1alpha1.Project, provider.Credentials) (provider.Client, error) {
+	return provider.Provider{Name: "fake", Webhook: bodyIsComment{}, Connect: func(context.Context, string, v1alpha1.Project, provider.Credentials) (provider.Client, error) {
 		return provider.Client{Source: g, History: g, Addresses: g, Access: g, Reporter: g, Tokens: g}, nil
 	}}
 }
@@ -83,7 +84,11 @@ func (g *fakeGit) Pulls(context.Context, string) ([]provider.Pull, error) {
 	return g.pulls, g.pullsErr
 }
 
-func (g *fakeGit) CanWrite(context.Context, string) (bool, error) { return g.canWrite() }
+func (g *fakeGit) Complete(_ context.Context, e *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+	return g.complete(e.DeepCopy())
+}
+
+func (g *fakeGit) CanWrite(_ context.Context, user string) (bool, error) { return g.canWrite(user) }
 
 func (g *fakeGit) CloneToken(context.Context) (string, error) { return "a-token", nil }
 
