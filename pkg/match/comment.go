@@ -46,6 +46,18 @@ func onComment(ev Event, annotations map[string]string) (Decision, error) {
 	return declined("on-comment %q does not match the comment %q", shorten(text), line), nil
 }
 
+// OfComments returns the annotations that decide about comments: what is wrong with the others, or what they wait for, is
+// no comment's.
+func OfComments(annotations map[string]string) map[string]string {
+	kept := map[string]string{}
+	for _, name := range []string{pipelinesascode.OnComment, pipelinesascode.TargetNamespace} {
+		if value, found := annotations[name]; found {
+			kept[name] = value
+		}
+	}
+	return kept
+}
+
 // compileExpression reads a regular expression and counts its parts, before it spells any repetition out.
 func compileExpression(text string) (expression *regexp.Regexp, parts int, err error) {
 	if len(text) > maxExpression {

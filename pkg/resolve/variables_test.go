@@ -63,7 +63,7 @@ func TestVariables(t *testing.T) {
 			map[string]string{
 				"revision": "abc", "repo_url": "https://github.com/Acme/App", "repo_owner": "acme", "repo_name": "app",
 				"target_branch": "main", "source_branch": "topic", "git_tag": "", "source_url": "https://github.com/Acme/App",
-				"sender": "joe", "target_namespace": "ci", "event_type": "on-comment", "trigger_comment": ` one\ntwo\n{{ sender }}\n`,
+				"sender": "joe", "target_namespace": "ci", "event": "pull_request", "event_type": "on-comment", "trigger_comment": ` one\ntwo\n{{ sender }}\n`,
 				"pull_request_labels": "", "pull_request_number": "7",
 			},
 		},

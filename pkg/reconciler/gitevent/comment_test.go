@@ -156,7 +156,9 @@ func TestACommentIsPlannedAtOneCommit(t *testing.T) {
 func TestACommentTellsOnlyWhatIsWrongWithOnComment(t *testing.T) {
 	t.Parallel()
 	broken := provider.File{Path: ".tekton/broken.yaml", Data: []byte("kind: PipelineRun\n  apiVersion: [")}
-	w := commented(t, "/deploy", broken, annotated("deploy", "on-comment: '^/deploy('"))
+	w := commented(t, "/deploy", broken, annotated("deploy", "on-comment: '^/deploy('"), annotated("cel", "on-path-change: '{{ cel: 1 + }}'"),
+		annotated("waits", "on-path-change: '{{ files.all[0] }}'"))
+	w.git.changedErr = fault.Transientf("Unavailable", "502")
 	w.settle(corev1.ConditionTrue)
 	if len(w.git.checks) != 1 || len(w.runs()) != 0 || w.git.checks["1"].Conclusion != status.Failure || !strings.Contains(w.git.checks["1"].Text, "missing closing )") {
 		t.Errorf("checks %v, want one that shows what is wrong with the pattern", w.git.checks)

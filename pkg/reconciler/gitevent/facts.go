@@ -88,6 +88,9 @@ func (w *work) selects(ctx context.Context, c *candidate, d draft) {
 }
 
 func matches(definition resolve.Definition, d draft) (match.Decision, error) {
+	if d.facts.event.EventType == match.CommentEvent {
+		definition.Annotations = match.OfComments(definition.Annotations)
+	}
 	annotations, err := d.set.Annotations(definition, d.facts.scope)
 	if err != nil {
 		return match.Decision{}, err
