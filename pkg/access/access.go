@@ -14,6 +14,8 @@ const (
 	Unapproved Decision = iota
 	// NeedsWriteAccess asks the caller to look CanWrite up at the Git service and to decide again. It allows nothing.
 	NeedsWriteAccess
+	// NeedsCommenterAccess asks the same for CommenterCanWrite.
+	NeedsCommenterAccess
 	// Allowed lets the event's pipelines run.
 	Allowed
 )
@@ -25,6 +27,8 @@ func (d Decision) String() string {
 		return "Allowed"
 	case NeedsWriteAccess:
 		return "NeedsWriteAccess"
+	case NeedsCommenterAccess:
+		return "NeedsCommenterAccess"
 	case Unapproved:
 		return "Unapproved"
 	}
@@ -41,6 +45,11 @@ type Input struct {
 	// CanWrite tells whether the author has write access, as the Git service's live API answered; nil when it was not
 	// asked yet. An error of the API is no answer: the caller waits.
 	CanWrite *bool
+	// Comment is true when the event is a comment on the pull request. Who wrote it must have write access, and the pull
+	// request must be allowed by itself: a comment starts what the head is by then, which may not be what was commented on.
+	Comment bool
+	// CommenterCanWrite is like CanWrite, of who wrote the comment.
+	CommenterCanWrite *bool
 }
 
 // Rule gives a decision and true, or false when it has nothing to say about the input.
@@ -65,12 +74,22 @@ type step struct {
 // chain is the policy, in the order in which it is asked.
 func chain() []step {
 	return []step{
+		{commenterUnknown, "Whether the author of the comment has write access to this repository is not known yet."},
+		{commenterStranger, "The author of the comment has no write access to this repository."},
 		{pushed, "Whoever can push to the repository may start its pipelines."},
 		{sameRepository, "The branch of the pull request lives in this repository, so its author can push to it."},
 		{writeAccessUnknown, "Whether the author of the pull request has write access to this repository is not known yet."},
 		{writer, "The author of the pull request has write access to this repository."},
 		{stranger, "The author of the pull request has no write access to this repository."},
 	}
+}
+
+func commenterUnknown(in Input) (Decision, bool) {
+	return NeedsCommenterAccess, in.Comment && in.CommenterCanWrite == nil
+}
+
+func commenterStranger(in Input) (Decision, bool) {
+	return Unapproved, in.Comment && in.CommenterCanWrite != nil && !*in.CommenterCanWrite
 }
 
 func pushed(in Input) (Decision, bool) {

@@ -34,6 +34,33 @@ func TestDecide(t *testing.T) {
 		"a pull request from a fork by a stranger is not approved": {
 			in: Input{Trigger: v1alpha1.TriggerPullRequest, CanWrite: &no}, want: Unapproved, reason: "no write access",
 		},
+		"a comment asks for who wrote it first": {
+			in:   Input{Trigger: v1alpha1.TriggerPullRequest, Comment: true, SameRepository: true, CanWrite: &yes},
+			want: NeedsCommenterAccess, reason: "not known yet",
+		},
+		"a stranger's comment is not approved, on whatever pull request": {
+			in:   Input{Trigger: v1alpha1.TriggerPullRequest, Comment: true, CommenterCanWrite: &no, SameRepository: true, CanWrite: &yes},
+			want: Unapproved, reason: "The author of the comment has no write access",
+		},
+		"a writer's comment on a branch of the same repository is allowed": {
+			in:   Input{Trigger: v1alpha1.TriggerPullRequest, Comment: true, CommenterCanWrite: &yes, SameRepository: true},
+			want: Allowed, reason: "lives in this repository",
+		},
+		"a writer's comment on a fork asks for the author of the pull request too": {
+			in:   Input{Trigger: v1alpha1.TriggerPullRequest, Comment: true, CommenterCanWrite: &yes},
+			want: NeedsWriteAccess, reason: "not known yet",
+		},
+		"a writer's comment on a writer's fork is allowed": {
+			in:   Input{Trigger: v1alpha1.TriggerPullRequest, Comment: true, CommenterCanWrite: &yes, CanWrite: &yes},
+			want: Allowed, reason: "has write access",
+		},
+		"a writer's comment never makes a stranger's pull request run": {
+			in:   Input{Trigger: v1alpha1.TriggerPullRequest, Comment: true, CommenterCanWrite: &yes, CanWrite: &no},
+			want: Unapproved, reason: "The author of the pull request has no write access",
+		},
+		"a comment that is on no pull request is not allowed as a push": {
+			in: Input{Trigger: v1alpha1.TriggerPush, Comment: true}, want: NeedsCommenterAccess, reason: "not known yet",
+		},
 		"an input that nobody filled is not approved": {
 			in: Input{}, want: Unapproved, reason: "No rule allows",
 		},

@@ -22,7 +22,7 @@ const Selected = "selected"
 type Event struct {
 	// Trigger is what on-event lists.
 	Trigger v1alpha1.Trigger
-	// EventType is the service's own name of the event ("Merge Request"), or LabelEvent.
+	// EventType is the service's own name of the event ("Merge Request"), LabelEvent, or CommentEvent.
 	EventType string
 	// BaseRef is the ref pushed to ("refs/heads/main", "refs/tags/v1"), or a pull request's target branch ("main").
 	BaseRef string
@@ -36,6 +36,8 @@ type Event struct {
 	TargetURL, SourceURL string
 	// Labels are the pull request's.
 	Labels []string
+	// Comment is what was written, of a CommentEvent.
+	Comment string
 	// Headers are the delivery's, in any case.
 	Headers map[string]string
 	// Params are the Repository's custom params.
@@ -55,11 +57,17 @@ func Of(spec *v1alpha1.GitEventSpec, title string) Event {
 	if spec.PullRequest != nil {
 		event.Title, event.Labels = spec.PullRequest.Title, spec.PullRequest.Labels
 	}
+	if spec.Comment != nil {
+		event.Comment = spec.Comment.Body
+	}
 	return event
 }
 
 // LabelEvent is the EventType of a label that was added to a pull request. Only pipelines that read labels react to it.
 const LabelEvent = "pull_request_labeled"
+
+// CommentEvent is the EventType of a comment on a pull request. Only on-comment reacts to it.
+const CommentEvent = "on-comment"
 
 // Changes are the files that an event changed.
 type Changes struct {
@@ -104,11 +112,11 @@ func Select(ev Event, p Pipeline) (Decision, error) {
 }
 
 func decide(ev Event, annotations map[string]string) (Decision, error) {
-	if name, found := unserved(annotations); found {
-		return declined("annotation %s is not served by this version of Plumbline yet", name), nil
-	}
 	if namespace, found := annotations[pipelinesascode.TargetNamespace]; found && strings.TrimSpace(namespace) != ev.Namespace {
 		return declined("target-namespace is %q and the Repository of this URL is in %q", shorten(namespace), ev.Namespace), nil
+	}
+	if ev.EventType == CommentEvent {
+		return onComment(ev, annotations)
 	}
 	if text, found := annotations[pipelinesascode.OnCELExpression]; found {
 		return onExpression(ev, text, annotations)

@@ -92,24 +92,6 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-func TestAPipelineWithAnAnnotationNotServedYetIsNotSelectedAndSaysWhich(t *testing.T) {
-	for _, name := range []string{
-		"on-comment",
-	} {
-		t.Run(name, func(t *testing.T) {
-			annotations := annotated("on-event", "[push]", "on-target-branch", "[main]", name, "x")
-			got, err := Select(push("refs/heads/main"), Pipeline{Annotations: annotations})
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := "annotation " + group + name + " is not served by this version of Plumbline yet"
-			if got.Selected || got.Reason != want {
-				t.Errorf("Select = %+v, want %q", got, want)
-			}
-		})
-	}
-}
-
 func TestSelectRefusesWhatIsNotWrittenAsAsked(t *testing.T) {
 	tests := map[string]struct {
 		annotations map[string]string

@@ -35,7 +35,8 @@ type Webhook interface {
 	// Verify checks the signature in constant time. Any mismatch is an Operator fault with reason "Unauthenticated".
 	Verify(h http.Header, body, secret []byte) error
 	// Decode returns the event without Repository, Payload and ReceivedAt. Events that are never acted on are an
-	// Ignored fault whose message says why; a body that misses a required field is Invalid.
+	// Ignored fault whose message says why; a body that misses a required field is Invalid. The headers that the event
+	// keeps suffice to decode its body again, which is how the plan learns what a comment says.
 	Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, error)
 }
 
@@ -97,10 +98,14 @@ type Addresses interface {
 	FileAt(ctx context.Context, address string) ([]byte, error)
 }
 
-// History answers what a commit belongs to.
+// History answers what a commit or a comment belongs to.
 type History interface {
 	// Pulls lists the repository's pull requests that hold the commit, all pages. A missing commit is Transient.
 	Pulls(ctx context.Context, sha string) ([]Pull, error)
+	// Complete returns the event with what its delivery did not say: for a comment its pull request's head commit, refs,
+	// head repository and author as they are now. Any other event is returned as it is, without a call. A pull request
+	// that is not open any more is an Ignored fault.
+	Complete(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error)
 }
 
 // Access answers who may start a run. An error means that it is not known: wait, never assume.

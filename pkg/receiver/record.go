@@ -46,7 +46,7 @@ func (r *Recorder) Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body
 	spec = spec.DeepCopy()
 	spec.Payload.Digest = blob.Digest(body)
 	spec.ReceivedAt = metav1.NewTime(r.Clock.Now().Truncate(time.Second))
-	base := v1alpha1.EventName(string(spec.Trigger), spec.Provider, spec.Host, spec.DeliveryKey)
+	base := v1alpha1.EventName(spec.Kind(), spec.Provider, spec.Host, spec.DeliveryKey)
 	for n := range maxReopened + 1 {
 		name := base
 		if n > 0 {

@@ -36,6 +36,9 @@ func Variables(ev *v1alpha1.GitEventSpec, head provider.Head, namespace string) 
 		"trigger_comment":     "",
 		"pull_request_labels": "",
 	}
+	if ev.Comment != nil {
+		vars["trigger_comment"] = strings.NewReplacer("\r\n", `\n`, "\n", `\n`).Replace(ev.Comment.Body)
+	}
 	if ev.PullRequest != nil {
 		vars["pull_request_labels"] = strings.Join(ev.PullRequest.Labels, `\n`)
 		vars["pull_request_number"] = strconv.FormatInt(ev.PullRequest.Number, 10)

@@ -54,6 +54,19 @@ func TestVariables(t *testing.T) {
 				"pull_request_labels": `bug\nurgent`, "pull_request_number": "7",
 			},
 		},
+		"a comment is one line": {
+			v1alpha1.GitEventSpec{
+				Trigger: v1alpha1.TriggerPullRequest, EventType: "on-comment", Sender: "joe", Project: project,
+				BaseRef: "main", HeadRef: "topic", HeadURL: project.URL,
+				PullRequest: &v1alpha1.PullRequest{Number: 7}, Comment: &v1alpha1.Comment{Body: " one\r\ntwo\n{{ sender }}\n"},
+			},
+			map[string]string{
+				"revision": "abc", "repo_url": "https://github.com/Acme/App", "repo_owner": "acme", "repo_name": "app",
+				"target_branch": "main", "source_branch": "topic", "git_tag": "", "source_url": "https://github.com/Acme/App",
+				"sender": "joe", "target_namespace": "ci", "event": "pull_request", "event_type": "on-comment", "trigger_comment": ` one\ntwo\n{{ sender }}\n`,
+				"pull_request_labels": "", "pull_request_number": "7",
+			},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

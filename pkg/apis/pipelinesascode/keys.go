@@ -47,6 +47,7 @@ const (
 	OnPathChange       = prefix + "on-path-change"
 	OnPathChangeIgnore = prefix + "on-path-change-ignore"
 	OnLabel            = prefix + "on-label"
+	OnComment          = prefix + "on-comment"
 	OnCELExpression    = prefix + "on-cel-expression"
 	TargetNamespace    = prefix + "target-namespace"
 )

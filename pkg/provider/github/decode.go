@@ -20,8 +20,8 @@ const (
 	maxLabels     = 100
 )
 
-// Decode returns the event. Push events of branches and tags, and pull requests that get new commits to run, are
-// events; everything else GitHub sends is Ignored with the reason.
+// Decode returns the event. Push events of branches and tags, pull requests that get new commits to run, and comments on
+// open pull requests are events; everything else GitHub sends is Ignored with the reason.
 func (w webhook) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, error) {
 	// Peek has the stricter reader; what it refuses must not be decoded.
 	origin, err := w.Peek(h, body)
@@ -34,6 +34,8 @@ func (w webhook) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, err
 		spec, err = decodePush(body)
 	case "pull_request":
 		spec, err = decodePullRequest(body)
+	case "issue_comment":
+		spec, err = decodeComment(body)
 	default:
 		return nil, fault.Ignoredf("UnsupportedEvent", "event %q starts nothing", origin.Event)
 	}

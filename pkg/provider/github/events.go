@@ -104,9 +104,7 @@ func decodePullRequest(body []byte) (*v1alpha1.GitEventSpec, error) {
 	if pr.Head.Repo != nil {
 		spec.PullRequest.HeadProjectID, spec.HeadURL = pr.Head.Repo.ID, boundary(clean(pr.Head.Repo.HTMLURL), maxURL)
 	}
-	for _, l := range pr.Labels[:min(len(pr.Labels), maxLabels)] {
-		spec.PullRequest.Labels = append(spec.PullRequest.Labels, clean(l.Name))
-	}
+	spec.PullRequest.Labels = labels(pr.Labels)
 	return spec, nil
 }
 
@@ -125,6 +123,15 @@ func (p *payloadPullRequest) check() error {
 	}
 	return fields(field{"pull_request.user.login", pr.User.Login, maxLogin},
 		field{"pull_request.head.ref", pr.Head.Ref, maxRef}, field{"pull_request.base.ref", pr.Base.Ref, maxRef})
+}
+
+// labels are the names that an event holds.
+func labels(list []payloadLabel) []string {
+	var names []string
+	for _, l := range list[:min(len(list), maxLabels)] {
+		names = append(names, clean(l.Name))
+	}
+	return names
 }
 
 // zero tells whether a SHA stands for "nothing".

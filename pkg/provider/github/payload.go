@@ -16,6 +16,7 @@ type payloadRepository struct {
 type payloadUser struct {
 	Login string `json:"login"`
 	Name  string `json:"name"`
+	Type  string `json:"type"`
 }
 
 func (u payloadUser) login() string {
@@ -51,16 +52,36 @@ type payloadPush struct {
 type payloadPullRequest struct {
 	payloadCommon
 	PullRequest *struct {
-		Number int64        `json:"number"`
-		Title  string       `json:"title"`
-		Draft  bool         `json:"draft"`
-		User   *payloadUser `json:"user"`
-		Labels []struct {
-			Name string `json:"name"`
-		} `json:"labels"`
-		Head *payloadEnd `json:"head"`
-		Base *payloadEnd `json:"base"`
+		Number int64          `json:"number"`
+		Title  string         `json:"title"`
+		Draft  bool           `json:"draft"`
+		User   *payloadUser   `json:"user"`
+		Labels []payloadLabel `json:"labels"`
+		Head   *payloadEnd    `json:"head"`
+		Base   *payloadEnd    `json:"base"`
 	} `json:"pull_request"`
+}
+
+type payloadLabel struct {
+	Name string `json:"name"`
+}
+
+// payloadComment is a comment on an issue; pull requests are issues that have a pull_request.
+type payloadComment struct {
+	payloadCommon
+	Issue *struct {
+		Number      int64          `json:"number"`
+		Title       string         `json:"title"`
+		State       string         `json:"state"`
+		User        *payloadUser   `json:"user"`
+		Labels      []payloadLabel `json:"labels"`
+		PullRequest *struct{}      `json:"pull_request"`
+	} `json:"issue"`
+	Comment *struct {
+		ID   int64        `json:"id"`
+		Body string       `json:"body"`
+		User *payloadUser `json:"user"`
+	} `json:"comment"`
 }
 
 // payloadEnd is one side of a pull request; repo is null when it was deleted.

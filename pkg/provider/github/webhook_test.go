@@ -135,7 +135,7 @@ func TestDecodeRefuses(t *testing.T) {
 		message                     string
 	}{
 		{"a ping", "ping", branch, "", "", fault.Ignored, `event "ping" starts nothing`},
-		{"a comment", "issue_comment", fork, "", "", fault.Ignored, `event "issue_comment" starts nothing`},
+		{"a comment on a commit", "commit_comment", fork, "", "", fault.Ignored, `event "commit_comment" starts nothing`},
 		{"an edited title", "pull_request", "pull-edited.json", "", "", fault.Ignored, `pull_request action "edited" starts nothing`},
 		{"a deleted branch", "push", "push-deleted.json", "", "", fault.Ignored, "refs/heads/old was deleted"},
 		{"a push to a note", "push", branch, `"refs/heads/main"`, `"refs/notes/x"`, fault.Ignored, "neither a branch nor a tag"},

@@ -75,9 +75,11 @@ func openWorld(t *testing.T) providertest.World {
 	f.GitHub.Commit(testRepo, "main", forge.Change{Message: "first", Files: map[string]string{"README.md": "hello"}})
 	f.GitHub.Commit(testRepo, "topic", forge.Change{Message: "topic", Files: map[string]string{"x": "y"}})
 	number := f.OpenPullRequest(forge.NewPull{Base: testRepo, HeadBranch: "topic", Author: "dev", Title: "a change"})
+	comment := f.Comment(testRepo, number, "dev", "/deploy")
 	for _, d := range []forge.Delivery{
 		f.PushDelivery(forge.PushEvent{Repo: testRepo, Ref: "refs/heads/main"}),
 		f.PullRequestDelivery(forge.PullEvent{Repo: testRepo, Number: number, Action: "opened"}),
+		f.CommentDelivery(forge.CommentEvent{Repo: testRepo, ID: comment}),
 	} {
 		w.Deliveries = append(w.Deliveries, providertest.Delivery{Header: d.Header, Body: d.Body})
 	}

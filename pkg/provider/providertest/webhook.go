@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
@@ -50,10 +52,16 @@ func testDelivery(t *testing.T, w World, d Delivery) {
 	if spec.Project.URL != origin.URL || spec.DeliveryKey != origin.DeliveryKey || spec.Provider != w.Provider.Name {
 		t.Errorf("Decode tells of another repository or delivery than Peek: %+v, %+v", spec, origin)
 	}
+	kept := http.Header{}
 	for name, value := range spec.Headers {
+		kept.Set(name, value)
 		if strings.Contains(strings.ToLower(name), "signature") || strings.Contains(strings.ToLower(name), "token") {
 			t.Errorf("Decode keeps the header %s: %s", name, value)
 		}
+	}
+	again, err := hook.Decode(kept, d.Body)
+	if err != nil || cmp.Diff(spec.Comment, again.Comment) != "" {
+		t.Errorf("Decode with the headers that are kept: %+v, %v, want the comment %+v", again, err, spec.Comment)
 	}
 }
 

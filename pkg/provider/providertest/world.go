@@ -77,7 +77,7 @@ type World struct {
 	FileURL func(branch, path string) string
 	// MaxText is the most bytes the service takes as a check's summary and text.
 	MaxText int
-	// Deliveries are signed with Secret: two that start something.
+	// Deliveries are signed with Secret, and start something: at least a push and a pull request.
 	Deliveries []Delivery
 	Secret     []byte
 }

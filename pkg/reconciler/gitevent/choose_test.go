@@ -196,7 +196,7 @@ func TestAPushOfACommitInAnOpenPullRequest(t *testing.T) {
 		"a pull request's own event asks nobody": {func(w *world) {
 			w.git.pulls, w.git.files = open, []provider.File{annotated("hello", `on-cel-expression: "true"`)}
 			w.fork()
-			w.git.canWrite = func() (bool, error) { return true, nil }
+			w.git.canWrite = func(string) (bool, error) { return true, nil }
 		}, 1, 0},
 		"an author's mistake is shown there too, not here": {func(w *world) {
 			w.git.pulls, w.git.files = open, []provider.File{annotated("hello", `on-cel-expression: "x"`)}
@@ -225,7 +225,7 @@ func TestALabelOnAStrangersPullRequestAsksForNoSecondApproval(t *testing.T) {
 	w := newWorld(t, helloFile("hello"))
 	w.fork()
 	w.edit(func(e *v1alpha1.GitEvent) { e.Spec.EventType = match.LabelEvent })
-	w.git.canWrite = func() (bool, error) { return false, nil }
+	w.git.canWrite = func(string) (bool, error) { return false, nil }
 	w.settle(corev1.ConditionTrue)
 	if e := w.event(); len(w.git.writes) != 0 || e.Status.Disposition != v1alpha1.DispositionIgnored || len(w.runs()) != 0 {
 		t.Errorf("disposition %s, checks %v, want none", e.Status.Disposition, w.git.writes)

@@ -69,6 +69,9 @@ func (w *work) selects(ctx context.Context, c *candidate, d draft) {
 		return
 	}
 	if c.err = c.definition.Err; c.err != nil {
+		if w.event.Spec.Comment != nil { // each comment would tell it again, and the pull request's own event does
+			c.err = fault.Ignoredf("NotSelected", "%s", fault.Of(c.err).Message)
+		}
 		return
 	}
 	c.err = w.learning(ctx, d.facts, func() (err error) {
@@ -85,6 +88,9 @@ func (w *work) selects(ctx context.Context, c *candidate, d draft) {
 }
 
 func matches(definition resolve.Definition, d draft) (match.Decision, error) {
+	if d.facts.event.EventType == match.CommentEvent {
+		definition.Annotations = match.OfComments(definition.Annotations)
+	}
 	annotations, err := d.set.Annotations(definition, d.facts.scope)
 	if err != nil {
 		return match.Decision{}, err

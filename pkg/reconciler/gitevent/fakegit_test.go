@@ -23,7 +23,7 @@ import (
 type fakeGit struct {
 	world    *world
 	files    []provider.File
-	canWrite func() (bool, error)
+	canWrite func(user string) (bool, error)
 	checks   map[string]status.Check // by id
 	writes   []status.Check
 	err      error // answered to reads
@@ -43,10 +43,11 @@ type fakeGit struct {
 	tokenLife time.Duration    // an hour if it is not set
 	token     provider.Token   // handed out last
 	tokens    []provider.Token // all that were minted
+	complete  func(*v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error)
 }
 
 func (g *fakeGit) provider() provider.Provider {
-	return provider.Provider{Name: "fake", Connect: func(context.Context, string, v1alpha1.Project, provider.Credentials) (provider.Client, error) {
+	return provider.Provider{Name: "fake", Webhook: bodyIsComment{}, Connect: func(context.Context, string, v1alpha1.Project, provider.Credentials) (provider.Client, error) {
 		return provider.Client{Source: g, History: g, Addresses: g, Access: g, Reporter: g, Tokens: g}, nil
 	}}
 }
@@ -89,7 +90,11 @@ func (g *fakeGit) Pulls(context.Context, string) ([]provider.Pull, error) {
 	return g.pulls, g.pullsErr
 }
 
-func (g *fakeGit) CanWrite(context.Context, string) (bool, error) { return g.canWrite() }
+func (g *fakeGit) Complete(_ context.Context, e *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+	return g.complete(e.DeepCopy())
+}
+
+func (g *fakeGit) CanWrite(_ context.Context, user string) (bool, error) { return g.canWrite(user) }
 
 // CloneToken hands a token out until half of its life is over.
 func (g *fakeGit) CloneToken(context.Context) (provider.Token, error) {

@@ -30,15 +30,15 @@ func (w *world) fork() {
 
 func TestStrangersForkNeverRuns(t *testing.T) {
 	t.Parallel()
-	no := func() (bool, error) { return false, nil }
+	no := func(string) (bool, error) { return false, nil }
 	tests := map[string]struct {
-		canWrite    func() (bool, error)
+		canWrite    func(string) (bool, error)
 		wantPending bool
 	}{
 		"without write access it waits for approval": {no, true},
-		"a server error is not an answer":            {func() (bool, error) { return false, fault.Transientf("Unavailable", "502") }, false},
-		"a forbidden look-up is not an answer":       {func() (bool, error) { return false, fault.Operatorf("Forbidden", "403") }, false},
-		"an unclassified error is not an answer":     {func() (bool, error) { return true, errors.New("odd") }, false},
+		"a server error is not an answer":            {func(string) (bool, error) { return false, fault.Transientf("Unavailable", "502") }, false},
+		"a forbidden look-up is not an answer":       {func(string) (bool, error) { return false, fault.Operatorf("Forbidden", "403") }, false},
+		"an unclassified error is not an answer":     {func(string) (bool, error) { return true, errors.New("odd") }, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

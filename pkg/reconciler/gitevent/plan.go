@@ -27,7 +27,7 @@ func (r *Reconciler) plan(ctx context.Context, w *work) error {
 		return err
 	}
 	if repository == nil {
-		return w.abandon(ctx)
+		return w.abandon(ctx, v1alpha1.DispositionRefused, reasonRepositoryGone, "the Repository this event was accepted for does not exist or names another URL now")
 	}
 	if repository, err = r.withGlobal(ctx, repository); err != nil {
 		return err
@@ -36,6 +36,9 @@ func (r *Reconciler) plan(ctx context.Context, w *work) error {
 	if err != nil {
 		return err
 	}
+	if err := w.complete(ctx, client); err != nil {
+		return w.unlessOver(ctx, err)
+	}
 	if w.planned() {
 		return w.define(ctx, client, repository)
 	}
@@ -43,8 +46,9 @@ func (r *Reconciler) plan(ctx context.Context, w *work) error {
 	if err != nil {
 		return err
 	}
-	if decision != access.Allowed && w.event.Spec.EventType == match.LabelEvent {
-		// The check of the pull request's own event asks for approval already; each label would add another one.
+	if decision != access.Allowed && (w.event.Spec.EventType == match.LabelEvent || w.event.Spec.Comment != nil) {
+		// The check of the pull request's own event asks for approval already; each label would add another one. A
+		// comment must leave nothing on the commit unless it may start something.
 		return w.accept(ctx, v1alpha1.DispositionIgnored, &v1alpha1.Plan{HeadSHA: w.event.Spec.SHA, Reason: "NotApproved", Message: why})
 	}
 	if decision != access.Allowed {
@@ -55,11 +59,14 @@ func (r *Reconciler) plan(ctx context.Context, w *work) error {
 
 // define reads the definitions at one commit and chooses among them.
 func (w *work) define(ctx context.Context, client *provider.Client, repository *pacv1alpha1.Repository) error {
+	if err := w.hear(ctx); err != nil {
+		return err
+	}
 	head, err := client.Head(ctx, &w.event.Spec)
 	if err != nil {
 		return fmt.Errorf("reading commit %s: %w", w.event.Spec.SHA, err)
 	}
-	if head.Commit.SkipCI {
+	if head.Commit.SkipCI && w.event.Spec.Comment == nil { // somebody asks now
 		return w.accept(ctx, v1alpha1.DispositionSkipped, &v1alpha1.Plan{HeadSHA: head.SHA, Reason: "SkipCI",
 			Message: "the message of the commit has a skip CI command"})
 	}
@@ -86,32 +93,13 @@ func (w *work) define(ctx context.Context, client *provider.Client, repository *
 	return w.choose(ctx, plan, draft{head: head, set: resolve.Load(files), facts: known})
 }
 
-// decide asks who may start the event, and the Git service only if the answer depends on it. An error is never an answer.
-func decide(ctx context.Context, client *provider.Client, spec *v1alpha1.GitEventSpec) (access.Decision, string, error) {
-	in := access.Input{Trigger: spec.Trigger}
-	if spec.PullRequest != nil {
-		in.SameRepository = spec.PullRequest.HeadProjectID == spec.Project.ID && spec.Project.ID != 0
-	}
-	decision, why := access.Decide(in)
-	if decision != access.NeedsWriteAccess {
-		return decision, why, nil
-	}
-	if spec.PullRequest == nil {
-		return access.Unapproved, why, nil
-	}
-	canWrite, err := client.CanWrite(ctx, spec.PullRequest.Author)
-	if err != nil {
-		return access.Unapproved, "", fmt.Errorf("asking for the access of %s: %w", spec.PullRequest.Author, err)
-	}
-	in.CanWrite = &canWrite
-	decision, why = access.Decide(in)
-	return decision, why, nil
-}
-
 // refuse tells the author that the directory as a whole cannot be read: one run that was never created carries it.
 func (w *work) refuse(ctx context.Context, plan *v1alpha1.Plan, err error) error {
 	f := fault.Of(err)
 	plan.Reason, plan.Message = f.Reason, f.Message
+	if w.event.Spec.Comment != nil { // the pull request's own event tells it, once
+		return w.accept(ctx, v1alpha1.DispositionIgnored, plan)
+	}
 	w.event.Status.Runs = []v1alpha1.Run{{
 		Pipeline: definitions, Namespace: w.event.Spec.Repository.Namespace, Name: resources.RunName(w.event.Name, definitions, 0, definitions),
 		Refused: &v1alpha1.Refusal{Reason: f.Reason, Message: f.Message},
@@ -119,11 +107,18 @@ func (w *work) refuse(ctx context.Context, plan *v1alpha1.Plan, err error) error
 	return w.accept(ctx, v1alpha1.DispositionRuns, plan)
 }
 
-// abandon ends the planning of an event whose Repository is gone. What was created before goes on.
-func (w *work) abandon(ctx context.Context) error {
-	const message = "the Repository this event was accepted for does not exist or names another URL now"
+// unlessOver ends an event that turns out to be about nothing any more; other errors stay what they are.
+func (w *work) unlessOver(ctx context.Context, err error) error {
+	if f := fault.Of(err); f.Class == fault.Ignored {
+		return w.abandon(ctx, v1alpha1.DispositionIgnored, f.Reason, f.Message)
+	}
+	return err
+}
+
+// abandon ends the planning of an event that is not to be planned any further. What was created before goes on.
+func (w *work) abandon(ctx context.Context, disposition v1alpha1.Disposition, reason, message string) error {
 	if !w.planned() {
-		return w.accept(ctx, v1alpha1.DispositionRefused, &v1alpha1.Plan{HeadSHA: w.event.Spec.SHA, Reason: reasonRepositoryGone, Message: message})
+		return w.accept(ctx, disposition, &v1alpha1.Plan{HeadSHA: w.event.Spec.SHA, Reason: reason, Message: message})
 	}
 	plan := w.event.Status.Plan.DeepCopy()
 	for i := range plan.Decisions {
@@ -135,7 +130,7 @@ func (w *work) abandon(ctx context.Context) error {
 		if run := &w.event.Status.Runs[i]; run.Unresolved {
 			w.clear(stepCreate + run.Name)
 			run.Unresolved = false
-			run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled, Reason: reasonRepositoryGone, Message: message}
+			run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled, Reason: reason, Message: message}
 		}
 	}
 	return w.accept(ctx, w.event.Status.Disposition, plan)

@@ -32,11 +32,12 @@ const (
 
 // work is one reconcile of one event: the object as read live, what was learnt on the way, and what to write back.
 type work struct {
-	r      *Reconciler
-	event  *v1alpha1.GitEvent
-	stored *v1alpha1.GitEventStatus // as the API server has it
-	readAt time.Time                // the API server confirmed later than this that we write the newest version
-	config *config.Config
+	r        *Reconciler
+	event    *v1alpha1.GitEvent
+	received *v1alpha1.GitEventSpec   // as the API server has it; the event's own is completed by the plan
+	stored   *v1alpha1.GitEventStatus // as the API server has it
+	readAt   time.Time                // the API server confirmed later than this that we write the newest version
+	config   *config.Config
 
 	client     *provider.Client                   // connected on first use
 	release    func()                             // gives the Git host's slot back
@@ -56,10 +57,12 @@ type news struct {
 // begin takes the event and the time before it was read: a pause may fall between the API server's answer and us.
 func (r *Reconciler) begin(ctx context.Context, event *v1alpha1.GitEvent, asked time.Time) *work {
 	event.GetConditionSet().Manage(&event.Status).InitializeConditions()
-	return &work{
-		r: r, event: event, stored: event.Status.DeepCopy(), readAt: asked, config: config.FromContext(ctx),
+	w := &work{
+		r: r, event: event, received: event.Spec.DeepCopy(), stored: event.Status.DeepCopy(), readAt: asked, config: config.FromContext(ctx),
 		live: map[string]*pipelinev1.PipelineRun{}, release: func() {},
 	}
+	w.pin()
+	return w
 }
 
 func (w *work) end() { w.release() }
@@ -168,7 +171,9 @@ func (w *work) record(ctx context.Context) error {
 		return nil
 	}
 	asked := w.r.clock.Now()
-	written, err := w.r.events.UpdateStatus(ctx, w.event, metav1.UpdateOptions{})
+	event := *w.event
+	event.Spec = *w.received
+	written, err := w.r.events.UpdateStatus(ctx, &event, metav1.UpdateOptions{})
 	if err != nil {
 		return fault.FromKube(fault.VerbUpdate, fmt.Errorf("recording the status of GitEvent %s: %w", w.event.Name, err))
 	}

@@ -59,6 +59,8 @@ const (
 
 // GitEventSpec is one normalized, immutable delivery. Decode fills everything except Repository, Payload and
 // ReceivedAt, which the recorder adds.
+//
+// +kubebuilder:validation:XValidation:rule="size(self.sha) > 0 || has(self.comment)",message="sha may be empty for a comment only, which names no commit"
 type GitEventSpec struct {
 	// Provider is the name of the decoder: "github" or "gitlab".
 	// +kubebuilder:validation:MinLength=1
@@ -88,8 +90,9 @@ type GitEventSpec struct {
 	// InstallationID is the GitHub App installation, 0 elsewhere.
 	// +optional
 	InstallationID int64 `json:"installationID,omitempty"`
-	// SHA is the commit to run on and to report on: 40 or 64 hexadecimal digits.
-	// +kubebuilder:validation:Pattern=`^[0-9a-f]{40}([0-9a-f]{24})?$`
+	// SHA is the commit to run on and to report on: 40 or 64 hexadecimal digits. It is empty for a comment, whose delivery
+	// names none: the plan takes the pull request's head, and keeps it in status.plan.headSHA.
+	// +kubebuilder:validation:Pattern=`^([0-9a-f]{40}([0-9a-f]{24})?)?$`
 	SHA string `json:"sha"`
 	// Before is the commit that a push replaced; empty for a new branch or tag and for pull requests.
 	// +optional
@@ -105,12 +108,17 @@ type GitEventSpec struct {
 	// HeadURL is the web URL of the repository that holds HeadRef: the fork's for a pull request from a fork.
 	// +kubebuilder:validation:MaxLength=2048
 	HeadURL string `json:"headURL"`
-	// Sender is the login of the account the event is attributed to (GitHub: pusher, or author of the pull request).
+	// Sender is the login of the account the event is attributed to (GitHub: pusher, author of the pull request, or who
+	// wrote the comment).
 	// +kubebuilder:validation:MaxLength=255
 	Sender string `json:"sender"`
 	// PullRequest is set for TriggerPullRequest.
 	// +optional
 	PullRequest *PullRequest `json:"pullRequest,omitempty"`
+	// Comment is set when the event is a comment on the pull request. SHA, BaseRef, HeadRef, HeadURL and HeadProjectID,
+	// which its delivery does not tell, are then empty.
+	// +optional
+	Comment *Comment `json:"comment,omitempty"`
 	// Commit is what the payload says of SHA. Providers complete it when it is nil.
 	// +optional
 	Commit *Commit `json:"commit,omitempty"`
@@ -170,6 +178,15 @@ type PullRequest struct {
 	Labels []string `json:"labels,omitempty"`
 	// +optional
 	Draft bool `json:"draft,omitempty"`
+}
+
+// Comment is what somebody wrote on a pull or merge request.
+type Comment struct {
+	// ID is the service's.
+	ID int64 `json:"id"`
+	// Body is all of it, as it was written. Decode fills it in and it is not recorded: a settled event is kept for days and
+	// has to stay small, whoever comments. The plan reads it from the payload again.
+	Body string `json:"-"`
 }
 
 // Commit is what people know a commit by.

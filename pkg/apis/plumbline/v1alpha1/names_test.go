@@ -3,6 +3,8 @@
 package v1alpha1_test
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -44,5 +46,23 @@ func TestClaimName(t *testing.T) {
 	}
 	if errs := validation.IsDNS1123Label(a); len(errs) > 0 {
 		t.Errorf("%q is not an object name: %v", a, errs)
+	}
+}
+
+func TestKind(t *testing.T) {
+	for want, spec := range map[string]v1alpha1.GitEventSpec{
+		"push": {Trigger: v1alpha1.TriggerPush}, "pull_request": {Trigger: v1alpha1.TriggerPullRequest, PullRequest: &v1alpha1.PullRequest{Number: 1}},
+		"comment": {Trigger: v1alpha1.TriggerPullRequest, PullRequest: &v1alpha1.PullRequest{Number: 1}, Comment: &v1alpha1.Comment{ID: 1}},
+	} {
+		if got := spec.Kind(); got != want {
+			t.Errorf("%+v is a %q, want %q", spec, got, want)
+		}
+	}
+}
+
+func TestACommentsTextIsNotRecorded(t *testing.T) {
+	data, err := json.Marshal(v1alpha1.GitEventSpec{Comment: &v1alpha1.Comment{ID: 1, Body: "hunter2"}})
+	if err != nil || strings.Contains(string(data), "hunter2") {
+		t.Errorf("%s, %v", data, err)
 	}
 }

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/test/forge"
+)
+
+const commentCreated = "comment-created.json"
+
+func TestDecodeComment(t *testing.T) {
+	want := event(func(s *v1alpha1.GitEventSpec) {
+		s.Trigger, s.EventType, s.Action, s.Sender, s.SHA, s.HeadURL = "pull_request", "on-comment", "created", "ada", "", ""
+		s.PullRequest = &v1alpha1.PullRequest{Number: 12, Title: "Pump faster", Author: "dev", Labels: []string{"kind/bug", "größe: S"}}
+		s.Comment = &v1alpha1.Comment{ID: 990001, Body: "Looks good.\r\n/deploy staging \"größe\"\r\n"}
+	})
+	want.Headers["X-Github-Event"] = "issue_comment"
+	got, err := webhook{}.Decode(headers("issue_comment"), payload(t, commentCreated))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestDecodeCommentKeepsAllOfIt(t *testing.T) {
+	long := strings.Repeat("世", 65536)
+	body := bytes.Replace(payload(t, commentCreated), []byte("Looks good."), []byte(long), 1)
+	got, err := webhook{}.Decode(headers("issue_comment"), body)
+	if err != nil || !strings.HasPrefix(got.Comment.Body, long) || !strings.HasSuffix(got.Comment.Body, "\r\n") {
+		t.Errorf("%v, want the whole comment", err)
+	}
+}
+
+func TestDecodeRefusesComments(t *testing.T) {
+	const ada = `"login": "ada"`
+	cases := []struct {
+		name, old, new string
+		count          int
+		class          fault.Class
+		message        string
+	}{
+		{"an edited comment", `"created"`, `"edited"`, 1, fault.Ignored, `action "edited"`},
+		{"a deleted comment", `"created"`, `"deleted"`, 1, fault.Ignored, `action "deleted"`},
+		{"a comment on an issue", `"pull_request"`, `"pull_request_"`, 1, fault.Ignored, "a comment on an issue"},
+		{"a closed pull request", `"state": "open"`, `"state": "closed"`, 1, fault.Ignored, "not open"},
+		{"a state that is not known", `"state": "open"`, `"state_": "open"`, 1, fault.Ignored, "not open"},
+		{"a bot", `"type": "User"`, `"type": "Bot"`, -1, fault.Ignored, "a bot"},
+		{"a bot by its login", ada, `"login": "renovate[bot]"`, -1, fault.Ignored, "a bot"},
+		{"somebody else sent it", ada, `"login": "eve"`, 1, fault.Ignored, "somebody else"},
+		{"a command on a line of its own", `/deploy staging \"größe\"`, `/retest build`, 1, fault.Ignored, "commands are not served yet"},
+		{"no issue", `"issue"`, `"issue_"`, 1, fault.Invalid, "issue.number"},
+		{"no comment", `"comment"`, `"comment_"`, 1, fault.Invalid, "comment.id"},
+		{"no author of the comment", ada, `"login": ""`, 1, fault.Invalid, "comment.user.login"},
+		{"no author of the pull request", `"login": "dev"`, `"login": ""`, 1, fault.Invalid, "issue.user.login"},
+		{"no sender", `"sender"`, `"sender_"`, 1, fault.Invalid, "sender"},
+		{"a body that is a list", `"body": "Looks`, `"body": [], "x": "`, 1, fault.Invalid, "not what GitHub documents"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			body := payload(t, commentCreated)
+			if !bytes.Contains(body, []byte(c.old)) {
+				t.Fatalf("the payload has no %s", c.old)
+			}
+			body = bytes.Replace(body, []byte(c.old), []byte(c.new), c.count)
+			_, err := webhook{}.Decode(headers("issue_comment"), body)
+			if !fault.Is(err, c.class) || !strings.Contains(fault.Of(err).Message, c.message) {
+				t.Errorf("got %v, want %s with %q", err, c.class, c.message)
+			}
+		})
+	}
+}
+
+// comment opens a pull request of a fork and decodes a comment on it.
+func (b *bench) comment(t *testing.T) *v1alpha1.GitEventSpec {
+	t.Helper()
+	b.Commit("main", map[string]string{"x": "y"})
+	b.AddUser("dev")
+	b.CreateRepo("dev", "app", forge.RepoOptions{ForkOf: testRepo})
+	b.GitHub.Commit("dev/app", "topic", forge.Change{Message: "change", Files: map[string]string{"x": "z"}})
+	number := b.OpenPullRequest(forge.NewPull{Base: testRepo, Head: "dev/app", HeadBranch: "topic", Author: "dev", Title: "a change", Draft: true})
+	id := b.Comment(testRepo, number, "ada", "/deploy")
+	return b.decode(b.CommentDelivery(forge.CommentEvent{Repo: testRepo, ID: id}))
+}
+
+func TestCompleteAComment(t *testing.T) {
+	b := newBench(t)
+	event := b.comment(t)
+	head := b.GitHub.Commit("dev/app", "topic", forge.Change{Message: "the head moved", Files: map[string]string{"x": "moved"}})
+	before := event.DeepCopy()
+	got, err := b.client.Complete(t.Context(), event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened := b.decode(b.PullRequestDelivery(forge.PullEvent{Repo: testRepo, Number: int(event.PullRequest.Number), Action: "opened"}))
+	want := event.DeepCopy()
+	want.SHA, want.BaseRef, want.HeadRef, want.HeadURL, want.PullRequest.HeadProjectID = head, "main", "topic", opened.HeadURL, opened.PullRequest.HeadProjectID
+	want.PullRequest.Draft = true
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(before, event); d != "" {
+		t.Errorf("the event itself was changed: %s", d)
+	}
+	b.ClosePull(testRepo, int(event.PullRequest.Number))
+	if _, err := b.client.Complete(t.Context(), event); !fault.Is(err, fault.Ignored) || !strings.Contains(err.Error(), "was closed") {
+		t.Errorf("a pull request that was closed: %v, want an Ignored fault", err)
+	}
+}
+
+func TestCompleteBelievesOnlyTheWholePullRequest(t *testing.T) {
+	b := newBench(t)
+	event := b.comment(t)
+	for name, c := range map[string]struct {
+		do    forge.Action
+		class fault.Class
+	}{
+		"an outage":             {forge.ServerError502HTML(), fault.Transient},
+		"an empty answer":       {forge.Answer(http.StatusOK, nil, "{}"), fault.Transient},
+		"another pull request":  {forge.Answer(http.StatusOK, nil, `{"number":99,"state":"open"}`), fault.Transient},
+		"none that it shows":    {forge.NotFound404(), fault.Transient},
+		"the App must not read": {forge.Forbidden403(), fault.Operator},
+	} {
+		injected := b.Inject(forge.Fault{Route: forge.RoutePull, Do: c.do})
+		if got, err := b.client.Complete(t.Context(), event); got != nil || !fault.Is(err, c.class) {
+			t.Errorf("%s: %+v, %v, want a %s fault", name, got, err, c.class)
+		}
+		injected.Remove()
+	}
+	hidden := b.Inject(forge.Fault{Route: forge.RouteRepo, Do: forge.NotFound404()})
+	gone := b.Inject(forge.Fault{Route: forge.RoutePull, Do: forge.NotFound404()})
+	if _, err := b.client.Complete(t.Context(), event); !fault.Is(err, fault.Operator) {
+		t.Errorf("a repository that the App cannot see: %v, want an Operator fault", err)
+	}
+	hidden.Remove()
+	gone.Remove()
+}
