@@ -100,6 +100,10 @@ type Addresses interface {
 type History interface {
 	// Pulls lists the repository's pull requests that hold the commit, all pages. A missing commit is Transient.
 	Pulls(ctx context.Context, sha string) ([]Pull, error)
+	// Supersedes returns the commit that has taken the place of the event's, "" while none has, as Git has it now: a pull
+	// request's other head, or the tip of a branch that no longer holds what was pushed to it. Tags, what is deleted and
+	// what the service does not know are not superseded: only what is certain keeps an event from running.
+	Supersedes(ctx context.Context, event *v1alpha1.GitEventSpec) (sha string, err error)
 }
 
 // Access answers who may start a run. An error means that it is not known: wait, never assume.
