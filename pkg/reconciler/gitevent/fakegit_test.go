@@ -36,6 +36,10 @@ type fakeGit struct {
 	pulls        []provider.Pull
 	pullsErr     error
 	pullsCalls   int
+	newer        string // what has superseded the event
+	newerErr     error
+	newerCalls   int
+	poison       bool // listing the changed files panics
 	skipCI       bool
 }
 
@@ -75,12 +79,20 @@ func (g *fakeGit) DefaultBranch(context.Context) (string, error) { return defaul
 
 func (g *fakeGit) Changed(context.Context, *v1alpha1.GitEventSpec) (provider.Changes, error) {
 	g.changedCalls++
+	if g.poison {
+		panic("poison")
+	}
 	return g.changed, g.changedErr
 }
 
 func (g *fakeGit) Pulls(context.Context, string) ([]provider.Pull, error) {
 	g.pullsCalls++
 	return g.pulls, g.pullsErr
+}
+
+func (g *fakeGit) Supersedes(context.Context, *v1alpha1.GitEventSpec) (string, error) {
+	g.newerCalls++
+	return g.newer, g.newerErr
 }
 
 func (g *fakeGit) CanWrite(context.Context, string) (bool, error) { return g.canWrite() }

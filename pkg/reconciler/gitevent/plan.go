@@ -27,7 +27,15 @@ func (r *Reconciler) plan(ctx context.Context, w *work) error {
 		return err
 	}
 	if repository == nil {
-		return w.abandon(ctx)
+		return w.abandon(ctx, v1alpha1.DispositionRefused, reasonRepositoryGone,
+			"the Repository this event was accepted for does not exist or names another URL now")
+	}
+	sha, err := w.superseding(ctx, stepPlan)
+	if err != nil {
+		return err
+	}
+	if sha != "" {
+		return w.abandon(ctx, v1alpha1.DispositionSuperseded, reasonSuperseded, supersededBy(sha))
 	}
 	if repository, err = r.withGlobal(ctx, repository); err != nil {
 		return err
@@ -119,11 +127,10 @@ func (w *work) refuse(ctx context.Context, plan *v1alpha1.Plan, err error) error
 	return w.accept(ctx, v1alpha1.DispositionRuns, plan)
 }
 
-// abandon ends the planning of an event whose Repository is gone. What was created before goes on.
-func (w *work) abandon(ctx context.Context) error {
-	const message = "the Repository this event was accepted for does not exist or names another URL now"
+// abandon ends the planning of an event of which nothing more will be decided. What was created before goes on.
+func (w *work) abandon(ctx context.Context, disposition v1alpha1.Disposition, reason, message string) error {
 	if !w.planned() {
-		return w.accept(ctx, v1alpha1.DispositionRefused, &v1alpha1.Plan{HeadSHA: w.event.Spec.SHA, Reason: reasonRepositoryGone, Message: message})
+		return w.accept(ctx, disposition, &v1alpha1.Plan{HeadSHA: w.event.Spec.SHA, Reason: reason, Message: message})
 	}
 	plan := w.event.Status.Plan.DeepCopy()
 	for i := range plan.Decisions {
@@ -135,7 +142,7 @@ func (w *work) abandon(ctx context.Context) error {
 		if run := &w.event.Status.Runs[i]; run.Unresolved {
 			w.clear(stepCreate + run.Name)
 			run.Unresolved = false
-			run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled, Reason: reasonRepositoryGone, Message: message}
+			run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled, Reason: reason, Message: message}
 		}
 	}
 	return w.accept(ctx, w.event.Status.Disposition, plan)
