@@ -106,6 +106,10 @@ type History interface {
 	// head repository and author as they are now. Any other event is returned as it is, without a call. A pull request
 	// that is not open any more is an Ignored fault.
 	Complete(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error)
+	// Supersedes returns the commit that has taken the place of the event's, "" while none has, as Git has it now: a pull
+	// request's other head, or the tip of a branch that no longer holds what was pushed to it. Tags, what is deleted and
+	// what the service does not know are not superseded: only what is certain keeps an event from running.
+	Supersedes(ctx context.Context, event *v1alpha1.GitEventSpec) (sha string, err error)
 }
 
 // Access answers who may start a run. An error means that it is not known: wait, never assume.

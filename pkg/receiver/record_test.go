@@ -184,7 +184,8 @@ func TestRedelivery(t *testing.T) {
 		"a settled event that was refused":        {settled(v1alpha1.DispositionRefused), true},
 		"a settled event nobody had approved":     {settled(v1alpha1.DispositionPending), true},
 		"a refused event that has runs all along": {withRun(settled(v1alpha1.DispositionRefused)), false},
-		"a disposition of a newer version":        {settled("Superseded"), false},
+		"a settled event that was superseded":     {settled(v1alpha1.DispositionSuperseded), false},
+		"a disposition of a newer version":        {settled("Unheard-of"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -23,7 +23,8 @@ const (
 // The delivery is the same when service, delivery key and body are: what differs between honest copies (ReceivedAt, and
 // the Repository when its URL was claimed anew in between) does not count. It is processed again when the record is
 // settled, has no runs, and what stopped it was not the pushed content: Refused (namespace or Repository gone, parked)
-// and PendingApproval (access can be granted). Ignored comes from the pushed files, which a SHA fixes, so it stays.
+// and PendingApproval (access can be granted). Ignored comes from the pushed files, which a SHA fixes, so it stays; and a
+// commit that was superseded and is pushed again comes as another delivery.
 func judge(existing *v1alpha1.GitEvent, spec *v1alpha1.GitEventSpec) verdict {
 	have := &existing.Spec
 	if have.Payload.Digest != spec.Payload.Digest || have.Provider != spec.Provider || have.Host != spec.Host || have.DeliveryKey != spec.DeliveryKey {
@@ -35,7 +36,7 @@ func judge(existing *v1alpha1.GitEvent, spec *v1alpha1.GitEventSpec) verdict {
 	switch existing.Status.Disposition {
 	case v1alpha1.DispositionRefused, v1alpha1.DispositionPending:
 		return processAgain
-	case v1alpha1.DispositionIgnored, v1alpha1.DispositionSkipped, v1alpha1.DispositionRuns:
+	case v1alpha1.DispositionIgnored, v1alpha1.DispositionSkipped, v1alpha1.DispositionSuperseded, v1alpha1.DispositionRuns:
 		return alreadyRecorded
 	}
 	return alreadyRecorded // a disposition of a newer version: it knows, we do not

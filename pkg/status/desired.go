@@ -52,7 +52,7 @@ type Input struct {
 // when it is repeated, and that judgement is about nothing.
 func Desired(in Input) []Check {
 	switch in.Event.Status.Disposition {
-	case v1alpha1.DispositionIgnored:
+	case v1alpha1.DispositionIgnored, v1alpha1.DispositionSuperseded:
 		return nil
 	case v1alpha1.DispositionPending:
 		return []Check{pending(in)}

@@ -147,6 +147,7 @@ func TestDesiredByDisposition(t *testing.T) {
 		want  []string
 	}{
 		{"an event that is ignored shows nothing", event(v1alpha1.DispositionIgnored), nil},
+		{"an event that was superseded before it was planned shows nothing", event(v1alpha1.DispositionSuperseded), nil},
 		{"an event that waits for approval shows one queued check", event(v1alpha1.DispositionPending), []string{"event queued "}},
 		{"an event whose author asked for no CI shows one check that was skipped", event(v1alpha1.DispositionSkipped), []string{"event completed skipped"}},
 		{"an event that is refused shows nothing new", event(v1alpha1.DispositionRefused), nil},

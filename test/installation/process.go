@@ -32,7 +32,12 @@ func (i *Installation) Receiver(ctx context.Context, proxied bool, flags ...stri
 
 // Controller makes a controller process, not started, with or without a proxy of its own.
 func (i *Installation) Controller(ctx context.Context, proxied bool, flags ...string) (*Process, error) {
-	return i.process(ctx, "controller", i.programs.Controller, proxied, func(port string) []string {
+	return i.ControllerAt(ctx, i.programs.Controller, proxied, flags...)
+}
+
+// ControllerAt is Controller with another binary, built for a test.
+func (i *Installation) ControllerAt(ctx context.Context, path string, proxied bool, flags ...string) (*Process, error) {
+	return i.process(ctx, "controller", path, proxied, func(port string) []string {
 		return append([]string{"-health-port=" + port}, flags...)
 	})
 }

@@ -7,20 +7,29 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
 // Build compiles the receiver and the controller of this working tree into dir.
 func Build(ctx context.Context, dir string) (Programs, error) {
-	root, err := cluster.Root()
-	if err != nil {
+	if err := Compile(ctx, dir, "./cmd/receiver", "./cmd/controller"); err != nil {
 		return Programs{}, err
 	}
-	command := exec.CommandContext(ctx, "go", "build", "-o", dir+string(filepath.Separator), "./cmd/receiver", "./cmd/controller")
+	return Programs{Receiver: filepath.Join(dir, "receiver"), Controller: filepath.Join(dir, "controller")}, nil
+}
+
+// Compile compiles commands of this working tree, named by their packages, into dir.
+func Compile(ctx context.Context, dir string, packages ...string) error {
+	root, err := cluster.Root()
+	if err != nil {
+		return err
+	}
+	command := exec.CommandContext(ctx, "go", append([]string{"build", "-o", dir + string(filepath.Separator)}, packages...)...)
 	command.Dir = root
 	if out, err := command.CombinedOutput(); err != nil {
-		return Programs{}, fmt.Errorf("building the receiver and the controller: %w\n%s", err, out)
+		return fmt.Errorf("building %s: %w\n%s", strings.Join(packages, " and "), err, out)
 	}
-	return Programs{Receiver: filepath.Join(dir, "receiver"), Controller: filepath.Join(dir, "controller")}, nil
+	return nil
 }

@@ -92,6 +92,14 @@ func (f *fake) Commit(branch string, files map[string]string) string {
 	return f.GitHub.Commit(testRepo, branch, forge.Change{Message: "a change\n\nwith a body", Files: files})
 }
 
+func (f *fake) ForcePush(branch, parent string, files map[string]string) string {
+	if files == nil {
+		f.SetBranch(testRepo, branch, parent, "octocat")
+		return parent
+	}
+	return f.GitHub.Commit(testRepo, branch, forge.Change{Message: "instead", Files: files, Parent: parent})
+}
+
 func (f *fake) PullRequest(branch, author string) *v1alpha1.GitEventSpec {
 	number := f.OpenPullRequest(forge.NewPull{Base: testRepo, HeadBranch: branch, Author: author})
 	return f.decode(f.PullRequestDelivery(forge.PullEvent{Repo: testRepo, Number: number, Action: "opened"}))

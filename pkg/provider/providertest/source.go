@@ -100,6 +100,7 @@ func testSource(t *testing.T, open func(*testing.T) World) {
 	t.Run("head", func(t *testing.T) { testHead(t, open(t)) })
 	t.Run("pull requests of a commit", func(t *testing.T) { testPulls(t, open(t)) })
 	t.Run("only comments are completed", func(t *testing.T) { testComplete(t, open(t)) })
+	t.Run("what supersedes an event", func(t *testing.T) { testSupersedes(t, open) })
 	t.Run("changed files come from all pages", func(t *testing.T) { testChanged(t, open(t)) })
 }
 

@@ -52,12 +52,20 @@ type Check struct {
 	Updates int
 }
 
-// Service is a fake service with one repository.
-type Service interface {
+// Git is how the repository of a fake service changes.
+type Git interface {
 	// Commit pushes files to a branch and returns the commit's id.
 	Commit(branch string, files map[string]string) string
+	// ForcePush moves a branch to a new commit of files on top of parent, or to parent itself without files, and returns
+	// where it is then.
+	ForcePush(branch, parent string, files map[string]string) string
 	// PullRequest opens a pull request from a branch to the default branch and returns its event.
 	PullRequest(branch, author string) *v1alpha1.GitEventSpec
+}
+
+// Service is a fake service with one repository.
+type Service interface {
+	Git
 	// Grant makes a user known, with a role: "none", "read", "write" or "admin".
 	Grant(user, role string)
 	// Fail makes the next count calls of an operation fail; 0 is all.

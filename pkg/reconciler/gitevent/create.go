@@ -53,7 +53,8 @@ func (w *work) judge(step string, run *v1alpha1.Run, err error) error {
 		run.Refused = &v1alpha1.Refusal{Reason: f.Reason, Message: f.Message}
 		return nil
 	}
-	if f.Reason == fault.ReasonNamespaceTerminating || f.Reason == reasonRepositoryGone {
+	switch f.Reason {
+	case fault.ReasonNamespaceTerminating, reasonRepositoryGone, reasonSuperseded:
 		run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled, Reason: f.Reason, Message: f.Message}
 		return nil
 	}
@@ -63,6 +64,9 @@ func (w *work) judge(step string, run *v1alpha1.Run, err error) error {
 // createRun creates the git-auth secret, then the PipelineRun. Both names are known, so a create that landed although
 // its answer was lost is found again.
 func (r *Reconciler) createRun(ctx context.Context, w *work, run *v1alpha1.Run) error {
+	if err := r.giveUp(ctx, w, run); err != nil {
+		return err
+	}
 	values, err := w.values(ctx)
 	if err != nil {
 		return err

@@ -37,6 +37,10 @@ type fakeGit struct {
 	pulls        []provider.Pull
 	pullsErr     error
 	pullsCalls   int
+	newer        string // what has superseded the event
+	newerErr     error
+	newerCalls   int
+	poison       bool // listing the changed files panics
 	skipCI       bool
 
 	putBy     time.Time        // the deadline of the last Put
@@ -82,6 +86,9 @@ func (g *fakeGit) DefaultBranch(context.Context) (string, error) { return defaul
 
 func (g *fakeGit) Changed(context.Context, *v1alpha1.GitEventSpec) (provider.Changes, error) {
 	g.changedCalls++
+	if g.poison {
+		panic("poison")
+	}
 	return g.changed, g.changedErr
 }
 
@@ -92,6 +99,11 @@ func (g *fakeGit) Pulls(context.Context, string) ([]provider.Pull, error) {
 
 func (g *fakeGit) Complete(_ context.Context, e *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	return g.complete(e.DeepCopy())
+}
+
+func (g *fakeGit) Supersedes(context.Context, *v1alpha1.GitEventSpec) (string, error) {
+	g.newerCalls++
+	return g.newer, g.newerErr
 }
 
 func (g *fakeGit) CanWrite(_ context.Context, user string) (bool, error) { return g.canWrite(user) }

@@ -5,7 +5,6 @@ package gitevent
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	tektonv1 "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/typed/pipeline/v1"
@@ -18,7 +17,6 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	"knative.dev/pkg/controller"
-	"knative.dev/pkg/logging"
 	"knative.dev/pkg/reconciler"
 
 	pacclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/pipelinesascode/v1alpha1"
@@ -94,14 +92,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	return r.guarded(ctx, r.begin(ctx, event, asked))
 }
 
-// guarded turns a panic into a long wait: one poisonous event must not take the others' controller down (B16).
+// guarded turns a panic into a long wait: one poisonous event must not take the others' controller down (B16). The ones
+// of other goroutines are not caught: whoever starts one below has to hand its panic over.
 func (r *Reconciler) guarded(ctx context.Context, w *work) (err error) {
 	defer w.end()
 	defer func() {
 		if cause := recover(); cause != nil {
-			logging.FromContext(ctx).Errorw("Panic while reconciling", "panic", cause, "stack", string(debug.Stack()))
-			r.metrics.panicked(ctx)
-			err = r.requeue(fault.Operatorf("Panic", "processing this event panics; the controller's log has the stack"))
+			err = r.requeue(w.settle(stepReconcile, w.panicked(ctx, cause)), w.record(ctx))
 		}
 	}()
 	return r.reconcile(ctx, w)
@@ -109,6 +106,7 @@ func (r *Reconciler) guarded(ctx context.Context, w *work) (err error) {
 
 // reconcile runs the steps in order. Steps that fail do not stop the ones that do not need them.
 func (r *Reconciler) reconcile(ctx context.Context, w *work) error {
+	w.clear(stepReconcile)
 	faults := r.untilReported(ctx, w)
 	if !w.planned() {
 		w.conclude()
@@ -136,7 +134,7 @@ func (r *Reconciler) untilReported(ctx context.Context, w *work) []error {
 	}
 	var faults []error
 	if !w.decided() {
-		faults = append(faults, w.settle(stepPlan, w.due(stepPlan, func() error { return r.plan(ctx, w) })))
+		faults = append(faults, w.settle(stepPlan, w.due(stepPlan, func() error { return r.planOrPark(ctx, w) })))
 	}
 	if !w.planned() {
 		return faults

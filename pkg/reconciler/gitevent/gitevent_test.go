@@ -211,18 +211,6 @@ func TestCancelledReportIsTriedAgain(t *testing.T) {
 	w.wantSuccess()
 }
 
-// B16: an event that panics does not take the process down, and waits.
-func TestPoisonousEventWaits(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, helloFile("hello"))
-	w.fork()
-	w.git.canWrite = nil // calling it panics
-	killed, err := w.reconcile()
-	if killed || err == nil {
-		t.Errorf("killed %v, error %v: want a requeue", killed, err)
-	}
-}
-
 func TestSlots(t *testing.T) {
 	t.Parallel()
 	s := newSlots(2)

@@ -19,6 +19,7 @@ type metrics struct {
 	waits         metric.Int64Counter
 	runs          metric.Int64Counter
 	panics        metric.Int64Counter
+	parkings      metric.Int64Counter
 }
 
 func newMetrics() *metrics {
@@ -28,6 +29,7 @@ func newMetrics() *metrics {
 		waits:         counter(meter, "plumbline.gitevent.waits", "Steps that began to wait, by step, class and reason."),
 		runs:          counter(meter, "plumbline.pipelinerun.created", "PipelineRuns created or adopted."),
 		panics:        counter(meter, "plumbline.gitevent.panics", "Reconciles that panicked."),
+		parkings:      counter(meter, "plumbline.gitevent.parked", "Events given up because planning them panics."),
 	}
 }
 
@@ -50,3 +52,4 @@ func (m *metrics) waiting(ctx context.Context, step, class, reason string) {
 
 func (m *metrics) created(ctx context.Context)  { m.runs.Add(ctx, 1) }
 func (m *metrics) panicked(ctx context.Context) { m.panics.Add(ctx, 1) }
+func (m *metrics) parked(ctx context.Context)   { m.parkings.Add(ctx, 1) }

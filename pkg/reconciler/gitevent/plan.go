@@ -27,7 +27,15 @@ func (r *Reconciler) plan(ctx context.Context, w *work) error {
 		return err
 	}
 	if repository == nil {
-		return w.abandon(ctx, v1alpha1.DispositionRefused, reasonRepositoryGone, "the Repository this event was accepted for does not exist or names another URL now")
+		return w.abandon(ctx, v1alpha1.DispositionRefused, reasonRepositoryGone,
+			"the Repository this event was accepted for does not exist or names another URL now")
+	}
+	sha, err := w.superseding(ctx, stepPlan)
+	if err != nil {
+		return err
+	}
+	if sha != "" {
+		return w.abandon(ctx, v1alpha1.DispositionSuperseded, reasonSuperseded, supersededBy(sha))
 	}
 	if repository, err = r.withGlobal(ctx, repository); err != nil {
 		return err

@@ -28,6 +28,8 @@ const (
 	stepRenew    = "renew"
 	stepAnnotate = "annotate"
 	stepCreate   = "create/"
+	// stepReconcile is all of them: a planned event that panics waits with it.
+	stepReconcile = "reconcile"
 )
 
 // work is one reconcile of one event: the object as read live, what was learnt on the way, and what to write back.
@@ -40,6 +42,7 @@ type work struct {
 	config   *config.Config
 
 	client     *provider.Client                   // connected on first use
+	newer      func() (string, error)             // what has superseded the event, asked once; nil while nobody has to know
 	release    func()                             // gives the Git host's slot back
 	references resolve.References                 // what annotations refer to; nil when they are not followed
 	manifests  map[string]*pipelinev1.PipelineRun // planned PipelineRuns by name, as far as they were read
@@ -117,7 +120,7 @@ func (w *work) settle(step string, err error) error {
 	now := metav1.NewTime(w.r.clock.Now().Truncate(time.Second))
 	next := v1alpha1.Wait{Step: step, Class: f.Class.String(), Reason: f.Reason, Message: f.Message, Since: now, NotBefore: w.notBefore(f, now)}
 	before := w.wait(step)
-	if before == nil || before.Reason != f.Reason {
+	if f.Reason != reasonPanic && (before == nil || before.Reason != f.Reason) {
 		w.news = append(w.news, news{next, fmt.Sprintf("%s of %s: %s", step, w.event.Name, f.Message)})
 	}
 	if before == nil {

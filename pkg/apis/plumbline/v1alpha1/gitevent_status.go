@@ -32,6 +32,10 @@ type GitEventStatus struct {
 	// +listType=map
 	// +listMapKey=step
 	Waits []Wait `json:"waits,omitempty"`
+	// Panics is how many reconciles of the event have panicked; it stops at the number that parks an event which is not
+	// planned.
+	// +optional
+	Panics int32 `json:"panics,omitempty"`
 	// SettledAt is when Phase became Settled.
 	// +optional
 	SettledAt *metav1.Time `json:"settledAt,omitempty"`
@@ -57,6 +61,8 @@ const (
 	DispositionSkipped Disposition = "Skipped"
 	// DispositionRefused means that it cannot be served (namespace gone, Repository gone, parked).
 	DispositionRefused Disposition = "Refused"
+	// DispositionSuperseded means that Git had another commit in its place before anything was created for it.
+	DispositionSuperseded Disposition = "Superseded"
 )
 
 // Plan is the outcome of the plan step.
@@ -151,7 +157,8 @@ const (
 	OutcomeSucceeded Outcome = "Succeeded"
 	// OutcomeFailed means Succeeded=False for any reason but cancellation.
 	OutcomeFailed Outcome = "Failed"
-	// OutcomeCancelled means Succeeded=False because the run was cancelled or stopped.
+	// OutcomeCancelled means Succeeded=False because the run was cancelled or stopped, or that it was given up before it
+	// was created.
 	OutcomeCancelled Outcome = "Cancelled"
 	// OutcomeDeleted means that the PipelineRun was deleted before it ended.
 	OutcomeDeleted Outcome = "Deleted"
@@ -204,7 +211,7 @@ type Check struct {
 
 // Wait is a step that waits.
 type Wait struct {
-	// Step is "plan", "create/<pipelinerun>", "report", "renew" or "annotate".
+	// Step is "plan", "create/<pipelinerun>", "report", "renew", "annotate", or "reconcile" for all of them after a panic.
 	Step string `json:"step"`
 	// Class is the pkg/fault class of what it waits for.
 	Class string `json:"class"`

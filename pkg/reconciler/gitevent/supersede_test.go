@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/status"
+)
+
+const newerSHA = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+
+// B11: what is superseded while it waits for its plan ends without run and check.
+func TestSupersededWhileItWaitsForItsPlan(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("hello"))
+	w.git.err, w.git.newer = fault.Transientf(fault.ReasonGitUnavailable, "502"), newerSHA
+	_, _ = w.reconcile()
+	if w.git.newerCalls != 0 {
+		t.Errorf("the first attempt made %d calls to ask what is newer, want none", w.git.newerCalls)
+	}
+	w.git.err = nil
+	_, _ = w.reconcile()
+	e := w.event()
+	if !e.Settled() || e.Status.Disposition != v1alpha1.DispositionSuperseded || e.Status.Plan.Message != "superseded by "+newerSHA {
+		t.Errorf("status %+v", e.Status)
+	}
+	if len(w.git.writes) != 0 || len(w.runs()) != 0 || w.secrets() != 1 {
+		t.Errorf("checks %v, %d runs, %d secrets: want none but the App's", w.git.writes, len(w.runs()), w.secrets())
+	}
+}
+
+// A usual event asks nobody; one that waited and is current runs; one of which that is not known waits on.
+func TestNotSuperseded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("hello"))
+	w.git.newer = newerSHA
+	w.settle(corev1.ConditionTrue)
+	if w.git.newerCalls != 0 {
+		t.Errorf("an event that did not wait made %d calls to ask what is newer", w.git.newerCalls)
+	}
+	for name, step := range map[string]string{"plan": "get secrets", "create": "create pipelineruns"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, helloFile("hello"))
+			w.hook = always(step, errRefused)
+			_, _ = w.reconcile()
+			w.hook = nil
+			w.git.newerErr = fault.Transientf(fault.ReasonGitUnavailable, "502")
+			for range 3 {
+				if _, err := w.reconcile(); err == nil {
+					t.Error("what is newer cannot be told, and the event is not requeued")
+				}
+			}
+			if len(w.runs()) != 0 || w.event().Status.Disposition == v1alpha1.DispositionSuperseded {
+				t.Errorf("%d runs, disposition %s while it is not known whether it is superseded", len(w.runs()), w.event().Status.Disposition)
+			}
+			w.git.newerErr = nil
+			w.settle(corev1.ConditionTrue)
+			w.wantSuccess()
+		})
+	}
+}
+
+// What is superseded while one of its runs waits to be created: that run's check is cancelled and says so, its secret
+// goes, and the run that exists goes on to its own end.
+func TestSupersededWhileARunWaitsToBeCreated(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("first"), helloFile("second"))
+	creates := 0
+	w.hook = func(_ int, call string) outcome {
+		if call == "create pipelineruns" {
+			creates++
+			if creates > 1 {
+				return outcome{err: errRefused}
+			}
+		}
+		return outcome{}
+	}
+	_, _ = w.reconcile()
+	w.git.newer = newerSHA
+	w.settle(corev1.ConditionTrue)
+	if creates != 2 {
+		t.Errorf("%d creates, want no third after it was superseded", creates)
+	}
+	for _, check := range w.git.checks {
+		want, words := status.Success, ""
+		if strings.HasSuffix(check.Name, "second") {
+			want, words = status.Cancelled, "superseded by "+newerSHA
+		}
+		if check.Conclusion != want || !strings.Contains(check.Text, words) {
+			t.Errorf("check %q says %q: %s", check.Name, check.Conclusion, check.Text)
+		}
+	}
+	if w.secrets() != 1 {
+		t.Errorf("%d secrets are left, want the App's only", w.secrets())
+	}
+}
+
+// A create that landed although its answer was lost is not taken for one that can be given up: the run exists.
+func TestSupersededAfterItsCreateLanded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("hello"))
+	w.hook = func(_ int, call string) outcome { return outcome{err: lost(call), apply: true} }
+	_, _ = w.reconcile()
+	w.hook, w.git.newer = nil, newerSHA
+	w.settle(corev1.ConditionTrue)
+	w.wantSuccess()
+}
+
+func lost(call string) error {
+	if call == "create pipelineruns" {
+		return errRefused
+	}
+	return nil
+}
+
+// A look for the run that fails says nothing about it.
+func TestSupersededAndTheRunCannotBeLookedFor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("hello"))
+	w.hook = always("create pipelineruns", errRefused)
+	_, _ = w.reconcile()
+	w.git.newer = newerSHA
+	w.hook = always("get pipelineruns", errThrottled)
+	for range 3 {
+		_, _ = w.reconcile()
+		w.clock.SetTime(w.clock.Now().Add(time.Minute))
+	}
+	if e := w.event(); e.Status.Runs[0].Result != nil {
+		t.Errorf("run %+v is over and nobody knows whether it exists", e.Status.Runs[0])
+	}
+	w.hook = nil
+	w.settle(corev1.ConditionTrue)
+	if got := w.git.checks["1"]; got.Conclusion != status.Cancelled || len(w.runs()) != 0 {
+		t.Errorf("check %+v and %d runs", got, len(w.runs()))
+	}
+}
+
+// What is superseded while a part of it waits keeps what runs; what is not decided, or selected and not created yet, is
+// given up.
+func TestSupersededWhileAPipelineWaits(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	h.fail = func(string) int { return 503 }
+	w := newWorld(t, helloFile("hello"), annotated("docs", "on-path-change: 'docs/**'"), referring("lint", "lint", "lint"))
+	w.uses(h)
+	w.git.changedErr = fault.Transientf("GitUnavailable", "502")
+	_, _ = w.reconcile()
+	w.git.newer = newerSHA
+	w.settle(corev1.ConditionTrue)
+	if diff := cmp.Diff(map[string]status.Conclusion{"hello": status.Success, "lint": status.Cancelled}, w.conclusions()); diff != "" {
+		t.Error(diff)
+	}
+	if got := w.reasons()["docs"]; got != "superseded by "+newerSHA || w.event().Status.Disposition != v1alpha1.DispositionRuns {
+		t.Errorf("docs: %q, disposition %s", got, w.event().Status.Disposition)
+	}
+}
