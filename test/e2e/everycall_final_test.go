@@ -118,6 +118,8 @@ func (l *lane) final(e event) (final, error) {
 		f.Event.Runs = append(f.Event.Runs, plain(words))
 	}
 	for _, run := range runs.Items {
+		// Tekton's own label, which it gives up when its update meets another one shortly before the run's end.
+		delete(run.Labels, "tekton.dev/pipeline")
 		c := run.Status.GetCondition("Succeeded")
 		f.Runs = append(f.Runs, finalRun{Succeeded: fmt.Sprint(c.IsTrue(), " ", c.GetReason()),
 			Labels: replaced(run.Labels, plain), Annotations: replaced(run.Annotations, plain)})
