@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/expression"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
@@ -138,6 +139,28 @@ func TestPathFiltersAreBounded(t *testing.T) {
 	}
 	if took := time.Since(start); took > time.Minute {
 		t.Errorf("took %s", took)
+	}
+}
+
+func TestPathFiltersAndExpressionsShareTheEventsBudget(t *testing.T) {
+	scope, err := template.New(template.Facts{Budget: expression.NewBudget(1000)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ev := changed(push("refs/heads/main"), "a.go", "b.go")
+	ev.Params = scope.Params()
+	for i := range 100 {
+		_, err = Select(ev, Pipeline{Annotations: annotated("on-event", "push", "on-target-branch", "main", "on-path-change", "[docs/**]")})
+		if err != nil && i > 2 {
+			break
+		}
+	}
+	const together = "too many steps together"
+	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "annotation pipelinesascode.tekton.dev/on-path-change: the expressions") || !strings.Contains(err.Error(), together) {
+		t.Errorf("%v, want an Invalid fault with %q", err, together)
+	}
+	if _, err := Select(ev, Pipeline{Annotations: annotated("on-cel-expression", "true")}); err == nil || !strings.Contains(err.Error(), together) {
+		t.Errorf("an expression: %v, want the same", err)
 	}
 }
 
