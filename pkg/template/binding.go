@@ -75,6 +75,7 @@ func missing(p *expression.Program, names []string, pending map[string]Needs) er
 func (s *Scope) bind(p *expression.Program) (*binding, error) {
 	b := &binding{values: expression.Values{expression.Headers: s.headers}, pac: map[string]any{}, pending: map[string]Needs{}}
 	b.payload(&s.facts)
+	s.usedFiles = s.usedFiles || p.Mentions(expression.Files)
 	s.bindStandard(p, b)
 	return b, s.bindParams(p, b)
 }

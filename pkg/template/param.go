@@ -125,6 +125,7 @@ func (s *Scope) value(e *entry) (variable, error) {
 
 // applies evaluates a filter. One that fails, for a field that this payload does not have, does not apply.
 func (s *Scope) applies(e *entry) (bool, error) {
+	s.usedFiles = s.usedFiles || e.filter.Mentions(expression.Files)
 	if e.applies != nil {
 		return *e.applies, nil
 	}

@@ -117,6 +117,8 @@ type shared struct {
 	// placed are the secret values by their markers, and size the bytes of all of them.
 	placed map[string]string
 	size   int
+	// usedFiles is set by expressions that read the changed files.
+	usedFiles bool
 }
 
 type compiled struct {
@@ -166,6 +168,13 @@ func (s *Scope) Learn(more Facts) {
 		s.facts.Secrets = map[SecretRef]string{}
 	}
 	maps.Copy(s.facts.Secrets, more.Secrets)
+}
+
+// UsedFiles tells whether anything has read the changed files since it was asked last.
+func (s *Scope) UsedFiles() bool {
+	used := s.usedFiles
+	s.usedFiles = false
+	return used
 }
 
 // Conceal takes the values of secrets out of a fault's message. What it wrapped is lost. Any other error stays as it is.

@@ -116,17 +116,19 @@ func TestWhatEveryPipelineDeclinesLeavesNoTraceWhateverIsUnreachable(t *testing.
 
 func TestAListThatWasCutIsSaid(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, annotated("go", "on-path-change: '*.go'"), annotated("docs", "on-path-change: 'docs/**'"), helloFile("hello"))
+	w := newWorld(t, annotated("go", "on-path-change: '*.go'"), annotated("docs", "on-path-change: 'docs/**'"), helloFile("hello"),
+		annotated("lists", "max-keep-runs: '{{ files.all }}'"), annotated("plain", "max-keep-runs: '{{ revision }}'"))
 	w.git.changed = provider.Changes{Modified: []string{"main.go"}, Truncated: true}
 	w.settle(corev1.ConditionTrue)
 	const cut = "the Git service did not list all changed files"
-	for pipeline, want := range map[string]bool{"go": true, "docs": true, "hello": false} {
+	for pipeline, want := range map[string]bool{"go": true, "docs": true, "hello": false, "lists": false, "plain": false} {
 		if got := w.reasons()[pipeline]; strings.HasSuffix(got, "; "+cut) != want {
 			t.Errorf("%s: %q, cut is said: want %t", pipeline, got, want)
 		}
 	}
 	for _, check := range w.git.checks {
-		if want := strings.HasSuffix(check.Name, "/ go"); strings.Contains(check.Text, cut) != want {
+		want := strings.HasSuffix(check.Name, "/ go") || strings.HasSuffix(check.Name, "/ lists")
+		if strings.Contains(check.Text, cut) != want {
 			t.Errorf("%s says %q, cut is said: want %t", check.Name, check.Text, want)
 		}
 	}

@@ -34,6 +34,12 @@ type facts struct {
 	asked map[string]error
 }
 
+// cut tells whether a list of changed files that the Git service had cut was read since it was asked last.
+func (f *facts) cut() bool {
+	used := f.scope.UsedFiles()
+	return used && f.event.Changed != nil && f.event.Changed.Truncated
+}
+
 func (w *work) newFacts(head provider.Head, repository *pacv1alpha1.Repository) (*facts, error) {
 	scope, err := template.New(template.Facts{
 		Key: w.event.Name, Variables: resolve.Variables(&w.event.Spec, head, repository.Namespace), Headers: w.event.Spec.Headers, Params: params(repository),
@@ -78,6 +84,7 @@ func (w *work) selects(ctx context.Context, c *candidate, d draft) {
 		c.selection, err = matches(c.definition, d)
 		return err
 	})
+	c.selection.Incomplete = d.facts.cut() || c.selection.Incomplete
 	if c.selection.Incomplete {
 		c.selection.Reason += "; " + incompleteFiles
 	}

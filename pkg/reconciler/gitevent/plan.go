@@ -50,19 +50,24 @@ func (r *Reconciler) plan(ctx context.Context, w *work) error {
 	if w.planned() {
 		return w.define(ctx, client, repository)
 	}
-	decision, why, err := decide(ctx, client, &w.event.Spec)
-	if err != nil {
+	if allowed, err := w.admit(ctx, client); !allowed || err != nil {
 		return err
 	}
-	if decision != access.Allowed && (w.event.Spec.EventType == match.LabelEvent || w.event.Spec.Comment != nil) {
+	return w.define(ctx, client, repository)
+}
+
+// admit asks who may start the event and accepts its end when it is not allowed.
+func (w *work) admit(ctx context.Context, client *provider.Client) (bool, error) {
+	decision, why, err := decide(ctx, client, &w.event.Spec)
+	if err != nil || decision == access.Allowed {
+		return err == nil, err
+	}
+	if w.event.Spec.EventType == match.LabelEvent || w.event.Spec.Comment != nil {
 		// The check of the pull request's own event asks for approval already; each label would add another one. A
 		// comment must leave nothing on the commit unless it may start something.
-		return w.accept(ctx, v1alpha1.DispositionIgnored, &v1alpha1.Plan{HeadSHA: w.event.Spec.SHA, Reason: "NotApproved", Message: why})
+		return false, w.accept(ctx, v1alpha1.DispositionIgnored, &v1alpha1.Plan{HeadSHA: w.event.Spec.SHA, Reason: "NotApproved", Message: why})
 	}
-	if decision != access.Allowed {
-		return w.accept(ctx, v1alpha1.DispositionPending, &v1alpha1.Plan{HeadSHA: w.event.Spec.SHA, Reason: "PendingApproval", Message: why})
-	}
-	return w.define(ctx, client, repository)
+	return false, w.accept(ctx, v1alpha1.DispositionPending, &v1alpha1.Plan{HeadSHA: w.event.Spec.SHA, Reason: "PendingApproval", Message: why})
 }
 
 // define reads the definitions at one commit and chooses among them.

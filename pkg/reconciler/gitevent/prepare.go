@@ -30,6 +30,9 @@ func (w *work) prepare(ctx context.Context, c *candidate, d draft) *pipelinev1.P
 	if selected {
 		manifest, c.err = w.render(ctx, &run, c, d)
 	}
+	if d.facts.cut() && run.Note == "" {
+		run.Note = "Variables that list the changed files may miss some: " + incompleteFiles + "."
+	}
 	f := fault.Of(c.err)
 	switch {
 	case f == nil:
