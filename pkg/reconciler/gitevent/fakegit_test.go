@@ -39,8 +39,8 @@ type fakeGit struct {
 	pullsCalls   int
 	newer        string // what has superseded the event
 	newerErr     error
-	newerCalls   int
-	poison       bool // listing the changed files panics
+	newerFor     []string // the commits that were asked about
+	poison       bool     // listing the changed files panics
 	skipCI       bool
 
 	putBy     time.Time        // the deadline of the last Put
@@ -101,8 +101,8 @@ func (g *fakeGit) Complete(_ context.Context, e *v1alpha1.GitEventSpec) (*v1alph
 	return g.complete(e.DeepCopy())
 }
 
-func (g *fakeGit) Supersedes(context.Context, *v1alpha1.GitEventSpec) (string, error) {
-	g.newerCalls++
+func (g *fakeGit) Supersedes(_ context.Context, e *v1alpha1.GitEventSpec) (string, error) {
+	g.newerFor = append(g.newerFor, e.SHA)
 	return g.newer, g.newerErr
 }
 

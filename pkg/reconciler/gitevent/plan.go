@@ -22,22 +22,8 @@ const definitions = ".tekton"
 // plan reads what decides and writes the decision down. It does nothing else, so it may be repeated until its one
 // status write is accepted. What cannot be decided yet is left open and planned again, at the same commits.
 func (r *Reconciler) plan(ctx context.Context, w *work) error {
-	repository, err := r.repository(ctx, w)
-	if err != nil {
-		return err
-	}
-	if repository == nil {
-		return w.abandon(ctx, v1alpha1.DispositionRefused, reasonRepositoryGone,
-			"the Repository this event was accepted for does not exist or names another URL now")
-	}
-	sha, err := w.superseding(ctx, stepPlan)
-	if err != nil {
-		return err
-	}
-	if sha != "" {
-		return w.abandon(ctx, v1alpha1.DispositionSuperseded, reasonSuperseded, supersededBy(sha))
-	}
-	if repository, err = r.withGlobal(ctx, repository); err != nil {
+	repository, err := r.serves(ctx, w)
+	if repository == nil || err != nil {
 		return err
 	}
 	client, err := w.connect(ctx)
@@ -68,6 +54,26 @@ func (w *work) admit(ctx context.Context, client *provider.Client) (bool, error)
 		return false, w.accept(ctx, v1alpha1.DispositionIgnored, &v1alpha1.Plan{HeadSHA: w.event.Spec.SHA, Reason: "NotApproved", Message: why})
 	}
 	return false, w.accept(ctx, v1alpha1.DispositionPending, &v1alpha1.Plan{HeadSHA: w.event.Spec.SHA, Reason: "PendingApproval", Message: why})
+}
+
+// serves returns the Repository with the global one's settings, nil if it ended the planning: because the Repository is
+// gone, or because the event was superseded while it waited.
+func (r *Reconciler) serves(ctx context.Context, w *work) (*pacv1alpha1.Repository, error) {
+	repository, err := r.repository(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	if repository == nil {
+		return nil, w.abandon(ctx, v1alpha1.DispositionRefused, reasonRepositoryGone, "the Repository this event was accepted for does not exist or names another URL now")
+	}
+	sha, err := w.superseding(ctx, stepPlan)
+	if err != nil {
+		return nil, err
+	}
+	if sha != "" {
+		return nil, w.abandon(ctx, v1alpha1.DispositionSuperseded, reasonSuperseded, supersededBy(sha))
+	}
+	return r.withGlobal(ctx, repository)
 }
 
 // define reads the definitions at one commit and chooses among them.

@@ -20,7 +20,14 @@ const reasonSuperseded = "Superseded"
 // superseding returns the commit that has taken the event's place, "" while none has. Git is asked once a reconcile, and
 // only if the step has waited before: an event that nothing stops costs no call, and what it starts is true when it starts.
 func (w *work) superseding(ctx context.Context, step string) (string, error) {
-	if w.event.Spec.SHA == "" || w.newer == nil && w.wait(step) == nil { // a comment names no commit until its plan is made
+	if w.newer == nil && w.wait(step) == nil {
+		return "", nil
+	}
+	event := w.event.Spec.DeepCopy()
+	if w.planned() {
+		event.SHA = w.event.Status.Plan.HeadSHA
+	}
+	if event.SHA == "" { // a comment that is not planned yet: it is about the head of that moment
 		return "", nil
 	}
 	if w.newer == nil {
@@ -29,9 +36,9 @@ func (w *work) superseding(ctx context.Context, step string) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			sha, err := client.Supersedes(ctx, &w.event.Spec)
+			sha, err := client.Supersedes(ctx, event)
 			if err != nil {
-				return "", fmt.Errorf("asking what has superseded commit %s: %w", w.event.Spec.SHA, err)
+				return "", fmt.Errorf("asking what has superseded commit %s: %w", event.SHA, err)
 			}
 			return sha, nil
 		})

@@ -23,8 +23,8 @@ func TestSupersededWhileItWaitsForItsPlan(t *testing.T) {
 	w := newWorld(t, helloFile("hello"))
 	w.git.err, w.git.newer = fault.Transientf(fault.ReasonGitUnavailable, "502"), newerSHA
 	_, _ = w.reconcile()
-	if w.git.newerCalls != 0 {
-		t.Errorf("the first attempt made %d calls to ask what is newer, want none", w.git.newerCalls)
+	if len(w.git.newerFor) != 0 {
+		t.Errorf("the first attempt made %d calls to ask what is newer, want none", len(w.git.newerFor))
 	}
 	w.git.err = nil
 	_, _ = w.reconcile()
@@ -43,8 +43,8 @@ func TestNotSuperseded(t *testing.T) {
 	w := newWorld(t, helloFile("hello"))
 	w.git.newer = newerSHA
 	w.settle(corev1.ConditionTrue)
-	if w.git.newerCalls != 0 {
-		t.Errorf("an event that did not wait made %d calls to ask what is newer", w.git.newerCalls)
+	if len(w.git.newerFor) != 0 {
+		t.Errorf("an event that did not wait made %d calls to ask what is newer", len(w.git.newerFor))
 	}
 	for name, step := range map[string]string{"plan": "get secrets", "create": "create pipelineruns"} {
 		t.Run(name, func(t *testing.T) {
@@ -161,5 +161,32 @@ func TestSupersededWhileAPipelineWaits(t *testing.T) {
 	}
 	if got := w.reasons()["docs"]; got != "superseded by "+newerSHA || w.event().Status.Disposition != v1alpha1.DispositionRuns {
 		t.Errorf("docs: %q, disposition %s", got, w.event().Status.Disposition)
+	}
+}
+
+// A comment is about the head of the moment at which it is planned: before that nothing can supersede it, and after that
+// another head does.
+func TestAWaitingCommentIsSuperseded(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		fails string
+		asked []string
+		runs  int
+	}{
+		"not before it is planned": {"get eventpayloads", nil, 1},
+		"while its run waits":      {"create pipelineruns", []string{sha}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := commented(t, "/deploy", annotated("deploy", "on-comment: ^/deploy"))
+			w.hook = always(test.fails, errRefused)
+			_, _ = w.reconcile()
+			w.hook = nil
+			w.git.newer = newerSHA
+			w.settle(corev1.ConditionTrue)
+			if diff := cmp.Diff(test.asked, w.git.newerFor); diff != "" || len(w.runs()) != test.runs {
+				t.Errorf("%d runs, want %d; asked what supersedes (-want +got):\n%s", len(w.runs()), test.runs, diff)
+			}
+		})
 	}
 }
