@@ -79,9 +79,13 @@ func (r *Reconciler) mayGetSecrets(event *v1alpha1.GitEvent) bool {
 func (r *Reconciler) collectSecrets(ctx context.Context, settled []v1alpha1.GitEvent) error {
 	var faults []error
 	for i := range settled {
+		if !r.mayGetSecrets(&settled[i]) {
+			continue
+		}
 		for _, run := range settled[i].Status.Runs {
 			faults = append(faults, r.deleteSecret(ctx, run.Namespace, resources.SecretName(run.Name)))
 		}
+		faults = append(faults, r.deleteSecret(ctx, r.Namespace, planSecret(settled[i].Name))) // its plan may never have been accepted
 	}
 	return first(faults)
 }

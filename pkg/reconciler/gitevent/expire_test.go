@@ -23,13 +23,14 @@ func TestASecretThatComesLateIsDeleted(t *testing.T) {
 	other := late.DeepCopy()
 	other.Name = "a-teams-own"
 	w.must(w.kube.Tracker().Add(other))
+	w.must(w.kube.Tracker().Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: planSecret("push-1")}})) // of a plan that was not accepted
 	w.edit(func(e *v1alpha1.GitEvent) { e.Status.SettledAt = &metav1.Time{Time: w.clock.Now()} })
 	for _, s := range []struct {
 		name  string
 		after time.Duration
 		left  int // with the App's
 	}{
-		{"its creator may still be under way", sweepEvery - time.Second, 3},
+		{"its creator may still be under way", sweepEvery - time.Second, 4},
 		{"its creator has ended", time.Second, 2},
 	} {
 		w.pass(s.after)
