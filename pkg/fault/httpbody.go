@@ -8,6 +8,10 @@ import (
 	"strings"
 )
 
+// maxNesting is how deep words are looked for. Each level reads what is below it again: without a limit a small answer
+// that nests some thousand levels takes minutes.
+const maxNesting = 4
+
 // said is what a Git service's JSON says for people; empty for anything else (an HTML page is no message).
 type said struct {
 	message       string
@@ -27,7 +31,7 @@ func parse(body []byte) said {
 	if json.Unmarshal(body, &raw) != nil {
 		return said{}
 	}
-	parts := slices.Concat(flatten(raw.Message), flatten(raw.Error), []string{raw.ErrorDescription})
+	parts := slices.Concat(flatten(raw.Message, maxNesting), flatten(raw.Error, maxNesting), []string{raw.ErrorDescription})
 	details, limited := details(raw.Errors)
 	parts = append(parts, details...)
 	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
@@ -38,17 +42,20 @@ func parse(body []byte) said {
 	}
 }
 
-// flatten lists the strings of a string, a list or an object (GitLab: {"base": ["is too long"]}).
-func flatten(raw json.RawMessage) []string {
+// flatten lists the strings of a string, a list or an object (GitLab: {"base": ["is too long"]}), so many levels deep.
+func flatten(raw json.RawMessage, levels int) []string {
 	var one string
 	if json.Unmarshal(raw, &one) == nil {
 		return []string{one}
+	}
+	if levels == 0 {
+		return nil
 	}
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) == nil {
 		var all []string
 		for _, item := range list {
-			all = append(all, flatten(item)...)
+			all = append(all, flatten(item, levels-1)...)
 		}
 		return all
 	}
@@ -58,7 +65,7 @@ func flatten(raw json.RawMessage) []string {
 	}
 	var all []string
 	for key, value := range object {
-		all = append(all, key+" "+strings.Join(flatten(value), ", "))
+		all = append(all, key+" "+strings.Join(flatten(value, levels-1), ", "))
 	}
 	slices.Sort(all)
 	return all
@@ -68,7 +75,7 @@ func flatten(raw json.RawMessage) []string {
 func details(raw json.RawMessage) (texts []string, limited bool) {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {
-		return flatten(raw), false
+		return flatten(raw, maxNesting), false
 	}
 	for _, item := range list {
 		var e struct {
@@ -79,7 +86,7 @@ func details(raw json.RawMessage) (texts []string, limited bool) {
 			Type     string `json:"type"`
 		}
 		if json.Unmarshal(item, &e) != nil {
-			texts = append(texts, flatten(item)...)
+			texts = append(texts, flatten(item, maxNesting)...)
 			continue
 		}
 		limited = limited || e.Type == "RATE_LIMITED"

@@ -96,5 +96,8 @@ func ApplyThenDrop() Action { return traffic.ApplyThenDrop() }
 // asked and answers it. If the client or the forge goes first, nothing is done.
 func Hold(release <-chan struct{}) Action { return traffic.Hold(release) }
 
+// Delay does what was asked so much later, as a service that is not on this machine.
+func Delay(d time.Duration) Action { return traffic.Delay(d) }
+
 // ApplyThenHold does what was asked, then keeps the answer until release.
 func ApplyThenHold(release <-chan struct{}) Action { return traffic.ApplyThenHold(release) }

@@ -17,6 +17,7 @@ const (
 	maxEventTitle = 1024
 	maxRef        = 1024
 	maxLogin      = 255
+	maxName       = 255
 	maxLabels     = 100
 )
 
@@ -64,7 +65,7 @@ func (p payloadCommon) base() (*v1alpha1.GitEventSpec, error) {
 		return nil, missing("repository")
 	case r.ID <= 0:
 		return nil, missing("repository.id")
-	case !validName(r.Owner.login(), r.Name):
+	case !validName(r.Owner.login(), r.Name) || len(r.Owner.login()) > maxName || len(r.Name) > maxName:
 		return nil, missing("repository.owner.login and repository.name")
 	}
 	host, err := projectHost(r)
@@ -74,7 +75,7 @@ func (p payloadCommon) base() (*v1alpha1.GitEventSpec, error) {
 	spec := &v1alpha1.GitEventSpec{
 		Host: host,
 		Project: v1alpha1.Project{
-			Owner: r.Owner.login(), Name: r.Name, ID: r.ID, URL: r.HTMLURL, DefaultBranch: r.DefaultBranch,
+			Owner: r.Owner.login(), Name: r.Name, ID: r.ID, URL: r.HTMLURL, DefaultBranch: boundary(clean(r.DefaultBranch), maxRef),
 		},
 	}
 	if p.Installation != nil {
@@ -86,7 +87,7 @@ func (p payloadCommon) base() (*v1alpha1.GitEventSpec, error) {
 // projectHost takes the host from repository.html_url, which must be the page of the repository the ids are of.
 func projectHost(r *payloadRepository) (string, error) {
 	u, err := url.Parse(r.HTMLURL)
-	if err != nil || hostOf(u) == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || len(r.HTMLURL) > maxURL {
+	if err != nil || hostOf(u) == "" || len(hostOf(u)) > maxName || u.User != nil || u.RawQuery != "" || u.Fragment != "" || len(r.HTMLURL) > maxURL {
 		return "", missing("repository.html_url")
 	}
 	if !strings.EqualFold(u.Path, "/"+r.Owner.login()+"/"+r.Name) {

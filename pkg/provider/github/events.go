@@ -73,7 +73,7 @@ func (p *payloadPush) describe(spec *v1alpha1.GitEventSpec) {
 		spec.SHA = c.ID
 	}
 	if c.ID == spec.SHA {
-		spec.Commit = &v1alpha1.Commit{Title: title(c.Message), URL: c.URL, SkipCI: provider.SkipsCI(c.Message)}
+		spec.Commit = &v1alpha1.Commit{Title: title(c.Message), URL: boundary(clean(c.URL), maxURL), SkipCI: provider.SkipsCI(c.Message)}
 	}
 }
 
@@ -129,7 +129,7 @@ func (p *payloadPullRequest) check() error {
 func labels(list []payloadLabel) []string {
 	var names []string
 	for _, l := range list[:min(len(list), maxLabels)] {
-		names = append(names, clean(l.Name))
+		names = append(names, boundary(clean(l.Name), maxName))
 	}
 	return names
 }

@@ -23,11 +23,15 @@ import (
 // the workqueue's backoff; it is never reported and nothing waits for it (D1, I-10).
 func (r *Reconciler) annotate(ctx context.Context, w *work) error {
 	var faults []error
+	over := w.turn(stepTime)
 	for i := range w.event.Status.Runs {
 		run := &w.event.Status.Runs[i]
 		patch, digest := w.metadata(run)
 		if patch == nil || digest == run.Patched {
 			continue
+		}
+		if err := over(); err != nil {
+			return first(append(faults, err))
 		}
 		_, err := r.tekton.PipelineRuns(run.Namespace).Patch(ctx, run.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 		if err != nil && !apierrors.IsNotFound(err) { // a run that is gone needs no annotation

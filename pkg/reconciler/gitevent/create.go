@@ -26,17 +26,38 @@ const reasonRepositoryGone = "RepositoryGone"
 // wait does not stop the others.
 func (r *Reconciler) create(ctx context.Context, w *work) []error {
 	var faults []error
-	runs := w.event.Status.Runs
-	for i := range runs {
-		run := &runs[i]
-		if run.Unresolved || run.UID != "" || run.Refused != nil || run.Result != nil {
-			continue
+	over := w.turn(createTime)
+	for _, run := range w.uncreated() {
+		if err := over(); err != nil {
+			return append(faults, err)
 		}
 		step := stepCreate + run.Name
 		err := w.due(step, func() error { return r.createRun(ctx, w, run) })
 		faults = append(faults, w.settle(step, w.judge(step, run, err)))
 	}
 	return faults
+}
+
+// uncreated returns the runs to create, those first that nothing is known against: one whose create takes long to fail
+// must not use up every turn.
+func (w *work) uncreated() []*v1alpha1.Run {
+	var fresh, waiting []*v1alpha1.Run
+	for i := range w.event.Status.Runs {
+		run := &w.event.Status.Runs[i]
+		if !creatable(run) {
+			continue
+		}
+		if w.wait(stepCreate+run.Name) == nil {
+			fresh = append(fresh, run)
+			continue
+		}
+		waiting = append(waiting, run)
+	}
+	return append(fresh, waiting...)
+}
+
+func creatable(run *v1alpha1.Run) bool {
+	return !run.Unresolved && run.UID == "" && run.Refused == nil && run.Result == nil
 }
 
 // judge turns an answer that is final into the run's refusal or result; every other error stays a wait.

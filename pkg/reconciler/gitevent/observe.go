@@ -27,19 +27,20 @@ const (
 // observe stores the terminal state of each run that reached one, before it is sent anywhere.
 func (r *Reconciler) observe(ctx context.Context, w *work) error {
 	var first error
+	over := w.turn(stepTime)
 	for i := range w.event.Status.Runs {
 		run := &w.event.Status.Runs[i]
 		if run.UID == "" || run.Result != nil {
 			continue
 		}
-		if err := r.observeRun(ctx, w, run); err != nil && first == nil {
+		if err := r.observeRun(ctx, w, run, over); err != nil && first == nil {
 			first = err
 		}
 	}
 	return first
 }
 
-func (r *Reconciler) observeRun(ctx context.Context, w *work, run *v1alpha1.Run) error {
+func (r *Reconciler) observeRun(ctx context.Context, w *work, run *v1alpha1.Run, over func() error) error {
 	live, err := r.pipelineRun(ctx, w, run)
 	if err != nil {
 		return err
@@ -52,6 +53,9 @@ func (r *Reconciler) observeRun(ctx context.Context, w *work, run *v1alpha1.Run)
 	w.live[run.Name] = live
 	if !live.IsDone() {
 		return nil // its informer wakes us
+	}
+	if err := over(); err != nil {
+		return err
 	}
 	taskRuns, err := r.taskRuns(ctx, run)
 	if err != nil {

@@ -5,6 +5,7 @@ package gitevent
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -15,7 +16,7 @@ import (
 // report sends what the Git service has not accepted yet. What it sends is computed from the status alone, which holds
 // no error that arose after a PipelineRun was created.
 func (r *Reconciler) report(ctx context.Context, w *work) error {
-	stale := append(w.outstanding(), w.rechecks()...)
+	stale := slices.DeleteFunc(append(w.outstanding(), w.rechecks()...), w.untried)
 	if len(stale) == 0 {
 		return nil
 	}
@@ -33,7 +34,11 @@ func (r *Reconciler) report(ctx context.Context, w *work) error {
 	}
 	head := provider.Head{SHA: w.event.Status.Plan.HeadSHA, Project: w.event.Spec.Project}
 	var faults []error
+	over := w.turn(stepTime)
 	for i := range stale {
+		if err := over(); err != nil {
+			return first(append(faults, err))
+		}
 		err := r.put(ctx, w, client, head, &stale[i])
 		faults = append(faults, err)
 		if f := fault.Of(err); f != nil && f.Class != fault.Transient {
@@ -69,6 +74,16 @@ func (r *Reconciler) put(ctx context.Context, w *work, client *provider.Client, 
 // outstanding is what the Git service should show minus what it has accepted.
 func (w *work) outstanding() []status.Check {
 	return status.Stale(w.desired(), w.event.Status.Checks)
+}
+
+// untried tells that a check is about a run whose turn to be created has not come: in a moment there is more to say.
+func (w *work) untried(check status.Check) bool {
+	for i := range w.event.Status.Runs {
+		if run := &w.event.Status.Runs[i]; run.Name == check.Key {
+			return creatable(run) && w.wait(stepCreate+run.Name) == nil
+		}
+	}
+	return false
 }
 
 func (w *work) desired() []status.Check {

@@ -4,6 +4,7 @@ package gitevent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -82,10 +83,19 @@ func (r *Reconciler) finish(ctx context.Context, w *work) error {
 	if err := r.deleteSecret(ctx, w.event.Namespace, w.event.Status.Plan.Secret); err != nil {
 		return err
 	}
-	for _, run := range w.event.Status.Runs {
+	over := w.turn(stepTime)
+	for i := range w.event.Status.Runs {
+		run := &w.event.Status.Runs[i]
+		if run.Secret == "" {
+			continue
+		}
+		if err := over(); err != nil {
+			return errors.Join(w.record(ctx), err)
+		}
 		if err := r.deleteSecret(ctx, run.Namespace, run.Secret); err != nil {
 			return err
 		}
+		run.Secret = "" // recorded when not all of them are deleted in one turn
 	}
 	for _, ref := range append([]v1alpha1.BlobReference{w.event.Spec.Payload}, w.event.Status.Plan.Blobs...) {
 		if err := blob.Delete(ctx, r.payloads, ref); err != nil {

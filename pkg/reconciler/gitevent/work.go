@@ -38,6 +38,7 @@ type work struct {
 	event    *v1alpha1.GitEvent
 	received *v1alpha1.GitEventSpec   // as the API server has it; the event's own is completed by the plan
 	stored   *v1alpha1.GitEventStatus // as the API server has it
+	began    time.Time                // when the reconcile did
 	readAt   time.Time                // the API server confirmed later than this that we write the newest version
 	config   *config.Config
 
@@ -61,7 +62,7 @@ type news struct {
 func (r *Reconciler) begin(ctx context.Context, event *v1alpha1.GitEvent, asked time.Time) *work {
 	event.GetConditionSet().Manage(&event.Status).InitializeConditions()
 	w := &work{
-		r: r, event: event, received: event.Spec.DeepCopy(), stored: event.Status.DeepCopy(), readAt: asked, config: config.FromContext(ctx),
+		r: r, event: event, received: event.Spec.DeepCopy(), stored: event.Status.DeepCopy(), began: asked, readAt: asked, config: config.FromContext(ctx),
 		live: map[string]*pipelinev1.PipelineRun{}, release: func() {},
 	}
 	w.pin()

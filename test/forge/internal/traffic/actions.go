@@ -2,7 +2,10 @@
 
 package traffic
 
-import "net/http"
+import (
+	"net/http"
+	"time"
+)
 
 // Action is what a fault does with a call. Take one of the constructors.
 type Action func(*Hit) Outcome
@@ -98,6 +101,16 @@ func Hold(release <-chan struct{}) Action {
 			return Outcome{drop: true}
 		}
 		return h.apply()
+	}
+}
+
+// Delay is Hold with a release that comes so much later.
+func Delay(d time.Duration) Action {
+	return func(h *Hit) Outcome {
+		release := make(chan struct{})
+		timer := time.AfterFunc(d, func() { close(release) })
+		defer timer.Stop()
+		return Hold(release)(h)
 	}
 }
 

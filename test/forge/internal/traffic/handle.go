@@ -37,7 +37,7 @@ type Call interface {
 // writes. open makes the call of an exchange.
 func (c *Core) Handler(route string, open func(Exchange) Call) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		x := Exchange{R: r, Route: route, At: c.now().UTC().Truncate(time.Second)}
+		x := Exchange{R: r, Route: route, At: c.now().UTC()}
 		call := open(x)
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 		if err != nil {

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// Whatever is delivered ends in an event that the API server can store, about the repository that Peek named, or in a
+// fault that asks for no repetition.
+func FuzzDecode(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(files) == 0 {
+		f.Fatal(err, files)
+	}
+	for _, file := range files {
+		body, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		event, _, _ := strings.Cut(filepath.Base(file), "-")
+		event = map[string]string{"push": "push", "pull": "pull_request", "comment": "issue_comment"}[event]
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, body); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(event, compact.Bytes())
+		if !strings.Contains(file, "push-branch") && !strings.Contains(file, "opened-fork") && event != "issue_comment" {
+			continue
+		}
+		for _, old := range []string{`"ref":"`, `"default_branch":"`, `"url":"`, `"name":"`, `"login":"`, `"html_url":"https://`, `"title":"`} {
+			for _, text := range []string{strings.Repeat("x", 3000), strings.Repeat("x", 300), `\u0000`, "\xff", `\ud800`} {
+				f.Add(event, bytes.ReplaceAll(compact.Bytes(), []byte(old), []byte(old+text)))
+			}
+		}
+		f.Add(event, bytes.Replace(compact.Bytes(), []byte(`"repository":`), []byte(`"Repository":{},"repository":`), 1))
+		f.Add(event, bytes.ReplaceAll(compact.Bytes(), []byte(`{`), []byte(`[`)))
+	}
+	f.Fuzz(func(t *testing.T, event string, body []byte) {
+		h := headers(event)
+		origin, peekErr := webhook{}.Peek(h, body)
+		if peekErr != nil && !fault.Is(peekErr, fault.Invalid) {
+			t.Errorf("Peek: %v, want an Invalid fault", peekErr)
+		}
+		spec, err := webhook{}.Decode(h, body)
+		if err != nil {
+			if !fault.Is(err, fault.Invalid) && !fault.Is(err, fault.Ignored) {
+				t.Errorf("Decode: %v, want an Invalid or Ignored fault", err)
+			}
+			return
+		}
+		if peekErr != nil || spec.Project.URL != origin.URL || origin.App != (spec.InstallationID != 0) && spec.InstallationID != 0 {
+			t.Errorf("Peek says %+v, %v; Decode %+v", origin, peekErr, spec)
+		}
+		storable(t, spec)
+	})
+}
+
+// storable checks the limits of the GitEvent CRD that a delivery could exceed.
+func storable(t *testing.T, spec *v1alpha1.GitEventSpec) {
+	t.Helper()
+	limits := []field{
+		{"host", spec.Host, 255}, {"deliveryKey", spec.DeliveryKey, 255}, {"action", spec.Action, 63},
+		{"project.owner", spec.Project.Owner, 1024}, {"project.name", spec.Project.Name, 255}, {"project.url", spec.Project.URL, 2048},
+		{"project.defaultBranch", spec.Project.DefaultBranch, 1024}, {"baseRef", spec.BaseRef, 1024}, {"headRef", spec.HeadRef, 1024},
+		{"headURL", spec.HeadURL, 2048}, {"sender", spec.Sender, 255}, {"before", spec.Before, 64},
+	}
+	if c := spec.Commit; c != nil {
+		limits = append(limits, field{"commit.title", c.Title, 1024}, field{"commit.url", c.URL, 2048})
+	}
+	if p := spec.PullRequest; p != nil {
+		limits = append(limits, field{"title", p.Title, 1024}, field{"author", p.Author, 255}, field{"labels", strings.Join(p.Labels, ""), 100 * 255})
+	}
+	for _, l := range limits {
+		if len(l.value) > l.limit || strings.Contains(l.value, "\x00") {
+			t.Errorf("%s has %d bytes, at most %d are stored: %.50q", l.name, len(l.value), l.limit, l.value)
+		}
+	}
+	if !shaPattern.MatchString(spec.SHA) && (spec.Comment == nil || spec.SHA != "") {
+		t.Errorf("SHA %q", spec.SHA)
+	}
+	data, err := json.Marshal(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := &v1alpha1.GitEventSpec{}
+	if err := json.Unmarshal(data, stored); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(spec, stored, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(v1alpha1.Comment{}, "Body")); diff != "" {
+		t.Errorf("changed by the way to the API server and back: %s", diff)
+	}
+}
+
+// Only the HMAC of the body with a secret that is not empty verifies.
+func FuzzVerify(f *testing.F) {
+	for _, signature := range []string{"", "sha256=", "sha1=00", "sha256=zz", "sha256=00", "SHA256=00", "sha256=" + strings.Repeat("0", 64), "good", "GOOD", "good "} {
+		for _, secret := range []string{"", " ", "key", "key\n"} {
+			f.Add(signature, []byte(`{"a":1}`), []byte(secret))
+		}
+	}
+	f.Fuzz(func(t *testing.T, signature string, body, secret []byte) {
+		mac := hmac.New(sha256.New, bytes.TrimSpace(secret))
+		mac.Write(body)
+		want := "sha256=" + hex.EncodeToString(mac.Sum(nil))
+		signature = strings.NewReplacer("good", want, "GOOD", "sha256="+strings.ToUpper(want[len("sha256="):])).Replace(signature)
+		valid := len(bytes.TrimSpace(secret)) > 0 && strings.HasPrefix(signature, "sha256=") && strings.EqualFold(signature, want)
+		err := webhook{}.Verify(http.Header{headerSignature: {signature}}, body, secret)
+		if (err == nil) != valid {
+			t.Errorf("signature %q of %q with %q: %v, want valid %t", signature, body, secret, err, valid)
+		}
+		if f := fault.Of(err); err != nil && (f.Class != fault.Operator || f.Reason != "Unauthenticated") {
+			t.Errorf("%v is not an Operator fault with the reason Unauthenticated", err)
+		}
+		webhook{}.Claims(http.Header{headerSignature: {signature}, headerEvent: {signature}})
+	})
+}
+
+// What is taken for the address of a file on GitHub names a repository and a path below it, and nothing else.
+func FuzzAddress(f *testing.F) {
+	for _, address := range []string{
+		"https://git.example/acme/app/blob/main/a.yaml", "https://raw.git.example/acme/app/refs/heads/a%2Fb/c/d.yaml", "https://git.example/acme/app/raw/x/../../y",
+		"https://git.example/acme/app/blob/main/%2e%2e/x", "https://git.example/acme/..%2f/blob/main/x", "https://u@git.example/a/b/blob/c/d", "https://git.example:443/a/b/blob/c/d?x#y",
+	} {
+		f.Add(address)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		at, ok := parseAddress("https://git.example", text)
+		if !ok {
+			return
+		}
+		if !validName(at.owner, at.name) || at.ref == "" || at.path == "" || path.IsAbs(at.path) || path.Clean(at.path) != at.path || strings.Contains(at.path, "..") {
+			t.Errorf("%q became %+v", text, at)
+		}
+	})
+}
