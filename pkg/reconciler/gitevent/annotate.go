@@ -23,13 +23,9 @@ import (
 // the workqueue's backoff; it is never reported and nothing waits for it (D1, I-10).
 func (r *Reconciler) annotate(ctx context.Context, w *work) error {
 	var faults []error
-	over := w.turn(stepTime)
-	for i := range w.event.Status.Runs {
-		run := &w.event.Status.Runs[i]
+	over := w.turn(longTurn)
+	for _, run := range inTurn(w.wait(stepAnnotate) != nil, w.unpatched()) {
 		patch, digest := w.metadata(run)
-		if patch == nil || digest == run.Patched {
-			continue
-		}
 		if err := over(); err != nil {
 			return first(append(faults, err))
 		}
@@ -46,6 +42,18 @@ func (r *Reconciler) annotate(ctx context.Context, w *work) error {
 		run.Patched = digest
 	}
 	return first(faults)
+}
+
+// unpatched are the runs that do not carry what they should.
+func (w *work) unpatched() []*v1alpha1.Run {
+	var runs []*v1alpha1.Run
+	for i := range w.event.Status.Runs {
+		run := &w.event.Status.Runs[i]
+		if patch, digest := w.metadata(run); patch != nil && digest != run.Patched {
+			runs = append(runs, run)
+		}
+	}
+	return runs
 }
 
 // notPatched keeps the reason of the refusal and makes the retry the workqueue's: whatever refuses the patch, an

@@ -26,7 +26,7 @@ const reasonRepositoryGone = "RepositoryGone"
 // wait does not stop the others.
 func (r *Reconciler) create(ctx context.Context, w *work) []error {
 	var faults []error
-	over := w.turn(createTime)
+	over := w.turn(longTurn)
 	for _, run := range w.uncreated() {
 		if err := over(); err != nil {
 			return append(faults, err)
@@ -38,8 +38,7 @@ func (r *Reconciler) create(ctx context.Context, w *work) []error {
 	return faults
 }
 
-// uncreated returns the runs to create, those first that nothing is known against: one whose create takes long to fail
-// must not use up every turn.
+// uncreated returns the runs to create, those first that nothing is known against.
 func (w *work) uncreated() []*v1alpha1.Run {
 	var fresh, waiting []*v1alpha1.Run
 	for i := range w.event.Status.Runs {
@@ -53,7 +52,7 @@ func (w *work) uncreated() []*v1alpha1.Run {
 		}
 		waiting = append(waiting, run)
 	}
-	return append(fresh, waiting...)
+	return append(fresh, inTurn(true, waiting)...)
 }
 
 func creatable(run *v1alpha1.Run) bool {

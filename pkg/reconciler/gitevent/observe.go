@@ -27,7 +27,7 @@ const (
 // observe stores the terminal state of each run that reached one, before it is sent anywhere.
 func (r *Reconciler) observe(ctx context.Context, w *work) error {
 	var first error
-	over := w.turn(stepTime)
+	over := w.turn(shortTurn)
 	for i := range w.event.Status.Runs {
 		run := &w.event.Status.Runs[i]
 		if run.UID == "" || run.Result != nil {

@@ -34,12 +34,12 @@ func (r *Reconciler) report(ctx context.Context, w *work) error {
 	}
 	head := provider.Head{SHA: w.event.Status.Plan.HeadSHA, Project: w.event.Spec.Project}
 	var faults []error
-	over := w.turn(stepTime)
-	for i := range stale {
+	over := w.turn(shortTurn)
+	for _, check := range inTurn(w.wait(stepReport) != nil, stale) {
 		if err := over(); err != nil {
 			return first(append(faults, err))
 		}
-		err := r.put(ctx, w, client, head, &stale[i])
+		err := r.put(ctx, w, client, head, &check)
 		faults = append(faults, err)
 		if f := fault.Of(err); f != nil && f.Class != fault.Transient {
 			break // the next one would meet the same limit or the same closed door

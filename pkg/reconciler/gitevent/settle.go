@@ -71,11 +71,8 @@ func (w *work) finished() bool {
 		if run.Refused == nil && run.Result == nil {
 			return false
 		}
-		if patch, digest := w.metadata(run); patch != nil && digest != run.Patched {
-			return false
-		}
 	}
-	return true
+	return len(w.unpatched()) == 0
 }
 
 // finish removes what only an open event needs and settles the event. Every delete may be repeated.
@@ -83,7 +80,7 @@ func (r *Reconciler) finish(ctx context.Context, w *work) error {
 	if err := r.deleteSecret(ctx, w.event.Namespace, w.event.Status.Plan.Secret); err != nil {
 		return err
 	}
-	over := w.turn(stepTime)
+	over := w.turn(shortTurn)
 	for i := range w.event.Status.Runs {
 		run := &w.event.Status.Runs[i]
 		if run.Secret == "" {

@@ -3,6 +3,8 @@
 package gitevent
 
 import (
+	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -13,9 +15,9 @@ import (
 // what was done is recorded before reconcileDeadline. Losing that record would repeat the same calls at each attempt
 // and never come further.
 const (
-	createTime = 15 * time.Second // runs that start late cost their authors most
-	stepTime   = 8 * time.Second  // below the fence, which is for pauses
-	stepsEnd   = 40 * time.Second
+	longTurn  = 15 * time.Second // for writes of PipelineRuns: client-go repeats a throttled one for 10 s by itself
+	shortTurn = 8 * time.Second  // below the fence
+	stepsEnd  = 40 * time.Second
 )
 
 // turn begins a step's time. The function it returns is called before each run; once the time is over it returns a
@@ -31,4 +33,14 @@ func (w *work) turn(long time.Duration) (over func() error) {
 		}
 		return fault.Throttledf(fault.ReasonBusy, busyRetry, "the other runs of %s are next", w.event.Name)
 	}
+}
+
+// inTurn returns what a step goes through, after a failure beginning anywhere: one whose call takes long to fail must not
+// use up every turn.
+func inTurn[T any](failed bool, list []T) []T {
+	if !failed || len(list) < 2 {
+		return list
+	}
+	at := rand.IntN(len(list)) //nolint:gosec // an order, not a secret
+	return slices.Concat(list[at:], list[:at])
 }

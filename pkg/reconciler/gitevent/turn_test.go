@@ -10,7 +10,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
@@ -90,7 +93,7 @@ func TestASlowFailureLeavesTheOthersTheirTurn(t *testing.T) {
 			return outcome{}
 		}
 		if creates++; len(w.event().Status.Runs) == 2 && creates%2 == 1 {
-			w.clock.SetTime(w.clock.Now().Add(createTime))
+			w.clock.SetTime(w.clock.Now().Add(longTurn))
 			return outcome{err: errRefused}
 		}
 		return outcome{}
@@ -103,6 +106,28 @@ func TestASlowFailureLeavesTheOthersTheirTurn(t *testing.T) {
 	if runs := w.runs(); len(runs) == 0 || runs[0].Annotations["pipelinesascode.tekton.dev/original-prname"] != "b" {
 		t.Errorf("%d runs, want that of b, which nothing is known against", len(runs))
 	}
+}
+
+// The same for patches, of which none is known to fail by itself.
+func TestASlowRefusalOfAPatchLeavesTheOthersTheirTurn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("a"), helloFile("b"))
+	w.tekton.PrependReactor("patch", "pipelineruns", func(action clienttesting.Action) (bool, k8sruntime.Object, error) {
+		if patch, ok := action.(clienttesting.PatchAction); !ok || !strings.HasPrefix(patch.GetName(), "a-") {
+			return false, nil, nil
+		}
+		w.clock.SetTime(w.clock.Now().Add(longTurn))
+		return true, nil, errRefused
+	})
+	for range 50 { // where it begins is left to chance
+		_, _ = w.reconcile()
+		for _, run := range w.runs() {
+			if run.Labels[pipelinesascode.CheckRunID] != "" {
+				return
+			}
+		}
+	}
+	t.Error("b was never patched")
 }
 
 // Issue 3: 200 PipelineRuns with path filters need one list of changed files, one read of .tekton, and one of the file
