@@ -18,6 +18,8 @@ import (
 const (
 	// giveUp is when GitHub does.
 	giveUp = 10 * time.Second
+	// outwaited is how long a receiver waits for one answer of the API server (kubeCallBudget of pkg/receiver).
+	outwaited = 3 * time.Second
 	// keptFailures is how many failures a report tells in words.
 	keptFailures = 20
 )
@@ -29,7 +31,9 @@ type client struct {
 	fresh  http.Client
 	kept   http.Client
 	begin  time.Time
-	failed chan struct{} // closed with the first failure
+	failed chan struct{} // closed with the first failure that is not Slow
+
+	first sync.Once
 
 	mu     sync.Mutex
 	report Report
@@ -96,6 +100,9 @@ func (c *client) count(d forge.Delivery, start time.Time, status int, err error)
 		c.report.ConnectionErrors++
 	case status/100 != 2:
 		c.report.Refused++
+		if status == http.StatusServiceUnavailable && took > outwaited {
+			c.report.Slow++
+		}
 		err = fmt.Errorf("answered %d", status)
 	case status == http.StatusAccepted:
 		c.accepted = append(c.accepted, d.GUID)
@@ -103,8 +110,8 @@ func (c *client) count(d forge.Delivery, start time.Time, status int, err error)
 	default:
 		return
 	}
-	if c.report.Failed() == 1 {
-		close(c.failed)
+	if c.report.Failed() > c.report.Slow {
+		c.first.Do(func() { close(c.failed) })
 	}
 	if len(c.report.Failures) < keptFailures {
 		c.report.Failures = append(c.report.Failures, fmt.Sprintf("%v: %s %s after %v: %v",

@@ -43,16 +43,25 @@ type pod struct {
 	process *installation.Process
 	// ready is closed when a probe succeeds for the first time.
 	ready chan struct{}
+	// serving is closed when the process says itself that it is ready, or that failed.
+	serving chan struct{}
 	// stop ends the probes.
 	stop context.CancelFunc
 }
 
 func (p *pod) endpoint() string { return strings.TrimPrefix(p.process.URL, "http://") }
 
-// scaleUp starts the replicas; false when that failed.
+// scaleUp starts the replicas and waits until they serve, also when nobody asks whether they do; false when that failed.
 func (d *deployment) scaleUp(ctx context.Context) bool {
 	for range d.settings.Replicas {
 		if !d.add(ctx) {
+			return false
+		}
+	}
+	for _, p := range d.ready {
+		select {
+		case <-p.serving:
+		case <-ctx.Done():
 			return false
 		}
 	}
@@ -107,8 +116,9 @@ func (d *deployment) start(ctx context.Context) (*pod, error) {
 		return nil, err
 	}
 	probing, stop := context.WithCancel(context.WithoutCancel(ctx))
-	p := &pod{process: process, ready: make(chan struct{}), stop: stop}
+	p := &pod{process: process, ready: make(chan struct{}), serving: make(chan struct{}), stop: stop}
 	go func() {
+		defer close(p.serving)
 		if err := process.Start(probing); err != nil && probing.Err() == nil {
 			d.fault(err)
 		}

@@ -40,7 +40,7 @@ type Settings struct {
 	Pod Pod
 	// IgnoreReadiness lists an endpoint when its process runs, as a Deployment without a readiness probe does.
 	IgnoreReadiness bool
-	// StopAtFailure ends the soak with the first delivery that fails.
+	// StopAtFailure ends the soak with the first delivery that fails other than Slow.
 	StopAtFailure bool
 }
 
