@@ -51,6 +51,10 @@ const (
 	probeTimeout  = time.Second
 	probeFailures = 3
 
+	// stuckAfter makes the process not live: every wait of a delivery is bounded, by writeTimeout in all, so one that takes
+	// twice as long never ends and keeps its place for ever.
+	stuckAfter = 2 * writeTimeout
+
 	// retryAfter is the Retry-After of a 503 when the API server named none.
 	retryAfter = 30 * time.Second
 	// maxRetryAfter keeps a strange answer of the API server from postponing a redelivery for long.

@@ -40,7 +40,7 @@ const (
 
 	// soakLimit bounds one short soak, its end included; soakRestarts is what it restarts at least, on a busy machine.
 	soakLimit    = 5 * time.Minute
-	soakRestarts = 5
+	soakRestarts = 3
 	// mitigationRate and mitigationRestart make a missing mitigation show within seconds; mitigationLimit gives it up.
 	mitigationRate    = 40
 	mitigationRestart = 3 * time.Second
@@ -57,5 +57,7 @@ const (
 	// signalled is how long a call goes on after SIGTERM.
 	signalled = time.Second
 	// controlPlaneOutage is H7's: longer than a lease (6 s in tests) and its fence; 10 minutes in spec/resilience.md.
-	controlPlaneOutage = 15 * time.Second
+	controlPlaneOutage = 9 * time.Second
+	// largeBody is a little below GitHub's limit of 25 MB.
+	largeBody = 24_000_000
 )

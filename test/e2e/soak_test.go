@@ -28,14 +28,14 @@ func TestRollingRestartsAreNotSeen(t *testing.T) {
 }
 
 // Without any one of the mitigations the same restarts are seen; that is also how the soak shows that it would find
-// them. Either of the two waits covers the time until kube-proxy knows, so it takes both to miss it.
+// them.
 func TestEachMitigationIsNeeded(t *testing.T) {
 	t.Parallel()
 	if err := soak.BuildUnclosed(t.Context(), shared.programs.Receiver); err != nil {
 		t.Fatal(err)
 	}
 	all := soak.Mitigations()
-	for _, without := range []string{"readiness", "drain-wait", "connection-close", "both-waits"} {
+	for _, without := range []string{"readiness", "drain-wait", "connection-close"} {
 		t.Run(without, func(t *testing.T) {
 			t.Parallel()
 			settings, err := soak.Short()

@@ -66,7 +66,7 @@ func Shipped() (Settings, error) {
 // readiness probe stays as it is shipped.
 func Short() (Settings, error) {
 	s, err := Shipped()
-	s.Duration, s.RestartEvery, s.CacheFill = 60*time.Second, 6*time.Second, time.Second
+	s.Duration, s.RestartEvery, s.CacheFill = 45*time.Second, 6*time.Second, time.Second
 	s.Unlisting, s.Idle = 2*time.Second, 2*time.Second
 	s.Pod.PreStop, s.Pod.DrainWait = 3*time.Second, 3*time.Second
 	return s, err
