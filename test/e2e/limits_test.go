@@ -53,7 +53,7 @@ const (
 	// leaseOver is the lease (6 s in tests) and a retry, on a busy machine.
 	leaseOver = 30 * time.Second
 	// slowDrain is the -drain-wait of H3: enough to look at a receiver that drains. 15 s as shipped.
-	slowDrain = 5 * time.Second
+	slowDrain = 8 * time.Second
 	// signalled is how long a call goes on after SIGTERM.
 	signalled = time.Second
 	// controlPlaneOutage is H7's: longer than a lease (6 s in tests) and its fence; 10 minutes in spec/resilience.md.
