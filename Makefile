@@ -21,6 +21,13 @@ test: lint verify binaries ## lint, verify generated code, run every test
 	go -C hack/tools/ko test ./base
 	go test -timeout 40m -p 1 $(shell go list ./... | grep -v /pkg/client/)
 
+MINUTES ?= 30
+WITHOUT ?=
+
+.PHONY: soak
+soak: binaries ## restart receivers for MINUTES=30 and count what a client sees (WITHOUT=readiness, preStop, drain-wait, both-waits, connection-close)
+	go run ./test/soak/cmd/soak -minutes $(MINUTES) -without '$(WITHOUT)'
+
 .PHONY: unit
 unit: ## run the tests that need no cluster
 	go test $(shell go list ./... | grep -v -e /pkg/client/ -e /test/cluster -e /test/e2e)

@@ -18,18 +18,21 @@ import (
 type Server struct {
 	// DrainWait is how long it goes on serving after it was told to end.
 	DrainWait time.Duration
+	// StuckAfter is how long a delivery may take before GET /live says that this process makes no progress.
+	StuckAfter time.Duration
 	// Synced tells whether the caches have been filled once. An outage afterwards does not make it false.
 	Synced func() bool
 	Logger *zap.SugaredLogger
 
 	deliveries http.Handler
 	probe      *probe
+	progress   progress
 	draining   atomic.Bool
 }
 
 // NewServer returns a server that passes everything but its own two paths to deliveries.
 func NewServer(deliveries http.Handler) *Server {
-	return &Server{DrainWait: DrainWait, deliveries: deliveries, probe: newProbe()}
+	return &Server{DrainWait: DrainWait, StuckAfter: stuckAfter, deliveries: deliveries, probe: newProbe()}
 }
 
 // Serve serves on the listener until ctx ends. Then it is not ready at once, goes on serving for DrainWait and tells
@@ -92,10 +95,11 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 	}
 	switch own := r.Method == http.MethodGet; {
 	case own && r.URL.Path == "/live":
-		s.probe.answer(w, r)
+		s.probe.answer(w, s.progress.longest() < s.StuckAfter)
 	case own && r.URL.Path == "/ready":
 		s.ready(w, r)
 	default:
+		defer s.progress.begin()()
 		s.deliveries.ServeHTTP(w, r)
 	}
 }

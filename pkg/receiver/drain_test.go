@@ -143,3 +143,38 @@ func TestListenerFailureEndsServe(t *testing.T) {
 		t.Error("Serve returned nil for a listener that is closed")
 	}
 }
+
+// Live is who makes progress: a delivery that never ends makes the process not live, and leaves it ready for others.
+func TestLivenessByProgress(t *testing.T) {
+	entered, release := make(chan struct{}), make(chan struct{})
+	server := receiver.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/stuck" {
+			close(entered)
+			<-release
+		}
+		w.WriteHeader(http.StatusAccepted)
+	}))
+	server.Synced, server.DrainWait, server.StuckAfter = func() bool { return true }, 0, 200*time.Millisecond
+	run := serve(t, server)
+	run.eventually("/ready", http.StatusOK)
+	if status, _ := run.get("/live"); status != http.StatusOK {
+		t.Errorf("/live answers %d before there is a delivery, want 200", status)
+	}
+	stuck := make(chan struct{})
+	go func() { defer close(stuck); run.get("/stuck") }()
+	<-entered
+	run.eventually("/live", http.StatusServiceUnavailable)
+	if status, _ := run.get("/"); status != http.StatusAccepted {
+		t.Errorf("another delivery is answered %d meanwhile, want 202", status)
+	}
+	if status, _ := run.get("/ready"); status != http.StatusOK {
+		t.Errorf("/ready answers %d meanwhile, want 200", status)
+	}
+	close(release)
+	<-stuck
+	run.eventually("/live", http.StatusOK)
+	run.stop()
+	if err := run.ended(); err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+}

@@ -12,8 +12,8 @@ const (
 	MaxBodyBytes = 25 << 20
 	// smallBodyBytes is read without a large-body slot; nearly every delivery is below it.
 	smallBodyBytes = 1 << 20
-	// maxLargeBodies is how many bodies over smallBodyBytes are held at once. A 20 MB push costs about eight times its
-	// size for half a second (measured: bytes, decoding, compressed stream, garbage), so this is at most 400 MiB.
+	// maxLargeBodies is how many bodies over smallBodyBytes are held at once. Each costs about three times its size: the
+	// bytes, the compressed stream and its chunks on their way (docs/reliability.md has what a process was measured at).
 	maxLargeBodies = 2
 	// maxInFlight is how many deliveries are handled at once: with maxLargeBodies it bounds the memory.
 	maxInFlight = 128
@@ -50,6 +50,10 @@ const (
 	probeEvery    = 2 * time.Second
 	probeTimeout  = time.Second
 	probeFailures = 3
+
+	// stuckAfter makes the process not live: every wait of a delivery is bounded, by writeTimeout in all, so one that takes
+	// twice as long never ends and keeps its place for ever.
+	stuckAfter = 2 * writeTimeout
 
 	// retryAfter is the Retry-After of a 503 when the API server named none.
 	retryAfter = 30 * time.Second

@@ -31,9 +31,13 @@ func newProbe() *probe {
 
 func (p *probe) passed() bool { return p.good.Load() }
 
-// answer is GET /live.
-func (p *probe) answer(w http.ResponseWriter, _ *http.Request) {
+// answer is GET /live: 503 when the process makes no progress. Its own round trips do not mind: a process that is stuck
+// with one delivery serves the others until it is restarted.
+func (p *probe) answer(w http.ResponseWriter, progress bool) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	if !progress {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
 	_, _ = io.WriteString(w, p.identity)
 }
 

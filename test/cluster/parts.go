@@ -98,7 +98,7 @@ func (l *layout) apiServer() *Part {
 func (l *layout) controllerManager() *Part {
 	args := append(l.kubernetesFlags(ControllerManager),
 		"--controllers=serviceaccount-controller,garbage-collector-controller,namespace-controller,"+
-			"resourcequota-controller,clusterrole-aggregation-controller",
+			"resourcequota-controller,clusterrole-aggregation-controller,disruption-controller",
 		"--concurrent-gc-syncs=5")
 	return l.part(ControllerManager, args, l.secureGet(ControllerManager, "/healthz"))
 }

@@ -16,7 +16,8 @@ import (
 const denial = "this object is not to the liking of the test"
 
 // C9: killed at any of its calls for an event, to the API server or to the Git service, before the call took effect or
-// after, and started again, a controller leaves the same cluster and the same checks.
+// after, or told to end during a call of any kind (H3), and started again, a controller leaves the same cluster and the
+// same checks.
 func TestKilledAtEveryCall(t *testing.T) {
 	t.Parallel()
 	all, calls := newLanes(t)
@@ -26,12 +27,13 @@ func TestKilledAtEveryCall(t *testing.T) {
 			trial{fault: "killed before", at: at, arm: killAt(cluster.Drop()), end: endsSame},
 			trial{fault: "killed after", at: at, arm: killAt(cluster.ApplyThenDrop()), end: endsSame})
 	}
-	for _, at := range points(all[0].forgeCalls()) {
+	routes := all[0].forgeCalls()
+	for _, at := range points(routes) {
 		trials = append(trials,
 			trial{fault: "forge: killed before", at: at, arm: killAtForge(forge.Hold), end: endsSame},
 			trial{fault: "forge: killed after", at: at, arm: killAtForge(forge.ApplyThenHold), end: endsSame})
 	}
-	everyTrial(t, "C9", all, trials)
+	everyTrial(t, "C9", all, append(trials, terminations(calls, routes)...))
 }
 
 // D2: whatever answer any call for an event gets from the API server, once or for three seconds, and also when the

@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"sort"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"github.com/plumbline-ci/plumbline/test/cluster"
@@ -119,4 +121,23 @@ func encode(objects []*unstructured.Unstructured, keep func(kind string) bool) (
 		out.Write(data)
 	}
 	return out.Bytes(), nil
+}
+
+// Deployment is one of config/'s.
+func Deployment(name string) (*appsv1.Deployment, error) {
+	objects, err := manifests()
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range objects {
+		if object.GetKind() != "Deployment" || object.GetName() != name {
+			continue
+		}
+		deployment := &appsv1.Deployment{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, deployment); err != nil {
+			return nil, fmt.Errorf("Deployment %s: %w", name, err)
+		}
+		return deployment, nil
+	}
+	return nil, fmt.Errorf("config/ has no Deployment %s", name)
 }

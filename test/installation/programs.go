@@ -20,16 +20,16 @@ func Build(ctx context.Context, dir string) (Programs, error) {
 	return Programs{Receiver: filepath.Join(dir, "receiver"), Controller: filepath.Join(dir, "controller")}, nil
 }
 
-// Compile compiles commands of this working tree, named by their packages, into dir.
-func Compile(ctx context.Context, dir string, packages ...string) error {
+// Compile compiles commands of this working tree into dir: args are flags of go build and the commands' packages.
+func Compile(ctx context.Context, dir string, args ...string) error {
 	root, err := cluster.Root()
 	if err != nil {
 		return err
 	}
-	command := exec.CommandContext(ctx, "go", append([]string{"build", "-o", dir + string(filepath.Separator)}, packages...)...)
+	command := exec.CommandContext(ctx, "go", append([]string{"build", "-o", dir + string(filepath.Separator)}, args...)...)
 	command.Dir = root
 	if out, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("building %s: %w\n%s", strings.Join(packages, " and "), err, out)
+		return fmt.Errorf("building %s: %w\n%s", strings.Join(args, " "), err, out)
 	}
 	return nil
 }

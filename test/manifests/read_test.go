@@ -205,3 +205,30 @@ func TestNoSecretIsApplied(t *testing.T) {
 		}
 	}
 }
+
+// A13: there is no admission webhook of our own, and no conversion webhook, that could be down. A kind that is not known
+// here, as a ValidatingWebhookConfiguration, fails read.
+func TestNothingOfOursStandsBeforeARecord(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(config, "*-crd-*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no CRDs: %v", err)
+	}
+	for _, file := range files {
+		for _, document := range documents(t, file) {
+			var crd struct {
+				Spec struct{ Conversion *struct{ Strategy string } }
+			}
+			if err := yaml.Unmarshal(document, &crd); err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			if c := crd.Spec.Conversion; c != nil && c.Strategy != "None" {
+				t.Errorf("%s: conversion by %s", file, c.Strategy)
+			}
+		}
+	}
+	for name := range read(t).names {
+		if strings.Contains(name, "Webhook") {
+			t.Errorf("%s is in config/", name)
+		}
+	}
+}

@@ -51,6 +51,7 @@ func TestWhatNobodyMayDo(t *testing.T) {
 		"change a Repository from a controller": {"ClusterRole plumbline-controller", "pipelinesascode.tekton.dev", "repositories", []string{"create", "update", "patch", "delete"}},
 		"delete or replace runs":                {"ClusterRole plumbline-controller", "tekton.dev", "pipelineruns", []string{"delete", "update"}},
 		"rewrite what was received":             {"Role plumbline-controller", "plumbline.dev", "gitevents", []string{"create", "update", "patch"}},
+		"wait for a leader in the receiver":     {"Role plumbline-receiver", "coordination.k8s.io", "leases", []string{"get", "list", "watch", "create", "update", "patch"}},
 		"read what was received in bulk":        {"Role plumbline-receiver", "plumbline.dev", "eventpayloads", []string{"list", "watch", "update", "patch", "delete"}},
 	} {
 		t.Run(name, func(t *testing.T) {

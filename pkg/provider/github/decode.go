@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/jsonmember"
 )
 
 // The sizes of the fields of a GitEventSpec.
@@ -50,8 +51,14 @@ func (w webhook) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, err
 	return spec, nil
 }
 
+// unmarshal reads a body that Peek has found to be valid JSON. The list of commits, which is what makes a push large, is
+// left out before: no field is read from it.
 func unmarshal(body []byte, into any) error {
-	if err := json.Unmarshal(body, into); err != nil {
+	body, err := jsonmember.Without(body, "commits")
+	if err == nil {
+		err = json.Unmarshal(body, into)
+	}
+	if err != nil {
 		return fault.Invalidf("BadPayload", "the delivery's body is not what GitHub documents: %w", err)
 	}
 	return nil

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/installation"
+)
+
+// A10: pushes just below GitHub's limit, more at once than are held in memory, are all recorded in the end, each is
+// processed, and the receiver never needs the memory that config/ gives it.
+func TestA10LargePushesFitTheMemory(t *testing.T) {
+	t.Parallel()
+	const pushes = 4
+	w := newWorld(t, setup{receivers: 1, controllers: 1})
+	w.claimed()
+	sha, _ := w.push(map[string]string{".tekton/push.yaml": pipeline("large", "push")})
+	answers := make(chan error, pushes)
+	for range pushes {
+		delivery := w.large()
+		go func() { answers <- w.insist(delivery, 0) }()
+	}
+	for range pushes {
+		w.must(<-answers)
+	}
+	used, allowed := w.peak(w.receivers[0]), memoryLimit(t)
+	t.Logf("%d pushes of %d bytes at once: the receiver used at most %d MiB of %d", pushes, largeBody, used>>20, allowed>>20)
+	if used >= allowed {
+		t.Errorf("the receiver used %d bytes, and config/ allows %d", used, allowed)
+	}
+	w.checkReaches(sha, checkName("large"), "success", afterFault)
+	w.settled(afterFault)
+	if runs := w.runs(); len(runs) != pushes {
+		t.Errorf("%d PipelineRuns of %d pushes", len(runs), pushes)
+	}
+	w.invariants()
+}
+
+// large is another delivery of the last push, with as many commits as make largeBody.
+func (w *world) large() forge.Delivery {
+	w.t.Helper()
+	d := w.again()
+	var body map[string]any
+	w.must(json.Unmarshal(d.Body, &body))
+	var commits []any
+	for size := len(d.Body); size < largeBody; {
+		id := fmt.Sprintf("%040x", len(commits))
+		commit := map[string]any{
+			"id": id, "tree_id": id, "message": "change " + id, "distinct": true, "url": w.repo.HTMLURL + "/commit/" + id,
+			"added": []string{"a/" + id}, "removed": []string{}, "modified": []string{"docs/" + id, "README.md"},
+		}
+		text, err := json.Marshal(commit)
+		w.must(err)
+		commits, size = append(commits, commit), size+len(text)+1
+	}
+	body["commits"] = commits[1:]
+	var err error
+	d.Body, err = json.Marshal(body)
+	w.must(err)
+	d.Sign(w.App.WebhookSecret)
+	return d
+}
+
+// peak is the most memory that a process had, in bytes.
+func (w *world) peak(p *installation.Process) int64 {
+	w.t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID()))
+	w.must(err)
+	found := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status)
+	if found == nil {
+		w.t.Fatalf("no VmHWM in %s", status)
+	}
+	kilobytes, err := strconv.ParseInt(string(found[1]), 10, 64)
+	w.must(err)
+	return kilobytes << 10
+}
+
+func memoryLimit(t *testing.T) int64 {
+	t.Helper()
+	deployment, err := installation.Deployment("plumbline-receiver")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return deployment.Spec.Template.Spec.Containers[0].Resources.Limits.Memory().Value()
+}

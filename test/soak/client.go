@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/test/forge"
+)
+
+const (
+	// giveUp is when GitHub does.
+	giveUp = 10 * time.Second
+	// outwaited is how long a receiver waits for one answer of the API server (kubeCallBudget of pkg/receiver).
+	outwaited = 3 * time.Second
+	// keptFailures is how many failures a report tells in words.
+	keptFailures = 20
+)
+
+// client sends deliveries from outside, half of them on connections of their own, as Git services do, half through
+// connections that are kept, as the proxies in front of a cluster do. It never tries again.
+type client struct {
+	url    string
+	fresh  http.Client
+	kept   http.Client
+	begin  time.Time
+	failed chan struct{} // closed with the first failure that is not Slow
+
+	first sync.Once
+
+	mu     sync.Mutex
+	report Report
+	took   []time.Duration
+	// accepted are the GUIDs that were answered 202.
+	accepted []string
+}
+
+func newClient(url string, idle time.Duration) *client {
+	return &client{
+		url: url, begin: time.Now(), failed: make(chan struct{}),
+		fresh: http.Client{Timeout: giveUp, Transport: &http.Transport{DisableKeepAlives: true}},
+		kept:  http.Client{Timeout: giveUp, Transport: &http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: idle}},
+	}
+}
+
+// send sends what next gives, rate times a second, until ctx ends, and waits for the last answer.
+func (c *client) send(ctx context.Context, rate int, next func(n int) forge.Delivery) {
+	var flying sync.WaitGroup
+	defer flying.Wait()
+	c.begin = time.Now()
+	for n := 0; ; n++ {
+		due := c.begin.Add(time.Duration(n) * time.Second / time.Duration(rate)) // what a busy machine sends late is not left out
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Until(due)):
+		}
+		delivery, by := next(n), &c.fresh
+		if n/2%2 == 1 { // next alternates kinds by n%2
+			by = &c.kept
+		}
+		flying.Go(func() {
+			start := time.Now()
+			status, err := deliver(by, c.url, delivery)
+			c.count(delivery, start, status, err)
+		})
+	}
+}
+
+// deliver posts once; a POST that a connection's end took with it is not sent again.
+func deliver(by *http.Client, url string, d forge.Delivery) (status int, err error) {
+	request, err := d.Request(context.Background(), url)
+	if err != nil {
+		return 0, err
+	}
+	request.GetBody = nil // net/http would try again by itself
+	response, err := by.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	_, err = io.Copy(io.Discard, response.Body)
+	return response.StatusCode, errors.Join(err, response.Body.Close())
+}
+
+func (c *client) count(d forge.Delivery, start time.Time, status int, err error) {
+	took := time.Since(start)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.report.Sent++
+	c.took = append(c.took, took)
+	switch {
+	case err != nil:
+		c.report.ConnectionErrors++
+	case status/100 != 2:
+		c.report.Refused++
+		if status == http.StatusServiceUnavailable && took > outwaited {
+			c.report.Slow++
+		}
+		err = fmt.Errorf("answered %d", status)
+	case status == http.StatusAccepted:
+		c.accepted = append(c.accepted, d.GUID)
+		return
+	default:
+		return
+	}
+	if c.report.Failed() > c.report.Slow {
+		c.first.Do(func() { close(c.failed) })
+	}
+	if len(c.report.Failures) < keptFailures {
+		c.report.Failures = append(c.report.Failures, fmt.Sprintf("%v: %s %s after %v: %v",
+			start.Sub(c.begin).Round(time.Millisecond), d.Event, d.GUID, took.Round(time.Millisecond), err))
+	}
+}
+
+// counted is the report so far.
+func (c *client) counted() Report {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	report := c.report
+	slices.Sort(c.took)
+	if n := len(c.took); n > 0 {
+		report.Median, report.P99, report.Longest = c.took[n/2], c.took[n*99/100], c.took[n-1]
+	}
+	report.Accepted = len(c.accepted)
+	return report
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/plumbline-ci/plumbline/test/cluster"
+)
+
+// Mitigations are what keeps a restart from being seen, each with what a soak is without it. The product has no switch
+// for any of them but -drain-wait.
+func Mitigations() map[string]func(*Options) {
+	return map[string]func(*Options){
+		"readiness":        func(o *Options) { o.Settings.IgnoreReadiness = true },
+		"preStop":          func(o *Options) { o.Settings.Pod.PreStop = 0 },
+		"drain-wait":       func(o *Options) { o.Settings.Pod.DrainWait = 0 },
+		"connection-close": func(o *Options) { o.Programs.Receiver += unclosed },
+		"both-waits":       func(o *Options) { o.Settings.Pod.PreStop, o.Settings.Pod.DrainWait = 0, 0 },
+	}
+}
+
+const (
+	// unclosed ends the name of the receiver that never says Connection: close.
+	unclosed = "-unclosed"
+	// closes is the line of drain.go that it does not have.
+	closes = `		w.Header().Set("Connection", "close")` + "\n"
+)
+
+// BuildUnclosed compiles, beside the receiver at path, one whose source misses the line that says Connection: close.
+// An overlay does that, not a hook in the product.
+func BuildUnclosed(ctx context.Context, path string) error {
+	root, err := cluster.Root()
+	if err != nil {
+		return err
+	}
+	source := filepath.Join(root, "pkg", "receiver", "drain.go")
+	text, err := os.ReadFile(source)
+	if err != nil {
+		return err
+	}
+	if strings.Count(string(text), closes) != 1 {
+		return fmt.Errorf("%s does not have once the line %q", source, closes)
+	}
+	changed := path + unclosed + ".go"
+	if err := os.WriteFile(changed, []byte(strings.Replace(string(text), closes, "", 1)), 0o600); err != nil {
+		return err
+	}
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {source: changed}})
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path+unclosed+".json", overlay, 0o600); err != nil {
+		return err
+	}
+	command := exec.CommandContext(ctx, "go", "build", "-overlay="+path+unclosed+".json", "-o", path+unclosed, "./cmd/receiver")
+	command.Dir = root
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("building the receiver without Connection: close: %w\n%s", err, out)
+	}
+	return nil
+}
