@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log"
 
+	"go.opentelemetry.io/otel"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -24,6 +25,8 @@ import (
 	"knative.dev/pkg/system"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/kubecalls"
+	"github.com/plumbline-ci/plumbline/pkg/leadership"
 	"github.com/plumbline-ci/plumbline/pkg/openevents"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
@@ -58,6 +61,9 @@ func main() {
 	cfg := injection.ParseAndGetRESTConfigOrDie() // parses the flags, -kube-api-qps and -kube-api-burst among them
 	if cfg.QPS == 0 {
 		cfg.QPS, cfg.Burst = defaultQPS, defaultBurst
+	}
+	if err := kubecalls.Count(cfg, otel.GetMeterProvider()); err != nil { // before anything copies the configuration
+		log.Printf("Some metrics will be missing: %v", err)
 	}
 	ctx := signals.NewContext()
 	own, err := leaseClient(cfg)
@@ -129,7 +135,11 @@ func withLeases(ctx context.Context, client kubernetes.Interface) (context.Conte
 	if err != nil {
 		return nil, err
 	}
-	ctx = leaderelection.WithStandardLeaderElectorBuilder(ctx, client, election.GetComponentConfig(component))
+	leases := election.GetComponentConfig(component)
+	if err := leadership.Wanted(leases.Buckets); err != nil {
+		log.Printf("Some metrics will be missing: %v", err)
+	}
+	ctx = leaderelection.WithStandardLeaderElectorBuilder(ctx, client, leases)
 	return sharedmain.WithHealthProbesDisabled(sharedmain.WithHADisabled(ctx)), nil
 }
 

@@ -28,6 +28,7 @@ import (
 	"knative.dev/pkg/signals"
 	"knative.dev/pkg/system"
 
+	"github.com/plumbline-ci/plumbline/pkg/kubecalls"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
@@ -107,6 +108,9 @@ func run(ctx context.Context, logger *zap.SugaredLogger, s settings, cfg *rest.C
 	counters, err := receiver.NewMetrics(otel.GetMeterProvider())
 	if err != nil {
 		return fmt.Errorf("making the metrics: %w", err)
+	}
+	if err := kubecalls.Count(cfg, otel.GetMeterProvider()); err != nil {
+		return err
 	}
 	cluster, err := newCluster(cfg, system.Namespace(), logger)
 	if err != nil {

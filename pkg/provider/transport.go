@@ -35,8 +35,12 @@ type Limits struct {
 // Transport is the HTTP transport of every provider. It repeats nothing, reads each answer whole, and turns whatever
 // is not a 2xx or a redirect into an error whose class is set: a *StatusError for an answer, a *fault.Error for none.
 type Transport struct {
-	base   http.RoundTripper
-	limits Limits
+	// Provider names the Git service in metrics.
+	Provider string
+
+	base    http.RoundTripper
+	limits  Limits
+	metrics callMetrics
 }
 
 // NewTransport returns a Transport with its own connection pool. A proxy is taken from the environment.
@@ -47,7 +51,7 @@ func NewTransport(limits Limits) *Transport {
 		Total:   orDefault(limits.Total, CallTimeout),
 		Answer:  orDefault(limits.Answer, MaxAnswer),
 	}
-	return &Transport{limits: limits, base: &http.Transport{
+	return &Transport{limits: limits, metrics: newCallMetrics(), base: &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: limits.Connect, KeepAlive: 30 * time.Second}).DialContext,
 		TLSHandshakeTimeout:   limits.Connect,
@@ -60,6 +64,13 @@ func NewTransport(limits Limits) *Transport {
 
 // RoundTrip implements http.RoundTripper, except that a status of 400 or more is an error.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	start := time.Now()
+	resp, err := t.call(req)
+	t.metrics.observe(req.Context(), t.Provider, err, time.Since(start))
+	return resp, err
+}
+
+func (t *Transport) call(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(req.Context(), t.limits.Total)
 	defer cancel()
 	resp, err := t.base.RoundTrip(req.WithContext(ctx))

@@ -18,10 +18,12 @@ const meterName = "github.com/plumbline-ci/plumbline/pkg/receiver"
 type Metrics struct {
 	deliveries metric.Int64Counter
 	duration   metric.Float64Histogram
+	refused    metric.Int64Counter
 }
 
-// NewMetrics makes the instruments plumbline.receiver.deliveries (provider, event, outcome, reason) and
-// plumbline.receiver.duration (seconds from the headers to the answer; outcome).
+// NewMetrics makes the instruments plumbline.receiver.deliveries (provider, event, outcome, reason),
+// plumbline.receiver.duration (seconds from the headers to the answer; outcome) and plumbline.receiver.refused (no
+// labels: deliveries answered 503, so that each is lost unless it comes again).
 func NewMetrics(provider metric.MeterProvider) (*Metrics, error) {
 	meter := provider.Meter(meterName)
 	deliveries, errA := meter.Int64Counter("plumbline.receiver.deliveries", metric.WithUnit("{delivery}"),
@@ -29,10 +31,13 @@ func NewMetrics(provider metric.MeterProvider) (*Metrics, error) {
 	duration, errB := meter.Float64Histogram("plumbline.receiver.duration", metric.WithUnit("s"),
 		metric.WithDescription("Time from a delivery's headers to its answer; Git services give up at 10 s"),
 		metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 10))
-	if err := errors.Join(errA, errB); err != nil {
+	refused, errC := meter.Int64Counter("plumbline.receiver.refused", metric.WithUnit("{delivery}"),
+		metric.WithDescription("Deliveries answered 503: not recorded, they have to come again"))
+	if err := errors.Join(errA, errB, errC); err != nil {
 		return nil, err
 	}
-	return &Metrics{deliveries: deliveries, duration: duration}, nil
+	refused.Add(context.Background(), 0) // a series that begins at its first event hides that event from increase()
+	return &Metrics{deliveries: deliveries, duration: duration, refused: refused}, nil
 }
 
 func (m *Metrics) observe(ctx context.Context, d *delivery, a answer, took time.Duration) {
@@ -41,6 +46,9 @@ func (m *Metrics) observe(ctx context.Context, d *delivery, a answer, took time.
 		attribute.String("provider", d.providerName()), attribute.String("event", eventLabel(d.origin.Event)),
 		outcome, attribute.String("reason", a.reason)))
 	m.duration.Record(ctx, took.Seconds(), metric.WithAttributes(outcome))
+	if a.outcome == outcomeUnavailable {
+		m.refused.Add(ctx, 1)
+	}
 }
 
 // eventLabel bounds the values of the label: these are the events an App that follows our installation steps is sent.

@@ -45,8 +45,10 @@ func New(o Options) provider.Provider {
 	if o.UserAgent == "" {
 		o.UserAgent = "plumbline"
 	}
+	transport := provider.NewTransport(o.Limits)
+	transport.Provider = Name
 	s := &service{
-		options: o, transport: provider.NewTransport(o.Limits),
+		options: o, transport: transport,
 		paces: newCache[paceKey, *provider.Pace](maxCached), minters: newCache[minterKey, *minter](maxCached),
 	}
 	return provider.Provider{Name: Name, Webhook: webhook{}, Connect: s.connect}

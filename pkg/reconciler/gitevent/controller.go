@@ -6,6 +6,7 @@ package gitevent
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
@@ -30,6 +31,7 @@ import (
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/kubeevents"
+	"github.com/plumbline-ci/plumbline/pkg/leadership"
 	"github.com/plumbline-ci/plumbline/pkg/openevents"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
@@ -91,6 +93,9 @@ func NewController(o Options) injection.ControllerConstructor {
 			metrics:      newMetrics(),
 		}
 		r.PromoteFunc = r.promote
+		if err := errors.Join(r.observeOpen(), leadership.Count(&r.LeaderAwareFuncs, queueName)); err != nil {
+			logger.Errorw("Making metrics; some will be missing", "error", err)
+		}
 		r.settings = config.NewStore(logger.Named("config"))
 		r.settings.WatchConfigs(cmw)
 		impl := controller.NewContext(ctx, r, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger.Named(queueName), Concurrency: o.Workers})

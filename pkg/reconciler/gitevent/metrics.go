@@ -4,33 +4,48 @@ package gitevent
 
 import (
 	"context"
-	"strings"
+	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+	"knative.dev/pkg/apis"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// metrics are this reconciler's counters; knative adds the workqueue's and the API client's.
+const meterName = "github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent"
+
+// metrics are what this reconciler counts as it happens; gauges.go shows what is. knative adds the workqueue's.
 type metrics struct {
 	patchFailures metric.Int64Counter
 	waits         metric.Int64Counter
 	runs          metric.Int64Counter
 	panics        metric.Int64Counter
 	parkings      metric.Int64Counter
+	settled       metric.Int64Counter
+	reached       metric.Float64Histogram
+	reportDelay   metric.Float64Histogram
 }
 
 func newMetrics() *metrics {
-	meter := otel.Meter("github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent")
-	return &metrics{
+	meter := otel.Meter(meterName)
+	m := &metrics{
 		patchFailures: counter(meter, "plumbline.pipelinerun.patch.failures", "Patches of a PipelineRun's metadata that failed, by reason."),
 		waits:         counter(meter, "plumbline.gitevent.waits", "Steps that began to wait, by step, class and reason."),
 		runs:          counter(meter, "plumbline.pipelinerun.created", "PipelineRuns created or adopted."),
 		panics:        counter(meter, "plumbline.gitevent.panics", "Reconciles that panicked."),
 		parkings:      counter(meter, "plumbline.gitevent.parked", "Events given up because planning them panics."),
+		settled:       counter(meter, "plumbline.gitevent.settled", "Events settled, by disposition and reason."),
+		reached:       seconds(meter, "plumbline.gitevent.reached", "Time from a delivery's receipt until it was planned, created, a check of it first reported, settled."),
+		reportDelay:   seconds(meter, "plumbline.report.delay", "Time from the end of a PipelineRun until the Git service accepted it."),
 	}
+	for _, c := range []metric.Int64Counter{m.panics, m.parkings} {
+		c.Add(context.Background(), 0) // a series that begins at its first event hides that event from increase()
+	}
+	return m
 }
 
 func counter(meter metric.Meter, name, description string) metric.Int64Counter {
@@ -41,15 +56,65 @@ func counter(meter metric.Meter, name, description string) metric.Int64Counter {
 	return c
 }
 
+func seconds(meter metric.Meter, name, description string) metric.Float64Histogram {
+	h, err := meter.Float64Histogram(name, metric.WithDescription(description), metric.WithUnit("s"),
+		metric.WithExplicitBucketBoundaries(0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600))
+	if err != nil {
+		otel.Handle(err)
+	}
+	return h
+}
+
 func (m *metrics) patchFailed(ctx context.Context, f *fault.Error) {
 	m.patchFailures.Add(ctx, 1, metric.WithAttributes(attribute.String("reason", f.Reason)))
 }
 
 func (m *metrics) waiting(ctx context.Context, step, class, reason string) {
-	kind, _, _ := strings.Cut(step, "/") // without the run's name, which would be a label without bound
-	m.waits.Add(ctx, 1, metric.WithAttributes(attribute.String("step", kind), attribute.String("class", class), attribute.String("reason", reason)))
+	m.waits.Add(ctx, 1, metric.WithAttributes(waitAttributes(waitKind{stepKind(step), class, reason})...))
 }
 
 func (m *metrics) created(ctx context.Context)  { m.runs.Add(ctx, 1) }
 func (m *metrics) panicked(ctx context.Context) { m.panics.Add(ctx, 1) }
 func (m *metrics) parked(ctx context.Context)   { m.parkings.Add(ctx, 1) }
+
+// recorded measures what a status that was just written has reached since the one before it.
+func (m *metrics) recorded(ctx context.Context, before *v1alpha1.GitEventStatus, event *v1alpha1.GitEvent, now time.Time) {
+	after := &event.Status
+	for step, condition := range map[string]apis.ConditionType{
+		"planned": v1alpha1.GitEventPlanned, "created": v1alpha1.GitEventCreated,
+	} {
+		if !before.GetCondition(condition).IsTrue() && after.GetCondition(condition).IsTrue() {
+			m.reach(ctx, event, step, now)
+		}
+	}
+	if after.Phase != v1alpha1.PhaseSettled {
+		return
+	}
+	m.reach(ctx, event, "settled", now)
+	reason := "none"
+	if after.Plan != nil {
+		reason = after.Plan.Reason
+	}
+	m.settled.Add(ctx, 1, metric.WithAttributes(attribute.String("disposition", string(after.Disposition)), attribute.String("reason", reason)))
+}
+
+// accepted measures a report that the Git service has just accepted; before is what it had accepted of the check until
+// then.
+func (m *metrics) accepted(ctx context.Context, event *v1alpha1.GitEvent, before v1alpha1.Check, check *status.Check, now time.Time) {
+	if before.Accepted == "" {
+		m.reach(ctx, event, "reported", now)
+	}
+	if before.Concluded || check.Conclusion == "" {
+		return
+	}
+	for i := range event.Status.Runs {
+		run := &event.Status.Runs[i]
+		if run.Name == check.Key && run.Result != nil && run.Result.CompletedAt != nil {
+			m.reportDelay.Record(ctx, now.Sub(run.Result.CompletedAt.Time).Seconds())
+		}
+	}
+}
+
+func (m *metrics) reach(ctx context.Context, event *v1alpha1.GitEvent, step string, now time.Time) {
+	m.reached.Record(ctx, now.Sub(event.Spec.ReceivedAt.Time).Seconds(), metric.WithAttributes(attribute.String("step", step)))
+}

@@ -182,6 +182,7 @@ func (w *work) record(ctx context.Context) error {
 		return fault.FromKube(fault.VerbUpdate, fmt.Errorf("recording the status of GitEvent %s: %w", w.event.Name, err))
 	}
 	w.event.ResourceVersion = written.ResourceVersion
+	w.r.metrics.recorded(ctx, w.stored, w.event, w.r.clock.Now())
 	w.stored = w.event.Status.DeepCopy()
 	w.readAt = asked
 	for _, n := range w.news {

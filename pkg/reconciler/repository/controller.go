@@ -22,6 +22,7 @@ import (
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/kubeevents"
+	"github.com/plumbline-ci/plumbline/pkg/leadership"
 )
 
 const (
@@ -60,6 +61,9 @@ func NewController(options Options) injection.ControllerConstructor {
 		r.claims = claims.Informer().GetIndexer()
 		r.recorder = kubeevents.Recorder(ctx)
 		r.PromoteFunc = promote(repositories.Lister(), claims.Informer().GetIndexer())
+		if err := leadership.Count(&r.LeaderAwareFuncs, queueName); err != nil {
+			logging.FromContext(ctx).Errorw("Making metrics; some will be missing", "error", err)
+		}
 
 		impl := controller.NewContext(ctx, r, controller.ControllerOptions{
 			WorkQueueName: queueName, Logger: logging.FromContext(ctx), Concurrency: concurrency,

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package leadership shows which share of the work this process has: the leases it holds.
+package leadership
+
+import (
+	"context"
+	"sync"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"k8s.io/apimachinery/pkg/types"
+	"knative.dev/pkg/reconciler"
+)
+
+const meterName = "github.com/plumbline-ci/plumbline/pkg/leadership"
+
+// Wanted registers the gauge plumbline.leases: how many leases each queue has. Over all processes plumbline.leases.held
+// adds up to it for each queue, except during a takeover.
+func Wanted(leases uint32) error {
+	_, err := otel.Meter(meterName).Int64ObservableGauge("plumbline.leases", metric.WithUnit("{lease}"),
+		metric.WithDescription("Leases that each queue is divided into"),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(int64(leases))
+			return nil
+		}))
+	return err
+}
+
+// Count records the gauge plumbline.leases.held (queue): the leases of a queue that this process holds. It wraps
+// whatever functions are set, so call it after they are, after the meter provider is, and before the controller runs.
+func Count(funcs *reconciler.LeaderAwareFuncs, queue string) error {
+	gauge, err := otel.Meter(meterName).Int64Gauge("plumbline.leases.held", metric.WithUnit("{lease}"),
+		metric.WithDescription("Leases that this process holds, by queue"))
+	if err != nil {
+		return err
+	}
+	l := &leases{held: map[string]bool{}, gauge: gauge, queue: metric.WithAttributes(attribute.String("queue", queue))}
+	gauge.Record(context.Background(), 0, l.queue)
+	promote, demote := funcs.PromoteFunc, funcs.DemoteFunc
+	funcs.PromoteFunc = func(b reconciler.Bucket, enqueue func(reconciler.Bucket, types.NamespacedName)) error {
+		l.set(b, true)
+		if promote == nil {
+			return nil
+		}
+		return promote(b, enqueue)
+	}
+	funcs.DemoteFunc = func(b reconciler.Bucket) {
+		l.set(b, false)
+		if demote != nil {
+			demote(b)
+		}
+	}
+	return nil
+}
+
+// leases are those of one queue.
+type leases struct {
+	mu    sync.Mutex
+	held  map[string]bool
+	gauge metric.Int64Gauge
+	queue metric.MeasurementOption
+}
+
+// set is also told of the end of a lease that was never had.
+func (l *leases) set(b reconciler.Bucket, holds bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.held, b.Name())
+	if holds {
+		l.held[b.Name()] = true
+	}
+	l.gauge.Record(context.Background(), int64(len(l.held)), l.queue)
+}
