@@ -17,14 +17,10 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel"
-	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.uber.org/zap"
 	"k8s.io/client-go/rest"
 	"knative.dev/pkg/injection"
 	"knative.dev/pkg/logging"
-	"knative.dev/pkg/observability"
-	"knative.dev/pkg/observability/metrics"
-	"knative.dev/pkg/observability/resource"
 	"knative.dev/pkg/signals"
 	"knative.dev/pkg/system"
 
@@ -44,9 +40,6 @@ const (
 	defaultBurst = 400
 )
 
-// metricsShutdown bounds the end of the metrics server.
-const metricsShutdown = 2 * time.Second
-
 // settings are the flags.
 type settings struct {
 	host        string
@@ -54,6 +47,8 @@ type settings struct {
 	metricsPort int
 	drainWait   time.Duration
 	appSecret   string
+	// observability is a folder with knative's observability configuration; "" is none.
+	observability string
 }
 
 func main() {
@@ -75,6 +70,7 @@ func parse() (settings, *rest.Config) {
 	flag.IntVar(&s.metricsPort, "metrics-port", 9090, "port of /metrics; METRICS_PROMETHEUS_PORT wins")
 	flag.DurationVar(&s.drainWait, "drain-wait", receiver.DrainWait, "how long deliveries are still served after SIGTERM")
 	flag.StringVar(&s.appSecret, "github-app-secret", "plumbline-github-app", "name of the Secret with the GitHub App's credentials")
+	flag.StringVar(&s.observability, "observability-dir", "", "folder where the ConfigMap with the tracing-* keys is mounted; read once")
 	cfg := injection.ParseAndGetRESTConfigOrDie()
 	if cfg.QPS == 0 {
 		cfg.QPS = defaultQPS
@@ -99,9 +95,11 @@ func run(ctx context.Context, logger *zap.SugaredLogger, s settings, cfg *rest.C
 	if err != nil {
 		return err
 	}
+	flush := newTracer(ctx, logger, s.observability)
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), metricsShutdown)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushBudget)
 		defer cancel()
+		_ = flush(ctx)           // traces are best effort
 		_ = meters.Shutdown(ctx) // nothing is exported any more
 	}()
 	otel.SetMeterProvider(meters)
@@ -134,16 +132,4 @@ func run(ctx context.Context, logger *zap.SugaredLogger, s settings, cfg *rest.C
 	}
 	logger.Infow("serving deliveries", "address", listener.Addr().String())
 	return server.Serve(ctx, listener)
-}
-
-// newMeters serves /metrics in Prometheus's format. There is no pprof: nobody but Git services talks to this process.
-func newMeters(ctx context.Context, s settings) (*metrics.MeterProvider, error) {
-	cfg := observability.MetricsConfig{
-		Protocol: metrics.ProtocolPrometheus, Endpoint: net.JoinHostPort("", strconv.Itoa(s.metricsPort)),
-	}
-	provider, err := metrics.NewMeterProvider(ctx, cfg, sdkmetric.WithResource(resource.Default(component)))
-	if err != nil {
-		return nil, fmt.Errorf("serving metrics: %w", err)
-	}
-	return provider, nil
 }

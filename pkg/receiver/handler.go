@@ -81,8 +81,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// Neither a sender that hangs up nor a shutdown stops a record half way.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), workBudget)
 	defer cancel()
+	ctx, end := traced(ctx)
 	a := h.guarded(ctx, d, w, r)
 	a.write(w)
+	end(d, a)
 	took := h.Clock.Since(start)
 	h.Metrics.observe(ctx, d, a, took)
 	h.log(d, a, took)

@@ -15,6 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/blob"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/tracecontext"
 )
 
 type gitEvents interface {
@@ -111,7 +112,8 @@ func (r *Recorder) create(ctx context.Context, name string, spec *v1alpha1.GitEv
 	if err != nil {
 		return err
 	}
-	event := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: name}, Spec: *spec.DeepCopy()}
+	event := &v1alpha1.GitEvent{Spec: *spec.DeepCopy(),
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: name, Annotations: tracecontext.Annotations(ctx)}}
 	event.Spec.Payload = ref
 	callCtx, cancel := context.WithTimeout(ctx, kubeCallBudget)
 	defer cancel()

@@ -10,4 +10,7 @@ const (
 	// RunKeyAnnotation on a PipelineRun is its idempotency key: <namespace>/<GitEvent>/<file>#<document>. An object
 	// with the planned name and this key is ours whoever created it; with another key it is foreign (C10).
 	RunKeyAnnotation = GroupName + "/run-key"
+	// TraceparentAnnotation on a GitEvent is the W3C traceparent of the span that accepted its delivery; absent when
+	// tracing is off.
+	TraceparentAnnotation = GroupName + "/traceparent"
 )

@@ -32,7 +32,9 @@ func (r *Reconciler) create(ctx context.Context, w *work) []error {
 			return append(faults, err)
 		}
 		step := stepCreate + run.Name
-		err := w.due(step, func() error { return r.createRun(ctx, w, run) })
+		err := w.due(step, func() error {
+			return w.traced(ctx, step, func(ctx context.Context) error { return r.createRun(ctx, w, run) })
+		})
 		faults = append(faults, w.settle(step, w.judge(step, run, err)))
 	}
 	return faults

@@ -134,7 +134,9 @@ func (r *Reconciler) untilReported(ctx context.Context, w *work) []error {
 	}
 	var faults []error
 	if !w.decided() {
-		faults = append(faults, w.settle(stepPlan, w.due(stepPlan, func() error { return r.planOrPark(ctx, w) })))
+		faults = append(faults, w.settle(stepPlan, w.due(stepPlan, func() error {
+			return w.traced(ctx, stepPlan, func(ctx context.Context) error { return r.planOrPark(ctx, w) })
+		})))
 	}
 	if !w.planned() {
 		return faults

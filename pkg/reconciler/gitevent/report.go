@@ -39,7 +39,7 @@ func (r *Reconciler) report(ctx context.Context, w *work) error {
 		if err := over(); err != nil {
 			return first(append(faults, err))
 		}
-		err := r.put(ctx, w, client, head, &check)
+		err := w.traced(ctx, stepReport, func(ctx context.Context) error { return r.put(ctx, w, client, head, &check) })
 		faults = append(faults, err)
 		if f := fault.Of(err); f != nil && f.Class != fault.Transient {
 			break // the next one would meet the same limit or the same closed door
@@ -52,6 +52,7 @@ func (r *Reconciler) put(ctx context.Context, w *work, client *provider.Client, 
 	if err := w.stale(); err != nil {
 		return err
 	}
+	traceReport(ctx, check)
 	accepted := w.check(check)
 	posted := accepted.ID == ""
 	id, err := client.Put(ctx, head, accepted.ID, *check)
@@ -64,6 +65,7 @@ func (r *Reconciler) put(ctx context.Context, w *work, client *provider.Client, 
 		}
 		return fmt.Errorf("reporting %q: %w", check.Name, err)
 	}
+	r.metrics.accepted(ctx, w.event, *accepted, check, r.clock.Now())
 	accepted.Accepted, accepted.Concluded = status.Digest(*check), check.Conclusion != ""
 	r.metrics.accepted(ctx, w.event, *accepted, check, r.clock.Now())
 	if accepted.Concluded && accepted.RecheckAt != nil && !w.r.clock.Now().Before(accepted.RecheckAt.Time) {

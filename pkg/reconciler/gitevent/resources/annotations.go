@@ -10,11 +10,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/tracecontext"
 )
 
 const (
 	// resultsSummary is read by Tekton Results, which stores it with the record of the run.
 	resultsSummary = "results.tekton.dev/recordSummaryAnnotations"
+	// tektonSpanContext is read by Tekton's controller, which continues the trace that it names.
+	tektonSpanContext = "tekton.dev/pipelinerunSpanContext"
 	// controllerInfo tells PaC's tools which objects configure the controller: the names PaC has by default.
 	controllerInfo = `{"name":"default","configmap":"pipelines-as-code","secret":"pipelines-as-code-secret", "gRepo": "pipelines-as-code"}`
 	// providerGitHub and publicGitHub tell an Enterprise Server by its host.
@@ -51,6 +54,7 @@ func runAnnotations(in RunInput) map[string]string {
 		pipelinesascode.GitAuthSecret: in.Secret,
 		pipelinesascode.CloneURL:      spec.Project.CloneURL,
 		pipelinesascode.GHEURL:        enterpriseURL(spec),
+		tektonSpanContext:             tracecontext.Tekton(in.Event.Annotations),
 	}
 	if spec.PullRequest != nil {
 		known[pipelinesascode.PullRequest] = strconv.FormatInt(spec.PullRequest.Number, 10)

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	tracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// One trace leads from the acceptance of a delivery in the receiver to the final check that the controller reports, and
+// Tekton is told to continue it: the collector gets the spans of both processes under one id.
+func TestOneTraceFromDeliveryToFinalCheck(t *testing.T) {
+	t.Parallel()
+	collector := newCollector(t)
+	settings := map[string]string{
+		"tracing-protocol": "http/protobuf", "tracing-endpoint": collector.url, "tracing-sampling-rate": "1",
+	}
+	dir := t.TempDir()
+	s := setup{controllers: 1}
+	for key, value := range settings {
+		s.config = append(s.config, [3]string{"plumbline-config-observability", key, value})
+		if err := os.WriteFile(filepath.Join(dir, key), []byte(value), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := newWorld(t, s)
+	w.startReceiver(false, "-observability-dir="+dir)
+	w.claimed()
+	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("traced", "push")})
+	w.deliver(delivery, http.StatusAccepted)
+	w.checkReaches(sha, checkName("traced"), "success", soon)
+	var trace string
+	w.eventually(soon, "the spans of the delivery are at the collector", func() error {
+		all := collector.spans()
+		at := slices.IndexFunc(all, func(s span) bool { return s.name == "accept" })
+		if at < 0 {
+			return fmt.Errorf("no accept among %v", all)
+		}
+		trace = all[at].trace
+		for _, want := range []span{
+			{trace, "plumbline-receiver", "accept", ""}, {trace, "plumbline-controller", "plan", ""},
+			{trace, "plumbline-controller", "create", ""}, {trace, "plumbline-controller", "report", "success"},
+		} {
+			if !slices.Contains(all, want) {
+				return fmt.Errorf("no %v among %v", want, all)
+			}
+		}
+		return nil
+	})
+	if told := w.runs()[0].Annotations["tekton.dev/pipelinerunSpanContext"]; !strings.Contains(told, trace) {
+		t.Errorf("Tekton is told %q, want trace %s", told, trace)
+	}
+}
+
+// span is what the test wants to know of one.
+type span struct{ trace, service, name, conclusion string }
+
+// collector is an OTLP endpoint that keeps what it is sent.
+type collector struct {
+	url string
+
+	mu   sync.Mutex
+	sent [][]byte
+	t    *testing.T
+}
+
+func newCollector(t *testing.T) *collector {
+	c := &collector{t: t}
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body) // half a body does not decode
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.sent = append(c.sent, body)
+	}))
+	t.Cleanup(server.Close)
+	c.url = server.URL
+	return c
+}
+
+func (c *collector) spans() []span {
+	c.t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var found []span
+	for _, body := range c.sent {
+		var request tracepb.ExportTraceServiceRequest
+		if err := proto.Unmarshal(body, &request); err != nil {
+			c.t.Fatalf("the collector was sent what is no OTLP: %v", err)
+		}
+		for _, resource := range request.ResourceSpans {
+			service := ""
+			for _, attribute := range resource.Resource.Attributes {
+				if attribute.Key == "service.name" {
+					service = attribute.Value.GetStringValue()
+				}
+			}
+			for _, scope := range resource.ScopeSpans {
+				for _, s := range scope.Spans {
+					one := span{trace: fmt.Sprintf("%x", s.TraceId), service: service, name: s.Name}
+					for _, attribute := range s.Attributes {
+						if attribute.Key == "plumbline.conclusion" {
+							one.conclusion = attribute.Value.GetStringValue()
+						}
+					}
+					found = append(found, one)
+				}
+			}
+		}
+	}
+	return found
+}
