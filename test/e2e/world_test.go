@@ -44,6 +44,7 @@ type setup struct {
 	config                 [][3]string
 	forge                  forge.Options
 	private                bool
+	flags                  []string // of the controllers
 }
 
 // newWorld installs Plumbline in a namespace of its own and starts what s asks for. Everything ends with the test.
@@ -78,7 +79,7 @@ func newWorld(t *testing.T, s setup) *world {
 		w.startReceiver(s.proxied)
 	}
 	for range s.controllers {
-		w.startController(s.proxied)
+		w.startController(s.proxied, s.flags...)
 	}
 	t.Cleanup(w.showLogs)
 	return w

@@ -121,7 +121,10 @@ func (r *Reconciler) reconcile(ctx context.Context, w *work) error {
 		return r.requeue(append(faults, w.record(ctx))...)
 	}
 	if w.finished() {
-		return r.requeue(r.finish(ctx, w))
+		if err := r.finish(ctx, w); err != nil {
+			return r.requeue(err, w.record(ctx)) // what was done stays done although it could not be tidied up
+		}
+		return nil
 	}
 	return r.requeue(w.record(ctx)) // the PipelineRun's informer wakes us
 }

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/test/cluster"
+	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/installation"
+)
+
+// condition is something that goes wrong, and the alerts whose expressions it moves.
+type condition struct {
+	sentence string
+	setup    setup
+	alerts   map[string]movement
+	make     func(w *world)
+}
+
+// Every alert of config/monitoring has a condition that is made to happen, which the metrics of its expression show;
+// and every metric that alerts and the dashboard read is on the page of a real receiver, controller or API server.
+func TestAlertsSeeTheirConditions(t *testing.T) {
+	queries := monitoring(t)
+	covered := map[string]bool{}
+	var mu sync.Mutex
+	served, ran := page{}, 0
+	t.Run("conditions", func(t *testing.T) { // ends when its parallel subtests have
+		for _, c := range conditions() {
+			for alert := range c.alerts {
+				covered[alert] = true
+			}
+			t.Run(c.sentence, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, c.setup)
+				w.claimed()
+				w.leads()
+				before := w.pages()
+				c.make(w)
+				for _, alert := range slices.Sorted(maps.Keys(c.alerts)) {
+					q := queryOf(t, queries, alert)
+					w.eventually(afterFault, alert+" sees it", func() error { return c.alerts[alert](q, before, w.pages()) })
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				maps.Copy(served, before)
+				maps.Copy(served, w.pages())
+				ran++
+			})
+		}
+	})
+	for _, q := range queries {
+		if q.Alert != "" && !covered[q.Alert] {
+			t.Errorf("no condition moves %s", q.Alert)
+		}
+		for _, s := range q.Selectors {
+			if ran == len(conditions()) && len(served.all(s.Metric)) == 0 {
+				t.Errorf("%s reads %s, which nobody serves", q.Title, s.Metric)
+			}
+		}
+	}
+}
+
+func conditions() []condition {
+	both := setup{receivers: 1, controllers: 1}
+	proxied := setup{receivers: 1, controllers: 1, proxied: true}
+	return []condition{
+		{"the API server refuses what a receiver writes", proxied, map[string]movement{
+			"PlumblineDeliveriesRefused": rises, "PlumblineReceiverCannotRecord": risesAlone, "PlumblineAPIServerErrors": rises,
+		}, (*world).refusesRecords},
+		{"signatures are wrong and the API server is slow", proxied, map[string]movement{
+			"PlumblineDeliveriesUnauthenticated": rises, "PlumblineAcceptSlow": slow,
+		}, (*world).strangersAndSlowness},
+		{"the Git service fails before anything is planned", both, map[string]movement{
+			"PlumblineEventsNotPlanned": rises, "PlumblineGitServiceErrors": rises,
+		}, func(w *world) {
+			w.inject(forge.Fault{Match: ofRepository, Do: forge.ServerError502HTML()})
+			w.deliverPush("unplanned")
+		}},
+		{"the Git service takes no reports", both, map[string]movement{"PlumblineReportsOutstanding": rises}, func(w *world) {
+			w.inject(forge.Fault{Route: forge.RouteCheckCreate, Do: forge.ServerError502HTML()})
+			w.deliverPush("unreported")
+		}},
+		{"the Git service refuses the App", both, map[string]movement{
+			"PlumblineCredentialsRefused": rises, "PlumblineEventsNeedAnOperator": rises,
+		}, func(w *world) {
+			w.inject(forge.Fault{Route: forge.RouteToken, Do: forge.Unauthorized401()})
+			w.deliverPush("refused")
+		}},
+		{"the Git service's rate limit is used up", both, map[string]movement{"PlumblineRateLimited": rises}, func(w *world) {
+			w.inject(forge.Fault{Match: ofRepository, Do: forge.PrimaryRateLimit(time.Now().Add(time.Hour))})
+			w.deliverPush("limited")
+		}},
+		{"a right is missing", proxied, map[string]movement{
+			"PlumblinePatchesFailing": rises, "PlumblineRightsMissing": rises,
+		}, func(w *world) {
+			w.controller().Proxy.Add(cluster.Rule{Match: func(c cluster.Call) bool { return c.Is("patch", "pipelineruns") },
+				Do: cluster.Fault(cluster.Forbidden("plumbline-controller", "patch", w.ci))})
+			w.deliverPush("unpatched")
+		}},
+		{"an admission webhook is down", both, map[string]movement{
+			"PlumblineEventsNotCreated": rises, "PlumblineAdmissionWebhookUnavailable": rises,
+			"PlumblineClusterWebhookFails": rises, "PlumblineClusterWebhookErrors": rises, "PlumblineClusterWebhookFailsOpen": rises,
+		}, (*world).webhookIsDown},
+		{"what is done cannot be tidied up", proxied, map[string]movement{"PlumblineEventsNotSettled": rises}, func(w *world) {
+			w.controller().Proxy.Add(cluster.Rule{Match: func(c cluster.Call) bool { return c.Is("delete", "eventpayloads") },
+				Do: cluster.Fault(cluster.Unavailable())})
+			w.deliverPush("unsettled")
+		}},
+		{"a call hangs and the workers are busy", setup{receivers: 1, controllers: 1, proxied: true, flags: []string{"-workers=1"}},
+			map[string]movement{"PlumblineQueueBacklog": rises}, func(w *world) {
+				w.controller().Proxy.Add(cluster.Rule{Match: func(c cluster.Call) bool { return c.Is("get", "gitevents") },
+					Do: cluster.Hold(w.ctx.Done())})
+				for range 3 {
+					w.deliverPush("queued")
+				}
+			}},
+		{"nobody gets a lease", both, map[string]movement{"PlumblineNoLeader": leaderless}, (*world).losesItsLease},
+		{"nothing runs", both, map[string]movement{
+			"PlumblineReceiverDown": vanishes, "PlumblineControllerDown": vanishes,
+		}, func(w *world) {
+			for _, p := range []*installation.Process{w.receivers[0], w.controller()} {
+				w.must(p.Kill())
+			}
+		}},
+	}
+}
+
+// ofRepository matches every call about a repository, so not the one that mints a token.
+func ofRepository(r *http.Request) bool { return strings.Contains(r.URL.Path, "/repos/") }
+
+func (w *world) inject(f forge.Fault) { w.forge.Inject(f) }
+
+func (w *world) deliverPush(name string) {
+	w.t.Helper()
+	_, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline(name, "push")})
+	w.deliver(delivery, http.StatusAccepted)
+}
+
+func (w *world) refusesRecords() {
+	w.receivers[0].Proxy.Add(cluster.Rule{Match: func(c cluster.Call) bool { return c.Is("create", "gitevents") },
+		Do: cluster.Fault(cluster.Unavailable())})
+	_, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("lost", "push")})
+	w.deliver(delivery, http.StatusServiceUnavailable)
+}
+
+// strangersAndSlowness makes one delivery fail its verification and another take longer than the alert allows: the
+// record's read, its payload's create and its own are each within their time limit.
+func (w *world) strangersAndSlowness() {
+	_, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("slow", "push")})
+	forged := delivery
+	forged.Header = delivery.Header.Clone()
+	forged.Header.Set("X-Hub-Signature-256", "sha256="+strings.Repeat("0", 64))
+	if a := w.sent(w.receivers[0], forged); a.status != http.StatusUnauthorized {
+		w.t.Fatalf("a forged delivery is answered %v", a)
+	}
+	w.receivers[0].Proxy.Add(cluster.Rule{Match: func(c cluster.Call) bool {
+		return c.Is("get", "gitevents") || c.Is("create", "gitevents") || c.Is("create", "eventpayloads")
+	}, Do: cluster.Delay(1500 * time.Millisecond)})
+	w.deliver(delivery, http.StatusAccepted)
+}
+
+// webhookIsDown puts two webhooks in front of the world's PipelineRuns, at an address where nothing listens: one has to
+// be asked, the other only if it answers.
+func (w *world) webhookIsDown() {
+	port, err := shared.cluster.FreePort()
+	w.must(err)
+	url := fmt.Sprintf("https://127.0.0.1:%d/", port)
+	none, timeout := admissionv1.SideEffectClassNone, int32(5)
+	webhook := func(name string, policy admissionv1.FailurePolicyType) admissionv1.ValidatingWebhook {
+		return admissionv1.ValidatingWebhook{
+			Name: name + "." + w.policyName(), FailurePolicy: &policy, SideEffects: &none, TimeoutSeconds: &timeout,
+			AdmissionReviewVersions: []string{"v1"}, ClientConfig: admissionv1.WebhookClientConfig{URL: &url},
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": w.ci}},
+			Rules: []admissionv1.RuleWithOperations{{Operations: []admissionv1.OperationType{admissionv1.Create},
+				Rule: admissionv1.Rule{APIGroups: []string{"tekton.dev"}, APIVersions: []string{"*"}, Resources: []string{"pipelineruns"}}}},
+		}
+	}
+	configurations := w.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	created, err := configurations.Create(w.ctx, &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: w.policyName()},
+		Webhooks:   []admissionv1.ValidatingWebhook{webhook("must", admissionv1.Fail), webhook("may", admissionv1.Ignore)},
+	}, metav1.CreateOptions{})
+	w.must(err)
+	w.t.Cleanup(func() {
+		if err := configurations.Delete(w.ctx, created.Name, metav1.DeleteOptions{}); err != nil {
+			w.t.Errorf("removing the webhooks: %v", err)
+		}
+	})
+	w.eventually(soon, "the API server asks the webhook", func() error {
+		_, err := w.Tekton.TektonV1().PipelineRuns(w.ci).Create(w.ctx, sample("probe"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err == nil || !strings.Contains(err.Error(), "connection refused") {
+			return fmt.Errorf("it says: %w", err)
+		}
+		return nil
+	})
+	w.deliverPush("uncreated")
+}
+
+// losesItsLease replaces the controller by one that may write no lease.
+func (w *world) losesItsLease() {
+	w.must(w.controller().Kill())
+	p, err := w.Controller(w.ctx, true)
+	w.must(err)
+	p.Proxy.Add(cluster.Rule{Match: func(c cluster.Call) bool { return c.Resource == "leases" && c.Verb != "get" },
+		Do: cluster.Fault(cluster.Unavailable())})
+	w.start(p)
+	w.controllers = []*installation.Process{p}
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/plumbline-ci/plumbline/test/cluster"
+	"github.com/plumbline-ci/plumbline/test/installation"
+)
+
+// query is an alert's or a panel's expression, as hack/tools/promrules prints it.
+type query struct {
+	Alert, Title, Expr string
+	Selectors          []selector
+}
+
+type selector struct {
+	Metric   string
+	Matchers []struct{ Label, Op, Value string }
+}
+
+// monitoring reads config/monitoring with Prometheus' own parser.
+func monitoring(t *testing.T) []query {
+	t.Helper()
+	root, err := cluster.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(root, "config", "monitoring")
+	command := exec.CommandContext(t.Context(), "go", "-C", filepath.Join(root, "hack", "tools", "promrules"), "run", ".",
+		filepath.Join(folder, "prometheusrules.yaml"), filepath.Join(folder, "dashboard.json"))
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("%v: %v", command, err)
+	}
+	var queries []query
+	if err := json.Unmarshal(out, &queries); err != nil {
+		t.Fatal(err)
+	}
+	return queries
+}
+
+func queryOf(t *testing.T, queries []query, alert string) query {
+	t.Helper()
+	for _, q := range queries {
+		if q.Alert == alert {
+			return q
+		}
+	}
+	t.Fatalf("config/monitoring has no alert %s", alert)
+	return query{}
+}
+
+// page is what metrics pages say: values by series, spelled as on the page and preceded by the process.
+type page map[string]series
+
+type series struct {
+	metric string
+	labels map[string]string
+	value  float64
+}
+
+var (
+	seriesLine = regexp.MustCompile(`^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$`)
+	labelPair  = regexp.MustCompile(`(\w+)="((?:[^"\\]|\\.)*)"`)
+)
+
+func (p page) read(process, text string) {
+	for _, line := range strings.Split(text, "\n") {
+		parts := seriesLine.FindStringSubmatch(line)
+		if parts == nil {
+			continue
+		}
+		value, err := strconv.ParseFloat(parts[3], 64)
+		if err != nil {
+			continue
+		}
+		s := series{metric: parts[1], value: value, labels: map[string]string{}}
+		for _, pair := range labelPair.FindAllStringSubmatch(parts[2], -1) {
+			s.labels[pair[1]] = pair[2]
+		}
+		p[process+" "+parts[1]+parts[2]] = s
+	}
+}
+
+// pages are those of the world's processes that run, and of the API server, as far as it is about the world's own
+// webhooks: the others share them.
+func (w *world) pages() page {
+	w.t.Helper()
+	all := page{}
+	for _, p := range append(append([]*installation.Process{}, w.receivers...), w.controllers...) {
+		all.read(p.Log(), w.scrape(p))
+	}
+	server := page{}
+	text, err := w.Kube.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(w.ctx)
+	w.must(err)
+	server.read("API server", string(text))
+	for key, s := range server {
+		if strings.HasPrefix(s.metric, "apiserver_admission_webhook_") && strings.HasSuffix(s.labels["name"], w.policyName()) {
+			all[key] = s
+		}
+	}
+	return all
+}
+
+// scrape is a process's page, empty while nobody serves it.
+func (w *world) scrape(p *installation.Process) string {
+	request, err := http.NewRequestWithContext(w.ctx, http.MethodGet, p.Metrics, nil)
+	w.must(err)
+	a, err := exchange(request)
+	if err != nil {
+		return ""
+	}
+	return a.body
+}
+
+// leads waits until the world's controllers hold every lease.
+func (w *world) leads() {
+	w.t.Helper()
+	w.eventually(soon, "every lease is held", func() error {
+		now := w.pages()
+		wanted := now.sum(selector{Metric: "plumbline_leases"})
+		for _, held := range now.all("plumbline_leases_held") {
+			if wanted == 0 || held.value != wanted {
+				return fmt.Errorf("%v of %v are, %v", held.value, wanted, held.labels)
+			}
+		}
+		return nil
+	})
+}
+
+// all are the series of a metric.
+func (p page) all(metric string) []series {
+	return p.match(selector{Metric: metric})
+}
+
+func (p page) match(s selector) (found []series) {
+	for _, sample := range p {
+		if sample.metric == s.Metric && s.matches(sample.labels) {
+			found = append(found, sample)
+		}
+	}
+	return found
+}
+
+// matches follows PromQL: expressions are anchored and a missing label is an empty one.
+func (s selector) matches(labels map[string]string) bool {
+	for _, m := range s.Matchers {
+		equal := labels[m.Label] == m.Value
+		if strings.HasSuffix(m.Op, "~") {
+			equal = regexp.MustCompile(`^(?:` + m.Value + `)$`).MatchString(labels[m.Label])
+		}
+		if equal == strings.HasPrefix(m.Op, "!") {
+			return false
+		}
+	}
+	return true
+}
+
+func (p page) sum(s selector) (sum float64) {
+	for _, sample := range p.match(s) {
+		sum += sample.value
+	}
+	return sum
+}
+
+// movement tells whether an alert's metrics have moved as its condition moves them; the error says what they show.
+type movement func(q query, before, after page) error
+
+// rises: each of the selected sums is higher than before.
+func rises(q query, before, after page) error {
+	for _, s := range q.Selectors {
+		if was, is := before.sum(s), after.sum(s); is <= was {
+			return fmt.Errorf("%v was %v and is %v", s, was, is)
+		}
+	}
+	return nil
+}
+
+// risesAlone: the first sum is higher than before and the second, which excludes the alert, is not.
+func risesAlone(q query, before, after page) error {
+	first, excluding := q, q.Selectors[1]
+	first.Selectors = q.Selectors[:1]
+	if was, is := before.sum(excluding), after.sum(excluding); is != was {
+		return fmt.Errorf("%v was %v and is %v", excluding, was, is)
+	}
+	return rises(first, before, after)
+}
+
+// slow: more observations than before are above the 4 s of the alert.
+func slow(q query, before, after page) error {
+	above := func(p page) float64 {
+		n := 0.0
+		for _, bucket := range p.match(q.Selectors[0]) {
+			switch limit, err := strconv.ParseFloat(bucket.labels["le"], 64); {
+			case err != nil:
+			case math.IsInf(limit, 1):
+				n += bucket.value
+			case limit == 4:
+				n -= bucket.value
+			}
+		}
+		return n
+	}
+	if was, is := above(before), above(after); is <= was {
+		return fmt.Errorf("%v observations were above 4 s and %v are", was, is)
+	}
+	return nil
+}
+
+// vanishes: what was there is not any more.
+func vanishes(q query, before, after page) error {
+	if n := len(before.match(q.Selectors[0])); n == 0 {
+		return fmt.Errorf("there were no series before")
+	}
+	if n := len(after.match(q.Selectors[0])); n > 0 {
+		return fmt.Errorf("there are %d series", n)
+	}
+	return nil
+}
+
+// leaderless: fewer leases are held than there are.
+func leaderless(q query, _, after page) error {
+	held, wanted := q.Selectors[0], q.Selectors[1]
+	if n := len(after.match(held)); n == 0 {
+		return fmt.Errorf("%v is not there", held)
+	}
+	if is, want := after.sum(held), after.sum(wanted); want == 0 || is >= want {
+		return fmt.Errorf("%v are held of %v for each queue", is, want)
+	}
+	return nil
+}
