@@ -4,7 +4,8 @@
 // replicas may run; there is no lease. It starts without the API server, is then not ready, and answers 503.
 //
 // Environment: SYSTEM_NAMESPACE (required), KUBECONFIG, KUBE_API_QPS, KUBE_API_BURST, METRICS_PROMETHEUS_PORT and
-// METRICS_PROMETHEUS_HOST (knative's names; they win over -metrics-port).
+// METRICS_PROMETHEUS_HOST (knative's names; they win over -metrics-port), TRACING_PROTOCOL, TRACING_ENDPOINT and
+// TRACING_SAMPLING_RATE (defaults of the flags).
 package main
 
 import (
@@ -47,8 +48,8 @@ type settings struct {
 	metricsPort int
 	drainWait   time.Duration
 	appSecret   string
-	// observability is a folder with knative's observability configuration; "" is none.
-	observability string
+	// tracing is knative's tracing configuration by key.
+	tracing map[string]*string
 }
 
 func main() {
@@ -70,7 +71,7 @@ func parse() (settings, *rest.Config) {
 	flag.IntVar(&s.metricsPort, "metrics-port", 9090, "port of /metrics; METRICS_PROMETHEUS_PORT wins")
 	flag.DurationVar(&s.drainWait, "drain-wait", receiver.DrainWait, "how long deliveries are still served after SIGTERM")
 	flag.StringVar(&s.appSecret, "github-app-secret", "plumbline-github-app", "name of the Secret with the GitHub App's credentials")
-	flag.StringVar(&s.observability, "observability-dir", "", "folder where the ConfigMap with the tracing-* keys is mounted; read once")
+	s.tracing = traceFlags()
 	cfg := injection.ParseAndGetRESTConfigOrDie()
 	if cfg.QPS == 0 {
 		cfg.QPS = defaultQPS
@@ -95,7 +96,7 @@ func run(ctx context.Context, logger *zap.SugaredLogger, s settings, cfg *rest.C
 	if err != nil {
 		return err
 	}
-	flush := newTracer(ctx, logger, s.observability)
+	flush := newTracer(ctx, logger, s.tracing)
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushBudget)
 		defer cancel()

@@ -4,18 +4,18 @@ package main
 
 import (
 	"context"
-	"errors"
+	"flag"
 	"fmt"
-	"io/fs"
 	"net"
+	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.uber.org/zap"
-	"knative.dev/pkg/configmap"
 	"knative.dev/pkg/observability"
 	"knative.dev/pkg/observability/metrics"
 	"knative.dev/pkg/observability/resource"
@@ -37,30 +37,44 @@ func newMeters(ctx context.Context, s settings) (*metrics.MeterProvider, error) 
 	return provider, nil
 }
 
-// newTracer installs the tracer that dir configures: a folder with a file for each key of knative's observability
-// ConfigMap, which a volume provides without a call to the API server. Deliveries are taken without traces rather than
-// not at all, so what is wrong with the configuration is logged.
-func newTracer(ctx context.Context, logger *zap.SugaredLogger, dir string) (shutdown func(context.Context) error) {
+// tracingKeys are the keys of knative's observability configuration that the receiver reads, each a flag whose default is
+// an environment variable: the Deployment takes them from the ConfigMap without a call to the API server.
+func tracingKeys() map[string]string {
+	return map[string]string{
+		"tracing-protocol":      "http/protobuf or grpc; empty is no traces",
+		"tracing-endpoint":      "URL of an OTLP collector",
+		"tracing-sampling-rate": "share of the deliveries that are traced, 0 to 1",
+	}
+}
+
+// traceFlags registers the flags; the map they fill is complete once flags are parsed.
+func traceFlags() map[string]*string {
+	values := map[string]*string{}
+	for key, usage := range tracingKeys() {
+		variable := strings.ToUpper(strings.ReplaceAll(key, "-", "_"))
+		values[key] = flag.String(key, os.Getenv(variable), usage+"; the default is "+variable)
+	}
+	return values
+}
+
+// newTracer installs the tracer that the keys configure. Deliveries are taken without traces rather than not at all, so
+// what is wrong with the configuration is logged.
+func newTracer(ctx context.Context, logger *zap.SugaredLogger, keys map[string]*string) (shutdown func(context.Context) error) {
+	data := map[string]string{}
+	for key, value := range keys {
+		if *value != "" {
+			data[key] = *value
+		}
+	}
 	none := func(context.Context) error { return nil }
-	if dir == "" {
-		return none
-	}
-	data, err := configmap.Load(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return none // the ConfigMap is optional
-	}
-	if err != nil {
-		logger.Errorw("no traces: reading the observability configuration", "folder", dir, zap.Error(err))
-		return none
-	}
 	cfg, err := tracing.NewFromMap(data)
 	if err != nil {
-		logger.Errorw("no traces: correct the ConfigMap plumbline-config-observability", zap.Error(err))
+		logger.Errorw("no traces: correct the tracing keys of the ConfigMap plumbline-config-observability", zap.Error(err))
 		return none
 	}
 	provider, err := tracing.NewTracerProvider(ctx, cfg, sdktrace.WithResource(resource.Default(component)))
 	if err != nil {
-		logger.Errorw("no traces: correct the ConfigMap plumbline-config-observability", zap.Error(err))
+		logger.Errorw("no traces: correct the tracing keys of the ConfigMap plumbline-config-observability", zap.Error(err))
 		return none
 	}
 	otel.SetTracerProvider(provider)

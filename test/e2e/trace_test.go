@@ -7,8 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -26,16 +24,14 @@ func TestOneTraceFromDeliveryToFinalCheck(t *testing.T) {
 	settings := map[string]string{
 		"tracing-protocol": "http/protobuf", "tracing-endpoint": collector.url, "tracing-sampling-rate": "1",
 	}
-	dir := t.TempDir()
 	s := setup{controllers: 1}
+	var flags []string
 	for key, value := range settings {
 		s.config = append(s.config, [3]string{"plumbline-config-observability", key, value})
-		if err := os.WriteFile(filepath.Join(dir, key), []byte(value), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		flags = append(flags, "-"+key+"="+value)
 	}
 	w := newWorld(t, s)
-	w.startReceiver(false, "-observability-dir="+dir)
+	w.startReceiver(false, flags...)
 	w.claimed()
 	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("traced", "push")})
 	w.deliver(delivery, http.StatusAccepted)
