@@ -31,7 +31,7 @@ func TestConfigMonitoring(t *testing.T) {
 	metrics := content(t, inventory)
 	for _, q := range queries {
 		for _, s := range q.Selectors {
-			name := regexp.MustCompile(`_(bucket|count|sum)$`).ReplaceAllString(s.Metric, "")
+			name := regexp.MustCompile(`_seconds_(bucket|count|sum)$`).ReplaceAllString(s.Metric, "_seconds")
 			if !strings.Contains(metrics, "`"+name+"`") {
 				t.Errorf("%s reads %s, which docs/metrics.md does not name", q.Title, name)
 			}
