@@ -26,11 +26,14 @@ type condition struct {
 	setup    setup
 	alerts   map[string]movement
 	make     func(w *world)
+	// prepare is what has to be done before the Repository is claimed; nil is nothing.
+	prepare func(w *world)
 }
 
 // Every alert of config/monitoring has a condition that is made to happen, which the metrics of its expression show;
 // and every metric that alerts and the dashboard read is on the page of a real receiver, controller or API server.
 func TestAlertsSeeTheirConditions(t *testing.T) {
+	t.Parallel()
 	queries := monitoring(t)
 	covered := map[string]bool{}
 	var mu sync.Mutex
@@ -43,6 +46,9 @@ func TestAlertsSeeTheirConditions(t *testing.T) {
 			t.Run(c.sentence, func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t, c.setup)
+				if c.prepare != nil {
+					c.prepare(w)
+				}
 				w.claimed()
 				w.leads()
 				before := w.pages()
@@ -71,68 +77,88 @@ func TestAlertsSeeTheirConditions(t *testing.T) {
 	}
 }
 
+func when(sentence string, s setup, alerts map[string]movement, make func(*world)) condition {
+	return condition{sentence: sentence, setup: s, alerts: alerts, make: make}
+}
+
+// poisoned is a controller that panics whenever it plans the event.
+func poisoned() condition {
+	var delivery forge.Delivery
+	return condition{
+		sentence: "planning an event panics", setup: setup{receivers: 1},
+		alerts: map[string]movement{"PlumblineEventPanics": rises, "PlumblineEventParked": rises},
+		prepare: func(w *world) {
+			var sha string
+			sha, delivery = w.push(map[string]string{".tekton/run.yaml": pipeline("poison", "push")})
+			w.startPoison("-panic-planning=" + sha)
+		},
+		make: func(w *world) { w.deliver(delivery, http.StatusAccepted) },
+	}
+}
+
 func conditions() []condition {
 	both := setup{receivers: 1, controllers: 1}
 	proxied := setup{receivers: 1, controllers: 1, proxied: true}
 	return []condition{
-		{"the API server refuses what a receiver writes", proxied, map[string]movement{
+		poisoned(),
+		when("the API server refuses what a receiver writes", proxied, map[string]movement{
 			"PlumblineDeliveriesRefused": rises, "PlumblineReceiverCannotRecord": risesAlone, "PlumblineAPIServerErrors": rises,
-		}, (*world).refusesRecords},
-		{"signatures are wrong and the API server is slow", proxied, map[string]movement{
+		}, (*world).refusesRecords),
+		when("signatures are wrong and the API server is slow", proxied, map[string]movement{
 			"PlumblineDeliveriesUnauthenticated": rises, "PlumblineAcceptSlow": slow,
-		}, (*world).strangersAndSlowness},
-		{"the Git service fails before anything is planned", both, map[string]movement{
+		}, (*world).strangersAndSlowness),
+		when("the Git service fails before anything is planned", both, map[string]movement{
 			"PlumblineEventsNotPlanned": rises, "PlumblineGitServiceErrors": rises,
 		}, func(w *world) {
 			w.inject(forge.Fault{Match: ofRepository, Do: forge.ServerError502HTML()})
 			w.deliverPush("unplanned")
-		}},
-		{"the Git service takes no reports", both, map[string]movement{"PlumblineReportsOutstanding": rises}, func(w *world) {
+		}),
+		when("the Git service takes no reports", both, map[string]movement{"PlumblineReportsOutstanding": rises}, func(w *world) {
 			w.inject(forge.Fault{Route: forge.RouteCheckCreate, Do: forge.ServerError502HTML()})
 			w.deliverPush("unreported")
-		}},
-		{"the Git service refuses the App", both, map[string]movement{
+		}),
+		when("the Git service refuses the App", both, map[string]movement{
 			"PlumblineCredentialsRefused": rises, "PlumblineEventsNeedAnOperator": rises,
 		}, func(w *world) {
 			w.inject(forge.Fault{Route: forge.RouteToken, Do: forge.Unauthorized401()})
 			w.deliverPush("refused")
-		}},
-		{"the Git service's rate limit is used up", both, map[string]movement{"PlumblineRateLimited": rises}, func(w *world) {
+		}),
+		when("the Git service's rate limit is used up", both, map[string]movement{"PlumblineRateLimited": rises}, func(w *world) {
 			w.inject(forge.Fault{Match: ofRepository, Do: forge.PrimaryRateLimit(time.Now().Add(time.Hour))})
 			w.deliverPush("limited")
-		}},
-		{"a right is missing", proxied, map[string]movement{
+		}),
+		when("a right is missing", proxied, map[string]movement{
 			"PlumblinePatchesFailing": rises, "PlumblineRightsMissing": rises,
 		}, func(w *world) {
 			w.controller().Proxy.Add(cluster.Rule{Match: func(c cluster.Call) bool { return c.Is("patch", "pipelineruns") },
 				Do: cluster.Fault(cluster.Forbidden("plumbline-controller", "patch", w.ci))})
 			w.deliverPush("unpatched")
-		}},
-		{"an admission webhook is down", both, map[string]movement{
+		}),
+		when("an admission webhook is down", both, map[string]movement{
 			"PlumblineEventsNotCreated": rises, "PlumblineAdmissionWebhookUnavailable": rises,
 			"PlumblineClusterWebhookFails": rises, "PlumblineClusterWebhookErrors": rises, "PlumblineClusterWebhookFailsOpen": rises,
-		}, (*world).webhookIsDown},
-		{"what is done cannot be tidied up", proxied, map[string]movement{"PlumblineEventsNotSettled": rises}, func(w *world) {
+		}, (*world).webhookIsDown),
+		when("what is done cannot be tidied up", proxied, map[string]movement{"PlumblineEventsNotSettled": rises}, func(w *world) {
 			w.controller().Proxy.Add(cluster.Rule{Match: func(c cluster.Call) bool { return c.Is("delete", "eventpayloads") },
 				Do: cluster.Fault(cluster.Unavailable())})
 			w.deliverPush("unsettled")
-		}},
-		{"a call hangs and the workers are busy", setup{receivers: 1, controllers: 1, proxied: true, flags: []string{"-workers=1"}},
+		}),
+		when("a call hangs and the workers are busy", setup{receivers: 1, controllers: 1, proxied: true, flags: []string{"-workers=1"}},
 			map[string]movement{"PlumblineQueueBacklog": rises}, func(w *world) {
 				w.controller().Proxy.Add(cluster.Rule{Match: func(c cluster.Call) bool { return c.Is("get", "gitevents") },
 					Do: cluster.Hold(w.ctx.Done())})
 				for range 3 {
 					w.deliverPush("queued")
 				}
-			}},
-		{"nobody gets a lease", both, map[string]movement{"PlumblineNoLeader": leaderless}, (*world).losesItsLease},
-		{"nothing runs", both, map[string]movement{
+			}),
+		when("nobody gets a lease", both, map[string]movement{"PlumblineNoLeader": leaderless}, (*world).losesItsLease),
+		when("nothing runs", both, map[string]movement{
 			"PlumblineReceiverDown": vanishes, "PlumblineControllerDown": vanishes,
 		}, func(w *world) {
 			for _, p := range []*installation.Process{w.receivers[0], w.controller()} {
 				w.must(p.Kill())
 			}
-		}},
+		}),
 	}
 }
 
