@@ -20,7 +20,7 @@ demo: binaries ## a push becomes a truthful check run on a real Kubernetes and T
 test: lint verify binaries ## lint, verify generated code, run every test
 	go -C hack/tools/ko test ./base
 	go -C hack/tools/promrules test .
-	go test -timeout 40m -p 1 $(shell go list ./... | grep -v /pkg/client/)
+	go test -timeout 40m -p 1 -parallel 4 $(shell go list ./... | grep -v /pkg/client/)
 
 MINUTES ?= 30
 WITHOUT ?=

@@ -91,7 +91,7 @@ func (l *layout) apiServer() *Part {
 		"--disable-admission-plugins=TaintNodesByCondition",
 		// Nothing routes to cluster addresses; the Kubernetes Service stays as it is.
 		"--endpoint-reconciler-type=none",
-		"--audit-policy-file=" + filepath.Join(l.dir, auditPolicyFile), "--audit-log-path=" + l.auditLog(),
+		"--audit-policy-file=" + filepath.Join(l.dir, auditPolicyFile), "--audit-log-path=" + l.auditLog(), "--audit-log-maxsize=10000", // megabytes: one file, whatever a run writes
 	}, l.secureGet(APIServer, "/readyz"))
 }
 
