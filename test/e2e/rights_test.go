@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -29,7 +30,7 @@ func unused() map[installation.Right]string {
 type auditEvent struct {
 	User           struct{ Username string }
 	Verb           string
-	ObjectRef      *struct{ APIGroup, Resource, Subresource string }
+	ObjectRef      *struct{ APIGroup, Resource, Subresource, Namespace, Name string }
 	ResponseStatus struct {
 		Code    int
 		Message string
@@ -68,7 +69,8 @@ func checkRights(log string) error {
 	return fmt.Errorf("rights of config/:\n%s", strings.Join(slices.Compact(faults), "\n"))
 }
 
-// readAudit returns the rights our ServiceAccounts used and the calls they were refused for want of one.
+// readAudit returns the rights our ServiceAccounts used and the calls they were refused for want of one. A call that
+// succeeded at another time was not: an API server that was just started refuses until it has read the roles.
 func readAudit(log string) (map[installation.Right]bool, []string, error) {
 	file, err := os.Open(log)
 	if err != nil {
@@ -76,7 +78,7 @@ func readAudit(log string) (map[installation.Right]bool, []string, error) {
 	}
 	defer func() { _ = file.Close() }()
 	used := map[installation.Right]bool{}
-	var refused []string
+	refused, succeeded := map[string]string{}, map[string]bool{}
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -90,9 +92,14 @@ func readAudit(log string) (map[installation.Right]bool, []string, error) {
 		}
 		ref := event.ObjectRef
 		used[installation.Right{Account: account, Verb: event.Verb, Resource: strings.TrimSuffix(ref.APIGroup+"/"+ref.Resource+"/"+ref.Subresource, "/")}] = true
+		verb := strings.Replace(event.Verb, "list", "watch", 1) // an informer lists where a watch was refused
+		call := fmt.Sprint(event.User.Username, verb, *ref)
 		if event.ResponseStatus.Code == 403 && strings.Contains(event.ResponseStatus.Message, "cannot "+event.Verb) {
-			refused = append(refused, event.ResponseStatus.Message)
+			refused[call] = event.ResponseStatus.Message
+		} else {
+			succeeded[call] = true
 		}
 	}
-	return used, refused, lines.Err()
+	maps.DeleteFunc(refused, func(call, _ string) bool { return succeeded[call] })
+	return used, slices.Collect(maps.Values(refused)), lines.Err()
 }
