@@ -117,7 +117,19 @@ type selection struct {
 
 // The golden file of a selection holds, for each pipeline, what was looked up for it, whether it is selected, and why.
 func TestSelection(t *testing.T) {
-	files, err := filepath.Glob("testdata/selection/*.yaml")
+	corpus(t, "selection", func(t *testing.T, data []byte) string {
+		var s selection
+		if err := yaml.UnmarshalStrict(data, &s); err != nil {
+			t.Fatal(err)
+		}
+		return s.decide(t)
+	})
+}
+
+// corpus compares what each file of a directory of testdata gives with the golden file beside it.
+func corpus(t *testing.T, directory string, give func(t *testing.T, data []byte) string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("testdata", directory, "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no corpus: %v", err)
 	}
@@ -127,11 +139,7 @@ func TestSelection(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var s selection
-			if err := yaml.UnmarshalStrict(data, &s); err != nil {
-				t.Fatal(err)
-			}
-			compare(t, strings.TrimSuffix(file, ".yaml")+".golden", s.decide(t))
+			compare(t, strings.TrimSuffix(file, ".yaml")+".golden", give(t, data))
 		})
 	}
 }

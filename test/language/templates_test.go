@@ -4,8 +4,6 @@ package language
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -25,27 +23,17 @@ type templates struct {
 
 // The golden file holds, for each text, what was looked up for it and what becomes of it.
 func TestTemplates(t *testing.T) {
-	files, err := filepath.Glob("testdata/templates/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no corpus: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var c templates
-			if err := yaml.UnmarshalStrict(data, &c); err != nil {
-				t.Fatal(err)
-			}
-			var b strings.Builder
-			for _, text := range slices.Concat(everywhere(), c.Texts) {
-				fmt.Fprintf(&b, "%s\n    %s\n", text, replaced(c.read(t), text))
-			}
-			compare(t, strings.TrimSuffix(file, ".yaml")+".golden", b.String())
-		})
-	}
+	corpus(t, "templates", func(t *testing.T, data []byte) string {
+		var c templates
+		if err := yaml.UnmarshalStrict(data, &c); err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		for _, text := range slices.Concat(everywhere(), c.Texts) {
+			fmt.Fprintf(&b, "%s\n    %s\n", text, replaced(c.read(t), text))
+		}
+		return b.String()
+	})
 }
 
 // everywhere are the texts that every payload meets.
