@@ -6,7 +6,8 @@ SHELL := /bin/bash
 export CGO_ENABLED := 0
 export FUZZTIME ?= 60s
 
-lint_tool := go tool -modfile=hack/tools/lint/go.mod golangci-lint
+# The cache of golangci-lint keeps absolute paths: shared by clones, it reports on files of another one, without its nolint comments.
+lint_tool := GOLANGCI_LINT_CACHE=$(CURDIR)/dist/lint-cache go tool -modfile=hack/tools/lint/go.mod golangci-lint
 
 .PHONY: help
 help: ## show this list
