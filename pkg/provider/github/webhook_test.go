@@ -31,7 +31,7 @@ func headers(event string, more ...string) http.Header {
 	return h
 }
 
-func payload(t *testing.T, file string) []byte {
+func recorded(t *testing.T, file string) []byte {
 	t.Helper()
 	body, err := os.ReadFile("testdata/" + file)
 	if err != nil {
@@ -85,7 +85,7 @@ func labelled() *v1alpha1.GitEventSpec {
 }
 
 func TestDecodeReadsTheWholeMessageForASkipCommand(t *testing.T) {
-	body := payload(t, "push-branch.json")
+	body := recorded(t, "push-branch.json")
 	for message, want := range map[string]bool{"Fix the pump\\n\\nbody [skip ci]": true, "Fix the pump [Skip CI]": false, "Fix [tkn skip]": true, "Fix [skip  ci]": false} {
 		changed := strings.ReplaceAll(string(body), `"message": "Fix the pump`, `"message": "`+message+`","x": "`)
 		if changed == string(body) {
@@ -116,7 +116,7 @@ func TestDecode(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := webhook{}.Decode(headers(c.event), payload(t, c.file))
+			got, err := webhook{}.Decode(headers(c.event), recorded(t, c.file))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -158,7 +158,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			body := payload(t, c.file)
+			body := recorded(t, c.file)
 			if c.old != "" && !bytes.Contains(body, []byte(c.old)) {
 				t.Fatalf("the payload has no %s", c.old)
 			}
@@ -182,14 +182,14 @@ func TestDecodeHeaders(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := webhook{}.Decode(headers("push", c.header, c.value), payload(t, "push-branch.json"))
+			_, err := webhook{}.Decode(headers("push", c.header, c.value), recorded(t, "push-branch.json"))
 			if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), c.message) {
 				t.Errorf("got %v, want an Invalid fault that names %s", err, c.message)
 			}
 		})
 	}
 	spec, err := webhook{}.Decode(headers("push", "X-GitHub-Enterprise-Host", "GitHub.com", "X-Hub-Signature-256", "sha256=00",
-		"Authorization", "Bearer x", "X-GitHub-Hook-ID", strings.Repeat("ü", 1000)), payload(t, "push-branch.json"))
+		"Authorization", "Bearer x", "X-GitHub-Hook-ID", strings.Repeat("ü", 1000)), recorded(t, "push-branch.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,12 +237,6 @@ func TestVerifyRefusesSHA1(t *testing.T) {
 	d.Header.Set("X-Hub-Signature-256", d.Header.Get("X-Hub-Signature"))
 	if err := w.Provider.Webhook.Verify(d.Header, d.Body, w.Secret); !fault.Is(err, fault.Operator) {
 		t.Errorf("SHA-1 in the other header: %v, want an Operator fault", err)
-	}
-}
-
-func TestTitleIsCutBetweenCharacters(t *testing.T) {
-	if got, want := title(strings.Repeat("世", 400)+"\nbody"), strings.Repeat("世", 341); got != want {
-		t.Errorf("got %d bytes, want %d", len(got), len(want))
 	}
 }
 
