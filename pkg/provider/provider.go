@@ -48,6 +48,10 @@ type Head struct {
 	Commit v1alpha1.Commit
 	// Project is the repository checks are reported to: the event's base repository.
 	Project v1alpha1.Project
+	// Ref is the branch or tag whose head SHA was: GitEventSpec.headRef.
+	Ref string
+	// PullRequest is the event's, nil for pushes. GitLab shows verdicts on forks in the fork, or in the merge request.
+	PullRequest *v1alpha1.PullRequest
 }
 
 // File is one file of a revision.
@@ -114,7 +118,8 @@ type History interface {
 
 // Access answers who may start a run. An error means that it is not known: wait, never assume.
 type Access interface {
-	// CanWrite tells whether the user has write access or more to the repository. An unknown user has none.
+	// CanWrite tells whether the user has write access or more to the repository. An unknown user has none. The user is
+	// named as Decode names the author of a pull request.
 	CanWrite(ctx context.Context, user string) (bool, error)
 }
 

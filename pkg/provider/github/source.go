@@ -18,7 +18,7 @@ import (
 
 // Head returns the revision of the event; it calls GitHub only if the payload did not describe the commit.
 func (r *repository) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (provider.Head, error) {
-	head := provider.Head{SHA: event.SHA, Project: event.Project}
+	head := provider.Head{SHA: event.SHA, Project: event.Project, Ref: event.HeadRef, PullRequest: event.PullRequest}
 	if event.Commit != nil {
 		head.Commit = *event.Commit
 		return head, nil
