@@ -12,6 +12,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
+	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
 // Decode returns the event. Pushes to branches and tags, and merge requests that get new commits or labels, are events;
@@ -52,7 +53,7 @@ func (p payloadCommon) base(kind string) (*v1alpha1.GitEventSpec, error) {
 		return nil, payload.Missing("project")
 	case p.Project.ID <= 0:
 		return nil, payload.Missing("project.id")
-	case !validPath(p.Project.Path):
+	case !validPath(p.Project.Path), len(path.Dir(p.Project.Path)) > payload.MaxOwner, len(path.Base(p.Project.Path)) > payload.MaxName:
 		return nil, payload.Missing("project.path_with_namespace")
 	}
 	host, err := p.Project.host()
@@ -61,14 +62,14 @@ func (p payloadCommon) base(kind string) (*v1alpha1.GitEventSpec, error) {
 	}
 	return &v1alpha1.GitEventSpec{Host: host, Project: v1alpha1.Project{
 		Owner: path.Dir(p.Project.Path), Name: path.Base(p.Project.Path), ID: p.Project.ID,
-		URL: p.Project.WebURL, DefaultBranch: p.Project.DefaultBranch,
+		URL: p.Project.WebURL, DefaultBranch: text.Bytes(text.Clean(p.Project.DefaultBranch), payload.MaxRef),
 	}}, nil
 }
 
 // host takes the host from project.web_url, which must be the page of the project the ids are of.
 func (p *payloadProject) host() (string, error) {
 	u, err := url.Parse(p.WebURL)
-	if err != nil || provider.Host(u) == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || len(p.WebURL) > payload.MaxURL {
+	if err != nil || provider.Host(u) == "" || len(provider.Host(u)) > payload.MaxName || u.User != nil || u.RawQuery != "" || u.Fragment != "" || len(p.WebURL) > payload.MaxURL {
 		return "", payload.Missing("project.web_url")
 	}
 	// GitLab may be below a path of its host.

@@ -116,7 +116,7 @@ func decodeMergeRequest(body []byte) (*v1alpha1.GitEventSpec, error) {
 		spec.PullRequest.HeadProjectID, spec.HeadURL = mr.SourceProjectID, text.Bytes(text.Clean(mr.Source.WebURL), payload.MaxURL)
 	}
 	for _, l := range p.Labels[:min(len(p.Labels), payload.MaxLabels)] {
-		spec.PullRequest.Labels = append(spec.PullRequest.Labels, text.Clean(l.Title))
+		spec.PullRequest.Labels = append(spec.PullRequest.Labels, text.Bytes(text.Clean(l.Title), payload.MaxName))
 	}
 	return spec, nil
 }

@@ -48,8 +48,8 @@ func (webhook) Peek(h http.Header, body []byte) (provider.Origin, error) {
 		return provider.Origin{}, err
 	}
 	origin := provider.Origin{DeliveryKey: key, Event: text.Bytes(text.Clean(h.Get(headerEvent)), payload.MaxHeader)}
-	err = payload.Scan(body, map[string]payload.Value{
-		"project": payload.Object("project", map[string]payload.Value{
+	err = payload.Scan(body, payload.Values{
+		"project": payload.Object("project", payload.Values{
 			"web_url": payload.String("project.web_url", &origin.URL),
 		}),
 	})

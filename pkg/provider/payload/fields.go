@@ -19,6 +19,7 @@ const (
 	MaxRef    = 1024
 	MaxLogin  = 255
 	MaxName   = 255
+	MaxOwner  = 1024
 	MaxURL    = 2048
 	MaxLabels = 100
 	MaxHeader = 1024

@@ -62,6 +62,7 @@ func testRecorded(t *testing.T, w World, r Recorded) {
 	if d := cmp.Diff(r.Want, got); d != "" {
 		t.Error(d)
 	}
+	Storable(t, got)
 	origin, err := w.Provider.Webhook.Peek(r.Header, r.Body)
 	if err != nil || origin.URL != r.Want.Project.URL || origin.DeliveryKey != r.Want.DeliveryKey {
 		t.Errorf("Peek: %+v, %v", origin, err)
