@@ -49,9 +49,9 @@ func New(o Options) provider.Provider {
 		o.Now = time.Now
 	}
 	o.UserAgent = cmp.Or(o.UserAgent, "plumbline")
-	s := &service{
-		options: o, transport: provider.NewTransport(o.Limits), paces: cache.New[paceKey, *provider.Pace](maxCached),
-	}
+	transport := provider.NewTransport(o.Limits)
+	transport.Provider = Name
+	s := &service{options: o, transport: transport, paces: cache.New[paceKey, *provider.Pace](maxCached)}
 	return provider.Provider{Name: Name, Webhook: webhook{}, Connect: s.connect}
 }
 
