@@ -30,6 +30,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/openevents"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/repository"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
@@ -84,7 +85,7 @@ func main() {
 			Namespace:        system.Namespace(),
 			Version:          version,
 			Remote:           remote.New(remote.Options{UserAgent: "plumbline/" + version}),
-			Providers:        byName(github.New(github.Options{UserAgent: "plumbline/" + version})),
+			Providers:        byName(github.New(github.Options{UserAgent: "plumbline/" + version}), gitlab.New(gitlab.Options{UserAgent: "plumbline/" + version})),
 			AppSecret:        *secret,
 			GlobalRepository: *global,
 			Events:           events,

@@ -117,19 +117,19 @@ func (c *cluster) baseURL(name string) string {
 }
 
 // options are the parts of the handler that need the cluster.
-func (c *cluster) options(appSecret string) receiver.Options {
+func (c *cluster) options(appSecret, global string) receiver.Options {
 	plumbline := c.client.PlumblineV1alpha1()
+	cached := receiver.CachedView(
+		c.own.Plumbline().V1alpha1().RepositoryClaims().Lister().RepositoryClaims(c.namespace),
+		c.everywhere.Pipelinesascode().V1alpha1().Repositories().Lister())
+	live := receiver.LiveView(c.client, c.namespace)
 	return receiver.Options{
 		BaseURL: c.baseURL,
 		Secret: receiver.AppSecret{
 			Client: c.kube.CoreV1().Secrets(c.namespace), Namespace: c.namespace, Name: appSecret,
 		},
-		Lookup: receiver.Lookup{
-			Cached: receiver.CachedView(
-				c.own.Plumbline().V1alpha1().RepositoryClaims().Lister().RepositoryClaims(c.namespace),
-				c.everywhere.Pipelinesascode().V1alpha1().Repositories().Lister()),
-			Live: receiver.LiveView(c.client, c.namespace),
-		},
+		Lookup:   receiver.Lookup{Cached: cached, Live: live},
+		Services: receiver.Services{Global: receiver.GlobalOf(cached, live, c.namespace, global), Secrets: c.kube.CoreV1()},
 		Recorder: &receiver.Recorder{
 			Namespace: c.namespace, Clock: clock.RealClock{},
 			Events: plumbline.GitEvents(c.namespace), Payloads: plumbline.EventPayloads(c.namespace),

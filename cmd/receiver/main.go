@@ -28,6 +28,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/kubecalls"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
 )
 
@@ -48,6 +49,7 @@ type settings struct {
 	metricsPort int
 	drainWait   time.Duration
 	appSecret   string
+	global      string
 	// tracing is knative's tracing configuration by key.
 	tracing map[string]*string
 }
@@ -71,6 +73,7 @@ func parse() (settings, *rest.Config) {
 	flag.IntVar(&s.metricsPort, "metrics-port", 9090, "port of /metrics; METRICS_PROMETHEUS_PORT wins")
 	flag.DurationVar(&s.drainWait, "drain-wait", receiver.DrainWait, "how long deliveries are still served after SIGTERM")
 	flag.StringVar(&s.appSecret, "github-app-secret", "plumbline-github-app", "name of the Secret with the GitHub App's credentials")
+	flag.StringVar(&s.global, "global-repository", "pipelines-as-code", "name of the Repository in Plumbline's namespace whose settings complete those of all others")
 	s.tracing = traceFlags()
 	cfg := injection.ParseAndGetRESTConfigOrDie()
 	if cfg.QPS == 0 {
@@ -121,8 +124,8 @@ func run(ctx context.Context, logger *zap.SugaredLogger, s settings, cfg *rest.C
 	if err := cluster.start(stop); err != nil {
 		return err
 	}
-	options := cluster.options(s.appSecret)
-	options.Providers = []provider.Provider{github.New(github.Options{})}
+	options := cluster.options(s.appSecret, s.global)
+	options.Providers = []provider.Provider{github.New(github.Options{}), gitlab.New(gitlab.Options{})}
 	options.Metrics = counters
 	server := receiver.NewServer(receiver.NewHandler(options))
 	server.Synced, server.DrainWait, server.Logger = cluster.synced, s.drainWait, logger

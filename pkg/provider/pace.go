@@ -3,6 +3,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -130,7 +131,7 @@ func (p *Pace) Learn(header http.Header, err error) {
 	defer p.mu.Unlock()
 	p.block(f.RetryAfter)
 	var answer *StatusError
-	if errors.As(err, &answer) && answer.Header.Get("X-RateLimit-Remaining") != "0" {
+	if errors.As(err, &answer) && limitHeader(answer.Header, "Remaining") != "0" {
 		p.limited = p.now()
 	}
 }
@@ -138,16 +139,21 @@ func (p *Pace) Learn(header http.Header, err error) {
 // learnHeader notes that the last call allowed in this window was the one just made.
 func (p *Pace) learnHeader(h http.Header) {
 	resource := h.Get("X-RateLimit-Resource")
-	if h.Get("X-RateLimit-Remaining") != "0" || (resource != "" && resource != "core") {
+	if limitHeader(h, "Remaining") != "0" || (resource != "" && resource != "core") {
 		return
 	}
-	reset, err := strconv.ParseInt(h.Get("X-RateLimit-Reset"), 10, 64)
+	reset, err := strconv.ParseInt(limitHeader(h, "Reset"), 10, 64)
 	if err != nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.block(time.Unix(reset, 0).Sub(p.now()))
+}
+
+// limitHeader reads GitHub's spelling of a limit's header, else GitLab's.
+func limitHeader(h http.Header, name string) string {
+	return cmp.Or(h.Get("X-RateLimit-"+name), h.Get("RateLimit-"+name))
 }
 
 func (p *Pace) block(wait time.Duration) {

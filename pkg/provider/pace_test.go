@@ -90,6 +90,19 @@ func TestPaceStopsBeforeTheLimitIsMet(t *testing.T) {
 	}
 }
 
+// GitLab has one limit for all, and another spelling.
+func TestPaceReadsGitLabsHeaders(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	p := NewPace(func() time.Time { return now })
+	h := http.Header{}
+	h.Set("RateLimit-Remaining", "0")
+	h.Set("RateLimit-Reset", strconv.FormatInt(now.Unix()+60, 10))
+	p.Learn(h, nil)
+	if got := enter(t, p, false); got != time.Minute {
+		t.Errorf("waits %s, want a minute", got)
+	}
+}
+
 func TestPaceWritesOneByOne(t *testing.T) {
 	p := NewPace(time.Now)
 	p.patience = 10 * time.Millisecond

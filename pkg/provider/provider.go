@@ -48,6 +48,10 @@ type Head struct {
 	Commit v1alpha1.Commit
 	// Project is the repository checks are reported to: the event's base repository.
 	Project v1alpha1.Project
+	// Ref is the branch or tag whose head SHA was: GitEventSpec.headRef.
+	Ref string
+	// PullRequest is the event's, nil for pushes. GitLab shows verdicts on forks in the fork, or in the merge request.
+	PullRequest *v1alpha1.PullRequest
 }
 
 // File is one file of a revision.
@@ -114,7 +118,8 @@ type History interface {
 
 // Access answers who may start a run. An error means that it is not known: wait, never assume.
 type Access interface {
-	// CanWrite tells whether the user has write access or more to the repository. An unknown user has none.
+	// CanWrite tells whether the user has write access or more to the repository. An unknown user has none. The user is
+	// named as Decode names the author of a pull request.
 	CanWrite(ctx context.Context, user string) (bool, error)
 }
 
@@ -168,6 +173,9 @@ type Provider struct {
 	// Name is GitEventSpec.provider.
 	Name    string
 	Webhook Webhook
+	// BaseURL returns the service's web URL from what a Repository configures: its git_provider.url, which may be empty, and
+	// its own URL. It is nil for a service whose deliveries come from an App, which the installation configures.
+	BaseURL func(configured, repositoryURL string, project v1alpha1.Project) string
 	// Connect returns a client for the project. baseURL is the service's web URL from configuration
 	// ("https://github.com"); a project of another host is refused before a credential is used. It makes no call.
 	Connect func(ctx context.Context, baseURL string, project v1alpha1.Project, credentials Credentials) (Client, error)

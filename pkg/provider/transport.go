@@ -25,6 +25,9 @@ const (
 	MaxAnswer      = 32 << 20
 )
 
+// ErrTooLarge is in the chain of the error of a call whose answer is not read to its end.
+var ErrTooLarge = errors.New("the answer is larger")
+
 // Limits are the limits of one call; a zero field takes the constant of the same meaning.
 type Limits struct {
 	Connect, Headers, Total time.Duration
@@ -97,7 +100,7 @@ func (t *Transport) read(resp *http.Response) ([]byte, error) {
 		return nil, err
 	}
 	if int64(len(body)) > t.limits.Answer {
-		return nil, fmt.Errorf("the answer is larger than %d bytes", t.limits.Answer)
+		return nil, fmt.Errorf("%w than %d bytes", ErrTooLarge, t.limits.Answer)
 	}
 	return body, nil
 }

@@ -28,6 +28,11 @@ type secretReader interface {
 	Read(ctx context.Context) ([]byte, error)
 }
 
+type serviceFinder interface {
+	Of(ctx context.Context, repository *pacv1alpha1.Repository) (pacv1alpha1.Service, error)
+	Secret(ctx context.Context, key pacv1alpha1.SecretKey) ([]byte, error)
+}
+
 type recorder interface {
 	Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body []byte) (name string, created bool, err error)
 }
@@ -39,7 +44,9 @@ type Options struct {
 	// BaseURL returns the configured web URL of a provider's service, empty while it is not known.
 	BaseURL func(provider string) string
 	// Secret is the App's webhook secret.
-	Secret   secretReader
+	Secret secretReader
+	// Services are those of Repositories that no App serves.
+	Services serviceFinder
 	Lookup   finder
 	Recorder recorder
 	Metrics  *Metrics
@@ -123,7 +130,10 @@ func (h *Handler) receive(ctx context.Context, d *delivery, w http.ResponseWrite
 	if d.origin, err = d.provider.Webhook.Peek(d.header, d.body); err != nil {
 		return undecoded(err)
 	}
-	if !d.origin.App {
+	switch {
+	case !d.origin.App && d.provider.BaseURL != nil:
+		return h.acceptOwn(ctx, d)
+	case !d.origin.App:
 		return ignored("NotTheApp", "only deliveries of the GitHub App are served: install the App on the repository and remove this webhook")
 	}
 	return h.accept(ctx, d)
@@ -156,7 +166,7 @@ func (h *Handler) accept(ctx context.Context, d *delivery) answer {
 	if err != nil {
 		return rejected(http.StatusBadRequest, "BadRepositoryURL", "the repository's URL: "+err.Error())
 	}
-	if refusal := h.otherHost(d, canonical, spec); refusal != nil {
+	if refusal := otherHost(d, h.BaseURL(d.provider.Name), canonical, spec); refusal != nil {
 		return *refusal
 	}
 	repository, err := h.Lookup.Find(ctx, canonical)
@@ -166,6 +176,10 @@ func (h *Handler) accept(ctx context.Context, d *delivery) answer {
 	if err != nil {
 		return unavailable("the Repository cannot be looked up at the moment", err)
 	}
+	return h.record(ctx, d, repository, spec)
+}
+
+func (h *Handler) record(ctx context.Context, d *delivery, repository *pacv1alpha1.Repository, spec *v1alpha1.GitEventSpec) answer {
 	spec.Repository = v1alpha1.RepositoryReference{
 		Namespace: repository.Namespace, Name: repository.Name, UID: repository.UID, URL: repository.Spec.URL,
 	}
@@ -181,8 +195,8 @@ func (h *Handler) accept(ctx context.Context, d *delivery) answer {
 
 // otherHost refuses what is not about the configured service, before anything of the cluster but the webhook secret
 // is read: a payload must not choose which service Plumbline talks to.
-func (h *Handler) otherHost(d *delivery, canonical string, spec *v1alpha1.GitEventSpec) *answer {
-	configured := hostOf(h.BaseURL(d.provider.Name))
+func otherHost(d *delivery, baseURL, canonical string, spec *v1alpha1.GitEventSpec) *answer {
+	configured := hostOf(baseURL)
 	if configured == "" {
 		a := unavailable("the configuration cannot be read at the moment", fault.Transientf("NoConfiguration", "the URL of %s is not known yet", d.provider.Name))
 		return &a

@@ -30,7 +30,7 @@ func reachable(t *testing.T, pkg string) map[string]bool {
 
 func TestDependencyDirection(t *testing.T) {
 	t.Parallel()
-	const github = "github.com/google/go-github/v60/github"
+	const github, gitlab = "github.com/google/go-github/v60/github", "github.com/xanzy/go-gitlab"
 	reconcilers := []string{module + "pkg/reconciler/gitevent", module + "pkg/reconciler/repository"}
 	tests := []struct {
 		sentence, pkg string
@@ -38,9 +38,9 @@ func TestDependencyDirection(t *testing.T) {
 	}{
 		{"no receiver runs under leases or creates PipelineRuns", module + "cmd/receiver",
 			append([]string{"knative.dev/pkg/injection/sharedmain", "github.com/tektoncd/pipeline/pkg/client/clientset/versioned"}, reconcilers...)},
-		{"the receiver's package knows no Git service", module + "pkg/receiver", []string{github, module + "pkg/provider/github"}},
-		{"the gitevent reconciler knows no Git service and no other reconciler", module + "pkg/reconciler/gitevent", []string{github, reconcilers[1]}},
-		{"the repository reconciler knows no Git service and no other reconciler", module + "pkg/reconciler/repository", []string{github, reconcilers[0]}},
+		{"the receiver's package knows no Git service", module + "pkg/receiver", []string{github, gitlab, module + "pkg/provider/github", module + "pkg/provider/gitlab"}},
+		{"the gitevent reconciler knows no Git service and no other reconciler", module + "pkg/reconciler/gitevent", []string{github, gitlab, reconcilers[1]}},
+		{"the repository reconciler knows no Git service and no other reconciler", module + "pkg/reconciler/repository", []string{github, gitlab, reconcilers[0]}},
 		{"matching knows no Git service and no file", module + "pkg/match", []string{module + "pkg/provider", module + "pkg/resolve"}},
 		{"expressions know nothing of ours but globs and faults", module + "pkg/expression", []string{module + "pkg/provider", module + "pkg/apis/plumbline/v1alpha1", module + "pkg/match"}},
 		{"access knows no Git service", module + "pkg/access", []string{module + "pkg/provider"}},

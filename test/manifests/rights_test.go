@@ -75,12 +75,12 @@ func allows(rules []rbacv1.PolicyRule, group, resource, verb string) bool {
 	})
 }
 
-// The receiver, which faces the internet, reads the App's Secret and no other. The controller reads those of its own
-// namespace, and those of teams by a role that does nothing else.
+// Secrets of teams are read by roles that do nothing else, so that they can be bound in chosen namespaces.
 func TestWhichSecretsAreRead(t *testing.T) {
 	want := map[string]rbacv1.PolicyRule{
 		"Role plumbline-receiver":                  {Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"plumbline-github-app"}},
 		"Role plumbline-controller":                {Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"secrets"}},
+		"ClusterRole plumbline-receiver-secrets":   {Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"secrets"}},
 		"ClusterRole plumbline-controller-secrets": {Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"secrets"}},
 	}
 	got := map[string]rbacv1.PolicyRule{}
@@ -94,8 +94,10 @@ func TestWhichSecretsAreRead(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if n := len(read(t).rules()["ClusterRole plumbline-controller-secrets"]); n != 1 {
-		t.Errorf("%d rules beside reading Secrets, want none, so that the role can be bound in chosen namespaces", n-1)
+	for _, role := range []string{"ClusterRole plumbline-receiver-secrets", "ClusterRole plumbline-controller-secrets"} {
+		if n := len(read(t).rules()[role]); n != 1 {
+			t.Errorf("%s: %d rules beside reading Secrets, want none", role, n-1)
+		}
 	}
 }
 
@@ -113,8 +115,8 @@ func TestBindingsTieEachRoleToItsServiceAccount(t *testing.T) {
 	for _, b := range all.bindings {
 		bindings = append(bindings, binding{"Role ", b.RoleRef, b.Subjects})
 	}
-	if len(bindings) != 5 {
-		t.Fatalf("%d bindings, want two for each process and one for the controller's reading of Secrets", len(bindings))
+	if len(bindings) != 6 {
+		t.Fatalf("%d bindings, want three for each process", len(bindings))
 	}
 	rules := all.rules()
 	for _, b := range bindings {

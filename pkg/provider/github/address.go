@@ -6,7 +6,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"path"
 	"strings"
 
 	gh "github.com/google/go-github/v60/github"
@@ -46,8 +45,8 @@ func (r *repository) contents(ctx context.Context, at address) ([]byte, error) {
 		return nil, failed(what, err)
 	case dir != nil || file.GetType() != "file":
 		return nil, fault.Ignoredf("NotAFile", "%s at %s: not a file", what, at.ref)
-	case file.GetSize() > maxFile:
-		return nil, tooLarge(at.path, file.GetSize())
+	case file.GetSize() > provider.MaxFile:
+		return nil, provider.TooLarge(at.path, file.GetSize())
 	}
 	return decoded(what, file)
 }
@@ -61,49 +60,24 @@ func parseAddress(web, text string) (address, bool) {
 		return address{}, false
 	}
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != base.Scheme || u.User != nil {
+	if err != nil {
 		return address{}, false
 	}
-	parts := segments(u.EscapedPath())
+	parts := provider.Segments(base, u)
 	if len(parts) < 3 || !validName(parts[0], parts[1]) {
 		return address{}, false
 	}
 	rest := parts[2:]
-	switch isPage := rest[0] == "blob" || rest[0] == "raw"; hostOf(u) {
-	case hostOf(base):
+	switch isPage := rest[0] == "blob" || rest[0] == "raw"; provider.Host(u) {
+	case provider.Host(base):
 		if !isPage {
 			return address{}, false
 		}
 		rest = rest[1:]
-	case "raw." + hostOf(base):
+	case "raw." + provider.Host(base):
 	default:
 		return address{}, false
 	}
-	ref, file, ok := refAndPath(rest)
+	ref, file, ok := provider.RefAndPath(rest)
 	return address{owner: parts[0], name: parts[1], ref: ref, path: file}, ok
-}
-
-// refAndPath splits what follows a repository.
-func refAndPath(parts []string) (ref, file string, ok bool) {
-	if len(parts) > 2 && parts[0] == "refs" && (parts[1] == "heads" || parts[1] == "tags") {
-		parts = parts[2:]
-	}
-	if len(parts) < 2 {
-		return "", "", false
-	}
-	file = strings.Join(parts[1:], "/")
-	return parts[0], file, path.Clean(file) == file && !strings.Contains(file, "..")
-}
-
-// segments returns the unescaped segments of a path, none if one is empty.
-func segments(escaped string) []string {
-	parts := strings.Split(strings.TrimPrefix(escaped, "/"), "/")
-	for i, part := range parts {
-		plain, err := url.PathUnescape(part)
-		if err != nil || plain == "" {
-			return nil
-		}
-		parts[i] = plain
-	}
-	return parts
 }

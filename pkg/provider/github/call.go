@@ -18,36 +18,17 @@ import (
 // secondaryWait is how long a secondary limit lasts that names no time (G2).
 const secondaryWait = time.Minute
 
-// failed names what a call was for. Its text is the classified error's: go-github and net/http put the URL, and
-// go-github the time, in front of it. nil stays nil.
+// failed is provider.Failed, after what go-github itself refuses to call.
 func failed(what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", what, classified(err))
-}
-
-func classified(err error) error {
-	var f *fault.Error
-	var answer *provider.StatusError
 	var limit *gh.RateLimitError
 	var abuse *gh.AbuseRateLimitError
 	switch {
-	// A fault in front of an answer says more than the answer's own.
-	case errors.As(err, &answer) && errors.As(err, &f) && errors.Is(answer, f):
-		return answer
-	case errors.As(err, &f):
-		return f
 	case errors.As(err, &limit):
-		return throttled(time.Until(limit.Rate.Reset.Time))
+		err = throttled(time.Until(limit.Rate.Reset.Time))
 	case errors.As(err, &abuse):
-		return throttled(abuse.GetRetryAfter())
+		err = throttled(abuse.GetRetryAfter())
 	}
-	// Left are our own deadline and answers that are not what the API documents.
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return fault.New(fault.Transient, fault.ReasonCanceled, err)
-	}
-	return fault.New(fault.Transient, "BadAnswer", err)
+	return provider.Failed(what, err)
 }
 
 // throttled is go-github's refusal to call while it remembers a limit.
@@ -94,13 +75,4 @@ func (r *repository) unavailable(ctx context.Context, what, sha string, err erro
 		return fault.Transientf(fault.ReasonCommitUnknown, "%s: %s has no commit %s (yet)", what, r.fullName(), sha)
 	}
 	return failed(what, err)
-}
-
-// said returns the service's own message in the answer that err is about.
-func said(err error) string {
-	var answer *provider.StatusError
-	if !errors.As(err, &answer) {
-		return ""
-	}
-	return answer.Message
 }

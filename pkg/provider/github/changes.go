@@ -26,7 +26,7 @@ const (
 // Changed lists the files of a pull request, of a push since the commit it replaced, or, for a new branch or tag, of
 // its head commit.
 func (r *repository) Changed(ctx context.Context, event *v1alpha1.GitEventSpec) (provider.Changes, error) {
-	if err := checkSHA(event.SHA); err != nil {
+	if err := provider.CheckSHA(event.SHA); err != nil {
 		return provider.Changes{}, err
 	}
 	switch {
@@ -88,7 +88,7 @@ func (r *repository) changedByCommit(ctx context.Context, sha string) (provider.
 // changedByPush compares; all files are on the first page. What a forced push replaced may be gone for good: then the
 // head commit's own files are what can be told, marked as incomplete.
 func (r *repository) changedByPush(ctx context.Context, before, after string) (provider.Changes, error) {
-	if err := checkSHA(before); err != nil {
+	if err := provider.CheckSHA(before); err != nil {
 		return provider.Changes{}, err
 	}
 	diff, _, err := r.client.Repositories.CompareCommits(ctx, r.owner, r.name, before, after, &gh.ListOptions{PerPage: 1})

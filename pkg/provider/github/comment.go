@@ -12,6 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
+	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
 const (
@@ -24,7 +26,7 @@ const (
 // side only: no commit and no branch.
 func decodeComment(body []byte) (*v1alpha1.GitEventSpec, error) {
 	var p payloadComment
-	if err := unmarshal(body, &p); err != nil {
+	if err := payload.Unmarshal(body, &p); err != nil {
 		return nil, err
 	}
 	if p.Action != "created" {
@@ -42,9 +44,9 @@ func decodeComment(body []byte) (*v1alpha1.GitEventSpec, error) {
 	}
 	spec.Trigger, spec.EventType, spec.Action, spec.Sender = v1alpha1.TriggerPullRequest, eventComment, p.Action, p.Comment.User.Login
 	spec.PullRequest = &v1alpha1.PullRequest{
-		Number: p.Issue.Number, Title: title(p.Issue.Title), Author: p.Issue.User.Login, Labels: labels(p.Issue.Labels),
+		Number: p.Issue.Number, Title: text.FirstLine(p.Issue.Title, payload.MaxTitle), Author: p.Issue.User.Login, Labels: labels(p.Issue.Labels),
 	}
-	spec.Comment = &v1alpha1.Comment{ID: p.Comment.ID, Body: clean(p.Comment.Body)}
+	spec.Comment = &v1alpha1.Comment{ID: p.Comment.ID, Body: text.Clean(p.Comment.Body)}
 	return spec, nil
 }
 
@@ -52,18 +54,18 @@ func decodeComment(body []byte) (*v1alpha1.GitEventSpec, error) {
 func (p *payloadComment) check() error {
 	switch {
 	case p.Issue == nil || p.Issue.Number <= 0:
-		return missing("issue.number")
+		return payload.Missing("issue.number")
 	case p.Issue.User == nil:
-		return missing("issue.user")
+		return payload.Missing("issue.user")
 	case p.Comment == nil || p.Comment.ID <= 0:
-		return missing("comment.id")
+		return payload.Missing("comment.id")
 	case p.Comment.User == nil:
-		return missing("comment.user")
+		return payload.Missing("comment.user")
 	case p.Sender == nil:
-		return missing("sender")
+		return payload.Missing("sender")
 	}
-	return fields(field{"issue.user.login", p.Issue.User.Login, maxLogin}, field{"comment.user.login", p.Comment.User.Login, maxLogin},
-		field{"sender.login", p.Sender.Login, maxLogin})
+	return payload.Check(payload.Text("issue.user.login", p.Issue.User.Login, payload.MaxLogin), payload.Text("comment.user.login", p.Comment.User.Login, payload.MaxLogin),
+		payload.Text("sender.login", p.Sender.Login, payload.MaxLogin))
 }
 
 // silent tells why a comment is never acted on. Bots are: what they write about a run would start the next one.
@@ -112,7 +114,7 @@ func (r *repository) Complete(ctx context.Context, event *v1alpha1.GitEventSpec)
 	}
 	out := event.DeepCopy()
 	out.SHA, out.BaseRef, out.HeadRef = pull.GetHead().GetSHA(), pull.GetBase().GetRef(), pull.GetHead().GetRef()
-	out.HeadURL = boundary(clean(pull.GetHead().GetRepo().GetHTMLURL()), maxURL)
+	out.HeadURL = text.Bytes(text.Clean(pull.GetHead().GetRepo().GetHTMLURL()), payload.MaxURL)
 	out.PullRequest.HeadProjectID = pull.GetHead().GetRepo().GetID()
 	out.PullRequest.Author, out.PullRequest.Draft = pull.GetUser().GetLogin(), pull.GetDraft()
 	return out, nil
@@ -123,7 +125,7 @@ func (r *repository) believable(event *v1alpha1.GitEventSpec, pull *gh.PullReque
 	switch {
 	case int64(pull.GetNumber()) != event.PullRequest.Number, pull.GetBase().GetRepo().GetID() != r.id,
 		pull.GetState() == "", pull.GetUser().GetLogin() == "", pull.GetBase().GetRef() == "", pull.GetHead().GetRef() == "",
-		!shaPattern.MatchString(pull.GetHead().GetSHA()):
+		!provider.IsSHA(pull.GetHead().GetSHA()):
 		return fault.Transientf("BadAnswer", "reading the pull request of the comment: GitHub's answer is not complete")
 	}
 	return nil

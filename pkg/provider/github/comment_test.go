@@ -24,7 +24,7 @@ func TestDecodeComment(t *testing.T) {
 		s.Comment = &v1alpha1.Comment{ID: 990001, Body: "Looks good.\r\n/deploy staging \"größe\"\r\n"}
 	})
 	want.Headers["X-Github-Event"] = "issue_comment"
-	got, err := webhook{}.Decode(headers("issue_comment"), payload(t, commentCreated))
+	got, err := webhook{}.Decode(headers("issue_comment"), recorded(t, commentCreated))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestDecodeComment(t *testing.T) {
 
 func TestDecodeCommentKeepsAllOfIt(t *testing.T) {
 	long := strings.Repeat("世", 65536)
-	body := bytes.Replace(payload(t, commentCreated), []byte("Looks good."), []byte(long), 1)
+	body := bytes.Replace(recorded(t, commentCreated), []byte("Looks good."), []byte(long), 1)
 	got, err := webhook{}.Decode(headers("issue_comment"), body)
 	if err != nil || !strings.HasPrefix(got.Comment.Body, long) || !strings.HasSuffix(got.Comment.Body, "\r\n") {
 		t.Errorf("%v, want the whole comment", err)
@@ -64,11 +64,11 @@ func TestDecodeRefusesComments(t *testing.T) {
 		{"no author of the comment", ada, `"login": ""`, 1, fault.Invalid, "comment.user.login"},
 		{"no author of the pull request", `"login": "dev"`, `"login": ""`, 1, fault.Invalid, "issue.user.login"},
 		{"no sender", `"sender"`, `"sender_"`, 1, fault.Invalid, "sender"},
-		{"a body that is a list", `"body": "Looks`, `"body": [], "x": "`, 1, fault.Invalid, "not what GitHub documents"},
+		{"a body that is a list", `"body": "Looks`, `"body": [], "x": "`, 1, fault.Invalid, "not what the Git service documents"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			body := payload(t, commentCreated)
+			body := recorded(t, commentCreated)
 			if !bytes.Contains(body, []byte(c.old)) {
 				t.Fatalf("the payload has no %s", c.old)
 			}

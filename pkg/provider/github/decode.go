@@ -3,23 +3,15 @@
 package github
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/jsonmember"
-)
-
-// The sizes of the fields of a GitEventSpec.
-const (
-	maxEventTitle = 1024
-	maxRef        = 1024
-	maxLogin      = 255
-	maxName       = 255
-	maxLabels     = 100
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
+	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
 // Decode returns the event. Push events of branches and tags, pull requests that get new commits to run, and comments on
@@ -51,29 +43,16 @@ func (w webhook) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, err
 	return spec, nil
 }
 
-// unmarshal reads a body that Peek has found to be valid JSON. The list of commits, which is what makes a push large, is
-// left out before: no field is read from it.
-func unmarshal(body []byte, into any) error {
-	body, err := jsonmember.Without(body, "commits")
-	if err == nil {
-		err = json.Unmarshal(body, into)
-	}
-	if err != nil {
-		return fault.Invalidf("BadPayload", "the delivery's body is not what GitHub documents: %w", err)
-	}
-	return nil
-}
-
 // base fills what all events have in common.
 func (p payloadCommon) base() (*v1alpha1.GitEventSpec, error) {
 	r := p.Repository
 	switch {
 	case r == nil:
-		return nil, missing("repository")
+		return nil, payload.Missing("repository")
 	case r.ID <= 0:
-		return nil, missing("repository.id")
-	case !validName(r.Owner.login(), r.Name) || len(r.Owner.login()) > maxName || len(r.Name) > maxName:
-		return nil, missing("repository.owner.login and repository.name")
+		return nil, payload.Missing("repository.id")
+	case !validName(r.Owner.login(), r.Name) || len(r.Owner.login()) > payload.MaxName || len(r.Name) > payload.MaxName:
+		return nil, payload.Missing("repository.owner.login and repository.name")
 	}
 	host, err := projectHost(r)
 	if err != nil {
@@ -82,7 +61,7 @@ func (p payloadCommon) base() (*v1alpha1.GitEventSpec, error) {
 	spec := &v1alpha1.GitEventSpec{
 		Host: host,
 		Project: v1alpha1.Project{
-			Owner: r.Owner.login(), Name: r.Name, ID: r.ID, URL: r.HTMLURL, DefaultBranch: boundary(clean(r.DefaultBranch), maxRef),
+			Owner: r.Owner.login(), Name: r.Name, ID: r.ID, URL: r.HTMLURL, DefaultBranch: text.Bytes(text.Clean(r.DefaultBranch), payload.MaxRef),
 		},
 	}
 	if p.Installation != nil {
@@ -94,13 +73,13 @@ func (p payloadCommon) base() (*v1alpha1.GitEventSpec, error) {
 // projectHost takes the host from repository.html_url, which must be the page of the repository the ids are of.
 func projectHost(r *payloadRepository) (string, error) {
 	u, err := url.Parse(r.HTMLURL)
-	if err != nil || hostOf(u) == "" || len(hostOf(u)) > maxName || u.User != nil || u.RawQuery != "" || u.Fragment != "" || len(r.HTMLURL) > maxURL {
-		return "", missing("repository.html_url")
+	if err != nil || provider.Host(u) == "" || len(provider.Host(u)) > payload.MaxName || u.User != nil || u.RawQuery != "" || u.Fragment != "" || len(r.HTMLURL) > payload.MaxURL {
+		return "", payload.Missing("repository.html_url")
 	}
 	if !strings.EqualFold(u.Path, "/"+r.Owner.login()+"/"+r.Name) {
 		return "", fault.Invalidf("BadPayload", "repository.html_url is not the page of repository %s/%s", r.Owner.login(), r.Name)
 	}
-	return hostOf(u), nil
+	return provider.Host(u), nil
 }
 
 // checkHost compares with what an Enterprise Server says it is.
@@ -110,23 +89,4 @@ func checkHost(h http.Header, host string) error {
 		return nil
 	}
 	return fault.Invalidf("BadPayload", "%s is not the host of repository.html_url", headerHost)
-}
-
-// fields checks the text fields of an event: each must be there, fit, and be what its check wants.
-func fields(list ...field) error {
-	for _, f := range list {
-		if f.value == "" || len(f.value) > f.limit || clean(f.value) != f.value {
-			return missing(f.name)
-		}
-	}
-	return nil
-}
-
-type field struct {
-	name, value string
-	limit       int
-}
-
-func missing(name string) error {
-	return fault.Invalidf("BadPayload", "the delivery's body has no usable %s", name)
 }

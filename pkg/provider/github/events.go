@@ -9,6 +9,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
+	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
 // actionLabeled is a label that was added to a pull request; it runs the head that is there already.
@@ -16,7 +18,7 @@ const actionLabeled = "labeled"
 
 func decodePush(body []byte) (*v1alpha1.GitEventSpec, error) {
 	var p payloadPush
-	if err := unmarshal(body, &p); err != nil {
+	if err := payload.Unmarshal(body, &p, "commits"); err != nil {
 		return nil, err
 	}
 	spec, err := p.base()
@@ -29,7 +31,7 @@ func decodePush(body []byte) (*v1alpha1.GitEventSpec, error) {
 	spec.Trigger, spec.EventType = v1alpha1.TriggerPush, "push"
 	spec.BaseRef, spec.HeadRef, spec.HeadURL = p.Ref, p.Ref, p.Repository.HTMLURL
 	spec.Sender, spec.SHA = p.Sender.Login, p.After
-	if !zero(p.Before) {
+	if !provider.IsZero(p.Before) {
 		spec.Before = p.Before
 	}
 	p.describe(spec)
@@ -40,22 +42,22 @@ func decodePush(body []byte) (*v1alpha1.GitEventSpec, error) {
 func (p *payloadPush) check() error {
 	switch {
 	case p.Pusher == nil:
-		return missing("pusher")
+		return payload.Missing("pusher")
 	case p.Sender == nil:
-		return missing("sender")
+		return payload.Missing("sender")
 	}
-	if err := fields(field{"ref", p.Ref, maxRef}, field{"sender.login", p.Sender.Login, maxLogin}); err != nil {
+	if err := payload.Check(payload.Text("ref", p.Ref, payload.MaxRef), payload.Text("sender.login", p.Sender.Login, payload.MaxLogin)); err != nil {
 		return err
 	}
 	switch {
 	case !p.tag() && !strings.HasPrefix(p.Ref, "refs/heads/"):
 		return fault.Ignoredf("UnsupportedRef", "a push to %s is to neither a branch nor a tag", p.Ref)
-	case p.Deleted || (p.After != "" && zero(p.After)):
+	case p.Deleted || (p.After != "" && provider.IsZero(p.After)):
 		return fault.Ignoredf("Deleted", "%s was deleted", p.Ref)
-	case !shaPattern.MatchString(p.After):
-		return missing("after")
-	case !zero(p.Before) && !shaPattern.MatchString(p.Before):
-		return missing("before")
+	case !provider.IsSHA(p.After):
+		return payload.Missing("after")
+	case !provider.IsZero(p.Before) && !provider.IsSHA(p.Before):
+		return payload.Missing("before")
 	}
 	return nil
 }
@@ -69,17 +71,19 @@ func (p *payloadPush) describe(spec *v1alpha1.GitEventSpec) {
 	if c == nil {
 		return
 	}
-	if p.tag() && shaPattern.MatchString(c.ID) {
+	if p.tag() && provider.IsSHA(c.ID) {
 		spec.SHA = c.ID
 	}
 	if c.ID == spec.SHA {
-		spec.Commit = &v1alpha1.Commit{Title: title(c.Message), URL: boundary(clean(c.URL), maxURL), SkipCI: provider.SkipsCI(c.Message)}
+		spec.Commit = &v1alpha1.Commit{
+			Title: text.FirstLine(c.Message, payload.MaxTitle), URL: text.Bytes(text.Clean(c.URL), payload.MaxURL), SkipCI: provider.SkipsCI(c.Message),
+		}
 	}
 }
 
 func decodePullRequest(body []byte) (*v1alpha1.GitEventSpec, error) {
 	var p payloadPullRequest
-	if err := unmarshal(body, &p); err != nil {
+	if err := payload.Unmarshal(body, &p, "commits"); err != nil {
 		return nil, err
 	}
 	if !slices.Contains([]string{"opened", "synchronize", "reopened", "ready_for_review", actionLabeled}, p.Action) {
@@ -99,10 +103,10 @@ func decodePullRequest(body []byte) (*v1alpha1.GitEventSpec, error) {
 	}
 	spec.SHA, spec.BaseRef, spec.HeadRef, spec.Sender = pr.Head.SHA, pr.Base.Ref, pr.Head.Ref, pr.User.Login
 	spec.PullRequest = &v1alpha1.PullRequest{
-		Number: pr.Number, Title: title(pr.Title), Author: pr.User.Login, Draft: pr.Draft,
+		Number: pr.Number, Title: text.FirstLine(pr.Title, payload.MaxTitle), Author: pr.User.Login, Draft: pr.Draft,
 	}
 	if pr.Head.Repo != nil {
-		spec.PullRequest.HeadProjectID, spec.HeadURL = pr.Head.Repo.ID, boundary(clean(pr.Head.Repo.HTMLURL), maxURL)
+		spec.PullRequest.HeadProjectID, spec.HeadURL = pr.Head.Repo.ID, text.Bytes(text.Clean(pr.Head.Repo.HTMLURL), payload.MaxURL)
 	}
 	spec.PullRequest.Labels = labels(pr.Labels)
 	return spec, nil
@@ -113,32 +117,23 @@ func (p *payloadPullRequest) check() error {
 	pr := p.PullRequest
 	switch {
 	case pr == nil || pr.Number <= 0:
-		return missing("pull_request.number")
+		return payload.Missing("pull_request.number")
 	case pr.User == nil:
-		return missing("pull_request.user")
-	case pr.Head == nil || !shaPattern.MatchString(pr.Head.SHA):
-		return missing("pull_request.head.sha")
+		return payload.Missing("pull_request.user")
+	case pr.Head == nil || !provider.IsSHA(pr.Head.SHA):
+		return payload.Missing("pull_request.head.sha")
 	case pr.Base == nil || pr.Base.Repo == nil || pr.Base.Repo.ID != p.Repository.ID:
-		return missing("pull_request.base.repo")
+		return payload.Missing("pull_request.base.repo")
 	}
-	return fields(field{"pull_request.user.login", pr.User.Login, maxLogin},
-		field{"pull_request.head.ref", pr.Head.Ref, maxRef}, field{"pull_request.base.ref", pr.Base.Ref, maxRef})
+	return payload.Check(payload.Text("pull_request.user.login", pr.User.Login, payload.MaxLogin),
+		payload.Text("pull_request.head.ref", pr.Head.Ref, payload.MaxRef), payload.Text("pull_request.base.ref", pr.Base.Ref, payload.MaxRef))
 }
 
 // labels are the names that an event holds.
 func labels(list []payloadLabel) []string {
 	var names []string
-	for _, l := range list[:min(len(list), maxLabels)] {
-		names = append(names, boundary(clean(l.Name), maxName))
+	for _, l := range list[:min(len(list), payload.MaxLabels)] {
+		names = append(names, text.Bytes(text.Clean(l.Name), payload.MaxName))
 	}
 	return names
-}
-
-// zero tells whether a SHA stands for "nothing".
-func zero(sha string) bool { return strings.Trim(sha, "0") == "" }
-
-// title is a message's first line, cut to what an event holds.
-func title(message string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(clean(message)), "\n")
-	return boundary(strings.TrimSpace(line), maxEventTitle)
 }

@@ -8,7 +8,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 
 	gh "github.com/google/go-github/v60/github"
 
@@ -16,18 +15,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// Our own limits on a definition directory: they bound the memory and the calls of one event.
-const (
-	maxFile  = 1 << 20 // bytes of one file; also what GitHub's contents API returns inline
-	maxFiles = 1000
-	maxTotal = 16 << 20 // bytes of all files
-	maxTrees = 1000     // directories walked when GitHub does not list them at once
-	parallel = 4        // blobs read at once; G2 bounds what all events of an installation do at once
-)
+// maxTrees is the directories walked when GitHub does not list them at once.
+const maxTrees = 1000
 
 // Files returns the YAML files below dir at sha, sorted by path. Their text is returned as it is, whatever it is.
 func (r *repository) Files(ctx context.Context, sha, dir string) ([]provider.File, error) {
-	if err := checkSHA(sha); err != nil {
+	if err := provider.CheckSHA(sha); err != nil {
 		return nil, err
 	}
 	what := "reading " + dir
@@ -39,15 +32,25 @@ func (r *repository) Files(ctx context.Context, sha, dir string) ([]provider.Fil
 	if err != nil {
 		return nil, err
 	}
-	entries = slices.DeleteFunc(entries, func(e *gh.TreeEntry) bool {
-		ext := path.Ext(e.GetPath())
-		return e.GetType() != "blob" || (ext != ".yaml" && ext != ".yml")
-	})
-	if err := checkSizes(dir, entries); err != nil {
+	ids, names := map[string]string{}, []string{}
+	total := 0
+	for _, e := range entries {
+		name := path.Join(dir, e.GetPath())
+		if e.GetType() != "blob" || !provider.IsDefinition(name) {
+			continue
+		}
+		if e.GetSize() > provider.MaxFile {
+			return nil, provider.TooLarge(name, e.GetSize())
+		}
+		total += e.GetSize()
+		ids[name], names = e.GetSHA(), append(names, name)
+	}
+	if err := provider.CheckTotal(dir, total); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(entries, func(a, b *gh.TreeEntry) int { return strings.Compare(a.GetPath(), b.GetPath()) })
-	return r.blobs(ctx, dir, entries)
+	return provider.ReadFiles(ctx, dir, names, func(ctx context.Context, name string) ([]byte, error) {
+		return r.blob(ctx, name, ids[name])
+	})
 }
 
 // subtree returns the id of the tree at dir, empty if there is none.
@@ -65,7 +68,7 @@ func (r *repository) subtree(ctx context.Context, sha, dir string) (string, erro
 		case at < 0:
 			return "", nil
 		case tree.Entries[at].GetType() != "tree":
-			return "", notDirectory(dir)
+			return "", provider.NotDirectory(dir)
 		}
 		id = tree.Entries[at].GetSHA()
 	}
@@ -120,54 +123,6 @@ func (r *repository) tree(ctx context.Context, what, id string, recursive bool) 
 
 func truncated(what string) error {
 	return fault.Operatorf("TreeTruncated", "%s: GitHub does not list all of it: make the directory smaller", what)
-}
-
-func checkSizes(dir string, entries []*gh.TreeEntry) error {
-	if len(entries) > maxFiles {
-		return fault.Invalidf("TooManyFiles", "%s holds %d YAML files: at most %d are read", dir, len(entries), maxFiles)
-	}
-	total := 0
-	for _, e := range entries {
-		if e.GetSize() > maxFile {
-			return tooLarge(path.Join(dir, e.GetPath()), e.GetSize())
-		}
-		total += e.GetSize()
-	}
-	if total > maxTotal {
-		return fault.Invalidf("FilesTooLarge", "the YAML files in %s have %d bytes: at most %d are read", dir, total, maxTotal)
-	}
-	return nil
-}
-
-// blobs reads the files, some at a time, and stops at the first error.
-func (r *repository) blobs(ctx context.Context, dir string, entries []*gh.TreeEntry) ([]provider.File, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	files := make([]provider.File, len(entries))
-	gate := make(chan struct{}, parallel)
-	var all sync.WaitGroup
-	for i, e := range entries {
-		gate <- struct{}{}
-		all.Go(func() {
-			defer func() { <-gate }()
-			if ctx.Err() != nil {
-				return
-			}
-			name := path.Join(dir, e.GetPath())
-			data, err := r.blob(ctx, name, e.GetSHA())
-			if err != nil {
-				// The first cause wins; later ones are its consequences.
-				cancel(err)
-				return
-			}
-			files[i] = provider.File{Path: name, Data: data}
-		})
-	}
-	all.Wait()
-	if ctx.Err() != nil {
-		return nil, wrapf("reading "+dir, context.Cause(ctx))
-	}
-	return files, nil
 }
 
 func (r *repository) blob(ctx context.Context, name, id string) ([]byte, error) {

@@ -7,7 +7,6 @@ package github
 import (
 	"context"
 	"crypto/sha256"
-	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -19,6 +18,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/cache"
 )
 
 // Name is GitEventSpec.provider of the events this package decodes.
@@ -49,7 +49,7 @@ func New(o Options) provider.Provider {
 	transport.Provider = Name
 	s := &service{
 		options: o, transport: transport,
-		paces: newCache[paceKey, *provider.Pace](maxCached), minters: newCache[minterKey, *minter](maxCached),
+		paces: cache.New[paceKey, *provider.Pace](maxCached), minters: cache.New[minterKey, *minter](maxCached),
 	}
 	return provider.Provider{Name: Name, Webhook: webhook{}, Connect: s.connect}
 }
@@ -57,8 +57,8 @@ func New(o Options) provider.Provider {
 type service struct {
 	options   Options
 	transport *provider.Transport
-	paces     *cache[paceKey, *provider.Pace]
-	minters   *cache[minterKey, *minter]
+	paces     *cache.Cache[paceKey, *provider.Pace]
+	minters   *cache.Cache[minterKey, *minter]
 }
 
 // paceKey is what GitHub limits: an installation at an API.
@@ -84,18 +84,18 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 		return provider.Client{}, err
 	}
 	digest := sha256.Sum256(c.PrivateKey)
-	tokens := s.minters.get(minterKey{api.String(), c.AppID, c.InstallationID, p.ID, digest}, func() *minter {
+	tokens := s.minters.Get(minterKey{api.String(), c.AppID, c.InstallationID, p.ID, digest}, func() *minter {
 		return &minter{
 			base: s.transport, api: strings.TrimSuffix(api.String(), "/"), now: s.options.Now,
 			app: c.AppID, installation: c.InstallationID, repository: p.ID, key: c.PrivateKey,
 		}
 	})
-	pace := s.paces.get(paceKey{api.String(), c.InstallationID}, func() *provider.Pace {
+	pace := s.paces.Get(paceKey{api.String(), c.InstallationID}, func() *provider.Pace {
 		return provider.NewPace(s.options.Now)
 	})
 	client := gh.NewClient(&http.Client{
 		Transport:     &authenticated{base: s.transport, tokens: tokens, pace: pace, host: api.Host},
-		CheckRedirect: checkRedirect,
+		CheckRedirect: provider.CheckRedirect,
 	})
 	client.BaseURL, client.UserAgent = api, s.options.UserAgent
 	r := &repository{client: client, tokens: tokens, app: c.AppID, owner: p.Owner, name: p.Name, id: p.ID, web: baseURL}
@@ -123,39 +123,19 @@ func (r *repository) CloneToken(ctx context.Context) (provider.Token, error) {
 // apiURL derives where the API is from configuration alone, and refuses a project that lives elsewhere: a payload must
 // not choose where credentials are sent.
 func apiURL(baseURL string, p v1alpha1.Project) (*url.URL, error) {
-	base, err := url.Parse(baseURL)
-	if err != nil || base.Host == "" || base.User != nil {
-		return nil, fault.Operatorf("BadConfiguration", "github-url %q is not a URL: set it to https://<host>", baseURL)
-	}
-	if base.Scheme != "https" && (base.Scheme != "http" || !loopback(base.Hostname())) {
-		return nil, fault.Operatorf("BadConfiguration", "github-url %q must start with https://", baseURL)
+	base, err := provider.BaseURL("github-url", baseURL)
+	if err != nil {
+		return nil, err
 	}
 	project, err := url.Parse(p.URL)
-	if err != nil || hostOf(project) == "" || hostOf(project) != hostOf(base) {
+	if err != nil || provider.Host(project) == "" || provider.Host(project) != provider.Host(base) {
 		return nil, fault.Operatorf("ForeignHost",
 			"repository %q is not on the configured GitHub %s: set github-url, or remove the Repository", p.URL, base.Host)
 	}
-	if hostOf(base) == "github.com" {
+	if provider.Host(base) == "github.com" {
 		return &url.URL{Scheme: "https", Host: "api.github.com", Path: "/"}, nil
 	}
 	return &url.URL{Scheme: base.Scheme, Host: base.Host, Path: "/api/v3/"}, nil
-}
-
-// loopback allows plain HTTP for tests and the demo only.
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || (ip != nil && ip.IsLoopback())
-}
-
-// hostOf is a URL's host in lower case, with its port unless that is the scheme's own.
-func hostOf(u *url.URL) string {
-	host := strings.ToLower(u.Host)
-	for scheme, port := range map[string]string{"https": ":443", "http": ":80"} {
-		if u.Scheme == scheme {
-			return strings.TrimSuffix(host, port)
-		}
-	}
-	return ""
 }
 
 // GitHub's own alphabets. They matter: names become parts of API paths.
@@ -163,7 +143,6 @@ var (
 	ownerPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
 	namePattern  = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 	loginPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*(\[bot\])?$`)
-	shaPattern   = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 )
 
 func validName(owner, name string) bool {
@@ -181,14 +160,6 @@ func checkCredentials(p v1alpha1.Project, c provider.Credentials) error {
 	case c.InstallationID <= 0:
 		return fault.Operatorf("InstallationNotFound",
 			"the delivery names no installation of the GitHub App: install the App on %s", p.Owner)
-	}
-	return nil
-}
-
-// checkRedirect follows a renamed repository only where the method survives: a PATCH that became a GET would look accepted.
-func checkRedirect(req *http.Request, via []*http.Request) error {
-	if len(via) > 5 || req.Method != via[0].Method {
-		return fault.Operatorf(fault.ReasonGitMoved, "the repository was renamed or moved: update the Repository's url")
 	}
 	return nil
 }

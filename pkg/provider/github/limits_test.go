@@ -79,18 +79,3 @@ func TestClassifiedKnowsGoGitHubsOwnRefusals(t *testing.T) {
 		t.Error("nil became an error")
 	}
 }
-
-func TestCacheDropsWhatWasUsedLongestAgo(t *testing.T) {
-	c := newCache[string, *int](2)
-	made := 0
-	get := func(key string) { c.get(key, func() *int { made++; return new(int) }) }
-	for _, key := range []string{"a", "b", "a", "c", "a"} {
-		get(key)
-	}
-	if made != 3 || len(c.entries) != 2 {
-		t.Errorf("made %d, kept %d; want 3 and 2", made, len(c.entries))
-	}
-	if get("b"); made != 4 {
-		t.Error("b was kept although it was used longest ago")
-	}
-}

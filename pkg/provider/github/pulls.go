@@ -14,7 +14,7 @@ import (
 // Pulls lists the pull requests of a commit. Of a commit of the default branch GitHub names the merged one that brought
 // it (https://docs.github.com/rest/commits/commits#list-pull-requests-associated-with-a-commit).
 func (r *repository) Pulls(ctx context.Context, sha string) ([]provider.Pull, error) {
-	if err := checkSHA(sha); err != nil {
+	if err := provider.CheckSHA(sha); err != nil {
 		return nil, err
 	}
 	const what = "listing the commit's pull requests"

@@ -22,10 +22,10 @@ import (
 // what was stored is found by its external id, and of several only the newest, which is the one GitHub shows, is kept.
 // It returns the id together with an error if the check was accepted and only closing a duplicate failed.
 func (r *repository) Put(ctx context.Context, head provider.Head, id string, check status.Check) (string, error) {
-	if err := checkCheck(check); err != nil {
+	if err := provider.CheckCheck(checkName(check), check); err != nil {
 		return "", err
 	}
-	if err := checkSHA(head.SHA); err != nil {
+	if err := provider.CheckSHA(head.SHA); err != nil {
 		return "", err
 	}
 	known, err := strconv.ParseInt(id, 10, 64)
@@ -175,10 +175,10 @@ func (r *repository) write(ctx context.Context, what, method, path string, body 
 func refusedCheck(what string, err error) error {
 	err = failed(what, err)
 	if provider.StatusCode(err) == http.StatusUnprocessableEntity {
-		if strings.Contains(said(err), "No commit found") {
+		if strings.Contains(provider.Said(err), "No commit found") {
 			return fault.Transientf(fault.ReasonCommitUnknown, "%s: GitHub does not know the commit (yet)", what)
 		}
-		return fault.Operatorf(fault.ReasonGitRejected, "%s: GitHub refuses it: %s", what, said(err))
+		return fault.Operatorf(fault.ReasonGitRejected, "%s: GitHub refuses it: %s", what, provider.Said(err))
 	}
 	if f := fault.Of(err); f.Class == fault.Invalid {
 		return fault.Operatorf(f.Reason, "%s", f.Message)

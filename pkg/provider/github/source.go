@@ -6,24 +6,24 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"path"
-	"strings"
 
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
+	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
 // Head returns the revision of the event; it calls GitHub only if the payload did not describe the commit.
 func (r *repository) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (provider.Head, error) {
-	head := provider.Head{SHA: event.SHA, Project: event.Project}
+	head := provider.Head{SHA: event.SHA, Project: event.Project, Ref: event.HeadRef, PullRequest: event.PullRequest}
 	if event.Commit != nil {
 		head.Commit = *event.Commit
 		return head, nil
 	}
-	if err := checkSHA(event.SHA); err != nil {
+	if err := provider.CheckSHA(event.SHA); err != nil {
 		return provider.Head{}, err
 	}
 	what := "reading commit " + event.SHA
@@ -35,7 +35,7 @@ func (r *repository) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (pr
 		return provider.Head{}, fault.Transientf("BadAnswer", "%s: GitHub answered with another commit", what)
 	}
 	message := commit.GetCommit().GetMessage()
-	head.Commit = v1alpha1.Commit{Title: title(message), URL: commit.GetHTMLURL(), SkipCI: provider.SkipsCI(message)}
+	head.Commit = v1alpha1.Commit{Title: text.FirstLine(message, payload.MaxTitle), URL: commit.GetHTMLURL(), SkipCI: provider.SkipsCI(message)}
 	return head, nil
 }
 
@@ -57,27 +57,19 @@ func (r *repository) DefaultBranch(ctx context.Context) (string, error) {
 		return "", failed(what, err)
 	}
 	sha := ref.GetObject().GetSHA()
-	if !shaPattern.MatchString(sha) {
+	if !provider.IsSHA(sha) {
 		return "", fault.Transientf("BadAnswer", "%s: GitHub names no commit", what)
 	}
 	return sha, nil
 }
 
-// checkSHA keeps what is not a full commit id out of API paths; "main" would be read at whatever it is by then.
-func checkSHA(sha string) error {
-	if !shaPattern.MatchString(sha) {
-		return fault.Operatorf("BadRevision", "%q is not a full commit id", sha)
-	}
-	return nil
-}
-
 // File returns one file of at most a MiB.
 func (r *repository) File(ctx context.Context, sha, name string) ([]byte, error) {
-	if err := checkSHA(sha); err != nil {
+	if err := provider.CheckSHA(sha); err != nil {
 		return nil, err
 	}
-	if name == "" || path.IsAbs(name) || path.Clean(name) != name || strings.Contains(name, "..") {
-		return nil, fault.Invalidf("FileNotFound", "%q is not the path of a file below the repository's root", name)
+	if err := provider.CheckPath(name); err != nil {
+		return nil, err
 	}
 	what := "reading " + name
 	file, dir, _, err := r.client.Repositories.GetContents(ctx, r.owner, r.name, name, &gh.RepositoryContentGetOptions{Ref: sha})
@@ -87,8 +79,8 @@ func (r *repository) File(ctx context.Context, sha, name string) ([]byte, error)
 	if dir != nil || file.GetType() != "file" {
 		return nil, fault.Invalidf("FileNotFound", "%s is not a file at commit %s", name, sha)
 	}
-	if file.GetSize() > maxFile {
-		return nil, tooLarge(name, file.GetSize())
+	if file.GetSize() > provider.MaxFile {
+		return nil, provider.TooLarge(name, file.GetSize())
 	}
 	return decoded(what, file)
 }
@@ -111,14 +103,6 @@ func (r *repository) fileFailed(ctx context.Context, name, sha string, err error
 		return r.unavailable(ctx, "reading "+name, sha, commitErr)
 	}
 	return fault.Invalidf("FileNotFound", "%s does not exist in %s at commit %s", name, r.fullName(), sha)
-}
-
-func tooLarge(name string, size int) error {
-	return fault.Invalidf("FileTooLarge", "%s has %d bytes: at most %d are read", name, size, maxFile)
-}
-
-func notDirectory(name string) error {
-	return fault.Invalidf("NotADirectory", "%s has been found but is not a directory", name)
 }
 
 func wrapf(what string, err error) error {

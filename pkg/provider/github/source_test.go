@@ -54,11 +54,11 @@ func TestFilesWalksWhatGitHubTruncates(t *testing.T) {
 func TestFilesLimits(t *testing.T) {
 	b := newBench(t)
 	files := map[string]string{}
-	for i := range maxFiles + 1 {
+	for i := range provider.MaxFiles + 1 {
 		files[fmt.Sprintf(".tekton/%04d.yaml", i)] = ""
 	}
 	for i := range 17 {
-		files[fmt.Sprintf("big/%d.yml", i)] = strings.Repeat("x", maxFile)
+		files[fmt.Sprintf("big/%d.yml", i)] = strings.Repeat("x", provider.MaxFile)
 	}
 	sha := b.Commit("main", files)
 	for dir, reason := range map[string]string{".tekton": "TooManyFiles", "big": "FilesTooLarge"} {

@@ -16,7 +16,7 @@ import (
 
 // Supersedes compares the event with the pull request's head or the branch's tip of this moment.
 func (r *repository) Supersedes(ctx context.Context, event *v1alpha1.GitEventSpec) (string, error) {
-	if err := checkSHA(event.SHA); err != nil {
+	if err := provider.CheckSHA(event.SHA); err != nil {
 		return "", err
 	}
 	if event.PullRequest != nil {
@@ -81,7 +81,7 @@ func (r *repository) unlessHeld(ctx context.Context, sha, tip string) (string, e
 
 // other is what the service names instead of a commit, "" when it names that one.
 func other(what, named, sha string) (string, error) {
-	if !shaPattern.MatchString(named) {
+	if !provider.IsSHA(named) {
 		return "", fault.Transientf("BadAnswer", "%s: GitHub names no commit", what)
 	}
 	if named == sha {

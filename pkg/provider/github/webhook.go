@@ -7,12 +7,12 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"mime"
 	"net/http"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
+	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
 const (
@@ -22,12 +22,6 @@ const (
 	headerTarget    = "X-GitHub-Hook-Installation-Target-Type"
 	headerHost      = "X-GitHub-Enterprise-Host"
 	headerGitea     = "X-Gitea-Event-Type"
-)
-
-// maxHeader and maxKey are the bytes that are kept of a header, and that a delivery key may have.
-const (
-	maxHeader = 1024
-	maxKey    = 255
 )
 
 // webhook reads GitHub's deliveries (https://docs.github.com/webhooks/webhook-events-and-payloads).
@@ -43,58 +37,56 @@ func (webhook) Claims(h http.Header) bool {
 func (webhook) Verify(h http.Header, body, secret []byte) error {
 	secret = bytes.TrimSpace(secret)
 	if len(secret) == 0 {
-		return unauthenticated("no webhook secret is configured: set webhook.secret, here and at GitHub")
+		return payload.Unauthenticated("no webhook secret is configured: set webhook.secret, here and at GitHub")
 	}
 	signature := h.Values(headerSignature)
 	if len(signature) != 1 {
-		return unauthenticated("the delivery has no " + headerSignature + " header: set a secret on GitHub's webhook")
+		return payload.Unauthenticated("the delivery has no " + headerSignature + " header: set a secret on GitHub's webhook")
 	}
 	given, isSHA256 := strings.CutPrefix(signature[0], "sha256=")
 	want, err := hex.DecodeString(given)
 	if err != nil || !isSHA256 {
-		return unauthenticated("the delivery's signature is not a SHA-256 HMAC")
+		return payload.Unauthenticated("the delivery's signature is not a SHA-256 HMAC")
 	}
 	mac := hmac.New(sha256.New, secret)
 	mac.Write(body)
 	if !hmac.Equal(mac.Sum(nil), want) {
-		return unauthenticated("the delivery's signature does not match: the webhook secrets here and at GitHub differ")
+		return payload.Unauthenticated("the delivery's signature does not match: the webhook secrets here and at GitHub differ")
 	}
 	return nil
 }
 
-func unauthenticated(message string) error {
-	return fault.Operatorf("Unauthenticated", "%s", message)
-}
-
-// readsJSON refuses the other content type GitHub can be set to.
-func readsJSON(h http.Header) error {
-	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
-	if err == nil && kind == "application/x-www-form-urlencoded" {
-		return fault.Invalidf("BadPayload",
-			"the delivery is form-encoded: set the webhook's content type to application/json at GitHub")
+// Peek reads repository.html_url and whether there is an installation, and nothing else into memory.
+func (webhook) Peek(h http.Header, body []byte) (provider.Origin, error) {
+	if err := payload.ReadsJSON(h); err != nil {
+		return provider.Origin{}, err
 	}
-	return nil
-}
-
-// deliveryKey returns what redeliveries have in common.
-func deliveryKey(h http.Header) (string, error) {
-	key := h.Get(headerDelivery)
-	if key == "" || len(key) > maxKey || !utf8.ValidString(key) {
-		return "", fault.Invalidf("BadPayload", "the delivery has no usable %s header", headerDelivery)
+	key, err := payload.Key(h, headerDelivery)
+	if err != nil {
+		return provider.Origin{}, err
 	}
-	return key, nil
+	origin := provider.Origin{
+		App: h.Get(headerTarget) == "integration", DeliveryKey: key,
+		Event: text.Bytes(text.Clean(h.Get(headerEvent)), payload.MaxHeader),
+	}
+	err = payload.Scan(body, payload.Values{
+		"repository": payload.Object("repository", payload.Values{
+			"html_url": payload.String("repository.html_url", &origin.URL),
+		}),
+		"installation": payload.Object("installation", payload.Values{
+			"id": payload.Number("installation.id", &origin.App),
+		}),
+	})
+	if err != nil {
+		return provider.Origin{}, err
+	}
+	return origin, nil
 }
 
-// safeHeaders keeps what expressions may read. It is a list of what is kept, so that no secret is forgotten.
+// safeHeaders keeps what expressions may read.
 func safeHeaders(h http.Header) map[string]string {
-	out := map[string]string{}
-	for _, name := range []string{
+	return payload.Headers(h,
 		headerEvent, headerDelivery, headerTarget, headerHost, "X-GitHub-Hook-ID", "X-GitHub-Enterprise-Version",
 		"X-GitHub-Hook-Installation-Target-ID", "User-Agent", "Content-Type",
-	} {
-		if value := h.Get(name); value != "" {
-			out[http.CanonicalHeaderKey(name)] = boundary(clean(value), maxHeader)
-		}
-	}
-	return out
+	)
 }

@@ -61,7 +61,8 @@ func openFake(t *testing.T, o forge.Options) (*fake, providertest.World) {
 
 func worldOf(g *forge.GitHub, repo forge.Repo, installation int64) providertest.World {
 	return providertest.World{
-		Provider: New(Options{}), BaseURL: g.URL(), MaxText: maxBody, Secret: []byte(testSecret),
+		Provider: New(Options{}), BaseURL: g.URL(), Secret: []byte(testSecret), Mints: true, SignsBody: true,
+		MaxTitle: maxTitle, MaxText: maxBody, Length: func(s string) int { return len(s) },
 		FileURL: func(branch, path string) string { return repo.HTMLURL + "/blob/" + branch + "/" + path },
 		Project: v1alpha1.Project{
 			Owner: "acme", Name: "app", ID: repo.ID, URL: repo.HTMLURL, DefaultBranch: "main",
@@ -83,6 +84,7 @@ func openWorld(t *testing.T) providertest.World {
 	} {
 		w.Deliveries = append(w.Deliveries, providertest.Delivery{Header: d.Header, Body: d.Body})
 	}
+	w.Recorded = recordings(t)
 	return w
 }
 
@@ -145,6 +147,7 @@ func action(how providertest.Failure) forge.Action {
 		providertest.SlowDown:        forge.SecondaryRateLimit(0),
 		providertest.UnknownRevision: forge.Answer(http.StatusUnprocessableEntity, json, `{"message":"No commit found for SHA: x"}`),
 		providertest.Rejected:        forge.Answer(http.StatusUnprocessableEntity, json, `{"message":"Validation Failed"}`),
+		providertest.Busy:            forge.Answer(http.StatusConflict, json, `{"message":"Git Repository is empty."}`),
 		providertest.Garbage:         forge.Answer(http.StatusOK, http.Header{"Content-Type": {"text/html"}}, "<html>Log in</html>"),
 	}[how]
 }

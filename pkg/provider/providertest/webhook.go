@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
@@ -17,6 +18,16 @@ import (
 type Delivery struct {
 	Header http.Header
 	Body   []byte
+}
+
+// Recorded is a delivery and what it means: an event, or why it starts nothing.
+type Recorded struct {
+	// Name is a sentence.
+	Name string
+	Delivery
+	Want *v1alpha1.GitEventSpec
+	// Ignored is part of the Ignored fault's message where Want is nil.
+	Ignored string
 }
 
 // testWebhook: deliveries are read and verified, and whatever else arrives is refused without a panic and without
@@ -30,8 +41,32 @@ func testWebhook(t *testing.T, open func(*testing.T) World) {
 	if hook.Claims(http.Header{}) {
 		t.Error("claims a delivery without headers")
 	}
+	for _, r := range w.Recorded {
+		t.Run(r.Name, func(t *testing.T) { testRecorded(t, w, r) })
+	}
 	testSignature(t, w)
 	testHostileBodies(t, w)
+}
+
+func testRecorded(t *testing.T, w World, r Recorded) {
+	got, err := w.Provider.Webhook.Decode(r.Header, r.Body)
+	if r.Want == nil {
+		if f := fault.Of(err); f == nil || f.Class != fault.Ignored || !strings.Contains(f.Message, r.Ignored) {
+			t.Errorf("%+v, %v, want an Ignored fault with %q", got, err, r.Ignored)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(r.Want, got); d != "" {
+		t.Error(d)
+	}
+	Storable(t, got)
+	origin, err := w.Provider.Webhook.Peek(r.Header, r.Body)
+	if err != nil || origin.URL != r.Want.Project.URL || origin.DeliveryKey != r.Want.DeliveryKey {
+		t.Errorf("Peek: %+v, %v", origin, err)
+	}
 }
 
 func testDelivery(t *testing.T, w World, d Delivery) {
@@ -77,7 +112,12 @@ func testSignature(t *testing.T, w World) {
 		{"another secret", func(_ *http.Header, _, secret *[]byte) { *secret = []byte("another") }, false},
 		{"no secret is configured", func(_ *http.Header, _, secret *[]byte) { *secret = nil }, false},
 		{"the secret is white space", func(_ *http.Header, _, secret *[]byte) { *secret = []byte(" \n") }, false},
-		{"the body was changed", func(_ *http.Header, body, _ *[]byte) { *body = append(bytes.Clone(*body), ' ') }, false},
+		{"the body was changed", func(_ *http.Header, body, _ *[]byte) { *body = append(bytes.Clone(*body), ' ') }, !w.SignsBody},
+		{"headers twice", func(h *http.Header, _, _ *[]byte) {
+			for name, values := range *h {
+				(*h)[name] = append(values, values...)
+			}
+		}, false},
 		{"no headers at all", func(h *http.Header, _, _ *[]byte) { *h = http.Header{} }, false},
 	}
 	for _, c := range cases {
@@ -106,6 +146,8 @@ func testHostileBodies(t *testing.T, w World) {
 		"a million brackets":       strings.Repeat("[", 1_000_000),
 		"a million nested objects": strings.Repeat(`{"a":`, 1_000_000),
 		"every field is a list":    `{"repository":[],"project":[],"sender":[],"ref":[]}`,
+		"every field is a number":  `{"repository":1,"project":1,"sender":1,"ref":1,"object_attributes":1,"object_kind":1}`,
+		"two projects in one":      `{"repository":{"html_url":"a","HTML_URL":"b"},"project":{"web_url":"a","WEB_URL":"b"}}`,
 	}
 	for name, body := range bodies {
 		t.Run(name, func(t *testing.T) {

@@ -31,18 +31,19 @@ type Failure string
 
 // The failures, with the rows of spec/errors.md 4.2 they stand for.
 const (
-	Unavailable     Failure = "502"                       // G12
-	StoredThen502   Failure = "stored, then 502"          // G12, E8
-	StoredThenGone  Failure = "stored, then no answer"    // G12, E8
-	Disconnected    Failure = "no answer"                 // X1
-	Unauthorized    Failure = "401"                       // G5
-	Forbidden       Failure = "403"                       // G6
-	NotFound        Failure = "404"                       // G7, G8
-	RateLimited     Failure = "rate limit of ten minutes" // G1
-	SlowDown        Failure = "secondary rate limit"      // G2, without a time
-	UnknownRevision Failure = "422 for an unknown commit" // G10
-	Rejected        Failure = "422 for what we sent"      // G10
-	Garbage         Failure = "200 with a page that lies" // a proxy's login page
+	Unavailable     Failure = "502"                              // G12, L7
+	StoredThen502   Failure = "stored, then 502"                 // G12, E8
+	StoredThenGone  Failure = "stored, then no answer"           // G12, E8
+	Disconnected    Failure = "no answer"                        // X1
+	Unauthorized    Failure = "401"                              // G5, L2
+	Forbidden       Failure = "403"                              // G6, L3
+	NotFound        Failure = "404"                              // G7, G8, L4
+	RateLimited     Failure = "rate limit of ten minutes"        // G1, L1
+	SlowDown        Failure = "secondary rate limit"             // G2, without a time
+	UnknownRevision Failure = "the refusal of an unknown commit" // G10
+	Rejected        Failure = "the refusal of what we sent"      // G10
+	Busy            Failure = "409"                              // G9, L5
+	Garbage         Failure = "200 with a page that lies"        // a proxy's login page
 )
 
 // Check is a check as the service stores it.
@@ -83,11 +84,19 @@ type World struct {
 	Service     Service
 	// FileURL is the web address of a file of the project at a branch.
 	FileURL func(branch, path string) string
-	// MaxText is the most bytes the service takes as a check's summary and text.
-	MaxText int
+	// MaxTitle and MaxText are the most that the service takes as a check's title, and as its summary and text, in what
+	// Length counts. MaxText is 0 for a service that keeps neither summary nor text.
+	MaxTitle, MaxText int
+	Length            func(string) int
+	// Mints is true if tokens are minted for each repository, false if one is configured.
+	Mints bool
+	// SignsBody is true if the signature covers the body, false if a delivery only names the secret.
+	SignsBody bool
 	// Deliveries are signed with Secret, and start something: at least a push and a pull request.
 	Deliveries []Delivery
 	Secret     []byte
+	// Recorded are deliveries as the service documents or sent them, with all their fields, and what they mean.
+	Recorded []Recorded
 }
 
 // Run runs the suite. open returns a new World each time.

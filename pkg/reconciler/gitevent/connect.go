@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
@@ -39,17 +40,63 @@ func (w *work) connect(ctx context.Context) (*provider.Client, error) {
 		return nil, fault.Throttledf(fault.ReasonBusy, busyRetry, "waiting for other events of %s", spec.Host)
 	}
 	w.release = release
-	credentials, err := w.r.credentials(ctx)
+	base, credentials, err := w.authenticate(ctx, service)
 	if err != nil {
 		return nil, err
 	}
-	credentials.InstallationID = spec.InstallationID
-	client, err := service.Connect(ctx, w.config.GitHubURL, spec.Project, credentials)
+	client, err := service.Connect(ctx, base, spec.Project, credentials)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %s: %w", spec.Host, err)
 	}
 	w.client = &client
 	return w.client, nil
+}
+
+// authenticate returns where the service is and what to log in with: the App's credentials for what the App serves, else
+// those that the Repository names.
+func (w *work) authenticate(ctx context.Context, service provider.Provider) (string, provider.Credentials, error) {
+	if service.BaseURL == nil {
+		credentials, err := w.r.credentials(ctx)
+		credentials.InstallationID = w.event.Spec.InstallationID
+		return w.config.GitHubURL, credentials, err
+	}
+	repository, err := w.r.repository(ctx, w)
+	if err != nil {
+		return "", provider.Credentials{}, err
+	}
+	if repository == nil {
+		return "", provider.Credentials{}, fault.Operatorf(reasonRepositoryGone, "Repository %s/%s is gone, and with it the credentials of its Git service",
+			w.event.Spec.Repository.Namespace, w.event.Spec.Repository.Name)
+	}
+	global, err := w.r.global(ctx)
+	if err != nil {
+		return "", provider.Credentials{}, err
+	}
+	own, err := pacv1alpha1.ServiceOf(repository, global)
+	if err != nil {
+		return "", provider.Credentials{}, fault.Operatorf("CredentialsInvalid", "Repository %s/%s: %w", repository.Namespace, repository.Name, err)
+	}
+	token, err := w.r.token(ctx, repository, own.Token)
+	return service.BaseURL(own.URL, repository.Spec.URL, w.event.Spec.Project), provider.Credentials{User: own.User, Token: token}, err
+}
+
+// token reads the token of a Repository's Git service live, so that a changed one needs no restart.
+func (r *Reconciler) token(ctx context.Context, repository *pacv1alpha1.Repository, key pacv1alpha1.SecretKey) (string, error) {
+	if key.Name == "" {
+		return "", fault.Operatorf("CredentialsMissing", "Repository %s/%s names no token: set git_provider.secret to a Secret with the token of its Git service", repository.Namespace, repository.Name)
+	}
+	secret, err := r.kube.Secrets(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return "", fault.Operatorf("CredentialsMissing", "secret %s/%s does not exist: create it with the key %s and the token of the Git service", key.Namespace, key.Name, key.Key)
+	}
+	if err != nil {
+		return "", fault.FromKube(fault.VerbRead, fmt.Errorf("reading the token of the Git service: %w", err))
+	}
+	token := strings.TrimSpace(string(secret.Data[key.Key]))
+	if token == "" {
+		return "", fault.Operatorf("CredentialsMissing", "secret %s/%s has no key %s, or it is empty: set it to the token of the Git service", key.Namespace, key.Name, key.Key)
+	}
+	return token, nil
 }
 
 // credentials reads the App's Secret live, so that a changed key needs no restart.

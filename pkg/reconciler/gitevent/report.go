@@ -32,7 +32,8 @@ func (r *Reconciler) report(ctx context.Context, w *work) error {
 	if err != nil {
 		return err
 	}
-	head := provider.Head{SHA: w.event.Status.Plan.HeadSHA, Project: w.event.Spec.Project}
+	spec := &w.event.Spec
+	head := provider.Head{SHA: w.event.Status.Plan.HeadSHA, Project: spec.Project, Ref: spec.HeadRef, PullRequest: spec.PullRequest}
 	var faults []error
 	over := w.turn(shortTurn)
 	for _, check := range inTurn(w.wait(stepReport) != nil, stale) {

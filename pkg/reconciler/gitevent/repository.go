@@ -32,24 +32,32 @@ func (r *Reconciler) repository(ctx context.Context, w *work) (*pacv1alpha1.Repo
 	return found, nil
 }
 
-// withGlobal returns the Repository completed by the global one. That there is none must be certain: an event is never
-// processed as if settings did not exist that could not be read (B9).
+// withGlobal returns the Repository completed by the global one.
 func (r *Reconciler) withGlobal(ctx context.Context, repository *pacv1alpha1.Repository) (*pacv1alpha1.Repository, error) {
-	isGlobal := repository.Namespace == r.Namespace && repository.Name == r.GlobalRepository
-	if r.GlobalRepository == "" || isGlobal {
-		return repository, nil
+	global, err := r.global(ctx)
+	if err != nil || global == nil || global.UID == repository.UID {
+		return repository, err
+	}
+	merged := repository.DeepCopy()
+	merged.Spec = *repository.Spec.WithGlobal(&global.Spec)
+	return merged, nil
+}
+
+// global returns the global Repository, nil when there is none. That must be certain: an event is never processed as if
+// settings did not exist that could not be read (B9).
+func (r *Reconciler) global(ctx context.Context) (*pacv1alpha1.Repository, error) {
+	if r.GlobalRepository == "" {
+		return nil, nil
 	}
 	global, err := r.repositories.Repositories(r.Namespace).Get(r.GlobalRepository)
 	if err != nil { // the cache may lag: only a live answer counts
 		global, err = r.pac.Repositories(r.Namespace).Get(ctx, r.GlobalRepository, metav1.GetOptions{})
 	}
 	if apierrors.IsNotFound(err) {
-		return repository, nil
+		return nil, nil
 	}
 	if err != nil {
 		return nil, fault.FromKube(fault.VerbRead, fmt.Errorf("reading the global Repository %s/%s: %w", r.Namespace, r.GlobalRepository, err))
 	}
-	merged := repository.DeepCopy()
-	merged.Spec = *repository.Spec.WithGlobal(&global.Spec)
-	return merged, nil
+	return global, nil
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package github
+// Package cache keeps a bounded number of values in memory that can be made anew at any time.
+package cache
 
 import "sync"
 
-// cache holds at most size values and drops the one that was used longest ago.
-type cache[K comparable, V any] struct {
+// Cache holds at most a number of values and drops the one that was used longest ago. Safe for concurrent use.
+type Cache[K comparable, V any] struct {
 	mu      sync.Mutex
 	size    int
 	tick    uint64
@@ -17,12 +18,13 @@ type entry[V any] struct {
 	used  uint64
 }
 
-func newCache[K comparable, V any](size int) *cache[K, V] {
-	return &cache[K, V]{size: size, entries: map[K]*entry[V]{}}
+// New returns an empty Cache for size values.
+func New[K comparable, V any](size int) *Cache[K, V] {
+	return &Cache[K, V]{size: size, entries: map[K]*entry[V]{}}
 }
 
-// get returns the key's value, made if it is not there.
-func (c *cache[K, V]) get(key K, create func() V) V {
+// Get returns the key's value, made if it is not there. create must not call the Cache.
+func (c *Cache[K, V]) Get(key K, create func() V) V {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tick++
@@ -38,7 +40,7 @@ func (c *cache[K, V]) get(key K, create func() V) V {
 	return e.value
 }
 
-func (c *cache[K, V]) evict() {
+func (c *Cache[K, V]) evict() {
 	oldest, found := *new(K), false
 	for k, e := range c.entries {
 		if !found || e.used < c.entries[oldest].used {

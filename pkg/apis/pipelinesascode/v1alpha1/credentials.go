@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// The keys of Secrets that need not be named (spec/compatibility.md 2.2).
+const (
+	defaultTokenKey   = "provider.token"
+	defaultWebhookKey = "webhook.secret"
+)
+
+// SecretKey names a value in the cluster.
+type SecretKey struct{ Namespace, Name, Key string }
+
+// Service is where and with which credentials a Repository's Git service is reached, when no GitHub App is.
+type Service struct {
+	// URL is the service's base URL as configured; empty for the one that the Repository's own URL is at.
+	URL string
+	// User goes with the token; it may be empty.
+	User string
+	// Token and Webhook are where the API's token and the webhook's secret are kept. Name is empty when none is named.
+	Token, Webhook SecretKey
+}
+
+// ServiceOf returns the service of a Repository, completed by the global one, which may be nil. Secrets are read from the
+// namespace of whoever names the token: a Repository without git_provider.secret of its own uses both of the global
+// one's. The error says what the Repository's owner must change (spec/compatibility.md 0.5).
+func ServiceOf(own, global *Repository) (Service, error) {
+	if own.Spec.GitProvider == nil {
+		return Service{}, nil
+	}
+	merged, source := own.Spec.GitProvider, own
+	if global != nil {
+		merged = own.Spec.WithGlobal(&global.Spec).GitProvider
+		if own.Spec.GitProvider.Secret == nil && merged.Secret != nil {
+			source = global
+		}
+	}
+	if source != own {
+		named := source.Spec.GitProvider
+		if own.Spec.GitProvider.URL != "" && !sameEndpoint(own.Spec.GitProvider.URL, named.URL) {
+			return Service{}, fmt.Errorf("git_provider.url is %q, and the token is that of the global Repository %s/%s, which is for %q: "+
+				"a token must not be sent where another namespace says; name a git_provider.secret, or remove the url", own.Spec.GitProvider.URL, source.Namespace, source.Name, named.URL)
+		}
+		merged.URL, merged.WebhookSecret = named.URL, named.WebhookSecret
+	}
+	return Service{
+		URL: merged.URL, User: merged.User,
+		Token: keyOf(merged.Secret, source.Namespace, defaultTokenKey), Webhook: keyOf(merged.WebhookSecret, source.Namespace, defaultWebhookKey),
+	}, nil
+}
+
+func keyOf(secret *Secret, namespace, key string) SecretKey {
+	if secret == nil || secret.Name == "" {
+		return SecretKey{}
+	}
+	return SecretKey{Namespace: namespace, Name: secret.Name, Key: cmp.Or(secret.Key, key)}
+}
+
+// sameEndpoint tells whether two base URLs are of one API.
+func sameEndpoint(a, b string) bool {
+	endpoint := func(raw string) string {
+		u, err := url.Parse(strings.ToLower(strings.TrimSpace(raw)))
+		if err != nil || u.Host == "" {
+			return raw
+		}
+		path := strings.TrimRight(u.Path, "/")
+		path = strings.TrimSuffix(strings.TrimSuffix(path, "/api/v4"), "/api/v3")
+		return u.Scheme + "://" + u.Host + path
+	}
+	return endpoint(a) == endpoint(b)
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestServiceOf(t *testing.T) {
+	repository := func(namespace string, p *GitProvider) *Repository {
+		return &Repository{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "r"}, Spec: RepositorySpec{GitProvider: p}}
+	}
+	global := repository("plumbline", &GitProvider{Type: "gitlab", URL: "https://git.example", Secret: &Secret{Name: "g"}, WebhookSecret: &Secret{Name: "gw", Key: "k"}})
+	tests := map[string]struct {
+		own    *GitProvider
+		global *Repository
+		want   Service
+		says   string
+	}{
+		"no provider":      {nil, global, Service{}, ""},
+		"keys by default":  {&GitProvider{Secret: &Secret{Name: "s"}, WebhookSecret: &Secret{Name: "w"}}, nil, Service{Token: SecretKey{"team", "s", "provider.token"}, Webhook: SecretKey{"team", "w", "webhook.secret"}}, ""},
+		"keys by name":     {&GitProvider{URL: "https://a", User: "u", Secret: &Secret{"s", "x"}, WebhookSecret: &Secret{"w", "y"}}, nil, Service{"https://a", "u", SecretKey{"team", "s", "x"}, SecretKey{"team", "w", "y"}}, ""},
+		"no secret at all": {&GitProvider{Type: "gitlab"}, nil, Service{}, ""},
+		"both secrets and the URL of the global one": {&GitProvider{Type: "gitlab", WebhookSecret: &Secret{Name: "own"}}, global,
+			Service{URL: "https://git.example", Token: SecretKey{"plumbline", "g", "provider.token"}, Webhook: SecretKey{"plumbline", "gw", "k"}}, ""},
+		"the same endpoint, written otherwise": {&GitProvider{Type: "gitlab", URL: "https://GIT.example/api/v4/"}, global,
+			Service{URL: "https://git.example", Token: SecretKey{"plumbline", "g", "provider.token"}, Webhook: SecretKey{"plumbline", "gw", "k"}}, ""},
+		"a token is not sent elsewhere": {&GitProvider{Type: "gitlab", URL: "https://evil.example"}, global, Service{}, "must not be sent where another namespace says"},
+		"its own secret goes where it says": {&GitProvider{Type: "gitlab", URL: "https://own.example", Secret: &Secret{Name: "s"}}, global,
+			Service{URL: "https://own.example", Token: SecretKey{"team", "s", "provider.token"}, Webhook: SecretKey{"team", "gw", "k"}}, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := ServiceOf(repository("team", tt.own), tt.global)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+			if (err != nil) != (tt.says != "") || err != nil && !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("%v, want %q", err, tt.says)
+			}
+		})
+	}
+}

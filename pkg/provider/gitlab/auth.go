@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitlab
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+// authenticated sends calls with the token, in their turn, to one host.
+type authenticated struct {
+	base  http.RoundTripper
+	token string
+	pace  *provider.Pace
+	host  string
+}
+
+// RoundTrip implements http.RoundTripper. Bearer is what tokens of all kinds may be sent as
+// (https://docs.gitlab.com/api/rest/authentication/). A refused token is never rotated with itself: GitLab takes the
+// reuse of a rotated token for theft and revokes its successor as well (L2).
+func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Body != nil {
+		defer func() { _ = req.Body.Close() }() // nothing more is read from it
+	}
+	if !strings.EqualFold(req.URL.Host, a.host) {
+		return nil, fault.Operatorf("ForeignHost", "GitLab redirects to another host; the token is not sent there")
+	}
+	leave, err := a.pace.Enter(req.Context(), req.Method != http.MethodGet && req.Method != http.MethodHead)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	out := req.Clone(req.Context())
+	out.Header.Del("Private-Token")
+	out.Header.Set("Authorization", "Bearer "+a.token)
+	resp, err := a.base.RoundTrip(out)
+	if provider.StatusCode(err) == http.StatusUnauthorized {
+		err = fault.Operatorf(fault.ReasonCredentialsRefused,
+			"GitLab refuses the token: it expired or was revoked; put a new one into the Secret of git_provider.secret: %w", err)
+	}
+	var header http.Header
+	if resp != nil {
+		header = resp.Header
+	}
+	a.pace.Learn(header, err)
+	return resp, err
+}
+
+// unlimited is go-gitlab's own limiter, which waits in the worker, switched off: Pace knows the limits.
+type unlimited struct{}
+
+// Wait implements go-gitlab's RateLimiter.
+func (unlimited) Wait(context.Context) error { return nil }

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitlab
+
+import (
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
+	"github.com/plumbline-ci/plumbline/pkg/provider/text"
+)
+
+// Decode returns the event. Pushes to branches and tags, and merge requests that get new commits or labels, are events;
+// everything else GitLab sends is Ignored with the reason.
+func (w webhook) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, error) {
+	// Peek has the stricter reader; what it refuses must not be decoded.
+	origin, err := w.Peek(h, body)
+	if err != nil {
+		return nil, err
+	}
+	var spec *v1alpha1.GitEventSpec
+	switch origin.Event {
+	case eventPush, eventTag:
+		spec, err = decodePush(origin.Event, body)
+	case eventMergeRequest:
+		spec, err = decodeMergeRequest(body)
+	case eventNote:
+		return nil, decodeNote(body)
+	default:
+		return nil, fault.Ignoredf("UnsupportedEvent", "event %q starts nothing", origin.Event)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := checkInstance(h, spec.Host); err != nil {
+		return nil, err
+	}
+	spec.Provider, spec.DeliveryKey, spec.Headers = Name, origin.DeliveryKey, safeHeaders(h)
+	return spec, nil
+}
+
+// base fills what all events have in common.
+func (p payloadCommon) base(kind string) (*v1alpha1.GitEventSpec, error) {
+	switch {
+	case p.Kind != kind:
+		return nil, fault.Invalidf("BadPayload", "object_kind is %q where the delivery's event is about a %q", p.Kind, kind)
+	case p.Project == nil:
+		return nil, payload.Missing("project")
+	case p.Project.ID <= 0:
+		return nil, payload.Missing("project.id")
+	case !validPath(p.Project.Path), len(path.Dir(p.Project.Path)) > payload.MaxOwner, len(path.Base(p.Project.Path)) > payload.MaxName:
+		return nil, payload.Missing("project.path_with_namespace")
+	}
+	host, err := p.Project.host()
+	if err != nil {
+		return nil, err
+	}
+	return &v1alpha1.GitEventSpec{Host: host, Project: v1alpha1.Project{
+		Owner: path.Dir(p.Project.Path), Name: path.Base(p.Project.Path), ID: p.Project.ID,
+		URL: p.Project.WebURL, DefaultBranch: text.Bytes(text.Clean(p.Project.DefaultBranch), payload.MaxRef),
+	}}, nil
+}
+
+// host takes the host from project.web_url, which must be the page of the project the ids are of.
+func (p *payloadProject) host() (string, error) {
+	u, err := url.Parse(p.WebURL)
+	if err != nil || provider.Host(u) == "" || len(provider.Host(u)) > payload.MaxName || u.User != nil || u.RawQuery != "" || u.Fragment != "" || len(p.WebURL) > payload.MaxURL {
+		return "", payload.Missing("project.web_url")
+	}
+	// GitLab may be below a path of its host.
+	project, page := "/"+p.Path, u.Path
+	if cut := len(page) - len(project); cut < 0 || !strings.EqualFold(page[cut:], project) {
+		return "", fault.Invalidf("BadPayload", "project.web_url is not the page of project %s", p.Path)
+	}
+	return provider.Host(u), nil
+}
+
+// checkInstance compares with where GitLab says it is.
+func checkInstance(h http.Header, host string) error {
+	claimed := h.Get(headerInstance)
+	if claimed == "" {
+		return nil
+	}
+	if u, err := url.Parse(claimed); err != nil || provider.Host(u) != host {
+		return fault.Invalidf("BadPayload", "%s is not the host of project.web_url", headerInstance)
+	}
+	return nil
+}
+
+// decodeNote reads a comment to the end before it ignores it, so that what GitLab sends is known to be understood.
+func decodeNote(body []byte) error {
+	var p payloadNote
+	if err := payload.Unmarshal(body, &p); err != nil {
+		return err
+	}
+	if _, err := p.base("note"); err != nil {
+		return err
+	}
+	switch {
+	case p.User == nil || p.User.Username == "":
+		return payload.Missing("user.username")
+	case p.Attributes == nil || p.Attributes.ID <= 0:
+		return payload.Missing("object_attributes.id")
+	case p.Attributes.Note == nil:
+		return payload.Missing("object_attributes.note")
+	case p.Attributes.NoteableType == "":
+		return payload.Missing("object_attributes.noteable_type")
+	}
+	return fault.Ignoredf("NotServed", "comments (here on a %s) start nothing yet", p.Attributes.NoteableType)
+}

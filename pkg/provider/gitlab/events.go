@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitlab
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
+	"github.com/plumbline-ci/plumbline/pkg/provider/text"
+)
+
+// The event types are those of Pipelines-as-Code (spec/compatibility.md 3.11.1). Only pipelines that read labels react to
+// typeLabels.
+const (
+	typePush         = "push"
+	typeTag          = "Tag Push"
+	typeMergeRequest = "Merge Request"
+	typeLabels       = "pull_request_labeled"
+)
+
+func decodePush(event string, body []byte) (*v1alpha1.GitEventSpec, error) {
+	kind, eventType, prefix := "push", typePush, "refs/heads/"
+	if event == eventTag {
+		kind, eventType, prefix = "tag_push", typeTag, "refs/tags/"
+	}
+	var p payloadPush
+	if err := payload.Unmarshal(body, &p); err != nil {
+		return nil, err
+	}
+	spec, err := p.base(kind)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.check(prefix); err != nil {
+		return nil, err
+	}
+	spec.Trigger, spec.EventType = v1alpha1.TriggerPush, eventType
+	spec.BaseRef, spec.HeadRef, spec.HeadURL = p.Ref, p.Ref, p.Project.WebURL
+	spec.Sender, spec.SHA = p.Username, p.head()
+	if !provider.IsZero(p.Before) {
+		spec.Before = p.Before
+	}
+	at := slices.IndexFunc(p.Commits, func(c payloadCommit) bool { return c.ID == spec.SHA })
+	if at >= 0 {
+		spec.Commit = p.Commits[at].describe()
+	}
+	return spec, nil
+}
+
+// head is the commit to run and report on. For an annotated tag, after is the tag object and checkout_sha the commit it
+// points to. A new branch and a branch that was set back bring no commits; what they point to runs all the same.
+func (p *payloadPush) head() string {
+	if provider.IsSHA(p.CheckoutSHA) {
+		return p.CheckoutSHA
+	}
+	return p.After
+}
+
+// check tells whether the push has what an event needs, and is one.
+func (p *payloadPush) check(prefix string) error {
+	err := payload.Check(payload.Text("ref", p.Ref, payload.MaxRef), payload.Text("user_username", p.Username, payload.MaxLogin))
+	if err != nil {
+		return err
+	}
+	switch {
+	case p.ProjectID != 0 && p.ProjectID != p.Project.ID:
+		return payload.Missing("project_id")
+	case !strings.HasPrefix(p.Ref, prefix):
+		return fault.Ignoredf("UnsupportedRef", "a push to %s is to neither a branch nor a tag", p.Ref)
+	case p.After != "" && provider.IsZero(p.After):
+		return fault.Ignoredf("Deleted", "%s was deleted", p.Ref)
+	case !provider.IsSHA(p.After):
+		return payload.Missing("after")
+	case !provider.IsZero(p.Before) && !provider.IsSHA(p.Before):
+		return payload.Missing("before")
+	}
+	return nil
+}
+
+func (c payloadCommit) describe() *v1alpha1.Commit {
+	return &v1alpha1.Commit{
+		Title: text.FirstLine(c.Message, payload.MaxTitle), URL: text.Bytes(text.Clean(c.URL), payload.MaxURL), SkipCI: provider.SkipsCI(c.Message),
+	}
+}
+
+func decodeMergeRequest(body []byte) (*v1alpha1.GitEventSpec, error) {
+	var p payloadMergeRequest
+	if err := payload.Unmarshal(body, &p); err != nil {
+		return nil, err
+	}
+	spec, err := p.base("merge_request")
+	if err != nil {
+		return nil, err
+	}
+	eventType, err := p.eventType()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	mr := p.Attributes
+	spec.Trigger, spec.EventType, spec.Action = v1alpha1.TriggerPullRequest, eventType, mr.Action
+	spec.SHA, spec.BaseRef, spec.HeadRef, spec.Sender = mr.LastCommit.ID, mr.TargetBranch, mr.SourceBranch, p.User.Username
+	spec.Commit = mr.LastCommit.describe()
+	spec.PullRequest = &v1alpha1.PullRequest{
+		Number: mr.IID, Title: text.FirstLine(mr.Title, payload.MaxTitle), Author: p.author(), Draft: mr.Draft || mr.WorkInProgress,
+	}
+	if mr.Source != nil {
+		spec.PullRequest.HeadProjectID, spec.HeadURL = mr.SourceProjectID, text.Bytes(text.Clean(mr.Source.WebURL), payload.MaxURL)
+	}
+	for _, l := range p.Labels[:min(len(p.Labels), payload.MaxLabels)] {
+		spec.PullRequest.Labels = append(spec.PullRequest.Labels, text.Bytes(text.Clean(l.Title), payload.MaxName))
+	}
+	return spec, nil
+}
+
+// author names who opened the merge request: by username if that is who acted, else by id, because the payload has no
+// more. It is the author whose access counts, not whoever acted on the merge request: a maintainer who sets a label on a
+// stranger's merge request has not agreed to run it.
+func (p *payloadMergeRequest) author() string {
+	if p.User.ID == p.Attributes.AuthorID {
+		return p.User.Username
+	}
+	return idPrefix + strconv.FormatInt(p.Attributes.AuthorID, 10)
+}
+
+// eventType tells what the merge request's event is, or why it is none. An update that was caused by a push has oldrev;
+// any other one counts only if labels are all that was changed and one of them is new.
+func (p *payloadMergeRequest) eventType() (string, error) {
+	mr := p.Attributes
+	if mr == nil {
+		return "", payload.Missing("object_attributes")
+	}
+	switch {
+	case mr.Action == "close" || mr.Action == "merge":
+		return "", fault.Ignoredf("UnsupportedAction", "merge request action %q stops nothing yet", mr.Action)
+	case !slices.Contains([]string{"open", "reopen", "update"}, mr.Action):
+		return "", fault.Ignoredf("UnsupportedAction", "merge request action %q starts nothing", mr.Action)
+	case mr.State == "closed" || mr.State == "merged":
+		return "", fault.Ignoredf("NotOpen", "the merge request is %s", mr.State)
+	case mr.Action != "update" || mr.OldRev != "":
+		return typeMergeRequest, nil
+	}
+	added, err := p.addsLabels()
+	if err != nil {
+		return "", err
+	}
+	if !added {
+		return "", fault.Ignoredf("UnsupportedAction", "an update of a merge request without new commits or labels starts nothing")
+	}
+	return typeLabels, nil
+}
+
+func (p *payloadMergeRequest) addsLabels() (bool, error) {
+	for field := range p.Changes {
+		// Who made a change and when is part of every change.
+		if !slices.Contains([]string{"labels", "updated_at", "updated_by_id", "last_edited_at", "last_edited_by_id"}, field) {
+			return false, nil
+		}
+	}
+	if p.Changes["labels"] == nil {
+		return false, nil
+	}
+	var labels struct {
+		Previous []payloadLabel `json:"previous"`
+		Current  []payloadLabel `json:"current"`
+	}
+	if err := json.Unmarshal(p.Changes["labels"], &labels); err != nil {
+		return false, payload.Missing("changes.labels")
+	}
+	return slices.ContainsFunc(labels.Current, func(l payloadLabel) bool {
+		return !slices.ContainsFunc(labels.Previous, func(old payloadLabel) bool { return old.Title == l.Title })
+	}), nil
+}
+
+// check tells whether the merge request has what an event needs.
+func (p *payloadMergeRequest) check() error {
+	mr := p.Attributes
+	switch {
+	case mr.IID <= 0:
+		return payload.Missing("object_attributes.iid")
+	case mr.AuthorID <= 0:
+		return payload.Missing("object_attributes.author_id")
+	case mr.TargetProjectID != p.Project.ID:
+		return payload.Missing("object_attributes.target_project_id")
+	case mr.Source != nil && mr.SourceProjectID <= 0:
+		return payload.Missing("object_attributes.source_project_id")
+	case mr.LastCommit == nil:
+		return fault.Ignoredf("NoCommits", "the merge request has no commits")
+	case !provider.IsSHA(mr.LastCommit.ID):
+		return payload.Missing("object_attributes.last_commit.id")
+	case p.User == nil:
+		return payload.Missing("user")
+	}
+	return payload.Check(payload.Text("user.username", p.User.Username, payload.MaxLogin),
+		payload.Text("object_attributes.source_branch", mr.SourceBranch, payload.MaxRef),
+		payload.Text("object_attributes.target_branch", mr.TargetBranch, payload.MaxRef))
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package gitlab is the provider for gitlab.com and self-managed GitLab, through the token of a user or a bot. It is the
+// only importer of go-gitlab.
+package gitlab
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"net/http"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	gl "github.com/xanzy/go-gitlab"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/cache"
+)
+
+// Name is GitEventSpec.provider of the events this package decodes.
+const Name = "gitlab"
+
+// publicURL is where projects are unless something else is configured.
+const publicURL = "https://gitlab.com"
+
+// maxCached bounds what is kept of rate limits in memory; what is evicted is learnt anew.
+const maxCached = 2000
+
+// Options tune the provider. The zero value is right for production.
+type Options struct {
+	// UserAgent is sent with every call. Empty is "plumbline".
+	UserAgent string
+	// Limits are those of one call; zero fields are X1 of spec/errors.md.
+	Limits provider.Limits
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+}
+
+// New returns the provider. What it learns of rate limits lives as long as the value does.
+func New(o Options) provider.Provider {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	o.UserAgent = cmp.Or(o.UserAgent, "plumbline")
+	transport := provider.NewTransport(o.Limits)
+	transport.Provider = Name
+	s := &service{options: o, transport: transport, paces: cache.New[paceKey, *provider.Pace](maxCached)}
+	return provider.Provider{Name: Name, Webhook: webhook{}, BaseURL: BaseURL, Connect: s.connect}
+}
+
+// BaseURL is the web URL for Connect (spec/compatibility.md 1.2): what the Repository configures as git_provider.url, with
+// or without the API's path; else what its own url has in front of the project; else gitlab.com. Both are settings of the
+// Repository. A payload has no part in it.
+func BaseURL(configured, repositoryURL string, p v1alpha1.Project) string {
+	if configured = strings.TrimRight(strings.TrimSpace(configured), "/"); configured != "" {
+		return strings.TrimSuffix(configured, "/api/v4")
+	}
+	u, err := url.Parse(repositoryURL)
+	if err != nil || provider.Host(u) == "" {
+		return publicURL
+	}
+	base := url.URL{Scheme: u.Scheme, Host: u.Host}
+	project, own := "/"+p.Owner+"/"+p.Name, strings.TrimSuffix(strings.TrimRight(u.Path, "/"), ".git")
+	if cut := len(own) - len(project); cut >= 0 && strings.EqualFold(own[cut:], project) {
+		base.Path = own[:cut]
+	}
+	return base.String()
+}
+
+type service struct {
+	options   Options
+	transport *provider.Transport
+	paces     *cache.Cache[paceKey, *provider.Pace]
+}
+
+// paceKey is what GitLab limits: a user at an API. The token stands for its user.
+type paceKey struct {
+	api   string
+	token [sha256.Size]byte
+}
+
+// connect returns a client for the project; it makes no call. The library neither waits nor repeats: go-gitlab sleeps
+// until the reset of a limit, in the worker, and repeats POSTs (L1).
+func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project, c provider.Credentials) (provider.Client, error) {
+	base, err := baseOf(baseURL, p)
+	if err != nil {
+		return provider.Client{}, err
+	}
+	token := strings.TrimSpace(c.Token)
+	if err := checkToken(token); err != nil {
+		return provider.Client{}, err
+	}
+	api := base.JoinPath("api/v4/")
+	pace := s.paces.Get(paceKey{api.String(), sha256.Sum256([]byte(token))}, func() *provider.Pace {
+		return provider.NewPace(s.options.Now)
+	})
+	client, err := gl.NewClient("", gl.WithBaseURL(api.String()), gl.WithoutRetries(),
+		gl.WithCustomLimiter(unlimited{}), gl.WithHTTPClient(&http.Client{
+			Transport:     &authenticated{base: s.transport, token: token, pace: pace, host: api.Host},
+			CheckRedirect: provider.CheckRedirect,
+		}))
+	if err != nil {
+		return provider.Client{}, fault.Operatorf("BadConfiguration", "git_provider.url %q is not a URL: set it to https://<host>", baseURL)
+	}
+	client.UserAgent = s.options.UserAgent
+	r := &repository{client: client, token: token, path: p.Owner + "/" + p.Name, id: p.ID, base: base, now: s.options.Now}
+	return provider.Client{Source: r, History: r, Addresses: r, Access: r, Reporter: r, Tokens: r}, nil
+}
+
+// repository is one project seen with one token. It is called by its path, which the payload's URL was checked against,
+// never by the payload's id: that could be any project's which the token reaches.
+type repository struct {
+	client *gl.Client
+	token  string
+	path   string
+	id     int64
+	base   *url.URL // where the service shows its pages
+	now    func() time.Time
+}
+
+// CloneToken returns the configured token itself: GitLab has no way to derive a narrower one from it. Whoever configures
+// it chooses what the pods of a run may do; a project access token with read_repository and api reaches least.
+// When it expires is theirs to know as well.
+func (r *repository) CloneToken(context.Context) (provider.Token, error) {
+	return provider.Token{Value: r.token}, nil
+}
+
+// baseOf reads where GitLab is from configuration alone, and refuses a project that lives elsewhere: a payload must not
+// choose where credentials are sent.
+func baseOf(baseURL string, p v1alpha1.Project) (*url.URL, error) {
+	base, err := provider.BaseURL("git_provider.url", cmp.Or(baseURL, publicURL))
+	if err != nil {
+		return nil, err
+	}
+	project, err := url.Parse(p.URL)
+	if err != nil || provider.Host(project) == "" || provider.Host(project) != provider.Host(base) {
+		return nil, fault.Operatorf("ForeignHost",
+			"project %q is not on the configured GitLab %s: set git_provider.url, or remove the Repository", p.URL, base.Host)
+	}
+	switch {
+	case !validPath(p.Owner + "/" + p.Name), p.ID <= 0, strings.Contains(p.Name, "/"):
+		return nil, fault.Operatorf("BadRepository", "%q is not a GitLab project", p.Owner+"/"+p.Name)
+	case !strings.EqualFold(joined(provider.Segments(base, project)), p.Owner+"/"+p.Name):
+		return nil, fault.Operatorf("BadRepository", "%q is not the page of GitLab's project %s/%s", p.URL, p.Owner, p.Name)
+	}
+	return base, nil
+}
+
+var headerValue = regexp.MustCompile(`^[!-~]+$`)
+
+func checkToken(token string) error {
+	switch {
+	case token == "":
+		return fault.Operatorf("CredentialsMissing",
+			"the GitLab token is missing: set git_provider.secret to a Secret that holds a project, group or personal access token")
+	case !headerValue.MatchString(token):
+		return fault.Operatorf("CredentialsMissing", "the GitLab token holds spaces or other characters that no token has: set it anew")
+	}
+	return nil
+}
+
+// segmentPattern is GitLab's own alphabet for names of groups, projects and users. It matters: names become parts of API
+// paths.
+var segmentPattern = regexp.MustCompile(`^[A-Za-z0-9_.][A-Za-z0-9_.-]*$`)
+
+// joined is the path that segments make; none if one of them holds a slash of its own.
+func joined(segments []string) string {
+	if slices.ContainsFunc(segments, func(s string) bool { return strings.Contains(s, "/") }) {
+		return ""
+	}
+	return strings.Join(segments, "/")
+}
+
+// validPath tells whether a project's full path is one: groups and a name, without anything that a URL reads as more.
+func validPath(full string) bool {
+	parts := strings.Split(full, "/")
+	for _, part := range parts {
+		if !segmentPattern.MatchString(part) || strings.Trim(part, ".") == "" {
+			return false
+		}
+	}
+	return len(parts) > 1 && path.Clean(full) == full
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitlab
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	gl "github.com/xanzy/go-gitlab"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+// maxCommitFiles is how many files of a commit GitLab lists, unless its operators allow more
+// (https://docs.gitlab.com/administration/diff_limits/). There is no other sign that more were changed.
+const maxCommitFiles = 1000
+
+// Changed lists the files of a merge request, of a push since the commit it replaced, or, for a new branch or tag, of its
+// head commit.
+func (r *repository) Changed(ctx context.Context, event *v1alpha1.GitEventSpec) (provider.Changes, error) {
+	if err := provider.CheckSHA(event.SHA); err != nil {
+		return provider.Changes{}, err
+	}
+	switch {
+	case event.PullRequest != nil:
+		return r.changedByMergeRequest(ctx, int(event.PullRequest.Number))
+	case event.Before == "":
+		return r.changedByCommit(ctx, event.SHA)
+	}
+	return r.changedByPush(ctx, event.Before, event.SHA)
+}
+
+// changedByMergeRequest waits until GitLab has computed the changes, which it does after it has created a merge request,
+// and takes the "+" behind their number for the sign that it does not list all
+// (https://docs.gitlab.com/api/merge_requests/).
+func (r *repository) changedByMergeRequest(ctx context.Context, number int) (provider.Changes, error) {
+	const what = "listing the merge request's files"
+	mr, err := r.mergeRequest(ctx, what, number)
+	if err != nil {
+		return provider.Changes{}, err
+	}
+	if mr.DiffRefs.HeadSha == "" {
+		return provider.Changes{}, fault.Transientf("MergeRequestNotPrepared", "%s: GitLab is still computing them", what)
+	}
+	files, err := list(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.MergeRequestDiff, *gl.Response, error) {
+		return r.client.MergeRequests.ListMergeRequestDiffs(r.path, number, nil, page...)
+	})
+	if err != nil {
+		return provider.Changes{}, provider.Failed(what, err)
+	}
+	out := provider.Changes{Truncated: strings.HasSuffix(mr.ChangesCount, "+")}
+	for _, f := range files {
+		add(&out, &gl.Diff{NewPath: f.NewPath, NewFile: f.NewFile, RenamedFile: f.RenamedFile, DeletedFile: f.DeletedFile})
+	}
+	return out, nil
+}
+
+// mergeRequest reads a merge request of the project.
+func (r *repository) mergeRequest(ctx context.Context, what string, number int) (*gl.MergeRequest, error) {
+	mr, _, err := r.client.MergeRequests.GetMergeRequest(r.path, number, nil, gl.WithContext(ctx))
+	if provider.StatusCode(err) == http.StatusNotFound {
+		if err := r.nobody(ctx, what); err != nil {
+			return nil, err
+		}
+		return nil, fault.Transientf("PullRequestUnknown", "%s: GitLab does not show merge request !%d (yet)", what, number)
+	}
+	if err != nil {
+		return nil, provider.Failed(what, err)
+	}
+	if mr.IID != number {
+		return nil, noAnswer(what)
+	}
+	return mr, nil
+}
+
+func (r *repository) changedByCommit(ctx context.Context, sha string) (provider.Changes, error) {
+	const what = "listing the commit's files"
+	files, err := list(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.Diff, *gl.Response, error) {
+		return r.client.Commits.GetCommitDiff(r.path, sha, nil, page...)
+	})
+	if err != nil {
+		return provider.Changes{}, r.unavailable(ctx, what, sha, err)
+	}
+	return changes(files, len(files) >= maxCommitFiles), nil
+}
+
+// changedByPush compares the trees; all files are in one answer. What a forced push replaced may be gone for good: then
+// the head commit's own files are what can be told, marked as incomplete.
+func (r *repository) changedByPush(ctx context.Context, before, after string) (provider.Changes, error) {
+	if err := provider.CheckSHA(before); err != nil {
+		return provider.Changes{}, err
+	}
+	const what = "comparing with the commit before the push"
+	diff, _, err := r.client.Repositories.Compare(r.path,
+		&gl.CompareOptions{From: &before, To: &after, Straight: gl.Ptr(true)}, gl.WithContext(ctx))
+	if provider.StatusCode(err) == http.StatusNotFound {
+		own, err := r.changedByCommit(ctx, after)
+		own.Truncated = true
+		return own, err
+	}
+	if err != nil {
+		return provider.Changes{}, provider.Failed(what, err)
+	}
+	if diff.Diffs == nil {
+		return provider.Changes{}, noAnswer(what)
+	}
+	return changes(diff.Diffs, diff.CompareTimeout), nil
+}
+
+func changes(files []*gl.Diff, truncated bool) provider.Changes {
+	out := provider.Changes{Truncated: truncated}
+	for _, f := range files {
+		add(&out, f)
+	}
+	return out
+}
+
+func add(to *provider.Changes, f *gl.Diff) {
+	switch {
+	case f.NewFile:
+		to.Added = append(to.Added, f.NewPath)
+	case f.DeletedFile:
+		to.Deleted = append(to.Deleted, f.NewPath)
+	case f.RenamedFile:
+		to.Renamed = append(to.Renamed, f.NewPath)
+	default:
+		to.Modified = append(to.Modified, f.NewPath)
+	}
+}
+
+// Pulls lists the merge requests of a commit. Of a commit of the default branch GitLab names the merged one that brought
+// it (https://docs.gitlab.com/api/commits/#list-merge-requests-associated-with-a-commit).
+func (r *repository) Pulls(ctx context.Context, sha string) ([]provider.Pull, error) {
+	if err := provider.CheckSHA(sha); err != nil {
+		return nil, err
+	}
+	const what = "listing the commit's merge requests"
+	found, err := list(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.MergeRequest, *gl.Response, error) {
+		return r.client.Commits.ListMergeRequestsByCommit(r.path, sha, page...)
+	})
+	if err != nil {
+		return nil, r.unavailable(ctx, what, sha, err)
+	}
+	var pulls []provider.Pull
+	for _, mr := range found {
+		switch {
+		case mr.IID <= 0 || mr.State == "":
+			return nil, fault.Transientf("BadAnswer", "%s: GitLab answered with one that has no number or state", what)
+		case int64(mr.TargetProjectID) == r.id:
+			pulls = append(pulls, provider.Pull{Number: int64(mr.IID), Open: mr.State == "opened", Merged: mr.State == "merged"})
+		}
+	}
+	return pulls, nil
+}

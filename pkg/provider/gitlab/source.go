@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitlab
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	gl "github.com/xanzy/go-gitlab"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
+	"github.com/plumbline-ci/plumbline/pkg/provider/text"
+)
+
+// Head returns the revision of the event; it calls GitLab only if the payload did not describe the commit.
+//
+// All reads are of the event's own project, the target of a merge request. A fork's commits are there too: GitLab fetches
+// them to refs/merge-requests/<iid>/head before it shows the merge request
+// (https://docs.gitlab.com/user/project/merge_requests/versions/, gitlab-foss#3138), so that no fork needs to be readable.
+func (r *repository) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (provider.Head, error) {
+	head := provider.Head{SHA: event.SHA, Project: event.Project, Ref: event.HeadRef, PullRequest: event.PullRequest}
+	if event.Commit != nil {
+		head.Commit = *event.Commit
+		return head, nil
+	}
+	if err := provider.CheckSHA(event.SHA); err != nil {
+		return provider.Head{}, err
+	}
+	what := "reading commit " + event.SHA
+	commit, err := r.commit(ctx, event.SHA)
+	if err != nil {
+		return provider.Head{}, r.unavailable(ctx, what, event.SHA, err)
+	}
+	if commit.ID != event.SHA {
+		return provider.Head{}, fault.Transientf("BadAnswer", "%s: GitLab answered with another commit", what)
+	}
+	head.Commit = v1alpha1.Commit{
+		Title: text.FirstLine(commit.Message, payload.MaxTitle), URL: commit.WebURL, SkipCI: provider.SkipsCI(commit.Message),
+	}
+	return head, nil
+}
+
+func (r *repository) commit(ctx context.Context, sha string) (*gl.Commit, error) {
+	commit, _, err := r.client.Commits.GetCommit(r.path, sha, &gl.GetCommitOptions{Stats: gl.Ptr(false)}, gl.WithContext(ctx))
+	return commit, err
+}
+
+// DefaultBranch asks where the default branch is now; what the payload called it may be renamed since.
+func (r *repository) DefaultBranch(ctx context.Context) (string, error) {
+	described, err := r.describe(ctx)
+	if err != nil {
+		return "", err
+	}
+	what := "reading the default branch " + described.DefaultBranch
+	if described.DefaultBranch == "" {
+		return "", fault.Transientf("RepositoryEmpty", "%s: %s is empty", what, r.path)
+	}
+	branch, _, err := r.client.Branches.GetBranch(r.path, described.DefaultBranch, gl.WithContext(ctx))
+	if provider.StatusCode(err) == http.StatusNotFound {
+		return "", fault.Transientf(fault.ReasonCommitUnknown, "%s: %s has no such branch (yet)", what, r.path)
+	}
+	if err != nil {
+		return "", provider.Failed(what, err)
+	}
+	if branch.Commit == nil || !provider.IsSHA(branch.Commit.ID) {
+		return "", fault.Transientf("BadAnswer", "%s: GitLab names no commit", what)
+	}
+	return branch.Commit.ID, nil
+}
+
+// Files returns the YAML files below dir at sha, sorted by path. Their text is returned as it is, whatever it is.
+// Whether dir is there is read from the directory above it: GitLab answers 404 for a directory that is missing and for a
+// commit that is.
+func (r *repository) Files(ctx context.Context, sha, dir string) ([]provider.File, error) {
+	if err := provider.CheckSHA(sha); err != nil {
+		return nil, err
+	}
+	dir = path.Clean(dir)
+	for parent, segments := "", strings.Split(dir, "/"); len(segments) > 0; segments = segments[1:] {
+		entries, err := r.tree(ctx, sha, parent, false)
+		if err != nil {
+			return nil, r.unavailable(ctx, "reading "+dir, sha, err)
+		}
+		at := slices.IndexFunc(entries, func(e *gl.TreeNode) bool { return e.Name == segments[0] })
+		switch {
+		case at < 0:
+			return nil, nil
+		case entries[at].Type != "tree":
+			return nil, provider.NotDirectory(dir)
+		}
+		parent = path.Join(parent, segments[0])
+	}
+	entries, err := r.tree(ctx, sha, dir, true)
+	if err != nil {
+		return nil, r.unavailable(ctx, "reading "+dir, sha, err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.Type == "blob" && provider.IsDefinition(e.Path) && strings.HasPrefix(e.Path, dir+"/") {
+			names = append(names, e.Path)
+		}
+	}
+	return provider.ReadFiles(ctx, dir, names, func(ctx context.Context, name string) ([]byte, error) {
+		data, err := r.contents(ctx, r.path, sha, name)
+		if provider.StatusCode(err) == http.StatusNotFound {
+			// A tree that was just read names it: the answer comes from a replica that lags.
+			return nil, fault.Transientf(fault.ReasonCommitUnknown, "GitLab does not show %s (yet)", name)
+		}
+		return data, err
+	})
+}
+
+// tree lists a directory by keyset pages, the kind GitLab has no limit for.
+func (r *repository) tree(ctx context.Context, sha, dir string, recursive bool) ([]*gl.TreeNode, error) {
+	opts := &gl.ListTreeOptions{Ref: &sha, Recursive: &recursive, ListOptions: gl.ListOptions{Pagination: "keyset"}}
+	if dir != "" {
+		opts.Path = &dir
+	}
+	return list(ctx, "reading "+dir, func(page ...gl.RequestOptionFunc) ([]*gl.TreeNode, *gl.Response, error) {
+		return r.client.Repositories.ListTree(r.path, opts, page...)
+	})
+}
+
+// File returns one file of at most a MiB.
+func (r *repository) File(ctx context.Context, sha, name string) ([]byte, error) {
+	if err := provider.CheckSHA(sha); err != nil {
+		return nil, err
+	}
+	if err := provider.CheckPath(name); err != nil {
+		return nil, err
+	}
+	data, err := r.contents(ctx, r.path, sha, name)
+	if provider.StatusCode(err) != http.StatusNotFound {
+		return data, err
+	}
+	// A file that is not there and a commit that is not there yet are both 404.
+	if _, err := r.commit(ctx, sha); err != nil {
+		return nil, r.unavailable(ctx, "reading "+name, sha, err)
+	}
+	return nil, fault.Invalidf("FileNotFound", "%s does not exist in %s at commit %s", name, r.path, sha)
+}
+
+// contents reads a file of a project as JSON, which a proxy's page is not, and compares it with its digest: a page that
+// was taken for a definition would be reported as the author's mistake.
+func (r *repository) contents(ctx context.Context, project, ref, name string) ([]byte, error) {
+	what := "reading " + name
+	file, _, err := r.client.RepositoryFiles.GetFile(project, name, &gl.GetFileOptions{Ref: &ref}, gl.WithContext(ctx))
+	switch {
+	case errors.Is(err, provider.ErrTooLarge):
+		return nil, fault.Invalidf("FileTooLarge", "%s is far larger than the %d bytes that are read", name, provider.MaxFile)
+	case err != nil:
+		return nil, provider.Failed(what, err)
+	case file.Size > provider.MaxFile:
+		return nil, provider.TooLarge(name, file.Size)
+	}
+	data, err := base64.StdEncoding.DecodeString(file.Content)
+	sum := sha256.Sum256(data)
+	if err != nil || len(data) != file.Size || file.Encoding != "base64" || file.SHA256 != hex.EncodeToString(sum[:]) {
+		return nil, fault.Transientf("BadAnswer", "%s: GitLab's answer does not hold the file", what)
+	}
+	return data, nil
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitlab
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	gl "github.com/xanzy/go-gitlab"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/text"
+	"github.com/plumbline-ci/plumbline/pkg/status"
+)
+
+// maxField is the characters that a status' name, description, target_url and ref may have
+// (https://docs.gitlab.com/api/commits/#set-the-pipeline-status-of-a-commit).
+const maxField = 255
+
+// maxExternalID is the characters of a run's name that a description ends with; longer ones are replaced by a digest.
+const maxExternalID = 128
+
+// wanted is a check in GitLab's terms and limits.
+type wanted struct {
+	name, description, url string
+	state                  gl.BuildStateValue
+	// mark ends the description of the run's statuses.
+	mark string
+}
+
+func makeStatus(c status.Check) wanted {
+	w := wanted{name: text.OneLine(c.Name, maxField, text.Runes), state: stateOf(c), mark: markOf(c.ExternalID)}
+	w.url = provider.DetailsURL(c.DetailsURL, maxField)
+	title := c.Title
+	if c.Conclusion == status.Failure && w.url == "" {
+		title += ": " + c.Text // nothing else shows what was refused
+	}
+	title = text.OneLine(title, maxField-len([]rune(w.mark)), text.Runes)
+	if title == "" {
+		title = text.OneLine(c.Name, maxField-len([]rune(w.mark)), text.Runes)
+	}
+	w.description = title + w.mark
+	return w
+}
+
+// markOf is how a description tells whose status it is, for people as well.
+func markOf(externalID string) string {
+	id := text.OneLine(externalID, maxField, text.Runes)
+	if len(id) > maxExternalID || id != externalID {
+		sum := sha256.Sum256([]byte(externalID))
+		id = hex.EncodeToString(sum[:16])
+	}
+	return " (" + id + ")"
+}
+
+// stateOf names the states as GitLab does: queued is pending, cancelled has one l, and a failure has failed.
+func stateOf(c status.Check) gl.BuildStateValue {
+	switch {
+	case c.State == status.Queued:
+		return gl.Pending
+	case c.State == status.InProgress:
+		return gl.Running
+	case c.Conclusion == status.Success:
+		return gl.Success
+	case c.Conclusion == status.Failure:
+		return gl.Failed
+	case c.Conclusion == status.Skipped:
+		return gl.Skipped
+	}
+	return gl.Canceled
+}
+
+// show makes the project show the status, if it does not yet and no newer run's has taken its place.
+func (r *repository) show(ctx context.Context, at place, sha string, want wanted) (string, error) {
+	known, err := r.statuses(ctx, at, sha, want.name)
+	if err != nil {
+		return "", err
+	}
+	mine := want.among(known)
+	if mine == nil {
+		return r.replace(ctx, at, sha, want, known)
+	}
+	replaced := slices.ContainsFunc(known, func(s *gl.CommitStatus) bool { return s.PipelineId == mine.PipelineId && s.ID > mine.ID })
+	if replaced || want.late(mine) || want.shown(mine) {
+		return idOf(mine), nil
+	}
+	return r.set(ctx, at, sha, want, mine.PipelineId)
+}
+
+// replace shows the status of a run that has none yet in the place of the run before, in the same pipeline: only there
+// GitLab takes the older one for replaced. An open one is closed first, because GitLab would change that one instead of
+// making another, or refuse to.
+func (r *repository) replace(ctx context.Context, at place, sha string, want wanted, known []*gl.CommitStatus) (string, error) {
+	if len(known) == 0 {
+		return r.set(ctx, at, sha, want, 0)
+	}
+	newest := known[0]
+	if open(newest) {
+		_, err := r.post(ctx, at, sha, &gl.SetCommitStatusOptions{
+			State: gl.Canceled, Name: &want.name, PipelineID: pipeline(newest.PipelineId),
+		})
+		if err != nil && fault.Of(err).Reason != fault.ReasonTransition { // it has ended meanwhile
+			return "", at.settled("closing the status of the run before", err)
+		}
+	}
+	return r.set(ctx, at, sha, want, newest.PipelineId)
+}
+
+// statuses lists the statuses of a name on the commit, newest first, replaced ones included.
+func (r *repository) statuses(ctx context.Context, at place, sha, name string) ([]*gl.CommitStatus, error) {
+	const what = "looking the status up"
+	opts := &gl.GetCommitStatusesOptions{Name: &name, All: gl.Ptr(true)}
+	found, err := list(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.CommitStatus, *gl.Response, error) {
+		return r.client.Commits.GetCommitStatuses(at.project, sha, opts, page...)
+	})
+	if err != nil && at.foreign {
+		return nil, provider.Failed(what, err)
+	}
+	if err != nil {
+		return nil, r.unavailable(ctx, what, sha, err)
+	}
+	found = slices.DeleteFunc(found, func(s *gl.CommitStatus) bool { return s.Name != name })
+	slices.SortFunc(found, func(a, b *gl.CommitStatus) int { return b.ID - a.ID })
+	return found, nil
+}
+
+// set posts the status. If GitLab's state machine refuses the step, what GitLab shows decides: never is it assumed that
+// the refused state is the shown one (L6, E12).
+func (r *repository) set(ctx context.Context, at place, sha string, want wanted, in int) (string, error) {
+	const what = "setting the status"
+	opts := &gl.SetCommitStatusOptions{
+		State: want.state, Name: &want.name, Description: &want.description, PipelineID: pipeline(in),
+	}
+	if want.url != "" { // GitLab refuses an empty one
+		opts.TargetURL = &want.url
+	}
+	if in == 0 && at.ref != "" {
+		opts.Ref = &at.ref
+	}
+	shown, err := r.post(ctx, at, sha, opts)
+	if provider.StatusCode(err) == http.StatusNotFound && in != 0 {
+		// The pipeline is gone or archived: another one takes over.
+		return r.set(ctx, at, sha, want, 0)
+	}
+	refusal := fault.Of(err)
+	switch {
+	case err == nil:
+		return idOf(shown), nil
+	case refusal.Reason == fault.ReasonTransition:
+		return r.compare(ctx, at, sha, want, refusal)
+	case want.state == gl.Skipped && provider.StatusCode(err) == http.StatusBadRequest:
+		// Old versions know no skipped. What did not run must not count as passed.
+		want.state = gl.Canceled
+		return r.set(ctx, at, sha, want, in)
+	}
+	return "", at.settled(what, err)
+}
+
+func (r *repository) compare(ctx context.Context, at place, sha string, want wanted, refusal *fault.Error) (string, error) {
+	known, err := r.statuses(ctx, at, sha, want.name)
+	if err != nil {
+		return "", err
+	}
+	mine := want.among(known)
+	if mine != nil && mine.Status == string(want.state) {
+		return idOf(mine), nil
+	}
+	shown := "none of this run"
+	if mine != nil {
+		shown = mine.Status
+	}
+	return "", fault.Transientf(fault.ReasonTransition, "GitLab refuses the status %s and shows %s: %s", want.state, shown, refusal.Message)
+}
+
+func (r *repository) post(ctx context.Context, at place, sha string, opts *gl.SetCommitStatusOptions) (*gl.CommitStatus, error) {
+	shown, _, err := r.client.Commits.SetCommitStatus(at.project, sha, opts, gl.WithContext(ctx))
+	if err != nil {
+		return nil, provider.Failed("setting the status", err)
+	}
+	if shown.ID == 0 {
+		// Accepted, but unknown under which id: the next attempt looks it up.
+		f := fault.Transientf("BadAnswer", "setting the status: the answer holds no id")
+		f.Unknown = true
+		return nil, f
+	}
+	return shown, nil
+}
+
+// among returns the run's own status, the newest of several.
+func (w wanted) among(known []*gl.CommitStatus) *gl.CommitStatus {
+	at := slices.IndexFunc(known, func(s *gl.CommitStatus) bool { return strings.HasSuffix(s.Description, w.mark) })
+	if at < 0 {
+		return nil
+	}
+	return known[at]
+}
+
+// late tells whether a report was overtaken by what is shown already (E6).
+func (w wanted) late(shown *gl.CommitStatus) bool {
+	switch w.state {
+	case gl.Pending:
+		return shown.Status != string(gl.Pending) && shown.Status != "created"
+	case gl.Running:
+		return !open(shown)
+	}
+	return false
+}
+
+// shown tells whether nothing is left to do.
+func (w wanted) shown(s *gl.CommitStatus) bool {
+	same := s.Status == string(w.state) || (w.state == gl.Skipped && s.Status == string(gl.Canceled))
+	return same && s.Description == w.description && (w.url == "" || s.TargetURL == w.url)
+}
+
+// open tells whether a status has not ended.
+func open(s *gl.CommitStatus) bool {
+	return slices.Contains([]string{"created", "pending", "running"}, s.Status)
+}
+
+func idOf(s *gl.CommitStatus) string { return fmt.Sprintf("%d/%d", s.PipelineId, s.ID) }
+
+func pipeline(id int) *int {
+	if id == 0 {
+		return nil
+	}
+	return &id
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitlab
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	gl "github.com/xanzy/go-gitlab"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+// Complete returns every event as it is: comments, which would need it, are not decoded.
+func (r *repository) Complete(_ context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+	return event, nil
+}
+
+// Supersedes compares the event with the merge request's head or the branch's tip of this moment.
+func (r *repository) Supersedes(ctx context.Context, event *v1alpha1.GitEventSpec) (string, error) {
+	if err := provider.CheckSHA(event.SHA); err != nil {
+		return "", err
+	}
+	if event.PullRequest != nil {
+		return r.otherHead(ctx, int(event.PullRequest.Number), event.SHA)
+	}
+	branch, isBranch := strings.CutPrefix(event.BaseRef, "refs/heads/")
+	if event.Trigger != v1alpha1.TriggerPush || !isBranch {
+		return "", nil
+	}
+	return r.otherTip(ctx, branch, event.SHA)
+}
+
+func (r *repository) otherHead(ctx context.Context, number int, sha string) (string, error) {
+	const what = "reading the merge request's head"
+	mr, _, err := r.client.MergeRequests.GetMergeRequest(r.path, number, nil, gl.WithContext(ctx))
+	if provider.StatusCode(err) == http.StatusNotFound {
+		return "", r.nobody(ctx, what)
+	}
+	if err != nil {
+		return "", provider.Failed(what, err)
+	}
+	return other(what, mr.SHA, sha)
+}
+
+func (r *repository) otherTip(ctx context.Context, branch, sha string) (string, error) {
+	const what = "reading where the branch is now"
+	now, _, err := r.client.Branches.GetBranch(r.path, branch, gl.WithContext(ctx))
+	if provider.StatusCode(err) == http.StatusNotFound {
+		return "", r.nobody(ctx, what)
+	}
+	if err != nil {
+		return "", provider.Failed(what, err)
+	}
+	if now.Commit == nil {
+		return "", noAnswer(what)
+	}
+	tip, err := other(what, now.Commit.ID, sha)
+	if err != nil || tip == "" {
+		return "", err
+	}
+	return r.unlessHeld(ctx, sha, branch, tip)
+}
+
+// unlessHeld returns the tip unless the branch holds the commit
+// (https://docs.gitlab.com/api/commits/#list-references-for-a-commit). 404 is the answer for a commit that is gone, or not
+// there yet: it does not tell which.
+func (r *repository) unlessHeld(ctx context.Context, sha, branch, tip string) (string, error) {
+	const what = "listing the branches that hold the commit"
+	opts := &gl.GetCommitRefsOptions{Type: gl.Ptr("branch")}
+	held, err := list(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.CommitRef, *gl.Response, error) {
+		return r.client.Commits.GetCommitRefs(r.path, sha, opts, page...)
+	})
+	if provider.StatusCode(err) == http.StatusNotFound {
+		return "", r.nobody(ctx, what)
+	}
+	if err != nil {
+		return "", provider.Failed(what, err)
+	}
+	if slices.ContainsFunc(held, func(ref *gl.CommitRef) bool { return ref.Name == branch }) {
+		return "", nil
+	}
+	return tip, nil
+}
+
+// other is what GitLab names instead of a commit, "" when it names that one.
+func other(what, named, sha string) (string, error) {
+	if !provider.IsSHA(named) {
+		return "", fault.Transientf("BadAnswer", "%s: GitLab names no commit", what)
+	}
+	if named == sha {
+		return "", nil
+	}
+	return named, nil
+}

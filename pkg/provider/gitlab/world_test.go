@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitlab
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/providertest"
+	"github.com/plumbline-ci/plumbline/test/forge"
+	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
+)
+
+const (
+	testProject = "acme/team/app"
+	testFork    = "stranger/app"
+	testSecret  = "correct horse"
+)
+
+// fake is the forge as the suite wants it, with one project and the token of a bot that is a Developer there.
+type fake struct {
+	*forgelab.GitLab
+	t       *testing.T
+	project forgelab.Project
+	token   forgelab.Token
+}
+
+func openFake(t *testing.T, o forgelab.Options) (*fake, providertest.World) {
+	t.Helper()
+	g := forgelab.New(o)
+	if err := g.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = g.Close() })
+	f := &fake{GitLab: g, t: t, project: g.CreateProject(testProject, forgelab.ProjectOptions{Unprotected: true})}
+	f.token = g.CreateToken(forgelab.NewToken{Project: testProject})
+	g.AddHook(testProject, "http://127.0.0.1:1", testSecret)
+	return f, providertest.World{
+		Provider: New(Options{}), BaseURL: g.URL(), Service: f, Secret: []byte(testSecret),
+		Project: v1alpha1.Project{
+			Owner: "acme/team", Name: "app", ID: f.project.ID, URL: f.project.WebURL, DefaultBranch: "main",
+		},
+		Credentials: provider.Credentials{Token: f.token.Value},
+		FileURL:     func(branch, path string) string { return f.project.WebURL + "/-/blob/" + branch + "/" + path },
+		// The mark of the run's name takes its part of a description.
+		MaxTitle: maxField - len(" (run-1)"), Length: utf8.RuneCountInString,
+	}
+}
+
+func openWorld(t *testing.T) providertest.World {
+	f, w := openFake(t, forgelab.Options{})
+	f.GitLab.Commit(testProject, "main", forgelab.Change{Message: "first", Files: map[string]string{"README.md": "hello"}})
+	f.GitLab.Commit(testProject, "topic", forgelab.Change{Message: "topic", Files: map[string]string{"x": "y"}})
+	iid := f.OpenMergeRequest(forgelab.NewMergeRequest{Target: testProject, SourceBranch: "topic", Author: "dev", Title: "a change"})
+	for _, d := range []forgelab.Delivery{
+		f.PushDelivery(forgelab.PushEvent{Project: testProject, Ref: "refs/heads/main"}),
+		f.MergeRequestDelivery(forgelab.MergeRequestEvent{Project: testProject, IID: iid, Action: "open"}),
+	} {
+		w.Deliveries = append(w.Deliveries, providertest.Delivery{Header: d.Header, Body: d.Body})
+	}
+	w.Recorded = recordings(t)
+	return w
+}
+
+func TestConformance(t *testing.T) { providertest.Run(t, openWorld) }
+
+func (f *fake) Commit(branch string, files map[string]string) string {
+	return f.GitLab.Commit(testProject, branch, forgelab.Change{Message: "a change\n\nwith a body", Files: files})
+}
+
+func (f *fake) ForcePush(branch, parent string, files map[string]string) string {
+	if files == nil {
+		f.SetBranch(testProject, branch, parent, "dev")
+		return parent
+	}
+	return f.GitLab.Commit(testProject, branch, forgelab.Change{Message: "forced", Parent: parent, Files: files})
+}
+
+func (f *fake) PullRequest(branch, author string) *v1alpha1.GitEventSpec {
+	iid := f.OpenMergeRequest(forgelab.NewMergeRequest{Target: testProject, SourceBranch: branch, Author: author})
+	return f.decode(f.MergeRequestDelivery(forgelab.MergeRequestEvent{Project: testProject, IID: iid, Action: "open"}))
+}
+
+func (f *fake) decode(d forgelab.Delivery) *v1alpha1.GitEventSpec {
+	f.t.Helper()
+	spec, err := webhook{}.Decode(d.Header, d.Body)
+	if err != nil {
+		f.t.Fatalf("Decode: %v", err)
+	}
+	return spec
+}
+
+func (f *fake) Grant(user, role string) {
+	f.AddUser(user)
+	level := map[string]forgelab.Level{"read": forgelab.Reporter, "write": forgelab.Developer, "admin": forgelab.Maintainer}[role]
+	if level != forgelab.NoAccess {
+		f.SetMember(testProject, user, level)
+	}
+}
+
+func (f *fake) Fail(op providertest.Operation, how providertest.Failure, count int) {
+	route := map[providertest.Operation]string{
+		// GitLab has one call for both.
+		providertest.CreateCheck: forgelab.RouteStatusCreate, providertest.UpdateCheck: forgelab.RouteStatusCreate,
+		providertest.FindChecks: forgelab.RouteStatusList, providertest.ReadDirectory: forgelab.RouteTree,
+		providertest.ReadFile: forgelab.RouteFile, providertest.AskPermission: forgelab.RouteMembers,
+		providertest.ReadRepository: forgelab.RouteProject,
+	}[op]
+	if route == "" {
+		f.t.Fatalf("GitLab has no such operation: %s", op)
+	}
+	f.Inject(forgelab.Fault{Route: route, Count: count, Do: action(how)})
+}
+
+func action(how providertest.Failure) forgelab.Action {
+	said := func(code int, words string) forgelab.Action {
+		return forge.Answer(code, http.Header{"Content-Type": {"application/json"}}, `{"message":`+words+`}`)
+	}
+	now := time.Now()
+	return map[providertest.Failure]forgelab.Action{
+		providertest.Unavailable:     forge.ServerError502HTML(),
+		providertest.StoredThen502:   forge.ApplyThenAnswer(http.StatusBadGateway),
+		providertest.StoredThenGone:  forge.ApplyThenDrop(),
+		providertest.Disconnected:    forge.Drop(),
+		providertest.Unauthorized:    forgelab.Revoked401(),
+		providertest.Forbidden:       forgelab.Forbidden403(),
+		providertest.NotFound:        forgelab.NotFound404(),
+		providertest.RateLimited:     forgelab.RateLimited(now, now.Add(10*time.Minute)),
+		providertest.SlowDown:        forge.Answer(http.StatusTooManyRequests, http.Header{"Content-Type": {"text/plain"}}, "Retry later\n"),
+		providertest.UnknownRevision: said(http.StatusNotFound, `"404 Commit Not Found"`),
+		providertest.Rejected:        said(http.StatusBadRequest, `{"description":["is too long (maximum is 255 characters)"]}`),
+		providertest.Busy:            forgelab.Conflict409(),
+		providertest.Garbage:         forge.Answer(http.StatusOK, http.Header{"Content-Type": {"text/html"}}, "<html>Log in</html>"),
+	}[how]
+}
+
+func (f *fake) Checks(sha string) []providertest.Check {
+	var out []providertest.Check
+	for _, s := range f.StatusesFor(testProject, sha) {
+		out = append(out, asCheck(s))
+	}
+	return out
+}
+
+// asCheck reads a status as people do: the run's name is what stands in brackets at the description's end.
+func asCheck(s forgelab.CommitStatus) providertest.Check {
+	c := providertest.Check{
+		ID: fmt.Sprintf("%d/%d", s.PipelineID, s.ID), Name: s.Name, Title: s.Description, DetailsURL: s.TargetURL, Updates: s.Updates,
+	}
+	if at := strings.LastIndex(s.Description, " ("); at >= 0 {
+		c.Title, c.ExternalID = s.Description[:at], strings.TrimSuffix(s.Description[at+2:], ")")
+	}
+	switch s.State {
+	case "pending":
+		c.State = "queued"
+	case "running":
+		c.State = "in_progress"
+	default:
+		c.State = "completed"
+		c.Conclusion = map[string]string{"failed": "failure", "canceled": "cancelled"}[s.State]
+		if c.Conclusion == "" {
+			c.Conclusion = s.State
+		}
+	}
+	return c
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package receiver
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// acceptOwn verifies a delivery with the secret that its Repository names, and records it. Whose it claims to be is looked
+// up first: there is no other way to find the secret. Nothing but that look-up is done for a stranger.
+func (h *Handler) acceptOwn(ctx context.Context, d *delivery) answer {
+	canonical, err := v1alpha1.CanonicalURL(d.origin.URL)
+	if err != nil {
+		return ignored("NoRepository", "the delivery names no repository")
+	}
+	repository, err := h.Lookup.Find(ctx, canonical)
+	if fault.Is(err, fault.Ignored) {
+		return undecoded(err)
+	}
+	if err != nil {
+		return unavailable("the Repository cannot be looked up at the moment", err)
+	}
+	service, err := h.Services.Of(ctx, repository)
+	if err != nil {
+		return unavailable("the Repository's Git service cannot be told at the moment", err)
+	}
+	if service.Webhook.Name == "" {
+		return rejected(http.StatusUnauthorized, "Unauthenticated", "the Repository names no secret of its webhook: set git_provider.webhook_secret")
+	}
+	secret, err := h.Services.Secret(ctx, service.Webhook)
+	if err != nil {
+		return unavailable("the webhook secret cannot be read at the moment", err)
+	}
+	if err := d.provider.Webhook.Verify(d.header, d.body, secret); err != nil {
+		return rejected(http.StatusUnauthorized, "Unauthenticated", "the webhook's secret is missing or wrong")
+	}
+	spec, err := d.provider.Webhook.Decode(d.header, d.body)
+	if err != nil {
+		return undecoded(err)
+	}
+	if refusal := otherHost(d, d.provider.BaseURL(service.URL, repository.Spec.URL, spec.Project), canonical, spec); refusal != nil {
+		return *refusal
+	}
+	return h.record(ctx, d, repository, spec)
+}
+
+// Services reads where Repositories keep the credentials of their Git services.
+type Services struct {
+	// Global returns the global Repository, nil when there certainly is none.
+	Global func(ctx context.Context) (*pacv1alpha1.Repository, error)
+	// Secrets reads the Secrets that Repositories name.
+	Secrets corev1.SecretsGetter
+}
+
+// Of returns the service of a Repository. Settings that contradict each other are an Operator fault.
+func (s Services) Of(ctx context.Context, repository *pacv1alpha1.Repository) (pacv1alpha1.Service, error) {
+	global, err := s.Global(ctx)
+	if err != nil {
+		return pacv1alpha1.Service{}, fmt.Errorf("reading the global Repository: %w", fault.FromKube(fault.VerbRead, err))
+	}
+	service, err := pacv1alpha1.ServiceOf(repository, global)
+	if err != nil {
+		return service, fault.Operatorf("BadRepository", "Repository %s/%s: %w", repository.Namespace, repository.Name, err)
+	}
+	return service, nil
+}
+
+// Secret reads a value live, as AppSecret does.
+func (s Services) Secret(ctx context.Context, key pacv1alpha1.SecretKey) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, kubeCallBudget)
+	defer cancel()
+	secret, err := s.Secrets.Secrets(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, fault.Operatorf("SecretMissing", "Secret %s/%s does not exist: create it with the key %s", key.Namespace, key.Name, key.Key)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading Secret %s/%s: %w", key.Namespace, key.Name, fault.FromKube(fault.VerbRead, err))
+	}
+	value := bytes.TrimSpace(secret.Data[key.Key])
+	if len(value) == 0 {
+		return nil, fault.Operatorf("SecretMissing", "Secret %s/%s has no key %s, or it is empty", key.Namespace, key.Name, key.Key)
+	}
+	return value, nil
+}
+
+// GlobalOf returns the global Repository of a view, for Services: what the cache does not have is asked live.
+func GlobalOf(cached, live View, namespace, name string) func(context.Context) (*pacv1alpha1.Repository, error) {
+	return func(ctx context.Context) (*pacv1alpha1.Repository, error) {
+		if name == "" {
+			return nil, nil
+		}
+		global, err := cached.Repository(ctx, namespace, name)
+		if err == nil {
+			return global, nil
+		}
+		global, err = live.Repository(ctx, namespace, name)
+		if gone(err) {
+			return nil, nil
+		}
+		return global, err
+	}
+}
