@@ -51,7 +51,7 @@ func New(o Options) provider.Provider {
 		options: o, transport: transport,
 		paces: cache.New[paceKey, *provider.Pace](maxCached), minters: cache.New[minterKey, *minter](maxCached),
 	}
-	return provider.Provider{Name: Name, Webhook: webhook{}, Connect: s.connect}
+	return provider.Provider{Name: Name, Webhook: webhook{}, Connect: s.connect, Metadata: metadata}
 }
 
 type service struct {

@@ -13,6 +13,7 @@ import (
 
 	gh "github.com/google/go-github/v60/github"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/status"
@@ -189,3 +190,8 @@ func refusedCheck(what string, err error) error {
 func completed(run *gh.CheckRun) bool { return run.GetStatus() == string(status.Completed) }
 
 func format(id int64) string { return strconv.FormatInt(id, 10) }
+
+// metadata is the check run's id, where PaC's tools look for it.
+func metadata(id string) (labels, annotations map[string]string) {
+	return map[string]string{pipelinesascode.CheckRunID: id}, map[string]string{pipelinesascode.CheckRunID: id}
+}

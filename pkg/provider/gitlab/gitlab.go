@@ -52,7 +52,7 @@ func New(o Options) provider.Provider {
 	transport := provider.NewTransport(o.Limits)
 	transport.Provider = Name
 	s := &service{options: o, transport: transport, paces: cache.New[paceKey, *provider.Pace](maxCached)}
-	return provider.Provider{Name: Name, Webhook: webhook{}, BaseURL: BaseURL, Connect: s.connect}
+	return provider.Provider{Name: Name, Webhook: webhook{}, BaseURL: BaseURL, Connect: s.connect, Metadata: metadata}
 }
 
 // BaseURL is the web URL for Connect (spec/compatibility.md 1.2): what the Repository configures as git_provider.url, with

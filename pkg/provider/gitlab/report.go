@@ -10,6 +10,7 @@ import (
 
 	gl "github.com/xanzy/go-gitlab"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
@@ -139,4 +140,13 @@ func (p place) settled(what string, err error) error {
 			provider.Failed(what, err))
 	}
 	return provider.Failed(what, err)
+}
+
+// metadata is the id of the pipeline that the status is in; a note is in none.
+func metadata(id string) (labels, annotations map[string]string) {
+	labels, annotations = map[string]string{}, map[string]string{}
+	if pipeline, _, found := strings.Cut(id, "/"); found && !strings.HasPrefix(id, notePrefix) {
+		annotations[pipelinesascode.GitLabPipelineID] = pipeline
+	}
+	return labels, annotations
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
@@ -45,6 +46,15 @@ func (r reporting) put(t *testing.T, id string, check status.Check) string {
 	id, err := r.client.Put(t.Context(), r.head, id, check)
 	if err != nil || id == "" {
 		t.Fatalf("Put: id %q, %v", id, err)
+	}
+	labels, annotations := r.Provider.Metadata(id)
+	for key, value := range labels {
+		if refused := validation.IsValidLabelValue(value); refused != nil {
+			t.Errorf("no PipelineRun can carry the label %s=%q: %v", key, value, refused)
+		}
+	}
+	if len(annotations) == 0 {
+		t.Errorf("nothing of the id %q is on the PipelineRun", id)
 	}
 	return id
 }

@@ -70,11 +70,17 @@ func (w *work) metadata(run *v1alpha1.Run) (patch []byte, digest string) {
 	if run.UID == "" || check == nil || check.ID == "" {
 		return nil, ""
 	}
-	labels := map[string]string{pipelinesascode.CheckRunID: check.ID}
-	annotations := map[string]string{pipelinesascode.CheckRunID: check.ID}
+	service, known := w.r.Providers[w.event.Spec.Provider]
+	if !known { // and so nothing reports
+		return nil, ""
+	}
+	labels, annotations := service.Metadata(check.ID)
 	if check.Concluded {
 		labels[pipelinesascode.State] = pipelinesascode.StateCompleted
 		annotations[pipelinesascode.State] = pipelinesascode.StateCompleted
+	}
+	if len(labels)+len(annotations) == 0 {
+		return nil, ""
 	}
 	patch = resources.AnnotationPatch(labels, annotations)
 	sum := sha256.Sum256(patch)

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
@@ -53,6 +54,8 @@ type fakeGit struct {
 func (g *fakeGit) provider() provider.Provider {
 	return provider.Provider{Name: "fake", Webhook: bodyIsComment{}, Connect: func(context.Context, string, v1alpha1.Project, provider.Credentials) (provider.Client, error) {
 		return provider.Client{Source: g, History: g, Addresses: g, Access: g, Reporter: g, Tokens: g}, nil
+	}, Metadata: func(id string) (labels, annotations map[string]string) {
+		return map[string]string{pipelinesascode.CheckRunID: id}, map[string]string{}
 	}}
 }
 

@@ -23,6 +23,8 @@ const (
 	// providerGitHub and publicGitHub tell an Enterprise Server by its host.
 	providerGitHub = "github"
 	publicGitHub   = "github.com"
+	// providerGitLab names projects by ids.
+	providerGitLab = "gitlab"
 )
 
 // runAnnotations are the annotations of spec/compatibility.md 3.10, raw, and the run's idempotency key.
@@ -59,6 +61,10 @@ func runAnnotations(in RunInput) map[string]string {
 	if spec.PullRequest != nil {
 		known[pipelinesascode.PullRequest] = strconv.FormatInt(spec.PullRequest.Number, 10)
 	}
+	if spec.Provider == providerGitLab {
+		known[pipelinesascode.TargetProjectID] = strconv.FormatInt(spec.Project.ID, 10)
+		known[pipelinesascode.SourceProjectID] = strconv.FormatInt(sourceProject(spec), 10)
+	}
 	if spec.InstallationID > 0 {
 		known[pipelinesascode.InstallationID] = strconv.FormatInt(spec.InstallationID, 10)
 	}
@@ -73,6 +79,14 @@ func runAnnotations(in RunInput) map[string]string {
 // runKey is the run's idempotency key: an object with the planned name and this key is ours whoever created it.
 func runKey(in RunInput) string {
 	return fmt.Sprintf("%s/%s/%s#%d", in.Event.Namespace, in.Event.Name, in.Definition.File, in.Definition.Document)
+}
+
+// sourceProject is the id of the project that the commits are in; 0 when that is gone.
+func sourceProject(spec *v1alpha1.GitEventSpec) int64 {
+	if spec.PullRequest != nil {
+		return spec.PullRequest.HeadProjectID
+	}
+	return spec.Project.ID
 }
 
 // enterpriseURL is the base URL of a GitHub Enterprise Server, "" for other services.

@@ -91,6 +91,19 @@ func pullRequestInput() RunInput {
 	return in
 }
 
+// mergeRequestInput is of a fork on a GitLab; its author wrote annotations that are ours to write.
+func mergeRequestInput() RunInput {
+	in := pullRequestInput()
+	spec := &in.Event.Spec
+	spec.Provider, spec.Host, spec.InstallationID, spec.EventType = "gitlab", "gitlab.example.com", 0, "Merge Request"
+	spec.Project = v1alpha1.Project{Owner: "acme/team", Name: "app", ID: 3, URL: "https://gitlab.example.com/acme/team/app"}
+	spec.PullRequest.HeadProjectID = 8
+	in.Rendered.Annotations = map[string]string{
+		pipelinesascode.GitLabPipelineID: "theirs", pipelinesascode.SourceProjectID: "theirs", pipelinesascode.TargetProjectID: "theirs",
+	}
+	return in
+}
+
 func secretInput(ev *v1alpha1.GitEvent, user, token string) SecretInput {
 	return SecretInput{
 		Event:      ev,
@@ -103,6 +116,7 @@ func TestGolden(t *testing.T) {
 	made := map[string]any{
 		"push.yaml":              MakePipelineRun(pushInput()),
 		"pull_request.yaml":      MakePipelineRun(pullRequestInput()),
+		"merge_request.yaml":     MakePipelineRun(mergeRequestInput()),
 		"secret.yaml":            MakeGitAuthSecret(secretInput(pushEvent(), "", "ghs_plain")),
 		"secret_enterprise.yaml": MakeGitAuthSecret(secretInput(pullRequestEvent(), "x:y@z", "a/b+c d@e:f%")),
 	}

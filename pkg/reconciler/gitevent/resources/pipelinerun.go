@@ -79,7 +79,8 @@ func ours(key string) bool {
 		pipelinesascode.Branch, pipelinesascode.SourceBranch, pipelinesascode.Repository, pipelinesascode.GitProvider,
 		pipelinesascode.SecretCreated, pipelinesascode.ControllerInfo, pipelinesascode.PullRequest, pipelinesascode.InstallationID,
 		pipelinesascode.GHEURL, pipelinesascode.CloneURL, pipelinesascode.OriginalPRName, pipelinesascode.GitAuthSecret,
-		pipelinesascode.State, pipelinesascode.LogURL, pipelinesascode.CheckRunID:
+		pipelinesascode.State, pipelinesascode.LogURL, pipelinesascode.CheckRunID, pipelinesascode.GitLabPipelineID,
+		pipelinesascode.SourceProjectID, pipelinesascode.TargetProjectID:
 		return true
 	}
 	return strings.HasPrefix(key, plumbline.GroupName+"/")
