@@ -136,6 +136,8 @@ type Reporter interface {
 // Token is a credential for the pods of a run. It is never logged.
 type Token struct {
 	Value string
+	// User goes with it; empty where the service looks at the token alone.
+	User string
 	// ExpiresAt is when the service stops accepting it, by the service's clock; zero when the service does not say.
 	ExpiresAt time.Time
 }

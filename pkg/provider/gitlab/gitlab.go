@@ -110,7 +110,7 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 		return provider.Client{}, fault.Operatorf("BadConfiguration", "git_provider.url %q is not a URL: set it to https://<host>", baseURL)
 	}
 	client.UserAgent = s.options.UserAgent
-	r := &repository{client: client, token: token, path: p.Owner + "/" + p.Name, id: p.ID, base: base, now: s.options.Now}
+	r := &repository{client: client, token: provider.Token{User: c.User, Value: token}, path: p.Owner + "/" + p.Name, id: p.ID, base: base, now: s.options.Now}
 	return provider.Client{Source: r, History: r, Addresses: r, Access: r, Reporter: r, Tokens: r}, nil
 }
 
@@ -118,7 +118,7 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 // never by the payload's id: that could be any project's which the token reaches.
 type repository struct {
 	client *gl.Client
-	token  string
+	token  provider.Token
 	path   string
 	id     int64
 	base   *url.URL // where the service shows its pages
@@ -129,7 +129,7 @@ type repository struct {
 // it chooses what the pods of a run may do; a project access token with read_repository and api reaches least.
 // When it expires is theirs to know as well.
 func (r *repository) CloneToken(context.Context) (provider.Token, error) {
-	return provider.Token{Value: r.token}, nil
+	return r.token, nil
 }
 
 // baseOf reads where GitLab is from configuration alone, and refuses a project that lives elsewhere: a payload must not

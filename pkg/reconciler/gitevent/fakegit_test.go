@@ -116,7 +116,7 @@ func (g *fakeGit) CloneToken(context.Context) (provider.Token, error) {
 	o := g.world.called("mint token")
 	now := g.world.clock.Now()
 	if o.err == nil && g.token.ExpiresAt.Sub(now) <= g.life()/2 {
-		g.token = provider.Token{Value: fmt.Sprint("token-", len(g.tokens)+1), ExpiresAt: now.Add(g.life())}
+		g.token = provider.Token{User: "bot", Value: fmt.Sprint("token-", len(g.tokens)+1), ExpiresAt: now.Add(g.life())}
 		g.tokens = append(g.tokens, g.token)
 	}
 	if o.kill {

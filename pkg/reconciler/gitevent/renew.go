@@ -57,7 +57,7 @@ func (r *Reconciler) grant(ctx context.Context, w *work) (grant, error) {
 
 func (g grant) secret(w *work, run *v1alpha1.Run) *corev1.Secret {
 	return resources.MakeGitAuthSecret(resources.SecretInput{
-		Event: w.event, Repository: g.repository, Name: run.Secret, Namespace: run.Namespace, Token: g.token.Value,
+		Event: w.event, Repository: g.repository, Name: run.Secret, Namespace: run.Namespace, Token: g.token.Value, User: g.token.User,
 	})
 }
 

@@ -198,8 +198,8 @@ func TestRenewal(t *testing.T) {
 			if got := string(secret.Data["git-provider-token"]) == "token-2"; got != test.renewed {
 				t.Errorf("renewed: %v, want %v", got, test.renewed)
 			}
-			if !strings.Contains(string(secret.Data[".git-credentials"]), string(secret.Data["git-provider-token"])) {
-				t.Error("the keys of the secret hold different tokens")
+			if !strings.Contains(string(secret.Data[".git-credentials"]), "//bot:"+string(secret.Data["git-provider-token"])+"@") {
+				t.Error("the keys of the secret hold different tokens, or another user's")
 			}
 		})
 	}
