@@ -13,9 +13,11 @@ lint_tool := GOLANGCI_LINT_CACHE=$(CURDIR)/dist/lint-cache go tool -modfile=hack
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+PROVIDER ?= github
+
 .PHONY: demo
-demo: binaries ## a push becomes a truthful check run on a real Kubernetes and Tekton (KEEP=1 leaves it running)
-	go run ./test/demo
+demo: binaries ## a push becomes a truthful check on a real Kubernetes and Tekton (PROVIDER=gitlab: a merge request; KEEP=1 leaves it running)
+	go run ./test/demo -provider=$(PROVIDER)
 
 .PHONY: test
 test: lint verify binaries ## lint, verify generated code, run every test

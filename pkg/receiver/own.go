@@ -18,7 +18,12 @@ import (
 )
 
 // acceptOwn verifies a delivery with the secret that its Repository names, and records it. Whose it claims to be is looked
-// up first: there is no other way to find the secret. Nothing but that look-up is done for a stranger.
+// up first: there is no other way to find the secret. A stranger causes that look-up and is told nothing else than whether
+// there is a Repository of that URL, which A12 asks for: what no Repository is for is no error of its sender.
+//
+// A Repository without a webhook secret gets an error although GitLab disables a hook after some (L8): nobody has
+// verified the delivery, so it cannot be answered like one that is ignored, and the hook's own page is where the user who
+// forgot the secret looks.
 func (h *Handler) acceptOwn(ctx context.Context, d *delivery) answer {
 	canonical, err := v1alpha1.CanonicalURL(d.origin.URL)
 	if err != nil {
@@ -36,14 +41,14 @@ func (h *Handler) acceptOwn(ctx context.Context, d *delivery) answer {
 		return unavailable("the Repository's Git service cannot be told at the moment", err)
 	}
 	if service.Webhook.Name == "" {
-		return rejected(http.StatusUnauthorized, "Unauthenticated", "the Repository names no secret of its webhook: set git_provider.webhook_secret")
+		return rejected(http.StatusUnauthorized, "NoWebhookSecret", "the Repository of "+canonical+" names no secret of its webhook: set git_provider.webhook_secret")
 	}
 	secret, err := h.Services.Secret(ctx, service.Webhook)
 	if err != nil {
 		return unavailable("the webhook secret cannot be read at the moment", err)
 	}
 	if err := d.provider.Webhook.Verify(d.header, d.body, secret); err != nil {
-		return rejected(http.StatusUnauthorized, "Unauthenticated", "the webhook's secret is missing or wrong")
+		return rejected(http.StatusUnauthorized, "Unauthenticated", canonical+": "+fault.Of(err).Message)
 	}
 	spec, err := d.provider.Webhook.Decode(d.header, d.body)
 	if err != nil {

@@ -4,49 +4,54 @@ package receiver_test
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// service is a Git service whose deliveries are easy to make: the body is a message.
-type service struct{}
+// service is a Git service whose deliveries are easy to make: the body is a message. Its headers begin with X-Test, or
+// X-<name>.
+type service struct{ name string }
+
+func (s service) header(of string) string { return "X-" + cmp.Or(s.name, "Test") + "-" + of }
 
 type message struct {
 	URL, SHA, Host, Padding string
 	App                     bool
 }
 
-func (service) Claims(h http.Header) bool { return h.Get("X-Test-Event") != "" }
+func (s service) Claims(h http.Header) bool { return h.Get(s.header("Event")) != "" }
 
-func (service) Peek(h http.Header, body []byte) (provider.Origin, error) {
+func (s service) Peek(h http.Header, body []byte) (provider.Origin, error) {
 	var m message
 	if err := json.Unmarshal(body, &m); err != nil {
 		return provider.Origin{}, fault.Invalidf("BadJSON", "the body is not JSON")
 	}
-	return provider.Origin{URL: m.URL, App: m.App, DeliveryKey: h.Get("X-Test-Delivery"), Event: h.Get("X-Test-Event")}, nil
+	return provider.Origin{URL: m.URL, App: m.App, DeliveryKey: h.Get(s.header("Delivery")), Event: h.Get(s.header("Event"))}, nil
 }
 
-func (service) Verify(h http.Header, body, secret []byte) error {
-	if !hmac.Equal([]byte(h.Get("X-Test-Signature")), []byte(sign(body, secret))) {
+func (s service) Verify(h http.Header, body, secret []byte) error {
+	if !hmac.Equal([]byte(h.Get(s.header("Signature"))), []byte(sign(body, secret))) {
 		return fault.Operatorf("Unauthenticated", "the signature is wrong")
 	}
 	return nil
 }
 
-func (service) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, error) {
+func (s service) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, error) {
 	var m message
 	if err := json.Unmarshal(body, &m); err != nil {
 		return nil, err
 	}
-	switch event := h.Get("X-Test-Event"); {
+	switch event := h.Get(s.header("Event")); {
 	case event == "panic":
 		panic(string(body))
 	case event != "push":
@@ -55,8 +60,8 @@ func (service) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, error
 		return nil, fault.Invalidf("MissingField", "after: is missing")
 	}
 	return &v1alpha1.GitEventSpec{
-		Provider: "test", Host: m.Host, DeliveryKey: h.Get("X-Test-Delivery"), Trigger: v1alpha1.TriggerPush,
-		EventType: "push", SHA: m.SHA, Project: v1alpha1.Project{URL: m.URL}, Headers: map[string]string{"X-Test-Event": "push"},
+		Provider: strings.ToLower(cmp.Or(s.name, "test")), Host: m.Host, DeliveryKey: h.Get(s.header("Delivery")), Trigger: v1alpha1.TriggerPush,
+		EventType: "push", SHA: m.SHA, Project: v1alpha1.Project{URL: m.URL}, Headers: map[string]string{s.header("Event"): "push"},
 	}, nil
 }
 
@@ -68,6 +73,7 @@ func sign(body, secret []byte) string {
 
 // delivery is a POST to be made.
 type delivery struct {
+	service               service
 	event, key, signature string
 	message               message
 	raw                   []byte // instead of message
@@ -83,12 +89,12 @@ func (d delivery) request() *http.Request {
 		body, _ = json.Marshal(d.message) // strings and a bool always marshal
 	}
 	r := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(body))
-	r.Header.Set("X-Test-Event", d.event)
-	r.Header.Set("X-Test-Delivery", d.key)
+	r.Header.Set(d.service.header("Event"), d.event)
+	r.Header.Set(d.service.header("Delivery"), d.key)
 	if d.signature == "" {
 		d.signature = sign(body, []byte(webhookSecret))
 	}
-	r.Header.Set("X-Test-Signature", d.signature)
+	r.Header.Set(d.service.header("Signature"), d.signature)
 	return r
 }
 

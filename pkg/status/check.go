@@ -43,6 +43,9 @@ type Check struct {
 	Title   string
 	Summary string
 	Text    string
+	// Words is what failed or was refused as plain text, for services that show one line without Markdown. It is empty
+	// where Title says everything.
+	Words string `json:",omitempty"`
 	// DetailsURL is where the run can be watched; empty if no console is configured.
 	DetailsURL  string
 	StartedAt   *metav1.Time

@@ -57,9 +57,13 @@ type desiredCase struct {
 	end   Conclusion
 	// golden names the file that holds the summary and the text.
 	golden string
+	// words are what a service shows that has one line.
+	words string
 }
 
 func TestDesiredConcluded(t *testing.T) {
+	brief := endedRun(v1alpha1.OutcomeFailed)
+	brief.Result.Brief = "task unit: why"
 	deleted := endedRun(v1alpha1.OutcomeDeleted)
 	deleted.Result.Text = ""
 	terminating := planned()
@@ -67,15 +71,16 @@ func TestDesiredConcluded(t *testing.T) {
 	hostile := refusedRun("AdmissionDenied", "two\n```\nfences <b>&\"quotes\"")
 	hostile.Pipeline = "b<img src=x>`[x](y)@all"
 	checkDesired(t, []desiredCase{
-		{"a refusal by the API server is a failure with its words", RunState{Run: refusedRun("AdmissionDenied", `admission webhook "w" denied the request: validation failed: missing field(s): spec.x`), Links: consoleLinks()}, "pipelinerun start failure", Completed, Failure, "refused"},
-		{"a refusal before creation is a failure with its words", RunState{Run: refusedRun("BadYAML", ".tekton/build.yaml:3: did not find expected key")}, "pipelinerun start failure", Completed, Failure, "invalid"},
-		{"nothing in a refusal can leave its place", RunState{Run: hostile}, "pipelinerun start failure", Completed, Failure, "hostile"},
-		{"a run that succeeded is a success", RunState{Run: endedRun(v1alpha1.OutcomeSucceeded), Links: consoleLinks()}, "Success", Completed, Success, "succeeded"},
-		{"a run that failed is a failure", RunState{Run: endedRun(v1alpha1.OutcomeFailed)}, "Failed", Completed, Failure, "failed"},
-		{"a report of a run that ended repeats it too", RunState{Run: noted(endedRun(v1alpha1.OutcomeSucceeded))}, "Success", Completed, Success, "noted-ended"},
-		{"a run that was cancelled is cancelled", RunState{Run: endedRun(v1alpha1.OutcomeCancelled)}, "Cancelled", Completed, Cancelled, "cancelled"},
-		{"E3: a run that was deleted is cancelled and says so", RunState{Run: deleted}, "Cancelled", Completed, Cancelled, "deleted"},
-		{"a run whose namespace went away before it was created is cancelled", RunState{Run: terminating}, "Cancelled", Completed, Cancelled, "terminating"},
+		{"a refusal by the API server is a failure with its words", RunState{Run: refusedRun("AdmissionDenied", `admission webhook "w" denied the request: validation failed: missing field(s): spec.x`), Links: consoleLinks()}, "pipelinerun start failure", Completed, Failure, "refused", `admission webhook "w" denied the request: validation failed: missing field(s): spec.x`},
+		{"a refusal before creation is a failure with its words", RunState{Run: refusedRun("BadYAML", ".tekton/build.yaml:3: did not find expected key")}, "pipelinerun start failure", Completed, Failure, "invalid", ".tekton/build.yaml:3: did not find expected key"},
+		{"nothing in a refusal can leave its place", RunState{Run: hostile}, "pipelinerun start failure", Completed, Failure, "hostile", hostile.Refused.Message},
+		{"a run that succeeded is a success", RunState{Run: endedRun(v1alpha1.OutcomeSucceeded), Links: consoleLinks()}, "Success", Completed, Success, "succeeded", ""},
+		{"a run that failed is a failure", RunState{Run: brief}, "Failed", Completed, Failure, "failed", "task unit: why"},
+		{"a result that an older version stored has Tekton's message", RunState{Run: endedRun(v1alpha1.OutcomeFailed)}, "Failed", Completed, Failure, "failed", "M"},
+		{"a report of a run that ended repeats it too", RunState{Run: noted(endedRun(v1alpha1.OutcomeSucceeded))}, "Success", Completed, Success, "noted-ended", ""},
+		{"a run that was cancelled is cancelled", RunState{Run: endedRun(v1alpha1.OutcomeCancelled)}, "Cancelled", Completed, Cancelled, "cancelled", ""},
+		{"E3: a run that was deleted is cancelled and says so", RunState{Run: deleted}, "Cancelled", Completed, Cancelled, "deleted", ""},
+		{"a run whose namespace went away before it was created is cancelled", RunState{Run: terminating}, "Cancelled", Completed, Cancelled, "terminating", ""},
 	})
 }
 
@@ -88,25 +93,25 @@ func TestDesiredOpen(t *testing.T) {
 		return p
 	}
 	checkDesired(t, []desiredCase{
-		{"a run that is not created waits", RunState{Run: planned()}, "Waiting to be created", Queued, "", "planned"},
+		{"a run that is not created waits", RunState{Run: planned()}, "Waiting to be created", Queued, "", "planned", ""},
 		{"it says that it waits for the cluster's webhook", RunState{Run: planned(), Wait: waitFor("Transient", "AdmissionWebhookUnavailable", unavailableMessage)},
-			"Waiting for the cluster (AdmissionWebhookUnavailable)", Queued, "", "waiting-webhook"},
+			"Waiting for the cluster (AdmissionWebhookUnavailable)", Queued, "", "waiting-webhook", ""},
 		{"it names the quota it waits for", RunState{Run: planned(), Wait: waitFor("Throttled", "QuotaExceeded", "x is forbidden: exceeded quota: runs, requested: a=1, limited: a=1")},
-			"Waiting for quota runs (QuotaExceeded)", Queued, "", "waiting-quota"},
+			"Waiting for quota runs (QuotaExceeded)", Queued, "", "waiting-quota", ""},
 		{"it says that someone must act", RunState{Run: planned(), Wait: waitFor("Operator", "Forbidden", `User "x" cannot create`)},
-			"Waiting for an operator of the cluster (Forbidden)", Queued, "", "waiting-operator"},
+			"Waiting for an operator of the cluster (Forbidden)", Queued, "", "waiting-operator", ""},
 		{"it says that it waits for the Git service", RunState{Run: planned(), Wait: waitFor("Throttled", "RateLimited", "POST /x: 403 `limit` exceeded")},
-			"Waiting for the Git service (RateLimited)", Queued, "", "waiting-git"},
-		{"what its reader should know of the plan is repeated", RunState{Run: noted(created())}, "CI has Started", InProgress, "", "noted"},
-		{"a run that exists is in progress although it is not in any cache", RunState{Run: created(), Links: consoleLinks()}, "CI has Started", InProgress, "", "started"},
-		{"without a console there is no link", RunState{Run: created()}, "CI has Started", InProgress, "", "started-no-console"},
-		{"a wait that is left over does not matter once it exists", RunState{Run: created(), Wait: waitFor("Transient", "X", "x")}, "CI has Started", InProgress, "", "started-no-console"},
-		{"a refusal of a run that exists does not matter", RunState{Run: both}, "CI has Started", InProgress, "", "started-no-console"},
-		{"a run that somebody else holds back is queued", RunState{Run: created(), PipelineRun: pr(pipelinev1.PipelineRunSpecStatusPending, corev1.ConditionUnknown, "PipelineRunPending")}, "Queued", Queued, "", "held-back"},
-		{"E2: a run that is to be cancelled is in progress until it ended", RunState{Run: created(), PipelineRun: pr(pipelinev1.PipelineRunSpecStatusCancelled, corev1.ConditionUnknown, "Running")}, "CI has Started", InProgress, "", "started-no-console"},
-		{"E2: so is one that is to be cancelled gracefully", RunState{Run: created(), PipelineRun: pr(pipelinev1.PipelineRunSpecStatusCancelledRunFinally, corev1.ConditionUnknown, "CancelledRunningFinally")}, "CI has Started", InProgress, "", "started-no-console"},
-		{"E2: so is one that is to be stopped gracefully", RunState{Run: created(), PipelineRun: pr(pipelinev1.PipelineRunSpecStatusStoppedRunFinally, corev1.ConditionUnknown, "StoppedRunningFinally")}, "CI has Started", InProgress, "", "started-no-console"},
-		{"a terminal state that is not stored yet is not sent", RunState{Run: created(), PipelineRun: pr("", corev1.ConditionFalse, "Failed")}, "CI has Started", InProgress, "", "started-no-console"},
+			"Waiting for the Git service (RateLimited)", Queued, "", "waiting-git", ""},
+		{"what its reader should know of the plan is repeated", RunState{Run: noted(created())}, "CI has Started", InProgress, "", "noted", ""},
+		{"a run that exists is in progress although it is not in any cache", RunState{Run: created(), Links: consoleLinks()}, "CI has Started", InProgress, "", "started", ""},
+		{"without a console there is no link", RunState{Run: created()}, "CI has Started", InProgress, "", "started-no-console", ""},
+		{"a wait that is left over does not matter once it exists", RunState{Run: created(), Wait: waitFor("Transient", "X", "x")}, "CI has Started", InProgress, "", "started-no-console", ""},
+		{"a refusal of a run that exists does not matter", RunState{Run: both}, "CI has Started", InProgress, "", "started-no-console", ""},
+		{"a run that somebody else holds back is queued", RunState{Run: created(), PipelineRun: pr(pipelinev1.PipelineRunSpecStatusPending, corev1.ConditionUnknown, "PipelineRunPending")}, "Queued", Queued, "", "held-back", ""},
+		{"E2: a run that is to be cancelled is in progress until it ended", RunState{Run: created(), PipelineRun: pr(pipelinev1.PipelineRunSpecStatusCancelled, corev1.ConditionUnknown, "Running")}, "CI has Started", InProgress, "", "started-no-console", ""},
+		{"E2: so is one that is to be cancelled gracefully", RunState{Run: created(), PipelineRun: pr(pipelinev1.PipelineRunSpecStatusCancelledRunFinally, corev1.ConditionUnknown, "CancelledRunningFinally")}, "CI has Started", InProgress, "", "started-no-console", ""},
+		{"E2: so is one that is to be stopped gracefully", RunState{Run: created(), PipelineRun: pr(pipelinev1.PipelineRunSpecStatusStoppedRunFinally, corev1.ConditionUnknown, "StoppedRunningFinally")}, "CI has Started", InProgress, "", "started-no-console", ""},
+		{"a terminal state that is not stored yet is not sent", RunState{Run: created(), PipelineRun: pr("", corev1.ConditionFalse, "Failed")}, "CI has Started", InProgress, "", "started-no-console", ""},
 	})
 }
 
@@ -120,7 +125,7 @@ func checkDesired(t *testing.T, cases []desiredCase) {
 			}
 			got := checks[0]
 			golden(t, "check-"+c.golden, got.Summary+"\n\n"+got.Text)
-			want := Check{Key: "build-abc", ExternalID: "build-abc", Name: "Plumbline CI / " + c.run.Run.Pipeline, State: c.state, Conclusion: c.end, Title: c.title}
+			want := Check{Key: "build-abc", ExternalID: "build-abc", Name: "Plumbline CI / " + c.run.Run.Pipeline, State: c.state, Conclusion: c.end, Title: c.title, Words: c.words}
 			if result := c.run.Run.Result; result != nil {
 				want.StartedAt, want.CompletedAt = result.StartedAt, result.CompletedAt
 			}

@@ -3,6 +3,7 @@
 package status
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,6 +86,19 @@ func (r *report) failure(condition *apis.Condition) string {
 		parts = append(parts, r.ended(condition))
 	}
 	return strings.Join(parts, "\n")
+}
+
+// brief names the first failing task and says what became of it; of a run that failed without one, what became of that.
+func (r *report) brief(condition *apis.Condition) string {
+	if r.outcome != v1alpha1.OutcomeFailed {
+		return ""
+	}
+	of := ""
+	if failing := r.failing(); len(failing) > 0 {
+		of, condition = "task "+r.label(failing[0])+": ", failing[0].Status.GetCondition(apis.ConditionSucceeded)
+	}
+	words := cmp.Or(Diagnose(condition.Reason, condition.Message, r.facts), withoutHint(condition.Message, r.facts), condition.Reason)
+	return shorten(strings.Join(strings.Fields(of+words), " "), "…", maxBrief)
 }
 
 // ended is Tekton's last word on the run.

@@ -13,6 +13,9 @@ import (
 // maxMessage bounds the copy of Tekton's message in the GitEvent's status, in bytes.
 const maxMessage = 8 << 10
 
+// maxBrief is what a GitLab shows of it, with room to spare, in bytes.
+const maxBrief = 400
+
 // Facts are what the cluster says about the objects a failed run names.
 type Facts struct {
 	// TaskExists tells whether a Task exists, by its name or by "namespace/name"; an absent key means that nobody looked.
@@ -36,6 +39,7 @@ func ResultOf(pr *pipelinev1.PipelineRun, taskRuns []*pipelinev1.TaskRun, links 
 		StartedAt:   pr.Status.StartTime.DeepCopy(),
 		CompletedAt: pr.Status.CompletionTime.DeepCopy(),
 		Text:        r.text(condition),
+		Brief:       r.brief(condition),
 	}
 }
 

@@ -77,7 +77,7 @@ func TestResultOfByReason(t *testing.T) {
 				if got == nil {
 					t.Fatal("a run that has ended has no result")
 				}
-				got.Text = ""
+				got.Text, got.Brief = "", ""
 				if diff := cmp.Diff(&v1alpha1.Result{Outcome: want, Reason: string(reason), Message: "why", StartedAt: at(0), CompletedAt: at(50)}, got); diff != "" {
 					t.Errorf("ResultOf (-want +got):\n%s", diff)
 				}
@@ -143,7 +143,11 @@ func TestResultOfText(t *testing.T) {
 	full.Status.SkippedTasks = []pipelinev1.SkippedTask{{Name: "release", Reason: pipelinev1.WhenExpressionsSkip}}
 	one, two := taskRun("matrix", 1, 3, succeeded(corev1.ConditionFalse, "Failed", "b")), taskRun("matrix", 1, 2, succeeded(corev1.ConditionFalse, "Failed", "a"))
 	one.Name, two.Name = "m-0", "m-1"
-	checkText(t, []textCase{
+	briefs := map[string]string{
+		"succeeded": "", "cancelled": "", "failed": `task Unit Tests (unit): "step-test" exited with code 1`, "no-taskruns": "Pipeline ci/build can't be Run; it contains Tasks that don't exist",
+		"pod-creation": "task build: The cluster could not create the task's pod: ", "timed-out": "task e2e: TaskRun cancelled", "hostile": "task </td> <script>&*x*: </pre> **bold** @all <img src=x> end",
+	}
+	checkText(t, briefs, []textCase{
 		{"succeeded", "a success is a table and nothing else", pipelineRun(succeeded(corev1.ConditionTrue, "Succeeded", "ok")), []*pipelinev1.TaskRun{ok()}, consoleLinks(), Facts{}},
 		{"failed", "a failure names the task that failed, with every kind of row in the order of their start", full, []*pipelinev1.TaskRun{late, cancelled, broken, ignored, running, ok()}, consoleLinks(), Facts{}},
 		{"no-console", "without a console there is no link", failed("Tasks Completed: 1 (Failed: 1, Cancelled 0), Skipped: 0"), []*pipelinev1.TaskRun{broken}, Links{}, Facts{}},
@@ -158,12 +162,16 @@ func TestResultOfText(t *testing.T) {
 	})
 }
 
-func checkText(t *testing.T, cases []textCase) {
+func checkText(t *testing.T, briefs map[string]string, cases []textCase) {
 	t.Helper()
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			text := ResultOf(c.pr, c.tasks, c.links, c.facts, 0).Text
 			golden(t, "result-"+c.golden, text)
+			brief := ResultOf(c.pr, c.tasks, c.links, c.facts, 0).Brief
+			if want, known := briefs[c.golden]; known && (!strings.HasPrefix(brief, want) || (want == "" && brief != "")) {
+				t.Errorf("in one line: %q, want %q", brief, want)
+			}
 			if strings.Contains(text, "\n\n") {
 				t.Error("a blank line ends the HTML block: what follows would be read as Markdown")
 			}
@@ -198,6 +206,8 @@ func TestResultOfIsCut(t *testing.T) {
 			t.Errorf("limit %d: the failing task's name was cut", limit)
 		case !strings.Contains(result.Text, "more (cut)"):
 			t.Errorf("limit %d: nothing shows that rows were cut", limit)
+		case len(result.Brief) > maxBrief || !utf8.ValidString(result.Brief) || !strings.HasPrefix(result.Brief, "task the-culprit: "):
+			t.Errorf("in one line: %q", result.Brief)
 		case len(result.Message) > maxMessage:
 			t.Errorf("the message has %d bytes", len(result.Message))
 		}

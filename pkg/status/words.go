@@ -49,6 +49,9 @@ func (in Input) ended(c *Check, run RunState) {
 	in.conclude(c, run.Run.Pipeline, Conclude(result))
 	c.StartedAt, c.CompletedAt = result.StartedAt, result.CompletedAt
 	c.Text = result.Text
+	if c.Conclusion == Failure {
+		c.Words = cmp.Or(result.Brief, result.Message, result.Reason)
+	}
 	switch {
 	case c.Text != "":
 	case result.Outcome == v1alpha1.OutcomeDeleted:
@@ -76,7 +79,7 @@ func (in Input) started(c *Check, run RunState) {
 
 func (in Input) refused(c *Check, run RunState) {
 	in.conclude(c, run.Run.Pipeline, Failure)
-	c.Title = titleRefused
+	c.Title, c.Words = titleRefused, run.Run.Refused.Message
 	c.DetailsURL = "" // there is nothing to look at
 	template := "invalid.md"
 	switch run.Run.Refused.Reason {

@@ -12,10 +12,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/cluster"
-	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
 // refusals is how many refused patches act (a) waits for before it brings the webhook back.
@@ -23,10 +21,9 @@ const refusals = 3
 
 // webhookDies kills the admission webhook between the create and the first patch.
 func (s *stage) webhookDies(ctx context.Context) error {
-	s.act("(a) The cluster's admission webhook dies right after the PipelineRun is created")
 	dead, lift := s.holdFirstPatch()
 	defer lift()
-	sha, event, err := s.push(ctx, ".tekton/a.yaml", pipeline("survives", "exit 0"))
+	sha, event, err := s.send(ctx, ".tekton/a.yaml", s.pipeline("survives", "exit 0"))
 	if err != nil {
 		return err
 	}
@@ -113,10 +110,10 @@ func (s *stage) refused(ctx context.Context, event string) error {
 func (s *stage) patched(ctx context.Context, run string) error {
 	return s.until(ctx, "the patch is accepted", func() (bool, error) {
 		found, err := s.plumbline.Tekton.TektonV1().PipelineRuns(tenant).Get(ctx, run, metav1.GetOptions{})
-		if err != nil || found.Annotations[pipelinesascode.CheckRunID] == "" {
+		if err != nil || found.Annotations[s.git.mark] == "" {
 			return false, err
 		}
-		s.say("patched: %s=%s", pipelinesascode.CheckRunID, found.Annotations[pipelinesascode.CheckRunID])
+		s.say("patched: %s=%s", s.git.mark, found.Annotations[s.git.mark])
 		return true, nil
 	})
 }
@@ -140,53 +137,51 @@ func (s *stage) created(ctx context.Context, event string) (string, error) {
 
 // tektonRefuses pushes a PipelineRun that Tekton's webhook denies.
 func (s *stage) tektonRefuses(ctx context.Context) error {
-	s.act("(b) Tekton refuses the author's PipelineRun")
-	broken := strings.Replace(pipeline("refused", "exit 0"), "      - name: build\n", "      - name: build\n        runAfter: [nothing-of-that-name]\n", 1)
-	sha, _, err := s.push(ctx, ".tekton/b.yaml", broken)
+	broken := strings.Replace(s.pipeline("refused", "exit 0"), "      - name: build\n", "      - name: build\n        runAfter: [nothing-of-that-name]\n", 1)
+	sha, _, err := s.send(ctx, ".tekton/b.yaml", broken)
 	if err != nil {
 		return err
 	}
-	return s.ends(ctx, sha, "refused", "failure", "nothing-of-that-name")
+	return s.ends(ctx, sha, "refused", s.git.failed, "nothing-of-that-name")
 }
 
 // taskFails pushes a PipelineRun whose task exits 1.
 func (s *stage) taskFails(ctx context.Context) error {
-	s.act("(c) A task fails")
-	failing := strings.Replace(pipeline("fails", "exit 1"), "  annotations:\n", "  annotations:\n    "+cluster.ExitCodeAnnotation+": \"1\"\n", 1)
-	sha, event, err := s.push(ctx, ".tekton/c.yaml", failing)
+	failing := strings.Replace(s.pipeline("fails", "exit 1"), "  annotations:\n", "  annotations:\n    "+cluster.ExitCodeAnnotation+": \"1\"\n", 1)
+	sha, event, err := s.send(ctx, ".tekton/c.yaml", failing)
 	if err != nil {
 		return err
 	}
 	if _, err := s.created(ctx, event.Name); err != nil {
 		return err
 	}
-	return s.ends(ctx, sha, "fails", "failure", "build")
+	return s.ends(ctx, sha, "fails", s.git.failed, "build")
 }
 
-// ends waits for the check's conclusion, shows it and the forge's log of every write of it, and checks both.
-func (s *stage) ends(ctx context.Context, sha, pipeline, conclusion, words string) error {
+// ends waits for the check's end, shows it and the service's log of every write of it, and verifies both.
+func (s *stage) ends(ctx context.Context, sha, pipeline, state, words string) error {
 	name := "Pipelines as Code CI / " + pipeline
-	var check forge.CheckRun
-	err := s.until(ctx, "the check is completed", func() (found bool, err error) {
-		check, found = s.forge.Current(repository, sha, name)
-		return found && check.Status == "completed", nil
+	var shown verdict
+	err := s.until(ctx, "the "+s.git.check+" is completed", func() (bool, error) {
+		shown = s.git.current(sha, name)
+		return shown.ended, nil
 	})
 	if err != nil {
 		return err
 	}
-	s.say("check %q: %s (%s)", check.Name, check.Conclusion, check.Title)
-	for _, line := range quoted(check.Text, words) {
+	s.say("%s %q: %s (%s)", s.git.check, name, shown.state, shown.title)
+	for _, line := range quoted(shown.text, words) {
 		s.say("    %s", line)
 	}
-	s.say("every write of this check at the forge:")
-	for _, write := range s.forge.WritesForCheck(repository, sha, name) {
-		s.say("    %-5s %-60s status=%s conclusion=%s", write.Method, write.Path, write.CheckStatus, write.Conclusion)
-		if conclusion != "failure" && write.Conclusion == "failure" {
-			return fmt.Errorf("check %q was reported as failed", name)
+	s.say("every write of this %s at the forge:", s.git.check)
+	for _, w := range s.git.writes(sha, name) {
+		s.say("    %-5s %-60s %s", w.method, w.path, w.says)
+		if state != s.git.failed && w.state == s.git.failed {
+			return fmt.Errorf("%s %q was reported as failed", s.git.check, name)
 		}
 	}
-	if check.Conclusion != conclusion || !strings.Contains(check.Text+check.Summary, words) {
-		return fmt.Errorf("check %q ended as %s with text %q, want %s with %q", name, check.Conclusion, check.Text, conclusion, words)
+	if shown.state != state || !strings.Contains(shown.title+shown.text, words) {
+		return fmt.Errorf("%s %q ended as %+v, want %s with %q", s.git.check, name, shown, state, words)
 	}
 	return nil
 }
@@ -203,13 +198,13 @@ func quoted(text, words string) []string {
 }
 
 // pipeline is a PipelineRun with one task. What its pod does is kwok's to play, told by annotations.
-func pipeline(name, script string) string {
+func (s *stage) pipeline(name, script string) string {
 	return fmt.Sprintf(`apiVersion: tekton.dev/v1
 kind: PipelineRun
 metadata:
   name: %s
   annotations:
-    pipelinesascode.tekton.dev/on-event: "[push]"
+    pipelinesascode.tekton.dev/on-event: "[%s]"
     pipelinesascode.tekton.dev/on-target-branch: "[main]"
 spec:
   pipelineSpec:
@@ -220,5 +215,5 @@ spec:
             - name: step
               image: busybox
               script: %s
-`, name, script)
+`, name, s.git.trigger, script)
 }

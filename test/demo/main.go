@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command demo shows Plumbline's main job on a real Kubernetes and a real Tekton: three pushes become three truthful
-// checks, one of them while the cluster's admission webhook is dead. It exits 0 only if all three end as announced.
+// Command demo shows Plumbline's main job on a real Kubernetes and a real Tekton: three pushes to a GitHub become three
+// truthful checks, or three changes of a GitLab's merge request three truthful commit statuses (-provider=gitlab), one of
+// them while the cluster's admission webhook is dead. It exits 0 only if all three end as announced.
 package main
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -19,9 +21,11 @@ import (
 const limit = 10 * time.Minute
 
 func main() {
+	name := flag.String("provider", "github", "the Git service: github or gitlab")
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+	if err := run(ctx, *name); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintf(os.Stderr, "\n✗ demo: %v\n", err)
 		os.Exit(1)
 	}
@@ -30,12 +34,16 @@ func main() {
 	}
 }
 
-func run(ctx context.Context) error {
+func run(ctx context.Context, name string) error {
+	newService := services[name]
+	if newService == nil {
+		return fmt.Errorf("there is no provider %q: choose github or gitlab", name)
+	}
 	dir, err := os.MkdirTemp("", "plumbline-demo-")
 	if err != nil {
 		return err
 	}
-	s, err := open(ctx, dir)
+	s, err := open(ctx, dir, newService())
 	defer s.close()
 	if err == nil {
 		err = s.show(ctx)
@@ -56,15 +64,24 @@ func run(ctx context.Context) error {
 	return os.RemoveAll(dir)
 }
 
-// show plays the three acts.
+// show plays the acts.
 func (s *stage) show(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	for _, act := range []func(context.Context) error{s.webhookDies, s.tektonRefuses, s.taskFails} {
-		if err := act(ctx); err != nil {
+	for _, act := range []struct {
+		title string
+		play  func(context.Context) error
+	}{
+		{"(a) The cluster's admission webhook dies right after the PipelineRun is created", s.webhookDies},
+		{"(b) Tekton refuses the author's PipelineRun", s.tektonRefuses},
+		{"(c) A task fails", s.taskFails},
+	} {
+		s.begin = time.Now()
+		fmt.Printf("\n%s\n", act.title)
+		if err := act.play(ctx); err != nil {
 			return err
 		}
 	}
-	fmt.Println("\n✓ all three checks tell the truth")
+	fmt.Printf("\n✓ all three %s tell the truth\n", s.git.checks)
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -21,16 +22,15 @@ import (
 )
 
 const (
-	replicas   = 2
-	repository = "acme/app"
-	tenant     = "team-a" // the namespace the runs are in
-	poll       = 100 * time.Millisecond
+	replicas = 2
+	tenant   = "team-a" // the namespace the runs are in
+	poll     = 100 * time.Millisecond
 )
 
 // stage is everything the acts use.
 type stage struct {
 	cluster     *cluster.Cluster
-	forge       *forge.GitHub
+	git         *gitService
 	plumbline   *installation.Installation
 	receivers   []*installation.Process
 	controllers []*installation.Process
@@ -39,8 +39,8 @@ type stage struct {
 
 // open starts the cluster and the forge, installs config/ and starts the replicas. What it started is in the stage
 // even when it fails.
-func open(ctx context.Context, dir string) (*stage, error) {
-	s := &stage{forge: forge.New(forge.Options{RefuseEarlyConclusion: true})}
+func open(ctx context.Context, dir string, git *gitService) (*stage, error) {
+	s := &stage{git: git}
 	fmt.Println("Starting etcd, Kubernetes, Tekton and kwok on loopback ports")
 	c, err := cluster.Start(ctx, cluster.Options{Dir: filepath.Join(dir, "cluster"), Progress: os.Stdout})
 	if err != nil {
@@ -52,24 +52,26 @@ func open(ctx context.Context, dir string) (*stage, error) {
 	if err != nil {
 		return s, err
 	}
-	if err := s.forge.Start(); err != nil {
+	if err := s.git.forge.Start(); err != nil {
 		return s, err
 	}
-	app := s.forge.CreateApp(1, "plumbline", "", "the-secret-of-the-demo")
-	repo := s.forge.CreateRepo("acme", "app", forge.RepoOptions{})
-	s.forge.Install(app.ID, "acme", repository)
+	options := installation.Options{Cluster: c, Programs: programs, Namespace: "plumbline"}
+	spec, secret := s.git.create(&options)
 	fmt.Printf("Installing config/ and starting %d receivers and %d controllers with the rights of their ServiceAccounts\n", replicas, replicas)
 	if err := installation.Define(ctx, c); err != nil {
 		return s, err
 	}
-	s.plumbline, err = installation.New(ctx, installation.Options{Cluster: c, Forge: s.forge, App: app, Programs: programs, Namespace: "plumbline"})
+	s.plumbline, err = installation.New(ctx, options)
 	if err != nil {
 		return s, err
 	}
-	return s, s.start(ctx, repo.HTMLURL)
+	if err := s.start(ctx); err != nil {
+		return s, err
+	}
+	return s, s.connect(ctx, spec, secret)
 }
 
-func (s *stage) start(ctx context.Context, url string) error {
+func (s *stage) start(ctx context.Context) error {
 	for range replicas {
 		receiver, err := s.plumbline.Receiver(ctx, false)
 		if err != nil {
@@ -87,12 +89,25 @@ func (s *stage) start(ctx context.Context, url string) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// connect creates the Repository, and the Secret that it names if it names one.
+func (s *stage) connect(ctx context.Context, spec pacv1alpha1.RepositorySpec, secret map[string]string) error {
 	namespace := []byte("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: " + tenant + "\n")
 	if err := s.cluster.Apply(ctx, namespace); err != nil {
 		return err
 	}
+	if secret != nil {
+		_, err := s.plumbline.Kube.CoreV1().Secrets(tenant).Create(ctx, &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: secretName}, StringData: secret,
+		}, metav1.CreateOptions{})
+		if err != nil {
+			return err
+		}
+	}
 	_, err := s.plumbline.Plumbline.PipelinesascodeV1alpha1().Repositories(tenant).Create(ctx, &pacv1alpha1.Repository{
-		ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "app"}, Spec: pacv1alpha1.RepositorySpec{URL: url},
+		ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "app"}, Spec: spec,
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return err
@@ -114,13 +129,7 @@ func (s *stage) close() {
 	if s.cluster != nil {
 		s.cluster.Stop()
 	}
-	_ = s.forge.Close()
-}
-
-// act begins a timeline.
-func (s *stage) act(title string) {
-	s.begin = time.Now()
-	fmt.Printf("\n%s\n", title)
+	_ = s.git.forge.Close()
 }
 
 // say prints one line of the timeline.
@@ -147,24 +156,22 @@ func (s *stage) until(ctx context.Context, what string, done func() (bool, error
 	}
 }
 
-// push commits a pipeline, delivers the push to one receiver and waits for its record.
-func (s *stage) push(ctx context.Context, file, content string) (sha string, event *v1alpha1.GitEvent, err error) {
+// send commits a pipeline, delivers the event to one receiver and waits for its record.
+func (s *stage) send(ctx context.Context, file, content string) (sha string, event *v1alpha1.GitEvent, err error) {
 	files := map[string]string{file: content}
 	for _, other := range []string{".tekton/a.yaml", ".tekton/b.yaml", ".tekton/c.yaml"} {
 		if other != file {
 			files[other] = forge.Deleted
 		}
 	}
-	sha = s.forge.Commit(repository, "main", forge.Change{Files: files, Message: "demo: " + file})
-	delivery := s.forge.PushDelivery(forge.PushEvent{Repo: repository, Ref: "refs/heads/main"})
-	status, body, err := s.forge.Deliver(ctx, s.receivers[0].URL, delivery)
+	sha, status, body, err := s.git.change(ctx, s.receivers[0].URL, forge.Change{Files: files, Message: "demo: " + file})
 	if err != nil {
-		return sha, nil, fmt.Errorf("delivering the push: %w", err)
+		return sha, nil, fmt.Errorf("delivering the %s: %w", s.git.event, err)
 	}
 	if status != http.StatusAccepted {
 		return sha, nil, fmt.Errorf("the delivery was answered %d %s", status, body)
 	}
-	s.say("push of %.8s delivered: the receiver answers 202", sha)
+	s.say("%s at %.8s delivered: the receiver answers 202", s.git.event, sha)
 	err = s.until(ctx, "the GitEvent is readable", func() (bool, error) {
 		list, err := s.plumbline.Plumbline.PlumblineV1alpha1().GitEvents("plumbline").List(ctx, metav1.ListOptions{})
 		if err != nil {
@@ -194,5 +201,5 @@ Everything is left running (KEEP=1). In another terminal:
   ls %s
 
 The forge is %s. Ctrl-C stops and removes it all.
-`, s.cluster.KubeconfigPath(), tenant, filepath.Join(s.cluster.Dir(), "logs"), s.forge.URL())
+`, s.cluster.KubeconfigPath(), tenant, filepath.Join(s.cluster.Dir(), "logs"), s.git.forge.URL())
 }

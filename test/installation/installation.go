@@ -26,7 +26,8 @@ const appSecret = "plumbline-github-app"
 
 // Options of New.
 type Options struct {
-	Cluster  *cluster.Cluster
+	Cluster *cluster.Cluster
+	// Forge and App are nil and zero for an installation without a GitHub App.
 	Forge    *forge.GitHub
 	App      forge.App
 	Programs Programs
@@ -67,8 +68,10 @@ func New(ctx context.Context, o Options) (*Installation, error) {
 	if err != nil {
 		return nil, err
 	}
-	changes := append([][3]string{{"plumbline", "github-url", o.Forge.URL()}}, o.Config...)
-	for _, change := range changes {
+	if o.Forge != nil {
+		o.Config = append([][3]string{{"plumbline", "github-url", o.Forge.URL()}}, o.Config...)
+	}
+	for _, change := range o.Config {
 		if err := configure(objects, change[0], change[1], change[2]); err != nil {
 			return nil, err
 		}
@@ -80,6 +83,9 @@ func New(ctx context.Context, o Options) (*Installation, error) {
 	}
 	if err := o.Cluster.Apply(ctx, stream); err != nil {
 		return nil, fmt.Errorf("applying config/: %w", err)
+	}
+	if o.Forge == nil {
+		return i, nil
 	}
 	return i, i.storeApp(ctx)
 }

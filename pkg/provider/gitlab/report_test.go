@@ -86,10 +86,11 @@ func TestWhatDidNotRunNeverPassesOnAnOldServer(t *testing.T) {
 func TestARefusalIsWordedWhereNothingElseShowsIt(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	refused := check(status.Completed, status.Failure)
-	refused.Title, refused.Text, refused.DetailsURL = "pipelinerun start failure", "admission webhook said:\n\n```\nno such task\n```\n"+strings.Repeat("ü", 300), ""
+	refused.Title, refused.Text, refused.DetailsURL = "pipelinerun start failure", "There was <b>an error</b>:\n\n```\nno such task\n```", ""
+	refused.Words = "admission webhook said:\n no such task " + strings.Repeat("ü", 300)
 	b.put(t, "", refused)
 	got := b.StatusesFor(testProject, b.head.SHA)[0].Description
-	if !strings.HasPrefix(got, "pipelinerun start failure: admission webhook said: ``` no such task") || !strings.HasSuffix(got, "… (build-1)") || len([]rune(got)) != 255 {
+	if !strings.HasPrefix(got, "pipelinerun start failure: admission webhook said: no such task") || !strings.HasSuffix(got, "… (build-1)") || len([]rune(got)) != 255 {
 		t.Errorf("%d characters: %s", len([]rune(got)), got)
 	}
 }

@@ -38,8 +38,8 @@ func makeStatus(c status.Check) wanted {
 	w := wanted{name: text.OneLine(c.Name, maxField, text.Runes), state: stateOf(c), mark: markOf(c.ExternalID)}
 	w.url = provider.DetailsURL(c.DetailsURL, maxField)
 	title := c.Title
-	if c.Conclusion == status.Failure && w.url == "" {
-		title += ": " + c.Text // nothing else shows what was refused
+	if c.Words != "" && w.url == "" {
+		title += ": " + c.Words // nothing else shows what went wrong
 	}
 	title = text.OneLine(title, maxField-len([]rune(w.mark)), text.Runes)
 	if title == "" {

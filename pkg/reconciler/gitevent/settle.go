@@ -127,7 +127,7 @@ func (w *work) shrink() {
 	for i := range s.Runs {
 		s.Runs[i].Patched, s.Runs[i].Secret, s.Runs[i].SecretRenewAt = "", "", nil
 		if s.Runs[i].Result != nil {
-			s.Runs[i].Result.Text = ""
+			s.Runs[i].Result.Text, s.Runs[i].Result.Brief = "", ""
 		}
 	}
 }

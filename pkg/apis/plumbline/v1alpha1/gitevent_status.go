@@ -179,6 +179,9 @@ type Result struct {
 	// Text is the report's body as it was when the run ended (task table, diagnosis).
 	// +optional
 	Text string `json:"text,omitempty"`
+	// Brief is what failed, in one line of plain text, for Git services that show no more.
+	// +optional
+	Brief string `json:"brief,omitempty"`
 }
 
 // Check is one report and what the Git service has accepted of it.
