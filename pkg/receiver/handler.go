@@ -25,12 +25,12 @@ type finder interface {
 }
 
 type secretReader interface {
-	Read(ctx context.Context) ([]byte, error)
+	Read(ctx context.Context) (WebhookSecret, error)
 }
 
 type serviceFinder interface {
 	Of(ctx context.Context, repository *pacv1alpha1.Repository) (pacv1alpha1.Service, error)
-	Secret(ctx context.Context, key pacv1alpha1.SecretKey) ([]byte, error)
+	Secret(ctx context.Context, key pacv1alpha1.SecretKey) (WebhookSecret, error)
 }
 
 type recorder interface {
@@ -63,6 +63,9 @@ type Handler struct {
 
 // NewHandler returns a handler with its own limits of concurrency.
 func NewHandler(o Options) *Handler {
+	for _, p := range o.Providers {
+		o.Metrics.begin(p.Name)
+	}
 	return &Handler{Options: o, inFlight: make(slots, maxInFlight), large: make(slots, maxLargeBodies)}
 }
 
@@ -72,6 +75,8 @@ type delivery struct {
 	body     []byte
 	provider *provider.Provider
 	origin   provider.Origin
+	// previousKey is where the previous webhook secret is, if the delivery was verified with that one.
+	previousKey string
 }
 
 func (d *delivery) providerName() string {
@@ -155,7 +160,7 @@ func (h *Handler) accept(ctx context.Context, d *delivery) answer {
 	if err != nil {
 		return unavailable("the webhook secret cannot be read at the moment", err)
 	}
-	if err := d.provider.Webhook.Verify(d.header, d.body, secret); err != nil {
+	if err := d.verify(secret); err != nil {
 		return rejected(http.StatusUnauthorized, "Unauthenticated", "the signature is missing or wrong")
 	}
 	spec, err := d.provider.Webhook.Decode(d.header, d.body)
@@ -230,6 +235,9 @@ func (h *Handler) log(d *delivery, a answer, took time.Duration) {
 	fields := []any{
 		"provider", d.providerName(), "event", cut(d.origin.Event), "delivery", cut(d.origin.DeliveryKey),
 		"status", a.status, "outcome", a.outcome, "reason", a.reason, "answer", a.message, "duration", took.String(),
+	}
+	if d.previousKey != "" { // whoever rotates it wants to know whether it is still used
+		fields = append(fields, "previousWebhookSecret", d.previousKey)
 	}
 	if a.cause != nil {
 		h.Logger.Errorw("delivery not recorded", append(fields, "error", cut(a.cause.Error()))...)

@@ -19,11 +19,13 @@ type Metrics struct {
 	deliveries metric.Int64Counter
 	duration   metric.Float64Histogram
 	refused    metric.Int64Counter
+	previous   metric.Int64Counter
 }
 
 // NewMetrics makes the instruments plumbline.receiver.deliveries (provider, event, outcome, reason),
-// plumbline.receiver.duration (seconds from the headers to the answer; outcome) and plumbline.receiver.refused (no
-// labels: deliveries answered 503, so that each is lost unless it comes again).
+// plumbline.receiver.duration (seconds from the headers to the answer; outcome), plumbline.receiver.refused (no
+// labels: deliveries answered 503, so that each is lost unless it comes again) and
+// plumbline.receiver.previous_webhook_secret (provider: deliveries verified with the secret that is being replaced).
 func NewMetrics(provider metric.MeterProvider) (*Metrics, error) {
 	meter := provider.Meter(meterName)
 	deliveries, errA := meter.Int64Counter("plumbline.receiver.deliveries", metric.WithUnit("{delivery}"),
@@ -33,11 +35,18 @@ func NewMetrics(provider metric.MeterProvider) (*Metrics, error) {
 		metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 10))
 	refused, errC := meter.Int64Counter("plumbline.receiver.refused", metric.WithUnit("{delivery}"),
 		metric.WithDescription("Deliveries answered 503: not recorded, they have to come again"))
-	if err := errors.Join(errA, errB, errC); err != nil {
+	previous, errD := meter.Int64Counter("plumbline.receiver.previous_webhook_secret", metric.WithUnit("{delivery}"),
+		metric.WithDescription("Deliveries verified with the previous webhook secret: it cannot be removed yet"))
+	if err := errors.Join(errA, errB, errC, errD); err != nil {
 		return nil, err
 	}
 	refused.Add(context.Background(), 0) // a series that begins at its first event hides that event from increase()
-	return &Metrics{deliveries: deliveries, duration: duration, refused: refused}, nil
+	return &Metrics{deliveries: deliveries, duration: duration, refused: refused, previous: previous}, nil
+}
+
+// begin makes the series of a provider that are to be there before their first event.
+func (m *Metrics) begin(provider string) {
+	m.previous.Add(context.Background(), 0, metric.WithAttributes(attribute.String("provider", provider)))
 }
 
 func (m *Metrics) observe(ctx context.Context, d *delivery, a answer, took time.Duration) {
@@ -48,6 +57,9 @@ func (m *Metrics) observe(ctx context.Context, d *delivery, a answer, took time.
 	m.duration.Record(ctx, took.Seconds(), metric.WithAttributes(outcome))
 	if a.outcome == outcomeUnavailable {
 		m.refused.Add(ctx, 1)
+	}
+	if d.previousKey != "" {
+		m.previous.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", d.providerName())))
 	}
 }
 

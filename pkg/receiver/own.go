@@ -3,13 +3,10 @@
 package receiver
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/http"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -47,7 +44,7 @@ func (h *Handler) acceptOwn(ctx context.Context, d *delivery) answer {
 	if err != nil {
 		return unavailable("the webhook secret cannot be read at the moment", err)
 	}
-	if err := d.provider.Webhook.Verify(d.header, d.body, secret); err != nil {
+	if err := d.verify(secret); err != nil {
 		return rejected(http.StatusUnauthorized, "Unauthenticated", canonical+": "+fault.Of(err).Message)
 	}
 	spec, err := d.provider.Webhook.Decode(d.header, d.body)
@@ -81,22 +78,9 @@ func (s Services) Of(ctx context.Context, repository *pacv1alpha1.Repository) (p
 	return service, nil
 }
 
-// Secret reads a value live, as AppSecret does.
-func (s Services) Secret(ctx context.Context, key pacv1alpha1.SecretKey) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, kubeCallBudget)
-	defer cancel()
-	secret, err := s.Secrets.Secrets(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, fault.Operatorf("SecretMissing", "Secret %s/%s does not exist: create it with the key %s", key.Namespace, key.Name, key.Key)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading Secret %s/%s: %w", key.Namespace, key.Name, fault.FromKube(fault.VerbRead, err))
-	}
-	value := bytes.TrimSpace(secret.Data[key.Key])
-	if len(value) == 0 {
-		return nil, fault.Operatorf("SecretMissing", "Secret %s/%s has no key %s, or it is empty", key.Namespace, key.Name, key.Key)
-	}
-	return value, nil
+// Secret reads a webhook's secret, as AppSecret does.
+func (s Services) Secret(ctx context.Context, key pacv1alpha1.SecretKey) (WebhookSecret, error) {
+	return readSecret(ctx, s.Secrets.Secrets(key.Namespace), key)
 }
 
 // GlobalOf returns the global Repository of a view, for Services: what the cache does not have is asked live.

@@ -67,6 +67,7 @@ func (w *world) replace(r *pacv1alpha1.Repository) {
 	}
 }
 
+// store replaces a Secret.
 func (w *world) store(namespace, name string, data map[string]string) {
 	w.t.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{}}

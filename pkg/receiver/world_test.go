@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.uber.org/zap"
@@ -198,6 +199,11 @@ func (w *world) fail(verb, resource string, err error) {
 
 // counted returns how many deliveries were counted with an outcome and reason.
 func (w *world) counted(outcome, reason string) int64 {
+	return w.sum("plumbline.receiver.deliveries", map[string]string{"outcome": outcome, "reason": reason})
+}
+
+// sum adds up a counter's points that have these attributes.
+func (w *world) sum(name string, want map[string]string) int64 {
 	w.t.Helper()
 	var data metricdata.ResourceMetrics
 	if err := w.reader.Collect(context.Background(), &data); err != nil {
@@ -206,13 +212,16 @@ func (w *world) counted(outcome, reason string) int64 {
 	var n int64
 	for _, m := range data.ScopeMetrics[0].Metrics {
 		sum, ok := m.Data.(metricdata.Sum[int64])
-		if !ok {
+		if !ok || m.Name != name {
 			continue
 		}
 		for _, p := range sum.DataPoints {
-			o, _ := p.Attributes.Value("outcome")
-			r, _ := p.Attributes.Value("reason")
-			if o.AsString() == outcome && r.AsString() == reason {
+			fits := true
+			for key, value := range want {
+				got, _ := p.Attributes.Value(attribute.Key(key))
+				fits = fits && got.AsString() == value
+			}
+			if fits {
 				n += p.Value
 			}
 		}
