@@ -23,6 +23,7 @@ func FuzzNew(f *testing.F) {
 			f.Add(uint8(i*3), value, uint8(i*3+1), value)
 		}
 	}
+	f.Add(uint8(4), "https://c.example", uint8(5), "https://c.example/{{ pr }}/{{")
 	keys := []string{
 		keyApplicationName, keySecretAutoCreate, keyDashboardURL, keyConsoleName, keyConsoleURL, keyConsoleRun, keyConsoleTask, keyConsoleNamespace, keyGitHubURL,
 		keySkipPushOfPulls, keyRetentionDays, keySettledCap, keyRemoteTasks, keyHubURL, keyHubCatalog, keyRemoteAllowed, keyRemoteRefused,

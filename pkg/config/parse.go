@@ -159,7 +159,7 @@ func (p *parser) template(key, previous string) string {
 	if !ok {
 		return ""
 	}
-	if !isHTTP(variable.ReplaceAllString(v, "x")) {
+	if filled := variable.ReplaceAllString(v, "x"); !isHTTP(filled) || strings.ContainsAny(filled, "{}") {
 		p.bad(key, "it is not a web URL once its variables are replaced",
 			`a URL that starts with "http://" or "https://"; variables: {{ namespace }}, {{ pr }}, {{ task }}`)
 		return previous
@@ -178,6 +178,8 @@ func parseWeb(v string) (*url.URL, string) {
 		return nil, "it is not an absolute web URL"
 	case u.User != nil, u.RawQuery != "", u.ForceQuery, u.Fragment != "":
 		return nil, "it has a user, a query or a fragment"
+	case strings.ContainsAny(u.Path, "{}"):
+		return nil, "it has { or } in it: variables are for the URLs of a custom console alone"
 	}
 	return u, ""
 }
