@@ -76,7 +76,7 @@ func openWorld(t *testing.T) providertest.World {
 	f.GitHub.Commit(testRepo, "main", forge.Change{Message: "first", Files: map[string]string{"README.md": "hello"}})
 	f.GitHub.Commit(testRepo, "topic", forge.Change{Message: "topic", Files: map[string]string{"x": "y"}})
 	number := f.OpenPullRequest(forge.NewPull{Base: testRepo, HeadBranch: "topic", Author: "dev", Title: "a change"})
-	comment := f.Comment(testRepo, number, "dev", "/deploy")
+	comment := f.GitHub.Comment(testRepo, number, "dev", "/deploy")
 	for _, d := range []forge.Delivery{
 		f.PushDelivery(forge.PushEvent{Repo: testRepo, Ref: "refs/heads/main"}),
 		f.PullRequestDelivery(forge.PullEvent{Repo: testRepo, Number: number, Action: "opened"}),
@@ -107,6 +107,13 @@ func (f *fake) PullRequest(branch, author string) *v1alpha1.GitEventSpec {
 	return f.decode(f.PullRequestDelivery(forge.PullEvent{Repo: testRepo, Number: number, Action: "opened"}))
 }
 
+func (f *fake) Comment(on *v1alpha1.GitEventSpec, user, body string) *v1alpha1.GitEventSpec {
+	id := f.GitHub.Comment(testRepo, int(on.PullRequest.Number), user, body)
+	return f.decode(f.CommentDelivery(forge.CommentEvent{Repo: testRepo, ID: id}))
+}
+
+func (f *fake) Withdraw(on *v1alpha1.GitEventSpec) { f.ClosePull(testRepo, int(on.PullRequest.Number)) }
+
 func (f *fake) decode(d forge.Delivery) *v1alpha1.GitEventSpec {
 	f.t.Helper()
 	spec, err := f.hook.Decode(d.Header, d.Body)
@@ -129,6 +136,7 @@ func (f *fake) Fail(op providertest.Operation, how providertest.Failure, count i
 		providertest.FindChecks: forge.RouteCheckList, providertest.ReadDirectory: forge.RouteTree,
 		providertest.ReadFile: forge.RouteContents, providertest.AskPermission: forge.RoutePermission,
 		providertest.ReadRepository: forge.RouteRepo, providertest.MintToken: forge.RouteToken,
+		providertest.ReadPull: forge.RoutePull,
 	}[op]
 	f.Inject(forge.Fault{Route: route, Count: count, Do: action(how)})
 }

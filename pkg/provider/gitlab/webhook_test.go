@@ -84,6 +84,14 @@ func merging(eventType, action string, head int64, change func(*v1alpha1.GitEven
 	})
 }
 
+// commenting has no commit: that is asked for.
+func commenting() *v1alpha1.GitEventSpec {
+	spec := merging("on-comment", "create", 2002, func(s *v1alpha1.GitEventSpec) { s.SHA, s.Commit = "", nil })
+	spec.Headers["X-Gitlab-Event"] = eventNote
+	spec.Comment = &v1alpha1.Comment{ID: 1244, Body: "Looks good.\n/deploy staging \"größe\""}
+	return spec
+}
+
 func unchanged(*v1alpha1.GitEventSpec) {}
 
 // byRita is an event somebody else than the author caused.
@@ -118,8 +126,8 @@ func recordings(t *testing.T) []providertest.Recorded {
 		{"approved", eventMergeRequest, "mr-approved", nil, `action "approved" starts nothing`},
 		{"a merge request whose fork was deleted", eventMergeRequest, "mr-deleted-fork", merging("Merge Request", "reopen", 0, func(s *v1alpha1.GitEventSpec) { s.HeadURL = "" }), ""},
 		{"a merge request without commits", eventMergeRequest, "mr-no-commits", nil, "has no commits"},
-		{"a comment on a merge request", eventNote, "note-merge-request", nil, "comments (here on a MergeRequest) start nothing yet"},
-		{"a comment on a commit", eventNote, "note-commit", nil, "comments (here on a Commit) start nothing yet"},
+		{"a comment on a merge request", eventNote, "note-merge-request", commenting(), ""},
+		{"a comment on a commit", eventNote, "note-commit", nil, "commands are not served yet"},
 		{"an event that is not asked for", "Pipeline Hook", "push-branch", nil, `event "Pipeline Hook" starts nothing`},
 	}
 	var out []providertest.Recorded

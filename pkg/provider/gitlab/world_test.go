@@ -61,6 +61,7 @@ func openWorld(t *testing.T) providertest.World {
 	for _, d := range []forgelab.Delivery{
 		f.PushDelivery(forgelab.PushEvent{Project: testProject, Ref: "refs/heads/main"}),
 		f.MergeRequestDelivery(forgelab.MergeRequestEvent{Project: testProject, IID: iid, Action: "open"}),
+		f.NoteDelivery(f.AddNote(testProject, iid, "dev", "/deploy")),
 	} {
 		w.Deliveries = append(w.Deliveries, providertest.Delivery{Header: d.Header, Body: d.Body})
 	}
@@ -87,6 +88,14 @@ func (f *fake) PullRequest(branch, author string) *v1alpha1.GitEventSpec {
 	return f.decode(f.MergeRequestDelivery(forgelab.MergeRequestEvent{Project: testProject, IID: iid, Action: "open"}))
 }
 
+func (f *fake) Comment(on *v1alpha1.GitEventSpec, user, body string) *v1alpha1.GitEventSpec {
+	return f.decode(f.NoteDelivery(f.AddNote(testProject, on.PullRequest.Number, user, body)))
+}
+
+func (f *fake) Withdraw(on *v1alpha1.GitEventSpec) {
+	f.CloseMergeRequest(testProject, on.PullRequest.Number, "dev")
+}
+
 func (f *fake) decode(d forgelab.Delivery) *v1alpha1.GitEventSpec {
 	f.t.Helper()
 	spec, err := webhook{}.Decode(d.Header, d.Body)
@@ -110,7 +119,7 @@ func (f *fake) Fail(op providertest.Operation, how providertest.Failure, count i
 		providertest.CreateCheck: forgelab.RouteStatusCreate, providertest.UpdateCheck: forgelab.RouteStatusCreate,
 		providertest.FindChecks: forgelab.RouteStatusList, providertest.ReadDirectory: forgelab.RouteTree,
 		providertest.ReadFile: forgelab.RouteFile, providertest.AskPermission: forgelab.RouteMembers,
-		providertest.ReadRepository: forgelab.RouteProject,
+		providertest.ReadRepository: forgelab.RouteProject, providertest.ReadPull: forgelab.RouteMergeRequest,
 	}[op]
 	if route == "" {
 		f.t.Fatalf("GitLab has no such operation: %s", op)

@@ -23,6 +23,7 @@ const (
 	ReadFile       Operation = "read a file"
 	AskPermission  Operation = "ask for a user's permission"
 	ReadRepository Operation = "read the repository"
+	ReadPull       Operation = "read a pull request"
 	MintToken      Operation = "mint a token"
 )
 
@@ -62,6 +63,10 @@ type Git interface {
 	ForcePush(branch, parent string, files map[string]string) string
 	// PullRequest opens a pull request from a branch to the default branch and returns its event.
 	PullRequest(branch, author string) *v1alpha1.GitEventSpec
+	// Comment writes a comment on the event's pull request and returns its event.
+	Comment(on *v1alpha1.GitEventSpec, user, body string) *v1alpha1.GitEventSpec
+	// Withdraw closes the event's pull request without merging it.
+	Withdraw(on *v1alpha1.GitEventSpec)
 }
 
 // Service is a fake service with one repository.
