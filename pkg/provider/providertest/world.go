@@ -100,6 +100,8 @@ type World struct {
 	// Deliveries are signed with Secret, and start something: at least a push and a pull request.
 	Deliveries []Delivery
 	Secret     []byte
+	// Rows are how the service answers each row of spec/errors.md 4.2 that is about it.
+	Rows []Row
 	// Recorded are deliveries as the service documents or sent them, with all their fields, and what they mean.
 	Recorded []Recorded
 }
@@ -113,6 +115,7 @@ func Run(t *testing.T, open func(*testing.T) World) {
 	t.Run("reporter", func(t *testing.T) { testReporter(t, open) })
 	t.Run("texts", func(t *testing.T) { testTexts(t, open) })
 	t.Run("faults", func(t *testing.T) { testFaults(t, open) })
+	t.Run("rows", func(t *testing.T) { testRows(t, open) })
 }
 
 func connect(t *testing.T, w World) provider.Client {
