@@ -15,8 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// Decode returns the event. Pushes to branches and tags, and merge requests that get new commits or labels, are events;
-// everything else GitLab sends is Ignored with the reason.
+// Decode returns the event. Pushes to branches and tags, merge requests that get new commits or labels, and comments on
+// open merge requests are events; everything else GitLab sends is Ignored with the reason.
 func (w webhook) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, error) {
 	// Peek has the stricter reader; what it refuses must not be decoded.
 	origin, err := w.Peek(h, body)
@@ -30,7 +30,7 @@ func (w webhook) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, err
 	case eventMergeRequest:
 		spec, err = decodeMergeRequest(body)
 	case eventNote:
-		return nil, decodeNote(body)
+		spec, err = decodeNote(body)
 	default:
 		return nil, fault.Ignoredf("UnsupportedEvent", "event %q starts nothing", origin.Event)
 	}
@@ -90,26 +90,4 @@ func checkInstance(h http.Header, host string) error {
 		return fault.Invalidf("BadPayload", "%s is not the host of project.web_url", headerInstance)
 	}
 	return nil
-}
-
-// decodeNote reads a comment to the end before it ignores it, so that what GitLab sends is known to be understood.
-func decodeNote(body []byte) error {
-	var p payloadNote
-	if err := payload.Unmarshal(body, &p); err != nil {
-		return err
-	}
-	if _, err := p.base("note"); err != nil {
-		return err
-	}
-	switch {
-	case p.User == nil || p.User.Username == "":
-		return payload.Missing("user.username")
-	case p.Attributes == nil || p.Attributes.ID <= 0:
-		return payload.Missing("object_attributes.id")
-	case p.Attributes.Note == nil:
-		return payload.Missing("object_attributes.note")
-	case p.Attributes.NoteableType == "":
-		return payload.Missing("object_attributes.noteable_type")
-	}
-	return fault.Ignoredf("NotServed", "comments (here on a %s) start nothing yet", p.Attributes.NoteableType)
 }

@@ -106,29 +106,34 @@ func decodeMergeRequest(body []byte) (*v1alpha1.GitEventSpec, error) {
 		return nil, err
 	}
 	mr := p.Attributes
-	spec.Trigger, spec.EventType, spec.Action = v1alpha1.TriggerPullRequest, eventType, mr.Action
-	spec.SHA, spec.BaseRef, spec.HeadRef, spec.Sender = mr.LastCommit.ID, mr.TargetBranch, mr.SourceBranch, p.User.Username
-	spec.Commit = mr.LastCommit.describe()
+	mr.describe(spec, p.User, p.Labels)
+	spec.EventType, spec.Action, spec.SHA, spec.Commit = eventType, mr.Action, mr.LastCommit.ID, mr.LastCommit.describe()
+	return spec, nil
+}
+
+// describe fills what all events of a merge request have in common, but for the commit.
+func (mr *payloadAttributes) describe(spec *v1alpha1.GitEventSpec, user *payloadUser, labels []payloadLabel) {
+	spec.Trigger, spec.Sender = v1alpha1.TriggerPullRequest, user.Username
+	spec.BaseRef, spec.HeadRef = mr.TargetBranch, mr.SourceBranch
 	spec.PullRequest = &v1alpha1.PullRequest{
-		Number: mr.IID, Title: text.FirstLine(mr.Title, payload.MaxTitle), Author: p.author(), Draft: mr.Draft || mr.WorkInProgress,
+		Number: mr.IID, Title: text.FirstLine(mr.Title, payload.MaxTitle), Author: mr.author(user), Draft: mr.Draft || mr.WorkInProgress,
 	}
 	if mr.Source != nil {
 		spec.PullRequest.HeadProjectID, spec.HeadURL = mr.SourceProjectID, text.Bytes(text.Clean(mr.Source.WebURL), payload.MaxURL)
 	}
-	for _, l := range p.Labels[:min(len(p.Labels), payload.MaxLabels)] {
+	for _, l := range labels[:min(len(labels), payload.MaxLabels)] {
 		spec.PullRequest.Labels = append(spec.PullRequest.Labels, text.Bytes(text.Clean(l.Title), payload.MaxName))
 	}
-	return spec, nil
 }
 
 // author names who opened the merge request: by username if that is who acted, else by id, because the payload has no
 // more. It is the author whose access counts, not whoever acted on the merge request: a maintainer who sets a label on a
 // stranger's merge request has not agreed to run it.
-func (p *payloadMergeRequest) author() string {
-	if p.User.ID == p.Attributes.AuthorID {
-		return p.User.Username
+func (mr *payloadAttributes) author(user *payloadUser) string {
+	if user.ID == mr.AuthorID {
+		return user.Username
 	}
-	return idPrefix + strconv.FormatInt(p.Attributes.AuthorID, 10)
+	return idPrefix + strconv.FormatInt(mr.AuthorID, 10)
 }
 
 // eventType tells what the merge request's event is, or why it is none. An update that was caused by a push has oldrev;
@@ -183,23 +188,32 @@ func (p *payloadMergeRequest) addsLabels() (bool, error) {
 // check tells whether the merge request has what an event needs.
 func (p *payloadMergeRequest) check() error {
 	mr := p.Attributes
+	if err := mr.check("object_attributes", p.payloadCommon, p.User); err != nil {
+		return err
+	}
 	switch {
-	case mr.IID <= 0:
-		return payload.Missing("object_attributes.iid")
-	case mr.AuthorID <= 0:
-		return payload.Missing("object_attributes.author_id")
-	case mr.TargetProjectID != p.Project.ID:
-		return payload.Missing("object_attributes.target_project_id")
-	case mr.Source != nil && mr.SourceProjectID <= 0:
-		return payload.Missing("object_attributes.source_project_id")
 	case mr.LastCommit == nil:
 		return fault.Ignoredf("NoCommits", "the merge request has no commits")
 	case !provider.IsSHA(mr.LastCommit.ID):
 		return payload.Missing("object_attributes.last_commit.id")
-	case p.User == nil:
+	}
+	return nil
+}
+
+// check tells whether a merge request, at a place in the body, has what all its events need.
+func (mr *payloadAttributes) check(at string, p payloadCommon, user *payloadUser) error {
+	switch {
+	case mr.IID <= 0:
+		return payload.Missing(at + ".iid")
+	case mr.AuthorID <= 0:
+		return payload.Missing(at + ".author_id")
+	case mr.TargetProjectID != p.Project.ID:
+		return payload.Missing(at + ".target_project_id")
+	case mr.Source != nil && mr.SourceProjectID <= 0:
+		return payload.Missing(at + ".source_project_id")
+	case user == nil:
 		return payload.Missing("user")
 	}
-	return payload.Check(payload.Text("user.username", p.User.Username, payload.MaxLogin),
-		payload.Text("object_attributes.source_branch", mr.SourceBranch, payload.MaxRef),
-		payload.Text("object_attributes.target_branch", mr.TargetBranch, payload.MaxRef))
+	return payload.Check(payload.Text("user.username", user.Username, payload.MaxLogin),
+		payload.Text(at+".source_branch", mr.SourceBranch, payload.MaxRef), payload.Text(at+".target_branch", mr.TargetBranch, payload.MaxRef))
 }

@@ -35,7 +35,7 @@ func (r *repository) Changed(ctx context.Context, event *v1alpha1.GitEventSpec) 
 
 // changedByMergeRequest waits until GitLab has computed the changes, which it does after it has created a merge request,
 // and takes the "+" behind their number for the sign that it does not list all
-// (https://docs.gitlab.com/api/merge_requests/).
+// (https://docs.gitlab.com/api/merge_requests/). Then the commits are compared, which older versions do without a limit.
 func (r *repository) changedByMergeRequest(ctx context.Context, number int) (provider.Changes, error) {
 	const what = "listing the merge request's files"
 	mr, err := r.mergeRequest(ctx, what, number)
@@ -45,13 +45,19 @@ func (r *repository) changedByMergeRequest(ctx context.Context, number int) (pro
 	if mr.DiffRefs.HeadSha == "" {
 		return provider.Changes{}, fault.Transientf("MergeRequestNotPrepared", "%s: GitLab is still computing them", what)
 	}
+	truncated := strings.HasSuffix(mr.ChangesCount, "+")
+	if truncated {
+		if all, err := r.between(ctx, mr.DiffRefs.BaseSha, mr.DiffRefs.HeadSha); provider.StatusCode(err) != http.StatusNotFound {
+			return all, err
+		}
+	}
 	files, err := list(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.MergeRequestDiff, *gl.Response, error) {
 		return r.client.MergeRequests.ListMergeRequestDiffs(r.path, number, nil, page...)
 	})
 	if err != nil {
 		return provider.Changes{}, provider.Failed(what, err)
 	}
-	out := provider.Changes{Truncated: strings.HasSuffix(mr.ChangesCount, "+")}
+	out := provider.Changes{Truncated: truncated}
 	for _, f := range files {
 		add(&out, &gl.Diff{NewPath: f.NewPath, NewFile: f.NewFile, RenamedFile: f.RenamedFile, DeletedFile: f.DeletedFile})
 	}
@@ -87,20 +93,28 @@ func (r *repository) changedByCommit(ctx context.Context, sha string) (provider.
 	return changes(files, len(files) >= maxCommitFiles), nil
 }
 
-// changedByPush compares the trees; all files are in one answer. What a forced push replaced may be gone for good: then
-// the head commit's own files are what can be told, marked as incomplete.
+// changedByPush compares the trees. What a forced push replaced may be gone for good: then the head commit's own files are
+// what can be told, marked as incomplete.
 func (r *repository) changedByPush(ctx context.Context, before, after string) (provider.Changes, error) {
-	if err := provider.CheckSHA(before); err != nil {
-		return provider.Changes{}, err
+	all, err := r.between(ctx, before, after)
+	if provider.StatusCode(err) != http.StatusNotFound {
+		return all, err
 	}
-	const what = "comparing with the commit before the push"
+	own, err := r.changedByCommit(ctx, after)
+	own.Truncated = true
+	return own, err
+}
+
+// between lists what differs between two commits; all files are in one answer.
+func (r *repository) between(ctx context.Context, from, to string) (provider.Changes, error) {
+	for _, sha := range []string{from, to} {
+		if err := provider.CheckSHA(sha); err != nil {
+			return provider.Changes{}, err
+		}
+	}
+	const what = "comparing two commits"
 	diff, _, err := r.client.Repositories.Compare(r.path,
-		&gl.CompareOptions{From: &before, To: &after, Straight: gl.Ptr(true)}, gl.WithContext(ctx))
-	if provider.StatusCode(err) == http.StatusNotFound {
-		own, err := r.changedByCommit(ctx, after)
-		own.Truncated = true
-		return own, err
-	}
+		&gl.CompareOptions{From: &from, To: &to, Straight: gl.Ptr(true)}, gl.WithContext(ctx))
 	if err != nil {
 		return provider.Changes{}, provider.Failed(what, err)
 	}

@@ -70,12 +70,20 @@ type payloadAttributes struct {
 	LastCommit      *payloadCommit  `json:"last_commit"`
 }
 
+// payloadNote is a comment. Its merge request has no action, and its labels with it.
 type payloadNote struct {
 	payloadCommon
 	User       *payloadUser `json:"user"`
 	Attributes *struct {
 		ID           int64   `json:"id"`
+		AuthorID     int64   `json:"author_id"`
 		Note         *string `json:"note"`
 		NoteableType string  `json:"noteable_type"` //nolint:misspell // GitLab's word for what can be commented on
+		Action       string  `json:"action"`
+		System       bool    `json:"system"`
 	} `json:"object_attributes"`
+	MergeRequest *struct {
+		payloadAttributes
+		Labels []payloadLabel `json:"labels"`
+	} `json:"merge_request"`
 }

@@ -164,14 +164,30 @@ func TestChangedByPush(t *testing.T) {
 	}
 }
 
-func TestAMergeRequestOfTooManyFilesIsTruncated(t *testing.T) {
-	for limit, want := range map[int]bool{3: true, 5: false} {
-		b := newBench(t, forgelab.Options{DiffLimit: limit})
-		b.Commit("topic", map[string]string{"a": "1", "b": "1", "c": "1", "d": "1"})
-		got, err := b.client.Changed(t.Context(), b.PullRequest("topic", "dev"))
-		if err != nil || got.Truncated != want || len(got.Added) != min(limit, 4) {
-			t.Errorf("limit %d: %+v, %v, want truncated %t", limit, got, err, want)
+// What a merge request does not list, a comparison may; if neither does, that is told.
+func TestAMergeRequestOfTooManyFilesIsCompared(t *testing.T) {
+	b := newBench(t, forgelab.Options{DiffLimit: 3})
+	b.Commit("topic", map[string]string{"a": "1", "b": "1", "c": "1"})
+	event := b.PullRequest("topic", "dev")
+	expect := func(why string, calls int, want provider.Changes) {
+		t.Helper()
+		before := b.Count(forgelab.RouteCompare)
+		got, err := b.client.Changed(t.Context(), event)
+		if d := cmp.Diff(want, got); err != nil || d != "" || b.Count(forgelab.RouteCompare)-before != calls {
+			t.Errorf("%s: %v, %d comparisons\n%s", why, err, b.Count(forgelab.RouteCompare)-before, d)
 		}
+	}
+	three := []string{"a", "b", "c"}
+	expect("as many as are listed", 0, provider.Changes{Added: three})
+	b.Commit("topic", map[string]string{"d": "1"})
+	expect("a comparison that is limited as well", 1, provider.Changes{Added: three, Truncated: true})
+	b.Inject(forgelab.Fault{Route: forgelab.RouteCompare, Count: 1, Do: forgelab.NotFound404()})
+	expect("commits that cannot be compared", 1, provider.Changes{Added: three, Truncated: true})
+	b.Inject(forgelab.Fault{Route: forgelab.RouteCompare, Count: 1, Do: forge.Answer(200, nil, `{"diffs":[{"new_path":"a"},{"new_path":"d","new_file":true}],"compare_timeout":false}`)})
+	expect("a comparison without a limit", 1, provider.Changes{Modified: []string{"a"}, Added: []string{"d"}})
+	b.Inject(forgelab.Fault{Route: forgelab.RouteCompare, Count: 1, Do: forge.ServerError502HTML()})
+	if got, err := b.client.Changed(t.Context(), event); !fault.Is(err, fault.Transient) {
+		t.Errorf("an outage: %+v, %v, want a Transient fault", got, err)
 	}
 }
 

@@ -15,11 +15,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// Complete returns every event as it is: comments, which would need it, are not decoded.
-func (r *repository) Complete(_ context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
-	return event, nil
-}
-
 // Supersedes compares the event with the merge request's head or the branch's tip of this moment.
 func (r *repository) Supersedes(ctx context.Context, event *v1alpha1.GitEventSpec) (string, error) {
 	if err := provider.CheckSHA(event.SHA); err != nil {

@@ -78,14 +78,19 @@ func (webhook) Verify(h http.Header, _, secret []byte) error {
 	return nil
 }
 
-// deliveryKey returns what repetitions of a delivery have in common: GitLab's own key, or, of versions that have none (before 17.4,
-// gitlab!160952), a digest of everything that tells one event from another.
+// deliveryKey returns what repetitions of a delivery have in common: GitLab's own key, or, of versions that have none (before
+// 17.4, gitlab!160952), a digest of the body. Pushes hold no time, so that a tag that is made again at the same commit has
+// the body of the first: their event's id tells them apart, which a resend does not keep (docs/adr/0010).
 func deliveryKey(h http.Header, body []byte) (string, error) {
 	if h.Get(headerDelivery) != "" {
 		return payload.Key(h, headerDelivery)
 	}
+	event, id := h.Get(headerEvent), ""
+	if event == eventPush || event == eventTag {
+		id = h.Get(headerUUID)
+	}
 	sum := sha256.New()
-	for _, part := range [][]byte{[]byte(h.Get(headerHook)), []byte(h.Get(headerUUID)), []byte(h.Get(headerEvent)), body} {
+	for _, part := range [][]byte{[]byte(event), []byte(id), body} {
 		// With their lengths no two lists of parts have the same bytes. A hash never fails to write.
 		_ = binary.Write(sum, binary.BigEndian, uint64(len(part)))
 		sum.Write(part)

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/providertest"
 	"github.com/plumbline-ci/plumbline/test/forge"
@@ -61,11 +62,45 @@ func openWorld(t *testing.T) providertest.World {
 	for _, d := range []forgelab.Delivery{
 		f.PushDelivery(forgelab.PushEvent{Project: testProject, Ref: "refs/heads/main"}),
 		f.MergeRequestDelivery(forgelab.MergeRequestEvent{Project: testProject, IID: iid, Action: "open"}),
+		f.NoteDelivery(f.AddNote(testProject, iid, "dev", "/deploy")),
 	} {
 		w.Deliveries = append(w.Deliveries, providertest.Delivery{Header: d.Header, Body: d.Body})
 	}
-	w.Recorded = recordings(t)
+	w.Recorded, w.Rows = recordings(t), f.rows()
 	return w
+}
+
+// rows are GitLab's of spec/errors.md.
+func (f *fake) rows() []providertest.Row {
+	now := time.Now()
+	const statuses, tree = providertest.CreateCheck, providertest.ReadDirectory
+	var rows []providertest.Row
+	for _, c := range []struct {
+		name   string
+		op     providertest.Operation
+		do     forgelab.Action
+		class  fault.Class
+		reason string
+	}{
+		{"L1", statuses, forgelab.RateLimited(now, now.Add(time.Hour)), fault.Throttled, "RateLimited"},
+		{"L1", tree, forge.Answer(429, http.Header{"Content-Type": {"text/plain"}, "Retry-After": {"60"}}, "Retry later\n"), fault.Throttled, "SecondaryRateLimited"},
+		{"L2", statuses, forgelab.Unauthorized401(), fault.Operator, "CredentialsRefused"},
+		{"L2", tree, forgelab.Revoked401(), fault.Operator, "CredentialsRefused"},
+		{"L3", statuses, forgelab.Forbidden403(), fault.Operator, "PermissionMissing"},
+		{"L3", statuses, forgelab.InsufficientScope403(), fault.Operator, "PermissionMissing"},
+		{"L4", statuses, forgelab.NotFound404(), fault.Operator, "NotFound"},
+		{"L4", tree, forgelab.NotFound404(), fault.Transient, "CommitUnknown"},
+		{"L5", statuses, forgelab.Conflict409(), fault.Transient, "GitServiceConflict"},
+		{"L6", statuses, forgelab.CannotTransition400("run", "running"), fault.Transient, "StatusTransition"},
+		{"L7", statuses, forgelab.ReadOnly503(), fault.Transient, "GitServiceUnavailable"},
+		{"L7", tree, forgelab.InternalError500(), fault.Transient, "GitServiceUnavailable"},
+		{"L7", tree, forge.Drop(), fault.Transient, "GitServiceUnreachable"},
+	} {
+		route := map[providertest.Operation]string{statuses: forgelab.RouteStatusCreate, tree: forgelab.RouteTree}[c.op]
+		fail := func() { f.Inject(forgelab.Fault{Route: route, Do: c.do}) }
+		rows = append(rows, providertest.Row{Name: c.name, Op: c.op, Fail: fail, Class: c.class, Reason: c.reason})
+	}
+	return rows
 }
 
 func TestConformance(t *testing.T) { providertest.Run(t, openWorld) }
@@ -85,6 +120,14 @@ func (f *fake) ForcePush(branch, parent string, files map[string]string) string 
 func (f *fake) PullRequest(branch, author string) *v1alpha1.GitEventSpec {
 	iid := f.OpenMergeRequest(forgelab.NewMergeRequest{Target: testProject, SourceBranch: branch, Author: author})
 	return f.decode(f.MergeRequestDelivery(forgelab.MergeRequestEvent{Project: testProject, IID: iid, Action: "open"}))
+}
+
+func (f *fake) Comment(on *v1alpha1.GitEventSpec, user, body string) *v1alpha1.GitEventSpec {
+	return f.decode(f.NoteDelivery(f.AddNote(testProject, on.PullRequest.Number, user, body)))
+}
+
+func (f *fake) Withdraw(on *v1alpha1.GitEventSpec) {
+	f.CloseMergeRequest(testProject, on.PullRequest.Number, "dev")
 }
 
 func (f *fake) decode(d forgelab.Delivery) *v1alpha1.GitEventSpec {
@@ -110,7 +153,7 @@ func (f *fake) Fail(op providertest.Operation, how providertest.Failure, count i
 		providertest.CreateCheck: forgelab.RouteStatusCreate, providertest.UpdateCheck: forgelab.RouteStatusCreate,
 		providertest.FindChecks: forgelab.RouteStatusList, providertest.ReadDirectory: forgelab.RouteTree,
 		providertest.ReadFile: forgelab.RouteFile, providertest.AskPermission: forgelab.RouteMembers,
-		providertest.ReadRepository: forgelab.RouteProject,
+		providertest.ReadRepository: forgelab.RouteProject, providertest.ReadPull: forgelab.RouteMergeRequest,
 	}[op]
 	if route == "" {
 		f.t.Fatalf("GitLab has no such operation: %s", op)

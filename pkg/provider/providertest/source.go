@@ -100,6 +100,8 @@ func testSource(t *testing.T, open func(*testing.T) World) {
 	t.Run("head", func(t *testing.T) { testHead(t, open(t)) })
 	t.Run("pull requests of a commit", func(t *testing.T) { testPulls(t, open(t)) })
 	t.Run("only comments are completed", func(t *testing.T) { testComplete(t, open(t)) })
+	t.Run("a comment is completed with what its pull request is now", func(t *testing.T) { testComment(t, open(t)) })
+	t.Run("a pull request that cannot be read", func(t *testing.T) { testCommentFaults(t, open(t)) })
 	t.Run("what supersedes an event", func(t *testing.T) { testSupersedes(t, open) })
 	t.Run("changed files come from all pages", func(t *testing.T) { testChanged(t, open(t)) })
 }

@@ -23,6 +23,7 @@ const (
 	ReadFile       Operation = "read a file"
 	AskPermission  Operation = "ask for a user's permission"
 	ReadRepository Operation = "read the repository"
+	ReadPull       Operation = "read a pull request"
 	MintToken      Operation = "mint a token"
 )
 
@@ -62,6 +63,10 @@ type Git interface {
 	ForcePush(branch, parent string, files map[string]string) string
 	// PullRequest opens a pull request from a branch to the default branch and returns its event.
 	PullRequest(branch, author string) *v1alpha1.GitEventSpec
+	// Comment writes a comment on the event's pull request and returns its event.
+	Comment(on *v1alpha1.GitEventSpec, user, body string) *v1alpha1.GitEventSpec
+	// Withdraw closes the event's pull request without merging it.
+	Withdraw(on *v1alpha1.GitEventSpec)
 }
 
 // Service is a fake service with one repository.
@@ -95,6 +100,8 @@ type World struct {
 	// Deliveries are signed with Secret, and start something: at least a push and a pull request.
 	Deliveries []Delivery
 	Secret     []byte
+	// Rows are how the service answers each row of spec/errors.md 4.2 that is about it.
+	Rows []Row
 	// Recorded are deliveries as the service documents or sent them, with all their fields, and what they mean.
 	Recorded []Recorded
 }
@@ -108,6 +115,7 @@ func Run(t *testing.T, open func(*testing.T) World) {
 	t.Run("reporter", func(t *testing.T) { testReporter(t, open) })
 	t.Run("texts", func(t *testing.T) { testTexts(t, open) })
 	t.Run("faults", func(t *testing.T) { testFaults(t, open) })
+	t.Run("rows", func(t *testing.T) { testRows(t, open) })
 }
 
 func connect(t *testing.T, w World) provider.Client {

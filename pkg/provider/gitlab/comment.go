@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitlab
+
+import (
+	"context"
+	"regexp"
+
+	gl "github.com/xanzy/go-gitlab"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
+	"github.com/plumbline-ci/plumbline/pkg/provider/text"
+)
+
+const (
+	// typeComment is PaC's name of the event type of a comment that starts a pipeline.
+	typeComment = "on-comment"
+	stateOpened = "opened"
+)
+
+// decodeNote reads a comment on a merge request, in its conversation or at its lines. The commit is not taken from it but
+// asked for, as for every service.
+func decodeNote(body []byte) (*v1alpha1.GitEventSpec, error) {
+	var p payloadNote
+	if err := payload.Unmarshal(body, &p); err != nil {
+		return nil, err
+	}
+	spec, err := p.base("note")
+	if err != nil {
+		return nil, err
+	}
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	if err := p.elsewhere(); err != nil {
+		return nil, err
+	}
+	if err := p.MergeRequest.check("merge_request", p.payloadCommon, p.User); err != nil {
+		return nil, err
+	}
+	if err := p.silent(); err != nil {
+		return nil, err
+	}
+	p.MergeRequest.describe(spec, p.User, p.MergeRequest.Labels)
+	spec.EventType, spec.Action = typeComment, p.Attributes.Action
+	spec.Comment = &v1alpha1.Comment{ID: p.Attributes.ID, Body: text.Clean(*p.Attributes.Note)}
+	return spec, nil
+}
+
+// check tells whether the comment itself is complete.
+func (p *payloadNote) check() error {
+	switch {
+	case p.User == nil || p.User.Username == "":
+		return payload.Missing("user.username")
+	case p.Attributes == nil || p.Attributes.ID <= 0:
+		return payload.Missing("object_attributes.id")
+	case p.Attributes.Note == nil:
+		return payload.Missing("object_attributes.note")
+	case p.Attributes.NoteableType == "":
+		return payload.Missing("object_attributes.noteable_type")
+	}
+	return nil
+}
+
+// elsewhere tells why a comment is not about a merge request.
+func (p *payloadNote) elsewhere() error {
+	switch {
+	case p.Attributes.NoteableType == "Commit":
+		return fault.Ignoredf("Command", "a comment on a commit can only have a command, and commands are not served yet")
+	case p.Attributes.NoteableType != "MergeRequest":
+		return fault.Ignoredf("NotAPullRequest", "a comment on this kind of object starts nothing")
+	case p.MergeRequest == nil:
+		return payload.Missing("merge_request")
+	}
+	return nil
+}
+
+// botPattern is what GitLab names the users of project and group access tokens, and service accounts unless told otherwise
+// (https://docs.gitlab.com/user/project/settings/project_access_tokens/#bot-users-for-projects).
+var botPattern = regexp.MustCompile(`^((project|group)_[0-9]+_bot|service_account)(_|[0-9]|$)`)
+
+// silent tells why a comment is never acted on. Bots are: what they write about a run would start the next one. So are
+// our own notes, which a person's token writes in that person's name.
+func (p *payloadNote) silent() error {
+	_, ours := readMarks(*p.Attributes.Note)
+	switch {
+	case p.Attributes.Action != "" && p.Attributes.Action != "create": // versions before 16.11 do not tell
+		return fault.Ignoredf("UnsupportedAction", "comment action %q starts nothing", text.Bytes(text.Clean(p.Attributes.Action), payload.MaxName))
+	case p.MergeRequest.State != stateOpened:
+		return fault.Ignoredf("PullRequestClosed", "a comment on a merge request that is not open starts nothing")
+	case p.Attributes.System || ours || botPattern.MatchString(p.User.Username):
+		return fault.Ignoredf("Bot", "the comment of a bot starts nothing")
+	case p.Attributes.AuthorID != p.User.ID:
+		return fault.Ignoredf("NotTheAuthor", "the comment was sent by somebody else than its author")
+	case provider.IsCommand(*p.Attributes.Note):
+		return fault.Ignoredf("Command", "the comment has a command, and commands are not served yet")
+	}
+	return nil
+}
+
+// Complete asks for the merge request of a comment: its head may have moved, its branch may have been retargeted.
+func (r *repository) Complete(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+	if event.Comment == nil || event.PullRequest == nil {
+		return event, nil
+	}
+	const what = "reading the merge request of the comment"
+	mr, err := r.mergeRequest(ctx, what, int(event.PullRequest.Number))
+	if err != nil {
+		return nil, err
+	}
+	if err := r.believable(what, mr); err != nil {
+		return nil, err
+	}
+	if mr.State != stateOpened {
+		return nil, fault.Ignoredf("PullRequestClosed", "merge request !%d was closed before its comment was read", mr.IID)
+	}
+	out := event.DeepCopy()
+	out.SHA, out.BaseRef, out.HeadRef = mr.SHA, mr.TargetBranch, mr.SourceBranch
+	out.PullRequest.Author, out.PullRequest.Draft = mr.Author.Username, mr.Draft
+	if int64(mr.SourceProjectID) != out.PullRequest.HeadProjectID { // the fork was deleted
+		out.PullRequest.HeadProjectID, out.HeadURL = int64(mr.SourceProjectID), ""
+	}
+	return out, nil
+}
+
+// believable refuses an answer that is not about the project, or that lacks what decides about the merge request.
+func (r *repository) believable(what string, mr *gl.MergeRequest) error {
+	if int64(mr.TargetProjectID) != r.id || mr.State == "" || mr.Author == nil || !provider.IsSHA(mr.SHA) {
+		return noAnswer(what)
+	}
+	err := payload.Check(payload.Text("", mr.SourceBranch, payload.MaxRef), payload.Text("", mr.TargetBranch, payload.MaxRef),
+		payload.Text("", mr.Author.Username, payload.MaxLogin))
+	if err != nil {
+		return noAnswer(what)
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package providertest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// commented opens a pull request and has somebody else comment on it.
+func commented(w World) (opened, comment *v1alpha1.GitEventSpec) {
+	w.Service.Commit("main", map[string]string{"x": "y"})
+	w.Service.Commit("topic", map[string]string{"x": "z"})
+	opened = w.Service.PullRequest("topic", "dev")
+	return opened, w.Service.Comment(opened, "ada", "/deploy \"größe\"\nnow")
+}
+
+func testComment(t *testing.T, w World) {
+	opened, event := commented(w)
+	if event.Comment == nil || event.Comment.ID <= 0 || event.Comment.Body != "/deploy \"größe\"\nnow" || event.Sender != "ada" || event.EventType != "on-comment" ||
+		event.Trigger != v1alpha1.TriggerPullRequest || event.SHA != "" {
+		t.Errorf("decoded as %+v with %+v", event, event.Comment)
+	}
+	Storable(t, event)
+	head := w.Service.Commit("topic", map[string]string{"x": "moved"})
+	before := event.DeepCopy()
+	client := connect(t, w)
+	got, err := client.Complete(t.Context(), event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := event.DeepCopy()
+	want.SHA, want.BaseRef, want.HeadRef, want.HeadURL, want.PullRequest = head, opened.BaseRef, opened.HeadRef, opened.HeadURL, opened.PullRequest
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(before, event); d != "" {
+		t.Errorf("the event itself was changed: %s", d)
+	}
+	w.Service.Withdraw(opened)
+	if _, err := client.Complete(t.Context(), event); !fault.Is(err, fault.Ignored) || !strings.Contains(err.Error(), "was closed") {
+		t.Errorf("a pull request that was closed: %v, want an Ignored fault", err)
+	}
+}
+
+// testCommentFaults: what is not known of a pull request is waited for, and never made up.
+func testCommentFaults(t *testing.T, w World) {
+	_, event := commented(w)
+	client := connect(t, w)
+	for how, class := range map[Failure]fault.Class{
+		Unavailable: fault.Transient, Garbage: fault.Transient, NotFound: fault.Transient, Forbidden: fault.Operator,
+	} {
+		w.Service.Fail(ReadPull, how, 1)
+		if got, err := client.Complete(t.Context(), event); got != nil || !fault.Is(err, class) {
+			t.Errorf("%s: %+v, %v, want a %s fault", how, got, err, class)
+		}
+	}
+	w.Service.Fail(ReadPull, NotFound, 1)
+	w.Service.Fail(ReadRepository, NotFound, 1)
+	if _, err := client.Complete(t.Context(), event); !fault.Is(err, fault.Operator) {
+		t.Errorf("a repository that is hidden as well: %v, want an Operator fault", err)
+	}
+}
