@@ -7,8 +7,8 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
 	"log"
+	"os"
 
 	"go.opentelemetry.io/otel"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,6 +28,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/kubecalls"
 	"github.com/plumbline-ci/plumbline/pkg/leadership"
 	"github.com/plumbline-ci/plumbline/pkg/openevents"
+	"github.com/plumbline-ci/plumbline/pkg/preflight"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
@@ -58,22 +59,33 @@ func main() {
 	global := flag.String("global-repository", "pipelines-as-code", "name of the Repository in Plumbline's namespace whose settings complete those of all others")
 	operatorRetry := flag.Duration("operator-retry", fault.OperatorRetry, "how long what an operator has to mend waits before it is tried again")
 	lateReports := flag.Duration("late-reports", gitevent.LateReports, "how long after a takeover another controller's report may still arrive at the Git service")
+	check := flag.Bool("preflight", false, "print what is wrong with the installation and how to mend it, and end; the exit code is 1 when there is anything")
 	probes := flag.Int("health-port", injection.HealthCheckDefaultPort, "port of /health and /readiness")
 	cfg := injection.ParseAndGetRESTConfigOrDie() // parses the flags, -kube-api-qps and -kube-api-burst among them
 	if cfg.QPS == 0 {
 		cfg.QPS, cfg.Burst = defaultQPS, defaultBurst
 	}
+	checker, err := preflight.New(cfg, preflight.Options{
+		Component: preflight.Controller, Namespace: system.Namespace(), AppSecret: *secret, Coexist: *coexist,
+	})
+	if err != nil {
+		log.Fatalf("Preparing the preflight: %v", err)
+	}
+	ctx := signals.NewContext()
+	if *check {
+		os.Exit(reportInstallation(ctx, checker))
+	}
 	if err := kubecalls.Count(cfg, otel.GetMeterProvider()); err != nil { // before anything copies the configuration
 		log.Printf("Some metrics will be missing: %v", err)
 	}
-	ctx := signals.NewContext()
 	own, err := leaseClient(cfg)
 	if err != nil {
 		log.Fatalf("Making the client for leases: %v", err)
 	}
-	if err := preflight(ctx, own, *coexist); err != nil {
+	if err := startBeside(ctx, checker); err != nil {
 		log.Fatalf("Not starting: %v", err)
 	}
+	go warnOfInstallation(ctx, checker)
 	ctx, err = withLeases(ctx, own)
 	if err != nil {
 		log.Fatalf("Reading the leader election configuration: %v", err)
@@ -142,24 +154,4 @@ func withLeases(ctx context.Context, client kubernetes.Interface) (context.Conte
 	}
 	ctx = leaderelection.WithStandardLeaderElectorBuilder(ctx, client, leases)
 	return sharedmain.WithHealthProbesDisabled(sharedmain.WithHADisabled(ctx)), nil
-}
-
-// preflight refuses to start beside a running Pipelines-as-Code: its watcher would adopt our PipelineRuns.
-func preflight(ctx context.Context, client kubernetes.Interface, coexist bool) error {
-	if coexist {
-		return nil
-	}
-	const namespace, name = "pipelines-as-code", "pipelines-as-code-watcher"
-	watcher, err := client.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("looking for a running Pipelines-as-Code: %w", err)
-	}
-	if watcher.Spec.Replicas != nil && *watcher.Spec.Replicas == 0 {
-		return nil
-	}
-	return fmt.Errorf("deployment %s/%s of Pipelines-as-Code runs in this cluster and would adopt Plumbline's PipelineRuns: "+
-		"scale it down (kubectl -n %s scale deployment --all --replicas=0) or start with -coexist-with-pac", namespace, name, namespace)
 }

@@ -26,6 +26,7 @@ import (
 	"knative.dev/pkg/system"
 
 	"github.com/plumbline-ci/plumbline/pkg/kubecalls"
+	"github.com/plumbline-ci/plumbline/pkg/preflight"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
@@ -50,6 +51,7 @@ type settings struct {
 	drainWait   time.Duration
 	appSecret   string
 	global      string
+	preflight   bool
 	// tracing is knative's tracing configuration by key.
 	tracing map[string]*string
 }
@@ -57,7 +59,11 @@ type settings struct {
 func main() {
 	s, cfg := parse()
 	logger := newLogger()
-	err := run(signals.NewContext(), logger, s, cfg)
+	ctx := signals.NewContext()
+	if s.preflight {
+		os.Exit(reportInstallation(ctx, logger, s, cfg))
+	}
+	err := run(ctx, logger, s, cfg)
 	_ = logger.Sync() // standard error cannot be synced everywhere
 	if err != nil {
 		logger.Errorw("receiver ended", zap.Error(err))
@@ -74,6 +80,7 @@ func parse() (settings, *rest.Config) {
 	flag.DurationVar(&s.drainWait, "drain-wait", receiver.DrainWait, "how long deliveries are still served after SIGTERM")
 	flag.StringVar(&s.appSecret, "github-app-secret", "plumbline-github-app", "name of the Secret with the GitHub App's credentials")
 	flag.StringVar(&s.global, "global-repository", "pipelines-as-code", "name of the Repository in Plumbline's namespace whose settings complete those of all others")
+	flag.BoolVar(&s.preflight, "preflight", false, "print what is wrong with the installation and how to mend it, and end; the exit code is 1 when there is anything")
 	s.tracing = traceFlags()
 	cfg := injection.ParseAndGetRESTConfigOrDie()
 	if cfg.QPS == 0 {
@@ -91,6 +98,21 @@ func newLogger() *zap.SugaredLogger {
 	// No stack traces: an outage of the API server is an error of many deliveries, and its place is always the same.
 	logger, _ := logging.NewLoggerFromConfig(&logging.Config{}, component, zap.AddStacktrace(zap.DPanicLevel))
 	return logger
+}
+
+// reportInstallation prints what is wrong with the installation as far as it concerns the receiver; it returns the exit
+// code.
+func reportInstallation(ctx context.Context, logger *zap.SugaredLogger, s settings, cfg *rest.Config) int {
+	checker, err := preflight.New(cfg, preflight.Options{Component: preflight.Receiver, Namespace: system.Namespace(), AppSecret: s.appSecret})
+	if err != nil {
+		logger.Errorw("preparing the preflight", zap.Error(err))
+		return 1
+	}
+	findings := checker.Run(ctx)
+	if err := preflight.Print(os.Stdout, checker.Namespace, findings); err != nil || len(findings) != 0 {
+		return 1
+	}
+	return 0
 }
 
 // run serves until ctx ends and everything is drained.

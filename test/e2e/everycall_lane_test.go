@@ -116,8 +116,11 @@ func (l *lane) newEvent() (event, error) {
 }
 
 // made tells whether a controller made the call for the event: not for its leases, its informers, its settings, its
-// sweep or its Repositories.
+// sweep, its Repositories or its preflight.
 func (e event) made(c cluster.Call) bool {
+	if strings.HasSuffix(c.UserAgent, "/preflight") {
+		return false
+	}
 	switch c.Resource {
 	case "gitevents":
 		return c.Name == e.name && c.Verb != "list" && c.Verb != "watch"

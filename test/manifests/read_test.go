@@ -17,6 +17,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,6 +41,7 @@ type installation struct {
 	services        []corev1.Service
 	deployments     []appsv1.Deployment
 	budgets         []policyv1.PodDisruptionBudget
+	networkPolicies []networkingv1.NetworkPolicy
 	clusterRoles    []rbacv1.ClusterRole
 	roles           []rbacv1.Role
 	clusterBindings []rbacv1.ClusterRoleBinding
@@ -114,6 +116,8 @@ func (a *installation) add(file string, document []byte) error {
 		return into(&a.deployments, document)
 	case "policy/v1 PodDisruptionBudget":
 		return into(&a.budgets, document)
+	case "networking.k8s.io/v1 NetworkPolicy":
+		return into(&a.networkPolicies, document)
 	}
 	return a.addRBAC(head.APIVersion+" "+head.Kind, document)
 }
@@ -147,7 +151,7 @@ func TestFilesHoldOneKindInTheOrderTheyAreApplied(t *testing.T) {
 	all := read(t)
 	order := []string{
 		"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "CustomResourceDefinition",
-		"ConfigMap", "Service", "PodDisruptionBudget", "Deployment",
+		"ConfigMap", "Service", "PodDisruptionBudget", "NetworkPolicy", "Deployment",
 	}
 	last := 0
 	for _, file := range slices.Sorted(maps.Keys(all.kinds)) { // kubectl apply -f config/ takes them in this order
@@ -180,6 +184,9 @@ func TestEverythingIsInPlumblinesNamespace(t *testing.T) {
 	for _, mode := range []string{"enforce", "audit", "warn"} {
 		if got := all.namespaces[0].Labels["pod-security.kubernetes.io/"+mode]; got != "restricted" {
 			t.Errorf("Pod Security %s is %q, want restricted", mode, got)
+		}
+		if got := all.namespaces[0].Labels["pod-security.kubernetes.io/"+mode+"-version"]; got != "latest" {
+			t.Errorf("Pod Security %s is that of version %q, want latest", mode, got)
 		}
 	}
 }

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/plumbline-ci/plumbline/test/cluster"
+)
+
+// deployments are those of config/.
+func deployments() []string { return []string{"plumbline-receiver", "plumbline-controller"} }
+
+// podOf is a pod as a Deployment's ReplicaSet makes it.
+func podOf(t *testing.T, deployment, name string) *corev1.Pod {
+	t.Helper()
+	d, err := Deployment(deployment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: product, Labels: d.Spec.Template.Labels},
+		Spec:       d.Spec.Template.Spec,
+	}
+}
+
+// The API server's own PodSecurity admission takes the pods of config/, and refuses them without any of what makes them
+// restricted. A Deployment would only be warned of.
+func TestPodsAreAdmittedAsRestricted(t *testing.T) {
+	ctx := within(t)
+	namespace, err := shared.Kube.CoreV1().Namespaces().Get(ctx, product, metav1.GetOptions{})
+	if err != nil || namespace.Labels["pod-security.kubernetes.io/enforce"] != "restricted" {
+		t.Fatalf("namespace %v, %v: want Pod Security restricted enforced", namespace.Labels, err)
+	}
+	no, yes := false, true
+	for name, test := range map[string]struct {
+		loosen func(*corev1.PodSpec)
+		says   string
+	}{
+		"as shipped":                         {func(*corev1.PodSpec) {}, ""},
+		"it may run as root":                 {func(p *corev1.PodSpec) { p.SecurityContext.RunAsNonRoot = nil }, "runAsNonRoot"},
+		"it runs as root":                    {func(p *corev1.PodSpec) { p.SecurityContext.RunAsUser = new(int64) }, "runAsUser=0"},
+		"it has no seccomp profile":          {func(p *corev1.PodSpec) { p.SecurityContext.SeccompProfile = nil }, "seccompProfile"},
+		"it may escalate":                    {func(p *corev1.PodSpec) { p.Containers[0].SecurityContext.AllowPrivilegeEscalation = &yes }, "allowPrivilegeEscalation"},
+		"it keeps capabilities":              {func(p *corev1.PodSpec) { p.Containers[0].SecurityContext.Capabilities = nil }, "capabilities"},
+		"it shares the host's network":       {func(p *corev1.PodSpec) { p.HostNetwork = true }, "host namespaces"},
+		"it has no security context of pods": {func(p *corev1.PodSpec) { p.SecurityContext = &corev1.PodSecurityContext{RunAsNonRoot: &no} }, "restricted:latest"},
+	} {
+		for _, deployment := range deployments() {
+			t.Run(deployment+" "+name, func(t *testing.T) {
+				pod := podOf(t, deployment, deployment+"-probe")
+				test.loosen(&pod.Spec)
+				_, err := shared.Kube.CoreV1().Pods(product).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+				if test.says == "" {
+					if err != nil {
+						t.Errorf("refused: %v", err)
+					}
+					return
+				}
+				if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), "violates PodSecurity") {
+					t.Errorf("the API server says %v, want a refusal by PodSecurity because of %s", err, test.says)
+				}
+			})
+		}
+	}
+}
+
+// Every object of config/ is on the API server, in the file's own words: what it does not know it would not keep.
+func TestEveryManifestIsApplied(t *testing.T) {
+	ctx := within(t)
+	if err := shared.Cluster.Apply(ctx, monitoringKinds()); err != nil {
+		t.Fatal(err)
+	}
+	objects, err := manifests()
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects = append(objects, monitoring(t)...)
+	stream, err := encode(objects, func(string) bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := shared.Cluster.Apply(ctx, stream); err != nil { // a second time: that is an upgrade
+		t.Fatal(err)
+	}
+	client, err := dynamic.NewForConfig(shared.Cluster.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(shared.Kube.Discovery()))
+	for _, want := range objects {
+		kind := want.GroupVersionKind()
+		mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := client.Resource(mapping.Resource).Namespace(want.GetNamespace()).Get(ctx, want.GetName(), metav1.GetOptions{})
+		if err != nil {
+			t.Errorf("%s %s: %v", want.GetKind(), want.GetName(), err)
+			continue
+		}
+		for _, part := range []string{"spec", "rules", "data", "subjects", "roleRef"} {
+			if lost := lost(want.Object[part], got.Object[part], part); lost != "" {
+				t.Errorf("%s %s: the API server does not keep %s", want.GetKind(), want.GetName(), lost)
+			}
+		}
+	}
+}
+
+// lost is the path of a field that want has and got has not.
+func lost(want, got any, path string) string {
+	switch want := want.(type) {
+	case map[string]any:
+		kept, _ := got.(map[string]any)
+		for name, value := range want {
+			if _, there := kept[name]; !there {
+				return path + "." + name
+			}
+			if lost := lost(value, kept[name], path+"."+name); lost != "" {
+				return lost
+			}
+		}
+	case []any:
+		kept, _ := got.([]any)
+		if len(kept) < len(want) {
+			return path + "[]"
+		}
+		for i := range want {
+			if lost := lost(want[i], kept[i], path+"[]"); lost != "" {
+				return lost
+			}
+		}
+	}
+	return ""
+}
+
+// monitoring is what config/monitoring has for the Prometheus Operator.
+func monitoring(t *testing.T) []*unstructured.Unstructured {
+	t.Helper()
+	root, err := cluster.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*unstructured.Unstructured
+	for _, name := range []string{"servicemonitors.yaml", "prometheusrules.yaml"} {
+		data, err := os.ReadFile(filepath.Join(root, "config", "monitoring", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects, err := split(data)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		all = append(all, objects...)
+	}
+	return all
+}
+
+// monitoringKinds stands in for the definitions of the Prometheus Operator, which is not a dependency: that the objects
+// are named, placed and shaped as any API server wants them is shown, that the operator knows each field is not. The rules
+// themselves are read by Prometheus' own parser (hack/tools/promrules), the monitors by test/manifests.
+func monitoringKinds() []byte {
+	return []byte(definitionOf("servicemonitors", "ServiceMonitor") + definitionOf("prometheusrules", "PrometheusRule"))
+}
+
+func definitionOf(plural, kind string) string {
+	return `---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: ` + plural + `.monitoring.coreos.com}
+spec:
+  group: monitoring.coreos.com
+  scope: Namespaced
+  names: {plural: ` + plural + `, kind: ` + kind + `}
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true}}}}
+`
+}

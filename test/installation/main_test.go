@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/test/cluster"
+	"github.com/plumbline-ci/plumbline/test/forge"
+)
+
+// stage is a cluster of this package's own, with Plumbline in the product's namespace: what is wrong with an
+// installation is mostly wrong with the whole cluster. Its tests take turns.
+type stage struct {
+	*Installation
+	definitionsBefore, before []byte // config/ as it was applied
+}
+
+var shared stage // set once before any test runs
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	dir, err := os.MkdirTemp("", "plumbline-installation-")
+	if err != nil {
+		return failed(err)
+	}
+	c, err := cluster.Start(ctx, cluster.Options{Dir: filepath.Join(dir, "cluster"), Progress: os.Stdout})
+	if err != nil {
+		return failed(err)
+	}
+	defer c.Stop()
+	if err := install(ctx, c, dir); err != nil {
+		return failed(err)
+	}
+	code := m.Run()
+	if code != 0 {
+		fmt.Fprintln(os.Stderr, "logs of every process are kept in", filepath.Join(dir, "cluster", "logs"))
+		return code
+	}
+	c.Stop()
+	_ = os.RemoveAll(dir)
+	return code
+}
+
+func install(ctx context.Context, c *cluster.Cluster, dir string) error {
+	programs, err := Build(ctx, dir)
+	if err != nil {
+		return err
+	}
+	git := forge.New(forge.Options{})
+	if err := git.Start(); err != nil {
+		return err
+	}
+	app := git.CreateApp(7, "plumbline", "", "webhook-secret-of-the-test")
+	if err := Define(ctx, c); err != nil {
+		return err
+	}
+	shared.Installation, err = New(ctx, Options{Cluster: c, Forge: git, App: app, Programs: programs, Namespace: product})
+	if err != nil {
+		return err
+	}
+	objects, err := manifests()
+	if err != nil {
+		return err
+	}
+	shared.definitionsBefore, err = encode(objects, func(kind string) bool { return kind == definitions })
+	if err != nil {
+		return err
+	}
+	shared.before, err = encode(objects, func(kind string) bool { return kind != definitions })
+	return err
+}
+
+func failed(err error) int {
+	fmt.Fprintln(os.Stderr, "installation:", err)
+	return 1
+}
+
+// within bounds one test.
+func within(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// eventually polls until f returns nil.
+func eventually(ctx context.Context, t *testing.T, what string, f func() error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, 40*time.Second)
+	defer cancel()
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := f()
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("not in time: %s: %v", what, err)
+		case <-tick.C:
+		}
+	}
+}

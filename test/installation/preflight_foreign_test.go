@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// without takes verbs on a resource away from a role of the installation.
+func without(role, resource string, verbs ...string) func(context.Context, *testing.T) {
+	return func(ctx context.Context, t *testing.T) {
+		t.Helper()
+		cut := func(rules []rbacv1.PolicyRule) (left []rbacv1.PolicyRule) {
+			for _, rule := range rules {
+				if slices.Contains(rule.Resources, resource) {
+					rule.Verbs = slices.DeleteFunc(rule.Verbs, func(verb string) bool { return slices.Contains(verbs, verb) })
+				}
+				if len(rule.Verbs) != 0 {
+					left = append(left, rule)
+				}
+			}
+			return left
+		}
+		kind, name, _ := strings.Cut(role, " ")
+		if kind == "ClusterRole" {
+			found, err := shared.Kube.RbacV1().ClusterRoles().Get(ctx, name, metav1.GetOptions{})
+			if err == nil {
+				found.Rules = cut(found.Rules)
+				_, err = shared.Kube.RbacV1().ClusterRoles().Update(ctx, found, metav1.UpdateOptions{})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		found, err := shared.Kube.RbacV1().Roles(product).Get(ctx, name, metav1.GetOptions{})
+		if err == nil {
+			found.Rules = cut(found.Rules)
+			_, err = shared.Kube.RbacV1().Roles(product).Update(ctx, found, metav1.UpdateOptions{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func rightConditions() []condition {
+	return []condition{
+		{
+			name:  "a right on PipelineRuns is missing",
+			wreck: without("ClusterRole plumbline-controller", "pipelineruns", "patch", "watch"),
+			says: []string{
+				"ClusterRole plumbline-controller does not let plumbline-controller watch, patch pipelineruns.tekton.dev in any namespace",
+				"kubectl apply -f config/210-clusterroles.yaml -f config/220-clusterrolebindings.yaml",
+			},
+		},
+		{
+			name:  "a right on leases is missing",
+			wreck: without("Role plumbline-controller", "leases", "update"),
+			says: []string{
+				"Role plumbline/plumbline-controller does not let plumbline-controller update leases.coordination.k8s.io in namespace plumbline",
+				"kubectl apply -f config/230-roles.yaml -f config/240-rolebindings.yaml",
+			},
+		},
+		{
+			name:  "a right of the receiver is missing",
+			wreck: without("Role plumbline-receiver", "gitevents", "create"), receiver: true,
+			says: []string{"Role plumbline/plumbline-receiver does not let plumbline-receiver create gitevents.plumbline.dev in namespace plumbline"},
+		},
+		{
+			name:  "the rights of the preflight itself are missing",
+			wreck: without("Role plumbline-controller", "pods", "list"),
+			says:  []string{"Service plumbline/plumbline-receiver could not be checked: pods is forbidden", "let this account get the Services and list the pods: kubectl apply -f config/230-roles.yaml"},
+		},
+		{
+			name:  "nobody may look for Pipelines-as-Code",
+			wreck: without("ClusterRole plumbline-controller", "deployments", "get"),
+			says:  []string{"Deployment pipelines-as-code/pipelines-as-code-watcher could not be checked: deployments.apps"},
+		},
+	}
+}
+
+// tektonSays sets the version that Tekton tells everybody.
+func tektonSays(version string) func(context.Context, *testing.T) {
+	return func(ctx context.Context, t *testing.T) {
+		t.Helper()
+		_, err := shared.Kube.CoreV1().ConfigMaps("tekton-pipelines").Patch(ctx, "pipelines-info", types.MergePatchType,
+			[]byte(fmt.Sprintf(`{"data":{"version":%q}}`, version)), metav1.PatchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func foreignConditions() []condition {
+	var pipelineRuns *unstructured.Unstructured
+	return []condition{
+		{
+			name: "Tekton is missing",
+			wreck: func(ctx context.Context, t *testing.T) {
+				const name = "pipelineruns.tekton.dev"
+				var err error
+				if pipelineRuns, err = definitionClient(t).Get(ctx, name, metav1.GetOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				deleteDefinition(ctx, t, name)
+			},
+			undo: func(ctx context.Context, t *testing.T) {
+				pipelineRuns.SetResourceVersion("")
+				if _, err := definitionClient(t).Create(ctx, pipelineRuns, metav1.CreateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			},
+			says: []string{"Tekton Pipelines is missing: version v1 of PipelineRun.tekton.dev is not served", "install Tekton Pipelines 1.0.0 or later"},
+		},
+		{
+			name: "Pipelines-as-Code runs", wreck: runPaC("pipelines-as-code-watcher"), undo: removePaC,
+			says: []string{
+				"Deployment pipelines-as-code/pipelines-as-code-watcher runs in this cluster and would adopt Plumbline's PipelineRuns",
+				"kubectl -n pipelines-as-code scale deployment pipelines-as-code-watcher --replicas=0, or start the controller with -coexist-with-pac",
+				"ValidatingWebhookConfiguration validation.pipelinesascode.tekton.dev is left over from Pipelines-as-Code",
+				"kubectl delete validatingwebhookconfiguration validation.pipelinesascode.tekton.dev",
+			},
+		},
+		{
+			name: "a Service selects another Deployment's pods",
+			wreck: func(ctx context.Context, t *testing.T) {
+				pod := podOf(t, "plumbline-controller", "")
+				pod.Labels = map[string]string{"app.kubernetes.io/name": "plumbline-receiver"}
+				shared.runPod(ctx, t, "intruder", pod)
+			},
+			undo: func(ctx context.Context, t *testing.T) { shared.removePod(ctx, t, "intruder") },
+			says: []string{
+				"Service plumbline/plumbline-receiver selects foreign pods by app.kubernetes.io/name=plumbline-receiver", "those of Deployment intruder",
+				"take these labels off them or move them to a namespace of their own",
+			},
+		},
+		{
+			name: "a Service was changed and selects nothing",
+			wreck: func(ctx context.Context, t *testing.T) {
+				services := shared.Kube.CoreV1().Services(product)
+				service, err := services.Get(ctx, "plumbline-receiver", metav1.GetOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				service.Spec.Selector["pod-template-hash"] = "before"
+				if _, err := services.Update(ctx, service, metav1.UpdateOptions{FieldManager: "plumbline-test-cluster"}); err != nil {
+					t.Fatal(err)
+				}
+			},
+			says: []string{"Service plumbline/plumbline-receiver selects no pod of Deployment plumbline-receiver by app.kubernetes.io/name=plumbline-receiver,pod-template-hash=before", "kubectl apply -f config/500-services.yaml"},
+		},
+		{
+			name: "a Service is missing",
+			wreck: func(ctx context.Context, t *testing.T) {
+				if err := shared.Kube.CoreV1().Services(product).Delete(ctx, "plumbline-controller-metrics", metav1.DeleteOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			},
+			says: []string{"Service plumbline/plumbline-controller-metrics does not exist", "kubectl apply -f config/500-services.yaml"},
+		},
+		{
+			name:  "Tekton is too old",
+			wreck: tektonSays("v0.56.1"),
+			undo:  tektonSays("devel"),
+			says:  []string{"Tekton Pipelines is v0.56.1, older than the 1.0.0 that Plumbline needs", "install Tekton Pipelines 1.0.0 or later"},
+		},
+	}
+}

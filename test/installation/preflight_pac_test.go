@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func admissionConfiguration(name string) string {
+	return `---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: ` + name + `}
+webhooks: []
+`
+}
+
+// runPaC makes a Deployment of Pipelines-as-Code; nothing runs it here. It ends with the test.
+func runPaC(name string) func(context.Context, *testing.T) {
+	return func(ctx context.Context, t *testing.T) {
+		t.Helper()
+		const namespace = "pipelines-as-code"
+		_, err := shared.Kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+		if err != nil && !strings.Contains(err.Error(), "already exists") {
+			t.Fatal(err)
+		}
+		labels := map[string]string{"app": name}
+		if err := shared.Cluster.Apply(ctx, []byte(admissionConfiguration("validation.pipelinesascode.tekton.dev"))); err != nil {
+			t.Fatal(err)
+		}
+		_, err = shared.Kube.AppsV1().Deployments(namespace).Create(ctx, &appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: appsv1.DeploymentSpec{
+				Selector: &metav1.LabelSelector{MatchLabels: labels},
+				Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "it", Image: "pac"}}}},
+			},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// removePaC takes away what runPaC made.
+func removePaC(ctx context.Context, t *testing.T) {
+	t.Helper()
+	deployments := shared.Kube.AppsV1().Deployments("pipelines-as-code")
+	for _, err := range []error{
+		deployments.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}),
+		shared.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=validation.pipelinesascode.tekton.dev"}),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Beside a running Pipelines-as-Code a controller does not start, and says why; told to coexist, or beside one that is
+// scaled to nothing, it does. One that starts warns of everything else that is wrong.
+func TestDoesNotStartBesidePipelinesAsCode(t *testing.T) {
+	for _, name := range []string{"pipelines-as-code-controller", "pipelines-as-code-watcher"} {
+		t.Run(name, func(t *testing.T) {
+			ctx := within(t)
+			runPaC(name)(ctx, t)
+			t.Cleanup(func() { removePaC(context.WithoutCancel(ctx), t) })
+			refused, err := shared.Controller(ctx, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := refused.Start(ctx); err == nil {
+				_ = refused.Kill()
+				t.Error("it starts beside Pipelines-as-Code")
+			}
+			if err := printed(refused, "Not starting: Deployment pipelines-as-code/"+name+" runs in this cluster"); err != nil {
+				t.Error(err)
+			}
+			starts(ctx, t, "-coexist-with-pac")
+			none := int32(0)
+			deployments := shared.Kube.AppsV1().Deployments("pipelines-as-code")
+			found, err := deployments.Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			found.Spec.Replicas = &none
+			if _, err := deployments.Update(ctx, found, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			started := starts(ctx, t)
+			for _, warning := range []string{
+				"the installation: ValidatingWebhookConfiguration validation.pipelinesascode.tekton.dev is left over",
+				"the installation: Service plumbline/plumbline-receiver selects no pod",
+			} {
+				eventually(ctx, t, "the controller warns", func() error { return printed(started, warning) })
+			}
+		})
+	}
+}
+
+// starts requires that a controller starts; it ends with the test.
+func starts(ctx context.Context, t *testing.T, flags ...string) *Process {
+	t.Helper()
+	p, err := shared.Controller(ctx, false, flags...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Kill() })
+	if err := p.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// printed is nil when the process has printed the text exactly once.
+func printed(p *Process, text string) error {
+	data, err := os.ReadFile(p.Log())
+	if err != nil {
+		return err
+	}
+	if n := strings.Count(string(data), text); n != 1 {
+		return fmt.Errorf("%s has printed %q %d times, want once", p.Name(), text, n)
+	}
+	return nil
+}
