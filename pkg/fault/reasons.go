@@ -64,6 +64,12 @@ const (
 	ReasonRateLimited = "RateLimited"
 	// ReasonSecondaryRateLimited: GitHub's secondary limit (G2, G3).
 	ReasonSecondaryRateLimited = "SecondaryRateLimited"
+	// ReasonCredentialsMissing: there are no credentials for the Git service, in the Secret or at all.
+	ReasonCredentialsMissing = "CredentialsMissing"
+	// ReasonCredentialsInvalid: what stands there cannot be credentials.
+	ReasonCredentialsInvalid = "CredentialsInvalid"
+	// ReasonSecretMissing: a Secret or a key of it that a run needs does not exist.
+	ReasonSecretMissing = "SecretMissing"
 	// ReasonCredentialsRefused: the Git service does not accept the credentials (G5, L2).
 	ReasonCredentialsRefused = "CredentialsRefused"
 	// ReasonPermissionMissing: the credentials lack a permission, or a policy of the service stops them (G6, L3).

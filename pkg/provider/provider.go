@@ -168,6 +168,8 @@ type Credentials struct {
 	// User and Token authenticate everything else.
 	User  string
 	Token string
+	// From says for people where they are kept: "secret plumbline/app".
+	From string
 }
 
 // Provider is one Git service.

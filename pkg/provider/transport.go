@@ -4,6 +4,7 @@ package provider
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -137,11 +138,12 @@ func refused(req *http.Request, resp *http.Response, body []byte) error {
 	}
 	f.Unknown = f.Unknown || (writes(req) && resp.StatusCode >= http.StatusInternalServerError)
 	var said struct {
-		Message string `json:"message"`
+		Message     string `json:"message"`
+		Description string `json:"error_description"` // OAuth's, as GitLab answers 401
 	}
 	// An answer that is not JSON (a proxy's page) has no message.
 	_ = json.Unmarshal(body, &said)
-	return &StatusError{Code: resp.StatusCode, Header: resp.Header, Message: said.Message, fault: f}
+	return &StatusError{Code: resp.StatusCode, Header: resp.Header, Message: cmp.Or(said.Message, said.Description), fault: f}
 }
 
 // unanswered classifies a call that got no answer. Its text names no ephemeral port, so that it is the same each time.

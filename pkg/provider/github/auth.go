@@ -36,7 +36,7 @@ func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp, _, err = a.send(req)
 	}
 	if provider.StatusCode(err) == http.StatusUnauthorized {
-		err = fault.Operatorf(fault.ReasonCredentialsRefused, "GitHub refuses a token that it has just issued: %w", err)
+		err = provider.Refused(err, "GitHub refuses a token that it has just issued for the App of "+a.tokens.from)
 	}
 	var header http.Header
 	if resp != nil {

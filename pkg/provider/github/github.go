@@ -87,7 +87,7 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 	tokens := s.minters.Get(minterKey{api.String(), c.AppID, c.InstallationID, p.ID, digest}, func() *minter {
 		return &minter{
 			base: s.transport, api: strings.TrimSuffix(api.String(), "/"), now: s.options.Now,
-			app: c.AppID, installation: c.InstallationID, repository: p.ID, key: c.PrivateKey,
+			app: c.AppID, installation: c.InstallationID, repository: p.ID, key: c.PrivateKey, from: c.From,
 		}
 	})
 	pace := s.paces.Get(paceKey{api.String(), c.InstallationID}, func() *provider.Pace {
@@ -155,7 +155,7 @@ func checkCredentials(p v1alpha1.Project, c provider.Credentials) error {
 		// A token is never minted without the repository's id: it would reach the whole installation.
 		return fault.Operatorf("BadRepository", "%q is not a GitHub repository", p.Owner+"/"+p.Name)
 	case c.AppID <= 0 || len(c.PrivateKey) == 0:
-		return fault.Operatorf("CredentialsMissing",
+		return fault.Operatorf(fault.ReasonCredentialsMissing,
 			"the GitHub App's credentials are missing: set github-application-id and github-private-key in the Secret")
 	case c.InstallationID <= 0:
 		return fault.Operatorf("InstallationNotFound",

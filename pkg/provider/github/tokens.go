@@ -33,6 +33,7 @@ type minter struct {
 	api                           string
 	app, installation, repository int64
 	key                           []byte
+	from                          string // where the key is kept
 	now                           func() time.Time
 
 	mu      sync.Mutex
@@ -95,14 +96,14 @@ func (m *minter) ask(ctx context.Context) (provider.Token, error) {
 	t, err := ghinstallation.New(tokenAnswers{m.base}, m.app, m.installation, m.key)
 	if err != nil {
 		// The cause may quote the key; it is not passed on.
-		return provider.Token{}, fault.Operatorf(fault.ReasonCredentialsRefused,
-			"the GitHub App's private key is not an RSA key in PEM form: set github-private-key in the Secret")
+		return provider.Token{}, fault.Operatorf(fault.ReasonCredentialsInvalid,
+			"github-private-key in %s is not an RSA key in PEM form: set it to the App's private key", m.from)
 	}
 	t.BaseURL = m.api
 	t.InstallationTokenOptions = &gh.InstallationTokenOptions{RepositoryIDs: []int64{m.repository}}
 	secret, err := t.Token(ctx)
 	if err != nil {
-		return provider.Token{}, mintFault(err)
+		return provider.Token{}, m.mintFault(err)
 	}
 	expires, _, err := t.Expiry()
 	if err != nil {
@@ -112,7 +113,7 @@ func (m *minter) ask(ctx context.Context) (provider.Token, error) {
 }
 
 // mintFault classifies a failed mint. It hides the answer's status from callers, who would take a 404 for their own.
-func mintFault(err error) *fault.Error {
+func (m *minter) mintFault(err error) *fault.Error {
 	var answer *provider.StatusError
 	errors.As(err, &answer)
 	switch provider.StatusCode(err) {
@@ -123,8 +124,7 @@ func mintFault(err error) *fault.Error {
 		return fault.Operatorf("RepositoryNotInstalled",
 			"the GitHub App is not installed on this repository: add it to the installation (GitHub says: %s)", answer.Message)
 	case http.StatusUnauthorized:
-		return fault.Operatorf(fault.ReasonCredentialsRefused,
-			"GitHub refuses the GitHub App's id and private key: check the Secret and the cluster's clock (GitHub says: %s)", answer.Message)
+		return provider.Refused(err, "GitHub refuses the App's id and private key in "+m.from+": check both, and the cluster's clock")
 	}
 	var f *fault.Error
 	if !errors.As(err, &f) {

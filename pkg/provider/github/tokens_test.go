@@ -189,8 +189,9 @@ func TestBadPrivateKeyIsNotShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = client.CloneToken(t.Context())
-	if !fault.Is(err, fault.Operator) || strings.Contains(err.Error(), "s3cr3t") {
-		t.Errorf("got %v, want an Operator fault without the key", err)
+	f := fault.Of(err)
+	if f == nil || f.Class != fault.Operator || f.Reason != fault.ReasonCredentialsInvalid || strings.Contains(f.Message, "s3cr3t") || !strings.Contains(f.Message, "secret plumbline/app") {
+		t.Errorf("got %+v, want an Operator fault that names the Secret, without the key", f)
 	}
 }
 

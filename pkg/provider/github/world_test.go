@@ -68,7 +68,7 @@ func worldOf(g *forge.GitHub, repo forge.Repo, installation int64) providertest.
 		Project: v1alpha1.Project{
 			Owner: "acme", Name: "app", ID: repo.ID, URL: repo.HTMLURL, DefaultBranch: "main",
 		},
-		Credentials: provider.Credentials{AppID: testApp, PrivateKey: []byte(appKey()), InstallationID: installation},
+		Credentials: provider.Credentials{AppID: testApp, PrivateKey: []byte(appKey()), InstallationID: installation, From: "secret plumbline/app"},
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 type authenticated struct {
 	base  http.RoundTripper
 	token string
+	from  string // where the token is kept
 	pace  *provider.Pace
 	host  string
 }
@@ -39,8 +40,7 @@ func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	out.Header.Set("Authorization", "Bearer "+a.token)
 	resp, err := a.base.RoundTrip(out)
 	if provider.StatusCode(err) == http.StatusUnauthorized {
-		err = fault.Operatorf(fault.ReasonCredentialsRefused,
-			"GitLab refuses the token: it expired or was revoked; put a new one into the Secret of git_provider.secret: %w", err)
+		err = provider.Refused(err, "GitLab refuses the token in "+a.from+": it expired or was revoked; put a new one there")
 	}
 	var header http.Header
 	if resp != nil {

@@ -130,7 +130,7 @@ func TestARefusedTokenSaysWhereToPutANewOne(t *testing.T) {
 	b.RevokeToken(b.token.Value)
 	_, err := b.client.DefaultBranch(t.Context())
 	if f := fault.Of(err); f == nil || f.Class != fault.Operator || f.Reason != fault.ReasonCredentialsRefused ||
-		!strings.Contains(f.Message, "git_provider.secret") || strings.Contains(f.Message, b.token.Value) {
+		!strings.Contains(f.Message, "secret ci/app") || strings.Contains(f.Message, b.token.Value) {
 		t.Errorf("%+v", f)
 	}
 }

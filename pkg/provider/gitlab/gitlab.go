@@ -94,7 +94,7 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 		return provider.Client{}, err
 	}
 	token := strings.TrimSpace(c.Token)
-	if err := checkToken(token); err != nil {
+	if err := checkToken(token, c.From); err != nil {
 		return provider.Client{}, err
 	}
 	api := base.JoinPath("api/v4/")
@@ -103,7 +103,7 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 	})
 	client, err := gl.NewClient("", gl.WithBaseURL(api.String()), gl.WithoutRetries(),
 		gl.WithCustomLimiter(unlimited{}), gl.WithHTTPClient(&http.Client{
-			Transport:     &authenticated{base: s.transport, token: token, pace: pace, host: api.Host},
+			Transport:     &authenticated{base: s.transport, token: token, from: c.From, pace: pace, host: api.Host},
 			CheckRedirect: provider.CheckRedirect,
 		}))
 	if err != nil {
@@ -155,13 +155,13 @@ func baseOf(baseURL string, p v1alpha1.Project) (*url.URL, error) {
 
 var headerValue = regexp.MustCompile(`^[!-~]+$`)
 
-func checkToken(token string) error {
+func checkToken(token, from string) error {
 	switch {
 	case token == "":
-		return fault.Operatorf("CredentialsMissing",
+		return fault.Operatorf(fault.ReasonCredentialsMissing,
 			"the GitLab token is missing: set git_provider.secret to a Secret that holds a project, group or personal access token")
 	case !headerValue.MatchString(token):
-		return fault.Operatorf("CredentialsMissing", "the GitLab token holds spaces or other characters that no token has: set it anew")
+		return fault.Operatorf(fault.ReasonCredentialsInvalid, "the GitLab token in %s holds spaces or other characters that no token has: set it anew", from)
 	}
 	return nil
 }

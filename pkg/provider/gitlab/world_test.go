@@ -47,7 +47,7 @@ func openFake(t *testing.T, o forgelab.Options) (*fake, providertest.World) {
 		Project: v1alpha1.Project{
 			Owner: "acme/team", Name: "app", ID: f.project.ID, URL: f.project.WebURL, DefaultBranch: "main",
 		},
-		Credentials: provider.Credentials{User: "ci-bot", Token: f.token.Value},
+		Credentials: provider.Credentials{User: "ci-bot", Token: f.token.Value, From: "key provider.token of secret ci/app"},
 		FileURL:     func(branch, path string) string { return f.project.WebURL + "/-/blob/" + branch + "/" + path },
 		// The mark of the run's name takes its part of a description.
 		MaxTitle: maxField - len(" (run-1)"), Length: utf8.RuneCountInString,

@@ -64,6 +64,8 @@ type Options struct {
 	Workers int
 	// OperatorRetry is how long a fault waits that an operator has to mend; 0 is fault.OperatorRetry.
 	OperatorRetry time.Duration
+	// CredentialLook is how often the Secrets are read that events wait for; 0 is the constant CredentialLook.
+	CredentialLook time.Duration
 	// LateReports is how long after a takeover another process's post may land; 0 is the constant LateReports.
 	LateReports time.Duration
 	// Identity is this process's name among all that ever ran; a restart is another process.
@@ -91,6 +93,7 @@ func NewController(o Options) injection.ControllerConstructor {
 			recorder:     kubeevents.Recorder(ctx),
 			slots:        newSlots(max(1, o.Workers/4)),
 			metrics:      newMetrics(),
+			held:         newHeld(),
 		}
 		r.PromoteFunc = r.promote
 		if err := errors.Join(r.observeOpen(), leadership.Count(&r.LeaderAwareFuncs, queueName)); err != nil {
@@ -103,6 +106,7 @@ func NewController(o Options) injection.ControllerConstructor {
 			impl.EnqueueKeyAfter(types.NamespacedName{Namespace: o.Namespace, Name: event}, after)
 		}
 		r.watch(ctx, impl, runs)
+		go r.lookAround(ctx)
 		return impl
 	}
 }
@@ -146,6 +150,14 @@ func (r *Reconciler) watch(ctx context.Context, impl *controller.Impl, runs cach
 				}
 				r.enqueueRun(impl, obj)
 			},
+		},
+		repositoryinformer.Get(ctx).Informer(): cache.ResourceEventHandlerDetailedFuncs{
+			AddFunc: func(obj any, known bool) {
+				if !known {
+					r.repositoryChanged(nil, obj)
+				}
+			},
+			UpdateFunc: r.repositoryChanged,
 		},
 	}
 	for informer, handler := range handlers {

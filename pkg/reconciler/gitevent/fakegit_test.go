@@ -31,6 +31,7 @@ type fakeGit struct {
 	errAt    error // answered to reads by address
 	tree     map[string]string
 	read     []string // what was read of the repository, in order
+	heads    int      // how often a commit was
 
 	changed      provider.Changes
 	changedErr   error
@@ -60,6 +61,7 @@ func (g *fakeGit) provider() provider.Provider {
 }
 
 func (g *fakeGit) Head(_ context.Context, e *v1alpha1.GitEventSpec) (provider.Head, error) {
+	g.heads++
 	return provider.Head{SHA: e.SHA, Commit: v1alpha1.Commit{Title: "a change", SkipCI: g.skipCI}, Project: e.Project}, g.err
 }
 

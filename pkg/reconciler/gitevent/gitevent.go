@@ -54,6 +54,7 @@ type Reconciler struct {
 	recorder     record.EventRecorder
 	slots        *slots
 	metrics      *metrics
+	held         *held
 	wake         func(event string, after time.Duration) // enqueues, beside whatever the reconcile returns
 }
 

@@ -28,16 +28,16 @@ import (
 // readSecret reads a value that a custom param refers to.
 func (w *work) readSecret(ctx context.Context, ref template.SecretRef) (string, error) {
 	namespace := w.event.Spec.Repository.Namespace
-	secret, err := w.r.kube.Secrets(namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	secret, err := w.lookUp(ctx, namespace, ref.Name)
 	if apierrors.IsNotFound(err) {
-		return "", fault.Operatorf("SecretMissing", "a custom param needs secret %s/%s, which does not exist: create it with the key %s", namespace, ref.Name, ref.Key)
+		return "", fault.Operatorf(fault.ReasonSecretMissing, "a custom param needs secret %s/%s, which does not exist: create it with the key %s", namespace, ref.Name, ref.Key)
 	}
 	if err != nil {
 		return "", fault.FromKube(fault.VerbRead, fmt.Errorf("reading secret %s/%s for a custom param: %w", namespace, ref.Name, err))
 	}
 	value, found := secret.Data[ref.Key]
 	if !found {
-		return "", fault.Operatorf("SecretMissing", "a custom param needs the key %s of secret %s/%s, which has no such key", ref.Key, namespace, ref.Name)
+		return "", fault.Operatorf(fault.ReasonSecretMissing, "a custom param needs the key %s of secret %s/%s, which has no such key", ref.Key, namespace, ref.Name)
 	}
 	return string(value), nil
 }
@@ -83,7 +83,7 @@ func (w *work) values(ctx context.Context) (map[string]string, error) {
 	}
 	secret, err := w.r.kube.Secrets(w.event.Namespace).Get(ctx, plan.Secret, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, fault.Operatorf("SecretMissing", "secret %s/%s with the secret values of the plan was deleted: let the Git service send a new event", w.event.Namespace, plan.Secret)
+		return nil, fault.Operatorf(fault.ReasonSecretMissing, "secret %s/%s with the secret values of the plan was deleted: let the Git service send a new event", w.event.Namespace, plan.Secret)
 	}
 	if err != nil {
 		return nil, asOwn(fault.FromKube(fault.VerbRead, fmt.Errorf("reading the secret values of the plan: %w", err)))

@@ -4,6 +4,7 @@ package gitevent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -50,6 +52,12 @@ type work struct {
 	secrets    map[string]string                  // what the plan's markers stand for, read on first use
 	live       map[string]*pipelinev1.PipelineRun // PipelineRuns seen in this reconcile by name
 	news       []news                             // told once the change that it is about is recorded
+
+	saw       map[types.NamespacedName]content // the Secrets that were read
+	loginName types.NamespacedName             // of them the one with the credentials of the Git service
+	tried     bool                             // a step needs an operator's help; skipped: one was not tried, it is not its time
+	skipped   bool
+	repeated  bool // the Git service was not asked, because it has just refused the same
 }
 
 // news is a Kubernetes Event: something changed that the tenant should know.
@@ -63,26 +71,30 @@ func (r *Reconciler) begin(ctx context.Context, event *v1alpha1.GitEvent, asked 
 	event.GetConditionSet().Manage(&event.Status).InitializeConditions()
 	w := &work{
 		r: r, event: event, received: event.Spec.DeepCopy(), stored: event.Status.DeepCopy(), began: asked, readAt: asked, config: config.FromContext(ctx),
-		live: map[string]*pipelinev1.PipelineRun{}, release: func() {},
+		live: map[string]*pipelinev1.PipelineRun{}, release: func() {}, saw: map[types.NamespacedName]content{},
 	}
 	w.pin()
 	return w
 }
 
-func (w *work) end() { w.release() }
+func (w *work) end() {
+	w.release()
+	w.remember()
+}
 
 // planned tells whether anything is written down; decided, whether nothing of it is open.
 func (w *work) planned() bool { return w.event.Status.Plan != nil }
 func (w *work) decided() bool { return w.event.Status.Plan.Decided() }
 
-// due runs a step unless a recorded wait says that it is not its time yet; the wait then stays the reason.
+// due runs a step unless a recorded wait says that it is not its time yet; the wait then stays the reason. What waits for
+// an operator is tried before its time when something has changed that it may wait for.
 func (w *work) due(step string, do func() error) error {
 	wait := w.wait(step)
 	if wait == nil || wait.NotBefore == nil {
 		return do()
 	}
 	left := wait.NotBefore.Sub(w.r.clock.Now())
-	if left <= 0 {
+	if left <= 0 || wait.Class == fault.Operator.String() && w.r.held.mended(w.event.Name, wait.Reason) {
 		return do()
 	}
 	return &notDue{fault.Throttledf(wait.Reason, left, "%s", wait.Message)}
@@ -107,6 +119,7 @@ func (w *work) wait(step string) *v1alpha1.Wait {
 // once per change of reason, and returns the error for the queue.
 func (w *work) settle(step string, err error) error {
 	if _, skipped := err.(*notDue); skipped { //nolint:errorlint // it is never wrapped
+		w.skipped = true
 		return err
 	}
 	f := fault.Of(err)
@@ -117,6 +130,9 @@ func (w *work) settle(step string, err error) error {
 	// After a conflict the next reconcile reads again and knows better what to record; whose turn it is tells nobody anything.
 	if f.Class == fault.Conflict || f.Reason == fault.ReasonBusy {
 		return err
+	}
+	if f.Class == fault.Operator {
+		w.needsHelp(err, f)
 	}
 	now := metav1.NewTime(w.r.clock.Now().Truncate(time.Second))
 	next := v1alpha1.Wait{Step: step, Class: f.Class.String(), Reason: f.Reason, Message: f.Message, Since: now, NotBefore: w.notBefore(f, now)}
@@ -136,6 +152,19 @@ func (w *work) settle(step string, err error) error {
 	}
 	*before = next
 	return err
+}
+
+// needsHelp notes that an operator has to act. What is said about credentials is said in the words of whoever needs them:
+// with what was being done in front of them it would be another text for each event.
+func (w *work) needsHelp(err error, f *fault.Error) {
+	w.tried = true
+	var own *fault.Error
+	if namesSecret(f.Reason) && errors.As(err, &own) {
+		f.Message = own.Message
+	}
+	if f.Reason == fault.ReasonCredentialsRefused && !w.repeated {
+		w.r.held.refuse(w.attempt(), f, w.r.clock.Now())
+	}
 }
 
 func (w *work) notBefore(f *fault.Error, now metav1.Time) *metav1.Time {

@@ -180,7 +180,7 @@ func (w *world) reconciler() *Reconciler {
 		payloads: w.own.PlumblineV1alpha1().EventPayloads(system), repositories: paclisters.NewRepositoryLister(repositories),
 		pac: w.own.PipelinesascodeV1alpha1(), runs: runs, tekton: w.tekton.TektonV1(), kube: w.kube.CoreV1(),
 		settings: config.NewStore(logtesting.TestLogger(w.t)), clock: w.clock, recorder: record.NewFakeRecorder(1000),
-		slots: newSlots(1), metrics: newMetrics(),
+		slots: newSlots(1), metrics: newMetrics(), held: newHeld(),
 		wake: func(_ string, after time.Duration) { w.woken = w.clock.Now().Add(after) },
 	}
 	r.settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: w.settings})
