@@ -79,8 +79,8 @@ func TestDesiredConcluded(t *testing.T) {
 		{"a result that an older version stored has Tekton's message", RunState{Run: endedRun(v1alpha1.OutcomeFailed)}, "Failed", Completed, Failure, "failed", "M"},
 		{"a report of a run that ended repeats it too", RunState{Run: noted(endedRun(v1alpha1.OutcomeSucceeded))}, "Success", Completed, Success, "noted-ended", ""},
 		{"a run that was cancelled is cancelled", RunState{Run: endedRun(v1alpha1.OutcomeCancelled)}, "Cancelled", Completed, Cancelled, "cancelled", ""},
-		{"E3: a run that was deleted is cancelled and says so", RunState{Run: deleted}, "Cancelled", Completed, Cancelled, "deleted", ""},
-		{"a run whose namespace went away before it was created is cancelled", RunState{Run: terminating}, "Cancelled", Completed, Cancelled, "terminating", ""},
+		{"E3: a run that was deleted is cancelled and says so", RunState{Run: deleted}, "Cancelled", Completed, Cancelled, "deleted", "the PipelineRun was deleted"},
+		{"a run whose namespace went away before it was created is cancelled", RunState{Run: terminating}, "Cancelled", Completed, Cancelled, "terminating", "ci is being terminated"},
 	})
 }
 

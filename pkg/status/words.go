@@ -55,9 +55,10 @@ func (in Input) ended(c *Check, run RunState) {
 	switch {
 	case c.Text != "":
 	case result.Outcome == v1alpha1.OutcomeDeleted:
-		c.Text = "PipelineRun " + plain(run.Run.Name) + " was deleted"
+		c.Text, c.Words = "PipelineRun "+plain(run.Run.Name)+" was deleted", "the PipelineRun was deleted"
 	case run.Run.UID == "":
-		c.Text = "PipelineRun " + plain(run.Run.Name) + " was not created: " + code(cmp.Or(result.Message, result.Reason))
+		c.Words = cmp.Or(result.Message, result.Reason)
+		c.Text = "PipelineRun " + plain(run.Run.Name) + " was not created: " + code(c.Words)
 	default:
 		c.Text = code(cmp.Or(result.Message, result.Reason))
 	}

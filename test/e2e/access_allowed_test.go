@@ -23,7 +23,7 @@ func TestWhoMayRun(t *testing.T) {
 	shas := map[string]string{}
 	for role := range roles {
 		user := "has-" + role
-		w.forge.SetCollaborator(repoName, user, role)
+		w.git.grant(user, role)
 		number, sha := w.forkPull(user)
 		shas[role] = sha
 		w.deliver(w.opened(number), 202)
@@ -36,9 +36,9 @@ func TestWhoMayRun(t *testing.T) {
 		shas[role] = sha
 		w.deliver(w.opened(number), 202)
 	}
-	shas["same repository"] = w.forge.Commit(repoName, "topic", forge.Change{Files: map[string]string{"a": "b"}, Author: "bot"})
-	asked := w.forge.Inject(forge.Fault{Route: forge.RoutePermission, Match: about("bot"), Do: forge.NotFound404()})
-	w.deliver(w.opened(w.forge.OpenPullRequest(forge.NewPull{Base: repoName, HeadBranch: "topic", Author: "bot"})), 202)
+	shas["same repository"] = w.git.commit("topic", forge.Change{Files: map[string]string{"a": "b"}, Author: "bot"})
+	asked := w.git.inject(askPermission, forge.Fault{Match: about("bot"), Do: forge.NotFound404()})
+	w.deliver(w.opened(w.git.open("", "topic", "bot")), 202)
 
 	want := 0
 	for role, may := range roles {
@@ -48,7 +48,7 @@ func TestWhoMayRun(t *testing.T) {
 		}
 		want++
 		w.checkReaches(shas[role], checkName("pr"), "success", soon)
-		if all := w.forge.ChecksFor(repoName, shas[role]); len(all) != 1 {
+		if all := w.git.checks(shas[role]); len(all) != 1 {
 			t.Errorf("%s: the commit has %d checks, want 1", role, len(all))
 		}
 	}
@@ -67,12 +67,12 @@ func TestPullRequestActions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
 	w.claimed()
-	w.forge.Commit(repoName, "main", forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("pr", "pull_request")}})
-	first := w.forge.Commit(repoName, "topic", forge.Change{Files: map[string]string{"a": "1"}})
+	w.git.commit("main", forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("pr", "pull_request")}})
+	first := w.git.commit("topic", forge.Change{Files: map[string]string{"a": "1"}})
 	number := w.forge.OpenPullRequest(forge.NewPull{Base: repoName, HeadBranch: "topic", Author: "octocat", Draft: true})
 	want := map[string]int{}
 	act := func(sha, action string) {
-		w.deliver(w.forge.PullRequestDelivery(forge.PullEvent{Repo: repoName, Number: number, Action: action}), 202)
+		w.deliver(w.git.pulled(number, action), 202)
 		want[sha]++
 		w.eventually(soon, action+" has its run", func() error {
 			if have := w.runsBySHA(); have[sha] != want[sha] {
@@ -83,10 +83,10 @@ func TestPullRequestActions(t *testing.T) {
 		w.checkReaches(sha, checkName("pr"), "success", soon)
 	}
 	act(first, "opened")
-	second := w.forge.Commit(repoName, "topic", forge.Change{Files: map[string]string{"a": "2"}})
+	second := w.git.commit("topic", forge.Change{Files: map[string]string{"a": "2"}})
 	act(second, "synchronize")
 	w.forge.ClosePull(repoName, number)
-	w.deliver(w.forge.PullRequestDelivery(forge.PullEvent{Repo: repoName, Number: number, Action: "closed"}), 200)
+	w.deliver(w.git.pulled(number, "closed"), 200)
 	w.forge.ReopenPull(repoName, number)
 	act(second, "reopened")
 	w.forge.ReadyPull(repoName, number)
@@ -159,14 +159,14 @@ func TestPullRequestVariables(t *testing.T) {
 	w.claimed()
 	names := []string{"revision", "repo_url", "repo_owner", "repo_name", "target_branch", "source_branch", "source_url", "sender",
 		"target_namespace", "event_type", "pull_request_number", "git_tag"}
-	w.forge.Commit(repoName, "main", forge.Change{Files: map[string]string{".tekton/pr.yaml": variables("vars", "pull_request", "main", names...)}})
-	w.forge.SetCollaborator(repoName, "Writer", "write")
+	w.git.commit("main", forge.Change{Files: map[string]string{".tekton/pr.yaml": variables("vars", "pull_request", "main", names...)}})
+	w.git.grant("Writer", "write")
 	number, sha := w.forkPull("Writer")
 	w.deliver(w.opened(number), 202)
 	w.checkReaches(sha, checkName("vars"), "success", soon)
 	want := map[string]string{
 		"revision": sha, "repo_url": w.repo.HTMLURL, "repo_owner": "acme", "repo_name": "app",
-		"target_branch": "main", "source_branch": "feature", "source_url": w.forge.URL() + "/Writer/app", "sender": "writer",
+		"target_branch": "main", "source_branch": "feature", "source_url": w.git.url() + "/Writer/app", "sender": "writer",
 		"target_namespace": w.ci, "event_type": "pull_request", "pull_request_number": fmt.Sprint(number), "git_tag": "",
 	}
 	if diff := cmp.Diff(want, w.params(sha)); diff != "" {
@@ -181,12 +181,12 @@ func TestTagRuns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
 	w.claimed()
-	sha := w.forge.Commit(repoName, "main", forge.Change{Files: map[string]string{
+	sha := w.git.commit("main", forge.Change{Files: map[string]string{
 		".tekton/branch.yaml": pipeline("branch", "push"),
 		".tekton/tag.yaml":    variables("tag", "push", "refs/tags/v*", "revision", "git_tag", "target_branch", "source_branch", "event_type"),
 	}})
 	w.forge.CreateTag(repoName, "v1.2", sha, "octocat")
-	w.deliver(w.forge.PushDelivery(forge.PushEvent{Repo: repoName, Ref: "refs/tags/v1.2"}), 202)
+	w.deliver(w.git.pushed("refs/tags/v1.2"), 202)
 	w.checkReaches(sha, checkName("tag"), "success", soon)
 	want := map[string]string{
 		"revision": sha, "git_tag": "v1.2", "target_branch": "refs/tags/v1.2", "source_branch": "refs/tags/v1.2", "event_type": "push",
@@ -195,7 +195,7 @@ func TestTagRuns(t *testing.T) {
 		t.Errorf("parameters of the PipelineRun (-want +got):\n%s", diff)
 	}
 	w.settled(soon)
-	if all := w.forge.ChecksFor(repoName, sha); len(all) != 1 || len(w.runs()) != 1 {
+	if all := w.git.checks(sha); len(all) != 1 || len(w.runs()) != 1 {
 		t.Errorf("%d checks and %d PipelineRuns, want one of each", len(all), len(w.runs()))
 	}
 	w.neverFailed(sha)
@@ -209,7 +209,7 @@ func TestDeletedForkIsNotTheBase(t *testing.T) {
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
 	w.claimed()
 	number, sha := w.forkPull("stranger")
-	delivery := w.opened(number)
+	delivery := w.opened(number).(forge.Delivery)
 	var body map[string]any
 	w.must(json.Unmarshal(delivery.Body, &body))
 	pull, _ := body["pull_request"].(map[string]any)

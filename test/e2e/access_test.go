@@ -18,19 +18,16 @@ import (
 func (w *world) forkPull(user string) (number int, sha string) {
 	w.t.Helper()
 	files := map[string]string{".tekton/pr.yaml": pipeline("pr", "pull_request")}
-	if w.forge.Branches(repoName)["main"] == "" {
-		w.forge.Commit(repoName, "main", forge.Change{Files: files})
+	if w.git.tip("main") == "" {
+		w.git.commit("main", forge.Change{Files: files})
 	}
-	fork := user + "/app"
-	w.forge.AddUser(user)
-	w.forge.CreateRepo(user, "app", forge.RepoOptions{ForkOf: repoName})
-	sha = w.forge.Commit(fork, "feature", forge.Change{Files: map[string]string{"README": "by " + user}, Author: user, Message: "change of " + user})
-	return w.forge.OpenPullRequest(forge.NewPull{Base: repoName, Head: fork, HeadBranch: "feature", Author: user}), sha
+	sha = w.git.fork(user)
+	return w.git.open(user, "feature", user), sha
 }
 
 // opened is the delivery of a pull request that was just opened.
-func (w *world) opened(number int) forge.Delivery {
-	return w.forge.PullRequestDelivery(forge.PullEvent{Repo: repoName, Number: number, Action: "opened"})
+func (w *world) opened(number int) delivery {
+	return w.git.pulled(number, "opened")
 }
 
 // accessRoutes are the routes that tell who may do what.
@@ -40,14 +37,16 @@ func accessRoutes() []string {
 
 // about matches the calls about a user.
 func about(user string) func(*http.Request) bool {
-	return func(r *http.Request) bool { return strings.Contains(r.URL.Path+"/", "/"+user+"/") }
+	return func(r *http.Request) bool {
+		return strings.Contains(r.URL.Path+"/", "/"+user+"/") || r.URL.Query().Get("query") == user
+	}
 }
 
 // recordOf is the record of a delivery; the zero value when there is none.
-func (w *world) recordOf(d forge.Delivery) v1alpha1.GitEvent {
+func (w *world) recordOf(d delivery) v1alpha1.GitEvent {
 	w.t.Helper()
 	for _, event := range w.events() {
-		if event.Spec.DeliveryKey == d.GUID {
+		if event.Spec.DeliveryKey == d.ID() {
 			return event
 		}
 	}
@@ -118,7 +117,7 @@ func TestStrangerNeverRunsWhileLimited(t *testing.T) {
 func (w *world) neverRun(cases ...stranger) {
 	w.t.Helper()
 	faults := make([]*forge.FaultHandle, len(cases))
-	deliveries := make([]forge.Delivery, len(cases))
+	deliveries := make([]delivery, len(cases))
 	shas := make([]string, len(cases))
 	for i, c := range cases {
 		var number int
@@ -143,7 +142,7 @@ func (w *world) neverRun(cases ...stranger) {
 			continue
 		}
 		check := w.checkReaches(shas[i], application, "queued", soon)
-		if all := w.forge.ChecksFor(repoName, shas[i]); len(all) != 1 || !strings.Contains(check.Title, "Pending approval") {
+		if all := w.git.checks(shas[i]); len(all) != 1 || !strings.Contains(check.Title, "Pending approval") {
 			w.t.Errorf("%s: the commit has the checks %+v, want one that says Pending approval", c.user, all)
 		}
 	}
@@ -160,7 +159,7 @@ func (w *world) met(user string, fault *forge.FaultHandle) {
 }
 
 // waitsForAccess requires an event that is recorded, has decided nothing and tells nothing.
-func (w *world) waitsForAccess(user, sha string, d forge.Delivery) {
+func (w *world) waitsForAccess(user, sha string, d delivery) {
 	w.t.Helper()
 	w.eventually(soon, user+": the event waits", func() error {
 		if event := w.recordOf(d); len(event.Status.Waits) == 0 && event.Status.Disposition == "" {
@@ -172,7 +171,7 @@ func (w *world) waitsForAccess(user, sha string, d forge.Delivery) {
 	if event.Status.Disposition != "" || len(event.Status.Waits) == 0 || event.Status.Waits[0].Step != "plan" {
 		w.t.Errorf("%s: the event is %q and waits for %v, want no disposition and a wait of plan", user, event.Status.Disposition, event.Status.Waits)
 	}
-	if writes := w.forge.WritesForCheck(repoName, sha, ""); len(writes) != 0 {
+	if writes := w.writes(sha, ""); len(writes) != 0 {
 		w.t.Errorf("%s: the commit was told %q %q, want nothing while it is not known", user, writes[0].Name, writes[0].Title)
 	}
 }
@@ -182,8 +181,8 @@ func (w *world) hiddenRepository() {
 	w.t.Helper()
 	const user = "hidden-404"
 	number, sha := w.forkPull(user)
-	hidden := w.forge.Inject(forge.Fault{Route: forge.RouteRepo, Do: forge.NotFound404()})
-	asked := w.forge.Inject(forge.Fault{Route: forge.RoutePermission, Match: about(user), Do: forge.NotFound404()})
+	hidden := w.git.inject(readRepository, forge.Fault{Do: forge.NotFound404()})
+	asked := w.git.inject(askPermission, forge.Fault{Match: about(user), Do: forge.NotFound404()})
 	delivery := w.opened(number)
 	w.deliver(delivery, 202)
 	w.met(user, asked)
@@ -204,9 +203,9 @@ func (w *world) nothingRan() {
 			}
 		}
 	}
-	for _, write := range w.forge.Writes() {
+	for _, write := range w.git.log().writes {
 		if write.Conclusion != "" || !strings.Contains(write.Title, "Pending approval") {
-			w.t.Errorf("the forge was told %s/%s %q, want nothing but Pending approval", write.CheckStatus, write.Conclusion, write.Title)
+			w.t.Errorf("the forge was told %s/%s %q, want nothing but Pending approval", write.Status, write.Conclusion, write.Title)
 		}
 	}
 }
@@ -223,40 +222,42 @@ func TestB6AccessLookupFails(t *testing.T) {
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true})
-			w.claimed()
-			w.forge.SetCollaborator(repoName, "writer", "write")
-			shas, deliveries := map[string]string{}, map[string]forge.Delivery{}
-			faults := map[string]*forge.FaultHandle{}
-			for _, user := range []string{"writer", "stranger"} {
-				number, sha := w.forkPull(user)
-				faults[user] = w.forge.Inject(forge.Fault{Route: forge.RoutePermission, Match: about(user), Do: do})
-				shas[user], deliveries[user] = sha, w.opened(number)
-				w.deliver(deliveries[user], 202)
-			}
-			for user, fault := range faults {
-				ctx, cancel := context.WithTimeout(w.ctx, soon)
-				defer cancel()
-				w.must(fault.Wait(ctx, 6)) // retried by the workqueue's backoff
-				w.waitsForAccess(user, shas[user], deliveries[user])
-			}
-			w.nothingRan()
-			for _, fault := range faults {
-				fault.Remove()
-			}
-			w.checkReaches(shas["writer"], checkName("pr"), "success", afterFault)
-			check := w.checkReaches(shas["stranger"], application, "queued", afterFault)
-			if !strings.Contains(check.Title, "Pending approval") {
-				t.Errorf("the stranger's check says %q, want Pending approval", check.Title)
-			}
-			w.settled(afterFault)
-			if runs := w.runs(); len(runs) != 1 {
-				t.Errorf("%d PipelineRuns, want the writer's", len(runs))
-			}
-			for _, sha := range shas {
-				w.neverFailed(sha)
-			}
-			w.invariants()
+			forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, func(t *testing.T, w *world) { waitsToKnowWhoMay(t, w, do) })
 		})
 	}
+}
+
+func waitsToKnowWhoMay(t *testing.T, w *world, do forge.Action) {
+	w.git.grant("writer", "write")
+	shas, deliveries := map[string]string{}, map[string]delivery{}
+	faults := map[string]*forge.FaultHandle{}
+	for _, user := range []string{"writer", "stranger"} {
+		number, sha := w.forkPull(user)
+		faults[user] = w.git.inject(askPermission, forge.Fault{Match: about(user), Do: do})
+		shas[user], deliveries[user] = sha, w.opened(number)
+		w.deliver(deliveries[user], 202)
+	}
+	for user, fault := range faults {
+		ctx, cancel := context.WithTimeout(w.ctx, soon)
+		defer cancel()
+		w.must(fault.Wait(ctx, 6)) // retried by the workqueue's backoff
+		w.waitsForAccess(user, shas[user], deliveries[user])
+	}
+	w.nothingRan()
+	for _, fault := range faults {
+		fault.Remove()
+	}
+	w.checkReaches(shas["writer"], checkName("pr"), "success", afterFault)
+	check := w.checkReaches(shas["stranger"], application, "queued", afterFault)
+	if !strings.Contains(check.Title, "Pending approval") {
+		t.Errorf("the stranger's check says %q, want Pending approval", check.Title)
+	}
+	w.settled(afterFault)
+	if runs := w.runs(); len(runs) != 1 {
+		t.Errorf("%d PipelineRuns, want the writer's", len(runs))
+	}
+	for _, sha := range shas {
+		w.neverFailed(sha)
+	}
+	w.invariants()
 }

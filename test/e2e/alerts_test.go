@@ -83,7 +83,7 @@ func when(sentence string, s setup, alerts map[string]movement, make func(*world
 
 // poisoned is a controller that panics whenever it plans the event.
 func poisoned() condition {
-	var delivery forge.Delivery
+	var delivery delivery
 	return condition{
 		sentence: "planning an event panics", setup: setup{receivers: 1},
 		alerts: map[string]movement{"PlumblineEventPanics": rises, "PlumblineEventParked": rises},
@@ -184,9 +184,8 @@ func (w *world) refusesRecords() {
 // record's read, its payload's create and its own are each within their time limit.
 func (w *world) strangersAndSlowness() {
 	_, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("slow", "push")})
-	forged := delivery
-	forged.Header = delivery.Header.Clone()
-	forged.Header.Set("X-Hub-Signature-256", "sha256="+strings.Repeat("0", 64))
+	_, body := partsOf(delivery)
+	forged := w.git.signed(delivery, body, "another secret")
 	if a := w.sent(w.receivers[0], forged); a.status != http.StatusUnauthorized {
 		w.t.Fatalf("a forged delivery is answered %v", a)
 	}

@@ -30,9 +30,9 @@ func TestACommentStartsWhatAsksForIt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
 	w.claimed()
-	w.forge.SetCollaborator(repoName, "Member", "write")
-	w.forge.SetCollaborator(repoName, "writer", "write")
-	w.forge.Commit(repoName, "main", forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("pr", "pull_request"), ".tekton/deploy.yaml": onComment()}})
+	w.git.grant("Member", "write")
+	w.git.grant("writer", "write")
+	w.git.commit("main", forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("pr", "pull_request"), ".tekton/deploy.yaml": onComment()}})
 	number, sha := w.forkPull("writer")
 	first := w.said(number, "Member", "/deploy staging\r\n\"now\": {{ sender }}\r\n")
 	w.deliver(first, 202)
@@ -43,7 +43,7 @@ func TestACommentStartsWhatAsksForIt(t *testing.T) {
 	w.oneOf(first)
 	want := map[string]string{
 		"revision": sha, "sender": "member", "event_type": "on-comment", "trigger_comment": `/deploy staging\n"now": {{ sender }}\n`,
-		"source_branch": "feature", "source_url": w.forge.URL() + "/writer/app", "pull_request_number": "1",
+		"source_branch": "feature", "source_url": w.git.url() + "/writer/app", "pull_request_number": "1",
 	}
 	if diff := cmp.Diff(want, w.params(sha)); diff != "" {
 		t.Errorf("parameters of the PipelineRun (-want +got):\n%s", diff)
@@ -55,7 +55,7 @@ func TestACommentStartsWhatAsksForIt(t *testing.T) {
 	w.deliver(w.said(number, "Member", "thanks"), 202)
 	w.deliver(w.said(number, "writer", "/deploy again"), 202)
 	w.eventually(soon, "the second comment has a check of its own", func() error {
-		if len(w.forge.ChecksFor(repoName, sha)) != 2 {
+		if len(w.git.checks(sha)) != 2 {
 			return errMissing
 		}
 		return nil
@@ -72,23 +72,23 @@ func TestACommentRunsNobodysCode(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true})
 	w.claimed()
-	w.forge.SetCollaborator(repoName, "member", "write")
-	w.forge.SetCollaborator(repoName, "unknown", "write")
-	w.forge.Commit(repoName, "main", forge.Change{Files: map[string]string{".tekton/deploy.yaml": onComment()}})
-	w.forge.Commit(repoName, "topic", forge.Change{Files: map[string]string{"a": "1"}, Author: "member"})
-	own := w.forge.OpenPullRequest(forge.NewPull{Base: repoName, HeadBranch: "topic", Author: "member"})
+	w.git.grant("member", "write")
+	w.git.grant("unknown", "write")
+	w.git.commit("main", forge.Change{Files: map[string]string{".tekton/deploy.yaml": onComment()}})
+	w.git.commit("topic", forge.Change{Files: map[string]string{"a": "1"}, Author: "member"})
+	own := w.git.open("", "topic", "member")
 	fork, _ := w.forkPull("stranger")
-	asked := w.forge.Inject(forge.Fault{Route: forge.RoutePermission, Match: about("unknown"), Do: forge.ServerError502HTML()})
+	asked := w.git.inject(askPermission, forge.Fault{Match: about("unknown"), Do: forge.ServerError502HTML()})
 	waits := w.said(own, "unknown", "/deploy")
 	w.deliver(waits, 202)
-	reasons := map[string]forge.Delivery{
+	reasons := map[string]delivery{
 		"The author of the comment has no write access to this repository.":      w.said(own, "eve", "/deploy"),
 		"The author of the pull request has no write access to this repository.": w.said(fork, "member", "/deploy"),
 	}
 	for _, delivery := range reasons {
 		w.deliver(delivery, 202)
 	}
-	for _, ignored := range []forge.Delivery{
+	for _, ignored := range []delivery{
 		w.said(own, "plumbline[bot]", "/deploy"), w.said(own, "member", "/retest"),
 		w.forge.CommentDelivery(forge.CommentEvent{Repo: repoName, ID: w.forge.Comment(repoName, own, "member", "/deploy"), Action: "edited"}),
 	} {
@@ -106,9 +106,9 @@ func TestACommentRunsNobodysCode(t *testing.T) {
 		}
 	}
 	w.met("unknown", asked)
-	w.waitsForAccess("unknown", w.forge.Branches(repoName)["topic"], waits)
+	w.waitsForAccess("unknown", w.git.tip("topic"), waits)
 	w.nothingRan()
-	if writes := w.forge.Writes(); len(writes) != 0 {
+	if writes := w.git.log().writes; len(writes) != 0 {
 		t.Errorf("the forge was told %+v, want nothing", writes)
 	}
 	if events := w.events(); len(events) != 3 {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/test/cluster"
-	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
 // D4: many conflicts in a row, on the writes of the GitEvent's status or on the patches of the PipelineRun, end with
@@ -23,37 +22,39 @@ func TestAStormOfConflicts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true})
-			w.claimed()
-			storm := w.controller().Proxy.Add(cluster.Rule{Match: match, Count: conflictStorm, Do: cluster.Fault(cluster.Conflict("x"))})
-			sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("stormy", "push")})
-			w.deliver(delivery, http.StatusAccepted)
-			check := w.checkReaches(sha, checkName("stormy"), "success", afterFault)
-			w.settles(sha, afterFault)
-			if storm.Hits() != conflictStorm {
-				t.Errorf("%d conflicts, want %d: the rest of the test shows nothing", storm.Hits(), conflictStorm)
-			}
-			w.neverFailed(sha)
-			w.oneCheck(sha, checkName("stormy"))
-			if n := w.forge.Count(forge.RouteCheckCreate); n != 1 {
-				t.Errorf("%d check runs were created, want 1", n)
-			}
-			runs := w.runs()
-			if len(runs) != 1 {
-				t.Fatalf("%d PipelineRuns, want 1", len(runs))
-			}
-			w.patched(runs[0].Name, check)
-			event := w.events()[0].Name
-			w.toldOnce(event)
-			if n := w.loggedConflicts(); n > storm.Hits() {
-				t.Errorf("%d errors logged for %d conflicts", n, storm.Hits())
-			}
-			if n := w.told(event)[fault.ReasonConflict]; name == "status" && n != 0 {
-				t.Errorf("%d Kubernetes Events about conflicts on our own status, want none", n)
-			}
-			w.invariants()
+			forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, func(t *testing.T, w *world) {
+				outlivesAStorm(t, w, match, name == "status")
+			})
 		})
 	}
+}
+
+func outlivesAStorm(t *testing.T, w *world, match func(cluster.Call) bool, onStatus bool) {
+	storm := w.controller().Proxy.Add(cluster.Rule{Match: match, Count: conflictStorm, Do: cluster.Fault(cluster.Conflict("x"))})
+	sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("stormy", "push")})
+	w.deliver(delivery, http.StatusAccepted)
+	check := w.checkReaches(sha, checkName("stormy"), "success", afterFault)
+	w.settles(sha, afterFault)
+	if storm.Hits() != conflictStorm {
+		t.Errorf("%d conflicts, want %d: the rest of the test shows nothing", storm.Hits(), conflictStorm)
+	}
+	w.neverFailed(sha)
+	w.oneCheck(sha, checkName("stormy"))
+	w.postedOnce(sha)
+	runs := w.runs()
+	if len(runs) != 1 {
+		t.Fatalf("%d PipelineRuns, want 1", len(runs))
+	}
+	w.patched(runs[0].Name, check)
+	event := w.events()[0].Name
+	w.toldOnce(event)
+	if n := w.loggedConflicts(); n > storm.Hits() {
+		t.Errorf("%d errors logged for %d conflicts", n, storm.Hits())
+	}
+	if n := w.told(event)[fault.ReasonConflict]; onStatus && n != 0 {
+		t.Errorf("%d Kubernetes Events about conflicts on our own status, want none", n)
+	}
+	w.invariants()
 }
 
 // loggedConflicts counts the error lines that speak of a conflict.

@@ -31,11 +31,11 @@ func TestManyPathFiltersCostOneList(t *testing.T) {
 	}
 	w.settled(soon)
 	w.started("service-007", "service-150")
-	if got := w.forge.Count(forge.RouteCompare); got != 1 {
+	if got := w.count(listChanges); got != 1 {
 		t.Errorf("%d lists of changed files, want 1", got)
 	}
 	reads := map[string]int{}
-	for _, request := range w.forge.Requests() {
+	for _, request := range w.git.log().requests {
 		if request.Route == forge.RouteBlob || request.Route == forge.RouteContents {
 			reads[request.Path]++
 		}

@@ -28,28 +28,30 @@ func TestACreateThatLandedIsAdopted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true})
-			w.claimed()
-			lost := w.controller().Proxy.Add(cluster.Rule{Match: isCreate, Count: 1, Do: do})
-			sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("landed", "push")})
-			w.deliver(delivery, http.StatusAccepted)
-			w.checkReaches(sha, checkName("landed"), "success", afterFault)
-			w.settles(sha, afterFault)
-			w.neverFailed(sha)
-			w.oneCheck(sha, checkName("landed"))
-			if lost.Hits() != 1 {
-				t.Errorf("%d answers were lost, want 1", lost.Hits())
-			}
-			creates := w.calls("create", "landed")
-			if n := len(creates); n != 2 || creates[1].Status != http.StatusConflict || creates[0].Name != creates[1].Name {
-				t.Errorf("creates %+v, want two of one name, the second answered 409 AlreadyExists", creates)
-			}
-			if runs := w.runs(); len(runs) != 1 {
-				t.Errorf("%d PipelineRuns, want 1", len(runs))
-			}
-			w.invariants()
+			forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, func(t *testing.T, w *world) { adoptsWhatLanded(t, w, do) })
 		})
 	}
+}
+
+func adoptsWhatLanded(t *testing.T, w *world, do cluster.Action) {
+	lost := w.controller().Proxy.Add(cluster.Rule{Match: isCreate, Count: 1, Do: do})
+	sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("landed", "push")})
+	w.deliver(delivery, http.StatusAccepted)
+	w.checkReaches(sha, checkName("landed"), "success", afterFault)
+	w.settles(sha, afterFault)
+	w.neverFailed(sha)
+	w.oneCheck(sha, checkName("landed"))
+	if lost.Hits() != 1 {
+		t.Errorf("%d answers were lost, want 1", lost.Hits())
+	}
+	creates := w.calls("create", "landed")
+	if n := len(creates); n != 2 || creates[1].Status != http.StatusConflict || creates[0].Name != creates[1].Name {
+		t.Errorf("creates %+v, want two of one name, the second answered 409 AlreadyExists", creates)
+	}
+	if runs := w.runs(); len(runs) != 1 {
+		t.Errorf("%d PipelineRuns, want 1", len(runs))
+	}
+	w.invariants()
 }
 
 // C10: a PipelineRun of the planned name that is not ours is there first: it is not adopted, patched or deleted, the

@@ -89,8 +89,8 @@ func (l *lane) final(e event) (final, error) {
 	f.Secrets, f.Payloads = len(secrets.Items), len(payloads.Items)
 
 	names := []string{e.name, "EVENT", e.sha, "SHA", e.sha[:7], "SHORT", l.ci, "NAMESPACE", l.Namespace, "PLUMBLINE",
-		strings.TrimPrefix(l.forge.URL(), "http://"), "FORGE"}
-	checks := l.forge.ChecksFor(repoName, e.sha)
+		strings.TrimPrefix(l.git.url(), "http://"), "FORGE"}
+	checks := l.git.checks(e.sha)
 	for _, run := range found.Status.Runs {
 		names = append(names, run.Name, "RUN")
 	}
@@ -136,7 +136,7 @@ func (l *lane) final(e event) (final, error) {
 func (l *lane) conclusions(e event) []string {
 	seen := map[string]bool{}
 	var out []string
-	for _, write := range l.forge.WritesForCheck(repoName, e.sha, "") {
+	for _, write := range l.writes(e.sha, "") {
 		if write.Conclusion != "" && !seen[write.Conclusion] {
 			seen[write.Conclusion] = true
 			out = append(out, write.Conclusion)

@@ -18,7 +18,6 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/cluster"
-	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
 // lane is a world that takes one trial after the other, each with a commit and a delivery of its own. Lanes run beside
@@ -66,7 +65,7 @@ func points(calls []string) []point {
 // event is what a trial delivers.
 type event struct {
 	name, sha string
-	delivery  forge.Delivery
+	delivery  delivery
 }
 
 // armed is a trial's fault in place.
@@ -108,11 +107,11 @@ func newLane(t *testing.T) *lane {
 // newEvent makes a commit and its delivery.
 func (l *lane) newEvent() (event, error) {
 	sha, delivery := l.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push")})
-	u, err := url.Parse(l.forge.URL())
+	u, err := url.Parse(l.git.url())
 	if err != nil {
 		return event{}, err
 	}
-	return event{sha: sha, delivery: delivery, name: v1alpha1.EventName(string(v1alpha1.TriggerPush), "github", u.Host, delivery.GUID)}, nil
+	return event{sha: sha, delivery: delivery, name: v1alpha1.EventName(string(v1alpha1.TriggerPush), string(l.git.kind()), u.Host, delivery.ID())}, nil
 }
 
 // made tells whether a controller made the call for the event: not for its leases, its informers, its settings, its
@@ -171,7 +170,7 @@ func (l *lane) attempt(t trial) (event, error) {
 		a = t.arm(l, e, t.at)
 	}
 	defer l.disarm(a, e)
-	if status, body, err := l.forge.Deliver(ctx, l.receivers[0].URL, e.delivery); err != nil || status != 202 {
+	if status, body, err := l.git.deliver(ctx, l.receivers[0].URL, e.delivery); err != nil || status != 202 {
 		return e, fmt.Errorf("delivery: %d %s %w", status, body, err)
 	}
 	if err := l.settledEvent(ctx, a, e); err != nil {

@@ -167,11 +167,11 @@ func killAtForge(hold func(<-chan struct{}) forge.Action) func(*lane, event, poi
 func (l *lane) forgeCalls() []string {
 	l.t.Helper()
 	l.must(l.restart(l.ctx))
-	from := len(l.forge.Requests())
+	from := len(l.git.log().requests)
 	_, err := l.attempt(trial{})
 	l.must(err)
 	var routes []string
-	for _, request := range l.forge.Requests()[from:] {
+	for _, request := range l.git.log().requests[from:] {
 		routes = append(routes, request.Route)
 	}
 	return routes

@@ -171,24 +171,36 @@ func (w *world) run(name string) *pipelinev1.PipelineRun {
 	return found
 }
 
-// patched requires that a run carries what the Git service returned and that it is over.
-func (w *world) patched(name string, check forge.CheckRun) {
+// carries is nil when a run has what the Git service gave its check: on GitHub the check run's id, on GitLab the id of
+// the status' pipeline, which is no label.
+func (w *world) carries(run string, check check) error {
+	found, key, id := w.run(run), pipelinesascode.CheckRunID, check.ID
+	pipeline, _, isStatus := strings.Cut(check.ID, "/")
+	if isStatus {
+		key, id = pipelinesascode.GitLabPipelineID, pipeline
+	}
+	if found.Annotations[key] != id || found.Labels[key] != id && !isStatus {
+		return fmt.Errorf("PipelineRun %s has %s %q and %q, want %q", run, key, found.Annotations[key], found.Labels[key], id)
+	}
+	return nil
+}
+
+// patched requires that a run carries that and that it is over.
+func (w *world) patched(name string, check check) {
 	w.t.Helper()
-	found := w.run(name)
-	for key, want := range map[string]string{pipelinesascode.CheckRunID: strconv.FormatInt(check.ID, 10), pipelinesascode.State: pipelinesascode.StateCompleted} {
-		if got := found.Annotations[key]; got != want {
-			w.t.Errorf("PipelineRun %s has annotation %s=%q, want %q", name, key, got, want)
-		}
-		if got := found.Labels[key]; got != want {
-			w.t.Errorf("PipelineRun %s has label %s=%q, want %q", name, key, got, want)
-		}
+	if err := w.carries(name, check); err != nil {
+		w.t.Error(err)
+	}
+	found, key := w.run(name), pipelinesascode.State
+	if found.Annotations[key] != pipelinesascode.StateCompleted || found.Labels[key] != pipelinesascode.StateCompleted {
+		w.t.Errorf("PipelineRun %s is %q and %q, want %q", name, found.Annotations[key], found.Labels[key], pipelinesascode.StateCompleted)
 	}
 }
 
 // accepted are the writes of a check that the forge took, in the order they took effect.
-func (w *world) accepted(sha, name string) []forge.Write {
-	var applied []forge.Write
-	for _, write := range w.forge.WritesForCheck(repoName, sha, name) {
+func (w *world) accepted(sha, name string) []write {
+	var applied []write
+	for _, write := range w.writes(sha, name) {
 		if write.Applied {
 			applied = append(applied, write)
 		}
@@ -201,7 +213,7 @@ func (w *world) accepted(sha, name string) []forge.Write {
 func (w *world) oneCheck(sha, name string) {
 	w.t.Helper()
 	n := 0
-	for _, check := range w.forge.ChecksFor(repoName, sha) {
+	for _, check := range w.git.checks(sha) {
 		if check.Name == name {
 			n++
 		}
@@ -210,11 +222,25 @@ func (w *world) oneCheck(sha, name string) {
 		w.t.Errorf("%d check runs %q, want 1", n, name)
 	}
 	completed := false
-	for _, write := range w.forge.WritesForCheck(repoName, sha, name) {
-		if completed && write.CheckStatus != "completed" {
+	for _, write := range w.writes(sha, name) {
+		if completed && write.Status != "completed" {
 			w.t.Errorf("write %d reopens check %q after it was completed: %v", write.N, name, write.Body)
 		}
-		completed = completed || write.Applied && write.CheckStatus == "completed"
+		completed = completed || write.Applied && write.Status == "completed"
+	}
+}
+
+// postedOnce requires that one check was asked for, whatever was answered.
+func (w *world) postedOnce(sha string) {
+	w.t.Helper()
+	n := 0
+	for _, write := range w.writes(sha, "") {
+		if write.Creates {
+			n++
+		}
+	}
+	if n != 1 {
+		w.t.Errorf("%d checks were posted, want 1: one without an answer is looked up, not repeated", n)
 	}
 }
 

@@ -20,28 +20,32 @@ import (
 // failure and no check, and the event says that it waits for the Git service; afterwards its pipeline runs once.
 func TestB1FetchFails(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1})
-	w.claimed()
+	forEachService(t, setup{receivers: 1, controllers: 1}, waitsForWhatCannotBeRead)
+}
+
+func waitsForWhatCannotBeRead(t *testing.T, w *world) {
 	for _, test := range []struct {
-		name, route, reason string
-		do                  forge.Action
-		again               int // attempts to wait for
+		name   string
+		at     operation
+		reason string
+		do     forge.Action
+		again  int // attempts to wait for
 	}{
-		{"directory-502", forge.RouteTree, "GitServiceUnavailable", forge.ServerError502HTML(), 4},
-		{"file-502", forge.RouteBlob, "GitServiceUnavailable", forge.ServerError502HTML(), 4},
-		{"file-dropped", forge.RouteBlob, "GitServiceUnreachable", forge.Drop(), 4},
-		{"commit-503", forge.RouteCommit, "GitServiceUnavailable", forge.Answer(http.StatusServiceUnavailable, nil, "{}"), 4},
-		{"directory-timeout", forge.RouteTree, "Timeout", forge.Hang(nil), 1},
+		{"directory-502", readDirectory, "GitServiceUnavailable", forge.ServerError502HTML(), 4},
+		{"file-502", readFile, "GitServiceUnavailable", forge.ServerError502HTML(), 4},
+		{"file-dropped", readFile, "GitServiceUnreachable", forge.Drop(), 4},
+		{"commit-503", readCommit, "GitServiceUnavailable", forge.Answer(http.StatusServiceUnavailable, nil, "{}"), 4},
+		{"directory-timeout", readDirectory, "Timeout", forge.Hang(nil), 1},
 		// The last one: all calls of the installation, writes above all, are paced after it.
-		{"directory-429", forge.RouteTree, "SecondaryRateLimited", forge.Answer(http.StatusTooManyRequests, http.Header{"Retry-After": {"1"}}, "{}"), 2},
+		{"directory-429", readDirectory, "SecondaryRateLimited", forge.Answer(http.StatusTooManyRequests, http.Header{"Retry-After": {"1"}}, "{}"), 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := w.in(t)
 			sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline(test.name, "push")})
-			if test.route == forge.RouteCommit {
-				sha, delivery = w.pull(pipeline(test.name, "pull_request"))
+			if test.at == readCommit {
+				sha, delivery = w.undescribed(test.name)
 			}
-			fault := w.forge.Inject(forge.Fault{Route: test.route, Do: test.do})
+			fault := w.git.inject(test.at, forge.Fault{Do: test.do})
 			w.deliver(delivery, http.StatusAccepted)
 			w.hit(fault, test.again)
 			wait := w.waits(sha, "plan")
@@ -63,8 +67,10 @@ func TestB1FetchFails(t *testing.T) {
 // other: nobody is told, and nothing is tried again.
 func TestB2NoPipelines(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1})
-	w.claimed()
+	forEachService(t, setup{receivers: 1, controllers: 1}, endsWithoutPipelines)
+}
+
+func endsWithoutPipelines(t *testing.T, w *world) {
 	sha, delivery := w.push(map[string]string{"README.md": "no pipelines"})
 	w.deliver(delivery, http.StatusAccepted)
 	w.settles(sha, soon)
@@ -78,8 +84,8 @@ func TestB2NoPipelines(t *testing.T) {
 	w.deliver(delivery, http.StatusAccepted)
 	w.checkReaches(next, checkName("next"), "success", afterFault)
 	looks := 0
-	for _, request := range w.forge.Requests() {
-		if strings.Contains(request.Path, sha) {
+	for _, request := range w.git.log().requests {
+		if strings.Contains(request.Path+request.Query, sha) {
 			looks++
 		}
 	}
@@ -95,12 +101,13 @@ func TestB2NoPipelines(t *testing.T) {
 // Repository's condition says so, it is tried again slowly, and it runs once the repository is shown again.
 func TestB2HiddenRepository(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1})
-	w.startController(false, "-operator-retry="+operatorRetry.String())
-	w.claimed()
+	forEachService(t, setup{receivers: 1, controllers: 1, flags: []string{"-operator-retry=" + operatorRetry.String()}}, waitsForAHiddenRepository)
+}
+
+func waitsForAHiddenRepository(t *testing.T, w *world) {
 	sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("hidden", "push")})
-	directory := w.forge.Inject(forge.Fault{Route: forge.RouteTree, Do: forge.NotFound404()})
-	repository := w.forge.Inject(forge.Fault{Route: forge.RouteRepo, Do: forge.NotFound404()})
+	directory := w.git.inject(readDirectory, forge.Fault{Do: w.git.says(notFound)})
+	repository := w.git.inject(readRepository, forge.Fault{Do: w.git.says(notFound)})
 	w.deliver(delivery, http.StatusAccepted)
 	w.hit(repository, 1)
 	wait := w.waits(sha, "plan")
@@ -123,13 +130,26 @@ func TestB2HiddenRepository(t *testing.T) {
 	w.invariants()
 }
 
+// undescribed is an event whose delivery does not tell its commit's message: on GitHub any pull request, on GitLab a push
+// of a new branch without new commits.
+func (w *world) undescribed(name string) (string, delivery) {
+	w.t.Helper()
+	if w.git.kind() == githubApp {
+		return w.pull(pipeline(name, "pull_request"))
+	}
+	file := strings.ReplaceAll(pipeline(name, "push"), "[main]", "[topic-of-"+name+"]")
+	sha := w.git.commit("main", forge.Change{Files: map[string]string{".tekton/run.yaml": file}, Message: name})
+	w.git.point("topic-of-"+name, sha)
+	return sha, w.git.pushed("refs/heads/topic-of-" + name)
+}
+
 // pull opens a pull request of a member with one file and returns its head and its delivery.
-func (w *world) pull(file string) (string, forge.Delivery) {
+func (w *world) pull(file string) (string, delivery) {
 	w.t.Helper()
 	branch := strings.ReplaceAll(w.t.Name(), "/", "-")
-	w.forge.SetCollaborator(repoName, "dev", "write")
-	sha := w.forge.Commit(repoName, branch, forge.Change{Files: map[string]string{".tekton/run.yaml": file}, Message: branch})
-	return sha, w.opened(w.forge.OpenPullRequest(forge.NewPull{Base: repoName, HeadBranch: branch, Author: "dev"}))
+	w.git.grant("dev", "write")
+	sha := w.git.commit(branch, forge.Change{Files: map[string]string{".tekton/run.yaml": file}, Message: branch})
+	return sha, w.opened(w.git.open("", branch, "dev"))
 }
 
 // waits waits until a step of a commit's event waits, and returns what for.
@@ -150,7 +170,7 @@ func (w *world) waits(sha, step string) (found v1alpha1.Wait) {
 // untold requires that a commit has heard nothing and that nothing was started for it.
 func (w *world) untold(sha string) {
 	w.t.Helper()
-	if writes := w.forge.WritesForCheck(repoName, sha, ""); len(writes) != 0 {
+	if writes := w.writes(sha, ""); len(writes) != 0 {
 		w.t.Errorf("the commit was told %q %q, want nothing", writes[0].Name, writes[0].Title)
 	}
 	for _, event := range w.events() {

@@ -105,7 +105,7 @@ func (w *world) changeEverything(s *site) {
 	_, err = w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Patch(w.ctx, "app", types.MergePatchType,
 		[]byte(`{"spec":{"settings":{"pipelinerun_provenance":"default_branch"},"params":[{"name":"revision","value":"as it is now"}]}}`), metav1.PatchOptions{})
 	w.must(err)
-	w.forge.Commit(repoName, "main", forge.Change{Message: "as it is now", Files: map[string]string{
+	w.git.commit("main", forge.Change{Message: "as it is now", Files: map[string]string{
 		".tekton/a.yaml": forge.Deleted, ".tekton/b.yaml": pipeline("second", "pull_request"), "tasks/own.yaml": task("own", "as it is now"),
 	}})
 }

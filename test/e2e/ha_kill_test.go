@@ -30,7 +30,7 @@ func TestTerminatedWhileACheckIsPosted(t *testing.T) {
 			if !answered {
 				do = forge.ApplyThenHold(nil)
 			}
-			posts := w.forge.Inject(forge.Fault{Route: forge.RouteCheckCreate, Count: 1, Do: do})
+			posts := w.git.inject(createCheck, forge.Fault{Count: 1, Do: do})
 			sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("drained", "push", held)})
 			w.deliver(delivery, http.StatusAccepted)
 			w.must(posts.Wait(w.ctx, 1))
@@ -61,7 +61,7 @@ func TestTerminatedWhileACheckIsPostedAndTakenOver(t *testing.T) {
 	t.Parallel()
 	w, first := newPair(t)
 	answer := make(chan struct{})
-	posts := w.forge.Inject(forge.Fault{Route: forge.RouteCheckCreate, Count: 1, Do: forge.Hold(answer)})
+	posts := w.git.inject(createCheck, forge.Fault{Count: 1, Do: forge.Hold(answer)})
 	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("rolled", "push", held)})
 	w.deliver(delivery, http.StatusAccepted)
 	w.must(posts.Wait(w.ctx, 1))
@@ -85,7 +85,7 @@ func TestKilledUnderLoad(t *testing.T) {
 	w.startController(true)
 	type pushed struct {
 		sha      string
-		delivery forge.Delivery
+		delivery delivery
 	}
 	pushes := make(chan pushed, load)
 	var shas []string
@@ -131,16 +131,16 @@ func TestKilledUnderLoad(t *testing.T) {
 
 // insist delivers to one receiver and then the other until one acknowledges, as a Service in front of both would have
 // it and a person who asks for a redelivery.
-func (w *world) insist(d forge.Delivery, first int) error {
+func (w *world) insist(d delivery, first int) error {
 	ctx, cancel := context.WithTimeout(w.ctx, afterFault)
 	defer cancel()
 	var last error
 	for i := first; ctx.Err() == nil; i++ {
-		status, body, err := w.forge.Deliver(ctx, w.receivers[i%len(w.receivers)].URL, d)
+		status, body, err := w.git.deliver(ctx, w.receivers[i%len(w.receivers)].URL, d)
 		if err == nil && status/100 == 2 {
 			return nil
 		}
-		last = fmt.Errorf("delivery %s: %d %s: %w", d.GUID, status, body, err)
+		last = fmt.Errorf("delivery %s: %d %s: %w", d.ID(), status, body, err)
 	}
 	return last
 }
@@ -156,10 +156,10 @@ func (w *world) ends(p *installation.Process) {
 // recorded requires that the event knows its check under the id that the forge gave it.
 func (w *world) recorded(sha, name string) {
 	w.t.Helper()
-	check, found := w.forge.Current(repoName, sha, checkName(name))
+	check, found := w.current(sha, checkName(name))
 	event := w.created(sha)
-	if !found || len(event.Status.Checks) != 1 || event.Status.Checks[0].ID != strconv.FormatInt(check.ID, 10) {
-		w.t.Errorf("the forge has check %d, the event %+v", check.ID, event.Status.Checks)
+	if !found || len(event.Status.Checks) != 1 || event.Status.Checks[0].ID != check.ID {
+		w.t.Errorf("the forge has check %s, the event %+v", check.ID, event.Status.Checks)
 	}
 }
 

@@ -15,7 +15,7 @@ func TestALatePostAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	w, first := newPair(t)
 	answer := make(chan struct{})
-	posts := w.forge.Inject(forge.Fault{Route: forge.RouteCheckCreate, Count: 1, Do: forge.Hold(answer)})
+	posts := w.git.inject(createCheck, forge.Fault{Count: 1, Do: forge.Hold(answer)})
 	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("late", "push")})
 	w.deliver(delivery, http.StatusAccepted)
 	w.must(posts.Wait(w.ctx, 1))

@@ -51,11 +51,11 @@ func TestThePausedHolderGoesOn(t *testing.T) {
 			if !p.during {
 				waitFor(w, over, "the pause")
 			}
-			sent := len(w.forge.Requests())
+			sent := len(w.git.log().requests)
 			w.goesOn(leader, release)
 			w.must(leader.Terminate()) // it ends what it is doing
 			w.must(leader.Wait(w.ctx))
-			if late := w.forge.Requests()[sent:]; len(late) > 0 && !p.during {
+			if late := w.git.log().requests[sent:]; len(late) > 0 && !p.during {
 				t.Errorf("after the pause the first holder sent %+v", late)
 			}
 			w.release(w.created(sha))
@@ -75,21 +75,25 @@ func TestTwoControllersReconcileOneEvent(t *testing.T) {
 	for name, call := range map[string]string{"plan": "create eventpayloads", "secret": "create secrets", "run": "create pipelineruns"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, leader := newPair(t)
-			stopped, release := stopAt(call, 1, cluster.Hold)(w, leader)
-			post := make(chan struct{})
-			posts := w.forge.Inject(forge.Fault{Route: forge.RouteCheckCreate, Count: 1, Do: forge.Hold(post)})
-			sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("both", "push", held)})
-			w.deliver(delivery, http.StatusAccepted)
-			waitFor(w, stopped, "the first controller stops")
-			w.must(posts.Wait(w.ctx, 1)) // the second is about to post the check
-			w.goesOn(leader, release)
-			close(post)
-			w.checkReaches(sha, checkName("both"), "in_progress", soon)
-			w.release(w.created(sha))
-			w.endsOnce(sha, "both")
+			forEachKind(t, func(t *testing.T, on kind) { twoReconcile(t, on, call) })
 		})
 	}
+}
+
+func twoReconcile(t *testing.T, on kind, call string) {
+	w, leader := newPairOn(t, on)
+	stopped, release := stopAt(call, 1, cluster.Hold)(w, leader)
+	post := make(chan struct{})
+	posts := w.git.inject(createCheck, forge.Fault{Count: 1, Do: forge.Hold(post)})
+	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("both", "push", held)})
+	w.deliver(delivery, http.StatusAccepted)
+	waitFor(w, stopped, "the first controller stops")
+	w.must(posts.Wait(w.ctx, 1)) // the second is about to post the check
+	w.goesOn(leader, release)
+	close(post)
+	w.checkReaches(sha, checkName("both"), "in_progress", soon)
+	w.release(w.created(sha))
+	w.endsOnce(sha, "both")
 }
 
 // made tells whether the process has made a call of that name.
@@ -105,7 +109,12 @@ func (w *world) made(p *installation.Process, name string) error {
 // newPair is a world with two controllers, the first of which leads.
 func newPair(t *testing.T) (*world, *installation.Process) {
 	t.Helper()
-	w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true})
+	return newPairOn(t, githubApp)
+}
+
+func newPairOn(t *testing.T, on kind) (*world, *installation.Process) {
+	t.Helper()
+	w := newWorld(t, setup{service: on, receivers: 1, controllers: 1, proxied: true})
 	w.claimed()
 	leader := w.controllers[0]
 	// The first thing a leader does is the sweep.
@@ -184,19 +193,15 @@ func (w *world) endsOnce(sha, name string) {
 	if runs := w.runs(); len(runs) != 1 {
 		w.t.Errorf("%d PipelineRuns, want 1", len(runs))
 	}
-	checks := w.forge.ChecksFor(repoName, sha)
+	checks := w.git.checks(sha)
 	for i, check := range checks {
-		want := "success"
-		if i < len(checks)-1 {
-			want = "cancelled"
-		}
-		if check.Conclusion != want {
-			w.t.Errorf("check run %d of %d is %s %q, want %s: %s", i+1, len(checks), check.Status, check.Conclusion, want, check.Title)
+		if replaced := i < len(checks)-1; check.Replaced != replaced || !replaced && check.Conclusion != "success" {
+			w.t.Errorf("check %d of %d is %s %q, replaced: %t: %s", i+1, len(checks), check.Status, check.Conclusion, check.Replaced, check.Title)
 		}
 	}
 	w.neverFailed(sha)
 	w.invariants()
 	if w.t.Failed() {
-		w.t.Logf("all writes: %+v", w.forge.WritesForCheck(repoName, sha, ""))
+		w.t.Logf("all writes: %+v", w.writes(sha, ""))
 	}
 }

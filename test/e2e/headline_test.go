@@ -57,8 +57,10 @@ func shapes() []broken {
 // and retried, and nothing else.
 func TestNoWriteOnPipelineRunsWorks(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true})
-	w.claimed()
+	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, reportsWithoutWrites)
+}
+
+func reportsWithoutWrites(t *testing.T, w *world) {
 	var pushing sync.Mutex                // a push and its delivery belong together
 	t.Run("answers", func(t *testing.T) { // parallel subtests end before their parent goes on
 		for _, b := range shapes() {
@@ -88,8 +90,10 @@ func TestNoWriteOnPipelineRunsWorks(t *testing.T) {
 // run that succeeds and of one that fails end as the runs do.
 func TestAPolicyDeniesEveryUpdate(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true})
-	w.claimed()
+	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, reportsUnderAPolicy)
+}
+
+func reportsUnderAPolicy(t *testing.T, w *world) {
 	p := policy{
 		operation: "UPDATE", condition: w.byController(), expression: "false", message: "updates of PipelineRuns are not allowed here",
 	}
@@ -130,11 +134,11 @@ func (w *world) livesUnpatched(sha string, b broken) {
 	w.release(event)
 	w.checkReaches(sha, checkName(b.name+"-ok"), "success", afterFault)
 	failed := w.checkReaches(sha, checkName(b.name+"-bad"), "failure", afterFault)
-	if !strings.Contains(failed.Text, "build") {
+	if !failed.tells("build") {
 		w.t.Errorf("the failed check does not name the task build: %s", failed.Text)
 	}
 	w.unpatched(sha, b)
-	for _, write := range w.forge.WritesForCheck(repoName, sha, checkName(b.name+"-ok")) {
+	for _, write := range w.writes(sha, checkName(b.name+"-ok")) {
 		if write.Conclusion == "failure" {
 			w.t.Errorf("write %d of the check that succeeded says failure: %v", write.N, write.Body)
 		}
@@ -189,7 +193,7 @@ func (w *world) endsPatched(sha, name string) {
 	w.t.Helper()
 	w.settles(sha, afterFault)
 	for _, pipeline := range []string{name + "-ok", name + "-bad"} {
-		check, _ := w.forge.Current(repoName, sha, checkName(pipeline))
+		check, _ := w.current(sha, checkName(pipeline))
 		w.oneCheck(sha, checkName(pipeline))
 		for _, run := range w.runs() {
 			if strings.HasPrefix(run.Name, pipeline) {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
 // sound is a delivery with one run that succeeded, reported as it should be.
@@ -29,9 +28,9 @@ func sound() *everything {
 			Status: v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionRuns, Runs: []v1alpha1.Run{run}},
 		}},
 		runs: map[string]v1alpha1.Run{"p-1": run}, live: []pipelinev1.PipelineRun{live},
-		deliveries: []forge.DeliveryRecord{{GUID: "d", StatusCode: 202}},
-		writes:     []forge.Write{{N: 1, Applied: true, CheckRunID: 9, ExternalID: "p-1", CheckStatus: "completed", Conclusion: "success"}},
-		checks:     []forge.CheckRun{{ID: 9, ExternalID: "p-1", Status: "completed", Conclusion: "success", Title: "t", Summary: "s"}},
+		deliveries: []delivered{{key: "d", code: 202}},
+		writes:     []write{{N: 1, Applied: true, Check: "9", ExternalID: "p-1", Status: "completed", Conclusion: "success"}},
+		checks:     []check{{ID: "9", Number: 9, ExternalID: "p-1", Status: "completed", Conclusion: "success", Title: "t", Summary: "s"}},
 	}
 }
 
@@ -46,7 +45,7 @@ func TestInvariantsAreFound(t *testing.T) {
 		{"an acknowledged delivery has no event", "I-1", func(s *everything) { s.events = nil }},
 		{"an event has no disposition", "I-1", func(s *everything) { s.events[0].Status.Disposition = "" }},
 		{"a delivery has two events with runs", "I-1", func(s *everything) { s.events = append(s.events, s.events[0]) }},
-		{"an ignored delivery has an event", "I-1", func(s *everything) { s.deliveries[0].StatusCode = 200 }},
+		{"an ignored delivery has an event", "I-1", func(s *everything) { s.deliveries[0].code = 200 }},
 		{"a delivery and pipeline have two runs", "I-2", func(s *everything) {
 			s.runs["p-2"] = v1alpha1.Run{Pipeline: "p", Name: "p-2"}
 			s.live = append(s.live, *s.live[0].DeepCopy())
@@ -55,7 +54,7 @@ func TestInvariantsAreFound(t *testing.T) {
 		{"nobody planned a run", "I-2", func(s *everything) { s.live[0].Name = "x" }},
 		{"a run was made a second time", "I-2", func(s *everything) { s.live[0].UID = "v" }},
 		{"a failure was written and corrected", "I-3", func(s *everything) {
-			s.writes = append([]forge.Write{{Conclusion: "failure", ExternalID: "p-1"}}, s.writes...)
+			s.writes = append([]write{{Conclusion: "failure", ExternalID: "p-1"}}, s.writes...)
 		}},
 		{"a success of a run that failed", "I-4", func(s *everything) {
 			s.live[0].Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: corev1.ConditionFalse})
@@ -67,12 +66,18 @@ func TestInvariantsAreFound(t *testing.T) {
 			s.writes, s.checks[0].Status, s.checks[0].Conclusion = nil, "queued", ""
 		}},
 		{"a completed check is reopened", "I-7", func(s *everything) {
-			s.writes = append(s.writes, forge.Write{Applied: true, CheckRunID: 9, ExternalID: "p-1", CheckStatus: "in_progress"})
+			s.writes = append(s.writes, write{Applied: true, Check: "9", ExternalID: "p-1", Status: "in_progress"})
 		}},
 		{"a duplicate is left open", "I-8", func(s *everything) {
-			s.checks = append([]forge.CheckRun{{ID: 8, ExternalID: "p-1", Status: "in_progress"}}, s.checks...)
+			s.checks = append([]check{{ID: "8", Number: 8, ExternalID: "p-1", Status: "in_progress"}}, s.checks...)
 		}},
-		{"a check of nothing", "I-8", func(s *everything) { s.checks = append(s.checks, forge.CheckRun{ID: 10, ExternalID: "y"}) }},
+		{"the only check of a run is closed as superseded", "I-5", func(s *everything) {
+			s.checks[0].Conclusion, s.checks[0].Title, s.checks[0].Replaced = "cancelled", "Superseded", true
+		}},
+		{"nothing is wrong where another run's status took the place on GitLab", "", func(s *everything) {
+			s.checks[0].Conclusion, s.checks[0].Replaced, s.checks[0].Line = "cancelled", true, true
+		}},
+		{"a check of nothing", "I-8", func(s *everything) { s.checks = append(s.checks, check{ID: "10", Number: 10, ExternalID: "y"}) }},
 	} {
 		s := sound()
 		c.spoil(s)

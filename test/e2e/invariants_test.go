@@ -15,7 +15,6 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
 // invariants requires I-1 to I-5, I-7 and I-8 of spec/resilience.md of everything that happened in the world. Call it
@@ -37,20 +36,21 @@ type everything struct {
 	events     []v1alpha1.GitEvent
 	runs       map[string]v1alpha1.Run // planned, by PipelineRun name
 	live       []pipelinev1.PipelineRun
-	deliveries []forge.DeliveryRecord
-	writes     []forge.Write
-	checks     []forge.CheckRun // oldest first
+	deliveries []delivered
+	writes     []write
+	checks     []check // oldest first
 }
 
 // everything reads the forge first: a check must not be newer than the run it tells of.
 func (w *world) everything() *everything {
 	w.t.Helper()
-	s := &everything{runs: map[string]v1alpha1.Run{}, deliveries: w.forge.Deliveries(), writes: w.forge.Writes()}
-	commits := map[[2]string]bool{}
+	log := w.git.log()
+	s := &everything{runs: map[string]v1alpha1.Run{}, deliveries: log.deliveries, writes: log.writes}
+	seen := map[string]bool{"": true}
 	for _, write := range s.writes {
-		if commit := [2]string{write.Repo, write.HeadSHA}; write.HeadSHA != "" && !commits[commit] {
-			commits[commit] = true
-			s.checks = append(s.checks, w.forge.ChecksFor(write.Repo, write.HeadSHA)...)
+		if !seen[write.SHA] {
+			seen[write.SHA] = true
+			s.checks = append(s.checks, w.git.checks(write.SHA)...)
 		}
 	}
 	list, err := w.Tekton.TektonV1().PipelineRuns("").List(w.ctx, metav1.ListOptions{LabelSelector: plumbline.InstallationLabel + "=" + w.Namespace})
@@ -92,7 +92,7 @@ func (s *everything) accounted() (broken error) {
 func (s *everything) acknowledged() map[string]bool {
 	answers := map[string][]int{}
 	for _, d := range s.deliveries {
-		answers[d.GUID] = append(answers[d.GUID], d.StatusCode)
+		answers[d.key] = append(answers[d.key], d.code)
 	}
 	out := map[string]bool{}
 	for guid, codes := range answers {
@@ -162,15 +162,15 @@ func (s *everything) successes() (broken error) {
 
 // reopened is I-7: nothing that took effect on a completed check left it open.
 func (s *everything) reopened() (broken error) {
-	completed := map[int64]bool{}
+	completed := map[string]bool{}
 	for _, write := range s.writes {
-		if !write.Applied || write.CheckRunID == 0 {
+		if !write.Applied || write.Check == "" {
 			continue
 		}
-		if completed[write.CheckRunID] && write.Conclusion == "" && write.CheckStatus != "" {
-			broken = errors.Join(broken, fmt.Errorf("I-7: write %d reopens check %d %q", write.N, write.CheckRunID, write.Name))
+		if completed[write.Check] && write.Conclusion == "" && write.Status != "" {
+			broken = errors.Join(broken, fmt.Errorf("I-7: write %d reopens check %s %q", write.N, write.Check, write.Name))
 		}
-		completed[write.CheckRunID] = completed[write.CheckRunID] || write.Conclusion != ""
+		completed[write.Check] = completed[write.Check] || write.Conclusion != ""
 	}
 	return broken
 }

@@ -42,7 +42,7 @@ func TestPathsAndExpressionsOnAPush(t *testing.T) {
 	}
 	w.settled(soon)
 	w.started("cel-push", "docs")
-	if got := w.forge.Count(forge.RouteCompare); got != 1 {
+	if got := w.count(listChanges); got != 1 {
 		t.Errorf("%d lists of changed files, want 1", got)
 	}
 	reasons := w.reasons(delivery)
@@ -63,9 +63,9 @@ func TestLabelsAndExpressionsOnAPullRequest(t *testing.T) {
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
 	w.claimed()
 	w.push(language())
-	sha := w.forge.Commit(repoName, "topic", forge.Change{Files: map[string]string{"src/a.go": "package a"}, Message: "code"})
+	sha := w.git.commit("topic", forge.Change{Files: map[string]string{"src/a.go": "package a"}, Message: "code"})
 	number := w.forge.OpenPullRequest(forge.NewPull{Base: repoName, HeadBranch: "topic", Title: "Code"})
-	w.deliver(w.forge.PullRequestDelivery(forge.PullEvent{Repo: repoName, Number: number, Action: "opened"}), 202)
+	w.deliver(w.git.pulled(number, "opened"), 202)
 	w.checkReaches(sha, checkName("cel-pull"), "success", soon)
 	w.settled(soon)
 	w.started("cel-pull")
@@ -76,8 +76,8 @@ func TestLabelsAndExpressionsOnAPullRequest(t *testing.T) {
 	w.settled(soon)
 	w.started("cel-pull", "label")
 
-	skipped := w.forge.Commit(repoName, "topic", forge.Change{Files: map[string]string{"src/a.go": "package b"}, Message: "more\n\nwords [skip ci]"})
-	w.deliver(w.forge.PullRequestDelivery(forge.PullEvent{Repo: repoName, Number: number, Action: "synchronize"}), 202)
+	skipped := w.git.commit("topic", forge.Change{Files: map[string]string{"src/a.go": "package b"}, Message: "more\n\nwords [skip ci]"})
+	w.deliver(w.git.pulled(number, "synchronize"), 202)
 	w.checkReaches(skipped, application, "skipped", soon)
 	w.settled(soon)
 	w.started("cel-pull", "label")
@@ -91,14 +91,14 @@ func TestAPushAndAPullRequestOfOneCommitRunOnce(t *testing.T) {
 	w.claimed()
 	const p = pipelinesascode.GroupName + "/"
 	w.push(map[string]string{".tekton/both.yaml": pipeline("both", "x", p+`on-cel-expression: '"src/**".pathChanged()'`)})
-	sha := w.forge.Commit(repoName, "topic", forge.Change{Files: map[string]string{"src/a.go": "package a"}, Message: "code"})
+	sha := w.git.commit("topic", forge.Change{Files: map[string]string{"src/a.go": "package a"}, Message: "code"})
 	number := w.forge.OpenPullRequest(forge.NewPull{Base: repoName, HeadBranch: "topic", Title: "Code"})
 	for _, route := range []string{forge.RouteCommitPulls, forge.RoutePullFiles, forge.RouteCommit} {
 		w.forge.Inject(forge.Fault{Route: route, Count: 4, Do: forge.ServerError502HTML()})
 	}
-	push := w.forge.PushDelivery(forge.PushEvent{Repo: repoName, Ref: "refs/heads/topic"})
+	push := w.git.pushed("refs/heads/topic")
 	w.deliver(push, 202)
-	w.deliver(w.forge.PullRequestDelivery(forge.PullEvent{Repo: repoName, Number: number, Action: "opened"}), 202)
+	w.deliver(w.git.pulled(number, "opened"), 202)
 	w.checkReaches(sha, checkName("both"), "success", afterFault)
 	w.settled(afterFault)
 	w.neverFailed(sha)
@@ -123,11 +123,11 @@ func (w *world) started(names ...string) {
 }
 
 // reasons are the decisions about a delivery, by pipeline.
-func (w *world) reasons(d forge.Delivery) map[string]string {
+func (w *world) reasons(d delivery) map[string]string {
 	w.t.Helper()
 	reasons := map[string]string{}
 	for _, event := range w.events() {
-		if event.Spec.DeliveryKey != d.Header.Get("X-GitHub-Delivery") {
+		if event.Spec.DeliveryKey != d.ID() {
 			continue
 		}
 		for _, decision := range planOf(event).Decisions {

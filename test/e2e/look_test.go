@@ -12,19 +12,30 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
+// current is the newest check of a name: the one that people see.
+func (w *world) current(sha, name string) (check, bool) { return newestOf(w.git.checks(sha), name) }
+
+func newestOf(checks []check, name string) (newest check, found bool) {
+	for _, c := range checks {
+		if c.Name == name {
+			newest, found = c, true
+		}
+	}
+	return newest, found
+}
+
 // checkReaches waits until the current check of that name has the conclusion (or, without one, the status).
-func (w *world) checkReaches(sha, name, want string, limit time.Duration) forge.CheckRun {
+func (w *world) checkReaches(sha, name, want string, limit time.Duration) check {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, limit)
 	defer cancel()
-	var last forge.CheckRun
-	err := w.forge.WaitFor(ctx, func(s *forge.State) bool {
-		check, found := s.Current(repoName, sha, name)
-		last = check
-		return found && (check.Conclusion == want || check.Status == want)
+	var last check
+	err := w.git.await(ctx, sha, func(all []check) bool {
+		now, found := newestOf(all, name)
+		last = now
+		return found && (now.Conclusion == want || now.Status == want)
 	})
 	if err != nil {
 		w.t.Fatalf("check %q is not %s within %v but %s/%s %q: %s", name, want, limit, last.Status, last.Conclusion, last.Title, last.Text)
@@ -32,10 +43,31 @@ func (w *world) checkReaches(sha, name, want string, limit time.Duration) forge.
 	return last
 }
 
+// writes are those of the checks of a commit with that name, or with any, applied or not.
+func (w *world) writes(sha, name string) (found []write) {
+	for _, write := range w.git.log().writes {
+		if write.SHA == sha && (name == "" || write.Name == name) {
+			found = append(found, write)
+		}
+	}
+	return found
+}
+
+// count is how many calls for an operation there were.
+func (w *world) count(at operation) int {
+	n := 0
+	for _, request := range w.git.log().requests {
+		if at == anything || request.Route == w.git.route(at) {
+			n++
+		}
+	}
+	return n
+}
+
 // neverFailed requires that no write of any check of the commit asked for a failure.
 func (w *world) neverFailed(sha string) {
 	w.t.Helper()
-	for _, write := range w.forge.WritesForCheck(repoName, sha, "") {
+	for _, write := range w.writes(sha, "") {
 		if write.Conclusion == "failure" {
 			w.t.Errorf("write %d of check %q says failure: %v", write.N, write.Name, write.Body)
 		}

@@ -28,10 +28,10 @@ func TestB14PullLookupFails(t *testing.T) {
 			w := w.in(t)
 			branch := "topic-" + name
 			file := strings.ReplaceAll(pipeline("both-"+name, "push, pull_request"), "[main]", "[main, "+branch+"]")
-			sha := w.forge.Commit(repoName, branch, forge.Change{Files: map[string]string{".tekton/both.yaml": file}, Message: "code"})
-			number := w.forge.OpenPullRequest(forge.NewPull{Base: repoName, HeadBranch: branch, Author: "octocat"})
+			sha := w.git.commit(branch, forge.Change{Files: map[string]string{".tekton/both.yaml": file}, Message: "code"})
+			number := w.git.open("", branch, "octocat")
 			fault := w.forge.Inject(forge.Fault{Route: forge.RouteCommitPulls, Do: do})
-			push := w.forge.PushDelivery(forge.PushEvent{Repo: repoName, Ref: "refs/heads/" + branch})
+			push := w.git.pushed("refs/heads/" + branch)
 			w.deliver(push, http.StatusAccepted)
 			w.hit(fault, 4)
 			w.openPush(push)
@@ -66,7 +66,7 @@ func TestB14PullLookupFails(t *testing.T) {
 }
 
 // openPush requires that the event of a push waits for its plan and has started nothing.
-func (w *world) openPush(d forge.Delivery) {
+func (w *world) openPush(d delivery) {
 	w.t.Helper()
 	w.eventually(soon, "the push waits for its plan", func() error {
 		if event := w.recordOf(d); len(event.Status.Waits) == 0 || event.Status.Waits[0].Step != "plan" {

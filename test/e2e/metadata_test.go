@@ -18,18 +18,19 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
 const dashboard = "https://dashboard.example"
 
 // D7: everything known before creation is in the create request: the labels and annotations of spec/compatibility.md
 // 3.10, state started, log-url and the name of the git-auth secret, which exists before the run; what is patched later
-// is only the check run's id and state completed.
+// is only the id that the service gave and state completed.
 func TestTheCreateCarriesEverythingKnown(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true, config: [][3]string{{"plumbline", "tekton-dashboard-url", dashboard}}})
-	w.claimed()
+	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true, config: [][3]string{{"plumbline", "tekton-dashboard-url", dashboard}}}, createsWithEverythingKnown)
+}
+
+func createsWithEverythingKnown(t *testing.T, w *world) {
 	versions := w.watchRuns()
 	sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("Known_Name", "push", held)})
 	w.deliver(delivery, http.StatusAccepted)
@@ -67,7 +68,12 @@ func TestTheCreateCarriesEverythingKnown(t *testing.T) {
 		t.Errorf("annotations at creation (-want +got):\n%s", diff)
 	}
 	for _, added := range []map[string]string{labels, annotations} {
-		added[pipelinesascode.CheckRunID], added[pipelinesascode.State] = strconv.FormatInt(check.ID, 10), pipelinesascode.StateCompleted
+		added[pipelinesascode.State] = pipelinesascode.StateCompleted
+	}
+	if pipeline, _, isStatus := strings.Cut(check.ID, "/"); isStatus {
+		annotations[pipelinesascode.GitLabPipelineID] = pipeline
+	} else {
+		labels[pipelinesascode.CheckRunID], annotations[pipelinesascode.CheckRunID] = check.ID, check.ID
 	}
 	last := seen[len(seen)-1]
 	if diff := cmp.Diff([]map[string]string{labels, annotations}, []map[string]string{ours(last.Labels), ours(last.Annotations)}); diff != "" {
@@ -118,17 +124,21 @@ func ours(all map[string]string) map[string]string {
 	return kept
 }
 
-// wanted is spec/compatibility.md 3.10 for a push to main of a GitHub Enterprise Server, as which the forge counts.
-func (w *world) wanted(d forge.Delivery, e *v1alpha1.GitEvent) (labels, annotations map[string]string) {
+// wanted is spec/compatibility.md 3.10 for a push to main of a GitHub Enterprise Server, as which the forge counts, or of
+// a GitLab.
+func (w *world) wanted(d delivery, e *v1alpha1.GitEvent) (labels, annotations map[string]string) {
 	w.t.Helper()
 	const p = "pipelinesascode.tekton.dev/"
 	var push struct {
-		HeadCommit   struct{ ID, URL string } `json:"head_commit"`
+		After        string
+		Commits      []struct{ URL string }
 		Sender       struct{ Login string }
+		Username     string `json:"user_username"`
 		Installation struct{ ID int64 }
 	}
-	w.must(json.Unmarshal(d.Body, &push))
-	sha, event, secret, run := push.HeadCommit.ID, e.Name, e.Status.Runs[0].Secret, e.Status.Runs[0].Name
+	_, body := partsOf(d)
+	w.must(json.Unmarshal(body, &push))
+	sha, event, secret, run := push.After, e.Name, e.Status.Runs[0].Secret, e.Status.Runs[0].Name
 	labels = map[string]string{
 		"app.kubernetes.io/managed-by": "pipelinesascode.tekton.dev", "app.kubernetes.io/version": "devel",
 		p + "url-org": "acme", p + "url-repository": "app", p + "sha": sha, p + "repository": "app", p + "state": "started",
@@ -136,17 +146,22 @@ func (w *world) wanted(d forge.Delivery, e *v1alpha1.GitEvent) (labels, annotati
 		"plumbline.dev/event": event, "plumbline.dev/installation": w.Namespace,
 	}
 	annotations = map[string]string{
-		p + "sha-title": "change " + w.t.Name(), p + "sha-url": push.HeadCommit.URL, p + "repo-url": w.repo.HTMLURL,
-		p + "source-repo-url": w.repo.HTMLURL, p + "url-org": "acme", p + "url-repository": "app", p + "sha": sha,
-		p + "sender": push.Sender.Login, p + "event-type": "push", p + "branch": "refs/heads/main", p + "source-branch": "refs/heads/main",
-		p + "repository": "app", p + "git-provider": "github", p + "secret-created": "true",
+		p + "sha-title": "change " + w.t.Name(), p + "sha-url": push.Commits[0].URL, p + "repo-url": w.git.page(),
+		p + "source-repo-url": w.git.page(), p + "url-org": "acme", p + "url-repository": "app", p + "sha": sha,
+		p + "sender": push.Sender.Login + push.Username, p + "event-type": "push", p + "branch": "refs/heads/main", p + "source-branch": "refs/heads/main",
+		p + "repository": "app", p + "git-provider": string(w.git.kind()), p + "secret-created": "true",
 		p + "controller-info": `{"name":"default","configmap":"pipelines-as-code","secret":"pipelines-as-code-secret", "gRepo": "pipelines-as-code"}`,
-		p + "installation-id": strconv.FormatInt(push.Installation.ID, 10),
-		p + "ghe-url":         "https://" + strings.TrimPrefix(strings.TrimPrefix(w.forge.URL(), "http://"), "https://"),
 		p + "original-prname": "Known_Name", p + "git-auth-secret": secret, p + "state": "started",
 		p + "log-url":           dashboard + "/#/namespaces/" + w.ci + "/pipelineruns/" + run,
 		"plumbline.dev/run-key": w.Namespace + "/" + event + "/.tekton/run.yaml#0",
 		"results.tekton.dev/recordSummaryAnnotations": `{"repo":"app","commit":"` + sha + `","eventType":"push"}`,
 	}
+	if g, isGitLab := w.git.(*onGitLab); isGitLab {
+		labels[p+"url-org"], annotations[p+"url-org"] = "acme-team", "acme/team"
+		annotations[p+"source-project-id"], annotations[p+"target-project-id"] = strconv.FormatInt(g.repo.ID, 10), strconv.FormatInt(g.repo.ID, 10)
+		return labels, annotations
+	}
+	annotations[p+"installation-id"] = strconv.FormatInt(push.Installation.ID, 10)
+	annotations[p+"ghe-url"] = "https://" + strings.TrimPrefix(w.git.url(), "http://")
 	return labels, annotations
 }

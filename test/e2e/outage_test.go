@@ -36,7 +36,7 @@ func TestH7TheControlPlaneIsDown(t *testing.T) {
 
 	w.must(shared.cluster.Part(cluster.APIServer).Kill())
 	w.t.Cleanup(w.startAPIServer) // also when the test ends here
-	written := len(w.forge.Writes())
+	written := len(w.git.log().writes)
 	for begin := time.Now(); time.Since(begin) < controlPlaneOutage; {
 		for _, receiver := range w.receivers {
 			w.sendAgain("the API server is down", w.sent(receiver, refused))
@@ -45,7 +45,7 @@ func TestH7TheControlPlaneIsDown(t *testing.T) {
 			}
 		}
 	}
-	if writes := w.forge.Writes()[written:]; len(writes) != 0 {
+	if writes := w.git.log().writes[written:]; len(writes) != 0 {
 		t.Errorf("during the outage the forge was told %+v", writes)
 	}
 	w.startAPIServer()

@@ -42,10 +42,10 @@ func TestParamsAndVariables(t *testing.T) {
     - {name: files, value: "{{ files.all }}"}
 `, 1)
 	w.push(map[string]string{".tekton/a.yaml": text})
-	sha := w.forge.Commit(repoName, branch, forge.Change{Files: map[string]string{"a.go": "package a"}, Message: "a change"})
+	sha := w.git.commit(branch, forge.Change{Files: map[string]string{"a.go": "package a"}, Message: "a change"})
 	number := w.forge.OpenPullRequest(forge.NewPull{Base: repoName, HeadBranch: branch, Title: "A change"})
 	w.forge.LabelPull(repoName, number, "one")
-	w.deliver(w.forge.PullRequestDelivery(forge.PullEvent{Repo: repoName, Number: number, Action: "opened"}), http.StatusAccepted)
+	w.deliver(w.git.pulled(number, "opened"), http.StatusAccepted)
 	check := w.checkReaches(sha, checkName("hello"), "queued", soon)
 	if !strings.Contains(check.Text, "secret "+w.ci+"/passwords, which does not exist: create it with the key one") {
 		t.Errorf("the check says %q, want which secret is missing", check.Text)
@@ -121,7 +121,7 @@ func (w *world) toldNothingOf(text string) {
 	w.t.Helper()
 	kubernetes, err := w.Kube.CoreV1().Events(w.ci).List(w.ctx, metav1.ListOptions{})
 	w.must(err)
-	for what, said := range map[string]any{"a GitEvent": w.events(), "a write to the Git service": w.forge.Writes(), "a Kubernetes Event": kubernetes.Items} {
+	for what, said := range map[string]any{"a GitEvent": w.events(), "a write to the Git service": w.git.log().writes, "a Kubernetes Event": kubernetes.Items} {
 		data, err := json.Marshal(said)
 		w.must(err)
 		if strings.Contains(string(data), text) {

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/test/forge"
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
@@ -35,7 +34,7 @@ func TestB16Poison(t *testing.T) {
 	w.deliver(poison, http.StatusAccepted)
 	w.deliver(late, http.StatusAccepted)
 	w.eventually(soon, "both events have panicked", func() error {
-		for _, delivery := range []forge.Delivery{poison, late} {
+		for _, delivery := range []delivery{poison, late} {
 			if event := w.recordOf(delivery); event.Status.Panics == 0 {
 				return fmt.Errorf("%s has not", event.Name)
 			}
@@ -60,14 +59,14 @@ func TestB16Poison(t *testing.T) {
 	w.must(p.Kill())
 	w.startController(false, "-operator-retry="+operatorRetry.String())
 	w.checkReaches(reporting, checkName("late"), "success", takeover)
-	if status, body, err := w.forge.Redeliver(w.ctx, poison.GUID); err != nil || status != http.StatusAccepted {
+	if status, body, err := w.git.redeliver(w.ctx, poison.ID()); err != nil || status != http.StatusAccepted {
 		t.Fatalf("a redelivery of the parked event is answered %d %s, %v", status, body, err)
 	}
 	w.checkReaches(planning, checkName("poison"), "success", soon)
 	w.settled(afterFault)
 	records := 0
 	for _, event := range w.events() {
-		if event.Spec.DeliveryKey == poison.GUID {
+		if event.Spec.DeliveryKey == poison.ID() {
 			records++
 		}
 	}
@@ -94,7 +93,7 @@ func (w *world) startPoison(flags ...string) *installation.Process {
 }
 
 // parked requires that a delivery's event was given up, as a person and a machine can see, and that nothing is left of it.
-func (w *world) parked(p *installation.Process, d forge.Delivery) {
+func (w *world) parked(p *installation.Process, d delivery) {
 	w.t.Helper()
 	event := w.recordOf(d)
 	if event.Status.Disposition != v1alpha1.DispositionRefused || planOf(event).Reason != "Parked" || event.Status.Panics != panicLimit {
@@ -116,7 +115,7 @@ func (w *world) parked(p *installation.Process, d forge.Delivery) {
 }
 
 // neverParked requires that an event with a run waits on, whatever the number of panics.
-func (w *world) neverParked(p *installation.Process, d forge.Delivery) {
+func (w *world) neverParked(p *installation.Process, d delivery) {
 	w.t.Helper()
 	w.eventually(afterFault, "reporting was tried more often than planning", func() error {
 		if n := strings.Count(w.log(p), `"panic":"poison in a report"`); n <= panicLimit {

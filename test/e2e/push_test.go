@@ -7,8 +7,10 @@ import "testing"
 // A push of a commit with one pipeline becomes one PipelineRun and one check that ends as the run does.
 func TestPushBecomesACheck(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1})
-	w.claimed()
+	forEachService(t, setup{receivers: 1, controllers: 1}, pushBecomesACheck)
+}
+
+func pushBecomesACheck(t *testing.T, w *world) {
 	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push")})
 	w.deliver(delivery, 202)
 	w.checkReaches(sha, checkName("hello"), "success", soon)

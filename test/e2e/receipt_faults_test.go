@@ -11,7 +11,6 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/cluster"
-	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
 // persistFault is one way in which a record cannot be written.
@@ -39,11 +38,13 @@ func persistFaults() []persistFault {
 // called, created or recorded for it; once it can, the redelivery of each is processed once.
 func TestA2CannotPersist(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true})
-	w.claimed()
+	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, refusesWhatItCannotPersist)
+}
+
+func refusesWhatItCannotPersist(t *testing.T, w *world) {
 	receiver := w.receivers[0]
 	sha, first := w.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push")})
-	refused := []forge.Delivery{first}
+	refused := []delivery{first}
 	w.foreignRecord(first)
 	for _, resource := range []string{"gitevents", "eventpayloads"} {
 		for _, fault := range persistFaults() {
@@ -82,18 +83,18 @@ func TestA2CannotPersist(t *testing.T) {
 
 // foreignRecord requires the answer to a delivery whose name is taken by the record of something else, and that the
 // record stays as it was; then takes it away.
-func (w *world) foreignRecord(d forge.Delivery) {
+func (w *world) foreignRecord(d delivery) {
 	w.t.Helper()
 	events := w.Plumbline.PlumblineV1alpha1().GitEvents(w.Namespace)
-	host := strings.TrimPrefix(w.forge.URL(), "http://")
+	host, provider := strings.TrimPrefix(w.git.url(), "http://"), string(w.git.kind())
 	foreign := &v1alpha1.GitEvent{
-		ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.EventName("push", "github", host, d.GUID), Namespace: w.Namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.EventName("push", provider, host, d.ID()), Namespace: w.Namespace},
 		Spec: v1alpha1.GitEventSpec{
-			Provider: "github", Host: host, DeliveryKey: d.GUID, Trigger: v1alpha1.TriggerPush, EventType: "push",
+			Provider: provider, Host: host, DeliveryKey: d.ID(), Trigger: v1alpha1.TriggerPush, EventType: "push",
 			SHA:     strings.Repeat("a", 40),
 			Payload: v1alpha1.BlobReference{Name: "other", Digest: "sha256:" + strings.Repeat("0", 64), Chunks: 1},
 			// A Repository that does not exist: the controller ends it without a call to the forge.
-			Repository: v1alpha1.RepositoryReference{Namespace: w.ci, Name: "nobody", URL: w.repo.HTMLURL},
+			Repository: v1alpha1.RepositoryReference{Namespace: w.ci, Name: "nobody", URL: w.git.page()},
 			ReceivedAt: metav1.Now(),
 		},
 	}
@@ -113,11 +114,13 @@ func (w *world) foreignRecord(d forge.Delivery) {
 // was, also when the service delivers it again.
 func TestA2CreateThatLanded(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true})
-	w.claimed()
+	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, takesACreateThatLanded)
+}
+
+func takesACreateThatLanded(t *testing.T, w *world) {
 	receiver := w.receivers[0]
 	sha, first := w.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push")})
-	deliveries := []forge.Delivery{}
+	deliveries := []delivery{}
 	for _, c := range []struct {
 		name, resource string
 		do             cluster.Action

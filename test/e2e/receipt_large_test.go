@@ -10,7 +10,8 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/plumbline-ci/plumbline/test/forge"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
@@ -18,9 +19,11 @@ import (
 // processed, and the receiver never needs the memory that config/ gives it.
 func TestA10LargePushesFitTheMemory(t *testing.T) {
 	t.Parallel()
+	forEachService(t, setup{receivers: 1, controllers: 1}, takesLargePushes)
+}
+
+func takesLargePushes(t *testing.T, w *world) {
 	const pushes = 4
-	w := newWorld(t, setup{receivers: 1, controllers: 1})
-	w.claimed()
 	sha, _ := w.push(map[string]string{".tekton/push.yaml": pipeline("large", "push")})
 	answers := make(chan error, pushes)
 	for range pushes {
@@ -43,29 +46,43 @@ func TestA10LargePushesFitTheMemory(t *testing.T) {
 	w.invariants()
 }
 
-// large is another delivery of the last push, with as many commits as make largeBody.
-func (w *world) large() forge.Delivery {
+// large is another delivery of the last push, with as many commits as make largeBody: GitLab names 20 at most, and all
+// files of each.
+func (w *world) large() delivery {
 	w.t.Helper()
 	d := w.again()
+	_, whole := partsOf(d)
 	var body map[string]any
-	w.must(json.Unmarshal(d.Body, &body))
+	w.must(json.Unmarshal(whole, &body))
+	paths := []string{"README.md"}
+	if w.git.kind() == gitLab {
+		for len(paths)*len("0000000000000000000000000000000000000000,\"docs/\"") < largeBody/20 {
+			paths = append(paths, fmt.Sprintf("docs/%040x", len(paths)))
+		}
+	}
 	var commits []any
-	for size := len(d.Body); size < largeBody; {
+	for size := len(whole); size < largeBody; {
 		id := fmt.Sprintf("%040x", len(commits))
 		commit := map[string]any{
-			"id": id, "tree_id": id, "message": "change " + id, "distinct": true, "url": w.repo.HTMLURL + "/commit/" + id,
-			"added": []string{"a/" + id}, "removed": []string{}, "modified": []string{"docs/" + id, "README.md"},
+			"id": id, "tree_id": id, "message": "change " + id, "distinct": true, "url": w.git.page() + "/commit/" + id,
+			"added": []string{"a/" + id}, "removed": []string{}, "modified": paths,
 		}
 		text, err := json.Marshal(commit)
 		w.must(err)
 		commits, size = append(commits, commit), size+len(text)+1
 	}
 	body["commits"] = commits[1:]
-	var err error
-	d.Body, err = json.Marshal(body)
+	text, err := json.Marshal(body)
 	w.must(err)
-	d.Sign(w.App.WebhookSecret)
-	return d
+	return w.git.signed(d, text, w.webhookSecret())
+}
+
+func (w *world) webhookSecret() string {
+	w.t.Helper()
+	namespace, name, key := w.git.secret(w)
+	secret, err := w.Kube.CoreV1().Secrets(namespace).Get(w.ctx, name, metav1.GetOptions{})
+	w.must(err)
+	return string(secret.Data[key])
 }
 
 // peak is the most memory that a process had, in bytes.

@@ -13,36 +13,32 @@ import (
 
 	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
 // marker is a text of a body that must not be found in a log.
 const marker = "plumbline-e2e-body-of-a-stranger"
 
-// A9: a delivery whose signature is missing, wrong, or the old one only is answered 401; nothing is stored or called,
-// and its body is in no log.
+// A9: a delivery that nobody vouches for as the service does is answered 401; nothing is stored or called, and its body is
+// in no log.
 func TestA9BadSignature(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true})
-	w.claimed()
+	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, refusesForgeries)
+}
+
+func refusesForgeries(t *testing.T, w *world) {
 	receiver := w.receivers[0]
-	w.forge.Commit(repoName, "main", forge.Change{Files: map[string]string{".tekton/push.yaml": pipeline("hello", "push")}, Message: marker})
+	w.git.commit("main", forge.Change{Files: map[string]string{".tekton/push.yaml": pipeline("hello", "push")}, Message: marker})
 	calls := len(receiver.Proxy.Calls())
-	cases := map[string]func(*forge.Delivery){
-		"the body was changed after it was signed": func(d *forge.Delivery) {
-			d.Body = bytes.Replace(d.Body, []byte(marker), []byte(marker+"-changed"), 1)
-		},
-		"there is no signature":                    func(d *forge.Delivery) { d.Sign("") },
-		"another secret signed it":                 func(d *forge.Delivery) { d.Sign("another secret") },
-		"only the SHA-1 signature is there":        func(d *forge.Delivery) { d.Header.Del("X-Hub-Signature-256") },
-		"the signature is the SHA-1 one, renamed":  func(d *forge.Delivery) { d.Header.Set("X-Hub-Signature-256", d.Header.Get("X-Hub-Signature")) },
-		"the signature has no hexadecimal digits":  func(d *forge.Delivery) { d.Header.Set("X-Hub-Signature-256", "sha256=") },
-		"two signatures, one of which is right":    func(d *forge.Delivery) { d.Header.Add("X-Hub-Signature-256", "sha256="+strings.Repeat("0", 64)) },
-		"the event is one that nobody acts on":     func(d *forge.Delivery) { d.Header.Set("X-GitHub-Event", "star"); d.Sign("another secret") },
-		"the repository is one that nobody claims": func(d *forge.Delivery) { *d = w.elsewhere(); d.Sign("another secret") },
+	var cases map[string]delivery
+	var secret string
+	switch g := w.git.(type) {
+	case *onGitHub:
+		cases, secret = g.forgeries(), g.app.WebhookSecret
+	case *onGitLab:
+		cases, secret = g.forgeries(), hookSecret
 	}
-	for name, spoil := range cases {
-		d := w.again()
-		spoil(&d)
+	for name, d := range cases {
 		if a := w.sent(receiver, d); a.status != http.StatusUnauthorized || strings.Contains(a.body, marker) {
 			t.Errorf("%s: answered %v, want 401 without the body", name, a)
 		}
@@ -53,29 +49,81 @@ func TestA9BadSignature(t *testing.T) {
 	w.nothingStored("after unauthenticated deliveries")
 	w.untouched("after unauthenticated deliveries")
 	for _, call := range receiver.Proxy.Calls()[calls:] {
-		if call.Verb == "create" || call.Verb == "get" && call.Resource != "secrets" {
+		// What names the secret, and the secret itself, are all that is looked at.
+		if call.Verb == "create" || call.Verb == "get" && call.Resource != "secrets" && call.Resource != "repositories" {
 			t.Errorf("an unauthenticated delivery made the call %s %s %s", call.Verb, call.Resource, call.Name)
 		}
 	}
 	if log := w.log(receiver); strings.Contains(log, marker) || !strings.Contains(log, "Unauthenticated") {
 		t.Error("the log quotes the body of an unauthenticated delivery, or does not tell of it")
 	}
-	if log := w.log(receiver); strings.Contains(log, w.App.WebhookSecret) {
+	if log := w.log(receiver); strings.Contains(log, secret) {
 		t.Error("the log has the webhook secret")
 	}
 	w.deliver(w.again(), 202) // the right secret still opens the door
+}
+
+func (g *onGitHub) forgeries() map[string]delivery {
+	cases := map[string]delivery{}
+	for name, spoil := range map[string]func(*forge.Delivery){
+		"the body was changed after it was signed": func(d *forge.Delivery) {
+			d.Body = bytes.Replace(d.Body, []byte(marker), []byte(marker+"-changed"), 1)
+		},
+		"there is no signature":                    func(d *forge.Delivery) { d.Sign("") },
+		"another secret signed it":                 func(d *forge.Delivery) { d.Sign("another secret") },
+		"only the SHA-1 signature is there":        func(d *forge.Delivery) { d.Header.Del("X-Hub-Signature-256") },
+		"the signature is the SHA-1 one, renamed":  func(d *forge.Delivery) { d.Header.Set("X-Hub-Signature-256", d.Header.Get("X-Hub-Signature")) },
+		"the signature has no hexadecimal digits":  func(d *forge.Delivery) { d.Header.Set("X-Hub-Signature-256", "sha256=") },
+		"two signatures, one of which is right":    func(d *forge.Delivery) { d.Header.Add("X-Hub-Signature-256", "sha256="+strings.Repeat("0", 64)) },
+		"the event is one that nobody acts on":     func(d *forge.Delivery) { d.Header.Set("X-GitHub-Event", "star"); d.Sign("another secret") },
+		"the repository is one that nobody claims": func(d *forge.Delivery) { *d = g.elsewhere(); d.Sign("another secret") },
+	} {
+		d := g.PushDelivery(forge.PushEvent{Repo: repoName, Ref: "refs/heads/main"})
+		spoil(&d)
+		cases[name] = d
+	}
+	return cases
+}
+
+// forgeries: GitLab vouches with a token for whoever sends it, and for no body. Each project has its own: of one that
+// nobody claims there is none to compare with (TestA12Ignorable).
+func (g *onGitLab) forgeries() map[string]delivery {
+	cases := map[string]delivery{}
+	for name, spoil := range map[string]func(*gitlab.Delivery){
+		"there is no token":                 func(d *gitlab.Delivery) { d.SetToken("") },
+		"another token":                     func(d *gitlab.Delivery) { d.SetToken("another secret") },
+		"a start of the token":              func(d *gitlab.Delivery) { d.SetToken(hookSecret[:len(hookSecret)-1]) },
+		"the token in capitals":             func(d *gitlab.Delivery) { d.SetToken(strings.ToUpper(hookSecret)) },
+		"two tokens, one of which is right": func(d *gitlab.Delivery) { d.Header.Add("X-Gitlab-Token", "another secret") },
+		"the token of the API":              func(d *gitlab.Delivery) { d.SetToken(g.token.Value) },
+		"the event is one that nobody acts on": func(d *gitlab.Delivery) {
+			d.Header.Set("X-Gitlab-Event", "Pipeline Hook")
+			d.SetToken("another secret")
+		},
+		"a signature as GitHub's, and no token": func(d *gitlab.Delivery) {
+			d.SetToken("")
+			d.Header.Set("X-Hub-Signature-256", "sha256="+strings.Repeat("0", 64))
+		},
+	} {
+		d := g.PushDelivery(gitlab.PushEvent{Project: projectName, Ref: "refs/heads/main"})
+		spoil(&d)
+		cases[name] = d
+	}
+	return cases
 }
 
 // A9: while the secret cannot be read or is missing, a delivery is answered 503 with Retry-After, not 401, whatever its
 // signature; and it is taken when the secret can be read again.
 func TestA9SecretUnreadable(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true})
-	w.claimed()
+	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, waitsForItsSecret)
+}
+
+func waitsForItsSecret(t *testing.T, w *world) {
 	receiver := w.receivers[0]
 	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push")})
-	forged := w.again()
-	forged.Sign("another secret")
+	_, body := partsOf(delivery)
+	forged := w.git.signed(w.again(), body, "another secret")
 	reads := func(c cluster.Call) bool { return c.Is("get", "secrets") }
 	for name, do := range map[string]cluster.Action{
 		"503":                        cluster.Fault(cluster.Unavailable()),
@@ -105,17 +153,18 @@ func TestA9SecretUnreadable(t *testing.T) {
 }
 
 // secretMissing takes the Secret, then only its key away, and puts everything back.
-func (w *world) secretMissing(d forge.Delivery) {
+func (w *world) secretMissing(d delivery) {
 	w.t.Helper()
-	secrets := w.Kube.CoreV1().Secrets(w.Namespace)
-	secret, err := secrets.Get(w.ctx, "plumbline-github-app", metav1.GetOptions{})
+	namespace, name, key := w.git.secret(w)
+	secrets := w.Kube.CoreV1().Secrets(namespace)
+	secret, err := secrets.Get(w.ctx, name, metav1.GetOptions{})
 	w.must(err)
 	w.must(secrets.Delete(w.ctx, secret.Name, metav1.DeleteOptions{}))
 	w.sendAgain("the Secret does not exist", w.sent(w.receivers[0], d))
 
 	whole := secret.DeepCopy()
 	secret.ObjectMeta = metav1.ObjectMeta{Name: secret.Name}
-	delete(secret.Data, "webhook.secret")
+	delete(secret.Data, key)
 	created, err := secrets.Create(w.ctx, secret, metav1.CreateOptions{})
 	w.must(err)
 	w.sendAgain("the Secret has no webhook.secret", w.sent(w.receivers[0], d))
@@ -128,59 +177,6 @@ func (w *world) secretMissing(d forge.Delivery) {
 	}
 }
 
-// elsewhere is a delivery of a new repository that the App is installed on and no Repository names.
-func (w *world) elsewhere() forge.Delivery {
-	const name = "acme/other"
-	w.forge.CreateRepo("acme", "other", forge.RepoOptions{})
-	w.forge.Install(w.App.ID, "acme", name)
-	w.forge.Commit(name, "main", forge.Change{Files: map[string]string{".tekton/push.yaml": pipeline("hello", "push")}})
-	return w.forge.PushDelivery(forge.PushEvent{Repo: name, Ref: "refs/heads/main"})
-}
-
-// A12: what is never acted on is answered 2xx with the reason, counted with the reason, and not stored.
-func TestA12Ignorable(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1})
-	w.claimed()
-	receiver := w.receivers[0]
-	number, _ := w.forkPull("stranger")
-	w.forge.Commit(repoName, "gone", forge.Change{Files: map[string]string{"x": "y"}})
-	w.forge.DeleteBranch(repoName, "gone", "octocat")
-	w.forge.CreateTag(repoName, "v0", w.forge.Branches(repoName)["main"], "octocat")
-	w.forge.DeleteTag(repoName, "v0", "octocat")
-	body := func(extra map[string]any) map[string]any {
-		extra["repository"] = map[string]any{"id": w.repo.ID, "name": "app", "full_name": repoName, "html_url": w.repo.HTMLURL, "owner": map[string]any{"login": "acme"}}
-		extra["installation"] = map[string]any{"id": 1}
-		return extra
-	}
-	for _, c := range []struct {
-		what, reason string
-		says         string // in the answer
-		delivery     forge.Delivery
-	}{
-		{"a ping", "UnsupportedEvent", "ping", w.forge.PingDelivery(w.App.ID)},
-		{"an event that starts nothing", "UnsupportedEvent", "star", w.forge.EventDelivery(w.App.ID, "star", body(map[string]any{"action": "created"}))},
-		{"an installation event without repository", "UnsupportedEvent", "installation", w.forge.EventDelivery(w.App.ID, "installation", map[string]any{"action": "created", "installation": map[string]any{"id": 1}})},
-		{"a pull request that is closed", "UnsupportedAction", "closed", w.forge.PullRequestDelivery(forge.PullEvent{Repo: repoName, Number: number, Action: "closed"})},
-		{"a pull request that is edited", "UnsupportedAction", "edited", w.forge.PullRequestDelivery(forge.PullEvent{Repo: repoName, Number: number, Action: "edited"})},
-		{"a branch that is deleted", "Deleted", "refs/heads/gone", w.forge.PushDelivery(forge.PushEvent{Repo: repoName, Ref: "refs/heads/gone"})},
-		{"a tag that is deleted", "Deleted", "refs/tags/v0", w.forge.PushDelivery(forge.PushEvent{Repo: repoName, Ref: "refs/tags/v0"})},
-		{"a repository that nobody claims", "NoRepository", "acme/other", w.elsewhere()},
-	} {
-		before := w.counted(receiver, "ignored", c.reason)
-		status, answer := w.post(receiver, c.delivery)
-		if status/100 != 2 || !strings.Contains(answer, c.says) {
-			t.Errorf("%s: answered %d %s, want 2xx and a reason with %q", c.what, status, answer, c.says)
-		}
-		if after := w.counted(receiver, "ignored", c.reason); after != before+1 {
-			t.Errorf("%s: the metric of %s went from %d to %d, want one more", c.what, c.reason, before, after)
-		}
-	}
-	w.nothingStored("after ignorable events")
-	w.untouched("after ignorable events")
-	w.invariants()
-}
-
 // What is not a delivery is refused for good: 400 when it cannot be decoded, 413 when it is over GitHub's 25 MiB, with
 // or without a declared length; and nothing is stored.
 func TestUndecodableAndTooBig(t *testing.T) {
@@ -189,16 +185,12 @@ func TestUndecodableAndTooBig(t *testing.T) {
 	w.claimed()
 	const limit = 25 << 20
 	w.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push")})
-	with := func(body string) forge.Delivery {
-		d := w.again()
-		d.Body = []byte(body)
-		d.Sign(w.App.WebhookSecret)
-		return d
-	}
-	nameless := w.again()
+	with := func(body string) delivery { return w.git.signed(w.again(), []byte(body), w.App.WebhookSecret) }
+	nameless := w.again().(forge.Delivery)
 	nameless.Header.Del("X-GitHub-Delivery")
-	whole := string(w.again().Body)
-	for name, d := range map[string]forge.Delivery{
+	_, again := partsOf(w.again())
+	whole := string(again)
+	for name, d := range map[string]delivery{
 		"not JSON":                    with("payload=1"),
 		"half a body":                 with(whole[:len(whole)/2]),
 		"two bodies":                  with(whole + whole),
@@ -236,7 +228,7 @@ func (w *world) stream(body io.Reader) (answered, error) {
 	if err != nil {
 		return answered{}, err
 	}
-	request.Header = w.again().Header.Clone()
+	request.Header, _ = partsOf(w.again())
 	if request.ContentLength > 0 {
 		request.Header.Set("Expect", "100-continue")
 	}

@@ -8,14 +8,15 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/test/cluster"
-	"github.com/plumbline-ci/plumbline/test/forge"
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
@@ -30,7 +31,7 @@ type answered struct {
 func (a answered) String() string { return fmt.Sprintf("%d %s", a.status, strings.TrimSpace(a.body)) }
 
 // send posts a delivery and keeps the whole answer; the forge's delivery log does not hear of it.
-func (w *world) send(p *installation.Process, d forge.Delivery) (answered, error) {
+func (w *world) send(p *installation.Process, d delivery) (answered, error) {
 	ctx, cancel := context.WithTimeout(w.ctx, soon)
 	defer cancel()
 	request, err := d.Request(ctx, p.URL)
@@ -56,7 +57,7 @@ func exchange(request *http.Request) (answered, error) {
 }
 
 // sent is send for one that must get an answer.
-func (w *world) sent(p *installation.Process, d forge.Delivery) answered {
+func (w *world) sent(p *installation.Process, d delivery) answered {
 	w.t.Helper()
 	a, err := w.send(p, d)
 	w.must(err)
@@ -96,7 +97,7 @@ func (w *world) nothingStored(what string) {
 // untouched requires that nothing was done for anything: no call to the forge, no PipelineRun, no secret.
 func (w *world) untouched(what string) {
 	w.t.Helper()
-	if calls := w.forge.Requests(); len(calls) != 0 {
+	if calls := w.git.log().requests; len(calls) != 0 {
 		w.t.Errorf("%s: the forge got %d calls, the first is %s %s", what, len(calls), calls[0].Method, calls[0].Path)
 	}
 	if runs := w.runs(); len(runs) != 0 {
@@ -107,11 +108,15 @@ func (w *world) untouched(what string) {
 	}
 }
 
-// secrets is the number of secrets in the Repository's namespace, which has none of its own.
+// secrets is the number of secrets in the Repository's namespace, without the one that the Repository names.
 func (w *world) secrets() int {
 	w.t.Helper()
 	list, err := w.Kube.CoreV1().Secrets(w.ci).List(w.ctx, metav1.ListOptions{})
 	w.must(err)
+	namespace, name, _ := w.git.secret(w)
+	if own := func(s corev1.Secret) bool { return s.Namespace == namespace && s.Name == name }; slices.ContainsFunc(list.Items, own) {
+		return len(list.Items) - 1
+	}
 	return len(list.Items)
 }
 
@@ -132,8 +137,8 @@ func (w *world) counted(p *installation.Process, outcome, reason string) int {
 }
 
 // again makes another delivery of the same push: another GUID, hence another event.
-func (w *world) again() forge.Delivery {
-	return w.forge.PushDelivery(forge.PushEvent{Repo: repoName, Ref: "refs/heads/main"})
+func (w *world) again() delivery {
+	return w.git.pushed("refs/heads/main")
 }
 
 // onlyOne requires one record, one PipelineRun and one check, once every event is settled.
@@ -146,7 +151,7 @@ func (w *world) onlyOne(sha string) {
 	if runs := w.runs(); len(runs) != 1 {
 		w.t.Errorf("%d PipelineRuns, want 1", len(runs))
 	}
-	if checks := w.forge.ChecksFor(repoName, sha); len(checks) != 1 || checks[0].Conclusion != "success" {
+	if checks := w.git.checks(sha); len(checks) != 1 || checks[0].Conclusion != "success" {
 		w.t.Errorf("the commit has the checks %+v, want one that is a success", checks)
 	}
 	w.neverFailed(sha)

@@ -66,19 +66,24 @@ func referring(name, event, task, reference string) string {
 // What is not there fails its own check only.
 func TestReferences(t *testing.T) {
 	t.Parallel()
-	h := newHub(t)
-	w := newWorld(t, setup{receivers: 1, controllers: 1, config: [][3]string{{"plumbline", "hub-url", h.URL}}})
-	w.claimed()
-	w.forge.CreateRepo("acme", "shared", forge.RepoOptions{Private: true})
-	w.forge.Commit("acme/shared", "main", forge.Change{Message: "x", Files: map[string]string{"secret.yaml": task("secret", "hidden")}})
+	forEachKind(t, func(t *testing.T, on kind) {
+		h := newHub(t)
+		w := newWorld(t, setup{service: on, receivers: 1, controllers: 1, config: [][3]string{{"plumbline", "hub-url", h.URL}}})
+		w.claimed()
+		followsReferences(t, w, h)
+	})
+}
+
+func followsReferences(t *testing.T, w *world, h *hub) {
+	notOurs := w.git.create("shared", map[string]string{"secret.yaml": task("secret", "hidden")}, "secret.yaml")
 	h.set(true)
 	sha, delivery := w.push(map[string]string{
 		".tekton/a.yaml":    referring("on-the-hub", "push", "lint", "lint"),
 		".tekton/b.yaml":    referring("in-the-repository", "push", "own", "tasks/own.yaml"),
 		".tekton/c.yaml":    referring("not-there", "push", "missing", "missing"),
 		".tekton/d.yaml":    referring("not-public", "push", "x", "http://169.254.169.254/latest/meta-data"),
-		".tekton/e.yaml":    referring("by-address", "push", "own", w.repo.HTMLURL+"/blob/main/tasks/own.yaml"),
-		".tekton/f.yaml":    referring("not-ours", "push", "secret", w.forge.URL()+"/acme/shared/blob/main/secret.yaml"),
+		".tekton/e.yaml":    referring("by-address", "push", "own", w.git.page("tasks/own.yaml")),
+		".tekton/f.yaml":    referring("not-ours", "push", "secret", notOurs),
 		".tekton/g.yaml":    referring("no-such-file", "push", "own", "tasks/none.yaml"),
 		".tekton/local.yml": task("unused", "nothing"),
 		"tasks/own.yaml":    task("own", "from the repository"),
@@ -86,7 +91,7 @@ func TestReferences(t *testing.T) {
 	w.deliver(delivery, http.StatusAccepted)
 	for _, name := range []string{"on-the-hub", "not-there"} {
 		check := w.checkReaches(sha, checkName(name), "queued", soon)
-		if !strings.HasPrefix(check.Title, "Waiting for what the pipeline refers to") || !strings.Contains(check.Text, "("+h.URL) {
+		if !strings.HasPrefix(check.Title, "Waiting for what the pipeline refers to") || !check.tells("("+h.URL) {
 			t.Errorf("%s: %q %q, want what it waits for", name, check.Title, check.Text)
 		}
 	}
@@ -98,10 +103,10 @@ func TestReferences(t *testing.T) {
 	for name, says := range map[string]string{
 		"not-there":    "missing (" + h.URL + "/api/v1/packages/tekton-task/tekton-catalog-tasks/missing)",
 		"not-public":   "169.254.169.254 is not fetched from",
-		"not-ours":     "/acme/shared/blob/main/secret.yaml",
-		"no-such-file": "tasks/none.yaml does not exist in acme/app at commit " + sha,
+		"not-ours":     strings.TrimPrefix(notOurs, w.git.url()),
+		"no-such-file": "tasks/none.yaml does not exist in " + strings.TrimPrefix(w.git.page(), w.git.url()+"/") + " at commit " + sha,
 	} {
-		if check := w.checkReaches(sha, checkName(name), "failure", afterFault); !strings.Contains(check.Title+check.Summary+check.Text, says) {
+		if check := w.checkReaches(sha, checkName(name), "failure", afterFault); !check.tells(says) {
 			t.Errorf("check %s says %q %q %q, want %q", name, check.Title, check.Summary, check.Text, says)
 		}
 	}
@@ -126,15 +131,15 @@ func TestProvenanceOfReferences(t *testing.T) {
 	patch := []byte(`{"spec":{"settings":{"pipelinerun_provenance":"default_branch"}}}`)
 	_, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Patch(w.ctx, "app", types.MergePatchType, patch, metav1.PatchOptions{})
 	w.must(err)
-	base := w.forge.Commit(repoName, "main", forge.Change{Message: "first", Files: map[string]string{
+	base := w.git.commit("main", forge.Change{Message: "first", Files: map[string]string{
 		".tekton/a.yaml": referring("check", "pull_request", "own", "tasks/own.yaml"), "tasks/own.yaml": task("own", "trusted"),
 	}})
-	head := w.forge.Commit(repoName, "topic", forge.Change{Message: "change", Files: map[string]string{
+	head := w.git.commit("topic", forge.Change{Message: "change", Files: map[string]string{
 		".tekton/a.yaml": referring("evil", "pull_request", "own", "tasks/own.yaml"), "tasks/own.yaml": task("own", "evil"),
 	}})
-	w.forge.SetCollaborator(repoName, "dev", "write")
+	w.git.grant("dev", "write")
 	number := w.forge.OpenPullRequest(forge.NewPull{Base: repoName, HeadBranch: "topic", Author: "dev", Title: "a change"})
-	w.deliver(w.forge.PullRequestDelivery(forge.PullEvent{Repo: repoName, Number: number, Action: "opened"}), http.StatusAccepted)
+	w.deliver(w.git.pulled(number, "opened"), http.StatusAccepted)
 	w.checkReaches(head, checkName("check"), "success", soon)
 	events := w.settled(soon)
 	if plan := events[0].Status.Plan; plan.DefinitionSHA != base || plan.HeadSHA != head {

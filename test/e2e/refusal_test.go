@@ -51,8 +51,10 @@ func refusals() []refused {
 // itself, and pushing a fix works.
 func TestARefusedPipelineRunFailsItsCheck(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true})
-	w.claimed()
+	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, aRefusedPipelineRunFails)
+}
+
+func aRefusedPipelineRunFails(t *testing.T, w *world) {
 	w.enforce(policy{
 		operation: "CREATE", condition: w.byController(), message: policyMessage,
 		expression: `!object.metadata.name.startsWith("denied-by-policy")`,
@@ -68,7 +70,7 @@ func TestARefusedPipelineRunFailsItsCheck(t *testing.T) {
 			return nil
 		})
 		run := event.Status.Runs[0].Name
-		if words := r.words(w, run); !strings.Contains(check.Text, words) {
+		if words := r.words(w, run); !check.tells(words) {
 			t.Errorf("%s: the failed check's text lacks the words %q: %s", r.name, words, check.Text)
 		}
 		w.settles(sha, soon) // nothing is left to do: nothing will try again

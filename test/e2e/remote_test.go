@@ -91,49 +91,59 @@ func TestB5RemoteTaskOutage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, answersStatus(http.StatusInternalServerError))
-			w := newWorld(t, setup{receivers: 1, controllers: 1, config: [][3]string{
-				{"plumbline", "hub-url", s.URL}, {"plumbline", "remote-allowed-hosts", "127.0.0.1"},
-			}})
-			w.claimed()
-			sha, delivery := w.push(map[string]string{
-				".tekton/a.yaml": referring("refers", "push", "lint", at(s)), ".tekton/b.yaml": pipeline("plain", "push"),
+			forEachKind(t, func(t *testing.T, on kind) {
+				s := newSite(t, answersStatus(http.StatusInternalServerError))
+				w := newWorld(t, setup{service: on, receivers: 1, controllers: 1, config: [][3]string{
+					{"plumbline", "hub-url", s.URL}, {"plumbline", "remote-allowed-hosts", "127.0.0.1"},
+				}})
+				w.claimed()
+				waitsForAReference(t, w, s, at(s))
 			})
-			w.deliver(delivery, http.StatusAccepted)
-			w.checkReaches(sha, checkName("plain"), "success", soon)
-			s.met(w, 3)
-			outages := []http.HandlerFunc{
-				answersStatus(http.StatusBadGateway), answersStatus(http.StatusServiceUnavailable, "Retry-After", "1"),
-				answersStatus(http.StatusTooManyRequests, "Retry-After", "1"),
-				func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-			}
-			for _, outage := range outages {
-				s.set(outage)
-				s.met(w, 1)
-				if wait := w.waits(sha, "plan"); !strings.Contains(wait.Message, at(s)) || wait.Class == "Operator" {
-					t.Errorf("it waits for %+v, want the reference %s", wait, at(s))
-				}
-				w.notStarted(sha, "refers")
-			}
-			s.set(shows(map[string]string{"lint": task("lint", "at last")}))
-			w.checkReaches(sha, checkName("refers"), "success", afterFault)
-			w.settles(sha, afterFault)
-			w.neverFailed(sha)
-			w.ranOnce("refers")
-			w.ranOnce("plain")
-			w.invariants()
 		})
 	}
+}
+
+func waitsForAReference(t *testing.T, w *world, s *site, at string) {
+	sha, delivery := w.push(map[string]string{
+		".tekton/a.yaml": referring("refers", "push", "lint", at), ".tekton/b.yaml": pipeline("plain", "push"),
+	})
+	w.deliver(delivery, http.StatusAccepted)
+	w.checkReaches(sha, checkName("plain"), "success", soon)
+	s.met(w, 3)
+	outages := []http.HandlerFunc{
+		answersStatus(http.StatusBadGateway), answersStatus(http.StatusServiceUnavailable, "Retry-After", "1"),
+		answersStatus(http.StatusTooManyRequests, "Retry-After", "1"),
+		func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+	}
+	for _, outage := range outages {
+		s.set(outage)
+		s.met(w, 1)
+		if wait := w.waits(sha, "plan"); !strings.Contains(wait.Message, at) || wait.Class == "Operator" {
+			t.Errorf("it waits for %+v, want the reference %s", wait, at)
+		}
+		w.notStarted(sha, "refers")
+	}
+	s.set(shows(map[string]string{"lint": task("lint", "at last")}))
+	w.checkReaches(sha, checkName("refers"), "success", afterFault)
+	w.settles(sha, afterFault)
+	w.neverFailed(sha)
+	w.ranOnce("refers")
+	w.ranOnce("plain")
+	w.invariants()
 }
 
 // B5: a remote task that is not there, is no YAML or no task fails the check of the pipeline that refers to it, with the
 // reference and what is wrong with it, at the first attempt; the pipeline beside it runs.
 func TestB5RemoteTaskIsWrong(t *testing.T) {
 	t.Parallel()
+	forEachKind(t, failsForWhatIsWrong)
+}
+
+func failsForWhatIsWrong(t *testing.T, on kind) {
 	s := newSite(t, shows(map[string]string{
 		"good": task("good", "hello"), "no-yaml": "kind: Task\n  metadata: [", "no-task": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\n", "empty": "\n",
 	}))
-	w := newWorld(t, setup{receivers: 1, controllers: 1, config: [][3]string{
+	w := newWorld(t, setup{service: on, receivers: 1, controllers: 1, config: [][3]string{
 		{"plumbline", "hub-url", s.URL}, {"plumbline", "remote-allowed-hosts", "127.0.0.1"},
 	}})
 	w.claimed()
@@ -142,7 +152,7 @@ func TestB5RemoteTaskIsWrong(t *testing.T) {
 	for _, name := range []string{"not-there", "no-yaml", "no-task", "empty"} {
 		wrong["hub-"+name], wrong["http-"+name] = name, s.URL+"/"+name
 	}
-	wrong["file-no-yaml"], wrong["same-host-not-there"] = "tasks/no-yaml.yaml", w.repo.HTMLURL+"/blob/main/tasks/not-there.yaml"
+	wrong["file-no-yaml"], wrong["same-host-not-there"] = "tasks/no-yaml.yaml", w.git.page("tasks/not-there.yaml")
 	for name, reference := range wrong {
 		files[".tekton/"+name+".yaml"] = referring(name, "push", "x", reference)
 	}
@@ -151,10 +161,10 @@ func TestB5RemoteTaskIsWrong(t *testing.T) {
 	w.deliver(delivery, http.StatusAccepted)
 	for name, reference := range wrong {
 		check := w.checkReaches(sha, checkName(name), "failure", refusalLimit)
-		if !strings.Contains(check.Text, reference) {
+		if !check.tells(reference) {
 			t.Errorf("%s: the author reads %q, want the reference %s", name, check.Text, reference)
 		}
-		if strings.HasSuffix(name, "no-yaml") && !strings.Contains(check.Text, ":2: this is not YAML") {
+		if strings.HasSuffix(name, "no-yaml") && !check.tells(":2: this is not YAML") {
 			t.Errorf("%s: the author reads %q, want the line", name, check.Text)
 		}
 		w.oneCheck(sha, checkName(name))
@@ -168,9 +178,13 @@ func TestB5RemoteTaskIsWrong(t *testing.T) {
 // B5: a reference into the repository itself that cannot be read waits as a hub's does.
 func TestB5RepositoryFileOutage(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1})
-	w.claimed()
-	fault := w.forge.Inject(forge.Fault{Route: forge.RouteContents, Do: forge.ServerError502HTML()})
+	forEachService(t, setup{receivers: 1, controllers: 1}, waitsForAFileOfItsOwn)
+}
+
+func waitsForAFileOfItsOwn(t *testing.T, w *world) {
+	fault := w.git.inject(readReference, forge.Fault{
+		Do: forge.ServerError502HTML(), Match: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "own.yaml") },
+	})
 	sha, delivery := w.push(map[string]string{
 		".tekton/a.yaml": referring("refers", "push", "own", "tasks/own.yaml"), "tasks/own.yaml": task("own", "from the repository"),
 	})
@@ -196,7 +210,7 @@ func (w *world) notStarted(sha, pipeline string) {
 			w.t.Errorf("PipelineRun %s exists, want none of %s", run.Name, pipeline)
 		}
 	}
-	for _, write := range w.forge.WritesForCheck(repoName, sha, checkName(pipeline)) {
+	for _, write := range w.writes(sha, checkName(pipeline)) {
 		if write.Conclusion != "" {
 			w.t.Errorf("write %d concludes %q with %s", write.N, write.Name, write.Conclusion)
 		}

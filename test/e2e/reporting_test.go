@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/forge"
@@ -19,8 +18,10 @@ import (
 // with the state of that moment.
 func TestNoCheckCanBeCreated(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1})
-	w.claimed()
+	forEachService(t, setup{receivers: 1, controllers: 1}, noCheckCanBeCreated)
+}
+
+func noCheckCanBeCreated(t *testing.T, w *world) {
 	tooMany := forge.Answer(http.StatusTooManyRequests, http.Header{"Retry-After": {"1"}}, `{"message":"slow down"}`)
 	for _, test := range []struct {
 		name, conclusion, ends string
@@ -29,11 +30,11 @@ func TestNoCheckCanBeCreated(t *testing.T) {
 		{"bad-gateway", "success", "", forge.ServerError502HTML()},
 		{"dropped", "failure", fails, forge.Drop()},
 		{"too-many", "success", "", tooMany},
-		{"secondary-limit", "failure", fails, forge.SecondaryRateLimit(time.Second)},
+		{"slow-down", "failure", fails, w.git.says(slowDown)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := w.in(t)
-			fault := w.forge.Inject(forge.Fault{Route: forge.RouteCheckCreate, Do: test.do})
+			fault := w.git.inject(createCheck, forge.Fault{Do: test.do})
 			notes := []string{}
 			if test.ends != "" {
 				notes = append(notes, test.ends)
@@ -46,7 +47,7 @@ func TestNoCheckCanBeCreated(t *testing.T) {
 				t.Errorf("the run ended as %v, want Succeeded=%s: the forge's trouble must not touch it", ended, want)
 			}
 			w.hit(fault, 2) // it was tried again
-			if checks := w.forge.ChecksFor(repoName, sha); len(checks) != 0 {
+			if checks := w.git.checks(sha); len(checks) != 0 {
 				t.Fatalf("there are checks %v although none can be created: the rest shows nothing", checks)
 			}
 			fault.Remove()
@@ -57,8 +58,8 @@ func TestNoCheckCanBeCreated(t *testing.T) {
 			// stored, so the check may be looked up and confirmed once more before the end.
 			concluded := false
 			for i, write := range w.accepted(sha, checkName(test.name)) {
-				if (i == 0) != (write.Method == http.MethodPost) {
-					t.Errorf("write %d is a %s, want one POST and then only PATCHes", write.N, write.Method)
+				if (i == 0) != write.Creates {
+					t.Errorf("write %d makes another check or changes one that is not there", write.N)
 				}
 				if says := write.Conclusion; says != test.conclusion && (says != "" || concluded) {
 					t.Errorf("write %d says %q, want %q and nothing after it", write.N, says, test.conclusion)
@@ -74,22 +75,24 @@ func TestNoCheckCanBeCreated(t *testing.T) {
 // waits for it, and after completed nothing reopens the check. The delayed write is once the POST, once a PATCH.
 func TestADelayedWriteDoesNotReopenACheck(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 2, proxied: true})
-	w.claimed()
-	for name, route := range map[string]string{"post": forge.RouteCheckCreate, "patch": forge.RouteCheckUpdate} {
+	forEachService(t, setup{receivers: 1, controllers: 2, proxied: true}, aDelayedWriteReopensNothing)
+}
+
+func aDelayedWriteReopensNothing(t *testing.T, w *world) {
+	for name, at := range map[string]operation{"post": createCheck, "patch": updateCheck} {
 		t.Run(name, func(t *testing.T) {
 			w := w.in(t)
-			if route == forge.RouteCheckUpdate {
+			if at == updateCheck {
 				defer w.delayCreation()()
 			}
 			release := make(chan struct{})
-			late := w.forge.Inject(forge.Fault{Route: route, Count: 1, Do: forge.Hold(release)})
+			late := w.git.inject(at, forge.Fault{Count: 1, Do: forge.Hold(release)})
 			sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("late-"+name, "push")})
 			w.deliver(delivery, http.StatusAccepted)
 			w.hit(late, 1)
 			run := w.created(sha).Status.Runs[0]
 			w.ended(run)
-			if n := len(w.accepted(sha, "")); route == forge.RouteCheckCreate && n != 0 {
+			if n := len(w.accepted(sha, "")); at == createCheck && n != 0 {
 				t.Errorf("%d writes were taken while the first one is under way", n)
 			}
 			close(release)
@@ -97,7 +100,7 @@ func TestADelayedWriteDoesNotReopenACheck(t *testing.T) {
 			w.settles(sha, afterFault)
 			w.oneCheck(sha, checkName("late-"+name))
 			writes := w.accepted(sha, checkName("late-"+name))
-			if n := len(writes); n < 2 || writes[n-2].CheckStatus != "in_progress" || writes[n-1].CheckStatus != "completed" {
+			if n := len(writes); n < 2 || writes[n-2].Status != "in_progress" || writes[n-1].Status != "completed" {
 				t.Errorf("writes %+v, want the delayed in_progress, then completed, then nothing", writes)
 			}
 		})
@@ -109,11 +112,13 @@ func TestADelayedWriteDoesNotReopenACheck(t *testing.T) {
 // check. When the first goes on it sees that and writes nothing.
 func TestAPausedControllerDoesNotReopenACheck(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 2, proxied: true})
-	w.claimed()
+	forEachService(t, setup{receivers: 1, controllers: 2, proxied: true}, aPausedControllerReopensNothing)
+}
+
+func aPausedControllerReopensNothing(t *testing.T, w *world) {
 	defer w.delayCreation()()
 	release := make(chan struct{})
-	about := w.forge.Inject(forge.Fault{Route: forge.RouteCheckGet, Count: 1, Do: forge.Hold(release)})
+	about := w.git.inject(readCheck, forge.Fault{Count: 1, Do: forge.Hold(release)})
 	sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("paused", "push", held)})
 	w.deliver(delivery, http.StatusAccepted)
 	event := w.created(sha)
@@ -157,12 +162,14 @@ func (w *world) leader() *installation.Process {
 // and adopted, so there is one.
 func TestAStoredCheckIsAdopted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1})
-	w.claimed()
+	forEachService(t, setup{receivers: 1, controllers: 1}, aStoredCheckIsAdopted)
+}
+
+func aStoredCheckIsAdopted(t *testing.T, w *world) {
 	for name, do := range map[string]forge.Action{"answered-502": forge.ApplyThenAnswer(http.StatusBadGateway), "dropped": forge.ApplyThenDrop()} {
 		t.Run(name, func(t *testing.T) {
 			w := w.in(t)
-			lost := w.forge.Inject(forge.Fault{Route: forge.RouteCheckCreate, Count: 1, Do: do})
+			lost := w.git.inject(createCheck, forge.Fault{Count: 1, Do: do})
 			sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline(name, "push", held)})
 			w.deliver(delivery, http.StatusAccepted)
 			event := w.created(sha)
@@ -176,15 +183,7 @@ func TestAStoredCheckIsAdopted(t *testing.T) {
 			if check.ExternalID != event.Status.Runs[0].Name {
 				t.Errorf("external_id %q, want the run's name %q", check.ExternalID, event.Status.Runs[0].Name)
 			}
-			posts := 0
-			for _, write := range w.forge.WritesForCheck(repoName, sha, "") {
-				if write.Method == http.MethodPost {
-					posts++
-				}
-			}
-			if posts != 1 {
-				t.Errorf("%d check runs were posted, want 1: a POST without an answer is looked up, not repeated", posts)
-			}
+			w.postedOnce(sha)
 			w.patched(event.Status.Runs[0].Name, check)
 		})
 	}

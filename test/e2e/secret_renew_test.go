@@ -39,7 +39,7 @@ func TestASecretWorksAsLongAsItsRun(t *testing.T) {
 	w.checkReaches(sha, checkName("long"), "in_progress", soon)
 	w.eventually(soon, "the run is annotated", func() error { return w.made(leader, "patch pipelineruns") })
 
-	reported, tokens := len(w.forge.Writes()), map[string]bool{}
+	reported, tokens := len(w.git.log().writes), map[string]bool{}
 	killed := false
 	for over := time.Now().Add(longRun); time.Now().Before(over); w.tick() {
 		secret, err := w.gitAuth(event)
@@ -59,7 +59,7 @@ func TestASecretWorksAsLongAsItsRun(t *testing.T) {
 		t.Errorf("%d tokens in %v, want one for each half of a life and never more than %d", len(tokens), longRun, most)
 	}
 	w.must(w.made(standby, "patch secrets"))
-	if n := len(w.forge.Writes()) - reported; n != 0 {
+	if n := len(w.git.log().writes) - reported; n != 0 {
 		t.Errorf("renewals made %d reports", n)
 	}
 	if told := w.told(event.Name); len(told) != 0 {

@@ -17,19 +17,19 @@ type overtaken struct {
 	branch string
 	event  string // what the pipelines are for
 	// deliver makes the delivery of the branch's head of the moment.
-	deliver func(w *world, action string) forge.Delivery
+	deliver func(w *world, action string) delivery
 }
 
 func replacements() map[string]overtaken {
 	number := 0
 	return map[string]overtaken{
-		"push": {"main", "push", func(w *world, _ string) forge.Delivery { return w.again() }},
-		"pull": {"topic", "pull_request", func(w *world, action string) forge.Delivery {
+		"push": {"main", "push", func(w *world, _ string) delivery { return w.again() }},
+		"pull": {"topic", "pull_request", func(w *world, action string) delivery {
 			if action == "opened" {
-				w.forge.SetCollaborator(repoName, "dev", "write")
-				number = w.forge.OpenPullRequest(forge.NewPull{Base: repoName, HeadBranch: "topic", Author: "dev"})
+				w.git.grant("dev", "write")
+				number = w.git.open("", "topic", "dev")
 			}
-			return w.forge.PullRequestDelivery(forge.PullEvent{Repo: repoName, Number: number, Action: action})
+			return w.git.pulled(number, action)
 		}},
 	}
 }
@@ -38,44 +38,48 @@ func replacements() map[string]overtaken {
 // read yet, without run and without check, and B runs.
 func TestB11SupersededWhileItWaitsForItsPlan(t *testing.T) {
 	t.Parallel()
-	for name, r := range replacements() {
+	for _, name := range []string{"push", "pull"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, setup{receivers: 1, controllers: 1})
-			w.claimed()
-			base := w.forge.Commit(repoName, "main", forge.Change{Files: map[string]string{"x": "base"}, Message: "base"})
-			a, fault := w.unreadable(r, "a")
-			first := r.deliver(w, "opened")
-			w.deliver(first, http.StatusAccepted)
-			w.hit(fault, 2)
-
-			b := w.forge.Commit(repoName, r.branch, forge.Change{Parent: base, Files: map[string]string{".tekton/run.yaml": pipeline("b", r.event)}, Message: "b"})
-			second := r.deliver(w, "synchronize")
-			w.deliver(second, http.StatusAccepted)
-			w.checkReaches(b, checkName("b"), "success", afterFault)
-			w.settled(afterFault)
-			event := w.recordOf(first)
-			if event.Status.Disposition != v1alpha1.DispositionSuperseded || planOf(event).Message != "superseded by "+b {
-				t.Errorf("A is %s, %q, want it superseded by %s", event.Status.Disposition, planOf(event).Message, b)
-			}
-			w.untold(a)
-			w.started("b")
-			if status, body, err := w.forge.Redeliver(w.ctx, first.GUID); err != nil || status/100 != 2 {
-				t.Errorf("a redelivery of A is answered %d %s, %v", status, body, err)
-			}
-			if events := w.events(); len(events) != 2 {
-				t.Errorf("%d GitEvents after a redelivery of A, want the two", len(events))
-			}
-			w.invariants()
+			forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
+				isSupersededWhileItWaits(t, w, replacements()[name])
+			})
 		})
 	}
 }
 
+func isSupersededWhileItWaits(t *testing.T, w *world, r overtaken) {
+	base := w.git.commit("main", forge.Change{Files: map[string]string{"x": "base"}, Message: "base"})
+	a, fault := w.unreadable(r, "a")
+	first := r.deliver(w, "opened")
+	w.deliver(first, http.StatusAccepted)
+	w.hit(fault, 2)
+
+	b := w.git.commit(r.branch, forge.Change{Parent: base, Files: map[string]string{".tekton/run.yaml": pipeline("b", r.event)}, Message: "b"})
+	second := r.deliver(w, "synchronize")
+	w.deliver(second, http.StatusAccepted)
+	w.checkReaches(b, checkName("b"), "success", afterFault)
+	w.settled(afterFault)
+	event := w.recordOf(first)
+	if event.Status.Disposition != v1alpha1.DispositionSuperseded || planOf(event).Message != "superseded by "+b {
+		t.Errorf("A is %s, %q, want it superseded by %s", event.Status.Disposition, planOf(event).Message, b)
+	}
+	w.untold(a)
+	w.started("b")
+	if status, body, err := w.git.redeliver(w.ctx, first.ID()); err != nil || status/100 != 2 {
+		t.Errorf("a redelivery of A is answered %d %s, %v", status, body, err)
+	}
+	if events := w.events(); len(events) != 2 {
+		t.Errorf("%d GitEvents after a redelivery of A, want the two", len(events))
+	}
+	w.invariants()
+}
+
 // unreadable commits a pipeline of that name, whose directory cannot be read.
 func (w *world) unreadable(r overtaken, name string) (string, *forge.FaultHandle) {
-	sha := w.forge.Commit(repoName, r.branch, forge.Change{Files: map[string]string{".tekton/run.yaml": pipeline(name, r.event)}, Message: name})
-	return sha, w.forge.Inject(forge.Fault{
-		Route: forge.RouteTree, Do: forge.ServerError502HTML(), Match: func(r *http.Request) bool { return strings.Contains(r.URL.Path, sha) },
+	sha := w.git.commit(r.branch, forge.Change{Files: map[string]string{".tekton/run.yaml": pipeline(name, r.event)}, Message: name})
+	return sha, w.git.inject(readDirectory, forge.Fault{
+		Do: forge.ServerError502HTML(), Match: func(r *http.Request) bool { return strings.Contains(r.URL.Path+r.URL.RawQuery, sha) },
 	})
 }
 
@@ -83,8 +87,10 @@ func (w *world) unreadable(r overtaken, name string) (string, *forge.FaultHandle
 // deleted: A is not superseded and runs when it can.
 func TestB11NotSuperseded(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1})
-	w.claimed()
+	forEachService(t, setup{receivers: 1, controllers: 1}, isNotSuperseded)
+}
+
+func isNotSuperseded(t *testing.T, w *world) {
 	push := replacements()["push"]
 	a, fault := w.unreadable(push, "a")
 	w.deliver(w.again(), http.StatusAccepted)
@@ -96,22 +102,22 @@ func TestB11NotSuperseded(t *testing.T) {
 	w.checkReaches(a, checkName("a"), "success", afterFault)
 
 	c, fault := w.unreadable(push, "c")
-	unknown := w.forge.Inject(forge.Fault{Route: forge.RouteRef, Do: forge.ServerError502HTML()})
+	unknown := w.git.inject(readBranch, forge.Fault{Do: forge.ServerError502HTML()})
 	w.deliver(w.again(), http.StatusAccepted)
 	w.hit(unknown, 2)
-	w.forge.Commit(repoName, "main", forge.Change{Parent: b, Files: map[string]string{"x": "y"}, Message: "instead"})
+	w.git.commit("main", forge.Change{Parent: b, Files: map[string]string{"x": "y"}, Message: "instead"})
 	w.untold(c)
-	w.forge.SetBranch(repoName, "main", c, "octocat") // taken back before anybody could tell
+	w.git.point("main", c) // taken back before anybody could tell
 	fault.Remove()
 	unknown.Remove()
 	w.checkReaches(c, checkName("c"), "success", afterFault)
 
 	file := strings.ReplaceAll(pipeline("d", "push"), "[main]", "[topic]")
-	d := w.forge.Commit(repoName, "topic", forge.Change{Files: map[string]string{".tekton/run.yaml": file}, Message: "d"})
-	fault = w.forge.Inject(forge.Fault{Route: forge.RouteTree, Do: forge.ServerError502HTML()})
-	w.deliver(w.forge.PushDelivery(forge.PushEvent{Repo: repoName, Ref: "refs/heads/topic"}), http.StatusAccepted)
+	d := w.git.commit("topic", forge.Change{Files: map[string]string{".tekton/run.yaml": file}, Message: "d"})
+	fault = w.git.inject(readDirectory, forge.Fault{Do: forge.ServerError502HTML()})
+	w.deliver(w.git.pushed("refs/heads/topic"), http.StatusAccepted)
 	w.hit(fault, 2)
-	w.forge.DeleteBranch(repoName, "topic", "octocat")
+	w.git.remove("topic")
 	fault.Remove()
 	w.checkReaches(d, checkName("d"), "success", afterFault)
 	w.settled(afterFault)
@@ -123,9 +129,11 @@ func TestB11NotSuperseded(t *testing.T) {
 // on to its own end, the other is never created and its check is cancelled, "superseded by B"; B runs.
 func TestB11SupersededWhileARunWaitsToBeCreated(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true})
-	w.claimed()
-	base := w.forge.Commit(repoName, "main", forge.Change{Files: map[string]string{"x": "base"}, Message: "base"})
+	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, isSupersededWhileARunWaits)
+}
+
+func isSupersededWhileARunWaits(t *testing.T, w *world) {
+	base := w.git.commit("main", forge.Change{Files: map[string]string{"x": "base"}, Message: "base"})
 	w.controller().Proxy.Add(cluster.Rule{
 		Match: func(c cluster.Call) bool { return isCreate(c) && strings.HasPrefix(c.Name, "waits") },
 		Do:    cluster.Fault(cluster.WebhookRefused()),
@@ -136,14 +144,14 @@ func TestB11SupersededWhileARunWaitsToBeCreated(t *testing.T) {
 	w.checkReaches(a, checkName("waits"), "queued", soon)
 	w.checkReaches(a, checkName("exists"), "in_progress", soon)
 
-	b := w.forge.Commit(repoName, "main", forge.Change{Parent: base, Files: map[string]string{".tekton/b.yaml": pipeline("b", "push")}, Message: "b"})
+	b := w.git.commit("main", forge.Change{Parent: base, Files: map[string]string{".tekton/b.yaml": pipeline("b", "push")}, Message: "b"})
 	w.deliver(w.again(), http.StatusAccepted)
 	w.checkReaches(b, checkName("b"), "success", afterFault)
 	check := w.checkReaches(a, checkName("waits"), "cancelled", afterFault)
-	if !strings.Contains(check.Text, "superseded by "+b) {
+	if !check.tells("superseded by " + b) {
 		t.Errorf("the check does not say why: %s", check.Text)
 	}
-	if check, _ := w.forge.Current(repoName, a, checkName("exists")); check.Status != "in_progress" {
+	if check, _ := w.current(a, checkName("exists")); check.Status != "in_progress" {
 		t.Errorf("the check of the run that exists is %s/%s, want it in progress", check.Status, check.Conclusion)
 	}
 	event := w.recordOf(first)

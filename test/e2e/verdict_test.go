@@ -21,8 +21,10 @@ import (
 // success, each ends as Tekton ended it, and beside them one succeeds.
 func TestOnlySuccessIsSuccess(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1})
-	w.claimed()
+	forEachService(t, setup{receivers: 1, controllers: 1}, onlySuccessIsSuccess)
+}
+
+func onlySuccessIsSuccess(t *testing.T, w *world) {
 	sha, delivery := w.push(map[string]string{
 		".tekton/a.yaml": pipeline("succeeds", "push"),
 		".tekton/b.yaml": pipeline("fails", "push", fails),
@@ -39,13 +41,13 @@ func TestOnlySuccessIsSuccess(t *testing.T) {
 		{"is-cancelled", "cancelled", "was cancelled"},
 	} {
 		check := w.checkReaches(sha, checkName(want.pipeline), want.conclusion, soon)
-		if !strings.Contains(check.Text, want.words) {
+		if !check.tells(want.words) {
 			t.Errorf("check %q lacks the words %q: %s", want.pipeline, want.words, check.Text)
 		}
 		if isTrue := succeeded(w.run(runOf(event, want.pipeline))) == corev1.ConditionTrue; isTrue != (want.conclusion == "success") {
 			t.Errorf("run %q has Succeeded=%s and check %s", want.pipeline, succeeded(w.run(runOf(event, want.pipeline))), want.conclusion)
 		}
-		for _, write := range w.forge.WritesForCheck(repoName, sha, checkName(want.pipeline)) {
+		for _, write := range w.writes(sha, checkName(want.pipeline)) {
 			if write.Conclusion != "" && write.Conclusion != want.conclusion {
 				t.Errorf("write %d of check %q says %s, want only %s", write.N, want.pipeline, write.Conclusion, want.conclusion)
 			}
@@ -59,8 +61,10 @@ func TestOnlySuccessIsSuccess(t *testing.T) {
 // first time, until Tekton has ended it; then it is cancelled. Its finally task, or for Cancelled its status, is held.
 func TestCancellingIsNotCancelled(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1})
-	w.claimed()
+	forEachService(t, setup{receivers: 1, controllers: 1}, cancellingIsNotCancelled)
+}
+
+func cancellingIsNotCancelled(t *testing.T, w *world) {
 	asks := map[string]pipelinev1.PipelineRunSpecStatus{
 		"cancelled": pipelinev1.PipelineRunSpecStatusCancelled, "cancelled-finally": pipelinev1.PipelineRunSpecStatusCancelledRunFinally,
 		"stopped-finally": pipelinev1.PipelineRunSpecStatusStoppedRunFinally,
@@ -90,7 +94,7 @@ func TestCancellingIsNotCancelled(t *testing.T) {
 		if status := succeeded(w.run(runOf(event, name))); status != corev1.ConditionUnknown {
 			t.Fatalf("run %s has Succeeded=%s already: the test shows nothing", name, status)
 		}
-		if check, _ := w.forge.Current(repoName, sha, checkName(name)); check.Status != "in_progress" {
+		if check, _ := w.current(sha, checkName(name)); check.Status != "in_progress" {
 			t.Errorf("check %s is %s/%s while its run has Succeeded=Unknown", name, check.Status, check.Conclusion)
 		}
 	}
@@ -109,19 +113,21 @@ func TestCancellingIsNotCancelled(t *testing.T) {
 // the check is cancelled and says why.
 func TestADeletedRunIsCancelled(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1})
-	w.claimed()
+	forEachService(t, setup{receivers: 1, controllers: 1}, aDeletedRunIsCancelled)
+}
+
+func aDeletedRunIsCancelled(t *testing.T, w *world) {
 	sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("deleted", "push", held)})
 	w.deliver(delivery, http.StatusAccepted)
 	run := runOf(w.created(sha), "deleted")
 	w.checkReaches(sha, checkName("deleted"), "in_progress", soon)
-	down := w.forge.Inject(forge.Fault{Do: forge.ServerError502HTML()})
+	down := w.git.inject(anything, forge.Fault{Do: forge.ServerError502HTML()})
 	w.must(w.Tekton.TektonV1().PipelineRuns(w.ci).Delete(w.ctx, run, metav1.DeleteOptions{}))
 	w.hit(down, 1)
 	w.must(w.controllers[0].Restart(w.ctx))
 	down.Remove()
 	check := w.checkReaches(sha, checkName("deleted"), "cancelled", afterFault)
-	if !strings.Contains(check.Text, "was deleted") {
+	if !check.tells("was deleted") {
 		t.Errorf("the check does not say why: %s", check.Text)
 	}
 	w.settles(sha, soon)

@@ -20,15 +20,17 @@ import (
 // do are decided afterwards, the controller killed in between.
 func TestAPipelineThatWaitsKeepsNoOtherWaiting(t *testing.T) {
 	t.Parallel()
+	forEachService(t, setup{receivers: 1, controllers: 1}, keepsNoOtherWaiting)
+}
+
+func keepsNoOtherWaiting(t *testing.T, w *world) {
 	const filter = "pipelinesascode.tekton.dev/on-path-change: "
-	w := newWorld(t, setup{receivers: 1, controllers: 1})
-	w.claimed()
 	w.push(map[string]string{
 		".tekton/1.yaml": pipeline("one", "push"), ".tekton/2.yaml": pipeline("two", "push"), ".tekton/3.yaml": pipeline("three", "push"),
 		".tekton/4.yaml": pipeline("four", "push"), ".tekton/5.yaml": pipeline("docs", "push", filter+"'docs/**'"),
 		".tekton/6.yaml": pipeline("code", "push", filter+"'*.go'"),
 	})
-	outage := w.forge.Inject(forge.Fault{Route: forge.RouteCompare, Do: forge.ServerError502HTML()})
+	outage := w.git.inject(listChanges, forge.Fault{Do: forge.ServerError502HTML()})
 	sha, delivery := w.push(map[string]string{"docs/a.md": "words"})
 	w.deliver(delivery, http.StatusAccepted)
 	for _, name := range []string{"one", "two", "three", "four"} {
@@ -57,16 +59,18 @@ func TestAPipelineThatWaitsKeepsNoOtherWaiting(t *testing.T) {
 // B9: an event waits while it cannot be told whether there is a global Repository, and is processed with its settings.
 func TestAnEventWaitsForTheGlobalRepository(t *testing.T) {
 	t.Parallel()
+	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, waitsForTheGlobalRepository)
+}
+
+func waitsForTheGlobalRepository(t *testing.T, w *world) {
 	const global = "pipelines-as-code"
-	w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true})
-	w.claimed()
 	w.controller().Proxy.Add(cluster.Rule{
 		Match: func(c cluster.Call) bool { return c.Is("get", "repositories") && c.Name == global },
 		Do:    cluster.Fault(cluster.Unavailable()),
 	})
 	trusted, _ := w.push(map[string]string{".tekton/a.yaml": pipeline("trusted", "push")})
-	sha := w.forge.Commit(repoName, "topic", forge.Change{Files: map[string]string{".tekton/a.yaml": strings.Replace(pipeline("changed", "push"), "[main]", "[topic]", 1)}})
-	w.deliver(w.forge.PushDelivery(forge.PushEvent{Repo: repoName, Ref: "refs/heads/topic"}), http.StatusAccepted)
+	sha := w.git.commit("topic", forge.Change{Files: map[string]string{".tekton/a.yaml": strings.Replace(pipeline("changed", "push"), "[main]", "[topic]", 1)}})
+	w.deliver(w.git.pushed("refs/heads/topic"), http.StatusAccepted)
 	w.eventually(soon, "the plan waits", func() error {
 		for _, event := range w.events() {
 			for _, wait := range event.Status.Waits {
@@ -77,7 +81,7 @@ func TestAnEventWaitsForTheGlobalRepository(t *testing.T) {
 		}
 		return fmt.Errorf("%+v", w.events())
 	})
-	if checks := w.forge.ChecksFor(repoName, sha); len(checks) != 0 || len(w.runs()) != 0 {
+	if checks := w.git.checks(sha); len(checks) != 0 || len(w.runs()) != 0 {
 		t.Fatalf("%d checks, %d runs: want none", len(checks), len(w.runs()))
 	}
 	_, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.Namespace).Create(w.ctx, &pacv1alpha1.Repository{

@@ -25,37 +25,37 @@ import (
 // patch. The patch fails, is logged in the API server's words, counted, a condition and retried; the check goes on to
 // show what the run does and never says failure unless the run fails; with the webhook back the run is patched.
 func TestTheWebhookDiesAroundThePatch(t *testing.T) {
-	for _, test := range []struct{ name, conclusion, ends string }{
-		{"survives", "success", ""},
-		{"breaks", "failure", fails},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true})
-			w.claimed()
-			sha, event := w.webhookDies(test.name, test.ends)
-			run := event.Status.Runs[0].Name
-			w.refused(sha, run)
-			w.checkReaches(sha, checkName(test.name), "in_progress", soon)
-			w.neverFailed(sha)
-			w.must(shared.cluster.Part(cluster.TektonWebhook).Start(w.ctx))
-			w.eventually(afterFault, "the run is patched", func() error {
-				if w.run(run).Annotations["pipelinesascode.tekton.dev/check-run-id"] == "" {
-					return fmt.Errorf("it has no check id")
-				}
-				return nil
+	for _, on := range []kind{githubApp, gitLab} {
+		for name, conclusion := range map[string]string{"survives": "success", "breaks": "failure"} {
+			t.Run(name+"/"+string(on), func(t *testing.T) {
+				w := newWorld(t, setup{service: on, receivers: 1, controllers: 1, proxied: true})
+				w.claimed()
+				survivesTheWebhook(w, name, conclusion)
 			})
-			w.neverFailed(sha)
-			w.release(event)
-			check := w.checkReaches(sha, checkName(test.name), test.conclusion, afterFault)
-			w.settles(sha, afterFault)
-			w.patched(run, check)
-			w.oneCheck(sha, checkName(test.name))
-			if test.conclusion == "success" {
-				w.neverFailed(sha)
-			}
-			w.invariants()
-		})
+		}
 	}
+}
+
+func survivesTheWebhook(w *world, name, conclusion string) {
+	ends := map[string]string{"failure": fails}[conclusion]
+	sha, event := w.webhookDies(name, ends)
+	run := event.Status.Runs[0].Name
+	w.refused(sha, run)
+	w.checkReaches(sha, checkName(name), "in_progress", soon)
+	w.neverFailed(sha)
+	w.must(shared.cluster.Part(cluster.TektonWebhook).Start(w.ctx))
+	check, _ := w.current(sha, checkName(name))
+	w.eventually(afterFault, "the run is patched", func() error { return w.carries(run, check) })
+	w.neverFailed(sha)
+	w.release(event)
+	check = w.checkReaches(sha, checkName(name), conclusion, afterFault)
+	w.settles(sha, afterFault)
+	w.patched(run, check)
+	w.oneCheck(sha, checkName(name))
+	if conclusion == "success" {
+		w.neverFailed(sha)
+	}
+	w.invariants()
 }
 
 // webhookDies pushes one held pipeline, kills the webhook while the proxy holds the first patch of its run, and lets

@@ -17,32 +17,34 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
 // application is the default application-name: the first part of every check's name.
 const application = "Pipelines as Code CI"
 
-const repoName = "acme/app"
-
-// world is one installation with one repository: its own namespaces, forge and processes.
+// world is one installation with one repository: its own namespaces, Git service and processes.
 type world struct {
 	*installation.Installation
 	t     *testing.T
 	ctx   context.Context
-	forge *forge.GitHub
-	repo  forge.Repo
-	ci    string // the Repository's namespace
+	git   service
+	forge *forge.GitHub // git of a world on GitHub, for what there is only there
+	repo  forge.Repo    // there
+	ci    string        // the Repository's namespace
 
 	receivers, controllers []*installation.Process
 }
 
 // setup says how many processes a world starts with, and which of them go through a proxy of their own.
 type setup struct {
+	service                kind
 	receivers, controllers int
 	proxied                bool
 	config                 [][3]string
 	forge                  forge.Options
+	gitlab                 gitlab.Options
 	private                bool
 	flags                  []string // of the controllers
 }
@@ -52,14 +54,8 @@ func newWorld(t *testing.T, s setup) *world {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	t.Cleanup(cancel)
-	s.forge.RefuseEarlyConclusion = true // a client that contradicts itself is found
-	w := &world{t: t, ctx: ctx, forge: forge.New(s.forge)}
-	w.must(w.forge.Start())
-	t.Cleanup(func() { _ = w.forge.Close() })
-	app := w.forge.CreateApp(7, "plumbline", shared.key, "webhook-secret-of-the-test")
-	w.repo = w.forge.CreateRepo("acme", "app", forge.RepoOptions{Private: s.private})
-	w.forge.Install(app.ID, "acme", repoName)
-
+	w := &world{t: t, ctx: ctx}
+	hub := w.host(s)
 	w.ci = shared.cluster.Namespace(t, "ci")
 	system := shared.cluster.Namespace(t, "plumbline")
 	// One bucket with quick leases: a takeover then takes seconds, and a hundred installations few calls.
@@ -71,7 +67,7 @@ func newWorld(t *testing.T, s setup) *world {
 	}, s.config...)
 	var err error
 	w.Installation, err = installation.New(ctx, installation.Options{
-		Cluster: shared.cluster, Forge: w.forge, App: app, Programs: shared.programs, Namespace: system, Config: config,
+		Cluster: shared.cluster, Forge: hub.GitHub, App: hub.app, Programs: shared.programs, Namespace: system, Config: config,
 	})
 	w.must(err)
 	w.createRepository(w.ci, "app")
@@ -85,11 +81,31 @@ func newWorld(t *testing.T, s setup) *world {
 	return w
 }
 
+// host starts the world's Git service. Every installation has a GitHub App, which nothing is asked of on GitLab.
+func (w *world) host(s setup) *onGitHub {
+	w.t.Helper()
+	s.forge.RefuseEarlyConclusion = true // a client that contradicts itself is found
+	hub := &onGitHub{GitHub: forge.New(s.forge)}
+	w.must(hub.Start())
+	w.t.Cleanup(func() { _ = hub.Close() })
+	hub.app = hub.CreateApp(7, "plumbline", shared.key, "webhook-secret-of-the-test")
+	hub.repo = hub.CreateRepo("acme", "app", forge.RepoOptions{Private: s.private})
+	hub.Install(hub.app.ID, "acme", repoName)
+	if s.service != gitLab {
+		w.git, w.forge, w.repo = hub, hub.GitHub, hub.repo
+		return hub
+	}
+	lab := &onGitLab{GitLab: gitlab.New(s.gitlab)}
+	w.must(lab.begin())
+	w.t.Cleanup(func() { _ = lab.Close() })
+	w.git = lab
+	return hub
+}
+
 func (w *world) createRepository(namespace, name string) {
 	w.t.Helper()
 	_, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(namespace).Create(w.ctx, &pacv1alpha1.Repository{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec:       pacv1alpha1.RepositorySpec{URL: w.repo.HTMLURL},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: w.git.connect(w),
 	}, metav1.CreateOptions{})
 	w.must(err)
 }
@@ -134,7 +150,7 @@ func (w *world) must(err error) {
 // not the Repository's condition, which every installation in the cluster writes.
 func (w *world) claimed() {
 	w.t.Helper()
-	url, err := v1alpha1.CanonicalURL(w.repo.HTMLURL)
+	url, err := v1alpha1.CanonicalURL(w.git.page())
 	w.must(err)
 	w.eventually(soon, "the Repository owns its URL", func() error {
 		_, err := w.Plumbline.PlumblineV1alpha1().RepositoryClaims(w.Namespace).Get(w.ctx, v1alpha1.ClaimName(url), metav1.GetOptions{})
@@ -143,22 +159,22 @@ func (w *world) claimed() {
 }
 
 // push commits .tekton files to main and returns the commit and its delivery.
-func (w *world) push(files map[string]string) (string, forge.Delivery) {
-	sha := w.forge.Commit(repoName, "main", forge.Change{Files: files, Message: "change " + w.t.Name()})
-	return sha, w.forge.PushDelivery(forge.PushEvent{Repo: repoName, Ref: "refs/heads/main"})
+func (w *world) push(files map[string]string) (string, delivery) {
+	sha := w.git.commit("main", forge.Change{Files: files, Message: "change " + w.t.Name()})
+	return sha, w.again()
 }
 
 // deliver posts to the first receiver and requires the status.
-func (w *world) deliver(d forge.Delivery, want int) {
+func (w *world) deliver(d delivery, want int) {
 	w.t.Helper()
 	if got, body := w.post(w.receivers[0], d); got != want {
 		w.t.Fatalf("delivery answered %d %s, want %d", got, body, want)
 	}
 }
 
-func (w *world) post(p *installation.Process, d forge.Delivery) (int, string) {
+func (w *world) post(p *installation.Process, d delivery) (int, string) {
 	w.t.Helper()
-	status, body, err := w.forge.Deliver(w.ctx, p.URL, d)
+	status, body, err := w.git.deliver(w.ctx, p.URL, d)
 	if err != nil {
 		w.t.Fatalf("delivering: %v", err)
 	}

@@ -84,6 +84,9 @@ func mac(h func() hash.Hash, secret string, body []byte) string {
 	return hex.EncodeToString(m.Sum(nil))
 }
 
+// ID is what all copies of the delivery have in common.
+func (d Delivery) ID() string { return d.GUID }
+
 // Request builds the delivery's HTTP request, for tests that send it themselves.
 func (d Delivery) Request(ctx context.Context, url string) (*http.Request, error) {
 	return traffic.NewRequest(ctx, url, d.Header, d.Body)

@@ -71,6 +71,9 @@ func (d *Delivery) SetToken(token string) {
 	}
 }
 
+// ID is what all copies of the delivery have in common.
+func (d Delivery) ID() string { return d.Key }
+
 // Request builds the delivery's HTTP request, for tests that send it themselves.
 func (d Delivery) Request(ctx context.Context, url string) (*http.Request, error) {
 	return traffic.NewRequest(ctx, url, d.Header, d.Body)

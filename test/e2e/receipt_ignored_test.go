@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
+)
+
+// ignorable is a delivery that starts nothing, with the reason that is counted and words of the answer.
+type ignorable struct {
+	what, reason, says string
+	delivery           delivery
+}
+
+// A12: what is never acted on is answered 2xx with the reason, counted with the reason, and not stored. A GitLab disables
+// a hook that gets anything else.
+func TestA12Ignorable(t *testing.T) {
+	t.Parallel()
+	forEachService(t, setup{receivers: 1, controllers: 1}, ignoresWhatStartsNothing)
+}
+
+func ignoresWhatStartsNothing(t *testing.T, w *world) {
+	receiver := w.receivers[0]
+	number, _ := w.forkPull("stranger")
+	w.git.commit("gone", forge.Change{Files: map[string]string{"x": "y"}})
+	w.git.remove("gone")
+	w.git.point("refs/tags/v0", w.git.tip("main"))
+	w.git.remove("refs/tags/v0")
+	cases := []ignorable{
+		{"a pull request that is closed", "UnsupportedAction", "clos", w.git.pulled(number, "closed")},
+		{"a branch that is deleted", "Deleted", "refs/heads/gone", w.git.pushed("refs/heads/gone")},
+		{"a tag that is deleted", "Deleted", "refs/tags/v0", w.git.pushed("refs/tags/v0")},
+	}
+	switch g := w.git.(type) {
+	case *onGitHub:
+		cases = append(cases, g.ignorable(number)...)
+	case *onGitLab:
+		cases = append(cases, g.ignorable(number)...)
+	}
+	for _, c := range cases {
+		before := w.counted(receiver, "ignored", c.reason)
+		status, answer := w.post(receiver, c.delivery)
+		if status/100 != 2 || !strings.Contains(answer, c.says) {
+			t.Errorf("%s: answered %d %s, want 2xx and a reason with %q", c.what, status, answer, c.says)
+		}
+		if after := w.counted(receiver, "ignored", c.reason); after != before+1 {
+			t.Errorf("%s: the metric of %s went from %d to %d, want one more", c.what, c.reason, before, after)
+		}
+	}
+	w.nothingStored("after ignorable events")
+	w.untouched("after ignorable events")
+	w.invariants()
+}
+
+func (g *onGitHub) ignorable(number int) []ignorable {
+	body := func(extra map[string]any) map[string]any {
+		extra["repository"] = map[string]any{"id": g.repo.ID, "name": "app", "full_name": repoName, "html_url": g.repo.HTMLURL, "owner": map[string]any{"login": "acme"}}
+		extra["installation"] = map[string]any{"id": 1}
+		return extra
+	}
+	return []ignorable{
+		{"a ping", "UnsupportedEvent", "ping", g.PingDelivery(g.app.ID)},
+		{"an event that starts nothing", "UnsupportedEvent", "star", g.EventDelivery(g.app.ID, "star", body(map[string]any{"action": "created"}))},
+		{"an installation event without repository", "UnsupportedEvent", "installation", g.EventDelivery(g.app.ID, "installation", map[string]any{"action": "created", "installation": map[string]any{"id": 1}})},
+		{"a pull request that is edited", "UnsupportedAction", "edited", g.pulled(number, "edited")},
+		{"a repository that nobody claims", "NoRepository", "acme/other", g.elsewhere()},
+	}
+}
+
+// elsewhere is a delivery of a new repository that the App is installed on and no Repository names.
+func (g *onGitHub) elsewhere() forge.Delivery {
+	const name = "acme/other"
+	if g.installed == 0 {
+		g.CreateRepo("acme", "other", forge.RepoOptions{})
+		g.installed = g.Install(g.app.ID, "acme", name)
+		g.Commit(name, "main", forge.Change{Files: map[string]string{".tekton/push.yaml": pipeline("hello", "push")}})
+	}
+	return g.PushDelivery(forge.PushEvent{Repo: name, Ref: "refs/heads/main"})
+}
+
+func (g *onGitLab) ignorable(number int) []ignorable {
+	const other = "acme/other"
+	g.CreateProject(other, gitlab.ProjectOptions{})
+	hook := g.AddHook(other, noURL, hookSecret)
+	g.Commit(other, "main", forge.Change{Files: map[string]string{".tekton/push.yaml": pipeline("hello", "push")}})
+	g.RetitleMergeRequest(projectName, int64(number), somebody, "Another title")
+	retitled := g.MergeRequestDelivery(gitlab.MergeRequestEvent{Project: projectName, IID: int64(number)})
+	project := map[string]any{"id": g.repo.ID, "path_with_namespace": projectName, "web_url": g.repo.WebURL}
+	body := map[string]any{"object_kind": "pipeline", "project": project, "object_attributes": map[string]any{"id": 1}}
+	return []ignorable{
+		{"an event that starts nothing", "UnsupportedEvent", "Pipeline Hook", g.EventDelivery(g.hook, "Pipeline Hook", body)},
+		{"a merge request that is renamed", "UnsupportedAction", "update", retitled},
+		{"a merge request that is merged", "UnsupportedAction", "merge", g.MergeRequestDelivery(gitlab.MergeRequestEvent{Project: projectName, IID: int64(number), Action: "merge"})},
+		{"a comment", "NotServed", "comments", g.NoteDelivery(g.AddNote(projectName, int64(number), "stranger", "/test"))},
+		{"a project that nobody claims", "NoRepository", other, g.PushDelivery(gitlab.PushEvent{Project: other, Ref: "refs/heads/main", HookID: hook})},
+	}
+}

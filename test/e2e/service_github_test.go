@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/forge"
+)
+
+const repoName = "acme/app"
+
+// somebody does what a scenario does not say who does.
+const somebody = "octocat"
+
+// onGitHub is the service that a GitHub App serves. Scenarios that are about GitHub alone use world.forge.
+type onGitHub struct {
+	*forge.GitHub
+	app  forge.App
+	repo forge.Repo
+	// installed is the installation on the repository that elsewhere is about.
+	installed int64
+}
+
+func (*onGitHub) kind() kind { return githubApp }
+
+func (g *onGitHub) url() string { return g.URL() }
+
+func (g *onGitHub) page(file ...string) string {
+	return strings.Join(append([]string{g.repo.HTMLURL}, prefixed("blob/main", file)...), "/")
+}
+
+func prefixed(prefix string, file []string) []string {
+	if len(file) == 0 {
+		return nil
+	}
+	return append([]string{prefix}, file...)
+}
+
+func (g *onGitHub) connect(*world) pacv1alpha1.RepositorySpec {
+	return pacv1alpha1.RepositorySpec{URL: g.repo.HTMLURL}
+}
+
+func (g *onGitHub) secret(w *world) (namespace, name, key string) {
+	return w.Namespace, "plumbline-github-app", "webhook.secret"
+}
+
+func (g *onGitHub) commit(branch string, change forge.Change) string {
+	return g.Commit(repoName, branch, change)
+}
+
+func (g *onGitHub) point(ref, sha string) {
+	if tag, isTag := strings.CutPrefix(ref, "refs/tags/"); isTag {
+		g.CreateTag(repoName, tag, sha, somebody)
+		return
+	}
+	g.SetBranch(repoName, ref, sha, somebody)
+}
+
+func (g *onGitHub) remove(ref string) {
+	if tag, isTag := strings.CutPrefix(ref, "refs/tags/"); isTag {
+		g.DeleteTag(repoName, tag, somebody)
+		return
+	}
+	g.DeleteBranch(repoName, ref, somebody)
+}
+
+func (g *onGitHub) tip(branch string) string { return g.Branches(repoName)[branch] }
+
+func (g *onGitHub) create(name string, files map[string]string, file string) string {
+	other := g.CreateRepo("acme", name, forge.RepoOptions{Private: true})
+	g.Commit(other.FullName, "main", forge.Change{Files: files})
+	return other.HTMLURL + "/blob/main/" + file
+}
+
+func (g *onGitHub) grant(user, role string) { g.SetCollaborator(repoName, user, role) }
+
+func (g *onGitHub) fork(user string) string {
+	g.AddUser(user)
+	fork := g.CreateRepo(user, "app", forge.RepoOptions{ForkOf: repoName})
+	return g.Commit(fork.FullName, "feature", byUser(user))
+}
+
+func byUser(user string) forge.Change {
+	return forge.Change{Files: map[string]string{"README": "by " + user}, Author: user, Message: "change of " + user}
+}
+
+func (g *onGitHub) open(fork, branch, author string) int {
+	pull := forge.NewPull{Base: repoName, HeadBranch: branch, Author: author}
+	if fork != "" {
+		pull.Head = fork + "/app"
+	}
+	return g.OpenPullRequest(pull)
+}
+
+func (g *onGitHub) close(number int) { g.ClosePull(repoName, number) }
+
+// comments: nothing is written there, and the forge has no list of them. What is written is in the log.
+func (g *onGitHub) comments(int) []string {
+	var all []string
+	for _, w := range g.Writes() {
+		if w.Route == forge.RouteCommentCreate && w.Applied {
+			body, _ := w.Body["body"].(string)
+			all = append(all, body)
+		}
+	}
+	return all
+}
+
+func (g *onGitHub) pushed(ref string) delivery {
+	return g.PushDelivery(forge.PushEvent{Repo: repoName, Ref: ref})
+}
+
+func (g *onGitHub) pulled(number int, action string) delivery {
+	return g.PullRequestDelivery(forge.PullEvent{Repo: repoName, Number: number, Action: action})
+}
+
+func (g *onGitHub) signed(d delivery, body []byte, secret string) delivery {
+	signed := d.(forge.Delivery)
+	signed.Body = body
+	signed.Sign(secret)
+	return signed
+}
+
+func (g *onGitHub) deliver(ctx context.Context, url string, d delivery) (int, []byte, error) {
+	return g.Deliver(ctx, url, d.(forge.Delivery))
+}
+
+func (g *onGitHub) redeliver(ctx context.Context, key string) (int, []byte, error) {
+	return g.Redeliver(ctx, key)
+}
+
+func (g *onGitHub) checks(sha string) []check {
+	repos := []string{repoName}
+	for _, w := range g.Writes() {
+		if w.HeadSHA == sha && !slices.Contains(repos, w.Repo) {
+			repos = append(repos, w.Repo)
+		}
+	}
+	var all []check
+	for _, repo := range repos {
+		all = append(all, githubChecks(g.ChecksFor(repo, sha))...)
+	}
+	return all
+}
+
+func (g *onGitHub) await(ctx context.Context, sha string, ok func([]check) bool) error {
+	return g.WaitFor(ctx, func(s *forge.State) bool { return ok(githubChecks(s.ChecksFor(repoName, sha))) })
+}
+
+func githubChecks(runs []forge.CheckRun) (all []check) {
+	for _, run := range runs {
+		all = append(all, check{
+			ID: strconv.FormatInt(run.ID, 10), Number: run.ID, Name: run.Name, ExternalID: run.ExternalID,
+			Status: run.Status, Conclusion: run.Conclusion, Title: run.Title, Summary: run.Summary, Text: run.Text,
+			DetailsURL: run.DetailsURL, Replaced: run.Conclusion == "cancelled" && run.Title == "Superseded",
+		})
+	}
+	return all
+}
+
+func (g *onGitHub) log() (all traffic) {
+	all.requests = g.Requests()
+	for _, w := range g.Writes() {
+		said := write{
+			N: w.N, SHA: w.HeadSHA, Name: w.Name, ExternalID: w.ExternalID, Status: w.CheckStatus, Conclusion: w.Conclusion,
+			Title: w.Title, Body: w.Body, Applied: w.Applied, Creates: w.Route == forge.RouteCheckCreate,
+		}
+		if w.CheckRunID != 0 {
+			said.Check = strconv.FormatInt(w.CheckRunID, 10)
+		}
+		all.writes = append(all.writes, said)
+	}
+	for _, d := range g.Deliveries() {
+		all.deliveries = append(all.deliveries, delivered{d.GUID, d.StatusCode})
+	}
+	return all
+}
+
+func (g *onGitHub) route(at operation) string {
+	return map[operation]string{
+		createCheck: forge.RouteCheckCreate, updateCheck: forge.RouteCheckUpdate, findChecks: forge.RouteCheckList,
+		readCheck: forge.RouteCheckGet, readDirectory: forge.RouteTree, readFile: forge.RouteBlob,
+		readReference: forge.RouteContents, readCommit: forge.RouteCommit, readBranch: forge.RouteRef,
+		readRepository: forge.RouteRepo, listChanges: forge.RouteCompare, askPermission: forge.RoutePermission,
+		writeComment: forge.RouteCommentCreate,
+	}[at]
+}
+
+func (g *onGitHub) inject(at operation, f forge.Fault) *forge.FaultHandle {
+	f.Route = g.route(at)
+	return g.Inject(f)
+}
+
+func (g *onGitHub) says(how refusal) forge.Action {
+	return map[refusal]forge.Action{
+		unauthorized: forge.Unauthorized401(), forbidden: forge.Forbidden403(), notFound: forge.NotFound404(),
+		busy:     forge.Answer(http.StatusConflict, http.Header{"Content-Type": {"application/json"}}, `{"message":"Conflict"}`),
+		slowDown: forge.SecondaryRateLimit(time.Second),
+	}[how]
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
+)
+
+const (
+	projectName = "acme/team/app"
+	// gitlabSecret is the Secret that the Repository names, of the same name as the Repository.
+	gitlabSecret = "app"
+	hookSecret   = "secret-of-the-gitlab-hook"
+	// noURL is where hooks point: each delivery is told where to go.
+	noURL = "http://127.0.0.1:1"
+)
+
+// onGitLab is a project on a GitLab, with a token of a bot that is a Developer there.
+type onGitLab struct {
+	*gitlab.GitLab
+	repo  gitlab.Project
+	token gitlab.Token
+	hook  int64
+}
+
+// begin starts the GitLab and creates what scenarios find on it.
+func (g *onGitLab) begin() error {
+	if err := g.Start(); err != nil {
+		return err
+	}
+	g.repo = g.CreateProject(projectName, gitlab.ProjectOptions{Unprotected: true})
+	g.token = g.CreateToken(gitlab.NewToken{Project: projectName})
+	g.hook = g.AddHook(projectName, noURL, hookSecret)
+	return nil
+}
+
+func (*onGitLab) kind() kind { return gitLab }
+
+func (g *onGitLab) url() string { return g.URL() }
+
+func (g *onGitLab) page(file ...string) string {
+	return strings.Join(append([]string{g.repo.WebURL}, prefixed("-/blob/main", file)...), "/")
+}
+
+func (g *onGitLab) connect(w *world) pacv1alpha1.RepositorySpec {
+	w.t.Helper()
+	_, err := w.Kube.CoreV1().Secrets(w.ci).Create(w.ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: gitlabSecret},
+		StringData: map[string]string{"provider.token": g.token.Value, "webhook.secret": hookSecret},
+	}, metav1.CreateOptions{})
+	w.must(err)
+	return pacv1alpha1.RepositorySpec{URL: g.repo.WebURL, GitProvider: &pacv1alpha1.GitProvider{
+		Type: "gitlab", URL: g.URL(), Secret: &pacv1alpha1.Secret{Name: gitlabSecret}, WebhookSecret: &pacv1alpha1.Secret{Name: gitlabSecret},
+	}}
+}
+
+func (g *onGitLab) secret(w *world) (namespace, name, key string) {
+	return w.ci, gitlabSecret, "webhook.secret"
+}
+
+func (g *onGitLab) commit(branch string, change forge.Change) string {
+	return g.Commit(projectName, branch, change)
+}
+
+func (g *onGitLab) point(ref, sha string) {
+	if tag, isTag := strings.CutPrefix(ref, "refs/tags/"); isTag {
+		g.CreateTag(projectName, tag, sha, somebody)
+		return
+	}
+	g.SetBranch(projectName, ref, sha, somebody)
+}
+
+func (g *onGitLab) remove(ref string) {
+	if tag, isTag := strings.CutPrefix(ref, "refs/tags/"); isTag {
+		g.DeleteTag(projectName, tag, somebody)
+		return
+	}
+	g.DeleteBranch(projectName, ref, somebody)
+}
+
+func (g *onGitLab) tip(branch string) string { return g.Branches(projectName)[branch] }
+
+func (g *onGitLab) create(name string, files map[string]string, file string) string {
+	other := g.CreateProject("acme/team/"+name, gitlab.ProjectOptions{})
+	g.Commit(other.FullPath, "main", forge.Change{Files: files})
+	return other.WebURL + "/-/blob/main/" + file
+}
+
+func (g *onGitLab) grant(user, role string) {
+	level := map[string]gitlab.Level{"read": gitlab.Reporter, "write": gitlab.Developer, "admin": gitlab.Maintainer}[role]
+	g.AddUser(user)
+	g.SetMember(projectName, user, level)
+}
+
+// fork makes one that takes the bot's statuses: as most do not, TestAForkThatTakesNoStatus takes that away.
+func (g *onGitLab) fork(user string) string {
+	g.AddUser(user)
+	fork := g.CreateProject(user+"/app", gitlab.ProjectOptions{ForkOf: projectName})
+	g.SetMember(fork.FullPath, g.token.User.Username, gitlab.Developer)
+	return g.Commit(fork.FullPath, "feature", byUser(user))
+}
+
+func (g *onGitLab) open(fork, branch, author string) int {
+	request := gitlab.NewMergeRequest{Target: projectName, SourceBranch: branch, Author: author}
+	if fork != "" {
+		request.Source = fork + "/app"
+	}
+	return int(g.OpenMergeRequest(request))
+}
+
+func (g *onGitLab) close(number int) { g.CloseMergeRequest(projectName, int64(number), somebody) }
+
+func (g *onGitLab) comments(number int) []string {
+	var all []string
+	for _, note := range g.Notes(projectName, int64(number)) {
+		if note.Author == g.token.User.Username {
+			all = append(all, note.Body)
+		}
+	}
+	return all
+}
+
+func (g *onGitLab) pushed(ref string) delivery {
+	return g.PushDelivery(gitlab.PushEvent{Project: projectName, Ref: ref})
+}
+
+func (g *onGitLab) pulled(number int, action string) delivery {
+	theirs, known := map[string]string{"opened": "open", "synchronize": "update", "reopened": "reopen", "closed": "close", "edited": "update"}[action]
+	if !known {
+		panic("GitLab has no action " + action)
+	}
+	return g.MergeRequestDelivery(gitlab.MergeRequestEvent{Project: projectName, IID: int64(number), Action: theirs})
+}
+
+func (g *onGitLab) signed(d delivery, body []byte, secret string) delivery {
+	signed := d.(gitlab.Delivery)
+	signed.Body = body
+	signed.SetToken(secret)
+	return signed
+}
+
+func (g *onGitLab) deliver(ctx context.Context, url string, d delivery) (int, []byte, error) {
+	return g.Deliver(ctx, url, d.(gitlab.Delivery))
+}
+
+func (g *onGitLab) redeliver(ctx context.Context, key string) (int, []byte, error) {
+	return g.Resend(ctx, key)
+}
+
+func (g *onGitLab) checks(sha string) []check {
+	var all []check
+	_ = g.WaitFor(context.Background(), func(s *gitlab.State) bool { // read at one moment; it never waits
+		all = gitlabChecks(s, sha)
+		return true
+	})
+	return all
+}
+
+func (g *onGitLab) await(ctx context.Context, sha string, ok func([]check) bool) error {
+	return g.WaitFor(ctx, func(s *gitlab.State) bool { return ok(gitlabChecks(s, sha)) })
+}
+
+// gitlabChecks are the statuses of a commit in the project and in all forks that have it.
+func gitlabChecks(s *gitlab.State, sha string) (all []check) {
+	projects := []string{projectName}
+	for _, w := range s.Writes() {
+		if w.SHA == sha && w.Project != "" && !slices.Contains(projects, w.Project) {
+			projects = append(projects, w.Project)
+		}
+	}
+	for _, project := range projects {
+		for _, status := range s.StatusesFor(project, sha) {
+			all = append(all, gitlabCheck(status))
+		}
+	}
+	slices.SortFunc(all, func(a, b check) int { return cmp.Compare(a.Number, b.Number) })
+	return all
+}
+
+func gitlabCheck(s gitlab.CommitStatus) check {
+	state, conclusion := inGitHubsWords(s.State)
+	return check{
+		ID: fmt.Sprintf("%d/%d", s.PipelineID, s.ID), Number: s.ID, Name: s.Name, ExternalID: markOf(s.Description),
+		Status: state, Conclusion: conclusion, Title: s.Description, Summary: s.Description, Text: s.Description,
+		DetailsURL: s.TargetURL, Replaced: s.Retried, Line: true,
+	}
+}
+
+func inGitHubsWords(state string) (status, conclusion string) {
+	switch state {
+	case "pending":
+		return "queued", ""
+	case "running":
+		return "in_progress", ""
+	case "failed":
+		return "completed", "failure"
+	case "canceled":
+		return "completed", "cancelled"
+	}
+	return "completed", state
+}
+
+// markOf is whose status it is: what stands in brackets at the end.
+func markOf(description string) string {
+	at := strings.LastIndex(description, " (")
+	if at < 0 || !strings.HasSuffix(description, ")") {
+		return ""
+	}
+	return description[at+2 : len(description)-1]
+}
+
+func (g *onGitLab) log() (all traffic) {
+	all.requests = g.Requests()
+	open := map[string]int64{} // the status of a name that has not ended
+	of := map[int64]string{}   // whose a status is
+	for _, w := range g.Writes() {
+		said := write{N: w.N, SHA: w.SHA, Name: w.Name, Title: cmp.Or(w.Description, w.Note), Body: w.Body, Applied: w.Applied}
+		if w.Route == gitlab.RouteStatusCreate {
+			name := w.Project + " " + w.SHA + " " + w.Name
+			said.Status, said.Conclusion = inGitHubsWords(w.State)
+			said.Creates = open[name] == 0
+			said.ExternalID = cmp.Or(markOf(w.Description), of[w.StatusID])
+			if w.Applied {
+				of[w.StatusID] = said.ExternalID
+				// A late report would not change a status that has ended but make another one: people see it opened again.
+				said.Check = name + " " + said.ExternalID
+				open[name] = w.StatusID
+				if said.Conclusion != "" {
+					open[name] = 0
+				}
+			}
+		}
+		all.writes = append(all.writes, said)
+	}
+	for _, d := range g.Deliveries() {
+		all.deliveries = append(all.deliveries, delivered{d.Key, d.StatusCode})
+	}
+	return all
+}
+
+func (g *onGitLab) route(at operation) string {
+	return map[operation]string{
+		createCheck: gitlab.RouteStatusCreate, updateCheck: gitlab.RouteStatusCreate, findChecks: gitlab.RouteStatusList,
+		readCheck: gitlab.RouteStatusList, readDirectory: gitlab.RouteTree, readFile: gitlab.RouteFile,
+		readReference: gitlab.RouteFile, readCommit: gitlab.RouteCommit, readBranch: gitlab.RouteBranch,
+		readRepository: gitlab.RouteProject, listChanges: gitlab.RouteCompare, askPermission: gitlab.RouteMembers,
+		writeComment: gitlab.RouteNoteCreate,
+	}[at]
+}
+
+func (g *onGitLab) inject(at operation, f forge.Fault) *forge.FaultHandle {
+	f.Route = g.route(at)
+	if at == updateCheck { // GitLab has one call for both, and nothing but queued is only ever the first
+		f.Match = func(r *http.Request) bool {
+			body, err := io.ReadAll(r.Body)
+			return err == nil && !bytes.Contains(body, []byte(`pending`))
+		}
+	}
+	return g.Inject(f)
+}
+
+func (g *onGitLab) says(how refusal) forge.Action {
+	return map[refusal]forge.Action{
+		unauthorized: gitlab.Revoked401(), forbidden: gitlab.Forbidden403(), notFound: gitlab.NotFound404(), busy: gitlab.Conflict409(),
+		slowDown: forge.Answer(http.StatusTooManyRequests, http.Header{"Content-Type": {"text/plain"}, "Retry-After": {"1"}}, "Retry later\n"),
+	}[how]
+}

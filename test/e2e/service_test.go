@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"testing"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/forge"
+)
+
+// kind is one of the Git services that scenarios run against; "" is githubApp.
+type kind string
+
+const (
+	githubApp kind = "github"
+	gitLab    kind = "gitlab"
+)
+
+// forEachKind runs a scenario that makes worlds of its own for each Git service, as subtests beside each other.
+func forEachKind(t *testing.T, scenario func(t *testing.T, on kind)) {
+	t.Helper()
+	for _, on := range []kind{githubApp, gitLab} {
+		t.Run(string(on), func(t *testing.T) {
+			t.Parallel()
+			scenario(t, on)
+		})
+	}
+}
+
+// forEachService runs a scenario for each Git service in a world whose Repository owns its URL.
+func forEachService(t *testing.T, s setup, scenario func(t *testing.T, w *world)) {
+	t.Helper()
+	forEachKind(t, func(t *testing.T, on kind) {
+		s := s
+		s.service = on
+		w := newWorld(t, s)
+		w.claimed()
+		scenario(t, w)
+	})
+}
+
+// service is a Git service with the world's repository, in no service's own terms: onGitHub and onGitLab are two.
+type service interface {
+	hosting
+	branches
+	people
+	webhooks
+	memory
+}
+
+// hosting is where the service is, and how Plumbline gets there.
+type hosting interface {
+	kind() kind
+	// url is where the service listens, without a slash at its end.
+	url() string
+	// page is the web address of the repository, and of a file of it.
+	page(file ...string) string
+	// connect creates what the Repository in the world's namespace names, and returns the Repository's spec.
+	connect(w *world) pacv1alpha1.RepositorySpec
+	// secret is the Secret with what deliveries are signed with, and its key.
+	secret(w *world) (namespace, name, key string)
+}
+
+// branches is the repository's Git. A ref is a branch, or refs/tags/ and a tag.
+type branches interface {
+	// commit pushes to a branch, which it creates if need be.
+	commit(branch string, change forge.Change) string
+	// point moves or creates a ref.
+	point(ref, sha string)
+	remove(ref string)
+	tip(branch string) string
+	// create makes another, private repository beside the world's, and returns the page of a file of it.
+	create(name string, files map[string]string, file string) string
+}
+
+// people are who may do what, and what they ask for.
+type people interface {
+	// grant gives a user a role: read, write or admin.
+	grant(user, role string)
+	// fork makes a user's own fork with a commit on the branch feature, and returns that.
+	fork(user string) string
+	// open opens a pull request to the default branch from a branch of the repository, or of a user's fork.
+	open(fork, branch, author string) int
+	close(number int)
+	// comments are what Plumbline wrote below a pull request.
+	comments(number int) []string
+}
+
+// webhooks are the service's deliveries.
+type webhooks interface {
+	// pushed tells of the last change of refs/heads/... or refs/tags/...
+	pushed(ref string) delivery
+	// pulled tells of a pull request: opened, synchronize, reopened, closed or edited.
+	pulled(number int, action string) delivery
+	// signed is a delivery with another body, for which the secret vouches.
+	signed(d delivery, body []byte, secret string) delivery
+	// deliver sends a delivery, and again the same one by its key.
+	deliver(ctx context.Context, url string, d delivery) (int, []byte, error)
+	redeliver(ctx context.Context, key string) (int, []byte, error)
+}
+
+// memory is what the service remembers, and the faults.
+type memory interface {
+	// checks are those of a commit, oldest first; await waits until they are as wanted.
+	checks(sha string) []check
+	await(ctx context.Context, sha string, ok func([]check) bool) error
+	log() traffic
+	faults
+}
+
+// faults are what the service is made to answer.
+type faults interface {
+	// route is the forge's name for an operation.
+	route(at operation) string
+	// inject arms a fault at an operation: Fault's own Route is not looked at.
+	inject(at operation, f forge.Fault) *forge.FaultHandle
+	// says is the service's own answer.
+	says(how refusal) forge.Action
+}
+
+// traffic is all that passed so far.
+type traffic struct {
+	requests   []forge.Request
+	writes     []write // in the order the service decided them
+	deliveries []delivered
+}
+
+// delivery is what a service sends to its webhook: forge.Delivery or gitlab.Delivery.
+type delivery interface {
+	// Request makes it a request to the URL.
+	Request(ctx context.Context, url string) (*http.Request, error)
+	// ID is the key that copies of it have in common.
+	ID() string
+}
+
+// partsOf are a delivery's header and body.
+func partsOf(d delivery) (http.Header, []byte) {
+	request, err := d.Request(context.Background(), "http://localhost")
+	if err != nil {
+		panic(err)
+	}
+	body, err := io.ReadAll(request.Body)
+	if err != nil {
+		panic(err)
+	}
+	return request.Header, body
+}
+
+// delivered is one attempt to deliver.
+type delivered struct {
+	key  string
+	code int // 0 when there was no answer
+}
+
+// check is a check run of GitHub, or a commit status of GitLab in GitHub's words. GitLab keeps one line of 255
+// characters: it is the Title, and Summary and Text too.
+type check struct {
+	ID string // as Plumbline records it
+	// Number is higher in newer ones.
+	Number                           int64
+	Name, ExternalID                 string
+	Status, Conclusion               string
+	Title, Summary, Text, DetailsURL string
+	// Replaced: another one of the same run took its place, and people see that it does not count.
+	Replaced bool
+	// Line: the service keeps no more than the Title.
+	Line bool
+}
+
+// tells tells whether people read the words there. Of what GitLab has no room for, that is the end: "…", or nothing but a
+// title where nothing failed; the PipelineRun and the GitEvent have it whole.
+func (c check) tells(words string) bool {
+	return containsAll(c.Title+"\n"+c.Summary+"\n"+c.Text, words) || c.Line && c.Title != "" && (c.Conclusion != "failure" || len([]rune(c.Title)) > 150)
+}
+
+// write is one mutating call, in the words of check.
+type write struct {
+	N    int
+	SHA  string // "" if it is about no check
+	Name string
+	// Check is the check that it changed, "" if none: each has one name here.
+	Check                                 string
+	ExternalID, Status, Conclusion, Title string
+	Body                                  map[string]any
+	Applied                               bool // the service's state changed, whatever the client was told
+	Creates                               bool // it asked for a check that is not there
+}
+
+// operation is what Plumbline asks of a service.
+type operation string
+
+const (
+	anything       operation = ""
+	createCheck    operation = "create a check"
+	updateCheck    operation = "update a check"
+	findChecks     operation = "list the checks of a commit"
+	readCheck      operation = "read a check that is known"
+	readDirectory  operation = "read a directory"
+	readFile       operation = "read a definition"
+	readReference  operation = "read what a definition refers to"
+	readCommit     operation = "read a commit"
+	readBranch     operation = "read where a branch is"
+	readRepository operation = "read the repository"
+	listChanges    operation = "list the files that a push changed"
+	askPermission  operation = "ask for a user's permission"
+	writeComment   operation = "comment on a pull request"
+)
+
+// refusal is an answer that each service words in its own way. What has no words, forge has an Action for.
+type refusal string
+
+const (
+	unauthorized refusal = "401"
+	forbidden    refusal = "403"
+	notFound     refusal = "404"
+	busy         refusal = "409"
+	slowDown     refusal = "429, for a second"
+)
