@@ -129,6 +129,7 @@ func TestOwner(t *testing.T) {
 		"ReplicaSet plumbline-receiver":  controlled("ReplicaSet", "plumbline-receiver", ""),
 		"ReplicaSet other-5d8f":          controlled("ReplicaSet", "other-5d8f", "77aa"),
 		"StatefulSet plumbline-receiver": controlled("StatefulSet", "plumbline-receiver", ""),
+		"StatefulSet it-5d8f":            controlled("StatefulSet", "it-5d8f", "5d8f"),
 		"Pod it":                         {ObjectMeta: metav1.ObjectMeta{Name: "it"}},
 	} {
 		if got := owner(pod); got != want {

@@ -87,8 +87,8 @@ func readAudit(log string) (map[installation.Right]bool, []string, error) {
 			continue // the last line may be cut
 		}
 		account := event.User.Username[strings.LastIndex(event.User.Username, ":")+1:]
-		if !strings.HasPrefix(account, "plumbline-") {
-			continue
+		if !strings.HasPrefix(account, "plumbline-") || strings.Contains(event.User.Username, ":"+ladderNamespace+"-") {
+			continue // ladders have what they do not need taken away
 		}
 		ref := event.ObjectRef
 		used[installation.Right{Account: account, Verb: event.Verb, Resource: strings.TrimSuffix(ref.APIGroup+"/"+ref.Resource+"/"+ref.Subresource, "/")}] = true

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -47,6 +48,7 @@ type setup struct {
 	gitlab                 gitlab.Options
 	private                bool
 	flags                  []string // of the controllers
+	system                 string   // what the name of Plumbline's namespace begins with; "plumbline" when empty
 }
 
 // newWorld installs Plumbline in a namespace of its own and starts what s asks for. Everything ends with the test.
@@ -57,7 +59,7 @@ func newWorld(t *testing.T, s setup) *world {
 	w := &world{t: t, ctx: ctx}
 	hub := w.host(s)
 	w.ci = shared.cluster.Namespace(t, "ci")
-	system := shared.cluster.Namespace(t, "plumbline")
+	system := shared.cluster.Namespace(t, cmp.Or(s.system, "plumbline"))
 	// One bucket with quick leases: a takeover then takes seconds, and a hundred installations few calls.
 	config := append([][3]string{
 		{"plumbline-config-leader-election", "buckets", "1"},

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
+	"github.com/plumbline-ci/plumbline/test/installation"
+)
+
+func receiverMay(verb, resource string) installation.Right {
+	return installation.Right{Account: "plumbline-receiver", Verb: verb, Resource: resource}
+}
+
+func controllerMay(verb, resource string) installation.Right {
+	return installation.Right{Account: "plumbline-controller", Verb: verb, Resource: resource}
+}
+
+// Rights are neither missing nor in excess: an installation that begins without any takes a push to its end once it was
+// given exactly those that a call was refused for, all of config/ and nothing else. Meanwhile nothing it says is untrue.
+func TestWithoutEachRightSomethingFails(t *testing.T) {
+	t.Parallel()
+	record, secret := receiverMay("create", "plumbline.dev/gitevents"), controllerMay("create", "/secrets")
+	create, patch := controllerMay("create", "tekton.dev/pipelineruns"), controllerMay("patch", "tekton.dev/pipelineruns")
+	l := newLadder(t, record, secret, create, patch)
+	receiver, err := l.Receiver(l.ctx, false)
+	l.must(err)
+	controller, err := l.Controller(l.ctx, false, "-operator-retry="+operatorRetry.String(), "-late-reports="+lateReports.String())
+	l.must(err)
+	l.receivers, l.controllers = append(l.receivers, l.keep(receiver)), append(l.controllers, l.keep(controller))
+	l.starts()
+
+	sha, delivery := l.push(map[string]string{".tekton/push.yaml": strings.Replace(pipeline("climber", "push", held), "{{ revision }}", "{{ revision }} {{ word }}", 1)})
+	l.eventually(soon, "the receiver may not record", func() error {
+		if status, body := l.post(receiver, delivery); status != http.StatusServiceUnavailable {
+			return fmt.Errorf("it answers %d %s, want 503", status, body)
+		}
+		return l.refused(record)
+	})
+	if n := len(l.events()); n != 0 {
+		t.Errorf("%d GitEvents, and the receiver may not create any", n)
+	}
+	l.allows(record)
+	for _, what := range []string{"a delivery", "the same delivery again"} {
+		l.accepted(what, func() (int, string) { return l.post(receiver, delivery) }, http.StatusAccepted)
+	}
+
+	l.refuses(secret)
+	if runs := l.runs(); len(runs) != 0 {
+		t.Errorf("%d PipelineRuns, and their secret could not be made", len(runs))
+	}
+	l.allows(secret)
+	l.refuses(create)
+	l.eventually(soon, "the check says that it waits for a right", func() error {
+		for _, write := range l.forge.WritesForCheck(repoName, sha, checkName("climber")) {
+			if write.CheckStatus == "queued" && strings.Contains(fmt.Sprint(write.Body), "pipelineruns") {
+				return nil
+			}
+		}
+		return fmt.Errorf("it says %+v", l.forge.WritesForCheck(repoName, sha, ""))
+	})
+	l.allows(create)
+
+	l.refuses(patch)
+	l.checkReaches(sha, checkName("climber"), "in_progress", soon)
+	event := l.created(sha)
+	l.release(event)
+	l.checkReaches(sha, checkName("climber"), "success", afterFault)
+	run := event.Status.Runs[0].Name
+	if id := l.run(run).Annotations["pipelinesascode.tekton.dev/check-run-id"]; id != "" {
+		t.Errorf("the PipelineRun has check id %q, and the controller may not patch it", id)
+	}
+	l.eventually(soon, "the event says what is refused", func() error {
+		for _, event := range l.events() {
+			if strings.Contains(fmt.Sprint(event.Status), `cannot patch resource "pipelineruns"`) {
+				return nil
+			}
+		}
+		return errMissing
+	})
+	l.allows(patch)
+	l.settled(afterFault)
+	l.patched(run, l.checkReaches(sha, checkName("climber"), "success", soon))
+	l.neverFailed(sha)
+	l.rest()
+	l.top(unused())
+}
+
+// starts waits until the receiver is ready and the Repository, whose push needs a param of a Secret, owns its URL.
+func (l *ladder) starts() {
+	l.t.Helper()
+	_, err := l.Kube.CoreV1().Secrets(l.ci).Create(l.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "words"}, StringData: map[string]string{"one": "word"}}, metav1.CreateOptions{})
+	l.must(err)
+	l.change("app", `{"spec":{"params":[{"name":"word","secret_ref":{"name":"words","key":"one"}}]}}`)
+	l.eventually(afterFault, "the receiver is ready", func() error {
+		if status := l.asked(l.receivers[0], "/ready"); status != http.StatusOK {
+			return fmt.Errorf("it answers %d", status)
+		}
+		return nil
+	})
+	l.claims("app", l.repo.HTMLURL)
+}
+
+func (l *ladder) change(repository, patch string) {
+	l.t.Helper()
+	_, err := l.Plumbline.PipelinesascodeV1alpha1().Repositories(l.ci).Patch(l.ctx, repository, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	l.must(err)
+}
+
+// claims waits until the Repository owns its URL. It is changed meanwhile: the controller looks again then, and else only
+// after five minutes.
+func (l *ladder) claims(repository, rawURL string) {
+	l.t.Helper()
+	url, err := v1alpha1.CanonicalURL(rawURL)
+	l.must(err)
+	n := 0
+	l.eventually(afterFault, "Repository "+repository+" owns its URL", func() error {
+		n++
+		if n%10 == 0 {
+			l.change(repository, fmt.Sprintf(`{"metadata":{"annotations":{"again":"%d"}}}`, n))
+		}
+		_, err := l.Plumbline.PlumblineV1alpha1().RepositoryClaims(l.Namespace).Get(l.ctx, v1alpha1.ClaimName(url), metav1.GetOptions{})
+		return err
+	})
+}
+
+func (l *ladder) accepted(what string, post func() (int, string), want int) {
+	l.t.Helper()
+	l.eventually(soon, what+" is taken", func() error {
+		if status, body := post(); status != want {
+			return fmt.Errorf("answered %d %s, want %d", status, body, want)
+		}
+		return nil
+	})
+}
+
+// refused is nil when a call was refused for want of the right.
+func (l *ladder) refused(right installation.Right) error {
+	r := l.rung(right)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r.refused == "" {
+		return errMissing
+	}
+	return nil
+}
+
+// rest does what needs the rights that a push on GitHub does not: a run that is deleted, a delivery for a repository that
+// nobody claims, one of a GitLab, and a Repository that is deleted.
+func (l *ladder) rest() {
+	l.t.Helper()
+	receiver := l.receivers[0]
+	sha, goner := l.push(map[string]string{".tekton/push.yaml": pipeline("goner", "push", held)})
+	l.deliver(goner, http.StatusAccepted)
+	run := l.created(sha).Status.Runs[0].Name
+	l.must(l.Tekton.TektonV1().PipelineRuns(l.ci).Delete(l.ctx, run, metav1.DeleteOptions{}))
+	l.checkReaches(sha, checkName("goner"), "cancelled", afterFault)
+
+	elsewhere := l.git.(*onGitHub).elsewhere()
+	l.accepted("a delivery that nobody wants", func() (int, string) { return l.post(receiver, elsewhere) }, http.StatusOK)
+
+	lab := &onGitLab{GitLab: gitlab.New(gitlab.Options{})}
+	l.must(lab.begin())
+	l.t.Cleanup(func() { _ = lab.Close() })
+	repositories := l.Plumbline.PipelinesascodeV1alpha1().Repositories(l.ci)
+	_, err := repositories.Create(l.ctx, &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Name: "lab"}, Spec: lab.connect(l.world)}, metav1.CreateOptions{})
+	l.must(err)
+	l.claims("lab", lab.page())
+	lab.commit("main", forge.Change{Files: map[string]string{"a.go": "package a"}})
+	push := lab.pushed("refs/heads/main")
+	l.accepted("a delivery of GitLab", func() (int, string) {
+		status, body, err := lab.deliver(l.ctx, receiver.URL, push)
+		l.must(err)
+		return status, string(body)
+	}, http.StatusAccepted)
+	l.settled(afterFault)
+	l.must(repositories.Delete(l.ctx, "lab", metav1.DeleteOptions{}))
+	l.refuses(controllerMay("update", "plumbline.dev/repositoryclaims/status"))
+	l.must(l.controllers[0].Kill()) // it would look again after five minutes; and a preflight asks once
+	l.eventually(soon, "the claim is released", func() error {
+		url, err := v1alpha1.CanonicalURL(lab.page())
+		if err != nil {
+			return err
+		}
+		claim, err := l.Plumbline.PlumblineV1alpha1().RepositoryClaims(l.Namespace).Get(l.ctx, v1alpha1.ClaimName(url), metav1.GetOptions{})
+		if err == nil && claim.Status.ReleasedAt == nil {
+			err = errMissing
+		}
+		return err
+	})
+}
