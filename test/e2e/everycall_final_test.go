@@ -62,7 +62,7 @@ func endsRefused(got, _ final) error {
 	switch {
 	case len(got.Runs) != 0 || got.Secrets != 0 || got.Payloads != 0 || got.Event.Phase != "Settled" || got.Event.Waits != 0:
 	case len(got.Checks) != 1 || got.Checks[0].Status != "completed" || got.Checks[0].Conclusion != "failure":
-	case !strings.Contains(got.Checks[0].Text+got.Checks[0].Summary, denial):
+	case !strings.Contains(got.Checks[0].Text+got.Checks[0].Summary+got.Checks[0].Title, denial):
 	default:
 		return nil
 	}
@@ -99,7 +99,7 @@ func (l *lane) final(e event) (final, error) {
 	}
 	known := strings.NewReplacer(names...)
 	plain := func(s string) string {
-		if len(checks) > 0 && s == fmt.Sprint(checks[len(checks)-1].ID) {
+		if n := len(checks); n > 0 && (s == checks[n-1].ID || strings.HasPrefix(checks[n-1].ID, s+"/")) {
 			return "CURRENT CHECK"
 		}
 		return durations.ReplaceAllString(known.Replace(s), "N seconds")

@@ -89,9 +89,9 @@ const (
 )
 
 // newLane starts a world and runs events without a fault, so that their end and their calls are known.
-func newLane(t *testing.T) *lane {
+func newLane(t *testing.T, on kind) *lane {
 	t.Helper()
-	w := newWorld(t, setup{receivers: 1})
+	w := newWorld(t, setup{service: on, receivers: 1})
 	w.startController(true, "-operator-retry="+operatorRetry.String())
 	w.claimed()
 	l := &lane{world: w}

@@ -20,38 +20,47 @@ const denial = "this object is not to the liking of the test"
 // same checks.
 func TestKilledAtEveryCall(t *testing.T) {
 	t.Parallel()
-	all, calls := newLanes(t)
-	var trials []trial
-	for _, at := range points(calls) {
-		trials = append(trials,
-			trial{fault: "killed before", at: at, arm: killAt(cluster.Drop()), end: endsSame},
-			trial{fault: "killed after", at: at, arm: killAt(cluster.ApplyThenDrop()), end: endsSame})
-	}
-	routes := all[0].forgeCalls()
-	for _, at := range points(routes) {
-		trials = append(trials,
-			trial{fault: "forge: killed before", at: at, arm: killAtForge(forge.Hold), end: endsSame},
-			trial{fault: "forge: killed after", at: at, arm: killAtForge(forge.ApplyThenHold), end: endsSame})
-	}
-	everyTrial(t, "C9", all, append(trials, terminations(calls, routes)...))
+	forEachKind(t, func(t *testing.T, on kind) {
+		all, calls := newLanes(t, on)
+		var trials []trial
+		for _, at := range points(calls) {
+			trials = append(trials,
+				trial{fault: "killed before", at: at, arm: killAt(cluster.Drop()), end: endsSame},
+				trial{fault: "killed after", at: at, arm: killAt(cluster.ApplyThenDrop()), end: endsSame})
+		}
+		routes := all[0].forgeCalls()
+		for _, at := range points(routes) {
+			trials = append(trials,
+				trial{fault: "forge: killed before", at: at, arm: killAtForge(forge.Hold), end: endsSame},
+				trial{fault: "forge: killed after", at: at, arm: killAtForge(forge.ApplyThenHold), end: endsSame})
+		}
+		everyTrial(t, "C9 on "+string(on), all, append(trials, terminations(calls, routes)...))
+	})
 }
 
 // D2: whatever answer any call for an event gets from the API server, once or for three seconds, and also when the
 // answer of one that took effect is lost: the end is that of an event without a fault. Only a denial of the
-// PipelineRun's creation is the author's, and then the check fails with its words.
+// PipelineRun's creation is the author's, and then the check fails with its words. On GitHub every call meets every
+// class of answers. On GitLab, where all but the reports is the same, the classes take turns: every call meets one of
+// them once and another one for three seconds, and the creation the denial as well.
 func TestEveryCallFails(t *testing.T) {
 	t.Parallel()
-	all, calls := newLanes(t)
-	var trials []trial
-	for _, at := range points(calls) {
-		for _, f := range apiFaults() {
-			trials = append(trials, f.trial(at, "once", cluster.Rule{Count: 1, Do: f.do}))
-			if !f.applied {
-				trials = append(trials, f.trial(at, fmt.Sprintf("for %v", outage), cluster.Rule{For: outage, Do: f.do}))
+	forEachKind(t, func(t *testing.T, on kind) {
+		all, calls := newLanes(t, on)
+		var trials []trial
+		for _, at := range points(calls) {
+			for i, f := range apiFaults() {
+				denied := f.invalid && at.name == "create pipelineruns"
+				if on == githubApp || at.k%len(apiFaults()) == i || denied {
+					trials = append(trials, f.trial(at, "once", cluster.Rule{Count: 1, Do: f.do}))
+				}
+				if !f.applied && (on == githubApp || at.k%(len(apiFaults())-1) == i) {
+					trials = append(trials, f.trial(at, fmt.Sprintf("for %v", outage), cluster.Rule{For: outage, Do: f.do}))
+				}
 			}
 		}
-	}
-	everyTrial(t, "D2", all, trials)
+		everyTrial(t, "D2 on "+string(on), all, trials)
+	})
 }
 
 // apiFault is what the API server does instead of answering.
@@ -92,10 +101,10 @@ func (f apiFault) trial(at point, lasts string, rule cluster.Rule) trial {
 }
 
 // newLanes starts the lanes and returns the calls that an event makes when nothing fails: the most that any lane saw.
-func newLanes(t *testing.T) (all []*lane, calls []string) {
+func newLanes(t *testing.T, on kind) (all []*lane, calls []string) {
 	t.Helper()
 	for range lanes {
-		l := newLane(t)
+		l := newLane(t, on)
 		if len(l.calls) > len(calls) {
 			calls = l.calls
 		}
@@ -148,7 +157,7 @@ func killAtForge(hold func(<-chan struct{}) forge.Action) func(*lane, event, poi
 	return func(l *lane, _ event, at point) *armed {
 		ctx, cancel := context.WithCancel(l.ctx)
 		killed := make(chan struct{})
-		fault := l.forge.Inject(forge.Fault{Route: at.name, From: at.nth, Count: 1, Do: hold(nil)})
+		fault := l.git.Inject(forge.Fault{Route: at.name, From: at.nth, Count: 1, Do: hold(nil)})
 		controller := l.controllers[0]
 		go func() {
 			if fault.Wait(ctx, 1) == nil {

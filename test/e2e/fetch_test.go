@@ -153,11 +153,17 @@ func (w *world) pull(file string) (string, delivery) {
 }
 
 // waits waits until a step of a commit's event waits, and returns what for.
-func (w *world) waits(sha, step string) (found v1alpha1.Wait) {
+func (w *world) waits(sha, step string) v1alpha1.Wait {
+	w.t.Helper()
+	return w.waitsBecause(sha, step, "")
+}
+
+// waitsBecause is waits for one reason.
+func (w *world) waitsBecause(sha, step, reason string) (found v1alpha1.Wait) {
 	w.t.Helper()
 	w.eventOf(sha, "the event waits with "+step, func(event *v1alpha1.GitEvent) error {
 		for _, wait := range event.Status.Waits {
-			if strings.HasPrefix(wait.Step, step) {
+			if strings.HasPrefix(wait.Step, step) && (reason == "" || wait.Reason == reason) {
 				found = wait
 				return nil
 			}

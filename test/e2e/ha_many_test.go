@@ -156,7 +156,7 @@ func terminateAt(l *lane, e event, at point) *armed {
 func terminateAtForge(l *lane, _ event, at point) *armed {
 	ctx, cancel := context.WithCancel(l.ctx)
 	gone, goOn := make(chan struct{}), make(chan struct{})
-	call := l.forge.Inject(forge.Fault{Route: at.name, Count: 1, Do: forge.Hold(goOn)})
+	call := l.git.Inject(forge.Fault{Route: at.name, Count: 1, Do: forge.Hold(goOn)})
 	go func() {
 		if call.Wait(ctx, 1) == nil {
 			l.end(l.controllers[0], gone)

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
@@ -105,10 +106,10 @@ func TestB5RemoteTaskOutage(t *testing.T) {
 
 func waitsForAReference(t *testing.T, w *world, s *site, at string) {
 	sha, delivery := w.push(map[string]string{
-		".tekton/a.yaml": referring("refers", "push", "lint", at), ".tekton/b.yaml": pipeline("plain", "push"),
+		".tekton/a.yaml": referring("refers", "push", "lint", at), ".tekton/b.yaml": pipeline("plain", "push", held),
 	})
 	w.deliver(delivery, http.StatusAccepted)
-	w.checkReaches(sha, checkName("plain"), "success", soon)
+	w.checkReaches(sha, checkName("plain"), "in_progress", soon)
 	s.met(w, 3)
 	outages := []http.HandlerFunc{
 		answersStatus(http.StatusBadGateway), answersStatus(http.StatusServiceUnavailable, "Retry-After", "1"),
@@ -124,6 +125,8 @@ func waitsForAReference(t *testing.T, w *world, s *site, at string) {
 		w.notStarted(sha, "refers")
 	}
 	s.set(shows(map[string]string{"lint": task("lint", "at last")}))
+	w.release(w.eventOf(sha, "it is recorded", func(*v1alpha1.GitEvent) error { return nil }))
+	w.checkReaches(sha, checkName("plain"), "success", soon)
 	w.checkReaches(sha, checkName("refers"), "success", afterFault)
 	w.settles(sha, afterFault)
 	w.neverFailed(sha)

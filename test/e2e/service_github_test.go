@@ -99,19 +99,8 @@ func (g *onGitHub) open(fork, branch, author string) int {
 	return g.OpenPullRequest(pull)
 }
 
-func (g *onGitHub) close(number int) { g.ClosePull(repoName, number) }
-
-// comments: nothing is written there, and the forge has no list of them. What is written is in the log.
-func (g *onGitHub) comments(int) []string {
-	var all []string
-	for _, w := range g.Writes() {
-		if w.Route == forge.RouteCommentCreate && w.Applied {
-			body, _ := w.Body["body"].(string)
-			all = append(all, body)
-		}
-	}
-	return all
-}
+// closeFork changes nothing: check runs are in the repository itself, wherever the commit is from.
+func (*onGitHub) closeFork(string, bool) {}
 
 func (g *onGitHub) pushed(ref string) delivery {
 	return g.PushDelivery(forge.PushEvent{Repo: repoName, Ref: ref})

@@ -6,13 +6,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -35,6 +34,8 @@ type onGitLab struct {
 	repo  gitlab.Project
 	token gitlab.Token
 	hook  int64
+	forks map[string]gitlab.Project // by user
+	heads map[int64]string          // of merge requests, as they were opened
 }
 
 // begin starts the GitLab and creates what scenarios find on it.
@@ -62,7 +63,9 @@ func (g *onGitLab) connect(w *world) pacv1alpha1.RepositorySpec {
 		ObjectMeta: metav1.ObjectMeta{Name: gitlabSecret},
 		StringData: map[string]string{"provider.token": g.token.Value, "webhook.secret": hookSecret},
 	}, metav1.CreateOptions{})
-	w.must(err)
+	if !apierrors.IsAlreadyExists(err) { // of a Repository that is created again
+		w.must(err)
+	}
 	return pacv1alpha1.RepositorySpec{URL: g.repo.WebURL, GitProvider: &pacv1alpha1.GitProvider{
 		Type: "gitlab", URL: g.URL(), Secret: &pacv1alpha1.Secret{Name: gitlabSecret}, WebhookSecret: &pacv1alpha1.Secret{Name: gitlabSecret},
 	}}
@@ -106,10 +109,11 @@ func (g *onGitLab) grant(user, role string) {
 	g.SetMember(projectName, user, level)
 }
 
-// fork makes one that takes the bot's statuses: as most do not, TestAForkThatTakesNoStatus takes that away.
+// fork makes one that takes the bot's statuses; closeFork ends that.
 func (g *onGitLab) fork(user string) string {
 	g.AddUser(user)
 	fork := g.CreateProject(user+"/app", gitlab.ProjectOptions{ForkOf: projectName})
+	g.forks[user] = fork
 	g.SetMember(fork.FullPath, g.token.User.Username, gitlab.Developer)
 	return g.Commit(fork.FullPath, "feature", byUser(user))
 }
@@ -119,19 +123,17 @@ func (g *onGitLab) open(fork, branch, author string) int {
 	if fork != "" {
 		request.Source = fork + "/app"
 	}
-	return int(g.OpenMergeRequest(request))
+	iid := g.OpenMergeRequest(request)
+	g.heads[iid] = g.Branches(cmp.Or(request.Source, projectName))[branch]
+	return int(iid)
 }
 
-func (g *onGitLab) close(number int) { g.CloseMergeRequest(projectName, int64(number), somebody) }
-
-func (g *onGitLab) comments(number int) []string {
-	var all []string
-	for _, note := range g.Notes(projectName, int64(number)) {
-		if note.Author == g.token.User.Username {
-			all = append(all, note.Body)
-		}
+func (g *onGitLab) closeFork(user string, hidden bool) {
+	g.SetMember(user+"/app", g.token.User.Username, gitlab.NoAccess)
+	if !hidden {
+		g.SetVisibility(projectName, gitlab.Public)
+		g.SetVisibility(user+"/app", gitlab.Public)
 	}
-	return all
 }
 
 func (g *onGitLab) pushed(ref string) delivery {
@@ -159,97 +161,6 @@ func (g *onGitLab) deliver(ctx context.Context, url string, d delivery) (int, []
 
 func (g *onGitLab) redeliver(ctx context.Context, key string) (int, []byte, error) {
 	return g.Resend(ctx, key)
-}
-
-func (g *onGitLab) checks(sha string) []check {
-	var all []check
-	_ = g.WaitFor(context.Background(), func(s *gitlab.State) bool { // read at one moment; it never waits
-		all = gitlabChecks(s, sha)
-		return true
-	})
-	return all
-}
-
-func (g *onGitLab) await(ctx context.Context, sha string, ok func([]check) bool) error {
-	return g.WaitFor(ctx, func(s *gitlab.State) bool { return ok(gitlabChecks(s, sha)) })
-}
-
-// gitlabChecks are the statuses of a commit in the project and in all forks that have it.
-func gitlabChecks(s *gitlab.State, sha string) (all []check) {
-	projects := []string{projectName}
-	for _, w := range s.Writes() {
-		if w.SHA == sha && w.Project != "" && !slices.Contains(projects, w.Project) {
-			projects = append(projects, w.Project)
-		}
-	}
-	for _, project := range projects {
-		for _, status := range s.StatusesFor(project, sha) {
-			all = append(all, gitlabCheck(status))
-		}
-	}
-	slices.SortFunc(all, func(a, b check) int { return cmp.Compare(a.Number, b.Number) })
-	return all
-}
-
-func gitlabCheck(s gitlab.CommitStatus) check {
-	state, conclusion := inGitHubsWords(s.State)
-	return check{
-		ID: fmt.Sprintf("%d/%d", s.PipelineID, s.ID), Number: s.ID, Name: s.Name, ExternalID: markOf(s.Description),
-		Status: state, Conclusion: conclusion, Title: s.Description, Summary: s.Description, Text: s.Description,
-		DetailsURL: s.TargetURL, Replaced: s.Retried, Line: true,
-	}
-}
-
-func inGitHubsWords(state string) (status, conclusion string) {
-	switch state {
-	case "pending":
-		return "queued", ""
-	case "running":
-		return "in_progress", ""
-	case "failed":
-		return "completed", "failure"
-	case "canceled":
-		return "completed", "cancelled"
-	}
-	return "completed", state
-}
-
-// markOf is whose status it is: what stands in brackets at the end.
-func markOf(description string) string {
-	at := strings.LastIndex(description, " (")
-	if at < 0 || !strings.HasSuffix(description, ")") {
-		return ""
-	}
-	return description[at+2 : len(description)-1]
-}
-
-func (g *onGitLab) log() (all traffic) {
-	all.requests = g.Requests()
-	open := map[string]int64{} // the status of a name that has not ended
-	of := map[int64]string{}   // whose a status is
-	for _, w := range g.Writes() {
-		said := write{N: w.N, SHA: w.SHA, Name: w.Name, Title: cmp.Or(w.Description, w.Note), Body: w.Body, Applied: w.Applied}
-		if w.Route == gitlab.RouteStatusCreate {
-			name := w.Project + " " + w.SHA + " " + w.Name
-			said.Status, said.Conclusion = inGitHubsWords(w.State)
-			said.Creates = open[name] == 0
-			said.ExternalID = cmp.Or(markOf(w.Description), of[w.StatusID])
-			if w.Applied {
-				of[w.StatusID] = said.ExternalID
-				// A late report would not change a status that has ended but make another one: people see it opened again.
-				said.Check = name + " " + said.ExternalID
-				open[name] = w.StatusID
-				if said.Conclusion != "" {
-					open[name] = 0
-				}
-			}
-		}
-		all.writes = append(all.writes, said)
-	}
-	for _, d := range g.Deliveries() {
-		all.deliveries = append(all.deliveries, delivered{d.Key, d.StatusCode})
-	}
-	return all
 }
 
 func (g *onGitLab) route(at operation) string {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -83,11 +84,10 @@ type people interface {
 	grant(user, role string)
 	// fork makes a user's own fork with a commit on the branch feature, and returns that.
 	fork(user string) string
+	// closeFork makes a user's fork take nothing from Plumbline, or hides that it is there.
+	closeFork(user string, hidden bool)
 	// open opens a pull request to the default branch from a branch of the repository, or of a user's fork.
 	open(fork, branch, author string) int
-	close(number int)
-	// comments are what Plumbline wrote below a pull request.
-	comments(number int) []string
 }
 
 // webhooks are the service's deliveries.
@@ -116,8 +116,9 @@ type memory interface {
 type faults interface {
 	// route is the forge's name for an operation.
 	route(at operation) string
-	// inject arms a fault at an operation: Fault's own Route is not looked at.
+	// inject arms a fault at an operation: Fault's own Route is not looked at, which Inject does.
 	inject(at operation, f forge.Fault) *forge.FaultHandle
+	Inject(f forge.Fault) *forge.FaultHandle
 	// says is the service's own answer.
 	says(how refusal) forge.Action
 }
@@ -136,6 +137,9 @@ type delivery interface {
 	// ID is the key that copies of it have in common.
 	ID() string
 }
+
+// digested begins the external id of a check that tells no more of it than its digest.
+const digested = "sha256:"
 
 // partsOf are a delivery's header and body.
 func partsOf(d delivery) (http.Header, []byte) {
@@ -171,10 +175,24 @@ type check struct {
 	Line bool
 }
 
-// tells tells whether people read the words there. Of what GitLab has no room for, that is the end: "…", or nothing but a
-// title where nothing failed; the PipelineRun and the GitEvent have it whole.
+// tells tells whether people can read the words there. GitLab has room for their start, and where nothing failed for none:
+// the PipelineRun and the GitEvent have them whole.
 func (c check) tells(words string) bool {
-	return containsAll(c.Title+"\n"+c.Summary+"\n"+c.Text, words) || c.Line && c.Title != "" && (c.Conclusion != "failure" || len([]rune(c.Title)) > 150)
+	all := c.Title + "\n" + c.Summary + "\n" + c.Text
+	if strings.Contains(all, words) || !c.Line {
+		return strings.Contains(all, words)
+	}
+	if c.Conclusion != "failure" {
+		return c.Title != ""
+	}
+	const enough = 10 // characters of the words, before the cut
+	start, _, cut := strings.Cut(c.Title, "…")
+	for at := range start {
+		if cut && len(start)-at >= enough && strings.HasPrefix(words, start[at:]) {
+			return true
+		}
+	}
+	return false
 }
 
 // write is one mutating call, in the words of check.

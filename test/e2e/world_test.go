@@ -83,25 +83,25 @@ func newWorld(t *testing.T, s setup) *world {
 	return w
 }
 
-// host starts the world's Git service. Every installation has a GitHub App, which nothing is asked of on GitLab.
+// host starts the world's Git service. An installation that serves a GitLab has no GitHub App.
 func (w *world) host(s setup) *onGitHub {
 	w.t.Helper()
-	s.forge.RefuseEarlyConclusion = true // a client that contradicts itself is found
-	hub := &onGitHub{GitHub: forge.New(s.forge)}
-	w.must(hub.Start())
-	w.t.Cleanup(func() { _ = hub.Close() })
-	hub.app = hub.CreateApp(7, "plumbline", shared.key, "webhook-secret-of-the-test")
-	hub.repo = hub.CreateRepo("acme", "app", forge.RepoOptions{Private: s.private})
-	hub.Install(hub.app.ID, "acme", repoName)
-	if s.service != gitLab {
-		w.git, w.forge, w.repo = hub, hub.GitHub, hub.repo
-		return hub
+	if s.service == gitLab {
+		g := &onGitLab{GitLab: gitlab.New(s.gitlab), forks: map[string]gitlab.Project{}, heads: map[int64]string{}}
+		w.must(g.begin())
+		w.t.Cleanup(func() { _ = g.Close() })
+		w.git = g
+		return &onGitHub{}
 	}
-	lab := &onGitLab{GitLab: gitlab.New(s.gitlab)}
-	w.must(lab.begin())
-	w.t.Cleanup(func() { _ = lab.Close() })
-	w.git = lab
-	return hub
+	s.forge.RefuseEarlyConclusion = true // a client that contradicts itself is found
+	g := &onGitHub{GitHub: forge.New(s.forge)}
+	w.must(g.Start())
+	w.t.Cleanup(func() { _ = g.Close() })
+	g.app = g.CreateApp(7, "plumbline", shared.key, "webhook-secret-of-the-test")
+	g.repo = g.CreateRepo("acme", "app", forge.RepoOptions{Private: s.private})
+	g.Install(g.app.ID, "acme", repoName)
+	w.git, w.forge, w.repo = g, g.GitHub, g.repo
+	return g
 }
 
 func (w *world) createRepository(namespace, name string) {

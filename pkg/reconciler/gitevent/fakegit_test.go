@@ -50,14 +50,19 @@ type fakeGit struct {
 	token     provider.Token   // handed out last
 	tokens    []provider.Token // all that were minted
 	complete  func(*v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error)
+	own       bool // the Repository names its credentials
 }
 
 func (g *fakeGit) provider() provider.Provider {
-	return provider.Provider{Name: "fake", Webhook: bodyIsComment{}, Connect: func(context.Context, string, v1alpha1.Project, provider.Credentials) (provider.Client, error) {
+	p := provider.Provider{Name: "fake", Webhook: bodyIsComment{}, Connect: func(context.Context, string, v1alpha1.Project, provider.Credentials) (provider.Client, error) {
 		return provider.Client{Source: g, History: g, Addresses: g, Access: g, Reporter: g, Tokens: g}, nil
 	}, Metadata: func(id string) (labels, annotations map[string]string) {
 		return map[string]string{pipelinesascode.CheckRunID: id}, map[string]string{}
 	}}
+	if g.own {
+		p.BaseURL = func(string, string, v1alpha1.Project) string { return "https://git.example" }
+	}
+	return p
 }
 
 func (g *fakeGit) Head(_ context.Context, e *v1alpha1.GitEventSpec) (provider.Head, error) {

@@ -118,6 +118,9 @@ func (r *Reconciler) reconcile(ctx context.Context, w *work) error {
 	faults = append(faults, w.untilRecheck())
 	w.conclude()
 	w.wakeToRenew()
+	if w.unreportable() {
+		return r.drop(ctx, w)
+	}
 	if err := r.requeue(faults...); err != nil {
 		return r.requeue(append(faults, w.record(ctx))...)
 	}

@@ -25,6 +25,7 @@ type metrics struct {
 	runs          metric.Int64Counter
 	panics        metric.Int64Counter
 	parkings      metric.Int64Counter
+	drops         metric.Int64Counter
 	settled       metric.Int64Counter
 	reached       metric.Float64Histogram
 	reportDelay   metric.Float64Histogram
@@ -38,11 +39,12 @@ func newMetrics() *metrics {
 		runs:          counter(meter, "plumbline.pipelinerun.created", "PipelineRuns created or adopted."),
 		panics:        counter(meter, "plumbline.gitevent.panics", "Reconciles that panicked."),
 		parkings:      counter(meter, "plumbline.gitevent.parked", "Events given up because planning them panics."),
+		drops:         counter(meter, "plumbline.report.dropped", "Ends of runs that nobody was told: the Repository with the credentials was deleted."),
 		settled:       counter(meter, "plumbline.gitevent.settled", "Events settled, by disposition and reason."),
 		reached:       seconds(meter, "plumbline.gitevent.reached", "Time from a delivery's receipt until it was planned, created, a check of it first reported, settled."),
 		reportDelay:   seconds(meter, "plumbline.report.delay", "Time from the end of a PipelineRun until the Git service accepted it."),
 	}
-	for _, c := range []metric.Int64Counter{m.panics, m.parkings} {
+	for _, c := range []metric.Int64Counter{m.panics, m.parkings, m.drops} {
 		c.Add(context.Background(), 0) // a series that begins at its first event hides that event from increase()
 	}
 	return m
@@ -76,6 +78,8 @@ func (m *metrics) waiting(ctx context.Context, step, class, reason string) {
 func (m *metrics) created(ctx context.Context)  { m.runs.Add(ctx, 1) }
 func (m *metrics) panicked(ctx context.Context) { m.panics.Add(ctx, 1) }
 func (m *metrics) parked(ctx context.Context)   { m.parkings.Add(ctx, 1) }
+
+func (m *metrics) dropped(ctx context.Context, n int) { m.drops.Add(ctx, int64(n)) }
 
 // recorded measures what a status that was just written has reached since the one before it.
 func (m *metrics) recorded(ctx context.Context, before *v1alpha1.GitEventStatus, event *v1alpha1.GitEvent, now time.Time) {

@@ -66,13 +66,7 @@ func (w *work) finished() bool {
 	if !w.decided() || len(w.event.Status.Waits) > 0 || len(w.outstanding()) > 0 {
 		return false
 	}
-	for i := range w.event.Status.Runs {
-		run := &w.event.Status.Runs[i]
-		if run.Refused == nil && run.Result == nil {
-			return false
-		}
-	}
-	return len(w.unpatched()) == 0
+	return w.over() && len(w.unpatched()) == 0
 }
 
 // finish removes what only an open event needs and settles the event. Every delete may be repeated.

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/test/cluster"
+)
+
+// E4: the Repository is deleted while one run goes on and another one waits to be created. Nothing keeps it from going;
+// the run that was not created is cancelled, and the one that goes on ends as it does. With a GitHub App that is reported
+// at once. On GitLab the credentials went with the Repository: nothing is reported until it is there again. When that is
+// too late, the reports are dropped: TestReportsOfARepositoryThatIsGoneAreDropped of package gitevent has the ten minutes.
+func TestE4TheRepositoryIsDeleted(t *testing.T) {
+	t.Parallel()
+	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true, flags: []string{"-operator-retry=" + operatorRetry.String()}}, outlivesItsRepository)
+}
+
+func outlivesItsRepository(t *testing.T, w *world) {
+	w.controller().Proxy.Add(cluster.Rule{
+		Match: func(c cluster.Call) bool { return isCreate(c) && strings.HasPrefix(c.Name, "waits") }, Do: cluster.Fault(cluster.WebhookRefused()),
+	})
+	sha, delivery := w.push(map[string]string{".tekton/a.yaml": pipeline("goes-on", "push", held), ".tekton/b.yaml": pipeline("waits", "push")})
+	w.deliver(delivery, http.StatusAccepted)
+	w.checkReaches(sha, checkName("goes-on"), "in_progress", soon)
+	w.checkReaches(sha, checkName("waits"), "queued", soon)
+	event := w.recordOf(delivery)
+	repositories := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci)
+	w.must(repositories.Delete(w.ctx, "app", metav1.DeleteOptions{}))
+	if _, err := repositories.Get(w.ctx, "app", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the Repository is still there: %v", err)
+	}
+	event.Status.Runs = event.Status.Runs[:1]
+	w.release(&event)
+	w.ended(event.Status.Runs[0])
+	if w.git.kind() == gitLab {
+		if wait := w.waitsBecause(sha, "report", "RepositoryGone"); wait.Class != "Operator" {
+			t.Errorf("it waits for %+v, want an operator", wait)
+		}
+		for _, name := range []string{"goes-on", "waits"} {
+			if check, _ := w.current(sha, checkName(name)); check.Conclusion != "" {
+				t.Errorf("the check of %s says %s without credentials", name, check.Conclusion)
+			}
+		}
+		w.createRepository(w.ci, "app")
+	}
+	w.checkReaches(sha, checkName("goes-on"), "success", afterFault)
+	w.checkReaches(sha, checkName("waits"), "cancelled", afterFault)
+	w.settles(sha, afterFault)
+	w.neverFailed(sha)
+	w.started("goes-on")
+	w.invariants()
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// shownBy says which tests show a scenario of spec/resilience.md, and on which Git services.
+type shownBy struct {
+	scenario string
+	on       string // "both", or why it is not
+	tests    []string
+}
+
+const both = "both"
+
+func by(scenario, on string, tests ...string) shownBy { return shownBy{scenario, on, tests} }
+
+// table is issue 5's: what passes for a GitHub App passes for a GitLab.
+func table() []shownBy {
+	return []shownBy{
+		by("headline", both, "TestTheWebhookDiesAroundThePatch"),
+		by("A1", both, "TestA1AnswerAfterDurableRecord"),
+		by("A2", both, "TestA2CannotPersist", "TestA2CreateThatLanded"),
+		by("A3", both, "TestKilledUnderLoad"),
+		by("A4", both, "TestA4SameDeliveryTwice"),
+		by("A5", both, "TestA5FiftyCopiesOverThreeReplicas"),
+		by("A6", both, "TestA6PendingEventIsProcessedAgainOnce"),
+		by("A9", both, "TestA9BadSignature", "TestA9SecretUnreadable"),
+		by("A10", both, "TestA10LargePushesFitTheMemory"),
+		by("A12", both, "TestA12Ignorable"),
+		by("B1", both, "TestB1FetchFails"),
+		by("B2", both, "TestB2NoPipelines", "TestB2HiddenRepository"),
+		by("B3", both, "TestAPipelineThatWaitsKeepsNoOtherWaiting"),
+		by("B4", both, "TestAPipelineThatWaitsKeepsNoOtherWaiting", "TestReferences"),
+		by("B5", both, "TestB5RemoteTaskOutage", "TestB5RemoteTaskIsWrong", "TestB5RepositoryFileOutage", "TestReferences"),
+		by("B6", both, "TestB6AccessLookupFails"),
+		by("B8b", "a GitHub App's check runs are in the repository itself, which is not asked for a fork", "TestB8bANoteNeedsAFork"),
+		by("B9", both, "TestAnEventWaitsForTheGlobalRepository"),
+		by("B11", both, "TestB11SupersededWhileItWaitsForItsPlan", "TestB11NotSuperseded", "TestB11SupersededWhileARunWaitsToBeCreated"),
+		by("C3", both, "TestACreateThatLandedIsAdopted"),
+		by("C4", both, "TestARefusedPipelineRunFailsItsCheck"),
+		by("C9", both, "TestKilledAtEveryCall"),
+		by("D1", both, "TestTheWebhookDiesAroundThePatch", "TestNoWriteOnPipelineRunsWorks", "TestAPolicyDeniesEveryUpdate"),
+		by("D2", both, "TestEveryCallFails"),
+		by("D3", both, "TestNoWriteOnPipelineRunsWorks"),
+		by("D4", both, "TestAStormOfConflicts"),
+		by("D5", "nothing cancels runs yet: the only patch of a complete run is that of its metadata, which D3 shows refused", "TestNoWriteOnPipelineRunsWorks"),
+		by("D6", both, "TestNoCheckCanBeCreated"),
+		by("D7", both, "TestTheCreateCarriesEverythingKnown"),
+		by("E1", both, "TestOnlySuccessIsSuccess"),
+		by("E2", both, "TestCancellingIsNotCancelled"),
+		by("E3", both, "TestADeletedRunIsCancelled"),
+		by("E4", both, "TestE4TheRepositoryIsDeleted"),
+		by("E5", both, "TestE5ALongOutage"),
+		by("E6", both, "TestADelayedWriteDoesNotReopenACheck", "TestAPausedControllerDoesNotReopenACheck"),
+		by("E7", both, "TestE7AnotherRunIsAnotherCheck"),
+		by("E8", both, "TestAStoredCheckIsAdopted"),
+		by("E9", both, "TestTwoControllersReconcileOneEvent"),
+		by("E10", both, "TestE10AForkIsToldOfInOnePlace"),
+		by("E11", both, "TestE11ABusyServiceIsAskedAgain"),
+		by("E12", "GitHub has no transitions that it refuses", "TestE12CannotTransition"),
+	}
+}
+
+// Every scenario of the table has its tests, and those that are for both services run on both.
+func TestTheTableHolds(t *testing.T) {
+	t.Parallel()
+	bodies := map[string]string{}
+	files, err := filepath.Glob("*_test.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no sources: %v", err)
+	}
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range regexp.MustCompile(`(?ms)^func (Test\w+)\(.*?^}`).FindAllStringSubmatch(string(source), -1) {
+			bodies[found[1]] = found[0]
+		}
+	}
+	for _, row := range table() {
+		for _, name := range row.tests {
+			body, found := bodies[name]
+			onBoth := strings.Contains(body, "forEachService(") || strings.Contains(body, "forEachKind(") || strings.Contains(body, "[]kind{githubApp, gitLab}")
+			if !found || row.on == both && !onBoth {
+				t.Errorf("%s: test %s exists: %t, runs on both services: %t", row.scenario, name, found, onBoth)
+			}
+		}
+	}
+}
