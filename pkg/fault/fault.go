@@ -43,6 +43,8 @@ type Error struct {
 	Reason string
 	// Message is for people: stable across retries, free of secrets, times and counters.
 	Message string
+	// Remedy is what an operator has to do where Message is the API server's and does not say it; else empty.
+	Remedy string
 	// RetryAfter is the known wait from now; 0 when the workqueue's backoff decides. Set for Throttled.
 	RetryAfter time.Duration
 	// Unknown is true when a write may have been applied although it failed ("outcome unknown" in spec/errors.md).
@@ -57,6 +59,14 @@ func (e *Error) Error() string { return e.Message }
 
 // Unwrap returns the error that was classified, if any.
 func (e *Error) Unwrap() error { return e.cause }
+
+// Advice is Message and what an operator has to do about it.
+func (e *Error) Advice() string {
+	if e.Remedy == "" {
+		return e.Message
+	}
+	return e.Message + ": " + e.Remedy
+}
 
 // Reworded returns the fault with another message and without the error it classified, whose words must not be repeated.
 func (e *Error) Reworded(message string) *Error {

@@ -191,7 +191,9 @@ func (a *answer) forbidden() *Error {
 		return a.wait(ReasonQuota, QuotaRetry, false)
 	case isNotReady(a.text):
 		return a.make(Transient, ReasonUnavailable, false)
-	case isRBAC(a.text), a.unexpected(), a.status.Reason != metav1.StatusReasonForbidden:
+	case isRBAC(a.text):
+		return a.advise(ReasonForbidden, "grant this right by applying Plumbline's config/ again, or by binding a Role that has it in that namespace to that user")
+	case a.unexpected(), a.status.Reason != metav1.StatusReasonForbidden:
 		return a.make(Operator, ReasonForbidden, false)
 	}
 	return a.judged()
@@ -203,9 +205,9 @@ func (a *answer) notFound() *Error {
 	unserved := details == nil || details.Kind == "" || a.unexpected()
 	switch {
 	case !unserved && details.Kind == "namespaces":
-		return a.make(Operator, ReasonNamespaceMissing, false)
+		return a.advise(ReasonNamespaceMissing, "create the namespace again")
 	case unserved, a.verb.judges():
-		return a.make(Operator, ReasonNotServed, false)
+		return a.advise(ReasonNotServed, "install the CustomResourceDefinition and version that is asked for: Tekton Pipelines has those of tekton.dev, Plumbline's config/ its own")
 	}
 	return a.make(Transient, ReasonNotFound, false)
 }
@@ -240,6 +242,12 @@ func (a *answer) unexpected() bool {
 
 func (a *answer) make(class Class, reason string, unknown bool) *Error {
 	return &Error{Class: class, Reason: reason, Message: stable(a.text), Unknown: unknown, cause: a.err}
+}
+
+func (a *answer) advise(reason, remedy string) *Error {
+	f := a.make(Operator, reason, false)
+	f.Remedy = remedy
+	return f
 }
 
 func (a *answer) wait(reason string, after time.Duration, unknown bool) *Error {

@@ -64,6 +64,7 @@ func checkKube(t *testing.T, cases []kubeCase) {
 			if c.want.Message == "" {
 				c.want.Message = c.err.Error()
 			}
+			c.want.Remedy = got.Remedy // TestRemedies
 			if diff := cmp.Diff(&c.want, got, cmpopts.IgnoreUnexported(Error{})); diff != "" {
 				t.Errorf("FromKube (-want +got):\n%s", diff)
 			}
@@ -176,6 +177,33 @@ func TestFromKubeKeepsAClassAndNil(t *testing.T) {
 	got := FromKube(VerbRead, wrapped)
 	if got.Class != Invalid || got.Reason != "BadYAML" || got.Message != "reading: line 3" {
 		t.Errorf("a classified error became %+v", got)
+	}
+}
+
+// C6: what an operator has to mend is named by the API server, and how by us; what concerns nobody's rights has no remedy.
+func TestRemedies(t *testing.T) {
+	const cannot = `pipelineruns.tekton.dev is forbidden: User "system:serviceaccount:plumbline:controller" cannot create resource "pipelineruns" in API group "tekton.dev" in the namespace "ci"`
+	for name, test := range map[string]struct {
+		err   error
+		words []string
+	}{
+		"a right is missing":          {status(403, "Forbidden", cannot, `{"kind":"pipelineruns"}`), []string{cannot + ": grant this right", "config/", "Role"}},
+		"a namespace is missing":      {status(404, "NotFound", `namespaces "ci" not found`, `{"kind":"namespaces","name":"ci"}`), []string{`namespaces "ci" not found: create`}},
+		"a kind is not served":        {apierrors.NewGenericServerResponse(404, "post", metav1Resource(), "", "404 page not found", 0, true), []string{"(post pipelineruns.tekton.dev)", "install the CustomResourceDefinition"}},
+		"a proxy forbids it":          {apierrors.NewGenericServerResponse(403, "post", metav1Resource(), "", "<html>", 0, true), nil},
+		"the namespace is going away": {apierrors.NewForbidden(metav1Resource(), "x", errors.New("being terminated")), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := Of(fmt.Errorf("creating: %w", FromKube(VerbCreate, test.err)))
+			if (f.Remedy != "") != (test.words != nil) || f.Remedy == "" && f.Advice() != f.Message {
+				t.Errorf("remedy %q, advice %q", f.Remedy, f.Advice())
+			}
+			for _, words := range test.words {
+				if !strings.Contains(f.Advice(), words) {
+					t.Errorf("advice %q does not say %q", f.Advice(), words)
+				}
+			}
+		})
 	}
 }
 

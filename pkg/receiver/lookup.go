@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -64,7 +63,7 @@ func (l Lookup) Find(ctx context.Context, canonical string) (*pacv1alpha1.Reposi
 
 func (v View) find(ctx context.Context, canonical string) (*pacv1alpha1.Repository, error) {
 	claim, err := v.Claim(ctx, v1alpha1.ClaimName(canonical))
-	if gone(err) {
+	if fault.Gone(err) {
 		return nil, fault.Ignoredf("NoRepository", "no Repository in this cluster has the URL %s", canonical)
 	}
 	if err != nil {
@@ -72,7 +71,7 @@ func (v View) find(ctx context.Context, canonical string) (*pacv1alpha1.Reposito
 	}
 	owner := claim.Spec.Repository
 	repository, err := v.Repository(ctx, owner.Namespace, owner.Name)
-	if gone(err) {
+	if fault.Gone(err) {
 		return nil, fault.Ignoredf("NoRepository", "the Repository that had the URL %s is gone", canonical)
 	}
 	if err != nil {
@@ -82,10 +81,4 @@ func (v View) find(ctx context.Context, canonical string) (*pacv1alpha1.Reposito
 		return nil, fault.Ignoredf("NoRepository", "the Repository that had the URL %s has another URL now", canonical)
 	}
 	return repository, nil
-}
-
-// gone tells whether the object does not exist. A 404 because its kind is not served at the moment (K19 of
-// spec/errors.md) says nothing of the object: believing it would throw a delivery away.
-func gone(err error) bool {
-	return apierrors.IsNotFound(err) && fault.FromKube(fault.VerbRead, err).Reason == fault.ReasonNotFound
 }

@@ -94,7 +94,7 @@ func GlobalOf(cached, live View, namespace, name string) func(context.Context) (
 			return global, nil
 		}
 		global, err = live.Repository(ctx, namespace, name)
-		if gone(err) {
+		if fault.Gone(err) {
 			return nil, nil
 		}
 		return global, err

@@ -18,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -183,7 +184,9 @@ func TestRedelivery(t *testing.T) {
 		"a settled event no pipeline was for":     {settled(v1alpha1.DispositionIgnored), false},
 		"a settled event that was refused":        {settled(v1alpha1.DispositionRefused), true},
 		"a settled event nobody had approved":     {settled(v1alpha1.DispositionPending), true},
-		"a refused event that has runs all along": {withRun(settled(v1alpha1.DispositionRefused)), false},
+		"a refused event that has runs all along": {withRun(settled(v1alpha1.DispositionRefused), "uid"), false},
+		"a refused event whose runs were planned": {withRun(settled(v1alpha1.DispositionRefused), ""), true},
+		"an event whose runs were refused":        {withRun(settled(v1alpha1.DispositionRuns), ""), false},
 		"a settled event that was superseded":     {settled(v1alpha1.DispositionSuperseded), false},
 		"a disposition of a newer version":        {settled("Unheard-of"), false},
 	} {
@@ -244,8 +247,8 @@ func settled(d v1alpha1.Disposition) v1alpha1.GitEventStatus {
 	return v1alpha1.GitEventStatus{Phase: v1alpha1.PhaseSettled, Disposition: d}
 }
 
-func withRun(s v1alpha1.GitEventStatus) v1alpha1.GitEventStatus {
-	s.Runs = []v1alpha1.Run{{Name: "r"}}
+func withRun(s v1alpha1.GitEventStatus, uid types.UID) v1alpha1.GitEventStatus {
+	s.Runs = []v1alpha1.Run{{Name: "r", UID: uid}}
 	return s
 }
 

@@ -3,6 +3,8 @@
 package receiver
 
 import (
+	"slices"
+
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
@@ -22,7 +24,7 @@ const (
 //
 // The delivery is the same when service, delivery key and body are: what differs between honest copies (ReceivedAt, and
 // the Repository when its URL was claimed anew in between) does not count. It is processed again when the record is
-// settled, has no runs, and what stopped it was not the pushed content: Refused (namespace or Repository gone, parked)
+// settled, no run of it was created, and what stopped it was not the pushed content: Refused (namespace or Repository gone, parked)
 // and PendingApproval (access can be granted). Ignored comes from the pushed files, which a SHA fixes, so it stays; and a
 // commit that was superseded and is pushed again comes as another delivery.
 func judge(existing *v1alpha1.GitEvent, spec *v1alpha1.GitEventSpec) verdict {
@@ -30,7 +32,8 @@ func judge(existing *v1alpha1.GitEvent, spec *v1alpha1.GitEventSpec) verdict {
 	if have.Payload.Digest != spec.Payload.Digest || have.Provider != spec.Provider || have.Host != spec.Host || have.DeliveryKey != spec.DeliveryKey {
 		return foreign
 	}
-	if !existing.Settled() || len(existing.Status.Runs) > 0 {
+	created := slices.ContainsFunc(existing.Status.Runs, func(run v1alpha1.Run) bool { return run.UID != "" })
+	if !existing.Settled() || created {
 		return alreadyRecorded
 	}
 	switch existing.Status.Disposition {

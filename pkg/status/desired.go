@@ -111,11 +111,12 @@ func (in Input) run(run RunState) Check {
 	return c
 }
 
-// closing concludes, for an event that cannot be served any more, the checks that people already see, and makes none.
+// closing concludes, for an event that cannot be served any more, the checks that people already see, and tells how its
+// runs ended. It makes none for what will never be.
 func closing(in Input) []Check {
 	var checks []Check
 	for _, run := range in.Runs {
-		if !seen(in.Event, run.Run.Name) {
+		if run.Run.Result == nil && !seen(in.Event, run.Run.Name) {
 			continue
 		}
 		c := in.run(run)

@@ -155,7 +155,7 @@ func TestDesiredByDisposition(t *testing.T) {
 		{"an event that was superseded before it was planned shows nothing", event(v1alpha1.DispositionSuperseded), nil},
 		{"an event that waits for approval shows one queued check", event(v1alpha1.DispositionPending), []string{"event queued "}},
 		{"an event whose author asked for no CI shows one check that was skipped", event(v1alpha1.DispositionSkipped), []string{"event completed skipped"}},
-		{"an event that is refused shows nothing new", event(v1alpha1.DispositionRefused), nil},
+		{"an event that is refused shows nothing new but what ended", event(v1alpha1.DispositionRefused), []string{"done completed success"}},
 		{"what was shown of a refused event is cancelled, what ended keeps its verdict",
 			event(v1alpha1.DispositionRefused, v1alpha1.Check{Key: "seen", Accepted: "x"}, v1alpha1.Check{Key: "done", ID: "1"}, v1alpha1.Check{Key: "event", Intent: true}, v1alpha1.Check{Key: "unseen"}),
 			[]string{"seen completed cancelled", "done completed success", "event completed cancelled"}},

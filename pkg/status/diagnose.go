@@ -61,6 +61,9 @@ func cause(what, words string) string {
 	if name, why, ok := webhookDenial(words); ok {
 		return denied(what, name, why)
 	}
+	if match := terminating.FindStringSubmatch(words); match != nil {
+		return "The cluster could not create " + what + ": namespace " + match[1] + " is being deleted, and this run with it. That is not about the change."
+	}
 	if err, ok := apiTrouble(words); ok {
 		return "The cluster could not create " + what + ": " + sentence(err) + " The cluster failed, not the change; run it again."
 	}

@@ -20,6 +20,9 @@ var (
 	posted         = regexp.MustCompile(`(?s)^(?:Post|Get) "?([^"\s]+?)"?: (.*)$`)
 	denial         = regexp.MustCompile(`(?s)admission webhook "([^"]*)" denied the request(?:: (.*)| without explanation.*)$`)
 
+	// k8s.io/apiserver pkg/admission/plugin/namespace/lifecycle.
+	terminating = regexp.MustCompile(`unable to create new content in namespace (\S+) because it is being terminated`)
+
 	quota = regexp.MustCompile(`(?:exceeded quota|status unknown for quota): ([^\s,]+)`)
 )
 

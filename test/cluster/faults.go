@@ -57,6 +57,12 @@ func QuotaExceeded(name string) metav1.Status {
 			"used: count/pipelineruns.tekton.dev=1, limited: count/pipelineruns.tekton.dev=1", name), details(name))
 }
 
+// NamespaceMissing is K18: the namespace that something was to be created in does not exist.
+func NamespaceMissing(name string) metav1.Status {
+	return failure(http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf("namespaces %q not found", name),
+		&metav1.StatusDetails{Kind: "namespaces", Name: name})
+}
+
 // Conflict is K21: somebody else changed the object since it was read.
 func Conflict(name string) metav1.Status {
 	return failure(http.StatusConflict, metav1.StatusReasonConflict, fmt.Sprintf(

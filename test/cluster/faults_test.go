@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 )
 
 const (
@@ -55,6 +57,10 @@ func TestFaultsAreWhatTheServerSends(t *testing.T) {
 			}, denied},
 		{"K10, a ValidatingAdmissionPolicy", func(n string) metav1.Status { return PolicyDenied("x", n, "nothing runs here") }, againstPolicy},
 		{"K13, a ResourceQuota", func(string) metav1.Status { return QuotaExceeded("x") }, overQuota},
+		{"K18, a namespace that does not exist", func(n string) metav1.Status { return NamespaceMissing(n + "-not") },
+			func(ctx context.Context, _ *testing.T, c *Cluster, namespace string) error {
+				return createRun(ctx, c.RESTConfig(), run(namespace+"-not", "x", nil, "a"))
+			}},
 		{"K21, an update of an old version", func(string) metav1.Status { return Conflict("x") }, outdated},
 		{"K32, a wrong token", func(string) metav1.Status { return Unauthorized() }, wrongToken},
 		{"K37, a change of a started run", func(string) metav1.Status { return RunStarted() }, changeStarted},
@@ -67,6 +73,33 @@ func TestFaultsAreWhatTheServerSends(t *testing.T) {
 				t.Errorf("(-faults.go +server):\n%s", diff)
 			}
 		})
+	}
+}
+
+// K19 is no Status: what a client makes of NotServed is what it makes of a kind that this API server does not know.
+func TestNotServedIsWhatTheServerSends(t *testing.T) {
+	c, ctx := theCluster(t), within(t, time.Minute)
+	proxy, err := NewProxy(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(proxy.Close)
+	config := c.RESTConfig()
+	config.Host, config.TLSClientConfig = proxy.URL, rest.TLSClientConfig{}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unknown := PipelineRuns()
+	unknown.Version = "v9"
+	create := func() metav1.Status {
+		_, err := client.Resource(unknown).Namespace("default").Create(ctx, run("default", "x", nil, "a"), metav1.CreateOptions{})
+		return statusOf(t, err)
+	}
+	want := create()
+	proxy.Add(Rule{Do: NotServed()})
+	if diff := cmp.Diff(create(), want); diff != "" {
+		t.Errorf("(-faults.go +server):\n%s", diff)
 	}
 }
 

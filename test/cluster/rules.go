@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"strconv"
 	"sync"
@@ -69,6 +70,15 @@ func Answer(code int, status metav1.Status) Action {
 // Fault is Answer with the code that the status carries, for the statuses in
 // faults.go.
 func Fault(status metav1.Status) Action { return Answer(int(status.Code), status) }
+
+// NotServed is K19: the answer of an API server that does not serve the kind or the version. It is no Status.
+func NotServed() Action {
+	return Action{func(e *exchange) {
+		e.writer.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		e.writer.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(e.writer, "404 page not found\n")
+	}}
+}
 
 // Drop closes the connection without an answer; the call is not forwarded.
 func Drop() Action { return Action{func(e *exchange) { e.drop() }} }

@@ -37,7 +37,7 @@ func TestDependencyDirection(t *testing.T) {
 		never         []string
 	}{
 		{"no receiver runs under leases or creates PipelineRuns", module + "cmd/receiver",
-			append([]string{"knative.dev/pkg/injection/sharedmain", "github.com/tektoncd/pipeline/pkg/client/clientset/versioned"}, reconcilers...)},
+			append([]string{"knative.dev/pkg/injection/sharedmain", module + "pkg/leadership", "github.com/tektoncd/pipeline/pkg/client/clientset/versioned"}, reconcilers...)},
 		{"the receiver's package knows no Git service", module + "pkg/receiver", []string{github, gitlab, module + "pkg/provider/github", module + "pkg/provider/gitlab"}},
 		{"the gitevent reconciler knows no Git service and no other reconciler", module + "pkg/reconciler/gitevent", []string{github, gitlab, reconcilers[1]}},
 		{"the repository reconciler knows no Git service and no other reconciler", module + "pkg/reconciler/repository", []string{github, gitlab, reconcilers[0]}},

@@ -95,7 +95,7 @@ func (s *everything) accounted() (broken error) {
 			if event.Status.Disposition == "" {
 				broken = errors.Join(broken, fmt.Errorf("I-1: GitEvent %s has no disposition; it waits: %v", event.Name, event.Status.Waits))
 			}
-			if len(event.Status.Runs) > 0 {
+			if slices.ContainsFunc(event.Status.Runs, func(run v1alpha1.Run) bool { return run.UID != "" }) {
 				withRuns++
 			}
 		}

@@ -20,6 +20,12 @@ const (
 	trialLimit = 90 * time.Second
 	// operatorRetry is the -operator-retry of D2's controllers; 5 minutes as shipped.
 	operatorRetry = time.Second
+	// slowRetry is the -operator-retry of a test that sees that it is slow.
+	slowRetry = 4 * time.Second
+	// aMoment is what is left of the day that a claim is kept: enough to see that it is.
+	aMoment = 3 * time.Second
+	// namespaceLimit is G2's: so soon after its deletion a namespace is gone.
+	namespaceLimit = 60 * time.Second
 	// lateReports is the -late-reports of all controllers; 45 seconds as shipped.
 	lateReports = 3 * time.Second
 	// refusalLimit is C4's: a refused PipelineRun has its failed check within 30 s.

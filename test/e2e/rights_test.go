@@ -93,6 +93,9 @@ func readAudit(log string) (map[installation.Right]bool, []string, error) {
 		ref := event.ObjectRef
 		used[installation.Right{Account: account, Verb: event.Verb, Resource: strings.TrimSuffix(ref.APIGroup+"/"+ref.Resource+"/"+ref.Subresource, "/")}] = true
 		verb := strings.Replace(event.Verb, "list", "watch", 1) // an informer lists where a watch was refused
+		if verb == "create" {
+			ref.Name = "" // a refused one names none
+		}
 		call := fmt.Sprint(event.User.Username, verb, *ref)
 		if event.ResponseStatus.Code == 403 && strings.Contains(event.ResponseStatus.Message, "cannot "+event.Verb) {
 			refused[call] = event.ResponseStatus.Message

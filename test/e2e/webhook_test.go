@@ -3,13 +3,11 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -79,16 +77,7 @@ func (w *world) webhookDies(name, ends string) (sha string, event *v1alpha1.GitE
 		}
 		return nil
 	})
-	w.t.Cleanup(func() { // also when the test ends here
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		if webhook := shared.cluster.Part(cluster.TektonWebhook); !webhook.Running() {
-			if err := webhook.Start(ctx); err != nil {
-				w.t.Errorf("starting Tekton's webhook again: %v", err)
-			}
-		}
-	})
-	w.must(shared.cluster.Part(cluster.TektonWebhook).Kill())
+	w.withoutWebhook()
 	close(dead)
 	return sha, event
 }

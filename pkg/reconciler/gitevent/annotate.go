@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"knative.dev/pkg/logging"
@@ -30,7 +29,7 @@ func (r *Reconciler) annotate(ctx context.Context, w *work) error {
 			return first(append(faults, err))
 		}
 		_, err := r.tekton.PipelineRuns(run.Namespace).Patch(ctx, run.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-		if err != nil && !apierrors.IsNotFound(err) { // a run that is gone needs no annotation
+		if err != nil && !fault.Gone(err) { // a run that is gone needs no annotation
 			r.metrics.patchFailed(ctx, fault.FromKube(fault.VerbPatch, err))
 			err = notPatched(run, err)
 			if len(faults) > 0 { // only the first is returned, and logged by knative

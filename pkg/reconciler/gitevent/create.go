@@ -37,7 +37,27 @@ func (r *Reconciler) create(ctx context.Context, w *work) []error {
 		})
 		faults = append(faults, w.settle(step, w.judge(step, run, err)))
 	}
+	w.refuseUnserved()
 	return faults
+}
+
+// refuseUnserved changes the disposition of an event that turns out to have no place to run in: of its runs none was
+// created, and none will be. Its delivery may then be processed again.
+func (w *work) refuseUnserved() {
+	s := &w.event.Status
+	if !w.decided() || len(s.Runs) == 0 {
+		return
+	}
+	for i := range s.Runs {
+		if run := &s.Runs[i]; run.UID != "" || run.Result == nil || !noPlace(run.Result.Reason) {
+			return
+		}
+	}
+	s.Disposition, s.Plan.Reason, s.Plan.Message = v1alpha1.DispositionRefused, s.Runs[0].Result.Reason, s.Runs[0].Result.Message
+}
+
+func noPlace(reason string) bool {
+	return reason == fault.ReasonNamespaceTerminating || reason == reasonRepositoryGone
 }
 
 // uncreated returns the runs to create, those first that nothing is known against.
@@ -75,8 +95,7 @@ func (w *work) judge(step string, run *v1alpha1.Run, err error) error {
 		run.Refused = &v1alpha1.Refusal{Reason: f.Reason, Message: f.Message}
 		return nil
 	}
-	switch f.Reason {
-	case fault.ReasonNamespaceTerminating, reasonRepositoryGone, reasonSuperseded:
+	if noPlace(f.Reason) || f.Reason == reasonSuperseded {
 		run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled, Reason: f.Reason, Message: f.Message}
 		return nil
 	}
@@ -93,7 +112,21 @@ func (r *Reconciler) createRun(ctx context.Context, w *work, run *v1alpha1.Run) 
 	if err != nil {
 		return err
 	}
-	return masked(r.createWith(ctx, w, run, values), values)
+	err = r.createWith(ctx, w, run, values)
+	if f := fault.Of(err); f != nil && f.Reason == fault.ReasonNamespaceMissing {
+		err = r.unlessGone(ctx, w, f)
+	}
+	return masked(err, values)
+}
+
+// unlessGone ends the wait for a namespace that took the Repository with it.
+func (r *Reconciler) unlessGone(ctx context.Context, w *work, missing *fault.Error) error {
+	ref := w.event.Spec.Repository
+	_, err := r.pac.Repositories(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	if fault.Gone(err) {
+		return fault.Operatorf(reasonRepositoryGone, "Repository %s/%s is gone, and its namespace", ref.Namespace, ref.Name)
+	}
+	return missing // whatever else: it is asked again then
 }
 
 func (r *Reconciler) createWith(ctx context.Context, w *work, run *v1alpha1.Run, values map[string]string) error {

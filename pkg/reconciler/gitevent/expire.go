@@ -137,7 +137,7 @@ func (r *Reconciler) collect(ctx context.Context, payload *metav1.PartialObjectM
 	if err == nil && !event.Settled() {
 		return nil
 	}
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err != nil && !fault.Gone(err) {
 		return fault.FromKube(fault.VerbRead, fmt.Errorf("reading the event of EventPayload %s: %w", payload.Name, err))
 	}
 	err = r.payloads.Delete(ctx, payload.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &payload.UID}})

@@ -81,7 +81,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	}
 	asked := r.clock.Now()
 	event, err := r.events.Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	if fault.Gone(err) {
 		return nil
 	}
 	if err != nil {

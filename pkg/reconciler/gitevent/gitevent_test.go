@@ -145,19 +145,6 @@ func TestDenialThatEchoesAnOutage(t *testing.T) {
 	}
 }
 
-// C7: a namespace that goes away ends the event without a failure and without a loop.
-func TestNamespaceTerminating(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, helloFile("hello"))
-	denied := apierrors.NewForbidden(pipelinev1.Resource("pipelineruns"), "x", errors.New("unable to create new content in namespace team because it is being terminated"))
-	denied.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
-	w.hook = always("create pipelineruns", denied)
-	w.settle(corev1.ConditionTrue)
-	if got := w.git.checks["1"].Conclusion; got != status.Cancelled {
-		t.Errorf("the check says %q, want cancelled", got)
-	}
-}
-
 // H6: a process that was paused after it recorded its intent sends nothing that another may have sent meanwhile.
 func TestPausedProcessSendsNothing(t *testing.T) {
 	t.Parallel()

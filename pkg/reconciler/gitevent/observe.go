@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -93,7 +92,7 @@ func (r *Reconciler) pipelineRun(ctx context.Context, w *work, run *v1alpha1.Run
 		}
 	}
 	live, err := r.tekton.PipelineRuns(run.Namespace).Get(ctx, run.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	if fault.Gone(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -131,7 +130,7 @@ func (r *Reconciler) facts(ctx context.Context, taskRuns []*pipelinev1.TaskRun) 
 			continue
 		}
 		_, err := r.tekton.Tasks(taskRun.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
-		if err == nil || apierrors.IsNotFound(err) {
+		if err == nil || fault.Gone(err) {
 			facts.TaskExists[ref.Name] = err == nil
 			continue
 		}

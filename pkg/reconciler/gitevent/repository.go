@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -20,7 +19,7 @@ func (r *Reconciler) repository(ctx context.Context, w *work) (*pacv1alpha1.Repo
 	if err != nil || found.Spec.URL != ref.URL { // the cache may lag: only a live answer counts
 		found, err = r.pac.Repositories(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 	}
-	if apierrors.IsNotFound(err) {
+	if fault.Gone(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -53,7 +52,7 @@ func (r *Reconciler) global(ctx context.Context) (*pacv1alpha1.Repository, error
 	if err != nil { // the cache may lag: only a live answer counts
 		global, err = r.pac.Repositories(r.Namespace).Get(ctx, r.GlobalRepository, metav1.GetOptions{})
 	}
-	if apierrors.IsNotFound(err) {
+	if fault.Gone(err) {
 		return nil, nil
 	}
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -56,7 +55,7 @@ func (r *Reconciler) giveUp(ctx context.Context, w *work, run *v1alpha1.Run) err
 		return err
 	}
 	_, err = r.tekton.PipelineRuns(run.Namespace).Get(ctx, run.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	if fault.Gone(err) {
 		return fault.Ignoredf(reasonSuperseded, "%s", supersededBy(sha))
 	}
 	if err != nil {

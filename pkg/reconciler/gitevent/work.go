@@ -135,10 +135,10 @@ func (w *work) settle(step string, err error) error {
 		w.needsHelp(err, f)
 	}
 	now := metav1.NewTime(w.r.clock.Now().Truncate(time.Second))
-	next := v1alpha1.Wait{Step: step, Class: f.Class.String(), Reason: f.Reason, Message: f.Message, Since: now, NotBefore: w.notBefore(f, now)}
+	next := v1alpha1.Wait{Step: step, Class: f.Class.String(), Reason: f.Reason, Message: f.Advice(), Since: now, NotBefore: w.notBefore(f, now)}
 	before := w.wait(step)
 	if f.Reason != reasonPanic && (before == nil || before.Reason != f.Reason) {
-		w.news = append(w.news, news{next, fmt.Sprintf("%s of %s: %s", step, w.event.Name, f.Message)})
+		w.news = append(w.news, news{next, fmt.Sprintf("%s of %s: %s", step, w.event.Name, next.Message)})
 	}
 	if before == nil {
 		w.event.Status.Waits = append(w.event.Status.Waits, next)

@@ -53,7 +53,7 @@ func (r *Reconciler) cachedClaim(name string) *v1alpha1.RepositoryClaim {
 // readClaim reads live; nil when there is none.
 func (r *Reconciler) readClaim(ctx context.Context, name string) (*v1alpha1.RepositoryClaim, error) {
 	claim, err := r.client.PlumblineV1alpha1().RepositoryClaims(r.namespace).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	if fault.Gone(err) {
 		return nil, nil
 	}
 	if err != nil {

@@ -213,17 +213,22 @@ func TestTheCacheIsConfirmedLive(t *testing.T) {
 			t.Errorf("writes (-want +got):\n%s", diff)
 		}
 	})
-	t.Run("a Repository that cannot be read keeps its claim", func(t *testing.T) {
-		w := newWorld(t, claimed(appURL, "one", "app", nil))
-		w.catchUp()
-		w.failOnce("get", "repositories", errors.New("connection refused"))
-		if err := w.r.Reconcile(context.Background(), "one/app"); !fault.Is(err, fault.Transient) {
-			t.Fatalf("got %v, want a transient error", err)
-		}
-		if got := w.writes(); len(got) != 0 {
-			t.Errorf("wrote %v, want nothing", got)
-		}
-	})
+	for sentence, err := range map[string]error{
+		"cannot be read":                  errors.New("connection refused"),
+		"is of a kind that is not served": apierrors.NewGenericServerResponse(404, "get", claimResource, "", "404 page not found", 0, true),
+	} {
+		t.Run("a Repository that "+sentence+" keeps its claim", func(t *testing.T) {
+			w := newWorld(t, claimed(appURL, "one", "app", nil))
+			w.catchUp()
+			w.failOnce("get", "repositories", err)
+			if err := w.r.Reconcile(context.Background(), "one/app"); err == nil {
+				t.Fatal("got no error and no timer")
+			}
+			if got := w.writes(); len(got) != 0 {
+				t.Errorf("wrote %v, want nothing", got)
+			}
+		})
+	}
 }
 
 func TestADeletionNamesWhatWasRead(t *testing.T) {

@@ -42,7 +42,7 @@ func (r *Reconciler) markURL(ctx context.Context, repository *pacv1alpha1.Reposi
 	claim, err := r.claim(ctx, repository, canonical)
 	if err != nil {
 		if f := fault.Of(err); f.Class == fault.Operator {
-			repository.MarkFalse(pacv1alpha1.RepositoryURL, f.Reason, f.Message)
+			repository.MarkFalse(pacv1alpha1.RepositoryURL, f.Reason, f.Advice())
 		}
 		return err
 	}

@@ -59,7 +59,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 		return controller.NewSkipKey(key) // being promoted enqueues it again
 	}
 	repository, err := r.client.PipelinesascodeV1alpha1().Repositories(namespace).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	if fault.Gone(err) {
 		return fault.Requeue(r.release(ctx, owner, "")...)
 	}
 	if err != nil {

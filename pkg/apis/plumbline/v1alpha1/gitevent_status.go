@@ -15,7 +15,8 @@ type GitEventStatus struct {
 	// Phase is "Settled" when nothing is left to do; controllers watch only events that are not.
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
-	// Disposition is what became of the event, set once by plan or expire.
+	// Disposition is what became of the event, set by plan; changed only to Refused, when it turns out that none of its
+	// runs can be created any more.
 	// +optional
 	Disposition Disposition `json:"disposition,omitempty"`
 	// Plan is what will be done, written down before anything is done.

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/cluster"
+	"github.com/plumbline-ci/plumbline/test/forge"
+)
+
+// G1: a PipelineRun has no finalizer. While Tekton's admission webhook is down it is gone when its deletion has been
+// answered, and its check is cancelled (E3) and the event settled before the webhook is back. The test stops a part that
+// all worlds share: it does not run beside others.
+func TestG1ADeletedRunIsGoneAtOnce(t *testing.T) {
+	w := newWorld(t, setup{receivers: 1, controllers: 1})
+	w.claimed()
+	sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("deleted", "push", held)})
+	w.deliver(delivery, http.StatusAccepted)
+	w.checkReaches(sha, checkName("deleted"), "in_progress", soon)
+	run := w.run(runOf(w.created(sha), "deleted"))
+	if len(run.Finalizers) != 0 || len(run.OwnerReferences) != 0 {
+		t.Errorf("the run has finalizers %q and owners %v, want none", run.Finalizers, run.OwnerReferences)
+	}
+	mend := w.withoutWebhook()
+	w.refusal(run.Name) // it really is down
+	w.must(w.Tekton.TektonV1().PipelineRuns(w.ci).Delete(w.ctx, run.Name, metav1.DeleteOptions{}))
+	if _, err := w.Tekton.TektonV1().PipelineRuns(w.ci).Get(w.ctx, run.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("after its deletion the run is still there: %v", err)
+	}
+	check := w.checkReaches(sha, checkName("deleted"), "cancelled", soon)
+	if !strings.Contains(check.Text, "was deleted") {
+		t.Errorf("the check does not say why: %s", check.Text)
+	}
+	w.settles(sha, soon)
+	mend()
+	w.neverFailed(sha)
+	w.oneCheck(sha, checkName("deleted"))
+	w.invariants()
+}
+
+// absent is a part without which a namespace must go away all the same.
+type absent struct {
+	// stop takes it away; the function that it returns brings it back.
+	stop func(w *world) (mend func())
+	// told tells that checks are concluded while it is away.
+	told bool
+}
+
+// G2: a Repository's namespace with runs in it is gone within a minute of its deletion while nothing of ours runs, or
+// while the Git service is away. Afterwards the checks are concluded, and nothing waits for what is gone.
+func TestG2ANamespaceGoesWithoutUs(t *testing.T) {
+	t.Parallel()
+	for name, a := range map[string]absent{
+		"our-pods": {stop: func(w *world) func() {
+			for _, p := range append(w.receivers, w.controllers...) {
+				w.must(p.Kill())
+			}
+			return func() {
+				for _, p := range append(w.receivers, w.controllers...) {
+					w.must(p.Start(w.ctx))
+				}
+			}
+		}},
+		"the-git-service": {stop: func(w *world) func() { return w.forge.Inject(forge.Fault{Do: forge.ServerError502HTML()}).Remove }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			newWorld(t, setup{receivers: 1, controllers: 1}).namespaceGoes(a)
+		})
+	}
+}
+
+// G2: the same while Tekton's admission webhook is down. It stops a part that all worlds share.
+func TestG2ANamespaceGoesWithoutTheWebhook(t *testing.T) {
+	newWorld(t, setup{receivers: 1, controllers: 1}).namespaceGoes(absent{stop: (*world).withoutWebhook, told: true})
+}
+
+// namespaceGoes deletes a namespace with two runs, one of which Tekton has not ended.
+func (w *world) namespaceGoes(a absent) {
+	w.t.Helper()
+	w.claimed()
+	sha, delivery := w.push(map[string]string{
+		".tekton/a.yaml": pipeline("open", "push", held), ".tekton/b.yaml": pipeline("over", "push"),
+	})
+	w.deliver(delivery, http.StatusAccepted)
+	w.checkReaches(sha, checkName("open"), "in_progress", soon)
+	w.checkReaches(sha, checkName("over"), "success", soon)
+	mend := a.stop(w)
+	w.must(w.Cluster.DeleteNamespace(w.ctx, w.ci))
+	w.gone(namespaceLimit)
+	if !a.told {
+		if check, _ := w.forge.Current(repoName, sha, checkName("open")); check.Status == "completed" {
+			w.t.Errorf("the check is %s/%s already: the test shows nothing", check.Status, check.Conclusion)
+		}
+		mend()
+	}
+	check := w.checkReaches(sha, checkName("open"), "completed", afterFault)
+	w.settles(sha, soon)
+	w.endedByDeletion(sha, check)
+	if a.told {
+		mend()
+	}
+	if check, _ := w.forge.Current(repoName, sha, checkName("over")); check.Conclusion != "success" {
+		w.t.Errorf("the run that was over is %s", check.Conclusion)
+	}
+	w.invariants() // I-3: a failure is Tekton's
+}
+
+// endedByDeletion requires that a check says how its run ended. The namespace's deletion takes its objects in any order:
+// Tekton may have ended the run, whose pod was deleted and could not be made again, before it went itself.
+func (w *world) endedByDeletion(sha string, reported check) {
+	w.t.Helper()
+	event := w.eventOf(sha, "the event is there", func(*v1alpha1.GitEvent) error { return nil })
+	for _, run := range event.Status.Runs {
+		if run.Pipeline != "open" {
+			continue
+		}
+		want, words := "cancelled", "was deleted"
+		if run.Result != nil && run.Result.Outcome == v1alpha1.OutcomeFailed {
+			want, words = "failure", "is being deleted, and this run with it"
+		}
+		if reported.Conclusion != want || !strings.Contains(reported.Text, words) {
+			w.t.Errorf("the run ended %+v, the check says %s: %s", run.Result, reported.Conclusion, reported.Text)
+		}
+	}
+}
+
+// gone waits until the Repository's namespace does not exist any more.
+func (w *world) gone(limit time.Duration) {
+	w.t.Helper()
+	w.eventually(limit, "the namespace is gone", func() error {
+		found, err := w.Kube.CoreV1().Namespaces().Get(w.ctx, w.ci, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err == nil {
+			err = errors.New("it is " + string(found.Status.Phase))
+			for _, c := range found.Status.Conditions {
+				err = errors.Join(err, errors.New(c.Message))
+			}
+		}
+		return err
+	})
+}
+
+// withoutWebhook kills Tekton's admission webhook until the returned function is called, or the test ends.
+func (w *world) withoutWebhook() (mend func()) {
+	w.t.Helper()
+	webhook := shared.cluster.Part(cluster.TektonWebhook)
+	mend = func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if webhook.Running() {
+			return
+		}
+		if err := webhook.Start(ctx); err != nil {
+			w.t.Errorf("starting Tekton's webhook again: %v", err)
+		}
+	}
+	w.t.Cleanup(mend)
+	w.must(webhook.Kill())
+	return mend
+}
