@@ -20,6 +20,10 @@ const (
 	trialLimit = 90 * time.Second
 	// operatorRetry is the -operator-retry of D2's controllers; 5 minutes as shipped.
 	operatorRetry = time.Second
+	// credentialLook is the -credential-look of the controllers whose Secrets change; 20 seconds as shipped.
+	credentialLook = time.Second
+	// credentialFix is B8's: what a Secret held goes on within 30 s of its fix.
+	credentialFix = 30 * time.Second
 	// lateReports is the -late-reports of all controllers; 45 seconds as shipped.
 	lateReports = 3 * time.Second
 	// refusalLimit is C4's: a refused PipelineRun has its failed check within 30 s.
