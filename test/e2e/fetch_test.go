@@ -60,7 +60,6 @@ func waitsForWhatCannotBeRead(t *testing.T, w *world) {
 			w.ranOnce(test.name)
 		})
 	}
-	w.invariants()
 }
 
 // B2: a commit without .tekton in a repository that can be read ends its event as "no pipelines" with one look and no
@@ -94,7 +93,6 @@ func endsWithoutPipelines(t *testing.T, w *world) {
 	}
 	w.untold(sha)
 	w.settled(afterFault)
-	w.invariants()
 }
 
 // B2: a repository that the Git service hides is no repository without pipelines: the event waits for an operator, the
@@ -127,7 +125,6 @@ func waitsForAHiddenRepository(t *testing.T, w *world) {
 	w.settles(sha, afterFault)
 	w.neverFailed(sha)
 	w.ranOnce("hidden")
-	w.invariants()
 }
 
 // undescribed is an event whose delivery does not tell its commit's message: on GitHub any pull request, on GitLab a push

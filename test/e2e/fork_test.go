@@ -46,7 +46,6 @@ func tellsOfAForkOnce(t *testing.T, w *world, hidden bool) {
 	if want := w.git.kind() == gitLab; isNote != want || want && (lost.Hits() != 1 || notes != 1) || !want && notes != 0 {
 		t.Errorf("the check is %s and %d comments were written, %d of them without an answer", ended.ID, notes, lost.Hits())
 	}
-	w.invariants()
 }
 
 // B8b: while a fork on GitLab cannot be asked (5xx), or is absent only once, nothing is written below its merge request:

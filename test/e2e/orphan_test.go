@@ -55,5 +55,4 @@ func outlivesItsRepository(t *testing.T, w *world) {
 	w.settles(sha, afterFault)
 	w.neverFailed(sha)
 	w.started("goes-on")
-	w.invariants()
 }

@@ -43,7 +43,6 @@ func takesLargePushes(t *testing.T, w *world) {
 	if runs := w.runs(); len(runs) != pushes {
 		t.Errorf("%d PipelineRuns of %d pushes", len(runs), pushes)
 	}
-	w.invariants()
 }
 
 // large is another delivery of the last push, with as many commits as make largeBody: GitLab names 20 at most, and all

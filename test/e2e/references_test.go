@@ -121,13 +121,16 @@ func followsReferences(t *testing.T, w *world, h *hub) {
 	if len(scripts) != 3 || scripts["on-the-hub"] != "echo from the hub" || scripts["in-the-repository"] != "echo from the repository" {
 		t.Errorf("scripts %v", scripts)
 	}
+	w.invariants()
 }
 
 // 3.8: with provenance from the default branch a pull request changes neither a definition nor what one refers to.
 func TestProvenanceOfReferences(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1})
-	w.claimed()
+	forEachService(t, setup{receivers: 1, controllers: 1}, trustsTheDefaultBranch)
+}
+
+func trustsTheDefaultBranch(t *testing.T, w *world) {
 	patch := []byte(`{"spec":{"settings":{"pipelinerun_provenance":"default_branch"}}}`)
 	_, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Patch(w.ctx, "app", types.MergePatchType, patch, metav1.PatchOptions{})
 	w.must(err)
@@ -138,8 +141,7 @@ func TestProvenanceOfReferences(t *testing.T) {
 		".tekton/a.yaml": referring("evil", "pull_request", "own", "tasks/own.yaml"), "tasks/own.yaml": task("own", "evil"),
 	}})
 	w.git.grant("dev", "write")
-	number := w.forge.OpenPullRequest(forge.NewPull{Base: repoName, HeadBranch: "topic", Author: "dev", Title: "a change"})
-	w.deliver(w.git.pulled(number, "opened"), http.StatusAccepted)
+	w.deliver(w.opened(w.git.open("", "topic", "dev")), http.StatusAccepted)
 	w.checkReaches(head, checkName("check"), "success", soon)
 	events := w.settled(soon)
 	if plan := events[0].Status.Plan; plan.DefinitionSHA != base || plan.HeadSHA != head {

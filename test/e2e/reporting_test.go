@@ -68,7 +68,6 @@ func noCheckCanBeCreated(t *testing.T, w *world) {
 			}
 		})
 	}
-	w.invariants()
 }
 
 // E6: a write that says in_progress and is still under way when the run ends never overwrites completed: the next write
@@ -105,7 +104,6 @@ func aDelayedWriteReopensNothing(t *testing.T, w *world) {
 			}
 		})
 	}
-	w.invariants()
 }
 
 // E6, on two controllers: the one that was about to say in_progress is paused; the other takes over and completes the
@@ -143,7 +141,6 @@ func aPausedControllerReopensNothing(t *testing.T, w *world) {
 	w.must(leader.Wait(ctx))
 	w.oneCheck(sha, checkName("paused"))
 	w.neverFailed(sha)
-	w.invariants()
 }
 
 // leader is the controller that works on events: it is the one that created a PipelineRun.
@@ -187,7 +184,6 @@ func aStoredCheckIsAdopted(t *testing.T, w *world) {
 			w.patched(event.Status.Runs[0].Name, check)
 		})
 	}
-	w.invariants()
 }
 
 // delayCreation makes the API server unable to create PipelineRuns for a moment, so that the check is first queued and

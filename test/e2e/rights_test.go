@@ -17,12 +17,10 @@ import (
 // unused are the granted rights that no scenario needs, each with its reason.
 func unused() map[installation.Right]string {
 	return map[installation.Right]string{
-		{Account: "plumbline-receiver", Verb: "get", Resource: "pipelinesascode.tekton.dev/repositories"}:    "asked live only while the cache lags behind a claim",
-		{Account: "plumbline-controller", Verb: "delete", Resource: "plumbline.dev/gitevents"}:               "stubs are deleted after days",
-		{Account: "plumbline-controller", Verb: "delete", Resource: "plumbline.dev/repositoryclaims"}:        "claims are deleted 24 hours after their Repository",
-		{Account: "plumbline-controller", Verb: "update", Resource: "plumbline.dev/repositoryclaims/status"}: "no scenario deletes a Repository",
-		{Account: "plumbline-controller", Verb: "patch", Resource: "/events"}:                                "a Kubernetes Event is patched when it repeats, which reasons do not",
-		{Account: "plumbline-controller", Verb: "get", Resource: "tekton.dev/tasks"}:                         "asked only when a pod could not be created",
+		{Account: "plumbline-controller", Verb: "delete", Resource: "plumbline.dev/gitevents"}:        "stubs are deleted after days",
+		{Account: "plumbline-controller", Verb: "delete", Resource: "plumbline.dev/repositoryclaims"}: "claims are deleted 24 hours after their Repository",
+		{Account: "plumbline-controller", Verb: "patch", Resource: "/events"}:                         "a Kubernetes Event is patched when it repeats, which reasons do not",
+		{Account: "plumbline-controller", Verb: "get", Resource: "tekton.dev/tasks"}:                  "asked only when a pod could not be created",
 	}
 }
 

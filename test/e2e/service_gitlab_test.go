@@ -175,6 +175,9 @@ func (g *onGitLab) route(at operation) string {
 
 func (g *onGitLab) inject(at operation, f forge.Fault) *forge.FaultHandle {
 	f.Route = g.route(at)
+	if at == readCheck && f.From == 0 {
+		f.From = 2 // the first look-up is that of a check which is not there yet
+	}
 	if at == updateCheck { // GitLab has one call for both, and nothing but queued is only ever the first
 		f.Match = func(r *http.Request) bool {
 			body, err := io.ReadAll(r.Body)

@@ -32,7 +32,8 @@ func forEachKind(t *testing.T, scenario func(t *testing.T, on kind)) {
 	}
 }
 
-// forEachService runs a scenario for each Git service in a world whose Repository owns its URL.
+// forEachService runs a scenario for each Git service in a world whose Repository owns its URL, and then looks for broken
+// invariants there.
 func forEachService(t *testing.T, s setup, scenario func(t *testing.T, w *world)) {
 	t.Helper()
 	forEachKind(t, func(t *testing.T, on kind) {
@@ -41,6 +42,7 @@ func forEachService(t *testing.T, s setup, scenario func(t *testing.T, w *world)
 		w := newWorld(t, s)
 		w.claimed()
 		scenario(t, w)
+		w.invariants()
 	})
 }
 

@@ -31,7 +31,6 @@ func asksABusyServiceAgain(_ *testing.T, w *world) {
 	w.settles(sha, afterFault)
 	w.oneCheck(sha, checkName("busy"))
 	w.neverFailed(sha)
-	w.invariants()
 }
 
 // E12: when GitLab says "Cannot transition status" and shows the state that was to be set, that is done, with one attempt;

@@ -53,7 +53,6 @@ func keepsNoOtherWaiting(t *testing.T, w *world) {
 		t.Errorf("code: %q, want that no file matched", got)
 	}
 	w.neverFailed(sha)
-	w.invariants()
 }
 
 // B9: an event waits while it cannot be told whether there is a global Repository, and is processed with its settings.
