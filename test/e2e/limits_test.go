@@ -26,6 +26,10 @@ const (
 	aMoment = 3 * time.Second
 	// namespaceLimit is G2's: so soon after its deletion a namespace is gone.
 	namespaceLimit = 60 * time.Second
+	// credentialLook is the -credential-look of the controllers whose Secrets change; 20 seconds as shipped.
+	credentialLook = time.Second
+	// credentialFix is B8's: what a Secret held goes on within 30 s of its fix.
+	credentialFix = 30 * time.Second
 	// lateReports is the -late-reports of all controllers; 45 seconds as shipped.
 	lateReports = 3 * time.Second
 	// refusalLimit is C4's: a refused PipelineRun has its failed check within 30 s.

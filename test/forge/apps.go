@@ -62,6 +62,19 @@ func (g *GitHub) CreateApp(id int64, slug, privateKeyPEM, webhookSecret string) 
 	return a.App
 }
 
+// ReplaceKey makes privateKeyPEM the App's only private key: JWTs signed with
+// the one before are refused. Tokens minted with that one work until they end.
+func (g *GitHub) ReplaceKey(appID int64, privateKeyPEM string) {
+	key := parseKey(privateKeyPEM)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	a := g.apps[appID]
+	if a == nil || key == nil {
+		mistake("ReplaceKey: no app %d, or no key", appID)
+	}
+	a.key, a.PrivateKeyPEM = &key.PublicKey, privateKeyPEM
+}
+
 func parseKey(s string) *rsa.PrivateKey {
 	if s == "" {
 		return nil

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/test/installation"
+)
+
+// B8: events whose Secret is missing wait, and the Repository's condition says what to do. While they wait the Secret is
+// asked for once a look, however many they are. Within 30 s of its creation all of them go on.
+func TestB8CredentialsMissing(t *testing.T) {
+	t.Parallel()
+	forEachKind(t, func(t *testing.T, on kind) {
+		s := newSecured(t, on)
+		pushes := map[string]string{}
+		for _, name := range []string{"one", "two", "three"} {
+			pushes[name] = s.accepts(pipeline(name, "push"))
+		}
+		s.holds(nil)
+		controller := s.begins()
+		s.waiting(len(pushes), fault.ReasonCredentialsMissing)
+		s.looksOnce(controller)
+		s.says(fault.ReasonCredentialsMissing, fmt.Sprintf("secret %s/%s does not exist: create it", s.namespace, s.name))
+		s.creates(nil)
+		for name, sha := range pushes {
+			s.succeeds(sha, name)
+		}
+		s.says("NoProblem", "")
+		for _, event := range s.settled(soon) {
+			s.toldOnce(event.Name)
+		}
+		s.secretive(s.data)
+	})
+}
+
+// E15: the service refuses the credentials while a run is under way. The Repository's condition says so in the words of a
+// remedy. Within 30 s of the rotation every open check is brought up to date, and later pushes run.
+func TestE15CredentialsRefused(t *testing.T) {
+	t.Parallel()
+	forEachKind(t, func(t *testing.T, on kind) {
+		s := newSecured(t, on)
+		s.begins()
+		sha := s.accepts(pipeline("open", "push", held))
+		open := s.created(sha)
+		s.eventOf(sha, "its first report is accepted", func(event *v1alpha1.GitEvent) error {
+			if len(event.Status.Checks) != 1 || event.Status.Checks[0].Accepted == "" {
+				return fmt.Errorf("checks %v", event.Status.Checks)
+			}
+			return nil
+		})
+		before, after := s.data, s.refuse()
+		s.release(open)
+		s.waiting(1, fault.ReasonCredentialsRefused)
+		later := s.accepts(pipeline("later", "push"))
+		s.waiting(2, fault.ReasonCredentialsRefused)
+		s.says(fault.ReasonCredentialsRefused, s.namespace+"/"+s.name)
+
+		s.holds(after)
+		s.succeeds(sha, "open")
+		s.succeeds(later, "later")
+		s.says("NoProblem", "")
+		for _, event := range s.settled(soon) {
+			s.toldOnce(event.Name)
+		}
+		s.secretive(before)
+		s.secretive(after)
+	})
+}
+
+// looksOnce requires that the Secret is asked for again and again, and not more often than one event needs.
+func (s *secured) looksOnce(p *installation.Process) {
+	s.t.Helper()
+	asked := func() (n int) {
+		for _, call := range p.Proxy.Calls() {
+			if call.Is("get", "secrets") && call.Name == s.name {
+				n++
+			}
+		}
+		return n
+	}
+	began, before := time.Now(), asked()
+	s.eventually(soon, "the Secret is looked for", func() error {
+		if n := asked() - before; n < 4 {
+			return fmt.Errorf("%d times", n)
+		}
+		return nil
+	})
+	if n, most := asked()-before, 2+int(time.Since(began)/credentialLook); n > most {
+		s.t.Errorf("the Secret was asked for %d times, want %d at most", n, most)
+	}
+}
+
+// waiting waits until so many events wait with a reason, and all of them say the same.
+func (s *secured) waiting(want int, reason string) {
+	s.t.Helper()
+	s.eventually(soon, fmt.Sprintf("%d events wait with %s", want, reason), func() error {
+		events, texts := map[string]bool{}, map[string]bool{}
+		for _, event := range s.events() {
+			for _, wait := range event.Status.Waits {
+				if wait.Reason == reason {
+					events[event.Name], texts[wait.Message] = true, true
+				}
+			}
+		}
+		if len(events) < want || len(texts) != 1 {
+			return fmt.Errorf("%d do, and say %v", len(events), texts)
+		}
+		return nil
+	})
+}
+
+// says waits until the Repository's condition has the reason and, somewhere, the words.
+func (s *secured) says(reason, words string) {
+	s.t.Helper()
+	s.eventually(soon, "the Repository's condition says "+reason, func() error {
+		repository, err := s.Plumbline.PipelinesascodeV1alpha1().Repositories(s.ci).Get(s.ctx, "app", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		condition := repository.Status.GetCondition(pacv1alpha1.RepositoryCredentials)
+		if condition.GetReason() != reason || !strings.Contains(condition.GetMessage(), words) {
+			return fmt.Errorf("it is %v", condition)
+		}
+		return nil
+	})
+}
+
+// secretive requires that nobody was told a value.
+func (s *secured) secretive(data map[string]string) {
+	s.t.Helper()
+	for key, value := range data {
+		if key != "github-application-id" { // not secret
+			lines := strings.Split(strings.TrimSpace(value), "\n")
+			s.toldNothingOf(lines[len(lines)/2])
+		}
+	}
+}
