@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/client-go/rest"
 )
@@ -58,7 +59,7 @@ func NewProxyTo(config *rest.Config) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting a proxy: %w", err)
 	}
-	transport, err := rest.TransportFor(rest.AnonymousClientConfig(config))
+	trust, err := rest.TLSConfigFor(rest.AnonymousClientConfig(config))
 	if err != nil {
 		return nil, fmt.Errorf("starting a proxy: %w", err)
 	}
@@ -66,8 +67,10 @@ func NewProxyTo(config *rest.Config) (*Proxy, error) {
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	quiet := log.New(io.Discard, "", 0)
 	p.target = &httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		Transport:     transport,
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		// HTTP/1.1 and of its own: the API server ends a whole HTTP/2 connection after a 401, and client-go's transports
+		// share theirs, so that calls of one test's clients were lost to another's.
+		Transport:     &http.Transport{TLSClientConfig: trust, MaxIdleConnsPerHost: 100, IdleConnTimeout: 30 * time.Second},
 		FlushInterval: -1, // watches
 		ErrorLog:      quiet,
 		// An API server that is down looks the same through the proxy.

@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net/http"
@@ -248,5 +249,26 @@ func TestLogHasTheAnswers(t *testing.T) {
 	s.Reset()
 	if got := s.call(t, http.MethodGet, runsPath, ""); got != forwarded || len(s.Calls()) != 1 {
 		t.Errorf("after Reset: %s, log %v", got, s.Calls())
+	}
+}
+
+// What a server does to one connection must cost one call: the API server ends an HTTP/2 connection, which all calls
+// share, after a 401.
+func TestCallsDoNotShareAConnectionToTheServer(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.Proto)
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	trust := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	proxy, err := NewProxyTo(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: trust}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(proxy.Close)
+	s := &stage{Proxy: proxy}
+	if got := s.call(t, http.MethodGet, "/version", ""); got != "200 HTTP/1.1" {
+		t.Errorf("got %q", got)
 	}
 }
