@@ -42,8 +42,12 @@ func Host(u *url.URL) string {
 }
 
 // CheckRedirect follows a renamed repository only where the method survives: a write that became a GET would look
-// accepted.
+// accepted. Nor does it leave encryption: a service behind a proxy that does not know its own scheme redirects to the
+// same host without, and the token would go there.
 func CheckRedirect(req *http.Request, via []*http.Request) error {
+	if req.URL.Scheme != via[0].URL.Scheme {
+		return fault.Operatorf("ForeignHost", "the Git service redirects to %s://%s; credentials are not sent there", req.URL.Scheme, req.URL.Host)
+	}
 	if len(via) > 5 || req.Method != via[0].Method {
 		return fault.Operatorf(fault.ReasonGitMoved, "the repository was renamed or moved: update the Repository's url")
 	}

@@ -186,4 +186,7 @@ type Provider struct {
 	// Metadata returns what a PipelineRun carries of an id that Put returned, in maps that the caller may change
 	// (spec/compatibility.md 3.10). Values of labels are valid as such.
 	Metadata func(id string) (labels, annotations map[string]string)
+	// Reopens is true where a report that lands after a check's conclusion is shown in its place, whichever of the check's
+	// reports it is. Elsewhere only a check's first report can land late, as a second check.
+	Reopens bool
 }

@@ -57,7 +57,7 @@ func (g *onGitLab) shown(s *gitlab.State, sha string) (all []check) {
 }
 
 // noteOfCheck are a note's marks, the check's name and its title.
-var noteOfCheck = regexp.MustCompile(`^<!-- plumbline check:\w+ run:(\w+) ended:(\w+) -->\n\*\*(.*)\*\* has (.*)`)
+var noteOfCheck = regexp.MustCompile(`^<!-- plumbline check:\w+ run:(\w+) commit:\w+ ended:(\w+) -->\n\*\*(.*)\*\* has (.*)`)
 
 // checkOfNote reads a note as people do, who know what its title means. Of the run it only has a digest.
 func checkOfNote(body string) (check, bool) {

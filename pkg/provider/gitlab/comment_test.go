@@ -17,7 +17,7 @@ import (
 
 func TestDecodeRefusesComments(t *testing.T) {
 	const create, dev = `"action": "create"`, `"username": "dev"`
-	ours := strings.TrimSuffix(marksOf(status.Check{}).String(), ">")
+	ours := strings.TrimSuffix(marksOf("", status.Check{}).String(), ">")
 	cases := []struct {
 		name, old, new string
 		class          fault.Class

@@ -123,7 +123,7 @@ func (b bench) ours(iid int64) []forgelab.Note {
 
 func TestMarksThatSomebodyElseWroteAreNotOurs(t *testing.T) {
 	b, iid := forked(t, forgelab.Private, "")
-	forged := marksOf(check(status.Completed, "")).String() + "\nall is well"
+	forged := marksOf("", check(status.Completed, "")).String() + "\nall is well"
 	b.AddNote(testProject, iid, "stranger", forged)
 	b.put(t, "", check(status.Queued, ""))
 	if got := b.Notes(testProject, iid); len(got) != 2 || got[0].Body != forged {
@@ -198,7 +198,7 @@ func TestNotesCarryOutNothing(t *testing.T) {
 	c := check(status.Completed, status.Failure)
 	c.Name = "Plumbline / <b>@everybody</b> **x**"
 	c.Text = "/approve\n  /merge\n> /close\n```\n/label x\n```\nand/or"
-	body := noteBody(marksOf(c), c)
+	body := noteBody(marksOf("", c), c)
 	for line := range strings.Lines(body) {
 		if strings.HasPrefix(strings.TrimLeft(line, " >\t"), "/") {
 			t.Errorf("GitLab would carry out %q", line)
@@ -208,7 +208,7 @@ func TestNotesCarryOutNothing(t *testing.T) {
 		t.Errorf("%s", body)
 	}
 	c.Text = strings.Repeat("世", 2*maxNote)
-	if got := len([]rune(noteBody(marksOf(c), c))); got > maxNote {
+	if got := len([]rune(noteBody(marksOf("", c), c))); got > maxNote {
 		t.Errorf("a note of %d characters", got)
 	}
 }

@@ -52,7 +52,8 @@ func New(o Options) provider.Provider {
 	transport := provider.NewTransport(o.Limits)
 	transport.Provider = Name
 	s := &service{options: o, transport: transport, paces: cache.New[paceKey, *provider.Pace](maxCached)}
-	return provider.Provider{Name: Name, Webhook: webhook{}, BaseURL: BaseURL, Connect: s.connect, Metadata: metadata}
+	return provider.Provider{Name: Name, Webhook: webhook{}, BaseURL: BaseURL, Connect: s.connect, Metadata: metadata,
+		Reopens: true} // a status that lands after one that has ended is another, newer one
 }
 
 // BaseURL is the web URL for Connect (spec/compatibility.md 1.2): what the Repository configures as git_provider.url, with

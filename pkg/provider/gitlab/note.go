@@ -15,7 +15,6 @@ import (
 
 	gl "github.com/xanzy/go-gitlab"
 
-	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
@@ -29,15 +28,15 @@ const (
 	noteCutOff = "\n\n… (cut: longer than GitLab allows)"
 )
 
-// marks are what the first line of a note says of itself, unseen by people: of which check it is, of which run, and
-// whether that one has ended.
+// marks are what the first line of a note says of itself, unseen by people: of which check it is, of which run on which
+// commit, and whether that one has ended.
 type marks struct {
-	check, run string
-	ended      bool
+	check, run, commit string
+	ended              bool
 }
 
-func marksOf(c status.Check) marks {
-	return marks{check: digest(c.Name), run: digest(c.ExternalID), ended: c.State == status.Completed}
+func marksOf(sha string, c status.Check) marks {
+	return marks{check: digest(c.Name), run: digest(c.ExternalID), commit: sha, ended: c.State == status.Completed}
 }
 
 // digest holds nothing that could end an HTML comment.
@@ -47,51 +46,68 @@ func digest(s string) string {
 }
 
 func (m marks) String() string {
-	return "<!-- plumbline check:" + m.check + " run:" + m.run + " ended:" + strconv.FormatBool(m.ended) + " -->"
+	return "<!-- plumbline check:" + m.check + " run:" + m.run + " commit:" + m.commit + " ended:" + strconv.FormatBool(m.ended) + " -->"
 }
 
-var markPattern = regexp.MustCompile(`^<!-- plumbline check:([0-9a-f]{32}) run:([0-9a-f]{32}) ended:(true|false) -->`)
+var markPattern = regexp.MustCompile(`^<!-- plumbline check:([0-9a-f]{32}) run:([0-9a-f]{32}) commit:([0-9a-f]*) ended:(true|false) -->`)
 
 func readMarks(body string) (marks, bool) {
 	found := markPattern.FindStringSubmatch(body)
 	if found == nil {
 		return marks{}, false
 	}
-	return marks{check: found[1], run: found[2], ended: found[3] == "true"}, true
+	return marks{check: found[1], run: found[2], commit: found[3], ended: found[4] == "true"}, true
 }
 
 // putNote tells the verdict in the merge request, where the fork takes no status: in one note a check, which is found by
 // its marks and changed in place, whichever run it is of. The rules are those of statuses: what is late changes nothing,
 // and a run whose note a newer one has taken leaves it alone.
-func (r *repository) putNote(ctx context.Context, pr *v1alpha1.PullRequest, id string, check status.Check) (string, error) {
-	want := marksOf(check)
-	note, have, err := r.findNote(ctx, int(pr.Number), want)
+func (r *repository) putNote(ctx context.Context, head provider.Head, id string, check status.Check) (string, error) {
+	number, want := int(head.PullRequest.Number), marksOf(head.SHA, check)
+	note, have, err := r.findNote(ctx, number, want)
 	if err != nil {
 		return "", err
 	}
 	body := noteBody(want, check)
 	if note == nil {
-		return r.createNote(ctx, int(pr.Number), body)
+		return r.createNote(ctx, number, body)
 	}
-	shown := notePrefix + strconv.Itoa(note.ID)
-	switch {
-	case have.run == want.run && have.ended && !want.ended:
-		return shown, nil
-	case have.run != want.run && strings.HasPrefix(id, notePrefix):
-		return shown, nil
-	case strings.TrimSpace(note.Body) == strings.TrimSpace(body):
-		return shown, nil
-	}
-	const what = "updating the note"
-	_, _, err = r.client.Notes.UpdateMergeRequestNote(r.path, int(pr.Number), note.ID,
-		&gl.UpdateMergeRequestNoteOptions{Body: &body}, gl.WithContext(ctx))
-	if provider.StatusCode(err) == http.StatusNotFound {
-		return "", fault.Transientf("NoteGone", "%s: it was deleted meanwhile", what)
+	leave, err := r.leaves(ctx, number, want, have, strings.HasPrefix(id, notePrefix))
+	if err == nil && !leave && strings.TrimSpace(note.Body) != strings.TrimSpace(body) {
+		err = r.updateNote(ctx, number, note.ID, body)
 	}
 	if err != nil {
-		return "", provider.Failed(what, err)
+		return "", err // with an id the run would seem to have had the note
 	}
-	return shown, nil
+	return notePrefix + strconv.Itoa(note.ID), nil
+}
+
+// leaves tells whether a note is left as it is, because what is wanted is older. Of two runs on a commit the newer one is
+// that which has not had the note yet; of two commits it is the merge request's head of this moment, whoever had the note.
+func (r *repository) leaves(ctx context.Context, number int, want, have marks, had bool) (bool, error) {
+	switch {
+	case have.run == want.run:
+		return have.ended && !want.ended, nil
+	case have.commit == want.commit:
+		return had, nil
+	}
+	mr, err := r.mergeRequest(ctx, "reading the merge request's head", number)
+	if err != nil {
+		return false, err
+	}
+	if !provider.IsSHA(mr.SHA) {
+		return had, nil
+	}
+	return mr.SHA != want.commit, nil
+}
+
+func (r *repository) updateNote(ctx context.Context, number, id int, body string) error {
+	const what = "updating the note"
+	_, _, err := r.client.Notes.UpdateMergeRequestNote(r.path, number, id, &gl.UpdateMergeRequestNoteOptions{Body: &body}, gl.WithContext(ctx))
+	if provider.StatusCode(err) == http.StatusNotFound {
+		return fault.Transientf("NoteGone", "%s: it was deleted meanwhile", what)
+	}
+	return provider.Failed(what, err)
 }
 
 // findNote returns the oldest note of the check that the token's own user wrote: marks can be copied by anybody.

@@ -42,7 +42,7 @@ func (r *repository) Put(ctx context.Context, head provider.Head, id string, che
 			return shown, err
 		}
 	}
-	return r.putNote(ctx, head.PullRequest, id, check)
+	return r.putNote(ctx, head, id, check)
 }
 
 // place is a project that may take a commit's statuses.

@@ -218,3 +218,17 @@ func TestATokenThatMaySetNoStatusIsTheOperatorsToMend(t *testing.T) {
 		t.Errorf("the error shows the token: %v", err)
 	}
 }
+
+// E6: GitLab shows a report that lands after the verdict. The next look puts that right.
+func TestAReportThatLandsAfterTheVerdictIsPutRight(t *testing.T) {
+	b := newBench(t, forgelab.Options{})
+	id := b.put(t, "", check(status.Completed, status.Success))
+	late := makeStatus(check(status.InProgress, ""))
+	r, _ := b.client.Reporter.(*repository)
+	if _, err := r.set(t.Context(), place{project: testProject}, b.head.SHA, late, 0); err != nil || b.states(testProject) != "success running" {
+		t.Fatalf("%v: %s, want the late report to be shown", err, b.states(testProject))
+	}
+	if b.put(t, id, check(status.Completed, status.Success)); b.states(testProject) != "success success" {
+		t.Errorf("the commit shows %s", b.states(testProject))
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"net/http"
+	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
@@ -78,10 +79,19 @@ func (webhook) Verify(h http.Header, _, secret []byte) error {
 	return nil
 }
 
+// digestPrefix begins the keys that are made of a body.
+const digestPrefix = "sha256:"
+
 // deliveryKey returns what repetitions of a delivery have in common: GitLab's own key, or, of versions that have none (before
 // 17.4, gitlab!160952), a digest of the body. Pushes hold no time, so that a tag that is made again at the same commit has
 // the body of the first: their event's id tells them apart, which a resend does not keep (docs/adr/0010).
+//
+// GitLab's own is random. One that looks like a digest is refused: it could be that of a body another project is about to
+// be sent, whose event would then be taken for a foreign one.
 func deliveryKey(h http.Header, body []byte) (string, error) {
+	if strings.HasPrefix(h.Get(headerDelivery), digestPrefix) {
+		return "", payload.Bad("the delivery's " + headerDelivery + " header is none of GitLab's")
+	}
 	if h.Get(headerDelivery) != "" {
 		return payload.Key(h, headerDelivery)
 	}
@@ -95,7 +105,7 @@ func deliveryKey(h http.Header, body []byte) (string, error) {
 		_ = binary.Write(sum, binary.BigEndian, uint64(len(part)))
 		sum.Write(part)
 	}
-	return "sha256:" + hex.EncodeToString(sum.Sum(nil)), nil
+	return digestPrefix + hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 // safeHeaders keeps what expressions may read.

@@ -199,6 +199,10 @@ func TestDecodeHeaders(t *testing.T) {
 	if _, err := (webhook{}).Decode(headers(eventPush, "Idempotency-Key", strings.Repeat("x", 256)), recorded(t, "push-branch")); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a key that fits no record: %v, want an Invalid fault", err)
 	}
+	// Whoever has a project of their own could otherwise have the name of another one's event taken before it comes.
+	if _, err := (webhook{}).Decode(headers(eventPush, "Idempotency-Key", "sha256:"+strings.Repeat("0", 64)), recorded(t, "push-branch")); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a key that is made of a body: %v, want an Invalid fault", err)
+	}
 	spec, err := webhook{}.Decode(headers(eventPush, "X-Gitlab-Instance", "https://GitLab.example.com/below", "Authorization", "Bearer x"), recorded(t, "push-branch"))
 	if err != nil {
 		t.Fatal(err)

@@ -44,6 +44,7 @@ type fakeGit struct {
 	newerFor     []string // the commits that were asked about
 	poison       bool     // listing the changed files panics
 	skipCI       bool
+	reopens      bool // what lands late is shown
 
 	putBy     time.Time        // the deadline of the last Put
 	tokenLife time.Duration    // an hour if it is not set
@@ -54,7 +55,7 @@ type fakeGit struct {
 }
 
 func (g *fakeGit) provider() provider.Provider {
-	p := provider.Provider{Name: "fake", Webhook: bodyIsComment{}, Connect: func(context.Context, string, v1alpha1.Project, provider.Credentials) (provider.Client, error) {
+	p := provider.Provider{Name: "fake", Reopens: g.reopens, Webhook: bodyIsComment{}, Connect: func(context.Context, string, v1alpha1.Project, provider.Credentials) (provider.Client, error) {
 		return provider.Client{Source: g, History: g, Addresses: g, Access: g, Reporter: g, Tokens: g}, nil
 	}, Metadata: func(id string) (labels, annotations map[string]string) {
 		return map[string]string{pipelinesascode.CheckRunID: id}, map[string]string{}

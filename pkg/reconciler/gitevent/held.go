@@ -87,14 +87,15 @@ func contentOf(secret *corev1.Secret, err error) (content, bool) {
 }
 
 // hold notes that an event was tried with what was seen and an operator has to help; login tells that its credentials are
-// why. It returns true if the event is to be tried again at once: skipped tells that a step of it was not tried, and what
-// that one has waited for is another now.
+// why. It returns true if the event is to be tried again at once: skipped tells that a step of it that waits for an
+// operator was not tried, and what that one has waited for is another now. When none was skipped, what was seen is all that
+// holds the event: a Secret that is named no more must not wake it at every look.
 func (h *held) hold(event string, seen map[types.NamespacedName]content, login, skipped bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	known := holding{with: maps.Clone(h.events[event].with), login: login}
-	if known.with == nil {
-		known.with = map[types.NamespacedName]content{}
+	known := holding{with: map[types.NamespacedName]content{}, login: login}
+	if skipped {
+		maps.Copy(known.with, h.events[event].with)
 	}
 	for name, now := range seen {
 		before, held := known.with[name]

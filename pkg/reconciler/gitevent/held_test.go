@@ -91,6 +91,22 @@ func TestASecretThatAnotherStepHasRead(t *testing.T) {
 	}
 }
 
+// A Secret that the Repository named before holds the event no longer: whatever becomes of it, the event must not be tried
+// at every look.
+func TestASecretThatIsNamedNoMore(t *testing.T) {
+	t.Parallel()
+	before, now := types.NamespacedName{Name: "before"}, types.NamespacedName{Name: "now"}
+	h := newHeld()
+	h.hold("e", map[types.NamespacedName]content{before: "x"}, true, false)
+	h.hold("e", map[types.NamespacedName]content{now: "x"}, true, false)
+	if woken := h.saw(before, "y"); len(woken) != 0 || h.mended("e", fault.ReasonCredentialsRefused) {
+		t.Errorf("%v woke; it may go on: %t", woken, h.mended("e", fault.ReasonCredentialsRefused))
+	}
+	if names := h.secrets(func(string) bool { return true }); !slices.Equal(names, []types.NamespacedName{now}) {
+		t.Errorf("looks at %v", names)
+	}
+}
+
 func TestARefusalIsBelievedForAWhile(t *testing.T) {
 	t.Parallel()
 	h, now := newHeld(), time.Unix(0, 0)

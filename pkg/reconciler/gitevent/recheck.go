@@ -19,13 +19,19 @@ const LateReports = 45 * time.Second
 // intend records that this process is about to post a check. Taking over from another process whose post may be under
 // way is allowed at once, so that nobody waits for the check; the look-up that finds a duplicate is made later (I-8).
 func (w *work) intend(check *v1alpha1.Check) {
-	if check.ID == "" && check.Intent && check.Holder != w.r.Identity {
-		w.mayLand(check)
-	}
-	if check.ID == "" {
+	if w.lateMatters(check) {
+		if check.Intent && check.Holder != w.r.Identity {
+			w.mayLand(check)
+		}
 		check.Holder = w.r.Identity
 	}
 	check.Intent = true
+}
+
+// lateMatters tells whether a post of this check that lands after another one shows: its first one as a second check, and
+// any but a conclusion where what lands late reopens a check.
+func (w *work) lateMatters(check *v1alpha1.Check) bool {
+	return check.ID == "" || w.r.Providers[w.event.Spec.Provider].Reopens && !check.Concluded
 }
 
 // mayLand notes that a post of this check may be applied after another one.

@@ -55,13 +55,13 @@ func (r *Reconciler) put(ctx context.Context, w *work, client *provider.Client, 
 	}
 	traceReport(ctx, check)
 	accepted := w.check(check)
-	posted := accepted.ID == ""
+	matters := w.lateMatters(accepted)
 	id, err := client.Put(ctx, head, accepted.ID, *check)
 	if id != "" {
 		accepted.ID = id // also when only a duplicate could not be closed
 	}
 	if err != nil {
-		if posted && fault.Of(err).Unknown {
+		if matters && fault.Of(err).Unknown {
 			w.mayLand(accepted)
 		}
 		return fmt.Errorf("reporting %q: %w", check.Name, err)

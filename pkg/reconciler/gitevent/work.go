@@ -55,7 +55,7 @@ type work struct {
 
 	saw       map[types.NamespacedName]content // the Secrets that were read
 	loginName types.NamespacedName             // of them the one with the credentials of the Git service
-	tried     bool                             // a step needs an operator's help; skipped: one was not tried, it is not its time
+	tried     bool                             // a step needs an operator's help; skipped: one that does was not tried, it is not its time
 	skipped   bool
 	repeated  bool // the Git service was not asked, because it has just refused the same
 }
@@ -97,6 +97,7 @@ func (w *work) due(step string, do func() error) error {
 	if left <= 0 || wait.Class == fault.Operator.String() && w.r.held.mended(w.event.Name, wait.Reason) {
 		return do()
 	}
+	w.skipped = w.skipped || wait.Class == fault.Operator.String()
 	return &notDue{fault.Throttledf(wait.Reason, left, "%s", wait.Message)}
 }
 
@@ -119,7 +120,6 @@ func (w *work) wait(step string) *v1alpha1.Wait {
 // once per change of reason, and returns the error for the queue.
 func (w *work) settle(step string, err error) error {
 	if _, skipped := err.(*notDue); skipped { //nolint:errorlint // it is never wrapped
-		w.skipped = true
 		return err
 	}
 	f := fault.Of(err)
