@@ -73,7 +73,6 @@ func strangers() []stranger {
 		{"nonsense-200", json(200, `{"permission":"owner"}`), true},
 		{"page-200", forge.Answer(200, http.Header{"Content-Type": {"text/html"}}, "<html>write</html>"), true},
 		{"member-204", json(204, ""), true},
-		{"unauthorized-401", forge.Unauthorized401(), true},
 		{"forbidden-403", forge.Forbidden403(), true},
 		{"unknown-404", forge.NotFound404(), false},
 		{"broken-500", json(500, `{"message":"Server Error"}`), true},
@@ -95,12 +94,14 @@ func TestStrangerNeverRuns(t *testing.T) {
 	w.nothingRan()
 }
 
-// The same while the service limits the whole installation, which stops every call of it for a minute: one world each.
+// The same while the service limits the whole installation or refuses the credentials, which stops every call with them
+// for minutes: one world each.
 func TestStrangerNeverRunsWhileLimited(t *testing.T) {
 	t.Parallel()
 	for _, c := range []stranger{
 		{"primary-403", forge.PrimaryRateLimit(time.Now().Add(time.Hour)), true},
 		{"secondary-403", forge.SecondaryRateLimit(0), true},
+		{"unauthorized-401", forge.Unauthorized401(), true},
 		{"busy-429", forge.Answer(429, http.Header{"Retry-After": {"60"}}, `{"message":"slow down"}`), true},
 	} {
 		t.Run(c.user, func(t *testing.T) {
