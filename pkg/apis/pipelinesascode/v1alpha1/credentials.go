@@ -20,8 +20,11 @@ type SecretKey struct{ Namespace, Name, Key string }
 
 // Service is where and with which credentials a Repository's Git service is reached, when no GitHub App is.
 type Service struct {
-	// URL is the service's base URL as configured; empty for the one that the Repository's own URL is at.
+	// URL is the service's base URL as configured; empty for the one that RepositoryURL is at.
 	URL string
+	// RepositoryURL is the URL of the Repository that names the token: where another namespace's token is sent is never read
+	// off a Repository that only uses it. The global Repository need not have one.
+	RepositoryURL string
 	// User goes with the token; it may be empty.
 	User string
 	// Token and Webhook are where the API's token and the webhook's secret are kept. Name is empty when none is named.
@@ -51,7 +54,7 @@ func ServiceOf(own, global *Repository) (Service, error) {
 		merged.URL, merged.WebhookSecret = named.URL, named.WebhookSecret
 	}
 	return Service{
-		URL: merged.URL, User: merged.User,
+		URL: merged.URL, RepositoryURL: source.Spec.URL, User: merged.User,
 		Token: keyOf(merged.Secret, source.Namespace, defaultTokenKey), Webhook: keyOf(merged.WebhookSecret, source.Namespace, defaultWebhookKey),
 	}, nil
 }
