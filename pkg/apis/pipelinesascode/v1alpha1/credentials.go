@@ -49,7 +49,7 @@ func ServiceOf(own, global *Repository) (Service, error) {
 		named := source.Spec.GitProvider
 		if own.Spec.GitProvider.URL != "" && !sameEndpoint(own.Spec.GitProvider.URL, named.URL) {
 			return Service{}, fmt.Errorf("git_provider.url is %q, and the token is that of the global Repository %s/%s, which is for %q: "+
-				"a token must not be sent where another namespace says; name a git_provider.secret, or remove the url", own.Spec.GitProvider.URL, source.Namespace, source.Name, named.URL)
+				"a token must not be sent where another namespace says; name a git_provider.secret, or remove the url", told(own.Spec.GitProvider.URL), source.Namespace, source.Name, told(named.URL))
 		}
 		merged.URL, merged.WebhookSecret = named.URL, named.WebhookSecret
 	}
@@ -64,6 +64,15 @@ func keyOf(secret *Secret, namespace, key string) SecretKey {
 		return SecretKey{}
 	}
 	return SecretKey{Namespace: namespace, Name: secret.Name, Key: cmp.Or(secret.Key, key)}
+}
+
+// told is what may be told of a URL: no password, and nothing of what is no URL and may hold one.
+func told(raw string) string {
+	u, err := url.Parse(strings.TrimSpace(raw))
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
 // sameEndpoint tells whether two base URLs are of one API.

@@ -71,3 +71,13 @@ func TestServiceOfReadsThePlaceOffWhoeverNamesTheToken(t *testing.T) {
 		}
 	}
 }
+
+// A Repository's condition is for its team; what the global one has in front of its host is not.
+func TestServiceOfRepeatsNoPassword(t *testing.T) {
+	global := &Repository{Spec: RepositorySpec{GitProvider: &GitProvider{URL: "https://ci:hunter2@git.example", Secret: &Secret{Name: "g"}}}}
+	own := &Repository{Spec: RepositorySpec{GitProvider: &GitProvider{URL: "https://me:swordfish@evil.example"}}}
+	_, err := ServiceOf(own, global)
+	if err == nil || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "swordfish") || !strings.Contains(err.Error(), "git.example") {
+		t.Errorf("%v", err)
+	}
+}
