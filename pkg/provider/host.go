@@ -16,7 +16,10 @@ import (
 // the demo. Where credentials are sent is configured; no payload chooses it.
 func BaseURL(setting, raw string) (*url.URL, error) {
 	base, err := url.Parse(raw)
-	if err != nil || base.Host == "" || base.User != nil {
+	if strings.Contains(raw, "@") { // and is not repeated: it may be a password
+		return nil, fault.Operatorf("BadConfiguration", "%s has an @: set it to https://<host>, without a user or password", setting)
+	}
+	if err != nil || base.Host == "" {
 		return nil, fault.Operatorf("BadConfiguration", "%s %q is not a URL: set it to https://<host>", setting, raw)
 	}
 	if base.Scheme != "https" && (base.Scheme != "http" || !loopback(base.Hostname())) {

@@ -177,8 +177,8 @@ type Provider struct {
 	// Name is GitEventSpec.provider.
 	Name    string
 	Webhook Webhook
-	// BaseURL returns the service's web URL from what a Repository configures: its git_provider.url, which may be empty, and
-	// its own URL. It is nil for a service whose deliveries come from an App, which the installation configures.
+	// BaseURL returns the service's web URL from what the Repository configures that names the token: its git_provider.url and
+	// its own URL, each of which may be empty. It is nil for a service whose deliveries come from an App, which the installation configures.
 	BaseURL func(configured, repositoryURL string, project v1alpha1.Project) string
 	// Connect returns a client for the project. baseURL is the service's web URL from configuration
 	// ("https://github.com"); a project of another host is refused before a credential is used. It makes no call.

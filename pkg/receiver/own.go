@@ -51,7 +51,7 @@ func (h *Handler) acceptOwn(ctx context.Context, d *delivery) answer {
 	if err != nil {
 		return undecoded(err)
 	}
-	if refusal := otherHost(d, d.provider.BaseURL(service.URL, repository.Spec.URL, spec.Project), canonical, spec); refusal != nil {
+	if refusal := otherHost(d, d.provider.BaseURL(service.URL, service.RepositoryURL, spec.Project), canonical, spec); refusal != nil {
 		return *refusal
 	}
 	return h.record(ctx, d, repository, spec)

@@ -52,6 +52,13 @@ func TestOwnDeliveriesAreVerified(t *testing.T) { // A9
 			w.global("https://lab.example")
 			w.declare(func(r *pacv1alpha1.Repository) { inherits(r); r.Spec.GitProvider.URL = "https://other.example" })
 		}, nil, http.StatusServiceUnavailable, "unavailable/BadRepository"},
+		{"a Repository on a host that the global token is not for", func(w *world) {
+			w.declare(inherits)
+			w.global("")
+			elsewhere := repository(systemNamespace, "global", "https://other.example/global")
+			elsewhere.Spec.GitProvider = &pacv1alpha1.GitProvider{Secret: &pacv1alpha1.Secret{Name: "all"}, WebhookSecret: &pacv1alpha1.Secret{Name: "all", Key: "hook"}}
+			w.replace(elsewhere)
+		}, signedBy(globalSecret, func(*delivery) {}), http.StatusOK, "ignored/OtherHost"},
 	} {
 		t.Run(c.name, c.try)
 	}

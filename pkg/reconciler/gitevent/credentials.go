@@ -63,7 +63,7 @@ func (w *work) login(ctx context.Context, service provider.Provider) (string, pr
 	}
 	token, err := w.token(ctx, repository, own.Token)
 	credentials := provider.Credentials{User: own.User, Token: token, From: fmt.Sprintf("key %s of secret %s/%s", own.Token.Key, own.Token.Namespace, own.Token.Name)}
-	return service.BaseURL(own.URL, repository.Spec.URL, w.event.Spec.Project), credentials, err
+	return service.BaseURL(own.URL, own.RepositoryURL, w.event.Spec.Project), credentials, err
 }
 
 // token reads the token of a Repository's Git service live, so that a changed one needs no restart.

@@ -51,7 +51,8 @@ type fakeGit struct {
 	token     provider.Token   // handed out last
 	tokens    []provider.Token // all that were minted
 	complete  func(*v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error)
-	own       bool // the Repository names its credentials
+	own       bool     // the Repository names its credentials
+	placedBy  []string // the Repositories' URLs that the service's was read off
 }
 
 func (g *fakeGit) provider() provider.Provider {
@@ -61,7 +62,10 @@ func (g *fakeGit) provider() provider.Provider {
 		return map[string]string{pipelinesascode.CheckRunID: id}, map[string]string{}
 	}}
 	if g.own {
-		p.BaseURL = func(string, string, v1alpha1.Project) string { return "https://git.example" }
+		p.BaseURL = func(_, repositoryURL string, _ v1alpha1.Project) string {
+			g.placedBy = append(g.placedBy, repositoryURL)
+			return "https://git.example"
+		}
 	}
 	return p
 }

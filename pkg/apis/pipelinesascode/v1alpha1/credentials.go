@@ -20,8 +20,11 @@ type SecretKey struct{ Namespace, Name, Key string }
 
 // Service is where and with which credentials a Repository's Git service is reached, when no GitHub App is.
 type Service struct {
-	// URL is the service's base URL as configured; empty for the one that the Repository's own URL is at.
+	// URL is the service's base URL as configured; empty for the one that RepositoryURL is at.
 	URL string
+	// RepositoryURL is the URL of the Repository that names the token: where another namespace's token is sent is never read
+	// off a Repository that only uses it. The global Repository need not have one.
+	RepositoryURL string
 	// User goes with the token; it may be empty.
 	User string
 	// Token and Webhook are where the API's token and the webhook's secret are kept. Name is empty when none is named.
@@ -46,12 +49,12 @@ func ServiceOf(own, global *Repository) (Service, error) {
 		named := source.Spec.GitProvider
 		if own.Spec.GitProvider.URL != "" && !sameEndpoint(own.Spec.GitProvider.URL, named.URL) {
 			return Service{}, fmt.Errorf("git_provider.url is %q, and the token is that of the global Repository %s/%s, which is for %q: "+
-				"a token must not be sent where another namespace says; name a git_provider.secret, or remove the url", own.Spec.GitProvider.URL, source.Namespace, source.Name, named.URL)
+				"a token must not be sent where another namespace says; name a git_provider.secret, or remove the url", told(own.Spec.GitProvider.URL), source.Namespace, source.Name, told(named.URL))
 		}
 		merged.URL, merged.WebhookSecret = named.URL, named.WebhookSecret
 	}
 	return Service{
-		URL: merged.URL, User: merged.User,
+		URL: merged.URL, RepositoryURL: source.Spec.URL, User: merged.User,
 		Token: keyOf(merged.Secret, source.Namespace, defaultTokenKey), Webhook: keyOf(merged.WebhookSecret, source.Namespace, defaultWebhookKey),
 	}, nil
 }
@@ -61,6 +64,15 @@ func keyOf(secret *Secret, namespace, key string) SecretKey {
 		return SecretKey{}
 	}
 	return SecretKey{Namespace: namespace, Name: secret.Name, Key: cmp.Or(secret.Key, key)}
+}
+
+// told is what may be told of a URL: no password, and nothing of what is no URL and may hold one.
+func told(raw string) string {
+	u, err := url.Parse(strings.TrimSpace(raw))
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
 // sameEndpoint tells whether two base URLs are of one API.

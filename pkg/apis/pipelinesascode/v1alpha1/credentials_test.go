@@ -23,7 +23,7 @@ func TestServiceOf(t *testing.T) {
 	}{
 		"no provider":      {nil, global, Service{}, ""},
 		"keys by default":  {&GitProvider{Secret: &Secret{Name: "s"}, WebhookSecret: &Secret{Name: "w"}}, nil, Service{Token: SecretKey{"team", "s", "provider.token"}, Webhook: SecretKey{"team", "w", "webhook.secret"}}, ""},
-		"keys by name":     {&GitProvider{URL: "https://a", User: "u", Secret: &Secret{"s", "x"}, WebhookSecret: &Secret{"w", "y"}}, nil, Service{"https://a", "u", SecretKey{"team", "s", "x"}, SecretKey{"team", "w", "y"}}, ""},
+		"keys by name":     {&GitProvider{URL: "https://a", User: "u", Secret: &Secret{"s", "x"}, WebhookSecret: &Secret{"w", "y"}}, nil, Service{URL: "https://a", User: "u", Token: SecretKey{"team", "s", "x"}, Webhook: SecretKey{"team", "w", "y"}}, ""},
 		"no secret at all": {&GitProvider{Type: "gitlab"}, nil, Service{}, ""},
 		"both secrets and the URL of the global one": {&GitProvider{Type: "gitlab", WebhookSecret: &Secret{Name: "own"}}, global,
 			Service{URL: "https://git.example", Token: SecretKey{"plumbline", "g", "provider.token"}, Webhook: SecretKey{"plumbline", "gw", "k"}}, ""},
@@ -43,5 +43,41 @@ func TestServiceOf(t *testing.T) {
 				t.Errorf("%v, want %q", err, tt.says)
 			}
 		})
+	}
+}
+
+// A Repository without git_provider.url leaves it to its own url where the service is. That must not send another
+// namespace's token there.
+func TestServiceOfReadsThePlaceOffWhoeverNamesTheToken(t *testing.T) {
+	repository := func(namespace, url string, p *GitProvider) *Repository {
+		return &Repository{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "r"}, Spec: RepositorySpec{URL: url, GitProvider: p}}
+	}
+	const own = "https://evil.example/a/b"
+	global := repository("plumbline", "https://git.example/global", &GitProvider{Secret: &Secret{Name: "g"}})
+	homeless := repository("plumbline", "", &GitProvider{Secret: &Secret{Name: "g"}})
+	for name, tt := range map[string]struct {
+		provider *GitProvider
+		global   *Repository
+		want     string
+	}{
+		"its own token":        {&GitProvider{Secret: &Secret{Name: "s"}}, global, own},
+		"no global Repository": {&GitProvider{Secret: &Secret{Name: "s"}}, nil, own},
+		"the global token":     {&GitProvider{}, global, "https://git.example/global"},
+		"the global token, which is for no place by name": {&GitProvider{}, homeless, ""},
+	} {
+		got, err := ServiceOf(repository("team", own, tt.provider), tt.global)
+		if err != nil || got.RepositoryURL != tt.want {
+			t.Errorf("%s: %q, %v, want %q", name, got.RepositoryURL, err, tt.want)
+		}
+	}
+}
+
+// A Repository's condition is for its team; what the global one has in front of its host is not.
+func TestServiceOfRepeatsNoPassword(t *testing.T) {
+	global := &Repository{Spec: RepositorySpec{GitProvider: &GitProvider{URL: "https://ci:hunter2@git.example", Secret: &Secret{Name: "g"}}}}
+	own := &Repository{Spec: RepositorySpec{GitProvider: &GitProvider{URL: "https://me:swordfish@evil.example"}}}
+	_, err := ServiceOf(own, global)
+	if err == nil || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "swordfish") || !strings.Contains(err.Error(), "git.example") {
+		t.Errorf("%v", err)
 	}
 }
