@@ -94,6 +94,7 @@ func NewController(o Options) injection.ControllerConstructor {
 			slots:        newSlots(max(1, o.Workers/4)),
 			metrics:      newMetrics(),
 			held:         newHeld(),
+			outages:      newOutages(),
 		}
 		r.PromoteFunc = r.promote
 		if err := errors.Join(r.observeOpen(), leadership.Count(&r.LeaderAwareFuncs, queueName)); err != nil {

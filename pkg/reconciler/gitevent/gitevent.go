@@ -55,6 +55,7 @@ type Reconciler struct {
 	slots        *slots
 	metrics      *metrics
 	held         *held
+	outages      *outages
 	wake         func(event string, after time.Duration) // enqueues, beside whatever the reconcile returns
 }
 
@@ -62,6 +63,15 @@ var _ controller.Reconciler = (*Reconciler)(nil)
 
 // Reconcile does what can be done for one event now. The error it returns is logged and requeued by knative.
 func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
+	err := r.reconcileKey(ctx, key)
+	_, event, _ := cache.SplitMetaNamespaceKey(key) // one that cannot be split does not fail
+	if after, failing := r.outages.again(event, err, r.clock.Now()); failing {
+		r.wake(event, after)
+	}
+	return err
+}
+
+func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, reconcileDeadline)
 	defer cancel()
 

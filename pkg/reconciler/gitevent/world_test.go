@@ -63,7 +63,7 @@ type world struct {
 	mu        sync.Mutex
 	calls     []string
 	hook      func(n int, call string) outcome
-	woken     time.Time // when the last reconcile wants the next one, beside what it returned; zero when it does not
+	wakes     []time.Duration // after which the last reconcile wants the next one, beside what it returned
 }
 
 // outcome is what a scripted fault does with a call.
@@ -180,8 +180,8 @@ func (w *world) reconciler() *Reconciler {
 		payloads: w.own.PlumblineV1alpha1().EventPayloads(system), repositories: paclisters.NewRepositoryLister(repositories),
 		pac: w.own.PipelinesascodeV1alpha1(), runs: runs, tekton: w.tekton.TektonV1(), kube: w.kube.CoreV1(),
 		settings: config.NewStore(logtesting.TestLogger(w.t)), clock: w.clock, recorder: record.NewFakeRecorder(1000),
-		slots: newSlots(1), metrics: newMetrics(), held: newHeld(),
-		wake: func(_ string, after time.Duration) { w.woken = w.clock.Now().Add(after) },
+		slots: newSlots(1), metrics: newMetrics(), held: newHeld(), outages: newOutages(),
+		wake: func(_ string, after time.Duration) { w.wakes = append(w.wakes, after) },
 	}
 	r.settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: w.settings})
 	_ = r.Promote(reconciler.UniversalBucket(), nil)
@@ -191,7 +191,7 @@ func (w *world) reconciler() *Reconciler {
 // reconcile runs one reconcile in a new process and returns its error; killed tells that the process ended in it.
 func (w *world) reconcile() (killed bool, err error) {
 	done := make(chan struct{})
-	killed, w.woken = true, time.Time{}
+	killed, w.wakes = true, nil
 	r := w.quietly(w.reconciler)
 	go func() {
 		defer close(done)
