@@ -264,3 +264,20 @@ func TestANameThatIsGivenTwice(t *testing.T) {
 		}
 	}
 }
+
+// Two names that become one when their placeholders are replaced would show one check: GitLab has one status of a name,
+// and the verdict of the run that reports first would be hidden by the other's.
+func TestNamesThatBecomeOne(t *testing.T) {
+	t.Parallel()
+	templated := helloFile("a")
+	templated.Data = []byte(strings.Replace(string(templated.Data), "name: a\n", "name: 'build-{{ target_branch }}'\n", 1))
+	w := newWorld(t, templated, helloFile("build-main"))
+	_, _ = w.reconcile()
+	runs := w.event().Status.Runs
+	if len(runs) != 2 || runs[0].Refused != nil || runs[1].Refused == nil || runs[1].Refused.Reason != "DuplicateName" {
+		t.Fatalf("%+v, want the second to be refused", runs)
+	}
+	if len(w.git.checks) != 2 || w.git.writes[0].Name == w.git.writes[1].Name {
+		t.Errorf("checks %+v", w.git.writes)
+	}
+}

@@ -111,8 +111,24 @@ func (w *work) render(ctx context.Context, run *v1alpha1.Run, c *candidate, d dr
 		return nil, err
 	}
 	run.Pipeline = resolve.OriginalName(rendered) // the definition's name may hold placeholders
+	if err := w.distinct(run, c.definition.File); err != nil {
+		return nil, err
+	}
 	return resources.MakePipelineRun(resources.RunInput{
 		Event: w.event, Head: d.head, Rendered: rendered, Definition: c.definition, Name: run.Name, Namespace: run.Namespace,
 		Secret: run.Secret, LogURL: w.config.Console.Links(run.Namespace, run.Name).Run, Version: w.r.Version,
 	}), nil
+}
+
+// distinct refuses a name that is another run's once its placeholders are replaced: one check would have to show both, and
+// GitLab's would show whichever reported last. The refusal has a check of its own.
+func (w *work) distinct(run *v1alpha1.Run, file string) error {
+	for i := range w.event.Status.Runs {
+		if other := &w.event.Status.Runs[i]; other.Name != run.Name && other.Pipeline == run.Pipeline {
+			name := run.Pipeline
+			run.Pipeline = file
+			return fault.Invalidf("DuplicateName", "%s: with the variables replaced another PipelineRun is called %s, too: give each its own name", file, name)
+		}
+	}
+	return nil
 }
