@@ -63,11 +63,13 @@ func (m *Metrics) observe(ctx context.Context, d *delivery, a answer, took time.
 	}
 }
 
-// eventLabel bounds the values of the label: these are the events an App that follows our installation steps is sent.
+// eventLabel bounds the values of the label: these are the events that Git services send to who follows our installation
+// steps.
 func eventLabel(event string) string {
 	switch event {
 	case "push", "pull_request", "ping", "issue_comment", "commit_comment", "check_run", "check_suite",
-		"installation", "installation_repositories", "github_app_authorization", "repository":
+		"installation", "installation_repositories", "github_app_authorization", "repository",
+		"Push Hook", "Tag Push Hook", "Merge Request Hook", "Note Hook":
 		return event
 	case "":
 		return "none"

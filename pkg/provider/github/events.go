@@ -109,6 +109,9 @@ func decodePullRequest(body []byte) (*v1alpha1.GitEventSpec, error) {
 		spec.PullRequest.HeadProjectID, spec.HeadURL = pr.Head.Repo.ID, text.Bytes(text.Clean(pr.Head.Repo.HTMLURL), payload.MaxURL)
 	}
 	spec.PullRequest.Labels = labels(pr.Labels)
+	if provider.IsSHA(p.Before) {
+		spec.Before = p.Before
+	}
 	return spec, nil
 }
 

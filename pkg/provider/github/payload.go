@@ -51,6 +51,7 @@ type payloadPush struct {
 
 type payloadPullRequest struct {
 	payloadCommon
+	Before      string `json:"before"` // of synchronize
 	PullRequest *struct {
 		Number int64          `json:"number"`
 		Title  string         `json:"title"`

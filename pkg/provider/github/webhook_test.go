@@ -79,6 +79,12 @@ func pulled(action, headURL string, headID int64) *v1alpha1.GitEventSpec {
 	})
 }
 
+// after is an event whose push replaced a commit.
+func after(before string, spec *v1alpha1.GitEventSpec) *v1alpha1.GitEventSpec {
+	spec.Before = before
+	return spec
+}
+
 func labelled() *v1alpha1.GitEventSpec {
 	spec := pulled("labeled", "https://github.com/acme/app", 1001)
 	spec.EventType = "pull_request_labeled"
@@ -113,7 +119,7 @@ func recordings(t *testing.T) []providertest.Recorded {
 		{"a pull request from a fork is its author's, whoever sent the event", "pull_request", "pull-opened-fork.json",
 			pulled("opened", "https://github.com/dev/app", 2002), ""},
 		{"a pull request from a branch", "pull_request", "pull-synchronize-branch.json",
-			pulled("synchronize", "https://github.com/acme/app", 1001), ""},
+			after(shaBefore, pulled("synchronize", "https://github.com/acme/app", 1001)), ""},
 		{"a label that is added is an event of its own type", "pull_request", "pull-labeled.json", labelled(), ""},
 		{"a pull request whose fork was deleted", "pull_request", "pull-ready-deleted-fork.json", pulled("ready_for_review", "", 0), ""},
 		{"an edited title", "pull_request", "pull-edited.json", nil, `pull_request action "edited" starts nothing`},

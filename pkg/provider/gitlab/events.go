@@ -108,6 +108,9 @@ func decodeMergeRequest(body []byte) (*v1alpha1.GitEventSpec, error) {
 	mr := p.Attributes
 	mr.describe(spec, p.User, p.Labels)
 	spec.EventType, spec.Action, spec.SHA, spec.Commit = eventType, mr.Action, mr.LastCommit.ID, mr.LastCommit.describe()
+	if provider.IsSHA(mr.OldRev) {
+		spec.Before = mr.OldRev
+	}
 	return spec, nil
 }
 

@@ -114,7 +114,7 @@ func recordings(t *testing.T) []providertest.Recorded {
 		{"a lightweight tag", eventTag, "tag-lightweight", pushed(eventTag, "Tag Push", "refs/tags/v1.0", "", false), ""},
 		{"a deleted tag", eventTag, "tag-deleted", nil, "refs/tags/v1.0 was deleted"},
 		{"a merge request from a fork", eventMergeRequest, "mr-open-fork", merging("Merge Request", "open", 2002, unchanged), ""},
-		{"new commits, with labels in the changes that nobody set", eventMergeRequest, "mr-update-push", merging("Merge Request", "update", 1001, unchanged), ""},
+		{"new commits, with labels in the changes that nobody set", eventMergeRequest, "mr-update-push", merging("Merge Request", "update", 1001, func(s *v1alpha1.GitEventSpec) { s.Before = shaBefore }), ""},
 		{"reopened by somebody else is still its author's", eventMergeRequest, "mr-reopen", merging("Merge Request", "reopen", 1001, byRita), ""},
 		{"a label that somebody else adds is an event of its own type, for the author", eventMergeRequest, "mr-labels", merging("pull_request_labeled", "update", 2002, byRita), ""},
 		{"a label that is removed", eventMergeRequest, "mr-label-removed", nil, "without new commits or labels"},

@@ -39,6 +39,9 @@ func (w *work) superseding(ctx context.Context, step string) (string, error) {
 			if err != nil {
 				return "", fmt.Errorf("asking what has superseded commit %s: %w", event.SHA, err)
 			}
+			if sha == event.Before { // a replica of the Git service has not heard of the push yet
+				return "", nil
+			}
 			return sha, nil
 		})
 	}

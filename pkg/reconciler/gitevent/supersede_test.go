@@ -37,6 +37,22 @@ func TestSupersededWhileItWaitsForItsPlan(t *testing.T) {
 	}
 }
 
+// A replica that has not heard of a push yet names the commit that the push replaced: that one does not supersede it.
+func TestWhatAPushReplacedDoesNotSupersedeIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("hello"))
+	e := w.event()
+	e.Spec.Before = newerSHA
+	w.must(w.own.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), e, system))
+	w.git.err, w.git.newer = fault.Transientf(fault.ReasonGitUnavailable, "502"), newerSHA
+	_, _ = w.reconcile()
+	w.git.err = nil
+	_, _ = w.reconcile()
+	if len(w.git.newerFor) == 0 || len(w.runs()) != 1 {
+		t.Errorf("%d runs after %d calls to ask what is newer, want 1 and some: %+v", len(w.runs()), len(w.git.newerFor), w.event().Status)
+	}
+}
+
 // A usual event asks nobody; one that waited and is current runs; one of which that is not known waits on.
 func TestNotSuperseded(t *testing.T) {
 	t.Parallel()

@@ -94,7 +94,7 @@ type GitEventSpec struct {
 	// names none: the plan takes the pull request's head, and keeps it in status.plan.headSHA.
 	// +kubebuilder:validation:Pattern=`^([0-9a-f]{40}([0-9a-f]{24})?)?$`
 	SHA string `json:"sha"`
-	// Before is the commit that a push replaced; empty for a new branch or tag and for pull requests.
+	// Before is the commit that a push replaced, to a pull request's branch as well; empty for what is new or was not pushed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Before string `json:"before,omitempty"`
