@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,17 +121,18 @@ func (s *stage) serve(ctx context.Context, name string) error {
 func until(ctx context.Context, what string, done func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	tick := time.NewTicker(poll)
-	defer tick.Stop()
-	for {
+	err := cluster.Poll(ctx, poll, func() error {
 		ok, err := done()
 		if ok {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("not within %s: %s: %w", limit, what, errors.Join(err, ctx.Err()))
-		case <-tick.C:
-		}
+		return cmp.Or(err, errNotYet)
+	})
+	if err != nil {
+		return fmt.Errorf("not within %s: %s: %w", limit, what, err)
 	}
+	return nil
 }
+
+// errNotYet is what is waited for without an error.
+var errNotYet = errors.New("not yet")

@@ -158,7 +158,7 @@ func lockFile(ctx context.Context, path string) (unlock func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening a lock: %w", err)
 	}
-	err = poll(ctx, 200*time.Millisecond, func() error {
+	err = Poll(ctx, 200*time.Millisecond, func() error {
 		return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	})
 	if err != nil {

@@ -165,7 +165,7 @@ func started(ctx context.Context, t *testing.T, c *Cluster, namespace string) *u
 		t.Fatal(err)
 	}
 	var now *unstructured.Unstructured
-	err := poll(ctx, 50*time.Millisecond, func() (err error) {
+	err := Poll(ctx, 50*time.Millisecond, func() (err error) {
 		now, err = c.dynamic.Resource(PipelineRuns()).Namespace(namespace).Get(ctx, "x", metav1.GetOptions{})
 		if err == nil && ConditionOf(now, "Succeeded").Reason != "Running" {
 			err = fmt.Errorf("condition Succeeded is %+v", ConditionOf(now, "Succeeded"))
@@ -181,7 +181,7 @@ func started(ctx context.Context, t *testing.T, c *Cluster, namespace string) *u
 func untilRefused(ctx context.Context, t *testing.T, text string, try func() error) error {
 	t.Helper()
 	var last error
-	err := poll(ctx, 50*time.Millisecond, func() error {
+	err := Poll(ctx, 50*time.Millisecond, func() error {
 		if last = try(); last == nil || !strings.Contains(last.Error(), text) {
 			return fmt.Errorf("not refused with %q yet: %w", text, last)
 		}

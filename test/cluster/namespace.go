@@ -23,7 +23,7 @@ func (c *Cluster) CreateNamespace(ctx context.Context, prefix string) (name stri
 		return "", err
 	}
 	accounts := c.dynamic.Resource(serviceAccounts()).Namespace(name)
-	err = poll(ctx, 20*time.Millisecond, func() error {
+	err = Poll(ctx, 20*time.Millisecond, func() error {
 		_, err := accounts.Get(ctx, "default", metav1.GetOptions{})
 		return err
 	})

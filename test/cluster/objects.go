@@ -116,7 +116,7 @@ func (c *Cluster) applyOne(ctx context.Context, mapper *restmapper.DeferredDisco
 	ctx, cancel := context.WithTimeout(ctx, applyPatience)
 	defer cancel()
 	var final error
-	err := poll(ctx, 100*time.Millisecond, func() error {
+	err := Poll(ctx, 100*time.Millisecond, func() error {
 		client, err := c.resource(mapper, object)
 		if err == nil {
 			_, err = client.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
@@ -173,7 +173,7 @@ func (c *Cluster) established(ctx context.Context, crds []*unstructured.Unstruct
 	ctx, cancel := context.WithTimeout(ctx, applyPatience)
 	defer cancel()
 	for _, crd := range crds {
-		err := poll(ctx, 30*time.Millisecond, func() error {
+		err := Poll(ctx, 30*time.Millisecond, func() error {
 			now, err := c.dynamic.Resource(crdResource()).Get(ctx, crd.GetName(), metav1.GetOptions{})
 			if err != nil {
 				return err

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// poll tries again at every interval until try succeeds. When ctx ends first,
+// Poll tries again at every interval until try succeeds. When ctx ends first,
 // the error carries both the end and the last failure.
-func poll(ctx context.Context, interval time.Duration, try func() error) error {
+func Poll(ctx context.Context, interval time.Duration, try func() error) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {

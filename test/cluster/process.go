@@ -70,7 +70,7 @@ func (p *Part) Start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	exited := false
-	err = poll(ctx, 30*time.Millisecond, func() error {
+	err = Poll(ctx, 30*time.Millisecond, func() error {
 		select {
 		case <-gone:
 			exited = true

@@ -120,7 +120,7 @@ func TestRuleWithDurationEnds(t *testing.T) {
 		t.Fatalf("the first call: %s", got)
 	}
 	first := s.Calls()[0].Time
-	err := poll(within(t, 10*time.Second), 20*time.Millisecond, func() error {
+	err := Poll(within(t, 10*time.Second), 20*time.Millisecond, func() error {
 		if got := s.call(t, http.MethodGet, runsPath, ""); got != forwarded {
 			return fmt.Errorf("got %s", got)
 		}
@@ -172,7 +172,7 @@ func TestHeldCallOfAClientThatGaveUpIsNeverForwarded(t *testing.T) {
 		t.Fatal("a held call was answered")
 	}
 	// The proxy learns of the end through the connection, at some moment.
-	err := poll(within(t, 10*time.Second), 10*time.Millisecond, func() error {
+	err := Poll(within(t, 10*time.Second), 10*time.Millisecond, func() error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if len(s.conns) != 0 {

@@ -56,7 +56,7 @@ func ConditionOf(object *unstructured.Unstructured, conditionType string) Condit
 // WaitRun waits until a PipelineRun has ended and returns its Succeeded condition.
 func (c *Cluster) WaitRun(ctx context.Context, namespace, name string) (Condition, error) {
 	var last Condition
-	err := poll(ctx, 50*time.Millisecond, func() error {
+	err := Poll(ctx, 50*time.Millisecond, func() error {
 		run, err := c.dynamic.Resource(PipelineRuns()).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -78,7 +78,7 @@ func (c *Cluster) WaitRun(ctx context.Context, namespace, name string) (Conditio
 // until nothing is held: Tekton may just be copying the annotation.
 func (c *Cluster) Release(ctx context.Context, namespace, name string) error {
 	quiet := 0
-	return poll(ctx, 200*time.Millisecond, func() error {
+	return Poll(ctx, 200*time.Millisecond, func() error {
 		released, err := c.releaseOnce(ctx, namespace, name)
 		if err != nil {
 			return fmt.Errorf("releasing PipelineRun %s/%s: %w", namespace, name, err)

@@ -235,7 +235,7 @@ func (c *Cluster) awaitAdmission(ctx context.Context) error {
 	runs := c.dynamic.Resource(PipelineRuns()).Namespace("default")
 	trial := object("tekton.dev/v1", "PipelineRun", "default", "trial")
 	trial.Object["spec"] = map[string]any{"pipelineRef": map[string]any{"name": "any"}}
-	return poll(ctx, 50*time.Millisecond, func() error {
+	return Poll(ctx, 50*time.Millisecond, func() error {
 		// Apply, not create: the API server delays a create by two seconds
 		// while the definition is that new.
 		answer, err := runs.Apply(ctx, trial.GetName(), trial,

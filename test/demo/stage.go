@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -141,20 +142,21 @@ func (s *stage) say(format string, args ...any) {
 func (s *stage) until(ctx context.Context, what string, done func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	tick := time.NewTicker(poll)
-	defer tick.Stop()
-	for {
+	err := cluster.Poll(ctx, poll, func() error {
 		ok, err := done()
 		if ok {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("not within a minute: %s: %w", what, errors.Join(err, ctx.Err()))
-		case <-tick.C:
-		}
+		return cmp.Or(err, errNotYet)
+	})
+	if err != nil {
+		return fmt.Errorf("not within a minute: %s: %w", what, err)
 	}
+	return nil
 }
+
+// errNotYet is what is waited for without an error.
+var errNotYet = errors.New("not yet")
 
 // send commits a pipeline, delivers the event to one receiver and waits for its record.
 func (s *stage) send(ctx context.Context, file, content string) (sha string, event *v1alpha1.GitEvent, err error) {

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package e2e runs the scenarios of spec/resilience.md: built binaries under their own ServiceAccounts, a real API
-// server with a real Tekton, and a GitHub that remembers every write.
+// server with a real Tekton, and a GitHub and a GitLab that remember every write.
 package e2e
 
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -28,45 +26,25 @@ type suite struct {
 var shared suite // set once before any test runs
 
 func TestMain(m *testing.M) {
-	os.Exit(run(m))
+	os.Exit(cluster.Suite{Name: "e2e", Limit: 30 * time.Minute, Prepare: prepare, Audit: audit}.Run(m))
 }
 
-func run(m *testing.M) int {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute)
-	defer cancel()
-	dir, err := os.MkdirTemp("", "plumbline-e2e-")
-	if err != nil {
-		return failed(err)
-	}
-	c, err := cluster.Start(ctx, cluster.Options{Dir: filepath.Join(dir, "cluster"), Progress: os.Stdout})
-	if err != nil {
-		return failed(err)
-	}
-	defer c.Stop()
+func prepare(ctx context.Context, c *cluster.Cluster, dir string) error {
 	if err := installation.Define(ctx, c); err != nil {
-		return failed(err)
+		return err
 	}
 	programs, err := installation.Build(ctx, dir)
 	if err != nil {
-		return failed(err)
+		return err
 	}
 	shared = suite{cluster: c, programs: programs, key: forge.New(forge.Options{}).CreateApp(1, "key", "", "x").PrivateKeyPEM}
-	code := m.Run()
-	if run := flag.Lookup("test.run"); code == 0 && run != nil && run.Value.String() == "" { // every scenario ran
-		if err := checkRights(c.AuditLog()); err != nil {
-			code = failed(err)
-		}
-	}
-	if code != 0 {
-		fmt.Fprintln(os.Stderr, "logs of every process are kept in", filepath.Join(dir, "cluster", "logs"))
-		return code
-	}
-	c.Stop()
-	_ = os.RemoveAll(dir)
-	return code
+	return nil
 }
 
-func failed(err error) int {
-	fmt.Fprintln(os.Stderr, "e2e:", err)
-	return 1
+// audit looks whether rights are missing or in excess; only all scenarios together use them all.
+func audit(c *cluster.Cluster) error {
+	if run := flag.Lookup("test.run"); run == nil || run.Value.String() != "" {
+		return nil
+	}
+	return checkRights(c.AuditLog())
 }

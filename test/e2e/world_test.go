@@ -17,6 +17,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/forge"
 	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
 	"github.com/plumbline-ci/plumbline/test/installation"
@@ -188,18 +189,8 @@ func (w *world) eventually(limit time.Duration, what string, f func() error) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, limit)
 	defer cancel()
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
-	for {
-		err := f()
-		if err == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			w.t.Fatalf("not within %v: %s: %v", limit, what, err)
-		case <-tick.C:
-		}
+	if err := cluster.Poll(ctx, pollEvery, f); err != nil {
+		w.t.Fatalf("not within %v: %s: %v", limit, what, err)
 	}
 }
 

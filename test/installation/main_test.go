@@ -4,9 +4,7 @@ package installation
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -24,32 +22,7 @@ type stage struct {
 var shared stage // set once before any test runs
 
 func TestMain(m *testing.M) {
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
-	defer cancel()
-	dir, err := os.MkdirTemp("", "plumbline-installation-")
-	if err != nil {
-		return failed(err)
-	}
-	c, err := cluster.Start(ctx, cluster.Options{Dir: filepath.Join(dir, "cluster"), Progress: os.Stdout})
-	if err != nil {
-		return failed(err)
-	}
-	defer c.Stop()
-	if err := install(ctx, c, dir); err != nil {
-		return failed(err)
-	}
-	code := m.Run()
-	if code != 0 {
-		fmt.Fprintln(os.Stderr, "logs of every process are kept in", filepath.Join(dir, "cluster", "logs"))
-		return code
-	}
-	c.Stop()
-	_ = os.RemoveAll(dir)
-	return code
+	os.Exit(cluster.Suite{Name: "installation", Limit: 10 * time.Minute, Prepare: install}.Run(m))
 }
 
 func install(ctx context.Context, c *cluster.Cluster, dir string) error {
@@ -81,11 +54,6 @@ func install(ctx context.Context, c *cluster.Cluster, dir string) error {
 	return err
 }
 
-func failed(err error) int {
-	fmt.Fprintln(os.Stderr, "installation:", err)
-	return 1
-}
-
 // within bounds one test.
 func within(t *testing.T) context.Context {
 	t.Helper()
@@ -99,17 +67,7 @@ func eventually(ctx context.Context, t *testing.T, what string, f func() error) 
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, 40*time.Second)
 	defer cancel()
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := f()
-		if err == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("not in time: %s: %v", what, err)
-		case <-tick.C:
-		}
+	if err := cluster.Poll(ctx, 200*time.Millisecond, f); err != nil {
+		t.Fatalf("not in time: %s: %v", what, err)
 	}
 }

@@ -159,16 +159,12 @@ func (d *deployment) process(ctx context.Context) (*installation.Process, error)
 func running(ctx context.Context, process *installation.Process) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
-	tick := time.NewTicker(runningPoll)
-	defer tick.Stop()
-	for !process.Running() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("starting %s: %w", process.Name(), ctx.Err())
+	return cluster.Poll(ctx, runningPoll, func() error {
+		if !process.Running() {
+			return fmt.Errorf("%s has not started", process.Name())
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // probe asks /ready as kubelet does, and lists and unlists the endpoint by it.
