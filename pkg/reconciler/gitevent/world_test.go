@@ -17,6 +17,7 @@ import (
 	tektonfake "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/fake"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	kubefake "k8s.io/client-go/kubernetes/fake"
@@ -34,6 +35,8 @@ import (
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/openevents"
+	"github.com/plumbline-ci/plumbline/pkg/openruns"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 	"github.com/plumbline-ci/plumbline/pkg/status"
@@ -163,15 +166,19 @@ func (w *world) reconciler() *Reconciler {
 	repositories := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	runs := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	if e := w.event(); !e.Settled() {
-		w.must(events.Add(e))
+		w.must(events.Add(openevents.Trim(e)))
 	}
 	served := repository()
 	if w.repository != nil {
 		w.repository(served)
 	}
 	w.must(repositories.Add(served))
+	watched, err := labels.Parse(openruns.Selector(system))
+	w.must(err)
 	for _, run := range w.runs() {
-		w.must(runs.Add(&run))
+		if watched.Matches(labels.Set(run.Labels)) {
+			w.must(runs.Add(openruns.Trim(&run)))
+		}
 	}
 	r := &Reconciler{
 		Options: Options{Namespace: system, Version: "test", AppSecret: "app", GlobalRepository: "pipelines-as-code", Identity: fmt.Sprint("process-", w.processes.Add(1)), Remote: remote.New(remote.Options{Proxy: noProxy}),
