@@ -29,6 +29,9 @@ type fakeGit struct {
 	writes   []status.Check
 	err      error // answered to reads
 	errAt    error // answered to reads by address
+	loginErr error
+	logins   int
+	atLogin  func()
 	tree     map[string]string
 	read     []string // what was read of the repository, in order
 	heads    int      // how often a commit was
@@ -57,6 +60,13 @@ type fakeGit struct {
 
 func (g *fakeGit) provider() provider.Provider {
 	p := provider.Provider{Name: "fake", Reopens: g.reopens, Webhook: bodyIsComment{}, Connect: func(context.Context, string, v1alpha1.Project, provider.Credentials) (provider.Client, error) {
+		g.logins++
+		if g.atLogin != nil {
+			g.atLogin()
+		}
+		if g.loginErr != nil {
+			return provider.Client{}, g.loginErr
+		}
 		return provider.Client{Source: g, History: g, Addresses: g, Access: g, Reporter: g, Tokens: g}, nil
 	}, Metadata: func(id string) (labels, annotations map[string]string) {
 		return map[string]string{pipelinesascode.CheckRunID: id}, map[string]string{}

@@ -45,8 +45,9 @@ type work struct {
 	config   *config.Config
 
 	client     *provider.Client                   // connected on first use
+	loginErr   error                              // why it could not be
 	newer      func() (string, error)             // what has superseded the event, asked once; nil while nobody has to know
-	release    func()                             // gives the Git host's slot back
+	release    func()                             // gives the Git host's slot back; nil while none is taken
 	references resolve.References                 // what annotations refer to; nil when they are not followed
 	manifests  map[string]*pipelinev1.PipelineRun // planned PipelineRuns by name, as far as they were read
 	secrets    map[string]string                  // what the plan's markers stand for, read on first use
@@ -71,14 +72,16 @@ func (r *Reconciler) begin(ctx context.Context, event *v1alpha1.GitEvent, asked 
 	event.GetConditionSet().Manage(&event.Status).InitializeConditions()
 	w := &work{
 		r: r, event: event, received: event.Spec.DeepCopy(), stored: event.Status.DeepCopy(), began: asked, readAt: asked, config: config.FromContext(ctx),
-		live: map[string]*pipelinev1.PipelineRun{}, release: func() {}, saw: map[types.NamespacedName]content{},
+		live: map[string]*pipelinev1.PipelineRun{}, saw: map[types.NamespacedName]content{},
 	}
 	w.pin()
 	return w
 }
 
 func (w *work) end() {
-	w.release()
+	if w.release != nil {
+		w.release()
+	}
 	w.remember()
 }
 
