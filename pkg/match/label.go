@@ -24,5 +24,5 @@ func onLabel(ev Event, annotations map[string]string) (Decision, error) {
 	if slices.ContainsFunc(ev.Labels, func(label string) bool { return slices.Contains(wanted, label) }) {
 		return Decision{}, nil
 	}
-	return declined("on-label %s includes none of the labels %s", show(wanted), show(ev.Labels)), nil
+	return declined("on-label %s includes none of the labels %s%s", show(wanted), show(ev.Labels), hint(annotations, pipelinesascode.OnLabel)), nil
 }

@@ -127,7 +127,8 @@ func decide(ev Event, annotations map[string]string) (Decision, error) {
 			return d, err
 		}
 	}
-	return Decision{Selected: true, Reason: Selected, Incomplete: incomplete(ev, annotations)}, nil
+	reason := Selected + hint(annotations, pipelinesascode.OnPathChangeIgnore)
+	return Decision{Selected: true, Reason: reason, Incomplete: incomplete(ev, annotations)}, nil
 }
 
 // clause returns why the event does not match, what must be known first, or an empty Decision when it matches.
@@ -148,7 +149,7 @@ func onEvent(ev Event, annotations map[string]string) (Decision, error) {
 	if slices.Contains(events, string(ev.Trigger)) {
 		return Decision{}, nil
 	}
-	return declined("on-event %s does not include %s", show(events), ev.Trigger), nil
+	return declined("on-event %s does not include %s%s", show(events), ev.Trigger, hint(annotations, pipelinesascode.OnEvent)), nil
 }
 
 func onTargetBranch(ev Event, annotations map[string]string) (Decision, error) {
@@ -168,7 +169,8 @@ func onTargetBranch(ev Event, annotations map[string]string) (Decision, error) {
 			return Decision{}, nil
 		}
 	}
-	return declined("on-target-branch %s does not match %s", show(patterns), strings.TrimPrefix(ev.BaseRef, branchPrefix)), nil
+	return declined("on-target-branch %s does not match %s%s", show(patterns), strings.TrimPrefix(ev.BaseRef, branchPrefix),
+		hint(annotations, pipelinesascode.OnTargetBranch)), nil
 }
 
 // lookup reads the list an annotation holds.

@@ -27,8 +27,8 @@ func onPathChange(ev Event, annotations map[string]string) (Decision, error) {
 	if err != nil || file != "" {
 		return Decision{}, err
 	}
-	return Decision{Incomplete: ev.Changed.Truncated, Reason: fmt.Sprintf("on-path-change %s matches no changed file (%s)",
-		show(texts(patterns)), count(ev.Changed))}, nil
+	return Decision{Incomplete: ev.Changed.Truncated, Reason: fmt.Sprintf("on-path-change %s matches no changed file (%s)%s",
+		show(texts(patterns)), count(ev.Changed), hint(annotations, pipelinesascode.OnPathChange))}, nil
 }
 
 // onPathChangeIgnore wants no changed file that a pattern matches, whatever on-path-change says.
