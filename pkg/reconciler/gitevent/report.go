@@ -100,9 +100,10 @@ func (w *work) desired() []status.Check {
 	return status.Desired(in)
 }
 
-// check returns the record of a check, made on first use.
+// check returns the record of a check, made on first use. Its name is the one that was sent last.
 func (w *work) check(check *status.Check) *v1alpha1.Check {
 	if found := w.accepted(check.Key); found != nil {
+		found.Name = check.Name
 		return found
 	}
 	w.event.Status.Checks = append(w.event.Status.Checks, v1alpha1.Check{Key: check.Key, Name: check.Name})
