@@ -56,8 +56,10 @@ func (w *work) refuseUnserved() {
 	s.Disposition, s.Plan.Reason, s.Plan.Message = v1alpha1.DispositionRefused, s.Runs[0].Result.Reason, s.Runs[0].Result.Message
 }
 
+// noPlace tells whether a run can never be created, for no fault of its author: the place it was to run in is gone, or what
+// was to run.
 func noPlace(reason string) bool {
-	return reason == fault.ReasonNamespaceTerminating || reason == reasonRepositoryGone
+	return reason == fault.ReasonNamespaceTerminating || reason == reasonRepositoryGone || reason == reasonPayloadMissing
 }
 
 // uncreated returns the runs to create, those first that nothing is known against.
