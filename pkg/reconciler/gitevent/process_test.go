@@ -19,6 +19,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
+	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
 // caches are what the informers of one process fill.
@@ -68,7 +69,7 @@ func (w *world) reconcilerWith(c caches) *Reconciler {
 		payloads: w.own.PlumblineV1alpha1().EventPayloads(system), repositories: paclisters.NewRepositoryLister(c.repositories),
 		pac: w.own.PipelinesascodeV1alpha1(), runs: c.runs, tekton: w.tekton.TektonV1(), kube: w.kube.CoreV1(),
 		settings: config.NewStore(logtesting.TestLogger(w.t)), clock: w.clock, recorder: record.NewFakeRecorder(1000),
-		slots: newSlots(1), metrics: newMetrics(), held: newHeld(), outages: newOutages(),
+		slots: newSlots(1), metrics: newMetrics(), held: newHeld(), retries: retry.New(),
 		wake: func(_ string, after time.Duration) { w.wakes = append(w.wakes, after) },
 	}
 	r.settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: w.settings})
