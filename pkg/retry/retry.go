@@ -113,3 +113,10 @@ func (t *Timers) tidy(key string) {
 		delete(t.keys, key)
 	}
 }
+
+// Len returns the number of keys that have a failing step.
+func (t *Timers) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.keys)
+}
