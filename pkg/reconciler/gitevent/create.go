@@ -14,6 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
 // echoLimit is how long a denial whose text echoes an outage is retried before it is believed (C11).
@@ -33,7 +34,9 @@ func (r *Reconciler) create(ctx context.Context, w *work) []error {
 		}
 		step := stepCreate + run.Name
 		err := w.due(step, func() error {
-			return w.traced(ctx, step, func(ctx context.Context) error { return r.createRun(ctx, w, run) })
+			return w.try(retry.Step{Name: stepCreate, Of: run.Name}, func() error {
+				return w.traced(ctx, step, func(ctx context.Context) error { return r.createRun(ctx, w, run) })
+			})
 		})
 		faults = append(faults, w.settle(step, w.judge(step, run, err)))
 	}

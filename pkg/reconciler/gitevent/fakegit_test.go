@@ -49,10 +49,11 @@ type fakeGit struct {
 	skipCI       bool
 	reopens      bool // what lands late is shown
 
-	putBy     time.Time        // the deadline of the last Put
-	tokenLife time.Duration    // an hour if it is not set
-	token     provider.Token   // handed out last
-	tokens    []provider.Token // all that were minted
+	asked     func(status.Check) error // may refuse a Put
+	putBy     time.Time                // the deadline of the last Put
+	tokenLife time.Duration            // an hour if it is not set
+	token     provider.Token           // handed out last
+	tokens    []provider.Token         // all that were minted
 	complete  func(*v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error)
 	own       bool     // the Repository names its credentials
 	placedBy  []string // the Repositories' URLs that the service's was read off
@@ -158,6 +159,9 @@ func (g *fakeGit) life() time.Duration {
 func (g *fakeGit) Put(ctx context.Context, _ provider.Head, id string, check status.Check) (string, error) {
 	g.putBy, _ = ctx.Deadline()
 	o := g.world.called("put check " + string(check.State) + string(check.Conclusion))
+	if g.asked != nil && o.err == nil {
+		o.err = g.asked(check)
+	}
 	if o.err != nil && !o.apply {
 		return "", o.err
 	}

@@ -5,6 +5,7 @@ package gitevent
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +20,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
+	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
 // caches are what the informers of one process fill.
@@ -68,8 +70,13 @@ func (w *world) reconcilerWith(c caches) *Reconciler {
 		payloads: w.own.PlumblineV1alpha1().EventPayloads(system), repositories: paclisters.NewRepositoryLister(c.repositories),
 		pac: w.own.PipelinesascodeV1alpha1(), runs: c.runs, tekton: w.tekton.TektonV1(), kube: w.kube.CoreV1(),
 		settings: config.NewStore(logtesting.TestLogger(w.t)), clock: w.clock, recorder: record.NewFakeRecorder(1000),
-		slots: newSlots(1), metrics: newMetrics(), held: newHeld(), outages: newOutages(),
-		wake: func(_ string, after time.Duration) { w.wakes = append(w.wakes, after) },
+		slots: newSlots(1), metrics: newMetrics(), held: newHeld(), retries: retry.New(),
+		wake: func(event string, after time.Duration) {
+			w.wakes = append(w.wakes, after)
+			if w.woken != nil {
+				w.woken(event, after)
+			}
+		},
 	}
 	r.settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: w.settings})
 	_ = r.Promote(reconciler.UniversalBucket(), nil)
@@ -99,14 +106,15 @@ func (w *world) reconcileEvent(name string) (killed bool, err error) {
 	done := make(chan struct{})
 	killed, w.wakes = true, nil
 	r := w.quietly(w.process)
+	taken := maps.Clone(r.slots.taken)
 	go func() {
 		defer close(done)
 		err = r.Reconcile(context.Background(), system+"/"+name)
 		killed = false
 	}()
 	<-done
-	if !killed && len(r.slots.taken) != 0 {
-		w.t.Errorf("the reconcile has ended and keeps slots: %v", r.slots.taken)
+	if !killed && !maps.Equal(r.slots.taken, taken) {
+		w.t.Errorf("the reconcile has ended; before it the slots taken were %v, and now %v", taken, r.slots.taken)
 	}
 	if killed || w.forgets {
 		w.kill()

@@ -56,7 +56,9 @@ type world struct {
 	mu        sync.Mutex
 	calls     []string
 	hook      func(n int, call string) outcome
-	wakes     []time.Duration // after which the last reconcile wants the next one, beside what it returned
+	asked     func(action clienttesting.Action) error // may refuse a call to the API server
+	woken     func(event string, after time.Duration) // is told of each wake-up, if it is set
+	wakes     []time.Duration                         // after which the last reconcile wants the next one, beside what it returned
 }
 
 // outcome is what a scripted fault does with a call.
@@ -101,6 +103,11 @@ func (w *world) intercept(_ string, tracker clienttesting.ObjectTracker) clientt
 			name += "/" + action.GetSubresource()
 		}
 		o := w.called(name)
+		if w.asked != nil {
+			if err := w.asked(action); err != nil {
+				o.err = err
+			}
+		}
 		if o.err == nil && !o.kill {
 			return false, nil, nil
 		}
