@@ -56,6 +56,7 @@ type Reconciler struct {
 	metrics      *metrics
 	held         *held
 	outages      *outages
+	misses       misses
 	wake         func(event string, after time.Duration) // enqueues, beside whatever the reconcile returns
 }
 
