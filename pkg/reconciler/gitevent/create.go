@@ -44,15 +44,15 @@ func (r *Reconciler) create(ctx context.Context, w *work) []error {
 	return faults
 }
 
-// refuseUnserved changes the disposition of an event that turns out to have no place to run in: of its runs none was
-// created, and none will be. Its delivery may then be processed again.
+// refuseUnserved changes the disposition of an event that turns out to have no place to run in, or that was given up: of
+// its runs none was created, and none will be. Its delivery may then be processed again.
 func (w *work) refuseUnserved() {
 	s := &w.event.Status
 	if !w.decided() || len(s.Runs) == 0 {
 		return
 	}
 	for i := range s.Runs {
-		if run := &s.Runs[i]; run.UID != "" || run.Result == nil || !noPlace(run.Result.Reason) {
+		if run := &s.Runs[i]; run.UID != "" || run.Result == nil || !noPlace(run.Result.Reason) && run.Result.Reason != reasonGivenUp {
 			return
 		}
 	}
@@ -100,7 +100,10 @@ func (w *work) judge(step string, run *v1alpha1.Run, err error) error {
 		run.Refused = &v1alpha1.Refusal{Reason: f.Reason, Message: f.Message}
 		return nil
 	}
-	if noPlace(f.Reason) || f.Reason == reasonSuperseded {
+	if f.Reason == fault.ReasonInstallationGone && w.hopeless(w.wait(step)) {
+		f.Reason = reasonGivenUp
+	}
+	if noPlace(f.Reason) || f.Reason == reasonSuperseded || f.Reason == reasonGivenUp {
 		run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled, Reason: f.Reason, Message: f.Message}
 		return nil
 	}

@@ -32,6 +32,7 @@ type fakeGit struct {
 	loginErr error
 	logins   int
 	atLogin  func()
+	hides    string // begins the addresses of which the service says that they are its own and show nothing
 	tree     map[string]string
 	read     []string // what was read of the repository, in order
 	heads    int      // how often a commit was
@@ -101,6 +102,9 @@ func (g *fakeGit) File(_ context.Context, sha, path string) ([]byte, error) {
 }
 
 func (g *fakeGit) FileAt(_ context.Context, address string) ([]byte, error) {
+	if g.hides != "" && strings.HasPrefix(address, g.hides) {
+		return nil, fault.Ignoredf(fault.ReasonNotFound, "the service shows no such file")
+	}
 	if text, found := strings.CutPrefix(address, "https://git.example/"); found {
 		g.read = append(g.read, address)
 		return []byte(g.tree[text]), g.errAt

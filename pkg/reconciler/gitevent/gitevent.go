@@ -57,6 +57,7 @@ type Reconciler struct {
 	metrics      *metrics
 	held         *held
 	retries      *retry.Timers
+	misses       misses
 	wake         func(event string, after time.Duration) // enqueues, beside whatever the reconcile returns
 }
 
@@ -152,18 +153,22 @@ func (r *Reconciler) untilReported(ctx context.Context, w *work) []error {
 	}
 	var faults []error
 	if !w.decided() {
-		faults = append(faults, w.settle(stepPlan, w.due(stepPlan, func() error {
+		err := w.settle(stepPlan, w.slowed(stepPlan, w.due(stepPlan, func() error {
 			return w.try(retry.Step{Name: stepPlan}, func() error {
 				return w.traced(ctx, stepPlan, func(ctx context.Context) error { return r.planOrPark(ctx, w) })
 			})
 		})))
+		if wait := w.wait(stepPlan); w.hopeless(wait) {
+			err = w.refuseToWait(ctx, wait)
+		}
+		faults = append(faults, err)
 	}
 	if !w.planned() {
 		return faults
 	}
 	faults = append(faults, r.create(ctx, w)...)
 	faults = append(faults, r.observe(ctx, w))
-	return append(faults, w.settle(stepReport, w.due(stepReport, func() error { return r.report(ctx, w) })))
+	return append(faults, w.settle(stepReport, w.slowed(stepReport, w.due(stepReport, func() error { return r.report(ctx, w) }))))
 }
 
 // requeue is fault.Requeue with this process's wait for operators.
