@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
@@ -301,5 +302,28 @@ func TestACheckIsNamedAsPaCNamesItWithTheDashOfAGenerateName(t *testing.T) {
 	}
 	if want := resources.RunName("push-1", ".tekton/homelab.yaml", 0, "homelab"); run.Name != want {
 		t.Errorf("the PipelineRun is called %s, and another release called it %s", run.Name, want)
+	}
+}
+
+func TestBranchesOfAPushAreWrittenAsPaCWritesThemByEachPipelinesOwnExpression(t *testing.T) {
+	t.Parallel()
+	expression := func(name, text string) provider.File { return annotated(name, "on-cel-expression: '"+text+"'") }
+	w := newWorld(t, // the first one's expression changes what PaC writes for all others
+		expression("both", `target_branch == "main" && source_branch == "main"`), expression("event", `event == "push"`), helloFile("listed"),
+		expression("prefix", `target_branch == "main" || target_branch == "refs/heads/main"`), expression("source", `source_branch.startsWith("ma")`),
+		expression("field", `event == "push" || body.target_branch == "main"`), expression("target", `[target_branch].exists(b, b == "main")`))
+	w.settle(corev1.ConditionTrue)
+	const short, long = "main", "refs/heads/main"
+	want := map[string][2]string{
+		"both": {short, short}, "event": {long, long}, "listed": {long, long}, "prefix": {long, long}, "source": {long, short}, "field": {long, long},
+		"target": {short, long},
+	}
+	got := map[string][2]string{}
+	for _, run := range w.runs() {
+		a := run.Annotations
+		got[a[pipelinesascode.OriginalPRName]] = [2]string{a[pipelinesascode.Branch], a[pipelinesascode.SourceBranch]}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("annotations branch and source-branch, -want +got:\n%s", diff)
 	}
 }

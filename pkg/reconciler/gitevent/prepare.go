@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/match"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/resources"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
 )
@@ -115,8 +116,9 @@ func (w *work) render(ctx context.Context, run *v1alpha1.Run, c *candidate, d dr
 	if err := w.distinct(run, c.definition.File); err != nil {
 		return nil, err
 	}
+	target, source := match.Branches(d.facts.event, rendered.Annotations)
 	return resources.MakePipelineRun(resources.RunInput{
-		Event: w.event, Head: d.head, Rendered: rendered, Definition: c.definition, Name: run.Name, Namespace: run.Namespace,
+		Event: w.event, Head: d.head, Rendered: rendered, TargetBranch: target, SourceBranch: source, Definition: c.definition, Name: run.Name, Namespace: run.Namespace,
 		Secret: run.Secret, LogURL: w.config.Console.Links(run.Namespace, run.Name).Run, Version: w.r.Version,
 	}), nil
 }
