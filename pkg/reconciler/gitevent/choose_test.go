@@ -305,6 +305,27 @@ func TestACheckIsNamedAsPaCNamesItWithTheDashOfAGenerateName(t *testing.T) {
 	}
 }
 
+func TestAPipelineWithoutAUsableNameFailsOnlyTheEventsThatSelectIt(t *testing.T) {
+	t.Parallel()
+	for mistake, name := range map[string]string{"no name": "", "a number": "name: 12", "too long": "name: " + strings.Repeat("x", 254)} {
+		for trigger, want := range map[string]int{"push": 1, "pull_request": 0} {
+			t.Run(mistake+", for "+trigger, func(t *testing.T) {
+				t.Parallel()
+				file := helloFile("hello")
+				file.Data = []byte(strings.NewReplacer("name: hello", name, "[push]", "["+trigger+"]").Replace(string(file.Data)))
+				w := newWorld(t, file)
+				w.settle(corev1.ConditionTrue)
+				if len(w.git.checks) != want || len(w.runs()) != 0 {
+					t.Errorf("checks %v and %d runs on a push, want %d checks and no run", w.git.checks, len(w.runs()), want)
+				}
+				if want == 1 && (w.git.checks["1"].Conclusion != status.Failure || w.git.checks["1"].Name != "Pipelines as Code CI / .tekton/hello.yaml") {
+					t.Errorf("the check is %+v", w.git.checks["1"])
+				}
+			})
+		}
+	}
+}
+
 func TestBranchesOfAPushAreWrittenAsPaCWritesThemByEachPipelinesOwnExpression(t *testing.T) {
 	t.Parallel()
 	expression := func(name, text string) provider.File { return annotated(name, "on-cel-expression: '"+text+"'") }
