@@ -326,6 +326,42 @@ func TestAPipelineWithoutAUsableNameFailsOnlyTheEventsThatSelectIt(t *testing.T)
 	}
 }
 
+func TestTheCheckOfARefusedPipelineHasTheNameThatItsRunWouldHave(t *testing.T) {
+	t.Parallel()
+	refused := "on-target-branch: '[{]'"
+	tests := map[string]struct{ name, want string }{
+		"a variable":                            {"tests-pr-{{pull_request_number}}", "tests-pr-3"},
+		"a generateName":                        {"tests-{{ target_branch }}-", "tests-main-"},
+		"what the payload says":                 {"tests-{{ body.number }}", "tests-3"},
+		"nothing that anybody knows":            {"tests-{{ matrix }}-{{ revision }}", "tests-{{ matrix }}-" + sha},
+		"what the payload does not say":         {"tests-{{ body.nothing }}", "tests-{{ body.nothing }}"},
+		"what cannot be asked for now":          {"{{ sender }}-{{ files.all }}", "dev-{{ files.all }}"},
+		"a value that is too long for any name": {"{{ body.long }}", "{{ body.long }}"},
+		"the name of another one":               {"other-{{ pull_request_number }}", ".tekton/refused.yaml"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file, other := annotated("NAME", refused), annotated("other-3", refused)
+			file.Path = ".tekton/refused.yaml"
+			file.Data = []byte(strings.NewReplacer("name: NAME", "name: '"+tt.name+"'").Replace(strings.Replace(string(file.Data), `"[main]"`, `"[x]"`, 1)))
+			w := newWorld(t, other, file)
+			w.git.changedErr = fault.Transientf("GitUnavailable", "502")
+			w.payload(`{"number": 3, "long": "` + strings.Repeat("x", 300) + `"}`)
+			w.edit(func(e *v1alpha1.GitEvent) { e.Spec.PullRequest = &v1alpha1.PullRequest{Number: 3, Author: "dev", HeadProjectID: 5} })
+			w.settle(corev1.ConditionTrue)
+			for _, check := range w.git.checks {
+				if check.Name != "Pipelines as Code CI / other-3" && check.Name != "Pipelines as Code CI / "+tt.want {
+					t.Errorf("the check is called %q, want %q", check.Name, tt.want)
+				}
+			}
+			if len(w.git.checks) != 2 {
+				t.Errorf("%d checks, want 2", len(w.git.checks))
+			}
+		})
+	}
+}
+
 func TestBranchesOfAPushAreWrittenAsPaCWritesThemByEachPipelinesOwnExpression(t *testing.T) {
 	t.Parallel()
 	expression := func(name, text string) provider.File { return annotated(name, "on-cel-expression: '"+text+"'") }
