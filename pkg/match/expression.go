@@ -91,6 +91,28 @@ func values(ev Event, program *expression.Program, params template.Values) expre
 	return v
 }
 
+// Branches returns the target and the source branch of an event as a pipeline's run is annotated with them, with every
+// placeholder of the annotations replaced. Of a push they are refs, e.g. refs/heads/main; one that the pipeline's own
+// expression reads is what the expression sees, e.g. main, because PaC's users compare it (spec/compatibility.md 3.6).
+func Branches(ev Event, annotations map[string]string) (target, source string) {
+	target, source = ev.BaseRef, ev.HeadRef
+	text, found := annotations[pipelinesascode.OnCELExpression]
+	if !found || ev.Trigger != v1alpha1.TriggerPush {
+		return target, source
+	}
+	program, err := ev.Params.Compile(text)
+	if err != nil || program.Quotes(branchPrefix) {
+		return target, source
+	}
+	if program.Reads(expression.TargetBranch) {
+		target = strings.TrimPrefix(target, branchPrefix)
+	}
+	if program.Reads(expression.SourceBranch) {
+		source = strings.TrimPrefix(source, branchPrefix)
+	}
+	return target, source
+}
+
 // replaced lists the annotations that say nothing beside on-cel-expression.
 func replaced(annotations map[string]string) []string {
 	var others []string

@@ -3,10 +3,11 @@
 package resolve
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
@@ -56,7 +57,7 @@ func TestDefinitionsAreFoundHoweverTheFileIsWritten(t *testing.T) {
 			for i := range tt.want {
 				tt.want[i].File, tt.want[i].Annotations = ".tekton/a.yaml", map[string]string{}
 			}
-			if diff := cmp.Diff(tt.want, load(tt.text).Definitions()); diff != "" {
+			if diff := gocmp.Diff(tt.want, load(tt.text).Definitions()); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -82,10 +83,10 @@ func TestErrorsNameTheLineOfTheFile(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			definitions := load(tt.text).Definitions()
-			if len(definitions) != 1 || !fault.Is(definitions[0].Err, fault.Invalid) {
+			if len(definitions) != 1 || !fault.Is(cmp.Or(definitions[0].Err, definitions[0].BadName), fault.Invalid) {
 				t.Fatalf("definitions %+v, want one with an Invalid fault", definitions)
 			}
-			if got := definitions[0].Err.Error(); got != tt.message {
+			if got := cmp.Or(definitions[0].Err, definitions[0].BadName).Error(); got != tt.message {
 				t.Errorf("message\n%s\nwant\n%s", got, tt.message)
 			}
 		})
@@ -100,7 +101,7 @@ func TestABrokenDocumentLeavesTheOthersAlone(t *testing.T) {
 			names = append(names, def.Name)
 		}
 	}
-	if diff := cmp.Diff([]string{"first", "second", "third"}, names); diff != "" {
+	if diff := gocmp.Diff([]string{"first", "second", "third"}, names); diff != "" {
 		t.Error(diff)
 	}
 	if got := len(set.Definitions()); got != 5 {
@@ -117,7 +118,7 @@ func TestAnnotationsThatDecideAreReplacedInACopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{branch: "main", "{{ x }}": "{{unknown}}", "other": "{{ body.x }}"}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	if def.Annotations[branch] != "{{ target_branch }}" {

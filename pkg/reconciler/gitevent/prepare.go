@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/match"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/resources"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
 )
@@ -43,6 +44,7 @@ func (w *work) prepare(ctx context.Context, c *candidate, d draft) *pipelinev1.P
 	case f.Class == fault.Invalid:
 		c.decide(f.Message)
 		run.Refused = &v1alpha1.Refusal{Reason: f.Reason, Message: f.Message}
+		w.nameRefused(ctx, &run, c, d)
 	default:
 		w.postpone(c, &run, selected, f)
 		return nil
@@ -50,6 +52,23 @@ func (w *work) prepare(ctx context.Context, c *candidate, d draft) *pipelinev1.P
 	w.clear(stepCreate + run.Name)
 	w.plans(run)
 	return manifest
+}
+
+// maxName is the API server's limit of a name, in bytes.
+const maxName = 253
+
+// nameRefused names the check of a refused pipeline as its run would have been named, so that a required check of that name
+// shows the refusal. A placeholder whose value cannot be learnt now stays: the refusal does not wait for it.
+func (w *work) nameRefused(ctx context.Context, run *v1alpha1.Run, c *candidate, d draft) {
+	scope := d.facts.scope
+	_ = w.learning(ctx, d.facts, func() error { _, err := scope.Text(run.Pipeline); return err })
+	known := scope.Known(run.Pipeline)
+	_ = d.facts.cut() // what the name read says nothing about the next pipeline
+	if known == run.Pipeline || len(known) > maxName {
+		return
+	}
+	run.Pipeline = known
+	_ = w.distinct(run, c.definition.File) // the file's name is as good, and it is refused already
 }
 
 func (c *candidate) decide(reason string) {
@@ -115,8 +134,9 @@ func (w *work) render(ctx context.Context, run *v1alpha1.Run, c *candidate, d dr
 	if err := w.distinct(run, c.definition.File); err != nil {
 		return nil, err
 	}
+	target, source := match.Branches(d.facts.event, rendered.Annotations)
 	return resources.MakePipelineRun(resources.RunInput{
-		Event: w.event, Head: d.head, Rendered: rendered, Definition: c.definition, Name: run.Name, Namespace: run.Namespace,
+		Event: w.event, Head: d.head, Rendered: rendered, TargetBranch: target, SourceBranch: source, Definition: c.definition, Name: run.Name, Namespace: run.Namespace,
 		Secret: run.Secret, LogURL: w.config.Console.Links(run.Namespace, run.Name).Run, Version: w.r.Version,
 	}), nil
 }
