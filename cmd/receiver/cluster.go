@@ -80,11 +80,17 @@ func (c *cluster) start(stop <-chan struct{}) error {
 	c.configured = registration.HasSynced // true when configure has seen it, which is later than the informer's
 	// Asking for an informer is what makes its factory start it.
 	c.own.Plumbline().V1alpha1().RepositoryClaims().Informer()
-	c.everywhere.Pipelinesascode().V1alpha1().Repositories().Informer()
+	if err := c.repositories().AddIndexers(receiver.RepositoryIndexers()); err != nil {
+		return fmt.Errorf("indexing Repositories: %w", err)
+	}
 	c.settings.Start(stop)
 	c.own.Start(stop)
 	c.everywhere.Start(stop)
 	return nil
+}
+
+func (c *cluster) repositories() cache.SharedIndexInformer {
+	return c.everywhere.Pipelinesascode().V1alpha1().Repositories().Informer()
 }
 
 func (c *cluster) configure(object any) {
@@ -97,7 +103,7 @@ func (c *cluster) configure(object any) {
 func (c *cluster) synced() bool {
 	return c.configured() &&
 		c.own.Plumbline().V1alpha1().RepositoryClaims().Informer().HasSynced() &&
-		c.everywhere.Pipelinesascode().V1alpha1().Repositories().Informer().HasSynced()
+		c.repositories().HasSynced()
 }
 
 func withoutManagedFields(object any) (any, error) {
@@ -128,7 +134,7 @@ func (c *cluster) options(appSecret, global string) receiver.Options {
 		Secret: receiver.AppSecret{
 			Client: c.kube.CoreV1().Secrets(c.namespace), Namespace: c.namespace, Name: appSecret,
 		},
-		Lookup:   receiver.Lookup{Cached: cached, Live: live},
+		Lookup:   receiver.Lookup{Cached: cached, Live: live, Named: receiver.NamedBy(c.repositories().GetIndexer())},
 		Services: receiver.Services{Global: receiver.GlobalOf(cached, live, c.namespace, global), Secrets: c.kube.CoreV1()},
 		Recorder: &receiver.Recorder{
 			Namespace: c.namespace, Clock: clock.RealClock{},

@@ -175,11 +175,8 @@ func (h *Handler) accept(ctx context.Context, d *delivery) answer {
 		return *refusal
 	}
 	repository, err := h.Lookup.Find(ctx, canonical)
-	if fault.Is(err, fault.Ignored) {
-		return undecoded(err)
-	}
 	if err != nil {
-		return unavailable("the Repository cannot be looked up at the moment", err)
+		return notFound(err)
 	}
 	return h.record(ctx, d, repository, spec)
 }

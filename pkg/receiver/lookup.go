@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -48,23 +49,65 @@ func LiveView(client versioned.Interface, claimNamespace string) View {
 	}
 }
 
+// byURL finds the Repositories that name a URL, by its canonical form.
+const byURL = "receiver.plumbline.dev/url"
+
+// RepositoryIndexers are what NamedBy needs.
+func RepositoryIndexers() cache.Indexers {
+	return cache.Indexers{byURL: func(obj any) ([]string, error) {
+		repository, ok := obj.(*pacv1alpha1.Repository)
+		if !ok {
+			return nil, nil
+		}
+		canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL)
+		if err != nil { // nobody can claim it
+			return nil, nil
+		}
+		return []string{canonical}, nil
+	}}
+}
+
+// NamedBy returns Lookup.Named of a cache that has the RepositoryIndexers.
+func NamedBy(repositories cache.Indexer) func(canonical string) bool {
+	return func(canonical string) bool {
+		named, err := repositories.ByIndex(byURL, canonical)
+		return err == nil && len(named) > 0
+	}
+}
+
+// reasonNotClaimedYet says that a Repository names the URL and no controller has decided yet whose it is.
+const reasonNotClaimedYet = "NotClaimedYet"
+
 // Lookup finds the Repository that owns a URL.
-type Lookup struct{ Cached, Live View }
+type Lookup struct {
+	Cached, Live View
+	// Named tells whether any Repository names a canonical URL, as far as a cache knows.
+	Named func(canonical string) bool
+}
 
 // Find returns the Repository of a canonical URL: the one its claim names, if it still has that URL. What the cache
 // does not know is asked live, because a cache lies for seconds. Nothing owns the URL: an Ignored fault that says why.
-// Any other error means that it is not known.
+// Any other error means that it is not known; so it is while a Repository names the URL and nobody has claimed it,
+// e.g. because the controllers are down. Once there is a claim, who owns the URL is decided.
 func (l Lookup) Find(ctx context.Context, canonical string) (*pacv1alpha1.Repository, error) {
-	if repository, err := l.Cached.find(ctx, canonical); err == nil {
+	if repository, err := l.Cached.find(ctx, canonical); err == nil && repository != nil {
 		return repository, nil
 	}
-	return l.Live.find(ctx, canonical)
+	repository, err := l.Live.find(ctx, canonical)
+	if repository != nil || err != nil {
+		return repository, err
+	}
+	if l.Named(canonical) {
+		return nil, fault.Transientf(reasonNotClaimedYet, "a Repository has the URL %s and no RepositoryClaim yet: are the controllers running?", canonical)
+	}
+	return nil, fault.Ignoredf("NoRepository", "no Repository in this cluster has the URL %s", canonical)
 }
 
+// find returns nil when nobody has claimed the URL.
 func (v View) find(ctx context.Context, canonical string) (*pacv1alpha1.Repository, error) {
 	claim, err := v.Claim(ctx, v1alpha1.ClaimName(canonical))
 	if fault.Gone(err) {
-		return nil, fault.Ignoredf("NoRepository", "no Repository in this cluster has the URL %s", canonical)
+		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the claim of %s: %w", canonical, fault.FromKube(fault.VerbRead, err))
@@ -81,4 +124,15 @@ func (v View) find(ctx context.Context, canonical string) (*pacv1alpha1.Reposito
 		return nil, fault.Ignoredf("NoRepository", "the Repository that had the URL %s has another URL now", canonical)
 	}
 	return repository, nil
+}
+
+// notFound answers what Find could not find.
+func notFound(err error) answer {
+	switch f := fault.Of(err); {
+	case f.Class == fault.Ignored:
+		return undecoded(err)
+	case f.Reason == reasonNotClaimedYet:
+		return unavailable("the Repository of this URL is not served yet: send the delivery again in a moment", err)
+	}
+	return unavailable("the Repository cannot be looked up at the moment", err)
 }

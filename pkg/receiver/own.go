@@ -16,7 +16,8 @@ import (
 
 // acceptOwn verifies a delivery with the secret that its Repository names, and records it. Whose it claims to be is looked
 // up first: there is no other way to find the secret. A stranger causes that look-up and is told nothing else than whether
-// there is a Repository of that URL, which A12 asks for: what no Repository is for is no error of its sender.
+// there is a Repository of that URL, which A12 asks for: what no Repository is for is no error of its sender. The one
+// exception is a Repository whose URL no controller has claimed yet: its first deliveries would be lost.
 //
 // A Repository without a webhook secret gets an error although GitLab disables a hook after some (L8): nobody has
 // verified the delivery, so it cannot be answered like one that is ignored, and the hook's own page is where the user who
@@ -27,11 +28,8 @@ func (h *Handler) acceptOwn(ctx context.Context, d *delivery) answer {
 		return ignored("NoRepository", "the delivery names no repository")
 	}
 	repository, err := h.Lookup.Find(ctx, canonical)
-	if fault.Is(err, fault.Ignored) {
-		return undecoded(err)
-	}
 	if err != nil {
-		return unavailable("the Repository cannot be looked up at the moment", err)
+		return notFound(err)
 	}
 	service, err := h.Services.Of(ctx, repository)
 	if err != nil {

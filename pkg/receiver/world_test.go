@@ -20,10 +20,13 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -132,9 +135,35 @@ func (w *world) replica() *receiver.Handler {
 		Secret: receiver.AppSecret{
 			Client: w.kube.CoreV1().Secrets(systemNamespace), Namespace: systemNamespace, Name: "plumbline-github-app",
 		},
-		Lookup:   receiver.Lookup{Cached: w.cached, Live: receiver.LiveView(w.client, systemNamespace)},
+		Lookup:   receiver.Lookup{Cached: w.cached, Live: receiver.LiveView(w.client, systemNamespace), Named: receiver.NamedBy(w.repositories())},
 		Recorder: w.recorder(), Metrics: w.metrics, Logger: w.logger(), Clock: w.clock,
 	})
+}
+
+// repositories is the cache of all Repositories that there are now.
+func (w *world) repositories() cache.Indexer {
+	w.t.Helper()
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, receiver.RepositoryIndexers())
+	for _, obj := range w.all(pacv1alpha1.SchemeGroupVersion.WithResource("repositories"), "Repository") {
+		if err := indexer.Add(obj); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	return indexer
+}
+
+// all is what the API server has of a kind; it is no call of anybody's.
+func (w *world) all(resource schema.GroupVersionResource, kind string) []runtime.Object {
+	w.t.Helper()
+	list, err := w.client.Tracker().List(resource, resource.GroupVersion().WithKind(kind), "")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	objects, err := meta.ExtractList(list)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return objects
 }
 
 // send has a handler answer a request and keeps the answer for the search for secrets.

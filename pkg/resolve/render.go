@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	pipelinev1beta1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1beta1"
@@ -67,13 +66,10 @@ func (r *renderer) render(ctx context.Context, doc *document) (*pipelinev1.Pipel
 	return run, nil
 }
 
-// OriginalName is the name by which the author knows a rendered PipelineRun: its name, or its generateName without the
-// trailing dash, with the variables replaced.
+// OriginalName is the name by which the author knows a rendered PipelineRun: its name, or its generateName with its dash,
+// with the variables replaced.
 func OriginalName(run *pipelinev1.PipelineRun) string {
-	if name := strings.TrimSuffix(run.Name, "-"); name != "" {
-		return name
-	}
-	return strings.TrimSuffix(run.GenerateName, "-")
+	return cmp.Or(run.Name, run.GenerateName)
 }
 
 // renderer renders one PipelineRun.

@@ -23,8 +23,8 @@ type Definition struct {
 	File string
 	// Document is the 0-based index among the documents of the file that have content.
 	Document int
-	// Name is the author's name, or generateName without its trailing dash, before variables are replaced. It is the
-	// file's path when it is not known.
+	// Name is the author's name, or generateName with its dash, before variables are replaced. It is the file's path when
+	// it is not known.
 	Name string
 	// Annotations are the author's, before variables are replaced.
 	Annotations map[string]string

@@ -15,6 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/match"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/resources"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -279,5 +280,26 @@ func TestNamesThatBecomeOne(t *testing.T) {
 	}
 	if len(w.git.checks) != 2 || w.git.writes[0].Name == w.git.writes[1].Name {
 		t.Errorf("checks %+v", w.git.writes)
+	}
+}
+
+func TestACheckIsNamedAsPaCNamesItWithTheDashOfAGenerateName(t *testing.T) {
+	t.Parallel()
+	file := helloFile("homelab")
+	file.Data = []byte(strings.Replace(string(file.Data), "name: homelab", "generateName: homelab-", 1))
+	w := newWorld(t, file)
+	w.settle(corev1.ConditionTrue)
+	run := w.runs()[0]
+	if name := w.git.checks["1"].Name; len(w.git.checks) != 1 || name != "Pipelines as Code CI / homelab-" {
+		t.Errorf("%d checks, the first called %q", len(w.git.checks), name)
+	}
+	if name := run.Annotations[pipelinesascode.OriginalPRName]; name != "homelab-" {
+		t.Errorf("the annotation original-prname is %q", name)
+	}
+	if name := run.Labels[pipelinesascode.OriginalPRName]; name != "homelab" {
+		t.Errorf("the label original-prname is %q, want what a label can hold of it", name)
+	}
+	if want := resources.RunName("push-1", ".tekton/homelab.yaml", 0, "homelab"); run.Name != want {
+		t.Errorf("the PipelineRun is called %s, and another release called it %s", run.Name, want)
 	}
 }

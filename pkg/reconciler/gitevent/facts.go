@@ -13,7 +13,6 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/blob"
 	"github.com/plumbline-ci/plumbline/pkg/expression"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/match"
@@ -173,7 +172,7 @@ func (w *work) changed(ctx context.Context, known *facts) error {
 }
 
 func (w *work) body(ctx context.Context, known *facts) error {
-	data, err := blob.Read(ctx, w.r.payloads, w.event.Spec.Payload)
+	data, err := w.storedBlob(ctx, w.event.Spec.Payload)
 	if err != nil {
 		return fmt.Errorf("reading the payload: %w", err)
 	}

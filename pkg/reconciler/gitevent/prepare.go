@@ -80,8 +80,9 @@ func (w *work) plans(run v1alpha1.Run) {
 	w.event.Status.Runs = append(w.event.Status.Runs, run)
 }
 
+// runName is made of the name without the dash of a generateName: the names of PipelineRuns that exist must stay.
 func (w *work) runName(definition resolve.Definition) string {
-	return resources.RunName(w.event.Name, definition.File, definition.Document, definition.Name)
+	return resources.RunName(w.event.Name, definition.File, definition.Document, strings.TrimSuffix(definition.Name, "-"))
 }
 
 // runOf returns the run that a definition was planned as.

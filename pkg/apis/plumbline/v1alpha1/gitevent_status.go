@@ -120,7 +120,7 @@ type Decision struct {
 
 // Run is one planned PipelineRun and what became of it.
 type Run struct {
-	// Pipeline is the author's name or generateName, without the trailing dash: the check is named after it.
+	// Pipeline is the author's name or generateName as it is written: the check is named after it.
 	Pipeline string `json:"pipeline"`
 	// Namespace and Name identify the PipelineRun; the name is deterministic.
 	Namespace string `json:"namespace"`

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package receiver_test
+
+import (
+	"net/http"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// A delivery for a Repository whose URL no controller has claimed yet has to come again. Once there is a claim it is
+// decided whose the URL is, and what is for nobody is no error.
+func TestAURLThatNobodyHasClaimedYet(t *testing.T) {
+	const unclaimed, ignored, recorded = "unavailable/NotClaimedYet", "ignored/NoRepository", "recorded/Recorded"
+	for _, c := range []ownCase{
+		{"a Repository names it", func(w *world) { w.unclaim() }, nil, http.StatusServiceUnavailable, unclaimed},
+		{"a Repository spells it in another way", func(w *world) {
+			w.unclaim()
+			w.declare(func(r *pacv1alpha1.Repository) { r.Spec.URL = "HTTPS://Lab.example/Acme/app.git/" })
+		}, nil, http.StatusServiceUnavailable, unclaimed},
+		{"nobody can verify the delivery before that: no Secret is read", func(w *world) { w.unclaim() }, func(d *delivery) { d.signature = "none" },
+			http.StatusServiceUnavailable, unclaimed},
+		{"a Repository names what cannot be claimed", func(w *world) {
+			w.unclaim()
+			w.declare(func(r *pacv1alpha1.Repository) { r.Spec.URL = ownURL + "/../app" })
+		}, nil, http.StatusOK, ignored},
+		{"only the global Repository is there, without a URL", func(w *world) {
+			w.unclaim()
+			w.declare(func(r *pacv1alpha1.Repository) { r.Namespace, r.Spec.URL = systemNamespace, "" })
+			w.remove("own")
+		}, nil, http.StatusOK, ignored},
+		{"it is kept for a Repository that is gone, while another waits", func(w *world) {
+			w.release()
+			w.remove("own")
+			w.replace(repository("heirs", "app", ownURL))
+		}, nil, http.StatusOK, ignored},
+		{"its owner has another URL now, while another Repository waits", func(w *world) {
+			w.declare(func(r *pacv1alpha1.Repository) { r.Spec.URL = "https://lab.example/acme/moved" })
+			w.replace(repository("heirs", "app", ownURL))
+		}, nil, http.StatusOK, ignored},
+		{"another Repository has lost it", func(w *world) { w.replace(repository("heirs", "app", ownURL)) }, nil, http.StatusAccepted, recorded},
+		{"its owner was made again", func(w *world) { w.declare(madeAgain) }, nil, http.StatusAccepted, recorded},
+		{"its owner was made again, and the claim does not know yet", func(w *world) {
+			w.release()
+			w.declare(madeAgain)
+		}, nil, http.StatusAccepted, recorded},
+	} {
+		t.Run(c.name, c.try)
+	}
+	t.Run("of a GitHub App", func(t *testing.T) {
+		w := newWorld(t)
+		w.drop(repositoryURL)
+		w.expect(http.StatusServiceUnavailable, push("k1"))
+		d := push("k1")
+		d.signature = "a stranger's"
+		w.expect(http.StatusUnauthorized, d)
+		if got := w.counted("unavailable", "NotClaimedYet"); got != 1 {
+			t.Errorf("counted %d times", got)
+		}
+		w.wantEvents(0)
+		if err := w.client.Tracker().Add(claim(repositoryURL, "ci", "app")); err != nil {
+			t.Fatal(err)
+		}
+		w.expect(http.StatusAccepted, push("k1"))
+		w.wantEvents(1)
+	})
+}
+
+func madeAgain(r *pacv1alpha1.Repository) {
+	r.UID = "another"
+	r.Spec.GitProvider.WebhookSecret = &pacv1alpha1.Secret{Name: "own"}
+}
+
+// unclaim takes away the claim of the second service's Repository.
+func (w *world) unclaim() { w.drop(ownURL) }
+
+func (w *world) drop(url string) {
+	w.t.Helper()
+	if err := w.client.Tracker().Delete(v1alpha1.SchemeGroupVersion.WithResource("repositoryclaims"), systemNamespace, v1alpha1.ClaimName(url)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// release gives that claim up, as the controller does when its Repository is gone.
+func (w *world) release() {
+	w.t.Helper()
+	given := claim(ownURL, "ci", "own")
+	at := metav1.NewTime(w.clock.Now())
+	given.Status.ReleasedAt = &at
+	if err := w.client.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("repositoryclaims"), given, systemNamespace); err != nil {
+		w.t.Fatal(err)
+	}
+}

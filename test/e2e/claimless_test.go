@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"net/http"
+	"testing"
+)
+
+// A Repository is made while no controller runs: what is delivered for it is not accepted and may come again, and once
+// its URL is claimed it runs once.
+func TestARepositoryThatNobodyHasClaimedYet(t *testing.T) {
+	t.Parallel()
+	forEachKind(t, func(t *testing.T, on kind) {
+		w := newWorld(t, setup{service: on, receivers: 1})
+		sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("early", "push")})
+		w.deliver(delivery, http.StatusServiceUnavailable)
+		if events := w.events(); len(events) != 0 {
+			t.Errorf("recorded although refused: %+v", events)
+		}
+		w.startController(false)
+		w.claimed()
+		status, body, err := w.git.redeliver(w.ctx, delivery.ID())
+		if err != nil || status != http.StatusAccepted {
+			t.Fatalf("redelivered: %d %s, %v", status, body, err)
+		}
+		w.checkReaches(sha, checkName("early"), "success", afterFault)
+		w.onlyOne(sha)
+		w.invariants()
+	})
+}
