@@ -27,12 +27,13 @@ func onExpression(ev Event, text string, annotations map[string]string) (Decisio
 	if err != nil {
 		return Decision{}, fmt.Errorf("on-cel-expression: %w", err)
 	}
-	selected, err := outcome.Bool()
+	agreed, err := outcome.Bool()
 	if err != nil {
 		return Decision{}, fmt.Errorf("on-cel-expression: %w", err)
 	}
-	d := Decision{Selected: selected, Reason: Selected, Incomplete: ev.Changed != nil && ev.Changed.Truncated && program.Mentions(expression.Files)}
-	if !selected {
+	d := Decision{Selected: agreed, Reason: selected("on-cel-expression is true"),
+		Incomplete: ev.Changed != nil && ev.Changed.Truncated && program.Mentions(expression.Files)}
+	if !agreed {
 		d.Reason = "on-cel-expression: " + outcome.WhyNot()
 	}
 	if others := replaced(annotations); len(others) > 0 {

@@ -3,6 +3,7 @@
 package gitevent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -70,7 +71,7 @@ func params(repository *pacv1alpha1.Repository) []template.Param {
 // selects matches a definition against the event. One that was selected before stays so: only what it refers to is open.
 func (w *work) selects(ctx context.Context, c *candidate, d draft) {
 	if run := w.runOf(c.definition); run != nil {
-		c.selection = match.Decision{Selected: true, Reason: match.Selected, Incomplete: run.Note != ""}
+		c.selection = match.Decision{Selected: true, Reason: cmp.Or(c.decision.Selected, match.Selected), Incomplete: run.Note != ""}
 		return
 	}
 	if c.err = c.definition.Err; c.err != nil {

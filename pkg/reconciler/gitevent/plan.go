@@ -142,7 +142,7 @@ func (w *work) abandon(ctx context.Context, disposition v1alpha1.Disposition, re
 	plan := w.event.Status.Plan.DeepCopy()
 	for i := range plan.Decisions {
 		if d := &plan.Decisions[i]; d.Open {
-			d.Open, d.Reason = false, message
+			d.Open, d.Reason, d.Selected = false, message, ""
 		}
 	}
 	for i := range w.event.Status.Runs {

@@ -72,7 +72,7 @@ func (w *work) nameRefused(ctx context.Context, run *v1alpha1.Run, c *candidate,
 }
 
 func (c *candidate) decide(reason string) {
-	c.decision.Open, c.decision.Reason = false, reason
+	c.decision.Open, c.decision.Reason, c.decision.Selected = false, reason, ""
 }
 
 // postpone leaves a candidate open. One that is selected already gets its run, so that its author sees a check that says
@@ -82,7 +82,7 @@ func (w *work) postpone(c *candidate, run *v1alpha1.Run, selected bool, f *fault
 		c.decision.Reason = "waiting: " + f.Message
 	}
 	if selected && !strings.Contains(run.Pipeline, "{{") {
-		run.Unresolved = true
+		run.Unresolved, c.decision.Selected = true, c.selection.Reason
 		c.err = w.settle(stepCreate+run.Name, c.err)
 		w.plans(*run)
 	}

@@ -25,13 +25,12 @@ import (
 
 // The steps, as status.waits names them.
 const (
-	stepPlan     = "plan"
-	stepReport   = "report"
-	stepRenew    = "renew"
-	stepAnnotate = "annotate"
-	stepCreate   = "create/"
-	// stepReconcile is all of them: a planned event that panics waits with it.
-	stepReconcile = "reconcile"
+	stepPlan      = v1alpha1.StepPlan
+	stepReport    = v1alpha1.StepReport
+	stepRenew     = v1alpha1.StepRenew
+	stepAnnotate  = v1alpha1.StepAnnotate
+	stepCreate    = v1alpha1.StepCreate
+	stepReconcile = v1alpha1.StepReconcile
 )
 
 // work is one reconcile of one event: the object as read live, what was learnt on the way, and what to write back.
@@ -197,6 +196,7 @@ func (w *work) repository() runtime.Object {
 // record writes the status if it changed. A conflict ends the reconcile: somebody wrote since the live read, so what
 // was computed here may be stale; the next reconcile computes anew.
 func (w *work) record(ctx context.Context) error {
+	w.summarize()
 	if equality.Semantic.DeepEqual(*w.stored, w.event.Status) {
 		return nil
 	}
