@@ -13,11 +13,16 @@ lint_tool := GOLANGCI_LINT_CACHE=$(CURDIR)/dist/lint-cache go tool -modfile=hack
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# What people end by Ctrl-C runs as the terminal's foreground job, as in the shell they type into: it gets the signal, and make
+# does not, which would fail however the job ends. The exit keeps the shell from becoming the job.
+foreground = @[[ ! -t 0 ]] || set -m; $(1); exit $$?
+
 PROVIDER ?= github
 
 .PHONY: demo
 demo: binaries ## a push becomes a truthful check on a real Kubernetes and Tekton (PROVIDER=gitlab: a merge request; KEEP=1 leaves it running)
-	go run ./test/demo -provider=$(PROVIDER)
+	go build -o dist/demo ./test/demo
+	$(call foreground,dist/demo -provider=$(PROVIDER))
 
 .PHONY: test
 test: lint verify binaries ## lint, verify generated code, run every test
@@ -62,7 +67,8 @@ binaries: ## build etcd, Kubernetes, Tekton and kwok for the tests and the demo 
 
 .PHONY: cluster
 cluster: binaries ## start the test control plane for people; Ctrl-C ends it
-	go run ./test/cluster/cmd/cluster
+	go build -o dist/cluster ./test/cluster/cmd/cluster
+	$(call foreground,dist/cluster)
 
 .PHONY: images
 images: ## build the container images into dist/images (OCI layout, no daemon)

@@ -92,3 +92,10 @@ func Default() *Config {
 func New(data map[string]string) (*Config, error) {
 	return parse(data, Default())
 }
+
+// MaxWait is how long an event waits for an operator, or for what its Git service does not show, before it ends as
+// refused: the time in which the service redelivers, so that a stub is there for each redelivery, and never more than the
+// 7 days of spec/security.md S5.
+func (c *Config) MaxWait() time.Duration {
+	return min(c.SettledRetention-day, (enterpriseRetentionDays-1)*day)
+}

@@ -84,6 +84,8 @@ func (a *answer) classify() *Error {
 		code = codeOf(a.status.Reason)
 	}
 	switch {
+	case a.unexpected():
+		return a.page(code)
 	case code >= http.StatusInternalServerError:
 		return a.serverError(code)
 	case code == http.StatusTooManyRequests:
@@ -96,7 +98,7 @@ func (a *answer) classify() *Error {
 	return a.clientError(code)
 }
 
-// serverError: K1 to K6, K8, K14, K24 to K28, K30, K31. Only K27 is not transient.
+// serverError: K1 to K6, K8, K14, K24 to K28, K30. Only K27 is not transient.
 func (a *answer) serverError(code int32) *Error {
 	known := a.status.Reason != metav1.StatusReasonUnknown
 	switch {
@@ -110,7 +112,7 @@ func (a *answer) serverError(code int32) *Error {
 		return a.make(Transient, ReasonStoreFull, false)
 	case a.status.Reason == metav1.StatusReasonServerTimeout, code == http.StatusGatewayTimeout:
 		return a.timeout()
-	case a.status.Reason == metav1.StatusReasonServiceUnavailable && !a.unexpected():
+	case a.status.Reason == metav1.StatusReasonServiceUnavailable:
 		return a.make(Transient, ReasonUnavailable, false)
 	}
 	return a.make(Transient, ReasonUnavailable, a.verb.writes())
@@ -182,7 +184,7 @@ func (a *answer) clientError(code int32) *Error {
 	return a.make(Transient, ReasonUnknownCode, a.verb.writes())
 }
 
-// forbidden: K12, K13, K15, K16, K17. A 403 that is not the API server's own (a proxy's) is never the author's.
+// forbidden: K12, K13, K15, K16, K17. A 403 for another reason than the API server's own is never the author's.
 func (a *answer) forbidden() *Error {
 	switch {
 	case apierrors.HasStatusCause(a.err, corev1.NamespaceTerminatingCause):
@@ -193,7 +195,7 @@ func (a *answer) forbidden() *Error {
 		return a.make(Transient, ReasonUnavailable, false)
 	case isRBAC(a.text):
 		return a.advise(ReasonForbidden, "grant this right by applying Plumbline's config/ again, or by binding a Role that has it in that namespace to that user")
-	case a.unexpected(), a.status.Reason != metav1.StatusReasonForbidden:
+	case a.status.Reason != metav1.StatusReasonForbidden:
 		return a.make(Operator, ReasonForbidden, false)
 	}
 	return a.judged()
@@ -233,11 +235,6 @@ func (a *answer) retryAfter() time.Duration {
 		return 0
 	}
 	return time.Duration(a.status.Details.RetryAfterSeconds) * time.Second
-}
-
-// unexpected: the body was not a Status; a proxy or load balancer answered.
-func (a *answer) unexpected() bool {
-	return apierrors.HasStatusCause(a.err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
 func (a *answer) make(class Class, reason string, unknown bool) *Error {

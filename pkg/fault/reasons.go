@@ -88,6 +88,8 @@ const (
 	ReasonGitGone = "GoneAtGitService"
 	// ReasonGitMoved: the repository has another name now (G8).
 	ReasonGitMoved = "MovedAtGitService"
+	// ReasonInstallationGone: the Git service says for certain that the App is not installed there any more (G8).
+	ReasonInstallationGone = "InstallationGone"
 	// ReasonTransition: GitLab's state machine does not allow the step: read it back and compare (L6).
 	ReasonTransition = "StatusTransition"
 )

@@ -15,9 +15,13 @@ import (
 // constructors.
 //
 // Any Transient or Conflict outcome is returned, so that it is logged and the workqueue's own backoff decides; all of
-// them are joined with a text that does not depend on their order. Otherwise the earliest timer of the Throttled and
-// Operator outcomes is set, which neither counts nor resets failures. Invalid, Ignored and nil need nothing more; if
-// there is nothing else the result is nil. A Throttled outcome without a known wait counts as Transient.
+// them are joined with a text that does not depend on their order. The earliest timer of the Throttled and Operator
+// outcomes, which neither counts nor resets failures, is all that is returned if there is no such outcome; beside one,
+// KnownWait tells it. Nil needs nothing more; if there is nothing else the result is nil. A Throttled outcome without a
+// known wait counts as Transient.
+//
+// Invalid and Ignored are for whoever turns them into an answer to the author or an end of the event. One that gets here
+// was turned into nothing, which is a defect: it counts as Transient, so that it shows and nothing ends silently.
 //
 // An outcome may itself be several errors joined; each of them counts.
 func Requeue(errs ...error) error { return RequeueAfter(OperatorRetry, errs...) }
@@ -37,12 +41,44 @@ func RequeueAfter(operatorRetry time.Duration, errs ...error) error {
 		}
 	}
 	switch {
+	case len(failed) > 0 && earliest > 0:
+		return beside{join(failed), earliest}
 	case len(failed) > 0:
 		return join(failed)
 	case earliest > 0:
 		return controller.NewRequeueAfter(earliest)
 	}
 	return nil
+}
+
+// beside is an error for the workqueue's backoff, and the known time of something else.
+type beside struct {
+	error
+	after time.Duration
+}
+
+// Unwrap returns the error.
+func (b beside) Unwrap() error { return b.error }
+
+// KnownWait returns the earliest known time in what Requeue returned, false if it has none. The workqueue knows the time
+// of a timer alone; whoever returns an error has to enqueue the key for the time beside it.
+func KnownWait(err error) (after time.Duration, known bool) {
+	var both beside
+	if errors.As(err, &both) {
+		return both.after, true
+	}
+	known, after = controller.IsRequeueKey(err)
+	return after, known
+}
+
+// Retried tells whether the workqueue's backoff decides when what ended with err is tried again.
+func Retried(err error) bool {
+	if timer, _ := controller.IsRequeueKey(err); timer || controller.IsSkipKey(err) {
+		return false
+	}
+	n := needs{}
+	n.add(err)
+	return n.retry
 }
 
 // needs is what one outcome asks for.
@@ -64,7 +100,6 @@ func (n *needs) add(err error) {
 	}
 	f := Of(err)
 	switch {
-	case f.Class == Invalid, f.Class == Ignored:
 	case f.Class == Operator:
 		n.timer(n.operatorRetry)
 	case f.Class == Throttled && f.RetryAfter > 0:

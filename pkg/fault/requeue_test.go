@@ -23,30 +23,35 @@ func TestRequeue(t *testing.T) {
 		after time.Duration
 	}{
 		{name: "nothing for nil", errs: []error{nil, nil}},
-		{name: "nothing for what is settled", errs: []error{invalid, ignored, nil}},
-		{name: "the fault itself when it is the only one", errs: []error{nil, transient, invalid}, text: "down"},
+		{name: "a refusal that nobody turned into an answer is retried, and shows", errs: []error{invalid, nil}, text: "bad"},
+		{name: "and so is an end that nobody turned into one", errs: []error{ignored, nil}, text: "not ours"},
+		{name: "the fault itself when it is the only one", errs: []error{nil, transient, nil}, text: "down"},
 		{name: "an error without a class is retried", errs: []error{errors.New("boom")}, text: "boom"},
-		{name: "a Transient wins over every timer", errs: []error{soon, operator, transient}, text: "down"},
-		{name: "a Conflict wins over every timer", errs: []error{soon, conflict}, text: conflict.Error()},
+		{name: "a Transient is returned, and the earliest timer is known beside it", errs: []error{late, soon, operator, transient}, text: "down", after: 2 * time.Second},
+		{name: "and so is a Conflict", errs: []error{soon, conflict}, text: conflict.Error(), after: 2 * time.Second},
+		{name: "an Operator fault beside a Transient waits five minutes", errs: []error{operator, transient}, text: "down", after: OperatorRetry},
+		{name: "a timer inside a joined error is known beside the others", errs: []error{errors.Join(transient, soon)}, text: "down\nwait", after: 2 * time.Second},
 		{name: "the earliest timer wins", errs: []error{late, operator, soon}, after: 2 * time.Second},
 		{name: "an Operator fault waits five minutes", errs: []error{late, operator}, after: OperatorRetry},
-		{name: "a Throttled fault without a known wait is retried with backoff", errs: []error{Throttledf("E", 0, "soon"), late}, text: "soon"},
+		{name: "a Throttled fault without a known wait is retried with backoff", errs: []error{Throttledf("E", 0, "soon"), late}, text: "soon", after: time.Hour},
 		{name: "all failures are joined, equal texts once", errs: []error{errors.New("z"), transient, errors.New("z")}, text: "down; z"},
 		{name: "the text does not depend on the order", errs: []error{errors.New("z"), errors.New("z"), transient}, text: "down; z"},
 		{name: "conflicts come last", errs: []error{conflict, transient}, text: "down; " + conflict.Error()},
-		{name: "a joined error counts with each of its parts", errs: []error{fmt.Errorf("creating: %w", errors.Join(invalid, transient))}, text: "creating: bad\ndown"},
-		{name: "a joined error of timers is a timer", errs: []error{errors.Join(invalid, late, soon)}, after: 2 * time.Second},
+		{name: "a joined error counts with each of its parts", errs: []error{fmt.Errorf("creating: %w", errors.Join(soon, transient))}, text: "creating: wait\ndown", after: 2 * time.Second},
+		{name: "a joined error of timers is a timer", errs: []error{errors.Join(late, soon)}, after: 2 * time.Second},
 		{name: "and the earliest of them", errs: []error{errors.Join(soon, late)}, after: 2 * time.Second},
 		{name: "a wrapped fault keeps its class and its words", errs: []error{fmt.Errorf("reading: %w", transient)}, text: "reading: down"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			got := Requeue(c.errs...)
-			requeue, after := controller.IsRequeueKey(got)
-			if requeue != (c.after > 0) || after != c.after {
-				t.Fatalf("Requeue = %v, want a timer of %v", got, c.after)
+			if after, known := KnownWait(got); known != (c.after > 0) || after != c.after {
+				t.Fatalf("Requeue = %v, known after %v, want %v", got, after, c.after)
 			}
-			if c.after == 0 && fmt.Sprint(got) != orNil(c.text) {
+			if timer, _ := controller.IsRequeueKey(got); timer != (c.text == "" && c.after > 0) || Retried(got) != (c.text != "") {
+				t.Errorf("a timer alone: %v, retried: %v", timer, Retried(got))
+			}
+			if (c.after == 0 || c.text != "") && fmt.Sprint(got) != orNil(c.text) {
 				t.Errorf("Requeue = %q, want %q", fmt.Sprint(got), orNil(c.text))
 			}
 		})

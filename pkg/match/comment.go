@@ -36,12 +36,12 @@ func onComment(ev Event, annotations map[string]string) (Decision, error) {
 	if parts*len(comment) > maxCommentSteps {
 		return declined("on-comment %q has %d parts, too many for a comment of %d bytes", shorten(text), parts, len(comment)), nil
 	}
-	if expression.MatchString(comment) {
-		return Decision{Selected: true, Reason: Selected}, nil
-	}
 	line, _, more := strings.Cut(comment, "\n")
 	if line = shorten(strings.TrimSpace(line)); more {
 		line += " …"
+	}
+	if expression.MatchString(comment) {
+		return Decision{Selected: true, Reason: selected(fmt.Sprintf("on-comment %q matches the comment %q", shorten(text), line))}, nil
 	}
 	return declined("on-comment %q does not match the comment %q", shorten(text), line), nil
 }

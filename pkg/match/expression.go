@@ -27,12 +27,13 @@ func onExpression(ev Event, text string, annotations map[string]string) (Decisio
 	if err != nil {
 		return Decision{}, fmt.Errorf("on-cel-expression: %w", err)
 	}
-	selected, err := outcome.Bool()
+	agreed, err := outcome.Bool()
 	if err != nil {
 		return Decision{}, fmt.Errorf("on-cel-expression: %w", err)
 	}
-	d := Decision{Selected: selected, Reason: Selected, Incomplete: ev.Changed != nil && ev.Changed.Truncated && program.Mentions(expression.Files)}
-	if !selected {
+	d := Decision{Selected: agreed, Reason: selected("on-cel-expression is true"),
+		Incomplete: ev.Changed != nil && ev.Changed.Truncated && program.Mentions(expression.Files)}
+	if !agreed {
 		d.Reason = "on-cel-expression: " + outcome.WhyNot()
 	}
 	if others := replaced(annotations); len(others) > 0 {
@@ -89,6 +90,28 @@ func values(ev Event, program *expression.Program, params template.Values) expre
 		v[expression.Files] = expression.ChangedFiles(c.Added, c.Deleted, c.Modified, c.Renamed)
 	}
 	return v
+}
+
+// Branches returns the target and the source branch of an event as a pipeline's run is annotated with them, with every
+// placeholder of the annotations replaced. Of a push they are refs, e.g. refs/heads/main; one that the pipeline's own
+// expression reads is what the expression sees, e.g. main, because PaC's users compare it (spec/compatibility.md 3.6).
+func Branches(ev Event, annotations map[string]string) (target, source string) {
+	target, source = ev.BaseRef, ev.HeadRef
+	text, found := annotations[pipelinesascode.OnCELExpression]
+	if !found || ev.Trigger != v1alpha1.TriggerPush {
+		return target, source
+	}
+	program, err := ev.Params.Compile(text)
+	if err != nil || program.Quotes(branchPrefix) {
+		return target, source
+	}
+	if program.Reads(expression.TargetBranch) {
+		target = strings.TrimPrefix(target, branchPrefix)
+	}
+	if program.Reads(expression.SourceBranch) {
+		source = strings.TrimPrefix(source, branchPrefix)
+	}
+	return target, source
 }
 
 // replaced lists the annotations that say nothing beside on-cel-expression.

@@ -21,8 +21,10 @@ func onLabel(ev Event, annotations map[string]string) (Decision, error) {
 	if err != nil || !found {
 		return Decision{}, err
 	}
-	if slices.ContainsFunc(ev.Labels, func(label string) bool { return slices.Contains(wanted, label) }) {
-		return Decision{}, nil
+	for _, label := range ev.Labels {
+		if slices.Contains(wanted, label) {
+			return agrees("on-label includes %s", label), nil
+		}
 	}
-	return declined("on-label %s includes none of the labels %s", show(wanted), show(ev.Labels)), nil
+	return declined("on-label %s includes none of the labels %s%s", show(wanted), show(ev.Labels), hint(annotations, pipelinesascode.OnLabel)), nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
-// Selected is the reason given for a pipeline that is selected. More may follow it.
+// Selected begins the reason given for a pipeline that is selected. The clauses that agreed follow it.
 const Selected = "selected"
 
 // Event is the part of an event that pipelines are matched against. Matching never changes it, so that no pipeline can
@@ -121,17 +121,36 @@ func decide(ev Event, annotations map[string]string) (Decision, error) {
 	if text, found := annotations[pipelinesascode.OnCELExpression]; found {
 		return onExpression(ev, text, annotations)
 	}
+	var agreed []string
 	for _, clause := range []clause{labelled, onEvent, onTargetBranch, onLabel, onPathChange, onPathChangeIgnore} {
 		d, err := clause(ev, annotations)
-		if err != nil || d.Reason != "" || d.Needs.Any() {
-			return d, err
+		switch {
+		case err != nil:
+			return Decision{}, err
+		case d.Selected:
+			agreed = append(agreed, d.Reason)
+		case d.Reason != "" || d.Needs.Any():
+			return d, nil
 		}
 	}
-	return Decision{Selected: true, Reason: Selected, Incomplete: incomplete(ev, annotations)}, nil
+	return Decision{
+		Selected: true, Reason: selected(agreed...) + hint(annotations, pipelinesascode.OnPathChangeIgnore), Incomplete: incomplete(ev, annotations),
+	}, nil
 }
 
-// clause returns why the event does not match, what must be known first, or an empty Decision when it matches.
+// clause returns why the event matches or does not, what must be known first, or an empty Decision when the pipeline does
+// not ask.
 type clause func(Event, map[string]string) (Decision, error)
+
+// agrees is what one clause says of an event that matches.
+func agrees(format string, args ...any) Decision {
+	return Decision{Selected: true, Reason: fmt.Sprintf(format, args...)}
+}
+
+// selected is the reason of a pipeline by the clauses that agreed: a settled event keeps it, so it has one bound for all.
+func selected(clauses ...string) string {
+	return Selected + ": " + shorten(strings.Join(clauses, "; "))
+}
 
 func declined(format string, args ...any) Decision {
 	return Decision{Reason: fmt.Sprintf(format, args...)}
@@ -146,9 +165,9 @@ func onEvent(ev Event, annotations map[string]string) (Decision, error) {
 		return declined("no annotation %s", pipelinesascode.OnEvent), nil
 	}
 	if slices.Contains(events, string(ev.Trigger)) {
-		return Decision{}, nil
+		return agrees("on-event includes %s", ev.Trigger), nil
 	}
-	return declined("on-event %s does not include %s", show(events), ev.Trigger), nil
+	return declined("on-event %s does not include %s%s", show(events), ev.Trigger, hint(annotations, pipelinesascode.OnEvent)), nil
 }
 
 func onTargetBranch(ev Event, annotations map[string]string) (Decision, error) {
@@ -159,16 +178,17 @@ func onTargetBranch(ev Event, annotations map[string]string) (Decision, error) {
 	if !found {
 		return declined("no annotation %s", pipelinesascode.OnTargetBranch), nil
 	}
+	ref := strings.TrimPrefix(ev.BaseRef, branchPrefix)
 	for _, pattern := range patterns {
 		matches, err := matchRef(pattern, ev.BaseRef)
 		if err != nil {
 			return Decision{}, fmt.Errorf("annotation %s: %w", pipelinesascode.OnTargetBranch, err)
 		}
 		if matches {
-			return Decision{}, nil
+			return agrees("on-target-branch %s matches %s", show([]string{pattern}), ref), nil
 		}
 	}
-	return declined("on-target-branch %s does not match %s", show(patterns), strings.TrimPrefix(ev.BaseRef, branchPrefix)), nil
+	return declined("on-target-branch %s does not match %s%s", show(patterns), ref, hint(annotations, pipelinesascode.OnTargetBranch)), nil
 }
 
 // lookup reads the list an annotation holds.

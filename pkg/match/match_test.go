@@ -3,6 +3,7 @@
 package match
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -37,13 +38,23 @@ func TestSelect(t *testing.T) {
 		reason      string
 	}{
 		"a push to a listed branch is selected": {
-			push("refs/heads/main"), annotated("on-event", "[push]", "on-target-branch", "[main]"), Selected,
+			push("refs/heads/main"), annotated("on-event", "[push]", "on-target-branch", "[main]"), "selected: on-event includes push; on-target-branch [main] matches main",
 		},
 		"a pull request onto a listed branch is selected": {
-			pull("main"), annotated("on-event", "[push, pull_request]", "on-target-branch", "[release-*, main]"), Selected,
+			pull("main"), annotated("on-event", "[push, pull_request]", "on-target-branch", "[release-*, main]"),
+			"selected: on-event includes pull_request; on-target-branch [main] matches main",
 		},
 		"one word needs no brackets": {
-			pull("main"), annotated("on-event", "pull_request", "on-target-branch", " main "), Selected,
+			pull("main"), annotated("on-event", "pull_request", "on-target-branch", " main "),
+			"selected: on-event includes pull_request; on-target-branch [main] matches main",
+		},
+		"a tag that is selected is named in full, with the pattern that matches alone": {
+			push("refs/tags/v1"), annotated("on-event", "[push]", "on-target-branch", "[main, refs/tags/v*]"),
+			"selected: on-event includes push; on-target-branch [refs/tags/v*] matches refs/tags/v1",
+		},
+		"all clauses together have one bound": {
+			pull(strings.Repeat("x", 1024)), annotated("on-event", "pull_request", "on-target-branch", "x*"),
+			"selected: on-event includes pull_request; on-target-branch [x*] matches " + strings.Repeat("x", 194) + "…",
 		},
 		"a branch that no pattern matches is named without its prefix": {
 			push("refs/heads/release-1"), annotated("on-event", "[push]", "on-target-branch", "[main]"),
@@ -72,11 +83,13 @@ func TestSelect(t *testing.T) {
 		},
 		"settings that do not select are carried and change nothing": {
 			push("refs/heads/main"),
-			annotated("on-event", "push", "on-target-branch", "main", "max-keep-runs", "5", "cancel-in-progress", "true"), Selected,
+			annotated("on-event", "push", "on-target-branch", "main", "max-keep-runs", "5", "cancel-in-progress", "true"),
+			"selected: on-event includes push; on-target-branch [main] matches main",
 		},
 		"annotations of others change nothing": {
 			push("refs/heads/main"),
-			map[string]string{group + "on-event": "push", group + "on-target-branch": "main", "example.com/on-cel-expression": "x"}, Selected,
+			map[string]string{group + "on-event": "push", group + "on-target-branch": "main", "example.com/on-cel-expression": "x"},
+			"selected: on-event includes push; on-target-branch [main] matches main",
 		},
 	}
 	for name, tt := range tests {
@@ -85,7 +98,7 @@ func TestSelect(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := (Decision{Selected: tt.reason == Selected, Reason: tt.reason}); !cmp.Equal(got, want) {
+			if want := (Decision{Selected: strings.HasPrefix(tt.reason, Selected), Reason: tt.reason}); !cmp.Equal(got, want) {
 				t.Errorf("Select = %+v, want %+v", got, want)
 			}
 		})

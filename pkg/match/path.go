@@ -23,12 +23,15 @@ func onPathChange(ev Event, annotations map[string]string) (Decision, error) {
 	if ev.Changed == nil {
 		return Decision{Needs: template.Needs{Changed: true}}, nil
 	}
-	file, _, err := first(ev, patterns, pipelinesascode.OnPathChange)
-	if err != nil || file != "" {
+	file, by, err := first(ev, patterns, pipelinesascode.OnPathChange)
+	if err != nil {
 		return Decision{}, err
 	}
-	return Decision{Incomplete: ev.Changed.Truncated, Reason: fmt.Sprintf("on-path-change %s matches no changed file (%s)",
-		show(texts(patterns)), count(ev.Changed))}, nil
+	if file != "" {
+		return agrees("on-path-change %s matches the changed file %s", show([]string{by}), shorten(file)), nil
+	}
+	return Decision{Incomplete: ev.Changed.Truncated, Reason: fmt.Sprintf("on-path-change %s matches no changed file (%s)%s",
+		show(texts(patterns)), count(ev.Changed), hint(annotations, pipelinesascode.OnPathChange))}, nil
 }
 
 // onPathChangeIgnore wants no changed file that a pattern matches, whatever on-path-change says.
@@ -41,8 +44,11 @@ func onPathChangeIgnore(ev Event, annotations map[string]string) (Decision, erro
 		return Decision{Needs: template.Needs{Changed: true}}, nil
 	}
 	file, by, err := first(ev, patterns, pipelinesascode.OnPathChangeIgnore)
-	if err != nil || file == "" {
+	if err != nil {
 		return Decision{}, err
+	}
+	if file == "" {
+		return agrees("on-path-change-ignore %s matches no changed file", show(texts(patterns))), nil
 	}
 	return Decision{Incomplete: ev.Changed.Truncated, Reason: fmt.Sprintf("on-path-change-ignore %s matches the changed file %s", show([]string{by}), shorten(file))}, nil
 }

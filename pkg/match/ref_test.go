@@ -89,7 +89,7 @@ func FuzzSelect(f *testing.F) {
 		if err != nil && (!cmp.Equal(got, Decision{}) || !fault.Is(err, fault.Invalid)) {
 			t.Errorf("Select = %+v, %v", got, err)
 		}
-		if err == nil && got.Selected != (got.Reason == Selected) {
+		if err == nil && got.Selected != strings.HasPrefix(got.Reason, Selected+": ") {
 			t.Errorf("Select = %+v", got)
 		}
 	})

@@ -3,10 +3,12 @@
 package match
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
@@ -20,7 +22,7 @@ const (
 // valueSyntax is a list in brackets, or one word without brackets (spec/compatibility.md 3.3).
 var valueSyntax = regexp.MustCompile(`^\[(.*)\]$|^[^[\]\s]*$`)
 
-// list reads an annotation's value. A comma separates entries, &#44; stands for a comma within one.
+// list reads an annotation's value. In brackets a comma separates entries, and &#44; stands for a comma within one.
 func list(annotation, value string) ([]string, error) {
 	value = strings.TrimSpace(value)
 	groups := valueSyntax.FindStringSubmatch(value)
@@ -29,11 +31,10 @@ func list(annotation, value string) ([]string, error) {
 			"annotation %s has the value %q, which is in the wrong format: write one word, or a list like [main, release-*]",
 			annotation, shorten(value))
 	}
-	entries := value
+	items := []string{value}
 	if strings.HasPrefix(value, "[") {
-		entries = groups[1]
+		items = strings.Split(groups[1], ",")
 	}
-	items := strings.Split(entries, ",")
 	for i, item := range items {
 		items[i] = strings.ReplaceAll(strings.TrimSpace(item), "&#44;", ",")
 	}
@@ -44,6 +45,39 @@ func list(annotation, value string) ([]string, error) {
 		return nil, fault.Invalidf("BadAnnotation", "annotation %s lists %d entries, at most %d are read", annotation, len(items), maxItems)
 	}
 	return items, nil
+}
+
+// hint tells the author of one word with commas how a list is written. Commas between braces belong to a glob.
+func hint(annotations map[string]string, name string) string {
+	value := strings.TrimSpace(annotations[name])
+	if strings.HasPrefix(value, "[") {
+		return ""
+	}
+	entries := outsideBraces(value)
+	if len(entries) < 2 {
+		return ""
+	}
+	for i, entry := range entries {
+		entries[i] = strings.ReplaceAll(entry, ",", "&#44;")
+	}
+	return fmt.Sprintf("; %s looks like a list without brackets: write %s", strings.TrimPrefix(name, pipelinesascode.GroupName+"/"), show(entries))
+}
+
+// outsideBraces cuts a word at its commas, except those between braces.
+func outsideBraces(word string) []string {
+	var entries []string
+	depth, start := 0, 0
+	for i, c := range word {
+		switch {
+		case c == '{':
+			depth++
+		case c == '}':
+			depth--
+		case c == ',' && depth <= 0:
+			entries, start = append(entries, word[start:i]), i+1
+		}
+	}
+	return append(entries, word[start:])
 }
 
 // show writes a list the way an author would.

@@ -60,6 +60,9 @@ const (
 	// maxRetryAfter keeps a strange answer of the API server from postponing a redelivery for long.
 	maxRetryAfter = 5 * time.Minute
 
+	// payloadReuse is how long another attempt at the same delivery may take over the payload that an earlier one wrote. It
+	// is half of the age at which the sweep deletes a payload without an event: the other half is for clocks that differ.
+	payloadReuse = 30 * time.Minute
 	// maxReopened is how often one delivery may be processed again under a new name.
 	maxReopened = 20
 	// maxNameRaces is how often one name is looked at again because another replica wrote it in between.

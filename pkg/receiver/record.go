@@ -5,6 +5,7 @@ package receiver
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -97,10 +98,7 @@ func checked(existing *v1alpha1.GitEvent, spec *v1alpha1.GitEventSpec) (verdict,
 
 // create writes the payload and then the event; AlreadyExists stays visible to apierrors.
 func (r *Recorder) create(ctx context.Context, name string, spec *v1alpha1.GitEventSpec, body []byte) error {
-	// The event's name is part of the blob's, so one event's end never deletes another's payload; the digest is, so that
-	// what a crash left under this name with another body is no obstacle.
-	blobName := name + "-" + strings.TrimPrefix(spec.Payload.Digest, "sha256:")[:10]
-	ref, payloads, err := blob.Make(r.Namespace, blobName, name, body)
+	ref, payloads, err := blob.Make(r.Namespace, payloadName(name, spec), name, body)
 	if err != nil {
 		return err
 	}
@@ -122,6 +120,16 @@ func (r *Recorder) create(ctx context.Context, name string, spec *v1alpha1.GitEv
 		return nil
 	}
 	return r.confirm(ctx, event, err)
+}
+
+// payloadName names the blob of a delivery's body. The event's name is part of it, so one event's end never deletes
+// another's payload; the digest is, so that what a crash left under this name with another body is no obstacle.
+//
+// The half hour of the attempt is, so that the payload of an earlier attempt is taken over for half an hour at most. The
+// sweep deletes payloads without an event when they are an hour old: never one that a new event is about to name.
+func payloadName(event string, spec *v1alpha1.GitEventSpec) string {
+	digest := strings.TrimPrefix(spec.Payload.Digest, "sha256:")[:10]
+	return event + "-" + digest + "-" + strconv.FormatInt(spec.ReceivedAt.Unix()/int64(payloadReuse/time.Second), 36)
 }
 
 // confirm resolves a create that failed: if its outcome is unknown and the record is there, it succeeded.

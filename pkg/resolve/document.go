@@ -97,7 +97,7 @@ func (d *document) metadata() map[string]any {
 	return metadata
 }
 
-// name returns the author's name of a PipelineRun, or its generateName without the trailing dash.
+// name returns the author's name of a PipelineRun, or its generateName, as it is written: checks are named after it.
 func (d *document) name() (string, error) {
 	for _, field := range []string{"name", "generateName"} {
 		value, found := d.metadata()[field]
@@ -111,7 +111,7 @@ func (d *document) name() (string, error) {
 		if len(name) > maxName {
 			return "", fault.Invalidf("BadName", "%s: metadata.%s is longer than %d bytes", d.place(), field, maxName)
 		}
-		if name = strings.TrimSuffix(name, "-"); name != "" {
+		if name != "" {
 			return name, nil
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	pipelinev1beta1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1beta1"
@@ -30,7 +29,7 @@ const maxRendered = 3 << 20
 // With nil references annotations are not followed, and a Pipeline or Task that .tekton does not define is left to
 // Tekton, which looks for it in the cluster.
 func (s *Set) Render(ctx context.Context, def Definition, scope *template.Scope, references References) (*pipelinev1.PipelineRun, error) {
-	if err := cmp.Or(def.Err, def.Duplicate); err != nil {
+	if err := cmp.Or(def.Err, def.BadName); err != nil {
 		return nil, err
 	}
 	doc, found := s.runs[position{def.File, def.Document}]
@@ -67,13 +66,10 @@ func (r *renderer) render(ctx context.Context, doc *document) (*pipelinev1.Pipel
 	return run, nil
 }
 
-// OriginalName is the name by which the author knows a rendered PipelineRun: its name, or its generateName without the
-// trailing dash, with the variables replaced.
+// OriginalName is the name by which the author knows a rendered PipelineRun: its name, or its generateName with its dash,
+// with the variables replaced.
 func OriginalName(run *pipelinev1.PipelineRun) string {
-	if name := strings.TrimSuffix(run.Name, "-"); name != "" {
-		return name
-	}
-	return strings.TrimSuffix(run.GenerateName, "-")
+	return cmp.Or(run.Name, run.GenerateName)
 }
 
 // renderer renders one PipelineRun.

@@ -23,15 +23,16 @@ type Definition struct {
 	File string
 	// Document is the 0-based index among the documents of the file that have content.
 	Document int
-	// Name is the author's name, or generateName without its trailing dash, before variables are replaced. It is the
-	// file's path when it is not known.
+	// Name is the author's name, or generateName with its dash, before variables are replaced. It is the file's path when
+	// it is not known.
 	Name string
 	// Annotations are the author's, before variables are replaced.
 	Annotations map[string]string
 	// Err is a fault.Invalid when the document cannot be used.
 	Err error
-	// Duplicate is a fault.Invalid when another PipelineRun has the same name: their checks could not be told apart.
-	Duplicate error
+	// BadName is a fault.Invalid when there is no name that can be used, or another PipelineRun has the same: their checks
+	// could not be told apart. It matters to events that select the definition, and to no others.
+	BadName error
 }
 
 // Set is everything .tekton holds at one revision. It does not change after Load and may be shared.
@@ -137,9 +138,9 @@ func (s *Set) addRun(doc *document) {
 	name, err := doc.name()
 	if err == nil {
 		def.Name = name
-		def.Annotations, err = doc.annotations()
 	}
-	def.Err = err
+	def.BadName = err
+	def.Annotations, def.Err = doc.annotations()
 	s.definitions = append(s.definitions, def)
 	s.runs[position{doc.file, doc.index}] = doc
 }
@@ -163,10 +164,10 @@ func (s *Set) markDuplicates() {
 }
 
 func (s *Set) markDuplicate(def, other *Definition) {
-	if def.Duplicate != nil {
+	if def.BadName != nil {
 		return
 	}
-	def.Duplicate = fault.Invalidf("DuplicateName", "%s: PipelineRun %s is defined at %s too: give each its own name",
+	def.BadName = fault.Invalidf("DuplicateName", "%s: PipelineRun %s is defined at %s too: give each its own name",
 		s.place(def), def.Name, s.place(other))
 }
 

@@ -3,10 +3,11 @@
 package resolve
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
@@ -29,20 +30,24 @@ func TestDefinitionsAreFoundHoweverTheFileIsWritten(t *testing.T) {
 		text string
 		want []Definition
 	}{
-		"an empty file":                      {"", nil},
-		"only separators":                    {"---\n---\n", nil},
-		"only comments":                      {"# a\n---\n  # b\n", nil},
-		"other kinds":                        {"apiVersion: v1\nkind: Secret\n---\nkind: PipelineRun\n", nil},
-		"an API version nobody serves":       {"apiVersion: tekton.dev/v1alpha1\nkind: PipelineRun\n", nil},
-		"a list":                             {"- apiVersion: tekton.dev/v1\n", nil},
-		"no separator":                       {run, []Definition{{Document: 0, Name: "build"}}},
-		"a separator before and after":       {"---\n" + run + "---\n", []Definition{{Document: 0, Name: "build"}}},
-		"Windows line ends":                  {strings.ReplaceAll("---\n"+run+"---\nkind: x\n", "\n", "\r\n"), []Definition{{Document: 0, Name: "build"}}},
-		"a byte order mark":                  {"\ufeff" + run, []Definition{{Document: 0, Name: "build"}}},
-		"a byte order mark and a comment":    {"\ufeff# x\n---\n" + run, []Definition{{Document: 0, Name: "build"}}},
-		"the second document":                {"kind: x\n---\n" + run, []Definition{{Document: 1, Name: "build"}}},
-		"empty documents are not counted":    {"---\n---\n# x\n---\n" + run, []Definition{{Document: 0, Name: "build"}}},
-		"generateName":                       {header + "metadata: {generateName: build-}\n", []Definition{{Document: 0, Name: "build"}}},
+		"an empty file":                   {"", nil},
+		"only separators":                 {"---\n---\n", nil},
+		"only comments":                   {"# a\n---\n  # b\n", nil},
+		"other kinds":                     {"apiVersion: v1\nkind: Secret\n---\nkind: PipelineRun\n", nil},
+		"an API version nobody serves":    {"apiVersion: tekton.dev/v1alpha1\nkind: PipelineRun\n", nil},
+		"a list":                          {"- apiVersion: tekton.dev/v1\n", nil},
+		"no separator":                    {run, []Definition{{Document: 0, Name: "build"}}},
+		"a separator before and after":    {"---\n" + run + "---\n", []Definition{{Document: 0, Name: "build"}}},
+		"Windows line ends":               {strings.ReplaceAll("---\n"+run+"---\nkind: x\n", "\n", "\r\n"), []Definition{{Document: 0, Name: "build"}}},
+		"a byte order mark":               {"\ufeff" + run, []Definition{{Document: 0, Name: "build"}}},
+		"a byte order mark and a comment": {"\ufeff# x\n---\n" + run, []Definition{{Document: 0, Name: "build"}}},
+		"the second document":             {"kind: x\n---\n" + run, []Definition{{Document: 1, Name: "build"}}},
+		"empty documents are not counted": {"---\n---\n# x\n---\n" + run, []Definition{{Document: 0, Name: "build"}}},
+		"generateName":                    {header + "metadata: {generateName: build-}\n", []Definition{{Document: 0, Name: "build-"}}},
+		"a name that ends in a dash":      {header + "metadata: {name: build-}\n", []Definition{{Document: 0, Name: "build-"}}},
+		"names that differ by a dash": {
+			run + "---\n" + header + "metadata: {generateName: build-}\n", []Definition{{Document: 0, Name: "build"}, {Document: 1, Name: "build-"}},
+		},
 		"name goes before generateName":      {header + "metadata: {generateName: x-, name: build}\n", []Definition{{Document: 0, Name: "build"}}},
 		"a name with a variable":             {header + "metadata: {name: {{ repo_name }}-build}\n", []Definition{{Document: 0, Name: "{{ repo_name }}-build"}}},
 		"a separator in a block of a script": {header + "metadata: {name: build}\nspec:\n  x: |\n    ---\n    y\n", []Definition{{Document: 0, Name: "build"}}},
@@ -52,7 +57,7 @@ func TestDefinitionsAreFoundHoweverTheFileIsWritten(t *testing.T) {
 			for i := range tt.want {
 				tt.want[i].File, tt.want[i].Annotations = ".tekton/a.yaml", map[string]string{}
 			}
-			if diff := cmp.Diff(tt.want, load(tt.text).Definitions()); diff != "" {
+			if diff := gocmp.Diff(tt.want, load(tt.text).Definitions()); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -78,10 +83,10 @@ func TestErrorsNameTheLineOfTheFile(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			definitions := load(tt.text).Definitions()
-			if len(definitions) != 1 || !fault.Is(definitions[0].Err, fault.Invalid) {
+			if len(definitions) != 1 || !fault.Is(cmp.Or(definitions[0].Err, definitions[0].BadName), fault.Invalid) {
 				t.Fatalf("definitions %+v, want one with an Invalid fault", definitions)
 			}
-			if got := definitions[0].Err.Error(); got != tt.message {
+			if got := cmp.Or(definitions[0].Err, definitions[0].BadName).Error(); got != tt.message {
 				t.Errorf("message\n%s\nwant\n%s", got, tt.message)
 			}
 		})
@@ -96,7 +101,7 @@ func TestABrokenDocumentLeavesTheOthersAlone(t *testing.T) {
 			names = append(names, def.Name)
 		}
 	}
-	if diff := cmp.Diff([]string{"first", "second", "third"}, names); diff != "" {
+	if diff := gocmp.Diff([]string{"first", "second", "third"}, names); diff != "" {
 		t.Error(diff)
 	}
 	if got := len(set.Definitions()); got != 5 {
@@ -113,7 +118,7 @@ func TestAnnotationsThatDecideAreReplacedInACopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{branch: "main", "{{ x }}": "{{unknown}}", "other": "{{ body.x }}"}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	if def.Annotations[branch] != "{{ target_branch }}" {

@@ -4,6 +4,7 @@ package status
 
 import (
 	"cmp"
+	"strings"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 
@@ -33,7 +34,7 @@ type RunState struct {
 
 // Input is everything a verdict may depend on. It has no room for an error that arose after a PipelineRun was created.
 type Input struct {
-	// Application is the name all checks begin with.
+	// Application is the name that checks begin with. One that was begun under another name keeps that.
 	Application string
 	Event       *v1alpha1.GitEvent
 	// Runs are the event's runs, in the order of its status.
@@ -55,15 +56,15 @@ func Desired(in Input) []Check {
 	case v1alpha1.DispositionIgnored, v1alpha1.DispositionSuperseded:
 		return nil
 	case v1alpha1.DispositionPending:
-		return []Check{pending(in)}
+		return []Check{pending(in.begun(EventKey, ""))}
 	case v1alpha1.DispositionSkipped:
-		return []Check{skipped(in)}
+		return []Check{skipped(in.begun(EventKey, ""))}
 	case v1alpha1.DispositionRefused:
 		return closing(in)
 	}
 	var checks []Check
 	for _, run := range in.Runs {
-		checks = append(checks, in.run(run))
+		checks = append(checks, in.begun(run.Run.Name, run.Run.Pipeline).run(run))
 	}
 	return checks
 }
@@ -111,6 +112,22 @@ func (in Input) run(run RunState) Check {
 	return c
 }
 
+// begun is the input with the application that the check was begun under: a Git service that knows a check by its name
+// would show another one, and the first would stay open.
+func (in Input) begun(key, pipeline string) Input {
+	for _, c := range in.Event.Status.Checks {
+		if c.Key != key || c.Name == "" {
+			continue
+		}
+		if pipeline == "" {
+			in.Application = c.Name
+		} else if application, same := strings.CutSuffix(c.Name, " / "+pipeline); same {
+			in.Application = application
+		}
+	}
+	return in
+}
+
 // closing concludes, for an event that cannot be served any more, the checks that people already see, and tells how its
 // runs ended. It makes none for what will never be.
 func closing(in Input) []Check {
@@ -119,6 +136,7 @@ func closing(in Input) []Check {
 		if run.Run.Result == nil && !seen(in.Event, run.Run.Name) {
 			continue
 		}
+		in := in.begun(run.Run.Name, run.Run.Pipeline)
 		c := in.run(run)
 		if c.State != Completed {
 			in.conclude(&c, run.Run.Pipeline, Cancelled)
@@ -127,6 +145,7 @@ func closing(in Input) []Check {
 		checks = append(checks, c)
 	}
 	if seen(in.Event, EventKey) {
+		in := in.begun(EventKey, "")
 		c := pending(in)
 		in.conclude(&c, "", Cancelled)
 		c.Text = why(in.Event)

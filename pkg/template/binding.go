@@ -141,18 +141,22 @@ func (s *Scope) Params() Params { return Params{s} }
 // Compile compiles the expression of an annotation. The error is a fault.Invalid that begins with line and column.
 func (p Params) Compile(text string) (*expression.Program, error) {
 	s := p.scope
-	if s != nil && s.matching != nil {
-		return s.matching.Compile(text)
-	}
 	if s == nil {
-		s = &Scope{shared: &shared{}}
+		s = &Scope{shared: &shared{annotations: map[string]compiled{}}}
 	}
-	environment, err := expression.ForMatching(s.names)
-	if err != nil {
-		return nil, err
+	if known, found := s.annotations[text]; found {
+		return known.program, known.err
 	}
-	s.matching = environment.Within(s.facts.Budget)
-	return s.matching.Compile(text)
+	if s.matching == nil {
+		environment, err := expression.ForMatching(s.names)
+		if err != nil {
+			return nil, err
+		}
+		s.matching = environment.Within(s.facts.Budget)
+	}
+	program, err := s.matching.Compile(text)
+	s.annotations[text] = compiled{program, err}
+	return program, err
 }
 
 // Values are the params that an expression mentions and that are known. Missing tells of the others, once the expression

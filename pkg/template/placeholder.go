@@ -66,6 +66,18 @@ func (s *Scope) Place(text string, left *int) (string, error) {
 	return s.expand(text, left, true)
 }
 
+// Known replaces the placeholders of a text for people as far as their values are known. What is not known, what does not
+// exist, and secrets stay as they are written.
+func (s *Scope) Known(text string) string {
+	return Replace(text, func(original string) string {
+		r, err := s.read(original[2 : len(original)-2])
+		if err != nil || !r.found || r.secret {
+			return original
+		}
+		return asText(r.value)
+	})
+}
+
 // expand replaces placeholders from left to right. Values are placed once and never read again.
 func (s *Scope) expand(text string, left *int, conceal bool) (string, error) {
 	if !strings.Contains(text, "{{") {

@@ -114,6 +114,8 @@ type shared struct {
 	// templates and matching are made on first use.
 	templates, matching *expression.Environment
 	programs            map[string]compiled
+	// annotations are the programs of annotations, which see other variables.
+	annotations map[string]compiled
 	// placed are the secret values by their markers, and size the bytes of all of them.
 	placed map[string]string
 	size   int
@@ -133,7 +135,7 @@ func New(facts Facts) (*Scope, error) {
 	}
 	s := &Scope{shared: &shared{
 		facts: facts, headers: expression.AnyCase(facts.Headers), params: map[string][]*entry{},
-		programs: map[string]compiled{}, placed: map[string]string{},
+		programs: map[string]compiled{}, annotations: map[string]compiled{}, placed: map[string]string{},
 	}}
 	s.facts.Secrets = maps.Clone(facts.Secrets)
 	if err := s.declare(); err != nil {

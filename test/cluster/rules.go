@@ -73,10 +73,19 @@ func Fault(status metav1.Status) Action { return Answer(int(status.Code), status
 
 // NotServed is K19: the answer of an API server that does not serve the kind or the version. It is no Status.
 func NotServed() Action {
+	return text(http.StatusNotFound, "text/plain; charset=utf-8", "404 page not found\n")
+}
+
+// Page is K31: the answer of a proxy in front of the API server. The call is not forwarded.
+func Page(code int, html string) Action {
+	return text(code, "text/html; charset=utf-8", html)
+}
+
+func text(code int, contentType, body string) Action {
 	return Action{func(e *exchange) {
-		e.writer.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		e.writer.WriteHeader(http.StatusNotFound)
-		_, _ = io.WriteString(e.writer, "404 page not found\n")
+		e.writer.Header().Set("Content-Type", contentType)
+		e.writer.WriteHeader(code)
+		_, _ = io.WriteString(e.writer, body)
 	}}
 }
 

@@ -25,12 +25,14 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *name); err != nil && !errors.Is(err, context.Canceled) {
+	err := run(ctx, *name)
+	switch {
+	case err == nil: // Ctrl-C ends what is left running: nothing is wrong then
+	case errors.Is(err, context.Canceled):
+		os.Exit(130) // stopped by Ctrl-C before the end
+	default:
 		fmt.Fprintf(os.Stderr, "\n✗ demo: %v\n", err)
 		os.Exit(1)
-	}
-	if ctx.Err() != nil && os.Getenv("KEEP") != "1" {
-		os.Exit(130) // stopped by Ctrl-C before the end
 	}
 }
 

@@ -163,7 +163,7 @@ func TestPullRequestVariables(t *testing.T) {
 	w.git.grant("Writer", "write")
 	number, sha := w.forkPull("Writer")
 	w.deliver(w.opened(number), 202)
-	w.checkReaches(sha, checkName("vars"), "success", soon)
+	w.checkReaches(sha, checkName("vars-"), "success", soon)
 	want := map[string]string{
 		"revision": sha, "repo_url": w.repo.HTMLURL, "repo_owner": "acme", "repo_name": "app",
 		"target_branch": "main", "source_branch": "feature", "source_url": w.git.url() + "/Writer/app", "sender": "writer",
@@ -187,7 +187,7 @@ func TestTagRuns(t *testing.T) {
 	}})
 	w.forge.CreateTag(repoName, "v1.2", sha, "octocat")
 	w.deliver(w.git.pushed("refs/tags/v1.2"), 202)
-	w.checkReaches(sha, checkName("tag"), "success", soon)
+	w.checkReaches(sha, checkName("tag-"), "success", soon)
 	want := map[string]string{
 		"revision": sha, "git_tag": "v1.2", "target_branch": "refs/tags/v1.2", "source_branch": "refs/tags/v1.2", "event_type": "push",
 	}

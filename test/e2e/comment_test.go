@@ -37,9 +37,9 @@ func TestACommentStartsWhatAsksForIt(t *testing.T) {
 	first := w.said(number, "Member", "/deploy staging\r\n\"now\": {{ sender }}\r\n")
 	w.deliver(first, 202)
 	w.deliver(first, 202)
-	w.checkReaches(sha, checkName("deploy"), "success", soon)
+	w.checkReaches(sha, checkName("deploy-"), "success", soon)
 	w.settled(soon)
-	w.started("deploy")
+	w.started("deploy-")
 	w.oneOf(first)
 	want := map[string]string{
 		"revision": sha, "sender": "member", "event_type": "on-comment", "trigger_comment": `/deploy staging\n"now": {{ sender }}\n`,
@@ -61,7 +61,7 @@ func TestACommentStartsWhatAsksForIt(t *testing.T) {
 		return nil
 	})
 	w.settled(soon)
-	w.started("deploy", "deploy")
+	w.started("deploy-", "deploy-")
 	w.neverFailed(sha)
 	w.invariants()
 }
@@ -116,6 +116,6 @@ func TestACommentRunsNobodysCode(t *testing.T) {
 	}
 	asked.Remove()
 	w.settled(afterFault)
-	w.started("deploy")
+	w.started("deploy-")
 	w.invariants()
 }

@@ -26,10 +26,10 @@ type final struct {
 }
 
 type finalEvent struct {
-	Phase, Disposition string
-	Conditions         map[string]string
-	Runs               []string // name known, refusal, result
-	Waits              int
+	Phase, Disposition, Outcome string
+	Conditions                  map[string]string
+	Runs                        []string // name known, refusal, result
+	Waits                       int
 }
 
 type finalRun struct {
@@ -105,7 +105,7 @@ func (l *lane) final(e event) (final, error) {
 		return durations.ReplaceAllString(known.Replace(s), "N seconds")
 	}
 
-	f.Event = finalEvent{Phase: string(found.Status.Phase), Disposition: string(found.Status.Disposition),
+	f.Event = finalEvent{Phase: string(found.Status.Phase), Disposition: string(found.Status.Disposition), Outcome: found.Status.Outcome,
 		Conditions: map[string]string{}, Waits: len(found.Status.Waits)}
 	for _, c := range found.Status.Conditions {
 		f.Event.Conditions[string(c.Type)] = string(c.Status) + " " + c.Reason

@@ -75,11 +75,11 @@ func TestGitLabComment(t *testing.T) {
 	says("rita", "thanks", http.StatusAccepted)
 	head := w.git.commit("topic", forge.Change{Files: map[string]string{"a.go": "package b"}})
 	says("rita", "/deploy staging", http.StatusAccepted)
-	w.checkReaches(head, checkName("deploy"), "success", soon)
+	w.checkReaches(head, checkName("deploy-"), "success", soon)
 	w.settled(soon)
-	w.started("deploy")
+	w.started("deploy-")
 	for _, check := range w.git.checks(head) {
-		if check.Name != checkName("deploy") || !strings.HasPrefix(check.Title, "Success (deploy-") {
+		if check.Name != checkName("deploy-") || !strings.HasPrefix(check.Title, "Success (deploy-") {
 			t.Errorf("the commit shows %+v", check)
 		}
 	}

@@ -47,8 +47,9 @@ func TestPathsAndExpressionsOnAPush(t *testing.T) {
 	}
 	reasons := w.reasons(delivery)
 	for name, want := range map[string]string{
-		"docs": "selected", "code": "on-path-change-ignore [docs/**] matches the changed file docs/a.md",
-		"cel-push": "selected; on-cel-expression replaces on-event, on-target-branch",
+		"docs":     "selected: on-event includes push; on-target-branch [main] matches main; on-path-change [docs/**] matches the changed file docs/a.md",
+		"code":     "on-path-change-ignore [docs/**] matches the changed file docs/a.md",
+		"cel-push": "selected: on-cel-expression is true; on-cel-expression replaces on-event, on-target-branch",
 		"cel-pull": `on-cel-expression: event == "pull_request" is false (event is "push"); on-cel-expression replaces on-event, on-target-branch`,
 		"label":    "on-event [pull_request] does not include push",
 	} {

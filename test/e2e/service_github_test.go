@@ -24,6 +24,8 @@ type onGitHub struct {
 	*forge.GitHub
 	app  forge.App
 	repo forge.Repo
+	// installation is the App's on the repository.
+	installation int64
 	// installed is the installation on the repository that elsewhere is about.
 	installed int64
 }

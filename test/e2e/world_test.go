@@ -100,7 +100,7 @@ func (w *world) host(s setup) *onGitHub {
 	w.t.Cleanup(func() { _ = g.Close() })
 	g.app = g.CreateApp(7, "plumbline", shared.key, "webhook-secret-of-the-test")
 	g.repo = g.CreateRepo("acme", "app", forge.RepoOptions{Private: s.private})
-	g.Install(g.app.ID, "acme", repoName)
+	g.installation = g.Install(g.app.ID, "acme", repoName)
 	w.git, w.forge, w.repo = g, g.GitHub, g.repo
 	return g
 }

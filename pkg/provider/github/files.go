@@ -55,24 +55,43 @@ func (r *repository) Files(ctx context.Context, sha, dir string) ([]provider.Fil
 
 // subtree returns the id of the tree at dir, empty if there is none.
 func (r *repository) subtree(ctx context.Context, sha, dir string) (string, error) {
-	id := sha
-	for _, segment := range strings.Split(path.Clean(dir), "/") {
+	found, err := r.entry(ctx, sha, path.Clean(dir))
+	switch {
+	case err != nil:
+		return "", err
+	case found == nil:
+		return "", nil
+	case found.GetType() != "tree":
+		return "", provider.NotDirectory(dir)
+	}
+	return found.GetSHA(), nil
+}
+
+// entry returns what is at a path of the commit, nil if nothing is. Both are certain with one read: a tree is named by the
+// digest of what it lists, so that a replica that lags has it whole or not at all.
+func (r *repository) entry(ctx context.Context, sha, name string) (*gh.TreeEntry, error) {
+	segments := strings.Split(name, "/")
+	for i, id := 0, sha; ; i++ {
 		tree, _, err := r.client.Git.GetTree(ctx, r.owner, r.name, id, false)
 		if err != nil {
-			return "", r.unavailable(ctx, "reading "+dir, sha, err)
+			return nil, r.unavailable(ctx, "reading "+name, sha, err)
 		}
-		at := slices.IndexFunc(tree.Entries, func(e *gh.TreeEntry) bool { return e.GetPath() == segment })
+		if tree.GetSHA() == "" {
+			return nil, noAnswer("reading " + name)
+		}
+		at := slices.IndexFunc(tree.Entries, func(e *gh.TreeEntry) bool { return e.GetPath() == segments[i] })
 		switch {
 		case at < 0 && tree.GetTruncated():
-			return "", truncated(dir)
+			return nil, truncated(name)
 		case at < 0:
-			return "", nil
+			return nil, nil
+		case i == len(segments)-1:
+			return tree.Entries[at], nil
 		case tree.Entries[at].GetType() != "tree":
-			return "", provider.NotDirectory(dir)
+			return nil, nil
 		}
 		id = tree.Entries[at].GetSHA()
 	}
-	return id, nil
 }
 
 // list returns all entries below a tree. GitHub cuts long recursive lists; those are walked directory by directory.
@@ -117,6 +136,9 @@ func (r *repository) tree(ctx context.Context, what, id string, recursive bool) 
 	tree, _, err := r.client.Git.GetTree(ctx, r.owner, r.name, id, recursive)
 	if err != nil {
 		return nil, r.unavailable(ctx, what, id, err)
+	}
+	if tree.GetSHA() == "" {
+		return nil, noAnswer(what)
 	}
 	return tree, nil
 }

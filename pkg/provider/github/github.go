@@ -87,7 +87,7 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 	tokens := s.minters.Get(minterKey{api.String(), c.AppID, c.InstallationID, p.ID, digest}, func() *minter {
 		return &minter{
 			base: s.transport, api: strings.TrimSuffix(api.String(), "/"), now: s.options.Now,
-			app: c.AppID, installation: c.InstallationID, repository: p.ID, key: c.PrivateKey, from: c.From,
+			app: c.AppID, installation: c.InstallationID, repository: p.ID, owner: p.Owner, name: p.Name, key: c.PrivateKey, from: c.From,
 		}
 	})
 	pace := s.paces.Get(paceKey{api.String(), c.InstallationID}, func() *provider.Pace {

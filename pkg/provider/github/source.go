@@ -93,14 +93,18 @@ func decoded(what string, file *gh.RepositoryContent) ([]byte, error) {
 	return []byte(content), nil
 }
 
-// fileFailed tells a file that is not there from a commit that is not there yet: both are 404.
+// fileFailed tells a file that is not there from a replica that has not seen the commit: both are 404. Only the directory
+// can tell, once it was read.
 func (r *repository) fileFailed(ctx context.Context, name, sha string, err error) error {
 	if provider.StatusCode(err) != http.StatusNotFound {
 		return r.unavailable(ctx, "reading "+name, sha, err)
 	}
-	_, _, commitErr := r.client.Repositories.GetCommit(ctx, r.owner, r.name, sha, &gh.ListOptions{PerPage: 1})
-	if commitErr != nil {
-		return r.unavailable(ctx, "reading "+name, sha, commitErr)
+	found, err := r.entry(ctx, sha, name)
+	switch {
+	case err != nil:
+		return err
+	case found != nil:
+		return fault.Transientf(fault.ReasonCommitUnknown, "GitHub does not show %s (yet)", name)
 	}
 	return fault.Invalidf("FileNotFound", "%s does not exist in %s at commit %s", name, r.fullName(), sha)
 }

@@ -32,6 +32,7 @@ type minter struct {
 	base                          http.RoundTripper
 	api                           string
 	app, installation, repository int64
+	owner, name                   string // of the repository, to look the App's installation up
 	key                           []byte
 	from                          string // where the key is kept
 	now                           func() time.Time
@@ -93,17 +94,30 @@ func (m *minter) mint(ctx context.Context, run *minting) {
 }
 
 func (m *minter) ask(ctx context.Context) (provider.Token, error) {
-	t, err := ghinstallation.New(tokenAnswers{m.base}, m.app, m.installation, m.key)
+	token, err := m.askFor(ctx, m.installation)
+	if provider.StatusCode(err) == http.StatusNotFound {
+		var again int64
+		if again, err = m.successor(ctx); err == nil {
+			token, err = m.askFor(ctx, again)
+		}
+	}
 	if err != nil {
-		// The cause may quote the key; it is not passed on.
-		return provider.Token{}, fault.Operatorf(fault.ReasonCredentialsInvalid,
-			"github-private-key in %s is not an RSA key in PEM form: set it to the App's private key", m.from)
+		return provider.Token{}, m.mintFault(err)
+	}
+	return token, nil
+}
+
+// askFor mints a token for the repository alone, whichever installation covers it.
+func (m *minter) askFor(ctx context.Context, installation int64) (provider.Token, error) {
+	t, err := ghinstallation.New(tokenAnswers{m.base}, m.app, installation, m.key)
+	if err != nil {
+		return provider.Token{}, m.badKey()
 	}
 	t.BaseURL = m.api
 	t.InstallationTokenOptions = &gh.InstallationTokenOptions{RepositoryIDs: []int64{m.repository}}
 	secret, err := t.Token(ctx)
 	if err != nil {
-		return provider.Token{}, m.mintFault(err)
+		return provider.Token{}, err
 	}
 	expires, _, err := t.Expiry()
 	if err != nil {
@@ -114,12 +128,15 @@ func (m *minter) ask(ctx context.Context) (provider.Token, error) {
 
 // mintFault classifies a failed mint. It hides the answer's status from callers, who would take a 404 for their own.
 func (m *minter) mintFault(err error) *fault.Error {
+	var own *fault.Error
+	if errors.As(err, &own) && provider.StatusCode(err) == 0 && own.Class == fault.Operator {
+		return own // in our own words already
+	}
 	var answer *provider.StatusError
 	errors.As(err, &answer)
 	switch provider.StatusCode(err) {
 	case http.StatusNotFound:
-		return fault.Operatorf("InstallationNotFound",
-			"the GitHub App's installation is gone: install the App again, then push or redeliver")
+		return installationNotFound()
 	case http.StatusUnprocessableEntity:
 		return fault.Operatorf("RepositoryNotInstalled",
 			"the GitHub App is not installed on this repository: add it to the installation (GitHub says: %s)", answer.Message)

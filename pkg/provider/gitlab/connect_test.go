@@ -25,6 +25,7 @@ func TestBaseURL(t *testing.T) {
 		{"the API's address is as good", "https://git.example.com/sub/api/v4/", "", "https://git.example.com/sub"},
 		{"the Repository's own host", "", "https://git.example.com:8443/acme/team/app", "https://git.example.com:8443"},
 		{"and what is in front of the project", "", "https://git.example.com/sub/Acme/Team/app.git/", "https://git.example.com/sub"},
+		{"however the project is written", "", "https://Git.example.com./sub/acme/team/app.GIT.git/", "https://git.example.com/sub"},
 		{"gitlab.com", "", "https://gitlab.com/acme/team/app", "https://gitlab.com"},
 		{"without a project", "", "https://git.example.com", "https://git.example.com"},
 		{"a Repository without a URL", "", "", "https://gitlab.com"},

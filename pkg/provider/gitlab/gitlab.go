@@ -67,12 +67,24 @@ func BaseURL(configured, repositoryURL string, p v1alpha1.Project) string {
 	if err != nil || provider.Host(u) == "" {
 		return publicURL
 	}
-	base := url.URL{Scheme: u.Scheme, Host: u.Host}
-	project, own := "/"+p.Owner+"/"+p.Name, strings.TrimSuffix(strings.TrimRight(u.Path, "/"), ".git")
+	base := url.URL{Scheme: u.Scheme, Host: host(u)}
+	project, own := "/"+p.Owner+"/"+p.Name, strings.TrimRight(u.Path, "/")
+	for strings.HasSuffix(strings.ToLower(own), ".git") {
+		own = own[:len(own)-len(".git")]
+	}
 	if cut := len(own) - len(project); cut >= 0 && strings.EqualFold(own[cut:], project) {
 		base.Path = own[:cut]
 	}
 	return base.String()
+}
+
+// host is a URL's host with its port, without the dot of the root.
+func host(u *url.URL) string {
+	name, port, found := strings.Cut(strings.ToLower(u.Host), ".:")
+	if found {
+		return name + ":" + port
+	}
+	return strings.TrimSuffix(name, ".")
 }
 
 type service struct {

@@ -79,26 +79,19 @@ func (r *repository) DefaultBranch(ctx context.Context) (string, error) {
 }
 
 // Files returns the YAML files below dir at sha, sorted by path. Their text is returned as it is, whatever it is.
-// Whether dir is there is read from the directory above it: GitLab answers 404 for a directory that is missing and for a
-// commit that is.
 func (r *repository) Files(ctx context.Context, sha, dir string) ([]provider.File, error) {
 	if err := provider.CheckSHA(sha); err != nil {
 		return nil, err
 	}
 	dir = path.Clean(dir)
-	for parent, segments := "", strings.Split(dir, "/"); len(segments) > 0; segments = segments[1:] {
-		entries, err := r.tree(ctx, sha, parent, false)
-		if err != nil {
-			return nil, r.unavailable(ctx, "reading "+dir, sha, err)
-		}
-		at := slices.IndexFunc(entries, func(e *gl.TreeNode) bool { return e.Name == segments[0] })
-		switch {
-		case at < 0:
-			return nil, nil
-		case entries[at].Type != "tree":
-			return nil, provider.NotDirectory(dir)
-		}
-		parent = path.Join(parent, segments[0])
+	found, err := r.entry(ctx, sha, dir)
+	switch {
+	case err != nil:
+		return nil, err
+	case found == nil:
+		return nil, nil
+	case found.Type != "tree":
+		return nil, provider.NotDirectory(dir)
 	}
 	entries, err := r.tree(ctx, sha, dir, true)
 	if err != nil {
@@ -118,6 +111,29 @@ func (r *repository) Files(ctx context.Context, sha, dir string) ([]provider.Fil
 		}
 		return data, err
 	})
+}
+
+// entry returns what is at a path of the commit, nil if nothing is. It is looked for in the directory above it: GitLab
+// answers 404 for what is missing and for a commit that a replica has not seen. A directory that was listed is certain with
+// one read, because the commit fixes what it holds.
+func (r *repository) entry(ctx context.Context, sha, name string) (*gl.TreeNode, error) {
+	segments := strings.Split(name, "/")
+	for i, parent := 0, ""; ; i++ {
+		entries, err := r.tree(ctx, sha, parent, false)
+		if err != nil {
+			return nil, r.unavailable(ctx, "reading "+name, sha, err)
+		}
+		at := slices.IndexFunc(entries, func(e *gl.TreeNode) bool { return e.Name == segments[i] })
+		switch {
+		case at < 0:
+			return nil, nil
+		case i == len(segments)-1:
+			return entries[at], nil
+		case entries[at].Type != "tree":
+			return nil, nil
+		}
+		parent = path.Join(parent, segments[i])
+	}
 }
 
 // tree lists a directory by keyset pages, the kind GitLab has no limit for.
@@ -144,8 +160,12 @@ func (r *repository) File(ctx context.Context, sha, name string) ([]byte, error)
 		return data, err
 	}
 	// A file that is not there and a commit that is not there yet are both 404.
-	if _, err := r.commit(ctx, sha); err != nil {
-		return nil, r.unavailable(ctx, "reading "+name, sha, err)
+	found, err := r.entry(ctx, sha, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case found != nil && found.Type == "blob":
+		return nil, fault.Transientf(fault.ReasonCommitUnknown, "GitLab does not show %s (yet)", name)
 	}
 	return nil, fault.Invalidf("FileNotFound", "%s does not exist in %s at commit %s", name, r.path, sha)
 }

@@ -3,6 +3,7 @@
 package providertest
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -95,6 +96,7 @@ func testSource(t *testing.T, open func(*testing.T) World) {
 		}
 	})
 	t.Run("one file", func(t *testing.T) { testFile(t, open(t)) })
+	t.Run("a replica that lags", func(t *testing.T) { testLag(t, open) })
 	t.Run("a file by its web address", func(t *testing.T) { testFileAt(t, open(t)) })
 	t.Run("the default branch", func(t *testing.T) { testDefaultBranch(t, open(t)) })
 	t.Run("head", func(t *testing.T) { testHead(t, open(t)) })
@@ -119,6 +121,49 @@ func testFile(t *testing.T, w World) {
 	}
 	if _, err := client.File(t.Context(), sha, "big"); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a file that is too large: %v, want an Invalid fault", err)
+	}
+}
+
+// testLag: a replica that has not seen the commit answers 404 for what is there. That decides nothing (G7, L4): only a
+// directory of the commit that was read tells what the commit does not hold.
+func testLag(t *testing.T, open func(*testing.T) World) {
+	for sentence, c := range map[string]struct {
+		lags Operation
+		read func(context.Context, provider.Client, string) error
+		// mistake: once the replica has caught up, the answer is that the author's text is wrong.
+		mistake bool
+	}{
+		"a file that one does not show is waited for": {ReadFile, func(ctx context.Context, c provider.Client, sha string) error {
+			_, err := c.File(ctx, sha, "tasks/a.yaml")
+			return err
+		}, false},
+		"a file that all do not show is the author's mistake once the directory was read": {ReadDirectory, func(ctx context.Context, c provider.Client, sha string) error {
+			_, err := c.File(ctx, sha, "tasks/none.yaml")
+			return err
+		}, true},
+		"a directory that one does not show is waited for": {ReadDirectory, func(ctx context.Context, c provider.Client, sha string) error {
+			_, err := c.Files(ctx, sha, "tasks")
+			return err
+		}, false},
+		"a directory that is not there is none once the one above was read": {ReadDirectory, func(ctx context.Context, c provider.Client, sha string) error {
+			_, err := c.Files(ctx, sha, ".tekton")
+			return err
+		}, false},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w := open(t)
+			sha := w.Service.Commit("main", map[string]string{"tasks/a.yaml": "content"})
+			client := connect(t, w)
+			w.Service.Fail(c.lags, NotFound, 2)
+			for range 2 {
+				if err := c.read(t.Context(), client, sha); !fault.Is(err, fault.Transient) || fault.Of(err).Reason != fault.ReasonCommitUnknown {
+					t.Fatalf("%v, want a Transient fault with reason %s", err, fault.ReasonCommitUnknown)
+				}
+			}
+			if err := c.read(t.Context(), client, sha); fault.Is(err, fault.Invalid) != c.mistake || err != nil && !c.mistake {
+				t.Errorf("once the replica has caught up: %v", err)
+			}
+		})
 	}
 }
 

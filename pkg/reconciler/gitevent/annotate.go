@@ -16,6 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/resources"
+	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
 // annotate patches what the Git service returned onto the PipelineRuns. A failure is logged, counted and requeued with
@@ -28,19 +29,24 @@ func (r *Reconciler) annotate(ctx context.Context, w *work) error {
 		if err := over(); err != nil {
 			return first(append(faults, err))
 		}
-		_, err := r.tekton.PipelineRuns(run.Namespace).Patch(ctx, run.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-		if err != nil && !fault.Gone(err) { // a run that is gone needs no annotation
-			r.metrics.patchFailed(ctx, fault.FromKube(fault.VerbPatch, err))
-			err = notPatched(run, err)
-			if len(faults) > 0 { // only the first is returned, and logged by knative
-				logging.FromContext(ctx).Errorw("Patching failed", "error", err)
-			}
-			faults = append(faults, err)
-			continue
+		err := w.try(retry.Step{Name: stepAnnotate, Of: run.Name, Version: digest}, func() error { return r.patchRun(ctx, run, patch) })
+		if err == nil {
+			run.Patched = digest
+		} else if told := first(faults); told != nil && !skipped(told) && !skipped(err) { // knative logs the first that is returned
+			logging.FromContext(ctx).Errorw("Patching failed", "error", err)
 		}
-		run.Patched = digest
+		faults = append(faults, err)
 	}
 	return first(faults)
+}
+
+func (r *Reconciler) patchRun(ctx context.Context, run *v1alpha1.Run, patch []byte) error {
+	_, err := r.tekton.PipelineRuns(run.Namespace).Patch(ctx, run.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err == nil || fault.Gone(err) { // a run that is gone needs no annotation
+		return nil
+	}
+	r.metrics.patchFailed(ctx, fault.FromKube(fault.VerbPatch, err))
+	return notPatched(run, err)
 }
 
 // unpatched are the runs that do not carry what they should.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/access"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/blob"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
@@ -42,7 +41,7 @@ func (w *work) hear(ctx context.Context) error {
 	if spec.Comment == nil {
 		return nil
 	}
-	payload, err := blob.Read(ctx, w.r.payloads, spec.Payload)
+	payload, err := w.storedBlob(ctx, spec.Payload)
 	if err != nil {
 		return fmt.Errorf("reading the payload: %w", err)
 	}

@@ -79,7 +79,7 @@ func TestACommentStartsWhatItMatchesAndNothingElse(t *testing.T) {
 		t.Errorf("the record must stay what was received: %+v", e.Spec)
 	}
 	want := map[string]string{
-		"deploy": "selected", "hello": "the event is a comment, and there is no annotation pipelinesascode.tekton.dev/on-comment",
+		"deploy": `selected: on-comment "(?m)^/deploy (\\w+)" matches the comment "please …"`, "hello": "the event is a comment, and there is no annotation pipelinesascode.tekton.dev/on-comment",
 		"other":     `on-comment "^/other" does not match the comment "please …"`,
 		"elsewhere": `target-namespace is "prod" and the Repository of this URL is in "team"`,
 	}

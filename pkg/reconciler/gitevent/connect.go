@@ -12,22 +12,32 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// connect returns the authenticated view of the event's repository, once a reconcile. It holds one of the Git host's
-// slots until the reconcile ends.
+// connect returns the authenticated view of the event's repository. A reconcile logs in once, whatever comes of it: the
+// steps after one that could not are answered the same. Only a login that ran out of its step's time is tried again.
 func (w *work) connect(ctx context.Context) (*provider.Client, error) {
-	if w.client != nil {
-		return w.client, nil
+	if w.client != nil || w.loginErr != nil {
+		return w.client, w.loginErr
 	}
+	client, err := w.connectOnce(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			w.loginErr = err
+		}
+		return nil, err
+	}
+	w.client = client
+	return client, nil
+}
+
+func (w *work) connectOnce(ctx context.Context) (*provider.Client, error) {
 	spec := &w.event.Spec
 	service, known := w.r.Providers[spec.Provider]
 	if !known {
 		return nil, fault.Operatorf("ProviderUnknown", "this version serves no Git service %q", spec.Provider)
 	}
-	release, free := w.r.slots.take(fmt.Sprintf("%s/%d", spec.Host, spec.InstallationID))
-	if !free {
-		return nil, fault.Throttledf(fault.ReasonBusy, busyRetry, "waiting for other events of %s", spec.Host)
+	if err := w.takeSlot(); err != nil {
+		return nil, err
 	}
-	w.release = release
 	base, credentials, err := w.authenticate(ctx, service)
 	if err != nil {
 		return nil, err
@@ -36,8 +46,21 @@ func (w *work) connect(ctx context.Context) (*provider.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %s: %w", spec.Host, err)
 	}
-	w.client = &client
-	return w.client, nil
+	return &client, nil
+}
+
+// takeSlot takes one of the Git host's slots, which the reconcile has until it ends.
+func (w *work) takeSlot() error {
+	if w.release != nil {
+		return nil
+	}
+	spec := &w.event.Spec
+	release, free := w.r.slots.take(fmt.Sprintf("%s/%d", spec.Host, spec.InstallationID))
+	if !free {
+		return fault.Throttledf(fault.ReasonBusy, busyRetry, "waiting for other events of %s", spec.Host)
+	}
+	w.release = release
+	return nil
 }
 
 // busyRetry is how soon an event that found its Git host's slots taken tries again.

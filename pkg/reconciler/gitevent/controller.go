@@ -35,6 +35,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/openruns"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
+	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
 // queueName names the workqueue, its metrics and its leases.
@@ -94,7 +95,7 @@ func NewController(o Options) injection.ControllerConstructor {
 			slots:        newSlots(max(1, o.Workers/4)),
 			metrics:      newMetrics(),
 			held:         newHeld(),
-			outages:      newOutages(),
+			retries:      retry.New(),
 		}
 		r.PromoteFunc = r.promote
 		if err := errors.Join(r.observeOpen(), leadership.Count(&r.LeaderAwareFuncs, queueName)); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
 // echoLimit is how long a denial whose text echoes an outage is retried before it is believed (C11).
@@ -33,7 +34,9 @@ func (r *Reconciler) create(ctx context.Context, w *work) []error {
 		}
 		step := stepCreate + run.Name
 		err := w.due(step, func() error {
-			return w.traced(ctx, step, func(ctx context.Context) error { return r.createRun(ctx, w, run) })
+			return w.try(retry.Step{Name: stepCreate, Of: run.Name}, func() error {
+				return w.traced(ctx, step, func(ctx context.Context) error { return r.createRun(ctx, w, run) })
+			})
 		})
 		faults = append(faults, w.settle(step, w.judge(step, run, err)))
 	}
@@ -41,23 +44,25 @@ func (r *Reconciler) create(ctx context.Context, w *work) []error {
 	return faults
 }
 
-// refuseUnserved changes the disposition of an event that turns out to have no place to run in: of its runs none was
-// created, and none will be. Its delivery may then be processed again.
+// refuseUnserved changes the disposition of an event that turns out to have no place to run in, or that was given up: of
+// its runs none was created, and none will be. Its delivery may then be processed again.
 func (w *work) refuseUnserved() {
 	s := &w.event.Status
 	if !w.decided() || len(s.Runs) == 0 {
 		return
 	}
 	for i := range s.Runs {
-		if run := &s.Runs[i]; run.UID != "" || run.Result == nil || !noPlace(run.Result.Reason) {
+		if run := &s.Runs[i]; run.UID != "" || run.Result == nil || !noPlace(run.Result.Reason) && run.Result.Reason != reasonGivenUp {
 			return
 		}
 	}
 	s.Disposition, s.Plan.Reason, s.Plan.Message = v1alpha1.DispositionRefused, s.Runs[0].Result.Reason, s.Runs[0].Result.Message
 }
 
+// noPlace tells whether a run can never be created, for no fault of its author: the place it was to run in is gone, or what
+// was to run.
 func noPlace(reason string) bool {
-	return reason == fault.ReasonNamespaceTerminating || reason == reasonRepositoryGone
+	return reason == fault.ReasonNamespaceTerminating || reason == reasonRepositoryGone || reason == reasonPayloadMissing
 }
 
 // uncreated returns the runs to create, those first that nothing is known against.
@@ -95,7 +100,10 @@ func (w *work) judge(step string, run *v1alpha1.Run, err error) error {
 		run.Refused = &v1alpha1.Refusal{Reason: f.Reason, Message: f.Message}
 		return nil
 	}
-	if noPlace(f.Reason) || f.Reason == reasonSuperseded {
+	if f.Reason == fault.ReasonInstallationGone && w.hopeless(w.wait(step)) {
+		f.Reason = reasonGivenUp
+	}
+	if noPlace(f.Reason) || f.Reason == reasonSuperseded || f.Reason == reasonGivenUp {
 		run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled, Reason: f.Reason, Message: f.Message}
 		return nil
 	}

@@ -14,10 +14,14 @@ import (
 const goneLimit = 10 * time.Minute
 
 // unreportable tells whether all that is left is to report the ends of runs, and nobody can: the Repository is gone for
-// goneLimit, and it alone named the credentials. Where a GitHub App's still work, reports are sent as ever.
+// goneLimit, and it alone named the credentials, or there is no hope for another reason. Where a GitHub App's still work,
+// reports are sent as ever.
 func (w *work) unreportable() bool {
 	wait := w.wait(stepReport)
-	return wait != nil && wait.Reason == reasonRepositoryGone && w.r.clock.Since(wait.Since.Time) >= goneLimit && w.decided() && w.over()
+	if wait == nil || !w.decided() || !w.over() {
+		return false
+	}
+	return wait.Reason == reasonRepositoryGone && w.r.clock.Since(wait.Since.Time) >= goneLimit || w.hopeless(wait)
 }
 
 // over tells whether every run is refused or has ended.
@@ -32,8 +36,8 @@ func (w *work) over() bool {
 
 // drop settles an event whose reports nobody can send. Its condition Reported keeps the reason.
 func (r *Reconciler) drop(ctx context.Context, w *work) error {
-	left := len(w.outstanding())
-	logging.FromContext(ctx).Errorw("Reports are given up: their Repository is gone, and with it the credentials", "event", w.event.Name, "checks", left)
+	left, wait := len(w.outstanding()), w.wait(stepReport)
+	logging.FromContext(ctx).Errorw("Reports are given up", "event", w.event.Name, "checks", left, "reason", wait.Reason, "message", wait.Message)
 	if err := r.finish(ctx, w); err != nil {
 		return r.requeue(err, w.record(ctx))
 	}

@@ -60,6 +60,9 @@ func TestReportsOfARepositoryThatIsGoneAreDropped(t *testing.T) {
 	if reported := e.Status.GetCondition(v1alpha1.GitEventReported); !e.Settled() || reported.Reason != reasonRepositoryGone || e.Status.Disposition != v1alpha1.DispositionRuns {
 		t.Errorf("after eleven minutes the event is %s with %v, want it settled with the reason", e.Status.Phase, reported)
 	}
+	if want := "Succeeded, not reported: " + reasonRepositoryGone; e.Status.Outcome != want {
+		t.Errorf("the list says %q, want %q", e.Status.Outcome, want)
+	}
 	if got := w.conclusions()["hello"]; got != "" {
 		t.Errorf("the check says %s: nobody could have told it", got)
 	}

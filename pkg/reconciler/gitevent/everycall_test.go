@@ -13,7 +13,7 @@ import (
 )
 
 // Whatever call fails, is lost, or is the last before the process dies: one run, no failed check, a true end. This is
-// C9 and D2 without a cluster; test/e2e repeats them with one.
+// C9 and D2 without a cluster, with the memory of one process and without any; test/e2e repeats them with one.
 func TestEveryCallMayFail(t *testing.T) {
 	t.Parallel()
 	free := newWorld(t, helloFile("hello"))
@@ -31,22 +31,25 @@ func TestEveryCallMayFail(t *testing.T) {
 	}
 	for kind, fault := range kinds {
 		for k := 1; k <= total; k++ {
-			t.Run(fmt.Sprintf("%s/call %d %s", kind, k, free.calls[k-1]), func(t *testing.T) {
-				t.Parallel()
-				w := newWorld(t, helloFile("hello"))
-				w.hook = func(n int, _ string) outcome {
-					if n == k {
-						return fault
+			for memory, forgets := range map[string]bool{"one process": false, "a process for each reconcile": true} {
+				t.Run(fmt.Sprintf("%s/%s/call %d %s", kind, memory, k, free.calls[k-1]), func(t *testing.T) {
+					t.Parallel()
+					w := newWorld(t, helloFile("hello"))
+					w.forgets = forgets
+					w.hook = func(n int, _ string) outcome {
+						if n == k {
+							return fault
+						}
+						return outcome{}
 					}
-					return outcome{}
-				}
-				w.settle(corev1.ConditionTrue)
-				if kind == "denied" && free.calls[k-1] == "create pipelineruns" {
-					w.wantRefused()
-					return
-				}
-				w.wantSuccess()
-			})
+					w.settle(corev1.ConditionTrue)
+					if kind == "denied" && free.calls[k-1] == "create pipelineruns" {
+						w.wantRefused()
+						return
+					}
+					w.wantSuccess()
+				})
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@
 package gitevent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,7 +13,6 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/blob"
 	"github.com/plumbline-ci/plumbline/pkg/expression"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/match"
@@ -71,7 +71,7 @@ func params(repository *pacv1alpha1.Repository) []template.Param {
 // selects matches a definition against the event. One that was selected before stays so: only what it refers to is open.
 func (w *work) selects(ctx context.Context, c *candidate, d draft) {
 	if run := w.runOf(c.definition); run != nil {
-		c.selection = match.Decision{Selected: true, Reason: match.Selected, Incomplete: run.Note != ""}
+		c.selection = match.Decision{Selected: true, Reason: cmp.Or(c.decision.Selected, match.Selected), Incomplete: run.Note != ""}
 		return
 	}
 	if c.err = c.definition.Err; c.err != nil {
@@ -172,7 +172,7 @@ func (w *work) changed(ctx context.Context, known *facts) error {
 }
 
 func (w *work) body(ctx context.Context, known *facts) error {
-	data, err := blob.Read(ctx, w.r.payloads, w.event.Spec.Payload)
+	data, err := w.storedBlob(ctx, w.event.Spec.Payload)
 	if err != nil {
 		return fmt.Errorf("reading the payload: %w", err)
 	}

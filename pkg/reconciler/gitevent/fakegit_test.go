@@ -29,6 +29,10 @@ type fakeGit struct {
 	writes   []status.Check
 	err      error // answered to reads
 	errAt    error // answered to reads by address
+	loginErr error
+	logins   int
+	atLogin  func()
+	hides    string // begins the addresses of which the service says that they are its own and show nothing
 	tree     map[string]string
 	read     []string // what was read of the repository, in order
 	heads    int      // how often a commit was
@@ -46,10 +50,11 @@ type fakeGit struct {
 	skipCI       bool
 	reopens      bool // what lands late is shown
 
-	putBy     time.Time        // the deadline of the last Put
-	tokenLife time.Duration    // an hour if it is not set
-	token     provider.Token   // handed out last
-	tokens    []provider.Token // all that were minted
+	asked     func(status.Check) error // may refuse a Put
+	putBy     time.Time                // the deadline of the last Put
+	tokenLife time.Duration            // an hour if it is not set
+	token     provider.Token           // handed out last
+	tokens    []provider.Token         // all that were minted
 	complete  func(*v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error)
 	own       bool     // the Repository names its credentials
 	placedBy  []string // the Repositories' URLs that the service's was read off
@@ -57,6 +62,13 @@ type fakeGit struct {
 
 func (g *fakeGit) provider() provider.Provider {
 	p := provider.Provider{Name: "fake", Reopens: g.reopens, Webhook: bodyIsComment{}, Connect: func(context.Context, string, v1alpha1.Project, provider.Credentials) (provider.Client, error) {
+		g.logins++
+		if g.atLogin != nil {
+			g.atLogin()
+		}
+		if g.loginErr != nil {
+			return provider.Client{}, g.loginErr
+		}
 		return provider.Client{Source: g, History: g, Addresses: g, Access: g, Reporter: g, Tokens: g}, nil
 	}, Metadata: func(id string) (labels, annotations map[string]string) {
 		return map[string]string{pipelinesascode.CheckRunID: id}, map[string]string{}
@@ -90,6 +102,9 @@ func (g *fakeGit) File(_ context.Context, sha, path string) ([]byte, error) {
 }
 
 func (g *fakeGit) FileAt(_ context.Context, address string) ([]byte, error) {
+	if g.hides != "" && strings.HasPrefix(address, g.hides) {
+		return nil, fault.Ignoredf(fault.ReasonNotFound, "the service shows no such file")
+	}
 	if text, found := strings.CutPrefix(address, "https://git.example/"); found {
 		g.read = append(g.read, address)
 		return []byte(g.tree[text]), g.errAt
@@ -148,6 +163,9 @@ func (g *fakeGit) life() time.Duration {
 func (g *fakeGit) Put(ctx context.Context, _ provider.Head, id string, check status.Check) (string, error) {
 	g.putBy, _ = ctx.Deadline()
 	o := g.world.called("put check " + string(check.State) + string(check.Conclusion))
+	if g.asked != nil && o.err == nil {
+		o.err = g.asked(check)
+	}
 	if o.err != nil && !o.apply {
 		return "", o.err
 	}

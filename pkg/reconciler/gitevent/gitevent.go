@@ -25,6 +25,7 @@ import (
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
 // reconcileDeadline bounds one reconcile: knative gives it none. It is longer than the 30 s one call to a Git service
@@ -55,7 +56,8 @@ type Reconciler struct {
 	slots        *slots
 	metrics      *metrics
 	held         *held
-	outages      *outages
+	retries      *retry.Timers
+	misses       misses
 	wake         func(event string, after time.Duration) // enqueues, beside whatever the reconcile returns
 }
 
@@ -65,7 +67,7 @@ var _ controller.Reconciler = (*Reconciler)(nil)
 func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	err := r.reconcileKey(ctx, key)
 	_, event, _ := cache.SplitMetaNamespaceKey(key) // one that cannot be split does not fail
-	if after, failing := r.outages.again(event, err, r.clock.Now()); failing {
+	if after, wanted := r.comeBack(event, err); wanted {
 		r.wake(event, after)
 	}
 	return err
@@ -151,16 +153,22 @@ func (r *Reconciler) untilReported(ctx context.Context, w *work) []error {
 	}
 	var faults []error
 	if !w.decided() {
-		faults = append(faults, w.settle(stepPlan, w.due(stepPlan, func() error {
-			return w.traced(ctx, stepPlan, func(ctx context.Context) error { return r.planOrPark(ctx, w) })
+		err := w.settle(stepPlan, w.slowed(stepPlan, w.due(stepPlan, func() error {
+			return w.try(retry.Step{Name: stepPlan}, func() error {
+				return w.traced(ctx, stepPlan, func(ctx context.Context) error { return r.planOrPark(ctx, w) })
+			})
 		})))
+		if wait := w.wait(stepPlan); w.hopeless(wait) {
+			err = w.refuseToWait(ctx, wait)
+		}
+		faults = append(faults, err)
 	}
 	if !w.planned() {
 		return faults
 	}
 	faults = append(faults, r.create(ctx, w)...)
 	faults = append(faults, r.observe(ctx, w))
-	return append(faults, w.settle(stepReport, w.due(stepReport, func() error { return r.report(ctx, w) })))
+	return append(faults, w.settle(stepReport, w.slowed(stepReport, w.due(stepReport, func() error { return r.report(ctx, w) }))))
 }
 
 // requeue is fault.Requeue with this process's wait for operators.

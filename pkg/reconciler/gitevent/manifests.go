@@ -13,6 +13,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/blob"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
 // keep stores the manifests and what their markers stand for, so that what is created later is what was planned now,
@@ -51,16 +52,25 @@ func (w *work) know(manifests []*pipelinev1.PipelineRun) {
 	}
 }
 
-// manifest returns a planned PipelineRun as it was written down.
+// manifest returns a planned PipelineRun as it was written down. A blob that is missing matters to the PipelineRuns in it.
 func (w *work) manifest(ctx context.Context, name string) (*pipelinev1.PipelineRun, error) {
+	var missing error
 	if _, known := w.manifests[name]; !known {
 		for _, ref := range w.event.Status.Plan.Blobs {
-			if err := w.read(ctx, ref); err != nil {
+			err := w.read(ctx, ref)
+			if f := fault.Of(err); f != nil && f.Reason == reasonPayloadMissing {
+				missing = err
+				continue
+			}
+			if err != nil {
 				return nil, err
 			}
 		}
 	}
 	manifest, ok := w.manifests[name]
+	if !ok && missing != nil {
+		return nil, missing
+	}
 	if !ok {
 		return nil, fmt.Errorf("the plan has no PipelineRun %s", name)
 	}
@@ -68,7 +78,7 @@ func (w *work) manifest(ctx context.Context, name string) (*pipelinev1.PipelineR
 }
 
 func (w *work) read(ctx context.Context, ref v1alpha1.BlobReference) error {
-	data, err := blob.Read(ctx, w.r.payloads, ref)
+	data, err := w.storedBlob(ctx, ref)
 	if err != nil {
 		return fmt.Errorf("reading the plan: %w", err)
 	}

@@ -39,7 +39,7 @@ func newMetrics() *metrics {
 		runs:          counter(meter, "plumbline.pipelinerun.created", "PipelineRuns created or adopted."),
 		panics:        counter(meter, "plumbline.gitevent.panics", "Reconciles that panicked."),
 		parkings:      counter(meter, "plumbline.gitevent.parked", "Events given up because planning them panics."),
-		drops:         counter(meter, "plumbline.report.dropped", "Ends of runs that nobody was told: the Repository with the credentials was deleted."),
+		drops:         counter(meter, "plumbline.report.dropped", "Reports that were given up: nobody can be told how a run ended."),
 		settled:       counter(meter, "plumbline.gitevent.settled", "Events settled, by disposition and reason."),
 		reached:       seconds(meter, "plumbline.gitevent.reached", "Time from a delivery's receipt until it was planned, created, a check of it first reported, settled."),
 		reportDelay:   seconds(meter, "plumbline.report.delay", "Time from the end of a PipelineRun until the Git service accepted it."),

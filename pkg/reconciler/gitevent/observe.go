@@ -12,6 +12,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/retry"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -30,18 +31,16 @@ const unwatchedLook = 30 * time.Second
 
 // observe stores the terminal state of each run that reached one, before it is sent anywhere.
 func (r *Reconciler) observe(ctx context.Context, w *work) error {
-	var first error
+	var faults []error
 	over := w.turn(shortTurn)
 	for i := range w.event.Status.Runs {
 		run := &w.event.Status.Runs[i]
 		if run.UID == "" || run.Result != nil {
 			continue
 		}
-		if err := r.observeRun(ctx, w, run, over); err != nil && first == nil {
-			first = err
-		}
+		faults = append(faults, w.try(retry.Step{Name: stepObserve, Of: run.Name}, func() error { return r.observeRun(ctx, w, run, over) }))
 	}
-	return first
+	return first(faults)
 }
 
 func (r *Reconciler) observeRun(ctx context.Context, w *work, run *v1alpha1.Run, over func() error) error {

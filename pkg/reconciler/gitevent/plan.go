@@ -34,12 +34,12 @@ func (r *Reconciler) plan(ctx context.Context, w *work) error {
 		return w.unlessOver(ctx, err)
 	}
 	if w.planned() {
-		return w.define(ctx, client, repository)
+		return w.unlessMissing(ctx, w.define(ctx, client, repository))
 	}
 	if allowed, err := w.admit(ctx, client); !allowed || err != nil {
 		return err
 	}
-	return w.define(ctx, client, repository)
+	return w.unlessMissing(ctx, w.define(ctx, client, repository))
 }
 
 // admit asks who may start the event and accepts its end when it is not allowed.
@@ -142,7 +142,7 @@ func (w *work) abandon(ctx context.Context, disposition v1alpha1.Disposition, re
 	plan := w.event.Status.Plan.DeepCopy()
 	for i := range plan.Decisions {
 		if d := &plan.Decisions[i]; d.Open {
-			d.Open, d.Reason = false, message
+			d.Open, d.Reason, d.Selected = false, message, ""
 		}
 	}
 	for i := range w.event.Status.Runs {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/match"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/resources"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
 )
@@ -43,6 +44,7 @@ func (w *work) prepare(ctx context.Context, c *candidate, d draft) *pipelinev1.P
 	case f.Class == fault.Invalid:
 		c.decide(f.Message)
 		run.Refused = &v1alpha1.Refusal{Reason: f.Reason, Message: f.Message}
+		w.nameRefused(ctx, &run, c, d)
 	default:
 		w.postpone(c, &run, selected, f)
 		return nil
@@ -52,8 +54,25 @@ func (w *work) prepare(ctx context.Context, c *candidate, d draft) *pipelinev1.P
 	return manifest
 }
 
+// maxName is the API server's limit of a name, in bytes.
+const maxName = 253
+
+// nameRefused names the check of a refused pipeline as its run would have been named, so that a required check of that name
+// shows the refusal. A placeholder whose value cannot be learnt now stays: the refusal does not wait for it.
+func (w *work) nameRefused(ctx context.Context, run *v1alpha1.Run, c *candidate, d draft) {
+	scope := d.facts.scope
+	_ = w.learning(ctx, d.facts, func() error { _, err := scope.Text(run.Pipeline); return err })
+	known := scope.Known(run.Pipeline)
+	_ = d.facts.cut() // what the name read says nothing about the next pipeline
+	if known == run.Pipeline || len(known) > maxName {
+		return
+	}
+	run.Pipeline = known
+	_ = w.distinct(run, c.definition.File) // the file's name is as good, and it is refused already
+}
+
 func (c *candidate) decide(reason string) {
-	c.decision.Open, c.decision.Reason = false, reason
+	c.decision.Open, c.decision.Reason, c.decision.Selected = false, reason, ""
 }
 
 // postpone leaves a candidate open. One that is selected already gets its run, so that its author sees a check that says
@@ -63,7 +82,7 @@ func (w *work) postpone(c *candidate, run *v1alpha1.Run, selected bool, f *fault
 		c.decision.Reason = "waiting: " + f.Message
 	}
 	if selected && !strings.Contains(run.Pipeline, "{{") {
-		run.Unresolved = true
+		run.Unresolved, c.decision.Selected = true, c.selection.Reason
 		c.err = w.settle(stepCreate+run.Name, c.err)
 		w.plans(*run)
 	}
@@ -80,8 +99,9 @@ func (w *work) plans(run v1alpha1.Run) {
 	w.event.Status.Runs = append(w.event.Status.Runs, run)
 }
 
+// runName is made of the name without the dash of a generateName: the names of PipelineRuns that exist must stay.
 func (w *work) runName(definition resolve.Definition) string {
-	return resources.RunName(w.event.Name, definition.File, definition.Document, definition.Name)
+	return resources.RunName(w.event.Name, definition.File, definition.Document, strings.TrimSuffix(definition.Name, "-"))
 }
 
 // runOf returns the run that a definition was planned as.
@@ -114,8 +134,9 @@ func (w *work) render(ctx context.Context, run *v1alpha1.Run, c *candidate, d dr
 	if err := w.distinct(run, c.definition.File); err != nil {
 		return nil, err
 	}
+	target, source := match.Branches(d.facts.event, rendered.Annotations)
 	return resources.MakePipelineRun(resources.RunInput{
-		Event: w.event, Head: d.head, Rendered: rendered, Definition: c.definition, Name: run.Name, Namespace: run.Namespace,
+		Event: w.event, Head: d.head, Rendered: rendered, TargetBranch: target, SourceBranch: source, Definition: c.definition, Name: run.Name, Namespace: run.Namespace,
 		Secret: run.Secret, LogURL: w.config.Console.Links(run.Namespace, run.Name).Run, Version: w.r.Version,
 	}), nil
 }

@@ -55,10 +55,11 @@ func (w *work) rechecks() []status.Check {
 	return due
 }
 
-// untilRecheck is the wait for the next recheck of a concluded check, nil when there is none.
+// untilRecheck is the wait for the next recheck of a concluded check, nil when there is none. One that was due when the
+// reconcile began is not waited for here: if it could not be made, the report waits, and has its own time.
 func (w *work) untilRecheck() error {
 	for _, check := range w.event.Status.Checks {
-		if check.Concluded && check.RecheckAt != nil {
+		if check.Concluded && check.RecheckAt != nil && check.RecheckAt.After(w.began) {
 			left := max(time.Second, check.RecheckAt.Sub(w.r.clock.Now()))
 			return fault.Throttledf(fault.ReasonBusy, left, "looking for a late duplicate of %q before the event is settled", check.Name)
 		}

@@ -51,6 +51,8 @@ type references struct {
 	from config.Remote
 	// service is the host and port of the Git service, which configuration names.
 	service string
+	// missing tells whether what the service does not show at a web address is believed not to be there.
+	missing func(address string) bool
 	known   map[place]answer
 	fetched int
 }
@@ -83,6 +85,7 @@ func (w *work) newReferences(git gitFiles, sha string, files []provider.File) re
 		return nil
 	}
 	r := &references{git: git, web: w.r.Remote, sha: sha, from: w.config.Remote, service: w.config.GitHubURL, known: map[place]answer{}}
+	r.missing = func(address string) bool { return w.r.misses.believed(w.event.Name+" "+address, w.r.clock.Now()) }
 	for _, file := range files {
 		r.known[place{form: formFile, at: file.Path}] = answer{file: file}
 	}
@@ -151,10 +154,15 @@ func (r *references) read(ctx context.Context, where place) ([]byte, error) {
 		return data, why
 	}
 	data, err := r.web.Get(ctx, where.at, policy, remote.MaxText)
-	if f := fault.Of(why); err != nil && f.Reason != provider.ReasonOtherAddress {
-		return nil, fmt.Errorf("%w (and with the credentials of the repository: %s)", err, f.Message)
+	f := fault.Of(why)
+	switch {
+	case err == nil || f.Reason == provider.ReasonOtherAddress:
+		return data, err
+	case f.Reason == fault.ReasonNotFound && fault.Is(err, fault.Invalid) && !r.missing(where.at):
+		// Whoever may not log in is never shown what is private, so that this rests on the first answer alone.
+		return nil, fault.Throttledf(fault.ReasonNotFound, missApart, "%s (yet)", f.Message)
 	}
-	return data, err
+	return nil, fmt.Errorf("%w (and with the credentials of the repository: %s)", err, f.Message)
 }
 
 func shownAt(where place) string {

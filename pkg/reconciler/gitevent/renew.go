@@ -18,6 +18,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/resources"
+	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
 const (
@@ -75,24 +76,29 @@ func (w *work) renewAt(token provider.Token) *metav1.Time {
 // renew gives the secrets of the runs that go on a fresh token before the one in them expires: a pod may clone late in a
 // long run. Nothing waits for it, and no report tells of it.
 func (r *Reconciler) renew(ctx context.Context, w *work) error {
-	runs := w.toRenew()
+	runs, untried := w.toRenew()
 	if len(runs) == 0 {
-		return nil
+		return untried
 	}
 	return w.due(stepRenew, func() error {
 		ctx, cancel := context.WithTimeout(ctx, renewLimit)
 		defer cancel()
-		fresh, err := r.grant(ctx, w)
-		if err != nil {
-			return err
-		}
-		var faults []error
+		fresh, failed := r.grant(ctx, w)
+		faults := []error{untried}
 		for _, run := range runs {
-			faults = append(faults, r.renewRun(ctx, w, run, fresh))
+			faults = append(faults, w.try(renewed(run), func() error {
+				if failed != nil { // with each run: none of them is renewed before the next token
+					return failed
+				}
+				return r.renewRun(ctx, w, run, fresh)
+			}))
 		}
 		return first(faults)
 	})
 }
+
+// renewed is the step of renewing one run's secret.
+func renewed(run *v1alpha1.Run) retry.Step { return retry.Step{Name: stepRenew, Of: run.Name} }
 
 func (r *Reconciler) renewRun(ctx context.Context, w *work, run *v1alpha1.Run, fresh grant) error {
 	secret := fresh.secret(w, run)
@@ -123,16 +129,20 @@ func (r *Reconciler) patchSecret(ctx context.Context, secret *corev1.Secret) err
 // mounts tells whether pods of the run may still need its secret.
 func mounts(run *v1alpha1.Run) bool { return run.Secret != "" && run.UID != "" && run.Result == nil }
 
-// toRenew are the runs whose secrets are to get a fresh token now.
-func (w *work) toRenew() []*v1alpha1.Run {
-	var runs []*v1alpha1.Run
+// toRenew are the runs whose secrets are to get a fresh token now, and what stands for those where that has just failed.
+func (w *work) toRenew() (runs []*v1alpha1.Run, untried error) {
 	for i := range w.event.Status.Runs {
 		run := &w.event.Status.Runs[i]
-		if mounts(run) && (run.SecretRenewAt == nil || !w.r.clock.Now().Before(run.SecretRenewAt.Time)) {
-			runs = append(runs, run)
+		if !mounts(run) || run.SecretRenewAt != nil && w.r.clock.Now().Before(run.SecretRenewAt.Time) {
+			continue
 		}
+		if err := w.failedJustNow(renewed(run)); err != nil {
+			untried = err
+			continue
+		}
+		runs = append(runs, run)
 	}
-	return runs
+	return runs, untried
 }
 
 // wakeToRenew makes the queue come back for the next renewal. It does so beside the reconcile's outcome: the backoff of

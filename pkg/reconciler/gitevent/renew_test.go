@@ -17,6 +17,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/retry"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -251,7 +252,7 @@ func TestAnotherStepsBackoffDoesNotDelayARenewal(t *testing.T) {
 	w := newWorld(t, helloFile("hello"))
 	w.hook = always("patch pipelineruns", errDenied)
 	_, err := w.reconcile()
-	if err == nil || !slices.Equal(w.wakes, []time.Duration{unwatchedLook, 30 * time.Minute, minRetry}) {
+	if err == nil || !slices.Equal(w.wakes, []time.Duration{unwatchedLook, 30 * time.Minute, retry.MinWait}) {
 		t.Errorf("error %v, woken after %v: want an error, the look at a run that is too new for the cache, half of the token's life, and the first attempt after a failure", err, w.wakes)
 	}
 	if w.git.checks["1"].State != status.InProgress {

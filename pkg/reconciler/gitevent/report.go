@@ -16,9 +16,9 @@ import (
 // report sends what the Git service has not accepted yet. What it sends is computed from the status alone, which holds
 // no error that arose after a PipelineRun was created.
 func (r *Reconciler) report(ctx context.Context, w *work) error {
-	stale := slices.DeleteFunc(append(w.outstanding(), w.rechecks()...), w.untried)
+	stale, untried := w.stale()
 	if len(stale) == 0 {
-		return nil
+		return untried
 	}
 	for i := range stale {
 		w.intend(w.check(&stale[i]))
@@ -28,29 +28,43 @@ func (r *Reconciler) report(ctx context.Context, w *work) error {
 	if err := w.record(ctx); err != nil {
 		return err
 	}
-	client, err := w.connect(ctx)
-	if err != nil {
-		return err
-	}
+	client, failed := w.connect(ctx)
 	spec := &w.event.Spec
 	head := provider.Head{SHA: w.event.Status.Plan.HeadSHA, Project: spec.Project, Ref: spec.HeadRef, PullRequest: spec.PullRequest}
-	var faults []error
+	faults := []error{untried}
 	over := w.turn(shortTurn)
 	for _, check := range inTurn(w.wait(stepReport) != nil, stale) {
-		if err := over(); err != nil {
+		if err := over(); err != nil && failed == nil {
 			return first(append(faults, err))
 		}
-		err := w.traced(ctx, stepReport, func(ctx context.Context) error { return r.put(ctx, w, client, head, &check) })
+		err := w.try(reported(&check), func() error {
+			if failed != nil { // with each check: none of them is sent before the next login
+				return failed
+			}
+			return w.traced(ctx, stepReport, func(ctx context.Context) error { return r.put(ctx, w, client, head, &check) })
+		})
 		faults = append(faults, err)
-		if f := fault.Of(err); f != nil && f.Class != fault.Transient {
+		if f := fault.Of(err); f != nil && f.Class != fault.Transient && !skipped(err) {
 			break // the next one would meet the same limit or the same closed door
 		}
 	}
 	return first(faults)
 }
 
+// stale are the checks to send now, and what stands for those that have just failed.
+func (w *work) stale() (checks []status.Check, untried error) {
+	for _, check := range slices.DeleteFunc(append(w.outstanding(), w.rechecks()...), w.untried) {
+		if err := w.failedJustNow(reported(&check)); err != nil {
+			untried = err
+			continue
+		}
+		checks = append(checks, check)
+	}
+	return checks, untried
+}
+
 func (r *Reconciler) put(ctx context.Context, w *work, client *provider.Client, head provider.Head, check *status.Check) error {
-	if err := w.stale(); err != nil {
+	if err := w.paused(); err != nil {
 		return err
 	}
 	traceReport(ctx, check)
@@ -100,9 +114,10 @@ func (w *work) desired() []status.Check {
 	return status.Desired(in)
 }
 
-// check returns the record of a check, made on first use.
+// check returns the record of a check, made on first use. Its name is the one that was sent last.
 func (w *work) check(check *status.Check) *v1alpha1.Check {
 	if found := w.accepted(check.Key); found != nil {
+		found.Name = check.Name
 		return found
 	}
 	w.event.Status.Checks = append(w.event.Status.Checks, v1alpha1.Check{Key: check.Key, Name: check.Name})
@@ -113,16 +128,6 @@ func (w *work) accepted(key string) *v1alpha1.Check {
 	for i := range w.event.Status.Checks {
 		if w.event.Status.Checks[i].Key == key {
 			return &w.event.Status.Checks[i]
-		}
-	}
-	return nil
-}
-
-// first joins nothing: the texts of several errors would change from attempt to attempt.
-func first(faults []error) error {
-	for _, err := range faults {
-		if err != nil {
-			return err
 		}
 	}
 	return nil

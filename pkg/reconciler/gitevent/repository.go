@@ -9,14 +9,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// repository returns the Repository of the event, or nil when it is certain that it is gone.
+// repository returns the Repository of the event, or nil when it is certain that it is gone. Its URL may be spelt otherwise
+// now: with .git, say.
 func (r *Reconciler) repository(ctx context.Context, w *work) (*pacv1alpha1.Repository, error) {
 	ref := w.event.Spec.Repository
 	found, err := r.repositories.Repositories(ref.Namespace).Get(ref.Name)
-	if err != nil || found.Spec.URL != ref.URL { // the cache may lag: only a live answer counts
+	if err != nil || !v1alpha1.SameURL(found.Spec.URL, ref.URL) { // the cache may lag: only a live answer counts
 		found, err = r.pac.Repositories(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 	}
 	if fault.Gone(err) {
@@ -25,7 +27,7 @@ func (r *Reconciler) repository(ctx context.Context, w *work) (*pacv1alpha1.Repo
 	if err != nil {
 		return nil, fault.FromKube(fault.VerbRead, fmt.Errorf("reading Repository %s/%s: %w", ref.Namespace, ref.Name, err))
 	}
-	if found.Spec.URL != ref.URL {
+	if !v1alpha1.SameURL(found.Spec.URL, ref.URL) {
 		return nil, nil
 	}
 	return found, nil

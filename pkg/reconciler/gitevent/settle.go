@@ -14,6 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/blob"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
 // maxDecisions is how many decisions a settled event keeps: they are the answer to "why did it not run".
@@ -28,6 +29,14 @@ func (w *work) conclude() {
 		w.event.MarkNotAnnotated(wait.Reason, wait.Message)
 	} else if w.planned() {
 		w.event.MarkTrue(v1alpha1.GitEventAnnotated, "", "")
+	}
+}
+
+// summarize derives from the status what lists of events show. It is part of each write, so it costs none. A settled event
+// keeps what it ended with: little of what that follows from is left.
+func (w *work) summarize() {
+	if s := &w.event.Status; !w.event.Settled() {
+		s.Outcome, s.Ref = status.Outcome(s), w.event.Spec.Ref()
 	}
 }
 
@@ -111,6 +120,7 @@ func (r *Reconciler) deleteSecret(ctx context.Context, namespace, name string) e
 
 // shrink leaves the stub that redeliveries are compared with and that tells people what became of the event.
 func (w *work) shrink() {
+	w.summarize()
 	now := metav1.NewTime(w.r.clock.Now())
 	s := &w.event.Status
 	s.Phase, s.SettledAt, s.Checks, s.Waits = v1alpha1.PhaseSettled, &now, nil, nil

@@ -33,6 +33,7 @@ func TestManyRunsTakeTurns(t *testing.T) {
 	t.Parallel()
 	const runs = 60
 	w := newWorld(t, many(runs)...)
+	w.forgets = true
 	w.git.changed = provider.Changes{Modified: []string{"go.mod"}}
 	w.git.tree = map[string]string{"tasks/build.yaml": taskText("build")}
 	created := 0

@@ -25,13 +25,12 @@ import (
 
 // The steps, as status.waits names them.
 const (
-	stepPlan     = "plan"
-	stepReport   = "report"
-	stepRenew    = "renew"
-	stepAnnotate = "annotate"
-	stepCreate   = "create/"
-	// stepReconcile is all of them: a planned event that panics waits with it.
-	stepReconcile = "reconcile"
+	stepPlan      = v1alpha1.StepPlan
+	stepReport    = v1alpha1.StepReport
+	stepRenew     = v1alpha1.StepRenew
+	stepAnnotate  = v1alpha1.StepAnnotate
+	stepCreate    = v1alpha1.StepCreate
+	stepReconcile = v1alpha1.StepReconcile
 )
 
 // work is one reconcile of one event: the object as read live, what was learnt on the way, and what to write back.
@@ -45,8 +44,9 @@ type work struct {
 	config   *config.Config
 
 	client     *provider.Client                   // connected on first use
+	loginErr   error                              // why it could not be
 	newer      func() (string, error)             // what has superseded the event, asked once; nil while nobody has to know
-	release    func()                             // gives the Git host's slot back
+	release    func()                             // gives the Git host's slot back; nil while none is taken
 	references resolve.References                 // what annotations refer to; nil when they are not followed
 	manifests  map[string]*pipelinev1.PipelineRun // planned PipelineRuns by name, as far as they were read
 	secrets    map[string]string                  // what the plan's markers stand for, read on first use
@@ -71,14 +71,16 @@ func (r *Reconciler) begin(ctx context.Context, event *v1alpha1.GitEvent, asked 
 	event.GetConditionSet().Manage(&event.Status).InitializeConditions()
 	w := &work{
 		r: r, event: event, received: event.Spec.DeepCopy(), stored: event.Status.DeepCopy(), began: asked, readAt: asked, config: config.FromContext(ctx),
-		live: map[string]*pipelinev1.PipelineRun{}, release: func() {}, saw: map[types.NamespacedName]content{},
+		live: map[string]*pipelinev1.PipelineRun{}, saw: map[types.NamespacedName]content{},
 	}
 	w.pin()
 	return w
 }
 
 func (w *work) end() {
-	w.release()
+	if w.release != nil {
+		w.release()
+	}
 	w.remember()
 }
 
@@ -101,12 +103,6 @@ func (w *work) due(step string, do func() error) error {
 	return &notDue{fault.Throttledf(wait.Reason, left, "%s", wait.Message)}
 }
 
-// notDue marks a step that was not tried, because it is not its time yet: its recorded wait is left as it is.
-type notDue struct{ fault *fault.Error }
-
-func (n *notDue) Error() string { return n.fault.Error() }
-func (n *notDue) Unwrap() error { return n.fault }
-
 func (w *work) wait(step string) *v1alpha1.Wait {
 	for i := range w.event.Status.Waits {
 		if w.event.Status.Waits[i].Step == step {
@@ -119,7 +115,7 @@ func (w *work) wait(step string) *v1alpha1.Wait {
 // settle is the one exit from an error to the status: it records why a step waits and until when, tells the Repository
 // once per change of reason, and returns the error for the queue.
 func (w *work) settle(step string, err error) error {
-	if _, skipped := err.(*notDue); skipped { //nolint:errorlint // it is never wrapped
+	if skipped(err) {
 		return err
 	}
 	f := fault.Of(err)
@@ -200,9 +196,14 @@ func (w *work) repository() runtime.Object {
 // record writes the status if it changed. A conflict ends the reconcile: somebody wrote since the live read, so what
 // was computed here may be stale; the next reconcile computes anew.
 func (w *work) record(ctx context.Context) error {
+	w.summarize()
 	if equality.Semantic.DeepEqual(*w.stored, w.event.Status) {
 		return nil
 	}
+	return w.try(w.recorded(), func() error { return w.write(ctx) })
+}
+
+func (w *work) write(ctx context.Context) error {
 	asked := w.r.clock.Now()
 	event := *w.event
 	event.Spec = *w.received
@@ -222,9 +223,9 @@ func (w *work) record(ctx context.Context) error {
 	return nil
 }
 
-// stale tells that too much time has passed since the API server confirmed that nobody else writes this event: a
+// paused tells that too much time has passed since the API server confirmed that nobody else writes this event: a
 // process that was paused must not send what another has taken over (H6).
-func (w *work) stale() error {
+func (w *work) paused() error {
 	if w.r.clock.Since(w.readAt) <= fence {
 		return nil
 	}

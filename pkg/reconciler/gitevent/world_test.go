@@ -3,8 +3,6 @@
 package gitevent
 
 import (
-	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"runtime"
@@ -17,28 +15,17 @@ import (
 	tektonfake "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/fake"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
 	"knative.dev/pkg/apis"
-	logtesting "knative.dev/pkg/logging/testing"
-	"knative.dev/pkg/reconciler"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
-	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
-	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/config"
-	"github.com/plumbline-ci/plumbline/pkg/openevents"
-	"github.com/plumbline-ci/plumbline/pkg/openruns"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/remote"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -50,7 +37,7 @@ const (
 	defaultSHA = "dddddddddddddddddddddddddddddddddddddddd"
 )
 
-// world is a cluster of fakes with one event in it. It outlives the reconcilers that a test kills.
+// world is a cluster of fakes with one event in it, and the process that leads it. It outlives the processes that a test kills.
 type world struct {
 	t      *testing.T
 	own    *fake.Clientset
@@ -62,11 +49,16 @@ type world struct {
 	settings   map[string]string
 	repository func(*pacv1alpha1.Repository)
 
+	alive     *Reconciler // the process; nil before the first one and after one was killed
+	caches    caches      // the process's, as its informers would keep them
+	forgets   bool        // each reconcile is another process's, as when each one is killed after it
 	processes atomic.Int64
 	mu        sync.Mutex
 	calls     []string
 	hook      func(n int, call string) outcome
-	wakes     []time.Duration // after which the last reconcile wants the next one, beside what it returned
+	asked     func(action clienttesting.Action) error // may refuse a call to the API server
+	woken     func(event string, after time.Duration) // is told of each wake-up, if it is set
+	wakes     []time.Duration                         // after which the last reconcile wants the next one, beside what it returned
 }
 
 // outcome is what a scripted fault does with a call.
@@ -111,6 +103,11 @@ func (w *world) intercept(_ string, tracker clienttesting.ObjectTracker) clientt
 			name += "/" + action.GetSubresource()
 		}
 		o := w.called(name)
+		if w.asked != nil {
+			if err := w.asked(action); err != nil {
+				o.err = err
+			}
+		}
 		if o.err == nil && !o.kill {
 			return false, nil, nil
 		}
@@ -160,55 +157,6 @@ func repository() *pacv1alpha1.Repository {
 
 func noProxy(*http.Request) (*url.URL, error) { return nil, nil }
 
-// reconciler is a new process: it remembers nothing of the ones before.
-func (w *world) reconciler() *Reconciler {
-	events := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-	repositories := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-	runs := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
-	if e := w.event(); !e.Settled() {
-		w.must(events.Add(openevents.Trim(e)))
-	}
-	served := repository()
-	if w.repository != nil {
-		w.repository(served)
-	}
-	w.must(repositories.Add(served))
-	watched, err := labels.Parse(openruns.Selector(system))
-	w.must(err)
-	for _, run := range w.runs() {
-		if watched.Matches(labels.Set(run.Labels)) {
-			w.must(runs.Add(openruns.Trim(&run)))
-		}
-	}
-	r := &Reconciler{
-		Options: Options{Namespace: system, Version: "test", AppSecret: "app", GlobalRepository: "pipelines-as-code", Identity: fmt.Sprint("process-", w.processes.Add(1)), Remote: remote.New(remote.Options{Proxy: noProxy}),
-			Providers: map[string]provider.Provider{"fake": w.git.provider()}},
-		open: listers.NewGitEventLister(events).GitEvents(system), events: w.own.PlumblineV1alpha1().GitEvents(system),
-		payloads: w.own.PlumblineV1alpha1().EventPayloads(system), repositories: paclisters.NewRepositoryLister(repositories),
-		pac: w.own.PipelinesascodeV1alpha1(), runs: runs, tekton: w.tekton.TektonV1(), kube: w.kube.CoreV1(),
-		settings: config.NewStore(logtesting.TestLogger(w.t)), clock: w.clock, recorder: record.NewFakeRecorder(1000),
-		slots: newSlots(1), metrics: newMetrics(), held: newHeld(), outages: newOutages(),
-		wake: func(_ string, after time.Duration) { w.wakes = append(w.wakes, after) },
-	}
-	r.settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: w.settings})
-	_ = r.Promote(reconciler.UniversalBucket(), nil)
-	return r
-}
-
-// reconcile runs one reconcile in a new process and returns its error; killed tells that the process ended in it.
-func (w *world) reconcile() (killed bool, err error) {
-	done := make(chan struct{})
-	killed, w.wakes = true, nil
-	r := w.quietly(w.reconciler)
-	go func() {
-		defer close(done)
-		err = r.Reconcile(context.Background(), system+"/push-1")
-		killed = false
-	}()
-	<-done
-	return killed, err
-}
-
 // quietly looks at the world without being counted.
 func (w *world) quietly(f func() *Reconciler) *Reconciler {
 	w.mu.Lock()
@@ -254,6 +202,16 @@ func (w *world) event() *v1alpha1.GitEvent {
 		w.t.Fatalf("unexpected %T", obj)
 	}
 	return e.DeepCopy()
+}
+
+func (w *world) events() []v1alpha1.GitEvent {
+	obj, err := w.own.Tracker().List(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), v1alpha1.SchemeGroupVersion.WithKind("GitEvent"), system)
+	w.must(err)
+	list, ok := obj.(*v1alpha1.GitEventList)
+	if !ok {
+		w.t.Fatalf("unexpected %T", obj)
+	}
+	return list.Items
 }
 
 func (w *world) quietEvent() *v1alpha1.GitEvent { return w.event() }

@@ -84,7 +84,11 @@ func sameEndpoint(a, b string) bool {
 		}
 		path := strings.TrimRight(u.Path, "/")
 		path = strings.TrimSuffix(strings.TrimSuffix(path, "/api/v4"), "/api/v3")
-		return u.Scheme + "://" + u.Host + path
+		port := u.Port()
+		if port == "" {
+			port = map[string]string{"https": "443", "http": "80"}[u.Scheme]
+		}
+		return u.Scheme + "://" + strings.TrimSuffix(u.Hostname(), ".") + ":" + port + path
 	}
 	return endpoint(a) == endpoint(b)
 }

@@ -3,6 +3,9 @@
 package v1alpha1
 
 import (
+	"fmt"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"knative.dev/pkg/apis"
@@ -75,4 +78,16 @@ func (p *Plan) Decided() bool {
 		}
 	}
 	return true
+}
+
+// Ref is what people call what the event is about. For a pull request that is its number: a comment names nothing else.
+// Tags keep "tags/", so that they are not taken for branches.
+func (s *GitEventSpec) Ref() string {
+	if s.PullRequest != nil {
+		return fmt.Sprintf("#%d", s.PullRequest.Number)
+	}
+	if branch, is := strings.CutPrefix(s.BaseRef, "refs/heads/"); is {
+		return branch
+	}
+	return strings.TrimPrefix(s.BaseRef, "refs/")
 }

@@ -19,6 +19,13 @@ type GitEventStatus struct {
 	// runs can be created any more.
 	// +optional
 	Disposition Disposition `json:"disposition,omitempty"`
+	// Outcome says in a few words what became of the event, for people: "Succeeded", "Failed: 1 of 3", "Running",
+	// "Waiting: <reason>", "Ignored: <reason>". It follows from the rest of the status. Programs read that.
+	// +optional
+	Outcome string `json:"outcome,omitempty"`
+	// Ref is what people call what the event is about: "main", "tags/v1", or "#12" for a pull request.
+	// +optional
+	Ref string `json:"ref,omitempty"`
 	// Plan is what will be done, written down before anything is done.
 	// +optional
 	Plan *Plan `json:"plan,omitempty"`
@@ -99,8 +106,12 @@ type Decision struct {
 	// Pipeline is the author's name or generateName.
 	// +optional
 	Pipeline string `json:"pipeline,omitempty"`
-	// Reason is "selected", or the first clause that said no with the values it saw, or what an open decision waits for.
+	// Reason is "selected" with the clauses that agreed, or the first clause that said no with the values it saw, or what
+	// an open decision waits for.
 	Reason string `json:"reason"`
+	// Selected is what Reason will be of a pipeline that is selected but still open: its Reason says what it waits for.
+	// +optional
+	Selected string `json:"selected,omitempty"`
 	// Open is true as long as something that the decision or its PipelineRun depends on could not be read. The other
 	// pipelines do not wait for it.
 	// +optional
@@ -109,7 +120,7 @@ type Decision struct {
 
 // Run is one planned PipelineRun and what became of it.
 type Run struct {
-	// Pipeline is the author's name or generateName, without the trailing dash: the check is named after it.
+	// Pipeline is the author's name or generateName as it is written: the check is named after it.
 	Pipeline string `json:"pipeline"`
 	// Namespace and Name identify the PipelineRun; the name is deterministic.
 	Namespace string `json:"namespace"`
@@ -212,6 +223,17 @@ type Check struct {
 	// +optional
 	Concluded bool `json:"concluded,omitempty"`
 }
+
+// The steps that can wait.
+const (
+	StepPlan     = "plan"
+	StepCreate   = "create/" // and the PipelineRun's name
+	StepReport   = "report"
+	StepRenew    = "renew"
+	StepAnnotate = "annotate"
+	// StepReconcile is all of them: an event that panics waits with it.
+	StepReconcile = "reconcile"
+)
 
 // Wait is a step that waits.
 type Wait struct {

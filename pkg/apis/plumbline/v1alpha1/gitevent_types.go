@@ -18,12 +18,15 @@ import (
 // +kubebuilder:resource:path=gitevents,scope=Namespaced,categories=plumbline
 // +kubebuilder:selectablefield:JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Repository",type=string,JSONPath=`.spec.repository.url`
-// +kubebuilder:printcolumn:name="Trigger",type=string,JSONPath=`.spec.trigger`
-// +kubebuilder:printcolumn:name="SHA",type=string,JSONPath=`.spec.sha`,priority=1
-// +kubebuilder:printcolumn:name="Disposition",type=string,JSONPath=`.status.disposition`
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Ref",type=string,JSONPath=`.status.ref`
+// +kubebuilder:printcolumn:name="Outcome",type=string,JSONPath=`.status.outcome`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Trigger",type=string,JSONPath=`.spec.trigger`,priority=1
+// +kubebuilder:printcolumn:name="Sender",type=string,JSONPath=`.spec.sender`,priority=1
+// +kubebuilder:printcolumn:name="Commit",type=string,JSONPath=`.spec.sha`,priority=1
+// +kubebuilder:printcolumn:name="Disposition",type=string,JSONPath=`.status.disposition`,priority=1
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,priority=1
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1
 type GitEvent struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -48,6 +48,19 @@ func CanonicalURL(raw string) (string, error) {
 	return scheme + "://" + host + path, nil
 }
 
+// SameURL tells whether two spellings are of one repository. What has no canonical spelling is compared as it is written.
+func SameURL(a, b string) bool {
+	if a == b {
+		return true
+	}
+	canonical, err := CanonicalURL(a)
+	if err != nil {
+		return false
+	}
+	other, err := CanonicalURL(b)
+	return err == nil && canonical == other
+}
+
 // ClaimName is the name of the RepositoryClaim of a canonical URL.
 func ClaimName(canonical string) string {
 	sum := sha256.Sum256([]byte(canonical))

@@ -102,3 +102,22 @@ func FuzzCanonicalURL(f *testing.F) {
 		}
 	})
 }
+
+func TestSameURL(t *testing.T) {
+	for name, c := range map[string]struct {
+		a, b string
+		want bool
+	}{
+		"one spelling":                         {"https://git.example/acme/app", "https://git.example/acme/app", true},
+		"capitals, .git and a slash":           {"https://Git.example/acme/App.git/", "https://git.example/acme/app", true},
+		"another repository":                   {"https://git.example/acme/app", "https://git.example/acme/other", false},
+		"another host":                         {"https://git.example/acme/app", "https://git2.example/acme/app", false},
+		"what is no URL is compared as it is":  {"acme/app", "acme/app", true},
+		"what is no URL has one spelling only": {"acme/app", "acme/App", false},
+		"a URL and what is none":               {"https://git.example/acme/app", "git.example/acme/app", false},
+	} {
+		if got := v1alpha1.SameURL(c.a, c.b); got != c.want || v1alpha1.SameURL(c.b, c.a) != c.want {
+			t.Errorf("%s: SameURL(%q, %q) = %t, want %t", name, c.a, c.b, got, c.want)
+		}
+	}
+}

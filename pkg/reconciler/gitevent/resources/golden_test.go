@@ -76,9 +76,10 @@ func renderedRun() *pipelinev1.PipelineRun {
 
 func pushInput() RunInput {
 	return RunInput{
-		Event:      pushEvent(),
-		Head:       provider.Head{SHA: sha, Commit: v1alpha1.Commit{Title: "Fix: \"it\"", URL: "https://github.com/Acme/App/commit/" + sha}},
-		Rendered:   renderedRun(),
+		Event:        pushEvent(),
+		Head:         provider.Head{SHA: sha, Commit: v1alpha1.Commit{Title: "Fix: \"it\"", URL: "https://github.com/Acme/App/commit/" + sha}},
+		Rendered:     renderedRun(),
+		TargetBranch: "refs/heads/main", SourceBranch: "refs/heads/main",
 		Definition: resolve.Definition{File: ".tekton/push.yaml", Document: 2, Name: "build"},
 		Name:       "build-abc", Namespace: "ci", Secret: "pac-gitauth-abc", LogURL: "https://console.example.com/x", Version: "v0.1.0+dirty",
 	}
@@ -87,6 +88,7 @@ func pushInput() RunInput {
 func pullRequestInput() RunInput {
 	in := pushInput()
 	in.Event, in.Secret, in.LogURL = pullRequestEvent(), "", ""
+	in.TargetBranch, in.SourceBranch = "main", "fix/1"
 	in.Rendered = &pipelinev1.PipelineRun{ObjectMeta: metav1.ObjectMeta{Name: "check of app"}}
 	return in
 }

@@ -25,6 +25,8 @@ type RunInput struct {
 	Head provider.Head
 	// Rendered is what resolve.Render returned. It is not changed.
 	Rendered *pipelinev1.PipelineRun
+	// TargetBranch and SourceBranch are what match.Branches returned.
+	TargetBranch, SourceBranch string
 	// Definition is where it was written.
 	Definition resolve.Definition
 	// Name is RunName's, Namespace the Repository's.

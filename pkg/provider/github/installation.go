@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/bradleyfalzon/ghinstallation/v2"
+	gh "github.com/google/go-github/v60/github"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+// successor interprets a 404 in answer to a mint (G8): it returns the installation that the repository has now, if the App
+// was installed again since the delivery. Else it returns a fault: InstallationGone when that is certain, because GitHub
+// finds the App itself and neither its installation nor one on the repository. What the answers leave open is waited for.
+func (m *minter) successor(ctx context.Context) (int64, error) {
+	app, err := m.asApp()
+	if err != nil {
+		return 0, err
+	}
+	now, _, err := app.Apps.FindRepositoryInstallation(ctx, m.owner, m.name)
+	if err == nil && now.GetID() > 0 && now.GetID() != m.installation {
+		return now.GetID(), nil
+	}
+	if err == nil {
+		return 0, installationNotFound()
+	}
+	if provider.StatusCode(err) != http.StatusNotFound {
+		return 0, failed("looking for the App's installation on the repository", err)
+	}
+	_, _, err = app.Apps.GetInstallation(ctx, m.installation)
+	if err == nil {
+		return 0, installationNotFound()
+	}
+	if provider.StatusCode(err) != http.StatusNotFound {
+		return 0, failed("looking for the App's installation", err)
+	}
+	self, _, err := app.Apps.Get(ctx, "")
+	switch {
+	case provider.StatusCode(err) == http.StatusNotFound, err == nil && self.GetID() != m.app:
+		return 0, installationNotFound() // what answers is not the API that the App is registered at
+	case err != nil:
+		return 0, failed("looking for the App", err)
+	}
+	return 0, fault.Operatorf(fault.ReasonInstallationGone,
+		"the GitHub App was uninstalled from %s: install it again, then push or redeliver", m.owner)
+}
+
+func installationNotFound() *fault.Error {
+	return fault.Operatorf("InstallationNotFound",
+		"the GitHub App's installation is gone: install the App again, then push or redeliver")
+}
+
+// asApp returns a client that is the App itself. It is used for no other host than the API's.
+func (m *minter) asApp() (*gh.Client, error) {
+	base, err := url.Parse(m.api + "/")
+	if err != nil {
+		return nil, fault.Operatorf("BadConfiguration", "github-url leads to no API: set it to https://<host>")
+	}
+	signed, err := ghinstallation.NewAppsTransport(m.base, m.app, m.key)
+	if err != nil {
+		return nil, m.badKey()
+	}
+	client := gh.NewClient(&http.Client{Transport: signed, CheckRedirect: func(req *http.Request, via []*http.Request) error {
+		if !strings.EqualFold(req.URL.Host, base.Host) {
+			return fault.Operatorf("ForeignHost", "GitHub redirects to another host; the App does not log in there")
+		}
+		return provider.CheckRedirect(req, via)
+	}})
+	client.BaseURL = base
+	return client, nil
+}
+
+// badKey hides the cause, which may quote the key.
+func (m *minter) badKey() *fault.Error {
+	return fault.Operatorf(fault.ReasonCredentialsInvalid,
+		"github-private-key in %s is not an RSA key in PEM form: set it to the App's private key", m.from)
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// add makes another event like the first, from another host.
+func (w *world) add(name, host string) {
+	w.t.Helper()
+	e := event()
+	e.Name, e.UID, e.Spec.DeliveryKey, e.Spec.Host = name, types.UID("uid-of-"+name), name, host
+	w.must(w.own.Tracker().Add(e))
+}
+
+// A login that fails takes one slot of its Git host for the time of its reconcile, however many steps need the service,
+// and leaves every slot free afterwards.
+func TestAFailedLoginGivesItsSlotBack(t *testing.T) {
+	t.Parallel()
+	removed := func(w *world) {
+		w.must(w.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), system, "app"))
+	}
+	failures := map[string]func(*world){
+		"the Secret is missing":              removed,
+		"the API server cannot read it":      func(w *world) { w.hook = always("get secrets", apierrors.NewServiceUnavailable("KMS is down")) },
+		"the service refuses the token":      func(w *world) { w.git.loginErr = fault.Operatorf(fault.ReasonCredentialsRefused, "refused") },
+		"the service cannot be logged in to": func(w *world) { w.git.loginErr = fault.Transientf(fault.ReasonGitUnreachable, "no answer") },
+	}
+	for name, fail := range failures {
+		for _, limit := range []int{1, 4} {
+			t.Run(fmt.Sprintf("%s/%d slots", name, limit), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, helloFile("a"), helloFile("b"))
+				events := map[string]string{"push-1": "git.example", "push-2": "git.example", "push-3": "other.example"}
+				w.add("push-2", "git.example")
+				w.add("push-3", "other.example")
+				w.process().slots = newSlots(limit)
+				w.hook = always("create pipelineruns", errRefused) // planned, and each later step needs the service
+				for event := range events {
+					_, _ = w.reconcileEvent(event)
+				}
+				fail(w)
+				for range 10 {
+					for event, host := range events {
+						w.git.logins, w.git.atLogin = 0, func() {
+							if taken := w.alive.slots.taken; len(taken) != 1 || taken[host+"/0"] != 1 {
+								t.Errorf("while %s logs in the slots taken are %v, want one of %s", event, taken, host)
+							}
+						}
+						_, _ = w.reconcileEvent(event)
+						if w.git.logins > 1 {
+							t.Errorf("%s logged in %d times in one reconcile", event, w.git.logins)
+						}
+					}
+					w.pass(fault.OperatorRetry)
+				}
+				w.hook, w.git.loginErr, w.git.atLogin = nil, nil, nil
+				w.storeApp(func(*corev1.Secret) {})
+				for range 10 {
+					for event := range events {
+						_, _ = w.reconcileEvent(event)
+					}
+					w.end(corev1.ConditionTrue)
+					w.pass(fault.OperatorRetry)
+				}
+				for _, e := range w.events() {
+					if !e.Settled() {
+						t.Errorf("%s is not settled: %+v", e.Name, e.Status.Waits)
+					}
+				}
+			})
+		}
+	}
+}
+
+// What one step could not do for lack of time does not keep a later one, which has its own, from logging in: a token must
+// not expire because a report took too long.
+func TestALoginThatRanOutOfTimeIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	w := running(t)
+	r := w.process()
+	e, err := r.unsettled("push-1")
+	w.must(err)
+	work := r.begin(t.Context(), e.DeepCopy(), w.clock.Now())
+	defer work.end()
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	w.git.loginErr = over.Err()
+	if _, err := work.connect(over); err == nil {
+		t.Fatal("logged in without any time")
+	}
+	w.git.loginErr = nil
+	if _, err := work.connect(t.Context()); err != nil || r.slots.taken["git.example/0"] != 1 {
+		t.Errorf("error %v, slots taken %v: want a login in the same slot", err, r.slots.taken)
+	}
+}

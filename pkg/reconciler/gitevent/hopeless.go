@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+const (
+	// lagLimit is how long a Git service may need to show a commit that it has told of (G10). After that it is asked slowly.
+	lagLimit = 10 * time.Minute
+	// sameWait is how long an event must have waited for one thing before it ends because of its age: what begins to be
+	// wrong after an outage of days can still be mended.
+	sameWait = time.Hour
+)
+
+// reasonGivenUp is that of the Kubernetes Event about an event that waited in vain, and of its runs that are not created.
+const reasonGivenUp = "GivenUp"
+
+// slowed turns the backoff of a step that waits for a commit into a slow retry once no replica lags that much.
+func (w *work) slowed(step string, err error) error {
+	f, before := fault.Of(err), w.wait(step)
+	if f == nil || f.Class != fault.Transient || f.Reason != fault.ReasonCommitUnknown || before == nil || before.Reason != f.Reason ||
+		w.r.clock.Since(before.Since.Time) < lagLimit {
+		return err
+	}
+	return fault.Throttledf(f.Reason, w.r.operatorRetry(), "%s", f.Message)
+}
+
+// hopeless tells whether nothing can be expected of a wait any more: the Git service has said twice, an operator's wait
+// apart, that the App is not installed any more (G8), or the event is too old to wait for an operator or a commit (S5).
+func (w *work) hopeless(wait *v1alpha1.Wait) bool {
+	if wait == nil || wait.NotBefore == nil {
+		return false
+	}
+	retry, latest := w.r.operatorRetry(), w.latest()
+	met := wait.NotBefore.Add(-retry).Sub(wait.Since.Time) // from the first to the last attempt that met it
+	switch {
+	case wait.Reason == fault.ReasonInstallationGone:
+		return met >= retry
+	case wait.Class == fault.Operator.String() && wait.Reason != reasonPanic, wait.Reason == fault.ReasonCommitUnknown:
+		return met >= sameWait && !latest.IsZero() && w.r.clock.Since(latest) >= w.config.MaxWait()
+	}
+	return false
+}
+
+// latest is when the event last brought something to do: when it was received, or when the last of its runs ended.
+func (w *work) latest() time.Time {
+	latest := w.event.Spec.ReceivedAt.Time
+	for i := range w.event.Status.Runs {
+		if result := w.event.Status.Runs[i].Result; result != nil && result.CompletedAt != nil && result.CompletedAt.After(latest) {
+			latest = result.CompletedAt.Time
+		}
+	}
+	return latest
+}
+
+// refuseToWait ends the planning of an event that waits in vain. Its redelivery is processed again, unless a run was
+// created.
+func (w *work) refuseToWait(ctx context.Context, wait *v1alpha1.Wait) error {
+	reason, message := wait.Reason, wait.Message
+	w.tell(reasonGivenUp, fmt.Sprintf("given up, because it waited in vain (%s): %s", reason, message))
+	if w.planned() {
+		reason = reasonGivenUp
+	}
+	return w.abandon(ctx, v1alpha1.DispositionRefused, reason, message)
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/status"
+)
+
+// L4: what a web address of the Git service itself leads to is missing once the service did not show it three times, some
+// seconds apart; until then nobody is told, and the other pipelines do not wait. What a replica that lags shows later runs.
+func TestAFileOfTheServiceIsMissingAfterThreeReads(t *testing.T) {
+	t.Parallel()
+	for sentence, c := range map[string]struct {
+		shown bool
+		want  status.Conclusion
+	}{
+		"it is not there":         {false, status.Failure},
+		"it is there a bit later": {true, ""},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			h := newHub(t)
+			h.fail = func(string) int { return 404 }
+			w := newWorld(t, referring("at-the-service", "lint", h.URL+"/private/lint.yaml"), helloFile("plain"))
+			w.uses(h)
+			w.git.hides = h.URL + "/private/"
+			var seen map[string]miss
+			read := func() {
+				r := w.quietly(w.reconciler)
+				r.misses.seen = seen // it is the same process
+				_ = r.Reconcile(t.Context(), system+"/push-1")
+				seen = r.misses.seen
+			}
+			for range missReads - 1 {
+				read()
+				read() // at once: it counts for nothing
+				if got := w.conclusions()["at-the-service"]; got != "" || len(w.runs()) != 1 {
+					t.Fatalf("%d runs, the check says %q: want the other pipeline's and no verdict", len(w.runs()), got)
+				}
+				w.pass(missApart)
+			}
+			if c.shown {
+				w.git.hides = ""
+				h.mu.Lock()
+				h.fail = nil
+				h.mu.Unlock()
+			}
+			read()
+			if got := w.conclusions()["at-the-service"]; got != c.want {
+				t.Errorf("the check says %q, want %q", got, c.want)
+			}
+			w.settle(corev1.ConditionTrue)
+		})
+	}
+}
+
+func TestMissesCountAtADistance(t *testing.T) {
+	t.Parallel()
+	now, m := time.Unix(0, 0), misses{}
+	for i, c := range []struct {
+		after time.Duration
+		want  bool
+	}{{0, false}, {time.Second, false}, {time.Second, false}, {time.Second, false}, {time.Second, false}, {2 * time.Second, true}, {0, true}} {
+		now = now.Add(c.after)
+		if got := m.believed("x", now); got != c.want {
+			t.Errorf("read %d, at %v: %t, want %t", i+1, now.Sub(time.Unix(0, 0)), got, c.want)
+		}
+	}
+	if m.believed("y", now) {
+		t.Error("another thing is believed to be missing")
+	}
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	logtesting "knative.dev/pkg/logging/testing"
+	"knative.dev/pkg/reconciler"
+
+	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
+	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/openevents"
+	"github.com/plumbline-ci/plumbline/pkg/openruns"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/remote"
+	"github.com/plumbline-ci/plumbline/pkg/retry"
+)
+
+// caches are what the informers of one process fill.
+type caches struct{ events, repositories, runs cache.Indexer }
+
+func newCaches() caches {
+	byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+	return caches{
+		events: cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace), repositories: cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace),
+		runs: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}),
+	}
+}
+
+// fill brings caches up to date with the cluster.
+func (w *world) fill(c caches) {
+	w.t.Helper()
+	var events, runs []any
+	for _, e := range w.events() {
+		if !e.Settled() {
+			events = append(events, openevents.Trim(&e))
+		}
+	}
+	watched, err := labels.Parse(openruns.Selector(system))
+	w.must(err)
+	for _, run := range w.runs() {
+		if watched.Matches(labels.Set(run.Labels)) {
+			runs = append(runs, openruns.Trim(&run))
+		}
+	}
+	served := repository()
+	if w.repository != nil {
+		w.repository(served)
+	}
+	w.must(c.events.Replace(events, ""))
+	w.must(c.runs.Replace(runs, ""))
+	w.must(c.repositories.Replace([]any{served}, ""))
+}
+
+// reconciler is a new process: it remembers nothing of the ones before.
+func (w *world) reconciler() *Reconciler {
+	c := newCaches()
+	w.fill(c)
+	return w.reconcilerWith(c)
+}
+
+func (w *world) reconcilerWith(c caches) *Reconciler {
+	r := &Reconciler{
+		Options: Options{Namespace: system, Version: "test", AppSecret: "app", GlobalRepository: "pipelines-as-code", Identity: fmt.Sprint("process-", w.processes.Add(1)), Remote: remote.New(remote.Options{Proxy: noProxy}),
+			Providers: map[string]provider.Provider{"fake": w.git.provider()}},
+		open: listers.NewGitEventLister(c.events).GitEvents(system), events: w.own.PlumblineV1alpha1().GitEvents(system),
+		payloads: w.own.PlumblineV1alpha1().EventPayloads(system), repositories: paclisters.NewRepositoryLister(c.repositories),
+		pac: w.own.PipelinesascodeV1alpha1(), runs: c.runs, tekton: w.tekton.TektonV1(), kube: w.kube.CoreV1(),
+		settings: config.NewStore(logtesting.TestLogger(w.t)), clock: w.clock, recorder: record.NewFakeRecorder(1000),
+		slots: newSlots(1), metrics: newMetrics(), held: newHeld(), retries: retry.New(),
+		wake: func(event string, after time.Duration) {
+			w.wakes = append(w.wakes, after)
+			if w.woken != nil {
+				w.woken(event, after)
+			}
+		},
+	}
+	r.settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: w.settings})
+	_ = r.Promote(reconciler.UniversalBucket(), nil)
+	return r
+}
+
+// process is the one that is alive, with caches that are up to date; a new one if the last was killed.
+func (w *world) process() *Reconciler {
+	if w.alive == nil {
+		w.caches = newCaches()
+		w.alive = w.reconcilerWith(w.caches)
+	}
+	w.fill(w.caches)
+	// What a test may have changed since the process began, and a real one is told of.
+	w.alive.settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: w.settings})
+	w.alive.Providers["fake"] = w.git.provider()
+	return w.alive
+}
+
+// kill ends the process: the next one remembers nothing.
+func (w *world) kill() { w.alive = nil }
+
+// reconcile runs one reconcile of the event and returns its error; killed tells that the process ended in it.
+func (w *world) reconcile() (killed bool, err error) { return w.reconcileEvent("push-1") }
+
+func (w *world) reconcileEvent(name string) (killed bool, err error) {
+	done := make(chan struct{})
+	killed, w.wakes = true, nil
+	r := w.quietly(w.process)
+	taken := maps.Clone(r.slots.taken)
+	go func() {
+		defer close(done)
+		err = r.Reconcile(context.Background(), system+"/"+name)
+		killed = false
+	}()
+	<-done
+	if !killed && !maps.Equal(r.slots.taken, taken) {
+		w.t.Errorf("the reconcile has ended; before it the slots taken were %v, and now %v", taken, r.slots.taken)
+	}
+	if killed || w.forgets {
+		w.kill()
+	}
+	return killed, err
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package retry remembers which steps of which keys of a workqueue have just failed. The workqueue has one time for a key.
+// A step needs its own: what another step waits for must neither delay it nor call it early (docs/adr/0012).
+package retry
+
+import (
+	"sync"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// MinWait and MaxWait are between what Next asks for after a failure. The second is the workqueue's own; below the first
+// the workqueue's backoff does what is needed.
+const (
+	MinWait = time.Second
+	MaxWait = 1000 * time.Second
+)
+
+// Step is one thing that a reconcile tries.
+type Step struct {
+	// Name is the kind of step, e.g. "report".
+	Name string
+	// Of is what it is done for, e.g. the name of a PipelineRun.
+	Of string
+	// Version tells what is tried, e.g. the digest of the report. Another version is tried at once: it is news.
+	Version string
+}
+
+// Timers are the times of the steps that fail. A step is tried again after as long as it has failed, at most MaxWait, and
+// not before. They are advice: a process that knows nothing tries every step once. Safe for concurrent use.
+type Timers struct {
+	mu   sync.Mutex
+	keys map[string]map[id]timer
+}
+
+type id struct{ name, of string }
+
+type timer struct {
+	version string
+	since   time.Time
+	due     time.Time // not tried before
+	latest  time.Time // asked for
+}
+
+// New returns Timers that know of no failure.
+func New() *Timers { return &Timers{keys: map[string]map[id]timer{}} }
+
+// Left returns for how long a step is not to be tried; 0 if it may be now.
+func (t *Timers) Left(key string, step Step, now time.Time) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	known, found := t.keys[key][id{step.Name, step.Of}]
+	if !found || known.version != step.Version {
+		return 0
+	}
+	return max(0, known.due.Sub(now))
+}
+
+// Note takes the outcome of an attempt. What is to be retried with a backoff counts as a failure; what ended well, and an
+// outcome with a time of its own, does not. One that found no turn (fault.ReasonBusy) was no attempt.
+func (t *Timers) Note(key string, step Step, err error, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	at := id{step.Name, step.Of}
+	if f := fault.Of(err); f != nil && f.Reason == fault.ReasonBusy {
+		return
+	}
+	if !fault.Retried(err) {
+		delete(t.keys[key], at)
+		t.tidy(key)
+		return
+	}
+	known, found := t.keys[key][at]
+	if !found || known.version != step.Version {
+		known = timer{version: step.Version, since: now}
+	}
+	wait := min(now.Sub(known.since), MaxWait)
+	if after, beside := fault.KnownWait(fault.Requeue(err)); beside { // a part of the step has a time of its own
+		wait = min(wait, after)
+	}
+	known.due, known.latest = now.Add(wait), now.Add(max(wait, MinWait))
+	if t.keys[key] == nil {
+		t.keys[key] = map[id]timer{}
+	}
+	t.keys[key][at] = known
+}
+
+// Next returns how long it is until the first step of a key is to be tried; false if none waits. A time that has passed
+// does not count: its step was not among what there was to do.
+func (t *Timers) Next(key string, now time.Time) (time.Duration, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var next time.Duration
+	for _, known := range t.keys[key] {
+		if left := known.latest.Sub(now); left > 0 && (next == 0 || left < next) {
+			next = left
+		}
+	}
+	return next, next > 0
+}
+
+// Forget forgets a key.
+func (t *Timers) Forget(key string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.keys, key)
+}
+
+func (t *Timers) tidy(key string) {
+	if len(t.keys[key]) == 0 {
+		delete(t.keys, key)
+	}
+}
+
+// Len returns the number of keys that have a failing step.
+func (t *Timers) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.keys)
+}
