@@ -32,6 +32,9 @@ func (r *Reconciler) observe(ctx context.Context, w *work) error {
 		if run.UID == "" || run.Result != nil {
 			continue
 		}
+		if err := w.recordMade(ctx, recordAfter); err != nil {
+			return err
+		}
 		if err := r.observeRun(ctx, w, run, over); err != nil && first == nil {
 			first = err
 		}
