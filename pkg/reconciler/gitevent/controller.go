@@ -147,6 +147,7 @@ func (r *Reconciler) watch(ctx context.Context, impl *controller.Impl, runs cach
 				}
 			},
 			DeleteFunc: func(obj any) {
+				r.noteDeleted(obj)
 				if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 					obj = gone.Obj
 				}

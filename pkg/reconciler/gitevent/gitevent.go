@@ -24,6 +24,7 @@ import (
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/creations"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
@@ -58,6 +59,7 @@ type Reconciler struct {
 	held         *held
 	retries      *retry.Timers
 	misses       misses
+	created      creations.Memory
 	wake         func(event string, after time.Duration) // enqueues, beside whatever the reconcile returns
 }
 
@@ -89,6 +91,7 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 		return r.sweep(ctx)
 	}
 	if _, err := r.unsettled(name); apierrors.IsNotFound(err) {
+		r.created.Forget(name)
 		return nil // settled, or not listed yet: then the informer's add enqueues it
 	}
 	asked := r.clock.Now()
@@ -125,6 +128,7 @@ func (r *Reconciler) reconcile(ctx context.Context, w *work) error {
 		w.conclude()
 		return r.requeue(append(faults, w.record(ctx))...)
 	}
+	faults = append(faults, w.recordMade(ctx, 0)) // the report may not have come to it
 	faults = append(faults, w.settle(stepRenew, r.renew(ctx, w)))
 	faults = append(faults, w.settle(stepAnnotate, w.due(stepAnnotate, func() error { return r.annotate(ctx, w) })))
 	faults = append(faults, w.untilRecheck())

@@ -33,6 +33,9 @@ func (r *Reconciler) observe(ctx context.Context, w *work) error {
 		if run.UID == "" || run.Result != nil {
 			continue
 		}
+		if err := w.recordMade(ctx, recordAfter); err != nil {
+			return err
+		}
 		faults = append(faults, w.try(retry.Step{Name: stepObserve, Of: run.Name}, func() error { return r.observeRun(ctx, w, run, over) }))
 	}
 	return first(faults)

@@ -51,6 +51,7 @@ type work struct {
 	manifests  map[string]*pipelinev1.PipelineRun // planned PipelineRuns by name, as far as they were read
 	secrets    map[string]string                  // what the plan's markers stand for, read on first use
 	live       map[string]*pipelinev1.PipelineRun // PipelineRuns seen in this reconcile by name
+	unrecorded time.Time                          // since when a PipelineRun is there that the stored status does not know; zero if there is none
 	news       []news                             // told once the change that it is about is recorded
 
 	saw       map[types.NamespacedName]content // the Secrets that were read
@@ -200,7 +201,7 @@ func (w *work) record(ctx context.Context) error {
 	if equality.Semantic.DeepEqual(*w.stored, w.event.Status) {
 		return nil
 	}
-	return w.try(w.recorded(), func() error { return w.write(ctx) })
+	return w.try(w.recording(), func() error { return w.write(ctx) })
 }
 
 func (w *work) write(ctx context.Context) error {
@@ -215,6 +216,7 @@ func (w *work) write(ctx context.Context) error {
 	w.r.metrics.recorded(ctx, w.stored, w.event, w.r.clock.Now())
 	w.stored = w.event.Status.DeepCopy()
 	w.readAt = asked
+	w.recorded()
 	for _, n := range w.news {
 		w.r.recorder.Event(w.repository(), corev1.EventTypeWarning, n.wait.Reason, n.message)
 		w.r.metrics.waiting(ctx, n.wait.Step, n.wait.Class, n.wait.Reason)
@@ -229,7 +231,7 @@ func (w *work) paused() error {
 	if w.r.clock.Since(w.readAt) <= fence {
 		return nil
 	}
-	return &fault.Error{Class: fault.Conflict, Reason: "Paused", Message: "this process was paused; reading again before anything is sent"}
+	return &fault.Error{Class: fault.Conflict, Reason: reasonPaused, Message: "this process was paused; reading again before anything is sent"}
 }
 
 // fence is the longest time between a confirmed read or write of the status and the first post of a check. It is
