@@ -106,7 +106,8 @@ func candidates(plan *v1alpha1.Plan, definitions []resolve.Definition) []*candid
 	return open
 }
 
-// waiting returns what the candidates wait for: what is tried again soonest stands for the others, nil when none waits.
+// waiting returns what the candidates wait for: what is tried again soonest speaks for the others, whose times count as
+// well; nil when none waits.
 func waiting(candidates []*candidate) error {
 	var waits []error
 	for _, c := range candidates {
@@ -117,9 +118,10 @@ func waiting(candidates []*candidate) error {
 	if len(waits) == 0 {
 		return nil
 	}
-	return slices.MinFunc(waits, func(a, b error) int {
+	soonest := slices.MinFunc(waits, func(a, b error) int {
 		return cmp.Or(cmp.Compare(fault.Of(a).Class, fault.Of(b).Class), cmp.Compare(fault.Of(a).RetryAfter, fault.Of(b).RetryAfter))
 	})
+	return fault.Among(soonest, waits...)
 }
 
 // unchanged tells whether the plan says what is stored.

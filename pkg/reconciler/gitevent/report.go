@@ -80,9 +80,8 @@ func (r *Reconciler) put(ctx context.Context, w *work, client *provider.Client, 
 		}
 		return fmt.Errorf("reporting %q: %w", check.Name, err)
 	}
-	r.metrics.accepted(ctx, w.event, *accepted, check, r.clock.Now())
+	r.metrics.accepted(ctx, w.event, *accepted, check, r.clock.Now()) // by what was accepted until now
 	accepted.Accepted, accepted.Concluded = status.Digest(*check), check.Conclusion != ""
-	r.metrics.accepted(ctx, w.event, *accepted, check, r.clock.Now())
 	if accepted.Concluded && accepted.RecheckAt != nil && !w.r.clock.Now().Before(accepted.RecheckAt.Time) {
 		accepted.RecheckAt = nil // Put looked for duplicates when none could be under way any more
 	}

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"knative.dev/pkg/logging"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -42,6 +44,7 @@ type work struct {
 	began    time.Time                // when the reconcile did
 	readAt   time.Time                // the API server confirmed later than this that we write the newest version
 	config   *config.Config
+	log      *zap.SugaredLogger
 
 	client     *provider.Client                   // connected on first use
 	loginErr   error                              // why it could not be
@@ -71,7 +74,7 @@ type news struct {
 func (r *Reconciler) begin(ctx context.Context, event *v1alpha1.GitEvent, asked time.Time) *work {
 	event.GetConditionSet().Manage(&event.Status).InitializeConditions()
 	w := &work{
-		r: r, event: event, received: event.Spec.DeepCopy(), stored: event.Status.DeepCopy(), began: asked, readAt: asked, config: config.FromContext(ctx),
+		r: r, event: event, received: event.Spec.DeepCopy(), stored: event.Status.DeepCopy(), began: asked, readAt: asked, config: config.FromContext(ctx), log: logging.FromContext(ctx),
 		live: map[string]*pipelinev1.PipelineRun{}, saw: map[types.NamespacedName]content{},
 	}
 	w.pin()
@@ -124,6 +127,10 @@ func (w *work) settle(step string, err error) error {
 		w.clear(step)
 		return nil
 	}
+	if f.Class == fault.Invalid || f.Class == fault.Ignored {
+		f = w.unhandled(step, f)
+		err = f
+	}
 	// After a conflict the next reconcile reads again and knows better what to record; whose turn it is tells nobody anything.
 	if f.Class == fault.Conflict || f.Reason == fault.ReasonBusy {
 		return err
@@ -149,6 +156,14 @@ func (w *work) settle(step string, err error) error {
 	}
 	*before = next
 	return err
+}
+
+// unhandled turns a fault that only an answer to the author or an end of the event could settle into a wait that shows: the
+// step gave neither, and the event would be silent for ever.
+func (w *work) unhandled(step string, f *fault.Error) *fault.Error {
+	w.log.Errorw("A step left a refusal without an answer: a defect of Plumbline", "step", step, "reason", f.Reason, "error", f.Message)
+	w.r.metrics.unhandled.Add(context.Background(), 1)
+	return fault.Operatorf(fault.ReasonUnhandled, "%s (%s), which Plumbline does not handle here: this is a defect of it, please report it", f.Message, f.Reason)
 }
 
 // needsHelp notes that an operator has to act. What is said about credentials is said in the words of whoever needs them:

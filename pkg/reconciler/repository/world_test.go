@@ -23,6 +23,7 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
+	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
 const (
@@ -40,6 +41,7 @@ type world struct {
 	clock    *clocktesting.FakePassiveClock
 	events   []*v1alpha1.GitEvent
 	synced   bool
+	wakes    []time.Duration // beside what reconciles returned
 	r        *Reconciler
 }
 
@@ -53,6 +55,8 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 		claims:       cache.NewIndexer(cache.MetaNamespaceKeyFunc, claimIndexers()),
 		openEvents:   func(string, string) []*v1alpha1.GitEvent { return w.events },
 		eventsSynced: func() bool { return w.synced },
+		retries:      retry.New(),
+		wake:         func(_ types.NamespacedName, after time.Duration) { w.wakes = append(w.wakes, after) },
 	}
 	if err := w.r.Promote(pkgreconciler.UniversalBucket(), nil); err != nil {
 		t.Fatal(err)
