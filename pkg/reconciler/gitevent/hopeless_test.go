@@ -154,6 +154,25 @@ func TestAnEventOutlivesALongOutage(t *testing.T) {
 	w.wantGivenUp("RepositoryNotReadable", told)
 }
 
+// A controller that was down for days asks again before it ends anything, also if it is not the event's turn at first.
+func TestWhatWasMetLongAgoEndsNothing(t *testing.T) {
+	t.Parallel()
+	w, told := received(t), []string{}
+	w.git.err = errHidden
+	if after := w.every(5*time.Minute, 2*time.Hour, &told); after >= 0 {
+		t.Fatalf("ended after %v", after)
+	}
+	w.pass(4 * oneDay)
+	w.git.err = fault.Throttledf(fault.ReasonBusy, time.Second, "waiting for other events")
+	_ = w.reconcileTelling(&told)
+	if w.event().Settled() {
+		t.Fatal("ended without being asked for")
+	}
+	w.git.err = nil
+	w.settle(corev1.ConditionTrue)
+	w.wantSuccess()
+}
+
 // ended is a world whose run ended, with a report that is refused.
 func ended(t *testing.T, refusal *fault.Error) *world {
 	t.Helper()
