@@ -21,6 +21,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 )
 
 // The steps, as status.waits names them.
@@ -201,6 +202,7 @@ func (w *work) repository() runtime.Object {
 // record writes the status if it changed. A conflict ends the reconcile: somebody wrote since the live read, so what
 // was computed here may be stale; the next reconcile computes anew.
 func (w *work) record(ctx context.Context) error {
+	statuslimit.Fit(&w.event.Status)
 	if equality.Semantic.DeepEqual(*w.stored, w.event.Status) {
 		return nil
 	}
