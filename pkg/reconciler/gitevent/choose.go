@@ -44,6 +44,9 @@ func (w *work) choose(ctx context.Context, plan *v1alpha1.Plan, d draft) error {
 		w.selects(ctx, c, d)
 	}
 	w.leaveToPull(ctx, candidates, d.facts)
+	if err := w.tooMany(candidates); err != nil {
+		return w.refuseOpen(ctx, plan, candidates, fault.Of(err))
+	}
 	made, err := w.prepareAll(ctx, candidates, d)
 	if err != nil {
 		return err

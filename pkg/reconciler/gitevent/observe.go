@@ -13,16 +13,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 )
 
 // taskRunLabel is Tekton's label on a PipelineRun's TaskRuns.
 const taskRunLabel = "tekton.dev/pipelineRun"
 
-// textBudget bounds the bytes of all reports kept in one status; an object in etcd holds about 1.5 MiB.
-const (
-	textBudget = 512 << 10
-	maxText    = 32 << 10
-)
+// maxText bounds the bytes of one report; with many runs in one status it is less.
+const maxText = 32 << 10
 
 // observe stores the terminal state of each run that reached one, before it is sent anywhere.
 func (r *Reconciler) observe(ctx context.Context, w *work) error {
@@ -78,7 +76,7 @@ func (r *Reconciler) observeRun(ctx context.Context, w *work, run *v1alpha1.Run,
 		}
 	}
 	run.Result = status.ResultOf(live, taskRuns, w.config.Console.Links(run.Namespace, run.Name), facts,
-		min(maxText, textBudget/len(w.event.Status.Runs)))
+		min(maxText, statuslimit.Text(&w.event.Status)))
 	return nil
 }
 

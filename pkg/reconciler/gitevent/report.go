@@ -11,11 +11,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 )
 
 // report sends what the Git service has not accepted yet. What it sends is computed from the status alone, which holds
 // no error that arose after a PipelineRun was created.
 func (r *Reconciler) report(ctx context.Context, w *work) error {
+	statuslimit.Fit(&w.event.Status) // what is sent is what is stored
 	stale, untried := w.stale()
 	if len(stale) == 0 {
 		return untried

@@ -23,6 +23,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 )
 
 // The steps, as status.waits names them.
@@ -213,6 +214,7 @@ func (w *work) repository() runtime.Object {
 // was computed here may be stale; the next reconcile computes anew.
 func (w *work) record(ctx context.Context) error {
 	w.summarize()
+	statuslimit.Fit(&w.event.Status)
 	if equality.Semantic.DeepEqual(*w.stored, w.event.Status) {
 		return nil
 	}
