@@ -24,7 +24,7 @@ const Selector = "status.phase!=" + string(v1alpha1.PhaseSettled)
 const byRepository = "repository"
 
 // Watch is one informer shared by the controllers of a process. Settled events, which are most of them, are neither
-// watched nor kept in memory.
+// watched nor kept in memory, and of the open ones only what Trim keeps: an event is read live before it is acted on.
 type Watch struct {
 	namespace string
 	once      sync.Once
@@ -36,12 +36,14 @@ func New(namespace string) *Watch {
 	return &Watch{namespace: namespace}
 }
 
-// Informer returns the informer, made on the first call with the client in ctx.
+// Informer returns the informer, made on the first call with the client in ctx. What it holds and hands to handlers is
+// trimmed.
 func (w *Watch) Informer(ctx context.Context) informers.GitEventInformer {
 	w.once.Do(func() {
 		factory := externalversions.NewSharedInformerFactoryWithOptions(plumblineclient.Get(ctx), controller.GetResyncPeriod(ctx),
 			externalversions.WithNamespace(w.namespace),
-			externalversions.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = Selector }))
+			externalversions.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = Selector }),
+			externalversions.WithTransform(trim))
 		w.informer = factory.Plumbline().V1alpha1().GitEvents()
 		index := cache.Indexers{byRepository: func(obj any) ([]string, error) {
 			event, ok := obj.(*v1alpha1.GitEvent)
@@ -66,8 +68,8 @@ func (w *Watch) Start(ctx context.Context) error {
 	return nil
 }
 
-// Of returns the open events of a Repository, in no order; none before the first call of Informer. They are shared: do
-// not change them.
+// Of returns the open events of a Repository, trimmed and in no order; none before the first call of Informer. They are
+// shared: do not change them.
 func (w *Watch) Of(namespace, name string) []*v1alpha1.GitEvent {
 	if w.informer == nil {
 		return nil

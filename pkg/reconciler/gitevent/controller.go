@@ -10,7 +10,6 @@ import (
 	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
-	pipelineinformers "github.com/tektoncd/pipeline/pkg/client/informers/externalversions"
 	pipelineclient "github.com/tektoncd/pipeline/pkg/client/injection/client"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -33,6 +32,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/kubeevents"
 	"github.com/plumbline-ci/plumbline/pkg/leadership"
 	"github.com/plumbline-ci/plumbline/pkg/openevents"
+	"github.com/plumbline-ci/plumbline/pkg/openruns"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
@@ -77,7 +77,7 @@ type Options struct {
 func NewController(o Options) injection.ControllerConstructor {
 	return func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 		logger := logging.FromContext(ctx)
-		runs := runInformer(ctx, o.Namespace)
+		runs := openruns.Informer(ctx, o.Namespace)
 		client := plumblineclient.Get(ctx).PlumblineV1alpha1()
 		r := &Reconciler{
 			Options:      o,
@@ -198,23 +198,6 @@ func sameVersion(before, after any) bool {
 	a, okA := before.(metav1.Object)
 	b, okB := after.(metav1.Object)
 	return okA && okB && a.GetResourceVersion() == b.GetResourceVersion()
-}
-
-// runInformer watches the PipelineRuns this installation made, without their specs.
-func runInformer(ctx context.Context, namespace string) cache.SharedIndexInformer {
-	factory := pipelineinformers.NewSharedInformerFactoryWithOptions(pipelineclient.Get(ctx), controller.GetResyncPeriod(ctx),
-		pipelineinformers.WithTweakListOptions(func(o *metav1.ListOptions) {
-			o.LabelSelector = plumbline.InstallationLabel + "=" + namespace
-		}),
-		pipelineinformers.WithTransform(func(obj any) (any, error) {
-			if run, ok := obj.(*pipelinev1.PipelineRun); ok {
-				run.ManagedFields = nil
-				run.Spec.PipelineSpec = nil
-				run.Status.PipelineSpec = nil
-			}
-			return obj, nil
-		}))
-	return factory.Tekton().V1().PipelineRuns().Informer()
 }
 
 // unsettled is what the lister holds; a key it does not know needs nothing.

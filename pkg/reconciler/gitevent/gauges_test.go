@@ -12,6 +12,7 @@ import (
 	"knative.dev/pkg/apis"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/openevents"
 )
 
 // An open event is at one step, since the time its status tells; what its report waits for counts as outstanding.
@@ -71,7 +72,7 @@ func TestDoing(t *testing.T) {
 				change(&event.Status)
 			}
 			now := at(30).Time
-			got := summarize([]*v1alpha1.GitEvent{event}, now)
+			got := summarize([]*v1alpha1.GitEvent{openevents.Trim(event)}, now)
 			want := summary{open: map[string]int{}, oldest: map[string]time.Duration{}, waiting: map[waitKind]int{}, outstanding: c.outstanding}
 			for _, step := range []string{doingPlan, doingCreate, doingRun, doingReport, doingAnnotate, doingSettle} {
 				want.open[step], want.oldest[step] = 0, 0

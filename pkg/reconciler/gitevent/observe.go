@@ -5,6 +5,7 @@ package gitevent
 import (
 	"context"
 	"fmt"
+	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +22,10 @@ const taskRunLabel = "tekton.dev/pipelineRun"
 
 // maxText bounds the bytes of one report; with many runs in one status it is less.
 const maxText = 32 << 10
+
+// unwatchedLook is how soon a run is read again that is not over and that the cache does not have. Somebody may have given
+// it the label of one that is done and reported: then no watch tells when it ends.
+const unwatchedLook = 30 * time.Second
 
 // observe stores the terminal state of each run that reached one, before it is sent anywhere.
 func (r *Reconciler) observe(ctx context.Context, w *work) error {
@@ -51,9 +56,15 @@ func (r *Reconciler) observeRun(ctx context.Context, w *work, run *v1alpha1.Run,
 	}
 	w.live[run.Name] = live
 	if !live.IsDone() {
+		if r.cached(run) == nil {
+			r.wake(w.event.Name, unwatchedLook)
+		}
 		return nil // its informer wakes us
 	}
 	if err := over(); err != nil {
+		return err
+	}
+	if live, err = r.whole(ctx, run, live); err != nil {
 		return err
 	}
 	taskRuns, err := r.taskRuns(ctx, run)
@@ -86,11 +97,37 @@ func (r *Reconciler) pipelineRun(ctx context.Context, w *work, run *v1alpha1.Run
 	if live := w.live[run.Name]; live != nil {
 		return live, nil
 	}
-	if obj, exists, err := r.runs.GetByKey(run.Namespace + "/" + run.Name); err == nil && exists {
-		if cached, ok := obj.(*pipelinev1.PipelineRun); ok && cached.UID == run.UID {
-			return cached, nil
-		}
+	if cached := r.cached(run); cached != nil {
+		return cached, nil
 	}
+	return r.read(ctx, run)
+}
+
+// cached returns the run as far as the cache keeps it (openruns.Trim), nil when the cache does not have it: it is new, it
+// is gone, or it carries the label of one that is done and reported.
+func (r *Reconciler) cached(run *v1alpha1.Run) *pipelinev1.PipelineRun {
+	obj, exists, err := r.runs.GetByKey(run.Namespace + "/" + run.Name)
+	if err != nil || !exists {
+		return nil
+	}
+	if cached, ok := obj.(*pipelinev1.PipelineRun); ok && cached.UID == run.UID {
+		return cached
+	}
+	return nil
+}
+
+// whole returns all of a run that has ended: the report names its tasks. One that is gone meanwhile has ended as the cache
+// says.
+func (r *Reconciler) whole(ctx context.Context, run *v1alpha1.Run, known *pipelinev1.PipelineRun) (*pipelinev1.PipelineRun, error) {
+	live, err := r.read(ctx, run)
+	if live == nil || !live.IsDone() {
+		return known, err
+	}
+	return live, err
+}
+
+// read returns nil when the API server says that the run does not exist, or that another object has its name now.
+func (r *Reconciler) read(ctx context.Context, run *v1alpha1.Run) (*pipelinev1.PipelineRun, error) {
 	live, err := r.tekton.PipelineRuns(run.Namespace).Get(ctx, run.Name, metav1.GetOptions{})
 	if fault.Gone(err) {
 		return nil, nil

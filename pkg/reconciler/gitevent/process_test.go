@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	logtesting "knative.dev/pkg/logging/testing"
@@ -18,6 +19,8 @@ import (
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/openevents"
+	"github.com/plumbline-ci/plumbline/pkg/openruns"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
@@ -40,11 +43,15 @@ func (w *world) fill(c caches) {
 	var events, runs []any
 	for _, e := range w.events() {
 		if !e.Settled() {
-			events = append(events, &e)
+			events = append(events, openevents.Trim(&e))
 		}
 	}
+	watched, err := labels.Parse(openruns.Selector(system))
+	w.must(err)
 	for _, run := range w.runs() {
-		runs = append(runs, &run)
+		if watched.Matches(labels.Set(run.Labels)) {
+			runs = append(runs, openruns.Trim(&run))
+		}
 	}
 	served := repository()
 	if w.repository != nil {

@@ -23,6 +23,7 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
+	"github.com/plumbline-ci/plumbline/pkg/openevents"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
@@ -53,7 +54,7 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 	w.r = &Reconciler{
 		client: w.client, namespace: systemNS, recorder: w.recorder, clock: w.clock,
 		claims:       cache.NewIndexer(cache.MetaNamespaceKeyFunc, claimIndexers()),
-		openEvents:   func(string, string) []*v1alpha1.GitEvent { return w.events },
+		openEvents:   func(string, string) []*v1alpha1.GitEvent { return trimmed(w.events) },
 		eventsSynced: func() bool { return w.synced },
 		retries:      retry.New(),
 		wake:         func(_ types.NamespacedName, after time.Duration) { w.wakes = append(w.wakes, after) },
@@ -238,3 +239,12 @@ const (
 	falseClaimed  = "False " + reasonClaimed
 	trueNoProblem = "True " + reasonNoProblem
 )
+
+// trimmed are the events as the cache has them.
+func trimmed(events []*v1alpha1.GitEvent) []*v1alpha1.GitEvent {
+	kept := make([]*v1alpha1.GitEvent, 0, len(events))
+	for _, event := range events {
+		kept = append(kept, openevents.Trim(event))
+	}
+	return kept
+}

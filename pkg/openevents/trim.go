@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package openevents
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"knative.dev/pkg/apis"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// Trim returns what the cache keeps of an event: each replica holds every open one, and most of an event is only read
+// live. It keeps names, times, what the steps wait for and how far each run and report is: what the gauges, the
+// Repository's conditions and the index need. Whoever needs another field of a cached event adds it here; the unit tests
+// of the reconcilers fill their caches with trimmed objects, so that a missing one shows.
+func Trim(event *v1alpha1.GitEvent) *v1alpha1.GitEvent {
+	kept := &v1alpha1.GitEvent{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: event.Namespace, Name: event.Name, UID: event.UID, ResourceVersion: event.ResourceVersion,
+		},
+		Spec: v1alpha1.GitEventSpec{
+			ReceivedAt: event.Spec.ReceivedAt,
+			Repository: v1alpha1.RepositoryReference{Namespace: event.Spec.Repository.Namespace, Name: event.Spec.Repository.Name},
+		},
+		Status: v1alpha1.GitEventStatus{Phase: event.Status.Phase, Waits: event.Status.Waits},
+	}
+	for _, c := range event.Status.Conditions {
+		kept.Status.Conditions = append(kept.Status.Conditions, apis.Condition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
+	}
+	for i := range event.Status.Runs {
+		kept.Status.Runs = append(kept.Status.Runs, trimRun(&event.Status.Runs[i]))
+	}
+	for _, check := range event.Status.Checks {
+		kept.Status.Checks = append(kept.Status.Checks, v1alpha1.Check{Key: check.Key, Concluded: check.Concluded})
+	}
+	return kept
+}
+
+func trimRun(run *v1alpha1.Run) v1alpha1.Run {
+	kept := v1alpha1.Run{Name: run.Name}
+	if run.Refused != nil {
+		kept.Refused = &v1alpha1.Refusal{Reason: run.Refused.Reason}
+	}
+	if run.Result != nil {
+		kept.Result = &v1alpha1.Result{Outcome: run.Result.Outcome, CompletedAt: run.Result.CompletedAt}
+	}
+	return kept
+}
+
+// trim is Trim for an informer, which also hands over what it has missed the deletion of.
+func trim(obj any) (any, error) {
+	if event, ok := obj.(*v1alpha1.GitEvent); ok {
+		return Trim(event), nil
+	}
+	return obj, nil
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/status"
+)
+
+// change changes the PipelineRun of the event.
+func (w *world) change(change func(*pipelinev1.PipelineRun)) {
+	w.t.Helper()
+	w.quietly(func() *Reconciler {
+		run := w.runs()[0]
+		change(&run)
+		w.must(w.tekton.Tracker().Update(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns"), &run, run.Namespace))
+		return nil
+	})
+}
+
+// Somebody gives a run that goes on the label of one that is done and reported: it leaves the watch. It was not deleted,
+// and it is looked at again until it is over.
+func TestALabelSetByHandHidesNoRun(t *testing.T) {
+	t.Parallel()
+	w := running(t)
+	w.change(func(run *pipelinev1.PipelineRun) {
+		run.Labels[pipelinesascode.State] = pipelinesascode.StateCompleted
+	})
+	for range 3 {
+		if _, err := w.reconcile(); err != nil || !slices.Contains(w.wakes, unwatchedLook) {
+			t.Fatalf("error %v, woken after %v: want none, and a look after %v", err, w.wakes, unwatchedLook)
+		}
+		if result := w.event().Status.Runs[0].Result; result != nil || w.git.checks["1"].State != status.InProgress {
+			t.Fatalf("the run goes on, but its result is %+v and its check %+v", result, w.git.checks["1"])
+		}
+	}
+	w.end(corev1.ConditionTrue)
+	_, _ = w.reconcile()
+	if !w.event().Settled() || slices.Contains(w.wakes, unwatchedLook) {
+		t.Errorf("waits %+v, woken after %v: want a settled event and no further look", w.event().Status.Waits, w.wakes)
+	}
+	w.wantSuccess()
+}
+
+// A run that the cache has is not looked at: its watch tells.
+func TestAWatchedRunIsNotLookedAt(t *testing.T) {
+	t.Parallel()
+	w := running(t)
+	w.calls = nil
+	if _, err := w.reconcile(); err != nil || slices.Contains(w.wakes, unwatchedLook) || slices.Contains(w.calls, "get pipelineruns") {
+		t.Errorf("error %v, woken after %v, calls %v", err, w.wakes, w.calls)
+	}
+}
+
+// The cache does not keep the tasks of a run; its report has them all the same.
+func TestTheReportNamesTasksThatTheCacheDoesNotKeep(t *testing.T) {
+	t.Parallel()
+	w := running(t)
+	w.change(func(run *pipelinev1.PipelineRun) {
+		run.Status.SkippedTasks = []pipelinev1.SkippedTask{{Name: "deploy", Reason: "When Expressions evaluated to false"}}
+	})
+	w.end(corev1.ConditionTrue)
+	_, _ = w.reconcile()
+	if text := w.git.checks["1"].Text; !strings.Contains(text, "deploy") {
+		t.Errorf("the report does not name the skipped task:\n%s", text)
+	}
+	w.wantSuccess()
+}
+
+// A run that ended and is pruned before it is read has ended as the cache says, and was not deleted while it ran.
+func TestARunThatIsPrunedAsSoonAsItEndsKeepsItsResult(t *testing.T) {
+	t.Parallel()
+	w := running(t)
+	w.end(corev1.ConditionTrue)
+	w.hook = always("get pipelineruns", apierrors.NewNotFound(schema.GroupResource{Group: "tekton.dev", Resource: "pipelineruns"}, "hello"))
+	_, _ = w.reconcile()
+	w.wantSuccess()
+}
