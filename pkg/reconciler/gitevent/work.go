@@ -123,14 +123,11 @@ func (w *work) settle(step string, err error) error {
 	if skipped(err) {
 		return err
 	}
+	err = w.handled(step, err)
 	f := fault.Of(err)
 	if f == nil {
 		w.clear(step)
 		return nil
-	}
-	if f.Class == fault.Invalid || f.Class == fault.Ignored {
-		f = w.unhandled(step, f)
-		err = f
 	}
 	// After a conflict the next reconcile reads again and knows better what to record; whose turn it is tells nobody anything.
 	if f.Class == fault.Conflict || f.Reason == fault.ReasonBusy {
@@ -159,9 +156,13 @@ func (w *work) settle(step string, err error) error {
 	return err
 }
 
-// unhandled turns a fault that only an answer to the author or an end of the event could settle into a wait that shows: the
+// handled turns a fault that only an answer to the author or an end of the event could settle into a wait that shows: the
 // step gave neither, and the event would be silent for ever.
-func (w *work) unhandled(step string, f *fault.Error) *fault.Error {
+func (w *work) handled(step string, err error) error {
+	f := fault.Of(err)
+	if f == nil || f.Class != fault.Invalid && f.Class != fault.Ignored {
+		return err
+	}
 	w.log.Errorw("A step left a refusal without an answer: a defect of Plumbline", "step", step, "reason", f.Reason, "error", f.Message)
 	w.r.metrics.unhandled.Add(context.Background(), 1)
 	return fault.Operatorf(fault.ReasonUnhandled, "%s (%s), which Plumbline does not handle here: this is a defect of it, please report it", f.Message, f.Reason)
