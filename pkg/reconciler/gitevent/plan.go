@@ -96,16 +96,12 @@ func (w *work) define(ctx context.Context, client *provider.Client, repository *
 		}
 		plan = &v1alpha1.Plan{HeadSHA: head.SHA, DefinitionSHA: from}
 	}
-	files, err := client.Files(ctx, plan.DefinitionSHA, definitions)
+	files, set, err := w.load(ctx, client, plan.DefinitionSHA)
 	if fault.Is(err, fault.Invalid) && !w.planned() {
 		return w.refuse(ctx, plan, err)
 	}
 	if err != nil {
 		return fmt.Errorf("reading %s at %s: %w", definitions, plan.DefinitionSHA, err)
-	}
-	set := resolve.Load(files)
-	if err := set.Bounded(); err != nil && !w.planned() {
-		return w.refuse(ctx, plan, err)
 	}
 	w.references = w.newReferences(client, plan.DefinitionSHA, files)
 	known, err := w.newFacts(head, repository)
@@ -113,6 +109,19 @@ func (w *work) define(ctx context.Context, client *provider.Client, repository *
 		return err
 	}
 	return w.choose(ctx, plan, draft{head: head, set: set, facts: known})
+}
+
+// load reads the definitions. Those of an event that is planned already were bounded then.
+func (w *work) load(ctx context.Context, client *provider.Client, sha string) ([]provider.File, *resolve.Set, error) {
+	files, err := client.Files(ctx, sha, definitions)
+	if err != nil {
+		return nil, nil, err
+	}
+	set := resolve.Load(files)
+	if w.planned() {
+		return files, set, nil
+	}
+	return files, set, set.Bounded()
 }
 
 // refuse tells the author that the directory as a whole cannot be read: one run that was never created carries it.
