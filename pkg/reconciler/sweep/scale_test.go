@@ -3,6 +3,7 @@
 package sweep
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -119,7 +120,7 @@ func TestAnObjectThatFailsOnceIsTriedAgain(t *testing.T) {
 	w.answer = func(call, _ string) error {
 		if call == "delete gitevents" && w.calls[call] == 50 && !failed {
 			failed = true
-			return apierrors.NewInternalError(nil)
+			return apierrors.NewInternalError(errors.New("etcdserver: leader changed"))
 		}
 		return nil
 	}
