@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
@@ -45,7 +44,6 @@ type Reconciler struct {
 	open         listers.GitEventNamespaceLister
 	events       plumblineclient.GitEventInterface
 	payloads     plumblineclient.EventPayloadInterface
-	metadata     metadata.Interface
 	repositories paclisters.RepositoryLister
 	pac          pacclient.PipelinesascodeV1alpha1Interface
 	runs         cache.KeyListerGetter
@@ -60,6 +58,7 @@ type Reconciler struct {
 	retries      *retry.Timers
 	misses       misses
 	created      creations.Memory
+	leads        tenure
 	wake         func(event string, after time.Duration) // enqueues, beside whatever the reconcile returns
 }
 
@@ -87,9 +86,6 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 		return controller.NewSkipKey(key) // the leader's promotion enqueues it there
 	}
 	ctx = r.settings.ToContext(ctx)
-	if name == sweepKey {
-		return r.sweep(ctx)
-	}
 	if _, err := r.unsettled(name); apierrors.IsNotFound(err) {
 		r.created.Forget(name)
 		return nil // settled, or not listed yet: then the informer's add enqueues it

@@ -130,9 +130,9 @@ func TestACommitThatIsGoneIsAskedForSlowly(t *testing.T) {
 	if wait := w.event().Status.Waits[0]; wait.Class != "Transient" || wait.NotBefore != nil {
 		t.Errorf("after nine minutes it waits with %+v, want the workqueue's backoff", wait)
 	}
-	w.later(2 * time.Minute)
+	w.later(10 * time.Minute) // the backoff's next try is after as long as it has failed
 	if wait := w.event().Status.Waits[0]; wait.Class != "Throttled" || wait.NotBefore == nil || wait.NotBefore.Sub(w.clock.Now()) != fault.OperatorRetry {
-		t.Errorf("after eleven minutes it waits with %+v, want a retry in %v", wait, fault.OperatorRetry)
+		t.Errorf("after nineteen minutes it waits with %+v, want a retry in %v", wait, fault.OperatorRetry)
 	}
 	w.git.err = nil
 	w.settle(corev1.ConditionTrue)

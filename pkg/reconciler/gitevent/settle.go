@@ -126,6 +126,7 @@ func (w *work) shrink() {
 	now := metav1.NewTime(w.r.clock.Now())
 	s := &w.event.Status
 	s.Phase, s.SettledAt, s.Checks, s.Waits = v1alpha1.PhaseSettled, &now, nil, nil
+	s.LateSecrets = w.r.leads.inherited(w.event)
 	s.Plan.Blobs, s.Plan.Secret = nil, ""
 	if len(s.Plan.Decisions) > maxDecisions {
 		s.Plan.Decisions = s.Plan.Decisions[:maxDecisions]
