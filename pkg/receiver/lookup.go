@@ -59,12 +59,17 @@ func RepositoryIndexers() cache.Indexers {
 		if !ok {
 			return nil, nil
 		}
-		canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL)
-		if err != nil { // nobody can claim it
-			return nil, nil
-		}
-		return []string{canonical}, nil
+		return namedURLs(repository), nil
 	}}
+}
+
+// namedURLs has one URL, or none if nobody can claim it.
+func namedURLs(repository *pacv1alpha1.Repository) []string {
+	canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL)
+	if err != nil {
+		return nil
+	}
+	return []string{canonical}
 }
 
 // NamedBy returns Lookup.Named of a cache that has the RepositoryIndexers.

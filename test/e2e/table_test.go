@@ -43,6 +43,7 @@ func table() []shownBy {
 		by("B8b", "a GitHub App's check runs are in the repository itself, which is not asked for a fork", "TestB8bANoteNeedsAFork"),
 		by("B9", both, "TestAnEventWaitsForTheGlobalRepository"),
 		by("B11", both, "TestB11SupersededWhileItWaitsForItsPlan", "TestB11NotSuperseded", "TestB11SupersededWhileARunWaitsToBeCreated"),
+		by("B15", "it needs two hosts at once: a GitLab hangs, a GitHub goes on", "TestB15AHungHostDelaysNoOtherHostsEvents"),
 		by("C3", both, "TestACreateThatLandedIsAdopted"),
 		by("C4", both, "TestARefusedPipelineRunFailsItsCheck"),
 		by("C9", both, "TestKilledAtEveryCall"),

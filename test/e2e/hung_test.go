@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
+)
+
+// B15: a Git host accepts connections and never answers, and 200 events of it wait. What another host delivers meanwhile
+// is run and reported as ever. Once the first one answers again, each of its events is worked off, once. Every twentieth
+// of them starts a run, because a run takes the test's own Tekton longer than an event takes the controller.
+func TestB15AHungHostDelaysNoOtherHostsEvents(t *testing.T) {
+	t.Parallel()
+	const backlog, withRun, pushes = 200, 20, 5
+	w := newWorld(t, setup{receivers: 1, controllers: 1})
+	w.claimed()
+	hung := w.beside(t)
+	release := make(chan struct{})
+	answers := sync.OnceFunc(func() { close(release) })
+	t.Cleanup(answers)
+	hang := hung.git.Inject(forge.Fault{Do: forge.Hold(release)})
+	waiting := hung.pushMany(backlog, withRun)
+	w.must(hang.Wait(w.ctx, 1))
+
+	for i := range pushes {
+		sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("normal", "push"), "i": strconv.Itoa(i)})
+		w.deliver(delivery, http.StatusAccepted)
+		w.checkReaches(sha, checkName("normal"), "success", normalTime)
+		if open := hung.openEvents(); open != backlog {
+			t.Fatalf("%d events of the hung host wait, want all %d", open, backlog)
+		}
+	}
+
+	hang.Remove()
+	answers()
+	w.eventually(workedOff, "every event is settled", func() error {
+		if open := w.openEvents() + hung.openEvents(); open > 0 {
+			return fmt.Errorf("%d are open", open)
+		}
+		return nil
+	})
+	became := map[v1alpha1.Disposition]int{}
+	for _, event := range w.events() {
+		became[event.Status.Disposition]++
+	}
+	if runs := backlog/withRun + pushes; len(w.runs()) != runs || became[v1alpha1.DispositionRuns] != runs || became[v1alpha1.DispositionIgnored] != backlog+pushes-runs {
+		t.Errorf("%d PipelineRuns of events that became %v, want %d of %d events", len(w.runs()), became, runs, backlog+pushes)
+	}
+	for _, sha := range waiting {
+		hung.checkReaches(sha, checkName("waits"), "success", soon)
+		hung.oneCheck(sha, checkName("waits"))
+	}
+	for _, side := range []*world{w, hung} {
+		s := side.everything()
+		w.must(errors.Join(s.once(), s.failures(), s.successes(), s.reopened()))
+	}
+}
+
+// beside is the same installation as it serves a repository on a GitLab as well.
+func (w *world) beside(t *testing.T) *world {
+	t.Helper()
+	g := &onGitLab{GitLab: gitlab.New(gitlab.Options{}), forks: map[string]gitlab.Project{}, heads: map[int64]string{}}
+	w.must(g.begin())
+	t.Cleanup(func() { _ = g.Close() })
+	other := *w
+	other.git = g
+	other.createRepository(w.ci, "lab")
+	other.claimed()
+	return &other
+}
+
+// pushMany delivers n pushes to as many branches, and returns the commits of those that start a run: one of so many.
+func (w *world) pushMany(n, withRun int) []string {
+	w.t.Helper()
+	definition := strings.Replace(pipeline("waits", "push"), "[main]", "[topic-*]", 1)
+	var shas []string
+	deliveries := make(chan delivery, n)
+	for i := range n {
+		branch := fmt.Sprintf("other-%03d", i)
+		if i%withRun == 0 {
+			branch = fmt.Sprintf("topic-%03d", i)
+		}
+		sha := w.git.commit(branch, forge.Change{Files: map[string]string{".tekton/push.yaml": definition, "i": branch}, Message: branch})
+		if i%withRun == 0 {
+			shas = append(shas, sha)
+		}
+		deliveries <- w.git.pushed("refs/heads/" + branch)
+	}
+	close(deliveries)
+	const clients = 4
+	answers := make(chan error, n)
+	for range clients {
+		go func() {
+			for d := range deliveries {
+				status, body, err := w.git.deliver(w.ctx, w.receivers[0].URL, d)
+				if err == nil && status != http.StatusAccepted {
+					err = fmt.Errorf("answered %d %s", status, body)
+				}
+				answers <- err
+			}
+		}()
+	}
+	for range n {
+		w.must(<-answers)
+	}
+	return shas
+}
+
+// openEvents counts the events of the world's Git service that are not settled.
+func (w *world) openEvents() int {
+	n := 0
+	for _, event := range w.events() {
+		if strings.Contains(event.Spec.Project.URL, strings.TrimPrefix(w.git.url(), "http")) && event.Status.Phase != v1alpha1.PhaseSettled {
+			n++
+		}
+	}
+	return n
+}
