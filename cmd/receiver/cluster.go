@@ -138,7 +138,7 @@ func (c *cluster) options(appSecret, global string) receiver.Options {
 		Services: receiver.Services{Global: receiver.GlobalOf(cached, live, c.namespace, global), Secrets: c.kube.CoreV1()},
 		Recorder: &receiver.Recorder{
 			Namespace: c.namespace, Clock: clock.RealClock{},
-			Events: plumbline.GitEvents(c.namespace), Payloads: plumbline.EventPayloads(c.namespace),
+			Events: plumbline.GitEvents(c.namespace), Payloads: plumbline.EventPayloads(c.namespace), Tombstones: plumbline.TombstonePages(c.namespace),
 		},
 		Logger: c.logger,
 		Clock:  clock.RealClock{},

@@ -36,7 +36,7 @@ import (
 // component names the logger and the metrics' service.
 const component = "plumbline-receiver"
 
-// Client limits: four or five calls a delivery, so 40 deliveries a second steadily. The API server's priority and
+// Client limits: five or six calls a delivery, so 35 deliveries a second steadily. The API server's priority and
 // fairness is the real brake.
 const (
 	defaultQPS   = 200

@@ -13,6 +13,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/panics"
 )
 
 // getter is what Read needs of the generated EventPayloadInterface.
@@ -42,10 +43,16 @@ const writers = 8
 func Write(ctx context.Context, client creator, payloads []*v1alpha1.EventPayload) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
+	var caught panics.Catcher
 	for _, payload := range payloads {
-		group.Go(func() error { return writeOne(ctx, client, payload) })
+		group.Go(func() (err error) {
+			caught.Run(func() { err = writeOne(ctx, client, payload) })
+			return err
+		})
 	}
-	return group.Wait()
+	err := group.Wait()
+	caught.Again()
+	return err
 }
 
 func writeOne(ctx context.Context, client creator, payload *v1alpha1.EventPayload) error {

@@ -43,7 +43,7 @@ const (
 	enterpriseRetentionDays = 8
 	maxRetentionDays        = 90
 
-	// A stub is at most 1 KiB, so the default cap is 10 MiB of etcd.
+	// A stub takes about 5 KB, so the default cap is 50 MB of etcd.
 	defaultSettledCap = 10_000
 	minSettledCap     = 100
 	maxSettledCap     = 1_000_000

@@ -71,6 +71,22 @@ func KnownWait(err error) (after time.Duration, known bool) {
 	return after, known
 }
 
+// Among returns an error with the words and the class of the first one, of which each counts for Requeue.
+func Among(first error, others ...error) error {
+	if len(others) == 0 {
+		return first
+	}
+	return among{first, append([]error{first}, others...)}
+}
+
+type among struct {
+	error
+	all []error
+}
+
+// Unwrap returns all of them, the first one first.
+func (a among) Unwrap() []error { return a.all }
+
 // Retried tells whether the workqueue's backoff decides when what ended with err is tried again.
 func Retried(err error) bool {
 	if timer, _ := controller.IsRequeueKey(err); timer || controller.IsSkipKey(err) {

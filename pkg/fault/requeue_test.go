@@ -38,6 +38,7 @@ func TestRequeue(t *testing.T) {
 		{name: "the text does not depend on the order", errs: []error{errors.New("z"), errors.New("z"), transient}, text: "down; z"},
 		{name: "conflicts come last", errs: []error{conflict, transient}, text: "down; " + conflict.Error()},
 		{name: "a joined error counts with each of its parts", errs: []error{fmt.Errorf("creating: %w", errors.Join(soon, transient))}, text: "creating: wait\ndown", after: 2 * time.Second},
+		{name: "of several waits one has the word and each counts", errs: []error{fmt.Errorf("planning: %w", Among(transient, late, soon))}, text: "planning: down", after: 2 * time.Second},
 		{name: "a joined error of timers is a timer", errs: []error{errors.Join(late, soon)}, after: 2 * time.Second},
 		{name: "and the earliest of them", errs: []error{errors.Join(soon, late)}, after: 2 * time.Second},
 		{name: "a wrapped fault keeps its class and its words", errs: []error{fmt.Errorf("reading: %w", transient)}, text: "reading: down"},

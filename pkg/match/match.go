@@ -112,7 +112,7 @@ func Select(ev Event, p Pipeline) (Decision, error) {
 }
 
 func decide(ev Event, annotations map[string]string) (Decision, error) {
-	if namespace, found := annotations[pipelinesascode.TargetNamespace]; found && strings.TrimSpace(namespace) != ev.Namespace {
+	if namespace, found := annotations[pipelinesascode.TargetNamespace]; found && namespace != ev.Namespace {
 		return declined("target-namespace is %q and the Repository of this URL is in %q", shorten(namespace), ev.Namespace), nil
 	}
 	if ev.EventType == CommentEvent {

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/panics"
 )
 
 // Our own limits on a definition directory: they bound the memory and the calls of one event.
@@ -42,6 +43,7 @@ func ReadFiles(ctx context.Context, dir string, names []string, read func(contex
 	files := make([]File, len(names))
 	gate := make(chan struct{}, parallel)
 	var all sync.WaitGroup
+	var caught panics.Catcher
 	var total atomic.Int64
 	for i, name := range names {
 		gate <- struct{}{}
@@ -50,19 +52,22 @@ func ReadFiles(ctx context.Context, dir string, names []string, read func(contex
 			if ctx.Err() != nil {
 				return
 			}
-			data, err := read(ctx, name)
-			if err == nil {
-				err = CheckTotal(dir, int(total.Add(int64(len(data)))))
-			}
-			if err != nil {
-				// The first cause wins; later ones are its consequences.
-				cancel(err)
-				return
-			}
-			files[i] = File{Path: name, Data: data}
+			caught.Run(func() {
+				data, err := read(ctx, name)
+				if err == nil {
+					err = CheckTotal(dir, int(total.Add(int64(len(data)))))
+				}
+				if err != nil {
+					// The first cause wins; later ones are its consequences.
+					cancel(err)
+					return
+				}
+				files[i] = File{Path: name, Data: data}
+			})
 		})
 	}
 	all.Wait()
+	caught.Again()
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("reading %s: %w", dir, context.Cause(ctx))
 	}

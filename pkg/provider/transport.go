@@ -24,6 +24,11 @@ const (
 	HeaderTimeout  = 15 * time.Second
 	CallTimeout    = 30 * time.Second
 	MaxAnswer      = 32 << 20
+	// A connection on which nothing has come for SilenceTimeout is asked for a sign of life, and given up PingTimeout later:
+	// all calls share one, and without that each would wait for its own time limit, for as long as the kernel sends again
+	// what nobody receives.
+	SilenceTimeout = 10 * time.Second
+	PingTimeout    = 5 * time.Second
 )
 
 // ErrTooLarge is in the chain of the error of a call whose answer is not read to its end.
@@ -31,7 +36,7 @@ var ErrTooLarge = errors.New("the answer is larger")
 
 // Limits are the limits of one call; a zero field takes the constant of the same meaning.
 type Limits struct {
-	Connect, Headers, Total time.Duration
+	Connect, Headers, Total, Silence, Ping time.Duration
 	// Answer is in bytes.
 	Answer int64
 }
@@ -53,9 +58,12 @@ func NewTransport(limits Limits) *Transport {
 		Connect: orDefault(limits.Connect, ConnectTimeout),
 		Headers: orDefault(limits.Headers, HeaderTimeout),
 		Total:   orDefault(limits.Total, CallTimeout),
+		Silence: orDefault(limits.Silence, SilenceTimeout),
+		Ping:    orDefault(limits.Ping, PingTimeout),
 		Answer:  orDefault(limits.Answer, MaxAnswer),
 	}
 	return &Transport{limits: limits, metrics: newCallMetrics(), base: &http.Transport{
+		HTTP2:                 &http.HTTP2Config{SendPingTimeout: limits.Silence, PingTimeout: limits.Ping},
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: limits.Connect, KeepAlive: 30 * time.Second}).DialContext,
 		TLSHandshakeTimeout:   limits.Connect,

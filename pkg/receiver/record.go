@@ -16,6 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/blob"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/tombstone"
 	"github.com/plumbline-ci/plumbline/pkg/tracecontext"
 )
 
@@ -29,17 +30,22 @@ type eventPayloads interface {
 	Get(ctx context.Context, name string, opts metav1.GetOptions) (*v1alpha1.EventPayload, error)
 }
 
+type tombstonePages interface {
+	Get(ctx context.Context, name string, opts metav1.GetOptions) (*v1alpha1.TombstonePage, error)
+}
+
 // Recorder makes deliveries durable.
 type Recorder struct {
-	// Namespace is Plumbline's own; Events and Payloads are clients for it.
-	Namespace string
-	Events    gitEvents
-	Payloads  eventPayloads
-	Clock     clock.PassiveClock
+	// Namespace is Plumbline's own; Events, Payloads and Tombstones are clients for it.
+	Namespace  string
+	Events     gitEvents
+	Payloads   eventPayloads
+	Tombstones tombstonePages
+	Clock      clock.PassiveClock
 }
 
 // Record returns the name of the GitEvent that records the delivery, and whether this call created it. It returns
-// without error only when that GitEvent can be read from the API server. Every error means that the delivery must come
+// without error only when that GitEvent is in the API server, or its tombstone. Every error means that the delivery must come
 // again; it is safe to repeat at any time and on any number of replicas at once.
 //
 // A name is read before anything is written, so that the redelivery of a settled event, whose payload is deleted
@@ -76,6 +82,10 @@ func (r *Recorder) settleOn(ctx context.Context, name string, spec *v1alpha1.Git
 		if !apierrors.IsNotFound(err) {
 			return foreign, false, fmt.Errorf("reading GitEvent %s: %w", name, fault.FromKube(fault.VerbRead, err))
 		}
+		// In this order: the sweep writes the tombstone before it deletes the event.
+		if found, buried, err := r.remembered(ctx, name, spec); buried || err != nil {
+			return found, false, err
+		}
 		err = r.create(ctx, name, spec, body)
 		if err == nil {
 			return alreadyRecorded, true, nil
@@ -87,13 +97,41 @@ func (r *Recorder) settleOn(ctx context.Context, name string, spec *v1alpha1.Git
 	return foreign, false, fault.Transientf("NameRace", "GitEvent %s appears and disappears", name)
 }
 
+// remembered looks for what is left of an event that was deleted while its delivery may be sent again. That there is
+// nothing must be certain: otherwise the delivery could be processed twice.
+func (r *Recorder) remembered(ctx context.Context, name string, spec *v1alpha1.GitEventSpec) (found verdict, buried bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, kubeCallBudget)
+	defer cancel()
+	page, err := r.Tombstones.Get(ctx, tombstone.PageOf(name), metav1.GetOptions{})
+	if fault.Gone(err) {
+		return foreign, false, nil
+	}
+	if err != nil {
+		return foreign, false, fmt.Errorf("reading TombstonePage %s: %w", tombstone.PageOf(name), fault.FromKube(fault.VerbRead, err))
+	}
+	entry, buried := tombstone.Find(page, name, r.Clock.Now())
+	switch {
+	case !buried:
+		return foreign, false, nil
+	case !entry.Records(spec.Payload.Digest):
+		return foreign, true, foreignEvent(r.Namespace, name)
+	case entry.Again:
+		return processAgain, true, nil
+	}
+	return alreadyRecorded, true, nil
+}
+
 // checked turns a foreign record into an error.
 func checked(existing *v1alpha1.GitEvent, spec *v1alpha1.GitEventSpec) (verdict, error) {
 	found := judge(existing, spec)
 	if found == foreign {
-		return foreign, fault.Operatorf("ForeignEvent", "GitEvent %s/%s records another delivery", existing.Namespace, existing.Name)
+		return foreign, foreignEvent(existing.Namespace, existing.Name)
 	}
 	return found, nil
+}
+
+func foreignEvent(namespace, name string) error {
+	return fault.Operatorf("ForeignEvent", "GitEvent %s/%s records another delivery", namespace, name)
 }
 
 // create writes the payload and then the event; AlreadyExists stays visible to apierrors.

@@ -22,7 +22,6 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/blob"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
 )
@@ -241,40 +240,6 @@ func TestRedeliveryOfASettledEventLeavesNoPayload(t *testing.T) {
 	w.expect(http.StatusAccepted, push("k1"))
 	if left, err := payloads.List(t.Context(), metav1.ListOptions{}); err != nil || len(left.Items) != 0 {
 		t.Errorf("%d payloads, %v; want none: nothing would delete them", len(left.Items), err)
-	}
-}
-
-// An attempt that got no further than the payload is repeated after more than an hour. The sweep has seen the old payload
-// without an event by then, and deletes it after the event was created: the event's own payload must be another one.
-func TestASweepUnderWayDoesNotTakeThePayloadOfAnAcknowledgedDelivery(t *testing.T) {
-	w := newWorld(t)
-	payloads := w.client.PlumblineV1alpha1().EventPayloads(systemNamespace)
-	w.failOnce("gitevents", apierrors.NewServiceUnavailable("shutting down"), false)
-	w.expect(http.StatusServiceUnavailable, push("k1"))
-	old, err := payloads.List(t.Context(), metav1.ListOptions{})
-	if err != nil || len(old.Items) != 1 {
-		t.Fatalf("%d payloads, %v; want the failed attempt's", len(old.Items), err)
-	}
-	w.clock.SetTime(w.clock.Now().Add(time.Hour + time.Second))
-	w.expect(http.StatusAccepted, push("k1"))
-	if err := payloads.Delete(t.Context(), old.Items[0].Name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := blob.Read(t.Context(), payloads, w.wantEvents(1)[0].Spec.Payload); err != nil {
-		t.Errorf("the event has lost its payload: %v", err)
-	}
-}
-
-// Attempts that follow each other closely share their payload: a service that retries leaves no heap of them.
-func TestAttemptsOfTheSameHalfHourShareThePayload(t *testing.T) {
-	w := newWorld(t)
-	w.failOnce("gitevents", apierrors.NewServiceUnavailable("shutting down"), false)
-	w.expect(http.StatusServiceUnavailable, push("k1"))
-	w.clock.SetTime(w.clock.Now().Add(time.Second))
-	w.expect(http.StatusAccepted, push("k1"))
-	payloads, err := w.client.PlumblineV1alpha1().EventPayloads(systemNamespace).List(t.Context(), metav1.ListOptions{})
-	if err != nil || len(payloads.Items) != 1 {
-		t.Errorf("%d payloads, %v; want 1", len(payloads.Items), err)
 	}
 }
 

@@ -123,7 +123,7 @@ func (w *world) recorder() *receiver.Recorder {
 	return &receiver.Recorder{
 		Namespace: systemNamespace, Clock: w.clock,
 		Events:   w.client.PlumblineV1alpha1().GitEvents(systemNamespace),
-		Payloads: w.client.PlumblineV1alpha1().EventPayloads(systemNamespace),
+		Payloads: w.client.PlumblineV1alpha1().EventPayloads(systemNamespace), Tombstones: w.client.PlumblineV1alpha1().TombstonePages(systemNamespace),
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/template"
@@ -142,5 +143,43 @@ func TestANameThatCannotBeReadIsNobodys(t *testing.T) {
 	const want = ".tekton/a.yaml:1: annotation pipelinesascode.tekton.dev/on-cel-expression: {{ cel: nobody }}: 1:1: undeclared reference to 'nobody'"
 	if !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// kubernetesReads is a document as the API server's reader of YAML makes JSON of it, "" if it refuses it.
+func kubernetesReads(text string) string {
+	data, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+func TestPlainWordsAreReadAsKubernetesReadsThem(t *testing.T) {
+	words := []string{
+		"y", "Y", "n", "N", "yes", "Yes", "YES", "no", "No", "NO", "on", "On", "ON", "off", "Off", "OFF", "true", "True", "TRUE", "tRue", "false", "yEs",
+		"null", "Null", "~", "nUll", "1", "-1", "+1", "0", "00", "01", "07", "08", "0o7", "0x1F", "0b11", "1_000", "1e3", "1.5", "1.", "-.5", "1.50", "1:30", "1e-7", "1e21",
+		"123456789.125", "-0", "-0.0", "-0o7", "2001-01-01", "=", "18446744073709551615", "123456789012345678901234567890", `"y"`, "'on'", "'1'", "!!str y", "!!bool yes",
+		`!!bool "off"`, "!!binary YQ==", "!!float 1", "!x y",
+	}
+	for _, word := range words {
+		for kind, text := range map[string]string{"value": "a: " + word + "\n", "key": word + ": v\n"} {
+			t.Run(kind+" "+word, func(t *testing.T) {
+				doc := &document{file: "x", text: text}
+				got := ""
+				if err := doc.parse(); err == nil {
+					data, err := json.Marshal(doc.tree)
+					if err != nil {
+						t.Fatal(err)
+					}
+					got = string(data)
+				} else if !fault.Is(err, fault.Invalid) {
+					t.Errorf("%v is not Invalid", err)
+				}
+				if want := kubernetesReads(text); got != want {
+					t.Errorf("%q is read as %s, and by Kubernetes as %s", text, got, want)
+				}
+			})
+		}
 	}
 }

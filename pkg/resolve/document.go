@@ -18,6 +18,11 @@ const (
 	maxFile = 1 << 20
 	// maxDocuments bounds the documents of one file: each may become an entry of GitEvent.status.
 	maxDocuments = 500
+	// maxDefinitions bounds the PipelineRuns of all files, those that cannot be read included: each has an entry in
+	// GitEvent.status. The largest public repositories have some 200.
+	maxDefinitions = 1000
+	// maxNames bounds the paths and names of all of them, in bytes of JSON.
+	maxNames = 96 << 10
 	// maxName is the API server's limit of a name, in bytes.
 	maxName = 253
 )

@@ -112,8 +112,9 @@ func (b *builder) mapping(node *yaml.Node, depth int) (any, error) {
 		if key.Kind == yaml.AliasNode {
 			key = key.Alias
 		}
-		if key.Kind != yaml.ScalarNode {
-			return nil, b.invalid(key, "a key must be a single word or text")
+		name, err := b.key(key)
+		if err != nil {
+			return nil, err
 		}
 		b.text += len(key.Value)
 		read, err := b.value(value, depth+1)
@@ -126,7 +127,7 @@ func (b *builder) mapping(node *yaml.Node, depth int) (any, error) {
 			}
 			continue
 		}
-		own[b.masks.restore(key.Value)] = read
+		own[name] = read
 	}
 	for key, value := range merged {
 		if _, found := own[key]; !found {
@@ -134,6 +135,28 @@ func (b *builder) mapping(node *yaml.Node, depth int) (any, error) {
 		}
 	}
 	return own, nil
+}
+
+// key returns the text that Kubernetes makes of a key: of the plain word on, e.g., "true", and of 010 "8".
+func (b *builder) key(node *yaml.Node) (string, error) {
+	if node.Kind == yaml.ScalarNode {
+		read, err := b.scalar(node)
+		if err != nil {
+			return "", err
+		}
+		if text, is := asText(read); is {
+			return text, nil
+		}
+		switch read := read.(type) {
+		case bool:
+			return strconv.FormatBool(read), nil
+		case int64:
+			return strconv.FormatInt(read, 10), nil
+		case float64:
+			return strconv.FormatFloat(read, 'g', -1, 32), nil // with the digits of 32 bits, as Kubernetes writes it
+		}
+	}
+	return "", b.invalid(node, "a key must be a single word or text")
 }
 
 // merge adds the keys of a mapping, or of a list of mappings of which earlier ones win, that are not there yet.
@@ -173,6 +196,9 @@ func (b *builder) scalar(node *yaml.Node) (any, error) {
 	case "!!null":
 		return nil, nil // null is a value of YAML.
 	case "!!bool":
+		if truth, is := oldBoolean(node.Value); is {
+			return truth, nil
+		}
 		var value bool
 		return decodeScalar(b, node, &value)
 	case "!!int":

@@ -14,6 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
@@ -78,6 +79,23 @@ func Load(files []provider.File) *Set {
 // Definitions returns one entry for each PipelineRun and each unreadable document, in the order of the files.
 func (s *Set) Definitions() []Definition {
 	return s.definitions
+}
+
+// Bounded returns fault.Invalid if there are more definitions than can be decided about.
+func (s *Set) Bounded() error {
+	if n := len(s.definitions); n > maxDefinitions {
+		return fault.Invalidf("TooManyPipelines", ".tekton holds %d PipelineRuns, at most %d are read: none of them is started. "+
+			"Remove some, or split the repository", n, maxDefinitions)
+	}
+	names := 0
+	for _, def := range s.definitions {
+		names += statuslimit.Length(def.File) + statuslimit.Length(def.Name)
+	}
+	if names > maxNames {
+		return fault.Invalidf("TooManyPipelines", "the paths and names of the %d PipelineRuns in .tekton take %d bytes, at most %d can be kept: none of them is started. "+
+			"Shorten them, or remove some", len(s.definitions), names, maxNames)
+	}
+	return nil
 }
 
 // deciding are the annotations that say when a pipeline starts.

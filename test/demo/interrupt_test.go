@@ -37,7 +37,7 @@ func TestMakeEndsQuietlyWithWhatCtrlCEnds(t *testing.T) {
 	for _, target := range []string{"demo", "cluster"} {
 		t.Run(target, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := os.WriteFile(filepath.Join(dir, "go"), []byte(standIn), 0o700); err != nil { //nolint:gosec // it has to be executable
+			if err := os.WriteFile(filepath.Join(dir, "go"), []byte(standIn), 0o700); err != nil {
 				t.Fatal(err)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -92,7 +92,7 @@ func openTerminal() (screen, terminal *os.File, err error) {
 	}
 	var number, unlock int32
 	for request, argument := range map[uintptr]*int32{syscall.TIOCGPTN: &number, syscall.TIOCSPTLCK: &unlock} {
-		if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, screen.Fd(), request, uintptr(unsafe.Pointer(argument))); errno != 0 { //nolint:gosec // ioctl takes an address
+		if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, screen.Fd(), request, uintptr(unsafe.Pointer(argument))); errno != 0 {
 			return nil, nil, errno
 		}
 	}

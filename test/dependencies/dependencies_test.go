@@ -31,7 +31,7 @@ func reachable(t *testing.T, pkg string) map[string]bool {
 func TestDependencyDirection(t *testing.T) {
 	t.Parallel()
 	const github, gitlab = "github.com/google/go-github/v60/github", "github.com/xanzy/go-gitlab"
-	reconcilers := []string{module + "pkg/reconciler/gitevent", module + "pkg/reconciler/repository"}
+	reconcilers := []string{module + "pkg/reconciler/gitevent", module + "pkg/reconciler/repository", module + "pkg/reconciler/sweep"}
 	tests := []struct {
 		sentence, pkg string
 		never         []string
@@ -39,8 +39,9 @@ func TestDependencyDirection(t *testing.T) {
 		{"no receiver runs under leases or creates PipelineRuns", module + "cmd/receiver",
 			append([]string{"knative.dev/pkg/injection/sharedmain", module + "pkg/leadership", "github.com/tektoncd/pipeline/pkg/client/clientset/versioned"}, reconcilers...)},
 		{"the receiver's package knows no Git service", module + "pkg/receiver", []string{github, gitlab, module + "pkg/provider/github", module + "pkg/provider/gitlab"}},
-		{"the gitevent reconciler knows no Git service and no other reconciler", module + "pkg/reconciler/gitevent", []string{github, gitlab, reconcilers[1]}},
-		{"the repository reconciler knows no Git service and no other reconciler", module + "pkg/reconciler/repository", []string{github, gitlab, reconcilers[0]}},
+		{"the gitevent reconciler knows no Git service and no other reconciler", module + "pkg/reconciler/gitevent", []string{github, gitlab, reconcilers[1], reconcilers[2]}},
+		{"the repository reconciler knows no Git service and no other reconciler", module + "pkg/reconciler/repository", []string{github, gitlab, reconcilers[0], reconcilers[2]}},
+		{"the sweep knows no Git service and no other reconciler", module + "pkg/reconciler/sweep", []string{github, gitlab, reconcilers[0], reconcilers[1]}},
 		{"matching knows no Git service and no file", module + "pkg/match", []string{module + "pkg/provider", module + "pkg/resolve"}},
 		{"expressions know nothing of ours but globs and faults", module + "pkg/expression", []string{module + "pkg/provider", module + "pkg/apis/plumbline/v1alpha1", module + "pkg/match"}},
 		{"access knows no Git service", module + "pkg/access", []string{module + "pkg/provider"}},

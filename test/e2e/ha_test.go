@@ -117,8 +117,7 @@ func newPairOn(t *testing.T, on kind) (*world, *installation.Process) {
 	w := newWorld(t, setup{service: on, receivers: 1, controllers: 1, proxied: true})
 	w.claimed()
 	leader := w.controllers[0]
-	// The first thing a leader does is the sweep.
-	w.eventually(soon, "the first controller leads", func() error { return w.made(leader, "list eventpayloads") })
+	w.leads()
 	w.startController(true)
 	return w, leader
 }

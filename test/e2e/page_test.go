@@ -68,7 +68,7 @@ func TestTheAPIServersOwnRefusalsAreStatuses(t *testing.T) {
 		"422 for one that is not valid":      {notValid, http.StatusUnprocessableEntity, fault.ReasonInvalid, "metadata.labels"},
 		"400 for one that cannot be decoded": {notDecoded, http.StatusBadRequest, fault.ReasonInvalid, ""},
 	} {
-		status, ok := refused.err.(apierrors.APIStatus) //nolint:errorlint // what client-go returns is not wrapped
+		status, ok := refused.err.(apierrors.APIStatus)
 		if !ok || status.Status().Code != refused.code || apierrors.HasStatusCause(refused.err, metav1.CauseTypeUnexpectedServerResponse) {
 			t.Errorf("%s: %#v, want a Status with the code %d", sentence, refused.err, refused.code)
 			continue

@@ -3,5 +3,5 @@
 // Package plumbline names the API group of Plumbline's own kinds.
 package plumbline
 
-// GroupName is the API group of GitEvent, EventPayload and RepositoryClaim.
+// GroupName is the API group of GitEvent, EventPayload, TombstonePage and RepositoryClaim.
 const GroupName = "plumbline.dev"

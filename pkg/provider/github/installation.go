@@ -16,38 +16,42 @@ import (
 )
 
 // successor interprets a 404 in answer to a mint (G8): it returns the installation that the repository has now, if the App
-// was installed again since the delivery. Else it returns a fault: InstallationGone when that is certain, because GitHub
-// finds the App itself and neither its installation nor one on the repository. What the answers leave open is waited for.
+// was installed again since the delivery. Else it returns a fault.
 func (m *minter) successor(ctx context.Context) (int64, error) {
 	app, err := m.asApp()
 	if err != nil {
 		return 0, err
 	}
 	now, _, err := app.Apps.FindRepositoryInstallation(ctx, m.owner, m.name)
-	if err == nil && now.GetID() > 0 && now.GetID() != m.installation {
-		return now.GetID(), nil
-	}
-	if err == nil {
-		return 0, installationNotFound()
-	}
-	if provider.StatusCode(err) != http.StatusNotFound {
+	switch {
+	case provider.StatusCode(err) == http.StatusNotFound:
+		return 0, m.uninstalled(ctx, app)
+	case err != nil:
 		return 0, failed("looking for the App's installation on the repository", err)
+	case now.GetID() == 0 || now.GetID() == m.installation:
+		return 0, installationNotFound() // another answer than the mint's: a replica lags
 	}
-	_, _, err = app.Apps.GetInstallation(ctx, m.installation)
-	if err == nil {
-		return 0, installationNotFound()
-	}
-	if provider.StatusCode(err) != http.StatusNotFound {
-		return 0, failed("looking for the App's installation", err)
+	return now.GetID(), nil
+}
+
+// uninstalled is InstallationGone when that is certain, because GitHub finds the App itself and not its installation. What
+// the answers leave open is waited for.
+func (m *minter) uninstalled(ctx context.Context, app *gh.Client) error {
+	_, _, err := app.Apps.GetInstallation(ctx, m.installation)
+	switch {
+	case err == nil:
+		return installationNotFound()
+	case provider.StatusCode(err) != http.StatusNotFound:
+		return failed("looking for the App's installation", err)
 	}
 	self, _, err := app.Apps.Get(ctx, "")
 	switch {
 	case provider.StatusCode(err) == http.StatusNotFound, err == nil && self.GetID() != m.app:
-		return 0, installationNotFound() // what answers is not the API that the App is registered at
+		return installationNotFound() // what answers is not the API that the App is registered at
 	case err != nil:
-		return 0, failed("looking for the App", err)
+		return failed("looking for the App", err)
 	}
-	return 0, fault.Operatorf(fault.ReasonInstallationGone,
+	return fault.Operatorf(fault.ReasonInstallationGone,
 		"the GitHub App was uninstalled from %s: install it again, then push or redeliver", m.owner)
 }
 

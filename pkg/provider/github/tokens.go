@@ -16,6 +16,7 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/panics"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
@@ -44,9 +45,10 @@ type minter struct {
 
 // minting is a mint that others wait for.
 type minting struct {
-	done  chan struct{}
-	token provider.Token
-	err   error
+	done   chan struct{}
+	token  provider.Token
+	err    error
+	caught panics.Catcher
 }
 
 // token returns a token that lives as long as asked for; concurrent callers share one mint. The mint itself is not
@@ -66,6 +68,7 @@ func (m *minter) token(ctx context.Context, life time.Duration) (provider.Token,
 	m.mu.Unlock()
 	select {
 	case <-run.done:
+		run.caught.Again()
 		return run.token, run.err
 	case <-ctx.Done():
 		return provider.Token{}, fault.New(fault.Transient, fault.ReasonCanceled, ctx.Err())
@@ -82,14 +85,13 @@ func (m *minter) forget(secret string) {
 }
 
 func (m *minter) mint(ctx context.Context, run *minting) {
-	token, err := m.ask(ctx)
+	run.caught.Run(func() { run.token, run.err = m.ask(ctx) })
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err == nil {
-		m.kept = token
+	if run.err == nil && run.token.Value != "" { // it has none after a panic
+		m.kept = run.token
 	}
 	m.running = nil
-	run.token, run.err = token, err
 	close(run.done)
 }
 

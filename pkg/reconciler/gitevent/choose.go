@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 
-	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -45,18 +44,19 @@ func (w *work) choose(ctx context.Context, plan *v1alpha1.Plan, d draft) error {
 		w.selects(ctx, c, d)
 	}
 	w.leaveToPull(ctx, candidates, d.facts)
-	var manifests []*pipelinev1.PipelineRun
-	for _, c := range candidates {
-		if manifest := w.prepare(ctx, c, d); manifest != nil {
-			manifests = append(manifests, manifest)
-		}
+	if err := w.tooMany(candidates); err != nil {
+		return w.refuseOpen(ctx, plan, candidates, fault.Of(err))
+	}
+	made, err := w.prepareAll(ctx, candidates, d)
+	if err != nil {
+		return err
 	}
 	wait := waiting(candidates)
 	runs := w.event.Status.Runs
 	if wait != nil && (len(runs) == 0 || w.planned() && w.unchanged(plan)) {
 		return wait
 	}
-	if err := w.keep(ctx, plan, manifests, d.facts.scope.Secrets()); err != nil {
+	if err := w.keep(ctx, plan, made.manifests, d.facts.scope.Secrets()); err != nil {
 		w.event.Status.Runs = w.stored.DeepCopy().Runs
 		return err
 	}
@@ -64,6 +64,24 @@ func (w *work) choose(ctx context.Context, plan *v1alpha1.Plan, d draft) error {
 		return err
 	}
 	return wait
+}
+
+// prepareAll prepares the candidates. What they make is refused if it is more than can be kept.
+func (w *work) prepareAll(ctx context.Context, candidates []*candidate, d draft) (*planned, error) {
+	made := &planned{}
+	for _, c := range candidates {
+		manifest := w.prepare(ctx, c, d)
+		if manifest == nil {
+			continue
+		}
+		if err := made.add(manifest, w.runOf(c.definition).Pipeline); err != nil {
+			return nil, err
+		}
+	}
+	if made.tooLarge() {
+		made.refuse(w, candidates)
+	}
+	return made, nil
 }
 
 // candidates returns the open ones among the definitions, in their order, each with its entry of the plan. The commit
@@ -91,7 +109,8 @@ func candidates(plan *v1alpha1.Plan, definitions []resolve.Definition) []*candid
 	return open
 }
 
-// waiting returns what the candidates wait for: what is tried again soonest stands for the others, nil when none waits.
+// waiting returns what the candidates wait for: what is tried again soonest speaks for the others, whose times count as
+// well; nil when none waits.
 func waiting(candidates []*candidate) error {
 	var waits []error
 	for _, c := range candidates {
@@ -102,9 +121,10 @@ func waiting(candidates []*candidate) error {
 	if len(waits) == 0 {
 		return nil
 	}
-	return slices.MinFunc(waits, func(a, b error) int {
+	soonest := slices.MinFunc(waits, func(a, b error) int {
 		return cmp.Or(cmp.Compare(fault.Of(a).Class, fault.Of(b).Class), cmp.Compare(fault.Of(a).RetryAfter, fault.Of(b).RetryAfter))
 	})
+	return fault.Among(soonest, waits...)
 }
 
 // unchanged tells whether the plan says what is stored.

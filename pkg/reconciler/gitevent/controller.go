@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	kubeclient "knative.dev/pkg/client/injection/kube/client"
@@ -40,9 +39,6 @@ import (
 
 // queueName names the workqueue, its metrics and its leases.
 const queueName = "gitevents"
-
-// sweepEvery is how often settled events and orphaned payloads are looked for.
-const sweepEvery = 10 * time.Minute
 
 // Options are what cmd/controller decides.
 type Options struct {
@@ -84,7 +80,6 @@ func NewController(o Options) injection.ControllerConstructor {
 			open:         o.Events.Informer(ctx).Lister().GitEvents(o.Namespace),
 			events:       client.GitEvents(o.Namespace),
 			payloads:     client.EventPayloads(o.Namespace),
-			metadata:     metadata.NewForConfigOrDie(injection.GetConfig(ctx)),
 			repositories: repositoryinformer.Get(ctx).Lister(),
 			pac:          plumblineclient.Get(ctx).PipelinesascodeV1alpha1(),
 			runs:         runs.GetIndexer(),
@@ -97,6 +92,7 @@ func NewController(o Options) injection.ControllerConstructor {
 			held:         newHeld(),
 			retries:      retry.New(),
 		}
+		r.leads.take(r.clock.Now())
 		r.PromoteFunc = r.promote
 		if err := errors.Join(r.observeOpen(), leadership.Count(&r.LeaderAwareFuncs, queueName)); err != nil {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
@@ -113,8 +109,9 @@ func NewController(o Options) injection.ControllerConstructor {
 	}
 }
 
-// promote enqueues what a new leader has to look at: the open events and the sweep.
+// promote enqueues what a new leader has to look at: the open events.
 func (r *Reconciler) promote(bucket reconciler.Bucket, enqueue func(reconciler.Bucket, types.NamespacedName)) error {
+	r.leads.take(r.clock.Now())
 	events, err := r.open.List(labels.Everything())
 	if err != nil {
 		return err
@@ -122,7 +119,6 @@ func (r *Reconciler) promote(bucket reconciler.Bucket, enqueue func(reconciler.B
 	for _, event := range events {
 		enqueue(bucket, types.NamespacedName{Namespace: event.Namespace, Name: event.Name})
 	}
-	enqueue(bucket, types.NamespacedName{Namespace: r.Namespace, Name: sweepKey})
 	return nil
 }
 
@@ -147,6 +143,7 @@ func (r *Reconciler) watch(ctx context.Context, impl *controller.Impl, runs cach
 				}
 			},
 			DeleteFunc: func(obj any) {
+				r.noteDeleted(obj)
 				if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 					obj = gone.Obj
 				}

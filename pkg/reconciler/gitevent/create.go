@@ -28,8 +28,9 @@ const reasonRepositoryGone = "RepositoryGone"
 func (r *Reconciler) create(ctx context.Context, w *work) []error {
 	var faults []error
 	over := w.turn(longTurn)
+	w.recall()
 	for _, run := range w.uncreated() {
-		if err := over(); err != nil {
+		if err := first([]error{w.recordMade(ctx, recordAfter), over()}); err != nil {
 			return append(faults, err)
 		}
 		step := stepCreate + run.Name
@@ -39,6 +40,9 @@ func (r *Reconciler) create(ctx context.Context, w *work) []error {
 			})
 		})
 		faults = append(faults, w.settle(step, w.judge(step, run, err)))
+		if f := fault.Of(err); f != nil && f.Reason == reasonPaused {
+			return faults // somebody else knows better what to create
+		}
 	}
 	w.refuseUnserved()
 	return faults
@@ -145,10 +149,16 @@ func (r *Reconciler) createWith(ctx context.Context, w *work, run *v1alpha1.Run,
 	if manifest, err = reveal(manifest, values); err != nil {
 		return err
 	}
+	if err := w.fresh(ctx); err != nil {
+		return err
+	}
 	if run.Secret != "" {
 		if err := r.createSecret(ctx, w, run); err != nil {
 			return err
 		}
+	}
+	if err := w.fresh(ctx); err != nil { // the token may have taken long
+		return err
 	}
 	created, err := r.tekton.PipelineRuns(run.Namespace).Create(ctx, manifest, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
@@ -160,7 +170,7 @@ func (r *Reconciler) createWith(ctx context.Context, w *work, run *v1alpha1.Run,
 		return err
 	}
 	run.UID = created.UID
-	w.live[run.Name] = created
+	w.made(created)
 	r.metrics.created(ctx)
 	return nil
 }

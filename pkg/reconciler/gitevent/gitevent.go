@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
@@ -24,6 +23,7 @@ import (
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/creations"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
@@ -44,7 +44,6 @@ type Reconciler struct {
 	open         listers.GitEventNamespaceLister
 	events       plumblineclient.GitEventInterface
 	payloads     plumblineclient.EventPayloadInterface
-	metadata     metadata.Interface
 	repositories paclisters.RepositoryLister
 	pac          pacclient.PipelinesascodeV1alpha1Interface
 	runs         cache.KeyListerGetter
@@ -58,6 +57,8 @@ type Reconciler struct {
 	held         *held
 	retries      *retry.Timers
 	misses       misses
+	created      creations.Memory
+	leads        tenure
 	wake         func(event string, after time.Duration) // enqueues, beside whatever the reconcile returns
 }
 
@@ -85,10 +86,8 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 		return controller.NewSkipKey(key) // the leader's promotion enqueues it there
 	}
 	ctx = r.settings.ToContext(ctx)
-	if name == sweepKey {
-		return r.sweep(ctx)
-	}
 	if _, err := r.unsettled(name); apierrors.IsNotFound(err) {
+		r.created.Forget(name)
 		return nil // settled, or not listed yet: then the informer's add enqueues it
 	}
 	asked := r.clock.Now()
@@ -125,6 +124,7 @@ func (r *Reconciler) reconcile(ctx context.Context, w *work) error {
 		w.conclude()
 		return r.requeue(append(faults, w.record(ctx))...)
 	}
+	faults = append(faults, w.recordMade(ctx, 0)) // the report may not have come to it
 	faults = append(faults, w.settle(stepRenew, r.renew(ctx, w)))
 	faults = append(faults, w.settle(stepAnnotate, w.due(stepAnnotate, func() error { return r.annotate(ctx, w) })))
 	faults = append(faults, w.untilRecheck())

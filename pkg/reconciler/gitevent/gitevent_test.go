@@ -213,25 +213,3 @@ func TestSlots(t *testing.T) {
 		t.Error("a slot that was given back must be free")
 	}
 }
-
-func TestExpired(t *testing.T) {
-	t.Parallel()
-	at := func(hour int) v1alpha1.GitEvent {
-		when := metav1.NewTime(time.Date(2026, 1, 1, hour, 0, 0, 0, time.UTC))
-		return v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: when.Format("15")}, Status: v1alpha1.GitEventStatus{SettledAt: &when}}
-	}
-	names := func(events []v1alpha1.GitEvent) string {
-		var all []string
-		for _, e := range events {
-			all = append(all, e.Name)
-		}
-		return strings.Join(all, " ")
-	}
-	limit := time.Date(2026, 1, 1, 3, 30, 0, 0, time.UTC)
-	if got := names(expired([]v1alpha1.GitEvent{at(5), at(2), at(3), at(4)}, limit, 10)); got != "02 03" {
-		t.Errorf("by age: %q, want the two older ones", got)
-	}
-	if got := names(expired([]v1alpha1.GitEvent{at(5), at(2), at(3), at(4)}, limit, 1)); got != "02 03 04" {
-		t.Errorf("by number: %q, want all but the newest", got)
-	}
-}

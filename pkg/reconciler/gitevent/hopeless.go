@@ -35,10 +35,10 @@ func (w *work) slowed(step string, err error) error {
 // hopeless tells whether nothing can be expected of a wait any more: the Git service has said twice, an operator's wait
 // apart, that the App is not installed any more (G8), or the event is too old to wait for an operator or a commit (S5).
 func (w *work) hopeless(wait *v1alpha1.Wait) bool {
-	if wait == nil || wait.NotBefore == nil {
+	retry, latest := w.r.operatorRetry(), w.latest()
+	if wait == nil || wait.NotBefore == nil || w.r.clock.Since(wait.NotBefore.Time) >= retry { // what was met long ago may be over
 		return false
 	}
-	retry, latest := w.r.operatorRetry(), w.latest()
 	met := wait.NotBefore.Add(-retry).Sub(wait.Since.Time) // from the first to the last attempt that met it
 	switch {
 	case wait.Reason == fault.ReasonInstallationGone:

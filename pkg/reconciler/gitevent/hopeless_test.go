@@ -130,9 +130,9 @@ func TestACommitThatIsGoneIsAskedForSlowly(t *testing.T) {
 	if wait := w.event().Status.Waits[0]; wait.Class != "Transient" || wait.NotBefore != nil {
 		t.Errorf("after nine minutes it waits with %+v, want the workqueue's backoff", wait)
 	}
-	w.later(2 * time.Minute)
+	w.later(10 * time.Minute) // the backoff's next try is after as long as it has failed
 	if wait := w.event().Status.Waits[0]; wait.Class != "Throttled" || wait.NotBefore == nil || wait.NotBefore.Sub(w.clock.Now()) != fault.OperatorRetry {
-		t.Errorf("after eleven minutes it waits with %+v, want a retry in %v", wait, fault.OperatorRetry)
+		t.Errorf("after nineteen minutes it waits with %+v, want a retry in %v", wait, fault.OperatorRetry)
 	}
 	w.git.err = nil
 	w.settle(corev1.ConditionTrue)
@@ -152,6 +152,25 @@ func TestAnEventOutlivesALongOutage(t *testing.T) {
 		t.Errorf("ended %v after the outage, want %v", after, time.Hour)
 	}
 	w.wantGivenUp("RepositoryNotReadable", told)
+}
+
+// A controller that was down for days asks again before it ends anything, also if it is not the event's turn at first.
+func TestWhatWasMetLongAgoEndsNothing(t *testing.T) {
+	t.Parallel()
+	w, told := received(t), []string{}
+	w.git.err = errHidden
+	if after := w.every(5*time.Minute, 2*time.Hour, &told); after >= 0 {
+		t.Fatalf("ended after %v", after)
+	}
+	w.pass(4 * oneDay)
+	w.git.err = fault.Throttledf(fault.ReasonBusy, time.Second, "waiting for other events")
+	_ = w.reconcileTelling(&told)
+	if w.event().Settled() {
+		t.Fatal("ended without being asked for")
+	}
+	w.git.err = nil
+	w.settle(corev1.ConditionTrue)
+	w.wantSuccess()
 }
 
 // ended is a world whose run ended, with a report that is refused.

@@ -26,6 +26,7 @@ type metrics struct {
 	panics        metric.Int64Counter
 	parkings      metric.Int64Counter
 	drops         metric.Int64Counter
+	unhandled     metric.Int64Counter
 	settled       metric.Int64Counter
 	reached       metric.Float64Histogram
 	reportDelay   metric.Float64Histogram
@@ -40,11 +41,12 @@ func newMetrics() *metrics {
 		panics:        counter(meter, "plumbline.gitevent.panics", "Reconciles that panicked."),
 		parkings:      counter(meter, "plumbline.gitevent.parked", "Events given up because planning them panics."),
 		drops:         counter(meter, "plumbline.report.dropped", "Reports that were given up: nobody can be told how a run ended."),
+		unhandled:     counter(meter, "plumbline.gitevent.unhandled", "Refusals that a step left without an answer: defects of Plumbline."),
 		settled:       counter(meter, "plumbline.gitevent.settled", "Events settled, by disposition and reason."),
 		reached:       seconds(meter, "plumbline.gitevent.reached", "Time from a delivery's receipt until it was planned, created, a check of it first reported, settled."),
 		reportDelay:   seconds(meter, "plumbline.report.delay", "Time from the end of a PipelineRun until the Git service accepted it."),
 	}
-	for _, c := range []metric.Int64Counter{m.panics, m.parkings, m.drops} {
+	for _, c := range []metric.Int64Counter{m.panics, m.parkings, m.drops, m.unhandled} {
 		c.Add(context.Background(), 0) // a series that begins at its first event hides that event from increase()
 	}
 	return m

@@ -8,10 +8,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	"go.opentelemetry.io/otel"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"knative.dev/pkg/apis"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/status"
@@ -47,12 +50,26 @@ func TestWhatStatusWritesAndReportsMeasure(t *testing.T) {
 	m.accepted(ctx, event, v1alpha1.Check{Key: "run", Accepted: "y", Concluded: true}, final, after(60)) // looked for duplicates
 	write(20, func() { event.Status.Phase = v1alpha1.PhaseSettled })
 
+	want := map[string]string{
+		"plumbline.gitevent.reached planned": "1 in 1 s", "plumbline.gitevent.reached created": "1 in 2 s",
+		"plumbline.gitevent.reached reported": "1 in 4 s", "plumbline.gitevent.reached settled": "1 in 20 s",
+		"plumbline.report.delay ": "1 in 5 s", "plumbline.gitevent.settled RunsCreated Selected": "1",
+		"plumbline.gitevent.panics  ": "0", "plumbline.gitevent.parked  ": "0", "plumbline.report.dropped  ": "0", "plumbline.gitevent.unhandled  ": "0",
+	}
+	if diff := cmp.Diff(want, measured(t, reader)); diff != "" {
+		t.Error("measured (-want +got):", diff)
+	}
+}
+
+// measured is what each metric has counted, and in how many seconds together.
+func measured(t *testing.T, reader sdkmetric.Reader) map[string]string {
+	t.Helper()
 	var all metricdata.ResourceMetrics
-	if err := reader.Collect(ctx, &all); err != nil {
+	if err := reader.Collect(t.Context(), &all); err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]string{}
-	for _, one := range all.ScopeMetrics[0].Metrics {
+	for _, one := range metricsOf(all) {
 		switch data := one.Data.(type) {
 		case metricdata.Histogram[float64]:
 			for _, point := range data.DataPoints {
@@ -67,13 +84,48 @@ func TestWhatStatusWritesAndReportsMeasure(t *testing.T) {
 			}
 		}
 	}
-	want := map[string]string{
-		"plumbline.gitevent.reached planned": "1 in 1 s", "plumbline.gitevent.reached created": "1 in 2 s",
-		"plumbline.gitevent.reached reported": "1 in 4 s", "plumbline.gitevent.reached settled": "1 in 20 s",
-		"plumbline.report.delay ": "1 in 5 s", "plumbline.gitevent.settled RunsCreated Selected": "1",
-		"plumbline.gitevent.panics  ": "0", "plumbline.gitevent.parked  ": "0", "plumbline.report.dropped  ": "0",
+	return got
+}
+
+// The life of an event counts each step once, in the order in which a reconcile takes note of them. Not parallel: the meter
+// provider is the process's.
+func TestTheLifeOfAnEventIsMeasuredOnce(t *testing.T) {
+	before := otel.GetMeterProvider()
+	t.Cleanup(func() { otel.SetMeterProvider(before) })
+	reader := sdkmetric.NewManualReader()
+	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
+	w := newWorld(t, helloFile("hello"))
+	e := w.event()
+	e.Spec.ReceivedAt = metav1.NewTime(w.clock.Now().Add(-time.Second))
+	w.must(w.own.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), e, system))
+	_, _ = w.reconcile()
+	w.pass(time.Minute)
+	run, now := w.runs()[0], metav1.NewTime(w.clock.Now())
+	run.Status.CompletionTime = &now
+	run.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: corev1.ConditionTrue, Reason: "Done"})
+	w.must(w.tekton.Tracker().Update(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns"), &run, run.Namespace))
+	w.pass(5 * time.Second)
+	for range 2 {
+		_, _ = w.reconcile()
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error("measured (-want +got):", diff)
+	got := measured(t, reader)
+	for name, want := range map[string]string{
+		"plumbline.gitevent.reached planned": "1 in 1 s", "plumbline.gitevent.reached created": "1 in 1 s", "plumbline.gitevent.reached reported": "1 in 1 s",
+		"plumbline.gitevent.reached settled": "1 in 66 s", "plumbline.report.delay ": "1 in 5 s", "plumbline.pipelinerun.created  ": "1",
+		"plumbline.gitevent.settled RunsCreated Selected": "1",
+	} {
+		if got[name] != want {
+			t.Errorf("%s: %q, want %q", name, got[name], want)
+		}
 	}
+}
+
+// metricsOf are those of this package: a reconcile has others' too.
+func metricsOf(all metricdata.ResourceMetrics) []metricdata.Metrics {
+	for _, scope := range all.ScopeMetrics {
+		if scope.Scope.Name == meterName {
+			return scope.Metrics
+		}
+	}
+	return nil
 }

@@ -14,16 +14,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 )
 
 // taskRunLabel is Tekton's label on a PipelineRun's TaskRuns.
 const taskRunLabel = "tekton.dev/pipelineRun"
 
-// textBudget bounds the bytes of all reports kept in one status; an object in etcd holds about 1.5 MiB.
-const (
-	textBudget = 512 << 10
-	maxText    = 32 << 10
-)
+// maxText bounds the bytes of one report; with many runs in one status it is less.
+const maxText = 32 << 10
 
 // unwatchedLook is how soon a run is read again that is not over and that the cache does not have. Somebody may have given
 // it the label of one that is done and reported: then no watch tells when it ends.
@@ -37,6 +35,9 @@ func (r *Reconciler) observe(ctx context.Context, w *work) error {
 		run := &w.event.Status.Runs[i]
 		if run.UID == "" || run.Result != nil {
 			continue
+		}
+		if err := w.recordMade(ctx, recordAfter); err != nil {
+			return err
 		}
 		faults = append(faults, w.try(retry.Step{Name: stepObserve, Of: run.Name}, func() error { return r.observeRun(ctx, w, run, over) }))
 	}
@@ -86,7 +87,7 @@ func (r *Reconciler) observeRun(ctx context.Context, w *work, run *v1alpha1.Run,
 		}
 	}
 	run.Result = status.ResultOf(live, taskRuns, w.config.Console.Links(run.Namespace, run.Name), facts,
-		min(maxText, textBudget/len(w.event.Status.Runs)))
+		min(maxText, statuslimit.Text(&w.event.Status)))
 	return nil
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/match"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/resources"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
 )
 
@@ -97,7 +96,7 @@ func (w *work) define(ctx context.Context, client *provider.Client, repository *
 		}
 		plan = &v1alpha1.Plan{HeadSHA: head.SHA, DefinitionSHA: from}
 	}
-	files, err := client.Files(ctx, plan.DefinitionSHA, definitions)
+	files, set, err := w.load(ctx, client, plan.DefinitionSHA)
 	if fault.Is(err, fault.Invalid) && !w.planned() {
 		return w.refuse(ctx, plan, err)
 	}
@@ -109,7 +108,20 @@ func (w *work) define(ctx context.Context, client *provider.Client, repository *
 	if err != nil {
 		return err
 	}
-	return w.choose(ctx, plan, draft{head: head, set: resolve.Load(files), facts: known})
+	return w.choose(ctx, plan, draft{head: head, set: set, facts: known})
+}
+
+// load reads the definitions. Those of an event that is planned already were bounded then.
+func (w *work) load(ctx context.Context, client *provider.Client, sha string) ([]provider.File, *resolve.Set, error) {
+	files, err := client.Files(ctx, sha, definitions)
+	if err != nil {
+		return nil, nil, err
+	}
+	set := resolve.Load(files)
+	if w.planned() {
+		return files, set, nil
+	}
+	return files, set, set.Bounded()
 }
 
 // refuse tells the author that the directory as a whole cannot be read: one run that was never created carries it.
@@ -119,10 +131,7 @@ func (w *work) refuse(ctx context.Context, plan *v1alpha1.Plan, err error) error
 	if w.event.Spec.Comment != nil { // the pull request's own event tells it, once
 		return w.accept(ctx, v1alpha1.DispositionIgnored, plan)
 	}
-	w.event.Status.Runs = []v1alpha1.Run{{
-		Pipeline: definitions, Namespace: w.event.Spec.Repository.Namespace, Name: resources.RunName(w.event.Name, definitions, 0, definitions),
-		Refused: &v1alpha1.Refusal{Reason: f.Reason, Message: f.Message},
-	}}
+	w.event.Status.Runs = []v1alpha1.Run{w.wholeRefused(f)}
 	return w.accept(ctx, v1alpha1.DispositionRuns, plan)
 }
 

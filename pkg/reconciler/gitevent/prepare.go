@@ -13,7 +13,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/match"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/resources"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 )
+
+// maxPipelineName is the API server's limit of a name. It is counted as the status keeps it.
+const maxPipelineName = 253
 
 // prepare turns a candidate into its decision and, if it is selected, its run. It returns the PipelineRun to create,
 // nil when there is none or not yet.
@@ -131,6 +135,11 @@ func (w *work) render(ctx context.Context, run *v1alpha1.Run, c *candidate, d dr
 		return nil, err
 	}
 	run.Pipeline = resolve.OriginalName(rendered) // the definition's name may hold placeholders
+	if statuslimit.Length(run.Pipeline) > maxPipelineName {
+		name := run.Pipeline
+		run.Pipeline = c.definition.Name
+		return nil, fault.Invalidf("BadName", "%s: with the variables replaced metadata.name is longer than %d bytes: %s", c.definition.File, maxPipelineName, name)
+	}
 	if err := w.distinct(run, c.definition.File); err != nil {
 		return nil, err
 	}

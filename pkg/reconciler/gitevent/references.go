@@ -155,14 +155,15 @@ func (r *references) read(ctx context.Context, where place) ([]byte, error) {
 	}
 	data, err := r.web.Get(ctx, where.at, policy, remote.MaxText)
 	f := fault.Of(why)
-	switch {
-	case err == nil || f.Reason == provider.ReasonOtherAddress:
+	if err == nil || f.Reason == provider.ReasonOtherAddress {
 		return data, err
-	case f.Reason == fault.ReasonNotFound && fault.Is(err, fault.Invalid) && !r.missing(where.at):
-		// Whoever may not log in is never shown what is private, so that this rests on the first answer alone.
-		return nil, fault.Throttledf(fault.ReasonNotFound, missApart, "%s (yet)", f.Message)
 	}
-	return nil, fmt.Errorf("%w (and with the credentials of the repository: %s)", err, f.Message)
+	err = fmt.Errorf("%w (and with the credentials of the repository: %s)", err, f.Message)
+	if f.Reason == fault.ReasonNotFound && fault.Is(err, fault.Invalid) && !r.missing(where.at) {
+		// Whoever may not log in is never shown what is private, so that this rests on the first answer alone.
+		return nil, fault.Throttledf(fault.ReasonNotFound, missApart, "%s", fault.Of(err).Message)
+	}
+	return nil, err
 }
 
 func shownAt(where place) string {

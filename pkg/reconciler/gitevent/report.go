@@ -11,11 +11,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 )
 
 // report sends what the Git service has not accepted yet. What it sends is computed from the status alone, which holds
 // no error that arose after a PipelineRun was created.
 func (r *Reconciler) report(ctx context.Context, w *work) error {
+	statuslimit.Fit(&w.event.Status) // what is sent is what is stored
 	stale, untried := w.stale()
 	if len(stale) == 0 {
 		return untried
@@ -80,9 +82,8 @@ func (r *Reconciler) put(ctx context.Context, w *work, client *provider.Client, 
 		}
 		return fmt.Errorf("reporting %q: %w", check.Name, err)
 	}
-	r.metrics.accepted(ctx, w.event, *accepted, check, r.clock.Now())
+	r.metrics.accepted(ctx, w.event, *accepted, check, r.clock.Now()) // by what was accepted until now
 	accepted.Accepted, accepted.Concluded = status.Digest(*check), check.Conclusion != ""
-	r.metrics.accepted(ctx, w.event, *accepted, check, r.clock.Now())
 	if accepted.Concluded && accepted.RecheckAt != nil && !w.r.clock.Now().Before(accepted.RecheckAt.Time) {
 		accepted.RecheckAt = nil // Put looked for duplicates when none could be under way any more
 	}

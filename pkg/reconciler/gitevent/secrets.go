@@ -18,6 +18,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/resources"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
@@ -42,8 +43,6 @@ func (w *work) readSecret(ctx context.Context, ref template.SecretRef) (string, 
 	return string(value), nil
 }
 
-func planSecret(event string) string { return event + "-plan" }
-
 // keepSecrets stores what the markers of the manifests stand for. An attempt before this one may have stored other
 // values: they are replaced, none is removed.
 func (w *work) keepSecrets(ctx context.Context, plan *v1alpha1.Plan, values map[string]string) error {
@@ -52,7 +51,7 @@ func (w *work) keepSecrets(ctx context.Context, plan *v1alpha1.Plan, values map[
 	}
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.event.Namespace, Name: planSecret(w.event.Name), Labels: map[string]string{plumbline.EventLabel: w.event.Name},
+			Namespace: w.event.Namespace, Name: resources.PlanSecretName(w.event.Name), Labels: map[string]string{plumbline.EventLabel: w.event.Name},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "GitEvent", Name: w.event.Name, UID: w.event.UID}},
 		},
 		Type: corev1.SecretTypeOpaque,

@@ -15,6 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/blob"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 )
 
 // maxDecisions is how many decisions a settled event keeps: they are the answer to "why did it not run".
@@ -22,6 +23,7 @@ const maxDecisions = 20
 
 // conclude derives the conditions from the status: they repeat it for people and decide nothing.
 func (w *work) conclude() {
+	statuslimit.Fit(&w.event.Status)
 	w.mark(v1alpha1.GitEventPlanned, w.decided(), stepPlan)
 	w.mark(v1alpha1.GitEventCreated, w.decided() && w.allCreated(), w.createWait())
 	w.mark(v1alpha1.GitEventReported, w.planned() && w.wait(stepReport) == nil && len(w.outstanding()) == 0, stepReport)
@@ -124,6 +126,7 @@ func (w *work) shrink() {
 	now := metav1.NewTime(w.r.clock.Now())
 	s := &w.event.Status
 	s.Phase, s.SettledAt, s.Checks, s.Waits = v1alpha1.PhaseSettled, &now, nil, nil
+	s.LateSecrets = w.r.leads.inherited(w.event)
 	s.Plan.Blobs, s.Plan.Secret = nil, ""
 	if len(s.Plan.Decisions) > maxDecisions {
 		s.Plan.Decisions = s.Plan.Decisions[:maxDecisions]

@@ -87,8 +87,8 @@ func reported(check *status.Check) retry.Step {
 	return retry.Step{Name: stepReport, Of: check.Key, Version: status.Digest(*check)}
 }
 
-// recorded is the step of writing the status. That a run has ended is news.
-func (w *work) recorded() retry.Step {
+// recording is the step of writing the status. That a run has ended is news.
+func (w *work) recording() retry.Step {
 	ended := 0
 	for i := range w.event.Status.Runs {
 		if w.event.Status.Runs[i].Result != nil {

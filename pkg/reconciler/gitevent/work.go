@@ -9,11 +9,13 @@ import (
 	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"knative.dev/pkg/logging"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -21,6 +23,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 )
 
 // The steps, as status.waits names them.
@@ -42,6 +45,7 @@ type work struct {
 	began    time.Time                // when the reconcile did
 	readAt   time.Time                // the API server confirmed later than this that we write the newest version
 	config   *config.Config
+	log      *zap.SugaredLogger
 
 	client     *provider.Client                   // connected on first use
 	loginErr   error                              // why it could not be
@@ -51,6 +55,7 @@ type work struct {
 	manifests  map[string]*pipelinev1.PipelineRun // planned PipelineRuns by name, as far as they were read
 	secrets    map[string]string                  // what the plan's markers stand for, read on first use
 	live       map[string]*pipelinev1.PipelineRun // PipelineRuns seen in this reconcile by name
+	unrecorded time.Time                          // since when a PipelineRun is there that the stored status does not know; zero if there is none
 	news       []news                             // told once the change that it is about is recorded
 
 	saw       map[types.NamespacedName]content // the Secrets that were read
@@ -70,7 +75,7 @@ type news struct {
 func (r *Reconciler) begin(ctx context.Context, event *v1alpha1.GitEvent, asked time.Time) *work {
 	event.GetConditionSet().Manage(&event.Status).InitializeConditions()
 	w := &work{
-		r: r, event: event, received: event.Spec.DeepCopy(), stored: event.Status.DeepCopy(), began: asked, readAt: asked, config: config.FromContext(ctx),
+		r: r, event: event, received: event.Spec.DeepCopy(), stored: event.Status.DeepCopy(), began: asked, readAt: asked, config: config.FromContext(ctx), log: logging.FromContext(ctx),
 		live: map[string]*pipelinev1.PipelineRun{}, saw: map[types.NamespacedName]content{},
 	}
 	w.pin()
@@ -118,6 +123,7 @@ func (w *work) settle(step string, err error) error {
 	if skipped(err) {
 		return err
 	}
+	err = w.handled(step, err)
 	f := fault.Of(err)
 	if f == nil {
 		w.clear(step)
@@ -148,6 +154,18 @@ func (w *work) settle(step string, err error) error {
 	}
 	*before = next
 	return err
+}
+
+// handled turns a fault that only an answer to the author or an end of the event could settle into a wait that shows: the
+// step gave neither, and the event would be silent for ever.
+func (w *work) handled(step string, err error) error {
+	f := fault.Of(err)
+	if f == nil || f.Class != fault.Invalid && f.Class != fault.Ignored {
+		return err
+	}
+	w.log.Errorw("A step left a refusal without an answer: a defect of Plumbline", "step", step, "reason", f.Reason, "error", f.Message)
+	w.r.metrics.unhandled.Add(context.Background(), 1)
+	return fault.Operatorf(fault.ReasonUnhandled, "%s (%s), which Plumbline does not handle here: this is a defect of it, please report it", f.Message, f.Reason)
 }
 
 // needsHelp notes that an operator has to act. What is said about credentials is said in the words of whoever needs them:
@@ -197,10 +215,11 @@ func (w *work) repository() runtime.Object {
 // was computed here may be stale; the next reconcile computes anew.
 func (w *work) record(ctx context.Context) error {
 	w.summarize()
+	statuslimit.Fit(&w.event.Status)
 	if equality.Semantic.DeepEqual(*w.stored, w.event.Status) {
 		return nil
 	}
-	return w.try(w.recorded(), func() error { return w.write(ctx) })
+	return w.try(w.recording(), func() error { return w.write(ctx) })
 }
 
 func (w *work) write(ctx context.Context) error {
@@ -215,6 +234,7 @@ func (w *work) write(ctx context.Context) error {
 	w.r.metrics.recorded(ctx, w.stored, w.event, w.r.clock.Now())
 	w.stored = w.event.Status.DeepCopy()
 	w.readAt = asked
+	w.recorded()
 	for _, n := range w.news {
 		w.r.recorder.Event(w.repository(), corev1.EventTypeWarning, n.wait.Reason, n.message)
 		w.r.metrics.waiting(ctx, n.wait.Step, n.wait.Class, n.wait.Reason)
@@ -229,7 +249,7 @@ func (w *work) paused() error {
 	if w.r.clock.Since(w.readAt) <= fence {
 		return nil
 	}
-	return &fault.Error{Class: fault.Conflict, Reason: "Paused", Message: "this process was paused; reading again before anything is sent"}
+	return &fault.Error{Class: fault.Conflict, Reason: reasonPaused, Message: "this process was paused; reading again before anything is sent"}
 }
 
 // fence is the longest time between a confirmed read or write of the status and the first post of a check. It is

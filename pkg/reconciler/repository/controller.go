@@ -23,6 +23,7 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/kubeevents"
 	"github.com/plumbline-ci/plumbline/pkg/leadership"
+	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
 const (
@@ -68,6 +69,7 @@ func NewController(options Options) injection.ControllerConstructor {
 		impl := controller.NewContext(ctx, r, controller.ControllerOptions{
 			WorkQueueName: queueName, Logger: logging.FromContext(ctx), Concurrency: concurrency,
 		})
+		r.wake = impl.EnqueueKeyAfter
 		w := watches{repositories: repositories.Informer(), claims: claims.Informer(), events: options.EventInformer}
 		if err := w.wire(impl); err != nil {
 			logging.FromContext(ctx).Fatalw("Watching Repositories, claims and events", "error", err)
@@ -79,7 +81,7 @@ func NewController(options Options) injection.ControllerConstructor {
 }
 
 func newReconciler(options Options) *Reconciler {
-	r := &Reconciler{clock: options.Clock, openEvents: options.OpenEvents, eventsSynced: options.EventInformer.HasSynced}
+	r := &Reconciler{clock: options.Clock, openEvents: options.OpenEvents, eventsSynced: options.EventInformer.HasSynced, retries: retry.New()}
 	if r.clock == nil {
 		r.clock = clock.RealClock{}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
 // claimKept is how long a claim outlives its Repository, so that a delete and re-create does not hand a team's events
@@ -32,7 +33,7 @@ func (r *Reconciler) release(ctx context.Context, owner types.NamespacedName, ca
 		if !ok || claim.Name == v1alpha1.ClaimName(canonical) {
 			continue
 		}
-		errs = append(errs, r.releaseOne(ctx, owner, claim.Name))
+		errs = append(errs, r.try(owner, retry.Step{Name: stepRelease, Of: claim.Name}, func() error { return r.releaseOne(ctx, owner, claim.Name) }))
 	}
 	return errs
 }

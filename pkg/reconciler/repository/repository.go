@@ -21,6 +21,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
 // reconcileTimeout is ample for the few calls of a reconcile, each of which the API server ends within seconds.
@@ -39,6 +40,8 @@ type Reconciler struct {
 	eventsSynced func() bool
 	recorder     record.EventRecorder
 	clock        clock.PassiveClock
+	retries      *retry.Timers
+	wake         func(owner types.NamespacedName, after time.Duration) // enqueues, beside whatever the reconcile returns
 }
 
 var (
@@ -46,18 +49,54 @@ var (
 	_ pkgreconciler.LeaderAware = (*Reconciler)(nil)
 )
 
-// Reconcile brings the claims of one Repository, which may be gone, and its conditions up to date.
+// The steps of a reconcile, as its timers name them.
+const (
+	stepClaim   = "claim"
+	stepRelease = "release"
+	stepStatus  = "status"
+)
+
+// Reconcile brings the claims of one Repository, which may be gone, and its conditions up to date. Each of its steps has its
+// own time: see docs/adr/0012.
 func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
-	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
-	defer cancel()
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {
 		return fmt.Errorf("key of a Repository: %w", err)
 	}
 	owner := types.NamespacedName{Namespace: namespace, Name: name}
 	if !r.IsLeaderFor(owner) {
+		r.retries.Forget(owner.String())
 		return controller.NewSkipKey(key) // being promoted enqueues it again
 	}
+	err = r.reconcile(ctx, owner)
+	if err == nil {
+		r.retries.Forget(owner.String())
+		return nil
+	}
+	after, known := fault.KnownWait(err)
+	if next, failing := r.retries.Next(owner.String(), r.clock.Now()); failing && (!known || next < after) {
+		after, known = next, true
+	}
+	if known {
+		r.wake(owner, after)
+	}
+	return err
+}
+
+// try does what has not failed a moment ago.
+func (r *Reconciler) try(owner types.NamespacedName, step retry.Step, do func() error) error {
+	if left := r.retries.Left(owner.String(), step, r.clock.Now()); left > 0 {
+		return fault.Throttledf(fault.ReasonBusy, left, "%s has just failed", step.Name)
+	}
+	err := do()
+	r.retries.Note(owner.String(), step, err, r.clock.Now())
+	return err
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, owner types.NamespacedName) error {
+	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
+	defer cancel()
+	namespace, name := owner.Namespace, owner.Name
 	repository, err := r.client.PipelinesascodeV1alpha1().Repositories(namespace).Get(ctx, name, metav1.GetOptions{})
 	if fault.Gone(err) {
 		return fault.Requeue(r.release(ctx, owner, "")...)
@@ -74,21 +113,27 @@ func (r *Reconciler) serve(ctx context.Context, repository *pacv1alpha1.Reposito
 	owner := types.NamespacedName{Namespace: repository.Namespace, Name: repository.Name}
 	canonical, invalid := r.wantedURL(repository)
 	errs := append(r.release(ctx, owner, canonical),
-		r.markURL(ctx, repository, canonical, invalid), r.markCredentials(repository))
+		r.try(owner, retry.Step{Name: stepClaim, Version: canonical}, func() error { return r.markURL(ctx, repository, canonical, invalid) }),
+		r.markCredentials(repository))
 	repository.Status.ObservedGeneration = repository.Generation
 	if equality.Semantic.DeepEqual(before, &repository.Status) {
 		return errs
 	}
-	// The object was read live at the start of this reconcile: its resource version makes a lost race a conflict.
-	_, err := r.client.PipelinesascodeV1alpha1().Repositories(owner.Namespace).UpdateStatus(ctx, repository, metav1.UpdateOptions{})
+	step := retry.Step{Name: stepStatus, Version: fmt.Sprint(repository.Generation)}
+	return append(errs, r.try(owner, step, func() error { return r.writeStatus(ctx, repository, before) }))
+}
+
+// writeStatus writes what was read live at the start of this reconcile: its resource version makes a lost race a conflict.
+func (r *Reconciler) writeStatus(ctx context.Context, repository *pacv1alpha1.Repository, before *pacv1alpha1.RepositoryStatus) error {
+	_, err := r.client.PipelinesascodeV1alpha1().Repositories(repository.Namespace).UpdateStatus(ctx, repository, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) {
-		return errs // deleted meanwhile: its deletion wakes this key
+		return nil // deleted meanwhile: its deletion wakes this key
 	}
 	if err != nil {
-		return append(errs, fmt.Errorf("writing the status of Repository %s: %w", owner, fault.FromKube(fault.VerbUpdate, err)))
+		return fmt.Errorf("writing the status of Repository %s/%s: %w", repository.Namespace, repository.Name, fault.FromKube(fault.VerbUpdate, err))
 	}
 	r.tell(repository, before)
-	return errs
+	return nil
 }
 
 // wantedURL returns the canonical URL to claim, "" for none.

@@ -24,6 +24,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
 	"github.com/plumbline-ci/plumbline/pkg/openevents"
+	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
 const (
@@ -41,6 +42,7 @@ type world struct {
 	clock    *clocktesting.FakePassiveClock
 	events   []*v1alpha1.GitEvent
 	synced   bool
+	wakes    []time.Duration // beside what reconciles returned
 	r        *Reconciler
 }
 
@@ -54,6 +56,8 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 		claims:       cache.NewIndexer(cache.MetaNamespaceKeyFunc, claimIndexers()),
 		openEvents:   func(string, string) []*v1alpha1.GitEvent { return trimmed(w.events) },
 		eventsSynced: func() bool { return w.synced },
+		retries:      retry.New(),
+		wake:         func(_ types.NamespacedName, after time.Duration) { w.wakes = append(w.wakes, after) },
 	}
 	if err := w.r.Promote(pkgreconciler.UniversalBucket(), nil); err != nil {
 		t.Fatal(err)

@@ -32,7 +32,7 @@ func TestServiceOf(t *testing.T) {
 		"the same endpoint with its scheme's port": {&GitProvider{Type: "gitlab", URL: "https://git.example.:443"}, global,
 			Service{URL: "https://git.example", Token: SecretKey{"plumbline", "g", "provider.token"}, Webhook: SecretKey{"plumbline", "gw", "k"}}, ""},
 		"another port is another endpoint": {&GitProvider{Type: "gitlab", URL: "https://git.example:80"}, global, Service{}, "must not be sent where another namespace says"},
-		"a token is not sent elsewhere": {&GitProvider{Type: "gitlab", URL: "https://evil.example"}, global, Service{}, "must not be sent where another namespace says"},
+		"a token is not sent elsewhere":    {&GitProvider{Type: "gitlab", URL: "https://evil.example"}, global, Service{}, "must not be sent where another namespace says"},
 		"its own secret goes where it says": {&GitProvider{Type: "gitlab", URL: "https://own.example", Secret: &Secret{Name: "s"}}, global,
 			Service{URL: "https://own.example", Token: SecretKey{"team", "s", "provider.token"}, Webhook: SecretKey{"team", "gw", "k"}}, ""},
 	}

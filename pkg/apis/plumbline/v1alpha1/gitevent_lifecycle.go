@@ -67,6 +67,22 @@ func (e *GitEvent) markAnnotated(status, reason, message string) {
 // Settled tells whether nothing is left to do.
 func (e *GitEvent) Settled() bool { return e.Status.Phase == PhaseSettled }
 
+// MayRunAgain tells whether a redelivery is processed as another event: this one is settled, no run of it was created, and
+// what stopped it was not the pushed content. That is Refused (namespace or Repository gone, parked) and PendingApproval
+// (access can be granted). Ignored comes from the pushed files, which a SHA fixes, so it stays; a commit that was superseded
+// and is pushed again comes as another delivery; and a disposition of a newer version is for that version to judge.
+func (e *GitEvent) MayRunAgain() bool {
+	if !e.Settled() {
+		return false
+	}
+	for _, run := range e.Status.Runs {
+		if run.UID != "" {
+			return false
+		}
+	}
+	return e.Status.Disposition == DispositionRefused || e.Status.Disposition == DispositionPending
+}
+
 // Decided tells whether the plan is made and nothing of it is open.
 func (p *Plan) Decided() bool {
 	if p == nil {

@@ -47,6 +47,10 @@ type GitEventStatus struct {
 	// SettledAt is when Phase became Settled.
 	// +optional
 	SettledAt *metav1.Time `json:"settledAt,omitempty"`
+	// LateSecrets is true while a secret of the event may still be made although it is settled: another process worked on
+	// it, and may have been paused. The sweep deletes such secrets for a while and then takes the mark away.
+	// +optional
+	LateSecrets bool `json:"lateSecrets,omitempty"`
 }
 
 // Phase tells whether an event still needs a controller.

@@ -34,6 +34,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&GitEvent{}, &GitEventList{},
 		&EventPayload{}, &EventPayloadList{},
 		&RepositoryClaim{}, &RepositoryClaimList{},
+		&TombstonePage{}, &TombstonePageList{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil

@@ -50,6 +50,8 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Plumbline().V1alpha1().GitEvents().Informer()}, nil
 	case plumblinev1alpha1.SchemeGroupVersion.WithResource("repositoryclaims"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Plumbline().V1alpha1().RepositoryClaims().Informer()}, nil
+	case plumblinev1alpha1.SchemeGroupVersion.WithResource("tombstonepages"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Plumbline().V1alpha1().TombstonePages().Informer()}, nil
 
 	}
 

@@ -38,6 +38,9 @@ func SecretName(runName string) string {
 	return gitAuthPrefix + digest(runName)
 }
 
+// PlanSecretName is the name of the Secret, beside the GitEvent, with what the markers in its plan stand for.
+func PlanSecretName(event string) string { return event + "-plan" }
+
 // base keeps of a name what a DNS-1123 label may start with.
 func base(name string) string {
 	letters := []byte(strings.ToLower(name))

@@ -27,3 +27,11 @@ type RepositoryClaimListerExpansion interface{}
 // RepositoryClaimNamespaceListerExpansion allows custom methods to be added to
 // RepositoryClaimNamespaceLister.
 type RepositoryClaimNamespaceListerExpansion interface{}
+
+// TombstonePageListerExpansion allows custom methods to be added to
+// TombstonePageLister.
+type TombstonePageListerExpansion interface{}
+
+// TombstonePageNamespaceListerExpansion allows custom methods to be added to
+// TombstonePageNamespaceLister.
+type TombstonePageNamespaceListerExpansion interface{}

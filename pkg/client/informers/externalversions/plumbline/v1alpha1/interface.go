@@ -16,6 +16,8 @@ type Interface interface {
 	GitEvents() GitEventInformer
 	// RepositoryClaims returns a RepositoryClaimInformer.
 	RepositoryClaims() RepositoryClaimInformer
+	// TombstonePages returns a TombstonePageInformer.
+	TombstonePages() TombstonePageInformer
 }
 
 type version struct {
@@ -42,4 +44,9 @@ func (v *version) GitEvents() GitEventInformer {
 // RepositoryClaims returns a RepositoryClaimInformer.
 func (v *version) RepositoryClaims() RepositoryClaimInformer {
 	return &repositoryClaimInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
+}
+
+// TombstonePages returns a TombstonePageInformer.
+func (v *version) TombstonePages() TombstonePageInformer {
+	return &tombstonePageInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
 }

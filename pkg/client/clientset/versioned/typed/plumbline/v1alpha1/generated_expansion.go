@@ -9,3 +9,5 @@ type EventPayloadExpansion interface{}
 type GitEventExpansion interface{}
 
 type RepositoryClaimExpansion interface{}
+
+type TombstonePageExpansion interface{}

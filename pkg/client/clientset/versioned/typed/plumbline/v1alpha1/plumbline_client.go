@@ -17,6 +17,7 @@ type PlumblineV1alpha1Interface interface {
 	EventPayloadsGetter
 	GitEventsGetter
 	RepositoryClaimsGetter
+	TombstonePagesGetter
 }
 
 // PlumblineV1alpha1Client is used to interact with features provided by the plumbline.dev group.
@@ -34,6 +35,10 @@ func (c *PlumblineV1alpha1Client) GitEvents(namespace string) GitEventInterface 
 
 func (c *PlumblineV1alpha1Client) RepositoryClaims(namespace string) RepositoryClaimInterface {
 	return newRepositoryClaims(c, namespace)
+}
+
+func (c *PlumblineV1alpha1Client) TombstonePages(namespace string) TombstonePageInterface {
+	return newTombstonePages(c, namespace)
 }
 
 // NewForConfig creates a new PlumblineV1alpha1Client for the given config.

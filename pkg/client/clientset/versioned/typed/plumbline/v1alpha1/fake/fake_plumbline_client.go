@@ -26,6 +26,10 @@ func (c *FakePlumblineV1alpha1) RepositoryClaims(namespace string) v1alpha1.Repo
 	return newFakeRepositoryClaims(c, namespace)
 }
 
+func (c *FakePlumblineV1alpha1) TombstonePages(namespace string) v1alpha1.TombstonePageInterface {
+	return newFakeTombstonePages(c, namespace)
+}
+
 // RESTClient returns a RESTClient that is used to communicate
 // with API server by this client implementation.
 func (c *FakePlumblineV1alpha1) RESTClient() rest.Interface {

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package panics
+
+import (
+	"strings"
+	"sync"
+	"testing"
+)
+
+// The panic of a goroutine is met again by the one that waits for it, with its stack.
+func TestAPanicIsHandedOver(t *testing.T) {
+	t.Parallel()
+	var c Catcher
+	var all sync.WaitGroup
+	for _, f := range []func(){func() {}, explode} {
+		all.Go(func() { c.Run(f) })
+	}
+	all.Wait()
+	defer func() {
+		if text, ok := recover().(string); !ok || !strings.HasPrefix(text, "boom\n") || !strings.Contains(text, "explode") {
+			t.Errorf("panicked with %q, want the cause and its stack", text)
+		}
+	}()
+	c.Again()
+	t.Error("the panic is lost")
+}
+
+func explode() { panic("boom") }
+
+func TestNoPanicIsNone(t *testing.T) {
+	t.Parallel()
+	var c Catcher
+	c.Run(func() {})
+	c.Again() // and the test goes on
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package receiver_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/blob"
+	"github.com/plumbline-ci/plumbline/pkg/tombstone"
+)
+
+// The stub of a settled event is deleted when there are too many: its tombstone says the same of a redelivery.
+func TestRedeliveryAfterTheEventWasEvicted(t *testing.T) {
+	for name, c := range map[string]struct {
+		status v1alpha1.GitEventStatus
+		want   int // GitEvents afterwards
+	}{
+		"an event with runs is recorded already": {settled(v1alpha1.DispositionRuns), 0},
+		"a refused one is processed again":       {settled(v1alpha1.DispositionRefused), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.expect(http.StatusAccepted, push("k1"))
+			first := w.settle(0, c.status)
+			w.evict(first)
+			w.expect(http.StatusAccepted, push("k1"))
+			if events := w.wantEvents(c.want); len(events) == 1 && events[0].Name != first+"-r1" {
+				t.Errorf("recorded as %s", events[0].Name)
+			}
+			w.expect(http.StatusAccepted, push("k1"))
+			w.wantEvents(c.want)
+			other := push("k1")
+			other.message.SHA = strings.Repeat("f", 40)
+			w.expect(http.StatusServiceUnavailable, other) // another body under the same key, as with a stub
+			w.clock.SetTime(w.clock.Now().Add(4 * 24 * time.Hour))
+			w.expect(http.StatusAccepted, push("k1"))
+			w.wantEvents(c.want + 1) // no service sends it again any more: it is another delivery
+		})
+	}
+}
+
+// That there is no tombstone must be certain.
+func TestATombstoneThatCannotBeReadIsNotAbsent(t *testing.T) {
+	answers := failures()
+	answers["not served"] = apierrors.NewGenericServerResponse(http.StatusNotFound, "get", v1alpha1.Resource("tombstonepages"), "x", "404 page not found", 0, true)
+	for name, answer := range answers {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.fail("get", "tombstonepages", answer)
+			w.expect(http.StatusServiceUnavailable, push("k1"))
+			w.wantEvents(0)
+		})
+	}
+}
+
+// evict does what the sweep does with an event above the cap.
+func (w *world) evict(name string) {
+	w.t.Helper()
+	client := w.client.PlumblineV1alpha1()
+	event, err := client.GitEvents(systemNamespace).Get(w.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	page := &v1alpha1.TombstonePage{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: tombstone.PageOf(name)}}
+	tombstone.Bury(page, []tombstone.Entry{tombstone.Of(event, w.clock.Now().Add(4*24*time.Hour))}, w.clock.Now())
+	if _, err := client.TombstonePages(systemNamespace).Create(w.t.Context(), page, metav1.CreateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := client.GitEvents(systemNamespace).Delete(w.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// An attempt that got no further than the payload is repeated after more than an hour. The sweep has seen the old payload
+// without an event by then, and deletes it after the event was created: the event's own payload must be another one.
+func TestASweepUnderWayDoesNotTakeThePayloadOfAnAcknowledgedDelivery(t *testing.T) {
+	w := newWorld(t)
+	payloads := w.client.PlumblineV1alpha1().EventPayloads(systemNamespace)
+	w.failOnce("gitevents", apierrors.NewServiceUnavailable("shutting down"), false)
+	w.expect(http.StatusServiceUnavailable, push("k1"))
+	old, err := payloads.List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(old.Items) != 1 {
+		t.Fatalf("%d payloads, %v; want the failed attempt's", len(old.Items), err)
+	}
+	w.clock.SetTime(w.clock.Now().Add(time.Hour + time.Second))
+	w.expect(http.StatusAccepted, push("k1"))
+	if err := payloads.Delete(t.Context(), old.Items[0].Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := blob.Read(t.Context(), payloads, w.wantEvents(1)[0].Spec.Payload); err != nil {
+		t.Errorf("the event has lost its payload: %v", err)
+	}
+}
+
+// Attempts that follow each other closely share their payload: a service that retries leaves no heap of them.
+func TestAttemptsOfTheSameHalfHourShareThePayload(t *testing.T) {
+	w := newWorld(t)
+	w.failOnce("gitevents", apierrors.NewServiceUnavailable("shutting down"), false)
+	w.expect(http.StatusServiceUnavailable, push("k1"))
+	w.clock.SetTime(w.clock.Now().Add(time.Second))
+	w.expect(http.StatusAccepted, push("k1"))
+	payloads, err := w.client.PlumblineV1alpha1().EventPayloads(systemNamespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(payloads.Items) != 1 {
+		t.Errorf("%d payloads, %v; want 1", len(payloads.Items), err)
+	}
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sweep
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/tombstone"
+)
+
+// evictBatch is how many events are evicted together: those of one page of tombstones follow each other, and share its
+// write.
+const evictBatch = 25
+
+// until is when an event's delivery cannot be sent again any more. It counts from the delivery, as the Git service does.
+func until(ctx context.Context, created metav1.Time) time.Time {
+	return created.Add(config.FromContext(ctx).SettledRetention)
+}
+
+// expire deletes a settled event whose time is over, and counts it otherwise.
+func (r *Reconciler) expire(ctx context.Context, event *metav1.PartialObjectMetadata) error {
+	if until(ctx, event.CreationTimestamp).After(r.clock.Now()) {
+		r.ages.add(event.CreationTimestamp.Time)
+		r.found.stubs++
+		return nil
+	}
+	return r.unless(ctx, event.Name, r.deleteEvent(ctx, event))
+}
+
+func (r *Reconciler) deleteEvent(ctx context.Context, event *metav1.PartialObjectMetadata) error {
+	err := r.events.Delete(ctx, event.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &event.UID}})
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return fault.FromKube(fault.VerbDelete, fmt.Errorf("deleting GitEvent %s: %w", event.Name, err))
+}
+
+// evict deletes the oldest settled events above the cap. A tombstone is written before its event is deleted, so that a
+// redelivery finds one or the other at any time.
+func (r *Reconciler) evict(ctx context.Context, events []metav1.PartialObjectMetadata) error {
+	oldest, rest := above(&r.ages, events, func(e *metav1.PartialObjectMetadata) time.Time { return e.CreationTimestamp.Time })
+	entries := map[string][]tombstone.Entry{}
+	var buried []metav1.PartialObjectMetadata
+	for i := range oldest {
+		entry, found, err := r.remains(ctx, &oldest[i])
+		if err := r.unless(ctx, oldest[i].Name, err); err != nil {
+			return err
+		}
+		if err != nil || !found {
+			continue
+		}
+		buried = append(buried, oldest[i])
+		if page := tombstone.PageOf(entry.Event); page != "" {
+			entries[page] = append(entries[page], entry)
+		}
+	}
+	failed, err := r.bury(ctx, entries)
+	if err != nil {
+		return err
+	}
+	for i := range buried {
+		if failed[tombstone.PageOf(buried[i].Name)] {
+			continue
+		}
+		if err := r.unless(ctx, buried[i].Name, r.deleteEvent(ctx, &buried[i])); err != nil {
+			return err
+		}
+		r.found.stubs--
+	}
+	r.ages.rest = rest
+	return nil
+}
+
+// remains reads what a tombstone keeps of an event; found is false when the event is gone.
+func (r *Reconciler) remains(ctx context.Context, event *metav1.PartialObjectMetadata) (entry tombstone.Entry, found bool, err error) {
+	live, err := r.events.Get(ctx, event.Name, metav1.GetOptions{})
+	if fault.Gone(err) {
+		return tombstone.Entry{}, false, nil
+	}
+	if err != nil {
+		return tombstone.Entry{}, false, fault.FromKube(fault.VerbRead, fmt.Errorf("reading GitEvent %s: %w", event.Name, err))
+	}
+	if live.UID != event.UID || !live.Settled() {
+		return tombstone.Entry{}, false, nil
+	}
+	return tombstone.Of(live, until(ctx, live.CreationTimestamp)), true, nil
+}
+
+// bury writes the entries to their pages; failed are the pages that could not be written.
+func (r *Reconciler) bury(ctx context.Context, entries map[string][]tombstone.Entry) (failed map[string]bool, err error) {
+	failed = map[string]bool{}
+	for name, fresh := range entries {
+		err := r.writePage(ctx, name, fresh)
+		if err := r.unless(ctx, name, err); err != nil {
+			return nil, err
+		}
+		failed[name] = err != nil // the next pass evicts these
+	}
+	return failed, nil
+}
+
+func (r *Reconciler) writePage(ctx context.Context, name string, fresh []tombstone.Entry) error {
+	page, err := r.tombstones.Get(ctx, name, metav1.GetOptions{})
+	if err != nil && !fault.Gone(err) {
+		return fault.FromKube(fault.VerbRead, fmt.Errorf("reading TombstonePage %s: %w", name, err))
+	}
+	create := err != nil
+	if create {
+		page = &v1alpha1.TombstonePage{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: name}}
+	}
+	lost := tombstone.Bury(page, fresh, r.clock.Now())
+	if create {
+		_, err = r.tombstones.Create(ctx, page, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			return fault.New(fault.Conflict, "TombstonePageExists", err)
+		}
+	} else {
+		_, err = r.tombstones.Update(ctx, page, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		return fault.FromKube(fault.VerbUpdate, fmt.Errorf("writing TombstonePage %s: %w", name, err))
+	}
+	r.metrics.lost(ctx, lost)
+	return nil
+}
+
+// tidy counts the tombstones of a page, and takes out those that count no more when they are the most of it.
+func (r *Reconciler) tidy(ctx context.Context, object *metav1.PartialObjectMetadata) error {
+	return r.unless(ctx, object.Name, r.tidyPage(ctx, object.Name))
+}
+
+func (r *Reconciler) tidyPage(ctx context.Context, name string) error {
+	page, err := r.tombstones.Get(ctx, name, metav1.GetOptions{})
+	if fault.Gone(err) {
+		return nil
+	}
+	if err != nil {
+		return fault.FromKube(fault.VerbRead, fmt.Errorf("reading TombstonePage %s: %w", name, err))
+	}
+	living := tombstone.Living(page, r.clock.Now())
+	switch {
+	case living == 0:
+		err = r.tombstones.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &page.UID, ResourceVersion: &page.ResourceVersion}})
+		if apierrors.IsNotFound(err) {
+			err = nil
+		}
+	case living*2 < len(page.Entries):
+		tombstone.Bury(page, nil, r.clock.Now())
+		_, err = r.tombstones.Update(ctx, page, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		return fault.FromKube(fault.VerbUpdate, fmt.Errorf("tidying up TombstonePage %s: %w", name, err))
+	}
+	r.found.tombstones += living
+	return nil
+}

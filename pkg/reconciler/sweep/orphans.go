@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	names "github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/resources"
+)
+
+const (
+	// orphanAge is how old a payload must be before it counts as unreferenced. The receiver writes it before its event, and
+	// takes over only what is half as old (payloadReuse there).
+	orphanAge = time.Hour
+	// lateAfter is how long after the end of an event its secrets are looked for: a call of a process that did not know of
+	// the end has ended by then. lateFor is how long they are, for a process that was paused.
+	lateAfter = 10 * time.Minute
+	lateFor   = 30 * time.Minute
+	// lateLimit is how long it is tried when the API server refuses.
+	lateLimit = 24 * time.Hour
+)
+
+// collectPayload deletes a payload whose event does not exist or is settled.
+func (r *Reconciler) collectPayload(ctx context.Context, payload *metav1.PartialObjectMetadata) error {
+	return r.unless(ctx, payload.Name, r.deleteOrphan(ctx, payload))
+}
+
+func (r *Reconciler) deleteOrphan(ctx context.Context, payload *metav1.PartialObjectMetadata) error {
+	if r.clock.Since(payload.CreationTimestamp.Time) < orphanAge {
+		return nil
+	}
+	event := payload.Labels[plumbline.EventLabel]
+	if len(validation.IsDNS1123Subdomain(event)) != 0 { // made or changed by hand: nobody knows who needs it
+		return fault.Operatorf("NoEvent", "EventPayload %s names no event in its label %s: delete it if it is not needed", payload.Name, plumbline.EventLabel)
+	}
+	needed, err := r.isOpen(ctx, event)
+	if needed || err != nil {
+		return err
+	}
+	err = r.payloads.Delete(ctx, payload.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &payload.UID}})
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return fault.FromKube(fault.VerbDelete, fmt.Errorf("deleting EventPayload %s: %w", payload.Name, err))
+}
+
+// isOpen asks the cache first: most payloads are those of open events. That an event is not open is certain only live.
+func (r *Reconciler) isOpen(ctx context.Context, name string) (bool, error) {
+	if r.open(name) {
+		return true, nil
+	}
+	event, err := r.events.Get(ctx, name, metav1.GetOptions{})
+	if fault.Gone(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fault.FromKube(fault.VerbRead, fmt.Errorf("reading GitEvent %s: %w", name, err))
+	}
+	return !event.Settled(), nil
+}
+
+// collectSecrets deletes the secrets of a marked event once more: a process that was paused, or whose call was on its way
+// for long, may have made one after another process settled the event. The controller may not list the teams' secrets,
+// and need not: their names are known.
+func (r *Reconciler) collectSecrets(ctx context.Context, object *metav1.PartialObjectMetadata) error {
+	return r.unless(ctx, object.Name, r.deleteLateSecrets(ctx, object.Name))
+}
+
+func (r *Reconciler) deleteLateSecrets(ctx context.Context, name string) error {
+	event, err := r.events.Get(ctx, name, metav1.GetOptions{})
+	if fault.Gone(err) {
+		return nil
+	}
+	if err != nil {
+		return fault.FromKube(fault.VerbRead, fmt.Errorf("reading GitEvent %s: %w", name, err))
+	}
+	if !event.Settled() || !event.Status.LateSecrets {
+		return nil
+	}
+	ended := event.CreationTimestamp // of one that was made by hand
+	if event.Status.SettledAt != nil {
+		ended = *event.Status.SettledAt
+	}
+	age := r.clock.Since(ended.Time)
+	if age < lateAfter {
+		return nil
+	}
+	failed := r.deleteSecrets(ctx, event)
+	if age < lateFor || failed != nil && age < lateLimit {
+		return failed
+	}
+	event.Status.LateSecrets = false
+	if _, err := r.events.UpdateStatus(ctx, event, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		return fault.FromKube(fault.VerbUpdate, fmt.Errorf("taking the mark from GitEvent %s: %w", name, err))
+	}
+	return nil
+}
+
+func (r *Reconciler) deleteSecrets(ctx context.Context, event *v1alpha1.GitEvent) error {
+	faults := []error{r.deleteSecret(ctx, event.Namespace, names.PlanSecretName(event.Name))} // its plan may never have been accepted
+	for _, run := range event.Status.Runs {
+		faults = append(faults, r.deleteSecret(ctx, run.Namespace, names.SecretName(run.Name)))
+	}
+	return errors.Join(faults...)
+}
+
+func (r *Reconciler) deleteSecret(ctx context.Context, namespace, name string) error {
+	err := r.secrets.Secrets(namespace).Delete(ctx, name, metav1.DeleteOptions{})
+	if err == nil || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return fault.FromKube(fault.VerbDelete, fmt.Errorf("deleting secret %s/%s: %w", namespace, name, err))
+}

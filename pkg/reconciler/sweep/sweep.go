@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sweep removes what is no longer needed: settled events, payloads without an open event, secrets that came late.
+package sweep
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+	"knative.dev/pkg/controller"
+	"knative.dev/pkg/reconciler"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+const (
+	// every is the time between two passes.
+	every = 10 * time.Minute
+	// deadline bounds one reconcile: it is shorter than the pod's grace period.
+	deadline = 40 * time.Second
+	// turn is how long a reconcile takes up new pages; then another one goes on from there.
+	turn = 10 * time.Second
+	// soon is the pause between two reconciles of a pass.
+	soon = 100 * time.Millisecond
+)
+
+// Reconciler carries one pass after the other through its phases. Its key is always the same, so there is one of it at a
+// time in a process; two processes may overlap, and every write is guarded by a UID or a resource version.
+type Reconciler struct {
+	leads     reconciler.LeaderAwareFuncs
+	namespace string
+
+	events     plumblineclient.GitEventInterface
+	payloads   plumblineclient.EventPayloadInterface
+	tombstones plumblineclient.TombstonePageInterface
+	secrets    corev1.SecretsGetter
+	open       func(event string) bool // the cache says that the event is not settled
+	settings   *config.Store
+	clock      clock.PassiveClock
+	metrics    *metrics
+
+	phases []phase
+	at     position
+	ages   ages   // of the stubs, as counted in this pass
+	found  counts // in this pass
+}
+
+var _ controller.Reconciler = (*Reconciler)(nil)
+
+// counts are what a pass has found.
+type counts struct{ stubs, tombstones int }
+
+// resources lists a kind of Plumbline's own, metadata only.
+type resources func(resource string) metadata.ResourceInterface
+
+func (r *Reconciler) plan(of resources) {
+	settled := "status.phase=" + string(v1alpha1.PhaseSettled)
+	r.phases = []phase{
+		// Events whose secrets may still come are no others' business until that is over.
+		{name: "late secrets", list: of("gitevents"), selector: settled + ",status.lateSecrets=true", batch: 1, handle: each(r.collectSecrets)},
+		{name: "old events", list: of("gitevents"), selector: settled + ",status.lateSecrets!=true", batch: 1, handle: each(r.expire)},
+		{name: "events above the cap", list: of("gitevents"), selector: settled + ",status.lateSecrets!=true", batch: evictBatch, handle: r.evict,
+			due: func() bool { return r.ages.excess() > 0 }},
+		{name: "orphaned payloads", list: of("eventpayloads"), batch: 1, handle: each(r.collectPayload)},
+		{name: "tombstones", list: of("tombstonepages"), batch: 1, handle: each(r.tidy)},
+	}
+}
+
+// each handles objects one by one.
+func each(handle func(context.Context, *metav1.PartialObjectMetadata) error) func(context.Context, []metav1.PartialObjectMetadata) error {
+	return func(ctx context.Context, objects []metav1.PartialObjectMetadata) error {
+		for i := range objects {
+			if err := handle(ctx, &objects[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// Reconcile goes on with the pass for a turn. What failed is tried again from where it was.
+func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	namespace, name, err := cache.SplitMetaNamespaceKey(key)
+	if err != nil {
+		return nil // a key that is none cannot become one: nothing to requeue
+	}
+	if !r.leads.IsLeaderFor(types.NamespacedName{Namespace: namespace, Name: name}) {
+		return controller.NewSkipKey(key) // the leader's promotion enqueues it there
+	}
+	ctx = r.settings.ToContext(ctx)
+	began := r.clock.Now()
+	if r.at == (position{}) {
+		r.begin(ctx)
+	}
+	for r.at.phase < len(r.phases) {
+		if r.clock.Since(began) > turn {
+			return fault.Requeue(fault.Throttledf("SweepGoesOn", soon, "the sweep goes on"))
+		}
+		if err := r.goOn(ctx); err != nil {
+			return fault.Requeue(err)
+		}
+	}
+	r.metrics.passed(r.found, r.clock.Now())
+	r.at = position{}
+	return fault.Requeue(fault.Throttledf("NextSweep", every, "the next sweep"))
+}
+
+// begin starts a pass.
+func (r *Reconciler) begin(ctx context.Context) {
+	r.ages = ages{keep: config.FromContext(ctx).SettledCap, perMinute: map[int64]int{}}
+	r.found = counts{}
+}

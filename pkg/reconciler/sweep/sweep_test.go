@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sweep
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	names "github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/resources"
+	"github.com/plumbline-ci/plumbline/pkg/tombstone"
+)
+
+func (w *world) fill(n int) {
+	for i := range n {
+		w.settled(fmt.Sprintf("%s-%d", w.clock.Now(), i))
+	}
+}
+
+func (w *world) buried(e *v1alpha1.GitEvent) (tombstone.Entry, bool) {
+	page := w.pages[tombstone.PageOf(e.Name)]
+	if page == nil {
+		return tombstone.Entry{}, false
+	}
+	return tombstone.Find(page, e.Name, w.clock.Now())
+}
+
+func TestWhatIsOverIsDeletedAndWhatIsAboveTheCapLeavesATombstone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.settings = map[string]string{"settled-cap": "100"}
+	w.restart()
+	old := w.settled("old")
+	w.later(time.Minute)
+	done, refused := w.settled("done"), w.settled("refused")
+	refused.Status.Disposition = v1alpha1.DispositionRefused
+	hand := w.settled("made by hand")
+	delete(w.events, hand.Name)
+	hand.Name = "made-by-hand"
+	w.events[hand.Name] = hand
+	w.later(4*24*time.Hour - time.Minute)
+	w.fill(100)
+	open := w.settled("open")
+	open.Status.Phase = ""
+	w.pass()
+	if w.events[old.Name] != nil {
+		t.Error("an event older than its deliveries' is still there")
+	}
+	if _, found := w.buried(old); found {
+		t.Error("it has a tombstone although its delivery cannot come again")
+	}
+	if len(w.events) != 101 || w.events[open.Name] == nil {
+		t.Errorf("%d events are left, the open one: %v; want the newest 100 and it", len(w.events), w.events[open.Name] != nil)
+	}
+	for _, c := range []struct {
+		event *v1alpha1.GitEvent
+		again bool
+	}{{done, false}, {refused, true}} {
+		if entry, found := w.buried(c.event); !found || entry.Again != c.again || !entry.Records(c.event.Spec.Payload.Digest) {
+			t.Errorf("%s left %+v (%v)", c.event.Name, entry, found)
+		}
+	}
+	w.later(time.Minute)
+	w.pass()
+	if len(w.pages) != 0 {
+		t.Errorf("%d pages are left when all of their tombstones are over", len(w.pages))
+	}
+}
+
+// A receiver that finds neither an event nor a tombstone processes the delivery again: there is no such moment.
+func TestATombstoneIsThereBeforeItsEventIsGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.settings = map[string]string{"settled-cap": "100"}
+	w.restart()
+	w.fill(150)
+	fails := true
+	w.answer = func(call, name string) error {
+		if call == "delete gitevents" {
+			if _, found := w.buried(w.events[name]); !found {
+				t.Errorf("%s is deleted before its tombstone is written", name)
+			}
+		}
+		if fails && (call == "create tombstonepages" || call == "update tombstonepages") {
+			return apierrors.NewForbidden(v1alpha1.Resource("tombstonepages"), name, nil)
+		}
+		return nil
+	}
+	w.pass()
+	if len(w.events) != 150 {
+		t.Errorf("%d events are left although no tombstone could be written", len(w.events))
+	}
+	fails = false
+	w.pass()
+	if len(w.events) != 100 {
+		t.Errorf("%d events are left, want 100", len(w.events))
+	}
+}
+
+// One bad object is one bad object.
+func TestWhatCannotBeHandledStopsNothingElse(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		spoil func(w *world)
+		left  int // of the payloads
+	}{
+		"a payload without a label":                  {func(w *world) { w.payload("a", "") }, 1},
+		"a payload whose label is no name":           {func(w *world) { w.payload("a", "No_Name") }, 1},
+		"a payload that cannot be deleted":           {func(w *world) { w.payload("a", "push-1"); w.refuse("delete eventpayloads", "a") }, 1},
+		"a settled event without a time":             {func(w *world) { w.settled("x").Status.SettledAt = nil }, 0},
+		"a marked one without a time":                {func(w *world) { e := w.settled("x"); e.Status.SettledAt, e.Status.LateSecrets = nil, true }, 0},
+		"an event that cannot be deleted":            {func(w *world) { w.refuse("delete gitevents", w.settled("x").Name) }, 0},
+		"an event that cannot be read":               {func(w *world) { w.refuse("get gitevents", w.settled("x").Name) }, 0},
+		"an event that the API server never answers": {func(w *world) { w.hang("get gitevents", w.settled("x").Name) }, 0},
+		"an event at which the sweep panics":         {func(w *world) { w.panicAt("delete gitevents", w.settled("x").Name) }, 0},
+		"a page that somebody wrote": {func(w *world) {
+			w.pages["x"] = &v1alpha1.TombstonePage{ObjectMeta: w.object("x"), Entries: []string{"x", ""}}
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.settings = map[string]string{"settled-cap": "100"}
+			w.restart()
+			c.spoil(w)
+			w.fill(10)
+			w.payload("z", "push-2")
+			w.later(5 * 24 * time.Hour)
+			w.fill(110)
+			w.pass()
+			if len(w.payloads) != c.left {
+				t.Errorf("payloads %v are left, want %d", w.payloads, c.left)
+			}
+			if len(w.events) > 101 {
+				t.Errorf("%d events are left", len(w.events))
+			}
+		})
+	}
+}
+
+func (w *world) refuse(call, name string) {
+	w.on(call, name, func() error { return apierrors.NewForbidden(v1alpha1.Resource("x"), name, nil) })
+}
+
+func (w *world) hang(call, name string) {
+	w.on(call, name, func() error { return context.DeadlineExceeded })
+}
+
+func (w *world) panicAt(call, name string) { w.on(call, name, func() error { panic("poison") }) }
+
+func (w *world) on(call, name string, answer func() error) {
+	w.answer = func(c, n string) error {
+		if c == call && n == name {
+			return answer()
+		}
+		return nil
+	}
+}
+
+func TestAPayloadIsDeletedOnlyWhenNobodyNeedsIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	open, settled := w.settled("open"), w.settled("settled")
+	open.Status.Phase = ""
+	w.payload("of-open", open.Name)
+	w.payload("of-settled", settled.Name)
+	w.payload("of-cached", "push-cached")
+	w.payload("of-nobody", "push-nobody")
+	w.sweep.open = func(event string) bool { return event == "push-cached" }
+	w.later(orphanAge - time.Second)
+	w.pass()
+	if len(w.payloads) != 4 {
+		t.Errorf("%d payloads are left, want all: their events may be about to be created", len(w.payloads))
+	}
+	w.later(time.Second)
+	w.pass()
+	if w.payloads["of-open"] == nil || w.payloads["of-cached"] == nil || len(w.payloads) != 2 {
+		t.Errorf("payloads %v are left", w.payloads)
+	}
+}
+
+// What a paused process creates after another one has settled the event is deleted by a later sweep; events that one
+// process alone worked on cost nothing.
+func TestASecretThatComesLateIsDeleted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	event, other := w.settled("taken over"), w.settled("other")
+	event.Status.LateSecrets = true
+	event.Status.Runs = []v1alpha1.Run{{Namespace: "team", Name: "run"}}
+	other.Status.Runs = []v1alpha1.Run{{Namespace: "team", Name: "other"}}
+	late := []*corev1.Secret{
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: names.SecretName("run")}},
+		{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: names.PlanSecretName(event.Name)}}, // of a plan that was not accepted
+	}
+	w.must(w.kube.Tracker().Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "a-teams-own"}}))
+	for _, s := range []struct {
+		name  string
+		after time.Duration
+		left  int
+		mark  bool
+	}{
+		{"its creator may still be under way", lateAfter - time.Second, 3, true},
+		{"its creator has ended", time.Second, 1, true},
+		{"another one was paused for longer", lateFor - lateAfter, 1, false},
+	} {
+		for _, secret := range late {
+			_ = w.kube.Tracker().Add(secret)
+		}
+		w.later(s.after)
+		w.pass()
+		if got := w.secrets(); got != s.left || w.events[event.Name].Status.LateSecrets != s.mark {
+			t.Errorf("%s: %d secrets, mark %v, want %d, %v", s.name, got, w.events[event.Name].Status.LateSecrets, s.left, s.mark)
+		}
+	}
+	w.kube.ClearActions()
+	w.pass()
+	if calls := w.kube.Actions(); len(calls) != 0 {
+		t.Errorf("an event that settled long ago costs %v", calls)
+	}
+}
+
+func (w *world) secrets() int {
+	w.t.Helper()
+	list, err := w.kube.Tracker().List(corev1.SchemeGroupVersion.WithResource("secrets"), corev1.SchemeGroupVersion.WithKind("Secret"), "")
+	w.must(err)
+	all, ok := list.(*corev1.SecretList)
+	if !ok {
+		w.t.Fatalf("unexpected %T", list)
+	}
+	return len(all.Items)
+}
+
+// A marked event is not deleted, however old it is, before its secrets are.
+func TestAMarkedEventIsKept(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	event := w.settled("taken over")
+	w.later(5 * 24 * time.Hour)
+	event.Status.LateSecrets, event.Status.SettledAt = true, &metav1.Time{Time: w.clock.Now()}
+	w.pass()
+	if w.events[event.Name] == nil {
+		t.Fatal("deleted")
+	}
+	w.later(lateFor)
+	w.pass()
+	w.pass()
+	if w.events[event.Name] != nil {
+		t.Error("kept for ever")
+	}
+}

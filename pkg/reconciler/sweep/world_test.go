@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sweep
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/metric/noop"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	kubefake "k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/metadata"
+	clocktesting "k8s.io/utils/clock/testing"
+	logtesting "knative.dev/pkg/logging/testing"
+	"knative.dev/pkg/reconciler"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/blob"
+	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/config"
+)
+
+const system = "plumbline"
+
+// world is an API server that holds Plumbline's own kinds, and the process that sweeps them.
+type world struct {
+	t        *testing.T
+	clock    *clocktesting.FakePassiveClock
+	kube     *kubefake.Clientset
+	events   map[string]*v1alpha1.GitEvent
+	payloads map[string]*metav1.PartialObjectMetadata
+	pages    map[string]*v1alpha1.TombstonePage
+	settings map[string]string
+
+	calls map[string]int
+	// answer is called before each call; nil lets it pass.
+	answer  func(call, name string) error
+	perCall time.Duration // that each call takes
+	version int
+	names   []string // of the list under way
+	sweep   *Reconciler
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{
+		t: t, clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), kube: kubefake.NewSimpleClientset(),
+		events: map[string]*v1alpha1.GitEvent{}, payloads: map[string]*metav1.PartialObjectMetadata{}, pages: map[string]*v1alpha1.TombstonePage{},
+		calls: map[string]int{}, answer: func(string, string) error { return nil },
+	}
+	w.restart()
+	return w
+}
+
+// restart is a new process: it remembers nothing.
+func (w *world) restart() {
+	w.t.Helper()
+	r := &Reconciler{
+		namespace: system, events: eventClient{w: w}, payloads: payloadClient{w: w}, tombstones: pageClient{w: w},
+		secrets: w.kube.CoreV1(), open: func(string) bool { return false }, settings: config.NewStore(logtesting.TestLogger(w.t)), clock: w.clock,
+	}
+	var err error
+	r.metrics, err = newMetrics(noop.NewMeterProvider().Meter(""), func() bool { return true })
+	w.must(err)
+	r.settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: w.settings})
+	r.plan(func(resource string) metadata.ResourceInterface { return lister{w: w, resource: resource} })
+	w.must(r.leads.Promote(reconciler.UniversalBucket(), nil))
+	w.sweep = r
+}
+
+// pass reconciles until the pass is over and returns the number of reconciles.
+func (w *world) pass() int {
+	w.t.Helper()
+	for n := 1; n < 10_000; n++ {
+		if err := w.sweep.Reconcile(w.t.Context(), system+"/"+key); err == nil {
+			w.t.Fatal("nobody comes back for the next pass")
+		}
+		if w.sweep.at == (position{}) {
+			return n
+		}
+	}
+	w.t.Fatalf("the pass does not end: it is at %+v", w.sweep.at)
+	return 0
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) later(d time.Duration) { w.clock.SetTime(w.clock.Now().Add(d)) }
+
+// called counts a call and lets the test fail it.
+func (w *world) called(call, name string) error {
+	w.calls[call]++
+	w.later(w.perCall)
+	return w.answer(call, name)
+}
+
+func (w *world) object(name string) metav1.ObjectMeta {
+	w.version++
+	return metav1.ObjectMeta{Namespace: system, Name: name, UID: types.UID(fmt.Sprint("uid-", w.version)), ResourceVersion: fmt.Sprint(w.version),
+		CreationTimestamp: metav1.NewTime(w.clock.Now().Truncate(time.Second))}
+}
+
+// settled adds an event that settles as soon as it is received.
+func (w *world) settled(key string) *v1alpha1.GitEvent {
+	now := metav1.NewTime(w.clock.Now())
+	e := &v1alpha1.GitEvent{
+		ObjectMeta: w.object(v1alpha1.EventName("push", "github", "github.com", key)),
+		Spec:       v1alpha1.GitEventSpec{Payload: v1alpha1.BlobReference{Digest: blob.Digest([]byte(key))}},
+		Status:     v1alpha1.GitEventStatus{Phase: v1alpha1.PhaseSettled, Disposition: v1alpha1.DispositionRuns, SettledAt: &now},
+	}
+	w.events[e.Name] = e
+	return e
+}
+
+func (w *world) payload(name, event string) {
+	m := w.object(name)
+	if event != "" {
+		m.Labels = map[string]string{plumbline.EventLabel: event}
+	}
+	w.payloads[name] = &metav1.PartialObjectMetadata{ObjectMeta: m}
+}
+
+func notFound(resource, name string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 404, Reason: metav1.StatusReasonNotFound,
+		Details: &metav1.StatusDetails{Group: plumbline.GroupName, Kind: resource, Name: name}, Message: name + " not found"}}
+}
+
+// lister lists metadata page by page.
+type lister struct {
+	metadata.ResourceInterface
+	w        *world
+	resource string
+}
+
+func (l lister) all() map[string]*metav1.ObjectMeta {
+	all := map[string]*metav1.ObjectMeta{}
+	switch l.resource {
+	case "gitevents":
+		for name, e := range l.w.events {
+			all[name] = &e.ObjectMeta
+		}
+	case "eventpayloads":
+		for name, p := range l.w.payloads {
+			all[name] = &p.ObjectMeta
+		}
+	case "tombstonepages":
+		for name, p := range l.w.pages {
+			all[name] = &p.ObjectMeta
+		}
+	}
+	return all
+}
+
+func (l lister) List(_ context.Context, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+	if o.Limit <= 0 || o.Limit > 500 {
+		l.w.t.Errorf("a list of %d objects", o.Limit)
+	}
+	if err := l.w.called("list "+l.resource, o.Continue); err != nil {
+		return nil, err
+	}
+	all := l.all()
+	if o.Continue == "" { // a list goes on with the names it began with
+		l.w.names = slices.Sorted(maps.Keys(all))
+	}
+	from, _ := slices.BinarySearch(l.w.names, o.Continue)
+	list := &metav1.PartialObjectMetadataList{}
+	for _, name := range l.w.names[from:] {
+		if _, there := all[name]; !there || name <= o.Continue || !l.selects(o.FieldSelector, name) {
+			continue
+		}
+		if int64(len(list.Items)) == o.Limit {
+			list.Continue = list.Items[len(list.Items)-1].Name
+			break
+		}
+		list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: *all[name]})
+	}
+	return list, nil
+}
+
+func (l lister) selects(selector, name string) bool {
+	if selector == "" {
+		return true
+	}
+	s := l.w.events[name].Status
+	late := strings.Contains(selector, "status.lateSecrets=true")
+	return s.Phase == v1alpha1.PhaseSettled && s.LateSecrets == late
+}
+
+type eventClient struct {
+	plumblineclient.GitEventInterface
+	w *world
+}
+
+func (c eventClient) Get(_ context.Context, name string, _ metav1.GetOptions) (*v1alpha1.GitEvent, error) {
+	if err := c.w.called("get gitevents", name); err != nil {
+		return nil, err
+	}
+	if e := c.w.events[name]; e != nil {
+		return e.DeepCopy(), nil
+	}
+	return nil, notFound("gitevents", name)
+}
+
+func (c eventClient) Delete(_ context.Context, name string, o metav1.DeleteOptions) error {
+	if err := c.w.called("delete gitevents", name); err != nil {
+		return err
+	}
+	e := c.w.events[name]
+	if e == nil {
+		return notFound("gitevents", name)
+	}
+	if o.Preconditions == nil || *o.Preconditions.UID != e.UID {
+		c.w.t.Errorf("%s is deleted without its UID", name)
+	}
+	delete(c.w.events, name)
+	return nil
+}
+
+func (c eventClient) UpdateStatus(_ context.Context, e *v1alpha1.GitEvent, _ metav1.UpdateOptions) (*v1alpha1.GitEvent, error) {
+	if err := c.w.called("update gitevents/status", e.Name); err != nil {
+		return nil, err
+	}
+	c.w.events[e.Name] = e.DeepCopy()
+	return e, nil
+}
+
+type payloadClient struct {
+	plumblineclient.EventPayloadInterface
+	w *world
+}
+
+func (c payloadClient) Delete(_ context.Context, name string, _ metav1.DeleteOptions) error {
+	if err := c.w.called("delete eventpayloads", name); err != nil {
+		return err
+	}
+	delete(c.w.payloads, name)
+	return nil
+}
+
+type pageClient struct {
+	plumblineclient.TombstonePageInterface
+	w *world
+}
+
+func (c pageClient) Get(_ context.Context, name string, _ metav1.GetOptions) (*v1alpha1.TombstonePage, error) {
+	if err := c.w.called("get tombstonepages", name); err != nil {
+		return nil, err
+	}
+	if p := c.w.pages[name]; p != nil {
+		return p.DeepCopy(), nil
+	}
+	return nil, notFound("tombstonepages", name)
+}
+
+func (c pageClient) put(call string, page *v1alpha1.TombstonePage) (*v1alpha1.TombstonePage, error) {
+	if err := c.w.called(call, page.Name); err != nil {
+		return nil, err
+	}
+	stored := page.DeepCopy()
+	stored.ObjectMeta = c.w.object(page.Name)
+	c.w.pages[page.Name] = stored
+	return stored, nil
+}
+
+func (c pageClient) Create(_ context.Context, page *v1alpha1.TombstonePage, _ metav1.CreateOptions) (*v1alpha1.TombstonePage, error) {
+	if c.w.pages[page.Name] != nil {
+		return nil, apierrors.NewAlreadyExists(v1alpha1.Resource("tombstonepages"), page.Name)
+	}
+	return c.put("create tombstonepages", page)
+}
+
+func (c pageClient) Update(_ context.Context, page *v1alpha1.TombstonePage, _ metav1.UpdateOptions) (*v1alpha1.TombstonePage, error) {
+	if have := c.w.pages[page.Name]; have == nil || have.ResourceVersion != page.ResourceVersion {
+		return nil, apierrors.NewConflict(v1alpha1.Resource("tombstonepages"), page.Name, nil)
+	}
+	return c.put("update tombstonepages", page)
+}
+
+func (c pageClient) Delete(_ context.Context, name string, _ metav1.DeleteOptions) error {
+	if err := c.w.called("delete tombstonepages", name); err != nil {
+		return err
+	}
+	delete(c.w.pages, name)
+	return nil
+}
