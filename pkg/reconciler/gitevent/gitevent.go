@@ -158,7 +158,7 @@ func (r *Reconciler) untilReported(ctx context.Context, w *work) []error {
 				return w.traced(ctx, stepPlan, func(ctx context.Context) error { return r.planOrPark(ctx, w) })
 			})
 		})))
-		if wait := w.wait(stepPlan); w.hopeless(wait) {
+		if wait := w.wait(stepPlan); w.stands(wait) && w.hopeless(wait) {
 			err = w.refuseToWait(ctx, wait)
 		}
 		faults = append(faults, err)
