@@ -225,6 +225,7 @@ func (w *work) record(ctx context.Context) error {
 	w.summarize()
 	statuslimit.Fit(&w.event.Status)
 	if equality.Semantic.DeepEqual(*w.stored, w.event.Status) {
+		w.r.retries.Note(w.event.Name, w.recording(), nil, w.r.clock.Now()) // a write that failed may have landed
 		return nil
 	}
 	return w.try(w.recording(), func() error { return w.write(ctx) })
