@@ -7,8 +7,11 @@ import (
 	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
 // A status write whose answer was lost has landed, and while patches are denied the event is never forgotten. A write that
@@ -52,5 +55,44 @@ func TestAWriteThatLandedIsNoOutageThatGoesOn(t *testing.T) {
 	w.later(time.Second)
 	if w.event().Status.Checks[0].Accepted == before {
 		t.Errorf("what the Git service has accepted is not recorded a second after one write failed; asked for %v", w.wakes)
+	}
+}
+
+// D1 and a single read that fails: patches are denied for the whole life of a run, and when it ends the API server does not
+// answer once. That is an outage of its own, and the verdict does not wait as long as the patches have failed.
+func TestAReadThatFailsOnceDelaysNoVerdict(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("hello"))
+	w.hook = always("patch pipelineruns", errDenied)
+	for range 5 {
+		_, _ = w.reconcile()
+	}
+	for range 8 {
+		w.later(20 * time.Minute)
+	}
+	w.end(corev1.ConditionTrue)
+	w.hook = always("get gitevents", apierrors.NewServiceUnavailable("once"))
+	_, err := w.reconcile()
+	if err == nil || len(w.wakes) != 1 || w.wakes[0] > retry.MinWait {
+		t.Errorf("error %v, woken after %v: want another look a second later", err, w.wakes)
+	}
+}
+
+// The same for what is tidied up at the end: an event is settled when the service is there again.
+func TestADeleteThatFailsOnceDelaysNoEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("hello"))
+	w.hook = always("patch pipelineruns", errDenied)
+	for range 5 {
+		_, _ = w.reconcile()
+	}
+	for range 8 {
+		w.later(20 * time.Minute)
+	}
+	w.end(corev1.ConditionTrue)
+	w.hook = always("delete secrets", apierrors.NewServiceUnavailable("once"))
+	_, err := w.reconcile()
+	if err == nil || len(w.wakes) != 1 || w.wakes[0] > retry.MinWait {
+		t.Errorf("error %v, woken after %v: want another look a second later", err, w.wakes)
 	}
 }
