@@ -137,4 +137,5 @@ func (w *work) shrink() {
 			s.Runs[i].Result.Text, s.Runs[i].Result.Brief = "", ""
 		}
 	}
+	statuslimit.Shrink(s)
 }
