@@ -43,7 +43,7 @@ const (
 	enterpriseRetentionDays = 8
 	maxRetentionDays        = 90
 
-	// A stub takes about 5 KB, so the default cap is 50 MB of etcd.
+	// A stub with two runs takes 4 to 5 KB, so the default cap is 50 MB of etcd.
 	defaultSettledCap = 10_000
 	minSettledCap     = 100
 	maxSettledCap     = 1_000_000

@@ -23,6 +23,7 @@ const (
 	maxRun     = 128 << 10 // of one of them
 	maxMessage = 4 << 10   // of anything there is a handful of
 	maxWord    = 128
+	maxStub    = 256 // of any text of a settled event
 )
 
 // mark ends a text that was cut.
@@ -48,6 +49,32 @@ func Fit(s *v1alpha1.GitEventStatus) {
 	if s.Plan != nil {
 		s.Plan.Reason, s.Plan.Message = cut(s.Plan.Reason, maxWord), cut(s.Plan.Message, maxMessage)
 		fitDecisions(s.Plan.Decisions)
+	}
+}
+
+// Shrink cuts the texts of a settled event to what people need of them: what was reported is in the checks.
+func Shrink(s *v1alpha1.GitEventStatus) {
+	texts := []*string{}
+	for i := range s.Conditions {
+		texts = append(texts, &s.Conditions[i].Message)
+	}
+	if s.Plan != nil {
+		texts = append(texts, &s.Plan.Message)
+		for i := range s.Plan.Decisions {
+			texts = append(texts, &s.Plan.Decisions[i].Reason)
+		}
+	}
+	for i := range s.Runs {
+		texts = append(texts, &s.Runs[i].Note)
+		if refused := s.Runs[i].Refused; refused != nil {
+			texts = append(texts, &refused.Message)
+		}
+		if result := s.Runs[i].Result; result != nil {
+			texts = append(texts, &result.Message)
+		}
+	}
+	for _, text := range texts {
+		*text = cut(*text, maxStub)
 	}
 }
 

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -76,6 +77,22 @@ func (w *world) remembered(event string) tombstone.Entry {
 	return entry
 }
 
+// stubLimit is what a settled event with two runs may take, with what the API server notes of who wrote which field.
+const stubLimit = 6 << 10
+
+// smallStub measures an event as the API server returns it.
+func (w *world) smallStub(event v1alpha1.GitEvent) {
+	w.t.Helper()
+	stored, err := w.Plumbline.PlumblineV1alpha1().RESTClient().Get().Namespace(w.Namespace).Resource("gitevents").Name(event.Name).DoRaw(w.ctx)
+	w.must(err)
+	notes, err := json.Marshal(event.ManagedFields)
+	w.must(err)
+	w.t.Logf("the stub of %d runs has %d bytes, %d of them are managedFields", len(event.Status.Runs), len(stored), len(notes))
+	if len(stored) > stubLimit {
+		w.t.Errorf("the stub has %d bytes, want at most %d: %s", len(stored), stubLimit, stored)
+	}
+}
+
 // Two events are evicted within the time in which their deliveries may be sent again. What ran does not run twice; what
 // was refused for another reason than its content is processed, under the next name.
 func TestARedeliveryOfAnEvictedEventIsAnsweredAsRecorded(t *testing.T) {
@@ -83,7 +100,7 @@ func TestARedeliveryOfAnEvictedEventIsAnsweredAsRecorded(t *testing.T) {
 	retry := "-operator-retry=" + operatorRetry.String()
 	w := newWorld(t, setup{receivers: 1, controllers: 1, flags: []string{retry}, config: smallCap()})
 	w.claimed()
-	sha, first := w.push(map[string]string{".tekton/run.yaml": pipeline("ran", "push")})
+	sha, first := w.push(map[string]string{".tekton/run.yaml": pipeline("ran", "push"), ".tekton/beside.yaml": pipeline("beside", "push")})
 	w.deliver(first, http.StatusAccepted)
 	w.checkReaches(sha, checkName("ran"), "success", soon)
 	w.settles(sha, afterFault)
@@ -95,6 +112,7 @@ func TestARedeliveryOfAnEvictedEventIsAnsweredAsRecorded(t *testing.T) {
 	if ran.Status.Disposition != v1alpha1.DispositionRuns || refused.Status.Disposition != v1alpha1.DispositionRefused {
 		t.Fatalf("the events ended as %s and %s, want one that ran and one that was refused", ran.Status.Disposition, refused.Status.Disposition)
 	}
+	w.smallStub(ran)
 	w.evictable(ran, refused)
 	w.putPage("tombstones-over", fmt.Sprintf("push-x %016d done %d", 0, time.Now().Add(-time.Minute).Unix()))
 	installAgain()
@@ -122,6 +140,7 @@ func TestARedeliveryOfAnEvictedEventIsAnsweredAsRecorded(t *testing.T) {
 		t.Errorf("there is GitEvent %s of the delivery that ran", again.Name)
 	}
 	w.ranOnce("ran")
+	w.ranOnce("beside")
 	w.ranOnce("refused")
 	w.neverFailed(sha)
 	w.neverFailed(later)

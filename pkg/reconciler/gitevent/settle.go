@@ -142,4 +142,5 @@ func (w *work) shrink() {
 			s.Runs[i].Result.Text, s.Runs[i].Result.Brief = "", ""
 		}
 	}
+	statuslimit.Shrink(s)
 }
