@@ -25,10 +25,10 @@ func TestAWriteThatLandedIsNoOutageThatGoesOn(t *testing.T) {
 	w.settings = map[string]string{"secret-auto-create": "false"} // no renewal writes meanwhile
 	patches := func(write outcome) func(int, string) outcome {
 		return func(_ int, call string) outcome {
-			switch {
-			case call == "patch pipelineruns":
+			switch call {
+			case "patch pipelineruns":
 				return outcome{err: errDenied}
-			case call == "update gitevents/status":
+			case "update gitevents/status":
 				return write
 			}
 			return outcome{}
