@@ -117,6 +117,7 @@ func (r *Reconciler) promote(bucket reconciler.Bucket, enqueue func(reconciler.B
 		return err
 	}
 	for _, event := range events {
+		r.retries.Forget(event.Name) // from before another process led; of another bucket's it costs an attempt
 		enqueue(bucket, types.NamespacedName{Namespace: event.Namespace, Name: event.Name})
 	}
 	return nil

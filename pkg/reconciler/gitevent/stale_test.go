@@ -3,6 +3,7 @@
 package gitevent
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -10,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"knative.dev/pkg/reconciler"
 
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
@@ -22,10 +25,10 @@ func TestAWriteThatLandedIsNoOutageThatGoesOn(t *testing.T) {
 	w.settings = map[string]string{"secret-auto-create": "false"} // no renewal writes meanwhile
 	patches := func(write outcome) func(int, string) outcome {
 		return func(_ int, call string) outcome {
-			switch {
-			case call == "patch pipelineruns":
+			switch call {
+			case "patch pipelineruns":
 				return outcome{err: errDenied}
-			case call == "update gitevents/status":
+			case "update gitevents/status":
 				return write
 			}
 			return outcome{}
@@ -94,5 +97,22 @@ func TestADeleteThatFailsOnceDelaysNoEnd(t *testing.T) {
 	_, err := w.reconcile()
 	if err == nil || len(w.wakes) != 1 || w.wakes[0] > retry.MinWait {
 		t.Errorf("error %v, woken after %v: want another look a second later", err, w.wakes)
+	}
+}
+
+// What this process knows of failures is from before another one led: it says nothing about now.
+func TestALeaderThatReturnsTriesEverythingOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("hello"))
+	w.hook = always("patch pipelineruns", errDenied)
+	for range 8 {
+		w.later(20 * time.Minute)
+	}
+	w.hook, w.calls = nil, nil
+	enqueued := 0
+	w.must(w.process().promote(reconciler.UniversalBucket(), func(reconciler.Bucket, types.NamespacedName) { enqueued++ }))
+	_, _ = w.reconcile()
+	if enqueued != 1 || !slices.Contains(w.calls, "patch pipelineruns") {
+		t.Errorf("%d events are enqueued, calls %v: want the patch tried", enqueued, w.calls)
 	}
 }
