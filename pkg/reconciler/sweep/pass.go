@@ -49,8 +49,9 @@ type position struct {
 	tries int
 }
 
-// goOn handles one page of the current phase. The pass is over when there is no phase left.
-func (r *Reconciler) goOn(ctx context.Context) error {
+// goOn handles one page of the current phase, or as much of it as the turn has time for. The pass is over when there is no
+// phase left.
+func (r *Reconciler) goOn(ctx context.Context, over func() bool) error {
 	phase := r.phases[r.at.phase]
 	if phase.due != nil && !phase.due() {
 		r.at = position{phase: r.at.phase + 1}
@@ -66,7 +67,7 @@ func (r *Reconciler) goOn(ctx context.Context) error {
 	if err != nil {
 		return fault.FromKube(fault.VerbRead, fmt.Errorf("listing for %s: %w", phase.name, err))
 	}
-	if err := r.handle(ctx, phase, list.Items); err != nil {
+	if err := r.handle(ctx, phase, list.Items, over); err != nil {
 		return err
 	}
 	r.at.token = list.Continue
@@ -84,8 +85,8 @@ func nextToken(err error) string {
 	return status.Status().Continue
 }
 
-// handle takes the objects in batches and notes how far it came.
-func (r *Reconciler) handle(ctx context.Context, phase phase, objects []metav1.PartialObjectMetadata) error {
+// handle takes the objects in batches and notes how far it came. Each turn takes one at least.
+func (r *Reconciler) handle(ctx context.Context, phase phase, objects []metav1.PartialObjectMetadata, over func() bool) error {
 	for len(objects) > 0 && r.at.after != "" && objects[0].Name <= r.at.after {
 		objects = objects[1:]
 	}
@@ -99,7 +100,9 @@ func (r *Reconciler) handle(ctx context.Context, phase phase, objects []metav1.P
 			return err
 		}
 		r.at.after, r.at.tries = objects[n-1].Name, 0
-		objects = objects[n:]
+		if objects = objects[n:]; len(objects) > 0 && over() {
+			return goesOn()
+		}
 	}
 	return nil
 }

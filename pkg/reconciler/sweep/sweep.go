@@ -27,7 +27,7 @@ const (
 	every = 10 * time.Minute
 	// deadline bounds one reconcile: it is shorter than the pod's grace period.
 	deadline = 40 * time.Second
-	// turn is how long a reconcile takes up new pages; then another one goes on from there.
+	// turn is how long a reconcile takes up new objects; then another one goes on from there.
 	turn = 10 * time.Second
 	// soon is the pause between two reconciles of a pass.
 	soon = 100 * time.Millisecond
@@ -100,14 +100,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	}
 	ctx = r.settings.ToContext(ctx)
 	began := r.clock.Now()
+	over := func() bool { return r.clock.Since(began) > turn }
 	if r.at == (position{}) {
 		r.begin(ctx)
 	}
 	for r.at.phase < len(r.phases) {
-		if r.clock.Since(began) > turn {
-			return fault.Requeue(fault.Throttledf("SweepGoesOn", soon, "the sweep goes on"))
+		if over() {
+			return fault.Requeue(goesOn())
 		}
-		if err := r.goOn(ctx); err != nil {
+		if err := r.goOn(ctx, over); err != nil {
 			return fault.Requeue(err)
 		}
 	}
@@ -115,6 +116,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	r.at = position{}
 	return fault.Requeue(fault.Throttledf("NextSweep", every, "the next sweep"))
 }
+
+// goesOn ends a turn.
+func goesOn() error { return fault.Throttledf("SweepGoesOn", soon, "the sweep goes on") }
 
 // begin starts a pass.
 func (r *Reconciler) begin(ctx context.Context) {
