@@ -130,7 +130,7 @@ func (r *Reconciler) unless(ctx context.Context, object string, err error) error
 		return nil
 	}
 	transient := f.Class == fault.Transient || f.Class == fault.Throttled
-	if transient && (r.at.tries < maxTries-1 || ctx.Err() != nil) {
+	if transient && r.at.tries < maxTries-1 { // also when the reconcile's time is over: this object may have used it up
 		return err
 	}
 	logging.FromContext(ctx).Errorw("Not swept", "phase", r.phases[r.at.phase].name, "object", object, "error", err)

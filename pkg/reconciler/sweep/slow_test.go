@@ -3,6 +3,7 @@
 package sweep
 
 import (
+	"context"
 	"testing"
 	"time"
 )
@@ -24,5 +25,38 @@ func TestATurnEndsInTheMiddleOfAPage(t *testing.T) {
 		if len(w.events) == left {
 			t.Fatal("a turn did nothing")
 		}
+	}
+}
+
+// What uses up the time of a whole reconcile is one bad object, too.
+func TestWhatHangsUntilTheDeadlineStopsNothingElse(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(w *world) (call, object string){
+		"an event": func(w *world) (string, string) { return "delete gitevents", w.settled("x").Name },
+		"a payload": func(w *world) (string, string) {
+			w.payload("a", "push-1")
+			return "delete eventpayloads", "a"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			call, object := prepare(w)
+			w.fill(10)
+			w.payload("z", "push-2")
+			w.later(5 * 24 * time.Hour)
+			for range 100 {
+				ctx, cancel := context.WithCancel(t.Context())
+				w.on(call, object, func() error { cancel(); return ctx.Err() })
+				_ = w.sweep.Reconcile(ctx, system+"/"+key) // the timer of the next turn
+				cancel()
+				if w.sweep.at == (position{}) {
+					break
+				}
+			}
+			if len(w.events)+len(w.payloads) != 1 {
+				t.Errorf("%d events and %d payloads are left, want only the one that hangs; the pass is at %+v", len(w.events), len(w.payloads), w.sweep.at)
+			}
+		})
 	}
 }
