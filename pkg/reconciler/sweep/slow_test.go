@@ -6,6 +6,9 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
 // One page of 500 objects may take longer than a reconcile has: the turn ends in the middle of it. Otherwise each turn of a
@@ -58,5 +61,40 @@ func TestWhatHangsUntilTheDeadlineStopsNothingElse(t *testing.T) {
 				t.Errorf("%d events and %d payloads are left, want only the one that hangs; the pass is at %+v", len(w.events), len(w.payloads), w.sweep.at)
 			}
 		})
+	}
+}
+
+// hung is a namespace whose secrets cannot be deleted: an admission webhook of the team does not answer.
+type hung struct {
+	corev1.SecretInterface
+	over func() // ends the reconcile's time
+}
+
+func (h hung) Secrets(string) corev1.SecretInterface { return h }
+
+func (h hung) Delete(ctx context.Context, _ string, _ metav1.DeleteOptions) error {
+	if end, bounded := ctx.Deadline(); !bounded || time.Until(end) > deadline*3/4 {
+		h.over()
+		return ctx.Err()
+	}
+	return context.DeadlineExceeded
+}
+
+// A team's webhook that hangs keeps the mark of an event for a day, not for ever: a marked event is not deleted.
+func TestAMarkIsTakenAwayAlthoughEachDeleteHangs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	event := w.settled("taken over")
+	event.Status.LateSecrets = true
+	w.later(lateLimit)
+	for range 10 {
+		ctx, cancel := context.WithCancel(t.Context())
+		w.sweep.secrets = hung{over: cancel}
+		w.answer = func(string, string) error { return ctx.Err() }
+		_ = w.sweep.Reconcile(ctx, system+"/"+key) // the timer of the next turn
+		cancel()
+	}
+	if w.events[event.Name].Status.LateSecrets {
+		t.Error("the event is still marked")
 	}
 }
