@@ -65,7 +65,7 @@ func (r *Reconciler) goOn(ctx context.Context, over func() bool) error {
 		return nil
 	}
 	if err != nil {
-		return fault.FromKube(fault.VerbRead, fmt.Errorf("listing for %s: %w", phase.name, err))
+		return r.unlisted(ctx, phase, fault.FromKube(fault.VerbRead, fmt.Errorf("listing for %s: %w", phase.name, err)))
 	}
 	if err := r.handle(ctx, phase, list.Items, over); err != nil {
 		return err
@@ -74,6 +74,18 @@ func (r *Reconciler) goOn(ctx context.Context, over func() bool) error {
 	if list.Continue == "" {
 		r.at = position{phase: r.at.phase + 1}
 	}
+	return nil
+}
+
+// unlisted leaves a phase to the next pass when its objects may not be listed, which nobody would see otherwise: a fault
+// for an operator is no error to the workqueue. Every other fault is returned.
+func (r *Reconciler) unlisted(ctx context.Context, phase phase, f *fault.Error) error {
+	if f.Class != fault.Operator {
+		return f
+	}
+	logging.FromContext(ctx).Errorw("Not swept", "phase", phase.name, "error", f)
+	r.metrics.skipped(ctx, phase.name)
+	r.at = position{phase: r.at.phase + 1}
 	return nil
 }
 

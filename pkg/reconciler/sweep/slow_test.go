@@ -7,8 +7,11 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
 // One page of 500 objects may take longer than a reconcile has: the turn ends in the middle of it. Otherwise each turn of a
@@ -96,5 +99,25 @@ func TestAMarkIsTakenAwayAlthoughEachDeleteHangs(t *testing.T) {
 	}
 	if w.events[event.Name].Status.LateSecrets {
 		t.Error("the event is still marked")
+	}
+}
+
+// What may not be listed is an operator's: it is logged and counted, and the other kinds are swept.
+func TestWhatMayNotBeListedStopsNoOtherPhase(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.payload("z", "push-2")
+	w.later(5 * 24 * time.Hour)
+	w.answer = func(call, name string) error {
+		if call == "list gitevents" {
+			return apierrors.NewForbidden(v1alpha1.Resource("gitevents"), name, nil)
+		}
+		return nil
+	}
+	for range 10 {
+		_ = w.sweep.Reconcile(t.Context(), system+"/"+key) // the timer of the next turn
+	}
+	if len(w.payloads) != 0 {
+		t.Errorf("%d payloads are left", len(w.payloads))
 	}
 }
