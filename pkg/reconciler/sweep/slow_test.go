@@ -121,3 +121,22 @@ func TestWhatMayNotBeListedStopsNoOtherPhase(t *testing.T) {
 		t.Errorf("%d payloads are left", len(w.payloads))
 	}
 }
+
+// The workqueue waits longer after each failure of a key and forgets them when a reconcile has nothing more to do, which
+// this one never has: after eighteen hiccups in a month each one would cost a quarter of an hour.
+func TestFailuresOfYesterdayDoNotSlowTheNextOneDown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	fails := false
+	w.answer = func(call, _ string) error {
+		if fails = call == "list eventpayloads" && !fails; fails {
+			return apierrors.NewServiceUnavailable("etcd")
+		}
+		return nil
+	}
+	for range 20 {
+		if w.pass(); w.failed != 0 {
+			t.Fatalf("%d failures are remembered after a pass", w.failed)
+		}
+	}
+}

@@ -47,6 +47,7 @@ type Reconciler struct {
 	settings   *config.Store
 	clock      clock.PassiveClock
 	metrics    *metrics
+	forget     func() // makes the workqueue forget the failures of the key: no reconcile ends without asking for the next
 
 	phases []phase
 	at     position
@@ -111,6 +112,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 		if err := r.goOn(ctx, over); err != nil {
 			return fault.Requeue(err)
 		}
+		r.forget()
 	}
 	r.metrics.passed(r.found, r.clock.Now())
 	r.at = position{}
