@@ -21,6 +21,9 @@ const (
 	page = 500
 	// maxTries is how often the same objects are tried because of a transient fault before they are left to the next pass.
 	maxTries = 3
+	// maxLists is how often a list is. With the workqueue's backoff that is some minutes, as long as the API server may need
+	// to come back.
+	maxLists = 15
 )
 
 // phase is one walk over a kind of objects.
@@ -47,6 +50,8 @@ type position struct {
 	after string
 	// tries is how often what follows it has failed.
 	tries int
+	// unlisted is how often its list has failed.
+	unlisted int
 }
 
 // goOn handles one page of the current phase, or as much of it as the turn has time for. The pass is over when there is no
@@ -67,6 +72,7 @@ func (r *Reconciler) goOn(ctx context.Context, over func() bool) error {
 	if err != nil {
 		return r.unlisted(ctx, phase, fault.FromKube(fault.VerbRead, fmt.Errorf("listing for %s: %w", phase.name, err)))
 	}
+	r.at.unlisted = 0
 	if err := r.handle(ctx, phase, list.Items, over); err != nil {
 		return err
 	}
@@ -78,9 +84,10 @@ func (r *Reconciler) goOn(ctx context.Context, over func() bool) error {
 }
 
 // unlisted leaves a phase to the next pass when its objects may not be listed, which nobody would see otherwise: a fault
-// for an operator is no error to the workqueue. Every other fault is returned.
+// for an operator is no error to the workqueue. So it does when they cannot be listed for long, because of one page that
+// the API server cannot read, or one that it searches through for too long. Every other fault is returned.
 func (r *Reconciler) unlisted(ctx context.Context, phase phase, f *fault.Error) error {
-	if f.Class != fault.Operator {
+	if r.at.unlisted++; f.Class != fault.Operator && r.at.unlisted < maxLists {
 		return f
 	}
 	logging.FromContext(ctx).Errorw("Not swept", "phase", phase.name, "error", f)

@@ -4,6 +4,7 @@ package sweep
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -102,23 +103,32 @@ func TestAMarkIsTakenAwayAlthoughEachDeleteHangs(t *testing.T) {
 	}
 }
 
-// What may not be listed is an operator's: it is logged and counted, and the other kinds are swept.
-func TestWhatMayNotBeListedStopsNoOtherPhase(t *testing.T) {
+// What may not be listed, or never can be, is logged and counted, and the other kinds are swept.
+func TestWhatCannotBeListedStopsNoOtherPhase(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.payload("z", "push-2")
-	w.later(5 * 24 * time.Hour)
-	w.answer = func(call, name string) error {
-		if call == "list gitevents" {
-			return apierrors.NewForbidden(v1alpha1.Resource("gitevents"), name, nil)
-		}
-		return nil
-	}
-	for range 10 {
-		_ = w.sweep.Reconcile(t.Context(), system+"/"+key) // the timer of the next turn
-	}
-	if len(w.payloads) != 0 {
-		t.Errorf("%d payloads are left", len(w.payloads))
+	for name, answer := range map[string]error{
+		"it is forbidden":                    apierrors.NewForbidden(v1alpha1.Resource("gitevents"), "", nil),
+		"the API server takes too long":      context.DeadlineExceeded,
+		"the API server cannot read an item": apierrors.NewInternalError(errors.New("unable to decode")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.payload("z", "push-2")
+			w.later(5 * 24 * time.Hour)
+			w.answer = func(call, _ string) error {
+				if call == "list gitevents" {
+					return answer
+				}
+				return nil
+			}
+			for range 100 {
+				_ = w.sweep.Reconcile(t.Context(), system+"/"+key) // the timer of the next turn
+			}
+			if len(w.payloads) != 0 {
+				t.Errorf("%d payloads are left", len(w.payloads))
+			}
+		})
 	}
 }
 
