@@ -50,7 +50,7 @@ type position struct {
 	after string
 	// tries is how often what follows it has failed.
 	tries int
-	// unlisted is how often its list has failed.
+	// unlisted is how often its list has failed since then.
 	unlisted int
 }
 
@@ -66,13 +66,13 @@ func (r *Reconciler) goOn(ctx context.Context, over func() bool) error {
 	if r.at.token != "" && (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) {
 		// The list went on for longer than the API server remembers. It may say how to go on with newer objects; otherwise
 		// the list is begun again, and what was handled is passed over by its name.
-		r.at.token = nextToken(err)
-		return nil
+		if r.at.token = nextToken(err); r.at.token != "" {
+			return nil
+		}
 	}
 	if err != nil {
 		return r.unlisted(ctx, phase, fault.FromKube(fault.VerbRead, fmt.Errorf("listing for %s: %w", phase.name, err)))
 	}
-	r.at.unlisted = 0
 	if err := r.handle(ctx, phase, list.Items, over); err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (r *Reconciler) handle(ctx context.Context, phase phase, objects []metav1.P
 			r.at.tries++
 			return err
 		}
-		r.at.after, r.at.tries = objects[n-1].Name, 0
+		r.at.after, r.at.tries, r.at.unlisted = objects[n-1].Name, 0, 0
 		if objects = objects[n:]; len(objects) > 0 && over() {
 			return goesOn()
 		}

@@ -132,6 +132,28 @@ func TestWhatCannotBeListedStopsNoOtherPhase(t *testing.T) {
 	}
 }
 
+// A list that can never go on, and always has to begin again, is no endless loop.
+func TestAListThatIsAlwaysTooOldEnds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill(1001)
+	w.payload("z", "push-2")
+	w.later(time.Hour)
+	w.perCall = time.Second
+	w.answer = func(call, token string) error {
+		if call == "list gitevents" && token != "" {
+			return apierrors.NewResourceExpired("too old")
+		}
+		return nil
+	}
+	for range 200 {
+		_ = w.sweep.Reconcile(t.Context(), system+"/"+key) // the timer of the next turn
+	}
+	if len(w.payloads) != 0 {
+		t.Errorf("%d payloads are left", len(w.payloads))
+	}
+}
+
 // The workqueue waits longer after each failure of a key and forgets them when a reconcile has nothing more to do, which
 // this one never has: after eighteen hiccups in a month each one would cost a quarter of an hour.
 func TestFailuresOfYesterdayDoNotSlowTheNextOneDown(t *testing.T) {
