@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
@@ -171,4 +172,9 @@ func TestFailuresOfYesterdayDoNotSlowTheNextOneDown(t *testing.T) {
 			t.Fatalf("%d failures are remembered after a pass", w.failed)
 		}
 	}
+}
+
+func notFound(resource, name string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 404, Reason: metav1.StatusReasonNotFound,
+		Details: &metav1.StatusDetails{Group: plumbline.GroupName, Kind: resource, Name: name}, Message: name + " not found"}}
 }

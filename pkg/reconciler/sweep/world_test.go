@@ -140,11 +140,6 @@ func (w *world) payload(name, event string) {
 	w.payloads[name] = &metav1.PartialObjectMetadata{ObjectMeta: m}
 }
 
-func notFound(resource, name string) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 404, Reason: metav1.StatusReasonNotFound,
-		Details: &metav1.StatusDetails{Group: plumbline.GroupName, Kind: resource, Name: name}, Message: name + " not found"}}
-}
-
 // lister lists metadata page by page.
 type lister struct {
 	metadata.ResourceInterface
