@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/blob"
 )
 
-var now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // a constant that Go has no literal for
+var now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func event(key string, disposition v1alpha1.Disposition) *v1alpha1.GitEvent {
 	return &v1alpha1.GitEvent{

@@ -92,7 +92,7 @@ func (r *Reconciler) unlisted(ctx context.Context, phase phase, f *fault.Error) 
 	}
 	logging.FromContext(ctx).Errorw("Not swept", "phase", phase.name, "error", f)
 	r.metrics.skipped(ctx, phase.name)
-	r.at = position{phase: r.at.phase + 1}
+	r.at, r.found.partial = position{phase: r.at.phase + 1}, true
 	return nil
 }
 

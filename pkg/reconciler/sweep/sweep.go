@@ -58,7 +58,11 @@ type Reconciler struct {
 var _ controller.Reconciler = (*Reconciler)(nil)
 
 // counts are what a pass has found.
-type counts struct{ stubs, tombstones int }
+type counts struct {
+	stubs, tombstones int
+	// partial tells that a kind could not be listed.
+	partial bool
+}
 
 // resources lists a kind of Plumbline's own, metadata only.
 type resources func(resource string) metadata.ResourceInterface
@@ -114,7 +118,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 		}
 		r.forget()
 	}
-	r.metrics.passed(r.found, r.clock.Now())
+	if !r.found.partial {
+		r.metrics.passed(ctx, r.found, r.clock.Now())
+	}
 	r.at = position{}
 	return fault.Requeue(fault.Throttledf("NextSweep", every, "the next sweep"))
 }
