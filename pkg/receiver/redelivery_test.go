@@ -5,11 +5,14 @@ package receiver_test
 import (
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/blob"
@@ -109,5 +112,44 @@ func TestAttemptsOfTheSameHalfHourShareThePayload(t *testing.T) {
 	payloads, err := w.client.PlumblineV1alpha1().EventPayloads(systemNamespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(payloads.Items) != 1 {
 		t.Errorf("%d payloads, %v; want 1", len(payloads.Items), err)
+	}
+}
+
+// Receivers whose clocks differ write different payloads at once. Each copy is answered, one event is recorded, and it has
+// its payload whatever else is deleted.
+func TestCopiesAcrossTheHalfHourOnReceiversWhoseClocksDiffer(t *testing.T) {
+	w := newWorld(t)
+	var wait sync.WaitGroup
+	var created atomic.Int32
+	for i := range 50 {
+		recorder := w.recorder()
+		recorder.Clock = clocktesting.NewFakePassiveClock(w.clock.Now().Add(time.Duration(i%3) * 20 * time.Minute))
+		spec := &v1alpha1.GitEventSpec{Trigger: v1alpha1.TriggerPush, Provider: "test", Host: "git.example", DeliveryKey: "k1"}
+		wait.Go(func() {
+			_, first, err := recorder.Record(t.Context(), spec, []byte("body"))
+			if err != nil {
+				t.Error(err)
+			}
+			if first {
+				created.Add(1)
+			}
+		})
+	}
+	wait.Wait()
+	event, payloads := w.wantEvents(1)[0], w.client.PlumblineV1alpha1().EventPayloads(systemNamespace)
+	all, err := payloads.List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(all.Items) > 2 || created.Load() != 1 {
+		t.Fatalf("%d payloads, %v, %d times recorded", len(all.Items), err, created.Load())
+	}
+	for _, payload := range all.Items {
+		if payload.Name == event.Spec.Payload.Name+"-0" {
+			continue
+		}
+		if err := payloads.Delete(t.Context(), payload.Name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := blob.Read(t.Context(), payloads, event.Spec.Payload); err != nil {
+		t.Errorf("the event has lost its payload: %v", err)
 	}
 }

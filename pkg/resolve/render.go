@@ -126,7 +126,10 @@ func (r *renderer) read(doc *document, into, old apis.Convertible) (int, error) 
 		return 0, err
 	}
 	if doc.apiVersion == apiV1 {
-		return size, decode(doc, data, into, x.plain)
+		if err := decode(doc, data, into, x.plain); err != nil {
+			return 0, err
+		}
+		return size, writable(doc, into)
 	}
 	if err := decode(doc, data, old, x.plain); err != nil {
 		return 0, err
@@ -135,7 +138,15 @@ func (r *renderer) read(doc *document, into, old apis.Convertible) (int, error) 
 	if err := old.ConvertTo(context.Background(), into); err != nil {
 		return 0, fault.Invalidf("BadConversion", "%s: cannot be converted to %s: %w", doc.place(), apiV1, err)
 	}
-	return size, nil
+	return size, writable(doc, into)
+}
+
+// writable refuses what can be read and not be written again: Tekton's type of a parameter's value when there is none.
+func writable(doc *document, object any) error {
+	if _, err := json.Marshal(object); err != nil {
+		return fault.Invalidf("NoValue", "%s: each entry of params needs a value (%w)", doc.place(), err)
+	}
+	return nil
 }
 
 // spend counts bytes that are added to the PipelineRun.

@@ -71,3 +71,28 @@ func TestAPlanThatIsTooLargeStopsNothingThatRuns(t *testing.T) {
 		t.Errorf("%d runs, conclusions %v", len(w.runs()), got)
 	}
 }
+
+// Tekton's types read a parameter without a value and cannot write it again: the plan of the whole event failed for ever.
+func TestAParameterWithoutAValueIsToldToItsAuthorAndStopsNothingElse(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string][2]string{
+		"of the PipelineRun": {"spec:\n", "spec:\n  params: [{name: x}]\n"},
+		"of a task":          {"- name: build\n", "- name: build\n        params: [{name: x}]\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, helloFile("hello"), helloFile("other"))
+			w.git.files[0].Data = []byte(strings.Replace(string(w.git.files[0].Data), c[0], c[1], 1))
+			w.settle(corev1.ConditionTrue)
+			got := w.conclusions()
+			if len(w.runs()) != 1 || got["hello"] != status.Failure || got["other"] != status.Success {
+				t.Errorf("%d runs, conclusions %v", len(w.runs()), got)
+			}
+			for _, run := range w.event().Status.Runs {
+				if run.Refused != nil && !strings.HasPrefix(run.Refused.Message, ".tekton/hello.yaml:1: each entry of params needs a value") {
+					t.Errorf("refused: %s", run.Refused.Message)
+				}
+			}
+		})
+	}
+}

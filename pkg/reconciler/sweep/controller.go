@@ -77,6 +77,7 @@ func NewController(o Options) injection.ControllerConstructor {
 			return nil
 		}
 		impl := controller.NewContext(ctx, plain{r}, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger.Named(queueName), Concurrency: 1})
+		r.forget = func() { impl.WorkQueue().Forget(name(o.Namespace)) }
 		elect(ctx, o, r, impl)
 		return impl
 	}

@@ -20,19 +20,39 @@ import (
 // write.
 const evictBatch = 25
 
-// until is when an event's delivery cannot be sent again any more. It counts from the delivery, as the Git service does.
-func until(ctx context.Context, created metav1.Time) time.Time {
-	return created.Add(config.FromContext(ctx).SettledRetention)
+// until is when an event's delivery cannot be sent again any more. It counts from the delivery, as the Git service does. A
+// redelivery that is processed again is a delivery of its own, which comes under the same key: it may be sent again for as
+// long after it.
+func until(ctx context.Context, created metav1.Time, again bool) time.Time {
+	end := created.Add(config.FromContext(ctx).SettledRetention)
+	if again {
+		end = end.Add(config.FromContext(ctx).SettledRetention)
+	}
+	return end
 }
 
 // expire deletes a settled event whose time is over, and counts it otherwise.
 func (r *Reconciler) expire(ctx context.Context, event *metav1.PartialObjectMetadata) error {
-	if until(ctx, event.CreationTimestamp).After(r.clock.Now()) {
+	if until(ctx, event.CreationTimestamp, false).After(r.clock.Now()) {
 		r.ages.add(event.CreationTimestamp.Time)
 		r.found.stubs++
 		return nil
 	}
-	return r.unless(ctx, event.Name, r.deleteEvent(ctx, event))
+	return r.unless(ctx, event.Name, r.deleteOld(ctx, event))
+}
+
+// deleteOld leaves a tombstone of an event that may run again.
+func (r *Reconciler) deleteOld(ctx context.Context, event *metav1.PartialObjectMetadata) error {
+	entry, found, err := r.remains(ctx, event)
+	if err != nil || !found {
+		return err
+	}
+	if page := tombstone.PageOf(entry.Event); page != "" && entry.Until.After(r.clock.Now()) {
+		if err := r.writePage(ctx, page, []tombstone.Entry{entry}); err != nil {
+			return err
+		}
+	}
+	return r.deleteEvent(ctx, event)
 }
 
 func (r *Reconciler) deleteEvent(ctx context.Context, event *metav1.PartialObjectMetadata) error {
@@ -91,7 +111,7 @@ func (r *Reconciler) remains(ctx context.Context, event *metav1.PartialObjectMet
 	if live.UID != event.UID || !live.Settled() {
 		return tombstone.Entry{}, false, nil
 	}
-	return tombstone.Of(live, until(ctx, live.CreationTimestamp)), true, nil
+	return tombstone.Of(live, until(ctx, live.CreationTimestamp, live.MayRunAgain())), true, nil
 }
 
 // bury writes the entries to their pages; failed are the pages that could not be written.

@@ -28,6 +28,8 @@ const (
 	lateFor   = 30 * time.Minute
 	// lateLimit is how long it is tried when the API server refuses.
 	lateLimit = 24 * time.Hour
+	// lateBudget bounds the deletes of one event: a team's admission webhook may hang at each.
+	lateBudget = 20 * time.Second
 )
 
 // collectPayload deletes a payload whose event does not exist or is settled.
@@ -107,6 +109,8 @@ func (r *Reconciler) deleteLateSecrets(ctx context.Context, name string) error {
 }
 
 func (r *Reconciler) deleteSecrets(ctx context.Context, event *v1alpha1.GitEvent) error {
+	ctx, cancel := context.WithTimeout(ctx, lateBudget)
+	defer cancel()
 	faults := []error{r.deleteSecret(ctx, event.Namespace, names.PlanSecretName(event.Name))} // its plan may never have been accepted
 	for _, run := range event.Status.Runs {
 		faults = append(faults, r.deleteSecret(ctx, run.Namespace, names.SecretName(run.Name)))

@@ -21,6 +21,9 @@ const (
 	page = 500
 	// maxTries is how often the same objects are tried because of a transient fault before they are left to the next pass.
 	maxTries = 3
+	// maxLists is how often a list is. With the workqueue's backoff that is some minutes, as long as the API server may need
+	// to come back.
+	maxLists = 15
 )
 
 // phase is one walk over a kind of objects.
@@ -47,10 +50,13 @@ type position struct {
 	after string
 	// tries is how often what follows it has failed.
 	tries int
+	// unlisted is how often its list has failed since then.
+	unlisted int
 }
 
-// goOn handles one page of the current phase. The pass is over when there is no phase left.
-func (r *Reconciler) goOn(ctx context.Context) error {
+// goOn handles one page of the current phase, or as much of it as the turn has time for. The pass is over when there is no
+// phase left.
+func (r *Reconciler) goOn(ctx context.Context, over func() bool) error {
 	phase := r.phases[r.at.phase]
 	if phase.due != nil && !phase.due() {
 		r.at = position{phase: r.at.phase + 1}
@@ -60,19 +66,33 @@ func (r *Reconciler) goOn(ctx context.Context) error {
 	if r.at.token != "" && (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) {
 		// The list went on for longer than the API server remembers. It may say how to go on with newer objects; otherwise
 		// the list is begun again, and what was handled is passed over by its name.
-		r.at.token = nextToken(err)
-		return nil
+		if r.at.token = nextToken(err); r.at.token != "" {
+			return nil
+		}
 	}
 	if err != nil {
-		return fault.FromKube(fault.VerbRead, fmt.Errorf("listing for %s: %w", phase.name, err))
+		return r.unlisted(ctx, phase, fault.FromKube(fault.VerbRead, fmt.Errorf("listing for %s: %w", phase.name, err)))
 	}
-	if err := r.handle(ctx, phase, list.Items); err != nil {
+	if err := r.handle(ctx, phase, list.Items, over); err != nil {
 		return err
 	}
 	r.at.token = list.Continue
 	if list.Continue == "" {
 		r.at = position{phase: r.at.phase + 1}
 	}
+	return nil
+}
+
+// unlisted leaves a phase to the next pass when its objects may not be listed, which nobody would see otherwise: a fault
+// for an operator is no error to the workqueue. So it does when they cannot be listed for long, because of one page that
+// the API server cannot read, or one that it searches through for too long. Every other fault is returned.
+func (r *Reconciler) unlisted(ctx context.Context, phase phase, f *fault.Error) error {
+	if r.at.unlisted++; f.Class != fault.Operator && r.at.unlisted < maxLists {
+		return f
+	}
+	logging.FromContext(ctx).Errorw("Not swept", "phase", phase.name, "error", f)
+	r.metrics.skipped(ctx, phase.name)
+	r.at, r.found.partial = position{phase: r.at.phase + 1}, true
 	return nil
 }
 
@@ -84,8 +104,8 @@ func nextToken(err error) string {
 	return status.Status().Continue
 }
 
-// handle takes the objects in batches and notes how far it came.
-func (r *Reconciler) handle(ctx context.Context, phase phase, objects []metav1.PartialObjectMetadata) error {
+// handle takes the objects in batches and notes how far it came. Each turn takes one at least.
+func (r *Reconciler) handle(ctx context.Context, phase phase, objects []metav1.PartialObjectMetadata, over func() bool) error {
 	for len(objects) > 0 && r.at.after != "" && objects[0].Name <= r.at.after {
 		objects = objects[1:]
 	}
@@ -98,8 +118,10 @@ func (r *Reconciler) handle(ctx context.Context, phase phase, objects []metav1.P
 			r.at.tries++
 			return err
 		}
-		r.at.after, r.at.tries = objects[n-1].Name, 0
-		objects = objects[n:]
+		r.at.after, r.at.tries, r.at.unlisted = objects[n-1].Name, 0, 0
+		if objects = objects[n:]; len(objects) > 0 && over() {
+			return goesOn()
+		}
 	}
 	return nil
 }
@@ -127,7 +149,7 @@ func (r *Reconciler) unless(ctx context.Context, object string, err error) error
 		return nil
 	}
 	transient := f.Class == fault.Transient || f.Class == fault.Throttled
-	if transient && (r.at.tries < maxTries-1 || ctx.Err() != nil) {
+	if transient && r.at.tries < maxTries-1 { // also when the reconcile's time is over: this object may have used it up
 		return err
 	}
 	logging.FromContext(ctx).Errorw("Not swept", "phase", r.phases[r.at.phase].name, "object", object, "error", err)

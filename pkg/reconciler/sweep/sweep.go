@@ -27,7 +27,7 @@ const (
 	every = 10 * time.Minute
 	// deadline bounds one reconcile: it is shorter than the pod's grace period.
 	deadline = 40 * time.Second
-	// turn is how long a reconcile takes up new pages; then another one goes on from there.
+	// turn is how long a reconcile takes up new objects; then another one goes on from there.
 	turn = 10 * time.Second
 	// soon is the pause between two reconciles of a pass.
 	soon = 100 * time.Millisecond
@@ -47,6 +47,7 @@ type Reconciler struct {
 	settings   *config.Store
 	clock      clock.PassiveClock
 	metrics    *metrics
+	forget     func() // makes the workqueue forget the failures of the key: no reconcile ends without asking for the next
 
 	phases []phase
 	at     position
@@ -57,7 +58,11 @@ type Reconciler struct {
 var _ controller.Reconciler = (*Reconciler)(nil)
 
 // counts are what a pass has found.
-type counts struct{ stubs, tombstones int }
+type counts struct {
+	stubs, tombstones int
+	// partial tells that a kind could not be listed.
+	partial bool
+}
 
 // resources lists a kind of Plumbline's own, metadata only.
 type resources func(resource string) metadata.ResourceInterface
@@ -100,21 +105,28 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	}
 	ctx = r.settings.ToContext(ctx)
 	began := r.clock.Now()
+	over := func() bool { return r.clock.Since(began) > turn }
 	if r.at == (position{}) {
 		r.begin(ctx)
 	}
 	for r.at.phase < len(r.phases) {
-		if r.clock.Since(began) > turn {
-			return fault.Requeue(fault.Throttledf("SweepGoesOn", soon, "the sweep goes on"))
+		if over() {
+			return fault.Requeue(goesOn())
 		}
-		if err := r.goOn(ctx); err != nil {
+		if err := r.goOn(ctx, over); err != nil {
 			return fault.Requeue(err)
 		}
+		r.forget()
 	}
-	r.metrics.passed(ctx, r.found, r.clock.Now())
+	if !r.found.partial {
+		r.metrics.passed(ctx, r.found, r.clock.Now())
+	}
 	r.at = position{}
 	return fault.Requeue(fault.Throttledf("NextSweep", every, "the next sweep"))
 }
+
+// goesOn ends a turn.
+func goesOn() error { return fault.Throttledf("SweepGoesOn", soon, "the sweep goes on") }
 
 // begin starts a pass.
 func (r *Reconciler) begin(ctx context.Context) {

@@ -68,6 +68,11 @@ func TestWhatIsOverIsDeletedAndWhatIsAboveTheCapLeavesATombstone(t *testing.T) {
 	}
 	w.later(time.Minute)
 	w.pass()
+	if _, found := w.buried(done); found || len(w.pages) != 1 {
+		t.Errorf("%d pages are left, want that of the refused event", len(w.pages))
+	}
+	w.later(4 * 24 * time.Hour)
+	w.pass()
 	if len(w.pages) != 0 {
 		t.Errorf("%d pages are left when all of their tombstones are over", len(w.pages))
 	}
@@ -100,6 +105,35 @@ func TestATombstoneIsThereBeforeItsEventIsGone(t *testing.T) {
 	w.pass()
 	if len(w.events) != 100 {
 		t.Errorf("%d events are left, want 100", len(w.events))
+	}
+}
+
+// A refused event's redelivery ran three days later, and may be redelivered for three days itself: who has forgotten the
+// first one by then would run it again under its name.
+func TestWhatMayRunAgainIsRememberedAsLongAsItsRedeliveryMayComeAgain(t *testing.T) {
+	t.Parallel()
+	for name, keep := range map[string]int{"its stub expires": 1000, "its stub was evicted": 100} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.settings = map[string]string{"settled-cap": fmt.Sprint(keep)}
+			w.restart()
+			refused := w.settled("refused")
+			refused.Status.Disposition = v1alpha1.DispositionRefused
+			w.later(3 * 24 * time.Hour)
+			w.fill(100)
+			w.pass()
+			w.later(3*24*time.Hour - time.Second)
+			w.pass()
+			if entry, found := w.buried(refused); !found || !entry.Again || w.events[refused.Name] != nil {
+				t.Errorf("its tombstone is %+v (%v), the event is there: %v", entry, found, w.events[refused.Name] != nil)
+			}
+			w.later(3 * 24 * time.Hour)
+			w.pass()
+			if len(w.pages) != 0 {
+				t.Errorf("%d pages are left", len(w.pages))
+			}
+		})
 	}
 }
 

@@ -27,6 +27,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/blob"
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
 const system = "plumbline"
@@ -48,6 +49,7 @@ type world struct {
 	version int
 	names   []string // of the list under way
 	sweep   *Reconciler
+	failed  int // what the workqueue knows of failures since it was made to forget them
 }
 
 func newWorld(t *testing.T) *world {
@@ -66,6 +68,7 @@ func (w *world) restart() {
 	r := &Reconciler{
 		namespace: system, events: eventClient{w: w}, payloads: payloadClient{w: w}, tombstones: pageClient{w: w},
 		secrets: w.kube.CoreV1(), open: func(string) bool { return false }, settings: config.NewStore(logtesting.TestLogger(w.t)), clock: w.clock,
+		forget: func() { w.failed = 0 },
 	}
 	var err error
 	r.metrics, err = newMetrics(noop.NewMeterProvider().Meter(""), func() bool { return true })
@@ -80,8 +83,12 @@ func (w *world) restart() {
 func (w *world) pass() int {
 	w.t.Helper()
 	for n := 1; n < 10_000; n++ {
-		if err := w.sweep.Reconcile(w.t.Context(), system+"/"+key); err == nil {
+		err := w.sweep.Reconcile(w.t.Context(), system+"/"+key)
+		if err == nil {
 			w.t.Fatal("nobody comes back for the next pass")
+		}
+		if fault.Retried(err) {
+			w.failed++
 		}
 		if w.sweep.at == (position{}) {
 			return n
@@ -131,11 +138,6 @@ func (w *world) payload(name, event string) {
 		m.Labels = map[string]string{plumbline.EventLabel: event}
 	}
 	w.payloads[name] = &metav1.PartialObjectMetadata{ObjectMeta: m}
-}
-
-func notFound(resource, name string) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 404, Reason: metav1.StatusReasonNotFound,
-		Details: &metav1.StatusDetails{Group: plumbline.GroupName, Kind: resource, Name: name}, Message: name + " not found"}}
 }
 
 // lister lists metadata page by page.

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sweep
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// One page of 500 objects may take longer than a reconcile has: the turn ends in the middle of it. Otherwise each turn of a
+// backlog would end as a failure, and the workqueue would wait longer after each of them.
+func TestATurnEndsInTheMiddleOfAPage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill(1000)
+	w.later(5 * 24 * time.Hour)
+	w.perCall = 100 * time.Millisecond
+	for len(w.events) > 0 {
+		began, left := w.clock.Now(), len(w.events)
+		_ = w.sweep.Reconcile(t.Context(), system+"/"+key) // the timer of the next turn
+		if took := w.clock.Since(began); took > 2*turn {
+			t.Fatalf("a turn of %v took %v, a reconcile has %v", turn, took, deadline)
+		}
+		if len(w.events) == left {
+			t.Fatal("a turn did nothing")
+		}
+	}
+}
+
+// What uses up the time of a whole reconcile is one bad object, too.
+func TestWhatHangsUntilTheDeadlineStopsNothingElse(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(w *world) (call, object string){
+		"an event": func(w *world) (string, string) { return "delete gitevents", w.settled("x").Name },
+		"a payload": func(w *world) (string, string) {
+			w.payload("a", "push-1")
+			return "delete eventpayloads", "a"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			call, object := prepare(w)
+			w.fill(10)
+			w.payload("z", "push-2")
+			w.later(5 * 24 * time.Hour)
+			for range 100 {
+				ctx, cancel := context.WithCancel(t.Context())
+				w.on(call, object, func() error { cancel(); return ctx.Err() })
+				_ = w.sweep.Reconcile(ctx, system+"/"+key) // the timer of the next turn
+				cancel()
+				if w.sweep.at == (position{}) {
+					break
+				}
+			}
+			if len(w.events)+len(w.payloads) != 1 {
+				t.Errorf("%d events and %d payloads are left, want only the one that hangs; the pass is at %+v", len(w.events), len(w.payloads), w.sweep.at)
+			}
+		})
+	}
+}
+
+// hung is a namespace whose secrets cannot be deleted: an admission webhook of the team does not answer.
+type hung struct {
+	corev1.SecretInterface
+	over func() // ends the reconcile's time
+}
+
+func (h hung) Secrets(string) corev1.SecretInterface { return h }
+
+func (h hung) Delete(ctx context.Context, _ string, _ metav1.DeleteOptions) error {
+	if end, bounded := ctx.Deadline(); !bounded || time.Until(end) > deadline*3/4 {
+		h.over()
+		return ctx.Err()
+	}
+	return context.DeadlineExceeded
+}
+
+// A team's webhook that hangs keeps the mark of an event for a day, not for ever: a marked event is not deleted.
+func TestAMarkIsTakenAwayAlthoughEachDeleteHangs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	event := w.settled("taken over")
+	event.Status.LateSecrets = true
+	w.later(lateLimit)
+	for range 10 {
+		ctx, cancel := context.WithCancel(t.Context())
+		w.sweep.secrets = hung{over: cancel}
+		w.answer = func(string, string) error { return ctx.Err() }
+		_ = w.sweep.Reconcile(ctx, system+"/"+key) // the timer of the next turn
+		cancel()
+	}
+	if w.events[event.Name].Status.LateSecrets {
+		t.Error("the event is still marked")
+	}
+}
+
+// What may not be listed, or never can be, is logged and counted, and the other kinds are swept.
+func TestWhatCannotBeListedStopsNoOtherPhase(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]error{
+		"it is forbidden":                    apierrors.NewForbidden(v1alpha1.Resource("gitevents"), "", nil),
+		"the API server takes too long":      context.DeadlineExceeded,
+		"the API server cannot read an item": apierrors.NewInternalError(errors.New("unable to decode")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.payload("z", "push-2")
+			w.later(5 * 24 * time.Hour)
+			w.answer = func(call, _ string) error {
+				if call == "list gitevents" {
+					return answer
+				}
+				return nil
+			}
+			for range 100 {
+				_ = w.sweep.Reconcile(t.Context(), system+"/"+key) // the timer of the next turn
+			}
+			if len(w.payloads) != 0 || !w.sweep.metrics.at.IsZero() {
+				t.Errorf("%d payloads are left, the pass counts as whole: %v", len(w.payloads), !w.sweep.metrics.at.IsZero())
+			}
+		})
+	}
+}
+
+// A list that can never go on, and always has to begin again, is no endless loop.
+func TestAListThatIsAlwaysTooOldEnds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fill(1001)
+	w.payload("z", "push-2")
+	w.later(time.Hour)
+	w.perCall = time.Second
+	w.answer = func(call, token string) error {
+		if call == "list gitevents" && token != "" {
+			return apierrors.NewResourceExpired("too old")
+		}
+		return nil
+	}
+	for range 200 {
+		_ = w.sweep.Reconcile(t.Context(), system+"/"+key) // the timer of the next turn
+	}
+	if len(w.payloads) != 0 {
+		t.Errorf("%d payloads are left", len(w.payloads))
+	}
+}
+
+// The workqueue waits longer after each failure of a key and forgets them when a reconcile has nothing more to do, which
+// this one never has: after eighteen hiccups in a month each one would cost a quarter of an hour.
+func TestFailuresOfYesterdayDoNotSlowTheNextOneDown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	fails := false
+	w.answer = func(call, _ string) error {
+		if fails = call == "list eventpayloads" && !fails; fails {
+			return apierrors.NewServiceUnavailable("etcd")
+		}
+		return nil
+	}
+	for range 20 {
+		if w.pass(); w.failed != 0 {
+			t.Fatalf("%d failures are remembered after a pass", w.failed)
+		}
+	}
+}
+
+func notFound(resource, name string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 404, Reason: metav1.StatusReasonNotFound,
+		Details: &metav1.StatusDetails{Group: plumbline.GroupName, Kind: resource, Name: name}, Message: name + " not found"}}
+}
