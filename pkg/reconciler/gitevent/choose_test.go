@@ -348,7 +348,9 @@ func TestTheCheckOfARefusedPipelineHasTheNameThatItsRunWouldHave(t *testing.T) {
 			w := newWorld(t, other, file)
 			w.git.changedErr = fault.Transientf("GitUnavailable", "502")
 			w.payload(`{"number": 3, "long": "` + strings.Repeat("x", 300) + `"}`)
-			w.edit(func(e *v1alpha1.GitEvent) { e.Spec.PullRequest = &v1alpha1.PullRequest{Number: 3, Author: "dev", HeadProjectID: 5} })
+			w.edit(func(e *v1alpha1.GitEvent) {
+				e.Spec.PullRequest = &v1alpha1.PullRequest{Number: 3, Author: "dev", HeadProjectID: 5}
+			})
 			w.settle(corev1.ConditionTrue)
 			for _, check := range w.git.checks {
 				if check.Name != "Pipelines as Code CI / other-3" && check.Name != "Pipelines as Code CI / "+tt.want {
