@@ -58,9 +58,6 @@ func (w *work) prepare(ctx context.Context, c *candidate, d draft) *pipelinev1.P
 	return manifest
 }
 
-// maxName is the API server's limit of a name, in bytes.
-const maxName = 253
-
 // nameRefused names the check of a refused pipeline as its run would have been named, so that a required check of that name
 // shows the refusal. A placeholder whose value cannot be learnt now stays: the refusal does not wait for it.
 func (w *work) nameRefused(ctx context.Context, run *v1alpha1.Run, c *candidate, d draft) {
@@ -68,7 +65,7 @@ func (w *work) nameRefused(ctx context.Context, run *v1alpha1.Run, c *candidate,
 	_ = w.learning(ctx, d.facts, func() error { _, err := scope.Text(run.Pipeline); return err })
 	known := scope.Known(run.Pipeline)
 	_ = d.facts.cut() // what the name read says nothing about the next pipeline
-	if known == run.Pipeline || len(known) > maxName {
+	if known == run.Pipeline || statuslimit.Length(known) > maxPipelineName {
 		return
 	}
 	run.Pipeline = known
