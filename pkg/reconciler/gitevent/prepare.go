@@ -89,11 +89,15 @@ func (w *work) postpone(c *candidate, run *v1alpha1.Run, selected bool, f *fault
 	}
 }
 
-// plans adds a run, or completes the one that was unresolved.
+// plans adds a run, or completes the one that was unresolved. That may have been called without the dash of its generateName,
+// by the release before: its check keeps the name, because a GitLab would show another one, and the first would stay pending.
 func (w *work) plans(run v1alpha1.Run) {
 	for i := range w.event.Status.Runs {
-		if w.event.Status.Runs[i].Name == run.Name {
-			w.event.Status.Runs[i] = run
+		if before := &w.event.Status.Runs[i]; before.Name == run.Name {
+			if before.Pipeline+"-" == run.Pipeline {
+				run.Pipeline = before.Pipeline
+			}
+			*before = run
 			return
 		}
 	}
