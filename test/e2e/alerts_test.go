@@ -101,6 +101,9 @@ func conditions() []condition {
 	proxied := setup{receivers: 1, controllers: 1, proxied: true}
 	return []condition{
 		poisoned(),
+		stalled(),
+		when("a page of tombstones is full", setup{receivers: 1, controllers: 1, config: smallCap()},
+			map[string]movement{"PlumblineTombstonesLost": rises}, (*world).losesATombstone),
 		when("the API server refuses what a receiver writes", proxied, map[string]movement{
 			"PlumblineDeliveriesRefused": rises, "PlumblineReceiverCannotRecord": risesAlone, "PlumblineAPIServerErrors": rises,
 		}, (*world).refusesRecords),

@@ -17,11 +17,6 @@ import (
 // unused are the granted rights that no scenario needs, each with its reason.
 func unused() map[installation.Right]string {
 	return map[installation.Right]string{
-		{Account: "plumbline-controller", Verb: "delete", Resource: "plumbline.dev/gitevents"}:        "stubs are deleted after days",
-		{Account: "plumbline-controller", Verb: "get", Resource: "plumbline.dev/tombstonepages"}:      "settled events are evicted above the cap",
-		{Account: "plumbline-controller", Verb: "create", Resource: "plumbline.dev/tombstonepages"}:   "as above",
-		{Account: "plumbline-controller", Verb: "update", Resource: "plumbline.dev/tombstonepages"}:   "as above",
-		{Account: "plumbline-controller", Verb: "delete", Resource: "plumbline.dev/tombstonepages"}:   "tombstones end after days",
 		{Account: "plumbline-controller", Verb: "delete", Resource: "plumbline.dev/repositoryclaims"}: "claims are deleted 24 hours after their Repository",
 		{Account: "plumbline-controller", Verb: "patch", Resource: "/events"}:                         "a Kubernetes Event is patched when it repeats, which reasons do not",
 		{Account: "plumbline-controller", Verb: "get", Resource: "tekton.dev/tasks"}:                  "asked only when a pod could not be created",

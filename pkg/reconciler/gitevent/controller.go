@@ -140,6 +140,7 @@ func (r *Reconciler) watch(ctx context.Context, impl *controller.Impl, runs cach
 			UpdateFunc: func(before, after any) {
 				if sameVersion(before, after) || moved(before, after) {
 					r.enqueueRun(impl, after)
+					r.enqueueRun(impl, before) // it may have named another event, which nothing else tells any more
 				}
 			},
 			DeleteFunc: func(obj any) {
@@ -180,14 +181,15 @@ func (r *Reconciler) enqueueRun(impl *controller.Impl, obj any) {
 	impl.EnqueueKey(types.NamespacedName{Namespace: r.Namespace, Name: run.Labels[plumbline.EventLabel]})
 }
 
-// moved tells whether a run's change means something to its event: its conditions, its start, its deletion.
+// moved tells whether a run's change means something to its event: its conditions, its start, its deletion, its event's name.
 func moved(before, after any) bool {
 	a, okA := before.(*pipelinev1.PipelineRun)
 	b, okB := after.(*pipelinev1.PipelineRun)
 	if !okA || !okB {
 		return true
 	}
-	return a.IsDone() != b.IsDone() || a.HasStarted() != b.HasStarted() || a.DeletionTimestamp.IsZero() != b.DeletionTimestamp.IsZero()
+	return a.IsDone() != b.IsDone() || a.HasStarted() != b.HasStarted() || a.DeletionTimestamp.IsZero() != b.DeletionTimestamp.IsZero() ||
+		a.Labels[plumbline.EventLabel] != b.Labels[plumbline.EventLabel]
 }
 
 func sameVersion(before, after any) bool {

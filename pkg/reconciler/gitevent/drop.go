@@ -18,7 +18,7 @@ const goneLimit = 10 * time.Minute
 // reports are sent as ever.
 func (w *work) unreportable() bool {
 	wait := w.wait(stepReport)
-	if wait == nil || !w.decided() || !w.over() {
+	if !w.stands(wait) || !w.decided() || !w.over() {
 		return false
 	}
 	return wait.Reason == reasonRepositoryGone && w.r.clock.Since(wait.Since.Time) >= goneLimit || w.hopeless(wait)

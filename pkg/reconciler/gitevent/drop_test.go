@@ -104,3 +104,29 @@ func TestARepositoryThatComesBackReports(t *testing.T) {
 		t.Errorf("the check says %q, want success", got)
 	}
 }
+
+// E4: a reconcile that found no turn at the Git host has not seen whether the Repository is still gone. While it was awaited
+// for its ten minutes it may have come back.
+func TestAReportThatFoundNoTurnIsNotDropped(t *testing.T) {
+	t.Parallel()
+	w := orphaned(t)
+	w.end(corev1.ConditionTrue)
+	w.later(time.Second)
+	w.later(6 * time.Minute)
+	w.repository = func(r *pacv1alpha1.Repository) {
+		r.Spec.GitProvider = &pacv1alpha1.GitProvider{Type: "gitlab", Secret: &pacv1alpha1.Secret{Name: "token"}}
+	}
+	release, _ := w.process().slots.take("git.example/0") // another event's
+	for range 6 {
+		w.later(time.Minute)
+		w.alive.repositoryChanged(nil, repository())
+	}
+	if w.event().Settled() {
+		t.Fatal("the verdict is dropped although its Repository is there and only the turn was missing")
+	}
+	release()
+	w.settle(corev1.ConditionTrue)
+	if got := w.conclusions()["hello"]; got != status.Success {
+		t.Errorf("the check says %q, want success", got)
+	}
+}

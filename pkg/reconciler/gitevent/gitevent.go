@@ -18,6 +18,7 @@ import (
 	"knative.dev/pkg/controller"
 	"knative.dev/pkg/reconciler"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	pacclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/pipelinesascode/v1alpha1"
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/plumbline/v1alpha1"
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
@@ -91,17 +92,27 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 		return nil // settled, or not listed yet: then the informer's add enqueues it
 	}
 	asked := r.clock.Now()
-	event, err := r.events.Get(ctx, name, metav1.GetOptions{})
-	if fault.Gone(err) {
-		return nil
-	}
+	event, err := r.readEvent(ctx, name)
 	if err != nil {
-		return r.requeue(fault.FromKube(fault.VerbRead, fmt.Errorf("reading GitEvent %s: %w", name, err)))
+		return r.requeue(err)
 	}
-	if event.Settled() || !event.DeletionTimestamp.IsZero() {
+	if event == nil || event.Settled() || !event.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	return r.guarded(ctx, r.begin(ctx, event, asked))
+}
+
+// readEvent returns the event as it is now, nil if it is gone. It is tried whenever something wakes the event.
+func (r *Reconciler) readEvent(ctx context.Context, name string) (*v1alpha1.GitEvent, error) {
+	event, err := r.events.Get(ctx, name, metav1.GetOptions{})
+	if fault.Gone(err) {
+		return nil, nil
+	}
+	if err != nil {
+		err = fault.FromKube(fault.VerbRead, fmt.Errorf("reading GitEvent %s: %w", name, err))
+	}
+	r.retries.Note(name, retry.Step{Name: stepRead}, err, r.clock.Now())
+	return event, err
 }
 
 // guarded turns a panic into a long wait: one poisonous event must not take the others' controller down (B16). The ones
@@ -158,7 +169,7 @@ func (r *Reconciler) untilReported(ctx context.Context, w *work) []error {
 				return w.traced(ctx, stepPlan, func(ctx context.Context) error { return r.planOrPark(ctx, w) })
 			})
 		})))
-		if wait := w.wait(stepPlan); w.hopeless(wait) {
+		if wait := w.wait(stepPlan); w.stands(wait) && w.hopeless(wait) {
 			err = w.refuseToWait(ctx, wait)
 		}
 		faults = append(faults, err)

@@ -49,6 +49,16 @@ func (w *work) hopeless(wait *v1alpha1.Wait) bool {
 	return false
 }
 
+// stands tells whether a wait is still true as far as anybody knows: this reconcile has met it, or it is not its time. A step
+// that found no turn, or was stopped by a conflict, leaves its wait as it was, and what that was for may be mended.
+func (w *work) stands(wait *v1alpha1.Wait) bool {
+	if wait == nil || wait.NotBefore == nil {
+		return false
+	}
+	met := !wait.NotBefore.Add(-w.r.operatorRetry()).Before(w.began.Truncate(time.Second))
+	return met || w.untilDue(wait) > 0
+}
+
 // latest is when the event last brought something to do: when it was received, or when the last of its runs ended.
 func (w *work) latest() time.Time {
 	latest := w.event.Spec.ReceivedAt.Time

@@ -258,3 +258,24 @@ func TestARunThatWaitsForARightIsNotGivenUp(t *testing.T) {
 	w.settle(corev1.ConditionTrue)
 	w.wantSuccess()
 }
+
+// What somebody mends in the last minutes is served, although the event found no turn at its Git host at once.
+func TestAnEventWithoutATurnIsNotGivenUp(t *testing.T) {
+	t.Parallel()
+	w, told := received(t), []string{}
+	w.git.err = errHidden
+	if after := w.every(30*time.Minute, 3*oneDay-time.Hour, &told); after >= 0 {
+		t.Fatalf("ended after %v", after)
+	}
+	w.later(25 * time.Minute)
+	w.git.err = nil
+	w.alive.held.retry("push-1") // the Repository was changed, for example
+	release, _ := w.alive.slots.take("git.example/0")
+	w.later(6 * time.Minute)
+	if w.event().Settled() {
+		t.Fatal("given up although only the turn was missing")
+	}
+	release()
+	w.settle(corev1.ConditionTrue)
+	w.wantSuccess()
+}

@@ -10,6 +10,7 @@ import (
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
@@ -23,8 +24,8 @@ const taskRunLabel = "tekton.dev/pipelineRun"
 // maxText bounds the bytes of one report; with many runs in one status it is less.
 const maxText = 32 << 10
 
-// unwatchedLook is how soon a run is read again that is not over and that the cache does not have. Somebody may have given
-// it the label of one that is done and reported: then no watch tells when it ends.
+// unwatchedLook is how soon a run is looked at again that is not over and that no watch tells of. Somebody may have given it
+// the label of one that is done and reported, or have taken the event's name from it.
 const unwatchedLook = 30 * time.Second
 
 // observe stores the terminal state of each run that reached one, before it is sent anywhere.
@@ -56,7 +57,7 @@ func (r *Reconciler) observeRun(ctx context.Context, w *work, run *v1alpha1.Run,
 	}
 	w.live[run.Name] = live
 	if !live.IsDone() {
-		if r.cached(run) == nil {
+		if !r.watched(w, run) {
 			r.wake(w.event.Name, unwatchedLook)
 		}
 		return nil // its informer wakes us
@@ -114,6 +115,12 @@ func (r *Reconciler) cached(run *v1alpha1.Run) *pipelinev1.PipelineRun {
 		return cached
 	}
 	return nil
+}
+
+// watched tells whether the change of a run wakes its event: the cache has it, and it names the event still.
+func (r *Reconciler) watched(w *work, run *v1alpha1.Run) bool {
+	cached := r.cached(run)
+	return cached != nil && cached.Labels[plumbline.EventLabel] == w.event.Name
 }
 
 // whole returns all of a run that has ended: the report names its tasks. One that is gone meanwhile has ended as the cache

@@ -14,6 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/blob"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/retry"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 )
@@ -82,6 +83,10 @@ func (w *work) finished() bool {
 
 // finish removes what only an open event needs and settles the event. Every delete may be repeated.
 func (r *Reconciler) finish(ctx context.Context, w *work) error {
+	return w.try(retry.Step{Name: stepSettle}, func() error { return r.tidy(ctx, w) })
+}
+
+func (r *Reconciler) tidy(ctx context.Context, w *work) error {
 	if err := r.deleteSecret(ctx, w.event.Namespace, w.event.Status.Plan.Secret); err != nil {
 		return err
 	}

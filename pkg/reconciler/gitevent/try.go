@@ -15,8 +15,10 @@ import (
 
 // The steps, as the timers of a process name them beside those of status.waits.
 const (
+	stepRead    = "read"
 	stepObserve = "observe"
 	stepRecord  = "record"
+	stepSettle  = "settle"
 )
 
 // try does what has not failed a moment ago. What is not tried has a timer, so that it neither counts as done nor wakes
@@ -58,8 +60,6 @@ func (r *Reconciler) comeBack(event string, err error) (time.Duration, bool) {
 		return 0, false
 	}
 	now := r.clock.Now()
-	// For what fails outside of a step. It is tried whenever the event is woken.
-	r.retries.Note(event, retry.Step{Name: stepReconcile}, err, now)
 	after, known := fault.KnownWait(err)
 	if next, failing := r.retries.Next(event, now); failing && (!known || next < after) {
 		return next, true

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+	"github.com/plumbline-ci/plumbline/pkg/openruns"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -49,6 +51,25 @@ func TestALabelSetByHandHidesNoRun(t *testing.T) {
 		t.Errorf("waits %+v, woken after %v: want a settled event and no further look", w.event().Status.Waits, w.wakes)
 	}
 	w.wantSuccess()
+}
+
+// Somebody takes the event's name from a run, or writes another one: the watch wakes another event when it ends, or none.
+func TestARunThatNamesAnotherEventIsLookedAt(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"", "push-2"} {
+		w := running(t)
+		before := w.runs()[0]
+		w.change(func(run *pipelinev1.PipelineRun) { run.Labels[plumbline.EventLabel] = name })
+		if after := w.runs()[0]; !moved(openruns.Trim(&before), openruns.Trim(&after)) {
+			t.Errorf("named %q: the change wakes nobody", name)
+		}
+		if _, err := w.reconcile(); err != nil || !slices.Contains(w.wakes, unwatchedLook) {
+			t.Fatalf("named %q: error %v, woken after %v: want none, and a look after %v", name, err, w.wakes, unwatchedLook)
+		}
+		w.end(corev1.ConditionTrue)
+		_, _ = w.reconcile()
+		w.wantSuccess()
+	}
 }
 
 // A run that the cache has is not looked at: its watch tells.

@@ -100,12 +100,20 @@ func (w *work) due(step string, do func() error) error {
 	if wait == nil || wait.NotBefore == nil {
 		return do()
 	}
-	left := wait.NotBefore.Sub(w.r.clock.Now())
-	if left <= 0 || wait.Class == fault.Operator.String() && w.r.held.mended(w.event.Name, wait.Reason) {
+	left := w.untilDue(wait)
+	if left <= 0 {
 		return do()
 	}
 	w.skipped = w.skipped || wait.Class == fault.Operator.String()
 	return &notDue{fault.Throttledf(wait.Reason, left, "%s", wait.Message)}
+}
+
+// untilDue returns how long a wait with a time lasts, 0 if what it is for may be tried now.
+func (w *work) untilDue(wait *v1alpha1.Wait) time.Duration {
+	if wait.Class == fault.Operator.String() && w.r.held.mended(w.event.Name, wait.Reason) {
+		return 0
+	}
+	return max(0, wait.NotBefore.Sub(w.r.clock.Now()))
 }
 
 func (w *work) wait(step string) *v1alpha1.Wait {
@@ -217,6 +225,7 @@ func (w *work) record(ctx context.Context) error {
 	w.summarize()
 	statuslimit.Fit(&w.event.Status)
 	if equality.Semantic.DeepEqual(*w.stored, w.event.Status) {
+		w.r.retries.Note(w.event.Name, w.recording(), nil, w.r.clock.Now()) // a write that failed may have landed
 		return nil
 	}
 	return w.try(w.recording(), func() error { return w.write(ctx) })

@@ -116,10 +116,11 @@ func (r *Reconciler) serve(ctx context.Context, repository *pacv1alpha1.Reposito
 		r.try(owner, retry.Step{Name: stepClaim, Version: canonical}, func() error { return r.markURL(ctx, repository, canonical, invalid) }),
 		r.markCredentials(repository))
 	repository.Status.ObservedGeneration = repository.Generation
+	step := retry.Step{Name: stepStatus, Version: fmt.Sprint(repository.Generation)}
 	if equality.Semantic.DeepEqual(before, &repository.Status) {
+		r.retries.Note(owner.String(), step, nil, r.clock.Now()) // a write that failed may have landed, or is not needed any more
 		return errs
 	}
-	step := retry.Step{Name: stepStatus, Version: fmt.Sprint(repository.Generation)}
 	return append(errs, r.try(owner, step, func() error { return r.writeStatus(ctx, repository, before) }))
 }
 

@@ -10,6 +10,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
 // The second after which the cache of events is asked again, and the day that a claim is kept, are known although the status
@@ -39,5 +42,34 @@ func TestAKnownTimeIsKeptBesideAFailingWrite(t *testing.T) {
 	_ = w.r.Reconcile(t.Context(), "team/app")
 	if w.claimOf("https://github.com/acme/old") != nil {
 		t.Error("the claim is kept for more than its day")
+	}
+}
+
+// A status write that failed and is not needed any more is over, although a claim keeps the Repository waiting for its day: a
+// failure hours later is tried again at once.
+func TestAWriteThatIsNotNeededIsNoOutageThatGoesOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, repo("team", "app", appURL), claimed("https://github.com/acme/old", "team", "app", nil))
+	failing := false
+	w.client.PrependReactor("update", "repositories", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return failing, nil, apierrors.NewServiceUnavailable("once")
+	})
+	look := func(after time.Duration, fails bool, events ...*v1alpha1.GitEvent) {
+		w.clock.SetTime(w.clock.Now().Add(after))
+		w.catchUp()
+		failing = fails
+		_ = w.r.Reconcile(t.Context(), "team/app")
+	}
+	held := waiting("push-1", operatorWait("CredentialsMissing", 0))
+	look(0, false)
+	w.events = []*v1alpha1.GitEvent{held}
+	look(time.Second, true)
+	w.events = nil
+	look(time.Second, false)
+	w.events = []*v1alpha1.GitEvent{held}
+	look(2*time.Hour, true)
+	look(time.Second, false)
+	if w.repository("team", "app").Status.GetCondition(pacv1alpha1.RepositoryCredentials).IsTrue() {
+		t.Error("the condition is not written a second after one write failed")
 	}
 }

@@ -17,7 +17,7 @@ const meterName = "github.com/plumbline-ci/plumbline/pkg/reconciler/sweep"
 
 // metrics are of the process that sweeps; the gauges of the others show nothing.
 type metrics struct {
-	skips, losses metric.Int64Counter
+	skips, losses, passes metric.Int64Counter
 
 	mu    sync.Mutex
 	found counts
@@ -27,9 +27,10 @@ type metrics struct {
 // newMetrics registers them; sweeps tells whether this process does.
 func newMetrics(meter metric.Meter, sweeps func() bool) (*metrics, error) {
 	m := &metrics{}
-	var errs [4]error
+	var errs [5]error
 	m.skips, errs[0] = meter.Int64Counter("plumbline.sweep.skipped", metric.WithDescription("Objects that could not be handled, by phase; the next pass meets them again."))
 	m.losses, errs[1] = meter.Int64Counter("plumbline.sweep.tombstones.lost", metric.WithDescription("Tombstones that a full page lost before their time: a redelivery would run twice."))
+	m.passes, errs[4] = meter.Int64Counter("plumbline.sweep.passes", metric.WithDescription("Passes that went to their end; those of all processes together count."))
 	gauge := func(name, description string, value func(counts) int) error {
 		_, err := meter.Int64ObservableGauge(name, metric.WithDescription(description), metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			m.mu.Lock()
@@ -46,7 +47,9 @@ func newMetrics(meter metric.Meter, sweeps func() bool) (*metrics, error) {
 	if err := errors.Join(errs[:]...); err != nil {
 		return m, fmt.Errorf("making the metrics of the sweep: %w", err)
 	}
-	m.losses.Add(context.Background(), 0) // a series that begins at its first event hides that event from increase()
+	// A series that begins at its first event hides that event from increase(), and one that is not there hides that nothing happens.
+	m.losses.Add(context.Background(), 0)
+	m.passes.Add(context.Background(), 0)
 	return m, nil
 }
 
@@ -60,7 +63,8 @@ func (m *metrics) lost(ctx context.Context, n int) {
 	}
 }
 
-func (m *metrics) passed(found counts, at time.Time) {
+func (m *metrics) passed(ctx context.Context, found counts, at time.Time) {
+	m.passes.Add(ctx, 1)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.found, m.at = found, at

@@ -111,7 +111,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 			return fault.Requeue(err)
 		}
 	}
-	r.metrics.passed(r.found, r.clock.Now())
+	r.metrics.passed(ctx, r.found, r.clock.Now())
 	r.at = position{}
 	return fault.Requeue(fault.Throttledf("NextSweep", every, "the next sweep"))
 }
