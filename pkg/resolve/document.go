@@ -36,6 +36,9 @@ type document struct {
 	line int
 	// before is the number of the file's lines before text.
 	before int
+	// local is true for a file of .tekton, in whose text PaC replaces placeholders before it reads YAML. In what is read from
+	// elsewhere it replaces them afterwards.
+	local bool
 	// text is the source; it is dropped once it is parsed.
 	text string
 	// apiVersion is set for documents that are read.
@@ -48,11 +51,14 @@ type document struct {
 var separator = regexp.MustCompile(`(?m)^---(?:[ \t].*)?\r?$`)
 
 // split cuts a file into its documents; those without content are left out.
-func split(file provider.File) ([]*document, error) {
+func split(file provider.File, local bool) ([]*document, error) {
 	if len(file.Data) > maxFile {
 		return nil, fault.Invalidf("FileTooLarge", "%s has %d bytes, at most %d are read: split it", file.Path, len(file.Data), maxFile)
 	}
 	text := string(bytes.TrimPrefix(file.Data, []byte("\ufeff")))
+	if local {
+		text += "\n" // as PaC does: a block of text that ends the file ends in a line end
+	}
 	starts := []int{0}
 	for _, at := range separator.FindAllStringIndex(text, -1) {
 		starts = append(starts, at[0])
@@ -67,7 +73,7 @@ func split(file provider.File) ([]*document, error) {
 		source := text[start:end]
 		if skip, found := content(source); found {
 			documents = append(documents, &document{
-				file: file.Path, index: len(documents), line: lines + skip + 1, before: lines, text: source,
+				file: file.Path, index: len(documents), line: lines + skip + 1, before: lines, local: local, text: source,
 			})
 		}
 		lines += strings.Count(source, "\n")

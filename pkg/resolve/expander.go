@@ -54,6 +54,8 @@ func (x *expander) value(v any) any {
 		return text
 	case plain:
 		return x.node(v)
+	case block:
+		return x.block(v)
 	case []any:
 		list := make([]any, len(v))
 		for i, item := range v {

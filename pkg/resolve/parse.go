@@ -44,7 +44,10 @@ func (d *document) parse() error {
 	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return fault.Invalidf("BadYAML", "%s: the document holds another one: separate them with a line that is ---", d.place())
 	}
-	b := builder{file: d.file, before: d.before, masks: masks}
+	b := builder{file: d.file, before: d.before, masks: masks, blocks: map[*yaml.Node]any{}}
+	if d.local {
+		b.lines = slices.Collect(strings.Lines(hidden))
+	}
 	value, err := b.value(&root, 0)
 	if err != nil {
 		return err
@@ -72,6 +75,10 @@ type builder struct {
 	// before is the number of the file's lines before the document.
 	before int
 	masks  masks
+	// lines are those of the document, nil if its placeholders are replaced in what YAML made of it.
+	lines []string
+	// blocks are the block scalars that were read, each once for all its aliases.
+	blocks map[*yaml.Node]any
 	// nodes and text are how many nodes, and bytes of text, were read.
 	nodes int
 	text  int
@@ -187,6 +194,9 @@ func asText(value any) (string, bool) {
 	if placeholder, is := value.(plain); is {
 		return string(placeholder), true
 	}
+	if scalar, is := value.(block); is {
+		return scalar.text, true
+	}
 	text, is := value.(string)
 	return text, is
 }
@@ -217,6 +227,9 @@ func (b *builder) scalar(node *yaml.Node) (any, error) {
 		return decodeScalar(b, node, &value)
 	}
 	text := b.masks.restore(node.Value)
+	if node.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+		return b.block(node, text), nil
+	}
 	if node.Style != 0 {
 		return text, nil
 	}

@@ -106,7 +106,7 @@ func FuzzPayloadIsText(f *testing.F) {
 // FuzzPlaceholder writes an author's placeholder in every kind of scalar: it ends in a PipelineRun or an Invalid fault, and
 // an event with other values leaves the structure as it is.
 func FuzzPlaceholder(f *testing.F) {
-	manners := []string{"%s", `"%s"`, "'%s'", "x %s", "|\n    %s\n", "[%s]", "{k: %s, j: '}}'}", "!!str %s"}
+	manners := []string{"%s", `"%s"`, "'%s'", "x %s", "|\n    %s\n", "|2-\n    a\n    %s\n", ">+\n    a\n    %s\n\n    b", "[%s]", "{k: %s, j: '}}'}", "!!str %s"}
 	for i, name := range []string{
 		"revision", " body.title ", "body.list", "headers['X']", `headers["X-GitHub-Event"]`, `cel: "a" + 'b'`, "cel: ''", `cel: \"x\"`, "cel: ''x''", "cel: a #b", "secret", "body.x == 'y",
 		"cel: [body.title]", "files.all", ".Values.x", "cel:", "body", "\nbody.number\n",
@@ -117,7 +117,7 @@ func FuzzPlaceholder(f *testing.F) {
 	f.Fuzz(func(t *testing.T, manner int, name string) {
 		text := header + "metadata: {name: x}\nspec:\n  other: " + fmt.Sprintf(manners[uint(manner)%uint(len(manners))], "{{"+name+"}}") + "\n"
 		loadAndRender(t, text)
-		doc := &document{file: "x", text: text}
+		doc := &document{file: "x", local: true, text: text}
 		if doc.parse() != nil || doc.tree == nil {
 			return
 		}

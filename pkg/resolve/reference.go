@@ -157,7 +157,7 @@ func (r *renderer) fetch(ctx context.Context, user *document, ref reference, kin
 	if err != nil {
 		return nil, fmt.Errorf("%s: annotation %s: %w", user.place(), ref.annotation, err)
 	}
-	set := Load([]provider.File{file})
+	set := newSet([]provider.File{file}, false)
 	for _, def := range set.definitions {
 		if def.Err != nil && set.runs[position{def.File, def.Document}] == nil {
 			return nil, fmt.Errorf("%s: annotation %s: %w", user.place(), ref.annotation, def.Err)

@@ -59,11 +59,16 @@ const (
 	apiV1beta1      = "tekton.dev/v1beta1"
 )
 
-// Load parses files. It never fails as a whole: a document that does not parse becomes a Definition with an Err.
+// Load parses the files of .tekton. It never fails as a whole: a document that does not parse becomes a Definition with an Err.
 func Load(files []provider.File) *Set {
+	return newSet(files, true)
+}
+
+// newSet parses files, local ones and others as document.local says.
+func newSet(files []provider.File, local bool) *Set {
 	set := &Set{runs: map[position]*document{}}
 	for _, file := range files {
-		documents, err := split(file)
+		documents, err := split(file, local)
 		if err != nil {
 			set.addBroken(&document{file: file.Path}, err)
 			continue

@@ -18,7 +18,7 @@ const MaxRuns = 250
 
 // The bytes of JSON that texts may take. JSON is what is stored: a '<' takes six.
 const (
-	reasons    = 80 << 10  // of all decisions together
+	reasons    = 76 << 10  // of all decisions together
 	runs       = 320 << 10 // of all runs together
 	maxRun     = 128 << 10 // of one of them
 	maxMessage = 4 << 10   // of anything there is a handful of
@@ -107,15 +107,16 @@ func fitRun(run *v1alpha1.Run, share int) {
 	}
 }
 
-// fitDecisions cuts the longest reasons, all of them to one length.
+// fitDecisions cuts the longest reasons, all of them to one length: those that are told, and those that are kept for later.
 func fitDecisions(decisions []v1alpha1.Decision) {
-	lengths := make([]int, len(decisions))
+	texts, lengths := make([]*string, 0, 2*len(decisions)), make([]int, 0, 2*len(decisions))
 	for i := range decisions {
-		lengths[i] = Length(decisions[i].Reason)
+		d := &decisions[i]
+		texts, lengths = append(texts, &d.Reason, &d.Selected), append(lengths, Length(d.Reason), Length(d.Selected))
 	}
 	limit := level(lengths, reasons)
-	for i := range decisions {
-		decisions[i].Reason = cut(decisions[i].Reason, limit)
+	for _, text := range texts {
+		*text = cut(*text, limit)
 	}
 }
 

@@ -43,6 +43,7 @@ func worst(text string) *v1alpha1.GitEventStatus {
 		} else {
 			run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeSucceeded, Reason: text, Message: text, StartedAt: &at, CompletedAt: &at, Text: text, Brief: text}
 		}
+		s.Plan.Decisions[2*i].Selected = text // it is open
 		s.Runs = append(s.Runs, run)
 		s.Checks = append(s.Checks, v1alpha1.Check{
 			Key: run.Name, Name: name(63, 0) + " / " + run.Pipeline, ID: name(24, i), Intent: true, Holder: name(64, 0), RecheckAt: &at, Accepted: name(64, i), Concluded: true,

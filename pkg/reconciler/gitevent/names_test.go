@@ -104,6 +104,7 @@ func TestTheCheckOfARefusedPipelineHasTheNameThatItsRunWouldHave(t *testing.T) {
 		"what the payload does not say":         {"tests-{{ body.nothing }}", "tests-{{ body.nothing }}"},
 		"what cannot be asked for now":          {"{{ sender }}-{{ files.all }}", "dev-{{ files.all }}"},
 		"a value that is too long for any name": {"{{ body.long }}", "{{ body.long }}"},
+		"a value that is too long once written": {"{{ body.escaped }}", "{{ body.escaped }}"},
 		"the name of another one":               {"other-{{ pull_request_number }}", ".tekton/refused.yaml"},
 	}
 	for name, tt := range tests {
@@ -114,7 +115,7 @@ func TestTheCheckOfARefusedPipelineHasTheNameThatItsRunWouldHave(t *testing.T) {
 			file.Data = []byte(strings.NewReplacer("name: NAME", "name: '"+tt.name+"'").Replace(strings.Replace(string(file.Data), `"[main]"`, `"[x]"`, 1)))
 			w := newWorld(t, other, file)
 			w.git.changedErr = fault.Transientf("GitUnavailable", "502")
-			w.payload(`{"number": 3, "long": "` + strings.Repeat("x", 300) + `"}`)
+			w.payload(`{"number": 3, "long": "` + strings.Repeat("x", 300) + `", "escaped": "` + strings.Repeat("<", 200) + `"}`)
 			w.edit(func(e *v1alpha1.GitEvent) {
 				e.Spec.PullRequest = &v1alpha1.PullRequest{Number: 3, Author: "dev", HeadProjectID: 5}
 			})

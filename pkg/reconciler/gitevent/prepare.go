@@ -58,9 +58,6 @@ func (w *work) prepare(ctx context.Context, c *candidate, d draft) *pipelinev1.P
 	return manifest
 }
 
-// maxName is the API server's limit of a name, in bytes.
-const maxName = 253
-
 // nameRefused names the check of a refused pipeline as its run would have been named, so that a required check of that name
 // shows the refusal. A placeholder whose value cannot be learnt now stays: the refusal does not wait for it.
 func (w *work) nameRefused(ctx context.Context, run *v1alpha1.Run, c *candidate, d draft) {
@@ -68,7 +65,7 @@ func (w *work) nameRefused(ctx context.Context, run *v1alpha1.Run, c *candidate,
 	_ = w.learning(ctx, d.facts, func() error { _, err := scope.Text(run.Pipeline); return err })
 	known := scope.Known(run.Pipeline)
 	_ = d.facts.cut() // what the name read says nothing about the next pipeline
-	if known == run.Pipeline || len(known) > maxName {
+	if known == run.Pipeline || statuslimit.Length(known) > maxPipelineName {
 		return
 	}
 	run.Pipeline = known
@@ -92,11 +89,15 @@ func (w *work) postpone(c *candidate, run *v1alpha1.Run, selected bool, f *fault
 	}
 }
 
-// plans adds a run, or completes the one that was unresolved.
+// plans adds a run, or completes the one that was unresolved. That may have been called without the dash of its generateName,
+// by the release before: its check keeps the name, because a GitLab would show another one, and the first would stay pending.
 func (w *work) plans(run v1alpha1.Run) {
 	for i := range w.event.Status.Runs {
-		if w.event.Status.Runs[i].Name == run.Name {
-			w.event.Status.Runs[i] = run
+		if before := &w.event.Status.Runs[i]; before.Name == run.Name {
+			if before.Pipeline+"-" == run.Pipeline {
+				run.Pipeline = before.Pipeline
+			}
+			*before = run
 			return
 		}
 	}

@@ -5,11 +5,13 @@ package gitevent
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -92,4 +94,32 @@ func TestAChangedApplicationNameIsForNewChecks(t *testing.T) {
 			t.Errorf("sent were %q, checks %v", got, w.git.checks)
 		}
 	})
+}
+
+// The release before left the dash of a generateName out of the names of checks. One that it began to wait is finished
+// under its name: a GitLab would show another status, and the first one would stay pending.
+func TestACheckThatWasBegunWithoutTheDashIsFinishedWithoutIt(t *testing.T) {
+	t.Parallel()
+	for how, want := range map[string]status.Conclusion{"runs": status.Success, "is refused": status.Failure} {
+		t.Run("and the pipeline "+how, func(t *testing.T) {
+			t.Parallel()
+			file := helloFile("hello")
+			file.Data = []byte(strings.NewReplacer("name: hello\n", "generateName: hello-\n  labels: {x: '{{ files.all }}'}\n").Replace(string(file.Data)))
+			w := newWorld(t, file)
+			w.git.changedErr = fault.Transientf("GitUnavailable", "502")
+			_, _ = w.reconcile()
+			w.edit(func(e *v1alpha1.GitEvent) {
+				e.Status.Runs[0].Pipeline = "hello"
+				e.Status.Checks[0].Name = "Pipelines as Code CI / hello"
+			})
+			w.git.writes, w.git.changedErr = nil, nil
+			if want == status.Failure {
+				w.git.changedErr = fault.Invalidf("BadYAML", "no")
+			}
+			w.settle(corev1.ConditionTrue)
+			if got := w.names(); !slices.Equal(got, []string{"Pipelines as Code CI / hello"}) || w.git.checks["1"].Conclusion != want {
+				t.Errorf("sent were %q, checks %v", got, w.git.checks)
+			}
+		})
+	}
 }
