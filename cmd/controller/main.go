@@ -88,11 +88,10 @@ func main() {
 		log.Fatalf("Not starting: %v", err)
 	}
 	go warnOfInstallation(ctx, checker)
-	election, err := readElection(ctx, own)
+	ctx, err = withLeases(ctx, own)
 	if err != nil {
 		log.Fatalf("Reading the leader election configuration: %v", err)
 	}
-	ctx = withLeases(ctx, own, election)
 	go serveProbes(ctx, *probes)
 	events := openevents.New(system.Namespace())
 	sharedmain.MainWithConfig(ctx, component, cfg,
@@ -114,7 +113,7 @@ func main() {
 			shared := repository.Options{OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer()}
 			return repository.NewController(shared)(ctx, cmw)
 		},
-		sweep.NewController(sweep.Options{Namespace: system.Namespace(), Events: events, Leases: own, Election: election}),
+		sweep.NewController(sweep.Options{Namespace: system.Namespace(), Events: events}),
 	)
 }
 
@@ -139,28 +138,24 @@ func leaseClient(cfg *rest.Config) (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(own)
 }
 
-// readElection reads how leases are divided and how long they are.
-func readElection(ctx context.Context, client kubernetes.Interface) (leaderelection.ComponentConfig, error) {
+// withLeases installs knative's standard elector on the client for leases. sharedmain would put it on the client that
+// the reconcilers use, so it is told not to; it is also told to leave the probes to us.
+func withLeases(ctx context.Context, client kubernetes.Interface) (context.Context, error) {
 	cm, err := client.CoreV1().ConfigMaps(system.Namespace()).Get(ctx, leaderelection.ConfigMapName(), metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return leaderelection.ComponentConfig{}, err
+		return nil, err
 	}
 	if apierrors.IsNotFound(err) {
 		cm = nil
 	}
 	election, err := leaderelection.NewConfigFromConfigMap(cm)
 	if err != nil {
-		return leaderelection.ComponentConfig{}, err
+		return nil, err
 	}
-	return election.GetComponentConfig(component), nil
-}
-
-// withLeases installs knative's standard elector on the client for leases. sharedmain would put it on the client that
-// the reconcilers use, so it is told not to; it is also told to leave the probes to us.
-func withLeases(ctx context.Context, client kubernetes.Interface, election leaderelection.ComponentConfig) context.Context {
-	if err := leadership.Wanted(election.Buckets); err != nil {
+	leases := election.GetComponentConfig(component)
+	if err := leadership.Wanted(leases.Buckets); err != nil {
 		log.Printf("Some metrics will be missing: %v", err)
 	}
-	ctx = leaderelection.WithStandardLeaderElectorBuilder(ctx, client, election)
-	return sharedmain.WithHealthProbesDisabled(sharedmain.WithHADisabled(ctx))
+	ctx = leaderelection.WithStandardLeaderElectorBuilder(ctx, client, leases)
+	return sharedmain.WithHealthProbesDisabled(sharedmain.WithHADisabled(ctx)), nil
 }

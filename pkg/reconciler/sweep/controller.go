@@ -7,25 +7,24 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/utils/clock"
 	kubeclient "knative.dev/pkg/client/injection/kube/client"
 	"knative.dev/pkg/configmap"
 	"knative.dev/pkg/controller"
 	"knative.dev/pkg/injection"
-	"knative.dev/pkg/leaderelection"
 	"knative.dev/pkg/logging"
 	"knative.dev/pkg/reconciler"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/leadership"
 	"github.com/plumbline-ci/plumbline/pkg/openevents"
 )
 
 const (
-	// queueName names the workqueue, its metrics and its lease.
+	// queueName names the workqueue, its metrics and its leases.
 	queueName = "sweep"
 	// key is the only one of the queue.
 	key = "sweep"
@@ -37,14 +36,7 @@ type Options struct {
 	Namespace string
 	// Events is the watch of open events, which others start.
 	Events *openevents.Watch
-	// Leases writes the lease; Election says how long it is and what it is called. There is one, however many buckets other
-	// queues are divided into.
-	Leases   kubernetes.Interface
-	Election leaderelection.ComponentConfig
 }
-
-// plain hides from knative that the reconciler knows its leader: knative would give it as many leases as the others have.
-type plain struct{ controller.Reconciler }
 
 // NewController returns the constructor that sharedmain calls.
 func NewController(o Options) injection.ControllerConstructor {
@@ -64,7 +56,7 @@ func NewController(o Options) injection.ControllerConstructor {
 			clock:    clock.RealClock{},
 		}
 		var err error
-		if r.metrics, err = newMetrics(otel.Meter(meterName), func() bool { return r.leads.IsLeaderFor(name(o.Namespace)) }); err != nil {
+		if r.metrics, err = newMetrics(otel.Meter(meterName), func() bool { return r.IsLeaderFor(name(o.Namespace)) }); err != nil {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
 		}
 		objects := metadata.NewForConfigOrDie(injection.GetConfig(ctx))
@@ -72,29 +64,19 @@ func NewController(o Options) injection.ControllerConstructor {
 			return objects.Resource(v1alpha1.SchemeGroupVersion.WithResource(resource)).Namespace(o.Namespace)
 		})
 		r.settings.WatchConfigs(cmw)
-		r.leads.PromoteFunc = func(b reconciler.Bucket, enqueue func(reconciler.Bucket, types.NamespacedName)) error {
+		r.PromoteFunc = func(b reconciler.Bucket, enqueue func(reconciler.Bucket, types.NamespacedName)) error {
 			enqueue(b, name(o.Namespace))
 			return nil
 		}
-		impl := controller.NewContext(ctx, plain{r}, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger.Named(queueName), Concurrency: 1})
+		if err := leadership.Count(&r.LeaderAwareFuncs, queueName); err != nil {
+			logger.Errorw("Making metrics; some will be missing", "error", err)
+		}
+		impl := controller.NewContext(ctx, r, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger.Named(queueName), Concurrency: 1})
 		r.forget = func() { impl.WorkQueue().Forget(name(o.Namespace)) }
-		elect(ctx, o, r, impl)
 		return impl
 	}
 }
 
 func name(namespace string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: key}
-}
-
-// elect takes part in the election for the queue's one lease until ctx is done.
-func elect(ctx context.Context, o Options, r *Reconciler, impl *controller.Impl) {
-	one := o.Election
-	one.Buckets = 1
-	ctx = leaderelection.WithStandardLeaderElectorBuilder(ctx, o.Leases, one)
-	elector, err := leaderelection.BuildElector(ctx, &r.leads, queueName, impl.MaybeEnqueueBucketKey)
-	if err != nil {
-		logging.FromContext(ctx).Fatalw("Preparing the election of who sweeps", "error", err)
-	}
-	go elector.Run(ctx)
 }

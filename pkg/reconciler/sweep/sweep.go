@@ -36,7 +36,8 @@ const (
 // Reconciler carries one pass after the other through its phases. Its key is always the same, so there is one of it at a
 // time in a process; two processes may overlap, and every write is guarded by a UID or a resource version.
 type Reconciler struct {
-	leads     reconciler.LeaderAwareFuncs
+	reconciler.LeaderAwareFuncs
+
 	namespace string
 
 	events     plumblineclient.GitEventInterface
@@ -100,7 +101,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	if err != nil {
 		return nil // a key that is none cannot become one: nothing to requeue
 	}
-	if !r.leads.IsLeaderFor(types.NamespacedName{Namespace: namespace, Name: name}) {
+	if !r.IsLeaderFor(types.NamespacedName{Namespace: namespace, Name: name}) {
 		return controller.NewSkipKey(key) // the leader's promotion enqueues it there
 	}
 	ctx = r.settings.ToContext(ctx)

@@ -75,7 +75,7 @@ func (w *world) restart() {
 	w.must(err)
 	r.settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: w.settings})
 	r.plan(func(resource string) metadata.ResourceInterface { return lister{w: w, resource: resource} })
-	w.must(r.leads.Promote(reconciler.UniversalBucket(), nil))
+	w.must(r.Promote(reconciler.UniversalBucket(), nil))
 	w.sweep = r
 }
 
