@@ -28,8 +28,9 @@ type Step struct {
 	Version string
 }
 
-// Timers are the times of the steps that fail. A step is tried again after as long as it has failed, at most MaxWait, and
-// not before. They are advice: a process that knows nothing tries every step once. Safe for concurrent use.
+// Timers are the times of the steps that fail. A step is tried again after as long as it has failed at the latest, at
+// most MaxWait, and not before that time or the workqueue's backoff for as many failures is over, whichever is shorter. They
+// are advice: a process that knows nothing tries every step once. Safe for concurrent use.
 type Timers struct {
 	mu   sync.Mutex
 	keys map[string]map[id]timer
@@ -39,6 +40,7 @@ type id struct{ name, of string }
 
 type timer struct {
 	version string
+	tries   int
 	since   time.Time
 	due     time.Time // not tried before
 	latest  time.Time // asked for
@@ -76,15 +78,23 @@ func (t *Timers) Note(key string, step Step, err error, now time.Time) {
 	if !found || known.version != step.Version {
 		known = timer{version: step.Version, since: now}
 	}
+	known.tries++
 	wait := min(now.Sub(known.since), MaxWait)
 	if after, beside := fault.KnownWait(fault.Requeue(err)); beside { // a part of the step has a time of its own
 		wait = min(wait, after)
 	}
-	known.due, known.latest = now.Add(wait), now.Add(max(wait, MinWait))
+	known.due, known.latest = now.Add(min(wait, backoff(known.tries))), now.Add(max(wait, MinWait))
 	if t.keys[key] == nil {
 		t.keys[key] = map[id]timer{}
 	}
 	t.keys[key][at] = known
+}
+
+// backoff is what the workqueue waits after so many failures in a row (client-go's default: 5 ms, doubled each time). A
+// step never waits longer than that, however long its attempts take.
+func backoff(tries int) time.Duration {
+	const first, doublings = 5 * time.Millisecond, 18 // more than MaxWait
+	return first << min(tries-1, doublings)
 }
 
 // Next returns how long it is until the first step of a key is to be tried; false if none waits. A time that has passed

@@ -12,8 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// However often an event was woken while something was away, its step is tried again after as long as that has been away,
-// and not before.
+// However often an event was woken while something was away, its step is asked for again after as long as that has been
+// away, and is tried no more often than the workqueue's backoff would try it.
 func TestAStepIsTriedAgainAfterAsLongAsItFailed(t *testing.T) {
 	t.Parallel()
 	failed, busy := errors.New("failed"), fault.Throttledf(fault.ReasonBusy, time.Second, "others are next")
@@ -28,10 +28,10 @@ func TestAStepIsTriedAgainAfterAsLongAsItFailed(t *testing.T) {
 	}{
 		{"a first failure", failed, 0, 0, MinWait},
 		{"a second one at once", failed, 5 * time.Millisecond, 5 * time.Millisecond, MinWait},
-		{"woken by something else", failed, 6 * time.Second, 6 * time.Second, 6 * time.Second},
-		{"its turn did not come, which changes nothing", busy, 8 * time.Second, 4 * time.Second, 4 * time.Second},
-		{"a long outage", failed, 3 * time.Hour, MaxWait, MaxWait},
-		{"a part of it has a time of its own", errors.Join(failed, fault.Throttledf("Limit", time.Minute, "later")), 4 * time.Hour, time.Minute, time.Minute},
+		{"woken by something else", failed, 6 * time.Second, 20 * time.Millisecond, 6 * time.Second},
+		{"its turn did not come, which changes nothing", busy, 8 * time.Second, 0, 4 * time.Second},
+		{"a long outage", failed, 3 * time.Hour, 40 * time.Millisecond, MaxWait},
+		{"a part of it has a time of its own", errors.Join(failed, fault.Throttledf("Limit", time.Minute, "later")), 4 * time.Hour, 80 * time.Millisecond, time.Minute},
 		{"it waits for a time that is known", fault.Throttledf("Limit", time.Minute, "later"), 5 * time.Hour, 0, 0},
 		{"another outage", failed, 6 * time.Hour, 0, MinWait},
 		{"its end", nil, 7 * time.Hour, 0, 0},
@@ -69,7 +69,7 @@ func TestStepsHaveTimesOfTheirOwn(t *testing.T) {
 			t.Errorf("%s: waits %v", what, left)
 		}
 	}
-	if timers.Left("push-2", old, now) != 0 || timers.Left("push-1", old, now) != time.Minute {
+	if timers.Left("push-2", old, now) != 0 || timers.Left("push-1", old, now) != 10*time.Millisecond {
 		t.Error("events are mixed up")
 	}
 	if next, waits := timers.Next("push-1", now.Add(2*time.Minute)); waits {

@@ -55,7 +55,7 @@ type setup struct {
 // newWorld installs Plumbline in a namespace of its own and starts what s asks for. Everything ends with the test.
 func newWorld(t *testing.T, s setup) *world {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute) // its parallel subtests may wait for the other scenarios'
 	t.Cleanup(cancel)
 	w := &world{t: t, ctx: ctx}
 	hub := w.host(s)
