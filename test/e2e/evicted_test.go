@@ -104,7 +104,7 @@ func TestARedeliveryOfAnEvictedEventIsAnsweredAsRecorded(t *testing.T) {
 	w.deliver(first, http.StatusAccepted)
 	w.checkReaches(sha, checkName("ran"), "success", soon)
 	w.settles(sha, afterFault)
-	later, second := w.push(map[string]string{".tekton/run.yaml": pipeline("refused", "push"), ".tekton/beside.yaml": pipeline("beside-refused", "push")})
+	later, second := w.push(map[string]string{".tekton/run.yaml": pipeline("refused", "push"), ".tekton/beside.yaml": pipeline("other", "push")})
 	installAgain := w.uninstall()
 	w.deliver(second, http.StatusAccepted)
 	w.settles(later, afterFault)
@@ -142,7 +142,7 @@ func TestARedeliveryOfAnEvictedEventIsAnsweredAsRecorded(t *testing.T) {
 	w.ranOnce("ran")
 	w.ranOnce("beside")
 	w.ranOnce("refused")
-	w.ranOnce("beside-refused")
+	w.ranOnce("other")
 	w.neverFailed(sha)
 	w.neverFailed(later)
 }
