@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/panics"
 )
 
@@ -33,14 +34,14 @@ func IsDefinition(name string) bool {
 
 // ReadFiles reads the files of a directory, some at a time, sorts them by path and stops at the first error. What is
 // more or larger than Plumbline reads is an Invalid fault that names the directory.
-func ReadFiles(ctx context.Context, dir string, names []string, read func(context.Context, string) ([]byte, error)) ([]File, error) {
+func ReadFiles(ctx context.Context, dir string, names []string, read func(context.Context, string) ([]byte, error)) ([]git.File, error) {
 	if len(names) > MaxFiles {
 		return nil, fault.Invalidf("TooManyFiles", "%s holds %d YAML files: at most %d are read", dir, len(names), MaxFiles)
 	}
 	names = slices.Sorted(slices.Values(names))
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	files := make([]File, len(names))
+	files := make([]git.File, len(names))
 	gate := make(chan struct{}, parallel)
 	var all sync.WaitGroup
 	var caught panics.Catcher
@@ -62,7 +63,7 @@ func ReadFiles(ctx context.Context, dir string, names []string, read func(contex
 					cancel(err)
 					return
 				}
-				files[i] = File{Path: name, Data: data}
+				files[i] = git.File{Path: name, Data: data}
 			})
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -40,52 +41,17 @@ type Webhook interface {
 	Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, error)
 }
 
-// Head is the complete revision an event is about.
-type Head struct {
-	// SHA is the commit to run and report on.
-	SHA string
-	// Commit is what people know it by.
-	Commit v1alpha1.Commit
-	// Project is the repository checks are reported to: the event's base repository.
-	Project v1alpha1.Project
-	// Ref is the branch or tag whose head SHA was: GitEventSpec.headRef.
-	Ref string
-	// PullRequest is the event's, nil for pushes. GitLab shows verdicts on forks in the fork, or in the merge request.
-	PullRequest *v1alpha1.PullRequest
-}
-
-// File is one file of a revision.
-type File struct {
-	// Path is relative to the repository's root, with slashes.
-	Path string
-	Data []byte
-}
-
-// Changes are the files an event changed.
-type Changes struct {
-	Added, Modified, Deleted, Renamed []string
-	// Truncated is true when the service did not list all of them.
-	Truncated bool
-}
-
-// Pull is a pull or merge request that a commit is part of.
-type Pull struct {
-	Number int64
-	// Open is false once it was merged or closed; Merged is true once it was merged.
-	Open, Merged bool
-}
-
 // Source reads one repository at a fixed revision.
 type Source interface {
 	// Head completes the revision. A missing commit is Transient (replication lag) until the caller gives up.
-	Head(ctx context.Context, event *v1alpha1.GitEventSpec) (Head, error)
+	Head(ctx context.Context, event *v1alpha1.GitEventSpec) (git.Head, error)
 	// Files returns the .yaml and .yml files below dir at sha, sorted by path, recursively. A directory that does not
 	// exist in a readable repository is an empty result and no error; a repository that cannot be read is Operator.
-	Files(ctx context.Context, sha, dir string) ([]File, error)
+	Files(ctx context.Context, sha, dir string) ([]git.File, error)
 	// File returns one file; one that does not exist is an Invalid fault with reason "FileNotFound".
 	File(ctx context.Context, sha, path string) ([]byte, error)
 	// Changed lists all changed files, all pages.
-	Changed(ctx context.Context, event *v1alpha1.GitEventSpec) (Changes, error)
+	Changed(ctx context.Context, event *v1alpha1.GitEventSpec) (git.Changes, error)
 	// DefaultBranch returns the commit that the repository's default branch is at now. An empty repository is Transient.
 	DefaultBranch(ctx context.Context) (sha string, err error)
 }
@@ -105,7 +71,7 @@ type Addresses interface {
 // History answers what a commit or a comment belongs to.
 type History interface {
 	// Pulls lists the repository's pull requests that hold the commit, all pages. A missing commit is Transient.
-	Pulls(ctx context.Context, sha string) ([]Pull, error)
+	Pulls(ctx context.Context, sha string) ([]git.Pull, error)
 	// Complete returns the event with what its delivery did not say: for a comment its pull request's head commit, refs,
 	// head repository and author as they are now. Any other event is returned as it is, without a call. A pull request
 	// that is not open any more is an Ignored fault.
@@ -130,7 +96,7 @@ type Reporter interface {
 	// completed is never reopened. With a conclusion the newest check of ours is the one that gets it, whatever the id,
 	// and open older ones are closed as superseded (I-8). An id that comes with an error is to be kept: only a
 	// duplicate could not be closed. No error is Invalid.
-	Put(ctx context.Context, head Head, id string, check status.Check) (newID string, err error)
+	Put(ctx context.Context, head git.Head, id string, check status.Check) (newID string, err error)
 }
 
 // Token is a credential for the pods of a run. It is never logged.

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
 const (
@@ -51,7 +51,7 @@ type document struct {
 var separator = regexp.MustCompile(`(?m)^---(?:[ \t].*)?\r?$`)
 
 // split cuts a file into its documents; those without content are left out.
-func split(file provider.File, local bool) ([]*document, error) {
+func split(file git.File, local bool) ([]*document, error) {
 	if len(file.Data) > maxFile {
 		return nil, fault.Invalidf("FileTooLarge", "%s has %d bytes, at most %d are read: split it", file.Path, len(file.Data), maxFile)
 	}

@@ -21,7 +21,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/expression"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
@@ -70,15 +70,15 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func readFiles(t testing.TB, dir string) []provider.File {
+func readFiles(t testing.TB, dir string) []git.File {
 	t.Helper()
-	var files []provider.File
+	var files []git.File
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		data, err := os.ReadFile(path)
-		files = append(files, provider.File{Path: ".tekton" + strings.TrimPrefix(path, dir), Data: data})
+		files = append(files, git.File{Path: ".tekton" + strings.TrimPrefix(path, dir), Data: data})
 		return err
 	})
 	if err != nil {
@@ -91,7 +91,7 @@ func readFiles(t testing.TB, dir string) []provider.File {
 // repository below "repository", a name on the hub below "hub".
 type shelf string
 
-func (s shelf) Read(_ context.Context, _ Kind, ref string) (provider.File, error) {
+func (s shelf) Read(_ context.Context, _ Kind, ref string) (git.File, error) {
 	at := strings.NewReplacer("://", "/", "?", "_", ":", "_").Replace(ref)
 	if !strings.Contains(ref, "/") {
 		at = "hub/" + at
@@ -100,9 +100,9 @@ func (s shelf) Read(_ context.Context, _ Kind, ref string) (provider.File, error
 	}
 	data, err := os.ReadFile(filepath.Join(string(s), at))
 	if err != nil {
-		return provider.File{}, fault.Invalidf("ReferenceNotFound", "%s is not on the shelf", ref)
+		return git.File{}, fault.Invalidf("ReferenceNotFound", "%s is not on the shelf", ref)
 	}
-	return provider.File{Path: ref, Data: data}, nil
+	return git.File{Path: ref, Data: data}, nil
 }
 
 // describe renders every definition of a set.

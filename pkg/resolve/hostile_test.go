@@ -14,7 +14,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/expression"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
@@ -137,7 +137,7 @@ func knowing(t testing.TB, vars map[string]string) *template.Scope {
 // loadAndRender checks that whatever an author writes ends in a PipelineRun or an Invalid fault.
 func loadAndRender(t *testing.T, text string) {
 	t.Helper()
-	set := Load([]provider.File{{Path: ".tekton/x.yaml", Data: []byte(text)}})
+	set := Load([]git.File{{Path: ".tekton/x.yaml", Data: []byte(text)}})
 	for _, def := range set.Definitions() {
 		scope := knowing(t, standardVariables("x"))
 		if _, err := set.Annotations(def, scope); err != nil && !fault.Is(err, fault.Invalid) {
@@ -229,7 +229,7 @@ func TestADocumentThatIsTooLargeOnceItIsReadIsRefused(t *testing.T) {
 }
 
 func TestAFileThatIsTooLargeIsRefusedAsAWhole(t *testing.T) {
-	definitions := Load([]provider.File{{Path: "big.yaml", Data: make([]byte, maxFile+1)}}).Definitions()
+	definitions := Load([]git.File{{Path: "big.yaml", Data: make([]byte, maxFile+1)}}).Definitions()
 	if len(definitions) != 1 || fault.Of(definitions[0].Err).Reason != "FileTooLarge" || definitions[0].Name != "big.yaml" {
 		t.Errorf("definitions %+v, want one with the fault FileTooLarge", definitions)
 	}

@@ -16,8 +16,8 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/match"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
@@ -35,7 +35,7 @@ const (
 type References interface {
 	// Read returns the text that a reference stands for. What the author can mend is Invalid; the caller names the
 	// annotation. A file's Path is where the text was found, for people.
-	Read(ctx context.Context, kind Kind, reference string) (provider.File, error)
+	Read(ctx context.Context, kind Kind, reference string) (git.File, error)
 }
 
 // maxReferences bounds the references of one PipelineRun: each may be a call to somebody's service.
@@ -157,7 +157,7 @@ func (r *renderer) fetch(ctx context.Context, user *document, ref reference, kin
 	if err != nil {
 		return nil, fmt.Errorf("%s: annotation %s: %w", user.place(), ref.annotation, err)
 	}
-	set := newSet([]provider.File{file}, false)
+	set := newSet([]git.File{file}, false)
 	for _, def := range set.definitions {
 		if def.Err != nil && set.runs[position{def.File, def.Document}] == nil {
 			return nil, fmt.Errorf("%s: annotation %s: %w", user.place(), ref.annotation, def.Err)

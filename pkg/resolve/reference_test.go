@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
@@ -50,10 +50,10 @@ type recorder struct {
 	err   error
 }
 
-func (r *recorder) Read(_ context.Context, kind Kind, ref string) (provider.File, error) {
+func (r *recorder) Read(_ context.Context, kind Kind, ref string) (git.File, error) {
 	r.asked = append(r.asked, string(kind)+" "+ref)
 	text := "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: t}\nspec: {steps: [{name: s, image: i}]}\n"
-	return provider.File{Path: ref, Data: []byte(text)}, r.err
+	return git.File{Path: ref, Data: []byte(text)}, r.err
 }
 
 func annotated(annotations string) *Set {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
@@ -60,12 +60,12 @@ const (
 )
 
 // Load parses the files of .tekton. It never fails as a whole: a document that does not parse becomes a Definition with an Err.
-func Load(files []provider.File) *Set {
+func Load(files []git.File) *Set {
 	return newSet(files, true)
 }
 
 // newSet parses files, local ones and others as document.local says.
-func newSet(files []provider.File, local bool) *Set {
+func newSet(files []git.File, local bool) *Set {
 	set := &Set{runs: map[position]*document{}}
 	for _, file := range files {
 		documents, err := split(file, local)

@@ -10,16 +10,16 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
 const header = "apiVersion: tekton.dev/v1\nkind: PipelineRun\n"
 
 func load(texts ...string) *Set {
 	names := []string{".tekton/a.yaml", ".tekton/b.yaml", ".tekton/c.yaml"}
-	var files []provider.File
+	var files []git.File
 	for i, text := range texts {
-		files = append(files, provider.File{Path: names[i], Data: []byte(text)})
+		files = append(files, git.File{Path: names[i], Data: []byte(text)})
 	}
 	return Load(files)
 }

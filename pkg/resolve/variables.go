@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
 const (
@@ -19,7 +19,7 @@ const (
 // Variables returns the standard template variables of an event (spec/compatibility.md 3.11). A variable that has no
 // value for the event is empty, except pull_request_number, which is not there. git_auth_secret is the caller's to add.
 // event is in PaC's documentation and missing in its code; here it is there.
-func Variables(ev *v1alpha1.GitEventSpec, head provider.Head, namespace string) map[string]string {
+func Variables(ev *v1alpha1.GitEventSpec, head git.Head, namespace string) map[string]string {
 	vars := map[string]string{
 		"revision":            head.SHA,
 		"repo_url":            cmp.Or(ev.Project.CloneURL, ev.Project.URL),

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
 func TestVariables(t *testing.T) {
@@ -70,7 +70,7 @@ func TestVariables(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, Variables(&tt.event, provider.Head{SHA: "abc"}, "ci")); diff != "" {
+			if diff := cmp.Diff(tt.want, Variables(&tt.event, git.Head{SHA: "abc"}, "ci")); diff != "" {
 				t.Error(diff)
 			}
 		})

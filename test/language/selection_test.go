@@ -18,8 +18,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/expression"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/match"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
 	"github.com/plumbline-ci/plumbline/pkg/template"
@@ -71,7 +71,7 @@ func (o *occasion) read(t *testing.T) *known {
 		title = spec.Commit.Title
 	}
 	k.scope, err = template.New(template.Facts{
-		Key: "event", Variables: resolve.Variables(spec, provider.Head{SHA: spec.SHA}, "team"), Headers: spec.Headers, Params: o.Params,
+		Key: "event", Variables: resolve.Variables(spec, git.Head{SHA: spec.SHA}, "team"), Headers: spec.Headers, Params: o.Params,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func (s *selection) decide(t *testing.T) string {
 		for name, value := range p.Annotations {
 			annotations += fmt.Sprintf("    %s/%s: %s\n", pipelinesascode.GroupName, name, quoted(t, value))
 		}
-		set := resolve.Load([]provider.File{{Path: "x.yaml", Data: []byte(annotations)}})
+		set := resolve.Load([]git.File{{Path: "x.yaml", Data: []byte(annotations)}})
 		fmt.Fprintf(&b, "%s\n    %s\n", p.Name, answer(s.read(t), set))
 	}
 	return b.String()

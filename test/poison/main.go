@@ -16,6 +16,7 @@ import (
 	"knative.dev/pkg/system"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/openevents"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
@@ -75,7 +76,7 @@ type source struct {
 	poison string
 }
 
-func (s source) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (provider.Head, error) {
+func (s source) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (git.Head, error) {
 	if event.SHA == s.poison {
 		panic("poison in a commit")
 	}
@@ -87,7 +88,7 @@ type reporter struct {
 	poison string
 }
 
-func (r reporter) Put(ctx context.Context, head provider.Head, id string, check status.Check) (string, error) {
+func (r reporter) Put(ctx context.Context, head git.Head, id string, check status.Check) (string, error) {
 	if head.SHA == r.poison {
 		panic("poison in a report")
 	}

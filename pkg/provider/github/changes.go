@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
@@ -25,9 +26,9 @@ const (
 
 // Changed lists the files of a pull request, of a push since the commit it replaced, or, for a new branch or tag, of
 // its head commit.
-func (r *repository) Changed(ctx context.Context, event *v1alpha1.GitEventSpec) (provider.Changes, error) {
+func (r *repository) Changed(ctx context.Context, event *v1alpha1.GitEventSpec) (git.Changes, error) {
 	if err := provider.CheckSHA(event.SHA); err != nil {
-		return provider.Changes{}, err
+		return git.Changes{}, err
 	}
 	switch {
 	case event.PullRequest != nil:
@@ -38,7 +39,7 @@ func (r *repository) Changed(ctx context.Context, event *v1alpha1.GitEventSpec) 
 	return r.changedByPush(ctx, event.Before, event.SHA)
 }
 
-func (r *repository) changedByPull(ctx context.Context, number int) (provider.Changes, error) {
+func (r *repository) changedByPull(ctx context.Context, number int) (git.Changes, error) {
 	const what = "listing the pull request's files"
 	var files []*gh.CommitFile
 	opts := &gh.ListOptions{PerPage: perPage}
@@ -46,15 +47,15 @@ func (r *repository) changedByPull(ctx context.Context, number int) (provider.Ch
 		part, resp, err := r.client.PullRequests.ListFiles(ctx, r.owner, r.name, number, opts)
 		if provider.StatusCode(err) == http.StatusNotFound {
 			if err := r.readable(ctx); err != nil {
-				return provider.Changes{}, wrapf(what, err)
+				return git.Changes{}, wrapf(what, err)
 			}
-			return provider.Changes{}, fault.Transientf("PullRequestUnknown", "%s: GitHub does not show it (yet)", what)
+			return git.Changes{}, fault.Transientf("PullRequestUnknown", "%s: GitHub does not show it (yet)", what)
 		}
 		if err != nil {
-			return provider.Changes{}, failed(what, err)
+			return git.Changes{}, failed(what, err)
 		}
 		if part == nil {
-			return provider.Changes{}, noAnswer(what)
+			return git.Changes{}, noAnswer(what)
 		}
 		files = append(files, part...)
 		if resp.NextPage == 0 {
@@ -65,16 +66,16 @@ func (r *repository) changedByPull(ctx context.Context, number int) (provider.Ch
 	return changes(files, maxPullFiles), nil
 }
 
-func (r *repository) changedByCommit(ctx context.Context, sha string) (provider.Changes, error) {
+func (r *repository) changedByCommit(ctx context.Context, sha string) (git.Changes, error) {
 	var files []*gh.CommitFile
 	opts := &gh.ListOptions{PerPage: perPage}
 	for range maxPages {
 		commit, resp, err := r.client.Repositories.GetCommit(ctx, r.owner, r.name, sha, opts)
 		if err != nil {
-			return provider.Changes{}, r.unavailable(ctx, "listing the commit's files", sha, err)
+			return git.Changes{}, r.unavailable(ctx, "listing the commit's files", sha, err)
 		}
 		if commit.GetSHA() == "" {
-			return provider.Changes{}, noAnswer("listing the commit's files")
+			return git.Changes{}, noAnswer("listing the commit's files")
 		}
 		files = append(files, commit.Files...)
 		if resp.NextPage == 0 {
@@ -87,9 +88,9 @@ func (r *repository) changedByCommit(ctx context.Context, sha string) (provider.
 
 // changedByPush compares; all files are on the first page. What a forced push replaced may be gone for good: then the
 // head commit's own files are what can be told, marked as incomplete.
-func (r *repository) changedByPush(ctx context.Context, before, after string) (provider.Changes, error) {
+func (r *repository) changedByPush(ctx context.Context, before, after string) (git.Changes, error) {
 	if err := provider.CheckSHA(before); err != nil {
-		return provider.Changes{}, err
+		return git.Changes{}, err
 	}
 	diff, _, err := r.client.Repositories.CompareCommits(ctx, r.owner, r.name, before, after, &gh.ListOptions{PerPage: 1})
 	if provider.StatusCode(err) == http.StatusNotFound {
@@ -98,16 +99,16 @@ func (r *repository) changedByPush(ctx context.Context, before, after string) (p
 		return own, err
 	}
 	if err != nil {
-		return provider.Changes{}, failed("comparing with the commit before the push", err)
+		return git.Changes{}, failed("comparing with the commit before the push", err)
 	}
 	if diff.GetStatus() == "" {
-		return provider.Changes{}, noAnswer("comparing with the commit before the push")
+		return git.Changes{}, noAnswer("comparing with the commit before the push")
 	}
 	return changes(diff.Files, maxCompareFiles), nil
 }
 
-func changes(files []*gh.CommitFile, limit int) provider.Changes {
-	out := provider.Changes{Truncated: len(files) >= limit}
+func changes(files []*gh.CommitFile, limit int) git.Changes {
+	out := git.Changes{Truncated: len(files) >= limit}
 	for _, f := range files {
 		switch f.GetStatus() {
 		case "added", "copied":

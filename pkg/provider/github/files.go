@@ -12,6 +12,7 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
@@ -19,7 +20,7 @@ import (
 const maxTrees = 1000
 
 // Files returns the YAML files below dir at sha, sorted by path. Their text is returned as it is, whatever it is.
-func (r *repository) Files(ctx context.Context, sha, dir string) ([]provider.File, error) {
+func (r *repository) Files(ctx context.Context, sha, dir string) ([]git.File, error) {
 	if err := provider.CheckSHA(sha); err != nil {
 		return nil, err
 	}

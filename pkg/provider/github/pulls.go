@@ -8,17 +8,18 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
 // Pulls lists the pull requests of a commit. Of a commit of the default branch GitHub names the merged one that brought
 // it (https://docs.github.com/rest/commits/commits#list-pull-requests-associated-with-a-commit).
-func (r *repository) Pulls(ctx context.Context, sha string) ([]provider.Pull, error) {
+func (r *repository) Pulls(ctx context.Context, sha string) ([]git.Pull, error) {
 	if err := provider.CheckSHA(sha); err != nil {
 		return nil, err
 	}
 	const what = "listing the commit's pull requests"
-	var pulls []provider.Pull
+	var pulls []git.Pull
 	opts := &gh.ListOptions{PerPage: perPage}
 	for range maxPages {
 		part, resp, err := r.client.PullRequests.ListPullRequestsWithCommit(ctx, r.owner, r.name, sha, opts)
@@ -33,7 +34,7 @@ func (r *repository) Pulls(ctx context.Context, sha string) ([]provider.Pull, er
 			case p.GetNumber() <= 0 || p.GetState() == "":
 				return nil, fault.Transientf("BadAnswer", "%s: GitHub answered with one that has no number or state", what)
 			case p.GetBase().GetRepo().GetID() == r.id: // a fork's own pull requests hold the commit too
-				pulls = append(pulls, provider.Pull{Number: int64(p.GetNumber()), Open: p.GetState() == "open", Merged: p.MergedAt != nil})
+				pulls = append(pulls, git.Pull{Number: int64(p.GetNumber()), Open: p.GetState() == "open", Merged: p.MergedAt != nil})
 			}
 		}
 		if resp.NextPage == 0 {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
@@ -37,10 +37,10 @@ func TestPullsAreAllPages(t *testing.T) {
 	b := newBench(t)
 	b.Commit("main", map[string]string{"x": "y"})
 	sha := b.Commit("topic", map[string]string{"x": "z"})
-	var want []provider.Pull
+	var want []git.Pull
 	for i := range 130 {
 		number := b.OpenPullRequest(forge.NewPull{Base: testRepo, HeadBranch: "topic", Author: "dev"})
-		want = append(want, provider.Pull{Number: int64(number), Open: true})
+		want = append(want, git.Pull{Number: int64(number), Open: true})
 		if i == 0 {
 			b.SetBranch(testRepo, "topic", sha, "dev")
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
@@ -22,7 +23,7 @@ import (
 // Put shows the check as a check run and returns its id. Repeating it is safe whatever became of the first attempt:
 // what was stored is found by its external id, and of several only the newest, which is the one GitHub shows, is kept.
 // It returns the id together with an error if the check was accepted and only closing a duplicate failed.
-func (r *repository) Put(ctx context.Context, head provider.Head, id string, check status.Check) (string, error) {
+func (r *repository) Put(ctx context.Context, head git.Head, id string, check status.Check) (string, error) {
 	if err := provider.CheckCheck(checkName(check), check); err != nil {
 		return "", err
 	}

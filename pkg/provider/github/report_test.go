@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 	"github.com/plumbline-ci/plumbline/test/forge"
@@ -17,7 +18,7 @@ import (
 type bench struct {
 	*fake
 	client provider.Client
-	head   provider.Head
+	head   git.Head
 }
 
 func newBench(t *testing.T) bench {
@@ -28,7 +29,7 @@ func newBench(t *testing.T) bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return bench{f, client, provider.Head{SHA: sha, Project: w.Project}}
+	return bench{f, client, git.Head{SHA: sha, Project: w.Project}}
 }
 
 // duplicate creates another check run of the same check, as a replica does that was paused before its POST.

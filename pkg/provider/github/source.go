@@ -11,28 +11,29 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
 // Head returns the revision of the event; it calls GitHub only if the payload did not describe the commit.
-func (r *repository) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (provider.Head, error) {
-	head := provider.Head{SHA: event.SHA, Project: event.Project, Ref: event.HeadRef, PullRequest: event.PullRequest}
+func (r *repository) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (git.Head, error) {
+	head := git.Head{SHA: event.SHA, Project: event.Project, Ref: event.HeadRef, PullRequest: event.PullRequest}
 	if event.Commit != nil {
 		head.Commit = *event.Commit
 		return head, nil
 	}
 	if err := provider.CheckSHA(event.SHA); err != nil {
-		return provider.Head{}, err
+		return git.Head{}, err
 	}
 	what := "reading commit " + event.SHA
 	commit, _, err := r.client.Repositories.GetCommit(ctx, r.owner, r.name, event.SHA, &gh.ListOptions{PerPage: 1})
 	if err != nil {
-		return provider.Head{}, r.unavailable(ctx, what, event.SHA, err)
+		return git.Head{}, r.unavailable(ctx, what, event.SHA, err)
 	}
 	if commit.GetSHA() != event.SHA {
-		return provider.Head{}, fault.Transientf("BadAnswer", "%s: GitHub answered with another commit", what)
+		return git.Head{}, fault.Transientf("BadAnswer", "%s: GitHub answered with another commit", what)
 	}
 	message := commit.GetCommit().GetMessage()
 	head.Commit = v1alpha1.Commit{Title: text.FirstLine(message, payload.MaxTitle), URL: commit.GetHTMLURL(), SkipCI: provider.SkipsCI(message)}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
@@ -124,18 +125,18 @@ func TestChangedByPush(t *testing.T) {
 		many[fmt.Sprintf("f/%d", i)] = fmt.Sprint(i)
 	}
 	big := b.Commit("main", many)
-	changed := provider.Changes{Added: []string{"e"}, Modified: []string{"a"}, Deleted: []string{"b"}, Renamed: []string{"d"}}
+	changed := git.Changes{Added: []string{"e"}, Modified: []string{"a"}, Deleted: []string{"b"}, Renamed: []string{"d"}}
 	cases := []struct {
 		name          string
 		before, after string
-		want          provider.Changes
+		want          git.Changes
 		added         int
 	}{
 		{"all commits of a push", before, after, changed, 1},
-		{"a new branch: its head commit", "", after, provider.Changes{Added: []string{"e"}, Deleted: []string{"b"}, Renamed: []string{"d"}}, 1},
-		{"more than GitHub compares", after, big, provider.Changes{Truncated: true}, 300},
-		{"more than one page of a commit", "", big, provider.Changes{}, 400},
-		{"what was replaced is gone", strings.Repeat("ab", 20), after, provider.Changes{Added: []string{"e"}, Deleted: []string{"b"}, Renamed: []string{"d"}, Truncated: true}, 1},
+		{"a new branch: its head commit", "", after, git.Changes{Added: []string{"e"}, Deleted: []string{"b"}, Renamed: []string{"d"}}, 1},
+		{"more than GitHub compares", after, big, git.Changes{Truncated: true}, 300},
+		{"more than one page of a commit", "", big, git.Changes{}, 400},
+		{"what was replaced is gone", strings.Repeat("ab", 20), after, git.Changes{Added: []string{"e"}, Deleted: []string{"b"}, Renamed: []string{"d"}, Truncated: true}, 1},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
@@ -228,7 +228,7 @@ func TestConnectURLs(t *testing.T) {
 		{"github.com", "https://github.com/acme/app", ""},
 	}
 	for _, c := range cases {
-		project := provider.Head{}.Project
+		project := git.Head{}.Project
 		project.URL = c.project
 		got, err := apiURL(c.base, project)
 		if (c.want == "") != fault.Is(err, fault.Operator) || (err == nil && got.String() != c.want) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 	"github.com/plumbline-ci/plumbline/test/forge"
@@ -23,7 +24,7 @@ func forked(t *testing.T, visibility, user string) (bench, int64) {
 	b.GitLab.Commit(testFork, "main", forgelab.Change{Message: "theirs", Author: "stranger", Files: map[string]string{"x": "z"}})
 	iid := b.OpenMergeRequest(forgelab.NewMergeRequest{Target: testProject, Source: testFork, SourceBranch: "main", Author: "stranger"})
 	spec := b.decode(b.MergeRequestDelivery(forgelab.MergeRequestEvent{Project: testProject, IID: iid, Action: "open"}))
-	b.head = provider.Head{SHA: spec.SHA, Project: spec.Project, Ref: spec.HeadRef, PullRequest: spec.PullRequest}
+	b.head = git.Head{SHA: spec.SHA, Project: spec.Project, Ref: spec.HeadRef, PullRequest: spec.PullRequest}
 	if user != "" {
 		client, err := New(Options{}).Connect(t.Context(), b.URL(), spec.Project, provider.Credentials{Token: b.CreateToken(forgelab.NewToken{User: user}).Value})
 		if err != nil {

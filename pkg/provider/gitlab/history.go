@@ -11,6 +11,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
@@ -20,9 +21,9 @@ const maxCommitFiles = 1000
 
 // Changed lists the files of a merge request, of a push since the commit it replaced, or, for a new branch or tag, of its
 // head commit.
-func (r *repository) Changed(ctx context.Context, event *v1alpha1.GitEventSpec) (provider.Changes, error) {
+func (r *repository) Changed(ctx context.Context, event *v1alpha1.GitEventSpec) (git.Changes, error) {
 	if err := provider.CheckSHA(event.SHA); err != nil {
-		return provider.Changes{}, err
+		return git.Changes{}, err
 	}
 	switch {
 	case event.PullRequest != nil:
@@ -36,14 +37,14 @@ func (r *repository) Changed(ctx context.Context, event *v1alpha1.GitEventSpec) 
 // changedByMergeRequest waits until GitLab has computed the changes, which it does after it has created a merge request,
 // and takes the "+" behind their number for the sign that it does not list all
 // (https://docs.gitlab.com/api/merge_requests/). Then the commits are compared, which older versions do without a limit.
-func (r *repository) changedByMergeRequest(ctx context.Context, number int) (provider.Changes, error) {
+func (r *repository) changedByMergeRequest(ctx context.Context, number int) (git.Changes, error) {
 	const what = "listing the merge request's files"
 	mr, err := r.mergeRequest(ctx, what, number)
 	if err != nil {
-		return provider.Changes{}, err
+		return git.Changes{}, err
 	}
 	if mr.DiffRefs.HeadSha == "" {
-		return provider.Changes{}, fault.Transientf("MergeRequestNotPrepared", "%s: GitLab is still computing them", what)
+		return git.Changes{}, fault.Transientf("MergeRequestNotPrepared", "%s: GitLab is still computing them", what)
 	}
 	truncated := strings.HasSuffix(mr.ChangesCount, "+")
 	if truncated {
@@ -55,9 +56,9 @@ func (r *repository) changedByMergeRequest(ctx context.Context, number int) (pro
 		return r.client.MergeRequests.ListMergeRequestDiffs(r.path, number, nil, page...)
 	})
 	if err != nil {
-		return provider.Changes{}, provider.Failed(what, err)
+		return git.Changes{}, provider.Failed(what, err)
 	}
-	out := provider.Changes{Truncated: truncated}
+	out := git.Changes{Truncated: truncated}
 	for _, f := range files {
 		add(&out, &gl.Diff{NewPath: f.NewPath, NewFile: f.NewFile, RenamedFile: f.RenamedFile, DeletedFile: f.DeletedFile})
 	}
@@ -82,20 +83,20 @@ func (r *repository) mergeRequest(ctx context.Context, what string, number int) 
 	return mr, nil
 }
 
-func (r *repository) changedByCommit(ctx context.Context, sha string) (provider.Changes, error) {
+func (r *repository) changedByCommit(ctx context.Context, sha string) (git.Changes, error) {
 	const what = "listing the commit's files"
 	files, err := list(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.Diff, *gl.Response, error) {
 		return r.client.Commits.GetCommitDiff(r.path, sha, nil, page...)
 	})
 	if err != nil {
-		return provider.Changes{}, r.unavailable(ctx, what, sha, err)
+		return git.Changes{}, r.unavailable(ctx, what, sha, err)
 	}
 	return changes(files, len(files) >= maxCommitFiles), nil
 }
 
 // changedByPush compares the trees. What a forced push replaced may be gone for good: then the head commit's own files are
 // what can be told, marked as incomplete.
-func (r *repository) changedByPush(ctx context.Context, before, after string) (provider.Changes, error) {
+func (r *repository) changedByPush(ctx context.Context, before, after string) (git.Changes, error) {
 	all, err := r.between(ctx, before, after)
 	if provider.StatusCode(err) != http.StatusNotFound {
 		return all, err
@@ -106,33 +107,33 @@ func (r *repository) changedByPush(ctx context.Context, before, after string) (p
 }
 
 // between lists what differs between two commits; all files are in one answer.
-func (r *repository) between(ctx context.Context, from, to string) (provider.Changes, error) {
+func (r *repository) between(ctx context.Context, from, to string) (git.Changes, error) {
 	for _, sha := range []string{from, to} {
 		if err := provider.CheckSHA(sha); err != nil {
-			return provider.Changes{}, err
+			return git.Changes{}, err
 		}
 	}
 	const what = "comparing two commits"
 	diff, _, err := r.client.Repositories.Compare(r.path,
 		&gl.CompareOptions{From: &from, To: &to, Straight: gl.Ptr(true)}, gl.WithContext(ctx))
 	if err != nil {
-		return provider.Changes{}, provider.Failed(what, err)
+		return git.Changes{}, provider.Failed(what, err)
 	}
 	if diff.Diffs == nil {
-		return provider.Changes{}, noAnswer(what)
+		return git.Changes{}, noAnswer(what)
 	}
 	return changes(diff.Diffs, diff.CompareTimeout), nil
 }
 
-func changes(files []*gl.Diff, truncated bool) provider.Changes {
-	out := provider.Changes{Truncated: truncated}
+func changes(files []*gl.Diff, truncated bool) git.Changes {
+	out := git.Changes{Truncated: truncated}
 	for _, f := range files {
 		add(&out, f)
 	}
 	return out
 }
 
-func add(to *provider.Changes, f *gl.Diff) {
+func add(to *git.Changes, f *gl.Diff) {
 	switch {
 	case f.NewFile:
 		to.Added = append(to.Added, f.NewPath)
@@ -147,7 +148,7 @@ func add(to *provider.Changes, f *gl.Diff) {
 
 // Pulls lists the merge requests of a commit. Of a commit of the default branch GitLab names the merged one that brought
 // it (https://docs.gitlab.com/api/commits/#list-merge-requests-associated-with-a-commit).
-func (r *repository) Pulls(ctx context.Context, sha string) ([]provider.Pull, error) {
+func (r *repository) Pulls(ctx context.Context, sha string) ([]git.Pull, error) {
 	if err := provider.CheckSHA(sha); err != nil {
 		return nil, err
 	}
@@ -158,13 +159,13 @@ func (r *repository) Pulls(ctx context.Context, sha string) ([]provider.Pull, er
 	if err != nil {
 		return nil, r.unavailable(ctx, what, sha, err)
 	}
-	var pulls []provider.Pull
+	var pulls []git.Pull
 	for _, mr := range found {
 		switch {
 		case mr.IID <= 0 || mr.State == "":
 			return nil, fault.Transientf("BadAnswer", "%s: GitLab answered with one that has no number or state", what)
 		case int64(mr.TargetProjectID) == r.id:
-			pulls = append(pulls, provider.Pull{Number: int64(mr.IID), Open: mr.State == "opened", Merged: mr.State == "merged"})
+			pulls = append(pulls, git.Pull{Number: int64(mr.IID), Open: mr.State == "opened", Merged: mr.State == "merged"})
 		}
 	}
 	return pulls, nil

@@ -16,6 +16,7 @@ import (
 	gl "github.com/xanzy/go-gitlab"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 	"github.com/plumbline-ci/plumbline/pkg/status"
@@ -62,7 +63,7 @@ func readMarks(body string) (marks, bool) {
 // putNote tells the verdict in the merge request, where the fork takes no status: in one note a check, which is found by
 // its marks and changed in place, whichever run it is of. The rules are those of statuses: what is late changes nothing,
 // and a run whose note a newer one has taken leaves it alone.
-func (r *repository) putNote(ctx context.Context, head provider.Head, id string, check status.Check) (string, error) {
+func (r *repository) putNote(ctx context.Context, head git.Head, id string, check status.Check) (string, error) {
 	number, want := int(head.PullRequest.Number), marksOf(head.SHA, check)
 	note, have, err := r.findNote(ctx, number, want)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
@@ -25,7 +26,7 @@ import (
 // description ends with the run's name, because GitLab keeps nothing else that could tell. One that has ended is never
 // opened again (I-7): GitLab would take the late report for a new status and show that. GitLab also has no way back from
 // running to pending, and old versions take no new description for a status in the same state.
-func (r *repository) Put(ctx context.Context, head provider.Head, id string, check status.Check) (string, error) {
+func (r *repository) Put(ctx context.Context, head git.Head, id string, check status.Check) (string, error) {
 	want := makeStatus(check)
 	if err := provider.CheckCheck(want.name, check); err != nil {
 		return "", err
@@ -56,13 +57,13 @@ type place struct {
 }
 
 // fork tells whether the commit is on a branch of another project, or of one that was deleted.
-func fork(head provider.Head) bool {
+func fork(head git.Head) bool {
 	return head.PullRequest != nil && head.PullRequest.HeadProjectID != head.Project.ID
 }
 
 // showForFork tries the fork, where the commit's pipelines and with them the merge request's are, and then the target,
 // like Pipelines-as-Code. The branch's name is not sent to the target: there it may be that of a protected one.
-func (r *repository) showForFork(ctx context.Context, head provider.Head, want wanted) (string, error) {
+func (r *repository) showForFork(ctx context.Context, head git.Head, want wanted) (string, error) {
 	source, err := r.source(ctx, head.PullRequest)
 	if err != nil {
 		return "", err

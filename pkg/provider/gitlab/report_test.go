@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
@@ -16,7 +17,7 @@ import (
 type bench struct {
 	*fake
 	client provider.Client
-	head   provider.Head
+	head   git.Head
 }
 
 func newBench(t *testing.T, o forgelab.Options) bench {
@@ -27,7 +28,7 @@ func newBench(t *testing.T, o forgelab.Options) bench {
 		t.Fatal(err)
 	}
 	sha := f.Commit("main", map[string]string{"x": "y"})
-	return bench{fake: f, client: client, head: provider.Head{SHA: sha, Project: w.Project, Ref: "refs/heads/main"}}
+	return bench{fake: f, client: client, head: git.Head{SHA: sha, Project: w.Project, Ref: "refs/heads/main"}}
 }
 
 func check(state status.State, conclusion status.Conclusion) status.Check {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
@@ -27,22 +28,22 @@ import (
 // All reads are of the event's own project, the target of a merge request. A fork's commits are there too: GitLab fetches
 // them to refs/merge-requests/<iid>/head before it shows the merge request
 // (https://docs.gitlab.com/user/project/merge_requests/versions/, gitlab-foss#3138), so that no fork needs to be readable.
-func (r *repository) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (provider.Head, error) {
-	head := provider.Head{SHA: event.SHA, Project: event.Project, Ref: event.HeadRef, PullRequest: event.PullRequest}
+func (r *repository) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (git.Head, error) {
+	head := git.Head{SHA: event.SHA, Project: event.Project, Ref: event.HeadRef, PullRequest: event.PullRequest}
 	if event.Commit != nil {
 		head.Commit = *event.Commit
 		return head, nil
 	}
 	if err := provider.CheckSHA(event.SHA); err != nil {
-		return provider.Head{}, err
+		return git.Head{}, err
 	}
 	what := "reading commit " + event.SHA
 	commit, err := r.commit(ctx, event.SHA)
 	if err != nil {
-		return provider.Head{}, r.unavailable(ctx, what, event.SHA, err)
+		return git.Head{}, r.unavailable(ctx, what, event.SHA, err)
 	}
 	if commit.ID != event.SHA {
-		return provider.Head{}, fault.Transientf("BadAnswer", "%s: GitLab answered with another commit", what)
+		return git.Head{}, fault.Transientf("BadAnswer", "%s: GitLab answered with another commit", what)
 	}
 	head.Commit = v1alpha1.Commit{
 		Title: text.FirstLine(commit.Message, payload.MaxTitle), URL: commit.WebURL, SkipCI: provider.SkipsCI(commit.Message),
@@ -79,7 +80,7 @@ func (r *repository) DefaultBranch(ctx context.Context) (string, error) {
 }
 
 // Files returns the YAML files below dir at sha, sorted by path. Their text is returned as it is, whatever it is.
-func (r *repository) Files(ctx context.Context, sha, dir string) ([]provider.File, error) {
+func (r *repository) Files(ctx context.Context, sha, dir string) ([]git.File, error) {
 	if err := provider.CheckSHA(sha); err != nil {
 		return nil, err
 	}

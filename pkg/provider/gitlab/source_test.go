@@ -12,6 +12,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/test/forge"
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
@@ -144,11 +145,11 @@ func TestChangedByPush(t *testing.T) {
 	cases := []struct {
 		name   string
 		before string
-		want   provider.Changes
+		want   git.Changes
 	}{
-		{"all commits of a push count", before, provider.Changes{Added: []string{"new"}, Modified: []string{"a"}, Deleted: []string{"b"}}},
-		{"a new branch tells of its head", "", provider.Changes{Modified: []string{"a"}, Deleted: []string{"b"}}},
-		{"what a forced push replaced may be gone", gone, provider.Changes{Modified: []string{"a"}, Deleted: []string{"b"}, Truncated: true}},
+		{"all commits of a push count", before, git.Changes{Added: []string{"new"}, Modified: []string{"a"}, Deleted: []string{"b"}}},
+		{"a new branch tells of its head", "", git.Changes{Modified: []string{"a"}, Deleted: []string{"b"}}},
+		{"what a forced push replaced may be gone", gone, git.Changes{Modified: []string{"a"}, Deleted: []string{"b"}, Truncated: true}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -169,7 +170,7 @@ func TestAMergeRequestOfTooManyFilesIsCompared(t *testing.T) {
 	b := newBench(t, forgelab.Options{DiffLimit: 3})
 	b.Commit("topic", map[string]string{"a": "1", "b": "1", "c": "1"})
 	event := b.PullRequest("topic", "dev")
-	expect := func(why string, calls int, want provider.Changes) {
+	expect := func(why string, calls int, want git.Changes) {
 		t.Helper()
 		before := b.Count(forgelab.RouteCompare)
 		got, err := b.client.Changed(t.Context(), event)
@@ -178,13 +179,13 @@ func TestAMergeRequestOfTooManyFilesIsCompared(t *testing.T) {
 		}
 	}
 	three := []string{"a", "b", "c"}
-	expect("as many as are listed", 0, provider.Changes{Added: three})
+	expect("as many as are listed", 0, git.Changes{Added: three})
 	b.Commit("topic", map[string]string{"d": "1"})
-	expect("a comparison that is limited as well", 1, provider.Changes{Added: three, Truncated: true})
+	expect("a comparison that is limited as well", 1, git.Changes{Added: three, Truncated: true})
 	b.Inject(forgelab.Fault{Route: forgelab.RouteCompare, Count: 1, Do: forgelab.NotFound404()})
-	expect("commits that cannot be compared", 1, provider.Changes{Added: three, Truncated: true})
+	expect("commits that cannot be compared", 1, git.Changes{Added: three, Truncated: true})
 	b.Inject(forgelab.Fault{Route: forgelab.RouteCompare, Count: 1, Do: forge.Answer(200, nil, `{"diffs":[{"new_path":"a"},{"new_path":"d","new_file":true}],"compare_timeout":false}`)})
-	expect("a comparison without a limit", 1, provider.Changes{Modified: []string{"a"}, Added: []string{"d"}})
+	expect("a comparison without a limit", 1, git.Changes{Modified: []string{"a"}, Added: []string{"d"}})
 	b.Inject(forgelab.Fault{Route: forgelab.RouteCompare, Count: 1, Do: forge.ServerError502HTML()})
 	if got, err := b.client.Changed(t.Context(), event); !fault.Is(err, fault.Transient) {
 		t.Errorf("an outage: %+v, %v, want a Transient fault", got, err)

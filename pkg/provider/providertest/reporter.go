@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
@@ -32,13 +33,13 @@ func ended(c status.Conclusion) status.Check {
 type reporting struct {
 	World
 	client provider.Client
-	head   provider.Head
+	head   git.Head
 }
 
 func report(t *testing.T, w World) reporting {
 	t.Helper()
 	sha := w.Service.Commit("main", map[string]string{"x": "y"})
-	return reporting{World: w, client: connect(t, w), head: provider.Head{SHA: sha, Project: w.Project}}
+	return reporting{World: w, client: connect(t, w), head: git.Head{SHA: sha, Project: w.Project}}
 }
 
 func (r reporting) put(t *testing.T, id string, check status.Check) string {

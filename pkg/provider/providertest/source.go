@@ -13,6 +13,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
@@ -51,7 +52,7 @@ func testSource(t *testing.T, open func(*testing.T) World) {
 		})
 		w.Service.Commit("main", map[string]string{".tekton/later.yaml": "later"})
 		got, err := connect(t, w).Files(t.Context(), sha, ".tekton")
-		want := []provider.File{
+		want := []git.File{
 			{Path: ".tekton/a.yml", Data: []byte("a")}, {Path: ".tekton/b.yaml", Data: []byte("b")},
 			{Path: ".tekton/sub/c.yaml", Data: []byte("c\xff")},
 		}
@@ -235,7 +236,7 @@ func testPulls(t *testing.T, w World) {
 	w.Service.Commit("of-a-pull-request", map[string]string{"x": "z"})
 	event := w.Service.PullRequest("of-a-pull-request", "dev")
 	client := connect(t, w)
-	want := []provider.Pull{{Number: event.PullRequest.Number, Open: true}}
+	want := []git.Pull{{Number: event.PullRequest.Number, Open: true}}
 	if got, err := client.Pulls(t.Context(), event.SHA); err != nil || cmp.Diff(want, got) != "" {
 		t.Errorf("the head of a pull request: %v, %v, want %v", got, err, want)
 	}

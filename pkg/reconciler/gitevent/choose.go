@@ -12,14 +12,14 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/match"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
 )
 
 // draft is what the pipelines of an event are made from.
 type draft struct {
-	head  provider.Head
+	head  git.Head
 	set   *resolve.Set
 	facts *facts
 }

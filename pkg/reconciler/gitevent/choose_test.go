@@ -13,13 +13,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/blob"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/match"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
 // annotated adds annotations ("name: value", without the common prefix) to a pipeline for pushes to main.
-func annotated(name string, annotations ...string) provider.File {
+func annotated(name string, annotations ...string) git.File {
 	file := helloFile(name)
 	for _, a := range annotations {
 		file.Data = []byte(strings.Replace(string(file.Data), "spec:\n", "    "+pipelinesascode.GroupName+"/"+a+"\nspec:\n", 1))
@@ -68,31 +68,31 @@ func (w *world) reasons() map[string]string {
 
 func TestChangedFilesAreListedOnceAndOnlyIfADecisionDependsOnThem(t *testing.T) {
 	t.Parallel()
-	many := func(annotation string) []provider.File {
-		var files []provider.File
+	many := func(annotation string) []git.File {
+		var files []git.File
 		for i := range 200 {
 			files = append(files, annotated(fmt.Sprintf("p%d", i), annotation))
 		}
 		return files
 	}
 	tests := map[string]struct {
-		files []provider.File
+		files []git.File
 		want  int
 	}{
 		"200 path filters need one list":                     {many("on-path-change: 'docs/**'"), 1},
 		"200 expressions need one list":                      {many(`on-cel-expression: '"docs/**".pathChanged() || event == "x"'`), 1},
 		"no filter needs none":                               {many("max-keep-runs: '3'"), 0},
-		"a pipeline that declines anyway needs none":         {[]provider.File{annotated("a", "on-path-change: 'docs/**'", "on-label: bug")}, 0},
+		"a pipeline that declines anyway needs none":         {[]git.File{annotated("a", "on-path-change: 'docs/**'", "on-label: bug")}, 0},
 		"an expression that is false anyway needs none":      {many(`on-cel-expression: '"docs/**".pathChanged() && event == "pull_request"'`), 0},
-		"a pipeline that cannot be read needs none":          {[]provider.File{{Path: ".tekton/bad.yaml", Data: []byte("a: [")}}, 0},
+		"a pipeline that cannot be read needs none":          {[]git.File{{Path: ".tekton/bad.yaml", Data: []byte("a: [")}}, 0},
 		"of many that decline one that does not is enough":   {append(many("on-label: bug"), annotated("a", "on-path-change-ignore: 'docs/**'")), 1},
-		"what is said of the same files is the same for all": {[]provider.File{annotated("a", "on-path-change: '*.go'"), annotated("b", "on-path-change-ignore: '*.go'")}, 1},
+		"what is said of the same files is the same for all": {[]git.File{annotated("a", "on-path-change: '*.go'"), annotated("b", "on-path-change-ignore: '*.go'")}, 1},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, tt.files...)
-			w.git.changed = provider.Changes{Modified: []string{"main.go"}}
+			w.git.changed = git.Changes{Modified: []string{"main.go"}}
 			_, _ = w.reconcile()
 			if w.event().Status.Plan == nil {
 				t.Fatal("there is no plan")
@@ -118,7 +118,7 @@ func TestAListThatWasCutIsSaid(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, annotated("go", "on-path-change: '*.go'"), annotated("docs", "on-path-change: 'docs/**'"), helloFile("hello"),
 		annotated("lists", "max-keep-runs: '{{ files.all }}'"), annotated("plain", "max-keep-runs: '{{ revision }}'"))
-	w.git.changed = provider.Changes{Modified: []string{"main.go"}, Truncated: true}
+	w.git.changed = git.Changes{Modified: []string{"main.go"}, Truncated: true}
 	w.settle(corev1.ConditionTrue)
 	const cut = "the Git service did not list all changed files"
 	for pipeline, want := range map[string]bool{"go": true, "docs": true, "hello": false, "lists": false, "plain": false} {
@@ -145,7 +145,7 @@ func TestThePayloadIsReadOnceAndOnlyIfAnExpressionDependsOnIt(t *testing.T) {
 		`headers["x-event"] == "push" && body.n == 12.5e0`: 1,
 	} {
 		w := newWorld(t, annotated("one", "on-cel-expression: '"+expression+"'"), annotated("two", "on-cel-expression: '"+expression+"'"))
-		w.git.changed = provider.Changes{Modified: []string{"main.go"}}
+		w.git.changed = git.Changes{Modified: []string{"main.go"}}
 		w.payload(`{"a": "b", "n": 12.5}`)
 		w.edit(func(e *v1alpha1.GitEvent) { e.Spec.Headers = map[string]string{"X-Event": "push"} })
 		_, _ = w.reconcile()
@@ -177,7 +177,7 @@ func TestACommitThatAsksForNoCIShowsOneSkippedCheck(t *testing.T) {
 
 func TestAPushOfACommitInAnOpenPullRequest(t *testing.T) {
 	t.Parallel()
-	open := []provider.Pull{{Number: 3}, {Number: 4, Open: true}}
+	open := []git.Pull{{Number: 3}, {Number: 4, Open: true}}
 	tests := map[string]struct {
 		prepare     func(*world)
 		runs, calls int
@@ -189,19 +189,19 @@ func TestAPushOfACommitInAnOpenPullRequest(t *testing.T) {
 			w.git.pulls, w.settings = open, map[string]string{"skip-push-event-for-pr-commits": "false"}
 		}, 1, 0},
 		"nobody is asked when nothing would run": {func(w *world) {
-			w.git.pulls, w.git.files = open, []provider.File{annotated("hello", "on-label: bug")}
+			w.git.pulls, w.git.files = open, []git.File{annotated("hello", "on-label: bug")}
 		}, 0, 0},
 		"a tag is not a push of a branch": {func(w *world) {
-			w.git.pulls, w.git.files = open, []provider.File{annotated("hello", `on-cel-expression: "true"`)}
+			w.git.pulls, w.git.files = open, []git.File{annotated("hello", `on-cel-expression: "true"`)}
 			w.edit(func(e *v1alpha1.GitEvent) { e.Spec.BaseRef, e.Spec.HeadRef = "refs/tags/v1", "refs/tags/v1" })
 		}, 1, 0},
 		"a pull request's own event asks nobody": {func(w *world) {
-			w.git.pulls, w.git.files = open, []provider.File{annotated("hello", `on-cel-expression: "true"`)}
+			w.git.pulls, w.git.files = open, []git.File{annotated("hello", `on-cel-expression: "true"`)}
 			w.fork()
 			w.git.canWrite = func(string) (bool, error) { return true, nil }
 		}, 1, 0},
 		"an author's mistake is shown there too, not here": {func(w *world) {
-			w.git.pulls, w.git.files = open, []provider.File{annotated("hello", `on-cel-expression: "x"`)}
+			w.git.pulls, w.git.files = open, []git.File{annotated("hello", `on-cel-expression: "x"`)}
 		}, 0, 1},
 	}
 	for name, tt := range tests {

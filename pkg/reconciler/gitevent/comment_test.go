@@ -12,6 +12,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/match"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/status"
@@ -28,7 +29,7 @@ func (bodyIsComment) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec,
 }
 
 // commented makes the event a comment of member on author's pull request from a fork; both may write.
-func commented(t *testing.T, body string, files ...provider.File) *world {
+func commented(t *testing.T, body string, files ...git.File) *world {
 	w := newWorld(t, files...)
 	w.payload(body)
 	w.edit(func(e *v1alpha1.GitEvent) {
@@ -155,7 +156,7 @@ func TestACommentIsPlannedAtOneCommit(t *testing.T) {
 // that is none is told here, where alone it matters.
 func TestACommentTellsOnlyWhatIsWrongWithOnComment(t *testing.T) {
 	t.Parallel()
-	broken := provider.File{Path: ".tekton/broken.yaml", Data: []byte("kind: PipelineRun\n  apiVersion: [")}
+	broken := git.File{Path: ".tekton/broken.yaml", Data: []byte("kind: PipelineRun\n  apiVersion: [")}
 	w := commented(t, "/deploy", broken, annotated("deploy", "on-comment: '^/deploy('"), annotated("cel", "on-path-change: '{{ cel: 1 + }}'"),
 		annotated("waits", "on-path-change: '{{ files.all[0] }}'"))
 	w.git.changedErr = fault.Transientf("Unavailable", "502")

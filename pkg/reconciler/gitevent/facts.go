@@ -15,8 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/expression"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/match"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
@@ -29,7 +29,7 @@ type facts struct {
 	// event is what annotations are matched against.
 	event match.Event
 	// pulls are the pull requests that hold the commit.
-	pulls []provider.Pull
+	pulls []git.Pull
 	// asked holds the answer to each question: nil, or why there is none.
 	asked map[string]error
 }
@@ -40,7 +40,7 @@ func (f *facts) cut() bool {
 	return used && f.event.Changed != nil && f.event.Changed.Truncated
 }
 
-func (w *work) newFacts(head provider.Head, repository *pacv1alpha1.Repository) (*facts, error) {
+func (w *work) newFacts(head git.Head, repository *pacv1alpha1.Repository) (*facts, error) {
 	scope, err := template.New(template.Facts{
 		Key: w.event.Name, Variables: resolve.Variables(&w.event.Spec, head, repository.Namespace), Headers: w.event.Spec.Headers, Params: params(repository),
 	})

@@ -16,6 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
@@ -23,7 +24,7 @@ import (
 // fakeGit is a Git service that accepts every check and remembers all writes.
 type fakeGit struct {
 	world    *world
-	files    []provider.File
+	files    []git.File
 	canWrite func(user string) (bool, error)
 	checks   map[string]status.Check // by id
 	writes   []status.Check
@@ -37,10 +38,10 @@ type fakeGit struct {
 	read     []string // what was read of the repository, in order
 	heads    int      // how often a commit was
 
-	changed      provider.Changes
+	changed      git.Changes
 	changedErr   error
 	changedCalls int
-	pulls        []provider.Pull
+	pulls        []git.Pull
 	pullsErr     error
 	pullsCalls   int
 	newer        string // what has superseded the event
@@ -82,12 +83,12 @@ func (g *fakeGit) provider() provider.Provider {
 	return p
 }
 
-func (g *fakeGit) Head(_ context.Context, e *v1alpha1.GitEventSpec) (provider.Head, error) {
+func (g *fakeGit) Head(_ context.Context, e *v1alpha1.GitEventSpec) (git.Head, error) {
 	g.heads++
-	return provider.Head{SHA: e.SHA, Commit: v1alpha1.Commit{Title: "a change", SkipCI: g.skipCI}, Project: e.Project}, g.err
+	return git.Head{SHA: e.SHA, Commit: v1alpha1.Commit{Title: "a change", SkipCI: g.skipCI}, Project: e.Project}, g.err
 }
 
-func (g *fakeGit) Files(_ context.Context, sha, _ string) ([]provider.File, error) {
+func (g *fakeGit) Files(_ context.Context, sha, _ string) ([]git.File, error) {
 	g.read = append(g.read, sha+" .tekton")
 	return g.files, g.err
 }
@@ -114,7 +115,7 @@ func (g *fakeGit) FileAt(_ context.Context, address string) ([]byte, error) {
 
 func (g *fakeGit) DefaultBranch(context.Context) (string, error) { return defaultSHA, g.err }
 
-func (g *fakeGit) Changed(context.Context, *v1alpha1.GitEventSpec) (provider.Changes, error) {
+func (g *fakeGit) Changed(context.Context, *v1alpha1.GitEventSpec) (git.Changes, error) {
 	g.changedCalls++
 	if g.poison {
 		panic("poison")
@@ -122,7 +123,7 @@ func (g *fakeGit) Changed(context.Context, *v1alpha1.GitEventSpec) (provider.Cha
 	return g.changed, g.changedErr
 }
 
-func (g *fakeGit) Pulls(context.Context, string) ([]provider.Pull, error) {
+func (g *fakeGit) Pulls(context.Context, string) ([]git.Pull, error) {
 	g.pullsCalls++
 	return g.pulls, g.pullsErr
 }
@@ -160,7 +161,7 @@ func (g *fakeGit) life() time.Duration {
 }
 
 // Put adopts by external id as a real provider does.
-func (g *fakeGit) Put(ctx context.Context, _ provider.Head, id string, check status.Check) (string, error) {
+func (g *fakeGit) Put(ctx context.Context, _ git.Head, id string, check status.Check) (string, error) {
 	g.putBy, _ = ctx.Deadline()
 	o := g.world.called("put check " + string(check.State) + string(check.Conclusion))
 	if g.asked != nil && o.err == nil {
@@ -199,8 +200,8 @@ var errConflict = apierrors.NewConflict(v1alpha1.Resource("gitevents"), "push-1"
 var errThrottled = apierrors.NewTooManyRequests("try again later", 1)
 
 // helloFile is a pipeline for pushes to main.
-func helloFile(name string) provider.File {
-	return provider.File{Path: ".tekton/" + name + ".yaml", Data: []byte(`apiVersion: tekton.dev/v1
+func helloFile(name string) git.File {
+	return git.File{Path: ".tekton/" + name + ".yaml", Data: []byte(`apiVersion: tekton.dev/v1
 kind: PipelineRun
 metadata:
   name: ` + name + `

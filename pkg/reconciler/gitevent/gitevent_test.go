@@ -16,7 +16,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -64,7 +64,7 @@ func TestStrangersForkNeverRuns(t *testing.T) {
 
 func TestAuthorsErrorsAreTheirOwnPipelinesFailure(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, helloFile("good"), provider.File{Path: ".tekton/bad.yaml", Data: []byte("kind: PipelineRun\n  apiVersion: [")})
+	w := newWorld(t, helloFile("good"), git.File{Path: ".tekton/bad.yaml", Data: []byte("kind: PipelineRun\n  apiVersion: [")})
 	w.settle(corev1.ConditionTrue)
 	got := map[string]status.Conclusion{}
 	for _, check := range w.git.checks {

@@ -20,17 +20,17 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 )
 
 // oneFile is so many pipelines in files of 100.
-func oneFile(runs int, annotations ...string) []provider.File {
-	var files []provider.File
+func oneFile(runs int, annotations ...string) []git.File {
+	var files []git.File
 	for i := range runs {
 		if i%100 == 0 {
-			files = append(files, provider.File{Path: fmt.Sprintf(".tekton/f%d.yaml", i/100)})
+			files = append(files, git.File{Path: fmt.Sprintf(".tekton/f%d.yaml", i/100)})
 		}
 		file := &files[len(files)-1]
 		file.Data = append(append(file.Data, "---\n"...), annotated(fmt.Sprintf("p%d", i), annotations...).Data...)
@@ -113,7 +113,7 @@ func TestTooManyStopNothingThatRuns(t *testing.T) {
 	if len(w.runs()) != 1 {
 		t.Fatalf("%d runs, want that of hello", len(w.runs()))
 	}
-	w.git.changedErr, w.git.changed = nil, provider.Changes{Modified: []string{"main.go"}}
+	w.git.changedErr, w.git.changed = nil, git.Changes{Modified: []string{"main.go"}}
 	w.settle(corev1.ConditionTrue)
 	got := w.conclusions()
 	if len(got) != 2 || got["hello"] != status.Success || got[".tekton"] != status.Failure || len(w.runs()) != 1 {

@@ -12,8 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/resources"
+	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/resources"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -134,7 +134,7 @@ func TestTheCheckOfARefusedPipelineHasTheNameThatItsRunWouldHave(t *testing.T) {
 
 func TestBranchesOfAPushAreWrittenAsPaCWritesThemByEachPipelinesOwnExpression(t *testing.T) {
 	t.Parallel()
-	expression := func(name, text string) provider.File { return annotated(name, "on-cel-expression: '"+text+"'") }
+	expression := func(name, text string) git.File { return annotated(name, "on-cel-expression: '"+text+"'") }
 	w := newWorld(t, // the first one's expression changes what PaC writes for all others
 		expression("both", `target_branch == "main" && source_branch == "main"`), expression("event", `event == "push"`), helloFile("listed"),
 		expression("prefix", `target_branch == "main" || target_branch == "refs/heads/main"`), expression("source", `source_branch.startsWith("ma")`),

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -103,7 +103,7 @@ func TestADeletionThatAnotherReplicaHasSeenCounts(t *testing.T) {
 func TestWhatIsCreatedIsRecordedWithinSeconds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, many(40)...)
-	w.git.changed = provider.Changes{Modified: []string{"go.mod"}}
+	w.git.changed = git.Changes{Modified: []string{"go.mod"}}
 	w.git.tree = map[string]string{"tasks/build.yaml": taskText("build")}
 	recorded := func() int {
 		n := 0

@@ -17,7 +17,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/blob"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -37,7 +37,7 @@ func (w *world) withParams(t *testing.T) {
 }
 
 // parametrized is hello with a task that is given params.
-func parametrized(name string) provider.File {
+func parametrized(name string) git.File {
 	file := helloFile(name)
 	file.Data = []byte(strings.Replace(string(file.Data), "spec:\n", "spec:\n  params: [{name: p, value: '{{ stage }} {{ password }} {{ body.a }}'}]\n", 1))
 	return file

@@ -14,7 +14,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -142,7 +142,7 @@ func TestAPanicOfWhatWaitsStopsNothingElse(t *testing.T) {
 	if diff := cmp.Diff(map[string]status.Conclusion{"hello": status.Success}, w.conclusions()); diff != "" || e.Settled() || e.Status.Panics != maxPanics {
 		t.Fatalf("%d panics, settled %t: %s", e.Status.Panics, e.Settled(), diff)
 	}
-	w.git.poison, w.git.changedErr, w.git.changed = false, nil, provider.Changes{Added: []string{"docs/a.md"}}
+	w.git.poison, w.git.changedErr, w.git.changed = false, nil, git.Changes{Added: []string{"docs/a.md"}}
 	w.settle(corev1.ConditionTrue)
 	if diff := cmp.Diff(map[string]status.Conclusion{"hello": status.Success, "docs": status.Success}, w.conclusions()); diff != "" {
 		t.Error(diff)

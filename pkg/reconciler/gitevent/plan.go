@@ -10,6 +10,7 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/match"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
@@ -112,7 +113,7 @@ func (w *work) define(ctx context.Context, client *provider.Client, repository *
 }
 
 // load reads the definitions. Those of an event that is planned already were bounded then.
-func (w *work) load(ctx context.Context, client *provider.Client, sha string) ([]provider.File, *resolve.Set, error) {
+func (w *work) load(ctx context.Context, client *provider.Client, sha string) ([]git.File, *resolve.Set, error) {
 	files, err := client.Files(ctx, sha, definitions)
 	if err != nil {
 		return nil, nil, err

@@ -11,12 +11,12 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
 // large is 13 pipelines that refer three times to a task of 900 KiB, of which tree holds the text.
-func large() (files []provider.File, tree map[string]string) {
+func large() (files []git.File, tree map[string]string) {
 	for i := range 13 {
 		files = append(files, annotated(fmt.Sprintf("p%02d", i), "task: tasks/large.yaml"))
 		files[i].Data = []byte(strings.Replace(string(files[i].Data), "taskSpec:\n          steps: [{name: s, image: busybox, script: \"true\"}]",
@@ -64,7 +64,7 @@ func TestAPlanThatIsTooLargeStopsNothingThatRuns(t *testing.T) {
 	if len(w.runs()) != 1 {
 		t.Fatalf("%d runs, want that of hello", len(w.runs()))
 	}
-	w.git.changedErr, w.git.changed = nil, provider.Changes{Modified: []string{"main.go"}}
+	w.git.changedErr, w.git.changed = nil, git.Changes{Modified: []string{"main.go"}}
 	w.settle(corev1.ConditionTrue)
 	got := w.conclusions()
 	if len(got) != 14 || got["hello"] != status.Success || got["p00"] != status.Failure || len(w.runs()) != 1 || w.event().Status.Disposition != v1alpha1.DispositionRuns {

@@ -12,6 +12,7 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
@@ -22,7 +23,7 @@ const provenanceDefaultBranch = "default_branch"
 
 // provenance returns the one commit of the target repository that definitions and all they refer to in it are read at.
 // The default branch is asked for once: it may move while the plan is made.
-func provenance(ctx context.Context, git *provider.Client, head provider.Head, repository *pacv1alpha1.Repository) (string, error) {
+func provenance(ctx context.Context, git *provider.Client, head git.Head, repository *pacv1alpha1.Repository) (string, error) {
 	settings := repository.Spec.Settings
 	if settings == nil || settings.PipelineRunProvenance != provenanceDefaultBranch {
 		return head.SHA, nil
@@ -74,13 +75,13 @@ const (
 )
 
 type answer struct {
-	file provider.File
+	file git.File
 	err  error
 }
 
 // newReferences returns nil when configuration says that references are not followed. The files are those of the
 // definitions, which are not read again.
-func (w *work) newReferences(git gitFiles, sha string, files []provider.File) resolve.References {
+func (w *work) newReferences(git gitFiles, sha string, files []git.File) resolve.References {
 	if !w.config.Remote.Fetch {
 		return nil
 	}
@@ -93,19 +94,19 @@ func (w *work) newReferences(git gitFiles, sha string, files []provider.File) re
 }
 
 // Read implements resolve.References.
-func (r *references) Read(ctx context.Context, kind resolve.Kind, reference string) (provider.File, error) {
+func (r *references) Read(ctx context.Context, kind resolve.Kind, reference string) (git.File, error) {
 	where, err := r.locate(kind, reference)
 	if err != nil {
-		return provider.File{}, fmt.Errorf("%s: %w", show(reference), err)
+		return git.File{}, fmt.Errorf("%s: %w", show(reference), err)
 	}
 	if known, found := r.known[where]; found {
 		return known.file, known.err
 	}
 	if r.fetched++; r.fetched > maxReferences {
-		return provider.File{}, fault.Invalidf("TooManyReferences", "the pipelines for this event refer to more than %d files", maxReferences)
+		return git.File{}, fault.Invalidf("TooManyReferences", "the pipelines for this event refer to more than %d files", maxReferences)
 	}
 	data, err := r.read(ctx, where)
-	file := provider.File{Path: shownAt(where), Data: data}
+	file := git.File{Path: shownAt(where), Data: data}
 	if where.form == formHub {
 		file.Path = reference + " (" + file.Path + ")"
 	}

@@ -16,13 +16,13 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
 // referring is a pipeline for pushes to main with one task, and the reference to it.
-func referring(name, task, reference string) provider.File {
-	return provider.File{Path: ".tekton/" + name + ".yaml", Data: []byte(`apiVersion: tekton.dev/v1
+func referring(name, task, reference string) git.File {
+	return git.File{Path: ".tekton/" + name + ".yaml", Data: []byte(`apiVersion: tekton.dev/v1
 kind: PipelineRun
 metadata:
   name: ` + name + `
@@ -126,12 +126,12 @@ func TestReferenceThatIsWrongFailsItsPipelineAlone(t *testing.T) {
 func TestReferencesAreFetchedOnceForAllPipelines(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
-	var files []provider.File
+	var files []git.File
 	for i := range 20 {
 		name := fmt.Sprintf("run-%02d", i)
 		files = append(files, referring(name, "lint", "[lint, "+h.URL+"/x/build.yaml, tasks/own.yaml, .tekton/shared.yaml]"))
 	}
-	files = append(files, provider.File{Path: ".tekton/shared.yaml", Data: []byte(taskText("shared"))})
+	files = append(files, git.File{Path: ".tekton/shared.yaml", Data: []byte(taskText("shared"))})
 	w := newWorld(t, files...)
 	w.uses(h)
 	w.git.tree = map[string]string{"tasks/own.yaml": taskText("own")}
@@ -186,7 +186,7 @@ func TestDefaultBranchThatCannotBeReadIsWaitedFor(t *testing.T) {
 func TestReferencesAreNotFollowedWhenSwitchedOff(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
-	shared := provider.File{Path: ".tekton/shared.yaml", Data: []byte(taskText("shared"))}
+	shared := git.File{Path: ".tekton/shared.yaml", Data: []byte(taskText("shared"))}
 	w := newWorld(t, referring("a-cluster", "lint", "lint"), referring("b-local", "shared", "lint"), shared)
 	w.uses(h)
 	w.settings["remote-tasks"] = "false"

@@ -9,6 +9,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
@@ -32,7 +33,7 @@ func (r *Reconciler) report(ctx context.Context, w *work) error {
 	}
 	client, failed := w.connect(ctx)
 	spec := &w.event.Spec
-	head := provider.Head{SHA: w.event.Status.Plan.HeadSHA, Project: spec.Project, Ref: spec.HeadRef, PullRequest: spec.PullRequest}
+	head := git.Head{SHA: w.event.Status.Plan.HeadSHA, Project: spec.Project, Ref: spec.HeadRef, PullRequest: spec.PullRequest}
 	faults := []error{untried}
 	over := w.turn(shortTurn)
 	for _, check := range inTurn(w.wait(stepReport) != nil, stale) {
@@ -65,7 +66,7 @@ func (w *work) stale() (checks []status.Check, untried error) {
 	return checks, untried
 }
 
-func (r *Reconciler) put(ctx context.Context, w *work, client *provider.Client, head provider.Head, check *status.Check) error {
+func (r *Reconciler) put(ctx context.Context, w *work, client *provider.Client, head git.Head, check *status.Check) error {
 	if err := w.paused(); err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/blob"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 )
 
@@ -53,13 +53,13 @@ func TestWhatIsKeptOfASettledEventIsSmall(t *testing.T) {
 		}
 		e.Status.Plan.Message = long
 	}
-	twenty := append([]provider.File{helloFile("hello"), helloFile("second")}, oneFile(18, "on-label: bug")...)
+	twenty := append([]git.File{helloFile("hello"), helloFile("second")}, oneFile(18, "on-label: bug")...)
 	for name, c := range map[string]struct {
-		files  []provider.File
+		files  []git.File
 		change func(*v1alpha1.GitEvent)
 		limit  int
 	}{
-		"two runs":                          {[]provider.File{helloFile("hello"), helloFile("second")}, nil, 3 << 10},
+		"two runs":                          {[]git.File{helloFile("hello"), helloFile("second")}, nil, 3 << 10},
 		"two runs and 18 other pipelines":   {twenty, nil, 5 << 10},
 		"all of their texts are very long":  {twenty, verbose, 11 << 10},
 		"200 runs":                          {oneFile(200), nil, 40 << 10},

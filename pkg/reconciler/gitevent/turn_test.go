@@ -14,13 +14,13 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
 // many is so many pipelines with a path filter each.
-func many(runs int) []provider.File {
-	var files []provider.File
+func many(runs int) []git.File {
+	var files []git.File
 	for i := range runs {
 		files = append(files, annotated(fmt.Sprintf("p%03d", i), fmt.Sprintf("on-path-change: '[services/%d/**, go.mod]'", i), "task: tasks/build.yaml"))
 	}
@@ -34,7 +34,7 @@ func TestManyRunsTakeTurns(t *testing.T) {
 	const runs = 60
 	w := newWorld(t, many(runs)...)
 	w.forgets = true
-	w.git.changed = provider.Changes{Modified: []string{"go.mod"}}
+	w.git.changed = git.Changes{Modified: []string{"go.mod"}}
 	w.git.tree = map[string]string{"tasks/build.yaml": taskText("build")}
 	created := 0
 	w.hook = func(_ int, call string) outcome {
@@ -136,7 +136,7 @@ func TestASlowRefusalOfAPatchLeavesTheOthersTheirTurn(t *testing.T) {
 func TestManyPathFiltersCostOneList(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, many(200)...)
-	w.git.changed = provider.Changes{Modified: []string{"go.mod"}}
+	w.git.changed = git.Changes{Modified: []string{"go.mod"}}
 	w.git.tree = map[string]string{"tasks/build.yaml": taskText("build")}
 	w.settle(corev1.ConditionTrue)
 	if got := len(w.runs()); got != 200 {

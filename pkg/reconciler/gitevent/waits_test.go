@@ -12,7 +12,7 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -21,7 +21,7 @@ import (
 func TestChangedFilesThatCannotBeListedAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, annotated("docs", "on-path-change: 'docs/**'"), helloFile("hello"))
-	w.git.changed, w.git.changedErr = provider.Changes{Added: []string{"docs/a.md"}}, fault.Transientf("GitUnavailable", "502")
+	w.git.changed, w.git.changedErr = git.Changes{Added: []string{"docs/a.md"}}, fault.Transientf("GitUnavailable", "502")
 	for range 3 {
 		_, _ = w.reconcile()
 	}
@@ -53,7 +53,7 @@ func TestWhileEverythingWaitsNothingIsPlanned(t *testing.T) {
 	if e := w.event(); err == nil || e.Status.Plan != nil || len(w.git.writes) != 0 || e.Status.GetCondition(v1alpha1.GitEventPlanned).Reason != "GitUnavailable" {
 		t.Fatalf("plan %+v, checks %v, conditions %v: want a wait", e.Status.Plan, w.git.writes, e.Status.Conditions)
 	}
-	w.git.changedErr, w.git.changed = nil, provider.Changes{Added: []string{"main.go"}}
+	w.git.changedErr, w.git.changed = nil, git.Changes{Added: []string{"main.go"}}
 	w.settle(corev1.ConditionTrue)
 	if e := w.event(); e.Status.Disposition != v1alpha1.DispositionIgnored || len(w.git.writes) != 0 {
 		t.Errorf("disposition %s, checks %v: want none", e.Status.Disposition, w.git.writes)
@@ -99,7 +99,7 @@ func TestAFailingLookUpOfPullRequestsIsWaitedFor(t *testing.T) {
 	if len(w.runs()) != 0 || len(w.git.writes) != 0 || w.event().Status.Plan != nil {
 		t.Fatalf("%d runs, checks %v: want a wait", len(w.runs()), w.git.writes)
 	}
-	w.git.pullsErr, w.git.pulls = nil, []provider.Pull{{Number: 4, Open: true}}
+	w.git.pullsErr, w.git.pulls = nil, []git.Pull{{Number: 4, Open: true}}
 	w.settle(corev1.ConditionTrue)
 	if len(w.runs()) != 0 || len(w.git.writes) != 0 {
 		t.Errorf("%d runs, checks %v: want none, the pull request runs it", len(w.runs()), w.git.writes)

@@ -19,7 +19,7 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
 )
 
@@ -77,7 +77,7 @@ func renderedRun() *pipelinev1.PipelineRun {
 func pushInput() RunInput {
 	return RunInput{
 		Event:        pushEvent(),
-		Head:         provider.Head{SHA: sha, Commit: v1alpha1.Commit{Title: "Fix: \"it\"", URL: "https://github.com/Acme/App/commit/" + sha}},
+		Head:         git.Head{SHA: sha, Commit: v1alpha1.Commit{Title: "Fix: \"it\"", URL: "https://github.com/Acme/App/commit/" + sha}},
 		Rendered:     renderedRun(),
 		TargetBranch: "refs/heads/main", SourceBranch: "refs/heads/main",
 		Definition: resolve.Definition{File: ".tekton/push.yaml", Document: 2, Name: "build"},

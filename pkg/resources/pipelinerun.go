@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
 )
 
@@ -22,7 +22,7 @@ import (
 type RunInput struct {
 	Event *v1alpha1.GitEvent
 	// Head is the revision that is run and reported on.
-	Head provider.Head
+	Head git.Head
 	// Rendered is what resolve.Render returned. It is not changed.
 	Rendered *pipelinev1.PipelineRun
 	// TargetBranch and SourceBranch are what match.Branches returned.

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package git is what a Git service says about a repository, as values: whoever decides with them need not know how they
+// were learnt.
+package git
+
+import "github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+
+// Head is the complete revision an event is about.
+type Head struct {
+	// SHA is the commit to run and report on.
+	SHA string
+	// Commit is what people know it by.
+	Commit v1alpha1.Commit
+	// Project is the repository checks are reported to: the event's base repository.
+	Project v1alpha1.Project
+	// Ref is the branch or tag whose head SHA was: GitEventSpec.headRef.
+	Ref string
+	// PullRequest is the event's, nil for pushes. GitLab shows verdicts on forks in the fork, or in the merge request.
+	PullRequest *v1alpha1.PullRequest
+}
+
+// File is one file of a revision.
+type File struct {
+	// Path is relative to the repository's root, with slashes.
+	Path string
+	Data []byte
+}
+
+// Changes are the files an event changed.
+type Changes struct {
+	Added, Modified, Deleted, Renamed []string
+	// Truncated is true when the service did not list all of them.
+	Truncated bool
+}
+
+// Pull is a pull or merge request that a commit is part of.
+type Pull struct {
+	Number int64
+	// Open is false once it was merged or closed; Merged is true once it was merged.
+	Open, Merged bool
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package plan decides what an event starts, and why not. It knows no cluster, no clock and no status, and writes
+// nothing: the same function plans for the controller, for the command line and for tests.
+package plan
+
+import (
+	"context"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/remote"
+	"github.com/plumbline-ci/plumbline/pkg/template"
+)
+
+// Definitions is the directory that authors keep their pipelines in.
+const Definitions = ".tekton"
+
+// Input is what is planned. Nothing in it is changed.
+type Input struct {
+	Event Event
+	// Repository is the event's, completed by the global one.
+	Repository *pacv1alpha1.Repository
+	Config     *config.Config
+	// Version is Plumbline's, which PipelineRuns carry.
+	Version string
+	// Earlier is what an attempt before this one left open; nil when there was none.
+	Earlier *Earlier
+}
+
+// Event is a GitEvent as far as it matters: who it is and what happened.
+type Event struct {
+	// Namespace and Name are the GitEvent's. All names that are planned are made of Name.
+	Namespace, Name string
+	// Annotations are the GitEvent's: the trace that its runs continue.
+	Annotations map[string]string
+	Spec        *v1alpha1.GitEventSpec
+}
+
+// Earlier is what was planned before. It stands: only what is open in it is decided now, at the same commits.
+type Earlier struct {
+	HeadSHA, DefinitionSHA string
+	Decisions              []Decision
+	Runs                   []Run
+}
+
+// Sources answer what a plan asks. Each is asked only if a decision depends on it, and each thing once. An error is never
+// taken for an answer: what depends on it stays open.
+type Sources struct {
+	Source  Source
+	History History
+	Access  Access
+	// Addresses and Web read what annotations refer to by address; Web may be nil when configuration follows no references.
+	Addresses Addresses
+	Web       Web
+	// Missing tells whether to believe now that there is nothing at an address of the Git service.
+	Missing func(address string) bool
+	// Comment returns what the event's comment says. It is called for comments only.
+	Comment func(ctx context.Context) (string, error)
+	// Payload returns the delivery's body.
+	Payload func(ctx context.Context) ([]byte, error)
+	// Secret returns the value that a custom param refers to, in the Repository's namespace.
+	Secret func(ctx context.Context, ref template.SecretRef) (string, error)
+}
+
+// Source reads the repository (provider.Source has the contract).
+type Source interface {
+	Head(ctx context.Context, event *v1alpha1.GitEventSpec) (git.Head, error)
+	Files(ctx context.Context, sha, dir string) ([]git.File, error)
+	File(ctx context.Context, sha, path string) ([]byte, error)
+	Changed(ctx context.Context, event *v1alpha1.GitEventSpec) (git.Changes, error)
+	DefaultBranch(ctx context.Context) (sha string, err error)
+}
+
+// History answers what a commit or a comment belongs to (provider.History has the contract).
+type History interface {
+	Pulls(ctx context.Context, sha string) ([]git.Pull, error)
+	Complete(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error)
+}
+
+// Access answers who may start a run (provider.Access has the contract).
+type Access interface {
+	CanWrite(ctx context.Context, user string) (bool, error)
+}
+
+// Addresses reads what the Git service shows at a web address (provider.Addresses has the contract).
+type Addresses interface {
+	FileAt(ctx context.Context, address string) ([]byte, error)
+}
+
+// Web reads what everybody may read (remote.Client has the contract).
+type Web interface {
+	Get(ctx context.Context, address string, policy remote.Policy, limit int64) ([]byte, error)
+	Package(ctx context.Context, hub remote.Hub, address string, policy remote.Policy) ([]byte, error)
+}
+
+// Plan is what is to be done, and why.
+type Plan struct {
+	// Spec is the event's, with what its delivery did not say.
+	Spec *v1alpha1.GitEventSpec
+	// Disposition is what becomes of the event; Reason is one word for it, Message a sentence.
+	Disposition     v1alpha1.Disposition
+	Reason, Message string
+	// HeadSHA is the commit that is run and reported on, DefinitionSHA the one that the definitions are read at: empty
+	// when none were read.
+	HeadSHA, DefinitionSHA string
+	// Decisions has one for each definition, in the order of files and documents.
+	Decisions []Decision
+	// Runs are the earlier ones, some of them completed, and then the new ones.
+	Runs []Run
+	// Secrets is what the markers of the manifests stand for.
+	Secrets map[string]string
+	// Wait says why decisions are open, nil when none is.
+	Wait error
+}
+
+// Decision says whether one definition is for the event.
+type Decision struct {
+	// File and Document tell where it is defined, Pipeline what it is called there.
+	File     string
+	Document int
+	Pipeline string
+	// Open is true while it cannot be said.
+	Open bool
+	// Selected is why it was selected while it is open; Reason is the sentence for people.
+	Selected, Reason string
+}
+
+// Run is one PipelineRun that the event starts, or that is refused.
+type Run struct {
+	// Pipeline is what its check is called, Namespace and Name are the PipelineRun's.
+	Pipeline, Namespace, Name string
+	// Note is told with its result.
+	Note string
+	// Secret is the name of its git-auth secret, empty when it gets none.
+	Secret string
+	// Refused says what its author has to mend, nil when nothing.
+	Refused *v1alpha1.Refusal
+	// Unresolved is true while what it refers to cannot be read; Wait says why, in the attempt that met it.
+	Unresolved bool
+	Wait       error
+	// Manifest is what is created, with markers for secret values; nil for what is refused, unresolved or of an earlier
+	// attempt.
+	Manifest *pipelinev1.PipelineRun
+}
