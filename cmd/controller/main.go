@@ -24,6 +24,7 @@ import (
 	"knative.dev/pkg/signals"
 	"knative.dev/pkg/system"
 
+	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/kubecalls"
 	"github.com/plumbline-ci/plumbline/pkg/leadership"
@@ -59,7 +60,7 @@ func main() {
 	secret := flag.String("github-app-secret", "plumbline-github-app", "name of the Secret with the GitHub App's credentials")
 	global := flag.String("global-repository", "pipelines-as-code", "name of the Repository in Plumbline's namespace whose settings complete those of all others")
 	operatorRetry := flag.Duration("operator-retry", fault.OperatorRetry, "how long what an operator has to mend waits before it is tried again")
-	look := flag.Duration("credential-look", gitevent.CredentialLook, "how often the Secrets are read that events wait for")
+	look := flag.Duration("credential-look", credentials.Look, "how often the Secrets are read that events wait for")
 	lateReports := flag.Duration("late-reports", gitevent.LateReports, "how long after a takeover another controller's report may still arrive at the Git service")
 	check := flag.Bool("preflight", false, "print what is wrong with the installation and how to mend it, and end; the exit code is 1 when there is anything")
 	probes := flag.Int("health-port", injection.HealthCheckDefaultPort, "port of /health and /readiness")

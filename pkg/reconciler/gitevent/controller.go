@@ -25,9 +25,12 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	pacclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/pipelinesascode/v1alpha1"
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
+	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/kubeevents"
 	"github.com/plumbline-ci/plumbline/pkg/leadership"
 	"github.com/plumbline-ci/plumbline/pkg/openevents"
@@ -35,6 +38,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
 
 // queueName names the workqueue, its metrics and its leases.
@@ -61,7 +65,7 @@ type Options struct {
 	Workers int
 	// OperatorRetry is how long a fault waits that an operator has to mend; 0 is fault.OperatorRetry.
 	OperatorRetry time.Duration
-	// CredentialLook is how often the Secrets are read that events wait for; 0 is the constant CredentialLook.
+	// CredentialLook is how often the Secrets are read that events wait for; 0 is credentials.Look.
 	CredentialLook time.Duration
 	// LateReports is how long after a takeover another process's post may land; 0 is the constant LateReports.
 	LateReports time.Duration
@@ -76,22 +80,20 @@ func NewController(o Options) injection.ControllerConstructor {
 		runs := openruns.Informer(ctx, o.Namespace)
 		client := plumblineclient.Get(ctx).PlumblineV1alpha1()
 		r := &Reconciler{
-			Options:      o,
-			open:         o.Events.Informer(ctx).Lister().GitEvents(o.Namespace),
-			events:       client.GitEvents(o.Namespace),
-			payloads:     client.EventPayloads(o.Namespace),
-			repositories: repositoryinformer.Get(ctx).Lister(),
-			pac:          plumblineclient.Get(ctx).PipelinesascodeV1alpha1(),
-			runs:         runs.GetIndexer(),
-			tekton:       pipelineclient.Get(ctx).TektonV1(),
-			kube:         kubeclient.Get(ctx).CoreV1(),
-			clock:        clock.RealClock{},
-			recorder:     kubeevents.Recorder(ctx),
-			slots:        newSlots(max(1, o.Workers/4)),
-			metrics:      newMetrics(),
-			held:         newHeld(),
-			retries:      retry.New(),
+			Options:  o,
+			open:     o.Events.Informer(ctx).Lister().GitEvents(o.Namespace),
+			events:   client.GitEvents(o.Namespace),
+			payloads: client.EventPayloads(o.Namespace),
+			runs:     runs.GetIndexer(),
+			tekton:   pipelineclient.Get(ctx).TektonV1(),
+			kube:     kubeclient.Get(ctx).CoreV1(),
+			clock:    clock.RealClock{},
+			recorder: kubeevents.Recorder(ctx),
+			turns:    turns.New(max(1, o.Workers/4)),
+			metrics:  newMetrics(),
+			retries:  retry.New(),
 		}
+		r.credentials = r.keeper(repositoryinformer.Get(ctx).Lister(), plumblineclient.Get(ctx).PipelinesascodeV1alpha1())
 		r.leads.take(r.clock.Now())
 		r.PromoteFunc = r.promote
 		if err := errors.Join(r.observeOpen(), leadership.Count(&r.LeaderAwareFuncs, queueName)); err != nil {
@@ -104,9 +106,30 @@ func NewController(o Options) injection.ControllerConstructor {
 			impl.EnqueueKeyAfter(types.NamespacedName{Namespace: o.Namespace, Name: event}, after)
 		}
 		r.watch(ctx, impl, runs)
-		go r.lookAround(ctx)
+		go r.credentials.LookAround(ctx, o.CredentialLook, r.leadsOpen)
 		return impl
 	}
+}
+
+// keeper makes what logs events in.
+func (r *Reconciler) keeper(cache paclisters.RepositoryLister, repositories pacclient.RepositoriesGetter) *credentials.Keeper {
+	return credentials.New(credentials.Options{
+		Namespace: r.Namespace, AppSecret: r.AppSecret, GlobalRepository: r.GlobalRepository, Providers: r.Providers, Kube: r.kube,
+		Cache: cache, Repositories: repositories, Turns: r.turns, Clock: r.clock, Wake: func(event string, after time.Duration) { r.wake(event, after) },
+	})
+}
+
+// leadsOpen tells whether this process leads an event that is open.
+func (r *Reconciler) leadsOpen(event string) bool {
+	_, err := r.unsettled(event)
+	return err == nil && r.IsLeaderFor(types.NamespacedName{Namespace: r.Namespace, Name: event})
+}
+
+func (r *Reconciler) repositoryChanged(before, after any) {
+	r.credentials.RepositoryChanged(before, after, func() []*v1alpha1.GitEvent {
+		events, _ := r.open.List(labels.Everything()) // a list of a cache has no error
+		return events
+	})
 }
 
 // promote enqueues what a new leader has to look at: the open events.

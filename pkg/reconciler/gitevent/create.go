@@ -13,15 +13,13 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
 // echoLimit is how long a denial whose text echoes an outage is retried before it is believed (C11).
 const echoLimit = 10 * time.Minute
-
-// reasonRepositoryGone ends an event whose Repository was deleted or names another URL now.
-const reasonRepositoryGone = "RepositoryGone"
 
 // create makes the recorded PipelineRuns that do not exist yet. Each waits for itself: one that is refused or has to
 // wait does not stop the others.
@@ -66,7 +64,7 @@ func (w *work) refuseUnserved() {
 // noPlace tells whether a run can never be created, for no fault of its author: the place it was to run in is gone, or what
 // was to run.
 func noPlace(reason string) bool {
-	return reason == fault.ReasonNamespaceTerminating || reason == reasonRepositoryGone || reason == reasonPayloadMissing
+	return reason == fault.ReasonNamespaceTerminating || reason == credentials.ReasonRepositoryGone || reason == reasonPayloadMissing
 }
 
 // uncreated returns the runs to create, those first that nothing is known against.
@@ -126,17 +124,15 @@ func (r *Reconciler) createRun(ctx context.Context, w *work, run *v1alpha1.Run) 
 	}
 	err = r.createWith(ctx, w, run, values)
 	if f := fault.Of(err); f != nil && f.Reason == fault.ReasonNamespaceMissing {
-		err = r.unlessGone(ctx, w, f)
+		err = w.unlessGone(ctx, f)
 	}
 	return masked(err, values)
 }
 
 // unlessGone ends the wait for a namespace that took the Repository with it.
-func (r *Reconciler) unlessGone(ctx context.Context, w *work, missing *fault.Error) error {
-	ref := w.event.Spec.Repository
-	_, err := r.pac.Repositories(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
-	if fault.Gone(err) {
-		return fault.Operatorf(reasonRepositoryGone, "Repository %s/%s is gone, and its namespace", ref.Namespace, ref.Name)
+func (w *work) unlessGone(ctx context.Context, missing *fault.Error) error {
+	if ref := w.event.Spec.Repository; w.session.RepositoryGone(ctx) {
+		return fault.Operatorf(credentials.ReasonRepositoryGone, "Repository %s/%s is gone, and its namespace", ref.Namespace, ref.Name)
 	}
 	return missing // whatever else: it is asked again then
 }

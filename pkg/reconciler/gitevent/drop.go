@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"knative.dev/pkg/logging"
+
+	"github.com/plumbline-ci/plumbline/pkg/credentials"
 )
 
 // goneLimit is how long reports wait for a Repository that is gone, and with it the credentials for them: long enough to
@@ -21,7 +23,7 @@ func (w *work) unreportable() bool {
 	if !w.stands(wait) || !w.decided() || !w.over() {
 		return false
 	}
-	return wait.Reason == reasonRepositoryGone && w.r.clock.Since(wait.Since.Time) >= goneLimit || w.hopeless(wait)
+	return wait.Reason == credentials.ReasonRepositoryGone && w.r.clock.Since(wait.Since.Time) >= goneLimit || w.hopeless(wait)
 }
 
 // over tells whether every run is refused or has ended.

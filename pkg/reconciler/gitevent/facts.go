@@ -158,7 +158,7 @@ func (w *work) learn(ctx context.Context, needs template.Needs, known *facts) er
 }
 
 func (w *work) changed(ctx context.Context, known *facts) error {
-	client, err := w.connect(ctx)
+	client, err := w.session.Connect(ctx)
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (w *work) body(ctx context.Context, known *facts) error {
 
 // pulls asks which pull requests hold the commit. The merged one's number is a variable of pushes.
 func (w *work) pulls(ctx context.Context, known *facts) error {
-	client, err := w.connect(ctx)
+	client, err := w.session.Connect(ctx)
 	if err != nil {
 		return err
 	}

@@ -19,14 +19,14 @@ import (
 	"knative.dev/pkg/reconciler"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	pacclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/pipelinesascode/v1alpha1"
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/plumbline/v1alpha1"
-	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/creations"
+	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
 
 // reconcileDeadline bounds one reconcile: knative gives it none. It is longer than the 30 s one call to a Git service
@@ -42,25 +42,23 @@ type Reconciler struct {
 	reconciler.LeaderAwareFuncs
 	Options
 
-	open         listers.GitEventNamespaceLister
-	events       plumblineclient.GitEventInterface
-	payloads     plumblineclient.EventPayloadInterface
-	repositories paclisters.RepositoryLister
-	pac          pacclient.PipelinesascodeV1alpha1Interface
-	runs         cache.KeyListerGetter
-	tekton       tektonv1.TektonV1Interface
-	kube         corev1.CoreV1Interface
-	settings     *config.Store
-	clock        clock.PassiveClock
-	recorder     record.EventRecorder
-	slots        *slots
-	metrics      *metrics
-	held         *held
-	retries      *retry.Timers
-	misses       misses
-	created      creations.Memory
-	leads        tenure
-	wake         func(event string, after time.Duration) // enqueues, beside whatever the reconcile returns
+	open        listers.GitEventNamespaceLister
+	events      plumblineclient.GitEventInterface
+	payloads    plumblineclient.EventPayloadInterface
+	runs        cache.KeyListerGetter
+	tekton      tektonv1.TektonV1Interface
+	kube        corev1.CoreV1Interface
+	settings    *config.Store
+	clock       clock.PassiveClock
+	recorder    record.EventRecorder
+	metrics     *metrics
+	turns       *turns.Turns
+	credentials *credentials.Keeper
+	retries     *retry.Timers
+	misses      misses
+	created     creations.Memory
+	leads       tenure
+	wake        func(event string, after time.Duration) // enqueues, beside whatever the reconcile returns
 }
 
 var _ controller.Reconciler = (*Reconciler)(nil)

@@ -156,8 +156,6 @@ func TestPausedProcessSendsNothing(t *testing.T) {
 		return outcome{}
 	}
 	before := len(w.git.writes)
-	r := w.quietly(w.reconciler)
-	r.slots = newSlots(4)
 	_, _ = w.reconcile() // plans and reports within one connection
 	if len(w.git.writes) == before {
 		t.Fatal("the first reconcile must report")
@@ -196,20 +194,4 @@ func TestCancelledReportIsTriedAgain(t *testing.T) {
 	w.hook = nil
 	w.settle(corev1.ConditionTrue)
 	w.wantSuccess()
-}
-
-func TestSlots(t *testing.T) {
-	t.Parallel()
-	s := newSlots(2)
-	first, ok1 := s.take("a")
-	_, ok2 := s.take("a")
-	_, ok3 := s.take("a")
-	_, other := s.take("b")
-	if !ok1 || !ok2 || ok3 || !other {
-		t.Errorf("slots: %v %v %v %v, want two of a and one of b", ok1, ok2, ok3, other)
-	}
-	first()
-	if _, ok := s.take("a"); !ok {
-		t.Error("a slot that was given back must be free")
-	}
 }

@@ -269,8 +269,8 @@ func TestAnEventWithoutATurnIsNotGivenUp(t *testing.T) {
 	}
 	w.later(25 * time.Minute)
 	w.git.err = nil
-	w.alive.held.retry("push-1") // the Repository was changed, for example
-	release, _ := w.alive.slots.take("git.example/0")
+	w.alive.repositoryChanged(nil, repository())
+	release, _ := w.alive.turns.Take("git.example/0")
 	w.later(6 * time.Minute)
 	if w.event().Settled() {
 		t.Fatal("given up although only the turn was missing")

@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
@@ -38,7 +40,7 @@ func (p *process) run() { _ = p.r.Reconcile(p.t.Context(), system+"/push-1") }
 func (p *process) looks(what string, wakes bool) {
 	p.t.Helper()
 	p.woken = 0
-	p.r.look(p.t.Context())
+	p.r.credentials.LookOnce(p.t.Context(), p.r.leadsOpen)
 	if got := p.woken > 0; got != wakes {
 		p.t.Errorf("%s: the event is woken: %v, want %v", what, got, wakes)
 	}
@@ -158,10 +160,10 @@ func TestRefusedCredentials(t *testing.T) {
 	}
 	asks("first", 1)
 	asks("before its time", 0)
-	p.r.held.retry("push-1")
+	p.mended()
 	asks("another event at the same moment", 0)
-	w.clock.SetTime(w.clock.Now().Add(refusalBelieved))
-	p.r.held.retry("push-1")
+	w.clock.SetTime(w.clock.Now().Add(credentials.RefusalBelieved))
+	p.mended()
 	asks("later", 1)
 	w.storeApp(func(s *corev1.Secret) { s.Data[keyPrivateKey] = []byte("other") })
 	p.looks("rotated", true)
@@ -173,6 +175,11 @@ func TestRefusedCredentials(t *testing.T) {
 	if len(w.runs()) != 1 {
 		t.Errorf("%d runs, want one: %+v", len(w.runs()), w.event().Status)
 	}
+}
+
+// mended tells the process that somebody changed the Repository.
+func (p *process) mended() {
+	p.r.credentials.RepositoryChanged(nil, repository(), func() []*v1alpha1.GitEvent { return []*v1alpha1.GitEvent{p.event()} })
 }
 
 func elsewhere(namespace string) *pacv1alpha1.Repository {

@@ -9,6 +9,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/access"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/match"
@@ -26,7 +27,7 @@ func (r *Reconciler) plan(ctx context.Context, w *work) error {
 	if repository == nil || err != nil {
 		return err
 	}
-	client, err := w.connect(ctx)
+	client, err := w.session.Connect(ctx)
 	if err != nil {
 		return err
 	}
@@ -59,12 +60,12 @@ func (w *work) admit(ctx context.Context, client *provider.Client) (bool, error)
 // serves returns the Repository with the global one's settings, nil if it ended the planning: because the Repository is
 // gone, or because the event was superseded while it waited.
 func (r *Reconciler) serves(ctx context.Context, w *work) (*pacv1alpha1.Repository, error) {
-	repository, err := r.repository(ctx, w)
+	repository, err := w.session.Repository(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if repository == nil {
-		return nil, w.abandon(ctx, v1alpha1.DispositionRefused, reasonRepositoryGone, "the Repository this event was accepted for does not exist or names another URL now")
+		return nil, w.abandon(ctx, v1alpha1.DispositionRefused, credentials.ReasonRepositoryGone, "the Repository this event was accepted for does not exist or names another URL now")
 	}
 	sha, err := w.superseding(ctx, stepPlan)
 	if err != nil {
@@ -73,7 +74,7 @@ func (r *Reconciler) serves(ctx context.Context, w *work) (*pacv1alpha1.Reposito
 	if sha != "" {
 		return nil, w.abandon(ctx, v1alpha1.DispositionSuperseded, reasonSuperseded, supersededBy(sha))
 	}
-	return r.withGlobal(ctx, repository)
+	return w.session.WithGlobal(ctx, repository)
 }
 
 // define reads the definitions at one commit and chooses among them.

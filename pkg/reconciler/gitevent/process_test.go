@@ -24,6 +24,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
 
 // caches are what the informers of one process fill.
@@ -74,10 +75,9 @@ func (w *world) reconcilerWith(c caches) *Reconciler {
 		Options: Options{Namespace: system, Version: "test", AppSecret: "app", GlobalRepository: "pipelines-as-code", Identity: fmt.Sprint("process-", w.processes.Add(1)), Remote: remote.New(remote.Options{Proxy: noProxy}),
 			Providers: map[string]provider.Provider{"fake": w.git.provider()}},
 		open: listers.NewGitEventLister(c.events).GitEvents(system), events: w.own.PlumblineV1alpha1().GitEvents(system),
-		payloads: w.own.PlumblineV1alpha1().EventPayloads(system), repositories: paclisters.NewRepositoryLister(c.repositories),
-		pac: w.own.PipelinesascodeV1alpha1(), runs: c.runs, tekton: w.tekton.TektonV1(), kube: w.kube.CoreV1(),
+		payloads: w.own.PlumblineV1alpha1().EventPayloads(system), runs: c.runs, tekton: w.tekton.TektonV1(), kube: w.kube.CoreV1(),
 		settings: config.NewStore(logtesting.TestLogger(w.t)), clock: w.clock, recorder: record.NewFakeRecorder(1000),
-		slots: newSlots(1), metrics: newMetrics(), held: newHeld(), retries: retry.New(),
+		metrics: newMetrics(), retries: retry.New(),
 		wake: func(event string, after time.Duration) {
 			w.wakes = append(w.wakes, after)
 			if w.woken != nil {
@@ -85,9 +85,16 @@ func (w *world) reconcilerWith(c caches) *Reconciler {
 			}
 		},
 	}
+	w.limit(r, c, 1)
 	r.settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: w.settings})
 	_ = r.Promote(reconciler.UniversalBucket(), nil)
 	return r
+}
+
+// limit gives a process so many turns at each Git host. What it remembers of credentials is lost.
+func (w *world) limit(r *Reconciler, c caches, turnsAtOnce int) {
+	r.turns = turns.New(turnsAtOnce)
+	r.credentials = r.keeper(paclisters.NewRepositoryLister(c.repositories), w.own.PipelinesascodeV1alpha1())
 }
 
 // process is the one that is alive, with caches that are up to date; a new one if the last was killed.
@@ -113,15 +120,15 @@ func (w *world) reconcileEvent(name string) (killed bool, err error) {
 	done := make(chan struct{})
 	killed, w.wakes = true, nil
 	r := w.quietly(w.process)
-	taken := maps.Clone(r.slots.taken)
+	taken := r.turns.Taken()
 	go func() {
 		defer close(done)
 		err = r.Reconcile(context.Background(), system+"/"+name)
 		killed = false
 	}()
 	<-done
-	if !killed && !maps.Equal(r.slots.taken, taken) {
-		w.t.Errorf("the reconcile has ended; before it the slots taken were %v, and now %v", taken, r.slots.taken)
+	if now := r.turns.Taken(); !killed && !maps.Equal(now, taken) {
+		w.t.Errorf("the reconcile has ended; before it the slots taken were %v, and now %v", taken, now)
 	}
 	if killed || w.forgets {
 		w.kill()

@@ -15,6 +15,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/resources"
@@ -37,15 +38,15 @@ type grant struct {
 }
 
 func (r *Reconciler) grant(ctx context.Context, w *work) (grant, error) {
-	repository, err := r.repository(ctx, w)
+	repository, err := w.session.Repository(ctx)
 	if err != nil {
 		return grant{}, err
 	}
 	if repository == nil {
 		ref := w.event.Spec.Repository
-		return grant{}, fault.Operatorf(reasonRepositoryGone, "Repository %s/%s is gone: its run cannot be given credentials", ref.Namespace, ref.Name)
+		return grant{}, fault.Operatorf(credentials.ReasonRepositoryGone, "Repository %s/%s is gone: its run cannot be given credentials", ref.Namespace, ref.Name)
 	}
-	client, err := w.connect(ctx)
+	client, err := w.session.Connect(ctx)
 	if err != nil {
 		return grant{}, err
 	}

@@ -31,7 +31,7 @@ func (r *Reconciler) report(ctx context.Context, w *work) error {
 	if err := w.record(ctx); err != nil {
 		return err
 	}
-	client, failed := w.connect(ctx)
+	client, failed := w.session.Connect(ctx)
 	spec := &w.event.Spec
 	head := git.Head{SHA: w.event.Status.Plan.HeadSHA, Project: spec.Project, Ref: spec.HeadRef, PullRequest: spec.PullRequest}
 	faults := []error{untried}

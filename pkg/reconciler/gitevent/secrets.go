@@ -29,7 +29,7 @@ import (
 // readSecret reads a value that a custom param refers to.
 func (w *work) readSecret(ctx context.Context, ref template.SecretRef) (string, error) {
 	namespace := w.event.Spec.Repository.Namespace
-	secret, err := w.lookUp(ctx, namespace, ref.Name)
+	secret, err := w.session.Secret(ctx, namespace, ref.Name)
 	if apierrors.IsNotFound(err) {
 		return "", fault.Operatorf(fault.ReasonSecretMissing, "a custom param needs secret %s/%s, which does not exist: create it with the key %s", namespace, ref.Name, ref.Key)
 	}

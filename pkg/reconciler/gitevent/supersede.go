@@ -5,7 +5,6 @@ package gitevent
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -16,36 +15,14 @@ import (
 // reasonSuperseded ends what waited while Git got another commit in the event's place (B11).
 const reasonSuperseded = "Superseded"
 
-// superseding returns the commit that has taken the event's place, "" while none has. Git is asked once a reconcile, and
-// only if the step has waited before: an event that nothing stops costs no call, and what it starts is true when it starts.
+// superseding returns the commit that has taken the event's place, "" while none has. Git is asked only if the step has
+// waited before.
 func (w *work) superseding(ctx context.Context, step string) (string, error) {
-	if w.newer == nil && w.wait(step) == nil {
-		return "", nil
-	}
-	event := w.event.Spec.DeepCopy()
+	spec := w.event.Spec
 	if w.planned() {
-		event.SHA = w.event.Status.Plan.HeadSHA
+		spec.SHA = w.event.Status.Plan.HeadSHA
 	}
-	if event.SHA == "" { // a comment that is not planned yet: it is about the head of that moment
-		return "", nil
-	}
-	if w.newer == nil {
-		w.newer = sync.OnceValues(func() (string, error) {
-			client, err := w.connect(ctx)
-			if err != nil {
-				return "", err
-			}
-			sha, err := client.Supersedes(ctx, event)
-			if err != nil {
-				return "", fmt.Errorf("asking what has superseded commit %s: %w", event.SHA, err)
-			}
-			if sha == event.Before { // a replica of the Git service has not heard of the push yet
-				return "", nil
-			}
-			return sha, nil
-		})
-	}
-	return w.newer()
+	return w.session.Superseding(ctx, &spec, w.wait(step) != nil)
 }
 
 func supersededBy(sha string) string { return "superseded by " + sha }

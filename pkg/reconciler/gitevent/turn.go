@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
 
 // An event may have hundreds of runs, and each costs each step some calls: all of them need not fit one reconcile. A
@@ -31,7 +32,7 @@ func (w *work) turn(long time.Duration) (over func() error) {
 		if w.r.clock.Now().Before(end) {
 			return nil
 		}
-		return fault.Throttledf(fault.ReasonBusy, busyRetry, "the other runs of %s are next", w.event.Name)
+		return fault.Throttledf(fault.ReasonBusy, turns.Retry, "the other runs of %s are next", w.event.Name)
 	}
 }
 

@@ -14,14 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"knative.dev/pkg/logging"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
 	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 )
@@ -47,10 +46,7 @@ type work struct {
 	config   *config.Config
 	log      *zap.SugaredLogger
 
-	client     *provider.Client                   // connected on first use
-	loginErr   error                              // why it could not be
-	newer      func() (string, error)             // what has superseded the event, asked once; nil while nobody has to know
-	release    func()                             // gives the Git host's slot back; nil while none is taken
+	session    *credentials.Session               // with the event's Git service
 	references resolve.References                 // what annotations refer to; nil when they are not followed
 	manifests  map[string]*pipelinev1.PipelineRun // planned PipelineRuns by name, as far as they were read
 	secrets    map[string]string                  // what the plan's markers stand for, read on first use
@@ -58,11 +54,8 @@ type work struct {
 	unrecorded time.Time                          // since when a PipelineRun is there that the stored status does not know; zero if there is none
 	news       []news                             // told once the change that it is about is recorded
 
-	saw       map[types.NamespacedName]content // the Secrets that were read
-	loginName types.NamespacedName             // of them the one with the credentials of the Git service
-	tried     bool                             // a step needs an operator's help; skipped: one that does was not tried, it is not its time
-	skipped   bool
-	repeated  bool // the Git service was not asked, because it has just refused the same
+	tried   bool // a step needs an operator's help; skipped: one that does was not tried, it is not its time
+	skipped bool
 }
 
 // news is a Kubernetes Event: something changed that the tenant should know.
@@ -76,18 +69,14 @@ func (r *Reconciler) begin(ctx context.Context, event *v1alpha1.GitEvent, asked 
 	event.GetConditionSet().Manage(&event.Status).InitializeConditions()
 	w := &work{
 		r: r, event: event, received: event.Spec.DeepCopy(), stored: event.Status.DeepCopy(), began: asked, readAt: asked, config: config.FromContext(ctx), log: logging.FromContext(ctx),
-		live: map[string]*pipelinev1.PipelineRun{}, saw: map[types.NamespacedName]content{},
+		live: map[string]*pipelinev1.PipelineRun{},
 	}
+	w.session = r.credentials.Begin(event, w.config)
 	w.pin()
 	return w
 }
 
-func (w *work) end() {
-	if w.release != nil {
-		w.release()
-	}
-	w.remember()
-}
+func (w *work) end() { w.session.End(w.tried, w.skipped) }
 
 // planned tells whether anything is written down; decided, whether nothing of it is open.
 func (w *work) planned() bool { return w.event.Status.Plan != nil }
@@ -110,7 +99,7 @@ func (w *work) due(step string, do func() error) error {
 
 // untilDue returns how long a wait with a time lasts, 0 if what it is for may be tried now.
 func (w *work) untilDue(wait *v1alpha1.Wait) time.Duration {
-	if wait.Class == fault.Operator.String() && w.r.held.mended(w.event.Name, wait.Reason) {
+	if wait.Class == fault.Operator.String() && w.session.Mended(wait.Reason) {
 		return 0
 	}
 	return max(0, wait.NotBefore.Sub(w.r.clock.Now()))
@@ -181,12 +170,10 @@ func (w *work) handled(step string, err error) error {
 func (w *work) needsHelp(err error, f *fault.Error) {
 	w.tried = true
 	var own *fault.Error
-	if namesSecret(f.Reason) && errors.As(err, &own) {
+	if credentials.NamesSecret(f.Reason) && errors.As(err, &own) {
 		f.Message = own.Message
 	}
-	if f.Reason == fault.ReasonCredentialsRefused && !w.repeated {
-		w.r.held.refuse(w.attempt(), f, w.r.clock.Now())
-	}
+	w.session.Refused(f)
 }
 
 func (w *work) notBefore(f *fault.Error, now metav1.Time) *metav1.Time {
