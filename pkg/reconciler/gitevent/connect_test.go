@@ -3,7 +3,6 @@
 package gitevent
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -79,25 +78,5 @@ func TestAFailedLoginGivesItsSlotBack(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// What one step could not do for lack of time does not keep a later one, which has its own, from logging in: a token must
-// not expire because a report took too long.
-func TestALoginThatRanOutOfTimeIsTriedAgain(t *testing.T) {
-	t.Parallel()
-	w := running(t)
-	r := w.process()
-	work := r.begin(t.Context(), w.event(), w.clock.Now())
-	defer work.end()
-	over, cancel := context.WithCancel(t.Context())
-	cancel()
-	w.git.loginErr = over.Err()
-	if _, err := work.session.Connect(over); err == nil {
-		t.Fatal("logged in without any time")
-	}
-	w.git.loginErr = nil
-	if _, err := work.session.Connect(t.Context()); err != nil || r.turns.Taken()["git.example/0"] != 1 {
-		t.Errorf("error %v, slots taken %v: want a login in the same slot", err, r.turns.Taken())
 	}
 }
