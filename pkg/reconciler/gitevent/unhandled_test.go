@@ -11,7 +11,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
@@ -75,16 +74,4 @@ func sumOf(t *testing.T, reader sdkmetric.Reader, name string) int64 {
 		}
 	}
 	return sum
-}
-
-// Of two pipelines that wait, the time of the one that knows it is kept beside the backoff of the other.
-func TestAPipelinesKnownTimeIsKeptBesideAnothersBackoff(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, helloFile("hello"))
-	soonest := waiting([]*candidate{
-		{decision: &v1alpha1.Decision{Open: true}, err: fault.Throttledf("Limited", limit, "later")}, {decision: &v1alpha1.Decision{Open: true}, err: fault.Transientf("Down", "down")},
-	})
-	if after, known := fault.KnownWait(w.process().requeue(soonest)); !known || after != limit || soonest.Error() != "down" {
-		t.Errorf("waits %v for %v, want the words of the one that fails and the time of the other", after, soonest)
-	}
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/resolve"
 	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 )
 
@@ -51,7 +50,6 @@ type work struct {
 	loginErr   error                              // why it could not be
 	newer      func() (string, error)             // what has superseded the event, asked once; nil while nobody has to know
 	release    func()                             // gives the Git host's slot back; nil while none is taken
-	references resolve.References                 // what annotations refer to; nil when they are not followed
 	manifests  map[string]*pipelinev1.PipelineRun // planned PipelineRuns by name, as far as they were read
 	secrets    map[string]string                  // what the plan's markers stand for, read on first use
 	live       map[string]*pipelinev1.PipelineRun // PipelineRuns seen in this reconcile by name

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package gitevent
+// Package references reads the Tasks and Pipelines that annotations refer to: files of the repository, web addresses and
+// packages of a hub.
+package references
 
 import (
 	"context"
@@ -8,52 +10,56 @@ import (
 	"net/url"
 	"path"
 	"strings"
+	"time"
 
-	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
 )
 
-// provenanceDefaultBranch is the value of settings.pipelinerun_provenance that takes definitions from the default branch.
-const provenanceDefaultBranch = "default_branch"
-
-// provenance returns the one commit of the target repository that definitions and all they refer to in it are read at.
-// The default branch is asked for once: it may move while the plan is made.
-func provenance(ctx context.Context, git *provider.Client, head git.Head, repository *pacv1alpha1.Repository) (string, error) {
-	settings := repository.Spec.Settings
-	if settings == nil || settings.PipelineRunProvenance != provenanceDefaultBranch {
-		return head.SHA, nil
-	}
-	sha, err := git.DefaultBranch(ctx)
-	if err != nil {
-		return "", fmt.Errorf("taking the definitions from the default branch: %w", err)
-	}
-	return sha, nil
-}
-
 // maxReferences bounds what one event fetches: each reference may be a call to somebody's service.
 const maxReferences = 500
 
-// gitFiles is what references need of the event's repository and its service.
-type gitFiles interface {
+// Files reads the event's repository (provider.Source has the contract).
+type Files interface {
 	File(ctx context.Context, sha, path string) ([]byte, error)
+}
+
+// Addresses reads what the Git service shows at a web address (provider.Addresses has the contract).
+type Addresses interface {
 	FileAt(ctx context.Context, address string) ([]byte, error)
 }
 
-// references reads what annotations refer to, each thing once for all pipelines of an event. It is used by one plan.
-type references struct {
-	git  gitFiles
-	web  *remote.Client
-	sha  string
-	from config.Remote
-	// service is the host and port of the Git service, which configuration names.
-	service string
-	// missing tells whether what the service does not show at a web address is believed not to be there.
-	missing func(address string) bool
+// Web reads what everybody may read (remote.Client has the contract).
+type Web interface {
+	Get(ctx context.Context, address string, policy remote.Policy, limit int64) ([]byte, error)
+	Package(ctx context.Context, hub remote.Hub, address string, policy remote.Policy) ([]byte, error)
+}
+
+// Options say where references lead.
+type Options struct {
+	Files     Files
+	Addresses Addresses
+	Web       Web
+	// SHA is the commit that files of the repository are read at.
+	SHA string
+	// Remote says which hubs there are and what may be fetched.
+	Remote config.Remote
+	// Service is the web URL of the Git service that configuration names. It may be fetched from wherever it is.
+	Service string
+	// Missing is asked when the Git service shows nothing at a web address of its own: it returns how soon to look again, 0
+	// when it is to be believed that nothing is there. nil believes at once.
+	Missing func(address string) (again time.Duration)
+	// Known are files that were read at SHA already.
+	Known []git.File
+}
+
+// Reader implements resolve.References for one event: it reads each thing once, whichever pipelines refer to it. It is not
+// safe for use by several goroutines.
+type Reader struct {
+	Options
 	known   map[place]answer
 	fetched int
 }
@@ -79,22 +85,17 @@ type answer struct {
 	err  error
 }
 
-// newReferences returns nil when configuration says that references are not followed. The files are those of the
-// definitions, which are not read again.
-func (w *work) newReferences(git gitFiles, sha string, files []git.File) resolve.References {
-	if !w.config.Remote.Fetch {
-		return nil
-	}
-	r := &references{git: git, web: w.r.Remote, sha: sha, from: w.config.Remote, service: w.config.GitHubURL, known: map[place]answer{}}
-	r.missing = func(address string) bool { return w.r.misses.believed(w.event.Name+" "+address, w.r.clock.Now()) }
-	for _, file := range files {
+// New returns a Reader.
+func New(o Options) *Reader {
+	r := &Reader{Options: o, known: map[place]answer{}}
+	for _, file := range o.Known {
 		r.known[place{form: formFile, at: file.Path}] = answer{file: file}
 	}
 	return r
 }
 
 // Read implements resolve.References.
-func (r *references) Read(ctx context.Context, kind resolve.Kind, reference string) (git.File, error) {
+func (r *Reader) Read(ctx context.Context, kind resolve.Kind, reference string) (git.File, error) {
 	where, err := r.locate(kind, reference)
 	if err != nil {
 		return git.File{}, fmt.Errorf("%s: %w", show(reference), err)
@@ -118,13 +119,13 @@ func (r *references) Read(ctx context.Context, kind resolve.Kind, reference stri
 }
 
 // locate reads the forms of spec/compatibility.md 4.3, in its order.
-func (r *references) locate(kind resolve.Kind, reference string) (place, error) {
+func (r *Reader) locate(kind resolve.Kind, reference string) (place, error) {
 	scheme, name, isAddress := strings.Cut(reference, "://")
 	switch {
 	case isAddress && (scheme == "http" || scheme == "https"):
 		return place{form: formWeb, at: reference}, nil
 	case isAddress:
-		hub, known := r.from.Catalogs[scheme]
+		hub, known := r.Remote.Catalogs[scheme]
 		if !known {
 			return place{}, fault.Invalidf("BadReference", "no hub is called %q: the ConfigMap's catalog-N-id name the hubs there are", scheme)
 		}
@@ -132,7 +133,7 @@ func (r *references) locate(kind resolve.Kind, reference string) (place, error) 
 	case strings.Contains(reference, "/"):
 		return place{form: formFile, at: path.Clean(strings.TrimLeft(reference, "/"))}, nil
 	}
-	return onHub(r.from.Hub, kind, reference)
+	return onHub(r.Remote.Hub, kind, reference)
 }
 
 func onHub(hub remote.Hub, kind resolve.Kind, name string) (place, error) {
@@ -141,30 +142,50 @@ func onHub(hub remote.Hub, kind resolve.Kind, name string) (place, error) {
 	return place{form: formHub, at: address, hub: hub}, err
 }
 
-func (r *references) read(ctx context.Context, where place) ([]byte, error) {
-	policy := remote.Policy{Allowed: r.from.Allowed, Refused: r.from.Refused}
+func (r *Reader) read(ctx context.Context, where place) ([]byte, error) {
 	switch where.form {
 	case formHub:
-		return r.web.Package(ctx, where.hub, where.at, policy)
+		return r.Web.Package(ctx, where.hub, where.at, r.policy())
 	case formFile:
-		return r.git.File(ctx, r.sha, where.at)
+		return r.Files.File(ctx, r.SHA, where.at)
 	}
-	policy.Trusted = remote.HostPort(r.service)
-	data, why := r.git.FileAt(ctx, where.at)
+	return r.readAddress(ctx, where.at)
+}
+
+func (r *Reader) policy() remote.Policy {
+	return remote.Policy{Allowed: r.Remote.Allowed, Refused: r.Remote.Refused}
+}
+
+// readAddress reads a web address with the event's credentials if it is the Git service's, else as everybody does.
+func (r *Reader) readAddress(ctx context.Context, address string) ([]byte, error) {
+	data, why := r.Addresses.FileAt(ctx, address)
 	if !fault.Is(why, fault.Ignored) {
 		return data, why
 	}
-	data, err := r.web.Get(ctx, where.at, policy, remote.MaxText)
+	policy := r.policy()
+	policy.Trusted = remote.HostPort(r.Service)
+	data, err := r.Web.Get(ctx, address, policy, remote.MaxText)
 	f := fault.Of(why)
-	if err == nil || f.Reason == provider.ReasonOtherAddress {
+	if err == nil || f.Reason == fault.ReasonOtherAddress {
 		return data, err
 	}
 	err = fmt.Errorf("%w (and with the credentials of the repository: %s)", err, f.Message)
-	if f.Reason == fault.ReasonNotFound && fault.Is(err, fault.Invalid) && !r.missing(where.at) {
+	if f.Reason == fault.ReasonNotFound && fault.Is(err, fault.Invalid) {
 		// Whoever may not log in is never shown what is private, so that this rests on the first answer alone.
-		return nil, fault.Throttledf(fault.ReasonNotFound, missApart, "%s", fault.Of(err).Message)
+		return nil, r.unlessMissing(address, err)
 	}
 	return nil, err
+}
+
+// unlessMissing returns a wait in place of the author's failure until it is believed that nothing is at an address.
+func (r *Reader) unlessMissing(address string, err error) error {
+	if r.Missing == nil {
+		return err
+	}
+	if again := r.Missing(address); again > 0 {
+		return fault.Throttledf(fault.ReasonNotFound, again, "%s", fault.Of(err).Message)
+	}
+	return err
 }
 
 func shownAt(where place) string {
