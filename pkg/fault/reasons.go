@@ -92,6 +92,8 @@ const (
 	ReasonGitMoved = "MovedAtGitService"
 	// ReasonInstallationGone: the Git service says for certain that the App is not installed there any more (G8).
 	ReasonInstallationGone = "InstallationGone"
+	// ReasonOtherAddress: a web address that is none of the Git service's files, whoever asks for it.
+	ReasonOtherAddress = "OtherAddress"
 	// ReasonTransition: GitLab's state machine does not allow the step: read it back and compare (L6).
 	ReasonTransition = "StatusTransition"
 )

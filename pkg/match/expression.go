@@ -86,8 +86,8 @@ func values(ev Event, program *expression.Program, params template.Values) expre
 	if ev.Body != nil {
 		v[expression.Body] = ev.Body
 	}
-	if c := ev.Changed; c != nil {
-		v[expression.Files] = expression.ChangedFiles(c.Added, c.Deleted, c.Modified, c.Renamed)
+	if ev.Changed != nil {
+		v[expression.Files] = ev.Changed.Files()
 	}
 	return v
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/expression"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
@@ -74,6 +75,11 @@ type Changes struct {
 	Added, Modified, Deleted, Renamed []string
 	// Truncated is true when the service did not list all of them.
 	Truncated bool
+}
+
+// Files is what expressions and placeholders see of them.
+func (c *Changes) Files() map[string]any {
+	return expression.ChangedFiles(c.Added, c.Deleted, c.Modified, c.Renamed)
 }
 
 // Pipeline is the part of a definition that says when it runs.

@@ -6,6 +6,7 @@ package plan
 
 import (
 	"context"
+	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 
@@ -13,7 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/remote"
+	"github.com/plumbline-ci/plumbline/pkg/references"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
@@ -54,11 +55,12 @@ type Sources struct {
 	Source  Source
 	History History
 	Access  Access
-	// Addresses and Web read what annotations refer to by address; Web may be nil when configuration follows no references.
-	Addresses Addresses
-	Web       Web
-	// Missing tells whether to believe now that there is nothing at an address of the Git service.
-	Missing func(address string) bool
+	// Addresses and Web read what annotations refer to by address; they may be nil when configuration follows no references.
+	Addresses references.Addresses
+	Web       references.Web
+	// Missing is asked when the Git service shows nothing at a web address of its own: it returns how soon to look again, 0
+	// when it is to be believed that nothing is there. nil believes at once.
+	Missing func(address string) (again time.Duration)
 	// Comment returns what the event's comment says. It is called for comments only.
 	Comment func(ctx context.Context) (string, error)
 	// Payload returns the delivery's body.
@@ -85,17 +87,6 @@ type History interface {
 // Access answers who may start a run (provider.Access has the contract).
 type Access interface {
 	CanWrite(ctx context.Context, user string) (bool, error)
-}
-
-// Addresses reads what the Git service shows at a web address (provider.Addresses has the contract).
-type Addresses interface {
-	FileAt(ctx context.Context, address string) ([]byte, error)
-}
-
-// Web reads what everybody may read (remote.Client has the contract).
-type Web interface {
-	Get(ctx context.Context, address string, policy remote.Policy, limit int64) ([]byte, error)
-	Package(ctx context.Context, hub remote.Hub, address string, policy remote.Policy) ([]byte, error)
 }
 
 // Plan is what is to be done, and why.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
@@ -57,7 +58,7 @@ type Source interface {
 }
 
 // ReasonOtherAddress is the reason of FileAt's Ignored fault for an address that is none of the service's files.
-const ReasonOtherAddress = "OtherAddress"
+const ReasonOtherAddress = fault.ReasonOtherAddress
 
 // Addresses reads what the service shows at a web address, with no more credentials than the event's.
 type Addresses interface {

@@ -18,7 +18,7 @@ func TestTheGlobalRepository(t *testing.T) {
 	t.Parallel()
 	global := &pacv1alpha1.Repository{
 		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "pipelines-as-code"},
-		Spec:       pacv1alpha1.RepositorySpec{Settings: &pacv1alpha1.Settings{PipelineRunProvenance: provenanceDefaultBranch}},
+		Spec:       pacv1alpha1.RepositorySpec{Settings: &pacv1alpha1.Settings{PipelineRunProvenance: "default_branch"}},
 	}
 	w := newWorld(t, helloFile("hello"))
 	if err := w.own.Tracker().Add(global); err != nil {

@@ -28,9 +28,9 @@ func TestARefusalThatNobodyHandlesShows(t *testing.T) {
 		refuse func(*fakeGit)
 		mend   func(*fakeGit)
 	}{
-		"the plan is refused":        {stepPlan, func(g *fakeGit) { g.err = fault.Invalidf("TooBig", "no") }, func(g *fakeGit) { g.err = nil }},
-		"the plan has nothing to do": {stepPlan, func(g *fakeGit) { g.err = fault.Ignoredf("NotOurs", "no") }, func(g *fakeGit) { g.err = nil }},
-		"a report is refused": {stepReport, func(g *fakeGit) {
+		"the plan is refused":        {v1alpha1.StepPlan, func(g *fakeGit) { g.err = fault.Invalidf("TooBig", "no") }, func(g *fakeGit) { g.err = nil }},
+		"the plan has nothing to do": {v1alpha1.StepPlan, func(g *fakeGit) { g.err = fault.Ignoredf("NotOurs", "no") }, func(g *fakeGit) { g.err = nil }},
+		"a report is refused": {v1alpha1.StepReport, func(g *fakeGit) {
 			g.asked = func(status.Check) error { return fault.Invalidf("TooBig", "no") }
 		}, func(g *fakeGit) { g.asked = nil }},
 	} {
@@ -75,16 +75,4 @@ func sumOf(t *testing.T, reader sdkmetric.Reader, name string) int64 {
 		}
 	}
 	return sum
-}
-
-// Of two pipelines that wait, the time of the one that knows it is kept beside the backoff of the other.
-func TestAPipelinesKnownTimeIsKeptBesideAnothersBackoff(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, helloFile("hello"))
-	soonest := waiting([]*candidate{
-		{decision: &v1alpha1.Decision{Open: true}, err: fault.Throttledf("Limited", limit, "later")}, {decision: &v1alpha1.Decision{Open: true}, err: fault.Transientf("Down", "down")},
-	})
-	if after, known := fault.KnownWait(w.process().requeue(soonest)); !known || after != limit || soonest.Error() != "down" {
-		t.Errorf("waits %v for %v, want the words of the one that fails and the time of the other", after, soonest)
-	}
 }

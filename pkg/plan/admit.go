@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/plumbline-ci/plumbline/pkg/access"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/match"
+)
+
+// admit asks who may start the event and returns its end when it is not allowed, nil when it is.
+func (p *planner) admit(ctx context.Context) (*Plan, error) {
+	decision, why, err := p.decide(ctx)
+	if err != nil || decision == access.Allowed {
+		return nil, err
+	}
+	if p.spec.EventType == match.LabelEvent || p.spec.Comment != nil {
+		// The check of the pull request's own event asks for approval already; each label would add another one. A
+		// comment must leave nothing on the commit unless it may start something.
+		return p.end(v1alpha1.DispositionIgnored, p.spec.SHA, "NotApproved", why), nil
+	}
+	return p.end(v1alpha1.DispositionPending, p.spec.SHA, "PendingApproval", why), nil
+}
+
+// decide asks who may start the event, and the Git service only for what the answer depends on, about each account once.
+// An error is never an answer.
+func (p *planner) decide(ctx context.Context) (access.Decision, string, error) {
+	spec := p.spec
+	in := access.Input{Trigger: spec.Trigger, Comment: spec.Comment != nil}
+	if spec.PullRequest != nil {
+		in.SameRepository = spec.PullRequest.HeadProjectID == spec.Project.ID && spec.Project.ID != 0
+	}
+	known := map[string]*bool{}
+	for {
+		decision, why := access.Decide(in)
+		var user string
+		var answer **bool
+		switch {
+		case decision == access.NeedsCommenterAccess:
+			user, answer = spec.Sender, &in.CommenterCanWrite
+		case decision == access.NeedsWriteAccess && spec.PullRequest != nil:
+			user, answer = spec.PullRequest.Author, &in.CanWrite
+		case decision == access.NeedsWriteAccess:
+			return access.Unapproved, why, nil
+		default:
+			return decision, why, nil
+		}
+		if known[user] == nil {
+			canWrite, err := p.Access.CanWrite(ctx, user)
+			if err != nil {
+				return access.Unapproved, "", fmt.Errorf("asking for the access of %s: %w", user, err)
+			}
+			known[user] = &canWrite
+		}
+		*answer = known[user]
+	}
+}

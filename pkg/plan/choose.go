@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/resources"
+)
+
+// draft is what the pipelines of an event are made from, and the runs as far as they are made.
+type draft struct {
+	*planner
+	head       git.Head
+	set        *resolve.Set
+	facts      *facts
+	references resolve.References // nil when they are not followed
+	runs       runs
+}
+
+// candidate is a definition that is not decided yet.
+type candidate struct {
+	definition resolve.Definition
+	// run is the name that its PipelineRun has or would have.
+	run string
+	// decision is its entry of the plan.
+	decision *Decision
+	// selection is what its annotations say.
+	selection match.Decision
+	// err says why it is not selected (Ignored), what its author has to mend (Invalid), or what it waits for (the rest).
+	err error
+}
+
+// choose decides about every definition that is open and renders the selected ones. What has to wait stays open and keeps
+// none of the others waiting (B3, B4).
+func (d *draft) choose(ctx context.Context, made *Plan) error {
+	decisions, open := d.candidates()
+	for _, c := range open {
+		d.selects(ctx, c)
+	}
+	d.leaveToPull(ctx, open)
+	if why := d.tooMany(open); why != nil {
+		d.refuseOpen(open, why)
+		made.Disposition, made.Reason, made.Message = v1alpha1.DispositionRuns, why.Reason, why.Message
+		made.Decisions, made.Runs = decisions, d.runs.all
+		return nil
+	}
+	if err := d.prepareAll(ctx, open); err != nil {
+		return err
+	}
+	made.Disposition, made.Reason, made.Message = outcome(len(d.runs.all), len(decisions))
+	made.Decisions, made.Runs, made.Secrets, made.Wait = decisions, d.runs.all, d.facts.scope.Secrets(), waiting(open)
+	return nil
+}
+
+// prepareAll prepares the candidates. What they make is refused if it is more than can be kept.
+func (d *draft) prepareAll(ctx context.Context, open []*candidate) error {
+	var all size
+	for _, c := range open {
+		run := d.prepare(ctx, c)
+		if run == nil || run.Manifest == nil {
+			continue
+		}
+		if err := all.add(run); err != nil {
+			return err
+		}
+		if all.tooLarge() { // only the sizes are of use
+			d.forgetManifests()
+		}
+	}
+	if all.tooLarge() {
+		d.refuseLarge(&all, open)
+	}
+	return nil
+}
+
+// candidates returns a decision for each definition, in their order, and those that are open. The commit is pinned, so that
+// they are the same definitions at each attempt.
+func (d *draft) candidates() ([]Decision, []*candidate) {
+	place := func(d Decision) string { return fmt.Sprintf("%s#%d", d.File, d.Document) }
+	decided := map[string]Decision{}
+	if d.Earlier != nil {
+		for _, decision := range d.Earlier.Decisions {
+			decided[place(decision)] = decision
+		}
+	}
+	definitions := d.set.Definitions()
+	decisions := make([]Decision, len(definitions))
+	var open []*candidate
+	for i, definition := range definitions {
+		fresh := Decision{File: definition.File, Document: definition.Document, Pipeline: definition.Name, Open: true}
+		known, found := decided[place(fresh)]
+		decisions[i] = fresh
+		if found {
+			decisions[i] = known
+		}
+		if decisions[i].Open {
+			open = append(open, &candidate{definition: definition, run: d.runName(definition), decision: &decisions[i]})
+		}
+	}
+	return decisions, open
+}
+
+// runName is made of the name without the dash of a generateName: the names of PipelineRuns that exist must stay.
+func (p *planner) runName(definition resolve.Definition) string {
+	return resources.RunName(p.Event.Name, definition.File, definition.Document, strings.TrimSuffix(definition.Name, "-"))
+}
+
+// waiting returns what the candidates wait for: what is tried again soonest speaks for the others, whose times count as
+// well; nil when none waits.
+func waiting(candidates []*candidate) error {
+	var waits []error
+	for _, c := range candidates {
+		if c.decision.Open {
+			waits = append(waits, c.err)
+		}
+	}
+	if len(waits) == 0 {
+		return nil
+	}
+	soonest := slices.MinFunc(waits, func(a, b error) int {
+		return cmp.Or(cmp.Compare(fault.Of(a).Class, fault.Of(b).Class), cmp.Compare(fault.Of(a).RetryAfter, fault.Of(b).RetryAfter))
+	})
+	return fault.Among(soonest, waits...)
+}
+
+// outcome is what becomes of an event with so many runs of so many definitions.
+func outcome(runs, definitions int) (disposition v1alpha1.Disposition, reason, message string) {
+	switch {
+	case runs > 0:
+		return v1alpha1.DispositionRuns, "Selected", fmt.Sprintf("%d of %d pipelines in %s are for this event", runs, definitions, Definitions)
+	case definitions == 0:
+		return v1alpha1.DispositionIgnored, "NoPipelines", fmt.Sprintf("the commit has no PipelineRun in a .yaml or .yml file of %s", Definitions)
+	}
+	return v1alpha1.DispositionIgnored, "NoMatch", fmt.Sprintf("none of the %d pipelines in %s is for this event", definitions, Definitions)
+}

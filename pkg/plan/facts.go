@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/template"
+)
+
+// facts is what one attempt to plan learnt by asking, for all pipelines: each thing once and only if a decision depends
+// on it, so that a service that does not answer keeps nobody waiting who would decline anyway.
+type facts struct {
+	ask Sources
+	// spec is the event that is asked about.
+	spec *v1alpha1.GitEventSpec
+	// scope is what placeholders stand for.
+	scope *template.Scope
+	// event is what annotations are matched against.
+	event match.Event
+	// pulls are the pull requests that hold the commit.
+	pulls []git.Pull
+	// asked holds the answer to each question: nil, or why there is none.
+	asked map[string]error
+}
+
+// cut tells whether a list of changed files that the Git service had cut was read since it was asked last.
+func (f *facts) cut() bool {
+	used := f.scope.UsedFiles()
+	return used && f.event.Changed != nil && f.event.Changed.Truncated
+}
+
+func (p *planner) newFacts(head git.Head) (*facts, error) {
+	repository := p.Repository
+	scope, err := template.New(template.Facts{
+		Key: p.Event.Name, Variables: resolve.Variables(p.spec, head, repository.Namespace), Headers: p.spec.Headers, Params: params(repository),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the params of Repository %s/%s: %w", repository.Namespace, repository.Name, err)
+	}
+	f := &facts{ask: p.Sources, spec: p.spec, scope: scope, event: match.Of(p.spec, head.Commit.Title), asked: map[string]error{}}
+	f.event.Params = scope.Params()
+	return f, nil
+}
+
+// params are the custom params of a Repository.
+func params(repository *pacv1alpha1.Repository) []template.Param {
+	if repository.Spec.Params == nil {
+		return nil
+	}
+	var all []template.Param
+	for i, p := range *repository.Spec.Params {
+		param := template.Param{Name: p.Name, Value: p.Value, Filter: p.Filter, Field: fmt.Sprintf("spec.params[%d]", i)}
+		if p.SecretRef != nil {
+			param.Secret = &template.SecretRef{Name: p.SecretRef.Name, Key: p.SecretRef.Key}
+		}
+		all = append(all, param)
+	}
+	return all
+}
+
+// learning repeats what needs to know more until it knows enough, or cannot learn it.
+func (f *facts) learning(ctx context.Context, do func() error) error {
+	for {
+		err := do()
+		needs, unknown := template.NeedsOf(err)
+		if !unknown {
+			return f.scope.Conceal(err)
+		}
+		if err := f.learn(ctx, needs); err != nil {
+			return err
+		}
+	}
+}
+
+// learn fills in what is needed. A question that failed is not asked again in this attempt.
+func (f *facts) learn(ctx context.Context, needs template.Needs) error {
+	questions := map[string]func() error{}
+	if needs.Changed {
+		questions["changed"] = func() error { return f.learnChanged(ctx) }
+	}
+	if needs.Body {
+		questions["body"] = func() error { return f.learnBody(ctx) }
+	}
+	if needs.Pulls {
+		questions["pulls"] = func() error { return f.learnPulls(ctx) }
+	}
+	for _, ref := range needs.Secrets {
+		questions["secret "+ref.Name+"/"+ref.Key] = func() error { return f.learnSecret(ctx, ref) }
+	}
+	for _, name := range slices.Sorted(maps.Keys(questions)) {
+		err, asked := f.asked[name]
+		if !asked {
+			err = questions[name]()
+			f.asked[name] = err
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *facts) learnChanged(ctx context.Context) error {
+	c, err := f.ask.Source.Changed(ctx, f.spec)
+	if err != nil {
+		return fmt.Errorf("listing the changed files: %w", err)
+	}
+	f.event.Changed = &match.Changes{Added: c.Added, Modified: c.Modified, Deleted: c.Deleted, Renamed: c.Renamed, Truncated: c.Truncated}
+	f.scope.Learn(template.Facts{Files: f.event.Changed.Files()})
+	return nil
+}
+
+func (f *facts) learnBody(ctx context.Context) error {
+	data, err := f.ask.Payload(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the payload: %w", err)
+	}
+	body := map[string]any{}
+	if err := json.Unmarshal(data, &body); err != nil {
+		return fault.Operatorf("BadPayload", "decoding the payload: %w", err)
+	}
+	f.event.Body = body
+	f.scope.Learn(template.Facts{Body: body})
+	return nil
+}
+
+// learnPulls asks which pull requests hold the commit. The merged one's number is a variable of pushes.
+func (f *facts) learnPulls(ctx context.Context) error {
+	pulls, err := f.ask.History.Pulls(ctx, f.spec.SHA)
+	if err != nil {
+		return fmt.Errorf("asking whether commit %s is in an open pull request: %w", f.spec.SHA, err)
+	}
+	merged := int64(0)
+	for _, pull := range pulls {
+		if pull.Merged && merged == 0 {
+			merged = pull.Number
+		}
+	}
+	f.pulls = pulls
+	f.scope.Learn(template.Facts{MergedPull: &merged})
+	return nil
+}
+
+func (f *facts) learnSecret(ctx context.Context, ref template.SecretRef) error {
+	value, err := f.ask.Secret(ctx, ref)
+	if err != nil {
+		return err
+	}
+	f.scope.Learn(template.Facts{Secrets: map[template.SecretRef]string{ref: value}})
+	return nil
+}

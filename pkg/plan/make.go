@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/references"
+	"github.com/plumbline-ci/plumbline/pkg/resolve"
+)
+
+// Over is the error of an event that turns out to be about nothing any more: the pull request of a comment was closed, say.
+type Over struct{ Why *fault.Error }
+
+// Error returns what the Git service says.
+func (o *Over) Error() string { return o.Why.Error() }
+
+// Unwrap returns the fault, whose class is Ignored.
+func (o *Over) Unwrap() error { return o.Why }
+
+// Make plans an event. The Plan is never nil: with an error it has the Spec, as far as it was completed, and nothing else.
+// It may be made again until its result is written down: the same answers make the same plan.
+func Make(ctx context.Context, in Input, sources Sources) (*Plan, error) {
+	p := &planner{Input: in, Sources: sources, spec: in.Event.Spec.DeepCopy()}
+	made, err := p.make(ctx)
+	if err != nil {
+		made = &Plan{}
+	}
+	made.Spec = p.spec
+	return made, err
+}
+
+// planner makes one plan.
+type planner struct {
+	Input
+	Sources
+	// spec is the event's, with what was learnt.
+	spec *v1alpha1.GitEventSpec
+}
+
+func (p *planner) make(ctx context.Context) (*Plan, error) {
+	if err := p.complete(ctx); err != nil {
+		return nil, err
+	}
+	if p.Earlier == nil {
+		if end, err := p.admit(ctx); end != nil || err != nil {
+			return end, err
+		}
+	}
+	if err := p.hear(ctx); err != nil {
+		return nil, err
+	}
+	head, err := p.Source.Head(ctx, p.spec)
+	if err != nil {
+		return nil, fmt.Errorf("reading commit %s: %w", p.spec.SHA, err)
+	}
+	if head.Commit.SkipCI && p.spec.Comment == nil { // somebody asks now
+		return p.end(v1alpha1.DispositionSkipped, head.SHA, "SkipCI", "the message of the commit has a skip CI command"), nil
+	}
+	return p.define(ctx, head)
+}
+
+// complete asks for what the delivery of a comment did not say. The head may have moved since the plan was begun: what is
+// planned at is what counts.
+func (p *planner) complete(ctx context.Context) error {
+	if p.spec.Comment == nil {
+		return nil
+	}
+	spec, err := p.History.Complete(ctx, p.spec)
+	if fault.Is(err, fault.Ignored) {
+		return &Over{Why: fault.Of(err)}
+	}
+	if err != nil {
+		return err
+	}
+	p.spec = spec.DeepCopy()
+	if p.Earlier != nil {
+		p.spec.SHA = p.Earlier.HeadSHA
+	}
+	return nil
+}
+
+// hear learns what a comment says.
+func (p *planner) hear(ctx context.Context) error {
+	if p.spec.Comment == nil {
+		return nil
+	}
+	body, err := p.Comment(ctx)
+	if err != nil {
+		return err
+	}
+	p.spec.Comment.Body = body
+	return nil
+}
+
+// end is the plan of an event that starts nothing, whatever is defined.
+func (p *planner) end(disposition v1alpha1.Disposition, sha, reason, message string) *Plan {
+	return &Plan{Disposition: disposition, Reason: reason, Message: message, HeadSHA: sha, Runs: p.earlierRuns()}
+}
+
+func (p *planner) earlierRuns() []Run {
+	if p.Earlier == nil {
+		return nil
+	}
+	return slices.Clone(p.Earlier.Runs)
+}
+
+// define reads the definitions at one commit and chooses among them.
+func (p *planner) define(ctx context.Context, head git.Head) (*Plan, error) {
+	made, err := p.commits(ctx, head)
+	if err != nil {
+		return nil, err
+	}
+	files, set, err := p.load(ctx, made.DefinitionSHA)
+	if fault.Is(err, fault.Invalid) && p.Earlier == nil {
+		return p.refuse(made, fault.Of(err)), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s at %s: %w", Definitions, made.DefinitionSHA, err)
+	}
+	known, err := p.newFacts(head)
+	if err != nil {
+		return nil, err
+	}
+	d := &draft{planner: p, head: head, set: set, facts: known, runs: runs{all: p.earlierRuns()}}
+	if p.Config.Remote.Fetch {
+		d.references = references.New(references.Options{
+			Files: p.Source, Addresses: p.Addresses, Web: p.Web, SHA: made.DefinitionSHA, Remote: p.Config.Remote, Service: p.Config.GitHubURL,
+			Missing: p.Missing, Known: files,
+		})
+	}
+	return made, d.choose(ctx, made)
+}
+
+// commits returns a plan with the commits that it is made at.
+func (p *planner) commits(ctx context.Context, head git.Head) (*Plan, error) {
+	if p.Earlier != nil {
+		return &Plan{HeadSHA: p.Earlier.HeadSHA, DefinitionSHA: p.Earlier.DefinitionSHA}, nil
+	}
+	from, err := p.provenance(ctx, head)
+	if err != nil {
+		return nil, err
+	}
+	return &Plan{HeadSHA: head.SHA, DefinitionSHA: from}, nil
+}
+
+// defaultBranch is the value of settings.pipelinerun_provenance that takes definitions from the default branch.
+const defaultBranch = "default_branch"
+
+// provenance returns the one commit of the target repository that definitions and all they refer to in it are read at.
+// The default branch is asked for once: it may move while the plan is made.
+func (p *planner) provenance(ctx context.Context, head git.Head) (string, error) {
+	settings := p.Repository.Spec.Settings
+	if settings == nil || settings.PipelineRunProvenance != defaultBranch {
+		return head.SHA, nil
+	}
+	sha, err := p.Source.DefaultBranch(ctx)
+	if err != nil {
+		return "", fmt.Errorf("taking the definitions from the default branch: %w", err)
+	}
+	return sha, nil
+}
+
+// load reads the definitions. Those of an event that is planned already were bounded then.
+func (p *planner) load(ctx context.Context, sha string) ([]git.File, *resolve.Set, error) {
+	files, err := p.Source.Files(ctx, sha, Definitions)
+	if err != nil {
+		return nil, nil, err
+	}
+	set := resolve.Load(files)
+	if p.Earlier != nil {
+		return files, set, nil
+	}
+	return files, set, set.Bounded()
+}
+
+// refuse tells the author that the directory as a whole cannot be read: one run that is never created carries it.
+func (p *planner) refuse(made *Plan, why *fault.Error) *Plan {
+	made.Reason, made.Message = why.Reason, why.Message
+	if p.spec.Comment != nil { // the pull request's own event tells it, once
+		made.Disposition = v1alpha1.DispositionIgnored
+		return made
+	}
+	made.Disposition, made.Runs = v1alpha1.DispositionRuns, []Run{p.wholeRefused(why)}
+	return made
+}

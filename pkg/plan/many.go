@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/resources"
+	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
+)
+
+// tooMany returns fault.Invalid if more pipelines are for the event than one event may start, else nil. Those that cannot be
+// decided yet do not count yet.
+func (d *draft) tooMany(open []*candidate) *fault.Error {
+	selected := len(d.runs.all)
+	for _, c := range open {
+		if (c.err == nil || fault.Is(c.err, fault.Invalid)) && d.runs.named(c.run) == nil {
+			selected++
+		}
+	}
+	if selected <= statuslimit.MaxRuns {
+		return nil
+	}
+	none := "none of them is started"
+	if d.Earlier != nil {
+		none = "no more of them are started"
+	}
+	return fault.Invalidf("TooManyPipelines", "%d pipelines in %s are for this event, and one event starts at most %d: %s. "+
+		"Narrow their annotations, or start several from one pipeline", selected, Definitions, statuslimit.MaxRuns, none)
+}
+
+// refuseOpen ends the planning with one check that says why. What was created for the event before goes on.
+func (d *draft) refuseOpen(open []*candidate, why *fault.Error) {
+	for _, c := range open {
+		message := why.Message
+		if f := fault.Of(c.err); f != nil && f.Class == fault.Ignored {
+			message = f.Message
+		}
+		c.decide(message)
+		if run := d.runs.named(c.run); run != nil {
+			run.Unresolved, run.Refused = false, &v1alpha1.Refusal{Reason: why.Reason, Message: why.Message}
+		}
+	}
+	d.runs.all = append(d.runs.all, d.wholeRefused(why))
+}
+
+// wholeRefused is a run that is never created: its check tells what is wrong with the directory as a whole.
+func (p *planner) wholeRefused(why *fault.Error) Run {
+	return Run{
+		Pipeline: Definitions, Namespace: p.spec.Repository.Namespace, Name: resources.RunName(p.Event.Name, Definitions, 0, Definitions),
+		Refused: &v1alpha1.Refusal{Reason: why.Reason, Message: why.Message},
+	}
+}

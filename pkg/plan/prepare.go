@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"context"
+	"strings"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/resources"
+	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
+)
+
+// maxPipelineName is the API server's limit of a name. It is counted as the status keeps it.
+const maxPipelineName = 253
+
+// prepare turns a candidate into its decision and, if it is selected, its run. It returns the run as it was planned, nil when
+// there is none or not yet.
+func (d *draft) prepare(ctx context.Context, c *candidate) *Run {
+	run := Run{Pipeline: c.definition.Name, Namespace: d.spec.Repository.Namespace, Name: c.run}
+	if c.selection.Incomplete {
+		run.Note = "Path filters may have missed something: " + incompleteFiles + "."
+	}
+	selected := c.err == nil
+	if selected {
+		run.Manifest, c.err = d.render(ctx, &run, c)
+	}
+	if d.facts.cut() && run.Note == "" {
+		run.Note = "Variables that list the changed files may miss some: " + incompleteFiles + "."
+	}
+	f := fault.Of(c.err)
+	switch {
+	case f == nil:
+		c.decide(c.selection.Reason)
+	case f.Class == fault.Ignored:
+		c.decide(f.Message)
+		return nil
+	case f.Class == fault.Invalid:
+		c.decide(f.Message)
+		run.Refused = &v1alpha1.Refusal{Reason: f.Reason, Message: f.Message}
+		d.nameRefused(ctx, &run, c)
+	default:
+		d.postpone(c, &run, selected, f)
+		return nil
+	}
+	d.runs.put(run)
+	return d.runs.named(run.Name)
+}
+
+// nameRefused names the check of a refused pipeline as its run would have been named, so that a required check of that name
+// shows the refusal. A placeholder whose value cannot be learnt now stays: the refusal does not wait for it.
+func (d *draft) nameRefused(ctx context.Context, run *Run, c *candidate) {
+	scope := d.facts.scope
+	_ = d.facts.learning(ctx, func() error { _, err := scope.Text(run.Pipeline); return err })
+	known := scope.Known(run.Pipeline)
+	_ = d.facts.cut() // what the name read says nothing about the next pipeline
+	if known == run.Pipeline || statuslimit.Length(known) > maxPipelineName {
+		return
+	}
+	run.Pipeline = known
+	_ = d.runs.distinct(run, c.definition.File) // the file's name is as good, and it is refused already
+}
+
+func (c *candidate) decide(reason string) {
+	c.decision.Open, c.decision.Reason, c.decision.Selected = false, reason, ""
+}
+
+// postpone leaves a candidate open. One that is selected already gets its run, so that its author sees a check that says
+// what it waits for, unless not even its name is known.
+func (d *draft) postpone(c *candidate, run *Run, selected bool, f *fault.Error) {
+	if c.decision.Reason == "" || f.Class != fault.Transient { // of transient faults the first words stand: no retry changes the plan
+		c.decision.Reason = "waiting: " + f.Message
+	}
+	if selected && !strings.Contains(run.Pipeline, "{{") {
+		run.Unresolved, run.Wait, c.decision.Selected = true, c.err, c.selection.Reason
+		d.runs.put(*run)
+	}
+}
+
+// render makes the PipelineRun of a selected definition and completes its run.
+func (d *draft) render(ctx context.Context, run *Run, c *candidate) (*pipelinev1.PipelineRun, error) {
+	scope := d.facts.scope
+	if d.Config.SecretAutoCreate {
+		run.Secret = resources.SecretName(run.Name)
+		scope = scope.With("git_auth_secret", run.Secret)
+	}
+	var rendered *pipelinev1.PipelineRun
+	err := d.facts.learning(ctx, func() (err error) {
+		rendered, err = d.set.Render(ctx, c.definition, scope, d.references)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	run.Pipeline = resolve.OriginalName(rendered) // the definition's name may hold placeholders
+	if statuslimit.Length(run.Pipeline) > maxPipelineName {
+		name := run.Pipeline
+		run.Pipeline = c.definition.Name
+		return nil, fault.Invalidf("BadName", "%s: with the variables replaced metadata.name is longer than %d bytes: %s", c.definition.File, maxPipelineName, name)
+	}
+	if err := d.runs.distinct(run, c.definition.File); err != nil {
+		return nil, err
+	}
+	target, source := match.Branches(d.facts.event, rendered.Annotations)
+	event := &v1alpha1.GitEvent{
+		ObjectMeta: metav1.ObjectMeta{Namespace: d.Event.Namespace, Name: d.Event.Name, Annotations: d.Event.Annotations}, Spec: *d.spec,
+	}
+	return resources.MakePipelineRun(resources.RunInput{
+		Event: event, Head: d.head, Rendered: rendered, TargetBranch: target, SourceBranch: source, Definition: c.definition, Name: run.Name, Namespace: run.Namespace,
+		Secret: run.Secret, LogURL: d.Config.Console.Links(run.Namespace, run.Name).Run, Version: d.Version,
+	}), nil
+}

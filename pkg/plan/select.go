@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/template"
+)
+
+// incompleteFiles is said wherever a decision was made from a list that the Git service had cut.
+const incompleteFiles = "the Git service did not list all changed files"
+
+// selects matches a definition against the event. One that was selected before stays so: only what it refers to is open.
+func (d *draft) selects(ctx context.Context, c *candidate) {
+	if run := d.runs.named(c.run); run != nil {
+		c.selection = match.Decision{Selected: true, Reason: cmp.Or(c.decision.Selected, match.Selected), Incomplete: run.Note != ""}
+		return
+	}
+	if c.err = c.definition.Err; c.err != nil {
+		if d.spec.Comment != nil { // each comment would tell it again, and the pull request's own event does
+			c.err = fault.Ignoredf("NotSelected", "%s", fault.Of(c.err).Message)
+		}
+		return
+	}
+	c.err = d.facts.learning(ctx, func() (err error) {
+		c.selection, err = d.matches(c.definition)
+		return err
+	})
+	c.selection.Incomplete = d.facts.cut() || c.selection.Incomplete
+	if c.selection.Incomplete {
+		c.selection.Reason += "; " + incompleteFiles
+	}
+	c.selection.Reason = d.facts.event.Params.Mask(c.selection.Reason)
+	if c.err == nil && !c.selection.Selected {
+		c.err = fault.Ignoredf("NotSelected", "%s", c.selection.Reason)
+	}
+}
+
+func (d *draft) matches(definition resolve.Definition) (match.Decision, error) {
+	if d.facts.event.EventType == match.CommentEvent {
+		definition.Annotations = match.OfComments(definition.Annotations)
+	}
+	annotations, err := d.set.Annotations(definition, d.facts.scope)
+	if err != nil {
+		return match.Decision{}, err
+	}
+	decision, err := match.Select(d.facts.event, match.Pipeline{Name: definition.Name, Annotations: annotations})
+	if err != nil {
+		return match.Decision{}, fmt.Errorf("%s: %w", definition.File, err)
+	}
+	if decision.Needs.Any() {
+		return match.Decision{}, &template.Unknown{Needs: decision.Needs}
+	}
+	return decision, nil
+}
+
+// leaveToPull declines everything when the commit of a push is in an open pull request, whose own event runs it. Nobody
+// is asked when nothing would run. An error is not an answer: to guess could run the commit twice (B14).
+func (d *draft) leaveToPull(ctx context.Context, open []*candidate) {
+	if !d.Config.SkipPushOfPulls || d.spec.Trigger != v1alpha1.TriggerPush || !strings.HasPrefix(d.spec.BaseRef, "refs/heads/") {
+		return
+	}
+	wanted := slices.DeleteFunc(slices.Clone(open), func(c *candidate) bool {
+		declined := c.err != nil && !fault.Is(c.err, fault.Invalid)
+		return declined || d.runs.named(c.run) != nil
+	})
+	if len(wanted) == 0 {
+		return
+	}
+	err := d.facts.learn(ctx, template.Needs{Pulls: true})
+	for _, pull := range d.facts.pulls {
+		if pull.Open {
+			err = fault.Ignoredf("InPullRequest",
+				"the commit is in open pull request #%d, whose own event runs it (skip-push-event-for-pr-commits)", pull.Number)
+			break
+		}
+	}
+	if err == nil {
+		return
+	}
+	for _, c := range wanted {
+		c.err = err
+	}
+}

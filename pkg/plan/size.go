@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+const (
+	// MaxBytes is the most that the manifests of one attempt may take as a list in JSON: what one blob keeps.
+	MaxBytes = 32 << 20
+	// reasonTooLarge refuses PipelineRuns that cannot be kept together.
+	reasonTooLarge = "PlanTooLarge"
+)
+
+// size is what the PipelineRuns that one attempt to plan has made take as a list in JSON.
+type size struct {
+	of        map[string]int // by name
+	pipelines map[string]string
+	total     int
+}
+
+func (s *size) add(run *Run) error {
+	data, err := json.Marshal(run.Manifest)
+	if err != nil {
+		return fmt.Errorf("encoding PipelineRun %s: %w", run.Name, err)
+	}
+	if s.of == nil {
+		s.of, s.pipelines, s.total = map[string]int{}, map[string]string{}, len("]")
+	}
+	s.of[run.Name], s.pipelines[run.Name] = len(data), run.Pipeline
+	s.total += len(",") + len(data)
+	return nil
+}
+
+func (s *size) tooLarge() bool { return s.total > MaxBytes }
+
+// told is the sentence for the author.
+func (s *size) told() string {
+	const named = 3
+	largest := slices.SortedFunc(maps.Keys(s.of), func(a, b string) int {
+		return cmp.Or(cmp.Compare(s.of[b], s.of[a]), strings.Compare(a, b))
+	})
+	var names []string
+	for _, name := range largest[:min(named, len(largest))] {
+		names = append(names, fmt.Sprintf("%s (%d KiB)", s.pipelines[name], s.of[name]>>10))
+	}
+	return fmt.Sprintf("the %d PipelineRuns that this event would start take %.1f MiB with their tasks inlined, and at most %d MiB are kept for one event: "+
+		"none of them is started. Move long scripts into an image, refer to large Tasks with a resolver, or let fewer pipelines start for one event. The largest: %s",
+		len(s.of), float64(s.total)/(1<<20), MaxBytes>>20, strings.Join(names, ", "))
+}
+
+func (d *draft) forgetManifests() {
+	for i := range d.runs.all {
+		d.runs.all[i].Manifest = nil
+	}
+}
+
+// refuseLarge makes refusals of the runs: each has a check of its own, so that the one that is required shows it. What was
+// planned and created for the event before is not touched.
+func (d *draft) refuseLarge(all *size, open []*candidate) {
+	message := all.told()
+	for _, c := range open {
+		if all.of[c.run] == 0 {
+			continue
+		}
+		c.decide(message)
+		run := d.runs.named(c.run)
+		run.Refused, run.Secret = &v1alpha1.Refusal{Reason: reasonTooLarge, Message: message}, ""
+	}
+}
