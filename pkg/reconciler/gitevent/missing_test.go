@@ -10,7 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/kept"
+	"github.com/plumbline-ci/plumbline/pkg/kept"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 

@@ -16,10 +16,10 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/resources"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 )

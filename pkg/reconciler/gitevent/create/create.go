@@ -15,12 +15,12 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/gitauth"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/kept"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
+	"github.com/plumbline-ci/plumbline/pkg/gitauth"
+	"github.com/plumbline-ci/plumbline/pkg/kept"
+	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 

@@ -6,7 +6,7 @@ import (
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
 )
 
 // A planned name is created once (I-2). The name alone sees to that while the PipelineRun is there; once it is deleted the

@@ -15,9 +15,9 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/kept"
+	"github.com/plumbline-ci/plumbline/pkg/kept"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 	"github.com/plumbline-ci/plumbline/pkg/statuslimit"

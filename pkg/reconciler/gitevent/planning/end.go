@@ -7,9 +7,9 @@ import (
 	"fmt"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/kept"
+	"github.com/plumbline-ci/plumbline/pkg/kept"
 )
 
 // GiveUp ends the planning of an event that waits in vain. Its redelivery is processed again, unless a run was created.

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/gitauth"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/gitauth"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 	"github.com/plumbline-ci/plumbline/pkg/statuslimit"

@@ -9,8 +9,8 @@ import (
 	"knative.dev/pkg/logging"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 )
 
 // GoneLimit is how long reports wait for a Repository that is gone, and with it the credentials for them: long enough to

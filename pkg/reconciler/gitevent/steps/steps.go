@@ -4,11 +4,11 @@
 package steps
 
 import (
+	"github.com/plumbline-ci/plumbline/pkg/gitauth"
+	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/annotate"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/create"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/gitauth"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/observe"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/planning"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/renew"

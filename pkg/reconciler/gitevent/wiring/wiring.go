@@ -23,10 +23,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/kubeevents"
 	"github.com/plumbline-ci/plumbline/pkg/leadership"
+	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/openevents"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/cluster"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
 )
 
 // queueName names the workqueue, its metrics and its leases.

@@ -18,8 +18,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/kept"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
+	"github.com/plumbline-ci/plumbline/pkg/kept"
+	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )

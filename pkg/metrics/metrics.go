@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics is what the reconciler of GitEvents counts and shows (docs/metrics).
+// Package metrics is what the reconciler of GitEvents counts and shows (docs/metrics.md).
 package metrics
 
 import (
