@@ -254,22 +254,3 @@ func TestAnEventThatGoesOnWakesTheOthers(t *testing.T) {
 		}
 	}
 }
-
-// The queue exists only after the Keeper does, and none is needed.
-func TestSetWake(t *testing.T) {
-	t.Parallel()
-	r := newRoom(t, 1)
-	o := r.options
-	o.Wake = nil
-	k, later := New(o), []string{}
-	wakes := func() {
-		k.waiting.add("e", nil, true, false)
-		k.waiting.retry("e")
-		k.options.Wake("e", 0)
-	}
-	wakes()
-	k.SetWake(func(event string, _ time.Duration) { later = append(later, event) })
-	if wakes(); len(later) != 1 {
-		t.Errorf("woken: %v", later)
-	}
-}
