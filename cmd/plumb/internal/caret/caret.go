@@ -162,11 +162,7 @@ func (s *Sources) Show(at Place, message string) string {
 			fmt.Fprintf(&b, ":%d", number)
 		}
 	}
-	message = strings.TrimPrefix(message, at.File)
-	if cut := located.FindStringSubmatch(at.File + before(message)); cut != nil && cut[1] == at.File {
-		message = message[len(before(message)):]
-	}
-	fmt.Fprintf(&b, ": error: %s\n", strings.TrimPrefix(message, ": "))
+	fmt.Fprintf(&b, ": error: %s\n", withoutPlace(at.File, message))
 	lines := strings.Split(s.texts[at.File], "\n")
 	if at.Line < 1 || at.Line > len(lines) || at.Column < 1 {
 		return b.String()
@@ -178,10 +174,16 @@ func (s *Sources) Show(at Place, message string) string {
 	return b.String()
 }
 
-// before is the part of a message in front of the first ": ".
-func before(message string) string {
-	part, _, _ := strings.Cut(message, ": ")
-	return part
+// withoutPlace is a message without the file and the line that it begins with.
+func withoutPlace(file, message string) string {
+	part, rest, found := strings.Cut(message, ": ")
+	if place := located.FindStringSubmatch(part); place != nil {
+		part = place[1]
+	}
+	if found && part == file {
+		return rest
+	}
+	return message
 }
 
 // blank is as wide as the beginning of a line.

@@ -11,6 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"sigs.k8s.io/yaml"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -49,7 +51,7 @@ func (s *Settings) readConfig(data []byte) error {
 
 // readObject reads one object of a kind from YAML or JSON. What the kind does not have is refused by its name: a setting
 // that is misspelt would else be missing.
-func readObject(data []byte, want metav1.TypeMeta, into any) error {
+func readObject(data []byte, want metav1.TypeMeta, into runtime.Object) error {
 	data, err := one(data)
 	if err != nil {
 		return fmt.Errorf("%w: it must hold one %s", err, want.Kind)
@@ -61,7 +63,10 @@ func readObject(data []byte, want metav1.TypeMeta, into any) error {
 	if have != want {
 		return fmt.Errorf("this is %s, not a %s of %s", shown(have), want.Kind, want.APIVersion)
 	}
-	if err := yaml.UnmarshalStrict(data, into); err != nil {
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypeWithName(want.GroupVersionKind(), into)
+	decoder := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{Yaml: true, Strict: true})
+	if _, _, err := decoder.Decode(data, nil, into); err != nil {
 		return fmt.Errorf("this is not a %s: %s", want.Kind, readable(err))
 	}
 	return nil
@@ -97,7 +102,7 @@ func shown(kind metav1.TypeMeta) string {
 // readable is a decoder's error without the names of its functions.
 func readable(err error) string {
 	message := err.Error()
-	for _, prefix := range []string{"error converting YAML to JSON: ", "error unmarshaling JSON: ", "while decoding JSON: ", "json: ", "yaml: "} {
+	for _, prefix := range []string{"error converting YAML to JSON: ", "strict decoding error: ", "json: ", "yaml: "} {
 		message = strings.TrimPrefix(message, prefix)
 	}
 	return message
