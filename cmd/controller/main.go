@@ -24,6 +24,7 @@ import (
 	"knative.dev/pkg/signals"
 	"knative.dev/pkg/system"
 
+	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/kubecalls"
 	"github.com/plumbline-ci/plumbline/pkg/leadership"
@@ -32,7 +33,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/cluster"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/report"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/wiring"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/repository"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/sweep"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
@@ -59,8 +62,8 @@ func main() {
 	secret := flag.String("github-app-secret", "plumbline-github-app", "name of the Secret with the GitHub App's credentials")
 	global := flag.String("global-repository", "pipelines-as-code", "name of the Repository in Plumbline's namespace whose settings complete those of all others")
 	operatorRetry := flag.Duration("operator-retry", fault.OperatorRetry, "how long what an operator has to mend waits before it is tried again")
-	look := flag.Duration("credential-look", gitevent.CredentialLook, "how often the Secrets are read that events wait for")
-	lateReports := flag.Duration("late-reports", gitevent.LateReports, "how long after a takeover another controller's report may still arrive at the Git service")
+	look := flag.Duration("credential-look", credentials.Look, "how often the Secrets are read that events wait for")
+	lateReports := flag.Duration("late-reports", report.LateReports, "how long after a takeover another controller's report may still arrive at the Git service")
 	check := flag.Bool("preflight", false, "print what is wrong with the installation and how to mend it, and end; the exit code is 1 when there is anything")
 	probes := flag.Int("health-port", injection.HealthCheckDefaultPort, "port of /health and /readiness")
 	cfg := injection.ParseAndGetRESTConfigOrDie() // parses the flags, -kube-api-qps and -kube-api-burst among them
@@ -95,20 +98,17 @@ func main() {
 	go serveProbes(ctx, *probes)
 	events := openevents.New(system.Namespace())
 	sharedmain.MainWithConfig(ctx, component, cfg,
-		gitevent.NewController(gitevent.Options{
+		wiring.NewController(cluster.Options{
 			Namespace:        system.Namespace(),
 			Version:          version,
 			Remote:           remote.New(remote.Options{UserAgent: "plumbline/" + version}),
 			Providers:        byName(github.New(github.Options{UserAgent: "plumbline/" + version}), gitlab.New(gitlab.Options{UserAgent: "plumbline/" + version})),
 			AppSecret:        *secret,
 			GlobalRepository: *global,
-			Events:           events,
 			Workers:          *workers,
-			OperatorRetry:    *operatorRetry,
-			CredentialLook:   *look,
-			LateReports:      *lateReports,
 			Identity:         system.PodName() + "-" + string(uuid.NewUUID()),
-		}),
+			Times:            cluster.Times{OperatorRetry: *operatorRetry, CredentialLook: *look, LateReports: *lateReports},
+		}, events),
 		func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 			shared := repository.Options{OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer()}
 			return repository.NewController(shared)(ctx, cmw)

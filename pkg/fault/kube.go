@@ -59,6 +59,14 @@ func FromKube(verb Verb, err error) *Error {
 	return a.classify()
 }
 
+// AsOwn keeps a refusal of an object that the author did not write from becoming the author's failure.
+func (e *Error) AsOwn() *Error {
+	if e.Class == Invalid {
+		e.Class = Operator
+	}
+	return e
+}
+
 // Believe returns what a denial that echoes an outage means once it is believed: Invalid when it judged the author's
 // text, else Operator. Callers believe it after 10 minutes (C11). Every other fault is returned as it is.
 func (e *Error) Believe() *Error {

@@ -20,7 +20,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/openevents"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/cluster"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/wiring"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/repository"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 	"github.com/plumbline-ci/plumbline/pkg/status"
@@ -44,11 +45,11 @@ func main() {
 	}()
 	events := openevents.New(system.Namespace())
 	sharedmain.MainWithConfig(ctx, component, cfg,
-		gitevent.NewController(gitevent.Options{
-			Namespace: system.Namespace(), Version: "poison", AppSecret: "plumbline-github-app", Workers: 16, Events: events,
-			OperatorRetry: *operatorRetry, LateReports: *lateReports, Identity: system.PodName(), Remote: remote.New(remote.Options{}),
+		wiring.NewController(cluster.Options{
+			Namespace: system.Namespace(), Version: "poison", AppSecret: "plumbline-github-app", Workers: 16,
+			Times: cluster.Times{OperatorRetry: *operatorRetry, LateReports: *lateReports}, Identity: system.PodName(), Remote: remote.New(remote.Options{}),
 			Providers: map[string]provider.Provider{"github": poisoned(github.New(github.Options{}), *planning, *reporting)},
-		}),
+		}, events),
 		func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 			shared := repository.Options{OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer()}
 			return repository.NewController(shared)(ctx, cmw)

@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/jsonmember"
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
@@ -56,7 +55,7 @@ func Missing(name string) error {
 func Unmarshal(body []byte, into any, without ...string) error {
 	var err error
 	for _, name := range without {
-		if body, err = jsonmember.Without(body, name); err != nil {
+		if body, err = withoutMember(body, name); err != nil {
 			break
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/jsonmember"
 )
 
 // Value takes the JSON of a known key's value.
@@ -66,7 +65,7 @@ func Number(what string, there *bool) Value {
 // object gives the values of known keys to their functions. The value is valid JSON.
 func object(what string, value []byte, known Values) error {
 	seen := map[string]bool{}
-	err := jsonmember.Each(value, func(name string, value []byte) error {
+	err := eachMember(value, func(name string, value []byte) error {
 		key, read := lookup(known, name)
 		if read == nil {
 			return nil
@@ -77,7 +76,7 @@ func object(what string, value []byte, known Values) error {
 		seen[key] = true
 		return read(value)
 	})
-	if errors.Is(err, jsonmember.ErrNotObject) {
+	if errors.Is(err, errNotObject) {
 		return Bad(what + " is not a JSON object")
 	}
 	return err

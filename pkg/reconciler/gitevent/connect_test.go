@@ -3,7 +3,6 @@
 package gitevent
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
 
 // add makes another event like the first, from another host.
@@ -43,7 +43,7 @@ func TestAFailedLoginGivesItsSlotBack(t *testing.T) {
 				events := map[string]string{"push-1": "git.example", "push-2": "git.example", "push-3": "other.example"}
 				w.add("push-2", "git.example")
 				w.add("push-3", "other.example")
-				w.process().slots = newSlots(limit)
+				w.process().share(turns.New(limit))
 				w.hook = always("create pipelineruns", errRefused) // planned, and each later step needs the service
 				for event := range events {
 					_, _ = w.reconcileEvent(event)
@@ -52,7 +52,7 @@ func TestAFailedLoginGivesItsSlotBack(t *testing.T) {
 				for range 10 {
 					for event, host := range events {
 						w.git.logins, w.git.atLogin = 0, func() {
-							if taken := w.alive.slots.taken; len(taken) != 1 || taken[host+"/0"] != 1 {
+							if taken := w.alive.turns.Taken(); len(taken) != 1 || taken[host+"/0"] != 1 {
 								t.Errorf("while %s logs in the slots taken are %v, want one of %s", event, taken, host)
 							}
 						}
@@ -79,25 +79,5 @@ func TestAFailedLoginGivesItsSlotBack(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// What one step could not do for lack of time does not keep a later one, which has its own, from logging in: a token must
-// not expire because a report took too long.
-func TestALoginThatRanOutOfTimeIsTriedAgain(t *testing.T) {
-	t.Parallel()
-	w := running(t)
-	r := w.process()
-	work := r.begin(t.Context(), w.event(), w.clock.Now())
-	defer work.end()
-	over, cancel := context.WithCancel(t.Context())
-	cancel()
-	w.git.loginErr = over.Err()
-	if _, err := work.connect(over); err == nil {
-		t.Fatal("logged in without any time")
-	}
-	w.git.loginErr = nil
-	if _, err := work.connect(t.Context()); err != nil || r.slots.taken["git.example/0"] != 1 {
-		t.Errorf("error %v, slots taken %v: want a login in the same slot", err, r.slots.taken)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -48,7 +49,7 @@ func TestReportsOfARepositoryThatIsGoneAreDropped(t *testing.T) {
 	w.end(corev1.ConditionTrue)
 	w.later(time.Second)
 	wait := w.event().Status.Waits
-	if len(wait) != 1 || wait[0].Step != stepReport || wait[0].Reason != reasonRepositoryGone {
+	if len(wait) != 1 || wait[0].Step != v1alpha1.StepReport || wait[0].Reason != credentials.ReasonRepositoryGone {
 		t.Fatalf("waits %+v, want the report's for its Repository", wait)
 	}
 	w.later(9 * time.Minute)
@@ -57,10 +58,10 @@ func TestReportsOfARepositoryThatIsGoneAreDropped(t *testing.T) {
 	}
 	w.later(2 * time.Minute)
 	e := w.event()
-	if reported := e.Status.GetCondition(v1alpha1.GitEventReported); !e.Settled() || reported.Reason != reasonRepositoryGone || e.Status.Disposition != v1alpha1.DispositionRuns {
+	if reported := e.Status.GetCondition(v1alpha1.GitEventReported); !e.Settled() || reported.Reason != credentials.ReasonRepositoryGone || e.Status.Disposition != v1alpha1.DispositionRuns {
 		t.Errorf("after eleven minutes the event is %s with %v, want it settled with the reason", e.Status.Phase, reported)
 	}
-	if want := "Succeeded, not reported: " + reasonRepositoryGone; e.Status.Outcome != want {
+	if want := "Succeeded, not reported: " + credentials.ReasonRepositoryGone; e.Status.Outcome != want {
 		t.Errorf("the list says %q, want %q", e.Status.Outcome, want)
 	}
 	if got := w.conclusions()["hello"]; got != "" {
@@ -116,7 +117,7 @@ func TestAReportThatFoundNoTurnIsNotDropped(t *testing.T) {
 	w.repository = func(r *pacv1alpha1.Repository) {
 		r.Spec.GitProvider = &pacv1alpha1.GitProvider{Type: "gitlab", Secret: &pacv1alpha1.Secret{Name: "token"}}
 	}
-	release, _ := w.process().slots.take("git.example/0") // another event's
+	release, _ := w.process().turns.Take("git.example/0") // another event's
 	for range 6 {
 		w.later(time.Minute)
 		w.alive.repositoryChanged(nil, repository())

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package gitevent carries each GitEvent through its steps, and may be killed between any two calls: what was done is in the
+// status, what is repeated has a deterministic name. Here is their order; each step is a package of its own.
 package gitevent
 
 import (
@@ -7,70 +9,108 @@ import (
 	"fmt"
 	"time"
 
-	tektonv1 "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/typed/pipeline/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/record"
-	"k8s.io/utils/clock"
 	"knative.dev/pkg/controller"
 	"knative.dev/pkg/reconciler"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	pacclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/pipelinesascode/v1alpha1"
-	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/plumbline/v1alpha1"
-	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
-	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/config"
-	"github.com/plumbline-ci/plumbline/pkg/creations"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/kept"
+	"github.com/plumbline-ci/plumbline/pkg/metrics"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/cluster"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/steps"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
 
-// reconcileDeadline bounds one reconcile: knative gives it none. It is longer than the 30 s one call to a Git service
-// may take and shorter than the pod's grace period, so that a call in flight at SIGTERM ends by itself.
-const reconcileDeadline = 50 * time.Second
-
-// afterReport is what plan, create, observe and report leave of that deadline, however many of their calls hang: a token must
-// not expire because of them.
-const afterReport = renewLimit + 5*time.Second
+const (
+	// reconcileDeadline bounds one reconcile: knative gives it none. It is longer than the 30 s one call to a Git service
+	// may take and shorter than the pod's grace period, so that a call in flight at SIGTERM ends by itself.
+	reconcileDeadline = 50 * time.Second
+	// afterReport is what plan, create, observe and report leave of that deadline, however many of their calls hang: a token
+	// must not expire because of them. The renewal may take 10 s (renew.Limit).
+	afterReport = 15 * time.Second
+)
 
 // Reconciler is the only writer of GitEvent.status. It implements controller.Reconciler itself: see docs/adr/0002.
 type Reconciler struct {
 	reconciler.LeaderAwareFuncs
-	Options
+	cluster cluster.Cluster
+	options cluster.Options
 
-	open         listers.GitEventNamespaceLister
-	events       plumblineclient.GitEventInterface
-	payloads     plumblineclient.EventPayloadInterface
-	repositories paclisters.RepositoryLister
-	pac          pacclient.PipelinesascodeV1alpha1Interface
-	runs         cache.KeyListerGetter
-	tekton       tektonv1.TektonV1Interface
-	kube         corev1.CoreV1Interface
-	settings     *config.Store
-	clock        clock.PassiveClock
-	recorder     record.EventRecorder
-	slots        *slots
-	metrics      *metrics
-	held         *held
-	retries      *retry.Timers
-	misses       misses
-	created      creations.Memory
-	leads        tenure
-	wake         func(event string, after time.Duration) // enqueues, beside whatever the reconcile returns
+	desk        *attempt.Desk
+	credentials *credentials.Keeper
+	turns       *turns.Turns
+	steps       *steps.Steps
+	// Settings adds the configuration to a context.
+	Settings interface {
+		ToContext(ctx context.Context) context.Context
+	}
+	// Wake enqueues an event, beside whatever a reconcile returns.
+	Wake func(event string, after time.Duration)
 }
 
 var _ controller.Reconciler = (*Reconciler)(nil)
+
+// New returns a Reconciler that still needs Settings and Wake.
+func New(c cluster.Cluster, o cluster.Options) *Reconciler {
+	m := metrics.New()
+	r := &Reconciler{cluster: c, options: o, steps: steps.New(c, o, m)}
+	r.desk = &attempt.Desk{
+		Clock: c.Clock, Events: c.Plumbline.GitEvents(o.Namespace), Recorder: c.Recorder, Timers: retry.New(), Metrics: m,
+		OperatorRetry: o.Times.OperatorRetry, Recorded: r.steps.Create.Created.Stored, Wake: func(event string, after time.Duration) { r.Wake(event, after) },
+	}
+	r.share(turns.New(max(1, o.Workers/4)))
+	r.steps.Settle.Leads.Take(c.Clock.Now())
+	r.PromoteFunc = r.promote
+	return r
+}
+
+// share gives the events of each Git host their turns.
+func (r *Reconciler) share(t *turns.Turns) {
+	c, o := r.cluster, r.options
+	r.turns = t
+	r.credentials = credentials.New(credentials.Options{
+		Namespace: o.Namespace, AppSecret: o.AppSecret, GlobalRepository: o.GlobalRepository, Providers: o.Providers,
+		Kube: c.Kube, Cache: c.Repositories, Repositories: c.PaC, Turns: t, Clock: c.Clock, Wake: r.desk.Wake,
+	})
+}
+
+// promote enqueues what a new leader has to look at: the open events.
+func (r *Reconciler) promote(bucket reconciler.Bucket, enqueue func(reconciler.Bucket, types.NamespacedName)) error {
+	r.steps.Settle.Leads.Take(r.cluster.Clock.Now())
+	events, err := r.open()
+	if err != nil {
+		return err
+	}
+	for _, event := range events {
+		r.desk.Timers.Forget(event.Name) // from before another process led; of another bucket's it costs an attempt
+		enqueue(bucket, types.NamespacedName{Namespace: event.Namespace, Name: event.Name})
+	}
+	return nil
+}
+
+func (r *Reconciler) open() ([]*v1alpha1.GitEvent, error) {
+	return r.cluster.Open.GitEvents(r.options.Namespace).List(labels.Everything())
+}
+
+// unsettled is what the lister holds; a key it does not know needs nothing.
+func (r *Reconciler) unsettled(name string) (*v1alpha1.GitEvent, error) {
+	return r.cluster.Open.GitEvents(r.options.Namespace).Get(name)
+}
 
 // Reconcile does what can be done for one event now. The error it returns is logged and requeued by knative.
 func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	err := r.reconcileKey(ctx, key)
 	_, event, _ := cache.SplitMetaNamespaceKey(key) // one that cannot be split does not fail
-	if after, wanted := r.comeBack(event, err); wanted {
-		r.wake(event, after)
+	if after, wanted := r.desk.ComeBack(event, err); wanted {
+		r.Wake(event, after)
 	}
 	return err
 }
@@ -86,110 +126,100 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 	if !r.IsLeaderFor(types.NamespacedName{Namespace: namespace, Name: name}) {
 		return controller.NewSkipKey(key) // the leader's promotion enqueues it there
 	}
-	ctx = r.settings.ToContext(ctx)
+	ctx = r.Settings.ToContext(ctx)
 	if _, err := r.unsettled(name); apierrors.IsNotFound(err) {
-		r.created.Forget(name)
+		r.steps.Create.Created.Forget(name)
 		return nil // settled, or not listed yet: then the informer's add enqueues it
 	}
-	asked := r.clock.Now()
+	asked := r.cluster.Clock.Now()
 	event, err := r.readEvent(ctx, name)
 	if err != nil {
-		return r.requeue(err)
+		return r.desk.Requeue(err)
 	}
 	if event == nil || event.Settled() || !event.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	return r.guarded(ctx, r.begin(ctx, event, asked))
+	plan := kept.New(event, r.cluster.Plumbline.EventPayloads(event.Namespace), r.cluster.Kube.Secrets(event.Namespace))
+	return r.guarded(ctx, r.desk.Begin(ctx, event, asked, r.credentials, plan))
 }
 
 // readEvent returns the event as it is now, nil if it is gone. It is tried whenever something wakes the event.
 func (r *Reconciler) readEvent(ctx context.Context, name string) (*v1alpha1.GitEvent, error) {
-	event, err := r.events.Get(ctx, name, metav1.GetOptions{})
+	event, err := r.desk.Events.Get(ctx, name, metav1.GetOptions{})
 	if fault.Gone(err) {
 		return nil, nil
 	}
 	if err != nil {
 		err = fault.FromKube(fault.VerbRead, fmt.Errorf("reading GitEvent %s: %w", name, err))
 	}
-	r.retries.Note(name, retry.Step{Name: stepRead}, err, r.clock.Now())
+	r.desk.Timers.Note(name, retry.Step{Name: attempt.StepRead}, err, r.cluster.Clock.Now())
 	return event, err
 }
 
 // guarded turns a panic into a long wait: one poisonous event must not take the others' controller down (B16). The ones
 // of other goroutines are not caught: whoever starts one below has to hand its panic over.
-func (r *Reconciler) guarded(ctx context.Context, w *work) (err error) {
-	defer w.end()
+func (r *Reconciler) guarded(ctx context.Context, a *attempt.Attempt) (err error) {
+	defer a.End()
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = r.requeue(w.settle(stepReconcile, w.panicked(ctx, cause)), w.record(ctx))
+			err = r.desk.Requeue(a.Waits.Settle(v1alpha1.StepReconcile, a.Panicked(ctx, cause)), a.Record.Write(ctx))
 		}
 	}()
-	return r.reconcile(ctx, w)
+	return r.reconcile(ctx, a)
 }
 
-// reconcile runs the steps in order. Steps that fail do not stop the ones that do not need them.
-func (r *Reconciler) reconcile(ctx context.Context, w *work) error {
-	w.clear(stepReconcile)
-	faults := r.untilReported(ctx, w)
-	if !w.planned() {
-		w.conclude()
-		return r.requeue(append(faults, w.record(ctx))...)
+// reconcile is the order of the steps. One that fails does not stop those that do not need it. The status is written here
+// at the end; the steps before write it earlier where something must be recorded before the next call.
+func (r *Reconciler) reconcile(ctx context.Context, a *attempt.Attempt) error {
+	a.Waits.Clear(v1alpha1.StepReconcile)
+	faults := r.untilReported(ctx, a)
+	if !a.Planned() {
+		a.Conclude()
+		return r.desk.Requeue(append(faults, a.Record.Write(ctx))...)
 	}
-	faults = append(faults, w.recordMade(ctx, 0)) // the report may not have come to it
-	faults = append(faults, w.settle(stepRenew, r.renew(ctx, w)))
-	faults = append(faults, w.settle(stepAnnotate, w.due(stepAnnotate, func() error { return r.annotate(ctx, w) })))
-	faults = append(faults, w.untilRecheck())
-	w.conclude()
-	w.wakeToRenew()
-	if w.unreportable() {
-		return r.drop(ctx, w)
-	}
-	if err := r.requeue(faults...); err != nil {
-		return r.requeue(append(faults, w.record(ctx))...)
-	}
-	if w.finished() {
-		if err := r.finish(ctx, w); err != nil {
-			return r.requeue(err, w.record(ctx)) // what was done stays done although it could not be tidied up
+	faults = append(faults, a.Record.WriteMade(ctx, 0)) // the report may not have come to it
+	faults = append(faults, a.Waits.Settle(v1alpha1.StepRenew, r.steps.Renew.Do(ctx, a)))
+	faults = append(faults, a.Waits.Step(v1alpha1.StepAnnotate, func() error { return r.steps.Annotate.Do(ctx, a) }))
+	faults = append(faults, r.steps.Report.UntilRecheck(a))
+	a.Conclude()
+	if r.steps.Settle.Due(a, r.desk.Requeue(faults...) == nil) {
+		if err := r.steps.Settle.Do(ctx, a); err != nil {
+			return r.desk.Requeue(err, a.Record.Write(ctx)) // what was done stays done although it could not be tidied up
 		}
 		return nil
 	}
-	return r.requeue(w.record(ctx)) // the PipelineRun's informer wakes us
+	return r.desk.Requeue(append(faults, a.Record.Write(ctx))...) // without a fault the PipelineRun's informer wakes us
 }
 
-func (r *Reconciler) untilReported(ctx context.Context, w *work) []error {
-	if w.planned() { // before that no run has a token
+// untilReported are the steps whose calls may hang.
+func (r *Reconciler) untilReported(ctx context.Context, a *attempt.Attempt) []error {
+	if a.Planned() { // before that no run has a token
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, reconcileDeadline-afterReport)
 		defer cancel()
 	}
 	var faults []error
-	if !w.decided() {
-		err := w.settle(stepPlan, w.slowed(stepPlan, w.due(stepPlan, func() error {
-			return w.try(retry.Step{Name: stepPlan}, func() error {
-				return w.traced(ctx, stepPlan, func(ctx context.Context) error { return r.planOrPark(ctx, w) })
-			})
-		})))
-		if wait := w.wait(stepPlan); w.stands(wait) && w.hopeless(wait) {
-			err = w.refuseToWait(ctx, wait)
-		}
-		faults = append(faults, err)
+	if !a.Decided() {
+		faults = append(faults, r.plan(ctx, a))
 	}
-	if !w.planned() {
+	if !a.Planned() {
 		return faults
 	}
-	faults = append(faults, r.create(ctx, w)...)
-	faults = append(faults, r.observe(ctx, w))
-	return append(faults, w.settle(stepReport, w.slowed(stepReport, w.due(stepReport, func() error { return r.report(ctx, w) }))))
+	faults = append(faults, r.steps.Create.Do(ctx, a)...)
+	faults = append(faults, r.steps.Observe.Do(ctx, a))
+	return append(faults, a.Waits.Settle(v1alpha1.StepReport, a.Waits.Slowed(v1alpha1.StepReport,
+		a.Waits.Due(v1alpha1.StepReport, func() error { return r.steps.Report.Do(ctx, a) }))))
 }
 
-// requeue is fault.Requeue with this process's wait for operators.
-func (r *Reconciler) requeue(errs ...error) error {
-	return fault.RequeueAfter(r.operatorRetry(), errs...)
-}
-
-func (o *Options) operatorRetry() time.Duration {
-	if o.OperatorRetry > 0 {
-		return o.OperatorRetry
+// plan ends the planning of an event that waits in vain.
+func (r *Reconciler) plan(ctx context.Context, a *attempt.Attempt) error {
+	err := a.Waits.Settle(v1alpha1.StepPlan, a.Waits.Slowed(v1alpha1.StepPlan, a.Waits.Due(v1alpha1.StepPlan, func() error {
+		return a.Waits.Try(retry.Step{Name: v1alpha1.StepPlan}, func() error {
+			return a.Traced(ctx, v1alpha1.StepPlan, func(ctx context.Context) error { return r.steps.Plan.Do(ctx, a) })
+		})
+	})))
+	if wait := a.Waits.Of(v1alpha1.StepPlan); a.Waits.Stands(wait) && a.Waits.Hopeless(wait) {
+		return r.steps.Plan.GiveUp(ctx, a, wait)
 	}
-	return fault.OperatorRetry
+	return err
 }

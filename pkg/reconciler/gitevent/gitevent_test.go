@@ -15,8 +15,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/create"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -138,10 +140,10 @@ func TestDenialThatEchoesAnOutage(t *testing.T) {
 	if got := w.git.checks["1"]; got.State != status.Queued {
 		t.Errorf("at first the check must wait: %v", got)
 	}
-	w.clock.SetTime(w.clock.Now().Add(echoLimit + time.Second))
+	w.clock.SetTime(w.clock.Now().Add(create.EchoLimit + time.Second))
 	_, _ = w.reconcile()
 	if got := w.git.checks["1"]; got.Conclusion != status.Failure {
-		t.Errorf("after %v the denial must be believed: %v", echoLimit, got)
+		t.Errorf("after %v the denial must be believed: %v", create.EchoLimit, got)
 	}
 }
 
@@ -151,13 +153,11 @@ func TestPausedProcessSendsNothing(t *testing.T) {
 	w := newWorld(t, helloFile("hello"))
 	w.hook = func(_ int, call string) outcome {
 		if call == "get secrets" && w.event().Status.Plan != nil {
-			w.clock.SetTime(w.clock.Now().Add(fence + time.Second))
+			w.clock.SetTime(w.clock.Now().Add(attempt.Fence + time.Second))
 		}
 		return outcome{}
 	}
 	before := len(w.git.writes)
-	r := w.quietly(w.reconciler)
-	r.slots = newSlots(4)
 	_, _ = w.reconcile() // plans and reports within one connection
 	if len(w.git.writes) == before {
 		t.Fatal("the first reconcile must report")
@@ -196,20 +196,4 @@ func TestCancelledReportIsTriedAgain(t *testing.T) {
 	w.hook = nil
 	w.settle(corev1.ConditionTrue)
 	w.wantSuccess()
-}
-
-func TestSlots(t *testing.T) {
-	t.Parallel()
-	s := newSlots(2)
-	first, ok1 := s.take("a")
-	_, ok2 := s.take("a")
-	_, ok3 := s.take("a")
-	_, other := s.take("b")
-	if !ok1 || !ok2 || ok3 || !other {
-		t.Errorf("slots: %v %v %v %v, want two of a and one of b", ok1, ok2, ok3, other)
-	}
-	first()
-	if _, ok := s.take("a"); !ok {
-		t.Error("a slot that was given back must be free")
-	}
 }

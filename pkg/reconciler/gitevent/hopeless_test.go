@@ -14,6 +14,7 @@ import (
 	"knative.dev/pkg/apis"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
@@ -56,7 +57,7 @@ func (w *world) wantGivenUp(reason string, told []string) {
 	}
 	n := 0
 	for _, news := range told {
-		if strings.Contains(news, reasonGivenUp) {
+		if strings.Contains(news, attempt.ReasonGivenUp) {
 			n++
 		}
 	}
@@ -239,7 +240,7 @@ func TestARunOfAnUninstalledAppIsNotCreated(t *testing.T) {
 	if after := w.every(5*time.Minute, time.Hour, &told); after < fault.OperatorRetry || after > 3*fault.OperatorRetry {
 		t.Errorf("ended after %v", after)
 	}
-	if e := w.event(); e.Status.Disposition != v1alpha1.DispositionRefused || e.Status.Plan.Reason != reasonGivenUp || len(w.runs()) != 0 {
+	if e := w.event(); e.Status.Disposition != v1alpha1.DispositionRefused || e.Status.Plan.Reason != attempt.ReasonGivenUp || len(w.runs()) != 0 {
 		t.Errorf("%d runs, the event is %s with %+v, want it refused without a run", len(w.runs()), e.Status.Disposition, e.Status.Plan)
 	}
 }
@@ -269,8 +270,8 @@ func TestAnEventWithoutATurnIsNotGivenUp(t *testing.T) {
 	}
 	w.later(25 * time.Minute)
 	w.git.err = nil
-	w.alive.held.retry("push-1") // the Repository was changed, for example
-	release, _ := w.alive.slots.take("git.example/0")
+	w.alive.repositoryChanged(nil, repository())
+	release, _ := w.alive.turns.Take("git.example/0")
 	w.later(6 * time.Minute)
 	if w.event().Settled() {
 		t.Fatal("given up although only the turn was missing")

@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
@@ -24,7 +26,7 @@ type process struct {
 
 func newProcess(w *world) *process {
 	p := &process{world: w, r: w.reconciler()}
-	p.r.wake = func(_ string, after time.Duration) {
+	p.r.Wake = func(_ string, after time.Duration) {
 		if after == 0 {
 			p.woken++
 		}
@@ -38,7 +40,7 @@ func (p *process) run() { _ = p.r.Reconcile(p.t.Context(), system+"/push-1") }
 func (p *process) looks(what string, wakes bool) {
 	p.t.Helper()
 	p.woken = 0
-	p.r.look(p.t.Context())
+	p.r.credentials.LookOnce(p.t.Context(), p.r.leadsOpen)
 	if got := p.woken > 0; got != wakes {
 		p.t.Errorf("%s: the event is woken: %v, want %v", what, got, wakes)
 	}
@@ -158,10 +160,10 @@ func TestRefusedCredentials(t *testing.T) {
 	}
 	asks("first", 1)
 	asks("before its time", 0)
-	p.r.held.retry("push-1")
+	p.mended()
 	asks("another event at the same moment", 0)
-	w.clock.SetTime(w.clock.Now().Add(refusalBelieved))
-	p.r.held.retry("push-1")
+	w.clock.SetTime(w.clock.Now().Add(credentials.RefusalBelieved))
+	p.mended()
 	asks("later", 1)
 	w.storeApp(func(s *corev1.Secret) { s.Data[keyPrivateKey] = []byte("other") })
 	p.looks("rotated", true)
@@ -173,6 +175,11 @@ func TestRefusedCredentials(t *testing.T) {
 	if len(w.runs()) != 1 {
 		t.Errorf("%d runs, want one: %+v", len(w.runs()), w.event().Status)
 	}
+}
+
+// mended tells the process that somebody changed the Repository.
+func (p *process) mended() {
+	p.r.credentials.RepositoryChanged(nil, repository(), func() []*v1alpha1.GitEvent { return []*v1alpha1.GitEvent{p.event()} })
 }
 
 func elsewhere(namespace string) *pacv1alpha1.Repository {
@@ -188,7 +195,7 @@ func TestAChangedRepositoryWakesItsHeldEvents(t *testing.T) {
 	w.git.err = fault.Operatorf("RepositoryNotReadable", "no")
 	p := newProcess(w)
 	p.run()
-	p.r = func() *Reconciler { r := w.reconciler(); r.wake = p.r.wake; return r }() // its cache has the wait
+	p.r = func() *Reconciler { r := w.reconciler(); r.Wake = p.r.Wake; return r }() // its cache has the wait
 	global := &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "pipelines-as-code"}}
 	same, changed := global.DeepCopy(), global.DeepCopy()
 	same.Status.ObservedGeneration, changed.Spec.GitProvider = 1, &pacv1alpha1.GitProvider{Type: "gitlab"}

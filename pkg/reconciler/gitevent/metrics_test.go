@@ -17,6 +17,7 @@ import (
 	"knative.dev/pkg/apis"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -27,7 +28,7 @@ func TestWhatStatusWritesAndReportsMeasure(t *testing.T) {
 	t.Cleanup(func() { otel.SetMeterProvider(before) })
 	reader := sdkmetric.NewManualReader()
 	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
-	m, ctx := newMetrics(), t.Context()
+	m, ctx := metrics.New(), t.Context()
 	received := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	after := func(seconds int) time.Time { return received.Add(time.Duration(seconds) * time.Second) }
 	ended := metav1.NewTime(after(10))
@@ -35,7 +36,7 @@ func TestWhatStatusWritesAndReportsMeasure(t *testing.T) {
 	write := func(seconds int, change func()) {
 		stored := event.Status.DeepCopy()
 		change()
-		m.recorded(ctx, stored, event, after(seconds))
+		m.Recorded(ctx, stored, event, after(seconds))
 	}
 	write(1, func() {
 		event.MarkTrue(v1alpha1.GitEventPlanned, "", "")
@@ -45,9 +46,9 @@ func TestWhatStatusWritesAndReportsMeasure(t *testing.T) {
 	write(3, func() { event.Status.Disposition = v1alpha1.DispositionRuns })
 	event.Status.Runs = []v1alpha1.Run{{Name: "run", Result: &v1alpha1.Result{CompletedAt: &ended}}}
 	final := &status.Check{Key: "run", Conclusion: "success"}
-	m.accepted(ctx, event, v1alpha1.Check{Key: "run"}, &status.Check{Key: "run"}, after(4))
-	m.accepted(ctx, event, v1alpha1.Check{Key: "run", Accepted: "x"}, final, after(15))
-	m.accepted(ctx, event, v1alpha1.Check{Key: "run", Accepted: "y", Concluded: true}, final, after(60)) // looked for duplicates
+	m.Accepted(ctx, event, v1alpha1.Check{Key: "run"}, &status.Check{Key: "run"}, after(4))
+	m.Accepted(ctx, event, v1alpha1.Check{Key: "run", Accepted: "x"}, final, after(15))
+	m.Accepted(ctx, event, v1alpha1.Check{Key: "run", Accepted: "y", Concluded: true}, final, after(60)) // looked for duplicates
 	write(20, func() { event.Status.Phase = v1alpha1.PhaseSettled })
 
 	want := map[string]string{
@@ -123,7 +124,7 @@ func TestTheLifeOfAnEventIsMeasuredOnce(t *testing.T) {
 // metricsOf are those of this package: a reconcile has others' too.
 func metricsOf(all metricdata.ResourceMetrics) []metricdata.Metrics {
 	for _, scope := range all.ScopeMetrics {
-		if scope.Scope.Name == meterName {
+		if scope.Scope.Name == metrics.Name {
 			return scope.Metrics
 		}
 	}

@@ -4,10 +4,10 @@ package gitevent
 
 import (
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/planning"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -29,20 +29,19 @@ func TestAFileOfTheServiceIsMissingAfterThreeReads(t *testing.T) {
 			w := newWorld(t, referring("at-the-service", "lint", h.URL+"/private/lint.yaml"), helloFile("plain"))
 			w.uses(h)
 			w.git.hides = h.URL + "/private/"
-			var seen map[string]miss
+			seen := &planning.Misses{}
 			read := func() {
 				r := w.quietly(w.reconciler)
-				r.misses.seen = seen // it is the same process
+				r.steps.Plan.Misses = seen // it is the same process
 				_ = r.Reconcile(t.Context(), system+"/push-1")
-				seen = r.misses.seen
 			}
-			for range missReads - 1 {
+			for range planning.MissReads - 1 {
 				read()
 				read() // at once: it counts for nothing
 				if got := w.conclusions()["at-the-service"]; got != "" || len(w.runs()) != 1 {
 					t.Fatalf("%d runs, the check says %q: want the other pipeline's and no verdict", len(w.runs()), got)
 				}
-				w.pass(missApart)
+				w.pass(planning.MissApart)
 			}
 			if c.shown {
 				w.git.hides = ""
@@ -56,22 +55,5 @@ func TestAFileOfTheServiceIsMissingAfterThreeReads(t *testing.T) {
 			}
 			w.settle(corev1.ConditionTrue)
 		})
-	}
-}
-
-func TestMissesCountAtADistance(t *testing.T) {
-	t.Parallel()
-	now, m := time.Unix(0, 0), misses{}
-	for i, c := range []struct {
-		after time.Duration
-		want  bool
-	}{{0, false}, {time.Second, false}, {time.Second, false}, {time.Second, false}, {time.Second, false}, {2 * time.Second, true}, {0, true}} {
-		now = now.Add(c.after)
-		if got := m.believed("x", now); got != c.want {
-			t.Errorf("read %d, at %v: %t, want %t", i+1, now.Sub(time.Unix(0, 0)), got, c.want)
-		}
-	}
-	if m.believed("y", now) {
-		t.Error("another thing is believed to be missing")
 	}
 }

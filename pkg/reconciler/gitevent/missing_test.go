@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/kept"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -46,8 +47,8 @@ func TestAMissingPayloadEndsTheEvent(t *testing.T) {
 					t.Errorf("%s: %s, want %s", pipeline, got, want)
 				}
 			}
-			if c.end == v1alpha1.DispositionRefused && (e.Status.Plan.Reason != reasonPayloadMissing || len(told) == 0 || !strings.Contains(told[0], reasonPayloadMissing)) {
-				t.Errorf("reason %s, told %q: want %s", e.Status.Plan.Reason, told, reasonPayloadMissing)
+			if c.end == v1alpha1.DispositionRefused && (e.Status.Plan.Reason != kept.ReasonPayloadMissing || len(told) == 0 || !strings.Contains(told[0], kept.ReasonPayloadMissing)) {
+				t.Errorf("reason %s, told %q: want %s", e.Status.Plan.Reason, told, kept.ReasonPayloadMissing)
 			}
 		})
 	}
@@ -91,7 +92,7 @@ func TestAMissingPlanCancelsWhatWasNotCreated(t *testing.T) {
 	w.dropPayloads()
 	w.settle(corev1.ConditionTrue)
 	e := w.event()
-	if e.Status.Disposition != v1alpha1.DispositionRefused || e.Status.Plan.Reason != reasonPayloadMissing || w.conclusions()["hello"] != status.Cancelled {
+	if e.Status.Disposition != v1alpha1.DispositionRefused || e.Status.Plan.Reason != kept.ReasonPayloadMissing || w.conclusions()["hello"] != status.Cancelled {
 		t.Errorf("%s %s, checks %v: want it refused and its run cancelled", e.Status.Disposition, e.Status.Plan.Reason, w.conclusions())
 	}
 }

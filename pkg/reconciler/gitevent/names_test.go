@@ -6,13 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
-	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/resources"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
@@ -90,67 +86,5 @@ func TestAPipelineWithoutAUsableNameFailsOnlyTheEventsThatSelectIt(t *testing.T)
 				}
 			})
 		}
-	}
-}
-
-func TestTheCheckOfARefusedPipelineHasTheNameThatItsRunWouldHave(t *testing.T) {
-	t.Parallel()
-	refused := "on-target-branch: '[{]'"
-	tests := map[string]struct{ name, want string }{
-		"a variable":                            {"tests-pr-{{pull_request_number}}", "tests-pr-3"},
-		"a generateName":                        {"tests-{{ target_branch }}-", "tests-main-"},
-		"what the payload says":                 {"tests-{{ body.number }}", "tests-3"},
-		"nothing that anybody knows":            {"tests-{{ matrix }}-{{ revision }}", "tests-{{ matrix }}-" + sha},
-		"what the payload does not say":         {"tests-{{ body.nothing }}", "tests-{{ body.nothing }}"},
-		"what cannot be asked for now":          {"{{ sender }}-{{ files.all }}", "dev-{{ files.all }}"},
-		"a value that is too long for any name": {"{{ body.long }}", "{{ body.long }}"},
-		"a value that is too long once written": {"{{ body.escaped }}", "{{ body.escaped }}"},
-		"the name of another one":               {"other-{{ pull_request_number }}", ".tekton/refused.yaml"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			file, other := annotated("NAME", refused), annotated("other-3", refused)
-			file.Path = ".tekton/refused.yaml"
-			file.Data = []byte(strings.NewReplacer("name: NAME", "name: '"+tt.name+"'").Replace(strings.Replace(string(file.Data), `"[main]"`, `"[x]"`, 1)))
-			w := newWorld(t, other, file)
-			w.git.changedErr = fault.Transientf("GitUnavailable", "502")
-			w.payload(`{"number": 3, "long": "` + strings.Repeat("x", 300) + `", "escaped": "` + strings.Repeat("<", 200) + `"}`)
-			w.edit(func(e *v1alpha1.GitEvent) {
-				e.Spec.PullRequest = &v1alpha1.PullRequest{Number: 3, Author: "dev", HeadProjectID: 5}
-			})
-			w.settle(corev1.ConditionTrue)
-			for _, check := range w.git.checks {
-				if check.Name != "Pipelines as Code CI / other-3" && check.Name != "Pipelines as Code CI / "+tt.want {
-					t.Errorf("the check is called %q, want %q", check.Name, tt.want)
-				}
-			}
-			if len(w.git.checks) != 2 {
-				t.Errorf("%d checks, want 2", len(w.git.checks))
-			}
-		})
-	}
-}
-
-func TestBranchesOfAPushAreWrittenAsPaCWritesThemByEachPipelinesOwnExpression(t *testing.T) {
-	t.Parallel()
-	expression := func(name, text string) git.File { return annotated(name, "on-cel-expression: '"+text+"'") }
-	w := newWorld(t, // the first one's expression changes what PaC writes for all others
-		expression("both", `target_branch == "main" && source_branch == "main"`), expression("event", `event == "push"`), helloFile("listed"),
-		expression("prefix", `target_branch == "main" || target_branch == "refs/heads/main"`), expression("source", `source_branch.startsWith("ma")`),
-		expression("field", `event == "push" || body.target_branch == "main"`), expression("target", `[target_branch].exists(b, b == "main")`))
-	w.settle(corev1.ConditionTrue)
-	const short, long = "main", "refs/heads/main"
-	want := map[string][2]string{
-		"both": {short, short}, "event": {long, long}, "listed": {long, long}, "prefix": {long, long}, "source": {long, short}, "field": {long, long},
-		"target": {short, long},
-	}
-	got := map[string][2]string{}
-	for _, run := range w.runs() {
-		a := run.Annotations
-		got[a[pipelinesascode.OriginalPRName]] = [2]string{a[pipelinesascode.Branch], a[pipelinesascode.SourceBranch]}
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("annotations branch and source-branch, -want +got:\n%s", diff)
 	}
 }

@@ -12,9 +12,11 @@ import (
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
@@ -79,6 +81,12 @@ func (w *world) reconcileUntilPlanned() (bool, error) {
 	return w.reconcile()
 }
 
+// noQueue enqueues nothing.
+type noQueue struct{}
+
+func (noQueue) Enqueue(any)                     {}
+func (noQueue) EnqueueKey(types.NamespacedName) {}
+
 // The process that created the run ends before it could record that, and the run is deleted: another replica has seen both.
 func TestADeletionThatAnotherReplicaHasSeenCounts(t *testing.T) {
 	t.Parallel()
@@ -89,7 +97,7 @@ func TestADeletionThatAnotherReplicaHasSeenCounts(t *testing.T) {
 	w.hook = nil
 	run := w.runs()[0]
 	w.deleteRuns()
-	other.noteDeleted(cache.DeletedFinalStateUnknown{Key: tenant + "/" + run.Name, Obj: &run})
+	other.OnRun(noQueue{}).OnDelete(cache.DeletedFinalStateUnknown{Key: tenant + "/" + run.Name, Obj: &run})
 	for range 3 {
 		_ = other.Reconcile(t.Context(), system+"/push-1")
 		w.pass(6 * time.Minute)
@@ -127,7 +135,7 @@ func TestWhatIsCreatedIsRecordedWithinSeconds(t *testing.T) {
 	if n := len(w.runs()); n != 40 || recorded() != n {
 		t.Fatalf("%d runs, %d recorded, want 40 of each", n, recorded())
 	}
-	if most := int(recordAfter/each) + 2; worst > most {
+	if most := int(attempt.AfterCreate/each) + 2; worst > most {
 		t.Errorf("%d runs were there that the status did not know, want at most %d", worst, most)
 	}
 }
@@ -145,7 +153,7 @@ func TestWhatIsCreatedIsRecordedAlthoughReportsWait(t *testing.T) {
 	}
 	_, _ = w.reconcile() // the first run is there, and its patches are what takes long
 	w.edit(func(e *v1alpha1.GitEvent) {
-		e.Status.Waits = append(e.Status.Waits, v1alpha1.Wait{Step: stepReport, Class: "Throttled", Reason: "RateLimited", Message: "later", NotBefore: notBefore(w.clock.Now().Add(time.Hour))})
+		e.Status.Waits = append(e.Status.Waits, v1alpha1.Wait{Step: v1alpha1.StepReport, Class: "Throttled", Reason: "RateLimited", Message: "later", NotBefore: notBefore(w.clock.Now().Add(time.Hour))})
 	})
 	w.calls = nil
 	_, _ = w.reconcile()
@@ -178,7 +186,7 @@ func TestAPausedProcessReadsBeforeItCreates(t *testing.T) {
 	pause := func(w *world) func(int, string) outcome {
 		return func(_ int, call string) outcome {
 			if call == "mint token" || call == "create secrets" {
-				w.clock.SetTime(w.clock.Now().Add(2 * fence))
+				w.clock.SetTime(w.clock.Now().Add(2 * attempt.Fence))
 			}
 			return outcome{}
 		}

@@ -13,8 +13,10 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/planning"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -22,7 +24,7 @@ import (
 func (w *world) reconcileTelling(told *[]string) error {
 	recorder := record.NewFakeRecorder(100)
 	r := w.quietly(w.reconciler)
-	r.recorder = recorder
+	r.desk.Recorder = recorder
 	err := r.Reconcile(context.Background(), system+"/push-1")
 	for len(recorder.Events) > 0 {
 		*told = append(*told, <-recorder.Events)
@@ -30,7 +32,7 @@ func (w *world) reconcileTelling(told *[]string) error {
 	return err
 }
 
-// B16: an event that cannot be planned because that panics waits after each panic, is parked after maxPanics of them,
+// B16: an event that cannot be planned because that panics waits after each panic, is parked after attempt.MaxPanics of them,
 // tells the Repository once, and leaves no check, no run and no payload behind.
 func TestAnEventThatPanicsIsParked(t *testing.T) {
 	t.Parallel()
@@ -39,13 +41,13 @@ func TestAnEventThatPanicsIsParked(t *testing.T) {
 	asked := 0
 	w.git.canWrite = func(string) (bool, error) { asked++; panic("poison") }
 	var told []string
-	for n := range int32(maxPanics) {
+	for n := range int32(attempt.MaxPanics) {
 		if err := w.reconcileTelling(&told); err == nil {
 			t.Fatalf("panic %d is not requeued", n+1)
 		}
 		_ = w.reconcileTelling(&told) // too early: a new process, say
 		e := w.event()
-		if wait := e.Status.Waits; len(wait) != 1 || wait[0].Step != stepPlan || wait[0].Reason != "Panic" || wait[0].Class != fault.Operator.String() {
+		if wait := e.Status.Waits; len(wait) != 1 || wait[0].Step != v1alpha1.StepPlan || wait[0].Reason != "Panic" || wait[0].Class != fault.Operator.String() {
 			t.Fatalf("after panic %d it waits for %+v", n+1, wait)
 		}
 		if e.Status.Panics != n+1 || asked != int(n+1) || e.Settled() {
@@ -60,10 +62,10 @@ func TestAnEventThatPanicsIsParked(t *testing.T) {
 		_ = w.reconcileTelling(&told)
 	}
 	e := w.event()
-	if !e.Settled() || e.Status.Disposition != v1alpha1.DispositionRefused || e.Status.Plan.Reason != reasonParked || asked != maxPanics {
-		t.Errorf("%d attempts, status %+v, want it parked after %d", asked, e.Status, maxPanics)
+	if !e.Settled() || e.Status.Disposition != v1alpha1.DispositionRefused || e.Status.Plan.Reason != planning.ReasonParked || asked != attempt.MaxPanics {
+		t.Errorf("%d attempts, status %+v, want it parked after %d", asked, e.Status, attempt.MaxPanics)
 	}
-	if len(told) != 1 || !strings.Contains(told[0], reasonParked) || !strings.Contains(told[0], "push-1") {
+	if len(told) != 1 || !strings.Contains(told[0], planning.ReasonParked) || !strings.Contains(told[0], "push-1") {
 		t.Errorf("the Repository is told %q, want one Event", told)
 	}
 	if len(w.git.writes) != 0 || len(w.runs()) != 0 {
@@ -104,15 +106,15 @@ func TestAPlannedEventIsNotParked(t *testing.T) {
 		}
 		return outcome{}
 	}
-	for range 2 * maxPanics {
+	for range 2 * attempt.MaxPanics {
 		if err := w.reconcileTelling(&told); err == nil {
 			t.Fatal("a panic is not requeued")
 		}
 		w.clock.SetTime(w.clock.Now().Add(fault.OperatorRetry))
 	}
 	e := w.event()
-	if e.Settled() || e.Status.Panics != maxPanics || len(e.Status.Waits) != 1 || e.Status.Waits[0].Step != stepReconcile {
-		t.Errorf("status %+v, want it open, waiting, with %d panics", e.Status, maxPanics)
+	if e.Settled() || e.Status.Panics != attempt.MaxPanics || len(e.Status.Waits) != 1 || e.Status.Waits[0].Step != v1alpha1.StepReconcile {
+		t.Errorf("status %+v, want it open, waiting, with %d panics", e.Status, attempt.MaxPanics)
 	}
 	if len(told) != 1 || !strings.Contains(told[0], "Panic") {
 		t.Errorf("the Repository is told %q, want one Event", told)
@@ -133,13 +135,13 @@ func TestAPanicOfWhatWaitsStopsNothingElse(t *testing.T) {
 	_, _ = w.reconcile()
 	w.hook = nil
 	w.git.poison = true
-	for range 3 * maxPanics {
+	for range 3 * attempt.MaxPanics {
 		_, _ = w.reconcile()
 		w.end(corev1.ConditionTrue)
 		w.clock.SetTime(w.clock.Now().Add(fault.OperatorRetry))
 	}
 	e := w.event()
-	if diff := cmp.Diff(map[string]status.Conclusion{"hello": status.Success}, w.conclusions()); diff != "" || e.Settled() || e.Status.Panics != maxPanics {
+	if diff := cmp.Diff(map[string]status.Conclusion{"hello": status.Success}, w.conclusions()); diff != "" || e.Settled() || e.Status.Panics != attempt.MaxPanics {
 		t.Fatalf("%d panics, settled %t: %s", e.Status.Panics, e.Settled(), diff)
 	}
 	w.git.poison, w.git.changedErr, w.git.changed = false, nil, git.Changes{Added: []string{"docs/a.md"}}

@@ -20,10 +20,9 @@ import (
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/openevents"
-	"github.com/plumbline-ci/plumbline/pkg/openruns"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
 // caches are what the informers of one process fill.
@@ -46,11 +45,11 @@ func (w *world) fill(c caches) {
 			events = append(events, openevents.Trim(&e))
 		}
 	}
-	watched, err := labels.Parse(openruns.Selector(system))
+	watched, err := labels.Parse(cluster.RunSelector(system))
 	w.must(err)
 	for _, run := range w.runs() {
 		if watched.Matches(labels.Set(run.Labels)) {
-			runs = append(runs, openruns.Trim(&run))
+			runs = append(runs, cluster.TrimRun(&run))
 		}
 	}
 	served := repository()
@@ -70,24 +69,30 @@ func (w *world) reconciler() *Reconciler {
 }
 
 func (w *world) reconcilerWith(c caches) *Reconciler {
-	r := &Reconciler{
-		Options: Options{Namespace: system, Version: "test", AppSecret: "app", GlobalRepository: "pipelines-as-code", Identity: fmt.Sprint("process-", w.processes.Add(1)), Remote: remote.New(remote.Options{Proxy: noProxy}),
-			Providers: map[string]provider.Provider{"fake": w.git.provider()}},
-		open: listers.NewGitEventLister(c.events).GitEvents(system), events: w.own.PlumblineV1alpha1().GitEvents(system),
-		payloads: w.own.PlumblineV1alpha1().EventPayloads(system), repositories: paclisters.NewRepositoryLister(c.repositories),
-		pac: w.own.PipelinesascodeV1alpha1(), runs: c.runs, tekton: w.tekton.TektonV1(), kube: w.kube.CoreV1(),
-		settings: config.NewStore(logtesting.TestLogger(w.t)), clock: w.clock, recorder: record.NewFakeRecorder(1000),
-		slots: newSlots(1), metrics: newMetrics(), held: newHeld(), retries: retry.New(),
-		wake: func(event string, after time.Duration) {
-			w.wakes = append(w.wakes, after)
-			if w.woken != nil {
-				w.woken(event, after)
-			}
-		},
+	r := New(cluster.Cluster{
+		Plumbline: w.own.PlumblineV1alpha1(), PaC: w.own.PipelinesascodeV1alpha1(), Tekton: w.tekton.TektonV1(), Kube: w.kube.CoreV1(),
+		Open: listers.NewGitEventLister(c.events), Repositories: paclisters.NewRepositoryLister(c.repositories), Runs: c.runs,
+		Recorder: record.NewFakeRecorder(1000), Clock: w.clock,
+	}, cluster.Options{
+		Namespace: system, Version: "test", AppSecret: "app", GlobalRepository: "pipelines-as-code", Identity: fmt.Sprint("process-", w.processes.Add(1)),
+		Remote: remote.New(remote.Options{Proxy: noProxy}), Providers: map[string]provider.Provider{"fake": w.git.provider()},
+	})
+	r.Settings = w.store()
+	r.Wake = func(event string, after time.Duration) {
+		w.wakes = append(w.wakes, after)
+		if w.woken != nil {
+			w.woken(event, after)
+		}
 	}
-	r.settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: w.settings})
 	_ = r.Promote(reconciler.UniversalBucket(), nil)
 	return r
+}
+
+// store is the ConfigMap as it is now.
+func (w *world) store() *config.Store {
+	settings := config.NewStore(logtesting.TestLogger(w.t))
+	settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: w.settings})
+	return settings
 }
 
 // process is the one that is alive, with caches that are up to date; a new one if the last was killed.
@@ -98,8 +103,8 @@ func (w *world) process() *Reconciler {
 	}
 	w.fill(w.caches)
 	// What a test may have changed since the process began, and a real one is told of.
-	w.alive.settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: w.settings})
-	w.alive.Providers["fake"] = w.git.provider()
+	w.alive.Settings = w.store()
+	w.alive.options.Providers["fake"] = w.git.provider()
 	return w.alive
 }
 
@@ -113,15 +118,15 @@ func (w *world) reconcileEvent(name string) (killed bool, err error) {
 	done := make(chan struct{})
 	killed, w.wakes = true, nil
 	r := w.quietly(w.process)
-	taken := maps.Clone(r.slots.taken)
+	taken := r.turns.Taken()
 	go func() {
 		defer close(done)
 		err = r.Reconcile(context.Background(), system+"/"+name)
 		killed = false
 	}()
 	<-done
-	if !killed && !maps.Equal(r.slots.taken, taken) {
-		w.t.Errorf("the reconcile has ended; before it the slots taken were %v, and now %v", taken, r.slots.taken)
+	if now := r.turns.Taken(); !killed && !maps.Equal(now, taken) {
+		w.t.Errorf("the reconcile has ended; before it the slots taken were %v, and now %v", taken, now)
 	}
 	if killed || w.forgets {
 		w.kill()

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/report"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -25,7 +26,7 @@ func (w *world) lands(late *status.Check, reconcile func()) {
 		if w.event().Settled() {
 			break
 		}
-		w.clock.SetTime(w.clock.Now().Add(LateReports))
+		w.clock.SetTime(w.clock.Now().Add(report.LateReports))
 	}
 	if !w.event().Settled() || late != nil {
 		w.t.Fatalf("not settled, or nothing landed: %+v", w.event().Status)

@@ -3,7 +3,6 @@
 package gitevent
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -74,7 +73,7 @@ func TestReferenceThatCannotBeFetchedIsWaitedFor(t *testing.T) {
 					t.Errorf("%s: %s, %s, %s", check.Name, check.State, check.Title, check.Text)
 				}
 			}
-			if at := slices.IndexFunc(e.Status.Waits, func(w v1alpha1.Wait) bool { return w.Step == stepPlan }); at < 0 || e.Status.Waits[at].Class != class {
+			if at := slices.IndexFunc(e.Status.Waits, func(w v1alpha1.Wait) bool { return w.Step == v1alpha1.StepPlan }); at < 0 || e.Status.Waits[at].Class != class {
 				t.Errorf("waits %+v, want one of the plan of class %s", e.Status.Waits, class)
 			}
 			h.mu.Lock()
@@ -120,31 +119,6 @@ func TestReferenceThatIsWrongFailsItsPipelineAlone(t *testing.T) {
 				t.Errorf("the check says %s, want %s", said, test.says)
 			}
 		})
-	}
-}
-
-func TestReferencesAreFetchedOnceForAllPipelines(t *testing.T) {
-	t.Parallel()
-	h := newHub(t)
-	var files []git.File
-	for i := range 20 {
-		name := fmt.Sprintf("run-%02d", i)
-		files = append(files, referring(name, "lint", "[lint, "+h.URL+"/x/build.yaml, tasks/own.yaml, .tekton/shared.yaml]"))
-	}
-	files = append(files, git.File{Path: ".tekton/shared.yaml", Data: []byte(taskText("shared"))})
-	w := newWorld(t, files...)
-	w.uses(h)
-	w.git.tree = map[string]string{"tasks/own.yaml": taskText("own")}
-	w.settle(corev1.ConditionTrue)
-	if len(w.runs()) != 20 {
-		t.Errorf("%d runs", len(w.runs()))
-	}
-	want := map[string]int{"/api/v1/packages/tekton-task/tekton-catalog-tasks/lint": 1, "/x/build.yaml": 1}
-	if diff := cmp.Diff(want, h.counts()); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{sha + " .tekton", sha + " tasks/own.yaml"}, w.git.read); diff != "" {
-		t.Error(diff)
 	}
 }
 
@@ -211,38 +185,6 @@ func TestAddressOfTheGitServiceIsReadWithCredentials(t *testing.T) {
 	_, _ = w.reconcile()
 	if len(w.runs()) != 1 || !slices.Contains(w.git.read, "https://git.example/acme/other/blob/main/own.yaml") {
 		t.Errorf("%d runs, read %v, %+v", len(w.runs()), w.git.read, w.event().Status)
-	}
-}
-
-// An outage of the Git service is no reason to read as everybody does, which would miss what is private; that the service
-// shows nothing there is.
-func TestAddressOfTheGitServiceIsReadAsEverybodyOnlyIfItIsNotThere(t *testing.T) {
-	t.Parallel()
-	h := newHub(t)
-	for name, test := range map[string]struct {
-		err   error
-		plain bool
-	}{
-		"an outage":              {fault.Transientf("GitServiceUnavailable", "502"), false},
-		"a limit":                {fault.Throttledf("RateLimited", 60, "later"), false},
-		"credentials are broken": {fault.Operatorf("CredentialsRefused", "401"), false},
-		"too large":              {fault.Invalidf("FileTooLarge", "too large"), false},
-		"not there":              {fault.Ignoredf("NotFound", "GitHub shows no such file"), true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, referring("run", "own", "https://git.example/acme/other/blob/main/own.yaml"))
-			w.uses(h)
-			w.settings["github-url"] = "https://git.example"
-			w.settings["remote-refused-hosts"] = "git.example" // reading as everybody ends here
-			w.git.errAt = test.err
-			_, _ = w.reconcile()
-			data, err := json.Marshal(w.event().Status)
-			w.must(err)
-			said := string(data)
-			if plain := strings.Contains(said, "git.example is not fetched from"); plain != test.plain || !strings.Contains(said, fault.Of(test.err).Message) {
-				t.Errorf("read as everybody: %t, want %t: %s", plain, test.plain, said)
-			}
-		})
 	}
 }
 

@@ -17,6 +17,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/observe"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/renew"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
@@ -233,7 +235,7 @@ func TestNothingWaitsForARenewal(t *testing.T) {
 				_, _ = w.reconcile()
 			}
 			waits := w.event().Status.Waits
-			if len(waits) != 1 || waits[0].Step != stepRenew || waits[0].Class != class.String() {
+			if len(waits) != 1 || waits[0].Step != v1alpha1.StepRenew || waits[0].Class != class.String() {
 				t.Errorf("waits %+v, want one of step renew and class %s", waits, class)
 			}
 			w.end(corev1.ConditionTrue)
@@ -252,7 +254,7 @@ func TestAnotherStepsBackoffDoesNotDelayARenewal(t *testing.T) {
 	w := newWorld(t, helloFile("hello"))
 	w.hook = always("patch pipelineruns", errDenied)
 	_, err := w.reconcile()
-	if err == nil || !slices.Equal(w.wakes, []time.Duration{unwatchedLook, 30 * time.Minute, retry.MinWait}) {
+	if err == nil || !slices.Equal(w.wakes, []time.Duration{observe.UnwatchedLook, 30 * time.Minute, retry.MinWait}) {
 		t.Errorf("error %v, woken after %v: want an error, the look at a run that is too new for the cache, half of the token's life, and the first attempt after a failure", err, w.wakes)
 	}
 	if w.git.checks["1"].State != status.InProgress {
@@ -265,32 +267,9 @@ func TestAReportThatHangsLeavesARenewalItsTime(t *testing.T) {
 	t.Parallel()
 	w := running(t)
 	w.end(corev1.ConditionTrue)
-	latest := time.Now().Add(reconcileDeadline - renewLimit)
+	latest := time.Now().Add(reconcileDeadline - renew.Limit)
 	_, _ = w.reconcile()
 	if !w.git.putBy.Before(latest) {
 		t.Errorf("the report may last until %v, want before %v", w.git.putBy, latest)
-	}
-}
-
-func TestRenewAt(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct{ left, want time.Duration }{
-		"a fresh token of an hour":                      {time.Hour, 30 * time.Minute},
-		"one that was handed out before":                {40 * time.Minute, 20 * time.Minute},
-		"a short one":                                   {30 * time.Second, 15 * time.Second},
-		"one that is over by this clock, which is fast": {-time.Minute, minRenewal},
-	}
-	w := newWorld(t)
-	process := w.reconciler()
-	at := func(token provider.Token) time.Duration {
-		return (&work{r: process}).renewAt(token).Sub(w.clock.Now())
-	}
-	for name, test := range tests {
-		if got := at(provider.Token{ExpiresAt: w.clock.Now().Add(test.left)}); got != test.want {
-			t.Errorf("%s: renewed after %v, want %v", name, got, test.want)
-		}
-	}
-	if got := at(provider.Token{}); got != unknownLife/2 {
-		t.Errorf("a token without an end: renewed after %v", got)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -97,7 +98,7 @@ func TestARepositoryThatNamesAnotherURLIsGone(t *testing.T) {
 		w := tokenWorld(t)
 		w.spell(url)
 		_, _ = w.reconcile()
-		if plan := w.event().Status.Plan; plan == nil || plan.Reason != reasonRepositoryGone {
+		if plan := w.event().Status.Plan; plan == nil || plan.Reason != credentials.ReasonRepositoryGone {
 			t.Errorf("%s: plan %+v, want it refused", url, plan)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/blob"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/settle"
 	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 )
 
@@ -75,7 +76,7 @@ func TestWhatIsKeptOfASettledEventIsSmall(t *testing.T) {
 				c.change(settled)
 				settled.Status.Phase = ""
 				statuslimit.Fit(&settled.Status) // as it was recorded
-				(&work{r: w.alive, event: settled}).shrink()
+				settle.Shrink(settled, w.clock.Now(), true)
 			}
 			stub, err := json.Marshal(settled)
 			w.must(err)

@@ -14,6 +14,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
@@ -94,7 +95,7 @@ func TestASlowFailureLeavesTheOthersTheirTurn(t *testing.T) {
 			return outcome{}
 		}
 		if creates++; len(w.event().Status.Runs) == 2 && creates%2 == 1 {
-			w.clock.SetTime(w.clock.Now().Add(longTurn))
+			w.clock.SetTime(w.clock.Now().Add(attempt.LongTurn))
 			return outcome{err: errRefused}
 		}
 		return outcome{}
@@ -117,7 +118,7 @@ func TestASlowRefusalOfAPatchLeavesTheOthersTheirTurn(t *testing.T) {
 		if patch, ok := action.(clienttesting.PatchAction); !ok || !strings.HasPrefix(patch.GetName(), "a-") {
 			return false, nil, nil
 		}
-		w.clock.SetTime(w.clock.Now().Add(longTurn))
+		w.clock.SetTime(w.clock.Now().Add(attempt.LongTurn))
 		return true, nil, errRefused
 	})
 	for range 50 { // where it begins is left to chance

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
@@ -27,9 +28,9 @@ func TestARefusalThatNobodyHandlesShows(t *testing.T) {
 		refuse func(*fakeGit)
 		mend   func(*fakeGit)
 	}{
-		"the plan is refused":        {stepPlan, func(g *fakeGit) { g.err = fault.Invalidf("TooBig", "no") }, func(g *fakeGit) { g.err = nil }},
-		"the plan has nothing to do": {stepPlan, func(g *fakeGit) { g.err = fault.Ignoredf("NotOurs", "no") }, func(g *fakeGit) { g.err = nil }},
-		"a report is refused": {stepReport, func(g *fakeGit) {
+		"the plan is refused":        {v1alpha1.StepPlan, func(g *fakeGit) { g.err = fault.Invalidf("TooBig", "no") }, func(g *fakeGit) { g.err = nil }},
+		"the plan has nothing to do": {v1alpha1.StepPlan, func(g *fakeGit) { g.err = fault.Ignoredf("NotOurs", "no") }, func(g *fakeGit) { g.err = nil }},
+		"a report is refused": {v1alpha1.StepReport, func(g *fakeGit) {
 			g.asked = func(status.Check) error { return fault.Invalidf("TooBig", "no") }
 		}, func(g *fakeGit) { g.asked = nil }},
 	} {

@@ -15,6 +15,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
@@ -92,7 +93,7 @@ func TestNamespaceMissing(t *testing.T) {
 		w.hook = always("create pipelineruns", missing)
 		w.must(w.own.Tracker().Delete(pacv1alpha1.SchemeGroupVersion.WithResource("repositories"), tenant, "app")) // the cache still has it
 		_, _ = w.reconcile()
-		if e := w.event(); !e.Settled() || e.Status.Disposition != v1alpha1.DispositionRefused || e.Status.Plan.Reason != reasonRepositoryGone || w.git.checks["1"].Conclusion != status.Cancelled {
+		if e := w.event(); !e.Settled() || e.Status.Disposition != v1alpha1.DispositionRefused || e.Status.Plan.Reason != credentials.ReasonRepositoryGone || w.git.checks["1"].Conclusion != status.Cancelled {
 			t.Errorf("status %+v, checks %v: want it settled as Refused with a cancelled check", e.Status, w.git.checks)
 		}
 	})

@@ -14,7 +14,8 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
-	"github.com/plumbline-ci/plumbline/pkg/openruns"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/cluster"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/observe"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -38,8 +39,8 @@ func TestALabelSetByHandHidesNoRun(t *testing.T) {
 		run.Labels[pipelinesascode.State] = pipelinesascode.StateCompleted
 	})
 	for range 3 {
-		if _, err := w.reconcile(); err != nil || !slices.Contains(w.wakes, unwatchedLook) {
-			t.Fatalf("error %v, woken after %v: want none, and a look after %v", err, w.wakes, unwatchedLook)
+		if _, err := w.reconcile(); err != nil || !slices.Contains(w.wakes, observe.UnwatchedLook) {
+			t.Fatalf("error %v, woken after %v: want none, and a look after %v", err, w.wakes, observe.UnwatchedLook)
 		}
 		if result := w.event().Status.Runs[0].Result; result != nil || w.git.checks["1"].State != status.InProgress {
 			t.Fatalf("the run goes on, but its result is %+v and its check %+v", result, w.git.checks["1"])
@@ -47,7 +48,7 @@ func TestALabelSetByHandHidesNoRun(t *testing.T) {
 	}
 	w.end(corev1.ConditionTrue)
 	_, _ = w.reconcile()
-	if !w.event().Settled() || slices.Contains(w.wakes, unwatchedLook) {
+	if !w.event().Settled() || slices.Contains(w.wakes, observe.UnwatchedLook) {
 		t.Errorf("waits %+v, woken after %v: want a settled event and no further look", w.event().Status.Waits, w.wakes)
 	}
 	w.wantSuccess()
@@ -60,11 +61,11 @@ func TestARunThatNamesAnotherEventIsLookedAt(t *testing.T) {
 		w := running(t)
 		before := w.runs()[0]
 		w.change(func(run *pipelinev1.PipelineRun) { run.Labels[plumbline.EventLabel] = name })
-		if after := w.runs()[0]; !moved(openruns.Trim(&before), openruns.Trim(&after)) {
+		if after := w.runs()[0]; !moved(cluster.TrimRun(&before), cluster.TrimRun(&after)) {
 			t.Errorf("named %q: the change wakes nobody", name)
 		}
-		if _, err := w.reconcile(); err != nil || !slices.Contains(w.wakes, unwatchedLook) {
-			t.Fatalf("named %q: error %v, woken after %v: want none, and a look after %v", name, err, w.wakes, unwatchedLook)
+		if _, err := w.reconcile(); err != nil || !slices.Contains(w.wakes, observe.UnwatchedLook) {
+			t.Fatalf("named %q: error %v, woken after %v: want none, and a look after %v", name, err, w.wakes, observe.UnwatchedLook)
 		}
 		w.end(corev1.ConditionTrue)
 		_, _ = w.reconcile()
@@ -77,7 +78,7 @@ func TestAWatchedRunIsNotLookedAt(t *testing.T) {
 	t.Parallel()
 	w := running(t)
 	w.calls = nil
-	if _, err := w.reconcile(); err != nil || slices.Contains(w.wakes, unwatchedLook) || slices.Contains(w.calls, "get pipelineruns") {
+	if _, err := w.reconcile(); err != nil || slices.Contains(w.wakes, observe.UnwatchedLook) || slices.Contains(w.calls, "get pipelineruns") {
 		t.Errorf("error %v, woken after %v, calls %v", err, w.wakes, w.calls)
 	}
 }

@@ -35,6 +35,9 @@ const (
 	sha    = "0123456789012345678901234567890123456789"
 	// defaultSHA is what the default branch is at.
 	defaultSHA = "dddddddddddddddddddddddddddddddddddddddd"
+	// The keys of the GitHub App's Secret.
+	keyAppID      = "github-application-id"
+	keyPrivateKey = "github-private-key"
 )
 
 // world is a cluster of fakes with one event in it, and the process that leads it. It outlives the processes that a test kills.

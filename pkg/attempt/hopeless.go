@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package attempt
+
+import (
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+const (
+	// lagLimit is how long a Git service may need to show a commit that it has told of (G10). After that it is asked slowly.
+	lagLimit = 10 * time.Minute
+	// sameWait is how long an event must have waited for one thing before it ends because of its age: what begins to be
+	// wrong after an outage of days can still be mended.
+	sameWait = time.Hour
+)
+
+// ReasonPanic is that of the wait of an event whose processing panics.
+const ReasonPanic = "Panic"
+
+// ReasonGivenUp is that of the Kubernetes Event about an event that waited in vain, and of its runs that are not created.
+const ReasonGivenUp = "GivenUp"
+
+// Slowed turns the backoff of a step that waits for a commit into a slow retry once no replica lags that much.
+func (w *Waits) Slowed(step string, err error) error {
+	f, before := fault.Of(err), w.Of(step)
+	if f == nil || f.Class != fault.Transient || f.Reason != fault.ReasonCommitUnknown || before == nil || before.Reason != f.Reason ||
+		w.desk.Clock.Since(before.Since.Time) < lagLimit {
+		return err
+	}
+	return fault.Throttledf(f.Reason, w.desk.operatorRetry(), "%s", f.Message)
+}
+
+// Hopeless tells whether nothing can be expected of a wait any more: the Git service has said twice, an operator's wait
+// apart, that the App is not installed any more (G8), or the event is too old to wait for an operator or a commit (S5).
+func (w *Waits) Hopeless(wait *v1alpha1.Wait) bool {
+	retry, latest := w.desk.operatorRetry(), w.latest()
+	if wait == nil || wait.NotBefore == nil || w.desk.Clock.Since(wait.NotBefore.Time) >= retry { // what was met long ago may be over
+		return false
+	}
+	met := wait.NotBefore.Add(-retry).Sub(wait.Since.Time) // from the first to the last attempt that met it
+	switch {
+	case wait.Reason == fault.ReasonInstallationGone:
+		return met >= retry
+	case wait.Class == fault.Operator.String() && wait.Reason != ReasonPanic, wait.Reason == fault.ReasonCommitUnknown:
+		return met >= sameWait && !latest.IsZero() && w.desk.Clock.Since(latest) >= w.config.MaxWait()
+	}
+	return false
+}
+
+// Stands tells whether a wait is still true as far as anybody knows: this reconcile has met it, or it is not its time. A step
+// that found no turn, or was stopped by a conflict, leaves its wait as it was, and what that was for may be mended.
+func (w *Waits) Stands(wait *v1alpha1.Wait) bool {
+	if wait == nil || wait.NotBefore == nil {
+		return false
+	}
+	met := !wait.NotBefore.Add(-w.desk.operatorRetry()).Before(w.began.Truncate(time.Second))
+	return met || w.untilDue(wait) > 0
+}
+
+// latest is when the event last brought something to do: when it was received, or when the last of its runs ended.
+func (w *Waits) latest() time.Time {
+	latest := w.event.Spec.ReceivedAt.Time
+	for i := range w.event.Status.Runs {
+		if result := w.event.Status.Runs[i].Result; result != nil && result.CompletedAt != nil && result.CompletedAt.After(latest) {
+			latest = result.CompletedAt.Time
+		}
+	}
+	return latest
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package credentials logs events in to their Git services.
+//
+// A Keeper lives as long as the process. It opens a Session for each reconcile of an event, which reads the Repository and
+// the Secrets that the event needs, logs in once, and has a turn at the Git service until it ends.
+//
+// Secrets are read live whenever a session needs them, so a changed one needs no restart. Nobody may list or watch them.
+// An event that cannot go on because of its credentials is therefore remembered with what it was tried with: the Keeper
+// reads these Secrets again by name from time to time, and wakes the event when one has changed (B8, E15). What the Keeper
+// remembers is advice. It keeps digests, never a Secret's value, and a process that knows nothing of an event, because it
+// has just begun to lead it, tries it once.
+//
+// Errors have a class (pkg/fault). What somebody has to mend is an Operator fault with a message that says how; its reason
+// is one that NamesSecret knows if the mending is to create or change a Secret, and ReasonRepositoryGone if the Repository
+// that names the credentials is gone. What the API server or the Git service could not answer keeps the class of their
+// answer. No message holds a secret value.
+package credentials
+
+import (
+	"time"
+
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/utils/clock"
+
+	pacclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/pipelinesascode/v1alpha1"
+	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/turns"
+)
+
+// ReasonRepositoryGone is the reason of a fault that says that the event's Repository was deleted or names another URL now.
+const ReasonRepositoryGone = "RepositoryGone"
+
+// Options are what a Keeper works with. All but GlobalRepository and Wake are needed.
+type Options struct {
+	// Namespace is Plumbline's own.
+	Namespace string
+	// AppSecret is the name of the Secret with the GitHub App's credentials, in Namespace.
+	AppSecret string
+	// GlobalRepository is the name of the Repository in Namespace whose settings complete those of all others; it need
+	// not exist, and no Repository does so when the name is empty.
+	GlobalRepository string
+	// Providers are the Git services, by name.
+	Providers map[string]provider.Provider
+	// Kube reads Secrets by name.
+	Kube corev1client.SecretsGetter
+	// Cache may lag. What it does not have is read with Repositories, and so is what it has of another URL.
+	Cache        paclisters.RepositoryLister
+	Repositories pacclient.RepositoriesGetter
+	// Turns gives each host and installation of the App its share of the workers.
+	Turns *turns.Turns
+	Clock clock.PassiveClock
+	// Wake lets an event be reconciled after a time, whatever else its queue knows of it. It may be set later with SetWake.
+	Wake func(event string, after time.Duration)
+}
+
+// Keeper remembers which events wait for somebody to mend their credentials, and what the Git services have just refused.
+// Safe for concurrent use.
+type Keeper struct {
+	options  Options
+	waiting  *waiting
+	refusals *refusals
+}
+
+// New returns a Keeper that remembers nothing yet.
+func New(o Options) *Keeper {
+	k := &Keeper{options: o, waiting: newWaiting(), refusals: newRefusals()}
+	k.SetWake(o.Wake)
+	return k
+}
+
+// SetWake is for a queue that exists only after the Keeper does. It is called before the first session begins. Nil wakes
+// nobody.
+func (k *Keeper) SetWake(wake func(event string, after time.Duration)) {
+	if wake == nil {
+		wake = func(string, time.Duration) {}
+	}
+	k.options.Wake = wake
+}
+
+// Waiting returns how many events this process remembers as waiting for an operator.
+func (k *Keeper) Waiting() int { return k.waiting.len() }
+
+// NamesSecret tells whether a wait with this reason ends when somebody changes a Secret.
+func NamesSecret(reason string) bool {
+	switch reason {
+	case fault.ReasonCredentialsMissing, fault.ReasonCredentialsInvalid, fault.ReasonCredentialsRefused, fault.ReasonSecretMissing:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+func TestARefusalIsBelievedForAWhile(t *testing.T) {
+	t.Parallel()
+	r, now := newRefusals(), time.Unix(0, 0)
+	tried := attempt{secret: types.NamespacedName{Name: "app"}, content: "x", repository: types.NamespacedName{Name: "r"}}
+	f := fault.Operatorf(fault.ReasonCredentialsRefused, "no")
+	r.note(tried, f, now)
+	rotated, elsewhere := tried, tried
+	rotated.content, elsewhere.repository = "y", types.NamespacedName{Name: "other"}
+	if r.of(tried, now.Add(RefusalBelieved-1)) != f || r.of(rotated, now) != nil || r.of(elsewhere, now) != nil {
+		t.Error("believed of something else, or not at all")
+	}
+	if r.of(tried, now.Add(RefusalBelieved)) != nil {
+		t.Error("believed for ever")
+	}
+	r.note(rotated, f, now.Add(RefusalBelieved))
+	if len(r.all) != 1 {
+		t.Errorf("%d refusals are remembered, want that one only which is still believed", len(r.all))
+	}
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/turns"
+)
+
+// Session is one reconcile's dealings with the Git service of one event. It is for one goroutine.
+type Session struct {
+	keeper *Keeper
+	event  *v1alpha1.GitEvent
+	config *config.Config
+
+	client   *provider.Client                 // connected on first use
+	loginErr error                            // why it could not be
+	release  func()                           // gives the turn back; nil while none is taken
+	newer    func() (string, error)           // what has superseded the event, asked once; nil while nobody has to know
+	saw      map[types.NamespacedName]content // the Secrets that were read
+	secret   types.NamespacedName             // of them the one with the credentials of the Git service
+	repeated bool                             // the Git service was not asked, because it has just refused the same
+}
+
+// Begin opens a session, which lasts until its End is called. It makes no call. The event's spec is read whenever it is
+// needed, so it may be completed meanwhile; its status is read in End only.
+func (k *Keeper) Begin(event *v1alpha1.GitEvent, c *config.Config) *Session {
+	return &Session{keeper: k, event: event, config: c, saw: map[types.NamespacedName]content{}}
+}
+
+// Connect returns the authenticated view of the event's repository. A session logs in once, whatever comes of it: the
+// steps after one that could not are answered the same. Only a login that ran out of its context's time is tried again.
+// While others have all turns at the Git host the error is a Throttled fault with fault.ReasonBusy; a turn once taken is the
+// session's until End.
+func (s *Session) Connect(ctx context.Context) (*provider.Client, error) {
+	if s.client != nil || s.loginErr != nil {
+		return s.client, s.loginErr
+	}
+	client, err := s.connectOnce(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.loginErr = err
+		}
+		return nil, err
+	}
+	s.client = client
+	return client, nil
+}
+
+func (s *Session) connectOnce(ctx context.Context) (*provider.Client, error) {
+	spec := &s.event.Spec
+	service, known := s.keeper.options.Providers[spec.Provider]
+	if !known {
+		return nil, fault.Operatorf("ProviderUnknown", "this version serves no Git service %q", spec.Provider)
+	}
+	if err := s.takeTurn(); err != nil {
+		return nil, err
+	}
+	base, credentials, err := s.authenticate(ctx, service)
+	if err != nil {
+		return nil, err
+	}
+	client, err := service.Connect(ctx, base, spec.Project, credentials)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %s: %w", spec.Host, err)
+	}
+	return &client, nil
+}
+
+// takeTurn takes a turn at the Git host, which the session has until it ends.
+func (s *Session) takeTurn() error {
+	if s.release != nil {
+		return nil
+	}
+	spec := &s.event.Spec
+	release, free := s.keeper.options.Turns.Take(fmt.Sprintf("%s/%d", spec.Host, spec.InstallationID))
+	if !free {
+		return fault.Throttledf(fault.ReasonBusy, turns.Retry, "waiting for other events of %s", spec.Host)
+	}
+	s.release = release
+	return nil
+}
+
+// Secret reads a Secret live and remembers what it was: an event that cannot go on with it is tried again when it has
+// changed. The error is the API server's.
+func (s *Session) Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
+	secret, err := s.keeper.options.Kube.Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
+	if content, known := contentOf(secret, err); known {
+		s.saw[types.NamespacedName{Namespace: namespace, Name: name}] = content
+	}
+	return secret, err
+}
+
+// Mended tells whether the event's wait for an operator, which has this reason, may be over before its time: something that
+// the event was tried with has changed, or nobody knows with what it was.
+func (s *Session) Mended(reason string) bool {
+	return s.keeper.waiting.mended(s.event.Name, reason)
+}
+
+// Refused takes note of why a step needs an operator's help. That the Git service refused the credentials is told to other
+// sessions for a while instead of showing it the same again, unless this one was told so itself.
+func (s *Session) Refused(f *fault.Error) {
+	if f.Reason == fault.ReasonCredentialsRefused && !s.repeated {
+		s.keeper.refusals.note(s.attempt(), f, s.keeper.options.Clock.Now())
+	}
+}
+
+// attempt is what the Git service is asked with in this session.
+func (s *Session) attempt() attempt {
+	ref := s.event.Spec.Repository
+	return attempt{secret: s.secret, content: s.saw[s.secret], repository: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}}
+}
+
+// End gives the turn back and notes whether the event waits for an operator, as its status.waits say now. Tried tells that
+// a step of this session needs an operator's help; skipped, that one that waits for an operator was not tried, because it
+// was not its time. An event that does not wait any more after it reached the Git service shows that the credentials are
+// mended, so the events are woken that wait because of the same ones. It is called once, however the reconcile ended.
+func (s *Session) End(tried, skipped bool) {
+	if s.release != nil {
+		s.release()
+	}
+	login, needed := false, false
+	for _, wait := range s.event.Status.Waits {
+		needed = needed || wait.Class == fault.Operator.String()
+		login = login || NamesSecret(wait.Reason)
+	}
+	known, wake := s.keeper.waiting, s.keeper.options.Wake
+	if needed {
+		if tried && known.add(s.event.Name, s.saw, login, skipped) {
+			wake(s.event.Name, 0)
+		}
+		return
+	}
+	others := known.remove(s.event.Name)
+	if s.client == nil {
+		return // it ended without the Git service's help, which says nothing of the credentials
+	}
+	for _, other := range others { // mended elsewhere: at the Git service, for example
+		known.retry(other)
+		wake(other, 0)
+	}
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/turns"
+)
+
+// However many steps need the service, a session logs in once, and all of them get the same client or the same error.
+func TestASessionLogsInOnce(t *testing.T) {
+	t.Parallel()
+	for name, refuse := range map[string]error{"it may": nil, "it may not": fault.Operatorf(fault.ReasonCredentialsRefused, "no")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRoom(t, 1)
+			r.refuse = refuse
+			s := r.begin("e", "app", "git.example")
+			first, err := s.Connect(t.Context())
+			for range 3 {
+				if again, errAgain := s.Connect(t.Context()); again != first || errAgain != err { //nolint:errorlint // the same one
+					t.Errorf("another answer: %v %v", again, errAgain)
+				}
+			}
+			if (err != nil) != (refuse != nil) || !errors.Is(err, refuse) || len(r.logins) != 1 || count(&r.kube.Fake, "get", "secrets") != 1 {
+				t.Errorf("%d logins with %d reads of a Secret, error %v", len(r.logins), count(&r.kube.Fake, "get", "secrets"), err)
+			}
+		})
+	}
+}
+
+// What one step could not do for lack of time does not keep a later one, which has its own, from logging in: a token must
+// not expire because a report took too long.
+func TestALoginThatRanOutOfTimeIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, 1)
+	s := r.begin("e", "app", "git.example")
+	defer s.End(false, false)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	r.refuse = over.Err()
+	if _, err := s.Connect(over); err == nil {
+		t.Fatal("logged in without any time")
+	}
+	r.refuse = nil
+	if _, err := s.Connect(t.Context()); err != nil || r.turns.Taken()["git.example/42"] != 1 {
+		t.Errorf("error %v, turns taken %v: want a login in the same turn", err, r.turns.Taken())
+	}
+}
+
+// A session has one turn at its Git host from its first login, whatever comes of that, until it ends.
+func TestATurnIsKeptUntilTheEnd(t *testing.T) {
+	t.Parallel()
+	for name, refuse := range map[string]error{"logged in": nil, "refused": fault.Operatorf(fault.ReasonCredentialsRefused, "no")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRoom(t, 1)
+			r.refuse = refuse
+			first, second, elsewhere := r.begin("1", "app", "git.example"), r.begin("2", "app", "git.example"), r.begin("3", "app", "other.example")
+			if len(r.turns.Taken()) != 0 {
+				t.Fatal("a turn is taken that nobody needs yet")
+			}
+			_, _ = first.Connect(t.Context())
+			_, err := second.Connect(t.Context())
+			if f := fault.Of(err); f == nil || f.Class != fault.Throttled || f.Reason != fault.ReasonBusy || f.RetryAfter != turns.Retry {
+				t.Fatalf("the second got %v, want to be told to wait for its turn", err)
+			}
+			_, _ = elsewhere.Connect(t.Context())
+			if diff := cmp.Diff(map[string]int{"git.example/42": 1, "other.example/42": 1}, r.turns.Taken()); diff != "" {
+				t.Error(diff)
+			}
+			first.End(false, false)
+			second.End(false, false)
+			elsewhere.End(false, false)
+			if len(r.turns.Taken()) != 0 {
+				t.Errorf("not given back: %v", r.turns.Taken())
+			}
+			again := r.begin("2", "app", "git.example")
+			if _, err := again.Connect(t.Context()); fault.Of(err) != nil && fault.Of(err).Reason == fault.ReasonBusy {
+				t.Error("the turn that was given back is not free")
+			}
+		})
+	}
+}
+
+func TestAGitServiceThatNobodyServes(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, 1)
+	_, err := r.begin("e", "gitea", "git.example").Connect(t.Context())
+	if f := fault.Of(err); f == nil || f.Class != fault.Operator || f.Reason != "ProviderUnknown" || len(r.turns.Taken()) != 0 {
+		t.Errorf("error %v, turns %v: want an operator's wait that takes no turn", err, r.turns.Taken())
+	}
+}
+
+// E15: what the service has refused for one event is not shown to it again for others, for a while and as long as it is the
+// same Secret and the same repository.
+func TestWhatWasRefusedIsNotShownAgain(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, 10)
+	no := fault.Operatorf(fault.ReasonCredentialsRefused, "the Git service refuses the key")
+	connect := func(what, name string, logins int) *Session {
+		t.Helper()
+		before := len(r.logins)
+		s := r.begin(name, "app", "git.example")
+		if name == "of another repository" {
+			s.event.Spec.Repository.Name = "other"
+		}
+		if _, err := s.Connect(t.Context()); !errors.Is(err, no) || len(r.logins)-before != logins {
+			t.Errorf("%s: error %v after %d logins, want the refusal after %d", what, err, len(r.logins)-before, logins)
+		}
+		s.Refused(no)
+		return s
+	}
+	r.refuse = no
+	connect("the first", "1", 1)
+	connect("another event at once", "2", 0)
+	connect("of another repository", "of another repository", 1)
+	r.clock.SetTime(r.clock.Now().Add(RefusalBelieved - time.Second))
+	connect("still", "3", 0)
+	r.clock.SetTime(r.clock.Now().Add(time.Second)) // being told so again made it no newer
+	connect("later", "4", 1)
+	r.store(secret(system, "app", map[string]string{keyAppID: "7", keyPrivateKey: "rotated"}))
+	connect("rotated", "5", 1)
+
+	r = newRoom(t, 10)
+	r.begin("e", "app", "git.example").Refused(fault.Operatorf(fault.ReasonForbidden, "no"))
+	if len(r.refusals.all) != 0 {
+		t.Error("what is no refusal of credentials is taken for one")
+	}
+}
+
+// missing and forbids are what an operator has to mend: the one with a Secret, the other not.
+var (
+	missing = fault.Operatorf(fault.ReasonCredentialsMissing, "no Secret")
+	forbids = fault.Operatorf(fault.ReasonForbidden, "no right")
+	outage  = fault.Transientf(fault.ReasonGitUnreachable, "no answer")
+)
+
+// Only an event that was tried and that an operator has to help is remembered.
+func TestWhichEventsAreRemembered(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		waits []*fault.Error
+		tried bool
+		want  int
+	}{
+		"it goes on":                  {nil, false, 0},
+		"it waits for the service":    {[]*fault.Error{outage}, false, 0},
+		"it waits for a Secret":       {[]*fault.Error{outage, missing}, true, 1},
+		"it waits for a right":        {[]*fault.Error{forbids}, true, 1},
+		"it was not its time, so far": {[]*fault.Error{missing}, false, 0},
+	} {
+		r := newRoom(t, 1)
+		s := r.begin("e", "app", "git.example")
+		waits(s, test.waits...)
+		if s.End(test.tried, false); r.Waiting() != test.want || len(r.woken) != 0 {
+			t.Errorf("%s: %d events are remembered, want %d; %v woke", name, r.Waiting(), test.want, r.woken)
+		}
+	}
+}
+
+// What a session needs of a Secret is what its event waits because of: as soon as another session has seen that changed,
+// the event may go on before its time.
+func TestMended(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, 1)
+	if s := r.begin("e", "app", "git.example"); !s.Mended(missing.Reason) || s.Mended(forbids.Reason) {
+		t.Error("a process that knows nothing of an event must try it once, if a Secret may be what it waits for")
+	}
+	try := func(name string, tried, skipped bool) {
+		t.Helper()
+		s := r.begin(name, "app", "git.example")
+		if tried {
+			_, err := s.Secret(t.Context(), tenant, "param")
+			if !fault.Gone(err) {
+				t.Fatal(err)
+			}
+		}
+		waits(s, missing)
+		s.End(tried, skipped)
+	}
+	try("e", true, false)
+	if r.begin("e", "app", "git.example").Mended(missing.Reason) {
+		t.Error("nothing changed since it was tried")
+	}
+	r.store(secret(tenant, "param", map[string]string{"k": "v"}))
+	s := r.begin("other", "app", "git.example")
+	if _, err := s.Secret(t.Context(), tenant, "param"); err != nil {
+		t.Fatal(err)
+	}
+	waits(s, forbids)
+	s.End(true, false)
+	if !r.begin("e", "app", "git.example").Mended(missing.Reason) {
+		t.Error("another event has seen the Secret changed, and this one must wait on")
+	}
+}
+
+// A step that reads what another step of the same event waits for does not take the news away from that one.
+func TestASkippedStepIsTriedAtOnce(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, 1)
+	session := func(skipped bool) {
+		s := r.begin("e", "app", "git.example")
+		_, _ = s.Secret(t.Context(), tenant, "param")
+		waits(s, missing)
+		s.End(true, skipped)
+	}
+	session(false)
+	r.store(secret(tenant, "param", map[string]string{"k": "v"}))
+	session(true)
+	if diff := cmp.Diff([]string{"e"}, r.woken); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// An event that goes on shows that its credentials are mended, if it has reached the Git service with them.
+func TestAnEventThatGoesOnWakesTheOthers(t *testing.T) {
+	t.Parallel()
+	for name, connects := range map[string]bool{"with the Git service": true, "without it": false} {
+		r := newRoom(t, 3)
+		no := fault.Operatorf(fault.ReasonCredentialsRefused, "no")
+		r.refuse = no
+		for _, event := range []string{"1", "2"} {
+			s := r.begin(event, "app", event+".example")
+			_, _ = s.Connect(t.Context())
+			waits(s, no)
+			s.End(true, false)
+		}
+		r.refuse = nil
+		s := r.begin("1", "app", "1.example")
+		if connects {
+			if _, err := s.Connect(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.End(false, false)
+		if got := len(r.woken) == 1 && r.woken[0] == "2"; got != connects || r.begin("2", "app", "2.example").Mended(no.Reason) != connects {
+			t.Errorf("%s: %v woke", name, r.woken)
+		}
+	}
+}
+
+// The queue exists only after the Keeper does, and none is needed.
+func TestSetWake(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, 1)
+	o := r.options
+	o.Wake = nil
+	k, later := New(o), []string{}
+	wakes := func() {
+		k.waiting.add("e", nil, true, false)
+		k.waiting.retry("e")
+		k.options.Wake("e", 0)
+	}
+	wakes()
+	k.SetWake(func(event string, _ time.Duration) { later = append(later, event) })
+	if wakes(); len(later) != 1 {
+		t.Errorf("woken: %v", later)
+	}
+}

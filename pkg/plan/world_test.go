@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/plan"
+	"github.com/plumbline-ci/plumbline/pkg/template"
+)
+
+const (
+	sha        = "0123456789012345678901234567890123456789"
+	defaultSHA = "dddddddddddddddddddddddddddddddddddddddd"
+)
+
+// world is everything that a plan asks. It remembers the questions.
+type world struct {
+	asked   []string
+	files   []git.File
+	tree    map[string]string // other files, by path or address
+	skipCI  bool
+	changed git.Changes
+	pulls   []git.Pull
+	writers string
+	said    string
+	payload string
+	secrets map[template.SecretRef]string
+	moved   string // the head of a comment's pull request
+
+	headErr, changedErr, pullsErr, accessErr, completeErr, payloadErr, addressErr error
+}
+
+func (w *world) ask(question string) { w.asked = append(w.asked, question) }
+
+// count is how often something that begins so was asked.
+func (w *world) count(question string) int {
+	n := 0
+	for _, q := range w.asked {
+		if strings.HasPrefix(q, question) {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *world) Head(_ context.Context, e *v1alpha1.GitEventSpec) (git.Head, error) {
+	w.ask("head")
+	return git.Head{SHA: e.SHA, Commit: v1alpha1.Commit{Title: "a change", SkipCI: w.skipCI}, Project: e.Project}, w.headErr
+}
+
+func (w *world) Files(_ context.Context, sha, dir string) ([]git.File, error) {
+	w.ask("files " + sha + " " + dir)
+	return w.files, nil
+}
+
+func (w *world) File(_ context.Context, sha, path string) ([]byte, error) {
+	w.ask("file " + sha + " " + path)
+	return w.read(path)
+}
+
+func (w *world) FileAt(_ context.Context, address string) ([]byte, error) {
+	w.ask("address " + address)
+	if w.addressErr != nil {
+		return nil, w.addressErr
+	}
+	return w.read(address)
+}
+
+func (w *world) read(name string) ([]byte, error) {
+	text, found := w.tree[name]
+	if !found {
+		return nil, fault.Invalidf("FileNotFound", "%s does not exist", name)
+	}
+	return []byte(text), nil
+}
+
+func (w *world) Changed(context.Context, *v1alpha1.GitEventSpec) (git.Changes, error) {
+	w.ask("changed")
+	return w.changed, w.changedErr
+}
+
+func (w *world) DefaultBranch(context.Context) (string, error) {
+	w.ask("default branch")
+	return defaultSHA, nil
+}
+
+func (w *world) Pulls(context.Context, string) ([]git.Pull, error) {
+	w.ask("pulls")
+	return w.pulls, w.pullsErr
+}
+
+func (w *world) Complete(_ context.Context, e *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+	w.ask("complete")
+	if w.completeErr != nil {
+		return nil, w.completeErr
+	}
+	e = e.DeepCopy()
+	e.SHA, e.BaseRef, e.HeadRef = w.moved, "main", "topic"
+	return e, nil
+}
+
+func (w *world) CanWrite(_ context.Context, user string) (bool, error) {
+	w.ask("access of " + user)
+	return slices.Contains(strings.Fields(w.writers), user), w.accessErr
+}
+
+func (w *world) sources() plan.Sources {
+	return plan.Sources{
+		Source: w, History: w, Access: w, Addresses: w,
+		Comment: func(context.Context) (string, error) { w.ask("comment"); return w.said, w.payloadErr },
+		Payload: func(context.Context) ([]byte, error) { w.ask("payload"); return []byte(w.payload), w.payloadErr },
+		Secret: func(_ context.Context, ref template.SecretRef) (string, error) {
+			w.ask("secret " + ref.Name)
+			value, found := w.secrets[ref]
+			if !found {
+				return "", fault.Operatorf(fault.ReasonSecretMissing, "there is no %s", ref.Name)
+			}
+			return value, nil
+		},
+	}
+}
+
+// make makes a plan that must not fail.
+func (w *world) make(t *testing.T, in plan.Input) *plan.Plan {
+	t.Helper()
+	made, err := plan.Make(t.Context(), in, w.sources())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// push is a push to main.
+func push() plan.Input {
+	return plan.Input{
+		Event: plan.Event{Namespace: "plumbline", Name: "push-1", Spec: &v1alpha1.GitEventSpec{
+			Provider: "fake", Host: "git.example", DeliveryKey: "1", Trigger: v1alpha1.TriggerPush, EventType: "push",
+			Repository: v1alpha1.RepositoryReference{Namespace: "team", Name: "app", URL: "https://git.example/acme/app"},
+			Project:    v1alpha1.Project{Owner: "acme", Name: "app", ID: 5, URL: "https://git.example/acme/app"},
+			SHA:        sha, BaseRef: "refs/heads/main", HeadRef: "refs/heads/main", HeadURL: "https://git.example/acme/app", Sender: "dev",
+		}},
+		Repository: &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app"}},
+		Config:     config.Default(), Version: "test",
+	}
+}
+
+// forked is an author's pull request from a fork to main.
+func forked() plan.Input {
+	in := push()
+	in.Event.Spec.Trigger, in.Event.Spec.EventType, in.Event.Spec.BaseRef, in.Event.Spec.HeadRef = v1alpha1.TriggerPullRequest, "pull_request", "main", "topic"
+	in.Event.Spec.PullRequest = &v1alpha1.PullRequest{Number: 3, Author: "author", HeadProjectID: 99}
+	return in
+}
+
+// again is the same event with what is left of a plan.
+func again(in plan.Input, made *plan.Plan) plan.Input {
+	in.Earlier = &plan.Earlier{HeadSHA: made.HeadSHA, DefinitionSHA: made.DefinitionSHA, Decisions: slices.Clone(made.Decisions)}
+	for _, run := range made.Runs {
+		run.Manifest, run.Wait = nil, nil
+		in.Earlier.Runs = append(in.Earlier.Runs, run)
+	}
+	return in
+}
+
+// pipeline is one for pushes to main, with annotations ("name: value", without the common prefix).
+func pipeline(name string, annotations ...string) git.File {
+	text := "apiVersion: tekton.dev/v1\nkind: PipelineRun\nmetadata:\n  name: " + name + "\n  annotations:\n"
+	for _, a := range append([]string{`on-event: "[push]"`, `on-target-branch: "[main]"`}, annotations...) {
+		text += "    " + pipelinesascode.GroupName + "/" + a + "\n"
+	}
+	text += "spec:\n  pipelineSpec:\n    tasks:\n      - name: build\n        taskSpec:\n          steps: [{name: s, image: busybox, script: \"true\"}]\n"
+	return git.File{Path: ".tekton/" + name + ".yaml", Data: []byte(text)}
+}
+
+// edited is a file with texts replaced, in pairs of old and new.
+func edited(file git.File, pairs ...string) git.File {
+	file.Data = []byte(strings.NewReplacer(pairs...).Replace(string(file.Data)))
+	return file
+}
+
+// reasons are the decisions' by pipeline.
+func reasons(made *plan.Plan) map[string]string {
+	all := map[string]string{}
+	for _, d := range made.Decisions {
+		all[d.Pipeline] = d.Reason
+	}
+	return all
+}
+
+// created are the names of the pipelines whose PipelineRuns are to be created now.
+func created(made *plan.Plan) []string {
+	var names []string
+	for _, run := range made.Runs {
+		if run.Manifest != nil {
+			names = append(names, run.Pipeline)
+		}
+	}
+	return names
+}

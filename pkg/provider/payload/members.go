@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package payload
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+)
+
+// errNotObject means that the JSON value is something else than an object.
+var errNotObject = errors.New("not a JSON object")
+
+// eachMember calls f with the name and the value of each member, in their order and however often a name occurs. The value is
+// a part of object. eachMember stops at the first error of f and returns it.
+//
+// object must be valid (json.Valid): there is no other check than that it is an object.
+func eachMember(object []byte, f func(name string, value []byte) error) error {
+	rest := bytes.TrimLeft(object, space)
+	if len(rest) == 0 || rest[0] != '{' {
+		return errNotObject
+	}
+	rest = rest[1:]
+	for {
+		rest = bytes.TrimLeft(rest, space+",")
+		if len(rest) == 0 || rest[0] == '}' {
+			return nil
+		}
+		n := stringLength(rest)
+		name, err := decoded(rest[:n])
+		if err != nil {
+			return err
+		}
+		rest = bytes.TrimLeft(rest[n:], space+":")
+		n = length(rest)
+		if err := f(name, rest[:n:n]); err != nil {
+			return err
+		}
+		rest = rest[n:]
+	}
+}
+
+// withoutMember returns object without the members of that name, in whatever case, as encoding/json matches names. It copies
+// what is left. object must be valid, as for eachMember.
+func withoutMember(object []byte, name string) ([]byte, error) {
+	out := []byte{'{'}
+	err := eachMember(object, func(member string, value []byte) error {
+		if strings.EqualFold(member, name) {
+			return nil
+		}
+		quoted, err := json.Marshal(member)
+		if err != nil {
+			return err
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(out, quoted...), ':')
+		out = append(out, value...)
+		return nil
+	})
+	return append(out, '}'), err
+}
+
+// space is what JSON has between tokens.
+const space = " \t\r\n"
+
+// decoded is the text of a quoted string.
+func decoded(quoted []byte) (string, error) {
+	if len(quoted) >= 2 && bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1 : len(quoted)-1]), nil
+	}
+	var s string
+	err := json.Unmarshal(quoted, &s)
+	return s, err
+}
+
+// length is how long the value at the start is.
+func length(json []byte) int {
+	if len(json) == 0 {
+		return 0
+	}
+	switch json[0] {
+	case '"':
+		return stringLength(json)
+	case '{', '[':
+		return nested(json)
+	}
+	if end := bytes.IndexAny(json, space+",]}"); end >= 0 {
+		return end
+	}
+	return len(json)
+}
+
+// nested is the length of an object or an array. It counts brackets and looks at nothing else but strings, which may
+// have some in them.
+func nested(json []byte) int {
+	depth := 0
+	for i := 0; i < len(json); i++ {
+		switch json[i] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		case '"':
+			i += stringLength(json[i:]) - 1
+		}
+	}
+	return len(json)
+}
+
+// stringLength is the length of the string at the start, with its quotes.
+func stringLength(json []byte) int {
+	for i := 1; i < len(json); i++ {
+		switch json[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(json)
+}

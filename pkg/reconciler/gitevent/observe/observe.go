@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package observe is the step that stores how runs ended.
+package observe
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	tektonv1 "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/typed/pipeline/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/kept"
+	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
+)
+
+// taskRunLabel is Tekton's label on a PipelineRun's TaskRuns.
+const taskRunLabel = "tekton.dev/pipelineRun"
+
+// MaxText bounds the bytes of one report; with many runs in one status it is less.
+const MaxText = 32 << 10
+
+// UnwatchedLook is how soon a run is looked at again that is not over and that no watch tells of. Somebody may have given it
+// the label of one that is done and reported, or have taken the event's name from it.
+const UnwatchedLook = 30 * time.Second
+
+// Step takes the runs that exist and have no result, and gives the results of those that are over.
+type Step struct {
+	Tekton tektonv1.TektonV1Interface
+	// Runs is the cache of the PipelineRuns that are not done and reported.
+	Runs cache.KeyListerGetter
+}
+
+// Do stores the terminal state of each run that reached one, before it is sent anywhere.
+func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
+	var faults []error
+	over := a.Turn(attempt.ShortTurn)
+	for i := range a.Event.Status.Runs {
+		run := &a.Event.Status.Runs[i]
+		if run.UID == "" || run.Result != nil {
+			continue
+		}
+		if err := a.Record.WriteMade(ctx, attempt.AfterCreate); err != nil {
+			return err
+		}
+		faults = append(faults, a.Waits.Try(retry.Step{Name: attempt.StepObserve, Of: run.Name}, func() error { return s.observeRun(ctx, a, run, over) }))
+	}
+	return attempt.First(faults)
+}
+
+func (s *Step) observeRun(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, over func() error) error {
+	live, err := s.pipelineRun(ctx, a, run)
+	if err != nil {
+		return err
+	}
+	if live == nil {
+		run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeDeleted, Reason: "PipelineRunDeleted",
+			Message: fmt.Sprintf("PipelineRun %s was deleted", run.Name)}
+		return nil
+	}
+	a.Seen[run.Name] = live
+	if !live.IsDone() {
+		if !s.watched(a, run) {
+			a.Wake(UnwatchedLook)
+		}
+		return nil // its informer wakes us
+	}
+	if err := over(); err != nil {
+		return err
+	}
+	if live, err = s.whole(ctx, run, live); err != nil {
+		return err
+	}
+	taskRuns, err := s.taskRuns(ctx, run)
+	if err != nil {
+		return err
+	}
+	facts, err := s.facts(ctx, taskRuns)
+	if err != nil {
+		return err
+	}
+	if a.Event.Status.Plan.Secret != "" {
+		hide, err := a.Kept.Hiding(ctx)
+		if err != nil {
+			return err
+		}
+		live = live.DeepCopy()
+		live.Status.Conditions = kept.HideIn(live.Status.Conditions, hide)
+		for _, taskRun := range taskRuns {
+			taskRun.Status.Conditions = kept.HideIn(taskRun.Status.Conditions, hide)
+		}
+	}
+	run.Result = status.ResultOf(live, taskRuns, a.Config.Console.Links(run.Namespace, run.Name), facts,
+		min(MaxText, statuslimit.Text(&a.Event.Status)))
+	return nil
+}
+
+// pipelineRun returns the run from the cache, or live when the cache does not have it; nil only when the API server
+// says that it does not exist, or that another object has its name now.
+func (s *Step) pipelineRun(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) (*pipelinev1.PipelineRun, error) {
+	if live := a.Seen[run.Name]; live != nil {
+		return live, nil
+	}
+	if cached := s.cached(run); cached != nil {
+		return cached, nil
+	}
+	return s.read(ctx, run)
+}
+
+// cached returns the run as far as the cache keeps it (cluster.TrimRun), nil when the cache does not have it: it is new, it
+// is gone, or it carries the label of one that is done and reported.
+func (s *Step) cached(run *v1alpha1.Run) *pipelinev1.PipelineRun {
+	obj, exists, err := s.Runs.GetByKey(run.Namespace + "/" + run.Name)
+	if err != nil || !exists {
+		return nil
+	}
+	if cached, ok := obj.(*pipelinev1.PipelineRun); ok && cached.UID == run.UID {
+		return cached
+	}
+	return nil
+}
+
+// watched tells whether the change of a run wakes its event: the cache has it, and it names the event still.
+func (s *Step) watched(a *attempt.Attempt, run *v1alpha1.Run) bool {
+	cached := s.cached(run)
+	return cached != nil && cached.Labels[plumbline.EventLabel] == a.Event.Name
+}
+
+// whole returns all of a run that has ended: the report names its tasks. One that is gone meanwhile has ended as the cache
+// says.
+func (s *Step) whole(ctx context.Context, run *v1alpha1.Run, known *pipelinev1.PipelineRun) (*pipelinev1.PipelineRun, error) {
+	live, err := s.read(ctx, run)
+	if live == nil || !live.IsDone() {
+		return known, err
+	}
+	return live, err
+}
+
+// read returns nil when the API server says that the run does not exist, or that another object has its name now.
+func (s *Step) read(ctx context.Context, run *v1alpha1.Run) (*pipelinev1.PipelineRun, error) {
+	live, err := s.Tekton.PipelineRuns(run.Namespace).Get(ctx, run.Name, metav1.GetOptions{})
+	if fault.Gone(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fault.FromKube(fault.VerbRead, fmt.Errorf("reading PipelineRun %s/%s: %w", run.Namespace, run.Name, err))
+	}
+	if live.UID != run.UID {
+		return nil, nil
+	}
+	return live, nil
+}
+
+// taskRuns lists the run's TaskRuns for the report. A cluster that forbids it costs the report its table, not its verdict.
+func (s *Step) taskRuns(ctx context.Context, run *v1alpha1.Run) ([]*pipelinev1.TaskRun, error) {
+	list, err := s.Tekton.TaskRuns(run.Namespace).List(ctx, metav1.ListOptions{LabelSelector: taskRunLabel + "=" + run.Name})
+	if err != nil {
+		f := fault.FromKube(fault.VerbRead, fmt.Errorf("listing the TaskRuns of %s/%s: %w", run.Namespace, run.Name, err))
+		if f.Class == fault.Operator {
+			return nil, nil
+		}
+		return nil, f
+	}
+	taskRuns := make([]*pipelinev1.TaskRun, len(list.Items))
+	for i := range list.Items {
+		taskRuns[i] = &list.Items[i]
+	}
+	return taskRuns, nil
+}
+
+// facts looks up which of the Tasks that failed TaskRuns refer to exist, so that Tekton's guess is repeated only if true.
+func (s *Step) facts(ctx context.Context, taskRuns []*pipelinev1.TaskRun) (status.Facts, error) {
+	facts := status.Facts{TaskExists: map[string]bool{}}
+	for _, taskRun := range taskRuns {
+		ref := taskRun.Spec.TaskRef
+		if !taskRun.IsFailure() || ref == nil || ref.Name == "" || ref.Resolver != "" {
+			continue
+		}
+		_, err := s.Tekton.Tasks(taskRun.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+		if err == nil || fault.Gone(err) {
+			facts.TaskExists[ref.Name] = err == nil
+			continue
+		}
+		if f := fault.FromKube(fault.VerbRead, err); f.Class != fault.Operator {
+			return facts, f
+		}
+	}
+	return facts, nil
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package planning
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/plan"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/template"
+)
+
+// asks answers what the plan of one event asks.
+type asks struct {
+	step *Step
+	a    *attempt.Attempt
+}
+
+// sources are the Git service, the cluster and the web.
+func (s *Step) sources(a *attempt.Attempt, client *provider.Client) plan.Sources {
+	q := asks{s, a}
+	return plan.Sources{
+		Source: client, History: client, Access: client, Addresses: client, Web: s.Web,
+		Missing: q.missing, Comment: q.comment, Payload: q.body, Secret: q.secret,
+	}
+}
+
+// missing returns 0 when what the Git service does not show is believed not to be there.
+func (q asks) missing(address string) time.Duration {
+	if q.step.Misses.believed(q.a.Event.Name+" "+address, q.a.Clock.Now()) {
+		return 0
+	}
+	return MissApart
+}
+
+func (q asks) body(ctx context.Context) ([]byte, error) {
+	return q.a.Kept.Blob(ctx, q.a.Event.Spec.Payload)
+}
+
+// comment reads from the payload what a comment says: the record does not hold it.
+func (q asks) comment(ctx context.Context) (string, error) {
+	spec := &q.a.Event.Spec
+	payload, err := q.body(ctx)
+	if err != nil {
+		return "", fmt.Errorf("reading the payload: %w", err)
+	}
+	header := http.Header{}
+	for name, value := range spec.Headers {
+		header.Set(name, value)
+	}
+	again, err := q.step.Providers[spec.Provider].Webhook.Decode(header, payload)
+	if err != nil {
+		return "", fault.Operatorf("BadPayload", "decoding the comment: %w", err)
+	}
+	if again.Comment == nil {
+		return "", fault.Operatorf("BadPayload", "the payload of the comment has none for this version of Plumbline")
+	}
+	return again.Comment.Body, nil
+}
+
+// secret reads a value that a custom param refers to.
+func (q asks) secret(ctx context.Context, ref template.SecretRef) (string, error) {
+	namespace := q.a.Event.Spec.Repository.Namespace
+	secret, err := q.a.Git.Secret(ctx, namespace, ref.Name)
+	if apierrors.IsNotFound(err) {
+		return "", fault.Operatorf(fault.ReasonSecretMissing, "a custom param needs secret %s/%s, which does not exist: create it with the key %s", namespace, ref.Name, ref.Key)
+	}
+	if err != nil {
+		return "", fault.FromKube(fault.VerbRead, fmt.Errorf("reading secret %s/%s for a custom param: %w", namespace, ref.Name, err))
+	}
+	value, found := secret.Data[ref.Key]
+	if !found {
+		return "", fault.Operatorf(fault.ReasonSecretMissing, "a custom param needs the key %s of secret %s/%s, which has no such key", ref.Key, namespace, ref.Name)
+	}
+	return string(value), nil
+}

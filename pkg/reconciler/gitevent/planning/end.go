@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package planning
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/kept"
+)
+
+// GiveUp ends the planning of an event that waits in vain. Its redelivery is processed again, unless a run was created.
+func (s *Step) GiveUp(ctx context.Context, a *attempt.Attempt, wait *v1alpha1.Wait) error {
+	reason, message := wait.Reason, wait.Message
+	a.Waits.Tell(attempt.ReasonGivenUp, fmt.Sprintf("given up, because it waited in vain (%s): %s", reason, message))
+	if a.Planned() {
+		reason = attempt.ReasonGivenUp
+	}
+	return abandon(ctx, a, v1alpha1.DispositionRefused, reason, message)
+}
+
+func (s *Step) park(ctx context.Context, a *attempt.Attempt) error {
+	message := fmt.Sprintf("planning this event panicked %d times; the controller's log has the stacks. "+
+		"Report it, and deliver the event again once the cause is gone", attempt.MaxPanics)
+	a.Waits.Tell(ReasonParked, message)
+	err := abandon(ctx, a, v1alpha1.DispositionRefused, ReasonParked, message)
+	if err == nil {
+		s.Metrics.Parked(ctx)
+	}
+	return err
+}
+
+// unlessMissing ends the planning of an event whose payload is gone; other errors stay what they are.
+func unlessMissing(ctx context.Context, a *attempt.Attempt, err error) error {
+	f := fault.Of(err)
+	if f == nil || f.Reason != kept.ReasonPayloadMissing {
+		return err
+	}
+	a.Waits.Tell(f.Reason, f.Message)
+	return abandon(ctx, a, v1alpha1.DispositionRefused, f.Reason, f.Message)
+}
+
+// abandon ends the planning of an event that is not to be planned any further. What was created before goes on.
+func abandon(ctx context.Context, a *attempt.Attempt, disposition v1alpha1.Disposition, reason, message string) error {
+	if !a.Planned() {
+		return accept(ctx, a, disposition, &v1alpha1.Plan{HeadSHA: a.Event.Spec.SHA, Reason: reason, Message: message})
+	}
+	next := a.Event.Status.Plan.DeepCopy()
+	for i := range next.Decisions {
+		if d := &next.Decisions[i]; d.Open {
+			d.Open, d.Reason, d.Selected = false, message, ""
+		}
+	}
+	for i := range a.Event.Status.Runs {
+		if run := &a.Event.Status.Runs[i]; run.Unresolved {
+			a.Waits.Clear(v1alpha1.StepCreate + run.Name)
+			run.Unresolved = false
+			run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled, Reason: reason, Message: message}
+		}
+	}
+	return accept(ctx, a, a.Event.Status.Disposition, next)
+}
+
+// accept is the plan's one status write. If it fails nothing was planned.
+func accept(ctx context.Context, a *attempt.Attempt, disposition v1alpha1.Disposition, next *v1alpha1.Plan) error {
+	if next.Decided() {
+		a.Waits.Clear(v1alpha1.StepPlan)
+	}
+	a.Event.Status.Plan, a.Event.Status.Disposition = next, disposition
+	a.Conclude()
+	err := a.Record.Write(ctx)
+	if err != nil {
+		a.Restore()
+	}
+	return err
+}

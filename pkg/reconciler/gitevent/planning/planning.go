@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package planning is the step that writes down what an event starts, and why not: it asks pkg/plan and turns the answer into
+// the status.
+package planning
+
+import (
+	"context"
+	"errors"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/credentials"
+	"github.com/plumbline-ci/plumbline/pkg/metrics"
+	"github.com/plumbline-ci/plumbline/pkg/plan"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/remote"
+)
+
+// Step takes an event of which something is open, and gives its plan: decisions, runs and where their manifests are kept.
+type Step struct {
+	Providers map[string]provider.Provider
+	Web       *remote.Client
+	// Version is written to the version label of PipelineRuns.
+	Version string
+	Metrics *metrics.Metrics
+	// Misses is what the Git service did not show.
+	Misses *Misses
+}
+
+// ReasonParked ends an event whose planning panics.
+const ReasonParked = "Parked"
+
+// Do plans, unless that has panicked too often. A panic is a wait of this step alone: what is planned already is created and
+// reported meanwhile. And what is planned is never parked: a run that exists must be reported, so the rest is tried again
+// slowly for as long as it takes.
+func (s *Step) Do(ctx context.Context, a *attempt.Attempt) (err error) {
+	if !a.Planned() && a.Event.Status.Panics >= attempt.MaxPanics {
+		return s.park(ctx, a)
+	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = a.Panicked(ctx, cause)
+		}
+	}()
+	return s.plan(ctx, a)
+}
+
+// plan reads what decides and writes the decision down. It does nothing else, so it may be repeated until its one
+// status write is accepted. What cannot be decided yet is left open and planned again, at the same commits.
+func (s *Step) plan(ctx context.Context, a *attempt.Attempt) error {
+	repository, err := serves(ctx, a)
+	if repository == nil || err != nil {
+		return err
+	}
+	client, err := a.Git.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	made, err := plan.Make(ctx, s.input(a, repository), s.sources(a, client))
+	a.Event.Spec = *made.Spec
+	var over *plan.Over
+	if errors.As(err, &over) {
+		return abandon(ctx, a, v1alpha1.DispositionIgnored, over.Why.Reason, over.Why.Message)
+	}
+	if err == nil {
+		err = enter(ctx, a, made)
+	}
+	return unlessMissing(ctx, a, err)
+}
+
+// serves returns the Repository with the global one's settings, nil if it ended the planning: because the Repository is
+// gone, or because the event was superseded while it waited.
+func serves(ctx context.Context, a *attempt.Attempt) (*pacv1alpha1.Repository, error) {
+	repository, err := a.Git.Repository(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if repository == nil {
+		return nil, abandon(ctx, a, v1alpha1.DispositionRefused, credentials.ReasonRepositoryGone, "the Repository this event was accepted for does not exist or names another URL now")
+	}
+	sha, err := a.Superseding(ctx, v1alpha1.StepPlan)
+	if err != nil {
+		return nil, err
+	}
+	if sha != "" {
+		return nil, abandon(ctx, a, v1alpha1.DispositionSuperseded, attempt.ReasonSuperseded, attempt.SupersededBy(sha))
+	}
+	return a.Git.WithGlobal(ctx, repository)
+}
+
+// input is what is planned: the event, and what is open of its plan.
+func (s *Step) input(a *attempt.Attempt, repository *pacv1alpha1.Repository) plan.Input {
+	return plan.Input{
+		Event:      plan.Event{Namespace: a.Event.Namespace, Name: a.Event.Name, Annotations: a.Event.Annotations, Spec: &a.Event.Spec},
+		Repository: repository, Config: a.Config, Version: s.Version, Earlier: earlier(&a.Event.Status),
+	}
+}
+
+// earlier is what a status says of a plan, nil when it has none.
+func earlier(s *v1alpha1.GitEventStatus) *plan.Earlier {
+	if s.Plan == nil {
+		return nil
+	}
+	before := &plan.Earlier{HeadSHA: s.Plan.HeadSHA, DefinitionSHA: s.Plan.DefinitionSHA}
+	for _, d := range s.Plan.Decisions {
+		before.Decisions = append(before.Decisions, plan.Decision{
+			File: d.File, Document: d.Document, Pipeline: d.Pipeline, Open: d.Open, Selected: d.Selected, Reason: d.Reason,
+		})
+	}
+	for _, run := range s.Runs {
+		before.Runs = append(before.Runs, plan.Run{
+			Pipeline: run.Pipeline, Namespace: run.Namespace, Name: run.Name, Note: run.Note, Secret: run.Secret, Refused: run.Refused, Unresolved: run.Unresolved,
+		})
+	}
+	return before
+}
+
+// enter writes a plan into the status, and its manifests where they are kept. Nothing is written as long as there is nothing
+// to create and something is open: an event that turns out to be for no pipeline leaves no trace.
+func enter(ctx context.Context, a *attempt.Attempt, made *plan.Plan) error {
+	next := planOf(a, made)
+	if err := a.Kept.Keep(ctx, next, manifestsOf(made), made.Secrets); err != nil {
+		return err
+	}
+	noteWaits(a, made)
+	runs := runsOf(a, made)
+	if made.Wait != nil && (len(runs) == 0 || a.Record.Unchanged(next, runs)) {
+		return made.Wait
+	}
+	a.Event.Status.Runs = runs
+	if err := accept(ctx, a, made.Disposition, next); err != nil {
+		return err
+	}
+	return made.Wait
+}
+
+// planOf is what the status says of a plan. What is kept of earlier attempts stays.
+func planOf(a *attempt.Attempt, made *plan.Plan) *v1alpha1.Plan {
+	next := &v1alpha1.Plan{}
+	if a.Planned() {
+		next = a.Event.Status.Plan.DeepCopy()
+	}
+	next.HeadSHA, next.DefinitionSHA, next.Reason, next.Message = made.HeadSHA, made.DefinitionSHA, made.Reason, made.Message
+	next.Decisions = nil
+	for _, d := range made.Decisions {
+		next.Decisions = append(next.Decisions, v1alpha1.Decision{
+			File: d.File, Document: d.Document, Pipeline: d.Pipeline, Open: d.Open, Selected: d.Selected, Reason: d.Reason,
+		})
+	}
+	return next
+}
+
+// runsOf are the runs of the status as a plan has them. What an attempt before it has decided stands.
+func runsOf(a *attempt.Attempt, made *plan.Plan) []v1alpha1.Run {
+	var runs []v1alpha1.Run
+	for i, run := range made.Runs {
+		if decidedBefore(a, i) {
+			runs = append(runs, a.Event.Status.Runs[i])
+			continue
+		}
+		runs = append(runs, v1alpha1.Run{
+			Pipeline: run.Pipeline, Namespace: run.Namespace, Name: run.Name, Note: run.Note, Secret: run.Secret, Refused: run.Refused, Unresolved: run.Unresolved,
+		})
+	}
+	return runs
+}
+
+// noteWaits records for which runs something that they refer to is waited for, and for which no more.
+func noteWaits(a *attempt.Attempt, made *plan.Plan) {
+	for i, run := range made.Runs {
+		switch step := v1alpha1.StepCreate + run.Name; {
+		case run.Wait != nil:
+			_ = a.Waits.Settle(step, run.Wait) // it is part of the plan's wait
+		case !run.Unresolved && !decidedBefore(a, i):
+			a.Waits.Clear(step)
+		}
+	}
+}
+
+// decidedBefore tells whether the run at an index was decided before.
+func decidedBefore(a *attempt.Attempt, i int) bool {
+	return i < len(a.Event.Status.Runs) && !a.Event.Status.Runs[i].Unresolved
+}
+
+func manifestsOf(made *plan.Plan) []*pipelinev1.PipelineRun {
+	var manifests []*pipelinev1.PipelineRun
+	for _, run := range made.Runs {
+		if run.Manifest != nil {
+			manifests = append(manifests, run.Manifest)
+		}
+	}
+	return manifests
+}

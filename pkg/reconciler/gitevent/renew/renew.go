@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package renew is the step that gives the secrets of runs that go on a fresh token.
+package renew
+
+import (
+	"context"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/gitauth"
+	"github.com/plumbline-ci/plumbline/pkg/retry"
+)
+
+// Limit bounds one renewal, so that the steps after it have their time.
+const Limit = 10 * time.Second
+
+// Step takes the runs whose token ends before they do, and gives their secrets fresh ones and them new times. Nothing waits
+// for it, and no report tells of it.
+type Step struct{ GitAuth gitauth.Secrets }
+
+// Do renews before the token in a secret expires: a pod may clone late in a long run.
+func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
+	defer wake(a)
+	runs, untried := due(a)
+	if len(runs) == 0 {
+		return untried
+	}
+	return a.Waits.Due(v1alpha1.StepRenew, func() error {
+		ctx, cancel := context.WithTimeout(ctx, Limit)
+		defer cancel()
+		fresh, failed := gitauth.Mint(ctx, a)
+		faults := []error{untried}
+		for _, run := range runs {
+			faults = append(faults, a.Waits.Try(renewed(run), func() error {
+				if failed != nil { // with each run: none of them is renewed before the next token
+					return failed
+				}
+				return s.GitAuth.Renew(ctx, a, run, fresh)
+			}))
+		}
+		return attempt.First(faults)
+	})
+}
+
+// renewed is the step of renewing one run's secret.
+func renewed(run *v1alpha1.Run) retry.Step { return retry.Step{Name: v1alpha1.StepRenew, Of: run.Name} }
+
+// mounts tells whether pods of the run may still need its secret.
+func mounts(run *v1alpha1.Run) bool { return run.Secret != "" && run.UID != "" && run.Result == nil }
+
+// due are the runs whose secrets are to get a fresh token now, and what stands for those where that has just failed.
+func due(a *attempt.Attempt) (runs []*v1alpha1.Run, untried error) {
+	for i := range a.Event.Status.Runs {
+		run := &a.Event.Status.Runs[i]
+		if !mounts(run) || run.SecretRenewAt != nil && a.Clock.Now().Before(run.SecretRenewAt.Time) {
+			continue
+		}
+		if err := a.Waits.FailedJustNow(renewed(run)); err != nil {
+			untried = err
+			continue
+		}
+		runs = append(runs, run)
+	}
+	return runs, untried
+}
+
+// wake makes the queue come back for the next renewal. It does so beside the reconcile's outcome: the backoff of
+// another step must not delay it, and a reconcile in which all went well must count as one.
+func wake(a *attempt.Attempt) {
+	now := a.Clock.Now()
+	var next time.Duration
+	for i := range a.Event.Status.Runs {
+		run := &a.Event.Status.Runs[i]
+		if !mounts(run) || run.SecretRenewAt == nil || !run.SecretRenewAt.After(now) {
+			continue // what is due has just failed, and its error brings us back
+		}
+		if left := run.SecretRenewAt.Sub(now); next == 0 || left < next {
+			next = left
+		}
+	}
+	if next > 0 {
+		a.Wake(next)
+	}
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package report is the step that makes the Git service show what became of an event.
+package report
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/metrics"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
+)
+
+// Step takes what the Git service should show minus what it has accepted, and gives accepted checks: intents are recorded
+// before anything is sent.
+type Step struct {
+	Providers map[string]provider.Provider
+	Metrics   *metrics.Metrics
+	// Identity is this process's name among all that ever ran.
+	Identity string
+	// Late is how long after a takeover another process's post may land; 0 is the constant LateReports.
+	Late time.Duration
+}
+
+// Do sends what the Git service has not accepted yet. What it sends is computed from the status alone, which holds no error
+// that arose after a PipelineRun was created.
+func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
+	statuslimit.Fit(&a.Event.Status) // what is sent is what is stored
+	stale, untried := toSend(a)
+	if len(stale) == 0 {
+		return untried
+	}
+	for i := range stale {
+		s.intend(a, entry(a, &stale[i]))
+	}
+	// One write before anything is sent: it stores what was created and how runs ended, and of two processes that both
+	// believe to lead only one can pass it.
+	if err := a.Record.Write(ctx); err != nil {
+		return err
+	}
+	client, failed := a.Git.Connect(ctx)
+	spec := &a.Event.Spec
+	head := git.Head{SHA: a.Event.Status.Plan.HeadSHA, Project: spec.Project, Ref: spec.HeadRef, PullRequest: spec.PullRequest}
+	faults := []error{untried}
+	over := a.Turn(attempt.ShortTurn)
+	for _, check := range attempt.InTurn(a.Waits.Of(v1alpha1.StepReport) != nil, stale) {
+		if err := over(); err != nil && failed == nil {
+			return attempt.First(append(faults, err))
+		}
+		err := a.Waits.Try(reported(&check), func() error {
+			if failed != nil { // with each check: none of them is sent before the next login
+				return failed
+			}
+			return a.Traced(ctx, v1alpha1.StepReport, func(ctx context.Context) error { return s.put(ctx, a, client, head, &check) })
+		})
+		faults = append(faults, err)
+		if f := fault.Of(err); f != nil && f.Class != fault.Transient && !attempt.Skipped(err) {
+			break // the next one would meet the same limit or the same closed door
+		}
+	}
+	return attempt.First(faults)
+}
+
+// toSend are the checks to send now, and what stands for those that have just failed.
+func toSend(a *attempt.Attempt) (checks []status.Check, untried error) {
+	for _, check := range slices.DeleteFunc(append(a.Outstanding(), rechecks(a)...), func(check status.Check) bool { return early(a, check) }) {
+		if err := a.Waits.FailedJustNow(reported(&check)); err != nil {
+			untried = err
+			continue
+		}
+		checks = append(checks, check)
+	}
+	return checks, untried
+}
+
+func (s *Step) put(ctx context.Context, a *attempt.Attempt, client *provider.Client, head git.Head, check *status.Check) error {
+	if err := a.Record.Paused(); err != nil {
+		return err
+	}
+	attempt.TraceReport(ctx, check)
+	accepted := entry(a, check)
+	matters := s.lateMatters(a, accepted)
+	id, err := client.Put(ctx, head, accepted.ID, *check)
+	if id != "" {
+		accepted.ID = id // also when only a duplicate could not be closed
+	}
+	if err != nil {
+		if matters && fault.Of(err).Unknown {
+			s.mayLand(a, accepted)
+		}
+		return fmt.Errorf("reporting %q: %w", check.Name, err)
+	}
+	s.Metrics.Accepted(ctx, a.Event, *accepted, check, a.Clock.Now()) // by what was accepted until now
+	accepted.Accepted, accepted.Concluded = status.Digest(*check), check.Conclusion != ""
+	if accepted.Concluded && accepted.RecheckAt != nil && !a.Clock.Now().Before(accepted.RecheckAt.Time) {
+		accepted.RecheckAt = nil // Put looked for duplicates when none could be under way any more
+	}
+	return nil
+}
+
+// early tells that a check is about a run whose turn to be created has not come: in a moment there is more to say.
+func early(a *attempt.Attempt, check status.Check) bool {
+	for i := range a.Event.Status.Runs {
+		if run := &a.Event.Status.Runs[i]; run.Name == check.Key {
+			return attempt.Creatable(run) && a.Waits.Of(v1alpha1.StepCreate+run.Name) == nil
+		}
+	}
+	return false
+}
+
+// entry returns the record of a check, made on first use. Its name is the one that was sent last.
+func entry(a *attempt.Attempt, check *status.Check) *v1alpha1.Check {
+	if found := a.Accepted(check.Key); found != nil {
+		found.Name = check.Name
+		return found
+	}
+	a.Event.Status.Checks = append(a.Event.Status.Checks, v1alpha1.Check{Key: check.Key, Name: check.Name})
+	return &a.Event.Status.Checks[len(a.Event.Status.Checks)-1]
+}
+
+// reported is the step of sending one check. Another content of it is another version.
+func reported(check *status.Check) retry.Step {
+	return retry.Step{Name: v1alpha1.StepReport, Of: check.Key, Version: status.Digest(*check)}
+}

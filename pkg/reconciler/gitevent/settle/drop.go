@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package settle
+
+import (
+	"context"
+	"time"
+
+	"knative.dev/pkg/logging"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/credentials"
+)
+
+// GoneLimit is how long reports wait for a Repository that is gone, and with it the credentials for them: long enough to
+// delete and create it again (E4).
+const GoneLimit = 10 * time.Minute
+
+// unreportable tells whether all that is left is to report the ends of runs, and nobody can: the Repository is gone for
+// GoneLimit, and it alone named the credentials, or there is no hope for another reason. Where a GitHub App's still work,
+// reports are sent as ever.
+func unreportable(a *attempt.Attempt) bool {
+	wait := a.Waits.Of(v1alpha1.StepReport)
+	if !a.Waits.Stands(wait) || !a.Decided() || !a.Over() {
+		return false
+	}
+	return wait.Reason == credentials.ReasonRepositoryGone && a.Clock.Since(wait.Since.Time) >= GoneLimit || a.Waits.Hopeless(wait)
+}
+
+// drop settles an event whose reports nobody can send. Its condition Reported keeps the reason.
+func (s *Step) drop(ctx context.Context, a *attempt.Attempt) error {
+	left, wait := len(a.Outstanding()), a.Waits.Of(v1alpha1.StepReport)
+	logging.FromContext(ctx).Errorw("Reports are given up", "event", a.Event.Name, "checks", left, "reason", wait.Reason, "message", wait.Message)
+	if err := s.finish(ctx, a); err != nil {
+		return err
+	}
+	s.Metrics.Dropped(ctx, left)
+	return nil
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package settle is the step that ends an event.
+package settle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/blob"
+	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/metrics"
+	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
+)
+
+// maxDecisions is how many decisions a settled event keeps: they are the answer to "why did it not run".
+const maxDecisions = 20
+
+// Step takes an event of which nothing is left to do, and gives the stub of it.
+type Step struct {
+	Secrets  corev1client.SecretsGetter
+	Payloads plumblineclient.EventPayloadInterface
+	Metrics  *metrics.Metrics
+	// Leads is since when this process leads.
+	Leads *Tenure
+}
+
+// Due tells whether the event is to be settled: nothing is left to do, or nobody can be told what is left. The steps before
+// have met no fault if idle.
+func (s *Step) Due(a *attempt.Attempt, idle bool) bool {
+	return unreportable(a) || idle && finished(a)
+}
+
+// Do settles the event.
+func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
+	if unreportable(a) {
+		return s.drop(ctx, a)
+	}
+	return s.finish(ctx, a)
+}
+
+// finished tells whether nothing is left to do: every run is refused or over, every report accepted. Every run is patched when
+// no step has met a fault.
+func finished(a *attempt.Attempt) bool {
+	if !a.Decided() || len(a.Event.Status.Waits) > 0 || len(a.Outstanding()) > 0 {
+		return false
+	}
+	return a.Over()
+}
+
+// finish removes what only an open event needs and settles the event. Every delete may be repeated.
+func (s *Step) finish(ctx context.Context, a *attempt.Attempt) error {
+	return a.Waits.Try(retry.Step{Name: attempt.StepSettle}, func() error { return s.tidy(ctx, a) })
+}
+
+func (s *Step) tidy(ctx context.Context, a *attempt.Attempt) error {
+	if err := s.deleteSecret(ctx, a.Event.Namespace, a.Event.Status.Plan.Secret); err != nil {
+		return err
+	}
+	over := a.Turn(attempt.ShortTurn)
+	for i := range a.Event.Status.Runs {
+		run := &a.Event.Status.Runs[i]
+		if run.Secret == "" {
+			continue
+		}
+		if err := over(); err != nil {
+			return errors.Join(a.Record.Write(ctx), err)
+		}
+		if err := s.deleteSecret(ctx, run.Namespace, run.Secret); err != nil {
+			return err
+		}
+		run.Secret = "" // recorded when not all of them are deleted in one turn
+	}
+	for _, ref := range append([]v1alpha1.BlobReference{a.Event.Spec.Payload}, a.Event.Status.Plan.Blobs...) {
+		if err := blob.Delete(ctx, s.Payloads, ref); err != nil {
+			return err
+		}
+	}
+	Shrink(a.Event, a.Clock.Now(), s.Leads.inherited(a.Event))
+	return a.Record.Write(ctx)
+}
+
+// deleteSecret does nothing for an empty name.
+func (s *Step) deleteSecret(ctx context.Context, namespace, name string) error {
+	if name == "" {
+		return nil
+	}
+	err := s.Secrets.Secrets(namespace).Delete(ctx, name, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fault.FromKube(fault.VerbDelete, fmt.Errorf("deleting secret %s/%s: %w", namespace, name, err))
+	}
+	return nil
+}
+
+// Shrink leaves the stub that redeliveries are compared with and that tells people what became of the event.
+// late is true while a secret of the event may still be made.
+func Shrink(event *v1alpha1.GitEvent, now time.Time, late bool) {
+	attempt.Summarize(event)
+	settled := metav1.NewTime(now)
+	st := &event.Status
+	st.Phase, st.SettledAt, st.Checks, st.Waits = v1alpha1.PhaseSettled, &settled, nil, nil
+	st.LateSecrets = late
+	st.Plan.Blobs, st.Plan.Secret = nil, ""
+	if len(st.Plan.Decisions) > maxDecisions {
+		st.Plan.Decisions = st.Plan.Decisions[:maxDecisions]
+	}
+	for i := range st.Runs {
+		st.Runs[i].Patched, st.Runs[i].Secret, st.Runs[i].SecretRenewAt = "", "", nil
+		if st.Runs[i].Result != nil {
+			st.Runs[i].Result.Text, st.Runs[i].Result.Brief = "", ""
+		}
+	}
+	statuslimit.Shrink(st)
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package steps makes the steps of an event from what the reconciler is given. Their order is gitevent's.
+package steps
+
+import (
+	"github.com/plumbline-ci/plumbline/pkg/gitauth"
+	"github.com/plumbline-ci/plumbline/pkg/metrics"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/annotate"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/cluster"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/create"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/observe"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/planning"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/renew"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/report"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/settle"
+)
+
+// Steps are what an event goes through. None of them knows another.
+type Steps struct {
+	Plan     *planning.Step
+	Create   *create.Step
+	Observe  *observe.Step
+	Report   *report.Step
+	Renew    *renew.Step
+	Annotate *annotate.Step
+	Settle   *settle.Step
+}
+
+// New gives each step what it asks.
+func New(c cluster.Cluster, o cluster.Options, m *metrics.Metrics) *Steps {
+	secrets := gitauth.Secrets{Client: c.Kube}
+	return &Steps{
+		Plan:     &planning.Step{Providers: o.Providers, Web: o.Remote, Version: o.Version, Metrics: m, Misses: &planning.Misses{}},
+		Create:   &create.Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Created: &create.Memory{}},
+		Observe:  &observe.Step{Tekton: c.Tekton, Runs: c.Runs},
+		Report:   &report.Step{Providers: o.Providers, Metrics: m, Identity: o.Identity, Late: o.Times.LateReports},
+		Renew:    &renew.Step{GitAuth: secrets},
+		Annotate: &annotate.Step{Tekton: c.Tekton, Providers: o.Providers, Metrics: m},
+		Settle:   &settle.Step{Secrets: c.Kube, Payloads: c.Plumbline.EventPayloads(o.Namespace), Metrics: m, Leads: &settle.Tenure{}},
+	}
+}

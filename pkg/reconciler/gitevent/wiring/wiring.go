@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package wiring connects the reconciler of GitEvents with knative's clients, informers and workqueue.
+package wiring
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	pipelineclient "github.com/tektoncd/pipeline/pkg/client/injection/client"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+	kubeclient "knative.dev/pkg/client/injection/kube/client"
+	"knative.dev/pkg/configmap"
+	"knative.dev/pkg/controller"
+	"knative.dev/pkg/injection"
+	"knative.dev/pkg/logging"
+
+	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client"
+	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
+	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/kubeevents"
+	"github.com/plumbline-ci/plumbline/pkg/leadership"
+	"github.com/plumbline-ci/plumbline/pkg/metrics"
+	"github.com/plumbline-ci/plumbline/pkg/openevents"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/cluster"
+)
+
+// queueName names the workqueue, its metrics and its leases.
+const queueName = "gitevents"
+
+// NewController returns the constructor that sharedmain calls. The watch of open events is shared with the other
+// reconcilers.
+func NewController(o cluster.Options, events *openevents.Watch) injection.ControllerConstructor {
+	return func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
+		logger := logging.FromContext(ctx)
+		runs := cluster.RunInformer(ctx, o.Namespace)
+		c := cluster.Cluster{
+			Plumbline:    plumblineclient.Get(ctx).PlumblineV1alpha1(),
+			PaC:          plumblineclient.Get(ctx).PipelinesascodeV1alpha1(),
+			Tekton:       pipelineclient.Get(ctx).TektonV1(),
+			Kube:         kubeclient.Get(ctx).CoreV1(),
+			Open:         events.Informer(ctx).Lister(),
+			Repositories: repositoryinformer.Get(ctx).Lister(),
+			Runs:         runs.GetIndexer(),
+			Recorder:     kubeevents.Recorder(ctx),
+			Clock:        clock.RealClock{},
+		}
+		r := gitevent.New(c, o)
+		if err := errors.Join(metrics.ObserveOpen(c.Open.GitEvents(o.Namespace), c.Clock), leadership.Count(&r.LeaderAwareFuncs, queueName)); err != nil {
+			logger.Errorw("Making metrics; some will be missing", "error", err)
+		}
+		settings := config.NewStore(logger.Named("config"))
+		settings.WatchConfigs(cmw)
+		r.Settings = settings
+		impl := controller.NewContext(ctx, r, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger.Named(queueName), Concurrency: o.Workers})
+		r.Wake = func(event string, after time.Duration) {
+			impl.EnqueueKeyAfter(types.NamespacedName{Namespace: o.Namespace, Name: event}, after)
+		}
+		watch(ctx, map[cache.SharedIndexInformer]cache.ResourceEventHandler{
+			events.Informer(ctx).Informer():        r.OnEvent(impl),
+			runs:                                   r.OnRun(impl),
+			repositoryinformer.Get(ctx).Informer(): r.OnRepository(),
+		})
+		if err := controller.StartInformers(ctx.Done(), runs); err != nil {
+			logger.Fatalw("Listing PipelineRuns", "error", err)
+		}
+		if err := events.Start(ctx); err != nil {
+			logger.Fatalw("Listing GitEvents", "error", err)
+		}
+		go r.LookAround(ctx)
+		return impl
+	}
+}
+
+// watch connects informers, which have not started, to the queue.
+func watch(ctx context.Context, handlers map[cache.SharedIndexInformer]cache.ResourceEventHandler) {
+	for informer, handler := range handlers {
+		if _, err := informer.AddEventHandler(handler); err != nil {
+			logging.FromContext(ctx).Fatalw("Adding a handler to an informer that has not started", "error", err)
+		}
+	}
+}
