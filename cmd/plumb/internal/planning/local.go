@@ -3,6 +3,7 @@
 package planning
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -192,18 +193,18 @@ func (l *local) Pulls(context.Context, string) ([]git.Pull, error) {
 	return []git.Pull{{Number: l.Number, Merged: true}}, nil
 }
 
-// Complete implements plan.History: a comment's pull request is that of the branch.
+// Complete implements plan.History: what the delivery of a comment does not say of its pull request is that of the branch.
 func (l *local) Complete(_ context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	if event.Comment == nil {
 		return event, nil
 	}
 	out := event.DeepCopy()
-	out.SHA, out.BaseRef, out.HeadRef = l.Tree.Head.SHA, l.To, l.From
+	out.SHA, out.BaseRef, out.HeadRef = l.Tree.Head.SHA, cmp.Or(event.BaseRef, l.To), cmp.Or(event.HeadRef, l.From)
 	if out.HeadURL == "" {
 		out.HeadURL, out.PullRequest.HeadProjectID = event.Project.URL, event.Project.ID
 	}
 	if l.Delivery.Recorded {
-		l.assume("the comment's pull request has the commit that is checked out, from %s to %s", l.From, l.To)
+		l.assume("the comment's pull request has the commit that is checked out, from %s to %s", out.HeadRef, out.BaseRef)
 	}
 	return out, nil
 }
