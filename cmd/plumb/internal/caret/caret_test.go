@@ -46,10 +46,11 @@ spec:
 `
 
 func TestFind(t *testing.T) {
+	const twice = "metadata:\n  name: '{{ cel: x }}'\n  annotations:\n    pipelinesascode.tekton.dev/on-event: '[{{ cel: x }}]'\n"
 	const quoted = "apiVersion: tekton.dev/v1\nkind: PipelineRun\nmetadata:\n  name: a\n  annotations: {pipelinesascode.tekton.dev/on-cel-expression: \"tag == 'größe'\"}\n"
 	sources := Read([]git.File{
 		{Path: file, Data: []byte(twoDocuments)}, {Path: "tasks/b.yaml", Data: []byte("a: b\n  c: d\n")}, {Path: "quoted.yaml", Data: []byte(quoted)},
-		{Path: "tab.yaml", Data: []byte("a:\n\tb: c\n")},
+		{Path: "twice.yaml", Data: []byte(twice)}, {Path: "tab.yaml", Data: []byte("a:\n\tb: c\n")},
 	})
 	for name, test := range map[string]struct {
 		in       string
@@ -65,6 +66,7 @@ func TestFind(t *testing.T) {
 		"a place in quotes":                         {"quoted.yaml", 0, "quoted.yaml: pipeline a: on-cel-expression: 1:8: no", "quoted.yaml:5:71"},
 		"a placeholder and the place in it":         {file, 1, file + ":9: {{ cel: no + 1 }}: 1:4: undeclared reference", file + ":13:31"},
 		"a placeholder":                             {file, 1, file + ":9: the value of {{ body.x }} is missing", file + ":12:9"},
+		"a placeholder of an annotation":            {"twice.yaml", 0, "twice.yaml:1: annotation pipelinesascode.tekton.dev/on-event: {{ cel: x }}: 1:1: no", "twice.yaml:4:52"},
 		"an annotation that is no text":             {file, 1, file + ":9: the annotation pipelinesascode.tekton.dev/on-comment must be text: put quotes", file + ":19:44"},
 		"a field of the wrong type":                 {file, 1, file + ":9: a value at spec.pipelineSpec.tasks.name must be text (put quotes around it), not a number", file + ":27:13"},
 		"a field of the metadata":                   {file, 1, file + ":9: metadata.name is longer than 253 bytes", file + ":12:9"},

@@ -78,7 +78,7 @@ func header(commit string) string {
 
 // Between lists what differs between two commits, or between a commit and what is on disk.
 func (t *Tree) Between(ctx context.Context, from, to string) (git.Changes, error) {
-	args := []string{"diff", "--name-status", "-z", "-M", "--no-ext-diff", "--no-textconv", "--no-color", "--no-relative", from}
+	args := []string{"diff", "--name-status", "-z", "-M", "--no-ext-diff", "--no-textconv", "--no-color", from}
 	if to != OnDisk {
 		args = append(args, to)
 	}

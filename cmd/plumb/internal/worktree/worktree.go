@@ -81,8 +81,7 @@ func (e *gitError) Unwrap() error { return e.cause }
 func settings() []string {
 	return []string{
 		"--no-pager", "--no-replace-objects", "--literal-pathspecs",
-		"-c", "core.quotepath=off", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never",
-		"-c", "diff.renames=true", "-c", "diff.ignoreSubmodules=none", "-c", "submodule.recurse=false",
+		"-c", "core.fsmonitor=false", "-c", "protocol.allow=never", "-c", "diff.ignoreSubmodules=none",
 	}
 }
 
