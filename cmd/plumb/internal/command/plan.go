@@ -163,10 +163,10 @@ func (w *planner) at(ctx context.Context, tree *worktree.Tree, sent delivery.Del
 	case !sent.Recorded || spec.Comment != nil:
 		return worktree.OnDisk
 	case tree.Has(ctx, spec.SHA):
-		w.note(".tekton is read at the event's commit %s", spec.SHA)
+		w.note(".tekton is read at the event's commit %.8s", spec.SHA)
 		return spec.SHA
 	}
-	w.note("the clone does not have the event's commit %s, so that .tekton is read as it is on disk", spec.SHA)
+	w.note(".tekton is read as it is on disk, because the clone does not have the event's commit %.8s", spec.SHA)
 	return worktree.OnDisk
 }
 

@@ -48,12 +48,12 @@ func TestRecorded(t *testing.T) {
 	}{
 		"a push that the clone does not have": {"github", "push-branch.json", githubHeaders + "push", false, nil, []string{
 			"build yes", "body yes", "docs unknown listing the changed files: the clone has no commit " + headOfSamples, "say no",
-			"Assumed: the clone does not have the event's commit " + headOfSamples + ", so that .tekton is read as it is on disk.", "Assumed: the commit is in no open pull request."}},
+			"Assumed: .tekton is read as it is on disk, because the clone does not have the event's commit " + headOfSamples[:8] + ".", "Assumed: the commit is in no open pull request."}},
 		"a push that the clone has": {"github", "push-branch.json", githubHeaders + "push", true, nil, []string{"build yes", "docs yes", "Assumed: .tekton is read at the event's commit "}},
 		"with the changed files":    {"github", "push-branch.json", githubHeaders + "push", false, []string{"--changed=docs/x"}, []string{"build yes", "docs yes"}},
 		"a pull request":            {"github", "pull-opened-fork.json", githubHeaders + "pull_request", true, nil, []string{"build yes", "body yes", "docs yes", "Assumed: dev may write to the repository"}},
 		"a pull request that the clone does not have": {"github", "pull-opened-fork.json", githubHeaders + "pull_request", false, nil, []string{
-			"build yes", "body yes", "docs unknown", "Assumed: the commit is not in this clone: its message is empty, and does not ask for no CI."}},
+			"build yes", "body yes", "docs unknown", "Assumed: the commit's message, which is not known here, does not ask for no CI."}},
 		"a comment": {"github", "comment-created.json", githubHeaders + "issue_comment", false, nil, []string{"build no", "say yes",
 			"Assumed: the comment's pull request has the commit that is checked out, from topic to main."}},
 		"a merge request":     {"gitlab", "mr-open-fork.json", gitlabHeaders + "Merge Request Hook", true, nil, []string{"build yes", "body yes", "docs yes"}},

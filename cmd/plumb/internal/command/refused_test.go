@@ -46,6 +46,7 @@ func TestRefused(t *testing.T) {
 		"another service of the Repository": {args: []string{"--repository=gitea.yaml"}, want: `"gitea" is no Git service that Plumbline serves`},
 		"an address that is none":           {args: []string{"--url=acme/app"}, want: `--url "acme/app" is not at a Git service`},
 		"no repository of GitHub":           {args: []string{"--url=https://github.com/a/b/c"}, want: "is no repository of github: say with --url and --provider"},
+		"names that no service has":         {args: []string{"--url=https://github.com/a~b/app"}, want: "no event of GitHub has these names: the delivery's body has no usable repository.owner.login"},
 		"a Repository of another URL":       {args: []string{"--repository=other.yaml", "--push"}, want: "the event would be about https://github.com/acme/app, and the Repository is of https://github.com/acme/other"},
 		"a delivery of another URL":         {args: []string{"--repository=other.yaml", "--payload=payload.json", "--headers=headers.txt"}, want: "and Repository default/other is of https://github.com/acme/other"},
 		"a param that is none":              {args: []string{"--param=tier"}, want: `--param "tier" is not like --param tier=gold`},

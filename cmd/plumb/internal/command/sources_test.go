@@ -48,10 +48,10 @@ func TestSources(t *testing.T) {
 			table: "a         unknown  reading the payload: only a real delivery has one: give it with --payload and --headers"},
 		"a file of the repository": {pipeline: run("a", "on-event: pull_request", "on-target-branch: main", "task: '[tasks/x.yaml]'"),
 			prepare: func(r *scratch.Repo) { r.Write(map[string]string{"tasks/x.yaml": "x: y\n"}) }, table: "tasks/x.yaml holds no Task"},
-		"the default branch's definitions": {pipeline: speaks("a", "x"), args: []string{"--repository", "default.yaml"},
+		"the default branch's definitions, and none that it does not have": {pipeline: speaks("a", "x"), args: []string{"--repository", "default.yaml"},
 			prepare: func(r *scratch.Repo) {
 				r.Write(map[string]string{"default.yaml": repositoryFile + "  settings: {pipelinerun_provenance: default_branch}\n"})
-			}, table: "Assumed: .tekton is read as the clone knows the default branch main.\n"},
+			}, table: "WHY\nbuild     yes"},
 		"of a fork": {pipeline: speaks("a", "from {{ source_url }} to {{ repo_url }}"),
 			prepare: func(r *scratch.Repo) { r.Git("remote", "set-url", "origin", "https://github.com/dev/app") },
 			table:   "Assumed: dev may write to the repository", yaml: "script: from https://github.com/dev/app to https://github.com/acme/app\n"},

@@ -5,6 +5,7 @@ package command
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -22,16 +23,16 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// answer is what a command has written, and its exit code.
+// answer is what a command has written to its two streams, and to both as a terminal shows it, and its exit code.
 type answer struct {
-	out, said string
-	code      int
+	out, said, shown string
+	code             int
 }
 
 func plumb(ctx context.Context, dir, in string, args ...string) answer {
-	var out, said bytes.Buffer
-	code := Run(ctx, Process{Args: append([]string{"plumb"}, args...), Dir: dir, In: strings.NewReader(in), Out: &out, Err: &said, Version: devel})
-	return answer{out.String(), said.String(), code}
+	var out, said, shown bytes.Buffer
+	code := Run(ctx, Process{Args: append([]string{"plumb"}, args...), Dir: dir, In: strings.NewReader(in), Out: io.MultiWriter(&out, &shown), Err: io.MultiWriter(&said, &shown), Version: devel})
+	return answer{out.String(), said.String(), shown.String(), code}
 }
 
 // run is a pipeline of a name with annotations, each "name: value" without the prefix.

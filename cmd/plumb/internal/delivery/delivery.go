@@ -83,6 +83,9 @@ func (d Delivery) service() (provider.Provider, error) {
 // unusable says what is wrong with a delivery as a whole: a payload that is not JSON was likely cut, and one that lacks
 // what the headers promise is likely another delivery's.
 func (d Delivery) unusable(service string, err error) error {
+	if !d.Recorded {
+		return fmt.Errorf("no event of %s has these names: %w (from --url, --sender, the branches or the remote)", cmp.Or(title(service), service), err)
+	}
 	if strings.HasPrefix(fault.Of(err).Message, "the delivery's body is not JSON") {
 		return errors.New("the payload is not JSON: is it complete? Copy all of it from the page of the delivery, from the first { to the last }")
 	}

@@ -87,7 +87,7 @@ func (l *local) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (git.Hea
 		head.Commit.URL = event.Project.URL + "/-/commit/" + event.SHA
 	}
 	if !l.Tree.Has(ctx, event.SHA) {
-		l.assume("the commit is not in this clone: its message is empty, and does not ask for no CI")
+		l.assume("the commit's message, which is not known here, does not ask for no CI")
 		return head, nil
 	}
 	commit, err := l.Tree.Commit(ctx, event.SHA)
