@@ -86,6 +86,16 @@ func (s *Set) Definitions() []Definition {
 	return s.definitions
 }
 
+// Line is the line of its file at which a definition's document starts, 0 if the document cannot be read: its Err names the
+// line then.
+func (s *Set) Line(def Definition) int {
+	doc, found := s.runs[position{def.File, def.Document}]
+	if !found {
+		return 0
+	}
+	return doc.line
+}
+
 // Bounded returns fault.Invalid if there are more definitions than can be decided about.
 func (s *Set) Bounded() error {
 	if n := len(s.definitions); n > maxDefinitions {

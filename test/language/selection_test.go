@@ -27,22 +27,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// occasion is one payload and what can be learnt of its event.
-type occasion struct {
-	// Event is GitHub's name of the event, Payload a file of pkg/provider/github/testdata.
-	Event, Payload string
-	// Changed are the changed files, if anybody asks.
-	Changed match.Changes
-	// Merged is the merged pull request of the commit.
-	Merged int64
-	// Params are the Repository's, and Secrets the values by "name/key".
-	Params  []template.Param
-	Secrets map[string]string
-}
-
 // known is an occasion with what was learnt.
 type known struct {
-	*occasion
+	*Occasion
 	event   match.Event
 	scope   *template.Scope
 	payload map[string]any
@@ -50,7 +37,7 @@ type known struct {
 	asked string
 }
 
-func (o *occasion) read(t *testing.T) *known {
+func (o *Occasion) read(t *testing.T) *known {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("../../pkg/provider/github/testdata", o.Payload))
 	if err != nil {
@@ -62,7 +49,7 @@ func (o *occasion) read(t *testing.T) *known {
 		t.Fatal(err)
 	}
 	spec.Repository.Namespace = "team"
-	k := &known{occasion: o}
+	k := &known{Occasion: o}
 	if err := json.Unmarshal(data, &k.payload); err != nil {
 		t.Fatal(err)
 	}
@@ -105,20 +92,10 @@ func (k *known) learn(needs template.Needs) {
 // maxRounds is how often something more is learnt: of each kind once, and one secret after the other.
 const maxRounds = 6
 
-// selection is one payload and the pipelines that meet it.
-type selection struct {
-	occasion
-	// Pipelines are sentences and annotations without their common prefix.
-	Pipelines []struct {
-		Name        string
-		Annotations map[string]string
-	}
-}
-
 // The golden file of a selection holds, for each pipeline, what was looked up for it, whether it is selected, and why.
 func TestSelection(t *testing.T) {
 	corpus(t, "selection", func(t *testing.T, data []byte) string {
-		var s selection
+		var s Selection
 		if err := yaml.UnmarshalStrict(data, &s); err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +121,7 @@ func corpus(t *testing.T, directory string, give func(t *testing.T, data []byte)
 	}
 }
 
-func (s *selection) decide(t *testing.T) string {
+func (s *Selection) decide(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
 	for _, p := range s.Pipelines {

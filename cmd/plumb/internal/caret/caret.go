@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package caret shows an author's mistake as compilers do: where it is, what is wrong, the line, and a caret below it. What
+// the controller says of a mistake names the file and mostly the line; the rest is looked for in the file's text.
+package caret
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/resolve"
+)
+
+// Place is where a mistake is. Line and Column count from 1 and are 0 as long as they are not known; columns count
+// characters.
+type Place struct {
+	File   string `json:"file"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+}
+
+// Sources are the files that were read.
+type Sources struct {
+	texts map[string]string
+	// begins are the lines at which documents begin, by file and index.
+	begins map[string]map[int]int
+}
+
+// Read takes the files of an event.
+func Read(files []git.File) *Sources {
+	s := &Sources{texts: map[string]string{}, begins: map[string]map[int]int{}}
+	set := resolve.Load(files)
+	for _, def := range set.Definitions() {
+		if s.begins[def.File] == nil {
+			s.begins[def.File] = map[int]int{}
+		}
+		s.begins[def.File][def.Document] = set.Line(def)
+	}
+	for _, file := range files {
+		s.texts[file.Path] = strings.TrimPrefix(string(file.Data), "\ufeff")
+	}
+	return s
+}
+
+// link is one part of a message in front of what is wrong, e.g. the first three of
+// ".tekton/a.yaml:3: annotation pipelinesascode.tekton.dev/task: tasks/b.yaml:7: this is not YAML".
+var (
+	located    = regexp.MustCompile(`^(.+):([0-9]+)$`)
+	annotation = regexp.MustCompile(`^(?:the )?annotation ([A-Za-z0-9._/-]+)\b`)
+	inner      = regexp.MustCompile(`^([0-9]+):([0-9]+)$`)
+	whole      = regexp.MustCompile(`^{{.*}}$`)
+	pipeline   = regexp.MustCompile(`^pipeline \S+$`)
+)
+
+// expressionAnnotation is how messages call the annotation on-cel-expression.
+const expressionAnnotation = "on-cel-expression"
+
+// clue is what a message says about where its mistake is.
+type clue struct {
+	Place
+	// annotation is the key of one, placeholder the text of one.
+	annotation, placeholder string
+	// row and column are those within an expression.
+	row, column int
+	// rest is what is wrong.
+	rest string
+}
+
+// Find says where the mistake is that a message about a document tells.
+func (s *Sources) Find(file string, document int, message string) Place {
+	c := s.clue(file, message)
+	text, known := s.texts[c.File]
+	if !known {
+		return Place{File: c.File, Line: c.Line}
+	}
+	begin := max(c.Line, 1)
+	if c.Line == 0 && c.File == file {
+		begin = max(s.begins[file][document], 1)
+	}
+	d := newDocument(text, begin)
+	line, column, found := d.find(c)
+	switch {
+	case found:
+		return Place{File: c.File, Line: line, Column: column}
+	case c.Line == 0 && document == 0 && c.rest == message:
+		return Place{File: c.File} // it is about the file as a whole
+	}
+	return Place{File: c.File, Line: begin, Column: d.indentation(begin) + 1}
+}
+
+// clue reads a message from its beginning, as long as its parts say where and not what.
+func (s *Sources) clue(file, message string) clue {
+	c := clue{Place: Place{File: file}, rest: message}
+	for {
+		part, rest, found := strings.Cut(c.rest, ": ")
+		if whole := placeholderAt(c.rest); whole != "" { // it may hold a colon of its own
+			part, rest, found = whole, strings.TrimPrefix(c.rest[len(whole):], ": "), true
+		}
+		if !found || !c.take(s, part) {
+			break
+		}
+		c.rest = rest
+	}
+	if key := annotation.FindStringSubmatch(c.rest); key != nil {
+		c.annotation = key[1]
+	}
+	return c
+}
+
+// placeholderAt returns the placeholder that a text begins with.
+func placeholderAt(text string) string {
+	if !strings.HasPrefix(text, "{{") {
+		return ""
+	}
+	end := strings.Index(text, "}}")
+	if end < 0 {
+		return ""
+	}
+	return text[:end+2]
+}
+
+// take reads one part; false if it says what is wrong.
+func (c *clue) take(s *Sources, part string) bool {
+	if place := located.FindStringSubmatch(part); place != nil {
+		if _, known := s.texts[place[1]]; known {
+			line, _ := strconv.Atoi(place[2])
+			*c = clue{Place: Place{File: place[1], Line: line}}
+			return true
+		}
+	}
+	if at := inner.FindStringSubmatch(part); at != nil && (c.annotation != "" || c.placeholder != "") {
+		c.row, _ = strconv.Atoi(at[1])
+		c.column, _ = strconv.Atoi(at[2])
+		return true
+	}
+	key := annotation.FindStringSubmatch(part)
+	_, isFile := s.texts[part]
+	switch {
+	case isFile:
+		*c = clue{Place: Place{File: part}}
+	case key != nil && key[0] == part:
+		c.annotation = key[1]
+	case part == expressionAnnotation:
+		c.annotation = part
+	case whole.MatchString(part):
+		c.placeholder = part
+	default:
+		return pipeline.MatchString(part)
+	}
+	return true
+}
+
+// Show writes a mistake as "file:line:column: message", the line and a caret.
+func (s *Sources) Show(at Place, message string) string {
+	var b strings.Builder
+	b.WriteString(at.File)
+	for _, number := range []int{at.Line, at.Column} {
+		if number > 0 {
+			fmt.Fprintf(&b, ":%d", number)
+		}
+	}
+	fmt.Fprintf(&b, ": error: %s\n", withoutPlace(at.File, message))
+	lines := strings.Split(s.texts[at.File], "\n")
+	if at.Line < 1 || at.Line > len(lines) || at.Column < 1 {
+		return b.String()
+	}
+	line := strings.TrimRight(lines[at.Line-1], "\r")
+	gutter := strconv.Itoa(at.Line)
+	fmt.Fprintf(&b, " %s | %s\n", gutter, line)
+	fmt.Fprintf(&b, " %s | %s^\n", strings.Repeat(" ", len(gutter)), blank(line, at.Column-1))
+	return b.String()
+}
+
+// withoutPlace is a message without the file and the line that it begins with.
+func withoutPlace(file, message string) string {
+	part, rest, found := strings.Cut(message, ": ")
+	if place := located.FindStringSubmatch(part); place != nil {
+		part = place[1]
+	}
+	if found && part == file {
+		return rest
+	}
+	return message
+}
+
+// blank is as wide as the beginning of a line.
+func blank(line string, characters int) string {
+	wide := []rune(strings.Repeat(" ", characters))
+	for i, c := range []rune(line) {
+		if c == '\t' && i < characters {
+			wide[i] = c
+		}
+	}
+	return string(wide)
+}

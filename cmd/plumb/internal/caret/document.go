@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package caret
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+)
+
+// document is one document of a file, as its author wrote it.
+type document struct {
+	// lines are the file's, and from and to are the document's among them.
+	lines    []string
+	from, to int
+	// root is nil if the document is no YAML.
+	root *yaml.Node
+}
+
+// separator is a line that starts a document.
+var separator = regexp.MustCompile(`^---(?:[ \t].*)?\r?$`)
+
+// placeholders are hidden from the parser by as many letters, so that nothing moves.
+var placeholders = regexp.MustCompile(`{{[^{}\r\n]*}}`)
+
+// newDocument returns the document that has content at a line.
+func newDocument(text string, line int) *document {
+	d := &document{lines: strings.Split(text, "\n")}
+	line = min(line, len(d.lines))
+	d.from, d.to = line-1, line
+	for d.from > 0 && !separator.MatchString(d.lines[d.from]) {
+		d.from--
+	}
+	for d.to < len(d.lines) && !separator.MatchString(d.lines[d.to]) {
+		d.to++
+	}
+	source := strings.Repeat("\n", d.from) + strings.Join(d.lines[d.from:d.to], "\n")
+	hidden := placeholders.ReplaceAllStringFunc(source, func(p string) string { return strings.Repeat("x", utf8.RuneCountInString(p)) })
+	var root yaml.Node
+	if yaml.Unmarshal([]byte(hidden), &root) == nil && len(root.Content) == 1 {
+		d.root = root.Content[0]
+	}
+	return d
+}
+
+// indentation is how many characters of white space a line begins with.
+func (d *document) indentation(line int) int {
+	if line > len(d.lines) {
+		return 0
+	}
+	text := d.lines[line-1]
+	return len(text) - len(strings.TrimLeft(text, " \t"))
+}
+
+var (
+	wrongType  = regexp.MustCompile(`^a value at (\S+) must be .*, not (.*)$`)
+	field      = regexp.MustCompile(`^(metadata\.[A-Za-z]+) `)
+	refersTo   = regexp.MustCompile(` refers to (Task|Pipeline) (.*?), which `)
+	namedThere = regexp.MustCompile(`{{[^{}]*}}`)
+)
+
+// find returns where a clue leads.
+func (d *document) find(c clue) (line, column int, found bool) {
+	if c.annotation != "" {
+		return d.findAnnotation(c)
+	}
+	placeholder := c.placeholder
+	if placeholder == "" {
+		placeholder = namedThere.FindString(c.rest)
+	}
+	if placeholder != "" {
+		return d.findText(placeholder, c)
+	}
+	if d.root == nil {
+		return 0, 0, false
+	}
+	if said := wrongType.FindStringSubmatch(c.rest); said != nil {
+		return where(at(d.root, strings.Split(said[1], "."), func(n *yaml.Node) bool { return strings.HasPrefix(said[2], kindOf(n)) }))
+	}
+	if said := field.FindStringSubmatch(c.rest); said != nil {
+		return where(at(d.root, strings.Split(said[1], "."), func(*yaml.Node) bool { return true }))
+	}
+	if said := refersTo.FindStringSubmatch(c.rest); said != nil {
+		return where(referring(d.root, strings.ToLower(said[1])+"Ref", said[2]))
+	}
+	return 0, 0, false
+}
+
+func where(n *yaml.Node) (line, column int, found bool) {
+	if n == nil {
+		return 0, 0, false
+	}
+	return n.Line, n.Column, true
+}
+
+// findAnnotation looks for an annotation's value, and for the place in it if it is an expression.
+func (d *document) findAnnotation(c clue) (line, column int, found bool) {
+	if d.root == nil {
+		return 0, 0, false
+	}
+	annotations := at(d.root, []string{"metadata", "annotations"}, func(n *yaml.Node) bool { return n.Kind == yaml.MappingNode })
+	if annotations == nil {
+		return 0, 0, false
+	}
+	for pair := range slices.Chunk(annotations.Content, 2) {
+		key, value := pair[0], pair[1]
+		if key.Value != c.annotation && !strings.HasSuffix(key.Value, "/"+c.annotation) {
+			continue
+		}
+		if c.placeholder != "" {
+			d.from = key.Line - 1 // the first one that is not above it
+			return d.findText(c.placeholder, c)
+		}
+		return d.within(value, c)
+	}
+	return 0, 0, false
+}
+
+// within is a row and a column of a scalar.
+func (d *document) within(value *yaml.Node, c clue) (line, column int, found bool) {
+	switch {
+	case c.row == 0:
+		return value.Line, value.Column, true
+	case value.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
+		line = value.Line + c.row // the mark stands on a line of its own
+		if line > len(d.lines) {
+			return value.Line, value.Column, true
+		}
+		return line, min(d.indentation(value.Line+1)+c.column, utf8.RuneCountInString(d.lines[line-1])+1), true
+	case c.row > 1: // a text in quotes over several lines is folded: only its beginning is certain
+		return value.Line, value.Column, true
+	}
+	column = value.Column + c.column - 1
+	if value.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
+		column++
+	}
+	return value.Line, min(column, utf8.RuneCountInString(d.lines[value.Line-1])+1), true
+}
+
+// findText looks for a placeholder as it is written, and for the place in it.
+func (d *document) findText(text string, c clue) (line, column int, found bool) {
+	for i := d.from; i < d.to; i++ {
+		at := strings.Index(d.lines[i], text)
+		if at < 0 {
+			continue
+		}
+		column = utf8.RuneCountInString(d.lines[i][:at]) + 1
+		if expression := strings.Index(text, ":"); c.row == 1 && expression > 0 {
+			rest := text[expression+1:]
+			column += expression + 1 + len(rest) - len(strings.TrimLeft(rest, " ")) + c.column - 1
+		}
+		return i + 1, column, true
+	}
+	return 0, 0, false
+}
+
+// at returns the first node at a path that fits. Of lists each item is looked at, as the path names no index.
+func at(n *yaml.Node, path []string, fits func(*yaml.Node) bool) *yaml.Node {
+	switch {
+	case n.Kind == yaml.AliasNode:
+		return at(n.Alias, path, fits)
+	case n.Kind == yaml.SequenceNode && (len(path) > 0 || !fits(n)):
+		for _, item := range n.Content {
+			if found := at(item, path, fits); found != nil {
+				return found
+			}
+		}
+	case len(path) == 0:
+		if fits(n) {
+			return n
+		}
+	case n.Kind == yaml.MappingNode:
+		for pair := range slices.Chunk(n.Content, 2) {
+			if pair[0].Value != path[0] {
+				continue
+			}
+			if found := at(pair[1], path[1:], fits); found != nil {
+				return found
+			}
+		}
+	}
+	return nil
+}
+
+// referring returns the name in a reference to something.
+func referring(n *yaml.Node, reference, name string) *yaml.Node {
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 1 && n.Content[i-1].Value == reference {
+			if found := at(child, []string{"name"}, func(n *yaml.Node) bool { return n.Value == name }); found != nil {
+				return found
+			}
+		}
+		if found := referring(child, reference, name); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// kindOf says what a node is in the words of the messages.
+func kindOf(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.MappingNode:
+		return "a mapping"
+	}
+	switch n.ShortTag() {
+	case "!!bool":
+		return "true or false"
+	case "!!int", "!!float":
+		return "a number"
+	}
+	return "text"
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/delivery"
+	"github.com/plumbline-ci/plumbline/pkg/git"
+)
+
+// The forms of output.
+const (
+	outputTable = "table"
+	outputYAML  = "yaml"
+	outputJSON  = "json"
+)
+
+func outputs() []string { return []string{outputTable, outputYAML, outputJSON} }
+
+// currentBranch is what --push stands for without a value; no branch can be called that.
+const currentBranch = "the current branch"
+
+// flags are those of plumb plan.
+type flags struct {
+	// What describes the event.
+	push, tag, base, head, comment, sender, url, service string
+	labels, changed                                      []string
+	number                                               int64
+	// A recorded delivery.
+	payload, headers, key string
+	// What it is planned with.
+	repository, config, namespace, system, global, kubeconfig, context string
+	params                                                             []string
+	fromCluster, fetch                                                 bool
+	// What is answered.
+	output    string
+	mustStart []string
+}
+
+// define adds the flags to a command.
+func (w *planner) define(c *cobra.Command) {
+	f := c.Flags()
+	f.SortFlags = false
+	f.StringVar(&w.base, "base", "", "`branch` that the pull request goes to; the default branch if not given")
+	f.StringVar(&w.head, "head", "", "`branch` that the pull request comes from; the one checked out if not given")
+	f.StringVar(&w.push, "push", "", "a push to a `branch`: --push=main; --push alone is the branch checked out")
+	f.Lookup("push").NoOptDefVal = currentBranch
+	f.StringVar(&w.tag, "tag", "", "a push of a tag of this `name`, at the commit checked out")
+	f.StringArrayVar(&w.labels, "label", nil, "a `label` is added to the pull request; of several it has all, and the last is new")
+	f.StringVar(&w.comment, "comment", "", "somebody writes this `text` on the pull request")
+	f.StringArrayVar(&w.changed, "changed", nil, "the changed files, instead of what Git says; added=`FILE`, deleted=FILE and renamed=FILE say how")
+	f.Int64Var(&w.number, "number", 0, "`number` of the pull request (1 if not given), of a push that of the merged one")
+	f.StringVar(&w.sender, "sender", "", "`login` of whoever does it; made of the author of the commit if not given")
+	f.StringVar(&w.url, "url", "", "web `URL` of the repository; made of the remote's if not given")
+	f.StringVar(&w.service, "provider", "", "Git `service`: "+strings.Join(delivery.Names(), " or ")+"; gitlab if the host's name says so, else github")
+	f.StringVar(&w.payload, "payload", "", "a recorded delivery instead: `file` with its payload, - for standard input; needs --headers")
+	f.StringVar(&w.headers, "headers", "", "`file` with the recorded delivery's request headers")
+	f.StringVar(&w.key, "delivery", "", "`key` of the delivery, which names of PipelineRuns are made of (X-GitHub-Delivery); \""+delivery.Key+"\" if not given")
+	f.StringVar(&w.repository, "repository", "", "`file` with the Repository; one with nothing but the URL if not given")
+	f.StringVar(&w.config, "config", "", "`file` with the ConfigMap plumbline; the defaults if not given")
+	f.StringArrayVar(&w.params, "param", nil, "`name=value` of a custom param, in place of the Repository's")
+	f.BoolVar(&w.fromCluster, "from-cluster", false, "read the Repository, the global one, the ConfigMap and Secrets from the kubeconfig's cluster, except for what files give")
+	f.StringVarP(&w.namespace, "namespace", "n", "", "`namespace` of the Repository; default if nothing says")
+	f.StringVar(&w.system, "system-namespace", "plumbline", "`namespace` that Plumbline is installed in")
+	f.StringVar(&w.global, "global-repository", "pipelines-as-code", "`name` of the Repository there whose settings complete those of all others")
+	f.StringVar(&w.kubeconfig, "kubeconfig", "", "kubeconfig `file`; KUBECONFIG or ~/.kube/config if not given")
+	f.StringVar(&w.context, "context", "", "`context` of the kubeconfig; the current one if not given")
+	f.BoolVar(&w.fetch, "fetch", false, "read what annotations refer to on the web and on hubs")
+	f.StringVarP(&w.output, "output", "o", outputTable, "`form` of the answer: "+strings.Join(outputs(), ", "))
+	f.StringArrayVar(&w.mustStart, "must-start", nil, "exit with 1 unless the pipeline of this `name` starts; may be given several times")
+	for name, values := range map[string][]string{"output": outputs(), "provider": delivery.Names()} {
+		// It fails for a flag that does not exist only.
+		_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	}
+}
+
+// given tells whether a flag is there, even with an empty value.
+func (w *planner) given(name string) bool { return w.command.Flags().Changed(name) }
+
+// anyGiven returns the first flag of a list that is there, "" if none is.
+func (w *planner) anyGiven(names ...string) string {
+	for _, name := range names {
+		if w.given(name) {
+			return "--" + name
+		}
+	}
+	return ""
+}
+
+// check refuses what contradicts itself. Arguments are more files of --changed, as a shell expands them.
+func (w *planner) check(args []string) error {
+	if len(args) > 0 && !w.given("changed") {
+		if w.push == currentBranch {
+			return fmt.Errorf("%q is not a flag: write --push=%s for a push to that branch", args[0], args[0])
+		}
+		return fmt.Errorf("%q is not a flag: only --changed is followed by files", args[0])
+	}
+	w.changed = append(w.changed, args...)
+	if !slices.Contains(outputs(), w.output) {
+		return fmt.Errorf("-o %q is none of %s", w.output, strings.Join(outputs(), ", "))
+	}
+	if slices.Contains(w.changed, "") {
+		return errors.New("--changed needs the path of a file, from the top of the working tree on")
+	}
+	if w.number < 0 {
+		return errors.New("--number is not the number of a pull request: they count from 1")
+	}
+	if err := w.checkEvent(); err != nil {
+		return err
+	}
+	return w.checkSettings()
+}
+
+// checkEvent refuses flags that speak of two events.
+func (w *planner) checkEvent() error {
+	var kinds []string
+	for _, name := range []string{"push", "tag", "label", "comment"} {
+		if w.given(name) {
+			kinds = append(kinds, "--"+name)
+		}
+	}
+	recorded := w.anyGiven("payload", "headers")
+	describes := w.anyGiven("push", "tag", "label", "comment", "base", "head", "sender", "url", "provider")
+	switch {
+	case recorded != "" && describes != "":
+		return fmt.Errorf("%s gives a delivery, which says itself what happened, and %s describes an event: leave one of them out", recorded, describes)
+	case w.given("payload") && !w.given("headers"):
+		return errors.New("--payload needs --headers: they say which service it is of and what it is about; the page of the delivery shows both")
+	case w.given("headers") && !w.given("payload"):
+		return errors.New("--headers needs --payload: the page of the delivery shows both")
+	case w.payload == stdin && w.headers == stdin:
+		return errors.New("--payload and --headers cannot both be read from standard input: save one in a file")
+	case len(kinds) > 1:
+		return fmt.Errorf("%s are different events: ask about one after the other", strings.Join(kinds, " and "))
+	case w.given("push") && w.anyGiven("base", "head") != "":
+		return fmt.Errorf("%s is a branch of a pull request, and --push is a push: --push=main is a push to main", w.anyGiven("base", "head"))
+	case w.given("tag") && w.anyGiven("base", "head") != "":
+		return fmt.Errorf("%s is a branch of a pull request, and --tag pushes a tag", w.anyGiven("base", "head"))
+	case w.given("tag") && w.given("number"):
+		return errors.New("--number is that of a pull request, and --tag pushes a tag")
+	}
+	return w.checkEmpty("base", "head", "push", "tag", "sender", "url", "provider", "payload", "headers", "delivery")
+}
+
+// checkSettings refuses flags about what is not read.
+func (w *planner) checkSettings() error {
+	if name := w.anyGiven("kubeconfig", "context", "global-repository"); name != "" && !w.fromCluster {
+		return fmt.Errorf("%s is about a cluster, and none is asked: add --from-cluster", name)
+	}
+	return w.checkEmpty("repository", "config", "namespace", "system-namespace", "kubeconfig", "context")
+}
+
+// checkEmpty refuses flags with nothing behind them, as of a variable of a shell that is not set.
+func (w *planner) checkEmpty(names ...string) error {
+	for _, name := range names {
+		if w.given(name) && w.command.Flags().Lookup(name).Value.String() == "" {
+			return fmt.Errorf("--%s has no value: give one, or leave it out", name)
+		}
+	}
+	if w.given("label") && slices.Contains(w.labels, "") {
+		return errors.New("--label has no value: give one, or leave it out")
+	}
+	return nil
+}
+
+// changes are the changed files that were given, nil if Git is to be asked.
+func (w *planner) changes() *git.Changes {
+	if !w.given("changed") {
+		return nil
+	}
+	c := &git.Changes{}
+	for _, file := range w.changed {
+		how, name, found := strings.Cut(file, "=")
+		list := map[string]*[]string{"added": &c.Added, "deleted": &c.Deleted, "renamed": &c.Renamed, "modified": &c.Modified}[how]
+		if !found || list == nil {
+			list, name = &c.Modified, file
+		}
+		*list = append(*list, name)
+	}
+	return c
+}
+
+// pullNumber is that of the described pull request.
+func (w *planner) pullNumber() int64 { return cmp.Or(w.number, 1) }

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/delivery"
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/planning"
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/settings"
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/show"
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/worktree"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/remote"
+)
+
+const planLong = `Says what an event would start, and why not.
+
+Without flags that is the pull request that the branch checked out would be against the default branch, with .tekton and
+the changed files as they are on disk. Other flags describe another event, or give a delivery that a Git service has
+sent. No cluster and no network are used, unless --from-cluster or --fetch ask for them.
+
+The exit code is 0, or 1 if an author has to mend something or what --must-start names does not start, or 2 if the
+question could not be answered.`
+
+const planExample = `  plumb plan                        # the pull request that this branch would be
+  plumb plan --base release-1       # to another branch
+  plumb plan --push=main            # once it is merged
+  plumb plan --tag v1.0             # a tag
+  plumb plan --label ready          # a label is added to the pull request
+  plumb plan --comment "/deploy"    # somebody comments on it
+  plumb plan -o yaml --push=main    # the PipelineRuns themselves
+  plumb plan --payload delivery.json --headers headers.txt`
+
+// maxSettings is the bytes of a Repository, a ConfigMap or the headers; etcd stores no object that large.
+const maxSettings = 1 << 20
+
+// maxPayload is the bytes of a payload that the receiver takes.
+const maxPayload = 25 << 20
+
+// planner is one call of plumb plan.
+type planner struct {
+	Process
+	flags
+	command *cobra.Command
+	// notes are sentences about the event itself.
+	notes []string
+}
+
+func (p Process) plan() *cobra.Command {
+	w := &planner{Process: p}
+	w.command = &cobra.Command{
+		Use: "plan [--changed FILE...]", Short: "Say what an event would start, and why not", Long: planLong, Example: planExample,
+		RunE: func(c *cobra.Command, args []string) error { return w.run(c.Context(), args) },
+	}
+	w.define(w.command)
+	return w.command
+}
+
+func (w *planner) run(ctx context.Context, args []string) error {
+	if err := w.check(args); err != nil {
+		return err
+	}
+	files, err := w.settings()
+	if err != nil {
+		return err
+	}
+	recorded, err := w.recorded()
+	if err != nil {
+		return err
+	}
+	tree, err := worktree.Open(ctx, w.Dir)
+	if err != nil {
+		return err
+	}
+	sent, err := w.delivery(ctx, tree, files, recorded)
+	if err != nil {
+		return err
+	}
+	event, err := sent.Read()
+	if err != nil {
+		return err
+	}
+	if event.Ignored != "" {
+		return w.print(show.Ignored(event.URL, event.Ignored))
+	}
+	report, err := w.plan(ctx, tree, files, sent, event)
+	if err != nil {
+		return err
+	}
+	return w.print(report)
+}
+
+// delivery returns the recorded one, or one that describes the event.
+func (w *planner) delivery(ctx context.Context, tree *worktree.Tree, files *settings.Settings, recorded *delivery.Delivery) (delivery.Delivery, error) {
+	if recorded != nil {
+		return *recorded, nil
+	}
+	described, err := w.describe(ctx, tree, files)
+	if err != nil {
+		return delivery.Delivery{}, err
+	}
+	return described.Delivery()
+}
+
+func (w *planner) plan(ctx context.Context, tree *worktree.Tree, files *settings.Settings, sent delivery.Delivery, event delivery.Event) (*show.Report, error) {
+	if err := w.complete(ctx, files, event.URL); err != nil {
+		return nil, err
+	}
+	repository := files.Repository
+	event.Spec.Repository = v1alpha1.RepositoryReference{
+		Namespace: repository.Namespace, Name: repository.Name, UID: repository.UID, URL: repository.Spec.URL,
+	}
+	request := planning.Request{
+		Tree: tree, Delivery: sent, Spec: event.Spec, Settings: files, At: w.at(ctx, tree, sent, event.Spec), Changed: w.changes(),
+		Number: w.number, Namespace: w.system, Version: w.Version, From: w.head, To: w.base,
+	}
+	if request.To == "" {
+		request.To = tree.DefaultBranch(ctx)
+	}
+	if request.From == "" {
+		request.From = tree.Branch
+	}
+	if w.fetch {
+		request.Web = remote.New(remote.Options{UserAgent: "plumbline/" + w.Version})
+	}
+	if event.Foreign {
+		w.note("the delivery is a webhook's of its own, and Plumbline takes GitHub's from its App only")
+	}
+	result, err := planning.Make(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	result.Assumed = append(w.notes, result.Assumed...)
+	return show.Of(result)
+}
+
+// complete makes the settings those of the event.
+func (w *planner) complete(ctx context.Context, files *settings.Settings, url string) error {
+	if w.fromCluster {
+		from := settings.Cluster{
+			Kubeconfig: w.kubeconfig, Context: w.context, Namespace: w.namespace, System: w.system, Global: w.global,
+		}
+		if err := files.Complete(ctx, from, url, w.config != ""); err != nil {
+			return err
+		}
+	}
+	if err := files.Serve(url, w.namespace); err != nil {
+		return err
+	}
+	for _, warning := range files.Warnings {
+		fmt.Fprintf(w.command.ErrOrStderr(), "plumb: the ConfigMap has a mistake, and is used without it: %s\n", warning)
+	}
+	return files.Override(w.params)
+}
+
+// at says where .tekton is read: on disk, or at the commit of a recorded delivery if the clone has it.
+func (w *planner) at(ctx context.Context, tree *worktree.Tree, sent delivery.Delivery, spec *v1alpha1.GitEventSpec) string {
+	switch {
+	case !sent.Recorded || spec.Comment != nil:
+		return worktree.OnDisk
+	case tree.Has(ctx, spec.SHA):
+		w.note(".tekton is read at the event's commit %.8s", spec.SHA)
+		return spec.SHA
+	}
+	w.note(".tekton is read as it is on disk, because the clone does not have the event's commit %.8s", spec.SHA)
+	return worktree.OnDisk
+}
+
+func (w *planner) note(format string, args ...any) {
+	w.notes = append(w.notes, fmt.Sprintf(format, args...))
+}
+
+// print writes the report, and ends with an error if somebody has to act.
+func (w *planner) print(report *show.Report) error {
+	out, said := w.command.OutOrStdout(), w.command.ErrOrStderr()
+	if err := report.Errors(said); err != nil {
+		return err
+	}
+	write := map[string]func() error{
+		outputTable: func() error { return report.Table(out) },
+		outputJSON:  func() error { return report.JSON(out) },
+		outputYAML: func() error {
+			if err := report.Assumptions(said); err != nil {
+				return err
+			}
+			return report.YAML(out)
+		},
+	}
+	if err := write[w.output](); err != nil {
+		return fmt.Errorf("writing the answer: %w", err)
+	}
+	complaints := report.MustStart(w.mustStart)
+	for _, complaint := range complaints {
+		fmt.Fprintf(said, "plumb: %s\n", complaint)
+	}
+	if report.Failed() || len(complaints) > 0 {
+		return errAuthor
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/scratch"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// save writes a delivery of a provider's own tests where a command finds it. Commits of the sample are replaced by pairs.
+func save(t *testing.T, repo *scratch.Repo, service, sample, headers string, replace ...string) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("../../../../pkg/provider", service, "testdata", sample))
+	if err != nil {
+		t.Fatal(err)
+	}
+	repo.Write(map[string]string{"payload.json": strings.NewReplacer(replace...).Replace(string(data)), "headers.txt": headers})
+}
+
+const (
+	githubHeaders = "X-GitHub-Delivery: 72d3162e\nX-GitHub-Hook-Installation-Target-Type: integration\nX-GitHub-Event: "
+	gitlabHeaders = "Idempotency-Key: 72d3162e\nX-Gitlab-Event: "
+	// headOfSamples and beforeOfSamples are in all the samples.
+	headOfSamples = "6113728f27ae82c7b1a177c8d03f9e96e0adf246"
+	baseOfSamples = "1481a2de7b2a7d02428ad93446ab166be7793fbb"
+)
+
+func recordedPipelines() map[string]string {
+	return map[string]string{
+		".tekton/build.yaml": run("build", `on-event: "[push, pull_request]"`, `on-target-branch: main`),
+		".tekton/body.yaml":  run("body", `on-cel-expression: '!has(body.action) || body.action == "opened"'`),
+		".tekton/docs.yaml":  run("docs", `on-event: "[push, pull_request]"`, `on-target-branch: main`, `on-path-change: "docs/**"`),
+		".tekton/say.yaml":   run("say", `on-comment: deploy`),
+	}
+}
+
+func TestRecorded(t *testing.T) {
+	for name, test := range map[string]struct {
+		service, sample, headers string
+		has                      bool // the clone has the event's commit
+		args                     []string
+		want                     []string
+	}{
+		"a push that the clone does not have": {"github", "push-branch.json", githubHeaders + "push", false, nil, []string{
+			"build yes", "body yes", "docs unknown listing the changed files: the clone has no commit " + headOfSamples, "say no",
+			"Assumed: .tekton is read as it is on disk, because the clone does not have the event's commit " + headOfSamples[:8] + ".", "Assumed: the commit is in no open pull request."}},
+		"a push that the clone has": {"github", "push-branch.json", githubHeaders + "push", true, nil, []string{"build yes", "docs yes", "Assumed: .tekton is read at the event's commit "}},
+		"with the changed files":    {"github", "push-branch.json", githubHeaders + "push", false, []string{"--changed=docs/x"}, []string{"build yes", "docs yes"}},
+		"a pull request":            {"github", "pull-opened-fork.json", githubHeaders + "pull_request", true, nil, []string{"build yes", "body yes", "docs yes", "Assumed: dev may write to the repository"}},
+		"a pull request that the clone does not have": {"github", "pull-opened-fork.json", githubHeaders + "pull_request", false, nil, []string{
+			"build yes", "body yes", "docs unknown", "Assumed: the commit's message, which is not known here, does not ask for no CI."}},
+		"a comment": {"github", "comment-created.json", githubHeaders + "issue_comment", false, nil, []string{"build no", "say yes",
+			"Assumed: the comment's pull request has the commit that is checked out, from topic to main."}},
+		"a merge request":     {"gitlab", "mr-open-fork.json", gitlabHeaders + "Merge Request Hook", true, nil, []string{"build yes", "body yes", "docs yes"}},
+		"a note":              {"gitlab", "note-merge-request.json", gitlabHeaders + "Note Hook", false, nil, []string{"build no", "say yes"}},
+		"what starts nothing": {"github", "push-deleted.json", githubHeaders + "push", false, nil, []string{"Nothing starts: refs/heads/"}},
+		"a webhook that is not the App's": {"github", "pull-opened-fork.json", "X-GitHub-Delivery: 1\nX-GitHub-Event: pull_request", true, nil,
+			[]string{"build yes"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			repo := scratch.New(t, recordedPipelines())
+			base := repo.Git("rev-parse", "HEAD")
+			repo.Git("checkout", "--quiet", "-b", "topic")
+			repo.Write(map[string]string{"docs/a.md": "x"})
+			head := repo.Commit("Write it down")
+			var replace []string
+			if test.has {
+				replace = []string{headOfSamples, head, baseOfSamples, base}
+			}
+			repo.Write(map[string]string{"docs/b.md": "not committed"})
+			save(t, repo, test.service, test.sample, test.headers, replace...)
+			got := plumb(t.Context(), repo.Dir, "", append([]string{"plan", "--payload=payload.json", "--headers=headers.txt"}, test.args...)...)
+			if got.code != exitOK {
+				t.Fatalf("exit %d: %s", got.code, got.said)
+			}
+			lines := "\n"
+			for line := range strings.Lines(got.out) {
+				lines += strings.Join(strings.Fields(line), " ") + "\n"
+			}
+			for _, want := range test.want {
+				if !strings.Contains(lines, "\n"+want) {
+					t.Errorf("got\n%s\nwant a line %q", got.out, want)
+				}
+			}
+		})
+	}
+}
+
+// The names of PipelineRuns are the controller's: they are made of the delivery's key.
+func TestRecordedNames(t *testing.T) {
+	repo := scratch.New(t, recordedPipelines())
+	save(t, repo, "github", "push-branch.json", githubHeaders+"push")
+	file := filepath.Join(repo.Dir, "payload.json")
+	data, err := os.ReadFile(file) // #nosec G304 -- the test's own
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := plumb(t.Context(), repo.Dir, "", "plan", "--payload="+file, "--headers=headers.txt", "-o=json")
+	piped := plumb(t.Context(), repo.Dir, string(data), "plan", "--payload=-", "--headers=headers.txt", "-o=json")
+	other := plumb(t.Context(), repo.Dir, "", "plan", "--payload=payload.json", "--headers=headers.txt", "-o=json", "--delivery=other")
+	if want := v1alpha1.EventName("push", "github", "github.com", "72d3162e"); !strings.Contains(named.out, `"`+want+`"`) || piped.out != named.out {
+		t.Errorf("want the event %s, got\n%s\nand of standard input\n%s", want, named.out, piped.out)
+	}
+	if want := v1alpha1.EventName("push", "github", "github.com", "other"); !strings.Contains(other.out, `"`+want+`"`) {
+		t.Errorf("want the event %s, got\n%s", want, other.out)
+	}
+}

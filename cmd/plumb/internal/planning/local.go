@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package planning
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/worktree"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/plan"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
+	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
+	"github.com/plumbline-ci/plumbline/pkg/provider/text"
+	"github.com/plumbline-ci/plumbline/pkg/remote"
+	"github.com/plumbline-ci/plumbline/pkg/template"
+)
+
+// reasonUnknown is that of questions which nobody can answer here: what depends on them stays open.
+const reasonUnknown = "NotKnownHere"
+
+// local answers from the working tree.
+type local struct {
+	Request
+	files   map[string]git.File
+	assumed []string
+	// elsewhere is true once the definitions are taken from the default branch.
+	elsewhere bool
+}
+
+func newLocal(r Request) *local { return &local{Request: r, files: map[string]git.File{}} }
+
+func (l *local) sources() plan.Sources {
+	s := plan.Sources{
+		Source: l, History: l, Access: l, Addresses: l, Web: notFetched{},
+		Missing: func(string) time.Duration { return time.Hour }, // without credentials a 404 says nothing
+		Payload: l.payload,
+		Comment: func(context.Context) (string, error) { return l.Spec.Comment.Body, nil },
+	}
+	if l.Web != nil {
+		s.Web = l.Web
+	}
+	return s
+}
+
+func (l *local) result(in plan.Input, made *plan.Plan) *Result {
+	r := &Result{Event: in.Event.Name, Plan: made, Assumed: l.assumed, Reveal: map[string]string{}}
+	for _, file := range l.files {
+		r.Files = append(r.Files, file)
+	}
+	slices.SortFunc(r.Files, func(a, b git.File) int { return strings.Compare(a.Path, b.Path) })
+	return r
+}
+
+// assume notes once what nobody was asked.
+func (l *local) assume(format string, args ...any) {
+	sentence := fmt.Sprintf(format, args...)
+	if !slices.Contains(l.assumed, sentence) {
+		l.assumed = append(l.assumed, sentence)
+	}
+}
+
+// unknown is a question that nobody can answer here.
+func unknown(format string, args ...any) error {
+	return fault.Operatorf(reasonUnknown, format, args...)
+}
+
+// Head implements plan.Source.
+func (l *local) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (git.Head, error) {
+	head := git.Head{SHA: event.SHA, Project: event.Project, Ref: event.HeadRef, PullRequest: event.PullRequest}
+	if event.Commit != nil {
+		head.Commit = *event.Commit
+		return head, nil
+	}
+	head.Commit.URL = event.Project.URL + "/commit/" + event.SHA
+	if event.Provider == gitlab.Name {
+		head.Commit.URL = event.Project.URL + "/-/commit/" + event.SHA
+	}
+	if !l.Tree.Has(ctx, event.SHA) {
+		l.assume("the commit's message, which is not known here, does not ask for no CI")
+		return head, nil
+	}
+	commit, err := l.Tree.Commit(ctx, event.SHA)
+	if err != nil {
+		return git.Head{}, err
+	}
+	head.Commit.Title, head.Commit.SkipCI = text.FirstLine(commit.Message, payload.MaxTitle), provider.SkipsCI(commit.Message)
+	return head, nil
+}
+
+// DefaultBranch implements plan.Source. A push to that branch is what it is at.
+func (l *local) DefaultBranch(ctx context.Context) (string, error) {
+	name := l.Spec.Project.DefaultBranch
+	if l.Spec.Trigger == v1alpha1.TriggerPush && l.Spec.BaseRef == "refs/heads/"+name {
+		return l.Spec.SHA, nil
+	}
+	sha, found := l.Tree.Tip(ctx, name)
+	if !found {
+		return "", fmt.Errorf("the Repository takes the definitions from the default branch, and the clone has no branch %s: git fetch it", name)
+	}
+	l.elsewhere = true
+	l.assume("%s is read as the clone knows the default branch %s", plan.Definitions, name)
+	return sha, nil
+}
+
+// at is where the files of a commit are read.
+func (l *local) at(sha string) string {
+	if l.elsewhere {
+		return sha
+	}
+	return l.At
+}
+
+// Files implements plan.Source. That there is no directory at all is the tool's to tell: it is likely run in the wrong place.
+func (l *local) Files(ctx context.Context, sha, dir string) ([]git.File, error) {
+	files, err := l.Tree.Files(ctx, l.at(sha), dir)
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 && l.at(sha) == worktree.OnDisk {
+		return nil, nothingIn(l.Tree.Root, dir)
+	}
+	for _, file := range files {
+		l.files[file.Path] = file
+	}
+	return files, nil
+}
+
+// nothingIn says why a directory has no definitions.
+func nothingIn(root, dir string) error {
+	entries, err := os.ReadDir(filepath.Join(root, dir))
+	if err != nil {
+		return fmt.Errorf("there is no %s in %s: create %s/build.yaml with a PipelineRun, or run plumb in the working tree that has one", dir, root, dir)
+	}
+	for _, entry := range entries {
+		if provider.IsDefinition(entry.Name()) {
+			return fmt.Errorf("git ignores what is in %s of %s (git check-ignore -v %s/* says why): no event would ever see it", dir, root, dir)
+		}
+	}
+	return fmt.Errorf("%s in %s has no .yaml or .yml file: pipelines are PipelineRuns in such files", dir, root)
+}
+
+// File implements plan.Source.
+func (l *local) File(ctx context.Context, sha, name string) ([]byte, error) {
+	data, err := l.Tree.File(ctx, l.at(sha), name)
+	if err == nil {
+		l.files[name] = git.File{Path: name, Data: data}
+	}
+	return data, err
+}
+
+// Changed implements plan.Source.
+func (l *local) Changed(ctx context.Context, event *v1alpha1.GitEventSpec) (git.Changes, error) {
+	changes, err := l.changed(ctx, event)
+	if err != nil {
+		return git.Changes{}, unknown("%w", err)
+	}
+	return changes, nil
+}
+
+func (l *local) changed(ctx context.Context, event *v1alpha1.GitEventSpec) (git.Changes, error) {
+	switch {
+	case l.Request.Changed != nil:
+		return *l.Request.Changed, nil
+	case l.At == worktree.OnDisk && l.Delivery.Recorded && event.Comment == nil:
+		return git.Changes{}, fmt.Errorf("the clone has no commit %s: git fetch it, or say with --changed which files differ", event.SHA)
+	case event.PullRequest != nil:
+		return l.Tree.SinceBase(ctx, event.BaseRef, l.At)
+	case event.Before == "":
+		return l.Tree.OfCommit(ctx, l.At)
+	case !l.Tree.Has(ctx, event.Before):
+		return git.Changes{}, fmt.Errorf("the clone has no commit %s, which was there before the push: git fetch it, or say with --changed which files differ", event.Before)
+	}
+	return l.Tree.Between(ctx, event.Before, l.At)
+}
+
+// Pulls implements plan.History.
+func (l *local) Pulls(context.Context, string) ([]git.Pull, error) {
+	l.assume("the commit is in no open pull request")
+	if l.Number == 0 {
+		return nil, nil
+	}
+	return []git.Pull{{Number: l.Number, Merged: true}}, nil
+}
+
+// Complete implements plan.History: what the delivery of a comment does not say of its pull request is that of the branch.
+func (l *local) Complete(_ context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+	if event.Comment == nil {
+		return event, nil
+	}
+	out := event.DeepCopy()
+	out.SHA, out.BaseRef, out.HeadRef = l.Tree.Head.SHA, cmp.Or(event.BaseRef, l.To), cmp.Or(event.HeadRef, l.From)
+	if out.HeadURL == "" {
+		out.HeadURL, out.PullRequest.HeadProjectID = event.Project.URL, event.Project.ID
+	}
+	if l.Delivery.Recorded {
+		l.assume("the comment's pull request has the commit that is checked out, from %s to %s", out.HeadRef, out.BaseRef)
+	}
+	return out, nil
+}
+
+// CanWrite implements plan.Access.
+func (l *local) CanWrite(_ context.Context, user string) (bool, error) {
+	l.assume("%s may write to the repository, so that nobody has to approve", user)
+	return true, nil
+}
+
+// FileAt implements plan.Addresses: without credentials of the service, an address of its own is read as everybody reads
+// it, and is not believed to be missing.
+func (l *local) FileAt(_ context.Context, address string) ([]byte, error) {
+	if u, err := url.Parse(address); err == nil && provider.Host(u) == l.Spec.Host {
+		return nil, fault.Ignoredf(fault.ReasonNotFound, "plumb has none")
+	}
+	return nil, fault.Ignoredf(provider.ReasonOtherAddress, "this is no address of the Git service")
+}
+
+func (l *local) payload(context.Context) ([]byte, error) {
+	if !l.Delivery.Recorded {
+		return nil, unknown("only a real delivery has one: give it with --payload and --headers")
+	}
+	return l.Delivery.Body, nil
+}
+
+func secretNotRead(namespace string, ref template.SecretRef) error {
+	return unknown("it depends on secret %s/%s, which is not read (--from-cluster reads it, --param sets the param)", namespace, ref.Name)
+}
+
+// notFetched stands for the web.
+type notFetched struct{}
+
+func (notFetched) Get(context.Context, string, remote.Policy, int64) ([]byte, error) {
+	return nil, unknown("not fetched (--fetch)")
+}
+
+func (notFetched) Package(context.Context, remote.Hub, string, remote.Policy) ([]byte, error) {
+	return nil, unknown("not fetched (--fetch)")
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package planning answers, for one event and from a working tree, what the controller's planner asks.
+package planning
+
+import (
+	"context"
+	"strings"
+
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/delivery"
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/settings"
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/worktree"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/plan"
+	"github.com/plumbline-ci/plumbline/pkg/references"
+	"github.com/plumbline-ci/plumbline/pkg/resources"
+	"github.com/plumbline-ci/plumbline/pkg/template"
+)
+
+// Request is what is planned.
+type Request struct {
+	Tree *worktree.Tree
+	// Delivery is what the event was decoded from; Spec is the event, with its Repository.
+	Delivery delivery.Delivery
+	Spec     *v1alpha1.GitEventSpec
+	Settings *settings.Settings
+	// At is the commit that .tekton is read at, worktree.OnDisk for what is on disk.
+	At string
+	// From and To are the branches of the pull request that a comment is on.
+	From, To string
+	// Number is that of the merged pull request that a push comes from, 0 if it comes from none.
+	Number int64
+	// Changed are the changed files, nil if Git is asked.
+	Changed *git.Changes
+	// Namespace is Plumbline's own, Version its version.
+	Namespace, Version string
+	// Web reads web addresses; nil leaves references to them open.
+	Web references.Web
+}
+
+// Result is a plan and what it rests on.
+type Result struct {
+	// Event is the GitEvent's name.
+	Event string
+	Plan  *plan.Plan
+	// Files are those that were read.
+	Files []git.File
+	// Assumed are sentences about what nobody was asked.
+	Assumed []string
+	// Reveal returns the text of a secret that a marker stands for: what it is, never its value.
+	Reveal map[string]string
+}
+
+// Make plans the event.
+func Make(ctx context.Context, r Request) (*Result, error) {
+	name := v1alpha1.EventName(r.Spec.Kind(), r.Spec.Provider, r.Spec.Host, r.Spec.DeliveryKey)
+	in := plan.Input{
+		Event:      plan.Event{Namespace: r.Namespace, Name: name, Spec: r.Spec},
+		Repository: r.Settings.Repository, Config: r.Settings.Config, Version: r.Version,
+	}
+	if r.Settings.Secret != nil {
+		return withSecrets(ctx, r, in)
+	}
+	return withoutSecrets(ctx, r, in)
+}
+
+// withSecrets plans with the values that a cluster has. They are not shown.
+func withSecrets(ctx context.Context, r Request, in plan.Input) (*Result, error) {
+	l := newLocal(r)
+	known := map[string]string{} // what to show, by value
+	sources := l.sources()
+	sources.Secret = func(ctx context.Context, ref template.SecretRef) (string, error) {
+		value, err := r.Settings.Secret(ctx, ref)
+		if err == nil {
+			known[value] = shown(ref)
+		}
+		return value, err
+	}
+	made, err := plan.Make(ctx, in, sources)
+	if err != nil {
+		return nil, err
+	}
+	result := l.result(in, made)
+	for marker, value := range made.Secrets {
+		result.Reveal[marker] = "<secret>"
+		if text, found := known[value]; found {
+			result.Reveal[marker] = text
+		}
+	}
+	return result, nil
+}
+
+// withoutSecrets plans twice if a secret matters: once without any value, which tells what starts whatever it is, and once
+// with a text in its place, which is what PipelineRuns are shown with. What only the value decides stays open.
+func withoutSecrets(ctx context.Context, r Request, in plan.Input) (*Result, error) {
+	l := newLocal(r)
+	asked := map[template.SecretRef]bool{}
+	sources := l.sources()
+	sources.Secret = func(_ context.Context, ref template.SecretRef) (string, error) {
+		asked[ref] = true
+		return "", secretNotRead(in.Repository.Namespace, ref)
+	}
+	made, err := plan.Make(ctx, in, sources)
+	if err != nil {
+		return nil, err
+	}
+	if len(asked) == 0 {
+		return l.result(in, made), nil
+	}
+	sources.Secret = func(_ context.Context, ref template.SecretRef) (string, error) { return shown(ref), nil }
+	again, err := plan.Make(ctx, in, sources)
+	if err != nil {
+		return nil, err
+	}
+	keepOpen(in.Event.Name, made, again)
+	result := l.result(in, again)
+	result.Reveal = again.Secrets
+	return result, nil
+}
+
+// keepOpen puts decisions that a secret's value decides back to what is known without it.
+func keepOpen(event string, without, with *plan.Plan) {
+	if len(without.Decisions) != len(with.Decisions) {
+		return
+	}
+	for i, decision := range without.Decisions {
+		if !decision.Open || decision.Selected != "" {
+			continue
+		}
+		with.Decisions[i] = decision
+		name := RunName(event, decision)
+		for j := range with.Runs {
+			if with.Runs[j].Name == name {
+				with.Runs = append(with.Runs[:j:j], with.Runs[j+1:]...)
+				break
+			}
+		}
+	}
+}
+
+// RunName is the name that the PipelineRun of a definition has, or would have.
+func RunName(event string, d plan.Decision) string {
+	return resources.RunName(event, d.File, d.Document, strings.TrimSuffix(d.Pipeline, "-"))
+}
+
+// shown is a secret for people.
+func shown(ref template.SecretRef) string { return "<secret " + ref.Name + "/" + ref.Key + ">" }

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package settings
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
+	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/template"
+)
+
+// Cluster is where settings are read from.
+type Cluster struct {
+	// Kubeconfig is a file, empty for KUBECONFIG or ~/.kube/config; Context one of its contexts, empty for the current one.
+	Kubeconfig, Context string
+	// Namespace is the Repository's, empty for all; System is Plumbline's own.
+	Namespace, System string
+	// Global is the name of the global Repository, empty for none.
+	Global string
+}
+
+// clients read and never write.
+type clients struct {
+	Cluster
+	kube kubernetes.Interface
+	own  versioned.Interface
+	host string
+}
+
+// Complete reads from the cluster what the files do not say: the Repository of a URL, the settings that the global one
+// adds, and the ConfigMap.
+func (s *Settings) Complete(ctx context.Context, from Cluster, url string, haveConfig bool) error {
+	c, err := from.connect()
+	if err != nil {
+		return err
+	}
+	if !haveConfig {
+		if err := c.readConfig(ctx, s); err != nil {
+			return err
+		}
+	}
+	if s.Repository == nil {
+		if s.Repository, err = c.repository(ctx, url); err != nil {
+			return err
+		}
+	}
+	global, err := c.global(ctx)
+	if err != nil {
+		return err
+	}
+	if global != nil && (global.Namespace != s.Repository.Namespace || global.Name != s.Repository.Name) {
+		s.Repository.Spec = *s.Repository.Spec.WithGlobal(&global.Spec)
+	}
+	s.Secret = c.secret(s.Repository.Namespace)
+	return nil
+}
+
+func (c Cluster) connect() (*clients, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = c.Kubeconfig
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: c.Context}).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("--from-cluster: the kubeconfig names no cluster: %w", err)
+	}
+	cfg.UserAgent = "plumb"
+	kube, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("--from-cluster: %w", err)
+	}
+	own, err := versioned.NewForConfig(rest.CopyConfig(cfg))
+	if err != nil {
+		return nil, fmt.Errorf("--from-cluster: %w", err)
+	}
+	return &clients{Cluster: c, kube: kube, own: own, host: cfg.Host}, nil
+}
+
+// failed says what could not be read, and which flag does without it.
+func (c *clients) failed(what, instead string, err error) error {
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("--from-cluster: you may not read %s in %s: %s", what, c.host, instead)
+	}
+	return fmt.Errorf("--from-cluster: reading %s: %w", what, err)
+}
+
+func (c *clients) readConfig(ctx context.Context, s *Settings) error {
+	configMap, err := c.kube.CoreV1().ConfigMaps(c.System).Get(ctx, config.Name, metav1.GetOptions{})
+	what := "ConfigMap " + c.System + "/" + config.Name
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("--from-cluster: there is no %s in %s: say with --system-namespace where Plumbline is installed, or give the ConfigMap with --config", what, c.host)
+	case err != nil:
+		return c.failed(what, "give it with --config", err)
+	}
+	s.configure(configMap.Data)
+	return nil
+}
+
+// repository returns the one Repository of a URL. Of several the one that is served is meant.
+func (c *clients) repository(ctx context.Context, url string) (*pacv1alpha1.Repository, error) {
+	list, err := c.own.PipelinesascodeV1alpha1().Repositories(c.Namespace).List(ctx, metav1.ListOptions{})
+	where := cmp.Or(c.Namespace, "all namespaces")
+	if err != nil {
+		return nil, c.failed("the Repositories of "+where, "name its namespace with --namespace, or give it with --repository", err)
+	}
+	var found, ready []*pacv1alpha1.Repository
+	for i := range list.Items {
+		repository := &list.Items[i]
+		if !v1alpha1.SameURL(repository.Spec.URL, url) {
+			continue
+		}
+		found = append(found, repository)
+		if condition := repository.Status.GetCondition("Ready"); condition != nil && condition.IsTrue() {
+			ready = append(ready, repository)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(ready) == 1:
+		return ready[0], nil
+	case len(found) == 0:
+		return nil, fmt.Errorf("--from-cluster: no Repository in %s of %s has the URL %s: create one, or give it with --repository", where, c.host, url)
+	}
+	var names []string
+	for _, repository := range found {
+		names = append(names, repository.Namespace+"/"+repository.Name)
+	}
+	return nil, fmt.Errorf("--from-cluster: the URL %s has several Repositories (%s): choose one with --namespace", url, strings.Join(names, ", "))
+}
+
+// global returns the global Repository, nil when there is none.
+func (c *clients) global(ctx context.Context) (*pacv1alpha1.Repository, error) {
+	if c.Global == "" {
+		return nil, nil
+	}
+	global, err := c.own.PipelinesascodeV1alpha1().Repositories(c.System).Get(ctx, c.Global, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, c.failed("the global Repository "+c.System+"/"+c.Global, "leave it out with --global-repository=", err)
+	}
+	return global, nil
+}
+
+// secret reads values of Secrets in a namespace.
+func (c *clients) secret(namespace string) func(context.Context, template.SecretRef) (string, error) {
+	return func(ctx context.Context, ref template.SecretRef) (string, error) {
+		secret, err := c.kube.CoreV1().Secrets(namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+		if err != nil {
+			return "", fault.Operatorf(fault.ReasonSecretMissing, "a custom param needs secret %s/%s, which cannot be read: %w", namespace, ref.Name, err)
+		}
+		value, found := secret.Data[ref.Key]
+		if !found {
+			return "", fault.Operatorf(fault.ReasonSecretMissing, "a custom param needs the key %s of secret %s/%s, which has no such key", ref.Key, namespace, ref.Name)
+		}
+		return string(value), nil
+	}
+}

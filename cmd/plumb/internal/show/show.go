@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package show writes down what becomes of an event: as a table, as the PipelineRuns themselves and as JSON, and what its
+// authors have to mend.
+package show
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/caret"
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/planning"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/plan"
+	"github.com/plumbline-ci/plumbline/pkg/template"
+)
+
+// Starts says whether a pipeline starts.
+type Starts string
+
+// The answers. Unknown is what depends on something that nobody can tell here.
+const (
+	Yes     Starts = "yes"
+	No      Starts = "no"
+	Unknown Starts = "unknown"
+)
+
+// Row is one pipeline.
+type Row struct {
+	Pipeline string `json:"pipeline"`
+	File     string `json:"file,omitempty"`
+	Document int    `json:"document,omitempty"`
+	Starts   Starts `json:"starts"`
+	// Why is the sentence that the controller keeps in GitEvent.status.
+	Why string `json:"why"`
+	// PipelineRun is set for what starts.
+	PipelineRun *Name `json:"pipelineRun,omitempty"`
+	// Error is what the author has to mend.
+	Error *Error `json:"error,omitempty"`
+}
+
+// Name names an object.
+type Name struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+// Error is a mistake of an author.
+type Error struct {
+	caret.Place
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// Report is what becomes of an event.
+type Report struct {
+	Event       Event                `json:"event"`
+	Disposition v1alpha1.Disposition `json:"disposition"`
+	Reason      string               `json:"reason,omitempty"`
+	Message     string               `json:"message,omitempty"`
+	Pipelines   []Row                `json:"pipelines"`
+	Assumed     []string             `json:"assumed,omitempty"`
+
+	sources *caret.Sources
+	runs    []*pipelinev1.PipelineRun
+}
+
+// Event is what is planned.
+type Event struct {
+	// Name is the GitEvent's.
+	Name       string `json:"name,omitempty"`
+	Service    string `json:"service,omitempty"`
+	Repository string `json:"repository,omitempty"`
+	Trigger    string `json:"trigger,omitempty"`
+	Type       string `json:"type,omitempty"`
+	Action     string `json:"action,omitempty"`
+	SHA        string `json:"sha,omitempty"`
+	Before     string `json:"before,omitempty"`
+	Base       string `json:"base,omitempty"`
+	Head       string `json:"head,omitempty"`
+	Sender     string `json:"sender,omitempty"`
+}
+
+// Of reports a plan.
+func Of(result *planning.Result) (*Report, error) {
+	made, spec := result.Plan, result.Plan.Spec
+	r := &Report{
+		Event: Event{
+			Name: result.Event, Service: spec.Provider, Repository: spec.Project.URL, Trigger: string(spec.Trigger), Type: spec.EventType,
+			Action: spec.Action, SHA: cmp.Or(made.HeadSHA, spec.SHA), Before: spec.Before, Base: spec.BaseRef, Head: spec.HeadRef, Sender: spec.Sender,
+		},
+		Disposition: made.Disposition, Reason: made.Reason, Message: made.Message, Pipelines: []Row{}, Assumed: result.Assumed,
+		sources: caret.Read(result.Files),
+	}
+	runs := map[string]*plan.Run{}
+	for i := range made.Runs {
+		runs[made.Runs[i].Name] = &made.Runs[i]
+	}
+	for _, decision := range made.Decisions {
+		name := planning.RunName(result.Event, decision)
+		r.Pipelines = append(r.Pipelines, r.row(decision, runs[name]))
+		delete(runs, name)
+	}
+	for i := range made.Runs { // what is said of the directory as a whole belongs to no definition
+		if run := &made.Runs[i]; runs[run.Name] != nil {
+			r.Pipelines = append(r.Pipelines, r.row(plan.Decision{File: run.Pipeline, Pipeline: run.Pipeline}, run))
+		}
+	}
+	return r, r.reveal(made, result.Reveal)
+}
+
+// Ignored reports an event that is never planned.
+func Ignored(repository, why string) *Report {
+	return &Report{
+		Event: Event{Repository: repository}, Disposition: v1alpha1.DispositionIgnored, Message: why, Pipelines: []Row{},
+		sources: caret.Read(nil),
+	}
+}
+
+func (r *Report) row(decision plan.Decision, run *plan.Run) Row {
+	row := Row{Pipeline: decision.Pipeline, File: decision.File, Document: decision.Document, Starts: No, Why: decision.Reason}
+	if run != nil {
+		row.Pipeline = run.Pipeline
+	}
+	switch {
+	case decision.Open:
+		row.Starts = Unknown
+	case run == nil:
+	case run.Refused != nil:
+		row.Why = run.Refused.Message
+		row.Error = &Error{Place: r.sources.Find(decision.File, decision.Document, run.Refused.Message), Reason: run.Refused.Reason, Message: run.Refused.Message}
+	default:
+		row.Starts, row.PipelineRun = Yes, &Name{Namespace: run.Namespace, Name: run.Name}
+	}
+	return row
+}
+
+// reveal takes the PipelineRuns with what stands for secrets in place of their markers.
+func (r *Report) reveal(made *plan.Plan, secrets map[string]string) error {
+	for i := range made.Runs {
+		manifest := made.Runs[i].Manifest
+		if manifest == nil {
+			continue
+		}
+		if len(secrets) > 0 {
+			data, err := json.Marshal(manifest)
+			if err != nil {
+				return fmt.Errorf("encoding PipelineRun %s: %w", manifest.Name, err)
+			}
+			manifest = &pipelinev1.PipelineRun{}
+			if err := json.Unmarshal(template.Fill(data, secrets), manifest); err != nil {
+				return fmt.Errorf("decoding PipelineRun %s: %w", made.Runs[i].Name, err)
+			}
+		}
+		r.runs = append(r.runs, manifest)
+	}
+	return nil
+}
+
+// Failed tells whether an author has to mend something.
+func (r *Report) Failed() bool {
+	for _, row := range r.Pipelines {
+		if row.Error != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// MustStart returns a sentence for each name that no pipeline has that would start.
+func (r *Report) MustStart(names []string) []string {
+	var complaints []string
+	for _, name := range names {
+		if why, starts := r.starts(name); !starts {
+			complaints = append(complaints, fmt.Sprintf("%s would not start: %s", oneLine(name), oneLine(why)))
+		}
+	}
+	return complaints
+}
+
+// starts looks for a pipeline of a name that starts; else it returns why the first one of that name does not.
+func (r *Report) starts(name string) (why string, starts bool) {
+	var known []string
+	for _, row := range r.Pipelines {
+		known = append(known, row.Pipeline)
+		switch {
+		case row.Pipeline != name:
+		case row.Starts == Yes:
+			return "", true
+		case row.Starts == Unknown:
+			why = cmp.Or(why, "nobody can tell here ("+strings.TrimPrefix(row.Why, "waiting: ")+")")
+		default:
+			why = cmp.Or(why, row.Why)
+		}
+	}
+	switch {
+	case why != "":
+		return why, false
+	case len(known) == 0:
+		return r.Message, false
+	}
+	return "no pipeline has that name; there are " + strings.Join(known, ", "), false
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package worktree
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/plumbline-ci/plumbline/pkg/git"
+)
+
+// OnDisk stands for the files as they are on disk where a commit is asked for.
+const OnDisk = ""
+
+// emptyTree is the id that every Git repository has for a tree without files; the second one is SHA-256's.
+const (
+	emptyTree    = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+	emptyTree256 = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
+)
+
+// SinceBase lists what a pull request would show: what differs from where the branch left its base, up to a commit or what
+// is on disk, untracked files included.
+func (t *Tree) SinceBase(ctx context.Context, base, to string) (git.Changes, error) {
+	tip, found := t.Tip(ctx, base)
+	if !found {
+		return git.Changes{}, fmt.Errorf("the clone has no branch %s to compare with: git fetch it, or say with --changed which files differ", base)
+	}
+	head := to
+	if to == OnDisk {
+		head = t.Head.SHA
+	}
+	from, err := t.git(ctx, "merge-base", tip, head)
+	if err != nil {
+		return git.Changes{}, t.noHistory(ctx, fmt.Sprintf("where the branch left %s is not known", base))
+	}
+	return t.Between(ctx, strings.TrimSpace(from), to)
+}
+
+// Dirty tells whether something is not committed yet.
+func (t *Tree) Dirty(ctx context.Context) (bool, error) {
+	changes, err := t.Between(ctx, t.Head.SHA, OnDisk)
+	return len(changes.Added)+len(changes.Modified)+len(changes.Deleted)+len(changes.Renamed) > 0, err
+}
+
+// OfCommit lists what a commit changed. What is not committed yet is the last commit of what is on disk.
+func (t *Tree) OfCommit(ctx context.Context, to string) (git.Changes, error) {
+	sha := to
+	if to == OnDisk {
+		dirty, err := t.Dirty(ctx)
+		if err != nil {
+			return git.Changes{}, err
+		}
+		if dirty {
+			return t.Between(ctx, t.Head.SHA, OnDisk)
+		}
+		sha = t.Head.SHA
+	}
+	parent, found := t.Parent(ctx, sha)
+	if !found {
+		// In a shallow clone the oldest commit seems to have no parent, and to have brought every file there is.
+		if parents, err := t.git(ctx, "cat-file", "commit", sha); err != nil || strings.Contains("\n"+header(parents), "\nparent ") {
+			return git.Changes{}, t.noHistory(ctx, "what the last commit changed is not known")
+		}
+		parent = emptyTree
+		if len(sha) == len(emptyTree256) {
+			parent = emptyTree256
+		}
+	}
+	return t.Between(ctx, parent, sha)
+}
+
+// header is what stands in front of a commit's message.
+func header(commit string) string {
+	header, _, _ := strings.Cut(commit, "\n\n")
+	return header
+}
+
+// Between lists what differs between two commits, or between a commit and what is on disk.
+func (t *Tree) Between(ctx context.Context, from, to string) (git.Changes, error) {
+	args := []string{"diff", "--name-status", "-z", "-M", "--no-ext-diff", "--no-textconv", "--no-color", from}
+	if to != OnDisk {
+		args = append(args, to)
+	}
+	said, err := t.git(ctx, append(args, "--")...)
+	if err != nil {
+		return git.Changes{}, fmt.Errorf("listing the changed files: %w", err)
+	}
+	changes, err := readStatus(said)
+	if err != nil || to != OnDisk {
+		return changes, err
+	}
+	untracked, err := t.git(ctx, "ls-files", "-z", "--others", "--exclude-standard", "--full-name")
+	if err != nil {
+		return git.Changes{}, fmt.Errorf("listing the files that Git does not know yet: %w", err)
+	}
+	for _, name := range fields(untracked) {
+		if !strings.HasSuffix(name, "/") { // a repository of its own within this one
+			changes.Added = append(changes.Added, name)
+		}
+	}
+	return changes, nil
+}
+
+// noHistory says why Git cannot compare, and what to do.
+func (t *Tree) noHistory(ctx context.Context, what string) error {
+	if t.shallow(ctx) {
+		return fmt.Errorf("%s, because the clone is shallow: git fetch --unshallow, or say with --changed which files differ", what)
+	}
+	return fmt.Errorf("%s: the two have no commit in common here; say with --changed which files differ", what)
+}
+
+// readStatus reads git diff --name-status -z: a status, then one path, or two for what was renamed or copied.
+func readStatus(said string) (git.Changes, error) {
+	var changes git.Changes
+	parts := fields(said)
+	for len(parts) > 0 {
+		status, paths := parts[0], 1
+		if status == "" {
+			return changes, fmt.Errorf("git diff printed an empty status")
+		}
+		if status[0] == 'R' || status[0] == 'C' {
+			paths = 2
+		}
+		if len(parts) <= paths {
+			return changes, fmt.Errorf("git diff printed a status %q without a path", status)
+		}
+		name := parts[paths] // of two paths the second one is the new name
+		switch status[0] {
+		case 'A', 'C':
+			changes.Added = append(changes.Added, name)
+		case 'D':
+			changes.Deleted = append(changes.Deleted, name)
+		case 'R':
+			changes.Renamed = append(changes.Renamed, name)
+		default:
+			changes.Modified = append(changes.Modified, name)
+		}
+		parts = parts[paths+1:]
+	}
+	return changes, nil
+}
+
+// fields are what NUL ends.
+func fields(said string) []string {
+	if said == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(said, "\x00"), "\x00")
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+// Files returns the YAML files below a directory, at a commit or on disk, within the limits of the controller and in its
+// order. Of a symbolic link the text is where it leads, as at the Git service. What Git ignores does not count.
+func (t *Tree) Files(ctx context.Context, at, dir string) ([]git.File, error) {
+	if at != OnDisk {
+		return t.filesAt(ctx, at, dir)
+	}
+	info, err := os.Lstat(t.path(dir))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading %s: %w", dir, err)
+	case !info.IsDir():
+		return nil, provider.NotDirectory(dir)
+	}
+	listed, err := t.git(ctx, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--full-name", "--", dir)
+	if err != nil {
+		return nil, fmt.Errorf("listing %s: %w", dir, err)
+	}
+	var names []string
+	for _, name := range fields(listed) {
+		if provider.IsDefinition(name) && t.isFile(name) && !contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return provider.ReadFiles(ctx, dir, names, func(_ context.Context, name string) ([]byte, error) {
+		return t.read(name)
+	})
+}
+
+// contains looks at the last name only: a path with a conflict is listed several times in a row.
+func contains(names []string, name string) bool {
+	return len(names) > 0 && names[len(names)-1] == name
+}
+
+// File returns one file, at a commit or on disk. What Git does not follow out of the tree is not read: a link's text is
+// where it leads.
+func (t *Tree) File(ctx context.Context, at, name string) ([]byte, error) {
+	if err := provider.CheckPath(name); err != nil {
+		return nil, err
+	}
+	if at != OnDisk {
+		return t.fileAt(ctx, at, name)
+	}
+	if !t.isFile(name) || t.throughLink(name) {
+		return nil, fault.Invalidf("FileNotFound", "%s does not exist in the working tree", name)
+	}
+	return t.read(name)
+}
+
+func (t *Tree) path(name string) string { return filepath.Join(t.Root, filepath.FromSlash(name)) }
+
+// isFile tells whether there is a file or a link at a path.
+func (t *Tree) isFile(name string) bool {
+	info, err := os.Lstat(t.path(name))
+	return err == nil && !info.IsDir()
+}
+
+// throughLink tells whether a directory of the path is a link: Git has nothing below it.
+func (t *Tree) throughLink(name string) bool {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if info, err := os.Lstat(t.path(dir)); err != nil || !info.IsDir() {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *Tree) read(name string) ([]byte, error) {
+	info, err := os.Lstat(t.path(name))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		target, err := os.Readlink(t.path(name))
+		return []byte(target), err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is neither a file nor a link", name) // a named pipe would be waited for
+	case info.Size() > provider.MaxFile:
+		return nil, provider.TooLarge(name, int(info.Size()))
+	}
+	data, err := os.ReadFile(t.path(name)) // #nosec G304 -- a path below the working tree's root
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	return data, nil
+}
+
+// entry is a line of git ls-tree.
+type entry struct {
+	kind, id, path string
+	size           int
+}
+
+func (t *Tree) filesAt(ctx context.Context, sha, dir string) ([]git.File, error) {
+	found, err := t.entries(ctx, sha, dir, false)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	if found[0].kind != "tree" {
+		return nil, provider.NotDirectory(dir)
+	}
+	all, err := t.entries(ctx, sha, dir, true)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	ids := map[string]string{}
+	for _, e := range all {
+		if e.kind != "blob" || !provider.IsDefinition(e.path) {
+			continue
+		}
+		if e.size > provider.MaxFile {
+			return nil, provider.TooLarge(e.path, e.size)
+		}
+		names, ids[e.path] = append(names, e.path), e.id
+	}
+	return provider.ReadFiles(ctx, dir, names, func(ctx context.Context, name string) ([]byte, error) {
+		return t.blob(ctx, name, ids[name])
+	})
+}
+
+func (t *Tree) fileAt(ctx context.Context, sha, name string) ([]byte, error) {
+	found, err := t.entries(ctx, sha, name, false)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 || found[0].kind != "blob" {
+		return nil, fault.Invalidf("FileNotFound", "%s does not exist at commit %s", name, sha)
+	}
+	if found[0].size > provider.MaxFile {
+		return nil, provider.TooLarge(name, found[0].size)
+	}
+	return t.blob(ctx, name, found[0].id)
+}
+
+func (t *Tree) entries(ctx context.Context, sha, name string, recursive bool) ([]entry, error) {
+	args := []string{"ls-tree", "-z", "-l", "--full-tree"}
+	if recursive {
+		args = append(args, "-r")
+	}
+	said, err := t.git(ctx, append(args, sha, "--", name)...)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s at commit %s: %w", name, sha, err)
+	}
+	var all []entry
+	for _, line := range fields(said) {
+		about, at, _ := strings.Cut(line, "\t")
+		words := strings.Fields(about) // mode, kind, id, size
+		if len(words) != 4 {
+			return nil, fmt.Errorf("reading %s at commit %s: git ls-tree printed %q", name, sha, line)
+		}
+		size, err := strconv.Atoi(words[3])
+		if err != nil {
+			size = 0 // "-" of what is no file
+		}
+		all = append(all, entry{kind: words[1], id: words[2], path: at, size: size})
+	}
+	return all, nil
+}
+
+func (t *Tree) blob(ctx context.Context, name, id string) ([]byte, error) {
+	data, err := t.git(ctx, "cat-file", "blob", id)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	return []byte(data), nil
+}
