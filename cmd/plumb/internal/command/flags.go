@@ -158,7 +158,7 @@ func (w *planner) checkRecorded() error {
 	case w.payload == stdin && w.headers == stdin:
 		return errors.New("--payload and --headers cannot both be read from standard input: save one in a file")
 	}
-	return nil
+	return w.checkEmpty("base", "head", "push", "tag", "comment", "sender", "url", "provider", "payload", "headers", "delivery")
 }
 
 // checkSettings refuses flags about what is not read.
@@ -176,8 +176,10 @@ func (w *planner) checkEmpty(names ...string) error {
 			return fmt.Errorf("--%s has no value: give one, or leave it out", name)
 		}
 	}
-	if w.given("label") && slices.Contains(w.labels, "") {
-		return errors.New("--label has no value: give one, or leave it out")
+	for name, values := range map[string][]string{"label": w.labels, "must-start": w.mustStart} {
+		if slices.Contains(values, "") {
+			return fmt.Errorf("--%s has no value: give one, or leave it out", name)
+		}
 	}
 	return nil
 }
