@@ -117,24 +117,25 @@ func (d *document) findAnnotation(c clue) (line, column int, found bool) {
 			d.from = key.Line - 1 // the first one that is not above it
 			return d.findText(c.placeholder, c)
 		}
-		return d.within(value, c)
+		line, column = d.within(value, c)
+		return line, column, true
 	}
 	return 0, 0, false
 }
 
 // within is a row and a column of a scalar's text.
-func (d *document) within(value *yaml.Node, c clue) (line, column int, found bool) {
+func (d *document) within(value *yaml.Node, c clue) (line, column int) {
 	places := d.written(value)
 	rows := strings.SplitAfter(value.Value, "\n")
 	if places == nil || c.row < 1 || c.row > len(rows) || c.column < 1 {
-		return value.Line, value.Column, true
+		return value.Line, value.Column
 	}
 	offset := min(c.column-1, utf8.RuneCountInString(rows[c.row-1]))
 	for _, row := range rows[:c.row-1] {
 		offset += utf8.RuneCountInString(row)
 	}
 	at := places[min(offset, len(places)-1)]
-	return at.line, at.column, true
+	return at.line, at.column
 }
 
 // findText looks for a placeholder as it is written, and for the place in it.
@@ -159,24 +160,27 @@ func at(n *yaml.Node, path []string, fits func(*yaml.Node) bool) *yaml.Node {
 	switch {
 	case n.Kind == yaml.AliasNode:
 		return at(n.Alias, path, fits)
-	case n.Kind == yaml.SequenceNode && (len(path) > 0 || !fits(n)):
-		for _, item := range n.Content {
-			if found := at(item, path, fits); found != nil {
-				return found
-			}
-		}
-	case len(path) == 0:
-		if fits(n) {
-			return n
-		}
-	case n.Kind == yaml.MappingNode:
+	case len(path) == 0 && fits(n):
+		return n
+	case n.Kind == yaml.SequenceNode:
+		return first(n.Content, path, fits)
+	case n.Kind == yaml.MappingNode && len(path) > 0:
+		var values []*yaml.Node
 		for pair := range slices.Chunk(n.Content, 2) {
-			if pair[0].Value != path[0] {
-				continue
+			if pair[0].Value == path[0] {
+				values = append(values, pair[1])
 			}
-			if found := at(pair[1], path[1:], fits); found != nil {
-				return found
-			}
+		}
+		return first(values, path[1:], fits)
+	}
+	return nil
+}
+
+// first returns what is found in the first of some nodes.
+func first(nodes []*yaml.Node, path []string, fits func(*yaml.Node) bool) *yaml.Node {
+	for _, n := range nodes {
+		if found := at(n, path, fits); found != nil {
+			return found
 		}
 	}
 	return nil

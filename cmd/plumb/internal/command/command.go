@@ -39,7 +39,7 @@ type Process struct {
 }
 
 // errAuthor ends a command whose answer is written already: an author has to act.
-var errAuthor = errors.New("an author has to act") //nolint:gochecknoglobals // a sentinel
+var errAuthor = errors.New("an author has to act")
 
 // Run carries out a command and returns its exit code.
 func Run(ctx context.Context, p Process) int {
@@ -56,8 +56,13 @@ func Run(ctx context.Context, p Process) int {
 	case errors.Is(err, errAuthor):
 		return exitAuthor
 	}
-	fmt.Fprintf(p.Err, "plumb: %s\n", err)
+	p.say("%s", err)
 	return exitTool
+}
+
+// say writes a sentence for people beside the answer. There is nobody to tell that it cannot be written.
+func (p Process) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(p.Err, "plumb: "+format+"\n", args...)
 }
 
 func (p Process) root() *cobra.Command {

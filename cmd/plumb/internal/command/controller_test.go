@@ -5,7 +5,6 @@ package command
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"testing"
 	"time"
 
@@ -98,9 +97,9 @@ type controlled struct {
 
 // control has the controller process a delivery: it is decoded and recorded as the receiver does, and reconciled by what
 // cmd/controller runs, against clients that keep objects in memory.
-func control(t *testing.T, header http.Header, body []byte, repository *pacv1alpha1.Repository, secrets map[string]map[string][]byte, s *service) controlled {
+func control(t *testing.T, sent delivery.Delivery, repository *pacv1alpha1.Repository, secrets map[string]map[string][]byte, s *service) controlled {
 	t.Helper()
-	event, payloads, services := received(t, header, body, repository, s)
+	event, payloads, services := received(t, sent, repository, s)
 	own := fake.NewSimpleClientset(event, repository)
 	for _, payload := range payloads {
 		must(t, own.Tracker().Add(payload))
@@ -145,17 +144,17 @@ func control(t *testing.T, header http.Header, body []byte, repository *pacv1alp
 }
 
 // received returns the objects that the receiver creates for a delivery, and the service it is of with our answers.
-func received(t *testing.T, header http.Header, body []byte, repository *pacv1alpha1.Repository, s *service) (*v1alpha1.GitEvent, []*v1alpha1.EventPayload, map[string]provider.Provider) {
+func received(t *testing.T, sent delivery.Delivery, repository *pacv1alpha1.Repository, s *service) (*v1alpha1.GitEvent, []*v1alpha1.EventPayload, map[string]provider.Provider) {
 	t.Helper()
 	for name, p := range delivery.Services() {
-		if !p.Webhook.Claims(header) {
+		if !p.Webhook.Claims(sent.Header) {
 			continue
 		}
-		spec, err := p.Webhook.Decode(header, body)
+		spec, err := p.Webhook.Decode(sent.Header, sent.Body)
 		must(t, err)
 		spec.Repository = v1alpha1.RepositoryReference{Namespace: repository.Namespace, Name: repository.Name, UID: repository.UID, URL: repository.Spec.URL}
 		event := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: v1alpha1.EventName(spec.Kind(), spec.Provider, spec.Host, spec.DeliveryKey), UID: "event"}, Spec: *spec}
-		ref, payloads, err := blob.Make(system, event.Name+"-payload", event.Name, body)
+		ref, payloads, err := blob.Make(system, event.Name+"-payload", event.Name, sent.Body)
 		must(t, err)
 		event.Spec.Payload = ref
 		data, err := json.Marshal(event) // as the API server has it

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/delivery"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/scratch"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/worktree"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -132,8 +133,8 @@ func (o occasion) compare(t *testing.T, known bool) {
 	repo := scratch.New(t, o.files)
 	repo.Git("checkout", "--quiet", "-b", "topic")
 	head := repo.Git("rev-parse", "HEAD")
-	header, body := o.delivery(t, head)
-	headers, err := json.Marshal(header)
+	sent := o.delivery(t, head)
+	headers, err := json.Marshal(sent.Header)
 	must(t, err)
 	repository := o.repository()
 	written, err := yaml.Marshal(repository)
@@ -142,8 +143,8 @@ func (o occasion) compare(t *testing.T, known bool) {
 	if known {
 		args = append(args, o.params()...)
 	}
-	repo.Write(map[string]string{"payload": string(body), "headers": string(headers), "repository": string(written)})
-	want := control(t, header, body, repository, o.values(known), o.service(t, repo))
+	repo.Write(map[string]string{"payload": string(sent.Body), "headers": string(headers), "repository": string(written)})
+	want := control(t, sent, repository, o.values(known), o.service(t, repo))
 	got := plumb(t.Context(), repo.Dir, "", append(args, "-o=yaml")...)
 	if got.code == exitTool || want.plan == nil {
 		t.Fatalf("exit %d: %s; the controller's plan: %+v", got.code, got.said, want.plan)
@@ -160,7 +161,7 @@ func (o occasion) compare(t *testing.T, known bool) {
 }
 
 // delivery is the case's, about a commit that the clone has.
-func (o occasion) delivery(t *testing.T, head string) (http.Header, []byte) {
+func (o occasion) delivery(t *testing.T, head string) delivery.Delivery {
 	t.Helper()
 	service := "github"
 	header := http.Header{"Content-Type": {"application/json"}}
@@ -174,7 +175,7 @@ func (o occasion) delivery(t *testing.T, head string) (http.Header, []byte) {
 		header.Set("X-GitHub-Hook-Installation-Target-Type", "integration")
 	}
 	body := read(t, filepath.Join("../../../../pkg/provider", service, "testdata", o.Payload))
-	return header, []byte(strings.ReplaceAll(string(body), headOfSamples, head))
+	return delivery.Delivery{Header: header, Body: []byte(strings.ReplaceAll(string(body), headOfSamples, head))}
 }
 
 // compareDecisions leaves out what depends on a secret: plumb does not know it, and says so.

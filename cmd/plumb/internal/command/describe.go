@@ -54,7 +54,7 @@ func (w *planner) kind() delivery.Kind {
 func (w *planner) locate(ctx context.Context, tree *worktree.Tree, files *settings.Settings, e *delivery.Described) error {
 	served := ""
 	if files.Repository != nil {
-		served = files.Repository.Spec.URL
+		served = strings.TrimSuffix(strings.TrimRight(files.Repository.Spec.URL, "/"), ".git")
 	}
 	own, err := w.own(ctx, tree)
 	if err != nil && served == "" {
@@ -64,15 +64,19 @@ func (w *planner) locate(ctx context.Context, tree *worktree.Tree, files *settin
 	if served != "" && v1alpha1.SameURL(e.URL, e.HeadURL) {
 		e.HeadURL = e.URL
 	}
+	return w.identify(files, e)
+}
+
+// identify says which service the repository is at.
+func (w *planner) identify(files *settings.Settings, e *delivery.Described) error {
 	u, err := url.Parse(e.URL)
 	if err != nil || provider.Host(u) == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return fmt.Errorf("%q is not the web URL of a repository: it is like https://github.com/owner/name", withoutUser(e.URL))
 	}
-	e.URL = strings.TrimSuffix(strings.TrimRight(e.URL, "/"), ".git")
 	if e.Service, err = delivery.For(cmp.Or(w.service, typed(files)), u.Host); err != nil {
 		return err
 	}
-	at := strings.Trim(strings.TrimSuffix(u.Path, ".git"), "/")
+	at := strings.Trim(u.Path, "/")
 	if !strings.Contains(at, "/") || e.Service == github.Name && path.Dir(path.Dir(at)) != "." {
 		return fmt.Errorf("%s is no repository of %s: say with --url and --provider which one is meant", e.URL, e.Service)
 	}

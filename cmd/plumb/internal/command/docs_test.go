@@ -56,7 +56,7 @@ func TestLanguageExamples(t *testing.T) {
 		repo := scratch.New(t, map[string]string{"README.md": "x"})
 		repo.Git("checkout", "--quiet", "-b", "topic")
 		repo.Write(map[string]string{".tekton/build.yaml": pasted(t, first, example)})
-		save(t, repo, "github", "pull-opened-fork.json", githubHeaders+"pull_request")
+		save(t, repo, "github/pull-opened-fork.json", githubHeaders+"pull_request")
 		return plumb(t.Context(), repo.Dir, "", words(t, command)...)
 	})
 	for _, b := range all {

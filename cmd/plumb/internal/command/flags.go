@@ -126,6 +126,26 @@ func (w *planner) checkEvent() error {
 			kinds = append(kinds, "--"+name)
 		}
 	}
+	if len(kinds) > 1 {
+		return fmt.Errorf("%s are different events: ask about one after the other", strings.Join(kinds, " and "))
+	}
+	if err := w.checkRecorded(); err != nil {
+		return err
+	}
+	branch := w.anyGiven("base", "head")
+	switch {
+	case w.given("push") && branch != "":
+		return fmt.Errorf("%s is a branch of a pull request, and --push is a push: --push=main is a push to main", branch)
+	case w.given("tag") && branch != "":
+		return fmt.Errorf("%s is a branch of a pull request, and --tag pushes a tag", branch)
+	case w.given("tag") && w.given("number"):
+		return errors.New("--number is that of a pull request, and --tag pushes a tag")
+	}
+	return w.checkEmpty("base", "head", "push", "tag", "comment", "sender", "url", "provider", "payload", "headers", "delivery")
+}
+
+// checkRecorded refuses half a delivery, and one beside what describes an event.
+func (w *planner) checkRecorded() error {
 	recorded := w.anyGiven("payload", "headers")
 	describes := w.anyGiven("push", "tag", "label", "comment", "base", "head", "sender", "url", "provider")
 	switch {
@@ -137,16 +157,8 @@ func (w *planner) checkEvent() error {
 		return errors.New("--headers needs --payload: the page of the delivery shows both")
 	case w.payload == stdin && w.headers == stdin:
 		return errors.New("--payload and --headers cannot both be read from standard input: save one in a file")
-	case len(kinds) > 1:
-		return fmt.Errorf("%s are different events: ask about one after the other", strings.Join(kinds, " and "))
-	case w.given("push") && w.anyGiven("base", "head") != "":
-		return fmt.Errorf("%s is a branch of a pull request, and --push is a push: --push=main is a push to main", w.anyGiven("base", "head"))
-	case w.given("tag") && w.anyGiven("base", "head") != "":
-		return fmt.Errorf("%s is a branch of a pull request, and --tag pushes a tag", w.anyGiven("base", "head"))
-	case w.given("tag") && w.given("number"):
-		return errors.New("--number is that of a pull request, and --tag pushes a tag")
 	}
-	return w.checkEmpty("base", "head", "push", "tag", "comment", "sender", "url", "provider", "payload", "headers", "delivery")
+	return nil
 }
 
 // checkSettings refuses flags about what is not read.

@@ -152,7 +152,7 @@ func (w *planner) complete(ctx context.Context, files *settings.Settings, url st
 		return err
 	}
 	for _, warning := range files.Warnings {
-		fmt.Fprintf(w.command.ErrOrStderr(), "plumb: the ConfigMap has a mistake, and is used without it: %s\n", warning)
+		w.say("the ConfigMap has a mistake, and is used without it: %s", warning)
 	}
 	return files.Override(w.params)
 }
@@ -195,7 +195,7 @@ func (w *planner) print(report *show.Report) error {
 	}
 	complaints := report.MustStart(w.mustStart)
 	for _, complaint := range complaints {
-		fmt.Fprintf(said, "plumb: %s\n", complaint)
+		w.say("%s", complaint)
 	}
 	if report.Failed() || len(complaints) > 0 {
 		return errAuthor

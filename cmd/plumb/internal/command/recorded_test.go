@@ -12,10 +12,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// save writes a delivery of a provider's own tests where a command finds it. Commits of the sample are replaced by pairs.
-func save(t *testing.T, repo *scratch.Repo, service, sample, headers string, replace ...string) {
+// save writes a delivery of a provider's own tests where a command finds it: "github/push-branch.json". Commits of the sample
+// are replaced by pairs.
+func save(t *testing.T, repo *scratch.Repo, sample, headers string, replace ...string) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("../../../../pkg/provider", service, "testdata", sample))
+	service, file, _ := strings.Cut(sample, "/")
+	data, err := os.ReadFile(filepath.Join("../../../../pkg/provider", service, "testdata", file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,24 +44,26 @@ func recordedPipelines() map[string]string {
 func TestRecorded(t *testing.T) {
 	for name, test := range map[string]struct {
 		service, sample, headers string
-		has                      bool // the clone has the event's commit
+		has                      int // how many of the event's two commits the clone has: the head first
 		args                     []string
 		want                     []string
 	}{
-		"a push that the clone does not have": {"github", "push-branch.json", githubHeaders + "push", false, nil, []string{
+		"a push that the clone does not have": {"github", "push-branch.json", githubHeaders + "push", 0, nil, []string{
 			"build yes", "body yes", "docs unknown listing the changed files: the clone has no commit " + headOfSamples, "say no",
 			"Assumed: .tekton is read as it is on disk, because the clone does not have the event's commit " + headOfSamples[:8] + ".", "Assumed: the commit is in no open pull request."}},
-		"a push that the clone has": {"github", "push-branch.json", githubHeaders + "push", true, nil, []string{"build yes", "docs yes", "Assumed: .tekton is read at the event's commit "}},
-		"with the changed files":    {"github", "push-branch.json", githubHeaders + "push", false, []string{"--changed=docs/x"}, []string{"build yes", "docs yes"}},
-		"a pull request":            {"github", "pull-opened-fork.json", githubHeaders + "pull_request", true, nil, []string{"build yes", "body yes", "docs yes", "Assumed: dev may write to the repository"}},
-		"a pull request that the clone does not have": {"github", "pull-opened-fork.json", githubHeaders + "pull_request", false, nil, []string{
+		"a push that the clone has": {"github", "push-branch.json", githubHeaders + "push", 2, nil, []string{"build yes", "docs yes", "Assumed: .tekton is read at the event's commit "}},
+		"a push onto what the clone does not have": {"github", "push-branch.json", githubHeaders + "push", 1, nil, []string{
+			"build yes", "docs unknown listing the changed files: the clone has no commit " + baseOfSamples + ", which was there before the push"}},
+		"with the changed files": {"github", "push-branch.json", githubHeaders + "push", 0, []string{"--changed=docs/x"}, []string{"build yes", "docs yes"}},
+		"a pull request":         {"github", "pull-opened-fork.json", githubHeaders + "pull_request", 2, nil, []string{"build yes", "body yes", "docs yes", "Assumed: dev may write to the repository"}},
+		"a pull request that the clone does not have": {"github", "pull-opened-fork.json", githubHeaders + "pull_request", 0, nil, []string{
 			"build yes", "body yes", "docs unknown", "Assumed: the commit's message, which is not known here, does not ask for no CI."}},
-		"a comment": {"github", "comment-created.json", githubHeaders + "issue_comment", false, nil, []string{"build no", "say yes",
+		"a comment": {"github", "comment-created.json", githubHeaders + "issue_comment", 0, nil, []string{"build no", "say yes",
 			"Assumed: the comment's pull request has the commit that is checked out, from topic to main."}},
-		"a merge request":     {"gitlab", "mr-open-fork.json", gitlabHeaders + "Merge Request Hook", true, nil, []string{"build yes", "body yes", "docs yes"}},
-		"a note":              {"gitlab", "note-merge-request.json", gitlabHeaders + "Note Hook", false, nil, []string{"build no", "say yes"}},
-		"what starts nothing": {"github", "push-deleted.json", githubHeaders + "push", false, nil, []string{"Nothing starts: refs/heads/"}},
-		"a webhook that is not the App's": {"github", "pull-opened-fork.json", "X-GitHub-Delivery: 1\nX-GitHub-Event: pull_request", true, nil,
+		"a merge request":     {"gitlab", "mr-open-fork.json", gitlabHeaders + "Merge Request Hook", 2, nil, []string{"build yes", "body yes", "docs yes"}},
+		"a note":              {"gitlab", "note-merge-request.json", gitlabHeaders + "Note Hook", 0, nil, []string{"build no", "say yes"}},
+		"what starts nothing": {"github", "push-deleted.json", githubHeaders + "push", 0, nil, []string{"Nothing starts: refs/heads/"}},
+		"a webhook that is not the App's": {"github", "pull-opened-fork.json", "X-GitHub-Delivery: 1\nX-GitHub-Event: pull_request", 2, nil,
 			[]string{"build yes"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,12 +72,9 @@ func TestRecorded(t *testing.T) {
 			repo.Git("checkout", "--quiet", "-b", "topic")
 			repo.Write(map[string]string{"docs/a.md": "x"})
 			head := repo.Commit("Write it down")
-			var replace []string
-			if test.has {
-				replace = []string{headOfSamples, head, baseOfSamples, base}
-			}
+			replace := []string{headOfSamples, head, baseOfSamples, base}[:2*test.has]
 			repo.Write(map[string]string{"docs/b.md": "not committed"})
-			save(t, repo, test.service, test.sample, test.headers, replace...)
+			save(t, repo, test.service+"/"+test.sample, test.headers, replace...)
 			got := plumb(t.Context(), repo.Dir, "", append([]string{"plan", "--payload=payload.json", "--headers=headers.txt"}, test.args...)...)
 			if got.code != exitOK {
 				t.Fatalf("exit %d: %s", got.code, got.said)
@@ -94,7 +95,7 @@ func TestRecorded(t *testing.T) {
 // The names of PipelineRuns are the controller's: they are made of the delivery's key.
 func TestRecordedNames(t *testing.T) {
 	repo := scratch.New(t, recordedPipelines())
-	save(t, repo, "github", "push-branch.json", githubHeaders+"push")
+	save(t, repo, "github/push-branch.json", githubHeaders+"push")
 	file := filepath.Join(repo.Dir, "payload.json")
 	data, err := os.ReadFile(file) // #nosec G304 -- the test's own
 	if err != nil {

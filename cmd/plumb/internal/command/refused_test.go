@@ -97,7 +97,7 @@ func TestRefused(t *testing.T) {
 func refusable(t *testing.T) *scratch.Repo {
 	t.Helper()
 	repo := topic(t, nil)
-	save(t, repo, "github", "push-branch.json", githubHeaders+"push")
+	save(t, repo, "github/push-branch.json", githubHeaders+"push")
 	const spec = "apiVersion: pipelinesascode.tekton.dev/v1alpha1\nkind: Repository\nmetadata: {name: other}\nspec:\n  "
 	repo.Write(map[string]string{
 		"empty": "", "huge": strings.Repeat("x", maxPayload+1), "config.yaml": configFile, "half.json": `{"repository": {"id": 1,`, "gitlab.txt": gitlabHeaders + "Push Hook",

@@ -52,6 +52,10 @@ func TestSources(t *testing.T) {
 			prepare: func(r *scratch.Repo) {
 				r.Write(map[string]string{"default.yaml": repositoryFile + "  settings: {pipelinerun_provenance: default_branch}\n"})
 			}, table: "WHY\nbuild     yes"},
+		"of a Repository whose URL is spelt otherwise": {pipeline: speaks("a", "from {{ source_url }} to {{ repo_url }}"), args: []string{"--repository=spelt.yaml"},
+			prepare: func(r *scratch.Repo) {
+				r.Write(map[string]string{"spelt.yaml": strings.Replace(repositoryFile, "https://github.com/acme/app", "https://github.com/Acme/app.git/", 1)})
+			}, yaml: "script: from https://github.com/Acme/app to https://github.com/Acme/app\n"},
 		"of a fork": {pipeline: speaks("a", "from {{ source_url }} to {{ repo_url }}"),
 			prepare: func(r *scratch.Repo) { r.Git("remote", "set-url", "origin", "https://github.com/dev/app") },
 			table:   "Assumed: dev may write to the repository", yaml: "script: from https://github.com/dev/app to https://github.com/acme/app\n"},

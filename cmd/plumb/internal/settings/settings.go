@@ -106,4 +106,4 @@ func (s *Settings) Override(params []string) error {
 }
 
 // errEmpty is said of a file without content.
-var errEmpty = errors.New("it is empty") //nolint:gochecknoglobals // a sentinel
+var errEmpty = errors.New("it is empty")

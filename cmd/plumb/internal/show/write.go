@@ -20,11 +20,14 @@ func (r *Report) Table(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "Nothing starts: %s.\n", oneLine(strings.TrimSuffix(r.Message, ".")))
 		return err
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "PIPELINE\tSTARTS\tWHY")
+	cells := "PIPELINE\tSTARTS\tWHY\n"
 	for _, row := range r.Pipelines {
 		why := strings.TrimPrefix(strings.TrimPrefix(row.Why, "waiting: "), "selected: ")
-		fmt.Fprintf(table, "%s\t%s\t%s\n", oneLine(row.Pipeline), row.Starts, oneLine(why))
+		cells += fmt.Sprintf("%s\t%s\t%s\n", oneLine(row.Pipeline), row.Starts, oneLine(why))
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	if _, err := io.WriteString(table, cells); err != nil {
+		return err
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -84,7 +84,7 @@ func header(commit string) string {
 func (t *Tree) Between(ctx context.Context, from, to string) (git.Changes, error) {
 	said, err := t.diff(ctx, from, to)
 	if err != nil {
-		return git.Changes{}, fmt.Errorf("listing the changed files: %w", err)
+		return git.Changes{}, err
 	}
 	changes, err := readStatus(said)
 	if err != nil || to != OnDisk {
@@ -92,7 +92,7 @@ func (t *Tree) Between(ctx context.Context, from, to string) (git.Changes, error
 	}
 	untracked, err := t.git(ctx, "ls-files", "-z", "--others", "--exclude-standard", "--full-name")
 	if err != nil {
-		return git.Changes{}, fmt.Errorf("listing the files that Git does not know yet: %w", err)
+		return git.Changes{}, err
 	}
 	for _, name := range fields(untracked) {
 		if !strings.HasSuffix(name, "/") { // a repository of its own within this one

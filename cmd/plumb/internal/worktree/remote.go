@@ -17,7 +17,7 @@ import (
 const origin = "origin"
 
 // errNoRemote is said of a repository that was never pushed anywhere.
-var errNoRemote = errors.New("the repository has no remote, so that nothing says where it lives: --url https://github.com/owner/name does") //nolint:gochecknoglobals // a sentinel
+var errNoRemote = errors.New("the repository has no remote, so that nothing says where it lives: --url https://github.com/owner/name does")
 
 // remote returns the name of the remote that events come from: origin, or the only one.
 func (t *Tree) remote(ctx context.Context) (string, error) {
