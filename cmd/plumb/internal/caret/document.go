@@ -117,24 +117,25 @@ func (d *document) findAnnotation(c clue) (line, column int, found bool) {
 			d.from = key.Line - 1 // the first one that is not above it
 			return d.findText(c.placeholder, c)
 		}
-		return d.within(value, c)
+		line, column = d.within(value, c)
+		return line, column, true
 	}
 	return 0, 0, false
 }
 
 // within is a row and a column of a scalar's text.
-func (d *document) within(value *yaml.Node, c clue) (line, column int, found bool) {
+func (d *document) within(value *yaml.Node, c clue) (line, column int) {
 	places := d.written(value)
 	rows := strings.SplitAfter(value.Value, "\n")
 	if places == nil || c.row < 1 || c.row > len(rows) || c.column < 1 {
-		return value.Line, value.Column, true
+		return value.Line, value.Column
 	}
 	offset := min(c.column-1, utf8.RuneCountInString(rows[c.row-1]))
 	for _, row := range rows[:c.row-1] {
 		offset += utf8.RuneCountInString(row)
 	}
 	at := places[min(offset, len(places)-1)]
-	return at.line, at.column, true
+	return at.line, at.column
 }
 
 // findText looks for a placeholder as it is written, and for the place in it.

@@ -141,7 +141,7 @@ func (w *planner) checkEvent() error {
 	case w.given("tag") && w.given("number"):
 		return errors.New("--number is that of a pull request, and --tag pushes a tag")
 	}
-	return w.checkEmpty("base", "head", "push", "tag", "sender", "url", "provider", "payload", "headers", "delivery")
+	return w.checkEmpty("base", "head", "push", "tag", "comment", "sender", "url", "provider", "payload", "headers", "delivery")
 }
 
 // checkRecorded refuses half a delivery, and one beside what describes an event.
@@ -158,7 +158,7 @@ func (w *planner) checkRecorded() error {
 	case w.payload == stdin && w.headers == stdin:
 		return errors.New("--payload and --headers cannot both be read from standard input: save one in a file")
 	}
-	return w.checkEmpty("base", "head", "push", "tag", "comment", "sender", "url", "provider", "payload", "headers", "delivery")
+	return nil
 }
 
 // checkSettings refuses flags about what is not read.
