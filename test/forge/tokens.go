@@ -109,6 +109,20 @@ func createToken(c *call) answer {
 	return c.mint(&token{in: in, repos: repos, permissions: perms})
 }
 
+// revokeToken ends the token that the call came with.
+func revokeToken(c *call) answer {
+	if c.token == nil {
+		return refuse(http.StatusUnauthorized, c.rt.doc, "Requires authentication")
+	}
+	c.g.revoke(c.token)
+	return noContent()
+}
+
+// revoke makes a token unknown.
+func (g *GitHub) revoke(t *token) {
+	maps.DeleteFunc(g.tokens, func(_ string, known *token) bool { return known == t })
+}
+
 // narrow resolves the repositories a token is asked for; nil is all.
 func (c *call) narrow(in *installation, req tokenRequest) (map[int64]bool, string) {
 	if req.Repositories == nil && req.RepositoryIDs == nil {
