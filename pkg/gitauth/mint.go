@@ -76,17 +76,17 @@ func owner(ctx context.Context, a *attempt.Attempt) (*pacv1alpha1.Repository, er
 // permissionsOf is what the tokens of the event's runs may do. What its Repository asks for beyond reading is for the
 // repository's own code: not for a fork's, and not for what a comment starts, whose head may be a fork's.
 func permissionsOf(ctx context.Context, a *attempt.Attempt, repository *pacv1alpha1.Repository) (config.Permissions, error) {
-	merged, err := a.Git.WithGlobal(ctx, repository)
-	if err != nil {
-		return nil, err
-	}
-	var asked map[string]pacv1alpha1.PermissionLevel
+	reading, _ := a.Config.RunToken(nil)
 	spec := &a.Event.Spec
 	outside := spec.Comment != nil || spec.PullRequest != nil && spec.PullRequest.HeadProjectID != spec.Project.ID
-	if merged.Spec.Settings != nil && !outside {
-		asked = merged.Spec.Settings.RunTokenPermissions
+	if outside || len(a.Config.RunPermissions) == 0 { // nobody gets more, so nobody is asked
+		return reading, nil
 	}
-	granted, _ := a.Config.RunToken(asked)
+	merged, err := a.Git.WithGlobal(ctx, repository)
+	if err != nil || merged.Spec.Settings == nil {
+		return reading, err
+	}
+	granted, _ := a.Config.RunToken(merged.Spec.Settings.RunTokenPermissions)
 	return granted, nil
 }
 

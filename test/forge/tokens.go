@@ -118,6 +118,20 @@ func revokeToken(c *call) answer {
 	return noContent()
 }
 
+// TokensWith returns the installation tokens that work now and have the permission, as somebody who looks for them in a
+// cluster would know them.
+func (g *GitHub) TokensWith(permission, level string) []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var found []string
+	for secret, t := range g.tokens {
+		if g.valid(secret) != nil && t.may(permission, level) {
+			found = append(found, secret)
+		}
+	}
+	return found
+}
+
 // revoke makes a token unknown.
 func (g *GitHub) revoke(t *token) {
 	maps.DeleteFunc(g.tokens, func(_ string, known *token) bool { return known == t })
