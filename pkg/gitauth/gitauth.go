@@ -79,14 +79,20 @@ func (s Secrets) there(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Ru
 	return len(owners) == 1 && owners[0].UID == repository.UID, nil
 }
 
+// ask returns a secret. It is asked for with a patch that changes nothing, which the API server answers without a write: the
+// right to patch them is there wherever runs are, the right to get Secrets may be left out where Repositories name none.
+func (s Secrets) ask(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
+	return s.client.Secrets(namespace).Patch(ctx, name, types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
+}
+
 // read returns a run's secret, nil if there is none.
 func (s Secrets) read(ctx context.Context, run *v1alpha1.Run) (*corev1.Secret, error) {
-	secret, err := s.client.Secrets(run.Namespace).Get(ctx, run.Secret, metav1.GetOptions{})
+	secret, err := s.ask(ctx, run.Namespace, run.Secret)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fault.FromKube(fault.VerbRead, fmt.Errorf("reading secret %s/%s: %w", run.Namespace, run.Secret, err)).AsOwn()
+		return nil, fault.FromKube(fault.VerbPatch, fmt.Errorf("reading secret %s/%s: %w", run.Namespace, run.Secret, err)).AsOwn()
 	}
 	return secret, nil
 }
@@ -114,7 +120,7 @@ func (s Secrets) hold(a *attempt.Attempt, run *v1alpha1.Run, fresh Grant) {
 // patch gives a secret that exists a fresh token, and the Repository as it is now for its owner: one that was deleted and
 // made again has another UID. The token before may be in use: it stays in the secret, to be revoked with the others.
 func (s Secrets) patch(ctx context.Context, secret *corev1.Secret) error {
-	before, err := s.client.Secrets(secret.Namespace).Get(ctx, secret.Name, metav1.GetOptions{})
+	before, err := s.ask(ctx, secret.Namespace, secret.Name)
 	if err != nil {
 		return err
 	}

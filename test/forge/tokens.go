@@ -118,6 +118,13 @@ func revokeToken(c *call) answer {
 	return noContent()
 }
 
+// Minted returns every installation token that was ever issued, those that work no more included.
+func (g *GitHub) Minted() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.minted)
+}
+
 // TokensWith returns the installation tokens that work now and have the permission, as somebody who looks for them in a
 // cluster would know them.
 func (g *GitHub) TokensWith(permission, level string) []string {
@@ -171,6 +178,7 @@ func (c *call) mint(t *token) answer {
 	secret := "ghs_" + traffic.RandomHex(18)
 	t.expires = c.g.now().Add(c.g.opts.TokenLife)
 	c.g.tokens[secret] = t
+	c.g.minted = append(c.g.minted, secret)
 	body := object{
 		"token": secret, "expires_at": t.expires.Format(time.RFC3339),
 		"permissions": t.permissions, "repository_selection": t.in.selection(),

@@ -147,7 +147,7 @@ func TestARenewalIsQuiet(t *testing.T) {
 	if _, err := w.reconcile(); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := fmt.Sprint(w.calls), "[get gitevents get secrets mint token get secrets patch secrets update gitevents/status]"; got != want {
+	if got, want := fmt.Sprint(w.calls), "[get gitevents get secrets mint token patch secrets patch secrets update gitevents/status]"; got != want {
 		t.Errorf("calls %s, want %s", got, want)
 	}
 	after := w.event()

@@ -58,16 +58,19 @@ type revoking struct {
 // run ends the tokens of one run. It returns an error as long as that is to be tried again.
 func (r *revoking) run(ctx context.Context, run *v1alpha1.Run) error {
 	tokens, err := r.step.GitAuth.Tokens(ctx, run)
-	if err != nil || len(tokens) == 0 {
+	if err == nil && len(tokens) == 0 {
+		return nil
+	}
+	if err == nil && !r.givenUp {
+		err = gitauth.Revoke(ctx, r.a, tokens)
+		if err == nil {
+			return nil
+		}
+	}
+	if err != nil && !r.givenUp && r.waits(fault.Of(err)) {
 		return err
 	}
-	if !r.givenUp {
-		err = gitauth.Revoke(ctx, r.a, tokens)
-		if err == nil || r.waits(fault.Of(err)) {
-			return err
-		}
-		r.givenUp = true
-	}
+	r.givenUp = true
 	fields := []any{"event", r.a.Event.Name, "run", run.Name}
 	if f := fault.Of(err); f != nil {
 		fields = append(fields, "reason", f.Reason)
