@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -158,10 +159,8 @@ func (w *world) inheritsToken() string {
 		Spec:       pacv1alpha1.RepositorySpec{GitProvider: &pacv1alpha1.GitProvider{Type: "gitlab", URL: w.git.url(), Secret: all, WebhookSecret: all}},
 	}, metav1.CreateOptions{})
 	w.must(err)
-	repository, err := repositories(w.ci).Get(w.ctx, "app", metav1.GetOptions{})
-	w.must(err)
-	repository.Spec.GitProvider = &pacv1alpha1.GitProvider{Type: "gitlab"}
-	_, err = repositories(w.ci).Update(w.ctx, repository, metav1.UpdateOptions{})
+	bare := []byte(`{"spec":{"git_provider":{"type":"gitlab","url":null,"secret":null,"webhook_secret":null}}}`)
+	_, err = repositories(w.ci).Patch(w.ctx, "app", types.MergePatchType, bare, metav1.PatchOptions{})
 	w.must(err)
 	return string(own.Data["provider.token"])
 }
