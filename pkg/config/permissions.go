@@ -24,8 +24,10 @@ const (
 	levelAdmin = "admin"
 )
 
-// ranks order the levels.
-var ranks = map[string]int{levelRead: 1, levelWrite: 2, levelAdmin: 3}
+// rank orders the levels; what is none is 0.
+func rank(level string) int {
+	return slices.Index([]string{levelRead, levelWrite, levelAdmin}, level) + 1
+}
 
 var permissionName = regexp.MustCompile(`^[a-z][a-z_]{0,62}$`)
 
@@ -36,11 +38,11 @@ func (c *Config) RunToken(asked map[string]pacv1alpha1.PermissionLevel) (granted
 	granted = runReads()
 	for _, name := range slices.Sorted(maps.Keys(asked)) {
 		level, most := string(asked[name]), c.RunPermissions[name]
-		if ranks[level] > ranks[most] && ranks[level] > ranks[granted[name]] {
+		if rank(level) > rank(most) && rank(level) > rank(granted[name]) {
 			denied = append(denied, name+": "+level)
 			level = most
 		}
-		if ranks[level] > ranks[granted[name]] {
+		if rank(level) > rank(granted[name]) {
 			granted[name] = level
 		}
 	}
@@ -57,7 +59,7 @@ func (p *parser) permissions(key string, previous Permissions) Permissions {
 	for part := range strings.SplitSeq(strings.TrimRight(v, ","), ",") {
 		name, level, _ := strings.Cut(part, ":")
 		name, level = strings.TrimSpace(name), strings.TrimSpace(level)
-		if !permissionName.MatchString(name) || ranks[level] == 0 {
+		if !permissionName.MatchString(name) || rank(level) == 0 {
 			p.bad(key, strconv.Quote(strings.TrimSpace(part))+" is not a permission", `GitHub's names with a level, like "pull_requests: write, packages: read"; levels: read, write, admin`)
 			return previous
 		}
