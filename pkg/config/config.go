@@ -30,6 +30,8 @@ const (
 	keyHubCatalog       = "hub-catalog-name"
 	keyRemoteAllowed    = "remote-allowed-hosts"
 	keyRemoteRefused    = "remote-refused-hosts"
+	keyShareGlobal      = "share-global-token"
+	keyRunPermissions   = "run-token-permissions"
 )
 
 const (
@@ -58,6 +60,11 @@ type Config struct {
 	ApplicationName string
 	// SecretAutoCreate makes a git-auth Secret for each run.
 	SecretAutoCreate bool
+	// ShareGlobalToken lets runs clone with the token of the global Repository: it is then written into the namespaces of all
+	// tenants whose Repositories have none of their own.
+	ShareGlobalToken bool
+	// RunPermissions are the most that the tokens of runs may do, beyond what each has.
+	RunPermissions Permissions
 	// GitHubURL is the web URL of the GitHub instance the App is registered at: scheme and host in lower case, no path,
 	// no trailing slash. Deliveries that name another host are refused before a credential is read.
 	GitHubURL string

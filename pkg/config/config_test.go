@@ -38,6 +38,7 @@ func TestNew(t *testing.T) {
 				"custom-console-url-namespace":  "https://lens.example.com/{{ namespace }}",
 				"remote-tasks":                  "false", "hub-url": "https://hub.example.com/api/v1/", "hub-catalog-name": "ours",
 				"catalog-2-id": "acme", "catalog-2-name": "acme-tasks", "catalog-2-url": "http://hub.acme.svc:8080",
+				"share-global-token": "true", "run-token-permissions": "pull_requests: write,packages:read, ",
 				"remote-allowed-hosts": "Git.example.com, 10.0.0.0/8,", "remote-refused-hosts": "*.corp.example.com",
 			},
 			want: &Config{
@@ -46,6 +47,7 @@ func TestNew(t *testing.T) {
 					Catalogs: map[string]remote.Hub{"acme": {URL: "http://hub.acme.svc:8080", Catalog: "acme-tasks"}},
 					Allowed:  remote.Hosts{"git.example.com", "10.0.0.0/8"}, Refused: remote.Hosts{"*.corp.example.com"},
 				},
+				ShareGlobalToken: true, RunPermissions: Permissions{"pull_requests": "write", "packages": "read"},
 				ApplicationName: "Acme CI", GitHubURL: "https://ghe.example.com", SettledRetention: 240 * time.Hour, SettledCap: 500,
 				Console: Console{
 					dashboard: "https://dash.example.com/tekton", name: "Lens", url: "https://lens.example.com",
@@ -89,6 +91,11 @@ func TestNew(t *testing.T) {
 				`key "settled-cap": "1" is out of range or not a number; allowed: a whole number from 100 to 1000000`,
 				`key "tekton-dashboard-url": it is not an absolute web URL; allowed: an absolute URL`,
 			},
+		},
+		"a permission without a level, or with another one, grants nothing": {
+			data: map[string]string{"run-token-permissions": "packages: read, checks: yes"},
+			want: Default(),
+			errs: []string{`key "run-token-permissions": "checks: yes" is not a permission; allowed: GitHub's names`},
 		},
 		"a misspelt key is reported with the keys there are": {
 			data: map[string]string{"app-name": "Acme CI"},

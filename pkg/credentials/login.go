@@ -61,7 +61,7 @@ func (s *Session) login(ctx context.Context, service provider.Provider) (string,
 		return "", provider.Credentials{}, fault.Operatorf(fault.ReasonCredentialsInvalid, "Repository %s/%s: %w", repository.Namespace, repository.Name, err)
 	}
 	token, err := s.token(ctx, repository, own.Token)
-	credentials := provider.Credentials{User: own.User, Token: token, From: fmt.Sprintf("key %s of secret %s/%s", own.Token.Key, own.Token.Namespace, own.Token.Name)}
+	credentials := provider.Credentials{User: own.User, Token: token, Shared: own.Token.Namespace != repository.Namespace, From: fmt.Sprintf("key %s of secret %s/%s", own.Token.Key, own.Token.Namespace, own.Token.Name)}
 	return service.BaseURL(own.URL, own.RepositoryURL, s.event.Spec.Project), credentials, err
 }
 

@@ -57,7 +57,7 @@ func TestAnEventMayLogInWithTheGlobalToken(t *testing.T) {
 	if _, err := r.begin("e", "own", "git.example").Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	want := []provider.Credentials{{User: "me", Token: "t", From: "key provider.token of secret plumbline/all"}}
+	want := []provider.Credentials{{User: "me", Token: "t", Shared: true, From: "key provider.token of secret plumbline/all"}}
 	if diff := cmp.Diff(want, r.logins) + cmp.Diff([]string{"https://git.example "}, r.bases); diff != "" {
 		t.Error(diff)
 	}

@@ -27,6 +27,8 @@ type Input struct {
 	// Repository is the event's, completed by the global one.
 	Repository *pacv1alpha1.Repository
 	Config     *config.Config
+	// Shared is true when the Git service is called with the token of the global Repository, which is no tenant's.
+	Shared bool
 	// Version is Plumbline's, which PipelineRuns carry.
 	Version string
 	// Earlier is what an attempt before this one left open; nil when there was none.

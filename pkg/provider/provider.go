@@ -103,13 +103,19 @@ type Token struct {
 	User string
 	// ExpiresAt is when the service stops accepting it, by the service's clock; zero when the service does not say.
 	ExpiresAt time.Time
+	// Own is true when the token was minted for whoever asked and nobody else has it: it is to be revoked when it is not
+	// needed any more. False where the service has no such tokens, and it is the configured one.
+	Own bool
 }
 
-// Tokens mints credentials for the pods of a run.
+// Tokens mints credentials for the pods of runs.
 type Tokens interface {
-	// CloneToken returns a token that can read (and only as much as the App was granted) this one repository. It may
-	// have been handed out before, but at least half of the life that the service gives its tokens is left.
-	CloneToken(ctx context.Context) (Token, error)
+	// CloneToken returns a token for one run: it reaches this one repository, has these permissions there, by the service's
+	// names, and none besides. Each call mints another one where the service can. Permissions that the service does not
+	// grant are an Operator fault.
+	CloneToken(ctx context.Context, permissions map[string]string) (Token, error)
+	// RevokeToken ends a token whose Own is true. One that works no more is no error.
+	RevokeToken(ctx context.Context, token string) error
 }
 
 // Client is an authenticated view of ONE repository.
@@ -131,6 +137,9 @@ type Credentials struct {
 	// User and Token authenticate everything else.
 	User  string
 	Token string
+	// Shared is true for those of the global Repository, which are other tenants' as well: with them nothing is read outside
+	// of the project.
+	Shared bool
 	// From says for people where they are kept: "secret plumbline/app".
 	From string
 }

@@ -37,9 +37,34 @@ func testConnect(t *testing.T, open func(*testing.T) World) {
 	if _, err := w.Provider.Connect(t.Context(), w.BaseURL, w.Project, provider.Credentials{}); !fault.Is(err, fault.Operator) {
 		t.Errorf("no credentials: %v, want an Operator fault", err)
 	}
-	token, err := connect(t, w).CloneToken(t.Context())
-	if err != nil || token.Value == "" || (!token.ExpiresAt.IsZero() && !token.ExpiresAt.After(time.Now())) {
-		t.Errorf("CloneToken: a token of %d bytes that expires at %v, %v", len(token.Value), token.ExpiresAt, err)
+	testRunToken(t, w)
+}
+
+// testRunToken: where the service mints, each run has a token of its own, which may be revoked twice; elsewhere revoking
+// changes nothing.
+func testRunToken(t *testing.T, w World) {
+	client, reading := connect(t, w), map[string]string{"contents": "read", "metadata": "read"}
+	var tokens []provider.Token
+	for range 2 {
+		token, err := client.CloneToken(t.Context(), reading)
+		if err != nil || token.Value == "" || (!token.ExpiresAt.IsZero() && !token.ExpiresAt.After(time.Now())) {
+			t.Fatalf("CloneToken: a token of %d bytes that expires at %v, %v", len(token.Value), token.ExpiresAt, err)
+		}
+		if token.Own != w.Mints {
+			t.Errorf("the token is the run's own: %t, want %t", token.Own, w.Mints)
+		}
+		tokens = append(tokens, token)
+	}
+	if same := tokens[0].Value == tokens[1].Value; same == w.Mints {
+		t.Errorf("two runs have the same token: %t", same)
+	}
+	for range 2 {
+		if err := client.RevokeToken(t.Context(), tokens[0].Value); err != nil {
+			t.Errorf("RevokeToken: %v", err)
+		}
+	}
+	if _, err := client.CanWrite(t.Context(), "nobody"); err != nil {
+		t.Errorf("after a run's token was revoked: %v", err)
 	}
 }
 

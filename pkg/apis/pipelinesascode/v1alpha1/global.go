@@ -46,6 +46,9 @@ func (s *Settings) withGlobal(g *Settings) *Settings {
 	if len(s.GithubAppTokenScopeRepos) == 0 {
 		s.GithubAppTokenScopeRepos = g.GithubAppTokenScopeRepos
 	}
+	if s.RunTokenPermissions == nil {
+		s.RunTokenPermissions = g.RunTokenPermissions
+	}
 	if s.Gitlab == nil || g.Gitlab == nil {
 		s.Gitlab = cmp.Or(s.Gitlab, g.Gitlab)
 		return s

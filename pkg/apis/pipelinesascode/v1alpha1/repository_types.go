@@ -112,6 +112,12 @@ type Params struct {
 type Settings struct {
 	// +optional
 	GithubAppTokenScopeRepos []string `json:"github_app_token_scope_repos,omitempty"`
+	// RunTokenPermissions is what the token of a run may do at GitHub beyond reading the repository: names and levels of a
+	// GitHub App's permissions, "pull_requests: write" for example. No more is granted than the administrator allows in
+	// run-token-permissions of the ConfigMap. Plumbline's own; PaC has no such field.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	RunTokenPermissions map[string]PermissionLevel `json:"run_token_permissions,omitempty"`
 	// +optional
 	// +kubebuilder:validation:Enum=source;default_branch
 	PipelineRunProvenance string `json:"pipelinerun_provenance,omitempty"`
@@ -128,6 +134,11 @@ type Settings struct {
 	// +optional
 	AIAnalysis *AIAnalysis `json:"ai,omitempty"`
 }
+
+// PermissionLevel is how much of a permission is asked for.
+//
+// +kubebuilder:validation:Enum=read;write;admin
+type PermissionLevel string
 
 // Policy lists the teams that may act.
 type Policy struct {

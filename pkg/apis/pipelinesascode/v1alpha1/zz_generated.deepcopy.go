@@ -441,6 +441,13 @@ func (in *Settings) DeepCopyInto(out *Settings) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.RunTokenPermissions != nil {
+		in, out := &in.RunTokenPermissions, &out.RunTokenPermissions
+		*out = make(map[string]PermissionLevel, len(*in))
+		for key, val := range *in {
+			(*out)[key] = val
+		}
+	}
 	if in.Policy != nil {
 		in, out := &in.Policy, &out.Policy
 		*out = new(Policy)

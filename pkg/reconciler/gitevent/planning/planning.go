@@ -96,7 +96,7 @@ func serves(ctx context.Context, a *attempt.Attempt) (*pacv1alpha1.Repository, e
 func (s *Step) input(a *attempt.Attempt, repository *pacv1alpha1.Repository) plan.Input {
 	return plan.Input{
 		Event:      plan.Event{Namespace: a.Event.Namespace, Name: a.Event.Name, Annotations: a.Event.Annotations, Spec: &a.Event.Spec},
-		Repository: repository, Config: a.Config, Version: s.Version, Earlier: earlier(&a.Event.Status),
+		Repository: repository, Config: a.Config, Shared: a.Git.Shared(), Version: s.Version, Earlier: earlier(&a.Event.Status),
 	}
 }
 
