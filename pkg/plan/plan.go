@@ -63,6 +63,9 @@ type Sources struct {
 	Missing func(address string) (again time.Duration)
 	// Comment returns what the event's comment says. It is called for comments only.
 	Comment func(ctx context.Context) (string, error)
+	// Actor returns who caused the event, from its payload. It is called for pull requests whose record does not say. nil is
+	// nobody.
+	Actor func(ctx context.Context) (string, error)
 	// Payload returns the delivery's body.
 	Payload func(ctx context.Context) ([]byte, error)
 	// Secret returns the value that a custom param refers to, in the Repository's namespace.
