@@ -98,7 +98,9 @@ func commenting() *v1alpha1.GitEventSpec {
 func unchanged(*v1alpha1.GitEventSpec) {}
 
 // byRita is an event somebody else than the author caused.
-func byRita(s *v1alpha1.GitEventSpec) { s.Sender, s.Actor, s.PullRequest.Author = "rita", "rita", "id:51" }
+func byRita(s *v1alpha1.GitEventSpec) {
+	s.Sender, s.Actor, s.PullRequest.Author = "rita", "rita", "id:51"
+}
 
 // recordings are deliveries with all the fields GitLab sends.
 func recordings(t *testing.T) []providertest.Recorded {
