@@ -69,7 +69,7 @@ func (r *repository) noted(ctx context.Context, event *v1alpha1.GitEventSpec) (s
 	switch {
 	case err != nil:
 		return "", provider.Failed(what, err)
-	case int64(note.ID) != event.Comment.ID || note.Author.Username == "" || note.Body == "":
+	case note == nil || int64(note.ID) != event.Comment.ID || note.Author.Username == "" || note.Body == "":
 		return "", noAnswer(what)
 	case note.System || !strings.EqualFold(note.Author.Username, event.Sender):
 		return "", forged("the comment is not of %s", event.Sender)

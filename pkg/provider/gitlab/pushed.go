@@ -55,12 +55,12 @@ func (r *repository) at(ctx context.Context, kind, name string) (*gl.Commit, err
 	var err error
 	if kind == "tag" {
 		var tag *gl.Tag
-		if tag, _, err = r.client.Tags.GetTag(r.path, name, gl.WithContext(ctx)); err == nil {
+		if tag, _, err = r.client.Tags.GetTag(r.path, name, gl.WithContext(ctx)); err == nil && tag != nil {
 			now = tag.Commit
 		}
 	} else {
 		var branch *gl.Branch
-		if branch, _, err = r.client.Branches.GetBranch(r.path, name, gl.WithContext(ctx)); err == nil {
+		if branch, _, err = r.client.Branches.GetBranch(r.path, name, gl.WithContext(ctx)); err == nil && branch != nil {
 			now = branch.Commit
 		}
 	}
