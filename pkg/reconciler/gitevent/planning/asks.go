@@ -28,7 +28,8 @@ type asks struct {
 func (s *Step) sources(a *attempt.Attempt, client *provider.Client) plan.Sources {
 	q := asks{s, a}
 	return plan.Sources{
-		Source: client, History: client, Access: client, Addresses: client, Web: s.Web,
+		Source: client, History: client, Addresses: client, Web: s.Web,
+		Access:  access{Access: client, denials: s.Denials, spec: &a.Event.Spec, now: a.Clock.Now},
 		Missing: q.missing, Comment: q.comment, Actor: q.actor, Payload: q.body, Secret: q.secret,
 	}
 }
