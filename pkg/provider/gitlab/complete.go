@@ -6,7 +6,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	gl "github.com/xanzy/go-gitlab"
@@ -172,5 +171,5 @@ func (r *repository) wasHead(ctx context.Context, event *v1alpha1.GitEventSpec) 
 	if slices.ContainsFunc(versions, func(v *gl.MergeRequestDiffVersion) bool { return v.HeadCommitSHA == event.SHA }) {
 		return nil
 	}
-	return fault.Transientf(fault.ReasonNotConfirmed, "commit %s is no head that merge request !%s ever had (yet)", event.SHA, strconv.Itoa(number))
+	return fault.Transientf(fault.ReasonNotConfirmed, "commit %s is no head that merge request !%d ever had (yet)", event.SHA, number)
 }
