@@ -24,7 +24,7 @@ func notConfirmed(*v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 func TestAnEventThatIsNotConfirmedIsIgnored(t *testing.T) {
 	t.Parallel()
 	w, told := received(t), []string{}
-	w.git.complete = notConfirmed
+	w.git.complete, w.git.newer = notConfirmed, newerSHA
 	after := w.every(time.Minute, time.Hour, &told)
 	if after < 10*time.Minute || after > 20*time.Minute {
 		t.Errorf("ended after %v, want ten minutes and a bit", after)
@@ -42,10 +42,10 @@ func TestAnEventThatIsNotConfirmedIsIgnored(t *testing.T) {
 func TestAnEventThatIsConfirmedLateRuns(t *testing.T) {
 	t.Parallel()
 	w := received(t)
-	w.git.complete = notConfirmed
+	w.git.complete, w.git.newer = notConfirmed, newerSHA // it knows only what was there before
 	w.later(time.Second)
 	w.later(9 * time.Minute)
-	w.git.complete = nil
+	w.git.complete, w.git.newer = nil, ""
 	w.settle(corev1.ConditionTrue)
 	w.wantSuccess()
 }
