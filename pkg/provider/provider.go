@@ -70,8 +70,12 @@ type History interface {
 	// Pulls lists the repository's pull requests that hold the commit, all pages. A missing commit is Transient.
 	Pulls(ctx context.Context, sha string) ([]git.Pull, error)
 	// Complete returns the event with what its delivery did not say: for a comment its pull request's head commit, refs,
-	// head repository and author as they are now. Any other event is returned as it is, without a call. A pull request
-	// that is not open any more is an Ignored fault.
+	// head repository and author as they are now. A pull request that is not open any more is an Ignored fault.
+	//
+	// A service whose deliveries are signed returns any other event as it is, without a call. One that signs nothing returns
+	// it with what the service itself says, and so for comments, which then have their Body: author, head repository, refs
+	// and labels of a pull request; and the head was the pull request's, or the pushed ref's. What contradicts the delivery
+	// is an Ignored fault; what is not there (yet) is Transient, with reason NotConfirmed, until the caller gives up.
 	Complete(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error)
 	// Supersedes returns the commit that has taken the place of the event's, "" while none has, as Git has it now: a pull
 	// request's other head, or the tip of a branch that no longer holds what was pushed to it. Tags, what is deleted and

@@ -19,6 +19,9 @@ import (
 // (https://docs.gitlab.com/administration/diff_limits/). There is no other sign that more were changed.
 const maxCommitFiles = 1000
 
+// reasonNoMergeRequest is that of a merge request that GitLab does not show.
+const reasonNoMergeRequest = "PullRequestUnknown"
+
 // Changed lists the files of a merge request, of a push since the commit it replaced, or, for a new branch or tag, of its
 // head commit.
 func (r *repository) Changed(ctx context.Context, event *v1alpha1.GitEventSpec) (git.Changes, error) {
@@ -72,7 +75,7 @@ func (r *repository) mergeRequest(ctx context.Context, what string, number int) 
 		if err := r.nobody(ctx, what); err != nil {
 			return nil, err
 		}
-		return nil, fault.Transientf("PullRequestUnknown", "%s: GitLab does not show merge request !%d (yet)", what, number)
+		return nil, fault.Transientf(reasonNoMergeRequest, "%s: GitLab does not show merge request !%d (yet)", what, number)
 	}
 	if err != nil {
 		return nil, provider.Failed(what, err)

@@ -29,6 +29,8 @@ type Step struct {
 	Metrics *metrics.Metrics
 	// Misses is what the Git service did not show.
 	Misses *Misses
+	// Denials is who may not write.
+	Denials *Denials
 }
 
 // ReasonParked ends an event whose planning panics.

@@ -31,7 +31,7 @@ type Steps struct {
 func New(c cluster.Cluster, o cluster.Options, m *metrics.Metrics) *Steps {
 	secrets := gitauth.New(c.Kube)
 	return &Steps{
-		Plan:     &planning.Step{Providers: o.Providers, Web: o.Remote, Version: o.Version, Metrics: m, Misses: &planning.Misses{}},
+		Plan:     &planning.Step{Providers: o.Providers, Web: o.Remote, Version: o.Version, Metrics: m, Misses: &planning.Misses{}, Denials: &planning.Denials{}},
 		Create:   &create.Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Created: &create.Memory{}},
 		Observe:  &observe.Step{Tekton: c.Tekton, Runs: c.Runs},
 		Report:   &report.Step{Providers: o.Providers, Metrics: m, Identity: o.Identity, Late: o.Times.LateReports},
