@@ -96,7 +96,13 @@ func (t *Transport) call(req *http.Request) (*http.Response, error) {
 	// The whole answer is here, so that a caller can neither leak a connection nor meet the time limit later.
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	resp.ContentLength = int64(len(body))
-	if resp.StatusCode < http.StatusBadRequest {
+	switch {
+	case resp.StatusCode < http.StatusMultipleChoices:
+		if err := expected(req, resp, body); err != nil {
+			return nil, err
+		}
+		return resp, nil
+	case resp.StatusCode < http.StatusBadRequest:
 		return resp, nil
 	}
 	return nil, refused(req, resp, body)

@@ -65,15 +65,16 @@ func (c *Client) Package(ctx context.Context, hub Hub, address string, policy Po
 		return nil, err
 	}
 	var packed struct {
-		Data struct {
+		Name string `json:"name"`
+		Data *struct {
 			ManifestRaw string `json:"manifestRaw"`
 		} `json:"data"`
 	}
-	if err := json.Unmarshal(answer, &packed); err != nil {
-		// A hub answers JSON: this is the page of something in front of it.
+	if err := json.Unmarshal(answer, &packed); err != nil || packed.Name == "" && packed.Data == nil {
+		// A hub answers with a package: this is of something in front of it.
 		return nil, fault.Transientf("ReferenceUnavailable", "what answers at the hub's address is not an Artifact Hub")
 	}
-	if packed.Data.ManifestRaw == "" {
+	if packed.Data == nil || packed.Data.ManifestRaw == "" {
 		return nil, fault.Invalidf("ReferenceNotFound", "the hub has no definition in this package")
 	}
 	return []byte(packed.Data.ManifestRaw), nil

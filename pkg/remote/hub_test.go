@@ -49,6 +49,8 @@ func TestPackage(t *testing.T) {
 		"a definition":             {200, `{"data":{"manifestRaw":"kind: Task"},"version":"1"}`, "kind: Task", -1},
 		"none":                     {200, `{"data":{}}`, "", fault.Invalid},
 		"a page of something else": {200, `<html>`, "", fault.Transient},
+		"JSON of something else":   {200, `{}`, "", fault.Transient},
+		"null":                     {200, `null`, "", fault.Transient},
 		"not there":                {404, `{"message":"not found"}`, "", fault.Invalid},
 		"the hub wants a login":    {401, ``, "", fault.Operator},
 		"the hub is down":          {503, ``, "", fault.Transient},

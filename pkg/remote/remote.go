@@ -5,6 +5,7 @@
 package remote
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"io"
@@ -81,7 +82,18 @@ func (c *Client) Get(ctx context.Context, address string, policy Policy, limit i
 	if int64(len(data)) > limit {
 		return nil, fault.Invalidf("FileTooLarge", "%s sends more than %d bytes", response.Request.URL.Host, limit)
 	}
+	if isPage(data) {
+		return nil, fault.Transientf("ReferenceUnavailable", "%s answers a web page where a definition was asked for: "+
+			"is it the address of the raw file, and does it ask nobody to log in?", response.Request.URL.Host)
+	}
 	return data, nil
+}
+
+// isPage tells whether text is HTML or XML, whatever its Content-Type says: no definition starts like that. A page in the
+// place of a definition is most often a log-in form or an outage, and says nothing of what the author wrote.
+func isPage(data []byte) bool {
+	start := bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), " \t\r\n")
+	return bytes.HasPrefix(start, []byte("<")) && !bytes.HasPrefix(start, []byte("<<")) // << is YAML's merge key
 }
 
 // Show is an address for people: without user, password, query and fragment, any of which may be a secret.

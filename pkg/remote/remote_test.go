@@ -185,3 +185,19 @@ func TestShow(t *testing.T) {
 		}
 	}
 }
+
+// A page in the place of a definition is waited for: it says nothing of what the author wrote (finding 18).
+func TestAPageIsNoDefinition(t *testing.T) {
+	for body, page := range map[string]bool{
+		"<html>Log in</html>": true, "\n <!DOCTYPE html>\n<title>x": true, "\xef\xbb\xbf<?xml version='1.0'?>": true,
+		"kind: Task\n": false, "{\"kind\":\"Task\"}": false, "<<: {a: b}\n": false, "# <html>\nkind: Task": false, "": false,
+	} {
+		got, err := New(Options{Proxy: direct}).Get(t.Context(), serve(t, text(body)).URL, loopback(), 100)
+		if page && (!fault.Is(err, fault.Transient) || !strings.Contains(err.Error(), "a web page") || strings.Contains(err.Error(), "Log in")) {
+			t.Errorf("%q: %q, %v, want a wait that does not repeat the page", body, got, err)
+		}
+		if !page && (err != nil || string(got) != body) {
+			t.Errorf("%q: %q, %v", body, got, err)
+		}
+	}
+}
