@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 )
 
@@ -44,7 +45,7 @@ func TestNew(t *testing.T) {
 				Remote: Remote{
 					Hub:      remote.Hub{URL: "https://hub.example.com/api/v1", Catalog: "ours"},
 					Catalogs: map[string]remote.Hub{"acme": {URL: "http://hub.acme.svc:8080", Catalog: "acme-tasks"}},
-					Allowed:  remote.Hosts{"git.example.com", "10.0.0.0/8"}, Refused: remote.Hosts{"*.corp.example.com"},
+					Allowed:  hosts.Hosts{"git.example.com", "10.0.0.0/8"}, Refused: hosts.Hosts{"*.corp.example.com"},
 				},
 				ApplicationName: "Acme CI", GitHubURL: "https://ghe.example.com", SettledRetention: 240 * time.Hour, SettledCap: 500,
 				Console: Console{

@@ -42,6 +42,7 @@ func parse(data map[string]string, previous *Config) (*Config, error) {
 		},
 	}
 	c.Remote = p.remote(previous.Remote)
+	c.GitAllowed = p.hosts(keyGitAllowed, previous.GitAllowed)
 	c.SettledRetention = p.retention(c.GitHubURL, previous.SettledRetention)
 	p.unknown()
 	return c, errors.Join(p.errs...)

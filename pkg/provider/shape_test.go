@@ -39,7 +39,7 @@ func TestAnswersOfAnotherMediaTypeAreWaitedFor(t *testing.T) {
 				t.Fatal(err)
 			}
 			req.Header.Set("Accept", c.accept)
-			resp, err := NewTransport(Limits{}).RoundTrip(req)
+			resp, err := NewTransport(Limits{}).Within(local()).RoundTrip(req)
 			if resp != nil {
 				t.Cleanup(func() { _ = resp.Body.Close() })
 			}

@@ -14,6 +14,7 @@ import (
 	"net/url"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
@@ -54,7 +55,7 @@ func New(o Options) *Client {
 // Get returns at most limit bytes of what is at an http or https address, following redirects. Only what the author can
 // mend is Invalid: an address that is malformed, refused by the policy, not there, not public or too large. No answer,
 // 408 and 5xx are Transient, 429 is Throttled. Messages name hosts and statuses; never a query, a user or the answer.
-func (c *Client) Get(ctx context.Context, address string, policy Policy, limit int64) ([]byte, error) {
+func (c *Client) Get(ctx context.Context, address string, policy hosts.Policy, limit int64) ([]byte, error) {
 	u, err := parseAddress(address)
 	if err != nil {
 		return nil, err

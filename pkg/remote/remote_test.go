@@ -15,13 +15,14 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
 func direct(*http.Request) (*url.URL, error) { return nil, nil }
 
 // loopback lets tests reach the servers they start.
-func loopback() Policy { return Policy{Allowed: Hosts{"127.0.0.0/8"}} }
+func loopback() hosts.Policy { return hosts.Policy{Allowed: hosts.Hosts{"127.0.0.0/8"}} }
 
 func serve(t *testing.T, handler http.HandlerFunc) *httptest.Server {
 	t.Helper()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/cache"
 )
@@ -83,10 +84,14 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 	if err := checkCredentials(p, c); err != nil {
 		return provider.Client{}, err
 	}
+	// The installation configures where GitHub is, no tenant: it may be anywhere.
+	reach := c.Reach
+	reach.Trusted = hosts.HostPort(api.String())
+	base := s.transport.Within(reach)
 	digest := sha256.Sum256(c.PrivateKey)
 	tokens := s.minters.Get(minterKey{api.String(), c.AppID, c.InstallationID, p.ID, digest}, func() *minter {
 		return &minter{
-			base: s.transport, api: strings.TrimSuffix(api.String(), "/"), now: s.options.Now,
+			base: base, api: strings.TrimSuffix(api.String(), "/"), now: s.options.Now,
 			app: c.AppID, installation: c.InstallationID, repository: p.ID, owner: p.Owner, name: p.Name, key: c.PrivateKey, from: c.From,
 		}
 	})
@@ -94,7 +99,7 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 		return provider.NewPace(s.options.Now)
 	})
 	client := gh.NewClient(&http.Client{
-		Transport:     &authenticated{base: s.transport, tokens: tokens, pace: pace, host: api.Host},
+		Transport:     &authenticated{base: base, tokens: tokens, pace: pace, host: api.Host},
 		CheckRedirect: provider.CheckRedirect,
 	})
 	client.BaseURL, client.UserAgent = api, s.options.UserAgent
