@@ -29,7 +29,7 @@ func (p *planner) admit(ctx context.Context) (*Plan, error) {
 // An error is never an answer.
 func (p *planner) decide(ctx context.Context) (access.Decision, string, error) {
 	spec := p.spec
-	in := access.Input{Trigger: spec.Trigger, Comment: spec.Comment != nil}
+	in := access.Input{Trigger: spec.Trigger, Comment: spec.Comment != nil, Restricted: p.Repository.Spec.Restricts() != ""}
 	if spec.PullRequest != nil {
 		in.SameRepository = spec.PullRequest.HeadProjectID == spec.Project.ID && spec.Project.ID != 0
 	}
