@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/plumbline-ci/plumbline/pkg/ceiling"
 	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 )
@@ -40,8 +41,11 @@ func TestNew(t *testing.T) {
 				"remote-tasks":                  "false", "hub-url": "https://hub.example.com/api/v1/", "hub-catalog-name": "ours",
 				"catalog-2-id": "acme", "catalog-2-name": "acme-tasks", "catalog-2-url": "http://hub.acme.svc:8080",
 				"remote-allowed-hosts": "Git.example.com, 10.0.0.0/8,", "remote-refused-hosts": "*.corp.example.com",
+				"git-allowed-hosts": "gitlab.corp.example.com", "run-service-accounts": "builder, tester", "run-pod-security": "baseline",
 			},
 			want: &Config{
+				GitAllowed: hosts.Hosts{"gitlab.corp.example.com"},
+				Ceiling:    ceiling.Limits{ServiceAccounts: []string{"builder", "tester"}, PodSecurity: ceiling.Baseline},
 				Remote: Remote{
 					Hub:      remote.Hub{URL: "https://hub.example.com/api/v1", Catalog: "ours"},
 					Catalogs: map[string]remote.Hub{"acme": {URL: "http://hub.acme.svc:8080", Catalog: "acme-tasks"}},

@@ -92,6 +92,7 @@ func TestAPolicyThatCannotBeEvaluatedDenies(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
 		w.git.grant("dev", "write")
+		w.git.commit("main", forge.Change{Files: map[string]string{"README.md": "nothing to run"}, Message: "first"})
 		w.settings(`{"policy":{"pull_request":["release-managers"]}}`, "False NotEvaluated", "settings.policy")
 		pull := func(branch string) (string, delivery) {
 			sha := w.git.commit(branch, forge.Change{Files: map[string]string{".tekton/run.yaml": pipeline("of-"+branch, "pull_request")}, Message: branch})
@@ -136,5 +137,40 @@ func (w *world) settings(patch, want, says string) {
 			return fmt.Errorf("it is %v", condition)
 		}
 		return nil
+	})
+}
+
+// S36, finding 16: an author cannot have a run taken for signed, and what a ceiling leaves out fails the author's check with
+// file and field. Another pipeline of the same commit runs.
+func TestAuthorsStayBelowTheCeiling(t *testing.T) {
+	t.Parallel()
+	config := [][3]string{{"plumbline", "run-pod-security", "baseline"}, {"plumbline", "run-service-accounts", "builder"}}
+	forEachService(t, setup{receivers: 1, controllers: 1, config: config}, func(t *testing.T, w *world) {
+		signs := strings.Replace(pipeline("signs", "push"), "  annotations:\n", "  annotations:\n    chains.tekton.dev/signed: \"true\"\n", 1)
+		asks := func(name, template string) string {
+			return strings.Replace(pipeline(name, "push"), "\nspec:\n", "\nspec:\n  taskRunTemplate: "+template+"\n", 1)
+		}
+		sha, delivery := w.push(map[string]string{
+			".tekton/signs.yaml": signs,
+			".tekton/host.yaml":  asks("host", "{podTemplate: {hostNetwork: true}}"),
+			".tekton/admin.yaml": asks("admin", "{serviceAccountName: cluster-admin}"),
+		})
+		w.deliver(delivery, http.StatusAccepted)
+		for name, field := range map[string]string{
+			"host":  ".tekton/host.yaml: spec.taskRunTemplate.podTemplate.hostNetwork is true",
+			"admin": ".tekton/admin.yaml: spec.taskRunTemplate.serviceAccountName is",
+		} {
+			if told := w.checkReaches(sha, checkName(name), "failure", soon); !told.tells(field) {
+				t.Errorf("%s: the check says %q %q, want %q", name, told.Title, told.Text, field)
+			}
+		}
+		w.checkReaches(sha, checkName("signs"), "success", afterFault)
+		w.settles(sha, afterFault)
+		for _, run := range w.runs() {
+			if run.Annotations["chains.tekton.dev/signed"] != "" || !strings.HasPrefix(run.Name, "signs") {
+				t.Errorf("PipelineRun %s has the annotations %v, want the one that is allowed, without Chains' keys", run.Name, run.Annotations)
+			}
+		}
+		w.ranOnce("signs")
 	})
 }

@@ -19,15 +19,7 @@ func (s *RepositorySpec) NotActedOn() []string {
 		"concurrency_limit": s.ConcurrencyLimit != nil,
 		"incoming":          s.Incomings != nil && len(*s.Incomings) > 0,
 	}
-	if settings := s.Settings; settings != nil {
-		set["settings.github_app_token_scope_repos"] = len(settings.GithubAppTokenScopeRepos) > 0
-		set["settings.gitops_command_prefix"] = settings.GitOpsCommandPrefix != ""
-		set["settings.ai"] = settings.AIAnalysis != nil
-		set["settings.github.comment_strategy"] = settings.Github != nil && settings.Github.CommentStrategy != ""
-		set["settings.forgejo"] = settings.Forgejo != nil && *settings.Forgejo != ForgejoSettings{}
-		set["settings.gitlab.comment_strategy"] = settings.Gitlab != nil && settings.Gitlab.CommentStrategy != ""
-		set["settings.gitlab.token_auto_rotation"] = settings.Gitlab != nil && settings.Gitlab.TokenAutoRotation != nil && *settings.Gitlab.TokenAutoRotation
-	}
+	s.Settings.notActedOn(set)
 	if git := s.GitProvider; git != nil {
 		set["git_provider.type: "+git.Type] = git.Type != "" && git.Type != "github" && git.Type != "gitlab"
 	}
@@ -39,4 +31,20 @@ func (s *RepositorySpec) NotActedOn() []string {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// notActedOn adds the settings that this version does not act on, and whether they are set.
+func (s *Settings) notActedOn(set map[string]bool) {
+	if s == nil {
+		return
+	}
+	set["settings.github_app_token_scope_repos"] = len(s.GithubAppTokenScopeRepos) > 0
+	set["settings.gitops_command_prefix"] = s.GitOpsCommandPrefix != ""
+	set["settings.ai"] = s.AIAnalysis != nil
+	set["settings.github.comment_strategy"] = s.Github != nil && s.Github.CommentStrategy != ""
+	set["settings.forgejo"] = s.Forgejo != nil && *s.Forgejo != ForgejoSettings{}
+	if s.Gitlab != nil {
+		set["settings.gitlab.comment_strategy"] = s.Gitlab.CommentStrategy != ""
+		set["settings.gitlab.token_auto_rotation"] = s.Gitlab.TokenAutoRotation != nil && *s.Gitlab.TokenAutoRotation
+	}
 }
