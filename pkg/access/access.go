@@ -52,6 +52,9 @@ type Input struct {
 	// Comment is true when the event is a comment on the pull request. Who wrote it must have write access, and the pull
 	// request must be allowed by itself: a comment starts what the head is by then, which may not be what was commented on.
 	Comment bool
+	// Restricted is true when the Repository says who may start pull requests in a way that cannot be evaluated here. Then
+	// nobody may: a restriction that does not hold would be worse.
+	Restricted bool
 	// CommenterCanWrite is like CanWrite, of who wrote the comment.
 	CommenterCanWrite *bool
 	// Label is true when the event is a label that was set. A label asks for pipelines, so whoever set it must be able to
@@ -84,6 +87,7 @@ type step struct {
 // chain is the policy, in the order in which it is asked.
 func chain() []step {
 	return []step{
+		{restricted, "The Repository's settings have a policy of who may start runs of pull requests, which this version cannot evaluate, so nobody may."},
 		{commenterUnknown, "Whether the author of the comment has write access to this repository is not known yet."},
 		{commenterStranger, "The author of the comment has no write access to this repository."},
 		{labellerUnknown, "Whether who set the label has write access to this repository is not known yet."},
@@ -96,6 +100,10 @@ func chain() []step {
 		{actorStranger, "The author of the pull request has write access to this repository, but not who changed it."},
 		{writer, "The author of the pull request has write access to this repository."},
 	}
+}
+
+func restricted(in Input) (Decision, bool) {
+	return Unapproved, in.Restricted && (in.Trigger != v1alpha1.TriggerPush || in.Comment)
 }
 
 func commenterUnknown(in Input) (Decision, bool) {

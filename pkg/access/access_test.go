@@ -88,6 +88,20 @@ func TestDecide(t *testing.T) {
 		"a comment that is on no pull request is not allowed as a push": {
 			in: Input{Trigger: v1alpha1.TriggerPush, Comment: true}, want: NeedsCommenterAccess, reason: "not known yet",
 		},
+		"a policy that cannot be evaluated denies a pull request, whoever opened it": {
+			in:   Input{Trigger: v1alpha1.TriggerPullRequest, Restricted: true, SameRepository: true, CanWrite: &yes},
+			want: Unapproved, reason: "have a policy",
+		},
+		"and a writer's comment on it": {
+			in:   Input{Trigger: v1alpha1.TriggerPullRequest, Restricted: true, Comment: true, CommenterCanWrite: &yes, SameRepository: true},
+			want: Unapproved, reason: "have a policy",
+		},
+		"and an unknown trigger": {
+			in: Input{Trigger: "workflow_run", Restricted: true}, want: Unapproved, reason: "have a policy",
+		},
+		"pushes are not what a policy is about": {
+			in: Input{Trigger: v1alpha1.TriggerPush, Restricted: true}, want: Allowed, reason: "can push",
+		},
 		"an input that nobody filled is not approved": {
 			in: Input{}, want: Unapproved, reason: "No rule allows",
 		},

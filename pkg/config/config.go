@@ -5,6 +5,8 @@ package config
 import (
 	"time"
 
+	"github.com/plumbline-ci/plumbline/pkg/ceiling"
+	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 )
 
@@ -32,6 +34,9 @@ const (
 	keyRemoteRefused    = "remote-refused-hosts"
 	keyShareGlobal      = "share-global-token"
 	keyRunPermissions   = "run-token-permissions"
+	keyGitAllowed       = "git-allowed-hosts"
+	keyRunAccounts      = "run-service-accounts"
+	keyRunPodSecurity   = "run-pod-security"
 )
 
 const (
@@ -68,6 +73,10 @@ type Config struct {
 	// GitHubURL is the web URL of the GitHub instance the App is registered at: scheme and host in lower case, no path,
 	// no trailing slash. Deliveries that name another host are refused before a credential is read.
 	GitHubURL string
+	// Ceiling is what authors' PipelineRuns may ask for at most, in every namespace.
+	Ceiling ceiling.Limits
+	// GitAllowed are Git services that Repositories may name although their addresses are not public.
+	GitAllowed hosts.Hosts
 	// SkipPushOfPulls ignores a push to a branch whose commit is in an open pull request: that event runs it.
 	SkipPushOfPulls bool
 	// Console is where people watch runs.

@@ -29,7 +29,9 @@ func (p *planner) admit(ctx context.Context) (*Plan, error) {
 // An error is never an answer.
 func (p *planner) decide(ctx context.Context) (access.Decision, string, error) {
 	spec := p.spec
-	in := access.Input{Trigger: spec.Trigger, Comment: spec.Comment != nil, Label: spec.EventType == match.LabelEvent}
+	in := access.Input{
+		Trigger: spec.Trigger, Comment: spec.Comment != nil, Label: spec.EventType == match.LabelEvent, Restricted: p.Repository.Spec.Restricts() != "",
+	}
 	if spec.PullRequest != nil {
 		in.SameRepository = spec.PullRequest.HeadProjectID == spec.Project.ID && spec.Project.ID != 0
 	}

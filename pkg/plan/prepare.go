@@ -99,6 +99,9 @@ func (d *draft) render(ctx context.Context, run *Run, c *candidate) (*pipelinev1
 	if err != nil {
 		return nil, err
 	}
+	if err := d.Config.Allows(rendered, c.definition.File, d.Repository); err != nil {
+		return nil, scope.Conceal(err)
+	}
 	run.Pipeline = resolve.OriginalName(rendered) // the definition's name may hold placeholders
 	if statuslimit.Length(run.Pipeline) > maxPipelineName {
 		name := run.Pipeline

@@ -12,6 +12,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -146,6 +147,8 @@ type Credentials struct {
 	Shared bool
 	// From says for people where they are kept: "secret plumbline/app".
 	From string
+	// Reach says which Git services may be called with them beside those on the public internet.
+	Reach hosts.Policy
 }
 
 // Provider is one Git service.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/cache"
 )
@@ -90,10 +91,14 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 	if err := checkCredentials(p, c); err != nil {
 		return provider.Client{}, err
 	}
+	// The installation configures where GitHub is, no tenant: it may be anywhere.
+	reach := c.Reach
+	reach.Trusted = hosts.HostPort(api.String())
+	base := s.transport.Within(reach)
 	digest := sha256.Sum256(c.PrivateKey)
 	tokens := s.minters.Get(minterKey{api.String(), c.AppID, c.InstallationID, p.ID, digest}, func() *minter {
 		return &minter{
-			base: s.transport, api: strings.TrimSuffix(api.String(), "/"), now: s.options.Now,
+			base: base, api: strings.TrimSuffix(api.String(), "/"), now: s.options.Now,
 			app: c.AppID, installation: c.InstallationID, repository: p.ID, owner: p.Owner, name: p.Name, key: c.PrivateKey, from: c.From,
 		}
 	})
@@ -101,11 +106,11 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 		return provider.NewPace(s.options.Now)
 	})
 	client := gh.NewClient(&http.Client{
-		Transport:     &authenticated{base: s.transport, tokens: tokens, pace: pace, host: api.Host},
+		Transport:     &authenticated{base: base, tokens: tokens, pace: pace, host: api.Host},
 		CheckRedirect: provider.CheckRedirect,
 	})
 	client.BaseURL, client.UserAgent = api, s.options.UserAgent
-	runs := &runTokens{minter: tokens, base: s.transport, limit: s.limits.Get(limitKey{api.String(), c.AppID}, func() *mintLimit { return &mintLimit{} })}
+	runs := &runTokens{minter: tokens, base: base, limit: s.limits.Get(limitKey{api.String(), c.AppID}, func() *mintLimit { return &mintLimit{} })}
 	r := &repository{client: client, runs: runs, app: c.AppID, owner: p.Owner, name: p.Name, id: p.ID, web: baseURL}
 	return provider.Client{Source: r, History: r, Addresses: r, Access: r, Reporter: r, Tokens: r}, nil
 }

@@ -116,7 +116,7 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 	})
 	client, err := gl.NewClient("", gl.WithBaseURL(api.String()), gl.WithoutRetries(),
 		gl.WithCustomLimiter(unlimited{}), gl.WithHTTPClient(&http.Client{
-			Transport:     &authenticated{base: s.transport, token: token, from: c.From, pace: pace, host: api.Host},
+			Transport:     &authenticated{base: s.transport.Within(c.Reach), token: token, from: c.From, pace: pace, host: api.Host},
 			CheckRedirect: provider.CheckRedirect,
 		}))
 	if err != nil {

@@ -61,11 +61,11 @@ func (r *repository) changedByMergeRequest(ctx context.Context, number int) (git
 	if err != nil {
 		return git.Changes{}, provider.Failed(what, err)
 	}
-	out := git.Changes{Truncated: truncated}
+	var all []*gl.Diff
 	for _, f := range files {
-		add(&out, &gl.Diff{NewPath: f.NewPath, NewFile: f.NewFile, RenamedFile: f.RenamedFile, DeletedFile: f.DeletedFile})
+		all = append(all, &gl.Diff{NewPath: f.NewPath, NewFile: f.NewFile, RenamedFile: f.RenamedFile, DeletedFile: f.DeletedFile})
 	}
-	return out, nil
+	return changes(what, all, truncated)
 }
 
 // mergeRequest reads a merge request of the project.
@@ -94,7 +94,7 @@ func (r *repository) changedByCommit(ctx context.Context, sha string) (git.Chang
 	if err != nil {
 		return git.Changes{}, r.unavailable(ctx, what, sha, err)
 	}
-	return changes(files, len(files) >= maxCommitFiles), nil
+	return changes(what, files, len(files) >= maxCommitFiles)
 }
 
 // changedByPush compares the trees. What a forced push replaced may be gone for good: then the head commit's own files are
@@ -125,15 +125,18 @@ func (r *repository) between(ctx context.Context, from, to string) (git.Changes,
 	if diff.Diffs == nil {
 		return git.Changes{}, noAnswer(what)
 	}
-	return changes(diff.Diffs, diff.CompareTimeout), nil
+	return changes(what, diff.Diffs, diff.CompareTimeout)
 }
 
-func changes(files []*gl.Diff, truncated bool) git.Changes {
+func changes(what string, files []*gl.Diff, truncated bool) (git.Changes, error) {
 	out := git.Changes{Truncated: truncated}
 	for _, f := range files {
+		if f.NewPath == "" {
+			return git.Changes{}, noAnswer(what)
+		}
 		add(&out, f)
 	}
-	return out
+	return out, nil
 }
 
 func add(to *git.Changes, f *gl.Diff) {

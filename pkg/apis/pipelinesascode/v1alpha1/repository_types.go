@@ -133,6 +133,21 @@ type Settings struct {
 	Forgejo *ForgejoSettings `json:"forgejo,omitempty"`
 	// +optional
 	AIAnalysis *AIAnalysis `json:"ai,omitempty"`
+	// RunCeiling is what an author's PipelineRun may ask for at most; without it that is only the installation's ceiling.
+	// PaC has no such field.
+	// +optional
+	RunCeiling *RunCeiling `json:"run_ceiling,omitempty"`
+}
+
+// RunCeiling bounds what the PipelineRuns of a Repository ask the cluster for.
+type RunCeiling struct {
+	// ServiceAccounts are those that a PipelineRun may name; empty is any. One that names none has the namespace's default.
+	// +optional
+	ServiceAccounts []string `json:"service_accounts,omitempty"`
+	// PodSecurity is the level of the Pod Security Standards whose forbidden values are refused; empty is none.
+	// +optional
+	// +kubebuilder:validation:Enum=baseline;restricted
+	PodSecurity string `json:"pod_security,omitempty"`
 }
 
 // PermissionLevel is how much of a permission is asked for.
