@@ -36,7 +36,7 @@ func (s *Set) Render(ctx context.Context, def Definition, scope *template.Scope,
 	if !found {
 		return nil, fmt.Errorf("document %d of %s is not a PipelineRun of this set", def.Document, def.File)
 	}
-	r := &renderer{set: s, scope: scope, references: references, left: maxRendered, tasks: map[string]*inlineTask{}}
+	r := &renderer{set: s, scope: scope, references: references, spent: s.spent, left: maxRendered, tasks: map[string]*inlineTask{}}
 	run, err := r.render(ctx, doc)
 	if err != nil {
 		return nil, scope.Conceal(err)
@@ -79,6 +79,8 @@ type renderer struct {
 	// references is nil when annotations are not followed; fetched counts what was read of it.
 	references References
 	fetched    int
+	// spent is what .tekton and the references that were read hold.
+	spent budget
 	// pipelineDoc is the Pipeline that was inlined, and pipelineAt the reference it was read from, if it was.
 	pipelineDoc *document
 	pipelineAt  string
