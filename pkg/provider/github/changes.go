@@ -43,6 +43,7 @@ func (r *repository) changedByPull(ctx context.Context, number int) (git.Changes
 	const what = "listing the pull request's files"
 	var files []*gh.CommitFile
 	opts := &gh.ListOptions{PerPage: perPage}
+	ctx = provider.Pages(ctx)
 	for range maxPages {
 		part, resp, err := r.client.PullRequests.ListFiles(ctx, r.owner, r.name, number, opts)
 		if provider.StatusCode(err) == http.StatusNotFound {
@@ -57,7 +58,7 @@ func (r *repository) changedByPull(ctx context.Context, number int) (git.Changes
 		if part == nil {
 			return git.Changes{}, noAnswer(what)
 		}
-		files = append(files, part...)
+		files = append(files, withoutPatches(part)...)
 		if resp.NextPage == 0 {
 			break
 		}
@@ -69,6 +70,7 @@ func (r *repository) changedByPull(ctx context.Context, number int) (git.Changes
 func (r *repository) changedByCommit(ctx context.Context, sha string) (git.Changes, error) {
 	var files []*gh.CommitFile
 	opts := &gh.ListOptions{PerPage: perPage}
+	ctx = provider.Pages(ctx)
 	for range maxPages {
 		commit, resp, err := r.client.Repositories.GetCommit(ctx, r.owner, r.name, sha, opts)
 		if err != nil {
@@ -77,7 +79,7 @@ func (r *repository) changedByCommit(ctx context.Context, sha string) (git.Chang
 		if commit.GetSHA() == "" {
 			return git.Changes{}, noAnswer("listing the commit's files")
 		}
-		files = append(files, commit.Files...)
+		files = append(files, withoutPatches(commit.Files)...)
 		if resp.NextPage == 0 {
 			break
 		}
@@ -105,6 +107,14 @@ func (r *repository) changedByPush(ctx context.Context, before, after string) (g
 		return git.Changes{}, noAnswer("comparing with the commit before the push")
 	}
 	return changes(diff.Files, maxCompareFiles), nil
+}
+
+// withoutPatches drops what is not read of a page before the next one is.
+func withoutPatches(files []*gh.CommitFile) []*gh.CommitFile {
+	for _, f := range files {
+		f.Patch = nil
+	}
+	return files
 }
 
 func changes(files []*gh.CommitFile, limit int) git.Changes {
