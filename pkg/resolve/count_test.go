@@ -185,3 +185,14 @@ func TestALongTagPrefixIsRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestEmptyStepsThatAreInlinedOftenAreRefused(t *testing.T) {
+	text := "apiVersion: tekton.dev/v1\nkind: PipelineRun\nmetadata: {name: x}\nspec:\n  pipelineSpec:\n    tasks:\n" +
+		strings.Repeat("    - {name: t, taskRef: {name: big}}\n", 200) +
+		"---\napiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: big}\nspec: {steps: [" + strings.Repeat("{},", 1000) + "]}\n"
+	set := load(text)
+	_, err := set.Render(t.Context(), set.Definitions()[0], knowing(t, standardVariables("x")), nil)
+	if f := fault.Of(err); f == nil || f.Reason != "TooLarge" {
+		t.Errorf("600 KB of 200,000 steps: %v, want TooLarge", err)
+	}
+}
