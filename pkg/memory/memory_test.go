@@ -37,3 +37,21 @@ func TestLimitIsNineTenthsOfTheContainers(t *testing.T) {
 		}
 	}
 }
+
+func TestRoomIsGivenBack(t *testing.T) {
+	room := NewRoom(10)
+	release, free := room.Take(8)
+	if !free {
+		t.Fatal("an empty room is not free")
+	}
+	if _, free := room.Take(3); free {
+		t.Error("3 of the 2 bytes that are left were given")
+	}
+	if _, free := room.Take(2); !free {
+		t.Error("what is left was not given")
+	}
+	release()
+	if _, free := room.Take(8); !free {
+		t.Error("what was given back is not free")
+	}
+}

@@ -65,6 +65,8 @@ type Sources struct {
 	Comment func(ctx context.Context) (string, error)
 	// Payload returns the delivery's body.
 	Payload func(ctx context.Context) ([]byte, error)
+	// Room is asked before definitions of so many bytes are read; release gives it back. nil has room for everything.
+	Room func(bytes int) (release func(), err error)
 	// Secret returns the value that a custom param refers to, in the Repository's namespace.
 	Secret func(ctx context.Context, ref template.SecretRef) (string, error)
 }

@@ -28,7 +28,7 @@ func (s *Step) sources(a *attempt.Attempt, client *provider.Client) plan.Sources
 	q := asks{s, a}
 	return plan.Sources{
 		Source: client, History: client, Access: client, Addresses: client, Web: s.Web,
-		Missing: q.missing, Comment: q.comment, Payload: q.body, Secret: q.secret,
+		Missing: q.missing, Comment: q.comment, Payload: q.body, Secret: q.secret, Room: s.room,
 	}
 }
 

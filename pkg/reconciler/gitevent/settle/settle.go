@@ -86,7 +86,7 @@ func (s *Step) tidy(ctx context.Context, a *attempt.Attempt) error {
 			return err
 		}
 	}
-	Shrink(a.Event, a.Clock.Now(), s.Leads.inherited(a.Event))
+	Shrink(a.Event, a.Clock.Now(), s.Leads.Inherited(a.Event))
 	return a.Record.Write(ctx)
 }
 
