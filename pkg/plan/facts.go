@@ -4,14 +4,12 @@ package plan
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/match"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
@@ -126,9 +124,9 @@ func (f *facts) learnBody(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the payload: %w", err)
 	}
-	body := map[string]any{}
-	if err := json.Unmarshal(data, &body); err != nil {
-		return fault.Operatorf("BadPayload", "decoding the payload: %w", err)
+	body, err := template.Body(data)
+	if err != nil {
+		return err
 	}
 	f.event.Body = body
 	f.scope.Learn(template.Facts{Body: body})

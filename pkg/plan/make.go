@@ -26,7 +26,8 @@ func (o *Over) Unwrap() error { return o.Why }
 // Make plans an event. The Plan is never nil: with an error it has the Spec, as far as it was completed, and nothing else.
 // It may be made again until its result is written down: the same answers make the same plan.
 func Make(ctx context.Context, in Input, sources Sources) (*Plan, error) {
-	p := &planner{Input: in, Sources: sources, spec: in.Event.Spec.DeepCopy()}
+	p := &planner{Input: in, Sources: sources, spec: in.Event.Spec.DeepCopy(), release: func() {}}
+	defer func() { p.release() }()
 	made, err := p.make(ctx)
 	if err != nil {
 		made = &Plan{}
@@ -41,6 +42,8 @@ type planner struct {
 	Sources
 	// spec is the event's, with what was learnt.
 	spec *v1alpha1.GitEventSpec
+	// release gives back the room that the definitions take.
+	release func()
 }
 
 func (p *planner) make(ctx context.Context) (*Plan, error) {
@@ -176,11 +179,30 @@ func (p *planner) load(ctx context.Context, sha string) ([]git.File, *resolve.Se
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := p.room(files); err != nil {
+		return nil, nil, err
+	}
 	set := resolve.Load(files)
 	if p.Earlier != nil {
 		return files, set, nil
 	}
 	return files, set, set.Bounded()
+}
+
+// room takes the room that the definitions need until the plan is made.
+func (p *planner) room(files []git.File) error {
+	if p.Room == nil {
+		return nil
+	}
+	bytes := 0
+	for _, file := range files {
+		bytes += len(file.Data)
+	}
+	release, err := p.Room(bytes)
+	if err == nil {
+		p.release = release
+	}
+	return err
 }
 
 // refuse tells the author that the directory as a whole cannot be read: one run that is never created carries it.

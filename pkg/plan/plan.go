@@ -64,6 +64,15 @@ type Sources struct {
 	// Missing is asked when the Git service shows nothing at a web address of its own: it returns how soon to look again, 0
 	// when it is to be believed that nothing is there. nil believes at once.
 	Missing func(address string) (again time.Duration)
+	Delivery
+	// Room is asked before definitions of so many bytes are read; release gives it back. nil has room for everything.
+	Room func(bytes int) (release func(), err error)
+	// Secret returns the value that a custom param refers to, in the Repository's namespace.
+	Secret func(ctx context.Context, ref template.SecretRef) (string, error)
+}
+
+// Delivery is what the record of an event does not hold of its delivery.
+type Delivery struct {
 	// Comment returns what the event's comment says. It is called for comments only.
 	Comment func(ctx context.Context) (string, error)
 	// Actor returns who caused the event, from its payload. It is called for pull requests whose record does not say. nil is
@@ -71,8 +80,6 @@ type Sources struct {
 	Actor func(ctx context.Context) (string, error)
 	// Payload returns the delivery's body.
 	Payload func(ctx context.Context) ([]byte, error)
-	// Secret returns the value that a custom param refers to, in the Repository's namespace.
-	Secret func(ctx context.Context, ref template.SecretRef) (string, error)
 }
 
 // Source reads the repository (provider.Source has the contract).

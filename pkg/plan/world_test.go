@@ -129,9 +129,11 @@ func (w *world) CanWrite(_ context.Context, user string) (bool, error) {
 func (w *world) sources() plan.Sources {
 	return plan.Sources{
 		Source: w, History: w, Access: w, Addresses: w,
-		Comment: func(context.Context) (string, error) { w.ask("comment"); return w.said, w.payloadErr },
-		Actor:   func(context.Context) (string, error) { w.ask("actor"); return w.acted, w.payloadErr },
-		Payload: func(context.Context) ([]byte, error) { w.ask("payload"); return []byte(w.payload), w.payloadErr },
+		Delivery: plan.Delivery{
+			Comment: func(context.Context) (string, error) { w.ask("comment"); return w.said, w.payloadErr },
+			Actor:   func(context.Context) (string, error) { w.ask("actor"); return w.acted, w.payloadErr },
+			Payload: func(context.Context) ([]byte, error) { w.ask("payload"); return []byte(w.payload), w.payloadErr },
+		},
 		Secret: func(_ context.Context, ref template.SecretRef) (string, error) {
 			w.ask("secret " + ref.Name)
 			value, found := w.secrets[ref]

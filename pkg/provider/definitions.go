@@ -22,8 +22,8 @@ const (
 	MaxFile = 1 << 20
 	// MaxFiles is how many are read.
 	MaxFiles = 1000
-	maxTotal = 16 << 20 // bytes of all files
-	parallel = 4        // files read at once; G2 bounds what all events of a credential do at once
+	maxTotal = 8 << 20 // bytes of all files: an event holds them twice, as they are and as what was read of them
+	parallel = 4       // files read at once; G2 bounds what all events of a credential do at once
 )
 
 // IsDefinition tells whether a file in a definition directory is read.

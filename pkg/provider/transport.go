@@ -24,7 +24,7 @@ const (
 	ConnectTimeout = 5 * time.Second
 	HeaderTimeout  = 15 * time.Second
 	CallTimeout    = 30 * time.Second
-	MaxAnswer      = 32 << 20
+	MaxAnswer      = 8 << 20 // GitHub cuts its largest list, a tree, at 7 MB
 	// A connection on which nothing has come for SilenceTimeout is asked for a sign of life, and given up PingTimeout later:
 	// all calls share one, and without that each would wait for its own time limit, for as long as the kernel sends again
 	// what nobody receives.
@@ -99,7 +99,7 @@ func (t *Transport) call(base http.RoundTripper, req *http.Request) (*http.Respo
 	if err != nil {
 		return nil, unanswered(req, err)
 	}
-	body, err := t.read(resp)
+	body, err := t.read(ctx, resp)
 	if err != nil {
 		return nil, unanswered(req, err)
 	}
@@ -118,9 +118,10 @@ func (t *Transport) call(base http.RoundTripper, req *http.Request) (*http.Respo
 	return nil, refused(req, resp, body)
 }
 
-func (t *Transport) read(resp *http.Response) ([]byte, error) {
+func (t *Transport) read(ctx context.Context, resp *http.Response) ([]byte, error) {
 	defer func() { _ = resp.Body.Close() }() // what closing says cannot change what was read
-	body, err := io.ReadAll(io.LimitReader(resp.Body, t.limits.Answer+1))
+	pages := pagesOf(ctx)
+	body, err := io.ReadAll(io.LimitReader(io.TeeReader(resp.Body, pages), t.limits.Answer+1))
 	if err != nil {
 		return nil, err
 	}

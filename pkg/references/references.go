@@ -23,6 +23,9 @@ import (
 // maxReferences bounds what one event fetches: each reference may be a call to somebody's service.
 const maxReferences = 500
 
+// maxBytes bounds what one event holds of them, with the definitions themselves.
+const maxBytes = 8 << 20
+
 // Files reads the event's repository (provider.Source has the contract).
 type Files interface {
 	File(ctx context.Context, sha, path string) ([]byte, error)
@@ -63,6 +66,7 @@ type Reader struct {
 	Options
 	known   map[place]answer
 	fetched int
+	bytes   int // of what is known
 }
 
 // place is where a reference leads, and how it is read there.
@@ -91,6 +95,7 @@ func New(o Options) *Reader {
 	r := &Reader{Options: o, known: map[place]answer{}}
 	for _, file := range o.Known {
 		r.known[place{form: formFile, at: file.Path}] = answer{file: file}
+		r.bytes += len(file.Data)
 	}
 	return r
 }
@@ -109,6 +114,11 @@ func (r *Reader) Read(ctx context.Context, kind resolve.Kind, reference string) 
 	}
 	data, err := r.read(ctx, where)
 	file := git.File{Path: shownAt(where), Data: data}
+	if r.bytes += len(data); err == nil && r.bytes > maxBytes {
+		file.Data, err = nil, fault.Invalidf("TooManyReferences", "with it the definitions of this event and what they refer to have more than %d MiB: no more is read. "+
+			"Refer to fewer or smaller files, or let a resolver read them", maxBytes>>20)
+		r.bytes -= len(data)
+	}
 	if where.form == formHub {
 		file.Path = reference + " (" + file.Path + ")"
 	}

@@ -4,9 +4,10 @@ package resolve
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
@@ -29,14 +30,15 @@ var blockMark = regexp.MustCompile(`([|>])(?:([1-9])?([-+])?|([-+])([1-9]))(?:[ 
 
 // block returns a block scalar: its text, or a block if placeholders fill whole lines of it.
 func (b *builder) block(node *yaml.Node, text string) any {
-	if b.lines == nil || !strings.Contains(text, "{{") {
+	if b.source == "" || !strings.Contains(text, "{{") {
 		return text
 	}
 	if known, found := b.blocks[node]; found {
 		return known
 	}
 	var read any = text
-	source := b.masks.restore(b.source(node))
+	source := b.masks.restore(b.written(node))
+	b.text += len(source)
 	if onlyPlaceholders.MatchString(source) {
 		if again, is := readBlock(source); is && again == text { // otherwise it was not found where it was looked for
 			read = block{text: text, source: source}
@@ -46,8 +48,12 @@ func (b *builder) block(node *yaml.Node, text string) any {
 	return read
 }
 
-// source is how a block scalar is written, "" if it is not found. It is about as long as the text: each alias has it.
-func (b *builder) source(node *yaml.Node) string {
+// written is how a block scalar is written, "" if it is not found. It is about as long as the text: each alias has it.
+func (b *builder) written(node *yaml.Node) string {
+	if b.lines == nil {
+		b.lines = make([]string, 0, strings.Count(b.source, "\n")+1)
+		b.lines = slices.AppendSeq(b.lines, strings.Lines(b.source))
+	}
 	if node.Line < 1 || node.Line > len(b.lines) {
 		return ""
 	}

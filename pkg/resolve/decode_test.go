@@ -167,7 +167,7 @@ func TestPlainWordsAreReadAsKubernetesReadsThem(t *testing.T) {
 			t.Run(kind+" "+word, func(t *testing.T) {
 				doc := &document{file: "x", text: text}
 				got := ""
-				if err := doc.parse(); err == nil {
+				if err := doc.parse(&budget{}); err == nil {
 					data, err := json.Marshal(doc.tree)
 					if err != nil {
 						t.Fatal(err)

@@ -64,22 +64,26 @@ func split(file git.File, local bool) ([]*document, error) {
 		starts = append(starts, at[0])
 	}
 	var documents []*document
-	lines := 0
+	lines, held := 0, 0
 	for i, start := range starts {
 		end := len(text)
 		if i+1 < len(starts) {
 			end = starts[i+1]
 		}
 		source := text[start:end]
-		if skip, found := content(source); found {
+		skip, found := content(source)
+		if found {
+			held++
+		}
+		if found && held <= maxDocuments {
 			documents = append(documents, &document{
 				file: file.Path, index: len(documents), line: lines + skip + 1, before: lines, local: local, text: source,
 			})
 		}
 		lines += strings.Count(source, "\n")
 	}
-	if len(documents) > maxDocuments {
-		return nil, fault.Invalidf("TooManyDocuments", "%s holds %d documents, at most %d are read: split it", file.Path, len(documents), maxDocuments)
+	if held > maxDocuments {
+		return nil, fault.Invalidf("TooManyDocuments", "%s holds %d documents, at most %d are read: split it", file.Path, held, maxDocuments)
 	}
 	return documents, nil
 }

@@ -16,10 +16,10 @@ import (
 // tektonGroup starts the apiVersion of Tekton's own kinds.
 const tektonGroup = "tekton.dev/"
 
-// inlineTask is a Task that is inlined, and its size in bytes of JSON.
+// inlineTask is a Task that is inlined, and what it adds.
 type inlineTask struct {
 	task *pipelinev1.Task
-	size int
+	size cost
 }
 
 // inlinePipeline replaces a reference to a Pipeline of the annotation or of .tekton by its spec.

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/template"
@@ -28,10 +28,14 @@ const (
 // syntaxError is how the parser starts its messages when it knows the line.
 var syntaxError = regexp.MustCompile(`^yaml: (?:line ([0-9]+): )?`)
 
-// parse fills tree. Placeholders that YAML would read as flow mappings are hidden from the parser and put back verbatim.
-func (d *document) parse() error {
+// parse fills tree, unless that would be more than is read of one document or than the event has left; what it takes is added
+// to the event's. Placeholders that YAML would read as flow mappings are hidden from the parser and put back verbatim.
+func (d *document) parse(spent *budget) error {
 	hidden, masks := mask(d.text)
 	d.text = ""
+	if err := d.countable(hidden); err != nil {
+		return err
+	}
 	decoder := yaml.NewDecoder(strings.NewReader(hidden))
 	var root yaml.Node
 	err := decoder.Decode(&root)
@@ -44,14 +48,15 @@ func (d *document) parse() error {
 	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return fault.Invalidf("BadYAML", "%s: the document holds another one: separate them with a line that is ---", d.place())
 	}
-	b := builder{file: d.file, before: d.before, masks: masks, blocks: map[*yaml.Node]any{}}
+	b := builder{document: d, event: *spent, masks: masks, blocks: map[*yaml.Node]any{}}
 	if d.local {
-		b.lines = slices.Collect(strings.Lines(hidden))
+		b.source = hidden
 	}
 	value, err := b.value(&root, 0)
 	if err != nil {
 		return err
 	}
+	spent.nodes, spent.text = spent.nodes+b.nodes, spent.text+b.text
 	d.tree, _ = value.(map[string]any)
 	return nil
 }
@@ -71,12 +76,14 @@ func (d *document) syntaxError(message string) error {
 
 // builder turns nodes into the values that JSON knows, reading scalars as Kubernetes does.
 type builder struct {
-	file string
-	// before is the number of the file's lines before the document.
-	before int
-	masks  masks
-	// lines are those of the document, nil if its placeholders are replaced in what YAML made of it.
-	lines []string
+	*document
+	// event is what was read for it before.
+	event budget
+	masks masks
+	// source is the text that is read, "" if its placeholders are replaced in what YAML made of it; lines are its lines, once
+	// they are needed.
+	source string
+	lines  []string
 	// blocks are the block scalars that were read, each once for all its aliases.
 	blocks map[*yaml.Node]any
 	// nodes and text are how many nodes, and bytes of text, were read.
@@ -89,6 +96,9 @@ func (b *builder) value(node *yaml.Node, depth int) (any, error) {
 	b.text += len(node.Value)
 	if b.nodes > maxNodes || b.text > maxText || depth > maxDepth {
 		return nil, b.invalid(node, "the document is nested too deeply, refers to itself or is too large once its aliases are followed")
+	}
+	if (budget{b.event.nodes + b.nodes, b.event.text + b.text}).over() {
+		return nil, tooMuch(b.place())
 	}
 	switch node.Kind {
 	case yaml.DocumentNode:
@@ -227,6 +237,7 @@ func (b *builder) scalar(node *yaml.Node) (any, error) {
 		return decodeScalar(b, node, &value)
 	}
 	text := b.masks.restore(node.Value)
+	b.text += max(0, len(text)-len(node.Value)) // each alias has its own
 	if node.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
 		return b.block(node, text), nil
 	}

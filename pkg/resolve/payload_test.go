@@ -126,7 +126,7 @@ func FuzzPlaceholder(f *testing.F) {
 		text := header + "metadata: {name: x}\nspec:\n  other: " + fmt.Sprintf(manners[uint(manner)%uint(len(manners))], "{{"+name+"}}") + "\n"
 		loadAndRender(t, text)
 		doc := &document{file: "x", local: true, text: text}
-		if doc.parse() != nil || doc.tree == nil {
+		if doc.parse(&budget{}) != nil || doc.tree == nil {
 			return
 		}
 		var shapes []any

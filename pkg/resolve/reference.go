@@ -157,7 +157,8 @@ func (r *renderer) fetch(ctx context.Context, user *document, ref reference, kin
 	if err != nil {
 		return nil, fmt.Errorf("%s: annotation %s: %w", user.place(), ref.annotation, err)
 	}
-	set := newSet([]git.File{file}, false)
+	set := newSet([]git.File{file}, false, r.spent)
+	r.spent = set.spent
 	for _, def := range set.definitions {
 		if def.Err != nil && set.runs[position{def.File, def.Document}] == nil {
 			return nil, fmt.Errorf("%s: annotation %s: %w", user.place(), ref.annotation, def.Err)

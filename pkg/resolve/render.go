@@ -13,6 +13,7 @@ import (
 	"knative.dev/pkg/apis"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/memory"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
@@ -36,7 +37,7 @@ func (s *Set) Render(ctx context.Context, def Definition, scope *template.Scope,
 	if !found {
 		return nil, fmt.Errorf("document %d of %s is not a PipelineRun of this set", def.Document, def.File)
 	}
-	r := &renderer{set: s, scope: scope, references: references, left: maxRendered, tasks: map[string]*inlineTask{}}
+	r := &renderer{set: s, scope: scope, references: references, spent: s.spent, left: maxRendered, tasks: map[string]*inlineTask{}}
 	run, err := r.render(ctx, doc)
 	if err != nil {
 		return nil, scope.Conceal(err)
@@ -79,13 +80,15 @@ type renderer struct {
 	// references is nil when annotations are not followed; fetched counts what was read of it.
 	references References
 	fetched    int
+	// spent is what .tekton and the references that were read hold.
+	spent budget
 	// pipelineDoc is the Pipeline that was inlined, and pipelineAt the reference it was read from, if it was.
 	pipelineDoc *document
 	pipelineAt  string
 	// remote are the Tasks of annotations; of one name the first is used.
 	remote []*document
-	// left is how many bytes of JSON may still be added.
-	left int
+	// left is how many bytes of JSON may still be added, weight what those that were added weigh once they are decoded.
+	left, weight int
 	// tasks are those that were inlined before.
 	tasks map[string]*inlineTask
 }
@@ -111,32 +114,32 @@ func (r *renderer) pipeline(doc *document) (*pipelinev1.Pipeline, error) {
 
 // read replaces a document's placeholders and decodes it, by way of the old version if it is written in that. It returns
 // the size of the document with its secrets, which it has counted.
-func (r *renderer) read(doc *document, into, old apis.Convertible) (int, error) {
+func (r *renderer) read(doc *document, into, old apis.Convertible) (cost, error) {
 	x := newExpander(r.scope)
 	tree, err := x.expand(doc)
 	if err != nil {
-		return 0, err
+		return cost{}, err
 	}
 	data, err := json.Marshal(tree)
 	if err != nil {
-		return 0, fault.Invalidf("BadYAML", "%s: %w", doc.place(), err)
+		return cost{}, fault.Invalidf("BadYAML", "%s: %w", doc.place(), err)
 	}
-	size := len(template.Fill(data, r.scope.Secrets()))
+	size := cost{bytes: len(template.Fill(data, r.scope.Secrets())), weight: memory.Of(data)}
 	if err := r.spend(doc, size); err != nil {
-		return 0, err
+		return cost{}, err
 	}
 	if doc.apiVersion == apiV1 {
 		if err := decode(doc, data, into, x.plain); err != nil {
-			return 0, err
+			return cost{}, err
 		}
 		return size, writable(doc, into)
 	}
 	if err := decode(doc, data, old, x.plain); err != nil {
-		return 0, err
+		return cost{}, err
 	}
 	keepBundles(old)
 	if err := old.ConvertTo(context.Background(), into); err != nil {
-		return 0, fault.Invalidf("BadConversion", "%s: cannot be converted to %s: %w", doc.place(), apiV1, err)
+		return cost{}, fault.Invalidf("BadConversion", "%s: cannot be converted to %s: %w", doc.place(), apiV1, err)
 	}
 	return size, writable(doc, into)
 }
@@ -149,11 +152,18 @@ func writable(doc *document, object any) error {
 	return nil
 }
 
-// spend counts bytes that are added to the PipelineRun.
-func (r *renderer) spend(doc *document, size int) error {
-	r.left -= size
+// cost is what a document adds to a PipelineRun.
+type cost struct{ bytes, weight int }
+
+// spend counts what is added to the PipelineRun. An empty step is two bytes, and takes half a kilobyte once it is decoded.
+func (r *renderer) spend(doc *document, size cost) error {
+	r.left -= size.bytes
+	r.weight += size.weight
 	if r.left < 0 {
 		return tooLarge(doc)
+	}
+	if r.weight > memory.MaxAnswer {
+		return fault.Invalidf("TooLarge", "%s: with its tasks inlined the PipelineRun holds too many values: use fewer tasks and steps, or refer to Tasks with a resolver", doc.place())
 	}
 	return nil
 }

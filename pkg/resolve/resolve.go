@@ -42,6 +42,11 @@ type Set struct {
 	runs        map[position]*document
 	pipelines   []*document
 	tasks       []*document
+	// spent is what was read for the event, what was given to newSet included; over says at which document it is too much.
+	spent budget
+	over  error
+	// uncounted is how many broken documents there are beside the definitions.
+	uncounted int
 }
 
 // position identifies a document of a set.
@@ -61,12 +66,12 @@ const (
 
 // Load parses the files of .tekton. It never fails as a whole: a document that does not parse becomes a Definition with an Err.
 func Load(files []git.File) *Set {
-	return newSet(files, true)
+	return newSet(files, true, budget{})
 }
 
-// newSet parses files, local ones and others as document.local says.
-func newSet(files []git.File, local bool) *Set {
-	set := &Set{runs: map[position]*document{}}
+// newSet parses files, local ones and others as document.local says. What was read for the event before is spent.
+func newSet(files []git.File, local bool, spent budget) *Set {
+	set := &Set{runs: map[position]*document{}, spent: spent}
 	for _, file := range files {
 		documents, err := split(file, local)
 		if err != nil {
@@ -96,9 +101,12 @@ func (s *Set) Line(def Definition) int {
 	return doc.line
 }
 
-// Bounded returns fault.Invalid if there are more definitions than can be decided about.
+// Bounded returns fault.Invalid if there are more definitions than can be decided about, or more text than is read.
 func (s *Set) Bounded() error {
-	if n := len(s.definitions); n > maxDefinitions {
+	if s.over != nil {
+		return s.over
+	}
+	if n := len(s.definitions) + s.uncounted; n > maxDefinitions {
 		return fault.Invalidf("TooManyPipelines", ".tekton holds %d PipelineRuns, at most %d are read: none of them is started. "+
 			"Remove some, or split the repository", n, maxDefinitions)
 	}
@@ -143,7 +151,14 @@ func (s *Set) Annotations(def Definition, scope *template.Scope) (map[string]str
 
 // add parses a document and files it under its kind.
 func (s *Set) add(doc *document) {
-	if err := doc.parse(); err != nil {
+	err := s.over
+	if err == nil {
+		err = doc.parse(&s.spent)
+	}
+	if f := fault.Of(err); f != nil && f.Reason == reasonTooMuch {
+		s.over = err // and nothing behind it is read
+	}
+	if err != nil {
 		s.addBroken(doc, err)
 		return
 	}
@@ -162,7 +177,12 @@ func (s *Set) add(doc *document) {
 	}
 }
 
+// addBroken keeps one more than can be decided about, and counts the others: each of a few bytes would take hundreds.
 func (s *Set) addBroken(doc *document, err error) {
+	if len(s.definitions) > maxDefinitions {
+		s.uncounted++
+		return
+	}
 	s.definitions = append(s.definitions, Definition{File: doc.file, Document: doc.index, Name: doc.file, Err: err})
 }
 

@@ -43,6 +43,7 @@ func (r *repository) changedByPull(ctx context.Context, number int) (git.Changes
 	const what = "listing the pull request's files"
 	var files []*gh.CommitFile
 	opts := &gh.ListOptions{PerPage: perPage}
+	ctx = provider.Pages(ctx)
 	for range maxPages {
 		part, resp, err := r.client.PullRequests.ListFiles(ctx, r.owner, r.name, number, opts)
 		if provider.StatusCode(err) == http.StatusNotFound {
@@ -57,7 +58,7 @@ func (r *repository) changedByPull(ctx context.Context, number int) (git.Changes
 		if part == nil {
 			return git.Changes{}, noAnswer(what)
 		}
-		files = append(files, part...)
+		files = append(files, withoutPatches(part)...)
 		if resp.NextPage == 0 {
 			break
 		}
@@ -70,6 +71,7 @@ func (r *repository) changedByCommit(ctx context.Context, sha string) (git.Chang
 	const what = "listing the commit's files"
 	var files []*gh.CommitFile
 	opts := &gh.ListOptions{PerPage: perPage}
+	ctx = provider.Pages(ctx)
 	for range maxPages {
 		commit, resp, err := r.client.Repositories.GetCommit(ctx, r.owner, r.name, sha, opts)
 		if err != nil {
@@ -78,7 +80,7 @@ func (r *repository) changedByCommit(ctx context.Context, sha string) (git.Chang
 		if commit.GetSHA() != sha {
 			return git.Changes{}, noAnswer(what)
 		}
-		files = append(files, commit.Files...)
+		files = append(files, withoutPatches(commit.Files)...)
 		if resp.NextPage == 0 {
 			break
 		}
@@ -107,6 +109,14 @@ func (r *repository) changedByPush(ctx context.Context, before, after string) (g
 		return git.Changes{}, noAnswer(what)
 	}
 	return changes(what, diff.Files, maxCompareFiles)
+}
+
+// withoutPatches drops what is not read of a page before the next one is.
+func withoutPatches(files []*gh.CommitFile) []*gh.CommitFile {
+	for _, f := range files {
+		f.Patch = nil
+	}
+	return files
 }
 
 func changes(what string, files []*gh.CommitFile, limit int) (git.Changes, error) {

@@ -21,6 +21,7 @@ func (r *repository) Pulls(ctx context.Context, sha string) ([]git.Pull, error) 
 	const what = "listing the commit's pull requests"
 	var pulls []git.Pull
 	opts := &gh.ListOptions{PerPage: perPage}
+	ctx = provider.Pages(ctx)
 	for range maxPages {
 		part, resp, err := r.client.PullRequests.ListPullRequestsWithCommit(ctx, r.owner, r.name, sha, opts)
 		if err != nil {

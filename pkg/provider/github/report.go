@@ -89,6 +89,7 @@ func (r *repository) find(ctx context.Context, sha string, known int64, check st
 		ListOptions: gh.ListOptions{PerPage: perPage},
 	}
 	var ours []*gh.CheckRun
+	ctx = provider.Pages(ctx)
 	for range maxPages {
 		part, resp, err := r.client.Checks.ListCheckRunsForRef(ctx, r.owner, r.name, sha, opts)
 		if err != nil {

@@ -23,6 +23,7 @@ const (
 // list reads all pages. What is longer than can be read, and an answer that holds no list, is an error: what was not
 // told is not "nothing".
 func list[T any](ctx context.Context, what string, read func(...gl.RequestOptionFunc) ([]T, *gl.Response, error)) ([]T, error) {
+	ctx = provider.Pages(ctx)
 	all := []T{}
 	next := query(url.Values{"per_page": {strconv.Itoa(perPage)}})
 	for range maxPages {

@@ -30,7 +30,7 @@ func decodePush(event string, body []byte) (*v1alpha1.GitEventSpec, error) {
 		kind, eventType, prefix = "tag_push", typeTag, "refs/tags/"
 	}
 	var p payloadPush
-	if err := payload.Unmarshal(body, &p); err != nil {
+	if err := payload.Unmarshal(body, &p, "commits"); err != nil {
 		return nil, err
 	}
 	spec, err := p.base(kind)
@@ -46,9 +46,12 @@ func decodePush(event string, body []byte) (*v1alpha1.GitEventSpec, error) {
 	if !provider.IsZero(p.Before) {
 		spec.Before = p.Before
 	}
-	at := slices.IndexFunc(p.Commits, func(c payloadCommit) bool { return c.ID == spec.SHA })
-	if at >= 0 {
-		spec.Commit = p.Commits[at].describe()
+	var head payloadCommit
+	if err := payload.Element(body, "commits", "id", spec.SHA, &head); err != nil {
+		return nil, payload.Missing("commits")
+	}
+	if head.ID != "" {
+		spec.Commit = head.describe()
 	}
 	return spec, nil
 }

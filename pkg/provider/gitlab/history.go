@@ -56,7 +56,11 @@ func (r *repository) changedByMergeRequest(ctx context.Context, number int) (git
 		}
 	}
 	files, err := list(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.MergeRequestDiff, *gl.Response, error) {
-		return r.client.MergeRequests.ListMergeRequestDiffs(r.path, number, nil, page...)
+		part, resp, err := r.client.MergeRequests.ListMergeRequestDiffs(r.path, number, nil, page...)
+		for _, f := range part {
+			f.Diff = "" // not read, and the next page comes on top
+		}
+		return part, resp, err
 	})
 	if err != nil {
 		return git.Changes{}, provider.Failed(what, err)
@@ -89,7 +93,11 @@ func (r *repository) mergeRequest(ctx context.Context, what string, number int) 
 func (r *repository) changedByCommit(ctx context.Context, sha string) (git.Changes, error) {
 	const what = "listing the commit's files"
 	files, err := list(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.Diff, *gl.Response, error) {
-		return r.client.Commits.GetCommitDiff(r.path, sha, nil, page...)
+		part, resp, err := r.client.Commits.GetCommitDiff(r.path, sha, nil, page...)
+		for _, f := range part {
+			f.Diff = ""
+		}
+		return part, resp, err
 	})
 	if err != nil {
 		return git.Changes{}, r.unavailable(ctx, what, sha, err)

@@ -31,13 +31,12 @@ type payloadCommit struct {
 
 type payloadPush struct {
 	payloadCommon
-	Ref         string          `json:"ref"`
-	Before      string          `json:"before"`
-	After       string          `json:"after"`
-	CheckoutSHA string          `json:"checkout_sha"`
-	Username    string          `json:"user_username"`
-	ProjectID   int64           `json:"project_id"`
-	Commits     []payloadCommit `json:"commits"`
+	Ref         string `json:"ref"`
+	Before      string `json:"before"`
+	After       string `json:"after"`
+	CheckoutSHA string `json:"checkout_sha"`
+	Username    string `json:"user_username"`
+	ProjectID   int64  `json:"project_id"`
 }
 
 type payloadLabel struct {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/memory"
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
@@ -51,13 +52,17 @@ func Missing(name string) error {
 }
 
 // Unmarshal decodes a body that Scan has found to be valid JSON into the parts that are read of it. Members at its top
-// that no field is read from are left out before: they are what makes a body large.
+// that no field is read from are left out before: they are what makes a body large. What is left is refused if it would take
+// too much memory.
 func Unmarshal(body []byte, into any, without ...string) error {
 	var err error
 	for _, name := range without {
 		if body, err = withoutMember(body, name); err != nil {
 			break
 		}
+	}
+	if err == nil && memory.Of(body) > memory.MaxAnswer {
+		return Bad("the delivery's body holds too many values")
 	}
 	if err == nil {
 		err = json.Unmarshal(body, into)

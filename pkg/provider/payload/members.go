@@ -41,6 +41,39 @@ func eachMember(object []byte, f func(name string, value []byte) error) error {
 	}
 }
 
+// Element decodes the first element of the array called list, at the top of a body that Scan has found to be valid, whose field
+// key is value. It reads the others in place: a push of many commits names one of them. Without such an element into stays as it
+// is.
+func Element(body []byte, list, key, value string, into any) error {
+	return eachMember(body, func(name string, array []byte) error {
+		if !strings.EqualFold(name, list) || array[0] != '[' {
+			return nil
+		}
+		for rest := bytes.TrimLeft(array[1:], space+","); len(rest) > 0 && rest[0] != ']'; rest = bytes.TrimLeft(rest, space+",") {
+			n := length(rest)
+			element := rest[:n:n]
+			rest = rest[n:]
+			if holds(element, key, value) {
+				return json.Unmarshal(element, into)
+			}
+		}
+		return nil
+	})
+}
+
+// holds tells whether an object has a text as its field.
+func holds(object []byte, key, value string) bool {
+	is := false
+	_ = eachMember(object, func(name string, field []byte) error { // what is no object holds nothing
+		if strings.EqualFold(name, key) && len(field) > 0 && field[0] == '"' {
+			text, err := decoded(field)
+			is = err == nil && text == value
+		}
+		return nil
+	})
+	return is
+}
+
 // withoutMember returns object without the members of that name, in whatever case, as encoding/json matches names. It copies
 // what is left. object must be valid, as for eachMember.
 func withoutMember(object []byte, name string) ([]byte, error) {

@@ -45,8 +45,10 @@ func (l *local) sources() plan.Sources {
 	s := plan.Sources{
 		Source: l, History: l, Access: l, Addresses: l, Web: notFetched{},
 		Missing: func(string) time.Duration { return time.Hour }, // without credentials a 404 says nothing
-		Payload: l.payload,
-		Comment: func(context.Context) (string, error) { return l.Spec.Comment.Body, nil },
+		Delivery: plan.Delivery{
+			Payload: l.payload,
+			Comment: func(context.Context) (string, error) { return l.Spec.Comment.Body, nil },
+		},
 	}
 	if l.Web != nil {
 		s.Web = l.Web

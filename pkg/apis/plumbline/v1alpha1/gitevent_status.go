@@ -44,6 +44,10 @@ type GitEventStatus struct {
 	// planned.
 	// +optional
 	Panics int32 `json:"panics,omitempty"`
+	// Begun is how many attempts to plan the event began and have no end: the process was killed meanwhile. It is counted for
+	// events that another process may have worked on, and stops at the number that parks the event.
+	// +optional
+	Begun int32 `json:"begun,omitempty"`
 	// SettledAt is when Phase became Settled.
 	// +optional
 	SettledAt *metav1.Time `json:"settledAt,omitempty"`

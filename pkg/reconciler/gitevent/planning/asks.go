@@ -30,7 +30,8 @@ func (s *Step) sources(a *attempt.Attempt, client *provider.Client) plan.Sources
 	return plan.Sources{
 		Source: client, History: client, Addresses: client, Web: s.Web,
 		Access:  access{Access: client, denials: s.Denials, spec: &a.Event.Spec, now: a.Clock.Now},
-		Missing: q.missing, Comment: q.comment, Actor: q.actor, Payload: q.body, Secret: q.secret,
+		Missing: q.missing, Secret: q.secret, Room: s.room,
+		Delivery: plan.Delivery{Comment: q.comment, Actor: q.actor, Payload: q.body},
 	}
 }
 

@@ -27,8 +27,11 @@ func (s *Step) GiveUp(ctx context.Context, a *attempt.Attempt, wait *v1alpha1.Wa
 }
 
 func (s *Step) park(ctx context.Context, a *attempt.Attempt) error {
-	message := fmt.Sprintf("planning this event panicked %d times; the controller's log has the stacks. "+
-		"Report it, and deliver the event again once the cause is gone", attempt.MaxPanics)
+	return s.parkFor(ctx, a, fmt.Sprintf("planning this event panicked %d times; the controller's log has the stacks. "+
+		"Report it, and deliver the event again once the cause is gone", attempt.MaxPanics))
+}
+
+func (s *Step) parkFor(ctx context.Context, a *attempt.Attempt, message string) error {
 	a.Waits.Tell(ReasonParked, message)
 	err := abandon(ctx, a, v1alpha1.DispositionRefused, ReasonParked, message)
 	if err == nil {
@@ -73,7 +76,7 @@ func accept(ctx context.Context, a *attempt.Attempt, disposition v1alpha1.Dispos
 	if next.Decided() {
 		a.Waits.Clear(v1alpha1.StepPlan)
 	}
-	a.Event.Status.Plan, a.Event.Status.Disposition = next, disposition
+	a.Event.Status.Plan, a.Event.Status.Disposition, a.Event.Status.Begun = next, disposition, 0
 	a.Conclude()
 	err := a.Record.Write(ctx)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
+	"github.com/plumbline-ci/plumbline/pkg/memory"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
@@ -31,6 +32,10 @@ type Step struct {
 	Misses *Misses
 	// Denials is who may not write.
 	Denials *Denials
+	// Room is what all events that are planned at once may hold.
+	Room *memory.Room
+	// Beginnings are recorded for events that another process may have died of.
+	Beginnings *Beginnings
 }
 
 // ReasonParked ends an event whose planning panics.
@@ -42,6 +47,13 @@ const ReasonParked = "Parked"
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) (err error) {
 	if !a.Planned() && a.Event.Status.Panics >= attempt.MaxPanics {
 		return s.park(ctx, a)
+	}
+	if !a.Planned() {
+		end, err := s.begin(ctx, a)
+		if err != nil || end == nil {
+			return err
+		}
+		defer end()
 	}
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -26,7 +26,7 @@ func TestAnEventThatWasTakenOverIsMarkedForTheSweep(t *testing.T) {
 	} {
 		var leads Tenure
 		leads.Take(created.Add(c.promoted))
-		if got := leads.inherited(&v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: created}}); got != c.marked {
+		if got := leads.Inherited(&v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: created}}); got != c.marked {
 			t.Errorf("%s: marked %v, want %v", name, got, c.marked)
 		}
 	}

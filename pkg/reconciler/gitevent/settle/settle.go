@@ -93,7 +93,7 @@ func (s *Step) tidy(ctx context.Context, a *attempt.Attempt) error {
 		}
 	}
 	s.Failing.forget(a.Event.Name)
-	Shrink(a.Event, a.Clock.Now(), s.Leads.inherited(a.Event))
+	Shrink(a.Event, a.Clock.Now(), s.Leads.Inherited(a.Event))
 	return a.Record.Write(ctx)
 }
 

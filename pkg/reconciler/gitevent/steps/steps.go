@@ -4,10 +4,11 @@
 package steps
 
 import (
+	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/gitauth"
+	"github.com/plumbline-ci/plumbline/pkg/memory"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/annotate"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/create"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/observe"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/planning"
@@ -29,14 +30,18 @@ type Steps struct {
 
 // New gives each step what it asks.
 func New(c cluster.Cluster, o cluster.Options, m *metrics.Metrics) *Steps {
+	leads := &settle.Tenure{}
 	secrets := gitauth.New(c.Kube)
 	return &Steps{
-		Plan:     &planning.Step{Providers: o.Providers, Web: o.Remote, Version: o.Version, Metrics: m, Misses: &planning.Misses{}, Denials: &planning.Denials{}},
+		Plan: &planning.Step{
+			Providers: o.Providers, Web: o.Remote, Version: o.Version, Metrics: m, Misses: &planning.Misses{}, Denials: &planning.Denials{},
+			Room: memory.NewRoom(planning.Memory), Beginnings: &planning.Beginnings{Inherited: leads.Inherited},
+		},
 		Create:   &create.Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Created: &create.Memory{}},
 		Observe:  &observe.Step{Tekton: c.Tekton, Runs: c.Runs},
 		Report:   &report.Step{Providers: o.Providers, Metrics: m, Identity: o.Identity, Late: o.Times.LateReports},
 		Renew:    &renew.Step{GitAuth: secrets},
 		Annotate: &annotate.Step{Tekton: c.Tekton, Providers: o.Providers, Metrics: m},
-		Settle:   &settle.Step{Secrets: c.Kube, GitAuth: secrets, Failing: &settle.Failing{}, Payloads: c.Plumbline.EventPayloads(o.Namespace), Metrics: m, Leads: &settle.Tenure{}},
+		Settle:   &settle.Step{Secrets: c.Kube, GitAuth: secrets, Failing: &settle.Failing{}, Payloads: c.Plumbline.EventPayloads(o.Namespace), Metrics: m, Leads: leads},
 	}
 }

@@ -25,7 +25,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/cluster"
+	"github.com/plumbline-ci/plumbline/pkg/cluster"
 )
 
 func run(name, installation, state string) *pipelinev1.PipelineRun {

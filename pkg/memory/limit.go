@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package memory
+
+import (
+	"runtime/debug"
+	"strconv"
+)
+
+// Limit makes the collector work harder as the process comes near its container's limit, which is in bytes as the downward API
+// writes it. A tenth is left for what Go does not count. Without a number, and where GOMEMLIMIT is set, nothing is changed.
+func Limit(container, goMemLimit string) {
+	limit, err := strconv.ParseInt(container, 10, 64)
+	if err != nil || limit <= 0 || goMemLimit != "" {
+		return
+	}
+	debug.SetMemoryLimit(limit / 10 * 9)
+}

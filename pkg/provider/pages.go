@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/plumbline-ci/plumbline/pkg/memory"
+)
+
+// maxPages bounds the bytes of all pages of one list.
+const maxPages = 32 << 20
+
+type pagesKey struct{}
+
+// pages is what the answers to the calls of one list hold.
+type pages struct {
+	weight memory.Weight
+	bytes  int
+}
+
+// Pages returns a context whose calls share the budget of one list: each page may be small, and there may be many. The calls
+// must not overlap.
+func Pages(ctx context.Context) context.Context {
+	return context.WithValue(ctx, pagesKey{}, &pages{})
+}
+
+// pagesOf returns the budget of a call: its list's, or its own.
+func pagesOf(ctx context.Context) *pages {
+	if shared, found := ctx.Value(pagesKey{}).(*pages); found {
+		return shared
+	}
+	return &pages{}
+}
+
+// Write implements io.Writer. It refuses what is more than is decoded, so that reading stops there.
+func (p *pages) Write(part []byte) (int, error) {
+	p.bytes += len(part)
+	if _, _ = p.weight.Write(part); p.weight.Total() > memory.MaxAnswer || p.bytes > maxPages {
+		return 0, fmt.Errorf("%w than what is read of one list: more than %d bytes, or too many values", ErrTooLarge, maxPages)
+	}
+	return len(part), nil
+}
