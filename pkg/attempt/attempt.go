@@ -77,15 +77,15 @@ func (d *Desk) Begin(ctx context.Context, event *v1alpha1.GitEvent, asked time.T
 		Record: &Record{desk: d, event: event, waits: waits, received: event.Spec.DeepCopy(), stored: event.Status.DeepCopy(), readAt: asked},
 		Wake:   func(after time.Duration) { d.Wake(event.Name, after) },
 	}
-	a.Pin()
+	a.pin()
 	return a
 }
 
 // End gives back what the attempt has taken.
 func (a *Attempt) End() { a.Git.End(a.Waits.tried, a.Waits.skipped) }
 
-// Pin makes the commit that the plan was made for the event's.
-func (a *Attempt) Pin() {
+// pin makes the commit that the plan was made for the event's.
+func (a *Attempt) pin() {
 	if a.Planned() && a.Event.Spec.Comment != nil {
 		a.Event.Spec.SHA = a.Event.Status.Plan.HeadSHA
 	}

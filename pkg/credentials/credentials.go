@@ -52,7 +52,7 @@ type Options struct {
 	// Turns gives each host and installation of the App its share of the workers.
 	Turns *turns.Turns
 	Clock clock.PassiveClock
-	// Wake lets an event be reconciled after a time, whatever else its queue knows of it. It may be set later with SetWake.
+	// Wake lets an event be reconciled after a time, whatever else its queue knows of it. Nil wakes nobody.
 	Wake func(event string, after time.Duration)
 }
 
@@ -66,18 +66,10 @@ type Keeper struct {
 
 // New returns a Keeper that remembers nothing yet.
 func New(o Options) *Keeper {
-	k := &Keeper{options: o, waiting: newWaiting(), refusals: newRefusals()}
-	k.SetWake(o.Wake)
-	return k
-}
-
-// SetWake is for a queue that exists only after the Keeper does. It is called before the first session begins. Nil wakes
-// nobody.
-func (k *Keeper) SetWake(wake func(event string, after time.Duration)) {
-	if wake == nil {
-		wake = func(string, time.Duration) {}
+	if o.Wake == nil {
+		o.Wake = func(string, time.Duration) {}
 	}
-	k.options.Wake = wake
+	return &Keeper{options: o, waiting: newWaiting(), refusals: newRefusals()}
 }
 
 // Waiting returns how many events this process remembers as waiting for an operator.

@@ -126,6 +126,9 @@ func TestWithGlobal(t *testing.T) {
 			if diff := cmp.Diff(test.want, got); err == nil && diff != "" {
 				t.Error(diff)
 			}
+			if completed := test.want == merged; err == nil && (got == test.own) == completed {
+				t.Error("want a copy if the global one completes the Repository, else the Repository itself")
+			}
 			if diff := cmp.Diff(before, test.own); diff != "" {
 				t.Errorf("a cache's object was changed: %s", diff)
 			}

@@ -223,45 +223,34 @@ func TestASkippedStepIsTriedAtOnce(t *testing.T) {
 // An event that goes on shows that its credentials are mended, if it has reached the Git service with them.
 func TestAnEventThatGoesOnWakesTheOthers(t *testing.T) {
 	t.Parallel()
-	for name, connects := range map[string]bool{"with the Git service": true, "without it": false} {
+	no := fault.Operatorf(fault.ReasonCredentialsRefused, "no")
+	for name, test := range map[string]struct {
+		waitedFor *fault.Error
+		connects  bool
+		wakes     bool
+	}{
+		"with the Git service": {no, true, true},
+		"without it":           {no, false, false},
+		"after it waited because of other things": {forbids, true, false},
+	} {
 		r := newRoom(t, 3)
-		no := fault.Operatorf(fault.ReasonCredentialsRefused, "no")
 		r.refuse = no
 		for _, event := range []string{"1", "2"} {
 			s := r.begin(event, "app", event+".example")
 			_, _ = s.Connect(t.Context())
-			waits(s, no)
+			waits(s, test.waitedFor)
 			s.End(true, false)
 		}
 		r.refuse = nil
 		s := r.begin("1", "app", "1.example")
-		if connects {
+		if test.connects {
 			if _, err := s.Connect(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
 		s.End(false, false)
-		if got := len(r.woken) == 1 && r.woken[0] == "2"; got != connects || r.begin("2", "app", "2.example").Mended(no.Reason) != connects {
+		if got := len(r.woken) == 1 && r.woken[0] == "2"; got != test.wakes || r.begin("2", "app", "2.example").Mended(no.Reason) != test.wakes {
 			t.Errorf("%s: %v woke", name, r.woken)
 		}
-	}
-}
-
-// The queue exists only after the Keeper does, and none is needed.
-func TestSetWake(t *testing.T) {
-	t.Parallel()
-	r := newRoom(t, 1)
-	o := r.options
-	o.Wake = nil
-	k, later := New(o), []string{}
-	wakes := func() {
-		k.waiting.add("e", nil, true, false)
-		k.waiting.retry("e")
-		k.options.Wake("e", 0)
-	}
-	wakes()
-	k.SetWake(func(event string, _ time.Duration) { later = append(later, event) })
-	if wakes(); len(later) != 1 {
-		t.Errorf("woken: %v", later)
 	}
 }

@@ -65,6 +65,7 @@ func TestAnEventThatGoesOnFreesTheOthers(t *testing.T) {
 	w.add("same", map[types.NamespacedName]content{app: "x"}, true, false)
 	w.add("other secret", map[types.NamespacedName]content{lab: "x"}, true, false)
 	w.add("other reason", map[types.NamespacedName]content{app: "x"}, false, false)
+	w.add("another reason", map[types.NamespacedName]content{app: "x"}, false, false)
 	if others := w.remove("other reason"); len(others) != 0 {
 		t.Errorf("what was not held by its credentials frees %v", others)
 	}

@@ -83,7 +83,7 @@ func TestLookAround(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, 1)
 	r.wait("1", tenant, "a")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	looks := 0
 	r.LookAround(ctx, time.Millisecond, func(string) bool {

@@ -37,7 +37,8 @@ func New(event *v1alpha1.GitEvent, payloads Payloads, secrets corev1client.Secre
 	return &Plan{event: event, payloads: payloads, secrets: secrets}
 }
 
-// Forget drops what was read or stored in this reconcile: the status that names it was not written.
+// Forget drops the manifests that were read or stored in this reconcile: the status that names them was not written. What the
+// markers stand for stays known: it is read only once a written status names it.
 func (p *Plan) Forget() { p.manifests = nil }
 
 // Keep stores the manifests and what their markers stand for, so that what is created later is what was planned now,

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
@@ -56,9 +55,6 @@ type Source interface {
 	// DefaultBranch returns the commit that the repository's default branch is at now. An empty repository is Transient.
 	DefaultBranch(ctx context.Context) (sha string, err error)
 }
-
-// ReasonOtherAddress is the reason of FileAt's Ignored fault for an address that is none of the service's files.
-const ReasonOtherAddress = fault.ReasonOtherAddress
 
 // Addresses reads what the service shows at a web address, with no more credentials than the event's.
 type Addresses interface {

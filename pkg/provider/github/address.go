@@ -22,7 +22,7 @@ type address struct{ owner, name, ref, path string }
 func (r *repository) FileAt(ctx context.Context, text string) ([]byte, error) {
 	at, ok := parseAddress(r.web, text)
 	if !ok {
-		return nil, fault.Ignoredf(provider.ReasonOtherAddress, "not the address of a file on GitHub")
+		return nil, fault.Ignoredf(fault.ReasonOtherAddress, "not the address of a file on GitHub")
 	}
 	data, err := r.contents(ctx, at)
 	if strings.EqualFold(at.owner, r.owner) && strings.EqualFold(at.name, r.name) {

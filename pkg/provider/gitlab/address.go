@@ -21,7 +21,7 @@ type address struct{ project, ref, path string }
 func (r *repository) FileAt(ctx context.Context, text string) ([]byte, error) {
 	at, ok := parseAddress(r.base, text)
 	if !ok {
-		return nil, fault.Ignoredf(provider.ReasonOtherAddress, "not the address of a file on GitLab")
+		return nil, fault.Ignoredf(fault.ReasonOtherAddress, "not the address of a file on GitLab")
 	}
 	data, err := r.contents(ctx, at.project, at.ref, at.path)
 	switch {

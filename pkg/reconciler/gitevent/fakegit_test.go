@@ -110,7 +110,7 @@ func (g *fakeGit) FileAt(_ context.Context, address string) ([]byte, error) {
 		g.read = append(g.read, address)
 		return []byte(g.tree[text]), g.errAt
 	}
-	return nil, fault.Ignoredf(provider.ReasonOtherAddress, "another host")
+	return nil, fault.Ignoredf(fault.ReasonOtherAddress, "another host")
 }
 
 func (g *fakeGit) DefaultBranch(context.Context) (string, error) { return defaultSHA, g.err }

@@ -182,10 +182,11 @@ func (r *Reconciler) reconcile(ctx context.Context, a *attempt.Attempt) error {
 	faults = append(faults, a.Waits.Step(v1alpha1.StepAnnotate, func() error { return r.steps.Annotate.Do(ctx, a) }))
 	faults = append(faults, r.steps.Report.UntilRecheck(a))
 	a.Conclude()
-	if r.steps.Settle.Due(a, r.desk.Requeue(faults...) == nil) {
-		if err := r.steps.Settle.Do(ctx, a); err != nil {
-			return r.desk.Requeue(err, a.Record.Write(ctx)) // what was done stays done although it could not be tidied up
-		}
+	due, err := r.steps.Settle.Do(ctx, a, r.desk.Requeue(faults...) == nil)
+	switch {
+	case err != nil:
+		return r.desk.Requeue(err, a.Record.Write(ctx)) // what was done stays done although it could not be tidied up
+	case due:
 		return nil
 	}
 	return r.desk.Requeue(append(faults, a.Record.Write(ctx))...) // without a fault the PipelineRun's informer wakes us

@@ -221,7 +221,7 @@ func (l *local) FileAt(_ context.Context, address string) ([]byte, error) {
 	if u, err := url.Parse(address); err == nil && provider.Host(u) == l.Spec.Host {
 		return nil, fault.Ignoredf(fault.ReasonNotFound, "plumb has none")
 	}
-	return nil, fault.Ignoredf(provider.ReasonOtherAddress, "this is no address of the Git service")
+	return nil, fault.Ignoredf(fault.ReasonOtherAddress, "this is no address of the Git service")
 }
 
 func (l *local) payload(context.Context) ([]byte, error) {

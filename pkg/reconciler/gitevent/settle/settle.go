@@ -35,18 +35,17 @@ type Step struct {
 	Leads *Tenure
 }
 
-// Due tells whether the event is to be settled: nothing is left to do, or nobody can be told what is left. The steps before
-// have met no fault if idle.
-func (s *Step) Due(a *attempt.Attempt, idle bool) bool {
-	return unreportable(a) || idle && finished(a)
-}
-
-// Do settles the event.
-func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
-	if unreportable(a) {
-		return s.drop(ctx, a)
+// Do settles the event if nothing is left to do, or if nobody can be told what is left; due is false if neither is so, and
+// nothing was done. Idle tells that the steps before have met no fault. It is one answer for one moment: right after it a
+// report may be worth another attempt, and an event must not be settled then as if nothing were left to tell.
+func (s *Step) Do(ctx context.Context, a *attempt.Attempt, idle bool) (due bool, err error) {
+	switch {
+	case unreportable(a):
+		return true, s.drop(ctx, a)
+	case idle && finished(a):
+		return true, s.finish(ctx, a)
 	}
-	return s.finish(ctx, a)
+	return false, nil
 }
 
 // finished tells whether nothing is left to do: every run is refused or over, every report accepted. Every run is patched when
