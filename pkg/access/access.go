@@ -16,6 +16,8 @@ const (
 	NeedsWriteAccess
 	// NeedsCommenterAccess asks the same for CommenterCanWrite.
 	NeedsCommenterAccess
+	// NeedsActorAccess asks the same for ActorCanWrite.
+	NeedsActorAccess
 	// Allowed lets the event's pipelines run.
 	Allowed
 )
@@ -29,6 +31,8 @@ func (d Decision) String() string {
 		return "NeedsWriteAccess"
 	case NeedsCommenterAccess:
 		return "NeedsCommenterAccess"
+	case NeedsActorAccess:
+		return "NeedsActorAccess"
 	case Unapproved:
 		return "Unapproved"
 	}
@@ -48,8 +52,17 @@ type Input struct {
 	// Comment is true when the event is a comment on the pull request. Who wrote it must have write access, and the pull
 	// request must be allowed by itself: a comment starts what the head is by then, which may not be what was commented on.
 	Comment bool
+	// Restricted is true when the Repository says who may start pull requests in a way that cannot be evaluated here. Then
+	// nobody may: a restriction that does not hold would be worse.
+	Restricted bool
 	// CommenterCanWrite is like CanWrite, of who wrote the comment.
 	CommenterCanWrite *bool
+	// Label is true when the event is a label that was set. A label asks for pipelines, so whoever set it must be able to
+	// write, wherever the branch lives: the Git services let people label who may not push.
+	Label bool
+	// ActorCanWrite is like CanWrite, of who caused the event: who opened or reopened the pull request, pushed to its branch
+	// or set the label. To the branch of a fork others than the author can push.
+	ActorCanWrite *bool
 }
 
 // Rule gives a decision and true, or false when it has nothing to say about the input.
@@ -74,14 +87,23 @@ type step struct {
 // chain is the policy, in the order in which it is asked.
 func chain() []step {
 	return []step{
+		{restricted, "The Repository's settings have a policy of who may start runs of pull requests, which this version cannot evaluate, so nobody may."},
 		{commenterUnknown, "Whether the author of the comment has write access to this repository is not known yet."},
 		{commenterStranger, "The author of the comment has no write access to this repository."},
+		{labellerUnknown, "Whether who set the label has write access to this repository is not known yet."},
+		{labellerStranger, "Who set the label has no write access to this repository."},
 		{pushed, "Whoever can push to the repository may start its pipelines."},
 		{sameRepository, "The branch of the pull request lives in this repository, so its author can push to it."},
 		{writeAccessUnknown, "Whether the author of the pull request has write access to this repository is not known yet."},
-		{writer, "The author of the pull request has write access to this repository."},
 		{stranger, "The author of the pull request has no write access to this repository."},
+		{actorUnknown, "Whether who changed the pull request has write access to this repository is not known yet."},
+		{actorStranger, "The author of the pull request has write access to this repository, but not who changed it."},
+		{writer, "The author of the pull request has write access to this repository."},
 	}
+}
+
+func restricted(in Input) (Decision, bool) {
+	return Unapproved, in.Restricted && (in.Trigger != v1alpha1.TriggerPush || in.Comment)
 }
 
 func commenterUnknown(in Input) (Decision, bool) {
@@ -90,6 +112,14 @@ func commenterUnknown(in Input) (Decision, bool) {
 
 func commenterStranger(in Input) (Decision, bool) {
 	return Unapproved, in.Comment && in.CommenterCanWrite != nil && !*in.CommenterCanWrite
+}
+
+func labellerUnknown(in Input) (Decision, bool) {
+	return NeedsActorAccess, in.Label && in.ActorCanWrite == nil
+}
+
+func labellerStranger(in Input) (Decision, bool) {
+	return Unapproved, in.Label && !may(in.ActorCanWrite)
 }
 
 func pushed(in Input) (Decision, bool) {
@@ -104,10 +134,22 @@ func writeAccessUnknown(in Input) (Decision, bool) {
 	return NeedsWriteAccess, in.Trigger == v1alpha1.TriggerPullRequest && in.CanWrite == nil
 }
 
-func writer(in Input) (Decision, bool) {
-	return Allowed, in.Trigger == v1alpha1.TriggerPullRequest && in.CanWrite != nil && *in.CanWrite
+func stranger(in Input) (Decision, bool) {
+	return Unapproved, in.Trigger == v1alpha1.TriggerPullRequest && !may(in.CanWrite)
 }
 
-func stranger(in Input) (Decision, bool) {
-	return Unapproved, in.Trigger == v1alpha1.TriggerPullRequest
+// actorUnknown has nothing to say of a comment: who wrote it has been asked for already.
+func actorUnknown(in Input) (Decision, bool) {
+	return NeedsActorAccess, in.Trigger == v1alpha1.TriggerPullRequest && !in.Comment && in.ActorCanWrite == nil
 }
+
+func actorStranger(in Input) (Decision, bool) {
+	return Unapproved, in.Trigger == v1alpha1.TriggerPullRequest && !in.Comment && !may(in.ActorCanWrite)
+}
+
+func writer(in Input) (Decision, bool) {
+	return Allowed, in.Trigger == v1alpha1.TriggerPullRequest && may(in.CanWrite)
+}
+
+// may tells whether the answer is known and yes.
+func may(answer *bool) bool { return answer != nil && *answer }

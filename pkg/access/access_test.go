@@ -28,8 +28,35 @@ func TestDecide(t *testing.T) {
 		"a pull request from a fork asks for the look-up first": {
 			in: Input{Trigger: v1alpha1.TriggerPullRequest}, want: NeedsWriteAccess, reason: "not known yet",
 		},
-		"a pull request from a fork by someone with write access is allowed": {
-			in: Input{Trigger: v1alpha1.TriggerPullRequest, CanWrite: &yes}, want: Allowed, reason: "has write access",
+		"a pull request from a fork by someone with write access asks for who acted": {
+			in: Input{Trigger: v1alpha1.TriggerPullRequest, CanWrite: &yes}, want: NeedsActorAccess, reason: "not known yet",
+		},
+		"a pull request from a fork by someone with write access, who acted as well, is allowed": {
+			in: Input{Trigger: v1alpha1.TriggerPullRequest, CanWrite: &yes, ActorCanWrite: &yes}, want: Allowed, reason: "has write access",
+		},
+		"what a stranger did to a writer's pull request from a fork is not approved": {
+			in: Input{Trigger: v1alpha1.TriggerPullRequest, CanWrite: &yes, ActorCanWrite: &no}, want: Unapproved, reason: "but not who changed it",
+		},
+		"what a writer did to a stranger's pull request is not approved": {
+			in: Input{Trigger: v1alpha1.TriggerPullRequest, CanWrite: &no, ActorCanWrite: &yes}, want: Unapproved, reason: "The author of the pull request has no",
+		},
+		"a label asks for who set it, on a branch of the same repository too": {
+			in: Input{Trigger: v1alpha1.TriggerPullRequest, SameRepository: true, Label: true}, want: NeedsActorAccess, reason: "not known yet",
+		},
+		"a stranger's label is not approved on a branch of the same repository": {
+			in: Input{Trigger: v1alpha1.TriggerPullRequest, SameRepository: true, Label: true, ActorCanWrite: &no}, want: Unapproved, reason: "set the label",
+		},
+		"a stranger's label is not approved on a writer's fork": {
+			in: Input{Trigger: v1alpha1.TriggerPullRequest, Label: true, CanWrite: &yes, ActorCanWrite: &no}, want: Unapproved, reason: "set the label",
+		},
+		"a writer's label on a branch of the same repository is allowed": {
+			in: Input{Trigger: v1alpha1.TriggerPullRequest, SameRepository: true, Label: true, ActorCanWrite: &yes}, want: Allowed, reason: "lives in this",
+		},
+		"a writer's label on a fork asks for the author too": {
+			in: Input{Trigger: v1alpha1.TriggerPullRequest, Label: true, ActorCanWrite: &yes}, want: NeedsWriteAccess, reason: "not known yet",
+		},
+		"a writer's label never makes a stranger's pull request run": {
+			in: Input{Trigger: v1alpha1.TriggerPullRequest, Label: true, ActorCanWrite: &yes, CanWrite: &no}, want: Unapproved, reason: "The author",
 		},
 		"a pull request from a fork by a stranger is not approved": {
 			in: Input{Trigger: v1alpha1.TriggerPullRequest, CanWrite: &no}, want: Unapproved, reason: "no write access",
@@ -60,6 +87,20 @@ func TestDecide(t *testing.T) {
 		},
 		"a comment that is on no pull request is not allowed as a push": {
 			in: Input{Trigger: v1alpha1.TriggerPush, Comment: true}, want: NeedsCommenterAccess, reason: "not known yet",
+		},
+		"a policy that cannot be evaluated denies a pull request, whoever opened it": {
+			in:   Input{Trigger: v1alpha1.TriggerPullRequest, Restricted: true, SameRepository: true, CanWrite: &yes},
+			want: Unapproved, reason: "have a policy",
+		},
+		"and a writer's comment on it": {
+			in:   Input{Trigger: v1alpha1.TriggerPullRequest, Restricted: true, Comment: true, CommenterCanWrite: &yes, SameRepository: true},
+			want: Unapproved, reason: "have a policy",
+		},
+		"and an unknown trigger": {
+			in: Input{Trigger: "workflow_run", Restricted: true}, want: Unapproved, reason: "have a policy",
+		},
+		"pushes are not what a policy is about": {
+			in: Input{Trigger: v1alpha1.TriggerPush, Restricted: true}, want: Allowed, reason: "can push",
 		},
 		"an input that nobody filled is not approved": {
 			in: Input{}, want: Unapproved, reason: "No rule allows",

@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// lagLimit is how long a Git service may need to show a commit that it has told of (G10). After that it is asked slowly.
+	// lagLimit is how long a Git service may need to show what it has told of (G10). After that it is asked slowly for a commit,
+	// and what it does not confirm is not believed.
 	lagLimit = 10 * time.Minute
 	// sameWait is how long an event must have waited for one thing before it ends because of its age: what begins to be
 	// wrong after an outage of days can still be mended.
@@ -23,18 +24,23 @@ const ReasonPanic = "Panic"
 // ReasonGivenUp is that of the Kubernetes Event about an event that waited in vain, and of its runs that are not created.
 const ReasonGivenUp = "GivenUp"
 
-// Slowed turns the backoff of a step that waits for a commit into a slow retry once no replica lags that much.
+// Slowed turns the backoff of a step that waits for what a replica may not have yet into a slow retry once none lags that much.
 func (w *Waits) Slowed(step string, err error) error {
 	f, before := fault.Of(err), w.Of(step)
-	if f == nil || f.Class != fault.Transient || f.Reason != fault.ReasonCommitUnknown || before == nil || before.Reason != f.Reason ||
+	if f == nil || f.Class != fault.Transient || !lags(f.Reason) || before == nil || before.Reason != f.Reason ||
 		w.desk.Clock.Since(before.Since.Time) < lagLimit {
 		return err
 	}
 	return fault.Throttledf(f.Reason, w.desk.operatorRetry(), "%s", f.Message)
 }
 
+func lags(reason string) bool {
+	return reason == fault.ReasonCommitUnknown || reason == fault.ReasonNotConfirmed
+}
+
 // Hopeless tells whether nothing can be expected of a wait any more: the Git service has said twice, an operator's wait
-// apart, that the App is not installed any more (G8), or the event is too old to wait for an operator or a commit (S5).
+// apart, that the App is not installed any more (G8), it does not confirm for longer than a replica lags what the delivery says
+// (S11), or the event is too old to wait for an operator or a commit (S5).
 func (w *Waits) Hopeless(wait *v1alpha1.Wait) bool {
 	retry, latest := w.desk.operatorRetry(), w.latest()
 	if wait == nil || wait.NotBefore == nil || w.desk.Clock.Since(wait.NotBefore.Time) >= retry { // what was met long ago may be over
@@ -44,6 +50,8 @@ func (w *Waits) Hopeless(wait *v1alpha1.Wait) bool {
 	switch {
 	case wait.Reason == fault.ReasonInstallationGone:
 		return met >= retry
+	case wait.Reason == fault.ReasonNotConfirmed:
+		return met >= lagLimit
 	case wait.Class == fault.Operator.String() && wait.Reason != ReasonPanic, wait.Reason == fault.ReasonCommitUnknown:
 		return met >= sameWait && !latest.IsZero() && w.desk.Clock.Since(latest) >= w.config.MaxWait()
 	}

@@ -2,19 +2,25 @@
 
 package attempt
 
-import "context"
+import (
+	"context"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
 
 // ReasonSuperseded ends what waited while Git got another commit in the event's place (B11).
 const ReasonSuperseded = "Superseded"
 
 // Superseding returns the commit that has taken the event's place, "" while none has. Git is asked once a reconcile, and
 // only if the step has waited before: an event that nothing stops costs no call, and what it starts is true when it starts.
+// Nothing takes the place of an event that Git has not confirmed yet: the replica that does not know it knows what was before.
 func (a *Attempt) Superseding(ctx context.Context, step string) (string, error) {
 	event := a.Event.Spec.DeepCopy()
 	if a.Planned() {
 		event.SHA = a.Event.Status.Plan.HeadSHA
 	}
-	return a.Git.Superseding(ctx, event, a.Waits.Of(step) != nil)
+	wait := a.Waits.Of(step)
+	return a.Git.Superseding(ctx, event, wait != nil && wait.Reason != fault.ReasonNotConfirmed)
 }
 
 // SupersededBy is the sentence for people.

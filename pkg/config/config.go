@@ -5,6 +5,8 @@ package config
 import (
 	"time"
 
+	"github.com/plumbline-ci/plumbline/pkg/ceiling"
+	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 )
 
@@ -30,6 +32,11 @@ const (
 	keyHubCatalog       = "hub-catalog-name"
 	keyRemoteAllowed    = "remote-allowed-hosts"
 	keyRemoteRefused    = "remote-refused-hosts"
+	keyShareGlobal      = "share-global-token"
+	keyRunPermissions   = "run-token-permissions"
+	keyGitAllowed       = "git-allowed-hosts"
+	keyRunAccounts      = "run-service-accounts"
+	keyRunPodSecurity   = "run-pod-security"
 )
 
 const (
@@ -58,9 +65,18 @@ type Config struct {
 	ApplicationName string
 	// SecretAutoCreate makes a git-auth Secret for each run.
 	SecretAutoCreate bool
+	// ShareGlobalToken lets runs clone with the token of the global Repository: it is then written into the namespaces of all
+	// tenants whose Repositories have none of their own.
+	ShareGlobalToken bool
+	// RunPermissions are the most that the tokens of runs may do, beyond what each has.
+	RunPermissions Permissions
 	// GitHubURL is the web URL of the GitHub instance the App is registered at: scheme and host in lower case, no path,
 	// no trailing slash. Deliveries that name another host are refused before a credential is read.
 	GitHubURL string
+	// Ceiling is what authors' PipelineRuns may ask for at most, in every namespace.
+	Ceiling ceiling.Limits
+	// GitAllowed are Git services that Repositories may name although their addresses are not public.
+	GitAllowed hosts.Hosts
 	// SkipPushOfPulls ignores a push to a branch whose commit is in an open pull request: that event runs it.
 	SkipPushOfPulls bool
 	// Console is where people watch runs.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/plumbline-ci/plumbline/pkg/ceiling"
+	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 )
 
@@ -38,14 +40,19 @@ func TestNew(t *testing.T) {
 				"custom-console-url-namespace":  "https://lens.example.com/{{ namespace }}",
 				"remote-tasks":                  "false", "hub-url": "https://hub.example.com/api/v1/", "hub-catalog-name": "ours",
 				"catalog-2-id": "acme", "catalog-2-name": "acme-tasks", "catalog-2-url": "http://hub.acme.svc:8080",
+				"share-global-token": "true", "run-token-permissions": "pull_requests: write,packages:read, ",
 				"remote-allowed-hosts": "Git.example.com, 10.0.0.0/8,", "remote-refused-hosts": "*.corp.example.com",
+				"git-allowed-hosts": "gitlab.corp.example.com", "run-service-accounts": "builder, tester", "run-pod-security": "baseline",
 			},
 			want: &Config{
+				GitAllowed: hosts.Hosts{"gitlab.corp.example.com"},
+				Ceiling:    ceiling.Limits{ServiceAccounts: []string{"builder", "tester"}, PodSecurity: ceiling.Baseline},
 				Remote: Remote{
 					Hub:      remote.Hub{URL: "https://hub.example.com/api/v1", Catalog: "ours"},
 					Catalogs: map[string]remote.Hub{"acme": {URL: "http://hub.acme.svc:8080", Catalog: "acme-tasks"}},
-					Allowed:  remote.Hosts{"git.example.com", "10.0.0.0/8"}, Refused: remote.Hosts{"*.corp.example.com"},
+					Allowed:  hosts.Hosts{"git.example.com", "10.0.0.0/8"}, Refused: hosts.Hosts{"*.corp.example.com"},
 				},
+				ShareGlobalToken: true, RunPermissions: Permissions{"pull_requests": "write", "packages": "read"},
 				ApplicationName: "Acme CI", GitHubURL: "https://ghe.example.com", SettledRetention: 240 * time.Hour, SettledCap: 500,
 				Console: Console{
 					dashboard: "https://dash.example.com/tekton", name: "Lens", url: "https://lens.example.com",
@@ -89,6 +96,11 @@ func TestNew(t *testing.T) {
 				`key "settled-cap": "1" is out of range or not a number; allowed: a whole number from 100 to 1000000`,
 				`key "tekton-dashboard-url": it is not an absolute web URL; allowed: an absolute URL`,
 			},
+		},
+		"a permission without a level, or with another one, grants nothing": {
+			data: map[string]string{"run-token-permissions": "packages: read, checks: yes"},
+			want: Default(),
+			errs: []string{`key "run-token-permissions": "checks: yes" is not a permission; allowed: GitHub's names`},
 		},
 		"a misspelt key is reported with the keys there are": {
 			data: map[string]string{"app-name": "Acme CI"},

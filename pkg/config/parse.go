@@ -28,6 +28,8 @@ func parse(data map[string]string, previous *Config) (*Config, error) {
 	c := &Config{
 		ApplicationName:  p.line(keyApplicationName, standard.ApplicationName, previous.ApplicationName),
 		SecretAutoCreate: p.boolean(keySecretAutoCreate, standard.SecretAutoCreate, previous.SecretAutoCreate),
+		ShareGlobalToken: p.boolean(keyShareGlobal, standard.ShareGlobalToken, previous.ShareGlobalToken),
+		RunPermissions:   p.permissions(keyRunPermissions, previous.RunPermissions),
 		SkipPushOfPulls:  p.boolean(keySkipPushOfPulls, standard.SkipPushOfPulls, previous.SkipPushOfPulls),
 		GitHubURL:        p.origin(keyGitHubURL, standard.GitHubURL, previous.GitHubURL),
 		SettledCap: p.integer(keySettledCap, limits{minimum: minSettledCap, maximum: maxSettledCap},
@@ -42,6 +44,8 @@ func parse(data map[string]string, previous *Config) (*Config, error) {
 		},
 	}
 	c.Remote = p.remote(previous.Remote)
+	c.Ceiling = p.ceiling(previous.Ceiling)
+	c.GitAllowed = p.hosts(keyGitAllowed, previous.GitAllowed)
 	c.SettledRetention = p.retention(c.GitHubURL, previous.SettledRetention)
 	p.unknown()
 	return c, errors.Join(p.errs...)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 )
 
@@ -20,7 +21,7 @@ type Remote struct {
 	// Catalogs are other hubs, by the scheme that refers to them.
 	Catalogs map[string]remote.Hub
 	// Allowed may be fetched from although their addresses are not public, Refused may not be whatever they are.
-	Allowed, Refused remote.Hosts
+	Allowed, Refused hosts.Hosts
 }
 
 func (p *parser) remote(previous Remote) Remote {
@@ -45,17 +46,17 @@ func (p *parser) hub(key, standard, previous string) string {
 	return p.base(key, previous)
 }
 
-func (p *parser) hosts(key string, previous remote.Hosts) remote.Hosts {
+func (p *parser) hosts(key string, previous hosts.Hosts) hosts.Hosts {
 	v, ok := p.value(key)
 	if !ok {
 		return nil
 	}
-	hosts, err := remote.ParseHosts(v)
+	list, err := hosts.Parse(v)
 	if err != nil {
 		p.bad(key, err.Error(), `a list like "git.example.com, *.internal.example.com, 10.1.2.3, 10.20.0.0/16"`)
 		return previous
 	}
-	return hosts
+	return list
 }
 
 var (

@@ -14,6 +14,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
@@ -61,8 +62,15 @@ func (s *Session) login(ctx context.Context, service provider.Provider) (string,
 		return "", provider.Credentials{}, fault.Operatorf(fault.ReasonCredentialsInvalid, "Repository %s/%s: %w", repository.Namespace, repository.Name, err)
 	}
 	token, err := s.token(ctx, repository, own.Token)
-	credentials := provider.Credentials{User: own.User, Token: token, From: fmt.Sprintf("key %s of secret %s/%s", own.Token.Key, own.Token.Namespace, own.Token.Name)}
-	return service.BaseURL(own.URL, own.RepositoryURL, s.event.Spec.Project), credentials, err
+	base := service.BaseURL(own.URL, own.RepositoryURL, s.event.Spec.Project)
+	credentials := provider.Credentials{User: own.User, Token: token, Shared: own.Token.Namespace != repository.Namespace, From: fmt.Sprintf("key %s of secret %s/%s", own.Token.Key, own.Token.Namespace, own.Token.Name),
+		Reach: hosts.Policy{Allowed: s.config.GitAllowed}}
+	if own.Token.Namespace == s.keeper.options.Namespace {
+		// Whoever writes Repositories and Secrets in Plumbline's own namespace is its administrator: the service that the global
+		// Repository names may be anywhere.
+		credentials.Reach.Trusted = hosts.HostPort(strings.TrimSpace(base))
+	}
+	return base, credentials, err
 }
 
 // token reads the token of a Repository's Git service live, so that a changed one needs no restart.

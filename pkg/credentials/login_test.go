@@ -14,6 +14,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
@@ -57,7 +58,8 @@ func TestAnEventMayLogInWithTheGlobalToken(t *testing.T) {
 	if _, err := r.begin("e", "own", "git.example").Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	want := []provider.Credentials{{User: "me", Token: "t", From: "key provider.token of secret plumbline/all"}}
+	want := []provider.Credentials{{User: "me", Token: "t", Shared: true, From: "key provider.token of secret plumbline/all",
+		Reach: hosts.Policy{Trusted: "git.example:443"}}} // the administrator named it, so it may be anywhere
 	if diff := cmp.Diff(want, r.logins) + cmp.Diff([]string{"https://git.example "}, r.bases); diff != "" {
 		t.Error(diff)
 	}

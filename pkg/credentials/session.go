@@ -91,6 +91,13 @@ func (s *Session) takeTurn() error {
 	return nil
 }
 
+// Shared tells whether the session has logged in with a token that another namespace than the event's keeps: that of the
+// global Repository, which other tenants use as well. A GitHub App's credentials are none: no run gets them.
+func (s *Session) Shared() bool {
+	service := s.keeper.options.Providers[s.event.Spec.Provider]
+	return service.BaseURL != nil && s.secret.Name != "" && s.secret.Namespace != s.event.Spec.Repository.Namespace
+}
+
 // Secret reads a Secret live and remembers what it was: an event that cannot go on with it is tried again when it has
 // changed. The error is the API server's.
 func (s *Session) Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {

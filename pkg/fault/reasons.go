@@ -80,6 +80,8 @@ const (
 	ReasonGitConflict = "GitServiceConflict"
 	// ReasonCommitUnknown: the commit is not known there yet (G10).
 	ReasonCommitUnknown = "CommitUnknown"
+	// ReasonNotConfirmed: the service that does not sign its deliveries does not say (yet) what one of them does.
+	ReasonNotConfirmed = "NotConfirmed"
 	// ReasonGitRejected: the Git service does not accept what we sent: our bug, never the author's run (G10).
 	ReasonGitRejected = "RejectedByGitService"
 	// ReasonGitUnavailable: 5xx (G12, L7).

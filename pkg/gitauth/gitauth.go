@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gitauth makes, renews and deletes the git-auth secrets that runs clone with.
+// Package gitauth makes and renews the git-auth secrets that runs clone with, and revokes what is in them. Each has a token
+// of its own where the Git service mints them.
 package gitauth
 
 import (
@@ -15,12 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
-	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/resources"
 )
 
@@ -29,66 +27,74 @@ const (
 	unknownLife = time.Hour
 	// minRenewal keeps a clock that runs ahead of the service's from renewing without a pause.
 	minRenewal = 5 * time.Second
+	// revokeTimeout bounds the calls that revoke one run's tokens.
+	revokeTimeout = 5 * time.Second
 )
 
-// Grant is what a git-auth secret is made of: its owner and a token.
-type Grant struct {
-	repository *pacv1alpha1.Repository
-	token      provider.Token
-}
-
-// Mint asks the Git service for a token for the event's repository.
-func Mint(ctx context.Context, a *attempt.Attempt) (Grant, error) {
-	repository, err := a.Git.Repository(ctx)
-	if err != nil {
-		return Grant{}, err
-	}
-	if repository == nil {
-		ref := a.Event.Spec.Repository
-		return Grant{}, fault.Operatorf(credentials.ReasonRepositoryGone, "Repository %s/%s is gone: its run cannot be given credentials", ref.Namespace, ref.Name)
-	}
-	client, err := a.Git.Connect(ctx)
-	if err != nil {
-		return Grant{}, err
-	}
-	token, err := client.CloneToken(ctx)
-	if err != nil {
-		return Grant{}, fmt.Errorf("minting a token for the run: %w", err)
-	}
-	return Grant{repository, token}, nil
-}
-
-func (g Grant) secret(a *attempt.Attempt, run *v1alpha1.Run) *corev1.Secret {
-	return resources.MakeGitAuthSecret(resources.SecretInput{
-		Event: a.Event, Repository: g.repository, Name: run.Secret, Namespace: run.Namespace, Token: g.token.Value, User: g.token.User,
-	})
-}
-
-// renewAt is when half of the token's remaining life is over: the other half is for outages and for clocks that differ.
-func (g Grant) renewAt(now time.Time) *metav1.Time {
-	left := unknownLife
-	if !g.token.ExpiresAt.IsZero() {
-		left = g.token.ExpiresAt.Sub(now)
-	}
-	at := metav1.NewTime(now.Add(max(minRenewal, left/2)).Truncate(time.Second))
-	return &at
-}
-
 // Secrets writes the secrets.
-type Secrets struct{ Client corev1client.SecretsGetter }
+type Secrets struct {
+	client   corev1client.SecretsGetter
+	unplaced *unplaced
+}
 
-// Create makes a run's secret. One that exists under the run's own name is from an earlier attempt and gets the fresh token.
-func (s Secrets) Create(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, fresh Grant) error {
+// New returns a Secrets that has minted nothing yet.
+func New(client corev1client.SecretsGetter) Secrets { return Secrets{client, &unplaced{}} }
+
+// Ensure makes a run's secret before the run is created. One that an earlier attempt has made is left alone while its token
+// is fresh.
+func (s Secrets) Ensure(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) error {
+	if run.SecretRenewAt != nil && a.Clock.Now().Before(run.SecretRenewAt.Time) {
+		if there, err := s.there(ctx, a, run); err != nil || there {
+			return err
+		}
+	}
+	fresh, err := s.Mint(ctx, a, run)
+	if err != nil {
+		return err
+	}
 	secret := fresh.secret(a, run)
-	_, err := s.Client.Secrets(run.Namespace).Create(ctx, secret, metav1.CreateOptions{})
+	_, err = s.client.Secrets(run.Namespace).Create(ctx, secret, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		err = s.patch(ctx, secret)
 	}
 	if err != nil {
 		return fault.FromKube(fault.VerbCreate, fmt.Errorf("creating secret %s/%s: %w", run.Namespace, run.Secret, err)).AsOwn()
 	}
-	run.SecretRenewAt = fresh.renewAt(a.Clock.Now())
+	s.hold(a, run, fresh)
 	return nil
+}
+
+// there tells whether a run's secret exists and belongs to the Repository as it is now: one that was deleted and made again
+// has another UID, and the secret goes with the first.
+func (s Secrets) there(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) (bool, error) {
+	repository, err := owner(ctx, a)
+	if err != nil {
+		return false, err
+	}
+	secret, err := s.read(ctx, run)
+	if secret == nil || err != nil {
+		return false, err
+	}
+	owners := secret.OwnerReferences
+	return len(owners) == 1 && owners[0].UID == repository.UID, nil
+}
+
+// ask returns a secret. It is asked for with a patch that changes nothing, which the API server answers without a write: the
+// right to patch them is there wherever runs are, the right to get Secrets may be left out where Repositories name none.
+func (s Secrets) ask(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
+	return s.client.Secrets(namespace).Patch(ctx, name, types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
+}
+
+// read returns a run's secret, nil if there is none.
+func (s Secrets) read(ctx context.Context, run *v1alpha1.Run) (*corev1.Secret, error) {
+	secret, err := s.ask(ctx, run.Namespace, run.Secret)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fault.FromKube(fault.VerbPatch, fmt.Errorf("reading secret %s/%s: %w", run.Namespace, run.Secret, err)).AsOwn()
+	}
+	return secret, nil
 }
 
 // Renew gives a run's secret the fresh token.
@@ -96,24 +102,60 @@ func (s Secrets) Renew(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Ru
 	secret := fresh.secret(a, run)
 	err := s.patch(ctx, secret)
 	if apierrors.IsNotFound(err) { // somebody deleted what the run still needs
-		_, err = s.Client.Secrets(run.Namespace).Create(ctx, secret, metav1.CreateOptions{})
+		_, err = s.client.Secrets(run.Namespace).Create(ctx, secret, metav1.CreateOptions{})
 	}
 	if err != nil {
 		return fault.FromKube(fault.VerbPatch, fmt.Errorf("renewing secret %s/%s: %w", run.Namespace, run.Secret, err)).AsOwn()
 	}
-	run.SecretRenewAt = fresh.renewAt(a.Clock.Now())
+	s.hold(a, run, fresh)
 	return nil
 }
 
+// hold notes that a run's secret has the fresh token.
+func (s Secrets) hold(a *attempt.Attempt, run *v1alpha1.Run, fresh Grant) {
+	s.unplaced.placed(a.Event.UID, run.Secret)
+	run.SecretRenewAt = fresh.renewAt(a.Clock.Now())
+}
+
 // patch gives a secret that exists a fresh token, and the Repository as it is now for its owner: one that was deleted and
-// made again has another UID.
+// made again has another UID. The token before may be in use: it stays in the secret, to be revoked with the others.
 func (s Secrets) patch(ctx context.Context, secret *corev1.Secret) error {
+	before, err := s.ask(ctx, secret.Namespace, secret.Name)
+	if err != nil {
+		return err
+	}
+	resources.KeepTokens(secret, before)
 	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"ownerReferences": secret.OwnerReferences}, "data": secret.Data,
+		"metadata": map[string]any{"ownerReferences": secret.OwnerReferences, "annotations": secret.Annotations}, "data": secret.Data,
 	})
 	if err != nil {
 		return err
 	}
-	_, err = s.Client.Secrets(secret.Namespace).Patch(ctx, secret.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err = s.client.Secrets(secret.Namespace).Patch(ctx, secret.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	return err
+}
+
+// Tokens returns the tokens in a run's secret that were minted for it and are to be revoked; none if the secret is gone.
+func (s Secrets) Tokens(ctx context.Context, run *v1alpha1.Run) ([]string, error) {
+	secret, err := s.read(ctx, run)
+	if secret == nil || err != nil {
+		return nil, err
+	}
+	return resources.OwnTokens(secret), nil
+}
+
+// Revoke ends tokens of a run at the Git service. It may be repeated.
+func Revoke(ctx context.Context, a *attempt.Attempt, tokens []string) error {
+	ctx, cancel := context.WithTimeout(ctx, revokeTimeout)
+	defer cancel()
+	for _, token := range tokens {
+		client, err := a.Git.Connect(ctx)
+		if err != nil {
+			return err
+		}
+		if err := client.RevokeToken(ctx, token); err != nil {
+			return err
+		}
+	}
+	return nil
 }

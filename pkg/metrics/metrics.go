@@ -28,6 +28,7 @@ type Metrics struct {
 	panics        metric.Int64Counter
 	parkings      metric.Int64Counter
 	drops         metric.Int64Counter
+	unrevoked     metric.Int64Counter
 	unhandled     metric.Int64Counter
 	settled       metric.Int64Counter
 	reached       metric.Float64Histogram
@@ -43,13 +44,14 @@ func New() *Metrics {
 		runs:          counter(meter, "plumbline.pipelinerun.created", "PipelineRuns created or adopted."),
 		panics:        counter(meter, "plumbline.gitevent.panics", "Reconciles that panicked."),
 		parkings:      counter(meter, "plumbline.gitevent.parked", "Events given up because planning them panics."),
+		unrevoked:     counter(meter, "plumbline.token.unrevoked", "Tokens of runs that could not be revoked when their event settled; they end by themselves."),
 		drops:         counter(meter, "plumbline.report.dropped", "Reports that were given up: nobody can be told how a run ended."),
 		unhandled:     counter(meter, "plumbline.gitevent.unhandled", "Refusals that a step left without an answer: defects of Plumbline."),
 		settled:       counter(meter, "plumbline.gitevent.settled", "Events settled, by disposition and reason."),
 		reached:       seconds(meter, "plumbline.gitevent.reached", "Time from a delivery's receipt until it was planned, created, a check of it first reported, settled."),
 		reportDelay:   seconds(meter, "plumbline.report.delay", "Time from the end of a PipelineRun until the Git service accepted it."),
 	}
-	for _, c := range []metric.Int64Counter{m.panics, m.parkings, m.drops, m.unhandled} {
+	for _, c := range []metric.Int64Counter{m.panics, m.parkings, m.drops, m.unrevoked, m.unhandled} {
 		c.Add(context.Background(), 0) // a series that begins at its first event hides that event from increase()
 	}
 	return m
@@ -138,3 +140,6 @@ func (m *Metrics) Accepted(ctx context.Context, event *v1alpha1.GitEvent, before
 func (m *Metrics) reach(ctx context.Context, event *v1alpha1.GitEvent, step string, now time.Time) {
 	m.reached.Record(ctx, now.Sub(event.Spec.ReceivedAt.Time).Seconds(), metric.WithAttributes(attribute.String("step", step)))
 }
+
+// Unrevoked counts tokens of runs that were left to end by themselves.
+func (m *Metrics) Unrevoked(ctx context.Context) { m.unrevoked.Add(ctx, 1) }

@@ -29,24 +29,25 @@ func (p *planner) admit(ctx context.Context) (*Plan, error) {
 // An error is never an answer.
 func (p *planner) decide(ctx context.Context) (access.Decision, string, error) {
 	spec := p.spec
-	in := access.Input{Trigger: spec.Trigger, Comment: spec.Comment != nil}
+	in := access.Input{
+		Trigger: spec.Trigger, Comment: spec.Comment != nil, Label: spec.EventType == match.LabelEvent, Restricted: p.Repository.Spec.Restricts() != "",
+	}
 	if spec.PullRequest != nil {
 		in.SameRepository = spec.PullRequest.HeadProjectID == spec.Project.ID && spec.Project.ID != 0
 	}
 	known := map[string]*bool{}
 	for {
 		decision, why := access.Decide(in)
-		var user string
-		var answer **bool
-		switch {
-		case decision == access.NeedsCommenterAccess:
-			user, answer = spec.Sender, &in.CommenterCanWrite
-		case decision == access.NeedsWriteAccess && spec.PullRequest != nil:
-			user, answer = spec.PullRequest.Author, &in.CanWrite
-		case decision == access.NeedsWriteAccess:
-			return access.Unapproved, why, nil
-		default:
+		answer := asked(&in, decision)
+		if answer == nil {
 			return decision, why, nil
+		}
+		user, err := p.account(ctx, decision)
+		if err != nil {
+			return access.Unapproved, "", err
+		}
+		if user == "" { // nobody is known who could be asked for
+			return access.Unapproved, why, nil
 		}
 		if known[user] == nil {
 			canWrite, err := p.Access.CanWrite(ctx, user)
@@ -57,4 +58,37 @@ func (p *planner) decide(ctx context.Context) (access.Decision, string, error) {
 		}
 		*answer = known[user]
 	}
+}
+
+// asked is where the answer to a decision's question belongs, nil when it asks nothing.
+func asked(in *access.Input, decision access.Decision) **bool {
+	switch decision {
+	case access.NeedsCommenterAccess:
+		return &in.CommenterCanWrite
+	case access.NeedsWriteAccess:
+		return &in.CanWrite
+	case access.NeedsActorAccess:
+		return &in.ActorCanWrite
+	}
+	return nil
+}
+
+// account is whom a decision asks about, "" when nobody is known.
+func (p *planner) account(ctx context.Context, decision access.Decision) (string, error) {
+	switch {
+	case decision == access.NeedsCommenterAccess:
+		return p.spec.Sender, nil
+	case p.spec.PullRequest == nil:
+		return "", nil
+	case decision == access.NeedsWriteAccess:
+		return p.spec.PullRequest.Author, nil
+	case p.spec.Actor != "" || p.Actor == nil:
+		return p.spec.Actor, nil
+	}
+	// A version before has recorded the event without it, or the definition of GitEvents is of a version before.
+	actor, err := p.Actor(ctx)
+	if err != nil {
+		return "", fmt.Errorf("reading who acted: %w", err)
+	}
+	return actor, nil
 }

@@ -65,10 +65,10 @@ func (p *planner) make(ctx context.Context) (*Plan, error) {
 	return p.define(ctx, head)
 }
 
-// complete asks for what the delivery of a comment did not say. The head may have moved since the plan was begun: what is
-// planned at is what counts.
+// complete asks for what the delivery did not say, of a comment, and whether it is true, of a service that does not sign. The
+// head of a comment's pull request may have moved since the plan was begun: what is planned at is what counts.
 func (p *planner) complete(ctx context.Context) error {
-	if p.spec.Comment == nil {
+	if p.History == nil && p.spec.Comment == nil {
 		return nil
 	}
 	spec, err := p.History.Complete(ctx, p.spec)
@@ -79,13 +79,14 @@ func (p *planner) complete(ctx context.Context) error {
 		return err
 	}
 	p.spec = spec.DeepCopy()
-	if p.Earlier != nil {
+	if p.spec.Comment != nil && p.Earlier != nil {
 		p.spec.SHA = p.Earlier.HeadSHA
 	}
 	return nil
 }
 
-// hear learns what a comment says.
+// hear learns what a comment says. Where the Git service was asked for it, both must be the same: a comment that was edited
+// since may not start what it did not ask for.
 func (p *planner) hear(ctx context.Context) error {
 	if p.spec.Comment == nil {
 		return nil
@@ -93,6 +94,9 @@ func (p *planner) hear(ctx context.Context) error {
 	body, err := p.Comment(ctx)
 	if err != nil {
 		return err
+	}
+	if now := p.spec.Comment.Body; now != "" && now != body {
+		return &Over{Why: fault.Of(fault.Ignoredf("CommentEdited", "the comment says something else now than its delivery does"))}
 	}
 	p.spec.Comment.Body = body
 	return nil

@@ -27,6 +27,8 @@ type Input struct {
 	// Repository is the event's, completed by the global one.
 	Repository *pacv1alpha1.Repository
 	Config     *config.Config
+	// Shared is true when the Git service is called with the token of the global Repository, which is no tenant's.
+	Shared bool
 	// Version is Plumbline's, which PipelineRuns carry.
 	Version string
 	// Earlier is what an attempt before this one left open; nil when there was none.
@@ -52,7 +54,8 @@ type Earlier struct {
 // Sources answer what a plan asks. Each is asked only if a decision depends on it, and each thing once. An error is never
 // taken for an answer: what depends on it stays open.
 type Sources struct {
-	Source  Source
+	Source Source
+	// History may be nil for a push or a pull request that whoever plans it vouches for.
 	History History
 	Access  Access
 	// Addresses and Web read what annotations refer to by address; they may be nil when configuration follows no references.
@@ -63,6 +66,9 @@ type Sources struct {
 	Missing func(address string) (again time.Duration)
 	// Comment returns what the event's comment says. It is called for comments only.
 	Comment func(ctx context.Context) (string, error)
+	// Actor returns who caused the event, from its payload. It is called for pull requests whose record does not say. nil is
+	// nobody.
+	Actor func(ctx context.Context) (string, error)
 	// Payload returns the delivery's body.
 	Payload func(ctx context.Context) ([]byte, error)
 	// Secret returns the value that a custom param refers to, in the Repository's namespace.
@@ -78,7 +84,7 @@ type Source interface {
 	DefaultBranch(ctx context.Context) (sha string, err error)
 }
 
-// History answers what a commit or a comment belongs to (provider.History has the contract).
+// History answers what a commit belongs to, and what an event is about (provider.History has the contract).
 type History interface {
 	Pulls(ctx context.Context, sha string) ([]git.Pull, error)
 	Complete(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error)

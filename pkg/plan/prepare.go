@@ -38,6 +38,7 @@ func (d *draft) prepare(ctx context.Context, c *candidate) *Run {
 	switch {
 	case f == nil:
 		c.decide(c.selection.Reason)
+		run.Note = strings.TrimSpace(run.Note + " " + d.tokenNote(run.Manifest))
 	case f.Class == fault.Ignored:
 		c.decide(f.Message)
 		return nil
@@ -86,9 +87,9 @@ func (d *draft) postpone(c *candidate, run *Run, selected bool, f *fault.Error) 
 // render makes the PipelineRun of a selected definition and completes its run.
 func (d *draft) render(ctx context.Context, run *Run, c *candidate) (*pipelinev1.PipelineRun, error) {
 	scope := d.facts.scope
-	if d.Config.SecretAutoCreate {
+	if d.hasToken() {
 		run.Secret = resources.SecretName(run.Name)
-		scope = scope.With("git_auth_secret", run.Secret)
+		scope = scope.With(gitAuthVariable, run.Secret)
 	}
 	var rendered *pipelinev1.PipelineRun
 	err := d.facts.learning(ctx, func() (err error) {
@@ -97,6 +98,9 @@ func (d *draft) render(ctx context.Context, run *Run, c *candidate) (*pipelinev1
 	})
 	if err != nil {
 		return nil, err
+	}
+	if err := d.Config.Allows(rendered, c.definition.File, d.Repository); err != nil {
+		return nil, scope.Conceal(err)
 	}
 	run.Pipeline = resolve.OriginalName(rendered) // the definition's name may hold placeholders
 	if statuslimit.Length(run.Pipeline) > maxPipelineName {

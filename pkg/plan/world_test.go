@@ -36,8 +36,11 @@ type world struct {
 	writers string
 	said    string
 	payload string
+	acted   string // who caused the event, by its payload
 	secrets map[template.SecretRef]string
-	moved   string // the head of a comment's pull request
+	moved   string                       // the head of a comment's pull request
+	noted   string                       // what the comment says at the Git service, which not every one is asked for
+	true    func(*v1alpha1.GitEventSpec) // what the Git service says of other events, if it is asked
 
 	headErr, changedErr, pullsErr, accessErr, completeErr, payloadErr, addressErr error
 }
@@ -102,12 +105,19 @@ func (w *world) Pulls(context.Context, string) ([]git.Pull, error) {
 }
 
 func (w *world) Complete(_ context.Context, e *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+	if e.Comment == nil && w.true == nil { // as a service whose deliveries are signed
+		return e, nil
+	}
 	w.ask("complete")
 	if w.completeErr != nil {
 		return nil, w.completeErr
 	}
 	e = e.DeepCopy()
-	e.SHA, e.BaseRef, e.HeadRef = w.moved, "main", "topic"
+	if e.Comment == nil {
+		w.true(e)
+		return e, nil
+	}
+	e.SHA, e.BaseRef, e.HeadRef, e.Comment.Body = w.moved, "main", "topic", w.noted
 	return e, nil
 }
 
@@ -120,6 +130,7 @@ func (w *world) sources() plan.Sources {
 	return plan.Sources{
 		Source: w, History: w, Access: w, Addresses: w,
 		Comment: func(context.Context) (string, error) { w.ask("comment"); return w.said, w.payloadErr },
+		Actor:   func(context.Context) (string, error) { w.ask("actor"); return w.acted, w.payloadErr },
 		Payload: func(context.Context) ([]byte, error) { w.ask("payload"); return []byte(w.payload), w.payloadErr },
 		Secret: func(_ context.Context, ref template.SecretRef) (string, error) {
 			w.ask("secret " + ref.Name)
@@ -160,7 +171,7 @@ func push() plan.Input {
 func forked() plan.Input {
 	in := push()
 	in.Event.Spec.Trigger, in.Event.Spec.EventType, in.Event.Spec.BaseRef, in.Event.Spec.HeadRef = v1alpha1.TriggerPullRequest, "pull_request", "main", "topic"
-	in.Event.Spec.PullRequest = &v1alpha1.PullRequest{Number: 3, Author: "author", HeadProjectID: 99}
+	in.Event.Spec.PullRequest, in.Event.Spec.Actor = &v1alpha1.PullRequest{Number: 3, Author: "author", HeadProjectID: 99}, "author"
 	return in
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -70,8 +71,12 @@ type History interface {
 	// Pulls lists the repository's pull requests that hold the commit, all pages. A missing commit is Transient.
 	Pulls(ctx context.Context, sha string) ([]git.Pull, error)
 	// Complete returns the event with what its delivery did not say: for a comment its pull request's head commit, refs,
-	// head repository and author as they are now. Any other event is returned as it is, without a call. A pull request
-	// that is not open any more is an Ignored fault.
+	// head repository and author as they are now. A pull request that is not open any more is an Ignored fault.
+	//
+	// A service whose deliveries are signed returns any other event as it is, without a call. One that signs nothing returns
+	// it with what the service itself says, and so for comments, which then have their Body: author, head repository, refs
+	// and labels of a pull request; and the head was the pull request's, or the pushed ref's. What contradicts the delivery
+	// is an Ignored fault; what is not there (yet) is Transient, with reason NotConfirmed, until the caller gives up.
 	Complete(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error)
 	// Supersedes returns the commit that has taken the place of the event's, "" while none has, as Git has it now: a pull
 	// request's other head, or the tip of a branch that no longer holds what was pushed to it. Tags, what is deleted and
@@ -103,13 +108,19 @@ type Token struct {
 	User string
 	// ExpiresAt is when the service stops accepting it, by the service's clock; zero when the service does not say.
 	ExpiresAt time.Time
+	// Own is true when the token was minted for whoever asked and nobody else has it: it is to be revoked when it is not
+	// needed any more. False where the service has no such tokens, and it is the configured one.
+	Own bool
 }
 
-// Tokens mints credentials for the pods of a run.
+// Tokens mints credentials for the pods of runs.
 type Tokens interface {
-	// CloneToken returns a token that can read (and only as much as the App was granted) this one repository. It may
-	// have been handed out before, but at least half of the life that the service gives its tokens is left.
-	CloneToken(ctx context.Context) (Token, error)
+	// CloneToken returns a token for one run: it reaches this one repository, has these permissions there, by the service's
+	// names, and none besides. Each call mints another one where the service can. Permissions that the service does not
+	// grant are an Operator fault.
+	CloneToken(ctx context.Context, permissions map[string]string) (Token, error)
+	// RevokeToken ends a token whose Own is true. One that works no more is no error.
+	RevokeToken(ctx context.Context, token string) error
 }
 
 // Client is an authenticated view of ONE repository.
@@ -131,8 +142,13 @@ type Credentials struct {
 	// User and Token authenticate everything else.
 	User  string
 	Token string
+	// Shared is true for those of the global Repository, which are other tenants' as well: with them nothing is read outside
+	// of the project.
+	Shared bool
 	// From says for people where they are kept: "secret plumbline/app".
 	From string
+	// Reach says which Git services may be called with them beside those on the public internet.
+	Reach hosts.Policy
 }
 
 // Provider is one Git service.

@@ -92,7 +92,7 @@ func TestAConnectionThatGoesSilentIsGivenUp(t *testing.T) {
 	t.Cleanup(srv.Close)
 	h := newHole(t, srv.Listener.Addr().String())
 	tr := NewTransport(Limits{Headers: time.Hour, Total: time.Hour, Silence: 50 * time.Millisecond, Ping: 50 * time.Millisecond})
-	tr.base.(*http.Transport).TLSClientConfig = &tls.Config{RootCAs: srv.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs, ServerName: "example.com"}
+	tr.direct(local()).TLSClientConfig = &tls.Config{RootCAs: srv.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs, ServerName: "example.com"}
 	url := "https://" + h.Addr().String()
 	body := func() string {
 		resp, err := do(t, tr, http.MethodGet, url)
@@ -112,7 +112,7 @@ func TestAConnectionThatGoesSilentIsGivenUp(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		req, _ := http.NewRequest(http.MethodPost, url, strings.NewReader("x"))
-		resp, err := tr.RoundTrip(req)
+		resp, err := tr.Within(local()).RoundTrip(req)
 		if resp != nil {
 			_ = resp.Body.Close()
 		}

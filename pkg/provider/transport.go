@@ -12,6 +12,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -41,16 +42,26 @@ type Limits struct {
 	Answer int64
 }
 
-// Transport is the HTTP transport of every provider. It repeats nothing, reads each answer whole, and turns whatever
-// is not a 2xx or a redirect into an error whose class is set: a *StatusError for an answer, a *fault.Error for none.
+// Transport is the HTTP transport of every provider; Within gives a round tripper of it. It repeats nothing, reads each
+// answer whole, and turns whatever is not a 2xx or a redirect into an error whose class is set: a *StatusError for an answer,
+// a *fault.Error for none.
 type Transport struct {
 	// Provider names the Git service in metrics.
 	Provider string
 
-	base    http.RoundTripper
-	limits  Limits
-	metrics callMetrics
+	limits   Limits
+	metrics  callMetrics
+	resolver *net.Resolver // nil is the machine's
+
+	proxied *http.Transport
+	// guarded are the connections made under the policy whose key is guardedBy, guarded by mu.
+	mu        sync.Mutex
+	guarded   *http.Transport
+	guardedBy string
 }
+
+// keepAlive is the time between two signs of life on an idle connection.
+const keepAlive = 30 * time.Second
 
 // NewTransport returns a Transport with its own connection pool. A proxy is taken from the environment.
 func NewTransport(limits Limits) *Transport {
@@ -62,30 +73,29 @@ func NewTransport(limits Limits) *Transport {
 		Ping:    orDefault(limits.Ping, PingTimeout),
 		Answer:  orDefault(limits.Answer, MaxAnswer),
 	}
-	return &Transport{limits: limits, metrics: newCallMetrics(), base: &http.Transport{
-		HTTP2:                 &http.HTTP2Config{SendPingTimeout: limits.Silence, PingTimeout: limits.Ping},
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: limits.Connect, KeepAlive: 30 * time.Second}).DialContext,
-		TLSHandshakeTimeout:   limits.Connect,
-		ResponseHeaderTimeout: limits.Headers,
+	t := &Transport{limits: limits, metrics: newCallMetrics()}
+	t.proxied = t.pool()
+	t.proxied.Proxy = http.ProxyFromEnvironment
+	t.proxied.DialContext = (&net.Dialer{Timeout: limits.Connect, KeepAlive: keepAlive}).DialContext
+	return t
+}
+
+// pool returns connections that are dialled without a guard and without a proxy.
+func (t *Transport) pool() *http.Transport {
+	return &http.Transport{
+		HTTP2:                 &http.HTTP2Config{SendPingTimeout: t.limits.Silence, PingTimeout: t.limits.Ping},
+		TLSHandshakeTimeout:   t.limits.Connect,
+		ResponseHeaderTimeout: t.limits.Headers,
 		ForceAttemptHTTP2:     true,
 		MaxIdleConnsPerHost:   16,
 		IdleConnTimeout:       90 * time.Second,
-	}}
+	}
 }
 
-// RoundTrip implements http.RoundTripper, except that a status of 400 or more is an error.
-func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	start := time.Now()
-	resp, err := t.call(req)
-	t.metrics.observe(req.Context(), t.Provider, err, time.Since(start))
-	return resp, err
-}
-
-func (t *Transport) call(req *http.Request) (*http.Response, error) {
+func (t *Transport) call(base http.RoundTripper, req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(req.Context(), t.limits.Total)
 	defer cancel()
-	resp, err := t.base.RoundTrip(req.WithContext(ctx))
+	resp, err := base.RoundTrip(req.WithContext(ctx))
 	if err != nil {
 		return nil, unanswered(req, err)
 	}
@@ -96,7 +106,13 @@ func (t *Transport) call(req *http.Request) (*http.Response, error) {
 	// The whole answer is here, so that a caller can neither leak a connection nor meet the time limit later.
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	resp.ContentLength = int64(len(body))
-	if resp.StatusCode < http.StatusBadRequest {
+	switch {
+	case resp.StatusCode < http.StatusMultipleChoices:
+		if err := expected(req, resp, body); err != nil {
+			return nil, err
+		}
+		return resp, nil
+	case resp.StatusCode < http.StatusBadRequest:
 		return resp, nil
 	}
 	return nil, refused(req, resp, body)
@@ -156,6 +172,9 @@ func refused(req *http.Request, resp *http.Response, body []byte) error {
 
 // unanswered classifies a call that got no answer. Its text names no ephemeral port, so that it is the same each time.
 func unanswered(req *http.Request, err error) error {
+	if refused := addressRefused(req, err); refused != nil {
+		return refused
+	}
 	f := fault.FromHTTP(nil, nil, &callError{host: req.URL.Host, cause: err})
 	if f == nil {
 		f = fault.Transientf("NoAnswer", "%s did not answer", req.URL.Host)

@@ -27,7 +27,7 @@ func do(t *testing.T, tr *Transport, method, url string) (*http.Response, error)
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := tr.RoundTrip(req)
+	resp, err := tr.Within(local()).RoundTrip(req)
 	if resp != nil {
 		t.Cleanup(func() { _ = resp.Body.Close() })
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
 )
@@ -34,8 +35,8 @@ type Addresses interface {
 
 // Web reads what everybody may read (remote.Client has the contract).
 type Web interface {
-	Get(ctx context.Context, address string, policy remote.Policy, limit int64) ([]byte, error)
-	Package(ctx context.Context, hub remote.Hub, address string, policy remote.Policy) ([]byte, error)
+	Get(ctx context.Context, address string, policy hosts.Policy, limit int64) ([]byte, error)
+	Package(ctx context.Context, hub remote.Hub, address string, policy hosts.Policy) ([]byte, error)
 }
 
 // Options say where references lead.
@@ -152,8 +153,8 @@ func (r *Reader) read(ctx context.Context, where place) ([]byte, error) {
 	return r.readAddress(ctx, where.at)
 }
 
-func (r *Reader) policy() remote.Policy {
-	return remote.Policy{Allowed: r.Remote.Allowed, Refused: r.Remote.Refused}
+func (r *Reader) policy() hosts.Policy {
+	return hosts.Policy{Allowed: r.Remote.Allowed, Refused: r.Remote.Refused}
 }
 
 // readAddress reads a web address with the event's credentials if it is the Git service's, else as everybody does.
@@ -163,7 +164,7 @@ func (r *Reader) readAddress(ctx context.Context, address string) ([]byte, error
 		return data, why
 	}
 	policy := r.policy()
-	policy.Trusted = remote.HostPort(r.Service)
+	policy.Trusted = hosts.HostPort(r.Service)
 	data, err := r.Web.Get(ctx, address, policy, remote.MaxText)
 	f := fault.Of(why)
 	if err == nil || f.Reason == fault.ReasonOtherAddress {

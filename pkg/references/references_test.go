@@ -14,6 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/references"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
@@ -23,7 +24,7 @@ import (
 type world struct {
 	read       []string
 	at, public error // of addresses, read with credentials and as everybody does
-	policies   []remote.Policy
+	policies   []hosts.Policy
 }
 
 func (w *world) answer(what string, err error) ([]byte, error) {
@@ -39,12 +40,12 @@ func (w *world) FileAt(_ context.Context, address string) ([]byte, error) {
 	return w.answer("service "+address, w.at)
 }
 
-func (w *world) Get(_ context.Context, address string, policy remote.Policy, limit int64) ([]byte, error) {
+func (w *world) Get(_ context.Context, address string, policy hosts.Policy, limit int64) ([]byte, error) {
 	w.policies = append(w.policies, policy)
 	return w.answer(fmt.Sprint("web ", address, " ", limit), w.public)
 }
 
-func (w *world) Package(_ context.Context, hub remote.Hub, address string, policy remote.Policy) ([]byte, error) {
+func (w *world) Package(_ context.Context, hub remote.Hub, address string, policy hosts.Policy) ([]byte, error) {
 	w.policies = append(w.policies, policy)
 	return w.answer("hub "+hub.URL+" "+address, w.public)
 }

@@ -3,20 +3,16 @@
 package remote
 
 import (
-	"context"
-	"encoding/binary"
 	"io"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
 
-	"golang.org/x/net/dns/dnsmessage"
-
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/hosts"
+	"github.com/plumbline-ci/plumbline/test/dns"
 )
 
 // Every way to write an address that is not public is refused, with the policy alone deciding otherwise.
@@ -31,7 +27,7 @@ func TestGetRefusesAddressesThatAreNotPublic(t *testing.T) {
 		"10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "198.18.0.1", "224.0.0.1", "255.255.255.255", "0.1.2.3",
 		"kubernetes.default.svc", "kubernetes.default.svc.cluster.local", "x.svc.example.com", "metadata.google.internal", "printer.local",
 	} {
-		_, err := New(Options{Proxy: direct}).Get(t.Context(), "http://"+host+":"+port+"/", Policy{}, 100)
+		_, err := New(Options{Proxy: direct}).Get(t.Context(), "http://"+host+":"+port+"/", hosts.Policy{}, 100)
 		if f := fault.Of(err); f == nil || f.Class != fault.Invalid || (f.Reason != "AddressRefused" && f.Reason != "BadAddress") {
 			t.Errorf("%s: %+v, want AddressRefused", host, f)
 		}
@@ -39,39 +35,6 @@ func TestGetRefusesAddressesThatAreNotPublic(t *testing.T) {
 	if got := called.Load(); got != 0 {
 		t.Errorf("the server was called %d times", got)
 	}
-}
-
-// dns answers every question for an A record with the next of the addresses, the last one for ever.
-func dns(addresses ...string) *net.Resolver {
-	var asked atomic.Int32
-	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
-		ours, theirs := net.Pipe() // not a packet connection: messages are framed as over TCP
-		go func() {
-			defer func() { _ = theirs.Close() }()
-			buffer := make([]byte, 2)
-			if _, err := io.ReadFull(theirs, buffer); err != nil {
-				return
-			}
-			question := make([]byte, binary.BigEndian.Uint16(buffer))
-			var message dnsmessage.Message
-			if _, err := io.ReadFull(theirs, question); err != nil || message.Unpack(question) != nil {
-				return
-			}
-			message.Response, message.Authoritative, message.Additionals = true, true, nil
-			if q := message.Questions[0]; q.Type == dnsmessage.TypeA {
-				n := min(int(asked.Add(1)), len(addresses))
-				message.Answers = []dnsmessage.Resource{{
-					Header: dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class, Type: q.Type},
-					Body:   &dnsmessage.AResource{A: netip.MustParseAddr(addresses[n-1]).As4()},
-				}}
-			}
-			packed, err := message.Pack()
-			if err == nil {
-				_, _ = theirs.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(packed))), packed...))
-			}
-		}()
-		return ours, nil
-	}}
 }
 
 // A name is judged by what it resolves to when the connection is made, whatever it resolved to before.
@@ -86,7 +49,7 @@ func TestGetRefusesNamesThatResolveToWhatIsNotPublic(t *testing.T) {
 	_, port, _ := strings.Cut(strings.TrimPrefix(s.URL, "http://"), ":")
 	const name = "http://rebound.example.com:"
 	for _, address := range []string{"127.0.0.1", "10.96.0.1", "169.254.169.254"} {
-		_, err := New(Options{Proxy: direct, Resolver: dns(address)}).Get(t.Context(), name+port, Policy{}, 100)
+		_, err := New(Options{Proxy: direct, Resolver: dns.Resolver(address)}).Get(t.Context(), name+port, hosts.Policy{}, 100)
 		if f := fault.Of(err); f == nil || f.Reason != "AddressRefused" || !strings.Contains(f.Message, "resolves to "+address) {
 			t.Errorf("%s: %+v, want AddressRefused", address, f)
 		}
@@ -94,16 +57,16 @@ func TestGetRefusesNamesThatResolveToWhatIsNotPublic(t *testing.T) {
 	if called.Load() != 0 {
 		t.Errorf("the server was called %d times", called.Load())
 	}
-	allowed := Policy{Allowed: Hosts{"127.0.0.1"}}
-	if _, err := New(Options{Proxy: direct, Resolver: dns("127.0.0.1")}).Get(t.Context(), name+port+"/x", allowed, 100); err != nil || called.Load() != 1 {
+	allowed := hosts.Policy{Allowed: hosts.Hosts{"127.0.0.1"}}
+	if _, err := New(Options{Proxy: direct, Resolver: dns.Resolver("127.0.0.1")}).Get(t.Context(), name+port+"/x", allowed, 100); err != nil || called.Load() != 1 {
 		t.Errorf("an address that is allowed: %v", err)
 	}
-	_, err := New(Options{Proxy: direct, Resolver: dns("127.0.0.1", "127.0.0.2")}).Get(t.Context(), name+port+"/first", allowed, 100)
+	_, err := New(Options{Proxy: direct, Resolver: dns.Resolver("127.0.0.1", "127.0.0.2")}).Get(t.Context(), name+port+"/first", allowed, 100)
 	if f := fault.Of(err); f == nil || f.Reason != "AddressRefused" || called.Load() != 2 {
 		t.Errorf("a name that was bound again: %+v after %d calls, want AddressRefused after the first", f, called.Load()-1)
 	}
 	for resolved, want := range map[string]bool{"[::1]": false, "[::ffff:10.0.0.1]": false, "[fe80::1%eth0]": false, "[fd00::1]": false, "93.184.215.14": true} {
-		if err := (Policy{}).dial(resolved+":443", false); want != (err == nil) {
+		if err := (hosts.Policy{}).Dial(resolved+":443", false); want != (err == nil) {
 			t.Errorf("%s: %v", resolved, err)
 		}
 	}
@@ -116,7 +79,7 @@ func TestGetJudgesEachRedirect(t *testing.T) {
 		strings.Replace(inside.URL, "127.0.0.1", "127.0.0.2", 1), "http://10.0.0.1/", "http://[::1]/", "http://x.default.svc/", "file:///etc/passwd", "ftp://example.com/x",
 	} {
 		outside := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusTemporaryRedirect) })
-		_, err := New(Options{Proxy: direct}).Get(t.Context(), outside.URL, Policy{Allowed: Hosts{"127.0.0.1"}}, 100)
+		_, err := New(Options{Proxy: direct}).Get(t.Context(), outside.URL, hosts.Policy{Allowed: hosts.Hosts{"127.0.0.1"}}, 100)
 		if !fault.Is(err, fault.Invalid) {
 			t.Errorf("redirect to %s: %v, want Invalid", to, err)
 		}
@@ -129,18 +92,18 @@ func TestGetJudgesEachRedirect(t *testing.T) {
 func TestPolicyAllowsAndRefuses(t *testing.T) {
 	s := serve(t, text("ok"))
 	tests := map[string]struct {
-		policy  Policy
+		policy  hosts.Policy
 		allowed bool
 	}{
-		"nothing":                     {Policy{}, false},
-		"the address":                 {Policy{Allowed: Hosts{"127.0.0.1"}}, true},
-		"its network":                 {Policy{Allowed: Hosts{"127.0.0.0/8"}}, true},
-		"its network in IPv6":         {Policy{Allowed: Hosts{"::ffff:127.0.0.0/104"}}, true},
-		"another address":             {Policy{Allowed: Hosts{"127.0.0.2", "10.0.0.0/8"}}, false},
-		"refused beats allowed":       {Policy{Allowed: Hosts{"127.0.0.1"}, Refused: Hosts{"127.0.0.0/8"}}, false},
-		"what an operator configured": {Policy{Trusted: HostPort(s.URL + "/api/v1")}, true},
-		"another port of it":          {Policy{Trusted: "127.0.0.1:1"}, false},
-		"refused beats configured":    {Policy{Trusted: HostPort(s.URL), Refused: Hosts{"127.0.0.1"}}, false},
+		"nothing":                     {hosts.Policy{}, false},
+		"the address":                 {hosts.Policy{Allowed: hosts.Hosts{"127.0.0.1"}}, true},
+		"its network":                 {hosts.Policy{Allowed: hosts.Hosts{"127.0.0.0/8"}}, true},
+		"its network in IPv6":         {hosts.Policy{Allowed: hosts.Hosts{"::ffff:127.0.0.0/104"}}, true},
+		"another address":             {hosts.Policy{Allowed: hosts.Hosts{"127.0.0.2", "10.0.0.0/8"}}, false},
+		"refused beats allowed":       {hosts.Policy{Allowed: hosts.Hosts{"127.0.0.1"}, Refused: hosts.Hosts{"127.0.0.0/8"}}, false},
+		"what an operator configured": {hosts.Policy{Trusted: hosts.HostPort(s.URL + "/api/v1")}, true},
+		"another port of it":          {hosts.Policy{Trusted: "127.0.0.1:1"}, false},
+		"refused beats configured":    {hosts.Policy{Trusted: hosts.HostPort(s.URL), Refused: hosts.Hosts{"127.0.0.1"}}, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +115,7 @@ func TestPolicyAllowsAndRefuses(t *testing.T) {
 	}
 	local := strings.Replace(s.URL, "127.0.0.1", "localhost", 1)
 	for host, want := range map[string]bool{"localhost": true, "*.localhost": false, "127.0.0.0/8": false} {
-		_, err := New(Options{Proxy: direct}).Get(t.Context(), local, Policy{Allowed: Hosts{host}}, 100)
+		_, err := New(Options{Proxy: direct}).Get(t.Context(), local, hosts.Policy{Allowed: hosts.Hosts{host}}, 100)
 		if want != (err == nil) {
 			t.Errorf("localhost with %s allowed: %v", host, err)
 		}
@@ -172,65 +135,30 @@ func TestProxy(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := New(Options{Proxy: func(*http.Request) (*url.URL, error) { return at, nil }})
-	got, err := client.Get(t.Context(), "http://example.invalid/x", Policy{}, 100)
+	got, err := client.Get(t.Context(), "http://example.invalid/x", hosts.Policy{}, 100)
 	if err != nil || string(got) != "by proxy" || asked.Load() != "http://example.invalid/x" {
 		t.Errorf("%q, %v, asked for %q", got, err, asked.Load())
 	}
 	asked.Store("")
 	for _, host := range []string{"127.0.0.1", "[::1]", "localhost", "kubernetes", "x.default.svc", "2130706433", "10.0.0.1", "refused.example.com", "a.refused.example.com"} {
-		policy := Policy{Refused: Hosts{"refused.example.com", "*.refused.example.com"}}
+		policy := hosts.Policy{Refused: hosts.Hosts{"refused.example.com", "*.refused.example.com"}}
 		if _, err := client.Get(t.Context(), "http://"+host+"/", policy, 100); !fault.Is(err, fault.Invalid) || asked.Load() != "" {
 			t.Errorf("%s: %v, the proxy was asked for %q", host, err, asked.Load())
 		}
 	}
-	if _, err := client.Get(t.Context(), "http://git.corp.internal/", Policy{Allowed: Hosts{"*.corp.internal"}}, 100); err != nil {
+	if _, err := client.Get(t.Context(), "http://git.corp.internal/", hosts.Policy{Allowed: hosts.Hosts{"*.corp.internal"}}, 100); err != nil {
 		t.Errorf("a name that is allowed: %v", err)
 	}
 }
 
-func TestPublic(t *testing.T) {
-	for ip, want := range map[string]bool{
-		"1.1.1.1": true, "93.184.215.14": true, "2606:4700:4700::1111": true, "64:ff9b::1.1.1.1": true, "2a00:1450::1": true,
-		"172.15.255.255": true, "172.32.0.0": true, "100.63.255.255": true, "100.128.0.0": true,
-		"64:ff9b:1::1": false, "2001:db8::1": false, "2001::1": false, "3fff::1": false, "100::1": false, "fec0::1": false, "203.0.113.9": false,
-		"240.0.0.1": false, "192.0.0.8": false, "ff0e::1": false,
-	} {
-		if got := public(netip.MustParseAddr(ip)); got != want {
-			t.Errorf("%s: %t", ip, got)
-		}
-	}
-}
-
-func TestParseHosts(t *testing.T) {
-	got, err := ParseHosts(" Git.Example.com,, *.a-b.example , 10.0.0.0/8,::1, FD00::/8 ")
-	if err != nil || strings.Join(got, " ") != "git.example.com *.a-b.example 10.0.0.0/8 ::1 fd00::/8" {
-		t.Errorf("%v, %v", got, err)
-	}
-	for _, bad := range []string{"https://x", "a b", "*", "x/24", "10.0.0.0/33", "*.", "a..b", "host:80", "1.2.3", "*x"} {
-		if got, err := ParseHosts(bad); err == nil {
-			t.Errorf("%q became %v", bad, got)
-		}
-	}
-}
-
-// Whatever a host looks like, one that is judged by its name alone is not an address that is not public.
-func FuzzPolicyName(f *testing.F) {
-	for _, host := range []string{"example.com", "127.0.0.1", "[::1]", "0x7f.1", "2130706433", "a.svc", "[fe80::1%25lo]", "١٢٧.0.0.1", "", "%31"} {
-		f.Add("http://" + host + ":80/x")
+// Whatever an address looks like, what is shown of it names no user.
+func FuzzShow(f *testing.F) {
+	for _, address := range []string{"http://user:password@example.com/x", "http://example.com/@x?token=y", "http://[::1]:80/x", "x"} {
+		f.Add(address)
 	}
 	f.Fuzz(func(t *testing.T, address string) {
 		u, err := parseAddress(address)
-		if err != nil {
-			return
-		}
-		allowed, err := Policy{}.name(u, true)
-		if allowed {
-			t.Errorf("%q is allowed by no configuration", address)
-		}
-		if ip, parseErr := netip.ParseAddr(u.Hostname()); err == nil && parseErr == nil && !public(ip.WithZone("").Unmap()) {
-			t.Errorf("%q is let through to a proxy", address)
-		}
-		if strings.Contains(Show(address), "@") && !strings.Contains(u.EscapedPath(), "@") {
+		if err == nil && strings.Contains(Show(address), "@") && !strings.Contains(u.EscapedPath(), "@") {
 			t.Errorf("%q shows a user", address)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/hosts"
 )
 
 // maxPackage is the most bytes that are read of a hub's answer: the definition, its readme and its versions.
@@ -55,8 +56,8 @@ func (h Hub) Address(kind, reference string) (string, error) {
 
 // Package returns the definition of a package at an Address of the hub. An operator chose the hub, so it may be anywhere
 // that is not refused, and what only its operator can mend is an Operator fault.
-func (c *Client) Package(ctx context.Context, hub Hub, address string, policy Policy) ([]byte, error) {
-	policy.Trusted = HostPort(hub.URL)
+func (c *Client) Package(ctx context.Context, hub Hub, address string, policy hosts.Policy) ([]byte, error) {
+	policy.Trusted = hosts.HostPort(hub.URL)
 	answer, err := c.Get(ctx, address, policy, maxPackage)
 	if f := fault.Of(err); f != nil && f.Reason == reasonNotPublic {
 		return nil, fault.Operatorf("HubRefuses", "%s", f.Message)
@@ -65,15 +66,16 @@ func (c *Client) Package(ctx context.Context, hub Hub, address string, policy Po
 		return nil, err
 	}
 	var packed struct {
-		Data struct {
+		Name string `json:"name"`
+		Data *struct {
 			ManifestRaw string `json:"manifestRaw"`
 		} `json:"data"`
 	}
-	if err := json.Unmarshal(answer, &packed); err != nil {
-		// A hub answers JSON: this is the page of something in front of it.
+	if err := json.Unmarshal(answer, &packed); err != nil || packed.Name == "" && packed.Data == nil {
+		// A hub answers with a package: this is of something in front of it.
 		return nil, fault.Transientf("ReferenceUnavailable", "what answers at the hub's address is not an Artifact Hub")
 	}
-	if packed.Data.ManifestRaw == "" {
+	if packed.Data == nil || packed.Data.ManifestRaw == "" {
 		return nil, fault.Invalidf("ReferenceNotFound", "the hub has no definition in this package")
 	}
 	return []byte(packed.Data.ManifestRaw), nil

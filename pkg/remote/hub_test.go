@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/hosts"
 )
 
 func TestHubAddress(t *testing.T) {
@@ -49,6 +50,8 @@ func TestPackage(t *testing.T) {
 		"a definition":             {200, `{"data":{"manifestRaw":"kind: Task"},"version":"1"}`, "kind: Task", -1},
 		"none":                     {200, `{"data":{}}`, "", fault.Invalid},
 		"a page of something else": {200, `<html>`, "", fault.Transient},
+		"JSON of something else":   {200, `{}`, "", fault.Transient},
+		"null":                     {200, `null`, "", fault.Transient},
 		"not there":                {404, `{"message":"not found"}`, "", fault.Invalid},
 		"the hub wants a login":    {401, ``, "", fault.Operator},
 		"the hub is down":          {503, ``, "", fault.Transient},
@@ -61,7 +64,7 @@ func TestPackage(t *testing.T) {
 				text(test.body)(w, r)
 			})
 			// The hub is on this machine and reachable because it is the hub.
-			got, err := New(Options{Proxy: direct}).Package(t.Context(), Hub{URL: s.URL}, s.URL+"/x", Policy{})
+			got, err := New(Options{Proxy: direct}).Package(t.Context(), Hub{URL: s.URL}, s.URL+"/x", hosts.Policy{})
 			if string(got) != test.want || (test.class < 0) != (err == nil) || (err != nil && !fault.Is(err, test.class)) {
 				t.Errorf("%q, %v", got, err)
 			}

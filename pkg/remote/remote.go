@@ -5,6 +5,7 @@
 package remote
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"net/url"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
@@ -53,7 +55,7 @@ func New(o Options) *Client {
 // Get returns at most limit bytes of what is at an http or https address, following redirects. Only what the author can
 // mend is Invalid: an address that is malformed, refused by the policy, not there, not public or too large. No answer,
 // 408 and 5xx are Transient, 429 is Throttled. Messages name hosts and statuses; never a query, a user or the answer.
-func (c *Client) Get(ctx context.Context, address string, policy Policy, limit int64) ([]byte, error) {
+func (c *Client) Get(ctx context.Context, address string, policy hosts.Policy, limit int64) ([]byte, error) {
 	u, err := parseAddress(address)
 	if err != nil {
 		return nil, err
@@ -81,7 +83,18 @@ func (c *Client) Get(ctx context.Context, address string, policy Policy, limit i
 	if int64(len(data)) > limit {
 		return nil, fault.Invalidf("FileTooLarge", "%s sends more than %d bytes", response.Request.URL.Host, limit)
 	}
+	if isPage(data) {
+		return nil, fault.Transientf("ReferenceUnavailable", "%s answers a web page where a definition was asked for: "+
+			"is it the address of the raw file, and does it ask nobody to log in?", response.Request.URL.Host)
+	}
 	return data, nil
+}
+
+// isPage tells whether text is HTML or XML, whatever its Content-Type says: no definition starts like that. A page in the
+// place of a definition is most often a log-in form or an outage, and says nothing of what the author wrote.
+func isPage(data []byte) bool {
+	start := bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), " \t\r\n")
+	return bytes.HasPrefix(start, []byte("<")) && !bytes.HasPrefix(start, []byte("<<")) // << is YAML's merge key
 }
 
 // Show is an address for people: without user, password, query and fragment, any of which may be a secret.

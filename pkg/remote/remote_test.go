@@ -15,13 +15,14 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
 func direct(*http.Request) (*url.URL, error) { return nil, nil }
 
 // loopback lets tests reach the servers they start.
-func loopback() Policy { return Policy{Allowed: Hosts{"127.0.0.0/8"}} }
+func loopback() hosts.Policy { return hosts.Policy{Allowed: hosts.Hosts{"127.0.0.0/8"}} }
 
 func serve(t *testing.T, handler http.HandlerFunc) *httptest.Server {
 	t.Helper()
@@ -182,6 +183,22 @@ func TestShow(t *testing.T) {
 	} {
 		if got := Show(address); got != want {
 			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// A page in the place of a definition is waited for: it says nothing of what the author wrote (finding 18).
+func TestAPageIsNoDefinition(t *testing.T) {
+	for body, page := range map[string]bool{
+		"<html>Log in</html>": true, "\n <!DOCTYPE html>\n<title>x": true, "\xef\xbb\xbf<?xml version='1.0'?>": true,
+		"kind: Task\n": false, "{\"kind\":\"Task\"}": false, "<<: {a: b}\n": false, "# <html>\nkind: Task": false, "": false,
+	} {
+		got, err := New(Options{Proxy: direct}).Get(t.Context(), serve(t, text(body)).URL, loopback(), 100)
+		if page && (!fault.Is(err, fault.Transient) || !strings.Contains(err.Error(), "a web page") || strings.Contains(err.Error(), "Log in")) {
+			t.Errorf("%q: %q, %v, want a wait that does not repeat the page", body, got, err)
+		}
+		if !page && (err != nil || string(got) != body) {
+			t.Errorf("%q: %q, %v", body, got, err)
 		}
 	}
 }

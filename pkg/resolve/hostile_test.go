@@ -58,7 +58,8 @@ func compareWithHarmless(t *testing.T, set *Set, value string) {
 		if def.Err != nil {
 			continue
 		}
-		want := strings.ReplaceAll(string(rendered(t, set, def, harmless)), harmless, inJSON(t, value))
+		placed := strings.ReplaceAll(value, "$(", "$ (") // which Tekton and the kubelet do not read as a variable
+		want := strings.ReplaceAll(string(rendered(t, set, def, harmless)), harmless, inJSON(t, placed))
 		if diff := cmp.Diff(decoded(t, []byte(want)), decoded(t, rendered(t, set, def, value))); diff != "" {
 			t.Errorf("%s#%d with %q: -want +got\n%s", def.File, def.Document, value, diff)
 		}

@@ -5,11 +5,13 @@ package resolve
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
@@ -39,7 +41,10 @@ func comparing(t testing.TB) func(t *testing.T, value string) {
 	set := Load(readFiles(t, "testdata/templates/in"))
 	want := shapes(t, set, harmless)
 	return func(t *testing.T, value string) {
-		if diff := cmp.Diff(want, shapes(t, set, value)); diff != "" {
+		got := shapes(t, set, value)
+		expected := maps.Clone(want)
+		maps.DeleteFunc(expected, func(file string, _ any) bool { return got[file] == nil && strings.Contains(value, "$(") })
+		if diff := cmp.Diff(expected, got); diff != "" {
 			t.Errorf("with %q: -want +got\n%s", value, diff)
 		}
 	}
@@ -55,6 +60,9 @@ func shapes(t testing.TB, set *Set, value string) map[string]any {
 	all := map[string]any{}
 	for _, def := range set.Definitions() {
 		run, err := set.Render(t.Context(), def, scope, shelf("none"))
+		if f := fault.Of(err); f != nil && f.Reason == "SecretHoldsVariable" && strings.Contains(value, "$(") {
+			continue // what cannot be placed without becoming a variable is refused
+		}
 		if err != nil {
 			t.Fatalf("%s#%d with %q: %v", def.File, def.Document, value, err)
 		}

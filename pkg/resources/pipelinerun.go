@@ -57,6 +57,7 @@ func MakePipelineRun(in RunInput) *pipelinev1.PipelineRun {
 		},
 		Spec: *in.Rendered.Spec.DeepCopy(),
 	}
+	unsign(&run.Spec)
 	maps.Copy(run.Labels, runLabels(in))
 	maps.Copy(run.Annotations, runAnnotations(in))
 	return run
@@ -85,7 +86,42 @@ func ours(key string) bool {
 		pipelinesascode.SourceProjectID, pipelinesascode.TargetProjectID:
 		return true
 	}
-	return strings.HasPrefix(key, plumbline.GroupName+"/")
+	return strings.HasPrefix(key, plumbline.GroupName+"/") || strings.HasPrefix(key, chains)
+}
+
+// chains begins what Tekton Chains writes on a run that it has signed, and what tells it how to. An author who could write
+// it would have a run taken for signed that nobody has looked at (https://tekton.dev/docs/chains/).
+const chains = "chains.tekton.dev/"
+
+// unsign takes Chains' keys out of the metadata that Tekton copies to the TaskRuns of a run.
+func unsign(spec *pipelinev1.PipelineRunSpec) {
+	for i := range spec.TaskRunSpecs {
+		unsignAll(spec.TaskRunSpecs[i].Metadata)
+	}
+	unsignTasks(spec.PipelineSpec)
+}
+
+func unsignTasks(pipeline *pipelinev1.PipelineSpec) {
+	if pipeline == nil {
+		return
+	}
+	for _, tasks := range [][]pipelinev1.PipelineTask{pipeline.Tasks, pipeline.Finally} {
+		for i := range tasks {
+			if tasks[i].TaskSpec != nil {
+				unsignAll(&tasks[i].TaskSpec.Metadata)
+			}
+			unsignTasks(tasks[i].PipelineSpec)
+		}
+	}
+}
+
+func unsignAll(metadata *pipelinev1.PipelineTaskMetadata) {
+	if metadata == nil {
+		return
+	}
+	for _, keys := range []map[string]string{metadata.Labels, metadata.Annotations} {
+		maps.DeleteFunc(keys, func(key, _ string) bool { return strings.HasPrefix(key, chains) })
+	}
 }
 
 // runLabels are the labels of spec/compatibility.md 3.10 and those that link the run to its event.

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +23,11 @@ const (
 	keyGitConfig      = ".gitconfig"
 	keyGitCredentials = ".git-credentials"
 	keyProviderToken  = "git-provider-token"
+	// keyFormerTokens holds the tokens before, one a line: pods may be using them, and they are revoked with the last.
+	keyFormerTokens = "former-tokens"
+	// maxFormerTokens is how many of them are kept. With a renewal at half of a token's life the last but one has expired;
+	// more than one works only after processes that were killed while they wrote the secret.
+	maxFormerTokens = 3
 	// defaultUser is who git says it is when the service looks at the token only.
 	defaultUser = "git"
 	// urlAnnotation is the repository's URL on the secret.
@@ -37,6 +43,8 @@ type SecretInput struct {
 	Name, Namespace string
 	// Token clones the repository. It goes into the secret and nowhere else.
 	Token string
+	// Own is true when Token was minted for this run alone.
+	Own bool
 	// User goes with the token; "git" when empty.
 	User string
 }
@@ -48,7 +56,7 @@ func MakeGitAuthSecret(in SecretInput) *corev1.Secret {
 	remote := cloneURL(in.Event.Spec)
 	host := url.URL{Scheme: remote.Scheme, Host: remote.Host}
 	remote.User = url.UserPassword(cmp.Or(in.User, defaultUser), in.Token)
-	return &corev1.Secret{
+	secret := &corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name:      in.Name,
@@ -80,6 +88,28 @@ func MakeGitAuthSecret(in SecretInput) *corev1.Secret {
 			keyProviderToken:  []byte(in.Token),
 		},
 	}
+	if in.Own {
+		secret.Annotations[plumbline.TokenAnnotation] = plumbline.TokenOwn
+	}
+	return secret
+}
+
+// OwnTokens returns the tokens of a git-auth secret that were minted for its run, the newest first; none if they were not.
+func OwnTokens(secret *corev1.Secret) []string {
+	if secret.Annotations[plumbline.TokenAnnotation] != plumbline.TokenOwn {
+		return nil
+	}
+	all := strings.Fields(string(secret.Data[keyProviderToken]) + "\n" + string(secret.Data[keyFormerTokens]))
+	return all[:min(len(all), 1+maxFormerTokens)] // whoever may write the secret may have added to it
+}
+
+// KeepTokens adds to a secret the tokens of the one that it replaces.
+func KeepTokens(secret, before *corev1.Secret) {
+	former := slices.DeleteFunc(OwnTokens(before), func(token string) bool { return token == string(secret.Data[keyProviderToken]) })
+	if len(former) == 0 {
+		return
+	}
+	secret.Data[keyFormerTokens] = []byte(strings.Join(former[:min(len(former), maxFormerTokens)], "\n"))
 }
 
 // cloneURL is the URL the credential is for. One that names another host than the event's, or that cannot be read, is

@@ -119,7 +119,7 @@ func subject(run RunState) string {
 		}
 		return "quota"
 	case fault.ReasonRateLimited, fault.ReasonSecondaryRateLimited, fault.ReasonGitUnavailable,
-		fault.ReasonGitUnreachable, fault.ReasonGitConflict, fault.ReasonCommitUnknown:
+		fault.ReasonGitUnreachable, fault.ReasonGitConflict, fault.ReasonCommitUnknown, fault.ReasonNotConfirmed:
 		return "the Git service"
 	case fault.ReasonCredentialsRefused, fault.ReasonPermissionMissing, fault.ReasonGitGone, fault.ReasonGitMoved:
 		return "access to the Git service"

@@ -3,6 +3,7 @@
 package template
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -83,7 +84,7 @@ func (s *Scope) expand(text string, left *int, conceal bool) (string, error) {
 	if !strings.Contains(text, "{{") {
 		return text, nil
 	}
-	var b strings.Builder
+	joined := joiner{apart: conceal}
 	var needs Needs
 	done := 0
 	for _, at := range placeholder.FindAllStringSubmatchIndex(text, -1) {
@@ -99,24 +100,37 @@ func (s *Scope) expand(text string, left *int, conceal bool) (string, error) {
 			continue
 		}
 		value := asText(r.value)
-		if err := s.spend(value, left); err != nil {
+		if err := s.spend(apart(value), left); err != nil {
 			return "", err
 		}
-		if r.secret && hasText(r.value) {
-			marker := s.conceal(r, value, "")
-			if conceal {
-				value = marker
-			}
+		if value, err = s.piece(r, value, conceal); err != nil {
+			return "", err
 		}
-		b.WriteString(text[done:at[0]])
-		b.WriteString(value)
+		joined.add(text[done:at[0]])
+		joined.add(value)
 		done = at[1]
 	}
 	if needs.Any() {
 		return "", &Unknown{needs}
 	}
-	b.WriteString(text[done:])
-	return b.String(), s.fits()
+	joined.add(text[done:])
+	return joined.b.String(), s.fits()
+}
+
+// piece is what stands for a placeholder in a text.
+func (s *Scope) piece(r result, value string, conceal bool) (string, error) {
+	isSecret := r.secret && hasText(r.value)
+	marker := ""
+	if isSecret {
+		marker = s.conceal(r, value, "")
+	}
+	switch {
+	case !conceal:
+		return value, nil
+	case !isSecret:
+		return apart(value), nil
+	}
+	return marker, placeable(r.name, value)
 }
 
 // PlaceNode is Place for a text that is a whole plain scalar of YAML: if it is one placeholder, what that yields becomes
@@ -129,13 +143,13 @@ func (s *Scope) PlaceNode(text string, left *int) (any, error) {
 	if err != nil || !r.found {
 		return text, err
 	}
-	if err := s.spend(asText(r.value), left); err != nil {
+	if err := s.spend(apart(asText(r.value)), left); err != nil {
 		return nil, err
 	}
 	if r.secret {
-		return s.concealAll(r, r.value, ""), s.fits()
+		return s.concealAll(r, r.value, ""), cmp.Or(placeable(r.name, asText(r.value)), s.fits())
 	}
-	return r.value, nil
+	return allApart(r.value), nil
 }
 
 // spend counts the bytes of a value.

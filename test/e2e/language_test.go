@@ -71,8 +71,9 @@ func TestLabelsAndExpressionsOnAPullRequest(t *testing.T) {
 	w.settled(soon)
 	w.started("cel-pull")
 
+	w.git.grant("writer", "write")
 	w.forge.LabelPull(repoName, number, "ready")
-	w.deliver(w.forge.PullRequestDelivery(forge.PullEvent{Repo: repoName, Number: number, Action: "labeled", Label: "ready"}), 202)
+	w.deliver(w.forge.PullRequestDelivery(forge.PullEvent{Repo: repoName, Number: number, Action: "labeled", Label: "ready", Sender: "writer"}), 202)
 	w.checkReaches(sha, checkName("label"), "success", soon)
 	w.settled(soon)
 	w.started("cel-pull", "label")

@@ -51,6 +51,7 @@ type GitHub struct {
 	apps       map[int64]*app
 	installs   map[int64]*installation
 	tokens     map[string]*token
+	minted     []string // the secrets of all tokens that ever were
 	repos      map[string]*repo
 	checks     []*checkRun
 	comments   []*comment

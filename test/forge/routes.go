@@ -11,6 +11,7 @@ const (
 	RouteInstallation     = "installation.get"
 	RouteRepoInstallation = "installation.ofRepo"
 	RouteToken            = "installation.token"
+	RouteRevoke           = "installation.revoke"
 	RouteRepo             = "repo.get"
 	RouteBranches         = "branches.list"
 	RouteBranch           = "branches.get"
@@ -103,6 +104,7 @@ func appRoutes() []route {
 		{RouteAppDeliveries, "GET", "/app/hook/deliveries", appJWT, "", "", docs + "/apps/webhooks", listDeliveries},
 		{RouteInstallation, "GET", "/app/installations/{id}", appJWT, "", "", docApps, getInstallation},
 		{RouteToken, "POST", "/app/installations/{id}/access_tokens", appJWT, "", "", docInstallationToken, createToken},
+		{RouteRevoke, "DELETE", "/installation/token", anyToken, "", "", docApps + "#revoke-an-installation-access-token", revokeToken},
 		{RouteRepoInstallation, "GET", "/repos/{owner}/{repo}/installation", appJWT, "", "", docApps, getRepoInstallation},
 	}
 }

@@ -109,6 +109,41 @@ func createToken(c *call) answer {
 	return c.mint(&token{in: in, repos: repos, permissions: perms})
 }
 
+// revokeToken ends the token that the call came with.
+func revokeToken(c *call) answer {
+	if c.token == nil {
+		return refuse(http.StatusUnauthorized, c.rt.doc, "Requires authentication")
+	}
+	c.g.revoke(c.token)
+	return noContent()
+}
+
+// Minted returns every installation token that was ever issued, those that work no more included.
+func (g *GitHub) Minted() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.minted)
+}
+
+// TokensWith returns the installation tokens that work now and have the permission, as somebody who looks for them in a
+// cluster would know them.
+func (g *GitHub) TokensWith(permission, level string) []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var found []string
+	for secret, t := range g.tokens {
+		if g.valid(secret) != nil && t.may(permission, level) {
+			found = append(found, secret)
+		}
+	}
+	return found
+}
+
+// revoke makes a token unknown.
+func (g *GitHub) revoke(t *token) {
+	maps.DeleteFunc(g.tokens, func(_ string, known *token) bool { return known == t })
+}
+
 // narrow resolves the repositories a token is asked for; nil is all.
 func (c *call) narrow(in *installation, req tokenRequest) (map[int64]bool, string) {
 	if req.Repositories == nil && req.RepositoryIDs == nil {
@@ -143,6 +178,7 @@ func (c *call) mint(t *token) answer {
 	secret := "ghs_" + traffic.RandomHex(18)
 	t.expires = c.g.now().Add(c.g.opts.TokenLife)
 	c.g.tokens[secret] = t
+	c.g.minted = append(c.g.minted, secret)
 	body := object{
 		"token": secret, "expires_at": t.expires.Format(time.RFC3339),
 		"permissions": t.permissions, "repository_selection": t.in.selection(),

@@ -68,6 +68,8 @@ func New(ctx context.Context, o Options) (*Installation, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The Git services of tests are on this machine.
+	o.Config = append([][3]string{{"plumbline", "git-allowed-hosts", "127.0.0.1"}}, o.Config...)
 	if o.Forge != nil {
 		o.Config = append([][3]string{{"plumbline", "github-url", o.Forge.URL()}}, o.Config...)
 	}

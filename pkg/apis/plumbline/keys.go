@@ -10,6 +10,11 @@ const (
 	// RunKeyAnnotation on a PipelineRun is its idempotency key: <namespace>/<GitEvent>/<file>#<document>. An object
 	// with the planned name and this key is ours whoever created it; with another key it is foreign (C10).
 	RunKeyAnnotation = GroupName + "/run-key"
+	// TokenAnnotation on a git-auth secret is TokenOwn when its tokens were minted for its run alone: they are revoked when the
+	// event settles. Others are a service's configured ones, or those that versions before shared among runs.
+	TokenAnnotation = GroupName + "/token"
+	// TokenOwn is the value of TokenAnnotation.
+	TokenOwn = "own"
 	// TraceparentAnnotation on a GitEvent is the W3C traceparent of the span that accepted its delivery; absent when
 	// tracing is off.
 	TraceparentAnnotation = GroupName + "/traceparent"

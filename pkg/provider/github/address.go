@@ -43,12 +43,14 @@ func (r *repository) contents(ctx context.Context, at address) ([]byte, error) {
 		return nil, fault.Ignoredf("NotFound", "%s at %s: GitHub shows no such file to the App", what, at.ref)
 	case err != nil:
 		return nil, failed(what, err)
-	case dir != nil || file.GetType() != "file":
-		return nil, fault.Ignoredf("NotAFile", "%s at %s: not a file", what, at.ref)
-	case file.GetSize() > provider.MaxFile:
-		return nil, provider.TooLarge(at.path, file.GetSize())
 	}
-	return decoded(what, file)
+	switch isFile, err := isFile(what, file, dir); {
+	case err != nil:
+		return nil, err
+	case !isFile:
+		return nil, fault.Ignoredf("NotAFile", "%s at %s: not a file", what, at.ref)
+	}
+	return decoded(what, at.path, file)
 }
 
 // parseAddress reads the forms GitHub has: <host>/<owner>/<name>/blob|raw/<ref>/<path>, and on an Enterprise Server

@@ -55,6 +55,8 @@ func (r *repository) describe(ctx context.Context) (*gh.Repository, error) {
 			"GitHub shows no repository %s to the App: it was deleted or renamed, or the App is not installed on it", r.fullName())
 	case err != nil:
 		return nil, failed("reading "+r.fullName(), err)
+	case got.GetID() <= 0:
+		return nil, noAnswer("reading " + r.fullName())
 	case got.GetID() != r.id:
 		return nil, fault.Operatorf("RepositoryReplaced",
 			"%s is now another repository than the one the event came from", r.fullName())

@@ -63,19 +63,20 @@ func (r *repository) changedByPull(ctx context.Context, number int) (git.Changes
 		}
 		opts.Page = resp.NextPage
 	}
-	return changes(files, maxPullFiles), nil
+	return changes(what, files, maxPullFiles)
 }
 
 func (r *repository) changedByCommit(ctx context.Context, sha string) (git.Changes, error) {
+	const what = "listing the commit's files"
 	var files []*gh.CommitFile
 	opts := &gh.ListOptions{PerPage: perPage}
 	for range maxPages {
 		commit, resp, err := r.client.Repositories.GetCommit(ctx, r.owner, r.name, sha, opts)
 		if err != nil {
-			return git.Changes{}, r.unavailable(ctx, "listing the commit's files", sha, err)
+			return git.Changes{}, r.unavailable(ctx, what, sha, err)
 		}
-		if commit.GetSHA() == "" {
-			return git.Changes{}, noAnswer("listing the commit's files")
+		if commit.GetSHA() != sha {
+			return git.Changes{}, noAnswer(what)
 		}
 		files = append(files, commit.Files...)
 		if resp.NextPage == 0 {
@@ -83,7 +84,7 @@ func (r *repository) changedByCommit(ctx context.Context, sha string) (git.Chang
 		}
 		opts.Page = resp.NextPage
 	}
-	return changes(files, maxCommitFiles), nil
+	return changes(what, files, maxCommitFiles)
 }
 
 // changedByPush compares; all files are on the first page. What a forced push replaced may be gone for good: then the
@@ -92,6 +93,7 @@ func (r *repository) changedByPush(ctx context.Context, before, after string) (g
 	if err := provider.CheckSHA(before); err != nil {
 		return git.Changes{}, err
 	}
+	const what = "comparing with the commit before the push"
 	diff, _, err := r.client.Repositories.CompareCommits(ctx, r.owner, r.name, before, after, &gh.ListOptions{PerPage: 1})
 	if provider.StatusCode(err) == http.StatusNotFound {
 		own, err := r.changedByCommit(ctx, after)
@@ -99,17 +101,20 @@ func (r *repository) changedByPush(ctx context.Context, before, after string) (g
 		return own, err
 	}
 	if err != nil {
-		return git.Changes{}, failed("comparing with the commit before the push", err)
+		return git.Changes{}, failed(what, err)
 	}
 	if diff.GetStatus() == "" {
-		return git.Changes{}, noAnswer("comparing with the commit before the push")
+		return git.Changes{}, noAnswer(what)
 	}
-	return changes(diff.Files, maxCompareFiles), nil
+	return changes(what, diff.Files, maxCompareFiles)
 }
 
-func changes(files []*gh.CommitFile, limit int) git.Changes {
+func changes(what string, files []*gh.CommitFile, limit int) (git.Changes, error) {
 	out := git.Changes{Truncated: len(files) >= limit}
 	for _, f := range files {
+		if f.GetFilename() == "" || f.GetStatus() == "" {
+			return git.Changes{}, noAnswer(what)
+		}
 		switch f.GetStatus() {
 		case "added", "copied":
 			out.Added = append(out.Added, f.GetFilename())
@@ -122,10 +127,11 @@ func changes(files []*gh.CommitFile, limit int) git.Changes {
 			out.Modified = append(out.Modified, f.GetFilename())
 		}
 	}
-	return out
+	return out, nil
 }
 
-// noAnswer is a body without content, which go-github takes for an empty list: what was not told is not "nothing".
+// noAnswer is a body without what was asked for, which go-github takes for an empty list or object: what was not told is
+// not "nothing".
 func noAnswer(what string) error {
-	return fault.Transientf("BadAnswer", "%s: GitHub's answer is empty", what)
+	return fault.Transientf(provider.ReasonBadAnswer, "%s: GitHub's answer does not hold what was asked for", what)
 }

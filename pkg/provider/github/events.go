@@ -101,7 +101,7 @@ func decodePullRequest(body []byte) (*v1alpha1.GitEventSpec, error) {
 	if p.Action == actionLabeled {
 		spec.EventType = "pull_request_labeled" // PaC's name: only pipelines that read labels react to it
 	}
-	spec.SHA, spec.BaseRef, spec.HeadRef, spec.Sender = pr.Head.SHA, pr.Base.Ref, pr.Head.Ref, pr.User.Login
+	spec.SHA, spec.BaseRef, spec.HeadRef, spec.Sender, spec.Actor = pr.Head.SHA, pr.Base.Ref, pr.Head.Ref, pr.User.Login, p.Sender.Login
 	spec.PullRequest = &v1alpha1.PullRequest{
 		Number: pr.Number, Title: text.FirstLine(pr.Title, payload.MaxTitle), Author: pr.User.Login, Draft: pr.Draft,
 	}
@@ -127,8 +127,10 @@ func (p *payloadPullRequest) check() error {
 		return payload.Missing("pull_request.head.sha")
 	case pr.Base == nil || pr.Base.Repo == nil || pr.Base.Repo.ID != p.Repository.ID:
 		return payload.Missing("pull_request.base.repo")
+	case p.Sender == nil:
+		return payload.Missing("sender")
 	}
-	return payload.Check(payload.Text("pull_request.user.login", pr.User.Login, payload.MaxLogin),
+	return payload.Check(payload.Text("pull_request.user.login", pr.User.Login, payload.MaxLogin), payload.Text("sender.login", p.Sender.Login, payload.MaxLogin),
 		payload.Text("pull_request.head.ref", pr.Head.Ref, payload.MaxRef), payload.Text("pull_request.base.ref", pr.Base.Ref, payload.MaxRef))
 }
 

@@ -37,7 +37,7 @@ func (r *repository) Files(ctx context.Context, sha, dir string) ([]git.File, er
 	total := 0
 	for _, e := range entries {
 		name := path.Join(dir, e.GetPath())
-		if e.GetType() != "blob" || !provider.IsDefinition(name) {
+		if e.GetType() != "blob" || e.GetMode() == provider.ModeLink || !provider.IsDefinition(name) {
 			continue
 		}
 		if e.GetSize() > provider.MaxFile {
@@ -77,7 +77,7 @@ func (r *repository) entry(ctx context.Context, sha, name string) (*gh.TreeEntry
 		if err != nil {
 			return nil, r.unavailable(ctx, "reading "+name, sha, err)
 		}
-		if tree.GetSHA() == "" {
+		if !isTree(tree) || i > 0 && tree.GetSHA() != id {
 			return nil, noAnswer("reading " + name)
 		}
 		at := slices.IndexFunc(tree.Entries, func(e *gh.TreeEntry) bool { return e.GetPath() == segments[i] })
@@ -138,10 +138,17 @@ func (r *repository) tree(ctx context.Context, what, id string, recursive bool) 
 	if err != nil {
 		return nil, r.unavailable(ctx, what, id, err)
 	}
-	if tree.GetSHA() == "" {
+	if !isTree(tree) || tree.GetSHA() != id {
 		return nil, noAnswer(what)
 	}
 	return tree, nil
+}
+
+// isTree tells whether an answer lists a directory. Any other JSON object would be read as one without files.
+func isTree(tree *gh.Tree) bool {
+	return provider.IsSHA(tree.GetSHA()) && tree.Entries != nil && !slices.ContainsFunc(tree.Entries, func(e *gh.TreeEntry) bool {
+		return e.GetPath() == "" || e.GetType() == "" || !provider.IsSHA(e.GetSHA())
+	})
 }
 
 func truncated(what string) error {
@@ -154,5 +161,8 @@ func (r *repository) blob(ctx context.Context, name, id string) ([]byte, error) 
 		// A tree that was just read names it: the answer comes from a replica that lags.
 		return nil, fault.Transientf(fault.ReasonCommitUnknown, "GitHub does not show %s (yet)", name)
 	}
-	return data, failed(name, err)
+	if err == nil && !provider.IsBlob(id, data) {
+		return nil, fault.Transientf(provider.ReasonBadAnswer, "reading %s: what GitHub answers is not this file (a proxy's page, or a part of it)", name)
+	}
+	return data, failed("reading "+name, err)
 }

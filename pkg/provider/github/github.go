@@ -17,6 +17,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/cache"
 )
@@ -49,7 +50,7 @@ func New(o Options) provider.Provider {
 	transport.Provider = Name
 	s := &service{
 		options: o, transport: transport,
-		paces: cache.New[paceKey, *provider.Pace](maxCached), minters: cache.New[minterKey, *minter](maxCached),
+		paces: cache.New[paceKey, *provider.Pace](maxCached), minters: cache.New[minterKey, *minter](maxCached), limits: cache.New[limitKey, *mintLimit](maxCached),
 	}
 	return provider.Provider{Name: Name, Webhook: webhook{}, Connect: s.connect, Metadata: metadata}
 }
@@ -59,12 +60,19 @@ type service struct {
 	transport *provider.Transport
 	paces     *cache.Cache[paceKey, *provider.Pace]
 	minters   *cache.Cache[minterKey, *minter]
+	limits    *cache.Cache[limitKey, *mintLimit]
 }
 
 // paceKey is what GitHub limits: an installation at an API.
 type paceKey struct {
 	api          string
 	installation int64
+}
+
+// limitKey is whose mints GitHub limits: an App at an API.
+type limitKey struct {
+	api string
+	app int64
 }
 
 // minterKey is what a token is good for. The digest makes a rotated key another minter at once (I4).
@@ -83,10 +91,14 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 	if err := checkCredentials(p, c); err != nil {
 		return provider.Client{}, err
 	}
+	// The installation configures where GitHub is, no tenant: it may be anywhere.
+	reach := c.Reach
+	reach.Trusted = hosts.HostPort(api.String())
+	base := s.transport.Within(reach)
 	digest := sha256.Sum256(c.PrivateKey)
 	tokens := s.minters.Get(minterKey{api.String(), c.AppID, c.InstallationID, p.ID, digest}, func() *minter {
 		return &minter{
-			base: s.transport, api: strings.TrimSuffix(api.String(), "/"), now: s.options.Now,
+			base: base, api: strings.TrimSuffix(api.String(), "/"), now: s.options.Now,
 			app: c.AppID, installation: c.InstallationID, repository: p.ID, owner: p.Owner, name: p.Name, key: c.PrivateKey, from: c.From,
 		}
 	})
@@ -94,18 +106,19 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 		return provider.NewPace(s.options.Now)
 	})
 	client := gh.NewClient(&http.Client{
-		Transport:     &authenticated{base: s.transport, tokens: tokens, pace: pace, host: api.Host},
+		Transport:     &authenticated{base: base, tokens: tokens, pace: pace, host: api.Host},
 		CheckRedirect: provider.CheckRedirect,
 	})
 	client.BaseURL, client.UserAgent = api, s.options.UserAgent
-	r := &repository{client: client, tokens: tokens, app: c.AppID, owner: p.Owner, name: p.Name, id: p.ID, web: baseURL}
+	runs := &runTokens{minter: tokens, base: base, limit: s.limits.Get(limitKey{api.String(), c.AppID}, func() *mintLimit { return &mintLimit{} })}
+	r := &repository{client: client, runs: runs, app: c.AppID, owner: p.Owner, name: p.Name, id: p.ID, web: baseURL}
 	return provider.Client{Source: r, History: r, Addresses: r, Access: r, Reporter: r, Tokens: r}, nil
 }
 
 // repository is one repository seen through one installation.
 type repository struct {
 	client      *gh.Client
-	tokens      *minter
+	runs        *runTokens
 	app         int64
 	owner, name string
 	id          int64
@@ -114,10 +127,14 @@ type repository struct {
 
 func (r *repository) fullName() string { return r.owner + "/" + r.name }
 
-// CloneToken returns an installation token of this one repository that works for half an hour at least, unless the
-// service issues shorter ones.
-func (r *repository) CloneToken(ctx context.Context) (provider.Token, error) {
-	return r.tokens.token(ctx, cloneLife)
+// CloneToken mints an installation token of this one repository for one run.
+func (r *repository) CloneToken(ctx context.Context, permissions map[string]string) (provider.Token, error) {
+	return r.runs.mint(ctx, permissions)
+}
+
+// RevokeToken ends a run's token.
+func (r *repository) RevokeToken(ctx context.Context, token string) error {
+	return r.runs.revoke(ctx, token)
 }
 
 // apiURL derives where the API is from configuration alone, and refuses a project that lives elsewhere: a payload must

@@ -16,7 +16,7 @@ func (b bench) installation() int64 {
 	if !isGitHub {
 		b.t.Fatal("not the GitHub client")
 	}
-	return r.tokens.installation
+	return r.runs.minter.installation
 }
 
 // G8: that the App is not installed any more is certain once no look-up finds the installation and the App itself is
@@ -66,8 +66,8 @@ func TestWhatAMissingInstallationMeans(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			b := newBench(t)
 			c.prepare(b)
-			_, tokenErr := b.client.CloneToken(t.Context())
-			_, again := b.client.CloneToken(t.Context())
+			_, tokenErr := b.client.CloneToken(t.Context(), reading)
+			_, again := b.client.CloneToken(t.Context(), reading)
 			_, callErr := b.client.CanWrite(t.Context(), "dev")
 			for _, err := range []error{tokenErr, again, callErr} {
 				if f := fault.Of(err); f == nil || f.Class != c.class || f.Reason != c.reason {
@@ -87,7 +87,7 @@ func TestAnAppThatIsInstalledAgainServesTheEventsOfBefore(t *testing.T) {
 	b := newBench(t)
 	b.Uninstall(b.installation())
 	b.Install(testApp, "acme")
-	token, err := b.client.CloneToken(t.Context())
+	token, err := b.client.CloneToken(t.Context(), reading)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestAnotherRepositoryOfTheNameIsNotServed(t *testing.T) {
 	b.DeleteRepo(testRepo)
 	b.CreateRepo("acme", "app", forge.RepoOptions{Private: true})
 	b.Install(testApp, "acme")
-	_, err := b.client.CloneToken(t.Context())
+	_, err := b.client.CloneToken(t.Context(), reading)
 	if f := fault.Of(err); f == nil || f.Class != fault.Operator || f.Reason != "RepositoryNotInstalled" {
 		t.Errorf("%+v, want Operator RepositoryNotInstalled", f)
 	}

@@ -77,21 +77,48 @@ func (r *repository) File(ctx context.Context, sha, name string) ([]byte, error)
 	if err != nil {
 		return nil, r.fileFailed(ctx, name, sha, err)
 	}
-	if dir != nil || file.GetType() != "file" {
+	switch isFile, err := isFile(what, file, dir); {
+	case err != nil:
+		return nil, err
+	case !isFile:
 		return nil, fault.Invalidf("FileNotFound", "%s is not a file at commit %s", name, sha)
 	}
+	return decoded(what, name, file)
+}
+
+// isFile tells what a path of a repository holds: one object is a file, a link or a module, a list is a directory
+// (https://docs.github.com/rest/repos/contents#get-repository-content). Anything else is no answer, and no sign that the
+// file is missing. Git has no empty directories.
+func isFile(what string, file *gh.RepositoryContent, dir []*gh.RepositoryContent) (bool, error) {
+	for _, entry := range dir {
+		if entry.GetType() == "" || entry.GetPath() == "" {
+			return false, noAnswer(what)
+		}
+	}
+	switch kind := file.GetType(); {
+	case kind == "file":
+		return true, nil
+	case len(dir) > 0, kind == "symlink", kind == "submodule":
+		return false, nil
+	}
+	return false, noAnswer(what)
+}
+
+// decoded returns the text of a file, which is whole: it has the length that the answer names, or the id. The answer for a
+// link that GitHub has followed may name the id of either.
+func decoded(what, name string, file *gh.RepositoryContent) ([]byte, error) {
 	if file.GetSize() > provider.MaxFile {
 		return nil, provider.TooLarge(name, file.GetSize())
 	}
-	return decoded(what, file)
-}
-
-func decoded(what string, file *gh.RepositoryContent) ([]byte, error) {
 	content, err := file.GetContent()
 	if err != nil {
 		return nil, failed(what, err)
 	}
-	return []byte(content), nil
+	data := []byte(content)
+	if file.Content == nil || file.Size == nil || len(data) != file.GetSize() && !provider.IsBlob(file.GetSHA(), data) {
+		return nil, noAnswer(what)
+	}
+	return data, nil
 }
 
 // fileFailed tells a file that is not there from a replica that has not seen the commit: both are 404. Only the directory

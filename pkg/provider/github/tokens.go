@@ -23,8 +23,6 @@ import (
 const (
 	// callLife is what a token must still live for a call; one call takes 30 s at most, and clocks differ.
 	callLife = 2 * time.Minute
-	// cloneLife is what a token must still live that a run's pods get: half of the hour that GitHub gives one.
-	cloneLife = 30 * time.Minute
 )
 
 // minter mints and keeps the installation token of one repository. ghinstallation signs and asks; it is used for one
@@ -85,7 +83,7 @@ func (m *minter) forget(secret string) {
 }
 
 func (m *minter) mint(ctx context.Context, run *minting) {
-	run.caught.Run(func() { run.token, run.err = m.ask(ctx) })
+	run.caught.Run(func() { run.token, run.err = m.ask(ctx, nil) })
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if run.err == nil && run.token.Value != "" { // it has none after a panic
@@ -95,13 +93,21 @@ func (m *minter) mint(ctx context.Context, run *minting) {
 	close(run.done)
 }
 
-func (m *minter) ask(ctx context.Context) (provider.Token, error) {
-	token, err := m.askFor(ctx, m.installation)
+// ask mints a token with the permissions, nil for all that the App has.
+func (m *minter) ask(ctx context.Context, permissions *gh.InstallationPermissions) (provider.Token, error) {
+	token, err := m.askFor(ctx, m.installation, permissions)
 	if provider.StatusCode(err) == http.StatusNotFound {
 		var again int64
 		if again, err = m.successor(ctx); err == nil {
-			token, err = m.askFor(ctx, again)
+			token, err = m.askFor(ctx, again, permissions)
 		}
+	}
+	if err != nil && permissions != nil && provider.StatusCode(err) == http.StatusUnprocessableEntity {
+		// The same answer for a repository that the installation does not cover: then our own token cannot be had either.
+		if _, own := m.token(ctx, callLife); own != nil {
+			return provider.Token{}, own
+		}
+		return provider.Token{}, lacking(err)
 	}
 	if err != nil {
 		return provider.Token{}, m.mintFault(err)
@@ -110,13 +116,13 @@ func (m *minter) ask(ctx context.Context) (provider.Token, error) {
 }
 
 // askFor mints a token for the repository alone, whichever installation covers it.
-func (m *minter) askFor(ctx context.Context, installation int64) (provider.Token, error) {
+func (m *minter) askFor(ctx context.Context, installation int64, permissions *gh.InstallationPermissions) (provider.Token, error) {
 	t, err := ghinstallation.New(tokenAnswers{m.base}, m.app, installation, m.key)
 	if err != nil {
 		return provider.Token{}, m.badKey()
 	}
 	t.BaseURL = m.api
-	t.InstallationTokenOptions = &gh.InstallationTokenOptions{RepositoryIDs: []int64{m.repository}}
+	t.InstallationTokenOptions = &gh.InstallationTokenOptions{RepositoryIDs: []int64{m.repository}, Permissions: permissions}
 	secret, err := t.Token(ctx)
 	if err != nil {
 		return provider.Token{}, err

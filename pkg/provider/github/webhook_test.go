@@ -72,7 +72,7 @@ func pushed(ref, before string) *v1alpha1.GitEventSpec {
 func pulled(action, headURL string, headID int64) *v1alpha1.GitEventSpec {
 	return event(func(s *v1alpha1.GitEventSpec) {
 		s.Trigger, s.EventType, s.Action, s.BaseRef, s.HeadRef = "pull_request", "pull_request", action, "main", "topic"
-		s.Sender, s.HeadURL = "dev", headURL
+		s.Sender, s.Actor, s.HeadURL = "dev", "maintainer", headURL
 		s.PullRequest = &v1alpha1.PullRequest{
 			Number: 12, Title: "Pump faster", Author: "dev", HeadProjectID: headID, Labels: []string{"kind/bug", "größe: S"},
 		}
@@ -116,7 +116,7 @@ func recordings(t *testing.T) []providertest.Recorded {
 		{"a push of a new branch replaces nothing", "push", "push-new-branch.json", pushed("refs/heads/feature/ü", ""), ""},
 		{"a lightweight tag", "push", "push-tag-lightweight.json", pushed("refs/tags/v1.0", ""), ""},
 		{"an annotated tag runs on the commit, not on the tag object that after names", "push", "push-tag-annotated.json", pushed("refs/tags/v1.1", ""), ""},
-		{"a pull request from a fork is its author's, whoever sent the event", "pull_request", "pull-opened-fork.json",
+		{"a pull request from a fork is its author's, and tells who acted", "pull_request", "pull-opened-fork.json",
 			pulled("opened", "https://github.com/dev/app", 2002), ""},
 		{"a pull request from a branch", "pull_request", "pull-synchronize-branch.json",
 			after(shaBefore, pulled("synchronize", "https://github.com/acme/app", 1001)), ""},
@@ -159,6 +159,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{"no pull request", "pull_request", fork, `"pull_request"`, `"pull_request_"`, fault.Invalid, "pull_request.number"},
 		{"no head commit", "pull_request", fork, `"sha": "6113728f`, `"sha": "zz`, fault.Invalid, "head.sha"},
 		{"the base is another repository", "pull_request", fork, `"id": 1001`, `"id": 1`, fault.Invalid, "base.repo"},
+		{"nobody acted", "pull_request", fork, `"sender"`, `"sender_"`, fault.Invalid, "sender"},
+		{"who acted has no name", "pull_request", fork, `"login": "maintainer"`, `"login": ""`, fault.Invalid, "sender.login"},
 		{"an installation that is a text", "push", branch, `"id": 4242`, `"id": "4242"`, fault.Invalid, "installation.id"},
 	}
 	for _, c := range cases {

@@ -71,6 +71,9 @@ func (r *repository) memberByName(ctx context.Context, user string) (bool, error
 		return false, provider.Failed(what, err)
 	}
 	for _, member := range members {
+		if member.Username == "" {
+			return false, noAnswer(what) // of something else, which says nothing of the user
+		}
 		if strings.EqualFold(member.Username, user) && r.writes(member) {
 			return true, nil
 		}

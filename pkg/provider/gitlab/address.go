@@ -17,11 +17,15 @@ import (
 type address struct{ project, ref, path string }
 
 // FileAt reads the file through the API with the event's own token. Which other projects that one reaches is the choice
-// of whoever configured it for the Repository.
+// of whoever configured it for the Repository. A token that other tenants use too reads the event's own project only: who
+// may write there must not read a stranger's.
 func (r *repository) FileAt(ctx context.Context, text string) ([]byte, error) {
 	at, ok := parseAddress(r.base, text)
 	if !ok {
 		return nil, fault.Ignoredf(fault.ReasonOtherAddress, "not the address of a file on GitLab")
+	}
+	if r.shared && !strings.EqualFold(at.project, r.path) {
+		return nil, fault.Ignoredf("NotCovered", "%s is not the event's project, and the token is the global Repository's: nothing else is read with it", at.project)
 	}
 	data, err := r.contents(ctx, at.project, at.ref, at.path)
 	switch {

@@ -67,6 +67,8 @@ func (r *repository) describe(ctx context.Context) (*gl.Project, error) {
 			"GitLab shows no project %s to the token: it was deleted or moved, or the token's user is no member of it", r.path)
 	case err != nil:
 		return nil, provider.Failed("reading "+r.path, err)
+	case got.ID <= 0:
+		return nil, noAnswer("reading " + r.path)
 	case int64(got.ID) != r.id:
 		return nil, fault.Operatorf("RepositoryReplaced",
 			"%s is now another project than the one the event came from", r.path)
@@ -87,5 +89,5 @@ func (r *repository) unavailable(ctx context.Context, what, sha string, err erro
 }
 
 func noAnswer(what string) error {
-	return fault.Transientf("BadAnswer", "%s: GitLab's answer is empty", what)
+	return fault.Transientf(provider.ReasonBadAnswer, "%s: GitLab's answer does not hold what was asked for", what)
 }

@@ -3,10 +3,7 @@
 package gitlab
 
 import (
-	"context"
 	"regexp"
-
-	gl "github.com/xanzy/go-gitlab"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -97,44 +94,6 @@ func (p *payloadNote) silent() error {
 		return fault.Ignoredf("NotTheAuthor", "the comment was sent by somebody else than its author")
 	case provider.IsCommand(*p.Attributes.Note):
 		return fault.Ignoredf("Command", "the comment has a command, and commands are not served yet")
-	}
-	return nil
-}
-
-// Complete asks for the merge request of a comment: its head may have moved, its branch may have been retargeted.
-func (r *repository) Complete(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
-	if event.Comment == nil || event.PullRequest == nil {
-		return event, nil
-	}
-	const what = "reading the merge request of the comment"
-	mr, err := r.mergeRequest(ctx, what, int(event.PullRequest.Number))
-	if err != nil {
-		return nil, err
-	}
-	if err := r.believable(what, mr); err != nil {
-		return nil, err
-	}
-	if mr.State != stateOpened {
-		return nil, fault.Ignoredf("PullRequestClosed", "merge request !%d was closed before its comment was read", mr.IID)
-	}
-	out := event.DeepCopy()
-	out.SHA, out.BaseRef, out.HeadRef = mr.SHA, mr.TargetBranch, mr.SourceBranch
-	out.PullRequest.Author, out.PullRequest.Draft = mr.Author.Username, mr.Draft
-	if int64(mr.SourceProjectID) != out.PullRequest.HeadProjectID { // the fork was deleted
-		out.PullRequest.HeadProjectID, out.HeadURL = int64(mr.SourceProjectID), ""
-	}
-	return out, nil
-}
-
-// believable refuses an answer that is not about the project, or that lacks what decides about the merge request.
-func (r *repository) believable(what string, mr *gl.MergeRequest) error {
-	if int64(mr.TargetProjectID) != r.id || mr.State == "" || mr.Author == nil || !provider.IsSHA(mr.SHA) {
-		return noAnswer(what)
-	}
-	err := payload.Check(payload.Text("", mr.SourceBranch, payload.MaxRef), payload.Text("", mr.TargetBranch, payload.MaxRef),
-		payload.Text("", mr.Author.Username, payload.MaxLogin))
-	if err != nil {
-		return noAnswer(what)
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func TestCompleteACommentOnAFork(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	b.Inject(forgelab.Fault{Route: forgelab.RouteMergeRequest, Do: forge.Answer(http.StatusOK, nil, `{"iid":1,"state":"opened","target_project_id":`+fmt.Sprint(b.project.ID)+
-		`,"source_project_id":null,"source_branch":"main","target_branch":"main","sha":"`+b.head.SHA+`","author":{"username":"stranger"}}`)})
+		`,"source_project_id":null,"source_branch":"main","target_branch":"main","sha":"`+b.head.SHA+`","author":{"id":`+fmt.Sprint(comment.PullRequest.AuthorID)+`,"username":"stranger"}}`)})
 	if got, err = b.client.Complete(t.Context(), comment); err != nil || got.PullRequest.HeadProjectID != 0 || got.HeadURL != "" {
 		t.Errorf("of a fork that was deleted: %+v, %v", got, err)
 	}
@@ -95,10 +95,12 @@ func TestCompleteBelievesOnlyTheWholeMergeRequest(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.Commit("topic", map[string]string{"x": "z"})
 	event := b.Comment(b.PullRequest("topic", "dev"), "ada", "/deploy")
-	whole := `"iid":1,"target_project_id":` + fmt.Sprint(b.project.ID) + `,"source_branch":"topic","target_branch":"main","sha":"` + shaHead + `","author":{"username":"dev"}`
+	whole := `"iid":1,"target_project_id":` + fmt.Sprint(b.project.ID) + `,"source_branch":"topic","target_branch":"main","sha":"` + shaHead + `","author":{"id":` +
+		fmt.Sprint(event.PullRequest.AuthorID) + `,"username":"dev"}`
 	for _, body := range []string{
 		"{}", `{"iid":1}`, `{` + whole + `}`, `{"state":"opened",` + strings.Replace(whole, `"iid":1`, `"iid":2`, 1) + `}`,
 		`{"state":"opened",` + strings.Replace(whole, shaHead, "main", 1) + `}`, `{"state":"opened",` + strings.Replace(whole, `"dev"`, `""`, 1) + `}`,
+		`{"state":"opened",` + strings.Replace(whole, `"author":{"id"`, `"author":{"no":0,"x"`, 1) + `}`,
 		`{"state":"opened",` + strings.Replace(whole, `"topic"`, `""`, 1) + `}`, `{"state":"opened",` + strings.Replace(whole, fmt.Sprint(b.project.ID), "7", 1) + `}`,
 	} {
 		b.Inject(forgelab.Fault{Route: forgelab.RouteMergeRequest, Count: 1, Do: forge.Answer(http.StatusOK, nil, body)})

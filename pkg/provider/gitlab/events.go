@@ -107,6 +107,7 @@ func decodeMergeRequest(body []byte) (*v1alpha1.GitEventSpec, error) {
 	}
 	mr := p.Attributes
 	mr.describe(spec, p.User, p.Labels)
+	spec.Actor = p.User.Username
 	spec.EventType, spec.Action, spec.SHA, spec.Commit = eventType, mr.Action, mr.LastCommit.ID, mr.LastCommit.describe()
 	if provider.IsSHA(mr.OldRev) {
 		spec.Before = mr.OldRev
@@ -119,7 +120,7 @@ func (mr *payloadAttributes) describe(spec *v1alpha1.GitEventSpec, user *payload
 	spec.Trigger, spec.Sender = v1alpha1.TriggerPullRequest, user.Username
 	spec.BaseRef, spec.HeadRef = mr.TargetBranch, mr.SourceBranch
 	spec.PullRequest = &v1alpha1.PullRequest{
-		Number: mr.IID, Title: text.FirstLine(mr.Title, payload.MaxTitle), Author: mr.author(user), Draft: mr.Draft || mr.WorkInProgress,
+		Number: mr.IID, Title: text.FirstLine(mr.Title, payload.MaxTitle), Author: mr.author(user), AuthorID: mr.AuthorID, Draft: mr.Draft || mr.WorkInProgress,
 	}
 	if mr.Source != nil {
 		spec.PullRequest.HeadProjectID, spec.HeadURL = mr.SourceProjectID, text.Bytes(text.Clean(mr.Source.WebURL), payload.MaxURL)
@@ -130,8 +131,8 @@ func (mr *payloadAttributes) describe(spec *v1alpha1.GitEventSpec, user *payload
 }
 
 // author names who opened the merge request: by username if that is who acted, else by id, because the payload has no
-// more. It is the author whose access counts, not whoever acted on the merge request: a maintainer who sets a label on a
-// stranger's merge request has not agreed to run it.
+// more. Whoever acted on the merge request is the event's actor, and counts beside the author: a maintainer who sets a label
+// on a stranger's merge request has not agreed to run it.
 func (mr *payloadAttributes) author(user *payloadUser) string {
 	if user.ID == mr.AuthorID {
 		return user.Username

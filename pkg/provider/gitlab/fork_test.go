@@ -26,7 +26,7 @@ func forked(t *testing.T, visibility, user string) (bench, int64) {
 	spec := b.decode(b.MergeRequestDelivery(forgelab.MergeRequestEvent{Project: testProject, IID: iid, Action: "open"}))
 	b.head = git.Head{SHA: spec.SHA, Project: spec.Project, Ref: spec.HeadRef, PullRequest: spec.PullRequest}
 	if user != "" {
-		client, err := New(Options{}).Connect(t.Context(), b.URL(), spec.Project, provider.Credentials{Token: b.CreateToken(forgelab.NewToken{User: user}).Value})
+		client, err := New(Options{}).Connect(t.Context(), b.URL(), spec.Project, provider.Credentials{Token: b.CreateToken(forgelab.NewToken{User: user}).Value, Reach: loopback()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -116,14 +116,14 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 	})
 	client, err := gl.NewClient("", gl.WithBaseURL(api.String()), gl.WithoutRetries(),
 		gl.WithCustomLimiter(unlimited{}), gl.WithHTTPClient(&http.Client{
-			Transport:     &authenticated{base: s.transport, token: token, from: c.From, pace: pace, host: api.Host},
+			Transport:     &authenticated{base: s.transport.Within(c.Reach), token: token, from: c.From, pace: pace, host: api.Host},
 			CheckRedirect: provider.CheckRedirect,
 		}))
 	if err != nil {
 		return provider.Client{}, fault.Operatorf("BadConfiguration", "git_provider.url %q is not a URL: set it to https://<host>", baseURL)
 	}
 	client.UserAgent = s.options.UserAgent
-	r := &repository{client: client, token: provider.Token{User: c.User, Value: token}, path: p.Owner + "/" + p.Name, id: p.ID, base: base, now: s.options.Now}
+	r := &repository{client: client, token: provider.Token{User: c.User, Value: token}, shared: c.Shared, path: p.Owner + "/" + p.Name, id: p.ID, base: base, now: s.options.Now}
 	return provider.Client{Source: r, History: r, Addresses: r, Access: r, Reporter: r, Tokens: r}, nil
 }
 
@@ -132,6 +132,7 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 type repository struct {
 	client *gl.Client
 	token  provider.Token
+	shared bool // other tenants use the token as well
 	path   string
 	id     int64
 	base   *url.URL // where the service shows its pages
@@ -141,9 +142,12 @@ type repository struct {
 // CloneToken returns the configured token itself: GitLab has no way to derive a narrower one from it. Whoever configures
 // it chooses what the pods of a run may do; a project access token with read_repository and api reaches least.
 // When it expires is theirs to know as well.
-func (r *repository) CloneToken(context.Context) (provider.Token, error) {
+func (r *repository) CloneToken(context.Context, map[string]string) (provider.Token, error) {
 	return r.token, nil
 }
+
+// RevokeToken does nothing: no token is a run's own, and the configured one is needed further.
+func (r *repository) RevokeToken(context.Context, string) error { return nil }
 
 // baseOf reads where GitLab is from configuration alone, and refuses a project that lives elsewhere: a payload must not
 // choose where credentials are sent.

@@ -19,6 +19,9 @@ import (
 // (https://docs.gitlab.com/administration/diff_limits/). There is no other sign that more were changed.
 const maxCommitFiles = 1000
 
+// reasonNoMergeRequest is that of a merge request that GitLab does not show.
+const reasonNoMergeRequest = "PullRequestUnknown"
+
 // Changed lists the files of a merge request, of a push since the commit it replaced, or, for a new branch or tag, of its
 // head commit.
 func (r *repository) Changed(ctx context.Context, event *v1alpha1.GitEventSpec) (git.Changes, error) {
@@ -58,11 +61,11 @@ func (r *repository) changedByMergeRequest(ctx context.Context, number int) (git
 	if err != nil {
 		return git.Changes{}, provider.Failed(what, err)
 	}
-	out := git.Changes{Truncated: truncated}
+	var all []*gl.Diff
 	for _, f := range files {
-		add(&out, &gl.Diff{NewPath: f.NewPath, NewFile: f.NewFile, RenamedFile: f.RenamedFile, DeletedFile: f.DeletedFile})
+		all = append(all, &gl.Diff{NewPath: f.NewPath, NewFile: f.NewFile, RenamedFile: f.RenamedFile, DeletedFile: f.DeletedFile})
 	}
-	return out, nil
+	return changes(what, all, truncated)
 }
 
 // mergeRequest reads a merge request of the project.
@@ -72,7 +75,7 @@ func (r *repository) mergeRequest(ctx context.Context, what string, number int) 
 		if err := r.nobody(ctx, what); err != nil {
 			return nil, err
 		}
-		return nil, fault.Transientf("PullRequestUnknown", "%s: GitLab does not show merge request !%d (yet)", what, number)
+		return nil, fault.Transientf(reasonNoMergeRequest, "%s: GitLab does not show merge request !%d (yet)", what, number)
 	}
 	if err != nil {
 		return nil, provider.Failed(what, err)
@@ -91,7 +94,7 @@ func (r *repository) changedByCommit(ctx context.Context, sha string) (git.Chang
 	if err != nil {
 		return git.Changes{}, r.unavailable(ctx, what, sha, err)
 	}
-	return changes(files, len(files) >= maxCommitFiles), nil
+	return changes(what, files, len(files) >= maxCommitFiles)
 }
 
 // changedByPush compares the trees. What a forced push replaced may be gone for good: then the head commit's own files are
@@ -122,15 +125,18 @@ func (r *repository) between(ctx context.Context, from, to string) (git.Changes,
 	if diff.Diffs == nil {
 		return git.Changes{}, noAnswer(what)
 	}
-	return changes(diff.Diffs, diff.CompareTimeout), nil
+	return changes(what, diff.Diffs, diff.CompareTimeout)
 }
 
-func changes(files []*gl.Diff, truncated bool) git.Changes {
+func changes(what string, files []*gl.Diff, truncated bool) (git.Changes, error) {
 	out := git.Changes{Truncated: truncated}
 	for _, f := range files {
+		if f.NewPath == "" {
+			return git.Changes{}, noAnswer(what)
+		}
 		add(&out, f)
 	}
-	return out
+	return out, nil
 }
 
 func add(to *git.Changes, f *gl.Diff) {

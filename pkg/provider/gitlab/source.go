@@ -3,6 +3,7 @@
 package gitlab
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -100,7 +101,7 @@ func (r *repository) Files(ctx context.Context, sha, dir string) ([]git.File, er
 	}
 	var names []string
 	for _, e := range entries {
-		if e.Type == "blob" && provider.IsDefinition(e.Path) && strings.HasPrefix(e.Path, dir+"/") {
+		if e.Type == "blob" && e.Mode != provider.ModeLink && provider.IsDefinition(e.Path) && strings.HasPrefix(e.Path, dir+"/") {
 			names = append(names, e.Path)
 		}
 	}
@@ -143,9 +144,20 @@ func (r *repository) tree(ctx context.Context, sha, dir string, recursive bool) 
 	if dir != "" {
 		opts.Path = &dir
 	}
-	return list(ctx, "reading "+dir, func(page ...gl.RequestOptionFunc) ([]*gl.TreeNode, *gl.Response, error) {
+	what := "reading " + cmp.Or(dir, "the root directory")
+	entries, err := list(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.TreeNode, *gl.Response, error) {
 		return r.client.Repositories.ListTree(r.path, opts, page...)
 	})
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		// Any other list of objects would be read as a directory without files.
+		if e.Name == "" || e.Type == "" || !strings.HasPrefix("/"+e.Path, path.Join("/", dir)) {
+			return nil, noAnswer(what)
+		}
+	}
+	return entries, nil
 }
 
 // File returns one file of at most a MiB.

@@ -233,8 +233,34 @@ func TestPullsBelieveOnlyDocumentedAnswers(t *testing.T) {
 
 func TestCloneTokenIsTheConfiguredOne(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
-	if got, err := b.client.CloneToken(t.Context()); err != nil || got != (provider.Token{User: "ci-bot", Value: b.token.Value}) {
+	if got, err := b.client.CloneToken(t.Context(), map[string]string{"contents": "read", "metadata": "read"}); err != nil || got != (provider.Token{User: "ci-bot", Value: b.token.Value}) {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// S29: the global Repository's token is other tenants' as well. Whoever may write to one project reads no other one with it,
+// not even one that the token reaches.
+func TestASharedTokenReadsTheEventsProjectAlone(t *testing.T) {
+	f, w := openFake(t, forgelab.Options{})
+	other := f.CreateProject("acme/team/other", forgelab.ProjectOptions{Visibility: forgelab.Private})
+	f.SetMember(other.FullPath, f.token.User.Username, forgelab.Developer)
+	for _, path := range []string{testProject, other.FullPath} {
+		f.GitLab.Commit(path, "main", forgelab.Change{Files: map[string]string{"task.yaml": path}})
+	}
+	for shared, class := range map[bool]fault.Class{false: 0, true: fault.Ignored} {
+		w.Credentials.Shared = shared
+		client, err := w.Provider.Connect(t.Context(), w.BaseURL, w.Project, w.Credentials)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := client.FileAt(t.Context(), f.project.WebURL+"/-/raw/main/task.yaml"); err != nil || string(got) != testProject {
+			t.Errorf("shared %t: its own project: %q, %v", shared, got, err)
+		}
+		before := f.Count(forgelab.RouteFile)
+		got, err := client.FileAt(t.Context(), other.WebURL+"/-/raw/main/task.yaml")
+		if shared && (!fault.Is(err, class) || f.Count(forgelab.RouteFile) != before) || !shared && (err != nil || string(got) != other.FullPath) {
+			t.Errorf("shared %t: another project: %q, %v", shared, got, err)
+		}
 	}
 }
 

@@ -76,8 +76,9 @@ func pushed(name, eventType, ref, before string, described bool) *v1alpha1.GitEv
 func merging(eventType, action string, head int64, change func(*v1alpha1.GitEventSpec)) *v1alpha1.GitEventSpec {
 	return event(eventMergeRequest, func(s *v1alpha1.GitEventSpec) {
 		s.Trigger, s.EventType, s.Action, s.BaseRef, s.HeadRef, s.Sender = "pull_request", eventType, action, "main", "topic", "dev"
+		s.Actor = "dev"
 		s.PullRequest = &v1alpha1.PullRequest{
-			Number: 12, Title: "Pump faster", Author: "dev", HeadProjectID: head, Labels: []string{"kind/bug", "größe: S"},
+			Number: 12, Title: "Pump faster", Author: "dev", AuthorID: 51, HeadProjectID: head, Labels: []string{"kind/bug", "größe: S"},
 		}
 		if head == 2002 {
 			s.HeadURL, s.Commit.URL = "https://gitlab.example.com/stranger/app", "https://gitlab.example.com/stranger/app/-/commit/"+shaHead
@@ -88,7 +89,7 @@ func merging(eventType, action string, head int64, change func(*v1alpha1.GitEven
 
 // commenting has no commit: that is asked for.
 func commenting() *v1alpha1.GitEventSpec {
-	spec := merging("on-comment", "create", 2002, func(s *v1alpha1.GitEventSpec) { s.SHA, s.Commit = "", nil })
+	spec := merging("on-comment", "create", 2002, func(s *v1alpha1.GitEventSpec) { s.SHA, s.Commit, s.Actor = "", nil, "" })
 	spec.Headers["X-Gitlab-Event"] = eventNote
 	spec.Comment = &v1alpha1.Comment{ID: 1244, Body: "Looks good.\n/deploy staging \"größe\""}
 	return spec
@@ -97,7 +98,9 @@ func commenting() *v1alpha1.GitEventSpec {
 func unchanged(*v1alpha1.GitEventSpec) {}
 
 // byRita is an event somebody else than the author caused.
-func byRita(s *v1alpha1.GitEventSpec) { s.Sender, s.PullRequest.Author = "rita", "id:51" }
+func byRita(s *v1alpha1.GitEventSpec) {
+	s.Sender, s.Actor, s.PullRequest.Author = "rita", "rita", "id:51"
+}
 
 // recordings are deliveries with all the fields GitLab sends.
 func recordings(t *testing.T) []providertest.Recorded {

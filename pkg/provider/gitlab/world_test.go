@@ -12,11 +12,15 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/providertest"
 	"github.com/plumbline-ci/plumbline/test/forge"
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
+
+// loopback lets tests reach the servers they start.
+func loopback() hosts.Policy { return hosts.Policy{Allowed: hosts.Hosts{"127.0.0.1"}} }
 
 const (
 	testProject = "acme/team/app"
@@ -47,7 +51,7 @@ func openFake(t *testing.T, o forgelab.Options) (*fake, providertest.World) {
 		Project: v1alpha1.Project{
 			Owner: "acme/team", Name: "app", ID: f.project.ID, URL: f.project.WebURL, DefaultBranch: "main",
 		},
-		Credentials: provider.Credentials{User: "ci-bot", Token: f.token.Value, From: "key provider.token of secret ci/app"},
+		Credentials: provider.Credentials{User: "ci-bot", Token: f.token.Value, From: "key provider.token of secret ci/app", Reach: loopback()},
 		FileURL:     func(branch, path string) string { return f.project.WebURL + "/-/blob/" + branch + "/" + path },
 		// The mark of the run's name takes its part of a description.
 		MaxTitle: maxField - len(" (run-1)"), Length: utf8.RuneCountInString,

@@ -37,9 +37,34 @@ func testConnect(t *testing.T, open func(*testing.T) World) {
 	if _, err := w.Provider.Connect(t.Context(), w.BaseURL, w.Project, provider.Credentials{}); !fault.Is(err, fault.Operator) {
 		t.Errorf("no credentials: %v, want an Operator fault", err)
 	}
-	token, err := connect(t, w).CloneToken(t.Context())
-	if err != nil || token.Value == "" || (!token.ExpiresAt.IsZero() && !token.ExpiresAt.After(time.Now())) {
-		t.Errorf("CloneToken: a token of %d bytes that expires at %v, %v", len(token.Value), token.ExpiresAt, err)
+	testRunToken(t, w)
+}
+
+// testRunToken: where the service mints, each run has a token of its own, which may be revoked twice; elsewhere revoking
+// changes nothing.
+func testRunToken(t *testing.T, w World) {
+	client, reading := connect(t, w), map[string]string{"contents": "read", "metadata": "read"}
+	var tokens []provider.Token
+	for range 2 {
+		token, err := client.CloneToken(t.Context(), reading)
+		if err != nil || token.Value == "" || (!token.ExpiresAt.IsZero() && !token.ExpiresAt.After(time.Now())) {
+			t.Fatalf("CloneToken: a token of %d bytes that expires at %v, %v", len(token.Value), token.ExpiresAt, err)
+		}
+		if token.Own != w.Mints {
+			t.Errorf("the token is the run's own: %t, want %t", token.Own, w.Mints)
+		}
+		tokens = append(tokens, token)
+	}
+	if same := tokens[0].Value == tokens[1].Value; same == w.Mints {
+		t.Errorf("two runs have the same token: %t", same)
+	}
+	for range 2 {
+		if err := client.RevokeToken(t.Context(), tokens[0].Value); err != nil {
+			t.Errorf("RevokeToken: %v", err)
+		}
+	}
+	if _, err := client.CanWrite(t.Context(), "nobody"); err != nil {
+		t.Errorf("after a run's token was revoked: %v", err)
 	}
 }
 
@@ -102,7 +127,8 @@ func testSource(t *testing.T, open func(*testing.T) World) {
 	t.Run("the default branch", func(t *testing.T) { testDefaultBranch(t, open(t)) })
 	t.Run("head", func(t *testing.T) { testHead(t, open(t)) })
 	t.Run("pull requests of a commit", func(t *testing.T) { testPulls(t, open(t)) })
-	t.Run("only comments are completed", func(t *testing.T) { testComplete(t, open(t)) })
+	t.Run("what a delivery says is completed only if nobody vouches for it", func(t *testing.T) { testComplete(t, open(t)) })
+	t.Run("what a delivery says without a signature", func(t *testing.T) { testForged(t, open) })
 	t.Run("a comment is completed with what its pull request is now", func(t *testing.T) { testComment(t, open(t)) })
 	t.Run("a pull request that cannot be read", func(t *testing.T) { testCommentFaults(t, open(t)) })
 	t.Run("what supersedes an event", func(t *testing.T) { testSupersedes(t, open) })
@@ -245,20 +271,5 @@ func testPulls(t *testing.T, w World) {
 	}
 	if got, err := client.Pulls(t.Context(), strings.Repeat("ab", 20)); got != nil || !fault.Is(err, fault.Transient) {
 		t.Errorf("a commit that is not there: %v, %v, want a Transient fault", got, err)
-	}
-}
-
-func testComplete(t *testing.T, w World) {
-	sha := w.Service.Commit("main", map[string]string{"x": "y"})
-	w.Service.Commit("topic", map[string]string{"x": "z"})
-	if w.Mints {
-		w.Service.Fail(MintToken, Unavailable, 0) // no call can be made
-	}
-	client := connect(t, w)
-	for _, event := range []*v1alpha1.GitEventSpec{w.Service.PullRequest("topic", "dev"), {Trigger: v1alpha1.TriggerPush, SHA: sha, Project: w.Project}} {
-		want := event.DeepCopy()
-		if got, err := client.Complete(t.Context(), event); err != nil || cmp.Diff(want, got) != "" {
-			t.Errorf("%s: %v, %s, want it as it is", event.Trigger, err, cmp.Diff(want, got))
-		}
 	}
 }

@@ -26,7 +26,7 @@ func Storable(t *testing.T, spec *v1alpha1.GitEventSpec) {
 		{"host", spec.Host, 255}, {"deliveryKey", spec.DeliveryKey, 255}, {"action", spec.Action, 63},
 		{"project.owner", spec.Project.Owner, 1024}, {"project.name", spec.Project.Name, 255}, {"project.url", spec.Project.URL, 2048},
 		{"project.defaultBranch", spec.Project.DefaultBranch, 1024}, {"baseRef", spec.BaseRef, 1024}, {"headRef", spec.HeadRef, 1024},
-		{"headURL", spec.HeadURL, 2048}, {"sender", spec.Sender, 255}, {"before", spec.Before, 64},
+		{"headURL", spec.HeadURL, 2048}, {"sender", spec.Sender, 255}, {"actor", spec.Actor, 255}, {"before", spec.Before, 64},
 	}
 	if c := spec.Commit; c != nil {
 		limits = append(limits, field{"commit.title", c.Title, 1024}, field{"commit.url", c.URL, 2048})

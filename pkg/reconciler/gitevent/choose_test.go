@@ -112,7 +112,7 @@ func TestALabelOnAStrangersPullRequestAsksForNoSecondApproval(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
 	w.fork()
-	w.edit(func(e *v1alpha1.GitEvent) { e.Spec.EventType = match.LabelEvent })
+	w.edit(func(e *v1alpha1.GitEvent) { e.Spec.EventType, e.Spec.Actor = match.LabelEvent, "stranger" })
 	w.git.canWrite = func(string) (bool, error) { return false, nil }
 	w.settle(corev1.ConditionTrue)
 	if e := w.event(); len(w.git.writes) != 0 || e.Status.Disposition != v1alpha1.DispositionIgnored || len(w.runs()) != 0 {

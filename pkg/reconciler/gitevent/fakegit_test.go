@@ -51,14 +51,15 @@ type fakeGit struct {
 	skipCI       bool
 	reopens      bool // what lands late is shown
 
-	asked     func(status.Check) error // may refuse a Put
-	putBy     time.Time                // the deadline of the last Put
-	tokenLife time.Duration            // an hour if it is not set
-	token     provider.Token           // handed out last
-	tokens    []provider.Token         // all that were minted
-	complete  func(*v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error)
-	own       bool     // the Repository names its credentials
-	placedBy  []string // the Repositories' URLs that the service's was read off
+	asked       func(status.Check) error // may refuse a Put
+	putBy       time.Time                // the deadline of the last Put
+	tokenLife   time.Duration            // an hour if it is not set
+	tokens      []provider.Token         // all that were minted
+	revoked     []string
+	permissions map[string]string // asked for last
+	complete    func(*v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error)
+	own         bool     // the Repository names its credentials
+	placedBy    []string // the Repositories' URLs that the service's was read off
 }
 
 func (g *fakeGit) provider() provider.Provider {
@@ -129,6 +130,9 @@ func (g *fakeGit) Pulls(context.Context, string) ([]git.Pull, error) {
 }
 
 func (g *fakeGit) Complete(_ context.Context, e *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+	if g.complete == nil { // its deliveries are signed
+		return e, nil
+	}
 	return g.complete(e.DeepCopy())
 }
 
@@ -139,18 +143,29 @@ func (g *fakeGit) Supersedes(_ context.Context, e *v1alpha1.GitEventSpec) (strin
 
 func (g *fakeGit) CanWrite(_ context.Context, user string) (bool, error) { return g.canWrite(user) }
 
-// CloneToken hands a token out until half of its life is over.
-func (g *fakeGit) CloneToken(context.Context) (provider.Token, error) {
+// CloneToken mints another token for each run.
+func (g *fakeGit) CloneToken(_ context.Context, permissions map[string]string) (provider.Token, error) {
 	o := g.world.called("mint token")
-	now := g.world.clock.Now()
-	if o.err == nil && g.token.ExpiresAt.Sub(now) <= g.life()/2 {
-		g.token = provider.Token{User: "bot", Value: fmt.Sprint("token-", len(g.tokens)+1), ExpiresAt: now.Add(g.life())}
-		g.tokens = append(g.tokens, g.token)
+	var token provider.Token
+	if o.err == nil || o.apply {
+		token = provider.Token{User: "bot", Value: fmt.Sprint("token-", len(g.tokens)+1), ExpiresAt: g.world.clock.Now().Add(g.life()), Own: true}
+		g.tokens, g.permissions = append(g.tokens, token), permissions
 	}
 	if o.kill {
 		runtime.Goexit()
 	}
-	return g.token, o.err
+	return token, o.err
+}
+
+func (g *fakeGit) RevokeToken(_ context.Context, token string) error {
+	o := g.world.called("revoke token")
+	if o.err == nil || o.apply {
+		g.revoked = append(g.revoked, token)
+	}
+	if o.kill {
+		runtime.Goexit()
+	}
+	return o.err
 }
 
 func (g *fakeGit) life() time.Duration {

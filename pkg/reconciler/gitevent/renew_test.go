@@ -134,7 +134,7 @@ func running(t *testing.T) *world {
 
 func (w *world) pass(d time.Duration) { w.clock.SetTime(w.clock.Now().Add(d)) }
 
-// A renewal costs the token, the patch and the status write that remembers it; nobody is told.
+// A renewal costs the token, a read and a patch of the secret, and the status write that remembers it; nobody is told.
 func TestARenewalIsQuiet(t *testing.T) {
 	t.Parallel()
 	w := running(t)
@@ -147,7 +147,7 @@ func TestARenewalIsQuiet(t *testing.T) {
 	if _, err := w.reconcile(); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := fmt.Sprint(w.calls), "[get gitevents get secrets mint token patch secrets update gitevents/status]"; got != want {
+	if got, want := fmt.Sprint(w.calls), "[get gitevents get secrets mint token patch secrets patch secrets update gitevents/status]"; got != want {
 		t.Errorf("calls %s, want %s", got, want)
 	}
 	after := w.event()
@@ -172,7 +172,6 @@ func TestRenewal(t *testing.T) {
 		"at once after an hour of absence": {func(w *world) { w.pass(2 * time.Hour) }, true},
 		"at once if its time is not known: another version wrote the status": {func(w *world) {
 			w.pass(10 * time.Minute)
-			w.git.token = provider.Token{}
 			w.edit(func(e *v1alpha1.GitEvent) { e.Status.Runs[0].SecretRenewAt = nil })
 		}, true},
 		"made again if somebody deleted it": {func(w *world) {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,13 +18,15 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// The reasons of the conditions URL and Credentials that arise here; Credentials also has those of events.
+// The reasons of the conditions URL, Credentials and Settings that arise here; Credentials also has those of events.
 const (
 	reasonOwned      = "Owned"
 	reasonGlobal     = "Global"
 	reasonClaimed    = "Claimed"
 	reasonInvalidURL = "InvalidURL"
 	reasonNoProblem  = "NoProblem"
+	reasonDenies     = "NotEvaluated"
+	reasonNotActedOn = "NotActedOn"
 )
 
 // syncWait is how long a Repository waits for the cache of events at start.
@@ -63,6 +66,25 @@ func claimedMessage(claim *v1alpha1.RepositoryClaim) string {
 	}
 	return fmt.Sprintf("%s belonged to Repository %s and is kept for it for a day. It is taken over then; to have it at once, ask an administrator to delete RepositoryClaim %s/%s.",
 		claim.Spec.URL, ownerOf(claim), claim.Namespace, claim.Name)
+}
+
+// markSettings names the fields that are set and not acted on, the one that denies first. Repositories without such a field
+// have no such condition, unless they had one before.
+func markSettings(repository *pacv1alpha1.Repository) {
+	denies, kept := repository.Spec.Restricts(), repository.Spec.NotActedOn()
+	message := ""
+	if len(kept) > 0 {
+		message = "These fields are kept and not acted on by this version: " + strings.Join(kept, ", ") + "."
+	}
+	switch {
+	case denies != "":
+		repository.MarkFalse(pacv1alpha1.RepositorySettings, reasonDenies, strings.TrimSpace(fmt.Sprintf("%s restricts who may start runs, and this version "+
+			"cannot evaluate it: no pull request or merge request starts a run, whoever opened it. Remove the field to leave it to who has write access. %s", denies, message)))
+	case message != "":
+		repository.MarkFalse(pacv1alpha1.RepositorySettings, reasonNotActedOn, message)
+	case repository.Status.GetCondition(pacv1alpha1.RepositorySettings) != nil:
+		repository.MarkTrue(pacv1alpha1.RepositorySettings, reasonNoProblem, "All fields that are set are acted on.")
+	}
 }
 
 // problem is what an event waits for an operator to do.
@@ -116,7 +138,7 @@ func sameProblem(a, b *problem) bool {
 
 // tell makes one Kubernetes Event for each condition whose reason changed. That all is well from the start is no news.
 func (r *Reconciler) tell(repository *pacv1alpha1.Repository, before *pacv1alpha1.RepositoryStatus) {
-	for _, condition := range []apis.ConditionType{pacv1alpha1.RepositoryURL, pacv1alpha1.RepositoryCredentials} {
+	for _, condition := range []apis.ConditionType{pacv1alpha1.RepositoryURL, pacv1alpha1.RepositoryCredentials, pacv1alpha1.RepositorySettings} {
 		was, is := before.GetCondition(condition), repository.Status.GetCondition(condition)
 		if is == nil || was == nil && is.IsTrue() || was != nil && was.Reason == is.Reason {
 			continue

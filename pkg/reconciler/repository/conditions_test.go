@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
 	"knative.dev/pkg/controller"
@@ -182,5 +183,41 @@ func TestOnlyTheLeaderReconciles(t *testing.T) {
 	}
 	if got := w.client.Actions(); len(got) != 0 {
 		t.Errorf("called the API server: %v", got)
+	}
+}
+
+// A field that is kept and not acted on is named, and so is one that denies because it cannot be evaluated (S13).
+func TestSettingsThatAreNotActedOnAreNamed(t *testing.T) {
+	w := newWorld(t, repo("one", "app", appURL))
+	w.reconcile("one/app")
+	if c := w.repository("one", "app").Status.GetCondition(pacv1alpha1.RepositorySettings); c != nil {
+		t.Errorf("a Repository that sets nothing of the kind has the condition %+v", c)
+	}
+	limit := 1
+	for _, step := range []struct {
+		change func(*pacv1alpha1.RepositorySpec)
+		want   string
+		says   []string
+	}{
+		{func(s *pacv1alpha1.RepositorySpec) { s.ConcurrencyLimit = &limit }, "False NotActedOn", []string{"concurrency_limit"}},
+		{func(s *pacv1alpha1.RepositorySpec) { s.Settings = &pacv1alpha1.Settings{Policy: &pacv1alpha1.Policy{}} }, "False NotEvaluated", []string{"settings.policy", "concurrency_limit"}},
+		{func(s *pacv1alpha1.RepositorySpec) { s.Settings, s.ConcurrencyLimit = nil, nil }, "True NoProblem", nil},
+	} {
+		changed := w.repository("one", "app")
+		step.change(&changed.Spec)
+		if _, err := w.client.PipelinesascodeV1alpha1().Repositories("one").Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		w.reconcile("one/app")
+		w.wantCondition("one", "app", pacv1alpha1.RepositorySettings, step.want)
+		w.wantCondition("one", "app", ready, "True ") // it is served
+		for _, field := range step.says {
+			if got := w.repository("one", "app").Status.GetCondition(pacv1alpha1.RepositorySettings).Message; !strings.Contains(got, field) {
+				t.Errorf("%q does not name %s", got, field)
+			}
+		}
+	}
+	if told := strings.Join(w.told(), "\n"); !strings.Contains(told, "Warning NotEvaluated settings.policy restricts") {
+		t.Errorf("told %s", told)
 	}
 }

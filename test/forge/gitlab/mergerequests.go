@@ -18,6 +18,7 @@ type mergeRequest struct {
 	source       *project
 	sourceBranch string
 	head         string
+	heads        []version
 	author       *user
 	title        string
 	description  string
@@ -74,13 +75,14 @@ func (g *GitLab) OpenMergeRequest(n NewMergeRequest) int64 {
 	target.db.Take(source.db, sha)
 	m := &mergeRequest{
 		id: g.nextID(), iid: int64(len(target.mrs) + 1), target: target, targetBranch: branch, source: source,
-		sourceBranch: n.SourceBranch, head: sha, author: g.userOf(orDefault(n.Author, "octocat")), state: "opened",
+		sourceBranch: n.SourceBranch, author: g.userOf(orDefault(n.Author, "octocat")), state: "opened",
 		title: orDefault(n.Title, n.SourceBranch), description: n.Description, labels: slices.Clone(n.Labels),
 		created: g.now(), updated: g.now(),
 	}
 	if n.Draft {
 		m.title = draftPrefix + m.title
 	}
+	m.moveHead(g, sha)
 	target.mrs = append(target.mrs, m)
 	m.changed(g, "open", m.author, object{"merge_status": fromTo("preparing", "unchecked")})
 	g.notify()
@@ -122,7 +124,7 @@ func (g *GitLab) ReopenMergeRequest(project string, iid int64, username string) 
 		m.state, m.closed = "opened", time.Time{}
 		if sha := m.source.branches[m.sourceBranch]; sha != "" {
 			m.target.db.Take(m.source.db, sha)
-			m.head = sha
+			m.moveHead(g, sha)
 		}
 		m.changed(g, "reopen", by, object{"state_id": fromTo(2, 1)})
 	})

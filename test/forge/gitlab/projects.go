@@ -51,6 +51,7 @@ type project struct {
 	branches      map[string]string
 	tags          map[string]string
 	updates       map[string]refUpdate // the last change of every full ref
+	activities    []activity           // oldest first
 	mrs           []*mergeRequest
 	members       map[int64]Level
 	protected     map[string]Level // branch -> who may push

@@ -38,13 +38,13 @@ func (g *GitLab) Commit(project, branch string, ch Change) string {
 func (g *GitLab) moveBranch(p *project, branch, sha string, by *user) {
 	before := orDefault(p.branches[branch], gitdb.ZeroSHA)
 	p.branches[branch] = sha
-	p.updates["refs/heads/"+branch] = refUpdate{before: before, after: sha, by: by}
+	g.updated(p, "refs/heads/"+branch, refUpdate{before: before, after: sha, by: by})
 	for _, target := range g.projects {
 		for _, m := range target.mrs {
 			if m.state == "opened" && m.source == p && m.sourceBranch == branch && m.head != sha {
 				target.db.Take(p.db, sha)
 				oldrev := m.head
-				m.head = sha
+				m.moveHead(g, sha)
 				n := len(target.db.Between(oldrev, sha))
 				g.systemNote(m, by, fmt.Sprintf("added %d commits", n))
 				m.changed(g, "update", by, object{})
@@ -84,7 +84,7 @@ func (g *GitLab) CreateTag(project, tag, sha, username string) {
 	}
 	before := orDefault(p.tags[tag], gitdb.ZeroSHA)
 	p.tags[tag] = sha
-	p.updates["refs/tags/"+tag] = refUpdate{before: before, after: sha, by: g.userOf(username)}
+	g.updated(p, "refs/tags/"+tag, refUpdate{before: before, after: sha, by: g.userOf(username)})
 	g.notify()
 }
 
@@ -102,7 +102,7 @@ func (g *GitLab) deleteRef(p *project, refs map[string]string, under, name, user
 		mistake("no %s%s in %s", under, name, p.path)
 	}
 	delete(refs, name)
-	p.updates[under+name] = refUpdate{before: sha, after: gitdb.ZeroSHA, by: g.userOf(username)}
+	g.updated(p, under+name, refUpdate{before: sha, after: gitdb.ZeroSHA, by: g.userOf(username)})
 	g.notify()
 }
 

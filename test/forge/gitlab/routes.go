@@ -21,8 +21,11 @@ const (
 	RouteCommitMRs     = "commits.mergeRequests"
 	RouteCompare       = "compare.get"
 	RouteBranch        = "branches.get"
+	RouteTag           = "tags.get"
+	RouteEvents        = "events.list"
 	RouteMergeRequests = "mergeRequests.list"
 	RouteMergeRequest  = "mergeRequests.get"
+	RouteMRVersions    = "mergeRequests.versions"
 	RouteMRDiffs       = "mergeRequests.diffs"
 	RouteMRChanges     = "mergeRequests.changes"
 	RouteStatusCreate  = "statuses.create"
@@ -79,6 +82,7 @@ func projectRoutes() []route {
 		{RouteUsers, "GET", "/users", signedIn, users, listUsers},
 		{RouteUserByID, "GET", "/users/{user}", signedIn, users, getUserByID},
 		{RouteProject, "GET", "/projects/{id}", seen, nil, getProject},
+		{RouteEvents, "GET", "/projects/{id}/events", seen, users, listEvents},
 		{RouteMembers, "GET", "/projects/{id}/members/all", visitor, nil, listMembers},
 		{RouteMember, "GET", "/projects/{id}/members/all/{user}", visitor, nil, getMember},
 	}
@@ -97,6 +101,7 @@ func repositoryRoutes() []route {
 		{RouteCommitMRs, "GET", r + "/commits/{sha}/merge_requests", readable, nil, getCommitMRs},
 		{RouteCompare, "GET", r + "/compare", readable, nil, compare},
 		{RouteBranch, "GET", r + "/branches/{branch}", readable, nil, getBranch},
+		{RouteTag, "GET", r + "/tags/{tag}", readable, nil, getTag},
 	}
 }
 
@@ -105,6 +110,7 @@ func mergeRequestRoutes() []route {
 	return []route{
 		{RouteMergeRequests, "GET", r, readable, nil, listMergeRequests},
 		{RouteMergeRequest, "GET", r + "/{iid}", readable, nil, getMergeRequest},
+		{RouteMRVersions, "GET", r + "/{iid}/versions", readable, nil, listMRVersions},
 		{RouteMRDiffs, "GET", r + "/{iid}/diffs", readable, nil, listMRDiffs},
 		{RouteMRChanges, "GET", r + "/{iid}/changes", readable, nil, getMRChanges},
 		{RouteNoteList, "GET", r + "/{iid}/notes", reader, nil, listNotes},

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
@@ -156,22 +157,36 @@ func (c *clue) take(s *Sources, part string) bool {
 // Show writes a mistake as "file:line:column: message", the line and a caret.
 func (s *Sources) Show(at Place, message string) string {
 	var b strings.Builder
-	b.WriteString(at.File)
+	b.WriteString(Plain(at.File))
 	for _, number := range []int{at.Line, at.Column} {
 		if number > 0 {
 			fmt.Fprintf(&b, ":%d", number)
 		}
 	}
-	fmt.Fprintf(&b, ": error: %s\n", withoutPlace(at.File, message))
+	fmt.Fprintf(&b, ": error: %s\n", Plain(withoutPlace(at.File, message)))
 	lines := strings.Split(s.texts[at.File], "\n")
 	if at.Line < 1 || at.Line > len(lines) || at.Column < 1 {
 		return b.String()
 	}
 	line := strings.TrimRight(lines[at.Line-1], "\r")
 	gutter := strconv.Itoa(at.Line)
-	fmt.Fprintf(&b, " %s | %s\n", gutter, line)
+	fmt.Fprintf(&b, " %s | %s\n", gutter, strings.Map(harmless, line))
 	fmt.Fprintf(&b, " %s | %s^\n", strings.Repeat(" ", len(gutter)), blank(line, at.Column-1))
 	return b.String()
+}
+
+// Plain is a text of an author's on one line, without what would command a terminal: line breaks, escape sequences and
+// marks that turn the direction of writing.
+func Plain(text string) string {
+	return strings.ReplaceAll(strings.Map(harmless, text), "\t", " ")
+}
+
+// harmless is a character, or a space as wide in place of one that commands a terminal. A tab is left.
+func harmless(c rune) rune {
+	if c != '\t' && unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c) || c == '\u2028' || c == '\u2029' {
+		return ' '
+	}
+	return c
 }
 
 // withoutPlace is a message without the file and the line that it begins with.

@@ -91,6 +91,44 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// The place of an expression's mistake is found in each of the ways in which YAML writes a text.
+func TestFindInScalars(t *testing.T) {
+	const above = "metadata:\n  annotations:\n    pipelinesascode.tekton.dev/on-cel-expression: "
+	for name, test := range map[string]struct {
+		text, message, want string
+	}{
+		"quotes that are escaped":          {`"event == \"x\" || foo(1)"`, "1:20", "a.yaml:3:73"},
+		"a letter that is escaped":         {`"\u0061 == \U00000061 || foo(1)"`, "1:11", "a.yaml:3:76"},
+		"single quotes":                    {`'event == ''x'' || foo(1)'`, "1:20", "a.yaml:3:73"},
+		"no quotes, over two lines":        {"event == 'x' ||\n      foo(1)", "1:20", "a.yaml:4:10"},
+		"quotes, over two lines, and CRLF": {"\"event == 'x' ||\r\n      foo(1)\"\r", "1:20", "a.yaml:4:10"},
+		"quotes, with an empty line":       {"\"event == 'x' ||\n\n      foo(1)\"", "2:4", "a.yaml:5:10"},
+		"a folded text":                    {">-\n      event == 'x' ||\n      foo(1)", "1:20", "a.yaml:5:10"},
+		"a text line by line":              {"|\n      event == 'x' ||\n        foo(1)", "2:6", "a.yaml:5:12"},
+		"a placeholder in front":           {`"'{{ cel: event }}' == \"x\" || foo(1)"`, "1:33", "a.yaml:3:86"},
+		"lines that a folded text indents": {">-\n      event == 'x' ||\n        foo(1)", "2:6", "a.yaml:5:12"},
+		"empty lines of a folded text":     {">-\n      event == 'x' ||\n\n      foo(1)", "2:4", "a.yaml:3:51"},
+		"a place behind the end":           {"'foo('", "1:5", "a.yaml:3:56"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sources := Read([]git.File{{Path: "a.yaml", Data: []byte(above + test.text + "\n")}})
+			place := sources.Find("a.yaml", 0, "a.yaml: pipeline a: on-cel-expression: "+test.message+": oops")
+			if shown := sources.Show(place, "oops"); !strings.HasPrefix(shown, test.want+": ") {
+				t.Errorf("got %s, want %s", shown, test.want)
+			}
+		})
+	}
+}
+
+// What an author wrote is shown on a terminal, and does not command it.
+func TestShowCommandsNoTerminal(t *testing.T) {
+	sources := Read([]git.File{{Path: "a\nb.yaml", Data: []byte("a: \x1b[31m\u009b\u202e\xff\tb\n")}})
+	want := "a b.yaml:1:4: error: oops  [0m  no\n 1 | a:  [31m  \ufffd\tb\n   |    ^\n"
+	if diff := cmp.Diff(want, sources.Show(Place{"a\nb.yaml", 1, 4}, "oops\n\x1b[0m\u009b\u2066no")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 func TestShow(t *testing.T) {
 	sources := Read([]git.File{{Path: file, Data: []byte("a: größe {{ x }}\r\n\tb: c\n")}})
 	for name, test := range map[string]struct {

@@ -16,6 +16,8 @@ type document struct {
 	// lines are the file's, and from and to are the document's among them.
 	lines    []string
 	from, to int
+	// hidden are the lines as the parser has seen them, up to the document's end.
+	hidden []string
 	// root is nil if the document is no YAML.
 	root *yaml.Node
 }
@@ -39,6 +41,7 @@ func newDocument(text string, line int) *document {
 	}
 	source := strings.Repeat("\n", d.from) + strings.Join(d.lines[d.from:d.to], "\n")
 	hidden := placeholders.ReplaceAllStringFunc(source, func(p string) string { return strings.Repeat("x", utf8.RuneCountInString(p)) })
+	d.hidden = strings.Split(hidden, "\n")
 	var root yaml.Node
 	if yaml.Unmarshal([]byte(hidden), &root) == nil && len(root.Content) == 1 {
 		d.root = root.Content[0]
@@ -120,25 +123,19 @@ func (d *document) findAnnotation(c clue) (line, column int, found bool) {
 	return 0, 0, false
 }
 
-// within is a row and a column of a scalar.
+// within is a row and a column of a scalar's text.
 func (d *document) within(value *yaml.Node, c clue) (line, column int) {
-	switch {
-	case c.row == 0:
-		return value.Line, value.Column
-	case value.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
-		line = value.Line + c.row // the mark stands on a line of its own
-		if line > len(d.lines) {
-			return value.Line, value.Column
-		}
-		return line, min(d.indentation(value.Line+1)+c.column, utf8.RuneCountInString(d.lines[line-1])+1)
-	case c.row > 1: // a text in quotes over several lines is folded: only its beginning is certain
+	places := d.written(value)
+	rows := strings.SplitAfter(value.Value, "\n")
+	if places == nil || c.row < 1 || c.row > len(rows) || c.column < 1 {
 		return value.Line, value.Column
 	}
-	column = value.Column + c.column - 1
-	if value.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
-		column++
+	offset := min(c.column-1, utf8.RuneCountInString(rows[c.row-1]))
+	for _, row := range rows[:c.row-1] {
+		offset += utf8.RuneCountInString(row)
 	}
-	return value.Line, min(column, utf8.RuneCountInString(d.lines[value.Line-1])+1)
+	at := places[min(offset, len(places)-1)]
+	return at.line, at.column
 }
 
 // findText looks for a placeholder as it is written, and for the place in it.

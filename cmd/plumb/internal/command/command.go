@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -74,6 +75,9 @@ func (p Process) root() *cobra.Command {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl plumb"}
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if number := (*strconv.NumError)(nil); errors.As(err, &number) && number.Func == "ParseInt" { // the only flag of that type
+			return fmt.Errorf("--number %q is not the number of a pull request: they count from 1", number.Num)
+		}
 		return fmt.Errorf("%w: %s --help lists the flags", err, c.CommandPath())
 	})
 	root.AddCommand(p.plan(), p.version())

@@ -84,7 +84,8 @@ func (s *service) Put(_ context.Context, _ git.Head, _ string, c status.Check) (
 	return c.ExternalID, nil
 }
 
-func (s *service) CloneToken(context.Context) (provider.Token, error) {
+func (*service) RevokeToken(context.Context, string) error { return nil }
+func (s *service) CloneToken(context.Context, map[string]string) (provider.Token, error) {
 	return provider.Token{Value: "token", ExpiresAt: time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC)}, nil
 }
 

@@ -71,7 +71,7 @@ func (w *planner) locate(ctx context.Context, tree *worktree.Tree, files *settin
 func (w *planner) identify(files *settings.Settings, e *delivery.Described) error {
 	u, err := url.Parse(e.URL)
 	if err != nil || provider.Host(u) == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return fmt.Errorf("%q is not the web URL of a repository: it is like https://github.com/owner/name", e.URL)
+		return fmt.Errorf("%q is not the web URL of a repository: it is like https://github.com/owner/name", withoutUser(e.URL))
 	}
 	if e.Service, err = delivery.For(cmp.Or(w.service, typed(files)), u.Host); err != nil {
 		return err
@@ -98,10 +98,15 @@ func (w *planner) own(ctx context.Context, tree *worktree.Tree) (string, error) 
 	}
 	web, err := worktree.WebURL(w.url)
 	if err != nil {
-		return "", fmt.Errorf("--url %q %w: it is like https://github.com/owner/name", w.url, err)
+		return "", fmt.Errorf("--url %q %w: it is like https://github.com/owner/name", withoutUser(w.url), err)
 	}
 	return web, nil
 }
+
+var userOfURL = regexp.MustCompile(`://[^/]*@`)
+
+// withoutUser is an address without the user and the password, or token, that it may hold: it is shown where CI keeps it.
+func withoutUser(address string) string { return userOfURL.ReplaceAllString(address, "://***@") }
 
 func (w *planner) describePull(ctx context.Context, tree *worktree.Tree, e *delivery.Described) error {
 	e.Base, e.Head = cmp.Or(w.base, e.DefaultBranch), cmp.Or(w.head, tree.Branch)

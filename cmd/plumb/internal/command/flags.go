@@ -141,7 +141,7 @@ func (w *planner) checkEvent() error {
 	case w.given("tag") && w.given("number"):
 		return errors.New("--number is that of a pull request, and --tag pushes a tag")
 	}
-	return w.checkEmpty("base", "head", "push", "tag", "sender", "url", "provider", "payload", "headers", "delivery")
+	return w.checkEmpty("base", "head", "push", "tag", "comment", "sender", "url", "provider", "payload", "headers", "delivery")
 }
 
 // checkRecorded refuses half a delivery, and one beside what describes an event.
@@ -176,8 +176,10 @@ func (w *planner) checkEmpty(names ...string) error {
 			return fmt.Errorf("--%s has no value: give one, or leave it out", name)
 		}
 	}
-	if w.given("label") && slices.Contains(w.labels, "") {
-		return errors.New("--label has no value: give one, or leave it out")
+	for name, values := range map[string][]string{"label": w.labels, "must-start": w.mustStart} {
+		if slices.Contains(values, "") {
+			return fmt.Errorf("--%s has no value: give one, or leave it out", name)
+		}
 	}
 	return nil
 }

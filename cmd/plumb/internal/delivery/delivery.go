@@ -89,6 +89,9 @@ func (d Delivery) unusable(service string, err error) error {
 	if strings.HasPrefix(fault.Of(err).Message, "the delivery's body is not JSON") {
 		return errors.New("the payload is not JSON: is it complete? Copy all of it from the page of the delivery, from the first { to the last }")
 	}
+	if d.Header.Get(d.keyHeader()) == "" && d.keyHeader() == githubKey {
+		return fmt.Errorf("the headers lack %s, the key of the delivery: copy it too, or make one up with --delivery", githubKey)
+	}
 	return fmt.Errorf("the payload and the headers are not those of one delivery of %s: %w", cmp.Or(title(service), service), err)
 }
 

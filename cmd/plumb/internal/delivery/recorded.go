@@ -29,12 +29,14 @@ func Recorded(payload, headers []byte, key string) (Delivery, error) {
 	return d, nil
 }
 
+const githubKey = "X-GitHub-Delivery"
+
 // keyHeader is where the delivery's service writes its key.
 func (d Delivery) keyHeader() string {
 	if d.Header.Get("X-Gitlab-Event") != "" {
 		return "Idempotency-Key"
 	}
-	return "X-GitHub-Delivery"
+	return githubKey
 }
 
 func readHeaders(data []byte) (http.Header, error) {

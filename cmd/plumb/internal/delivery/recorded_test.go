@@ -77,7 +77,7 @@ func TestRecordedRefuses(t *testing.T) {
 		"a payload of another event":                {push, strings.Replace(githubPage, "Event: push", "Event: pull_request", 1), ""},
 		"headers that are no lines of headers":      {push, "X-GitHub-Event: push\nhello", `line 2 of the headers is not like "X-GitHub-Event: push"`},
 		"payload and headers in each other's place": {githubPage, push, "is neither a text nor a list of texts"},
-		"no key":                   {push, "X-GitHub-Event: push", "no usable X-GitHub-Delivery header"},
+		"no key":                   {push, "X-GitHub-Event: push", "the headers lack X-GitHub-Delivery, the key of the delivery: copy it too, or make one up with --delivery"},
 		"a header of another type": {push, `{"X-GitHub-Event": 1}`, "the header X-GitHub-Event is neither a text nor a list"},
 		"a form":                   {"payload=%7B%7D", "X-GitHub-Event: push\nX-GitHub-Delivery: 1\nContent-Type: application/x-www-form-urlencoded", "set the webhook's content type to application/json"},
 	} {

@@ -17,6 +17,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
@@ -238,10 +239,10 @@ func secretNotRead(namespace string, ref template.SecretRef) error {
 // notFetched stands for the web.
 type notFetched struct{}
 
-func (notFetched) Get(context.Context, string, remote.Policy, int64) ([]byte, error) {
+func (notFetched) Get(context.Context, string, hosts.Policy, int64) ([]byte, error) {
 	return nil, unknown("not fetched (--fetch)")
 }
 
-func (notFetched) Package(context.Context, remote.Hub, string, remote.Policy) ([]byte, error) {
+func (notFetched) Package(context.Context, remote.Hub, string, hosts.Policy) ([]byte, error) {
 	return nil, unknown("not fetched (--fetch)")
 }

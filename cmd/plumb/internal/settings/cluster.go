@@ -5,7 +5,9 @@ package settings
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	neturl "net/url"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -73,6 +75,9 @@ func (c Cluster) connect() (*clients, error) {
 	rules.ExplicitPath = c.Kubeconfig
 	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: c.Context}).ClientConfig()
 	if err != nil {
+		if clientcmd.IsEmptyConfig(err) {
+			return nil, errors.New("--from-cluster: the kubeconfig names no cluster: say with --kubeconfig which file does, or set KUBECONFIG")
+		}
 		return nil, fmt.Errorf("--from-cluster: the kubeconfig names no cluster: %w", err)
 	}
 	cfg.UserAgent = "plumb"
@@ -84,7 +89,17 @@ func (c Cluster) connect() (*clients, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--from-cluster: %w", err)
 	}
-	return &clients{Cluster: c, kube: kube, own: own, host: cfg.Host}, nil
+	return &clients{Cluster: c, kube: kube, own: own, host: withoutUser(cfg.Host)}, nil
+}
+
+// withoutUser is an address without the user and password that may stand in it.
+func withoutUser(address string) string {
+	u, err := neturl.Parse(address)
+	if err != nil || u.User == nil {
+		return address
+	}
+	u.User = nil
+	return u.String()
 }
 
 // failed says what could not be read, and which flag does without it.
@@ -92,7 +107,7 @@ func (c *clients) failed(what, instead string, err error) error {
 	if apierrors.IsForbidden(err) {
 		return fmt.Errorf("--from-cluster: you may not read %s in %s: %s", what, c.host, instead)
 	}
-	return fmt.Errorf("--from-cluster: reading %s: %w", what, err)
+	return fmt.Errorf("--from-cluster: reading %s: %w: %s", what, err, instead)
 }
 
 func (c *clients) readConfig(ctx context.Context, s *Settings) error {

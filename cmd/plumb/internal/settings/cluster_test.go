@@ -126,7 +126,7 @@ func TestCompleteRefuses(t *testing.T) {
 	}{
 		"no ConfigMap":            {nil, Cluster{}, "there is no ConfigMap plumbline/plumbline in http://127.0.0.1"},
 		"the ConfigMap is secret": {map[string]any{configPath: 403}, Cluster{}, "you may not read ConfigMap plumbline/plumbline in http://127.0.0.1"},
-		"the server is broken":    {map[string]any{configPath: 500}, Cluster{}, "reading ConfigMap plumbline/plumbline"},
+		"the server is broken":    {map[string]any{configPath: 500}, Cluster{}, ": give it with --config"},
 		"no Repository":           {map[string]any{configPath: empty, repositories: list()}, Cluster{}, "no Repository in all namespaces of http"},
 		"Repositories are secret": {map[string]any{configPath: empty, repositories: 403}, Cluster{}, "name its namespace with --namespace, or give it with --repository"},
 		"two, none is served":     {map[string]any{configPath: empty, repositories: two}, Cluster{}, "has several Repositories (a/app, b/app): choose one with --namespace"},
@@ -161,5 +161,14 @@ func TestCompleteWithoutACluster(t *testing.T) {
 	err := (&Settings{}).Complete(t.Context(), Cluster{System: "plumbline"}, url, false)
 	if err == nil || !strings.Contains(err.Error(), "the kubeconfig names no cluster") {
 		t.Errorf("got %v, want a sentence about the kubeconfig", err)
+	}
+}
+
+// The address of an API server may hold a password.
+func TestWithoutUser(t *testing.T) {
+	for address, want := range map[string]string{"https://me:s3cr@k8s.example:6443": "https://k8s.example:6443", "https://k8s.example": "https://k8s.example"} {
+		if got := withoutUser(address); got != want {
+			t.Errorf("%s is shown as %s, want %s", address, got, want)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -58,7 +59,7 @@ func readObject(data []byte, want metav1.TypeMeta, into runtime.Object) error {
 	}
 	var have metav1.TypeMeta
 	if err := yaml.Unmarshal(data, &have); err != nil {
-		return fmt.Errorf("this is not YAML: %w", err)
+		return fmt.Errorf("this is not a %s in YAML: %s", want.Kind, readable(err))
 	}
 	if have != want {
 		return fmt.Errorf("this is %s, not a %s of %s", shown(have), want.Kind, want.APIVersion)
@@ -99,11 +100,19 @@ func shown(kind metav1.TypeMeta) string {
 	return strings.TrimSpace("a " + kind.Kind + " of " + cmp.Or(kind.APIVersion, "no apiVersion"))
 }
 
-// readable is a decoder's error without the names of its functions.
+// wrongType is what the decoder of JSON says of a value: of which type it is, and where.
+var wrongType = regexp.MustCompile(`^cannot unmarshal (\S+)(?: \S+)? into Go (?:struct field [^.\s]+\.(\S+) of type|value of type) \S+$`)
+
+// readable is a decoder's error without the names of its functions and types.
 func readable(err error) string {
 	message := err.Error()
-	for _, prefix := range []string{"error converting YAML to JSON: ", "strict decoding error: ", "json: ", "yaml: "} {
-		message = strings.TrimPrefix(message, prefix)
+	for _, prefix := range []string{"error converting YAML to JSON: ", "error unmarshaling JSON: ", "while decoding JSON: ", "strict decoding error: ", "json: ", "yaml: ", "unmarshal errors:"} {
+		message = strings.TrimSpace(strings.TrimPrefix(message, prefix))
 	}
-	return message
+	said := wrongType.FindStringSubmatch(message)
+	if said == nil {
+		return message
+	}
+	kind := map[string]string{"array": "a list", "object": "a mapping", "string": "a text", "number": "a number (put quotes around it)", "bool": "true or false (put quotes around it)"}[said[1]]
+	return cmp.Or(said[2], "it") + " cannot be " + cmp.Or(kind, said[1])
 }

@@ -10,6 +10,8 @@ import (
 	"text/tabwriter"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/caret"
 )
 
 // Table writes what starts, what does not, and why.
@@ -46,14 +48,7 @@ func (r *Report) assumptions() string {
 }
 
 // oneLine keeps what an author wrote from being more than a cell of a table.
-func oneLine(text string) string {
-	return strings.Map(func(c rune) rune {
-		if c < ' ' || c == 0x7f {
-			return ' '
-		}
-		return c
-	}, text)
-}
+func oneLine(text string) string { return caret.Plain(text) }
 
 // YAML writes the PipelineRuns exactly as they are created.
 func (r *Report) YAML(w io.Writer) error {

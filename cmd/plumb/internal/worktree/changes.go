@@ -4,7 +4,11 @@ package worktree
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/git"
@@ -78,11 +82,7 @@ func header(commit string) string {
 
 // Between lists what differs between two commits, or between a commit and what is on disk.
 func (t *Tree) Between(ctx context.Context, from, to string) (git.Changes, error) {
-	args := []string{"diff", "--name-status", "-z", "-M", "--no-ext-diff", "--no-textconv", "--no-color", from}
-	if to != OnDisk {
-		args = append(args, to)
-	}
-	said, err := t.git(ctx, append(args, "--")...)
+	said, err := t.diff(ctx, from, to)
 	if err != nil {
 		return git.Changes{}, err
 	}
@@ -100,6 +100,52 @@ func (t *Tree) Between(ctx context.Context, from, to string) (git.Changes, error
 		}
 	}
 	return changes, nil
+}
+
+// diff says what differs. Of a submodule its commit counts and nothing else, whatever .gitmodules says: what is changed
+// within it is no change of this repository. With files on disk git writes down in the index what it has found unchanged,
+// and no setting keeps it from that: it gets a copy.
+func (t *Tree) diff(ctx context.Context, from, to string) (string, error) {
+	args := []string{"diff", "--name-status", "-z", "-M", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty", from}
+	if to != OnDisk {
+		return t.git(ctx, append(args, to, "--")...)
+	}
+	index, err := t.copyIndex(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.RemoveAll(filepath.Dir(index)) }() // it is in the directory for such files
+	return t.gitWith(ctx, []string{"GIT_INDEX_FILE=" + index}, append(args, "--")...)
+}
+
+// copyIndex copies the index into a directory of its own.
+func (t *Tree) copyIndex(ctx context.Context) (string, error) {
+	said, err := t.git(ctx, "rev-parse", "--git-path", "index")
+	if err != nil {
+		return "", err
+	}
+	from := strings.TrimSuffix(said, "\n")
+	if !filepath.IsAbs(from) {
+		from = t.path(from)
+	}
+	data, err := os.ReadFile(from) // #nosec G304 -- where git says its index is
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	missing := err != nil
+	dir, err := os.MkdirTemp("", "plumb-")
+	if err != nil {
+		return "", err
+	}
+	index := filepath.Join(dir, "index")
+	if missing { // every file is untracked then, as git sees it
+		return index, nil
+	}
+	if err := os.WriteFile(index, data, 0o600); err != nil {
+		_ = os.RemoveAll(dir)
+		return "", err
+	}
+	return index, nil
 }
 
 // noHistory says why Git cannot compare, and what to do.

@@ -33,7 +33,7 @@ func Open(ctx context.Context, dir string) (*Tree, error) {
 		return nil, notATree(dir, err)
 	}
 	if strings.TrimSpace(inside) != "true" {
-		return nil, fmt.Errorf("%s is a Git repository without files (a bare one, or its .git directory): run plumb where .tekton is checked out", dir)
+		return nil, errBare(dir)
 	}
 	root, err := t.git(ctx, "rev-parse", "--show-toplevel")
 	if err != nil {
@@ -55,6 +55,10 @@ func Open(ctx context.Context, dir string) (*Tree, error) {
 	return t, nil
 }
 
+func errBare(dir string) error {
+	return fmt.Errorf("%s is a Git repository without files (a bare one, or its .git directory): run plumb where .tekton is checked out", dir)
+}
+
 // notATree says in a sentence why there is no working tree.
 func notATree(dir string, err error) error {
 	var failed *gitError
@@ -63,6 +67,8 @@ func notATree(dir string, err error) error {
 		return errors.New("the program git is not installed, or not in PATH: plumb reads the working tree with it")
 	case errors.As(err, &failed) && strings.Contains(failed.said, "not a git repository"):
 		return fmt.Errorf("%s is not in a Git repository: run plumb in the working tree whose .tekton is to be planned", dir)
+	case errors.As(err, &failed) && strings.Contains(failed.said, "cannot use bare repository"):
+		return errBare(dir)
 	}
 	return fmt.Errorf("git cannot read %s: %w", dir, err)
 }
@@ -77,19 +83,26 @@ func (e *gitError) Error() string { return "git " + e.command + ": " + e.said }
 func (e *gitError) Unwrap() error { return e.cause }
 
 // settings make git's answers the same whatever the user has configured, and keep it from running hooks or reaching for
-// what a partial clone has left at the remote. Replacements are unknown to the Git service.
+// what a partial clone has left at the remote. A bare repository among the files of this one is none to be asked: its
+// settings, which may name programs, came with the clone. Replacements are unknown to the Git service.
 func settings() []string {
 	return []string{
 		"--no-pager", "--no-replace-objects", "--literal-pathspecs",
-		"-c", "core.fsmonitor=false", "-c", "protocol.allow=never", "-c", "diff.ignoreSubmodules=none",
+		"-c", "core.fsmonitor=false", "-c", "protocol.allow=never", "-c", "safe.bareRepository=explicit",
 	}
 }
 
 // git returns what a git command prints.
 func (t *Tree) git(ctx context.Context, args ...string) (string, error) {
+	return t.gitWith(ctx, nil, args...)
+}
+
+// gitWith is git with more in its environment.
+func (t *Tree) gitWith(ctx context.Context, env []string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, "git", append(settings(), args...)...) // #nosec G204 -- no shell, and no argument of a user's stands where an option may
 	command.Dir = t.Root
 	command.Env = append(os.Environ(), "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_TERMINAL_PROMPT=0")
+	command.Env = append(command.Env, env...)
 	var out, said bytes.Buffer
 	command.Stdout, command.Stderr = &out, &said
 	if err := command.Run(); err != nil {

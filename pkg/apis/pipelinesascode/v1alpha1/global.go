@@ -46,6 +46,10 @@ func (s *Settings) withGlobal(g *Settings) *Settings {
 	if len(s.GithubAppTokenScopeRepos) == 0 {
 		s.GithubAppTokenScopeRepos = g.GithubAppTokenScopeRepos
 	}
+	if s.RunTokenPermissions == nil {
+		s.RunTokenPermissions = g.RunTokenPermissions
+	}
+	s.RunCeiling = s.RunCeiling.withGlobal(g.RunCeiling)
 	if s.Gitlab == nil || g.Gitlab == nil {
 		s.Gitlab = cmp.Or(s.Gitlab, g.Gitlab)
 		return s
@@ -53,4 +57,15 @@ func (s *Settings) withGlobal(g *Settings) *Settings {
 	s.Gitlab.CommentStrategy = cmp.Or(s.Gitlab.CommentStrategy, g.Gitlab.CommentStrategy)
 	s.Gitlab.TokenAutoRotation = cmp.Or(s.Gitlab.TokenAutoRotation, g.Gitlab.TokenAutoRotation)
 	return s
+}
+
+func (c *RunCeiling) withGlobal(g *RunCeiling) *RunCeiling {
+	if c == nil || g == nil {
+		return cmp.Or(c, g)
+	}
+	if len(c.ServiceAccounts) == 0 {
+		c.ServiceAccounts = g.ServiceAccounts
+	}
+	c.PodSecurity = cmp.Or(c.PodSecurity, g.PodSecurity)
+	return c
 }

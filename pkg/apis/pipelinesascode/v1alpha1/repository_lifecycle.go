@@ -14,6 +14,8 @@ const (
 	RepositoryURL apis.ConditionType = "URL"
 	// RepositoryCredentials means that the Git service and the cluster let Plumbline do what the open events need.
 	RepositoryCredentials apis.ConditionType = "Credentials"
+	// RepositorySettings means that all fields that are set are acted on. It is no part of Ready: the Repository is served.
+	RepositorySettings apis.ConditionType = "Settings"
 )
 
 // GetConditionSet returns the dependents of Ready.

@@ -112,6 +112,12 @@ type Params struct {
 type Settings struct {
 	// +optional
 	GithubAppTokenScopeRepos []string `json:"github_app_token_scope_repos,omitempty"`
+	// RunTokenPermissions is what the token of a run may do at GitHub beyond reading the repository: names and levels of a
+	// GitHub App's permissions, "pull_requests: write" for example. No more is granted than the administrator allows in
+	// run-token-permissions of the ConfigMap. Plumbline's own; PaC has no such field.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	RunTokenPermissions map[string]PermissionLevel `json:"run_token_permissions,omitempty"`
 	// +optional
 	// +kubebuilder:validation:Enum=source;default_branch
 	PipelineRunProvenance string `json:"pipelinerun_provenance,omitempty"`
@@ -127,7 +133,27 @@ type Settings struct {
 	Forgejo *ForgejoSettings `json:"forgejo,omitempty"`
 	// +optional
 	AIAnalysis *AIAnalysis `json:"ai,omitempty"`
+	// RunCeiling is what an author's PipelineRun may ask for at most; without it that is only the installation's ceiling.
+	// PaC has no such field.
+	// +optional
+	RunCeiling *RunCeiling `json:"run_ceiling,omitempty"`
 }
+
+// RunCeiling bounds what the PipelineRuns of a Repository ask the cluster for.
+type RunCeiling struct {
+	// ServiceAccounts are those that a PipelineRun may name; empty is any. One that names none has the namespace's default.
+	// +optional
+	ServiceAccounts []string `json:"service_accounts,omitempty"`
+	// PodSecurity is the level of the Pod Security Standards whose forbidden values are refused; empty is none.
+	// +optional
+	// +kubebuilder:validation:Enum=baseline;restricted
+	PodSecurity string `json:"pod_security,omitempty"`
+}
+
+// PermissionLevel is how much of a permission is asked for.
+//
+// +kubebuilder:validation:Enum=read;write;admin
+type PermissionLevel string
 
 // Policy lists the teams that may act.
 type Policy struct {

@@ -116,6 +116,11 @@ type GitEventSpec struct {
 	// wrote the comment).
 	// +kubebuilder:validation:MaxLength=255
 	Sender string `json:"sender"`
+	// Actor is the login of the account that caused the event of a pull request: who opened or reopened it, pushed to its
+	// branch, set the label. Empty for pushes and comments, whose Sender it is, and in what versions before recorded.
+	// +optional
+	// +kubebuilder:validation:MaxLength=255
+	Actor string `json:"actor,omitempty"`
 	// PullRequest is set for TriggerPullRequest.
 	// +optional
 	PullRequest *PullRequest `json:"pullRequest,omitempty"`
@@ -175,6 +180,9 @@ type PullRequest struct {
 	Title string `json:"title,omitempty"`
 	// Author is the login of the account that opened it.
 	Author string `json:"author"`
+	// AuthorID is the service's id of that account, 0 where the service vouches for the author itself (it signs deliveries).
+	// +optional
+	AuthorID int64 `json:"authorID,omitempty"`
 	// HeadProjectID is the service's id of the repository the branch lives in; 0 when that repository was deleted.
 	HeadProjectID int64 `json:"headProjectID"`
 	// +optional

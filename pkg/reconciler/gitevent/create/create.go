@@ -160,7 +160,7 @@ func (s *Step) createWith(ctx context.Context, a *attempt.Attempt, run *v1alpha1
 		return err
 	}
 	if run.Secret != "" {
-		if err := s.secret(ctx, a, run); err != nil {
+		if err := s.GitAuth.Ensure(ctx, a, run); err != nil {
 			return err
 		}
 	}
@@ -194,14 +194,4 @@ func (s *Step) adopt(ctx context.Context, manifest *pipelinev1.PipelineRun) (*pi
 			"PipelineRun %s/%s exists and is not this event's (annotation %s differs): delete or rename it", manifest.Namespace, manifest.Name, plumbline.RunKeyAnnotation)
 	}
 	return found, nil
-}
-
-// secret makes the run's git-auth secret with a fresh token. One that exists under the run's own name is from an earlier
-// attempt and gets the fresh token.
-func (s *Step) secret(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) error {
-	fresh, err := gitauth.Mint(ctx, a)
-	if err != nil {
-		return err
-	}
-	return s.GitAuth.Create(ctx, a, run, fresh)
 }

@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
@@ -27,8 +28,9 @@ type asks struct {
 func (s *Step) sources(a *attempt.Attempt, client *provider.Client) plan.Sources {
 	q := asks{s, a}
 	return plan.Sources{
-		Source: client, History: client, Access: client, Addresses: client, Web: s.Web,
-		Missing: q.missing, Comment: q.comment, Payload: q.body, Secret: q.secret,
+		Source: client, History: client, Addresses: client, Web: s.Web,
+		Access:  access{Access: client, denials: s.Denials, spec: &a.Event.Spec, now: a.Clock.Now},
+		Missing: q.missing, Comment: q.comment, Actor: q.actor, Payload: q.body, Secret: q.secret,
 	}
 }
 
@@ -46,10 +48,31 @@ func (q asks) body(ctx context.Context) ([]byte, error) {
 
 // comment reads from the payload what a comment says: the record does not hold it.
 func (q asks) comment(ctx context.Context) (string, error) {
+	again, err := q.decoded(ctx)
+	if err != nil {
+		return "", err
+	}
+	if again.Comment == nil {
+		return "", fault.Operatorf("BadPayload", "the payload of the comment has none for this version of Plumbline")
+	}
+	return again.Comment.Body, nil
+}
+
+// actor reads from the payload who caused an event that a version before has recorded.
+func (q asks) actor(ctx context.Context) (string, error) {
+	again, err := q.decoded(ctx)
+	if err != nil {
+		return "", err
+	}
+	return again.Actor, nil
+}
+
+// decoded is the event as this version reads its payload.
+func (q asks) decoded(ctx context.Context) (*v1alpha1.GitEventSpec, error) {
 	spec := &q.a.Event.Spec
 	payload, err := q.body(ctx)
 	if err != nil {
-		return "", fmt.Errorf("reading the payload: %w", err)
+		return nil, fmt.Errorf("reading the payload: %w", err)
 	}
 	header := http.Header{}
 	for name, value := range spec.Headers {
@@ -57,12 +80,9 @@ func (q asks) comment(ctx context.Context) (string, error) {
 	}
 	again, err := q.step.Providers[spec.Provider].Webhook.Decode(header, payload)
 	if err != nil {
-		return "", fault.Operatorf("BadPayload", "decoding the comment: %w", err)
+		return nil, fault.Operatorf("BadPayload", "decoding the payload again: %w", err)
 	}
-	if again.Comment == nil {
-		return "", fault.Operatorf("BadPayload", "the payload of the comment has none for this version of Plumbline")
-	}
-	return again.Comment.Body, nil
+	return again, nil
 }
 
 // secret reads a value that a custom param refers to.

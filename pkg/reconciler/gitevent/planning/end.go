@@ -12,9 +12,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/kept"
 )
 
-// GiveUp ends the planning of an event that waits in vain. Its redelivery is processed again, unless a run was created.
+// GiveUp ends the planning of an event that waits in vain. One that the Git service does not confirm is ignored: whoever forged
+// it must not make anybody hear of it. Its redelivery is processed again, unless a run was created.
 func (s *Step) GiveUp(ctx context.Context, a *attempt.Attempt, wait *v1alpha1.Wait) error {
 	reason, message := wait.Reason, wait.Message
+	if reason == fault.ReasonNotConfirmed { // nothing says that it ever happened
+		return abandon(ctx, a, v1alpha1.DispositionIgnored, reason, message)
+	}
 	a.Waits.Tell(attempt.ReasonGivenUp, fmt.Sprintf("given up, because it waited in vain (%s): %s", reason, message))
 	if a.Planned() {
 		reason = attempt.ReasonGivenUp

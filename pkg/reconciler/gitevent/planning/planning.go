@@ -29,6 +29,8 @@ type Step struct {
 	Metrics *metrics.Metrics
 	// Misses is what the Git service did not show.
 	Misses *Misses
+	// Denials is who may not write.
+	Denials *Denials
 }
 
 // ReasonParked ends an event whose planning panics.
@@ -96,7 +98,7 @@ func serves(ctx context.Context, a *attempt.Attempt) (*pacv1alpha1.Repository, e
 func (s *Step) input(a *attempt.Attempt, repository *pacv1alpha1.Repository) plan.Input {
 	return plan.Input{
 		Event:      plan.Event{Namespace: a.Event.Namespace, Name: a.Event.Name, Annotations: a.Event.Annotations, Spec: &a.Event.Spec},
-		Repository: repository, Config: a.Config, Version: s.Version, Earlier: earlier(&a.Event.Status),
+		Repository: repository, Config: a.Config, Shared: a.Git.Shared(), Version: s.Version, Earlier: earlier(&a.Event.Status),
 	}
 }
 

@@ -16,6 +16,9 @@ import (
 // Limit bounds one renewal, so that the steps after it have their time.
 const Limit = 10 * time.Second
 
+// turn is how long tokens are minted for one run after the other; the call of the last may take the rest of Limit.
+const turn = 5 * time.Second
+
 // Step takes the runs whose token ends before they do, and gives their secrets fresh ones and them new times. Nothing waits
 // for it, and no report tells of it.
 type Step struct{ GitAuth gitauth.Secrets }
@@ -30,11 +33,19 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	return a.Waits.Due(v1alpha1.StepRenew, func() error {
 		ctx, cancel := context.WithTimeout(ctx, Limit)
 		defer cancel()
-		fresh, failed := gitauth.Mint(ctx, a)
-		faults := []error{untried}
+		faults, failed := []error{untried}, error(nil)
+		over := a.Turn(turn)
 		for _, run := range runs {
+			if err := over(); err != nil {
+				faults = append(faults, err) // those that are left have half of their token's life to be renewed in
+				break
+			}
 			faults = append(faults, a.Waits.Try(renewed(run), func() error {
-				if failed != nil { // with each run: none of them is renewed before the next token
+				if failed != nil { // with each run: what the Git service has just refused it is not asked for again
+					return failed
+				}
+				var fresh gitauth.Grant
+				if fresh, failed = s.GitAuth.Mint(ctx, a, run); failed != nil {
 					return failed
 				}
 				return s.GitAuth.Renew(ctx, a, run, fresh)

@@ -18,6 +18,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/blob"
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/gitauth"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
@@ -28,7 +29,10 @@ const maxDecisions = 20
 
 // Step takes an event of which nothing is left to do, and gives the stub of it.
 type Step struct {
-	Secrets  corev1client.SecretsGetter
+	Secrets corev1client.SecretsGetter
+	GitAuth gitauth.Secrets
+	// Failing is since when tokens cannot be revoked.
+	Failing  *Failing
 	Payloads plumblineclient.EventPayloadInterface
 	Metrics  *metrics.Metrics
 	// Leads is since when this process leads.
@@ -66,7 +70,7 @@ func (s *Step) tidy(ctx context.Context, a *attempt.Attempt) error {
 	if err := s.deleteSecret(ctx, a.Event.Namespace, a.Event.Status.Plan.Secret); err != nil {
 		return err
 	}
-	over := a.Turn(attempt.ShortTurn)
+	over, revoking := a.Turn(attempt.ShortTurn), &revoking{step: s, a: a}
 	for i := range a.Event.Status.Runs {
 		run := &a.Event.Status.Runs[i]
 		if run.Secret == "" {
@@ -74,6 +78,9 @@ func (s *Step) tidy(ctx context.Context, a *attempt.Attempt) error {
 		}
 		if err := over(); err != nil {
 			return errors.Join(a.Record.Write(ctx), err)
+		}
+		if err := revoking.run(ctx, run); err != nil {
+			return err
 		}
 		if err := s.deleteSecret(ctx, run.Namespace, run.Secret); err != nil {
 			return err
@@ -85,6 +92,7 @@ func (s *Step) tidy(ctx context.Context, a *attempt.Attempt) error {
 			return err
 		}
 	}
+	s.Failing.forget(a.Event.Name)
 	Shrink(a.Event, a.Clock.Now(), s.Leads.inherited(a.Event))
 	return a.Record.Write(ctx)
 }

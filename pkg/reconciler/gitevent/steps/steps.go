@@ -29,14 +29,14 @@ type Steps struct {
 
 // New gives each step what it asks.
 func New(c cluster.Cluster, o cluster.Options, m *metrics.Metrics) *Steps {
-	secrets := gitauth.Secrets{Client: c.Kube}
+	secrets := gitauth.New(c.Kube)
 	return &Steps{
-		Plan:     &planning.Step{Providers: o.Providers, Web: o.Remote, Version: o.Version, Metrics: m, Misses: &planning.Misses{}},
+		Plan:     &planning.Step{Providers: o.Providers, Web: o.Remote, Version: o.Version, Metrics: m, Misses: &planning.Misses{}, Denials: &planning.Denials{}},
 		Create:   &create.Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Created: &create.Memory{}},
 		Observe:  &observe.Step{Tekton: c.Tekton, Runs: c.Runs},
 		Report:   &report.Step{Providers: o.Providers, Metrics: m, Identity: o.Identity, Late: o.Times.LateReports},
 		Renew:    &renew.Step{GitAuth: secrets},
 		Annotate: &annotate.Step{Tekton: c.Tekton, Providers: o.Providers, Metrics: m},
-		Settle:   &settle.Step{Secrets: c.Kube, Payloads: c.Plumbline.EventPayloads(o.Namespace), Metrics: m, Leads: &settle.Tenure{}},
+		Settle:   &settle.Step{Secrets: c.Kube, GitAuth: secrets, Failing: &settle.Failing{}, Payloads: c.Plumbline.EventPayloads(o.Namespace), Metrics: m, Leads: &settle.Tenure{}},
 	}
 }

@@ -3,6 +3,7 @@
 package traffic
 
 import (
+	"encoding/json"
 	"net/http"
 	"time"
 )
@@ -44,7 +45,11 @@ func Reply(a Answer) Action { return func(*Hit) Outcome { return Outcome{answer:
 
 // Answered answers without doing what was asked.
 func Answered(code int, header http.Header, body string) Action {
-	return Reply(Answer{Status: code, Header: header.Clone(), Raw: []byte(body)})
+	scripted := Answer{Status: code, Header: header.Clone(), Raw: []byte(body)}
+	if header.Get("Content-Type") == "" && json.Valid(scripted.Raw) {
+		scripted = scripted.With("Content-Type", "application/json; charset=utf-8")
+	}
+	return Reply(scripted)
 }
 
 // Say answers what the forge would say, with the headers it gives every

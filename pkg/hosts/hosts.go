@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package remote
+// Package hosts decides which addresses may be called that somebody else than the administrator named: the author of a
+// reference, or a tenant who names a Git service.
+package hosts
 
 import (
 	"fmt"
@@ -14,8 +16,8 @@ import (
 // networks ("10.20.0.0/16"), in lower case.
 type Hosts []string
 
-// ParseHosts reads a comma-separated list. The error names the entry that is wrong.
-func ParseHosts(list string) (Hosts, error) {
+// Parse reads a comma-separated list. The error names the entry that is wrong.
+func Parse(list string) (Hosts, error) {
 	var hosts Hosts
 	for _, entry := range strings.Split(list, ",") {
 		entry = strings.ToLower(strings.TrimSpace(entry))

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import "slices"
+
+// Restricts names the field that restricts who may start runs and that this version cannot evaluate, "" if none is set.
+// What it restricts is denied to everybody: a restriction that does not hold is worse than one that holds too much.
+func (s *RepositorySpec) Restricts() string {
+	if s.Settings != nil && s.Settings.Policy != nil {
+		return "settings.policy"
+	}
+	return ""
+}
+
+// NotActedOn lists the fields that are set and kept, and that this version does not act on, as they are written below spec.
+func (s *RepositorySpec) NotActedOn() []string {
+	set := map[string]bool{
+		"concurrency_limit": s.ConcurrencyLimit != nil,
+		"incoming":          s.Incomings != nil && len(*s.Incomings) > 0,
+	}
+	s.Settings.notActedOn(set)
+	if git := s.GitProvider; git != nil {
+		set["git_provider.type: "+git.Type] = git.Type != "" && git.Type != "github" && git.Type != "gitlab"
+	}
+	var all []string
+	for field, isSet := range set {
+		if isSet {
+			all = append(all, field)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// notActedOn adds the settings that this version does not act on, and whether they are set.
+func (s *Settings) notActedOn(set map[string]bool) {
+	if s == nil {
+		return
+	}
+	set["settings.github_app_token_scope_repos"] = len(s.GithubAppTokenScopeRepos) > 0
+	set["settings.gitops_command_prefix"] = s.GitOpsCommandPrefix != ""
+	set["settings.ai"] = s.AIAnalysis != nil
+	set["settings.github.comment_strategy"] = s.Github != nil && s.Github.CommentStrategy != ""
+	set["settings.forgejo"] = s.Forgejo != nil && *s.Forgejo != ForgejoSettings{}
+	if s.Gitlab != nil {
+		set["settings.gitlab.comment_strategy"] = s.Gitlab.CommentStrategy != ""
+		set["settings.gitlab.token_auto_rotation"] = s.Gitlab.TokenAutoRotation != nil && *s.Gitlab.TokenAutoRotation
+	}
+}

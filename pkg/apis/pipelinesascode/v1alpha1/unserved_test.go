@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestNotActedOn(t *testing.T) {
+	for text, want := range map[string][]string{
+		`{"url":"https://github.com/a/b","git_provider":{"type":"gitlab","url":"x","user":"u"},"params":[{"name":"x"}],"settings":{"pipelinerun_provenance":"source"}}`: nil,
+		`{"settings":{"policy":{"pull_request":["team"]},"gitlab":{},"github":{},"forgejo":{},"github_app_token_scope_repos":[]},"incoming":[]}`:                        nil,
+		`{"concurrency_limit":1,"incoming":[{"type":"webhook-url","secret":{"name":"x"}}]}`:                                                                             {"concurrency_limit", "incoming"},
+		`{"git_provider":{"type":"gitea"}}`: {"git_provider.type: gitea"},
+		`{"settings":{"github_app_token_scope_repos":["a/b"],"gitops_command_prefix":"x","ai":{"enabled":true},"github":{"comment_strategy":"update"},
+			"forgejo":{"user_agent":"x"},"gitlab":{"comment_strategy":"update","token_auto_rotation":true}}}`: {
+			"settings.ai", "settings.forgejo", "settings.github.comment_strategy", "settings.github_app_token_scope_repos",
+			"settings.gitlab.comment_strategy", "settings.gitlab.token_auto_rotation", "settings.gitops_command_prefix",
+		},
+	} {
+		var spec RepositorySpec
+		if err := json.Unmarshal([]byte(text), &spec); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, spec.NotActedOn()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+// A policy restricts as soon as it is there: in PaC an empty list lets nobody in.
+func TestRestricts(t *testing.T) {
+	for text, want := range map[string]string{
+		`{}`: "", `{"settings":{}}`: "", `{"settings":{"policy":{}}}`: "settings.policy",
+		`{"settings":{"policy":{"ok_to_test":["a"]}}}`: "settings.policy", `{"settings":{"policy":{"pull_request":["a"]}}}`: "settings.policy",
+	} {
+		var spec RepositorySpec
+		if err := json.Unmarshal([]byte(text), &spec); err != nil {
+			t.Fatal(err)
+		}
+		if got := spec.Restricts(); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+		if slices.ContainsFunc(spec.NotActedOn(), func(field string) bool { return strings.Contains(field, "policy") }) {
+			t.Errorf("%s: what denies is acted on", text)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"strconv"
+	"strings"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/ceiling"
+)
+
+// ceiling reads what authors' PipelineRuns may ask for. A bad key keeps what was allowed before: it must not allow more.
+func (p *parser) ceiling(previous ceiling.Limits) ceiling.Limits {
+	return ceiling.Limits{
+		ServiceAccounts: p.accounts(previous.ServiceAccounts),
+		PodSecurity:     p.podSecurity(previous.PodSecurity),
+	}
+}
+
+func (p *parser) accounts(previous []string) []string {
+	v, ok := p.value(keyRunAccounts)
+	if !ok {
+		return nil
+	}
+	var all []string
+	for _, name := range strings.Split(v, ",") {
+		name = strings.TrimSpace(name)
+		if len(validation.IsDNS1123Subdomain(name)) > 0 {
+			p.bad(keyRunAccounts, strconv.Quote(name)+" is not the name of a ServiceAccount", `a list like "builder, tester"`)
+			return previous
+		}
+		all = append(all, name)
+	}
+	return all
+}
+
+func (p *parser) podSecurity(previous string) string {
+	v, ok := p.value(keyRunPodSecurity)
+	if ok && v != ceiling.Baseline && v != ceiling.Restricted {
+		p.bad(keyRunPodSecurity, strconv.Quote(v)+" is not a level", `"baseline" or "restricted"`)
+		return previous
+	}
+	return v
+}
+
+// Allows refuses a PipelineRun, with everything inlined, that asks for more than the installation's ceiling or its
+// Repository's allows: an Invalid fault that names the file, the field and the setting.
+func (c *Config) Allows(run *pipelinev1.PipelineRun, file string, repository *pacv1alpha1.Repository) error {
+	installation := c.Ceiling
+	installation.Setting = "the installation's ConfigMap (" + keyRunAccounts + ", " + keyRunPodSecurity + ")"
+	limits := []ceiling.Limits{installation}
+	if settings := repository.Spec.Settings; settings != nil && settings.RunCeiling != nil {
+		limits = append(limits, ceiling.Limits{
+			ServiceAccounts: settings.RunCeiling.ServiceAccounts, PodSecurity: settings.RunCeiling.PodSecurity,
+			Setting: "the Repository's settings.run_ceiling",
+		})
+	}
+	return ceiling.Check(run, file, limits...)
+}

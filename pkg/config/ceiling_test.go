@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plumbline-ci/plumbline/pkg/ceiling"
+	"github.com/plumbline-ci/plumbline/pkg/hosts"
+)
+
+// A slip of the pen opens nothing that was closed.
+func TestABadCeilingKeepsThePreviousOne(t *testing.T) {
+	before := Default()
+	before.Ceiling = ceiling.Limits{ServiceAccounts: []string{"builder"}, PodSecurity: ceiling.Restricted}
+	before.GitAllowed = hosts.Hosts{"git.corp.example"}
+	for key, value := range map[string]string{"run-service-accounts": "builder, Not One", "run-pod-security": "strict", "git-allowed-hosts": "https://x"} {
+		data := map[string]string{"run-service-accounts": "builder", "run-pod-security": "restricted", "git-allowed-hosts": "git.corp.example", key: value}
+		got, err := parse(data, before)
+		if err == nil || !strings.Contains(err.Error(), key) {
+			t.Errorf("%s: %v, want an error that names it", key, err)
+		}
+		if diff := cmp.Diff(before, got, cmp.AllowUnexported(Console{})); diff != "" {
+			t.Errorf("%s: %s", key, diff)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/plan"
+)
+
+// S10: who may start the event of a pull request, and whom the Git service is asked about, each account once.
+func TestAuthorAndActorMustBothBeAbleToWrite(t *testing.T) {
+	t.Parallel()
+	const runs, pends, ignored = v1alpha1.DispositionRuns, v1alpha1.DispositionPending, v1alpha1.DispositionIgnored
+	by := func(actor string, change ...func(*v1alpha1.GitEventSpec)) plan.Input {
+		in := forked()
+		in.Event.Spec.Actor = actor
+		for _, c := range change {
+			c(in.Event.Spec)
+		}
+		return in
+	}
+	here := func(s *v1alpha1.GitEventSpec) { s.PullRequest.HeadProjectID = s.Project.ID }
+	label := func(s *v1alpha1.GitEventSpec) { s.EventType = match.LabelEvent }
+	for name, c := range map[string]struct {
+		in      plan.Input
+		writers string
+		payload string
+		want    v1alpha1.Disposition
+		asked   []string
+	}{
+		"its author acted":                             {by("author"), "author", "", runs, []string{"access of author"}},
+		"another writer acted":                         {by("member"), "author member", "", runs, []string{"access of author", "access of member"}},
+		"a stranger pushed to a writer's fork":         {by("stranger"), "author", "", pends, []string{"access of author", "access of stranger"}},
+		"a writer pushed to a stranger's":              {by("member"), "member", "", pends, []string{"access of author"}},
+		"a stranger acted in the repository itself":    {by("stranger", here), "", "", runs, nil},
+		"a stranger's label in the repository itself":  {by("stranger", here, label), "author", "", ignored, []string{"access of stranger"}},
+		"a writer's label in the repository itself":    {by("member", here, label), "member", "", runs, []string{"access of member"}},
+		"a stranger's label on a writer's fork":        {by("stranger", label), "author", "", ignored, []string{"access of stranger"}},
+		"a writer's label on a writer's fork":          {by("member", label), "author member", "", runs, []string{"access of member", "access of author"}},
+		"a writer's label on a stranger's fork":        {by("member", label), "member", "", ignored, []string{"access of member", "access of author"}},
+		"a version before recorded it, a writer acted": {by(""), "author member", "member", runs, []string{"access of author", "actor", "access of member"}},
+		"a version before recorded it, a stranger did": {by(""), "author", "stranger", pends, []string{"access of author", "actor", "access of stranger"}},
+		"nobody knows who acted":                       {by(""), "author", "", pends, []string{"access of author", "actor"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, writers: c.writers, acted: c.payload}
+			made := w.make(t, c.in)
+			if made.Disposition != c.want || (len(created(made)) == 1) != (c.want == runs) {
+				t.Errorf("%+v, want %s", made, c.want)
+			}
+			var asked []string
+			if at := slices.Index(w.asked, "head"); at >= 0 {
+				asked = w.asked[:at]
+			} else {
+				asked = w.asked
+			}
+			if diff := cmp.Diff(c.asked, slices.Clip(asked)); diff != "" && len(c.asked)+len(asked) > 0 {
+				t.Errorf("asked: %s", diff)
+			}
+		})
+	}
+}
+
+// S12: what is not known of who acted is waited for.
+func TestAnActorWhoIsNotKnownIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	in := forked()
+	in.Event.Spec.Actor = ""
+	made, err := plan.Make(t.Context(), in, (&world{writers: "author", payloadErr: down()}).sources())
+	if err == nil || made.Disposition != "" || len(made.Runs) != 0 {
+		t.Errorf("error %v, plan %+v: want an error", err, made)
+	}
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"encoding/json"
+	"strings"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+)
+
+// gitAuthVariable is the placeholder of the git-auth secret's name.
+const gitAuthVariable = "git_auth_secret"
+
+// hasToken tells whether runs get a git-auth secret. The token of the global Repository is in none: whoever writes to a
+// tenant's namespace could read every project that it reaches.
+func (d *draft) hasToken() bool {
+	return d.Config.SecretAutoCreate && (!d.Shared || d.Config.ShareGlobalToken)
+}
+
+// tokenNote says what a run's author may miss of the token, empty when nothing.
+func (d *draft) tokenNote(made *pipelinev1.PipelineRun) string {
+	if !d.hasToken() {
+		if !d.Config.SecretAutoCreate || !mentions(made, gitAuthVariable) {
+			return ""
+		}
+		return "There is no git-auth secret: the token is that of the global Repository, and it is not given to pods. " +
+			"Name a Secret of this namespace in git_provider.secret of the Repository, or ask the administrator for share-global-token."
+	}
+	settings := d.Repository.Spec.Settings
+	if settings == nil {
+		return ""
+	}
+	_, denied := d.Config.RunToken(settings.RunTokenPermissions)
+	if len(denied) == 0 {
+		return ""
+	}
+	return "The run's token has not all that settings.run_token_permissions asks for: the administrator's run-token-permissions does not allow " + strings.Join(denied, ", ") + "."
+}
+
+// mentions tells whether a word is anywhere in a PipelineRun.
+func mentions(made *pipelinev1.PipelineRun, word string) bool {
+	text, err := json.Marshal(made)
+	return err == nil && strings.Contains(string(text), word)
+}

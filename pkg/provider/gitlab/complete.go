@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitlab
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	gl "github.com/xanzy/go-gitlab"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
+	"github.com/plumbline-ci/plumbline/pkg/provider/text"
+)
+
+const (
+	stateClosed = "closed"
+	// reasonForged is that of an event that GitLab's own answers contradict.
+	reasonForged = "NotTrue"
+)
+
+// Complete asks GitLab for what the delivery says. GitLab signs nothing: whoever knows a webhook's token can send any body,
+// and the global token is known to every team that uses it. So a body only says where to look.
+func (r *repository) Complete(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+	switch {
+	case event.PullRequest != nil && event.Comment != nil:
+		return r.comment(ctx, event)
+	case event.PullRequest != nil:
+		return r.merging(ctx, event)
+	}
+	return r.pushed(ctx, event)
+}
+
+// comment takes everything from the merge request of this moment: its head may have moved, its branch may have been
+// retargeted.
+func (r *repository) comment(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+	const what = "reading the merge request of the comment"
+	mr, err := r.told(ctx, what, event)
+	if err != nil {
+		return nil, err
+	}
+	if mr.State != stateOpened {
+		return nil, fault.Ignoredf("PullRequestClosed", "merge request !%d was closed before its comment was read", mr.IID)
+	}
+	body, err := r.noted(ctx, event)
+	if err != nil {
+		return nil, err
+	}
+	out := as(event, mr)
+	out.SHA, out.Comment.Body = mr.SHA, body
+	return out, nil
+}
+
+// noted returns what a comment says, if the one who is said to have written it has.
+func (r *repository) noted(ctx context.Context, event *v1alpha1.GitEventSpec) (string, error) {
+	const what = "reading the comment"
+	note, _, err := r.client.Notes.GetMergeRequestNote(r.path, int(event.PullRequest.Number), int(event.Comment.ID), gl.WithContext(ctx))
+	if provider.StatusCode(err) == http.StatusNotFound {
+		if err := r.nobody(ctx, what); err != nil {
+			return "", err
+		}
+		return "", fault.Transientf(fault.ReasonNotConfirmed, "GitLab shows no comment %d on merge request !%d (yet)", event.Comment.ID, event.PullRequest.Number)
+	}
+	switch {
+	case err != nil:
+		return "", provider.Failed(what, err)
+	case note == nil || int64(note.ID) != event.Comment.ID || note.Author.Username == "" || note.Body == "":
+		return "", noAnswer(what)
+	case note.System || !strings.EqualFold(note.Author.Username, event.Sender):
+		return "", forged("the comment is not of %s", event.Sender)
+	}
+	return text.Clean(note.Body), nil
+}
+
+// merging confirms the event of a merge request. Its head may be an older one than that of now; of a fork only the newest
+// counts, because only of that one it is known who has pushed it last.
+func (r *repository) merging(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+	const what = "reading the merge request of the event"
+	mr, err := r.told(ctx, what, event)
+	if err != nil {
+		return nil, err
+	}
+	if mr.State == stateClosed {
+		return nil, fault.Ignoredf("PullRequestClosed", "merge request !%d was closed before its event was read", mr.IID)
+	}
+	if mr.SHA != event.SHA {
+		if err := r.wasHead(ctx, event); err != nil {
+			return nil, err
+		}
+		if int64(mr.SourceProjectID) != r.id {
+			return nil, fault.Ignoredf("Superseded", "merge request !%d has another head by now, %s, whose own event counts", mr.IID, mr.SHA)
+		}
+	}
+	out := as(event, mr)
+	out.Commit = nil // GitLab is asked for it
+	out.PullRequest.Title = text.FirstLine(mr.Title, payload.MaxTitle)
+	out.PullRequest.Labels = nil
+	for _, label := range mr.Labels[:min(len(mr.Labels), payload.MaxLabels)] {
+		out.PullRequest.Labels = append(out.PullRequest.Labels, text.Bytes(text.Clean(label), payload.MaxName))
+	}
+	return out, nil
+}
+
+// told returns the merge request of the event unless it is another one than the delivery speaks of. Neither its author nor
+// its source project ever changes, but for a source that is deleted.
+func (r *repository) told(ctx context.Context, what string, event *v1alpha1.GitEventSpec) (*gl.MergeRequest, error) {
+	number := int(event.PullRequest.Number)
+	mr, err := r.mergeRequest(ctx, what, number)
+	if f := fault.Of(err); f != nil && f.Reason == reasonNoMergeRequest {
+		return nil, fault.Transientf(fault.ReasonNotConfirmed, "%w", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := r.believable(what, mr); err != nil {
+		return nil, err
+	}
+	told := event.PullRequest
+	switch {
+	case told.AuthorID != 0 && told.AuthorID != int64(mr.Author.ID):
+		return nil, forged("merge request !%d is of another author", number)
+	case told.HeadProjectID != 0 && mr.SourceProjectID != 0 && told.HeadProjectID != int64(mr.SourceProjectID):
+		return nil, forged("merge request !%d comes from another project", number)
+	}
+	return mr, nil
+}
+
+func forged(format string, args ...any) error {
+	return fault.Ignoredf(reasonForged, format+", other than its delivery says: GitLab has not sent that", args...)
+}
+
+// as is the event as its merge request is.
+func as(event *v1alpha1.GitEventSpec, mr *gl.MergeRequest) *v1alpha1.GitEventSpec {
+	out := event.DeepCopy()
+	out.BaseRef, out.HeadRef = mr.TargetBranch, mr.SourceBranch
+	out.PullRequest.Author, out.PullRequest.Draft = mr.Author.Username, mr.Draft
+	if int64(mr.SourceProjectID) != out.PullRequest.HeadProjectID { // the fork was deleted
+		out.PullRequest.HeadProjectID, out.HeadURL = int64(mr.SourceProjectID), ""
+	}
+	return out
+}
+
+// believable refuses an answer that is not about the project, or that lacks what decides about the merge request.
+func (r *repository) believable(what string, mr *gl.MergeRequest) error {
+	if int64(mr.TargetProjectID) != r.id || mr.State == "" || mr.Author == nil || mr.Author.ID <= 0 || !provider.IsSHA(mr.SHA) {
+		return noAnswer(what)
+	}
+	err := payload.Check(payload.Text("", mr.SourceBranch, payload.MaxRef), payload.Text("", mr.TargetBranch, payload.MaxRef),
+		payload.Text("", mr.Author.Username, payload.MaxLogin))
+	if err != nil {
+		return noAnswer(what)
+	}
+	return nil
+}
+
+// wasHead is nil if the event's commit was the merge request's head once: each push makes a version
+// (https://docs.gitlab.com/api/merge_requests/#get-merge-request-diff-versions).
+func (r *repository) wasHead(ctx context.Context, event *v1alpha1.GitEventSpec) error {
+	const what = "listing the merge request's versions"
+	number := int(event.PullRequest.Number)
+	versions, err := list(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.MergeRequestDiffVersion, *gl.Response, error) {
+		return r.client.MergeRequests.GetMergeRequestDiffVersions(r.path, number, nil, page...)
+	})
+	if err != nil {
+		return provider.Failed(what, err)
+	}
+	if slices.ContainsFunc(versions, func(v *gl.MergeRequestDiffVersion) bool { return v.HeadCommitSHA == event.SHA }) {
+		return nil
+	}
+	return fault.Transientf(fault.ReasonNotConfirmed, "commit %s is no head that merge request !%d ever had (yet)", event.SHA, number)
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitlab
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/test/forge"
+	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
+)
+
+func (b bench) completes(t *testing.T, event *v1alpha1.GitEventSpec) *v1alpha1.GitEventSpec {
+	t.Helper()
+	got, err := b.client.Complete(t.Context(), event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// wantFault requires that an event is not confirmed.
+func (b bench) wantFault(t *testing.T, event *v1alpha1.GitEventSpec, class fault.Class, reason string) {
+	t.Helper()
+	got, err := b.client.Complete(t.Context(), event)
+	if f := fault.Of(err); got != nil || f == nil || f.Class != class || f.Reason != reason {
+		t.Errorf("%+v, %v, want %s %s", got, err, class, reason)
+	}
+}
+
+func (b bench) pushEvent(ref string) *v1alpha1.GitEventSpec {
+	return b.decode(b.PushDelivery(forgelab.PushEvent{Project: testProject, Ref: ref}))
+}
+
+// What decides about a merge request is what GitLab says of it, whatever the body did.
+func TestAMergeRequestIsWhatGitLabSays(t *testing.T) {
+	b, iid := forked(t, forgelab.Public, "")
+	b.SetLabels(testProject, iid, "rita", "true")
+	event := b.decode(b.MergeRequestDelivery(forgelab.MergeRequestEvent{Project: testProject, IID: iid}))
+	want := event.DeepCopy()
+	want.PullRequest.Author, want.Commit = "stranger", nil
+	event.PullRequest.Labels, event.PullRequest.Title, event.BaseRef, event.HeadRef = []string{"forged"}, "forged", "release", "forged"
+	event.PullRequest.Author, event.PullRequest.Draft, event.Commit = "rita", true, &v1alpha1.Commit{Title: "forged"}
+	if d := cmp.Diff(want, b.completes(t, event)); d != "" {
+		t.Error(d)
+	}
+	event.PullRequest.HeadProjectID = 0 // as if the fork were deleted
+	if got := b.completes(t, event); got.PullRequest.HeadProjectID != want.PullRequest.HeadProjectID || got.HeadURL != "" {
+		t.Errorf("%+v", got)
+	}
+	event.PullRequest.HeadProjectID = b.project.ID // as if its author could push to the target
+	b.wantFault(t, event, fault.Ignored, reasonForged)
+}
+
+// Who pushed an older head of a fork is not known: whoever can push there could have it run in another's name.
+func TestOnlyTheNewestHeadOfAForkCounts(t *testing.T) {
+	b, iid := forked(t, forgelab.Public, "")
+	event := b.decode(b.MergeRequestDelivery(forgelab.MergeRequestEvent{Project: testProject, IID: iid, Action: "open"}))
+	b.completes(t, event)
+	b.GitLab.Commit(testFork, "main", forgelab.Change{Author: "stranger", Files: map[string]string{"x": "newer"}})
+	b.wantFault(t, event, fault.Ignored, "Superseded")
+}
+
+// A merged merge request's events are still about its head.
+func TestAMergeRequestThatWasMergedSinceIsConfirmed(t *testing.T) {
+	b := newBench(t, forgelab.Options{})
+	b.Commit("topic", map[string]string{"x": "z"})
+	event := b.PullRequest("topic", "dev")
+	b.Merge(testProject, event.PullRequest.Number, "dev")
+	if got := b.completes(t, event); got.SHA != event.SHA {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestAPushIsDescribedByGitLab(t *testing.T) {
+	b := newBench(t, forgelab.Options{})
+	event := b.pushEvent("refs/heads/main")
+	want := *event.Commit
+	event.Commit = &v1alpha1.Commit{Title: "forged", SkipCI: true}
+	if got := b.completes(t, event); *got.Commit != want {
+		t.Errorf("%+v, want %+v", got.Commit, want)
+	}
+	if n := b.Count(forgelab.RouteBranch); n != 1 || b.Count(forgelab.RouteEvents) != 0 {
+		t.Errorf("%d reads of the branch, %d of the activity, want one and none", n, b.Count(forgelab.RouteEvents))
+	}
+}
+
+// What a ref was is confirmed by the activity: after a push that came later, a forced one, and when it was deleted.
+func TestAPushWhoseRefHasMovedOn(t *testing.T) {
+	for name, change := range map[string]func(b bench, first string){
+		"pushed to": func(b bench, _ string) { b.Commit("topic", map[string]string{"x": "later"}) },
+		"set back":  func(b bench, first string) { b.SetBranch(testProject, "topic", first, "dev") },
+		"deleted":   func(b bench, _ string) { b.DeleteBranch(testProject, "topic", "dev") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, forgelab.Options{})
+			sha := b.Commit("topic", map[string]string{"x": "a"})
+			event := b.pushEvent("refs/heads/topic")
+			change(b, b.head.SHA)
+			if got := b.completes(t, event); got.SHA != sha || got.Commit != nil {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+// Nobody has pushed what only lies between two pushes: an old commit must not come back as if it were new.
+func TestACommitInTheHistoryOfABranchWasNotPushed(t *testing.T) {
+	b := newBench(t, forgelab.Options{})
+	b.Commit("topic", map[string]string{"x": "a"})
+	sha := b.Commit("topic", map[string]string{"x": "b"})
+	b.SetBranch(testProject, "main", sha, "dev")
+	event := b.pushEvent("refs/heads/main")
+	b.completes(t, event)
+	event.SHA = b.Commit("other", map[string]string{"x": "c"})
+	b.wantFault(t, event, fault.Transient, fault.ReasonNotConfirmed)
+	b.CreateTag(testProject, "v1", sha, "dev")
+	tag := b.pushEvent("refs/tags/v1")
+	if got := b.completes(t, tag); got.Commit == nil || got.SHA != sha {
+		t.Errorf("a tag: %+v", got)
+	}
+	tag.SHA = b.head.SHA
+	b.wantFault(t, tag, fault.Transient, fault.ReasonNotConfirmed)
+	b.DeleteTag(testProject, "v1", "dev")
+	tag.SHA = sha
+	b.completes(t, tag)
+}
+
+// Of a busy project only the newest pushes are looked through, in three pages.
+func TestThePushesThatAreLookedThroughAreBounded(t *testing.T) {
+	b := newBench(t, forgelab.Options{})
+	event := b.pushEvent("refs/heads/main")
+	for i := range 3*perPage + 1 {
+		b.SetBranch(testProject, fmt.Sprint("b", i), b.head.SHA, "dev")
+	}
+	b.Commit("main", map[string]string{"x": "later"})
+	b.wantFault(t, event, fault.Transient, fault.ReasonNotConfirmed)
+	if n := b.Count(forgelab.RouteEvents); n != maxActivityPages {
+		t.Errorf("%d calls, want %d", n, maxActivityPages)
+	}
+}
+
+// S12: an error of any look-up is a wait and confirms nothing.
+func TestWhatCannotBeAskedConfirmsNothing(t *testing.T) {
+	b := newBench(t, forgelab.Options{})
+	b.Commit("topic", map[string]string{"x": "a"})
+	request := b.PullRequest("topic", "dev")
+	note := b.Comment(request, "ada", "/deploy")
+	push := b.pushEvent("refs/heads/topic")
+	b.CreateTag(testProject, "v1", b.head.SHA, "dev")
+	tag := b.pushEvent("refs/tags/v1")
+	b.Commit("topic", map[string]string{"x": "moved"})
+	for route, event := range map[string]*v1alpha1.GitEventSpec{
+		forgelab.RouteMergeRequest: request, forgelab.RouteMRVersions: request, forgelab.RouteNoteGet: note,
+		forgelab.RouteBranch: push, forgelab.RouteEvents: push, forgelab.RouteTag: tag,
+	} {
+		for code, class := range map[int]fault.Class{500: fault.Transient, 502: fault.Transient, 401: fault.Operator, 403: fault.Operator} {
+			b.Inject(forgelab.Fault{Route: route, Count: 1, Do: forge.Answer(code, nil, `{"message":"x"}`)})
+			if got, err := b.client.Complete(t.Context(), event); got != nil || !fault.Is(err, class) || fault.Of(err).Reason == fault.ReasonNotConfirmed {
+				t.Errorf("%s %d: %+v, %v, want class %s", route, code, got, err, class)
+			}
+		}
+		for _, body := range []string{"{}", "null", "<html>"} {
+			b.Inject(forgelab.Fault{Route: route, Count: 1, Do: forge.Answer(200, nil, body)})
+			if got, err := b.client.Complete(t.Context(), event); got != nil || !fault.Is(err, fault.Transient) {
+				t.Errorf("%s %q: %+v, %v, want a Transient fault", route, body, got, err)
+			}
+		}
+	}
+}
+
+// The comment's author and words are GitLab's.
+func TestACommentIsWhatGitLabSays(t *testing.T) {
+	b := newBench(t, forgelab.Options{})
+	b.Commit("topic", map[string]string{"x": "a"})
+	event := b.Comment(b.PullRequest("topic", "dev"), "ada", "/deploy")
+	event.Comment.Body = "" // the record does not hold it
+	if got := b.completes(t, event); got.Comment.Body != "/deploy" || event.Comment.Body != "" {
+		t.Errorf("%+v", got.Comment)
+	}
+	event.Sender = strings.ToUpper(event.Sender)
+	b.completes(t, event)
+	event.Sender = "dev"
+	b.wantFault(t, event, fault.Ignored, reasonForged)
+}

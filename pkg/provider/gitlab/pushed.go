@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitlab
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	gl "github.com/xanzy/go-gitlab"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
+	"github.com/plumbline-ci/plumbline/pkg/provider/text"
+)
+
+// maxActivityPages is how many pages of a project's newest pushes are looked through for one whose ref has moved on since.
+const maxActivityPages = 3
+
+// pushed confirms that the ref is at the commit or, if it has moved on or was deleted, that it was. That another commit of the
+// ref's history holds it does not suffice: nobody has pushed that.
+func (r *repository) pushed(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+	if err := provider.CheckSHA(event.SHA); err != nil {
+		return nil, err
+	}
+	kind, name := "branch", strings.TrimPrefix(event.BaseRef, "refs/heads/")
+	if tag, isTag := strings.CutPrefix(event.BaseRef, "refs/tags/"); isTag {
+		kind, name = "tag", tag
+	}
+	now, err := r.at(ctx, kind, name)
+	if err != nil {
+		return nil, err
+	}
+	out := event.DeepCopy()
+	if now != nil && now.ID == event.SHA {
+		out.Commit = &v1alpha1.Commit{
+			Title: text.FirstLine(now.Message, payload.MaxTitle), URL: text.Bytes(text.Clean(now.WebURL), payload.MaxURL), SkipCI: provider.SkipsCI(now.Message),
+		}
+		return out, nil
+	}
+	if err := r.wasPushed(ctx, kind, name, event.SHA); err != nil {
+		return nil, err
+	}
+	out.Commit = nil // GitLab is asked for it
+	return out, nil
+}
+
+// at returns the commit that a branch or tag points to, nil if there is none of the name.
+func (r *repository) at(ctx context.Context, kind, name string) (*gl.Commit, error) {
+	what := "reading where the " + kind + " is"
+	var now *gl.Commit
+	var err error
+	if kind == "tag" {
+		var tag *gl.Tag
+		if tag, _, err = r.client.Tags.GetTag(r.path, name, gl.WithContext(ctx)); err == nil && tag != nil {
+			now = tag.Commit
+		}
+	} else {
+		var branch *gl.Branch
+		if branch, _, err = r.client.Branches.GetBranch(r.path, name, gl.WithContext(ctx)); err == nil && branch != nil {
+			now = branch.Commit
+		}
+	}
+	switch {
+	case provider.StatusCode(err) == http.StatusNotFound:
+		return nil, r.nobody(ctx, what)
+	case err != nil:
+		return nil, provider.Failed(what, err)
+	case now == nil || !provider.IsSHA(now.ID):
+		return nil, noAnswer(what)
+	}
+	return now, nil
+}
+
+// wasPushed is nil if the project's activity has a push of the commit to the ref. GitLab writes it down before it calls
+// webhooks (https://docs.gitlab.com/api/events/). A push of more refs at once than an administrator allows is one activity
+// without refs; GitLab calls no webhook for it either, unless that limit was set to another number.
+func (r *repository) wasPushed(ctx context.Context, kind, name, sha string) error {
+	found, err := r.findPush(ctx, func(a *gl.ProjectEvent) bool {
+		return a.PushData.CommitTo == sha && a.PushData.RefType == kind && a.PushData.Ref == name
+	})
+	if err != nil || found {
+		return err
+	}
+	return fault.Transientf(fault.ReasonNotConfirmed, "%s %s is not at commit %s, and GitLab knows of no such push (yet)", kind, name, sha)
+}
+
+// findPush looks through the newest pushes. None is found in a project that hides its activity from the token.
+func (r *repository) findPush(ctx context.Context, is func(*gl.ProjectEvent) bool) (bool, error) {
+	const what = "listing what was pushed"
+	pushed := gl.PushedEventType
+	opts := &gl.ListProjectVisibleEventsOptions{Action: &pushed, ListOptions: gl.ListOptions{PerPage: perPage, Page: 1}}
+	for range maxActivityPages {
+		found, resp, err := r.client.Events.ListProjectVisibleEvents(r.path, opts, gl.WithContext(ctx))
+		switch {
+		case provider.StatusCode(err) == http.StatusNotFound:
+			return false, r.nobody(ctx, what)
+		case err != nil:
+			return false, provider.Failed(what, err)
+		case found == nil:
+			return false, noAnswer(what)
+		}
+		if slices.ContainsFunc(found, is) {
+			return true, nil
+		}
+		if opts.Page = resp.NextPage; opts.Page == 0 {
+			break
+		}
+	}
+	return false, nil
+}

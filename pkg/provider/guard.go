@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"syscall"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/hosts"
+)
+
+// Within returns the transport for calls of what the policy lets through. A tenant may name a Git service, so each request
+// is judged by the name it goes to, redirects included, and each connection by the address that the name has at that moment.
+func (t *Transport) Within(policy hosts.Policy) http.RoundTripper {
+	return &guarded{Transport: t, policy: policy}
+}
+
+type guarded struct {
+	*Transport
+	policy hosts.Policy
+}
+
+// RoundTrip implements http.RoundTripper, except that a status of 400 or more is an error.
+func (g *guarded) RoundTrip(req *http.Request) (*http.Response, error) {
+	start := time.Now()
+	base, err := g.way(req)
+	var resp *http.Response
+	if err == nil {
+		resp, err = g.call(base, req)
+	}
+	g.metrics.observe(req.Context(), g.Provider, err, time.Since(start))
+	return resp, err
+}
+
+// way returns what the request is sent with.
+func (g *guarded) way(req *http.Request) (http.RoundTripper, error) {
+	proxy, err := http.ProxyFromEnvironment(req)
+	if err != nil {
+		return nil, fault.Operatorf("BadProxy", "the proxy of the controller's environment is not a URL")
+	}
+	if _, err := g.policy.Name(req.URL, proxy != nil); err != nil {
+		return nil, addressRefused(req, err)
+	}
+	if proxy != nil { // which resolves the name, and may itself be anywhere
+		return g.proxied, nil
+	}
+	return g.direct(g.policy), nil
+}
+
+// direct returns the connections that were made under the policy. Those of the policy before it are used no more: it may
+// have allowed what this one does not.
+func (t *Transport) direct(policy hosts.Policy) *http.Transport {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if key := policy.Key(); t.guarded == nil || t.guardedBy != key {
+		if t.guarded != nil {
+			t.guarded.CloseIdleConnections()
+		}
+		t.guarded, t.guardedBy = t.pool(), key
+		t.guarded.DialContext = t.dialer(policy)
+	}
+	return t.guarded
+}
+
+func (t *Transport) dialer(policy hosts.Policy) func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, network, to string) (net.Conn, error) {
+		allowed, err := policy.Name(&url.URL{Scheme: "https", Host: to}, false)
+		if err != nil {
+			return nil, err
+		}
+		dialer := &net.Dialer{
+			Timeout: t.limits.Connect, KeepAlive: keepAlive, Resolver: t.resolver,
+			ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+				return policy.Dial(address, allowed)
+			},
+		}
+		return dialer.DialContext(ctx, network, to)
+	}
+}
+
+// addressRefused is nil unless err is the policy's. Its text does not say what a name inside resolves to: who names a Git
+// service may be a tenant, and the installation's network is none of theirs.
+func addressRefused(req *http.Request, err error) error {
+	var refused *hosts.RefusedError
+	if !errors.As(err, &refused) {
+		return nil
+	}
+	why := refused.Why
+	if refused.Resolved {
+		why = "it resolves to an address that is not public"
+	}
+	host := req.URL.Hostname()
+	return fault.Operatorf(ReasonAddressRefused, "%s is not called: %s. If it is your Git service, the administrator of Plumbline "+
+		"adds %s to %s in the ConfigMap plumbline", host, why, host, "git-allowed-hosts")
+}
+
+// ReasonAddressRefused is the reason of an Operator fault: a Git service is where the installation does not call, unless
+// the administrator lists it.
+const ReasonAddressRefused = "AddressRefused"

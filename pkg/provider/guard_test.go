@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/hosts"
+	"github.com/plumbline-ci/plumbline/test/dns"
+)
+
+// local lets tests reach the servers they start.
+func local() hosts.Policy { return hosts.Policy{Allowed: hosts.Hosts{"127.0.0.1"}} }
+
+// inside is a server of the installation's own network, which tells secrets to whoever asks.
+func inside(t *testing.T) (port string, called *atomic.Int32) {
+	t.Helper()
+	called = &atomic.Int32{}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		called.Add(1)
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = w.Write([]byte(`{"message":"s3cret of the inside"}`))
+	}))
+	t.Cleanup(srv.Close)
+	_, port, err := net.SplitHostPort(srv.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port, called
+}
+
+// S30: what is inside is not called unless it is listed, however it is written, and the refusal says what to set.
+func TestAGitServiceInsideIsNotCalled(t *testing.T) {
+	port, called := inside(t)
+	tr := NewTransport(Limits{})
+	get := func(host string, policy hosts.Policy) *fault.Error {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+host+"/api/v4/projects", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = tr.Within(policy).RoundTrip(req) //nolint:bodyclose // the server answers 403, which is an error without a body
+		return fault.Of(err)
+	}
+	for _, host := range []string{
+		"127.0.0.1:" + port, "localhost:" + port, "[::1]:" + port, "2130706433:" + port, "127.1:" + port, "0.0.0.0:" + port,
+		"10.0.0.1", "192.168.1.1", "169.254.169.254", "[fd00::1]", "kubernetes.default.svc", "gitlab.gitlab.svc.cluster.local", "metadata.google.internal",
+	} {
+		f := get(host, hosts.Policy{})
+		if f == nil || f.Class != fault.Operator || f.Reason != ReasonAddressRefused || !strings.Contains(f.Message, "git-allowed-hosts") {
+			t.Errorf("%s: %+v, want an Operator fault that names git-allowed-hosts", host, f)
+		}
+	}
+	if got := called.Load(); got != 0 {
+		t.Errorf("the server inside was called %d times", got)
+	}
+	for sentence, policy := range map[string]hosts.Policy{
+		"listed": local(), "listed as a network": {Allowed: hosts.Hosts{"127.0.0.0/8"}}, "the administrator's": {Trusted: "127.0.0.1:" + port},
+	} {
+		if f := get("127.0.0.1:"+port, policy); f == nil || f.Reason == ReasonAddressRefused {
+			t.Errorf("%s: %+v, want its answer", sentence, f)
+		}
+	}
+	before := called.Load()
+	// A connection that another policy allowed is not used again.
+	if f := get("127.0.0.1:"+port, hosts.Policy{Trusted: "127.0.0.1:1"}); f == nil || f.Reason != ReasonAddressRefused || called.Load() != before {
+		t.Errorf("after it was taken from the list: %+v, %d calls", f, called.Load()-before)
+	}
+}
+
+// A name is judged by what it resolves to when the connection is made: whoever owns the name may change that at any time.
+func TestANameThatIsReboundIsNotCalled(t *testing.T) {
+	port, called := inside(t)
+	tr := NewTransport(Limits{})
+	tr.resolver = dns.Resolver("127.0.0.1")
+	_, err := do(t, tr, "GET", "http://git.example.com:"+port)
+	if f := fault.Of(err); called.Load() != 1 || f == nil || f.Reason == ReasonAddressRefused {
+		t.Fatalf("a name that resolves to what is listed: %+v", f)
+	}
+	tr = NewTransport(Limits{})
+	tr.resolver = dns.Resolver("127.0.0.2")
+	_, err = do(t, tr, "GET", "http://git.example.com:"+port)
+	f := fault.Of(err)
+	if f == nil || f.Class != fault.Operator || f.Reason != ReasonAddressRefused || called.Load() != 1 {
+		t.Errorf("%+v after %d calls, want AddressRefused", f, called.Load()-1)
+	}
+	if f != nil && (strings.Contains(f.Message, "127.0.0.2") || !strings.Contains(f.Message, "git.example.com")) {
+		t.Errorf("%q tells what a name inside resolves to, or does not name it", f.Message)
+	}
+}
+
+// A redirect that the client follows is judged like the first address.
+func TestRedirectsAreJudged(t *testing.T) {
+	port, called := inside(t)
+	outside := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "http://127.0.0.2:"+port+"/x", http.StatusTemporaryRedirect)
+	})
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, outside, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: NewTransport(Limits{}).Within(local()), CheckRedirect: CheckRedirect}
+	_, err = client.Do(req) //nolint:bodyclose // there is none with an error
+	if f := fault.Of(err); f == nil || f.Reason != ReasonAddressRefused || called.Load() != 0 {
+		t.Errorf("%+v after %d calls, want AddressRefused", f, called.Load())
+	}
+}

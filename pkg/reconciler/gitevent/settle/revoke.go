@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package settle
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"knative.dev/pkg/logging"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/gitauth"
+)
+
+// RevokeLimit is how long an event stays open because the tokens of its runs cannot be revoked. What is left then ends by
+// itself: GitHub's tokens live for an hour.
+const RevokeLimit = 2 * time.Minute
+
+// maxFailing bounds what is remembered; an event that is forgotten has RevokeLimit once more.
+const maxFailing = 10_000
+
+// Failing is since when the tokens of events cannot be revoked, as far as this process knows. The zero value knows nothing.
+type Failing struct {
+	mu    sync.Mutex
+	since map[string]time.Time
+}
+
+// from returns since when it fails; now if it did not before.
+func (f *Failing) from(event string, now time.Time) time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if since, known := f.since[event]; known {
+		return since
+	}
+	if f.since == nil || len(f.since) >= maxFailing {
+		f.since = map[string]time.Time{}
+	}
+	f.since[event] = now
+	return now
+}
+
+func (f *Failing) forget(event string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.since, event)
+}
+
+// revoking ends the tokens of an event's runs, until that is given up.
+type revoking struct {
+	step    *Step
+	a       *attempt.Attempt
+	givenUp bool
+}
+
+// run ends the tokens of one run. It returns an error as long as that is to be tried again.
+func (r *revoking) run(ctx context.Context, run *v1alpha1.Run) error {
+	tokens, err := r.step.GitAuth.Tokens(ctx, run)
+	if err == nil && len(tokens) == 0 {
+		return nil
+	}
+	if err == nil && !r.givenUp {
+		err = gitauth.Revoke(ctx, r.a, tokens)
+		if err == nil {
+			return nil
+		}
+	}
+	if err != nil && !r.givenUp && r.waits(fault.Of(err)) {
+		return err
+	}
+	r.givenUp = true
+	fields := []any{"event", r.a.Event.Name, "run", run.Name}
+	if f := fault.Of(err); f != nil {
+		fields = append(fields, "reason", f.Reason)
+	}
+	logging.FromContext(ctx).Warnw("The token of a run is not revoked; it ends by itself", fields...)
+	r.step.Metrics.Unrevoked(ctx)
+	return nil
+}
+
+// waits tells whether another attempt may help within RevokeLimit. What an operator would have to mend, or what GitHub limits
+// for longer, is not worth an open event.
+func (r *revoking) waits(f *fault.Error) bool {
+	now := r.a.Clock.Now()
+	left := r.step.Failing.from(r.a.Event.Name, now).Add(RevokeLimit).Sub(now)
+	return f.Class != fault.Operator && f.Class != fault.Invalid && f.RetryAfter < left
+}
