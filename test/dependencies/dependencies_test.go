@@ -43,6 +43,7 @@ func TestDependencyDirection(t *testing.T) {
 		{"the gitevent reconciler knows no Git service and no other reconciler", module + "pkg/reconciler/gitevent", []string{github, gitlab, reconcilers[1], reconcilers[2]}},
 		{"the repository reconciler knows no Git service and no other reconciler", module + "pkg/reconciler/repository", []string{github, gitlab, reconcilers[0], reconcilers[2]}},
 		{"the sweep knows no Git service and no other reconciler", module + "pkg/reconciler/sweep", []string{github, gitlab, reconcilers[0], reconcilers[1]}},
+		{"the command line plans without a reconciler", module + "cmd/plumb", reconcilers},
 		{"matching knows no Git service and no file", module + "pkg/match", []string{module + "pkg/provider", module + "pkg/resolve"}},
 		{"expressions know nothing of ours but globs and faults", module + "pkg/expression", []string{module + "pkg/provider", module + "pkg/apis/plumbline/v1alpha1", module + "pkg/match"}},
 		{"access knows no Git service", module + "pkg/access", []string{module + "pkg/provider"}},

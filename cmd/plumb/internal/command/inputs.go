@@ -62,9 +62,7 @@ func (w *planner) read(flag, name string, limit int64) ([]byte, error) {
 	if name == stdin {
 		return limited(flag, "standard input", w.command.InOrStdin(), limit)
 	}
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(w.Dir, name)
-	}
+	name = w.path(name)
 	file, err := os.Open(name) // #nosec G304 -- whoever runs plumb names it
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("--%s: there is no file %s", flag, name)
@@ -74,6 +72,14 @@ func (w *planner) read(flag, name string, limit int64) ([]byte, error) {
 	}
 	defer func() { _ = file.Close() }() // it was only read
 	return limited(flag, name, file, limit)
+}
+
+// path is where a file is that somebody names from the current directory on.
+func (w *planner) path(name string) string {
+	if name == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(w.Dir, name)
 }
 
 func limited(flag, name string, from io.Reader, limit int64) ([]byte, error) {

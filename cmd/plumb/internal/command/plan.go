@@ -142,7 +142,7 @@ func (w *planner) plan(ctx context.Context, tree *worktree.Tree, files *settings
 func (w *planner) complete(ctx context.Context, files *settings.Settings, url string) error {
 	if w.fromCluster {
 		from := settings.Cluster{
-			Kubeconfig: w.kubeconfig, Context: w.context, Namespace: w.namespace, System: w.system, Global: w.global,
+			Kubeconfig: w.path(w.kubeconfig), Context: w.context, Namespace: w.namespace, System: w.system, Global: w.global,
 		}
 		if err := files.Complete(ctx, from, url, w.config != ""); err != nil {
 			return err

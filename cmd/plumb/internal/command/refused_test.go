@@ -65,7 +65,7 @@ func TestRefused(t *testing.T) {
 		"a payload that is cut in half":     {args: []string{"--payload=half.json", "--headers=headers.txt"}, want: "the payload is not JSON: is it complete?"},
 		"a payload of another service":      {args: []string{"--payload=payload.json", "--headers=gitlab.txt"}, want: "are not those of one delivery of GitLab"},
 		"headers of no service":             {args: []string{"--payload=payload.json", "--headers=config.yaml"}, want: "of no Git service that Plumbline serves"},
-		"no .tekton":                        {prepare: func(r *scratch.Repo) { r.Remove(".tekton") }, want: "there is no .tekton in "},
+		"no .tekton":                        {prepare: func(r *scratch.Repo) { r.Remove(".tekton") }, want: "plumb: there is no .tekton in "},
 		".tekton without pipelines": {prepare: func(r *scratch.Repo) { r.Remove(".tekton"); r.Write(map[string]string{".tekton/README.md": "x"}) },
 			want: "has no .yaml or .yml file"},
 		".tekton that Git ignores": {prepare: func(r *scratch.Repo) {

@@ -119,3 +119,33 @@ func TestNoNetwork(t *testing.T) {
 		t.Errorf("--from-cluster asked for %q; exit %d: %s", asked, got.code, got.said)
 	}
 }
+
+// What a cluster has is what the controller would plan with. Only GETs are sent, and no value of a Secret is printed.
+func TestFromCluster(t *testing.T) {
+	objects := map[string]string{
+		"/api/v1/namespaces/plumbline/configmaps/plumbline": `{"apiVersion": "v1", "kind": "ConfigMap", "data": {"secret-auto-create": "false", "app-name": "x"}}`,
+		"/apis/pipelinesascode.tekton.dev/v1alpha1/repositories": `{"apiVersion": "pipelinesascode.tekton.dev/v1alpha1", "kind": "RepositoryList", "items": [
+			{"metadata": {"name": "app", "namespace": "team"}, "spec": {"url": "https://github.com/acme/app", "params": [{"name": "token", "secret_ref": {"name": "vault", "key": "token"}}]}}]}`,
+		"/api/v1/namespaces/team/secrets/vault": `{"apiVersion": "v1", "kind": "Secret", "data": {"token": "aHVudGVyMg=="}}`,
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		object, found := objects[r.URL.Path]
+		if !found || r.Method != http.MethodGet {
+			w.WriteHeader(http.StatusNotFound)
+			object = `{"apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404}`
+		}
+		_, _ = w.Write([]byte(object))
+	}))
+	defer server.Close()
+	repo := topic(t, map[string]string{".tekton/a.yaml": speaks("a", "{{ token }} in {{ target_namespace }}"), ".tekton/b.yaml": run("b", `on-cel-expression: token.startsWith("hunt")`)})
+	repo.Write(map[string]string{"kubeconfig": "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: '" + server.URL + "'}}]\ncontexts: [{name: x, context: {cluster: c}}]\n"})
+	args := []string{"plan", "--from-cluster", "--kubeconfig=kubeconfig", "--context=x"}
+	table, yaml := plumb(t.Context(), repo.Dir, "", args...), plumb(t.Context(), repo.Dir, "", append(args, "-o=yaml")...)
+	if table.code != exitOK || !strings.Contains(table.out, "\nb         yes") || !strings.Contains(table.said, `plumb: the ConfigMap has a mistake, and is used without it: key "app-name"`) {
+		t.Errorf("exit %d: %s%s", table.code, table.out, table.said)
+	}
+	if !strings.Contains(yaml.out, "script: <secret vault/token> in team\n") || !strings.Contains(yaml.out, `secret-created: "false"`) || strings.Contains(yaml.shown+table.shown, "hunter2") {
+		t.Errorf("exit %d: %s%s", yaml.code, yaml.out, yaml.said)
+	}
+}

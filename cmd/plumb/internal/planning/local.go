@@ -139,18 +139,22 @@ func (l *local) Files(ctx context.Context, sha, dir string) ([]git.File, error) 
 	return files, nil
 }
 
-// nothingIn says why a directory has no definitions.
+// nothing says why there are no definitions.
+type nothing struct{ sentence string }
+
+func (n *nothing) Error() string { return n.sentence }
+
 func nothingIn(root, dir string) error {
 	entries, err := os.ReadDir(filepath.Join(root, dir))
 	if err != nil {
-		return fmt.Errorf("there is no %s in %s: create %s/build.yaml with a PipelineRun, or run plumb in the working tree that has one", dir, root, dir)
+		return &nothing{fmt.Sprintf("there is no %s in %s: create %s/build.yaml with a PipelineRun, or run plumb in the working tree that has one", dir, root, dir)}
 	}
 	for _, entry := range entries {
 		if provider.IsDefinition(entry.Name()) {
-			return fmt.Errorf("git ignores what is in %s of %s (git check-ignore -v %s/* says why): no event would ever see it", dir, root, dir)
+			return &nothing{fmt.Sprintf("git ignores what is in %s of %s (git check-ignore -v %s/* says why): no event would ever see it", dir, root, dir)}
 		}
 	}
-	return fmt.Errorf("%s in %s has no .yaml or .yml file: pipelines are PipelineRuns in such files", dir, root)
+	return &nothing{fmt.Sprintf("%s in %s has no .yaml or .yml file: pipelines are PipelineRuns in such files", dir, root)}
 }
 
 // File implements plan.Source.

@@ -5,6 +5,7 @@ package planning
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/delivery"
@@ -59,10 +60,15 @@ func Make(ctx context.Context, r Request) (*Result, error) {
 		Event:      plan.Event{Namespace: r.Namespace, Name: name, Spec: r.Spec},
 		Repository: r.Settings.Repository, Config: r.Settings.Config, Version: r.Version,
 	}
+	plans := withoutSecrets
 	if r.Settings.Secret != nil {
-		return withSecrets(ctx, r, in)
+		plans = withSecrets
 	}
-	return withoutSecrets(ctx, r, in)
+	result, err := plans(ctx, r, in)
+	if nowhere := (*nothing)(nil); errors.As(err, &nowhere) {
+		return nil, nowhere // where it was being read says nothing more
+	}
+	return result, err
 }
 
 // withSecrets plans with the values that a cluster has. They are not shown.
