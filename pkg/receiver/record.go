@@ -58,7 +58,7 @@ func (r *Recorder) Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body
 	for n := range maxReopened + 1 {
 		name := base
 		if n > 0 {
-			name = fmt.Sprintf("%s-r%d", base, n)
+			name = v1alpha1.ReopenedName(base, n)
 		}
 		verdict, created, err := r.settleOn(ctx, name, spec, body)
 		if err != nil {

@@ -68,8 +68,8 @@ func TestI4KeyAndConfigurationChange(t *testing.T) {
 	minted := s.forge.Count(forge.RouteToken)
 	later := s.accepts(pipeline("later", "push"))
 	s.succeeds(later, "later")
-	if n := s.forge.Count(forge.RouteToken) - minted; n != 1 {
-		t.Errorf("%d tokens were minted with the new key, want one", n)
+	if n := s.forge.Count(forge.RouteToken) - minted; n != 2 {
+		t.Errorf("%d tokens were minted with the new key, want the controller's and the run's", n)
 	}
 	s.must(s.lsRemote(s.secret(event), s.repo.CloneURL))
 	s.release(event)

@@ -167,7 +167,7 @@ func (g *onGitLab) route(at operation) string {
 	return map[operation]string{
 		createCheck: gitlab.RouteStatusCreate, updateCheck: gitlab.RouteStatusCreate, findChecks: gitlab.RouteStatusList,
 		readCheck: gitlab.RouteStatusList, readDirectory: gitlab.RouteTree, readFile: gitlab.RouteFile,
-		readReference: gitlab.RouteFile, readCommit: gitlab.RouteCommit, readBranch: gitlab.RouteBranch,
+		readReference: gitlab.RouteFile, readCommit: gitlab.RouteBranch, readBranch: gitlab.RouteBranch, // a branch comes with its commit
 		readRepository: gitlab.RouteProject, listChanges: gitlab.RouteCompare, askPermission: gitlab.RouteMembers,
 		writeComment: gitlab.RouteNoteCreate,
 	}[at]

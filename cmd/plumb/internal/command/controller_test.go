@@ -71,6 +71,9 @@ func (s *service) Changed(context.Context, *v1alpha1.GitEventSpec) (git.Changes,
 func (s *service) Pulls(context.Context, string) ([]git.Pull, error) { return s.pulls, nil }
 
 func (s *service) Complete(_ context.Context, e *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+	if e.Comment == nil {
+		return e, nil
+	}
 	out := e.DeepCopy()
 	s.pull(out)
 	return out, nil

@@ -19,6 +19,9 @@ func TestEventNameIsStable(t *testing.T) {
 	if got != want {
 		t.Errorf("EventName = %q, want %q", got, want)
 	}
+	if again := v1alpha1.ReopenedName(got, 20); again != want+"-r20" || !v1alpha1.Reopened(again) || v1alpha1.Reopened(got) {
+		t.Errorf("%s: reopened as %s, %t, and %t by itself", got, again, v1alpha1.Reopened(again), v1alpha1.Reopened(got))
+	}
 	if errs := validation.IsDNS1123Label(got + "-r20"); len(errs) > 0 {
 		t.Errorf("%s-r20 is not a name and label value: %v", got, errs)
 	}

@@ -15,7 +15,8 @@ import (
 
 const (
 	// DenialLife is how long somebody counts as one who may not write after the Git service has said so (S7): what a stranger
-	// does again and again is asked for once. Whoever is given the right meanwhile waits no longer than that.
+	// does again and again is asked for once. Whoever is given the right meanwhile waits no
+	// longer than that, and not at all if the delivery is sent again.
 	DenialLife = 2 * time.Minute
 	// maxDenials bounds what is remembered; forgetting costs calls.
 	maxDenials = 10_000
@@ -51,13 +52,15 @@ type access struct {
 	plan.Access
 	denials *Denials
 	spec    *v1alpha1.GitEventSpec
-	now     func() time.Time
+	// asked is true when somebody who may administrate the repository had the delivery sent again: it is asked for then.
+	asked bool
+	now   func() time.Time
 }
 
 // CanWrite returns the service's answer, a yes always as it is now.
 func (a access) CanWrite(ctx context.Context, user string) (bool, error) {
 	who := fmt.Sprintf("%s %s %d %s", a.spec.Provider, a.spec.Host, a.spec.Project.ID, strings.ToLower(user)) // no service tells cases apart
-	if a.denials.holds(who, a.now()) {
+	if !a.asked && a.denials.holds(who, a.now()) {
 		return false, nil
 	}
 	may, err := a.Access.CanWrite(ctx, user)

@@ -40,6 +40,9 @@ func TestDenials(t *testing.T) {
 	s.may = true
 	now = now.Add(DenialLife - 1)
 	want("is remembered", "Stranger", false, 0)
+	a.asked = true
+	want("unless somebody had the delivery sent again", "stranger", true, 1)
+	a.asked = false
 	want("of nobody else", "writer", true, 1)
 	want("and a yes is not", "writer", true, 1)
 	spec.Project.ID = 6
