@@ -44,7 +44,7 @@ func TestAGitServiceInsideIsNotCalled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = tr.Within(policy).RoundTrip(req) //nolint:bodyclose // the server answers 403, which is an error without a body
+		_, err = tr.Within(policy).RoundTrip(req)
 		return fault.Of(err)
 	}
 	for _, host := range []string{
@@ -105,7 +105,7 @@ func TestRedirectsAreJudged(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := &http.Client{Transport: NewTransport(Limits{}).Within(local()), CheckRedirect: CheckRedirect}
-	_, err = client.Do(req) //nolint:bodyclose // there is none with an error
+	_, err = client.Do(req)
 	if f := fault.Of(err); f == nil || f.Reason != ReasonAddressRefused || called.Load() != 0 {
 		t.Errorf("%+v after %d calls, want AddressRefused", f, called.Load())
 	}

@@ -128,20 +128,19 @@ func (t *Tree) copyIndex(ctx context.Context) (string, error) {
 	if !filepath.IsAbs(from) {
 		from = t.path(from)
 	}
-	data, err := os.ReadFile(from) // #nosec G304 -- where git says its index is
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err
+	data, missing := os.ReadFile(from) // #nosec G304 -- where git says its index is
+	if missing != nil && !errors.Is(missing, fs.ErrNotExist) {
+		return "", missing
 	}
-	missing := err != nil
 	dir, err := os.MkdirTemp("", "plumb-")
 	if err != nil {
 		return "", err
 	}
 	index := filepath.Join(dir, "index")
-	if missing { // every file is untracked then, as git sees it
-		return index, nil
+	if missing == nil { // else every file is untracked, as git sees it
+		err = os.WriteFile(index, data, 0o600) // #nosec G703 -- in a directory of our own
 	}
-	if err := os.WriteFile(index, data, 0o600); err != nil {
+	if err != nil {
 		_ = os.RemoveAll(dir)
 		return "", err
 	}
