@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"hash"
 	"mime"
 	"net/http"
 	"regexp"
@@ -49,7 +48,7 @@ func expected(req *http.Request, resp *http.Response, body []byte) error {
 // IsBlob tells whether data is the file whose id Git has computed: a page, a JSON object, a part of the file and nothing at
 // all have another one.
 func IsBlob(id string, data []byte) bool {
-	var sum hash.Hash = sha1.New() //nolint:gosec // as above
+	sum := sha1.New() //nolint:gosec // as above
 	if len(id) == hex.EncodedLen(sha256.Size) {
 		sum = sha256.New()
 	}
