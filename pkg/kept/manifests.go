@@ -20,20 +20,17 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// Payloads is the client of the EventPayloads.
-type Payloads = payloadclient.EventPayloadInterface
-
 // Plan is what was planned for one event, as one reconcile reads it: each thing once.
 type Plan struct {
 	event     *v1alpha1.GitEvent
-	payloads  Payloads
+	payloads  payloadclient.EventPayloadInterface
 	secrets   corev1client.SecretInterface
 	manifests map[string]*pipelinev1.PipelineRun // by name, as far as they were read
 	values    map[string]string                  // what the markers stand for
 }
 
 // New returns what is kept of an event. The clients are those of the event's namespace.
-func New(event *v1alpha1.GitEvent, payloads Payloads, secrets corev1client.SecretInterface) *Plan {
+func New(event *v1alpha1.GitEvent, payloads payloadclient.EventPayloadInterface, secrets corev1client.SecretInterface) *Plan {
 	return &Plan{event: event, payloads: payloads, secrets: secrets}
 }
 

@@ -87,9 +87,7 @@ func (p *payloadPush) check(prefix string) error {
 }
 
 func (c payloadCommit) describe() *v1alpha1.Commit {
-	return &v1alpha1.Commit{
-		Title: text.FirstLine(c.Message, payload.MaxTitle), URL: text.Bytes(text.Clean(c.URL), payload.MaxURL), SkipCI: provider.SkipsCI(c.Message),
-	}
+	return commitOf(c.Message, c.URL)
 }
 
 func decodeMergeRequest(body []byte) (*v1alpha1.GitEventSpec, error) {
@@ -223,4 +221,11 @@ func (mr *payloadAttributes) check(at string, p payloadCommon, user *payloadUser
 	}
 	return payload.Check(payload.Text("user.username", user.Username, payload.MaxLogin),
 		payload.Text(at+".source_branch", mr.SourceBranch, payload.MaxRef), payload.Text(at+".target_branch", mr.TargetBranch, payload.MaxRef))
+}
+
+// commitOf is what people know a commit by.
+func commitOf(message, url string) *v1alpha1.Commit {
+	return &v1alpha1.Commit{
+		Title: text.FirstLine(message, payload.MaxTitle), URL: text.Bytes(text.Clean(url), payload.MaxURL), SkipCI: provider.SkipsCI(message),
+	}
 }

@@ -13,8 +13,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
-	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
 // maxActivityPages is how many pages of a project's newest pushes are looked through for one whose ref has moved on since.
@@ -36,9 +34,7 @@ func (r *repository) pushed(ctx context.Context, event *v1alpha1.GitEventSpec) (
 	}
 	out := event.DeepCopy()
 	if now != nil && now.ID == event.SHA {
-		out.Commit = &v1alpha1.Commit{
-			Title: text.FirstLine(now.Message, payload.MaxTitle), URL: text.Bytes(text.Clean(now.WebURL), payload.MaxURL), SkipCI: provider.SkipsCI(now.Message),
-		}
+		out.Commit = commitOf(now.Message, now.WebURL)
 		return out, nil
 	}
 	if err := r.wasPushed(ctx, kind, name, event.SHA); err != nil {
