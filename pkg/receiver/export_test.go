@@ -2,6 +2,14 @@
 
 package receiver
 
+import "time"
+
+// Hasten makes a handler answer strangers after a time that a test can wait for often.
+func (h *Handler) Hasten(late time.Duration) *Handler {
+	h.late = late
+	return h
+}
+
 // Bound makes the bounds of a server that does not serve yet so small that a test can meet them.
 func (s *Server) Bound(total, unverified, bytes int) {
 	s.connections.maxTotal, s.connections.maxUnverified, s.connections.maxBytes, s.connections.patience = total, unverified, bytes, 0

@@ -60,6 +60,8 @@ type Handler struct {
 	inFlight, large slots
 	// strangers are the deliveries that nobody vouches for.
 	strangers flowcontrol.PassiveRateLimiter
+	// late is unverifiedAnswer.
+	late time.Duration
 }
 
 // NewHandler returns a handler with its own limits of concurrency.
@@ -69,7 +71,7 @@ func NewHandler(o Options) *Handler {
 	}
 	return &Handler{
 		Options: o, inFlight: make(slots, maxInFlight), large: make(slots, maxLargeBodies),
-		strangers: flowcontrol.NewTokenBucketPassiveRateLimiter(UnverifiedQPS, UnverifiedBurst),
+		strangers: flowcontrol.NewTokenBucketPassiveRateLimiter(UnverifiedQPS, UnverifiedBurst), late: unverifiedAnswer,
 	}
 }
 
@@ -128,9 +130,9 @@ func (h *Handler) guarded(ctx context.Context, d *delivery, w http.ResponseWrite
 	return h.receive(ctx, d, w, r)
 }
 
-// wait ends unverifiedAnswer after start, or when there is nobody to be answered. The body and its slot are given back by now.
+// wait ends so long after start that nothing can be told by it, or when there is nobody to be answered. The body and its slot are given back by now.
 func (h *Handler) wait(r *http.Request, start time.Time) {
-	timer := time.NewTimer(unverifiedAnswer - h.Clock.Since(start))
+	timer := time.NewTimer(h.late - h.Clock.Since(start))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -132,4 +133,19 @@ func n(counters *sync.Map, key int) int {
 		return 0
 	}
 	return c.(*counter).n
+}
+
+// S34: nor does the time tell anything: who is not believed is answered late, whatever was looked up.
+func TestS34StrangersAreAnsweredLate(t *testing.T) {
+	const late = 300 * time.Millisecond
+	for _, url := range []string{ownURL, unknownURL} {
+		w := ownWorld(t)
+		d := ownPush("guessed")
+		d.message.URL = url
+		begin := time.Now()
+		w.check(http.StatusUnauthorized, w.send(w.both().Hasten(late), d.request()))
+		if took := time.Since(begin); took < late {
+			t.Errorf("%s: answered after %v, want not before %v", url, took, late)
+		}
+	}
 }

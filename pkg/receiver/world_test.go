@@ -140,7 +140,7 @@ func (w *world) replica() *receiver.Handler {
 			Named: receiver.NamedBy(w.repositories()), Beside: receiver.BesideBy(w.repositories()),
 		},
 		Recorder: w.recorder(), Metrics: w.metrics, Logger: w.logger(), Clock: w.clock,
-	})
+	}).Hasten(time.Millisecond)
 }
 
 // repositories is the cache of all Repositories that there are now.
