@@ -109,14 +109,17 @@ func TestBodiesWithoutASlotHaveABudget(t *testing.T) {
 func TestSlowLargeBodiesAreDisplaced(t *testing.T) {
 	f := newFront(t, nil)
 	begun := headers(push("k"), length(2<<20)) + strings.Repeat("x", 1<<20+1)
-	slow := []io.ReadWriter{f.dial(begun), f.dial(begun)}
+	f.dial(begun)
+	f.dial(begun)
 	until(t, "both have a slot", func() bool { return f.server.Large() == 2 })
+	if _, bytes := f.server.Open(); bytes != 0 {
+		t.Errorf("%d bytes with a slot are counted as such without one", bytes)
+	}
 	d := push("true")
 	d.message.Padding = strings.Repeat("x", 3<<20)
 	if status, text := answered(t, f.dial(whole(d))); status != http.StatusAccepted || f.cut("large") == 0 {
 		t.Errorf("a large delivery is answered %d %s, and %d slow ones are counted; want 202 and one", status, text, f.cut("large"))
 	}
-	_ = slow
 }
 
 // Who is verified keeps its connection, as proxies want it; who is not has to come again.

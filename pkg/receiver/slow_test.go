@@ -120,6 +120,7 @@ func slowly() map[string]string {
 
 // S3: who sends slowly is ended in its time, with an answer if there was a request.
 func TestS3SlowSendersAreEnded(t *testing.T) {
+	t.Parallel()
 	f := newFront(t, nil)
 	for name, text := range slowly() {
 		t.Run(name, func(t *testing.T) {
@@ -208,16 +209,17 @@ func (f *front) post(client *http.Client, d delivery) error {
 
 // A body that takes its time and keeps the rate is no slow one, however long the first bytes are past.
 func TestABodyThatKeepsTheRate(t *testing.T) {
+	t.Parallel()
 	f := newFront(t, nil)
 	d := push("k1")
-	d.message.Padding = strings.Repeat(bodyMarker, (2<<20)/len(bodyMarker))
+	d.message.Padding = strings.Repeat(bodyMarker, (3<<19)/len(bodyMarker))
 	body := mustBody(d)
 	conn := f.dial(headers(d, length(len(body))))
 	tick := time.NewTicker(500 * time.Millisecond) // the sender's pace
 	defer tick.Stop()
 	for len(body) > 0 {
 		<-tick.C
-		part := body[:min(len(body), 400<<10)]
+		part := body[:min(len(body), 200<<10)]
 		body = body[len(part):]
 		if _, err := conn.Write(part); err != nil {
 			t.Fatal(err)
