@@ -148,11 +148,21 @@ func TestGlobalRepository(t *testing.T) {
 	if got, err := read("global"); got != nil || err != nil {
 		t.Errorf("none is there: %v, %v", got, err)
 	}
+	calls := len(w.client.Actions())
+	reader := receiver.GlobalOf(w.cached, live, systemNamespace, "global")
+	for range 5 {
+		if got, err := reader(t.Context()); got != nil || err != nil {
+			t.Errorf("none is there: %v, %v", got, err)
+		}
+	}
+	if got := len(w.client.Actions()) - calls; got > 2 { // two, when a second ends meanwhile
+		t.Errorf("asked live %d times at once, want once", got)
+	}
 	w.global("")
 	if got, err := read("global"); err != nil || got.Name != "global" {
 		t.Errorf("what the cache does not have is asked live: %v, %v", got, err)
 	}
-	calls := len(w.client.Actions())
+	calls = len(w.client.Actions())
 	if got, err := read(""); got != nil || err != nil || len(w.client.Actions()) != calls {
 		t.Errorf("no name is configured: %v, %v, want no call", got, err)
 	}

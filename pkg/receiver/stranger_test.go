@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	plumblinefake "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
@@ -35,6 +36,19 @@ func TestS34StrangersAreAnsweredAlike(t *testing.T) {
 		{"onboarded without a webhook secret", func(w *world) { w.declare(func(*pacv1alpha1.Repository) {}) }, nil, http.StatusUnauthorized, "rejected/NoWebhookSecret"},
 		{"onboarded on an App", func(w *world) { w.declare(func(r *pacv1alpha1.Repository) { r.Spec.GitProvider = nil }) }, nil, http.StatusUnauthorized, "rejected/NoWebhookSecret"},
 		{"onboarded a moment ago", func(w *world) { w.unclaim() }, guess, http.StatusUnauthorized, "rejected/NotClaimedYet"},
+		{"onboarded where the caches do not know it yet, with a token of its group", func(w *world) {
+			const other = "https://lab.example/acme/other"
+			w.replace(&pacv1alpha1.Repository{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "ci", Name: "other"},
+				Spec: pacv1alpha1.RepositorySpec{URL: other, GitProvider: &pacv1alpha1.GitProvider{
+					Secret: &pacv1alpha1.Secret{Name: "other"}, WebhookSecret: &pacv1alpha1.Secret{Name: "other"},
+				}},
+			})
+			w.store("ci", "other", map[string]string{"webhook.secret": "of-another-repository"})
+			if err := w.client.Tracker().Add(claim(other, "ci", "other")); err != nil {
+				w.t.Fatal(err)
+			}
+		}, signedBy(ownSecret, func(d *delivery) { d.message.URL = "https://lab.example/acme/other" }), http.StatusUnauthorized, "rejected/Unauthenticated"},
 		{"onboarded once", func(w *world) { w.remove("own") }, nil, http.StatusUnauthorized, "rejected/NoRepository"},
 		{"onboarded, with a token of all", func(w *world) { w.global("") }, guess, http.StatusUnauthorized, "rejected/Unauthenticated"},
 	} {

@@ -15,7 +15,7 @@ import (
 )
 
 // S3: connections that send headers and one byte a second, and come back whenever they are closed, keep no signed delivery
-// waiting: all are taken while the attack goes on.
+// waiting: all are taken while the attack goes on, and what they have sent takes little memory.
 func TestS3SlowConnectionsKeepNobodyWaiting(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
@@ -28,13 +28,20 @@ func TestS3SlowConnectionsKeepNobodyWaiting(t *testing.T) {
 	}
 	address, err := url.Parse(w.receivers[0].URL)
 	w.must(err)
-	for _, attackers := range []int{0, 128, 1000} {
+	slow := strings.Join(begun, "\r\n") + "\r\n\r\n{"
+	// All of the first mebibyte but its end: what the receiver holds of bodies that have no slot.
+	heavy := strings.Replace(slow, "Length: 1000", "Length: 1048576", 1) + strings.Repeat(" ", 1<<20-2)
+	for _, attack := range []struct {
+		connections int
+		begun       string
+	}{{0, ""}, {128, slow}, {1000, slow}, {500, heavy}} {
 		ctx, stop := context.WithCancel(w.ctx)
 		var busy, ready sync.WaitGroup
+		attackers := attack.connections
 		ready.Add(attackers)
 		for range attackers {
 			connected := sync.OnceFunc(ready.Done)
-			busy.Go(func() { slowly(ctx, address.Host, strings.Join(begun, "\r\n")+"\r\n\r\n{", connected) })
+			busy.Go(func() { slowly(ctx, address.Host, attack.begun, connected) })
 		}
 		ready.Wait()
 		var worst time.Duration
@@ -52,6 +59,11 @@ func TestS3SlowConnectionsKeepNobodyWaiting(t *testing.T) {
 		busy.Wait()
 		t.Logf("with %d slow connections the slowest of 20 deliveries was answered after %v", attackers, worst)
 	}
+	used, allowed := w.peak(w.receivers[0]), memoryLimit(t)
+	t.Logf("the receiver used at most %d MiB of %d", used>>20, allowed>>20)
+	if used >= allowed/2 {
+		t.Errorf("the receiver used %d bytes of %d for what nobody has verified", used, allowed)
+	}
 	w.eventually(soon, "slow bodies are counted", func() error {
 		if w.counted(w.receivers[0], "rejected", "TooSlow")+w.counted(w.receivers[0], "rejected", "BodyIncomplete") == 0 {
 			return fmt.Errorf("none is")
@@ -63,7 +75,7 @@ func TestS3SlowConnectionsKeepNobodyWaiting(t *testing.T) {
 	w.invariants()
 }
 
-// slowly begins a request and sends one byte a second of it, again and again until ctx ends.
+// slowly begins a request and sends one byte a second of it, again and again until ctx ends; it comes back after a second.
 func slowly(ctx context.Context, address, begun string, connected func()) {
 	defer connected()
 	tick := time.NewTicker(time.Second)
@@ -88,5 +100,9 @@ func slowly(ctx context.Context, address, begun string, connected func()) {
 			}
 		}
 		_ = conn.Close()
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
 	}
 }
