@@ -137,7 +137,7 @@ func (c *cluster) options(appSecret, global string) receiver.Options {
 		Lookup:   receiver.Lookup{Cached: cached, Live: live, Named: receiver.NamedBy(c.repositories().GetIndexer())},
 		Services: receiver.Services{Global: receiver.GlobalOf(cached, live, c.namespace, global), Secrets: c.kube.CoreV1()},
 		Recorder: &receiver.Recorder{
-			Namespace: c.namespace, Clock: clock.RealClock{},
+			Namespace: c.namespace, Clock: clock.RealClock{}, Started: time.Now(),
 			Events: plumbline.GitEvents(c.namespace), Payloads: plumbline.EventPayloads(c.namespace), Tombstones: plumbline.TombstonePages(c.namespace),
 		},
 		Logger: c.logger,

@@ -42,6 +42,8 @@ type Recorder struct {
 	Payloads   eventPayloads
 	Tombstones tombstonePages
 	Clock      clock.PassiveClock
+	// Started is when this process did.
+	Started time.Time
 }
 
 // Record returns the name of the GitEvent that records the delivery, and whether this call created it. It returns
@@ -54,7 +56,10 @@ func (r *Recorder) Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body
 	spec = spec.DeepCopy()
 	spec.Payload.Digest = blob.Digest(body)
 	spec.ReceivedAt = metav1.NewTime(r.Clock.Now().Truncate(time.Second))
-	base := v1alpha1.EventName(spec.Kind(), spec.Provider, spec.Host, spec.DeliveryKey)
+	base, err := r.firstName(ctx, spec)
+	if err != nil {
+		return "", false, err
+	}
 	for n := range maxReopened + 1 {
 		name := base
 		if n > 0 {

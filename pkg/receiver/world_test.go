@@ -52,6 +52,7 @@ type world struct {
 	kube    *fake.Clientset
 	clock   *clocktesting.FakePassiveClock
 	baseURL string
+	started time.Time     // of every replica
 	cached  receiver.View // empty: every look-up is live
 
 	mu      sync.Mutex
@@ -70,6 +71,7 @@ func newWorld(t *testing.T) *world {
 			Data:       map[string][]byte{"webhook.secret": []byte(webhookSecret + "\n")},
 		}),
 	}
+	w.started = w.clock.Now()
 	w.cached = receiver.LiveView(plumblinefake.NewSimpleClientset(), systemNamespace)
 	metrics, err := receiver.NewMetrics(metric.NewMeterProvider(metric.WithReader(w.reader)))
 	if err != nil {
@@ -121,7 +123,7 @@ func (w *world) logger() *zap.SugaredLogger {
 
 func (w *world) recorder() *receiver.Recorder {
 	return &receiver.Recorder{
-		Namespace: systemNamespace, Clock: w.clock,
+		Namespace: systemNamespace, Clock: w.clock, Started: w.started,
 		Events:   w.client.PlumblineV1alpha1().GitEvents(systemNamespace),
 		Payloads: w.client.PlumblineV1alpha1().EventPayloads(systemNamespace), Tombstones: w.client.PlumblineV1alpha1().TombstonePages(systemNamespace),
 	}
