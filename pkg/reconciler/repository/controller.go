@@ -17,10 +17,12 @@ import (
 	"knative.dev/pkg/system"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/client/informers/externalversions"
 	"github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/kubeevents"
 	"github.com/plumbline-ci/plumbline/pkg/leadership"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
@@ -35,7 +37,6 @@ const (
 // EventInformer is the part of the informer of open GitEvents that is used here.
 type EventInformer interface {
 	AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
-	HasSynced() bool
 }
 
 // Options are what the repository controller shares with others in the process.
@@ -51,7 +52,7 @@ type Options struct {
 // NewController returns the constructor for sharedmain. It watches Repositories in all namespaces and claims in
 // Plumbline's own only: rights to do more are not needed.
 func NewController(options Options) injection.ControllerConstructor {
-	return func(ctx context.Context, _ configmap.Watcher) *controller.Impl {
+	return func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 		repositories := repositoryinformer.Get(ctx)
 		factory := externalversions.NewSharedInformerFactoryWithOptions(client.Get(ctx), controller.GetResyncPeriod(ctx),
 			externalversions.WithNamespace(system.Namespace()))
@@ -70,8 +71,12 @@ func NewController(options Options) injection.ControllerConstructor {
 			WorkQueueName: queueName, Logger: logging.FromContext(ctx), Concurrency: concurrency,
 		})
 		r.wake = impl.EnqueueKeyAfter
+		settings := config.NewStore(logging.FromContext(ctx).Named("config"))
+		settings.WatchConfigs(cmw)
 		w := watches{repositories: repositories.Informer(), claims: claims.Informer(), events: options.EventInformer}
-		if err := w.wire(impl); err != nil {
+		r.budget = budget.New(func() budget.Limits { return settings.Load().Open }, r.clock, w.budgetChanged(impl.EnqueueKey))
+		var err error
+		if r.eventsSynced, err = w.wire(impl, r.budget); err != nil {
 			logging.FromContext(ctx).Fatalw("Watching Repositories, claims and events", "error", err)
 		}
 		// Not waited for: a claim the cache does not know yet is read live, and its arrival wakes its owner.
@@ -81,7 +86,7 @@ func NewController(options Options) injection.ControllerConstructor {
 }
 
 func newReconciler(options Options) *Reconciler {
-	r := &Reconciler{clock: options.Clock, openEvents: options.OpenEvents, eventsSynced: options.EventInformer.HasSynced, retries: retry.New()}
+	r := &Reconciler{clock: options.Clock, openEvents: options.OpenEvents, retries: retry.New()}
 	if r.clock == nil {
 		r.clock = clock.RealClock{}
 	}
