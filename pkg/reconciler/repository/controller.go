@@ -22,7 +22,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/kubeevents"
 	"github.com/plumbline-ci/plumbline/pkg/leadership"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
@@ -45,6 +44,8 @@ type Options struct {
 	OpenEvents func(namespace, name string) []*v1alpha1.GitEvent
 	// EventInformer is started and waited for by whoever made it.
 	EventInformer EventInformer
+	// Limits are what open events may use in total, as configured now.
+	Limits func() budget.Limits
 	// Clock tells when a claim ends; nil is the real one.
 	Clock clock.PassiveClock
 }
@@ -52,7 +53,7 @@ type Options struct {
 // NewController returns the constructor for sharedmain. It watches Repositories in all namespaces and claims in
 // Plumbline's own only: rights to do more are not needed.
 func NewController(options Options) injection.ControllerConstructor {
-	return func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
+	return func(ctx context.Context, _ configmap.Watcher) *controller.Impl {
 		repositories := repositoryinformer.Get(ctx)
 		factory := externalversions.NewSharedInformerFactoryWithOptions(client.Get(ctx), controller.GetResyncPeriod(ctx),
 			externalversions.WithNamespace(system.Namespace()))
@@ -71,10 +72,8 @@ func NewController(options Options) injection.ControllerConstructor {
 			WorkQueueName: queueName, Logger: logging.FromContext(ctx), Concurrency: concurrency,
 		})
 		r.wake = impl.EnqueueKeyAfter
-		settings := config.NewStore(logging.FromContext(ctx).Named("config"))
-		settings.WatchConfigs(cmw)
 		w := watches{repositories: repositories.Informer(), claims: claims.Informer(), events: options.EventInformer}
-		r.budget = budget.New(func() budget.Limits { return settings.Load().Open }, r.clock, w.budgetChanged(impl.EnqueueKey))
+		r.budget = budget.New(options.Limits, r.clock, w.budgetChanged(impl.EnqueueKey))
 		var err error
 		if r.eventsSynced, err = w.wire(impl, r.budget); err != nil {
 			logging.FromContext(ctx).Fatalw("Watching Repositories, claims and events", "error", err)
