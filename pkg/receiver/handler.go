@@ -161,7 +161,7 @@ func (h *Handler) accept(ctx context.Context, d *delivery) answer {
 		return unavailable("the webhook secret cannot be read at the moment", err)
 	}
 	if err := d.verify(secret); err != nil {
-		return rejected(http.StatusUnauthorized, "Unauthenticated", "the signature is missing or wrong")
+		return unverified(err, "the signature is missing or wrong")
 	}
 	spec, err := d.provider.Webhook.Decode(d.header, d.body)
 	if err != nil {

@@ -16,6 +16,9 @@ const (
 	RepositoryCredentials apis.ConditionType = "Credentials"
 	// RepositorySettings means that all fields that are set are acted on. It is no part of Ready: the Repository is served.
 	RepositorySettings apis.ConditionType = "Settings"
+	// RepositoryWebhookSecret means that the receivers know the secret that the webhook's deliveries are verified with. It is no
+	// part of Ready, and absent where there never was a problem.
+	RepositoryWebhookSecret apis.ConditionType = "WebhookSecret"
 )
 
 // GetConditionSet returns the dependents of Ready.
