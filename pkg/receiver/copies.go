@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// newerWait is how long a delivery that fits no copy waits for a newer one. The controller needs some 100 ms for one, and
-	// the delivery has 7 s in all (workBudget).
+	// newerWait is Copies.Wait as shipped: the controller needs some 100 ms for a copy, and the delivery has 7 s in all
+	// (workBudget).
 	newerWait = 2 * time.Second
 	// maxWaiting and maxWaitingForOne bound the deliveries that wait: nobody has verified them, and each holds one of the
 	// maxInFlight places.
@@ -32,6 +32,9 @@ const (
 // Copies are the webhook secrets as controllers have copied them. To look one up costs no call, and works while neither
 // the API server nor a controller does. A copy that is used, or that a delivery does not fit, is asked to be made anew.
 type Copies struct {
+	// Wait is how long a delivery that fits no copy waits for a newer one.
+	Wait time.Duration
+
 	clock clock.PassiveClock
 	asks  *Asks
 
@@ -46,7 +49,7 @@ type Copies struct {
 
 // NewCopies returns Copies that have none yet.
 func NewCopies(asks *Asks, c clock.PassiveClock) *Copies {
-	return &Copies{clock: c, asks: asks, changed: make(chan struct{}), waiting: map[string]int{}, vain: map[string]time.Time{}}
+	return &Copies{Wait: newerWait, clock: c, asks: asks, changed: make(chan struct{}), waiting: map[string]int{}, vain: map[string]time.Time{}}
 }
 
 // Set takes a shard as it is now. A shard that is deleted is kept as it was: somebody's mistake, which a controller undoes.
@@ -135,7 +138,7 @@ func (c *Copies) await(ctx context.Context, id string, old webhooksecret.Value) 
 	if !c.enter(id) {
 		return webhooksecret.Value{}, false
 	}
-	timer := time.NewTimer(newerWait)
+	timer := time.NewTimer(c.Wait)
 	defer timer.Stop()
 	for {
 		value, found, changed := c.find(id)

@@ -101,7 +101,9 @@ func In(secret *corev1.Secret, key string) (Value, bool) {
 }
 
 // TooLong tells whether a value has more bytes than are copied.
-func (v Value) TooLong() bool { return len(v.Current) > MaxValueBytes || len(v.Previous) > MaxValueBytes }
+func (v Value) TooLong() bool {
+	return len(v.Current) > MaxValueBytes || len(v.Previous) > MaxValueBytes
+}
 
 // Bytes is what the copy takes of its shard.
 func (v Value) Bytes() int {

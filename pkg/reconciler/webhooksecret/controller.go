@@ -61,8 +61,8 @@ func NewController(o Options) injection.ControllerConstructor {
 		}
 		r.names = &names{
 			repositories: repositories.Lister(),
-			global: types.NamespacedName{Namespace: o.Namespace, Name: o.GlobalRepository},
-			app:    pacv1alpha1.SecretKey{Namespace: o.Namespace, Name: o.AppSecret, Key: copies.AppKey},
+			global:       types.NamespacedName{Namespace: o.Namespace, Name: o.GlobalRepository},
+			app:          pacv1alpha1.SecretKey{Namespace: o.Namespace, Name: o.AppSecret, Key: copies.AppKey},
 		}
 		r.PromoteFunc = func(b pkgreconciler.Bucket, enqueue func(pkgreconciler.Bucket, types.NamespacedName)) error {
 			for shard := range copies.Shards {

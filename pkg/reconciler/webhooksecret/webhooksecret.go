@@ -45,14 +45,14 @@ const (
 type Reconciler struct {
 	pkgreconciler.LeaderAwareFuncs
 
-	namespace    string
-	secrets      typedcorev1.SecretsGetter
-	names        *names
-	conditions   conditions
-	clock        clock.PassiveClock
-	logger       *zap.SugaredLogger
+	namespace      string
+	secrets        typedcorev1.SecretsGetter
+	names          *names
+	conditions     conditions
+	clock          clock.PassiveClock
+	logger         *zap.SugaredLogger
 	looks, answers flowcontrol.PassiveRateLimiter
-	wake         func(shard types.NamespacedName, after time.Duration)
+	wake           func(shard types.NamespacedName, after time.Duration)
 
 	mu     sync.Mutex
 	shards [copies.Shards]memory
@@ -73,8 +73,8 @@ var (
 
 func newReconciler(c clock.PassiveClock) *Reconciler {
 	return &Reconciler{
-		clock: c,
-		looks: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(looksPerSecond, looksPerSecond, c),
+		clock:   c,
+		looks:   flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(looksPerSecond, looksPerSecond, c),
 		answers: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(asksPerSecond, asksPerSecond, c),
 	}
 }
