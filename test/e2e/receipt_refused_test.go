@@ -4,8 +4,8 @@ package e2e
 
 import (
 	"bytes"
-	"maps"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
