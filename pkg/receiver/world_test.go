@@ -129,9 +129,9 @@ func (w *world) replica() *receiver.Handler {
 	return receiver.NewHandler(receiver.Options{
 		Providers: []provider.Provider{{Name: "test", Webhook: service{}}},
 		BaseURL:   func(string) string { return w.baseURL },
-		Secret: receiver.AppSecret{Copies: w.copies(), Namespace: systemNamespace, Name: "plumbline-github-app"},
-		Lookup:   receiver.Lookup{Cached: w.cached, Live: receiver.LiveView(w.client, systemNamespace), Named: receiver.NamedBy(w.repositories())},
-		Recorder: w.recorder(), Metrics: w.metrics, Logger: w.logger(), Clock: w.clock,
+		Secret:    receiver.AppSecret{Copies: w.copies(), Namespace: systemNamespace, Name: "plumbline-github-app"},
+		Lookup:    receiver.Lookup{Cached: w.cached, Live: receiver.LiveView(w.client, systemNamespace), Named: receiver.NamedBy(w.repositories())},
+		Recorder:  w.recorder(), Metrics: w.metrics, Logger: w.logger(), Clock: w.clock,
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"strings"
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -15,6 +16,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/webhooksecret"
+	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
 // copied is what the receivers know of the webhook's secret.
@@ -29,6 +31,9 @@ func (w *world) copied() webhooksecret.Value {
 	value, _ := webhooksecret.Copy(shard.Data, id)
 	return value
 }
+
+// forCopies tells whether a controller made the call to copy webhook secrets, which no event waits for.
+func forCopies(c cluster.Call) bool { return strings.HasSuffix(c.UserAgent, "/webhook-secrets") }
 
 // knows waits, S31's time at most, until the receivers know these values of the webhook's secret; empty is none.
 func (w *world) knows(current, previous string) {

@@ -76,11 +76,12 @@ func ownConditions() []condition {
 				if err := errors.Join(errRole, errBinding); err != nil {
 					t.Fatal(err)
 				}
-				t.Cleanup(func() {
-					ctx := context.WithoutCancel(ctx)
-					_ = rbac.ClusterRoleBindings().Delete(ctx, formerRole, metav1.DeleteOptions{})
-					_ = rbac.ClusterRoles().Delete(ctx, formerRole, metav1.DeleteOptions{})
-				})
+			},
+			undo: func(ctx context.Context, t *testing.T) {
+				rbac := shared.Kube.RbacV1()
+				if err := errors.Join(rbac.ClusterRoleBindings().Delete(ctx, formerRole, metav1.DeleteOptions{}), rbac.ClusterRoles().Delete(ctx, formerRole, metav1.DeleteOptions{})); err != nil {
+					t.Fatal(err)
+				}
 			},
 			says: []string{"lets plumbline-receiver read every Secret of the cluster", "kubectl delete clusterrolebinding,clusterrole " + formerRole}, receiver: true,
 		},

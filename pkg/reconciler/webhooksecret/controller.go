@@ -12,9 +12,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
-	kubeclient "knative.dev/pkg/client/injection/kube/client"
 	"knative.dev/pkg/configmap"
 	"knative.dev/pkg/controller"
 	"knative.dev/pkg/injection"
@@ -35,7 +36,10 @@ const (
 	// concurrency is in shards; a look at one is a few calls, one after the other.
 	concurrency = 2
 	// batch is how long a change of a Repository waits for others, so that many cost one write.
-	batch     = 100 * time.Millisecond
+	batch = 100 * time.Millisecond
+	// clientQPS is for the reads within their budgets, and as many calls again to read and write shards.
+	clientQPS = 2 * (asksPerSecond + looksPerSecond)
+	userAgent = "plumbline-controller/webhook-secrets"
 	meterName = "github.com/plumbline-ci/plumbline/pkg/reconciler/webhooksecret"
 )
 
@@ -54,8 +58,9 @@ func NewController(o Options) injection.ControllerConstructor {
 	return func(ctx context.Context, _ configmap.Watcher) *controller.Impl {
 		logger := logging.FromContext(ctx).Named(queueName)
 		repositories := repositoryinformer.Get(ctx)
+		kube := ownClient(ctx)
 		r := newReconciler(clock.RealClock{})
-		r.namespace, r.secrets, r.logger = o.Namespace, kubeclient.Get(ctx).CoreV1(), logger
+		r.namespace, r.secrets, r.logger = o.Namespace, kube.CoreV1(), logger
 		r.conditions = conditions{
 			cached: repositories.Lister(), live: client.Get(ctx).PipelinesascodeV1alpha1(), recorder: kubeevents.Recorder(ctx), logger: logger,
 		}
@@ -82,16 +87,24 @@ func NewController(o Options) injection.ControllerConstructor {
 		if err != nil {
 			logger.Fatalw("Watching Repositories", "error", err)
 		}
-		if err := r.watchAsks(ctx); err != nil {
+		if err := r.watchAsks(ctx, kube); err != nil {
 			logger.Fatalw("Watching the asks of receivers", "error", err)
 		}
 		return impl
 	}
 }
 
+// ownClient has limits of its own: what receivers ask for takes no call from events. Its user agent tells its reads of Secrets
+// from those that events need.
+func ownClient(ctx context.Context) kubernetes.Interface {
+	own := rest.CopyConfig(injection.GetConfig(ctx))
+	own.UserAgent, own.QPS, own.Burst = userAgent, clientQPS, clientQPS
+	return kubernetes.NewForConfigOrDie(own)
+}
+
 // watchAsks answers receivers. It is not waited for: what is missing is copied without being asked for.
-func (r *Reconciler) watchAsks(ctx context.Context) error {
-	one := cache.NewListWatchFromClient(kubeclient.Get(ctx).CoreV1().RESTClient(), "configmaps", r.namespace, fields.OneTermEqualSelector("metadata.name", copies.Asks))
+func (r *Reconciler) watchAsks(ctx context.Context, kube kubernetes.Interface) error {
+	one := cache.NewListWatchFromClient(kube.CoreV1().RESTClient(), "configmaps", r.namespace, fields.OneTermEqualSelector("metadata.name", copies.Asks))
 	informer := cache.NewSharedInformer(one, &corev1.ConfigMap{}, 0)
 	ask := func(object any) {
 		if asks, ok := object.(*corev1.ConfigMap); ok {

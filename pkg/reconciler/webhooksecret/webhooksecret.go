@@ -29,11 +29,11 @@ import (
 const (
 	// lookEvery is how soon each Secret is read again, whether it is used or not: within the 30 s of S31.
 	lookEvery = 20 * time.Second
-	// looksPerSecond bounds these reads for each controller, a tenth of what it may call. Up to 200 Secrets are so read every
+	// looksPerSecond bounds these reads for each controller, which has a client of its own for them. Up to 200 Secrets are so read every
 	// lookEvery, 1,000 every 100 s: beyond 200 it takes a use, or a delivery that does not fit, to notice a change within 30 s.
 	looksPerSecond = 10
-	// asksPerSecond bounds the reads that receivers ask for, and those of Secrets that have no copy yet: half of what the
-	// controller may call, and more than the 35 deliveries a second that a receiver takes.
+	// asksPerSecond bounds the reads that receivers ask for, and those of Secrets that have no copy yet: more than the 40
+	// deliveries a second that a receiver takes.
 	asksPerSecond = 50
 	// moreAfter is when what had no room in these budgets, or failed, is tried again.
 	moreAfter = time.Second
