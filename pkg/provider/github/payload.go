@@ -14,6 +14,7 @@ type payloadRepository struct {
 
 // payloadUser is an account. The owner in a push event of old GitHub Enterprise Servers has a name only.
 type payloadUser struct {
+	ID    int64  `json:"id"`
 	Login string `json:"login"`
 	Name  string `json:"name"`
 	Type  string `json:"type"`
