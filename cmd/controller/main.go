@@ -31,6 +31,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/leadership"
 	"github.com/plumbline-ci/plumbline/pkg/memory"
 	"github.com/plumbline-ci/plumbline/pkg/openevents"
+	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/preflight"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
@@ -98,7 +99,7 @@ func main() {
 		log.Fatalf("Reading the leader election configuration: %v", err)
 	}
 	go serveProbes(ctx, *probes)
-	events := openevents.New(system.Namespace())
+	events, claims := openevents.New(system.Namespace()), ownership.NewClaims(system.Namespace())
 	sharedmain.MainWithConfig(ctx, component, cfg,
 		wiring.NewController(cluster.Options{
 			Namespace:        system.Namespace(),
@@ -110,9 +111,9 @@ func main() {
 			Workers:          *workers,
 			Identity:         system.PodName() + "-" + string(uuid.NewUUID()),
 			Times:            cluster.Times{OperatorRetry: *operatorRetry, CredentialLook: *look, LateReports: *lateReports},
-		}, events),
+		}, events, claims),
 		func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
-			shared := repository.Options{OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer()}
+			shared := repository.Options{OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer(), Claims: claims}
 			return repository.NewController(shared)(ctx, cmw)
 		},
 		sweep.NewController(sweep.Options{Namespace: system.Namespace(), Events: events}),
