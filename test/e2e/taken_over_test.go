@@ -60,8 +60,8 @@ func (w *world) sentAgain(d delivery, times int) {
 func TestS14ARepositoryUnderATakenOverNameStartsNothing(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
-		files := map[string]string{".tekton/push.yaml": pipeline("owned", "push")}
-		sha, first := w.push(files)
+		definition := pipeline("owned", "push")
+		sha, first := w.push(map[string]string{".tekton/push.yaml": definition})
 		w.deliver(first, http.StatusAccepted)
 		w.checkReaches(sha, checkName("owned"), "success", soon)
 		w.settled(soon)
@@ -71,7 +71,7 @@ func TestS14ARepositoryUnderATakenOverNameStartsNothing(t *testing.T) {
 		}
 
 		id := w.replaced()
-		theirs, pushed := w.push(files)
+		theirs, pushed := w.push(map[string]string{".tekton/push.yaml": definition, "README": "another commit"})
 		w.deliver(pushed, http.StatusAccepted)
 		w.disposed(pushed, v1alpha1.DispositionIgnored, v1alpha1.ReasonAnotherRepository)
 		w.sentAgain(pushed, 1)
