@@ -17,6 +17,7 @@ import (
 	"knative.dev/pkg/system"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
@@ -36,7 +37,6 @@ const (
 // EventInformer is the part of the informer of open GitEvents that is used here.
 type EventInformer interface {
 	AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
-	HasSynced() bool
 }
 
 // Options are what the repository controller shares with others in the process.
@@ -71,14 +71,16 @@ func NewController(options Options) injection.ControllerConstructor {
 		})
 		r.wake = impl.EnqueueKeyAfter
 		w := watches{repositories: repositories.Informer(), claims: claims.Informer(), events: options.EventInformer}
-		if err := w.wire(impl); err != nil {
-			logging.FromContext(ctx).Fatalw("Watching Repositories, claims and events", "error", err)
-		}
 		settings := config.NewStore(logging.FromContext(ctx).Named("config"), func(string, any) {
 			impl.GlobalResync(repositories.Informer()) // whose a URL is may follow from it
 		})
 		settings.WatchConfigs(cmw)
 		r.settings = settings
+		r.budget = budget.New(func() budget.Limits { return settings.Load().Open }, r.clock, w.budgetChanged(impl.EnqueueKey))
+		var err error
+		if r.eventsSynced, err = w.wire(impl, r.budget); err != nil {
+			logging.FromContext(ctx).Fatalw("Watching Repositories, claims and events", "error", err)
+		}
 		// Not waited for: a claim the cache does not know yet is read live, and its arrival wakes its owner.
 		options.Claims.Start(ctx)
 		return impl
@@ -86,7 +88,7 @@ func NewController(options Options) injection.ControllerConstructor {
 }
 
 func newReconciler(options Options) *Reconciler {
-	r := &Reconciler{clock: options.Clock, openEvents: options.OpenEvents, eventsSynced: options.EventInformer.HasSynced, retries: retry.New()}
+	r := &Reconciler{clock: options.Clock, openEvents: options.OpenEvents, retries: retry.New()}
 	if r.clock == nil {
 		r.clock = clock.RealClock{}
 	}

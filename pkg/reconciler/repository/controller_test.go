@@ -31,7 +31,7 @@ import (
 type noEvents struct{}
 
 func (noEvents) AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
-	return nil, nil
+	return noEvents{}, nil
 }
 func (noEvents) HasSynced() bool { return true }
 
