@@ -15,11 +15,11 @@ import (
 const (
 	// Retry is how soon whoever found no turn tries again.
 	Retry = time.Second
-	// apart is the time between two of a namespace that try again. Each of them reads its event first, and so that costs 20
-	// calls a second of the 100 that the controller has (-kube-api-qps), however many events of a namespace wait.
+	// apart is the time between two of a namespace that try again because of the same share. Each of them reads its event first,
+	// and so that costs 20 calls a second of the 100 that the controller has (-kube-api-qps), however many events wait.
 	apart = 50 * time.Millisecond
-	// maxNamespaces bounds for how many namespaces it is remembered when the next event of theirs tries again.
-	maxNamespaces = 10_000
+	// maxLines bounds for how many it is remembered when the next event tries again.
+	maxLines = 10_000
 )
 
 // The shares of the workers, as the metric names them. Each is at least one worker.
@@ -57,7 +57,13 @@ type Turns struct {
 
 	mu    sync.Mutex
 	taken map[place]int
-	next  map[string]time.Time // when the next event of a namespace that finds no turn tries again
+	next  map[line]time.Time // when the next event tries again
+}
+
+// line is the events of a namespace that wait for a turn of the same share.
+type line struct {
+	namespace string
+	place     place
 }
 
 // place is what has a share, e.g. the share "host" of "github.com".
@@ -65,7 +71,7 @@ type place struct{ share, of string }
 
 // New shares so many workers. Refused is told of each share that was all taken when somebody asked.
 func New(workers int, now func() time.Time, refused func(share string)) *Turns {
-	return &Turns{workers: workers, now: now, refused: refused, taken: map[place]int{}, next: map[string]time.Time{}}
+	return &Turns{workers: workers, now: now, refused: refused, taken: map[place]int{}, next: map[line]time.Time{}}
 }
 
 // Begin takes a turn for whatever is done for an event of a namespace. It never waits: when there is none it returns a
@@ -76,18 +82,19 @@ func (t *Turns) Begin(namespace string) (release func(), err error) {
 
 // Visit takes a turn at a Git service, beside the one of Begin and like it.
 func (t *Turns) Visit(v Visit) (release func(), err error) {
-	return t.take(v.Namespace, place{Namespace, v.Namespace}, place{NamespaceHost, v.Namespace + " at " + v.Host},
+	return t.take(v.Namespace, place{NamespaceHost, v.Namespace + " at " + v.Host}, place{Namespace, v.Namespace},
 		place{Installation, fmt.Sprintf("%s/%d", v.Host, v.Installation)}, place{Host, v.Host})
 }
 
-// take takes a turn at all places, or at none.
+// take takes a turn at all places, or at none. The narrowest comes first: events of a host that hangs wait for that host, and
+// not in the line of those that wait for another one.
 func (t *Turns) take(namespace string, places ...place) (release func(), err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, p := range places {
 		if t.taken[p] >= t.limit(p.share) {
 			t.refused(p.share)
-			return nil, fault.Throttledf(fault.ReasonBusy, t.retry(namespace), "waiting for other events: the share of the workers is taken that the %s %s has", p.share, p.of)
+			return nil, fault.Throttledf(fault.ReasonBusy, t.retry(line{namespace, p}), "waiting for other events: the share of the workers is taken that the %s %s has", p.share, p.of)
 		}
 	}
 	for _, p := range places {
@@ -111,17 +118,20 @@ func (t *Turns) limit(share string) int {
 	return max(1, map[string]int{Work: 2 * quarter, Namespace: quarter, NamespaceHost: quarter - 1, Installation: 2 * quarter, Host: 3 * quarter}[share])
 }
 
-// retry is called with the lock held.
-func (t *Turns) retry(namespace string) time.Duration {
+// retry is called with the lock held. Whoever could not even begin has read nothing, and need not stand in line.
+func (t *Turns) retry(in line) time.Duration {
+	if in.place.share == Work {
+		return Retry
+	}
 	now := t.now()
 	at := now.Add(Retry)
-	if next := t.next[namespace]; next.After(at) {
+	if next := t.next[in]; next.After(at) {
 		at = next
 	}
-	if len(t.next) >= maxNamespaces {
+	if len(t.next) >= maxLines {
 		clear(t.next)
 	}
-	t.next[namespace] = at.Add(apart)
+	t.next[in] = at.Add(apart)
 	return at.Sub(now)
 }
 

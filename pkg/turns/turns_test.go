@@ -113,26 +113,31 @@ func TestTaken(t *testing.T) {
 	}
 }
 
-// However many events of a namespace wait, 20 of them try again in a second, and no other namespace's waits for that.
+// However many events wait for a host that hangs, 20 of them try again in a second. Neither the same namespace's events at
+// another host nor another namespace's stand in that line, and whoever could not even begin stands in none.
 func TestWhoeverFindsNoTurnComesBackOneAfterTheOther(t *testing.T) {
 	t.Parallel()
-	s, _ := desk(1)
-	for _, namespace := range []string{"team", "other"} {
-		if _, err := s.Begin(namespace); err != nil {
-			t.Fatal(err)
-		}
-	}
-	after := func(namespace string) time.Duration {
-		_, err := s.Begin(namespace)
+	s, _ := desk(16)
+	visits(s, func(int) Visit { return Visit{"team", "git.example", 0} })
+	after := func(v Visit) time.Duration {
+		_, err := s.Visit(v)
 		return fault.Of(err).RetryAfter
 	}
 	for n := range 500 {
-		if got, want := after("team"), Retry+time.Duration(n)*apart; got != want {
+		if got, want := after(Visit{"team", "git.example", 0}), Retry+time.Duration(n+1)*apart; got != want {
 			t.Fatalf("event %d comes back after %v, want %v", n, got, want)
 		}
 	}
-	if got := after("other"); got != Retry {
-		t.Errorf("another namespace's comes back after %v", got)
+	if visits(s, func(int) Visit { return Visit{"team", "other.example", 0} }) != 1 {
+		t.Fatal("no turn is left for another host")
+	}
+	if got := after(Visit{"team", "other.example", 0}); got != Retry+apart {
+		t.Errorf("an event of another host comes back after %v", got)
+	}
+	for range 20 {
+		if _, err := s.Begin("team"); err != nil && fault.Of(err).RetryAfter != Retry {
+			t.Errorf("an event that could not begin comes back after %v", fault.Of(err).RetryAfter)
+		}
 	}
 }
 
