@@ -19,7 +19,7 @@ const (
 	// Burst is how many reports an installation takes at once: a quarter of the 80 requests that make content which GitHub
 	// allows it in a minute (https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api).
 	Burst = 20
-	// Apart is the time between two reports after that. With its look-ups a report takes two or three calls: 1,800 an hour at
+	// Apart is the time between two reports after that. With its look-ups a report takes two calls, or three: 1,800 an hour at
 	// most, about a third of the 5,000 that GitHub allows an installation (same source).
 	Apart = 6 * time.Second
 	// pause is for how long an installation takes none after the service has said that it is called too often.
@@ -81,7 +81,7 @@ const (
 type Reports struct {
 	mu      sync.Mutex
 	pulls   map[string]*pull
-	tickets map[string]*ticket   // of the events that wait or write
+	tickets map[string]ticket    // of the events that wait or write
 	next    map[string]time.Time // when an installation takes the next report
 }
 
@@ -92,6 +92,7 @@ type pull struct {
 	asks  time.Time // when the Git service was last asked for the head
 	head  string    // its last answer
 	asked time.Time // when it was asked for that; before asks while an answer is awaited
+	slot  time.Time // when its installation takes its next report; zero if it has no slot yet
 	// waiting are its events that have a ticket.
 	waiting int
 }
@@ -99,7 +100,6 @@ type pull struct {
 // ticket is what is known of an event.
 type ticket struct {
 	since time.Time
-	slot  time.Time // when its installation takes it; zero if it has no slot yet
 	write bool
 }
 
@@ -116,16 +116,18 @@ func (s *Reports) Ask(r Report, now time.Time) (Answer, time.Duration) {
 		return Needless, 0
 	case now.Before(p.wrote.Add(PullApart)):
 		return Wait, p.wrote.Add(PullApart).Sub(now)
-	case waited && p.several() && (p.head != r.Commit || p.asked.Before(t.since)): // one is true, and the service knows which
-		return p.question(now)
 	}
-	if t.slot.IsZero() {
-		t.slot = s.slot(r.installation, now)
+	if p.slot.IsZero() {
+		p.slot = s.slot(r.installation, now)
 	}
-	if left := t.slot.Sub(now); left > 0 {
+	if left := p.slot.Sub(now); left > 0 {
 		return Wait, left
 	}
-	t.write, p.wrote = true, now
+	if waited && p.several() && (p.head != r.Commit || p.asked.Before(t.since)) { // one is true, and the service knows which
+		return p.question(now)
+	}
+	p.wrote, p.slot = now, time.Time{}
+	s.tickets[r.Event] = ticket{since: t.since, write: true}
 	return Write, 0
 }
 
@@ -174,9 +176,9 @@ func (s *Reports) Limited(r Report, now time.Time) {
 }
 
 // known is called with the lock held, like all that follow.
-func (s *Reports) known(r Report, now time.Time) (p *pull, t *ticket, waited bool) {
+func (s *Reports) known(r Report, now time.Time) (p *pull, t ticket, waited bool) {
 	if s.pulls == nil || max(len(s.pulls), len(s.tickets), len(s.next)) >= maxRemembered {
-		s.pulls, s.tickets, s.next = map[string]*pull{}, map[string]*ticket{}, map[string]time.Time{}
+		s.pulls, s.tickets, s.next = map[string]*pull{}, map[string]ticket{}, map[string]time.Time{}
 	}
 	p, found := s.pulls[r.pull]
 	if !found {
@@ -184,20 +186,21 @@ func (s *Reports) known(r Report, now time.Time) (p *pull, t *ticket, waited boo
 		s.pulls[r.pull] = p
 	}
 	if t, waited = s.tickets[r.Event]; !waited {
-		t = &ticket{since: now}
+		t = ticket{since: now}
 		s.tickets[r.Event] = t
 		p.waiting++
 	}
 	return p, t, waited
 }
 
-// end forgets an event that has nothing to report any more. A slot that it did not need is another's.
+// end forgets an event that has nothing to report any more. A slot that no event of the pull request needs is another's.
 func (s *Reports) end(r Report) {
-	if t := s.tickets[r.Event]; !t.write && !t.slot.IsZero() {
+	p := s.pulls[r.pull]
+	delete(s.tickets, r.Event)
+	if p.waiting--; p.waiting == 0 && !p.slot.IsZero() {
+		p.slot = time.Time{}
 		s.next[r.installation] = s.next[r.installation].Add(-Apart)
 	}
-	delete(s.tickets, r.Event)
-	s.pulls[r.pull].waiting--
 }
 
 // slot returns when an installation takes a report. What it did not take in time adds up to Burst.

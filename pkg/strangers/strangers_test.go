@@ -132,6 +132,36 @@ func TestAPullRequestShowsItsHeadInTheEnd(t *testing.T) {
 
 func (d *desk) shown(pull string) string { return d.pulls[pull].shown }
 
+// Pushes again and again to many pull requests cost no more questions than reports: those that a newer commit has replaced ask
+// for nothing, and the newest have not to stand behind them.
+func TestManyPushesToManyPullRequestsCostLittle(t *testing.T) {
+	t.Parallel()
+	const pulls, pushes = 40, 10
+	d := newDesk(t)
+	var all []Report
+	for n := range pushes { // every half minute
+		for p := range pulls {
+			pull, commit := fmt.Sprint("pull-", p), fmt.Sprintf("commit-%d-%d", p, n)
+			d.heads[pull] = commit
+			all = append(all, report(fmt.Sprint(pull, "-", n), commit, pull))
+		}
+		d.until(time.Duration(30*(n+1))*time.Second, all...)
+	}
+	minutes := 5
+	if most := Burst + minutes*int(time.Minute/Apart) + 1; len(d.wrote) > most || d.asked > 2*most {
+		t.Errorf("%d reports and %d questions in %d minutes, want at most %d and twice that", len(d.wrote), d.asked, minutes, most)
+	}
+	d.until(15*time.Minute, all...)
+	for pull, head := range d.heads {
+		if d.shown(pull) != head {
+			t.Errorf("%s shows %s, want its head", pull, d.shown(pull))
+		}
+	}
+	if len(d.ended) != pulls*pushes {
+		t.Errorf("%d of %d events have ended", len(d.ended), pulls*pushes)
+	}
+}
+
 // Reopening a pull request again and again writes nothing new; that somebody had the delivery sent again does.
 func TestACommitThatShowsItIsNotReportedAgain(t *testing.T) {
 	t.Parallel()
