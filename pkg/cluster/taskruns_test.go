@@ -44,7 +44,7 @@ func (p *pages) List(_ context.Context, o metav1.ListOptions) (*pipelinev1.TaskR
 }
 
 // message is too long for a report.
-var message = "it failed " + strings.Repeat("ü", 40<<10)
+func message() string { return "it failed " + strings.Repeat("ü", 40<<10) }
 
 // stuffed is a failed TaskRun that somebody has made large.
 func stuffed(n int) *pipelinev1.TaskRun {
@@ -56,7 +56,7 @@ func stuffed(n int) *pipelinev1.TaskRun {
 	run.Spec.Params = pipelinev1.Params{{Name: "large", Value: *pipelinev1.NewStructuredValues(strings.Repeat("x", 1<<10))}}
 	run.Status.StartTime, run.Status.CompletionTime = &now, &now
 	run.Status.RetriesStatus = []pipelinev1.TaskRunStatus{{}, {}}
-	run.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: "False", Reason: "Failed", Message: message})
+	run.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: "False", Reason: "Failed", Message: message()})
 	return run
 }
 
