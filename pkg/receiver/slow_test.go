@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/connections"
 )
 
 // patient is far longer than anything here takes, and nothing is told by it but that it never came.
@@ -28,12 +29,12 @@ type front struct {
 	server *receiver.Server
 }
 
-func newFront(t *testing.T, bound func(*receiver.Server)) *front {
+func newFront(t *testing.T, limits *connections.Limits) *front {
 	w := newWorld(t)
 	server := receiver.NewServer(w.replica(), w.metrics)
 	server.Synced, server.DrainWait = func() bool { return true }, 0
-	if bound != nil {
-		bound(server)
+	if limits != nil {
+		server.Bound(*limits, w.metrics)
 	}
 	return &front{w, serve(t, server), server}
 }
@@ -181,7 +182,7 @@ func TestS3SlowConnectionsKeepNobodyWaiting(t *testing.T) {
 				}
 				worst = max(worst, time.Since(begin))
 			}
-			open, _ := f.server.Open()
+			open, _, _ := f.server.Open()
 			t.Logf("with %d slow connections, of which %d are open at the end, the slowest of 20 deliveries took %v", attackers, open, worst)
 		})
 	}
@@ -246,7 +247,7 @@ func TestTheLargestBodyPassesTheListener(t *testing.T) {
 			}
 		}
 	}
-	if _, bytes := f.server.Open(); bytes != 0 {
+	if _, _, bytes := f.server.Open(); bytes != 0 {
 		t.Errorf("%d bytes are held after all was answered", bytes)
 	}
 }
