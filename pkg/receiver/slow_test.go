@@ -6,10 +6,12 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -78,7 +80,7 @@ func answered(t *testing.T, conn net.Conn) (status int, text string) {
 		t.Fatal(err)
 	}
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatal("the connection was neither answered nor closed")
 	}
 	if err != nil {
