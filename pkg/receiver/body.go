@@ -10,6 +10,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/receiver/connections"
 )
 
 // slots is a semaphore that is waited for until a context ends.
@@ -55,7 +57,7 @@ func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	}
 	release = h.inFlight.free
 	if !whole {
-		if !h.large.take(ctx, in.connection.displace) {
+		if !h.large.take(ctx, in.connection.Displace) {
 			return nil, none, errNoSlot
 		}
 		if err := in.rest(); err != nil {
@@ -64,8 +66,8 @@ func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Reque
 		}
 		release = func() { h.large.free(); h.inFlight.free() }
 	}
-	if !in.connection.handled() {
-		err = errDisplaced
+	if !in.connection.Handled() {
+		err = connections.ErrDisplaced
 	} else if !h.inFlight.take(ctx, none) {
 		err = errNoSlot
 	}
@@ -75,7 +77,7 @@ func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Reque
 		}
 		return nil, none, err
 	}
-	in.connection.slotted()
+	in.connection.Slotted()
 	return in.body, release, nil
 }
 
@@ -84,7 +86,7 @@ type incoming struct {
 	from       io.Reader
 	length     int // as declared; -1 when it is not
 	body       []byte
-	connection *connection
+	connection *connections.Connection
 	deadline   func(time.Time) error
 	// began is when the headers were waited for, piece when the current piece of the body was, and has what came of it.
 	began, piece time.Time
@@ -94,8 +96,8 @@ type incoming struct {
 }
 
 func newIncoming(w http.ResponseWriter, r *http.Request) *incoming {
-	connection := connectionOf(r.Context())
-	began := connection.begin()
+	connection := connections.Of(r.Context())
+	began := connection.Begin()
 	return &incoming{
 		from: http.MaxBytesReader(w, r.Body, MaxBodyBytes), length: int(r.ContentLength), connection: connection,
 		deadline: http.NewResponseController(w).SetReadDeadline, began: began, piece: began,
@@ -104,7 +106,7 @@ func newIncoming(w http.ResponseWriter, r *http.Request) *incoming {
 
 // rest reads what is over smallBodyBytes. The time that a slot was waited for is not the sender's.
 func (in *incoming) rest() error {
-	in.connection.enlarged()
+	in.connection.Enlarged()
 	in.slotted, in.piece, in.has = true, time.Now(), 0
 	if in.length > 0 {
 		in.body = slices.Grow(in.body, in.length+1-len(in.body)) // one more, to see the end
@@ -147,7 +149,7 @@ func (in *incoming) grow(n int) error {
 		room = min(room, in.length+1) // one more, to see the end
 	}
 	if !in.slotted {
-		if err := in.connection.reserve(room); err != nil {
+		if err := in.connection.Reserve(room); err != nil {
 			return err
 		}
 	}
@@ -169,7 +171,7 @@ func (in *incoming) pace() {
 func (in *incoming) count(got int) {
 	in.body = in.body[:len(in.body)+got]
 	if in.slotted {
-		in.connection.arrived(got)
+		in.connection.Arrived(got)
 	}
 	if in.has += got; in.has >= pieceBytes {
 		in.piece, in.has = time.Now(), 0
@@ -181,8 +183,8 @@ func (in *incoming) failed(err error) error {
 	switch {
 	case errors.As(err, &tooLarge):
 		return errTooLarge
-	case in.connection.displaced():
-		return errDisplaced
+	case in.connection.Displaced():
+		return connections.ErrDisplaced
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return errTooSlow
 	}
@@ -195,7 +197,7 @@ func unread(err error) answer {
 		return rejected(http.StatusRequestEntityTooLarge, "TooLarge", err.Error())
 	case errors.Is(err, errTooSlow):
 		return rejected(http.StatusRequestTimeout, "TooSlow", err.Error())
-	case errors.Is(err, errNoSlot), errors.Is(err, errDisplaced):
+	case errors.Is(err, errNoSlot), errors.Is(err, connections.ErrDisplaced):
 		return unavailable(err.Error(), nil)
 	}
 	return rejected(http.StatusBadRequest, "BodyIncomplete", "the body could not be read to its end")

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plumbline-ci/plumbline/pkg/receiver"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/connections"
 )
 
 // until polls.
@@ -37,9 +37,9 @@ func (f *front) cut(bound string) int64 {
 func TestTheLongestThatProvedNothingGivesWay(t *testing.T) {
 	for bound, of := range map[string][2]int{"total": {3, 100}, "source": {100, 3}} {
 		t.Run(bound, func(t *testing.T) {
-			f := newFront(t, func(s *receiver.Server) { s.Bound(of[0], of[1], 1<<20) })
+			f := newFront(t, &connections.Limits{Total: of[0], Unverified: of[1], Bytes: 1 << 20})
 			first := f.dial("POST /")
-			until(t, "the first is there", func() bool { open, _ := f.server.Open(); return open >= 1 })
+			until(t, "the first is there", func() bool { open, _, _ := f.server.Open(); return open >= 1 })
 			for range 2 {
 				f.dial("POST /")
 			}
@@ -55,13 +55,13 @@ func TestTheLongestThatProvedNothingGivesWay(t *testing.T) {
 
 // A connection that waits for its next delivery goes only when all of them do, the longest first.
 func TestIdleConnectionsGiveWayLast(t *testing.T) {
-	f := newFront(t, func(s *receiver.Server) { s.Bound(2, 100, 1<<20) })
+	f := newFront(t, &connections.Limits{Total: 2, Unverified: 100, Bytes: 1 << 20})
 	idle := f.dial(whole(push("k1")))
 	if status, _ := answered(t, idle); status != http.StatusAccepted {
 		t.Fatalf("answered %d", status)
 	}
 	slow := f.dial("POST /")
-	until(t, "both are there", func() bool { open, _ := f.server.Open(); return open == 2 })
+	until(t, "both are there", func() bool { open, _, _ := f.server.Open(); return open == 2 })
 	second := f.dial(whole(push("k2")))
 	if status, _ := answered(t, second); status != http.StatusAccepted || f.cut("total") == 0 || f.cut("idle") != 0 {
 		t.Errorf("answered %d; cut: %d unverified, %d idle; want the unverified one", status, f.cut("total"), f.cut("idle"))
@@ -83,14 +83,14 @@ func TestIdleConnectionsGiveWayLast(t *testing.T) {
 
 // The bodies that have no slot have a budget together. Past it the source that takes the most gives way, with an answer.
 func TestBodiesWithoutASlotHaveABudget(t *testing.T) {
-	f := newFront(t, func(s *receiver.Server) { s.Bound(100, 100, 64<<10) })
+	f := newFront(t, &connections.Limits{Total: 100, Unverified: 100, Bytes: 64 << 10})
 	begun := headers(push("k"), length(1<<20)) + strings.Repeat("x", 10<<10)
 	first := f.dial(begun)
-	until(t, "the first holds its bytes", func() bool { _, bytes := f.server.Open(); return bytes == 16<<10 })
+	until(t, "the first holds its bytes", func() bool { _, _, bytes := f.server.Open(); return bytes == 16<<10 })
 	for range 2 {
 		f.dial(begun)
 	}
-	until(t, "all hold their bytes", func() bool { _, bytes := f.server.Open(); return bytes == 48<<10 })
+	until(t, "all hold their bytes", func() bool { _, _, bytes := f.server.Open(); return bytes == 48<<10 })
 	d := push("true")
 	d.message.Padding = strings.Repeat("x", 30<<10)
 	if status, text := answered(t, f.dial(whole(d))); status != http.StatusAccepted {
@@ -111,8 +111,8 @@ func TestSlowLargeBodiesAreDisplaced(t *testing.T) {
 	begun := headers(push("k"), length(2<<20)) + strings.Repeat("x", 1<<20+1)
 	f.dial(begun)
 	f.dial(begun)
-	until(t, "both have a slot", func() bool { return f.server.Large() == 2 })
-	if _, bytes := f.server.Open(); bytes != 0 {
+	until(t, "both have a slot", func() bool { _, large, _ := f.server.Open(); return large == 2 })
+	if _, _, bytes := f.server.Open(); bytes != 0 {
 		t.Errorf("%d bytes with a slot are counted as such without one", bytes)
 	}
 	d := push("true")

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/plumbline-ci/plumbline/pkg/receiver/connections"
 )
 
 // Server serves deliveries, GET /live and GET /ready on one listener, and ends without losing a delivery.
@@ -25,7 +27,7 @@ type Server struct {
 	Logger *zap.SugaredLogger
 
 	deliveries  http.Handler
-	connections *connections
+	connections *connections.Set
 	probe       *probe
 	progress    progress
 	draining    atomic.Bool
@@ -34,7 +36,10 @@ type Server struct {
 // NewServer returns a server that passes everything but its own two paths to deliveries. The metrics may be nil.
 func NewServer(deliveries http.Handler, metrics *Metrics) *Server {
 	return &Server{
-		DrainWait: DrainWait, StuckAfter: stuckAfter, deliveries: deliveries, connections: newConnections(metrics), probe: newProbe(),
+		DrainWait: DrainWait, StuckAfter: stuckAfter, deliveries: deliveries, probe: newProbe(),
+		connections: connections.New(connections.Limits{
+			Total: maxConnections, Unverified: maxUnverified, Bytes: maxUnslottedBytes, Patience: patience, Headers: headerTimeout, Rate: contendedRate,
+		}, metrics),
 	}
 }
 
@@ -44,7 +49,7 @@ func NewServer(deliveries http.Handler, metrics *Metrics) *Server {
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	server := s.httpServer()
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(bounded{listener, s.connections}) }()
+	go func() { failed <- server.Serve(s.connections.Listen(listener)) }()
 	probing, stopProbing := context.WithCancel(ctx)
 	defer stopProbing()
 	go s.probe.run(probing, listener.Addr())
@@ -86,8 +91,8 @@ func (s *Server) httpServer() *http.Server {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          errorLog,
-		ConnContext:       remembered,
-		ConnState:         s.connections.changed,
+		ConnContext:       connections.Remembered,
+		ConnState:         s.connections.Changed,
 	}
 }
 
@@ -95,7 +100,7 @@ func (s *Server) httpServer() *http.Server {
 // elsewhere; idle connections are left alone until the end, because closing one in the instant its client uses it
 // would be a connection error. Who asked for one of our own paths has proved nothing and keeps no connection.
 func (s *Server) route(w http.ResponseWriter, r *http.Request) {
-	connectionOf(r.Context()).begin()
+	connections.Of(r.Context()).Begin()
 	own := r.Method == http.MethodGet && (r.URL.Path == "/live" || r.URL.Path == "/ready")
 	if own || s.draining.Load() {
 		w.Header().Set("Connection", "close")

@@ -2,7 +2,11 @@
 
 package receiver
 
-import "time"
+import (
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/receiver/connections"
+)
 
 // Hasten makes a handler answer strangers after a time that a test can wait for often.
 func (h *Handler) Hasten(late time.Duration) *Handler {
@@ -11,20 +15,9 @@ func (h *Handler) Hasten(late time.Duration) *Handler {
 }
 
 // Bound makes the bounds of a server that does not serve yet so small that a test can meet them.
-func (s *Server) Bound(total, unverified, bytes int) {
-	s.connections.maxTotal, s.connections.maxUnverified, s.connections.maxBytes, s.connections.patience = total, unverified, bytes, 0
+func (s *Server) Bound(limits connections.Limits, metrics *Metrics) {
+	s.connections = connections.New(limits, metrics)
 }
 
-// Large is how many large bodies arrive.
-func (s *Server) Large() int {
-	s.connections.mu.Lock()
-	defer s.connections.mu.Unlock()
-	return len(s.connections.large)
-}
-
-// Open is how many connections there are, and what their bodies take without a slot.
-func (s *Server) Open() (connections, bytes int) {
-	s.connections.mu.Lock()
-	defer s.connections.mu.Unlock()
-	return len(s.connections.all), s.connections.bytes
-}
+// Open is what the server's connections say.
+func (s *Server) Open() (connections, large, bytes int) { return s.connections.Open() }

@@ -19,6 +19,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/connections"
 )
 
 type secretReader interface {
@@ -136,7 +137,7 @@ func (h *Handler) wait(r *http.Request, start time.Time) {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-connectionOf(r.Context()).distrusted():
+	case <-connections.Of(r.Context()).Distrusted():
 	case <-r.Context().Done():
 	}
 }

@@ -63,14 +63,15 @@ func NewMetrics(provider metric.MeterProvider) (*Metrics, error) {
 	}, nil
 }
 
-// connected and bounded may be called on nil.
-func (m *Metrics) connected(n int64) {
+// Connected counts connections that were accepted, or closed. It and Bounded may be called on nil.
+func (m *Metrics) Connected(n int64) {
 	if m != nil {
 		m.open.Add(context.Background(), n)
 	}
 }
 
-func (m *Metrics) bounded(bound string) {
+// Bounded counts a connection or delivery that was ended for a bound.
+func (m *Metrics) Bounded(bound string) {
 	if m != nil {
 		m.cut.Add(context.Background(), 1, metric.WithAttributes(attribute.String("bound", bound)))
 	}

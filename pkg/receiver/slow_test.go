@@ -6,16 +6,19 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/connections"
 )
 
 // patient is far longer than anything here takes, and nothing is told by it but that it never came.
@@ -28,12 +31,12 @@ type front struct {
 	server *receiver.Server
 }
 
-func newFront(t *testing.T, bound func(*receiver.Server)) *front {
+func newFront(t *testing.T, limits *connections.Limits) *front {
 	w := newWorld(t)
 	server := receiver.NewServer(w.replica(), w.metrics)
 	server.Synced, server.DrainWait = func() bool { return true }, 0
-	if bound != nil {
-		bound(server)
+	if limits != nil {
+		server.Bound(*limits, w.metrics)
 	}
 	return &front{w, serve(t, server), server}
 }
@@ -77,7 +80,7 @@ func answered(t *testing.T, conn net.Conn) (status int, text string) {
 		t.Fatal(err)
 	}
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatal("the connection was neither answered nor closed")
 	}
 	if err != nil {
@@ -181,7 +184,7 @@ func TestS3SlowConnectionsKeepNobodyWaiting(t *testing.T) {
 				}
 				worst = max(worst, time.Since(begin))
 			}
-			open, _ := f.server.Open()
+			open, _, _ := f.server.Open()
 			t.Logf("with %d slow connections, of which %d are open at the end, the slowest of 20 deliveries took %v", attackers, open, worst)
 		})
 	}
@@ -246,7 +249,7 @@ func TestTheLargestBodyPassesTheListener(t *testing.T) {
 			}
 		}
 	}
-	if _, bytes := f.server.Open(); bytes != 0 {
+	if _, _, bytes := f.server.Open(); bytes != 0 {
 		t.Errorf("%d bytes are held after all was answered", bytes)
 	}
 }

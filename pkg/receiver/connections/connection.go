@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package receiver
+package connections
 
 import (
 	"container/list"
@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// errDisplaced ends the reading of a body whose room somebody else needed, or for which there is none.
-var errDisplaced = errors.New("too many deliveries at once: this one arrives the slowest")
+// ErrDisplaced ends the reading of a body whose room somebody else needed, or for which there is none.
+var ErrDisplaced = errors.New("too many deliveries at once: this one arrives the slowest")
 
-// connection is one of a Server's. Its methods may be called on nil, where nothing is bounded.
-type connection struct {
+// Connection is one of a set. Its methods may be called on nil, where nothing is bounded.
+type Connection struct {
 	net.Conn
-	all    *connections
+	all    *Set
 	source netip.Prefix
 	// gone is closed when the connection has to give way.
 	gone chan struct{}
@@ -37,7 +37,7 @@ type connection struct {
 }
 
 // unverified is called with the lock.
-func (c *connection) unverified() {
+func (c *Connection) unverified() {
 	c.leave()
 	from := c.all.sources[c.source]
 	if from == nil {
@@ -50,7 +50,7 @@ func (c *connection) unverified() {
 }
 
 // leave takes the connection off its list; it is called with the lock.
-func (c *connection) leave() {
+func (c *Connection) leave() {
 	if c.list == nil {
 		return
 	}
@@ -65,7 +65,7 @@ func (c *connection) leave() {
 }
 
 // hold changes what the body takes; it is called with the lock.
-func (c *connection) hold(bytes int) {
+func (c *Connection) hold(bytes int) {
 	c.all.bytes += bytes - c.bytes
 	if from := c.all.sources[c.source]; from != nil && from.unverified == c.list {
 		from.bytes += bytes - c.bytes
@@ -74,19 +74,19 @@ func (c *connection) hold(bytes int) {
 }
 
 // forget is called with the lock.
-func (c *connection) forget() {
+func (c *Connection) forget() {
 	c.hold(0)
 	c.leave()
 	c.closed = true
 	delete(c.all.all, c)
 	delete(c.all.large, c)
-	c.all.metrics.connected(-1)
+	c.all.metrics.Connected(-1)
 }
 
 // cut closes the connection, without an answer: it has not even sent a request, or there are too many of them to be
 // answered. It is called with the lock.
-func (c *connection) cut(bound string) {
-	c.all.metrics.bounded(bound)
+func (c *Connection) cut(bound string) {
+	c.all.metrics.Bounded(bound)
 	if !c.told {
 		close(c.gone)
 	}
@@ -96,8 +96,8 @@ func (c *connection) cut(bound string) {
 }
 
 // tell ends the reading of the body, so that it is answered 503. It is called with the lock.
-func (c *connection) tell(bound string) {
-	c.all.metrics.bounded(bound)
+func (c *Connection) tell(bound string) {
+	c.all.metrics.Bounded(bound)
 	c.told = true
 	close(c.gone)
 	c.hold(0)
@@ -105,11 +105,11 @@ func (c *connection) tell(bound string) {
 }
 
 // Close implements net.Conn.
-func (c *connection) Close() error {
+func (c *Connection) Close() error {
 	c.all.mu.Lock()
 	if !c.closed {
-		if !c.requested && time.Since(c.since) >= headerTimeout {
-			c.all.metrics.bounded(boundHeaders)
+		if !c.requested && time.Since(c.since) >= c.all.limits.Headers {
+			c.all.metrics.Bounded(boundHeaders)
 		}
 		c.forget()
 	}
@@ -118,7 +118,7 @@ func (c *connection) Close() error {
 }
 
 // SetReadDeadline implements net.Conn. A connection that was told to end keeps the deadline that tells it.
-func (c *connection) SetReadDeadline(t time.Time) error {
+func (c *Connection) SetReadDeadline(t time.Time) error {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	if c.told {
@@ -127,8 +127,8 @@ func (c *connection) SetReadDeadline(t time.Time) error {
 	return c.Conn.SetReadDeadline(t)
 }
 
-// begin says that the headers of a request are there. It returns since when they were waited for.
-func (c *connection) begin() time.Time {
+// Begin says that the headers of a request are there. It returns since when they were waited for.
+func (c *Connection) Begin() time.Time {
 	if c == nil {
 		return time.Now()
 	}
@@ -138,47 +138,47 @@ func (c *connection) begin() time.Time {
 	return c.since
 }
 
-// reserve makes room for a body that takes so many bytes and has no slot. The longest unverified connection of the source
-// whose bodies take the most gives way; errDisplaced when that is this one, or there is none.
-func (c *connection) reserve(bytes int) error {
+// Reserve makes room for a body that takes so many bytes and has no slot. The longest unverified connection of the source
+// whose bodies take the most gives way; ErrDisplaced when that is this one, or there is none.
+func (c *Connection) Reserve(bytes int) error {
 	if c == nil {
 		return nil
 	}
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	for c.all.bytes+bytes-c.bytes > c.all.maxBytes {
+	for c.all.bytes+bytes-c.bytes > c.all.limits.Bytes {
 		longest := c.all.heaviest()
 		if longest == nil || longest == c {
 			if !c.told {
 				c.tell(boundBytes)
 			}
-			return errDisplaced
+			return ErrDisplaced
 		}
 		longest.tell(boundBytes)
 	}
 	if c.told {
-		return errDisplaced
+		return ErrDisplaced
 	}
 	c.hold(bytes)
 	return nil
 }
 
 // heaviest is called with the lock.
-func (all *connections) heaviest() *connection {
+func (all *Set) heaviest() *Connection {
 	fullest := all.fullest(func(s *source) int { return s.bytes })
 	if fullest == nil {
 		return nil
 	}
 	for e := fullest.unverified.Front(); e != nil; e = e.Next() {
-		if c, ok := e.Value.(*connection); ok && c.bytes > 0 {
+		if c, ok := e.Value.(*Connection); ok && c.bytes > 0 {
 			return c
 		}
 	}
 	return nil
 }
 
-// enlarged says that the body has a slot for large ones, and so takes nothing without a slot any more.
-func (c *connection) enlarged() {
+// Enlarged says that the body has a slot for large ones, and so takes nothing without a slot any more.
+func (c *Connection) Enlarged() {
 	if c == nil {
 		return
 	}
@@ -191,8 +191,8 @@ func (c *connection) enlarged() {
 	}
 }
 
-// arrived counts bytes of a large body.
-func (c *connection) arrived(bytes int) {
+// Arrived counts bytes of a large body.
+func (c *Connection) Arrived(bytes int) {
 	if c == nil {
 		return
 	}
@@ -201,18 +201,18 @@ func (c *connection) arrived(bytes int) {
 	c.received += bytes
 }
 
-// displace ends the large body that arrives the slowest, if it is slower than contendedRate.
-func (c *connection) displace() {
+// Displace ends the large body that arrives the slowest, if it is slower than Limits.Rate.
+func (c *Connection) Displace() {
 	if c == nil {
 		return
 	}
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	var slowest *connection
-	least := float64(contendedRate)
+	var slowest *Connection
+	least := float64(c.all.limits.Rate)
 	for other := range c.all.large {
 		took := time.Since(other.large)
-		if rate := float64(other.received) / took.Seconds(); took >= c.all.patience && rate < least && !other.told {
+		if rate := float64(other.received) / took.Seconds(); took >= c.all.limits.Patience && rate < least && !other.told {
 			slowest, least = other, rate
 		}
 	}
@@ -221,9 +221,9 @@ func (c *connection) displace() {
 	}
 }
 
-// handled says that the whole body is there: the connection is not closed for another one's sake any more. It is false when
+// Handled says that the whole body is there: the connection is not closed for another one's sake any more. It is false when
 // it was, just before.
-func (c *connection) handled() bool {
+func (c *Connection) Handled() bool {
 	if c == nil {
 		return true
 	}
@@ -237,8 +237,8 @@ func (c *connection) handled() bool {
 	return true
 }
 
-// slotted says that the body has a slot, which counts what it takes.
-func (c *connection) slotted() {
+// Slotted says that the body has a slot, which counts what it takes.
+func (c *Connection) Slotted() {
 	if c == nil {
 		return
 	}
@@ -247,8 +247,8 @@ func (c *connection) slotted() {
 	c.hold(0)
 }
 
-// distrusted says that the request was one that nobody vouches for. It is closed when the connection has to give way.
-func (c *connection) distrusted() (gone <-chan struct{}) {
+// Distrusted says that the request was one that nobody vouches for. It is closed when the connection has to give way.
+func (c *Connection) Distrusted() (gone <-chan struct{}) {
 	if c == nil {
 		return nil
 	}
@@ -260,8 +260,8 @@ func (c *connection) distrusted() (gone <-chan struct{}) {
 	return c.gone
 }
 
-// displaced tells whether the connection had to give way.
-func (c *connection) displaced() bool {
+// Displaced tells whether the connection had to give way.
+func (c *Connection) Displaced() bool {
 	if c == nil {
 		return false
 	}
