@@ -37,7 +37,8 @@ import (
 // component names the logger and the metrics' service.
 const component = "plumbline-receiver"
 
-// Client limits: five or six calls a delivery, so 35 deliveries a second steadily. The API server's priority and
+// Client limits: five or six calls a delivery, and two more of GitHub in the first day after a start, so 25 to 35 deliveries a
+// second steadily. The API server's priority and
 // fairness is the real brake.
 const (
 	defaultQPS   = 200
