@@ -38,8 +38,7 @@ import (
 const component = "plumbline-receiver"
 
 // Client limits: five or six calls a delivery, and two more of GitHub in the first day after a start, so 25 to 35 deliveries a
-// second steadily. The API server's priority and
-// fairness is the real brake.
+// second steadily. The API server's priority and fairness is the real brake.
 const (
 	defaultQPS   = 200
 	defaultBurst = 400
