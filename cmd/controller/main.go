@@ -42,6 +42,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/wiring"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/repository"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/sweep"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/webhooksecret"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 )
 
@@ -122,6 +123,7 @@ func main() {
 			})(ctx, cmw)
 		},
 		sweep.NewController(sweep.Options{Namespace: system.Namespace(), Events: events}),
+		webhooksecret.NewController(webhooksecret.Options{Namespace: system.Namespace(), AppSecret: *secret, GlobalRepository: *global}),
 	)
 }
 
