@@ -89,6 +89,12 @@ func TestAnotherAttemptCountsOnce(t *testing.T) {
 	if _, ok := w.Admit("f", r, 1); ok {
 		t.Error("an attempt has two places")
 	}
+	for i := range 5 {
+		w.Seen(fmt.Sprint("of another receiver ", i), r, 1)
+	}
+	if _, ok := w.Admit("e", r, 1); ok || w.used[Scope{"one", "a"}].Events != 15 {
+		t.Errorf("a second attempt is admitted past the budget, or the first one is forgotten: %v", w.used)
+	}
 	w.Seen("e", r, 1)
 	if _, ok := w.Admit("e", r, 1); !ok {
 		t.Error("an event that is there is refused: creating it says that it is")
