@@ -71,7 +71,7 @@ func New(cfg *rest.Config, o Options) (*Checker, error) {
 }
 
 // Run looks at everything that concerns the component. What cannot be looked at is a finding, too. The receiver's
-// account may not read what the last checks look at; the controller's finds it.
+// account may not read the App's Secret, nor what the last checks look at; the controller's finds it.
 func (c *Checker) Run(ctx context.Context) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
@@ -84,9 +84,11 @@ func (c *Checker) Run(ctx context.Context) []Finding {
 }
 
 func (c *Checker) rest(ctx context.Context) []Finding {
-	checks := []func(context.Context) []Finding{c.definitions, c.tekton, c.rights, c.secret}
+	checks := []func(context.Context) []Finding{c.definitions, c.tekton, c.rights}
 	if c.Component == Controller {
-		checks = append(checks, c.services, c.PipelinesAsCode)
+		checks = append(checks, c.secret, c.services, c.PipelinesAsCode)
+	} else {
+		checks = append(checks, c.copies, c.excess)
 	}
 	var all []Finding
 	for _, check := range checks {

@@ -3,13 +3,11 @@
 package receiver_test
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -19,7 +17,6 @@ import (
 
 func TestOwnDeliveriesAreVerified(t *testing.T) { // A9
 	unavailable := apierrors.NewServiceUnavailable("shutting down")
-	forbidden := apierrors.NewForbidden(corev1.Resource("secrets"), "own", errors.New(`User "x" cannot get`))
 	inherits := func(r *pacv1alpha1.Repository) { r.Spec.GitProvider = &pacv1alpha1.GitProvider{Type: "own"} }
 	for _, c := range []ownCase{
 		{"the Repository's secret", nil, nil, http.StatusAccepted, "recorded/Recorded"},
@@ -29,13 +26,9 @@ func TestOwnDeliveriesAreVerified(t *testing.T) { // A9
 		{"the App's secret", nil, signedBy(webhookSecret, func(*delivery) {}), http.StatusUnauthorized, "rejected/Unauthenticated"},
 		{"an empty secret is none", func(w *world) { w.store("ci", "own", map[string]string{"webhook.secret": " \n"}) }, signedBy("", func(*delivery) {}), http.StatusServiceUnavailable, "unavailable/SecretMissing"},
 		{"a Secret without the key", func(w *world) { w.store("ci", "own", map[string]string{"other": ownSecret}) }, nil, http.StatusServiceUnavailable, "unavailable/SecretMissing"},
-		{"a Secret that is not there", func(w *world) {
-			_ = w.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), "ci", "own")
-		}, nil, http.StatusServiceUnavailable, "unavailable/SecretMissing"},
-		{"a Secret that cannot be read", func(w *world) { w.secrets(unavailable) }, nil, http.StatusServiceUnavailable, "unavailable/Unavailable"},
-		{"a read of the Secret that times out", func(w *world) { w.secrets(context.DeadlineExceeded) }, nil, http.StatusServiceUnavailable, "unavailable/Timeout"},
-		{"no right to read the Secret", func(w *world) { w.secrets(forbidden) }, nil, http.StatusServiceUnavailable, "unavailable/Forbidden"},
-		{"a secret that cannot be read refuses nobody, wrong as the delivery is", func(w *world) { w.secrets(unavailable) }, signedBy("guessed", func(*delivery) {}), http.StatusServiceUnavailable, "unavailable/Unavailable"},
+		{"a Secret that is not there", func(w *world) { delete(w.copied, "ci/own") }, nil, http.StatusServiceUnavailable, "unavailable/SecretMissing"},
+		{"nothing is copied yet", func(w *world) { w.copied = nil }, nil, http.StatusServiceUnavailable, "unavailable/NotCopiedYet"},
+		{"a secret that is not copied yet refuses nobody, wrong as the delivery is", func(w *world) { w.copied = nil }, signedBy("guessed", func(*delivery) {}), http.StatusServiceUnavailable, "unavailable/NotCopiedYet"},
 		{"a Repository that names no webhook secret", func(w *world) { w.declare(func(*pacv1alpha1.Repository) {}) }, nil, http.StatusUnauthorized, "rejected/NoWebhookSecret"},
 		{"a Repository of the App", func(w *world) { w.declare(func(r *pacv1alpha1.Repository) { r.Spec.GitProvider = nil }) }, nil, http.StatusUnauthorized, "rejected/NoWebhookSecret"},
 		{"the global Repository's secret, for one that names no token", func(w *world) { w.declare(inherits); w.global("") }, signedBy(globalSecret, func(*delivery) {}), http.StatusAccepted, "recorded/Recorded"},
@@ -68,11 +61,9 @@ func TestOwnDeliveriesAreVerified(t *testing.T) { // A9
 func TestOwnDeliveriesThatNobodyWants(t *testing.T) {
 	for _, c := range []ownCase{
 		{"an event that is never acted on", nil, signedBy(ownSecret, func(d *delivery) { d.event = "wiki" }), http.StatusOK, "ignored/EventIgnored"},
-		{"a repository without a Repository", nil, func(d *delivery) { d.message.URL = "https://lab.example/acme/unknown" }, http.StatusOK, "ignored/NoRepository"},
-		{"that needs no secret", func(w *world) { w.secrets(errors.New("not to be read")) }, func(d *delivery) { d.message.URL, d.signature = "https://lab.example/acme/unknown", "none" }, http.StatusOK, "ignored/NoRepository"},
-		{"a Repository that is gone", func(w *world) {
-			_ = w.client.Tracker().Delete(pacv1alpha1.SchemeGroupVersion.WithResource("repositories"), "ci", "own")
-		}, nil, http.StatusOK, "ignored/NoRepository"},
+		{"a project of a group whose webhook serves another one", nil, signedBy(ownSecret, func(d *delivery) { d.message.URL = unknownURL }), http.StatusOK, "ignored/NoRepository"},
+		{"a project whose webhook has the token of all", func(w *world) { w.global("") }, signedBy(globalSecret, func(d *delivery) { d.message.URL = "https://lab.example/others/app" }), http.StatusOK, "ignored/NoRepository"},
+		{"a Repository that is gone", func(w *world) { w.remove("own"); w.global("") }, signedBy(globalSecret, func(*delivery) {}), http.StatusOK, "ignored/NoRepository"},
 		{"an event of a group, which names no repository", nil, func(d *delivery) { d.message.URL = "" }, http.StatusOK, "ignored/NoRepository"},
 		{"a URL of no repository", nil, func(d *delivery) { d.message.URL = "lab.example" }, http.StatusOK, "ignored/NoRepository"},
 		{"a URL with two readings", nil, func(d *delivery) { d.message.URL = "https://lab.example/a/../b" }, http.StatusOK, "ignored/NoRepository"},
@@ -150,11 +141,21 @@ func TestGlobalRepository(t *testing.T) {
 	if got, err := read("global"); got != nil || err != nil {
 		t.Errorf("none is there: %v, %v", got, err)
 	}
+	calls := len(w.client.Actions())
+	reader := receiver.GlobalOf(w.cached, live, systemNamespace, "global")
+	for range 5 {
+		if got, err := reader(t.Context()); got != nil || err != nil {
+			t.Errorf("none is there: %v, %v", got, err)
+		}
+	}
+	if got := len(w.client.Actions()) - calls; got > 2 { // two, when a second ends meanwhile
+		t.Errorf("asked live %d times at once, want once", got)
+	}
 	w.global("")
 	if got, err := read("global"); err != nil || got.Name != "global" {
 		t.Errorf("what the cache does not have is asked live: %v, %v", got, err)
 	}
-	calls := len(w.client.Actions())
+	calls = len(w.client.Actions())
 	if got, err := read(""); got != nil || err != nil || len(w.client.Actions()) != calls {
 		t.Errorf("no name is configured: %v, %v, want no call", got, err)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/wiring"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/repository"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/webhooksecret"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
@@ -54,6 +55,7 @@ func main() {
 			shared := repository.Options{OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer()}
 			return repository.NewController(shared)(ctx, cmw)
 		},
+		webhooksecret.NewController(webhooksecret.Options{Namespace: system.Namespace(), AppSecret: "plumbline-github-app"}),
 	)
 }
 
