@@ -5,7 +5,6 @@ package repository
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -16,11 +15,11 @@ import (
 	pkgreconciler "knative.dev/pkg/reconciler"
 	"knative.dev/pkg/system"
 
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
-	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/kubeevents"
 	"github.com/plumbline-ci/plumbline/pkg/leadership"
@@ -61,7 +60,7 @@ func NewController(options Options) injection.ControllerConstructor {
 		r.claims = claims.Informer().GetIndexer()
 		r.rivals = rivals(repositories.Informer().GetIndexer())
 		r.recorder = kubeevents.Recorder(ctx)
-		r.PromoteFunc = promote(repositories.Lister(), claims.Informer().GetIndexer())
+		r.PromoteFunc = promote(repositories.Informer().GetIndexer(), claims.Informer().GetIndexer())
 		if err := leadership.Count(&r.LeaderAwareFuncs, queueName); err != nil {
 			logging.FromContext(ctx).Errorw("Making metrics; some will be missing", "error", err)
 		}
@@ -96,14 +95,12 @@ func newReconciler(options Options) *Reconciler {
 }
 
 // promote enqueues every key that may have work: Repositories, and owners of claims whether they exist or not.
-func promote(repositories pacv1alpha1.RepositoryLister, claims cache.Indexer) func(pkgreconciler.Bucket, func(pkgreconciler.Bucket, types.NamespacedName)) error {
+func promote(repositories, claims cache.Indexer) func(pkgreconciler.Bucket, func(pkgreconciler.Bucket, types.NamespacedName)) error {
 	return func(b pkgreconciler.Bucket, enqueue func(pkgreconciler.Bucket, types.NamespacedName)) error {
-		all, err := repositories.List(labels.Everything())
-		if err != nil {
-			return err
-		}
-		for _, repository := range all {
-			enqueue(b, types.NamespacedName{Namespace: repository.Namespace, Name: repository.Name})
+		for _, obj := range repositories.List() {
+			if repository, ok := obj.(*pacv1alpha1.Repository); ok {
+				enqueue(b, types.NamespacedName{Namespace: repository.Namespace, Name: repository.Name})
+			}
 		}
 		for _, obj := range claims.List() {
 			if claim, ok := obj.(*v1alpha1.RepositoryClaim); ok {

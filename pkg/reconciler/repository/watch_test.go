@@ -15,7 +15,6 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 )
 
 // queue collects what is enqueued.
@@ -97,7 +96,7 @@ func TestPromotionEnqueuesRepositoriesAndOwnersOfClaims(t *testing.T) {
 	}
 	var q queue
 	enqueue := func(_ pkgreconciler.Bucket, key types.NamespacedName) { q.add(key) }
-	if err := promote(listers.NewRepositoryLister(repositories), claims)(pkgreconciler.UniversalBucket(), enqueue); err != nil {
+	if err := promote(repositories, claims)(pkgreconciler.UniversalBucket(), enqueue); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"gone/app", "one/app"}, q.sorted()); diff != "" {
