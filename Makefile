@@ -26,8 +26,9 @@ demo: binaries ## a push becomes a truthful check on a real Kubernetes and Tekto
 
 .PHONY: test
 test: lint verify binaries ## lint, verify generated code, run every test
-	go -C hack/tools/ko test ./base
+	go -C hack/tools/ko test ./base ./sbom
 	go -C hack/tools/promrules test .
+	go -C hack/tools/scan test .
 	go test -timeout 40m -p 1 -parallel 4 $(shell go list ./... | grep -v /pkg/client/)
 
 MINUTES ?= 30
@@ -71,8 +72,15 @@ cluster: binaries ## start the test control plane for people; Ctrl-C ends it
 	$(call foreground,dist/cluster)
 
 .PHONY: images
-images: ## build the container images into dist/images (OCI layout, no daemon)
+images: ## build the container images and their SBOMs into dist/images (OCI layout, SPDX; no daemon)
 	./hack/images.sh
+
+DB ?= https://vuln.go.dev
+
+.PHONY: scan
+scan: ## fail for vulnerabilities that the commands can reach and upstream has fixed (DB=https://mirror or file:///dir)
+	go -C hack/tools/scan build -o $(CURDIR)/dist/scan .
+	dist/scan -db $(DB) ./cmd/...
 
 .PHONY: clean
 clean: ## remove what was built here

@@ -1,12 +1,16 @@
 #!/usr/bin/env bash
 # Builds the images of receiver and controller with ko, one OCI layout each: dist/images/<command>. It needs neither a
-# daemon nor a registry: the base is made by hack/tools/ko/base and found by ko in its cache.
+# daemon nor a registry: the base is made by hack/tools/ko/base and found by ko in its cache. Beside each layout is an SBOM
+# for each platform, dist/images/<command>-<os>-<architecture>.spdx.json: what is pushed is the layout alone, because the
+# tools that push one refuse a layout with more than one image.
 #
 #   PLATFORMS  what to build for, separated by commas ("linux/amd64,linux/arm64"); this machine's architecture
 #   VERSION    written into the binaries; what git describes
 #
 # To push: crane push dist/images/receiver <registry>/plumbline/receiver:<tag>
 #      or: skopeo copy oci:dist/images/receiver docker://<registry>/plumbline/receiver:<tag>
+# To attach an SBOM to what was pushed, where admission controllers and scanners find it:
+#   oras attach --artifact-type application/spdx+json <registry>/plumbline/receiver@<digest> dist/images/receiver-linux-amd64.spdx.json
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -25,10 +29,11 @@ export KO_DEFAULTBASEIMAGE=$base
 
 for command in "${commands[@]}"; do
   layout=dist/images/$command
-  rm -rf "$layout"
+  rm -rf "$layout" "$layout"-*.spdx.json
   echo "building $layout ($platforms)" >&2
   # One build at a time: the Go tool uses all processors as it is.
-  reference=$(go tool -modfile=hack/tools/ko/go.mod ko build --jobs 1 --push=false --sbom=none --platform="$platforms" \
-    --oci-layout-path="$layout" "./cmd/$command")
+  reference=$(go tool -modfile=hack/tools/ko/go.mod ko build --jobs 1 --push=false --platform="$platforms" \
+    --sbom=spdx --sbom-dir=dist/images --oci-layout-path="$layout" "./cmd/$command")
+  (cd hack/tools/ko && go run ./sbom "$root/$layout")
   echo "$layout ${reference##*@}"
 done

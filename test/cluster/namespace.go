@@ -19,18 +19,22 @@ import (
 // prefix, and waits until pods can be created in it.
 func (c *Cluster) CreateNamespace(ctx context.Context, prefix string) (name string, err error) {
 	name = prefix + "-" + strings.ToLower(rand.Text()[:6])
+	return name, c.createNamespace(ctx, name)
+}
+
+func (c *Cluster) createNamespace(ctx context.Context, name string) error {
 	if err := c.create(ctx, object("v1", "Namespace", "", name)); err != nil {
-		return "", err
+		return err
 	}
 	accounts := c.dynamic.Resource(serviceAccounts()).Namespace(name)
-	err = Poll(ctx, 20*time.Millisecond, func() error {
+	err := Poll(ctx, 20*time.Millisecond, func() error {
 		_, err := accounts.Get(ctx, "default", metav1.GetOptions{})
 		return err
 	})
 	if err != nil {
-		return "", fmt.Errorf("waiting for the default service account of %s: %w", name, err)
+		return fmt.Errorf("waiting for the default service account of %s: %w", name, err)
 	}
-	return name, nil
+	return nil
 }
 
 // DeleteNamespace begins the deletion of a namespace and does not wait for its end.

@@ -23,6 +23,24 @@ func (c *Cluster) Namespace(t testing.TB, prefix string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.endNamespace(t, name)
+	return name
+}
+
+// NamespaceNamed is Namespace for objects that were recorded in one of that name. It waits for the end of one that is being
+// deleted.
+func (c *Cluster) NamespaceNamed(t testing.TB, name string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := Poll(ctx, 200*time.Millisecond, func() error { return c.createNamespace(ctx, name) }); err != nil {
+		t.Fatal(err)
+	}
+	c.endNamespace(t, name)
+}
+
+func (c *Cluster) endNamespace(t testing.TB, name string) {
+	t.Helper()
 	t.Cleanup(func() {
 		if os.Getenv(KeepEnv) != "" {
 			t.Logf("kept namespace %s", name)
@@ -34,5 +52,4 @@ func (c *Cluster) Namespace(t testing.TB, prefix string) string {
 			t.Logf("cleaning up: %v", err)
 		}
 	})
-	return name
 }

@@ -3,89 +3,256 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/blob"
+	"github.com/plumbline-ci/plumbline/test/canary"
+	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// canaries are the credentials of a world: the webhook's secret, the App's key, every token that GitHub has issued, revoked
-// ones included, or the token of the GitLab.
-func (w *world) canaries() []string {
-	if g, is := w.git.(*onGitLab); is {
-		return []string{hookSecret, g.token.Value}
+// S32: no secret of a scenario is told anywhere. Every Secret of the cluster is watched from the beginning, so that values
+// which are replaced or deleted are known too; each world adds what is kept elsewhere when it ends (GitHub's tokens, those of
+// the processes' accounts) and looks through all that people may read. At the end of the suite every log is read once more.
+
+// notSecret are keys of Secrets whose values may be told.
+var notSecret = map[string]bool{".gitconfig": true, "github-application-id": true, corev1.ServiceAccountRootCAKey: true, corev1.TLSCertKey: true}
+
+// watchSecrets learns the values of all Secrets of the cluster until ctx ends.
+func watchSecrets(ctx context.Context, c *cluster.Cluster, known *canary.Secrets) error {
+	client, err := kubernetes.NewForConfig(c.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("watching Secrets: %w", err)
 	}
-	found := append(w.forge.Minted(), w.App.WebhookSecret)
-	for line := range strings.Lines(w.App.PrivateKeyPEM) {
-		if !strings.HasPrefix(line, "-----") {
-			return append(found, strings.TrimSpace(line)) // one line of the key stands for all
+	all := informers.NewSharedInformerFactory(client, 0)
+	learn := func(object any) {
+		if secret, is := object.(*corev1.Secret); is {
+			learnSecret(known, secret)
 		}
 	}
-	return found
+	_, err = all.Core().V1().Secrets().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: learn, UpdateFunc: func(_, now any) { learn(now) },
+	})
+	if err != nil {
+		return fmt.Errorf("watching Secrets: %w", err)
+	}
+	all.Start(ctx.Done())
+	all.WaitForCacheSync(ctx.Done())
+	return nil
 }
 
-// tellsNoSecret requires (S32) that no credential is told anywhere: not in a log, not in an object that is no Secret, and in
-// nothing that the Git service was sent to show.
+func learnSecret(known *canary.Secrets, secret *corev1.Secret) {
+	for key, value := range secret.Data {
+		if !notSecret[key] {
+			known.Add(string(value), secret.Namespace+"/"+secret.Name)
+		}
+	}
+}
+
+// readable is what people may read, by place. What is there only for a while is added before it goes.
+type readable struct {
+	mu    sync.Mutex
+	texts map[string]string
+}
+
+func (r *readable) add(place, text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.texts[fmt.Sprintf("%s (%d)", place, len(r.texts))] = text
+}
+
+// tellsNoSecret requires (S32) that nothing that people may read in the world tells a secret.
 func (w *world) tellsNoSecret() {
 	w.t.Helper()
-	canaries := w.canaries()
-	if len(canaries) < 2 {
-		w.t.Fatalf("%d credentials: nothing is shown", len(canaries))
+	if w.t.Failed() {
+		return // the scenario may have left the world as it broke it
 	}
-	for place, text := range w.readable() {
-		for _, canary := range canaries {
-			if strings.Contains(text, canary) {
-				w.t.Errorf("S32: %s tells a credential", place)
+	w.learnSecrets()
+	w.readObjects()
+	w.must(readLogs(w.Cluster, w.Namespace, w.readable.add))
+	traffic := w.git.log()
+	for _, write := range traffic.writes {
+		w.reads(fmt.Sprintf("write %d at the Git service", write.N), write, nil)
+	}
+	for _, request := range traffic.requests {
+		w.readable.add("a URL at the Git service", request.Path+"?"+request.Query)
+	}
+	exempt := w.placedOnPurpose()
+	for place, text := range w.readable.texts {
+		for _, found := range shared.secrets.Find(text) {
+			if strings.HasPrefix(place, aPipelineRun) && slices.ContainsFunc(found.Origins, exempt) {
+				continue
+			}
+			w.t.Errorf("S32: %s tells, %s, what is kept in %v", place, found.Form, found.Origins)
+		}
+	}
+}
+
+const aPipelineRun = "PipelineRuns"
+
+// placedOnPurpose tells the Secrets that the world's Repositories name as params: PaC's contract is that an author places their
+// values into a PipelineRun. They may be told there and nowhere else.
+func (w *world) placedOnPurpose() func(origin string) bool {
+	w.t.Helper()
+	list, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).List(w.ctx, metav1.ListOptions{})
+	w.must(err)
+	var named []string
+	for _, repository := range list.Items {
+		if repository.Spec.Params == nil {
+			continue
+		}
+		for _, param := range *repository.Spec.Params {
+			if param.SecretRef != nil {
+				named = append(named, w.ci+"/"+param.SecretRef.Name)
+			}
+		}
+	}
+	return func(origin string) bool { return slices.Contains(named, origin) }
+}
+
+// learnSecrets adds what is in no Secret, and what the watch may not have told of yet.
+func (w *world) learnSecrets() {
+	w.t.Helper()
+	before := shared.secrets.Len()
+	for _, namespace := range []string{w.ci, w.Namespace} {
+		list, err := w.Kube.CoreV1().Secrets(namespace).List(w.ctx, metav1.ListOptions{})
+		w.must(err)
+		for i := range list.Items {
+			learnSecret(&shared.secrets, &list.Items[i])
+		}
+	}
+	if w.forge != nil {
+		for _, token := range w.forge.Minted() {
+			shared.secrets.Add(token, "a token that GitHub issued")
+		}
+	}
+	tokens, err := accountTokens(w.Cluster, w.Namespace)
+	w.must(err)
+	for account, token := range tokens {
+		shared.secrets.Add(token, account)
+	}
+	if before == 0 {
+		w.t.Error("S32: no Secret of the cluster was seen: nothing is shown")
+	}
+}
+
+// accountTokens are those that an installation's processes call the API server with, by kubeconfig.
+func accountTokens(c *cluster.Cluster, namespace string) (map[string]string, error) {
+	files, err := filepath.Glob(filepath.Join(c.Dir(), namespace+"-*.kubeconfig"))
+	if err != nil {
+		return nil, fmt.Errorf("listing kubeconfigs: %w", err)
+	}
+	tokens := map[string]string{}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("reading a kubeconfig: %w", err)
+		}
+		for _, token := range regexp.MustCompile(`token: "([^"]+)"`).FindAllStringSubmatch(string(data), -1) {
+			tokens[filepath.Base(file)] = token[1]
+		}
+	}
+	return tokens, nil
+}
+
+// reads adds an object or a list of them as JSON.
+func (w *world) reads(place string, list any, err error) {
+	w.t.Helper()
+	w.must(err)
+	data, err := json.Marshal(list)
+	w.must(err)
+	w.readable.add(place, string(data))
+}
+
+func (w *world) readObjects() {
+	w.t.Helper()
+	all := metav1.ListOptions{}
+	for _, namespace := range []string{w.ci, w.Namespace} {
+		events, err := w.Kube.CoreV1().Events(namespace).List(w.ctx, all)
+		w.reads("Kubernetes Events in "+namespace, events, err)
+		maps, err := w.Kube.CoreV1().ConfigMaps(namespace).List(w.ctx, all)
+		w.reads("ConfigMaps in "+namespace, maps, err)
+		repositories, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(namespace).List(w.ctx, all)
+		w.reads("Repositories in "+namespace, repositories, err)
+		runs, err := w.Tekton.TektonV1().PipelineRuns(namespace).List(w.ctx, all)
+		w.reads(aPipelineRun+" in "+namespace, runs, err)
+	}
+	ours := w.Plumbline.PlumblineV1alpha1()
+	events := w.events()
+	w.reads("GitEvents", events, nil)
+	claims, err := ours.RepositoryClaims(w.Namespace).List(w.ctx, all)
+	w.reads("RepositoryClaims", claims, err)
+	for i := range events {
+		blobs := []v1alpha1.BlobReference{events[i].Spec.Payload}
+		if plan := events[i].Status.Plan; plan != nil {
+			blobs = append(blobs, plan.Blobs...)
+		}
+		for _, ref := range blobs {
+			data, err := blob.Read(w.ctx, ours.EventPayloads(w.Namespace), ref)
+			if err == nil { // else it is gone: the event is settled, or the scenario took it away
+				w.readable.add("EventPayload "+ref.Name, string(data))
 			}
 		}
 	}
 }
 
-// readable is all that people may read, by place.
-func (w *world) readable() map[string]string {
-	w.t.Helper()
-	texts := map[string]string{}
-	add := func(place string, list any, err error) {
-		w.t.Helper()
-		w.must(err)
-		data, err := json.Marshal(list)
-		w.must(err)
-		texts[place] = string(data)
+// readMetrics adds the page of a process that is about to end, if it answers: a scenario may have paused or killed it.
+func (w *world) readMetrics(process *installation.Process) {
+	if !process.Running() {
+		return
 	}
-	for i, process := range slices.Concat(w.receivers, w.controllers) {
-		texts[fmt.Sprintf("the log of process %d", i)] = w.whole(process)
+	ctx, cancel := context.WithTimeout(w.ctx, 2*time.Second)
+	defer cancel()
+	if text, err := bodyAt(ctx, process.Metrics); err == nil {
+		w.readable.add("the metrics of "+process.Name(), text)
 	}
-	for _, namespace := range []string{w.ci, w.Namespace} {
-		all := metav1.ListOptions{}
-		events, err := w.Kube.CoreV1().Events(namespace).List(w.ctx, all)
-		add("a Kubernetes Event in "+namespace, events, err)
-		maps, err := w.Kube.CoreV1().ConfigMaps(namespace).List(w.ctx, all)
-		add("a ConfigMap in "+namespace, maps, err)
-		repositories, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(namespace).List(w.ctx, all)
-		add("a Repository in "+namespace, repositories, err)
-	}
-	runs, err := w.Tekton.TektonV1().PipelineRuns(w.ci).List(w.ctx, metav1.ListOptions{})
-	add("a PipelineRun", runs, err)
-	add("a GitEvent", w.events(), nil)
-	payloads, err := w.Plumbline.PlumblineV1alpha1().EventPayloads(w.Namespace).List(w.ctx, metav1.ListOptions{})
-	add("an EventPayload", payloads, err)
-	for i, write := range w.git.log().writes {
-		add(fmt.Sprintf("write %d at the Git service", i), write, nil)
-	}
-	return texts
 }
 
-// whole is what a process has printed, "" if it never started.
-func (w *world) whole(process *installation.Process) string {
-	w.t.Helper()
-	data, err := os.ReadFile(process.Log())
-	if !os.IsNotExist(err) {
-		w.must(err)
+// readLogs gives the logs of the processes of an installation, or of all with an empty namespace.
+func readLogs(c *cluster.Cluster, namespace string, add func(place, text string)) error {
+	var failed error
+	for _, component := range []string{"receiver", "controller"} {
+		files, err := filepath.Glob(filepath.Join(c.Dir(), "logs", namespace+"*-"+component+"-*.log"))
+		failed = errors.Join(failed, err)
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			failed = errors.Join(failed, err)
+			add("the log "+filepath.Base(file), string(data))
+		}
 	}
-	return string(data)
+	return failed
+}
+
+// auditLogs reads the logs of all scenarios once more, with all that is known of secrets at the end: what processes said as
+// they ended, and of other worlds.
+func auditLogs(c *cluster.Cluster) error {
+	var told error
+	logs := 0
+	err := readLogs(c, "", func(place, text string) {
+		logs++
+		for _, found := range shared.secrets.Find(text) {
+			told = errors.Join(told, fmt.Errorf("S32: %s tells, %s, what is kept in %v", place, found.Form, found.Origins))
+		}
+	})
+	if err == nil && logs == 0 {
+		err = errors.New("S32: there is no log to look through")
+	}
+	return errors.Join(err, told)
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plumbline-ci/plumbline/test/canary"
 	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/forge"
 	"github.com/plumbline-ci/plumbline/test/installation"
@@ -21,6 +22,8 @@ type suite struct {
 	cluster  *cluster.Cluster
 	programs installation.Programs
 	key      string
+	// secrets are those that any scenario has had so far.
+	secrets canary.Secrets
 }
 
 var shared suite // set once before any test runs
@@ -37,12 +40,16 @@ func prepare(ctx context.Context, c *cluster.Cluster, dir string) error {
 	if err != nil {
 		return err
 	}
-	shared = suite{cluster: c, programs: programs, key: forge.New(forge.Options{}).CreateApp(1, "key", "", "x").PrivateKeyPEM}
-	return nil
+	shared.cluster, shared.programs = c, programs
+	shared.key = forge.New(forge.Options{}).CreateApp(1, "key", "", "x").PrivateKeyPEM
+	return watchSecrets(ctx, c, &shared.secrets)
 }
 
-// audit looks whether rights are missing or in excess; only all scenarios together use them all.
+// audit looks for secrets in all logs, and whether rights are missing or in excess; only all scenarios together use them all.
 func audit(c *cluster.Cluster) error {
+	if err := auditLogs(c); err != nil {
+		return err
+	}
 	if run := flag.Lookup("test.run"); run == nil || run.Value.String() != "" {
 		return nil
 	}

@@ -37,6 +37,7 @@ type world struct {
 	ci    string        // the Repository's namespace
 
 	receivers, controllers []*installation.Process
+	readable               *readable
 }
 
 // setup says how many processes a world starts with, and which of them go through a proxy of their own.
@@ -50,6 +51,7 @@ type setup struct {
 	private                bool
 	flags                  []string // of the controllers
 	system                 string   // what the name of Plumbline's namespace begins with; "plumbline" when empty
+	recorded               bool     // the namespaces have the names that are in recorded objects
 }
 
 // newWorld installs Plumbline in a namespace of its own and starts what s asks for. Everything ends with the test.
@@ -57,10 +59,10 @@ func newWorld(t *testing.T, s setup) *world {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute) // its parallel subtests may wait for the other scenarios'
 	t.Cleanup(cancel)
-	w := &world{t: t, ctx: ctx}
+	w := &world{t: t, ctx: ctx, readable: &readable{texts: map[string]string{}}}
 	hub := w.host(s)
-	w.ci = shared.cluster.Namespace(t, "ci")
-	system := shared.cluster.Namespace(t, cmp.Or(s.system, "plumbline"))
+	w.ci = s.namespace(t, "ci")
+	system := s.namespace(t, cmp.Or(s.system, "plumbline"))
 	// One bucket with quick leases: a takeover then takes seconds, and a hundred installations few calls.
 	config := append([][3]string{
 		{"plumbline-config-leader-election", "buckets", "1"},
@@ -73,6 +75,7 @@ func newWorld(t *testing.T, s setup) *world {
 		Cluster: shared.cluster, Forge: hub.GitHub, App: hub.app, Programs: shared.programs, Namespace: system, Config: config,
 	})
 	w.must(err)
+	t.Cleanup(w.tellsNoSecret)
 	w.createRepository(w.ci, "app")
 	for range s.receivers {
 		w.startReceiver(s.proxied)
@@ -82,6 +85,16 @@ func newWorld(t *testing.T, s setup) *world {
 	}
 	t.Cleanup(w.showLogs)
 	return w
+}
+
+// namespace creates one whose name begins so.
+func (s setup) namespace(t *testing.T, prefix string) string {
+	t.Helper()
+	if s.recorded {
+		shared.cluster.NamespaceNamed(t, prefix+"-recorded")
+		return prefix + "-recorded"
+	}
+	return shared.cluster.Namespace(t, prefix)
 }
 
 // host starts the world's Git service. An installation that serves a GitLab has no GitHub App.
@@ -135,6 +148,7 @@ func (w *world) start(p *installation.Process) {
 	w.t.Helper()
 	w.must(p.Start(w.ctx))
 	w.t.Cleanup(func() {
+		w.readMetrics(p)
 		_ = p.Kill()
 		if p.Proxy != nil {
 			p.Proxy.Close()
@@ -184,6 +198,7 @@ func (w *world) post(p *installation.Process, d delivery) (int, string) {
 	if err != nil {
 		w.t.Fatalf("delivering: %v", err)
 	}
+	w.readable.add("the answer to a delivery", string(body))
 	return status, string(body)
 }
 
@@ -208,14 +223,24 @@ func (w *world) log(p *installation.Process) string {
 // metrics is a process's Prometheus page.
 func (w *world) metrics(p *installation.Process) string {
 	w.t.Helper()
-	request, err := http.NewRequestWithContext(w.ctx, http.MethodGet, p.Metrics, nil)
+	text, err := bodyAt(w.ctx, p.Metrics)
 	w.must(err)
+	return text
+}
+
+// bodyAt is what a URL answers.
+func bodyAt(ctx context.Context, url string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
 	response, err := http.DefaultClient.Do(request)
-	w.must(err)
+	if err != nil {
+		return "", err
+	}
 	defer func() { _ = response.Body.Close() }()
 	data, err := io.ReadAll(response.Body)
-	w.must(err)
-	return string(data)
+	return string(data), err
 }
 
 // showLogs prints the ends of the processes' logs when the test failed.

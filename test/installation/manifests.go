@@ -13,8 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
-
-	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
 // product is the namespace config/ is written for.
@@ -25,7 +23,7 @@ const definitions = "CustomResourceDefinition"
 
 // manifests reads config/ as `kubectl apply -f config/` does: its files in order, no folders.
 func manifests() ([]*unstructured.Unstructured, error) {
-	root, err := cluster.Root()
+	root, err := root()
 	if err != nil {
 		return nil, err
 	}

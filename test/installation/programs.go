@@ -5,12 +5,25 @@ package installation
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
+
+// OfEnv is the environment variable with the path of another working tree, whose config/ is installed and whose binaries are
+// built in place of this one's: that of a version before, to record what it writes.
+const OfEnv = "PLUMBLINE_OF"
+
+// root is the working tree that is tried.
+func root() (string, error) {
+	if other := os.Getenv(OfEnv); other != "" {
+		return other, nil
+	}
+	return cluster.Root()
+}
 
 // Build compiles the receiver and the controller of this working tree into dir.
 func Build(ctx context.Context, dir string) (Programs, error) {
@@ -22,7 +35,7 @@ func Build(ctx context.Context, dir string) (Programs, error) {
 
 // Compile compiles commands of this working tree into dir: args are flags of go build and the commands' packages.
 func Compile(ctx context.Context, dir string, args ...string) error {
-	root, err := cluster.Root()
+	root, err := root()
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/cluster"
+	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/installation"
+)
+
+const upgradeData = "testdata/upgrade"
+
+// upgradeWrite is a call by which a version changed a check at GitHub.
+type upgradeWrite struct {
+	Method, SHA string
+	Check       string // the id that GitHub gave it
+	Body        map[string]any
+}
+
+// TestRecordForUpgrades brings events of another version into every open state, kills it, and writes what it left behind to
+// testdata/upgrade. It is no test of this version: see the README there.
+func TestRecordForUpgrades(t *testing.T) {
+	if os.Getenv(installation.OfEnv) == "" {
+		t.Skipf("%s names no other version", installation.OfEnv)
+	}
+	w, commits := upgradeWorld(t)
+	w.startReceiver(false)
+	controller := w.startController(true)
+	w.claimed()
+	w.must(os.MkdirAll(upgradeData, 0o755))
+	push := func(state string) string {
+		d := w.git.pushed("refs/heads/" + state)
+		event := v1alpha1.EventName("push", "github", recordedForge, d.ID())
+		switch state {
+		case upReported:
+			controller.Proxy.Add(cluster.Rule{Do: cluster.Fault(cluster.EtcdTimeout()), Match: func(c cluster.Call) bool {
+				return strings.HasPrefix(c.Verb, "delete") && (strings.HasPrefix(c.Name, event) || c.Resource == "secrets")
+			}})
+		case upMade:
+			losesTheAnswer(controller.Proxy, event)
+		case upPlanned:
+			controller.Proxy.Add(cluster.Rule{Do: cluster.Hold(nil), Match: createsRun(upPlanned)})
+		}
+		w.deliver(d, http.StatusAccepted)
+		return commits[state]
+	}
+	w.checkReaches(push(upSettled), checkName(upSettled), "success", soon)
+	w.settled(soon)
+	w.checkReaches(push(upRunning), checkName(upRunning), "in_progress", soon)
+	w.checkReaches(push(upFinished), checkName(upFinished), "in_progress", soon)
+	finished := w.created(commits[upFinished])
+	w.checkReaches(push(upReported), checkName(upReported), "success", soon)
+
+	push(upMade)
+	push(upPlanned)
+	w.eventually(soon, "the run is made and the other one planned", func() error {
+		if len(w.runsOfState(upMade)) != 1 {
+			return errors.New("no run is made")
+		}
+		return w.isPlanned(commits[upPlanned])
+	})
+	w.stoodStill(commits)
+	// The call gives up after some seconds, and then the check is looked up: this is last.
+	posts := w.git.inject(createCheck, forge.Fault{Do: forge.ApplyThenHold(nil), Match: func(r *http.Request) bool {
+		body, err := io.ReadAll(r.Body)
+		return err == nil && bytes.Contains(body, []byte(upPosted))
+	}})
+	push(upPosted)
+	w.hit(posts, 1)
+	w.stoodStill(commits)
+	w.must(controller.Kill())
+
+	push(upReceived)
+	number := w.git.open("", upPulled, somebody)
+	w.deliver(w.git.pulled(number, "opened"), http.StatusAccepted)
+	w.must(w.receivers[0].Kill())
+	w.release(finished)
+	w.ended(finished.Status.Runs[0])
+	w.writeRecord()
+}
+
+func createsRun(state string) func(cluster.Call) bool {
+	return func(c cluster.Call) bool { return c.Is("create", "pipelineruns") && strings.HasPrefix(c.Name, state) }
+}
+
+// losesTheAnswer makes a run, and nothing more is known or written of it.
+func losesTheAnswer(proxy *cluster.Proxy, event string) {
+	var made atomic.Bool
+	proxy.Add(cluster.Rule{Do: cluster.Hold(nil), Match: func(c cluster.Call) bool {
+		return made.Load() && (c.Resource == "pipelineruns" && strings.HasPrefix(c.Name, upMade) || c.Resource == "gitevents" && c.Name == event)
+	}})
+	proxy.Add(cluster.Rule{Count: 1, Do: cluster.ApplyThenDrop(), Match: func(c cluster.Call) bool {
+		is := createsRun(upMade)(c)
+		made.Store(made.Load() || is)
+		return is
+	}})
+}
+
+func (w *world) isPlanned(sha string) error {
+	for _, event := range w.events() {
+		if event.Spec.SHA == sha && event.Status.Plan != nil && len(event.Status.Runs) == 1 {
+			return nil
+		}
+	}
+	return errors.New("no run is planned")
+}
+
+// stoodStill waits until each event's status says what its state means.
+func (w *world) stoodStill(commits map[string]string) {
+	w.t.Helper()
+	state := map[string]string{}
+	for name, sha := range commits {
+		state[sha] = name
+	}
+	w.eventually(soon, "each event is in its state", func() (wrong error) {
+		for _, event := range w.events() {
+			name := state[event.Spec.SHA]
+			if name == upSettled && event.Settled() {
+				continue
+			}
+			known := len(event.Status.Runs) == 1 && event.Status.Runs[0].UID != ""
+			reported := len(event.Status.Checks) == 1 && event.Status.Checks[0].ID != ""
+			concluded := reported && event.Status.Checks[0].Concluded
+			if event.Settled() || known == (name == upPlanned || name == upMade) || concluded != (name == upReported) || name == upPosted && reported {
+				wrong = errors.Join(wrong, fmt.Errorf("%s: settled: %t, the run is known: %t, the check: %t, concluded: %t", name, event.Settled(), known, reported, concluded))
+			}
+		}
+		return wrong
+	})
+}
+
+// writeRecord writes the objects as the API server keeps them, without what it adds to each, and the writes of checks.
+func (w *world) writeRecord() {
+	w.t.Helper()
+	var objects bytes.Buffer
+	for _, kind := range upgradeKinds() {
+		for _, object := range w.objects(kind) {
+			object.SetManagedFields(nil)
+			object.SetResourceVersion("")
+			object.SetGeneration(0)
+			if kind.Resource == "pipelineruns" {
+				delete(object.Object, "status") // it is Tekton's
+			}
+			text, err := yaml.Marshal(object.Object)
+			w.must(err)
+			fmt.Fprintf(&objects, "---\n%s", text)
+		}
+	}
+	w.must(os.WriteFile(filepath.Join(upgradeData, "objects.yaml"), objects.Bytes(), 0o644))
+	var writes []upgradeWrite
+	for _, call := range w.forge.Writes() {
+		if call.Applied && call.CheckRunID != 0 {
+			writes = append(writes, upgradeWrite{call.Method, call.HeadSHA, fmt.Sprint(call.CheckRunID), call.Body})
+		}
+	}
+	text, err := json.MarshalIndent(writes, "", " ")
+	w.must(err)
+	w.must(os.WriteFile(filepath.Join(upgradeData, "checks.json"), append(text, '\n'), 0o644))
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/installation"
+)
+
+// What the version before has left in every open state goes on with this one: each event ends with one run and one check that
+// tells the truth, nothing runs twice, and a delivery that is sent again is known.
+func TestEventsOfTheVersionBeforeGoOn(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(installation.OfEnv) != "" {
+		t.Skip("another version is recorded")
+	}
+	if _, err := os.Stat(filepath.Join(upgradeData, "objects.yaml")); os.IsNotExist(err) {
+		t.Skip("no version is recorded: see testdata/upgrade/README.md")
+	}
+	w, commits := upgradeWorld(t)
+	number := w.git.open("", upPulled, somebody)
+	before := w.restore()
+	w.startReceiver(false)
+	w.startController(false)
+
+	w.checkReaches(commits[upRunning], checkName(upRunning), "in_progress", soon)
+	for _, state := range upgradeStates() {
+		if strings.Contains(upgradePipeline(state), held) && state != upFinished {
+			event := w.created(commits[state])
+			w.release(event)
+		}
+	}
+	for _, state := range upgradeStates() {
+		sha := commits[state]
+		w.checkReaches(sha, checkName(state), "success", afterFault)
+		w.settles(sha, afterFault)
+		w.oneCheck(sha, checkName(state))
+		w.neverFailed(sha)
+		if runs := w.runsOfState(state); len(runs) != 1 || before[state] != "" && runs[0] != before[state] {
+			t.Errorf("%s: runs %v, want one, and %q if it is not empty", state, runs, before[state])
+		}
+	}
+	events := w.settled(afterFault)
+	if len(events) != len(commits) {
+		t.Errorf("%d events, want %d", len(events), len(commits))
+	}
+	for _, event := range events {
+		if event.Status.Disposition != v1alpha1.DispositionRuns {
+			t.Errorf("%s is %s, want its run", event.Name, event.Status.Disposition)
+		}
+		w.sendAnew(event, number)
+	}
+	if again := w.events(); len(again) != len(events) {
+		t.Errorf("%d events after each was delivered again, want %d", len(again), len(events))
+	}
+	for _, kept := range w.objects(upgradeKinds()[3]) {
+		t.Errorf("EventPayload %s is left", kept.GetName())
+	}
+}
+
+// sendAnew delivers what an event was made of once more.
+func (w *world) sendAnew(event v1alpha1.GitEvent, pull int) {
+	w.t.Helper()
+	d := w.git.pushed(event.Spec.HeadRef).(forge.Delivery)
+	if event.Spec.PullRequest != nil {
+		d = w.git.pulled(pull, "opened").(forge.Delivery)
+	}
+	d.GUID = event.Spec.DeliveryKey
+	d.Header.Set("X-GitHub-Delivery", d.GUID)
+	if code, answer := w.post(w.receivers[0], d); code/100 != 2 {
+		w.t.Errorf("the delivery of %s is answered %d %s when it is sent again", event.Name, code, answer)
+	}
+}
+
+// restore puts the recorded objects and checks back and returns the recorded runs by state. What servers give an object anew is
+// replaced in all of them: UIDs, and the ids of checks. Times of events are moved as a whole, so that the last one is now.
+func (w *world) restore() map[string]string {
+	w.t.Helper()
+	client, err := dynamic.NewForConfig(w.Cluster.RESTConfig())
+	w.must(err)
+	checks, uids := w.restoreChecks(), map[string]string{}
+	objects := w.readRecord(uids)
+	for _, kind := range upgradeKinds() {
+		for _, object := range objects[kind.Resource] {
+			text := replaceAll(string(object), uids)
+			if kind.Resource == "pipelineruns" {
+				text = replaceAll(text, checks)
+			}
+			var o unstructured.Unstructured
+			w.must(yaml.Unmarshal([]byte(text), &o.Object))
+			old := string(o.GetUID())
+			o.SetUID("")
+			made, err := client.Resource(kind).Namespace(o.GetNamespace()).Create(w.ctx, &o, metav1.CreateOptions{})
+			w.must(err)
+			uids[old] = string(made.GetUID())
+		}
+	}
+	// The runs have their UIDs now, which the events' status names.
+	gitevents := upgradeKinds()[1]
+	for _, object := range objects[gitevents.Resource] {
+		var o unstructured.Unstructured
+		w.must(yaml.Unmarshal([]byte(replaceAll(replaceAll(string(object), uids), checks)), &o.Object))
+		if o.Object["status"] == nil {
+			continue
+		}
+		now, err := client.Resource(gitevents).Namespace(o.GetNamespace()).Get(w.ctx, o.GetName(), metav1.GetOptions{})
+		w.must(err)
+		now.Object["status"] = o.Object["status"]
+		_, err = client.Resource(gitevents).Namespace(o.GetNamespace()).UpdateStatus(w.ctx, now, metav1.UpdateOptions{})
+		w.must(err)
+	}
+	runs := map[string]string{}
+	for _, state := range upgradeStates() {
+		if found := w.runsOfState(state); len(found) == 1 {
+			runs[state] = found[0]
+		}
+	}
+	if len(runs) != 6 {
+		w.t.Fatalf("the record has the runs %v: record anew", runs)
+	}
+	for _, state := range []string{upFinished, upReported, upSettled} {
+		name, _, _ := strings.Cut(runs[state], " ")
+		w.ended(v1alpha1.Run{Namespace: w.ci, Name: name})
+	}
+	return runs
+}
+
+var recordedTime = regexp.MustCompile(`"?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z)"?`)
+
+// readRecord reads the recorded objects by resource, and adds to uids the Repository's.
+func (w *world) readRecord(uids map[string]string) map[string][][]byte {
+	w.t.Helper()
+	data, err := os.ReadFile(filepath.Join(upgradeData, "objects.yaml"))
+	w.must(err)
+	repository, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Get(w.ctx, "app", metav1.GetOptions{})
+	w.must(err)
+	found := map[string][][]byte{}
+	for _, text := range bytes.Split(data, []byte("---\n")) {
+		var object unstructured.Unstructured
+		w.must(yaml.Unmarshal(text, &object.Object))
+		if object.Object == nil {
+			continue
+		}
+		resource := strings.ToLower(object.GetKind()) + "s"
+		if resource == "repositoryclaims" {
+			uid, _, err := unstructured.NestedString(object.Object, "spec", "repository", "uid")
+			w.must(err)
+			uids[uid] = string(repository.UID)
+		}
+		if resource == "gitevents" {
+			text = []byte(movedTimes(string(text), object.GetCreationTimestamp().Time))
+		}
+		found[resource] = append(found[resource], text)
+	}
+	return found
+}
+
+// movedTimes moves all times of an object that was created then.
+func movedTimes(text string, created time.Time) string {
+	by := time.Since(created)
+	return recordedTime.ReplaceAllStringFunc(text, func(found string) string {
+		at, err := time.Parse(time.RFC3339Nano, strings.Trim(found, `"`))
+		if err != nil {
+			panic(err)
+		}
+		return fmt.Sprintf("%q", at.Add(by).UTC().Format(time.RFC3339))
+	})
+}
+
+// restoreChecks makes the recorded calls to GitHub again and returns the ids that the checks have now.
+func (w *world) restoreChecks() map[string]string {
+	w.t.Helper()
+	data, err := os.ReadFile(filepath.Join(upgradeData, "checks.json"))
+	w.must(err)
+	var writes []upgradeWrite
+	w.must(json.Unmarshal(data, &writes))
+	fresh, token := map[string]string{}, w.forge.Mint(w.git.(*onGitHub).installation)
+	for _, write := range writes {
+		body, err := json.Marshal(write.Body)
+		w.must(err)
+		path := "repos/" + repoName + "/check-runs"
+		if write.Method != http.MethodPost {
+			path += "/" + fresh[write.Check]
+		}
+		if code := w.asRun(write.Method, path, token, string(body)); code/100 != 2 {
+			w.t.Fatalf("%s %s is answered %d: record anew", write.Method, path, code)
+		}
+		calls := w.forge.Writes()
+		last := calls[len(calls)-1]
+		fresh[write.Check] = fmt.Sprint(last.CheckRunID)
+		if last.HeadSHA != write.SHA {
+			w.t.Fatalf("the check of %s is of %s: commits have other ids than when they were recorded: record anew", write.SHA, last.HeadSHA)
+		}
+	}
+	return fresh
+}
+
+// replaceAll replaces whole words.
+func replaceAll(text string, by map[string]string) string {
+	words := make([]string, 0, len(by))
+	for old := range by {
+		words = append(words, regexp.QuoteMeta(old))
+	}
+	slices.Sort(words)
+	return regexp.MustCompile(`\b(`+strings.Join(words, "|")+`)\b`).ReplaceAllStringFunc(text, func(old string) string { return by[old] })
+}
