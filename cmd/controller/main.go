@@ -31,6 +31,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/leadership"
 	"github.com/plumbline-ci/plumbline/pkg/memory"
 	"github.com/plumbline-ci/plumbline/pkg/openevents"
+	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/preflight"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
@@ -60,7 +61,7 @@ const (
 
 func main() {
 	memory.Limit(os.Getenv("CONTAINER_MEMORY"), os.Getenv("GOMEMLIMIT"))
-	workers := flag.Int("workers", 16, "events reconciled at once; one Git host gets at most a quarter of them")
+	workers := flag.Int("workers", 16, "events reconciled at once; the Git services of one namespace get at most a quarter of them")
 	coexist := flag.Bool("coexist-with-pac", false, "start although Pipelines-as-Code runs in this cluster")
 	secret := flag.String("github-app-secret", "plumbline-github-app", "name of the Secret with the GitHub App's credentials")
 	global := flag.String("global-repository", "pipelines-as-code", "name of the Repository in Plumbline's namespace whose settings complete those of all others")
@@ -99,7 +100,7 @@ func main() {
 		log.Fatalf("Reading the leader election configuration: %v", err)
 	}
 	go serveProbes(ctx, *probes)
-	events := openevents.New(system.Namespace())
+	events, claims := openevents.New(system.Namespace()), ownership.NewClaims(system.Namespace())
 	sharedmain.MainWithConfig(ctx, component, cfg,
 		wiring.NewController(cluster.Options{
 			Namespace:        system.Namespace(),
@@ -111,9 +112,9 @@ func main() {
 			Workers:          *workers,
 			Identity:         system.PodName() + "-" + string(uuid.NewUUID()),
 			Times:            cluster.Times{OperatorRetry: *operatorRetry, CredentialLook: *look, LateReports: *lateReports},
-		}, events),
+		}, events, claims),
 		func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
-			shared := repository.Options{OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer()}
+			shared := repository.Options{OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer(), Claims: claims}
 			return repository.NewController(shared)(ctx, cmw)
 		},
 		sweep.NewController(sweep.Options{Namespace: system.Namespace(), Events: events}),

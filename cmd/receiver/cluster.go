@@ -12,10 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
 	informers "github.com/plumbline-ci/plumbline/pkg/client/informers/externalversions"
 	"github.com/plumbline-ci/plumbline/pkg/config"
@@ -27,17 +31,24 @@ import (
 // resync is off: everything the caches hold is watched.
 const resync time.Duration = 0
 
-// cluster is what the receiver knows of the API server: clients, and the caches it needs. Claims, the ConfigMap and the
-// copies of webhook secrets are watched in our own namespace, Repositories everywhere.
+// cluster is what the receiver knows of the API server: clients, and the caches it needs. Claims, the ConfigMap, the copies
+// of webhook secrets and the metadata of open events are watched in our own namespace, Repositories everywhere.
 type cluster struct {
 	namespace string
 	client    versioned.Interface
-	kube      kubernetes.Interface
-	logger    *zap.SugaredLogger
-	config    *config.Store
+	// unverified asks for senders that have proved nothing: what they cause is not taken from what deliveries need.
+	unverified versioned.Interface
+	kube       kubernetes.Interface
+	logger     *zap.SugaredLogger
+	config     *config.Store
 
 	own, everywhere informers.SharedInformerFactory
 	settings        kubeinformers.SharedInformerFactory
+	// open has the metadata of open events; budget adds up what they use.
+	open   cache.SharedIndexInformer
+	budget *budget.Ledger
+	// counted tells whether budget has the events that were there at the start.
+	counted cache.InformerSynced
 	// configured tells whether the ConfigMap, if there is one, was read.
 	configured cache.InformerSynced
 	asks       *receiver.Asks
@@ -54,20 +65,40 @@ func newCluster(cfg *rest.Config, namespace string, logger *zap.SugaredLogger) (
 	if err != nil {
 		return nil, fmt.Errorf("making the client for ConfigMaps and the copies of webhook secrets: %w", err)
 	}
+	unverified, err := versioned.NewForConfig(forUnverified(cfg))
+	if err != nil {
+		return nil, fmt.Errorf("making the client for deliveries that are not verified: %w", err)
+	}
+	objects, err := metadata.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("making the client for metadata: %w", err)
+	}
+	settings := config.NewStore(logger)
 	asks := receiver.NewAsks(kube.CoreV1().ConfigMaps(namespace), clock.RealClock{}, logger)
 	one := func(o *metav1.ListOptions) {
 		// With the name as field selector a Role that names the ConfigMap is enough for list and watch.
 		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", config.Name).String()
 	}
 	return &cluster{
-		namespace: namespace, client: client, kube: kube, logger: logger, config: config.NewStore(logger),
+		namespace: namespace, client: client, unverified: unverified, kube: kube, logger: logger, config: settings,
 		asks: asks, copies: receiver.NewCopies(asks, clock.RealClock{}),
 		own: informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithNamespace(namespace)),
 		// Who applied what is most of a Repository's size and of no use here.
 		everywhere: informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(withoutManagedFields)),
 		settings: kubeinformers.NewSharedInformerFactoryWithOptions(kube, resync,
 			kubeinformers.WithNamespace(namespace), kubeinformers.WithTweakListOptions(one)),
+		open: metadatainformer.NewFilteredMetadataInformer(objects, v1alpha1.SchemeGroupVersion.WithResource("gitevents"), namespace, resync,
+			cache.Indexers{}, func(o *metav1.ListOptions) { o.FieldSelector = v1alpha1.OpenEvents }).Informer(),
+		budget: budget.New(func() budget.Limits { return settings.Load().Open }, clock.RealClock{}, nil),
 	}, nil
+}
+
+// forUnverified returns a configuration with limits of its own. Each delivery costs at most two reads: the claim and the
+// Repository.
+func forUnverified(cfg *rest.Config) *rest.Config {
+	own := rest.CopyConfig(cfg)
+	own.RateLimiter, own.QPS, own.Burst = nil, 2*receiver.UnverifiedQPS, 2*receiver.UnverifiedBurst
+	return own
 }
 
 // start fills the caches in the background for as long as it takes: an API server that is down is asked again.
@@ -88,12 +119,29 @@ func (c *cluster) start(stop <-chan struct{}) error {
 	if err := c.repositories().AddIndexers(receiver.RepositoryIndexers()); err != nil {
 		return fmt.Errorf("indexing Repositories: %w", err)
 	}
+	if err := c.count(); err != nil {
+		return err
+	}
 	if err := c.watchSecrets(stop); err != nil {
 		return err
 	}
+	go c.open.Run(stop)
 	c.settings.Start(stop)
 	c.own.Start(stop)
 	c.everywhere.Start(stop)
+	return nil
+}
+
+// count has the budgets follow the watch of open events.
+func (c *cluster) count() error {
+	if err := c.open.SetTransform(budget.Trim); err != nil {
+		return fmt.Errorf("trimming open GitEvents: %w", err)
+	}
+	registration, err := c.open.AddEventHandler(c.budget.Handler())
+	if err != nil {
+		return fmt.Errorf("watching open GitEvents: %w", err)
+	}
+	c.counted = registration.HasSynced
 	return nil
 }
 
@@ -130,7 +178,7 @@ func (c *cluster) configure(object any) {
 // synced tells whether every cache was filled once, and whether the controllers have copied what there is to copy; it stays
 // true through an outage.
 func (c *cluster) synced() bool {
-	return c.configured() &&
+	return c.configured() && c.counted() &&
 		c.own.Plumbline().V1alpha1().RepositoryClaims().Informer().HasSynced() &&
 		c.repositories().HasSynced() &&
 		c.copies.Complete()
@@ -160,12 +208,15 @@ func (c *cluster) options(appSecret, global string) receiver.Options {
 		c.everywhere.Pipelinesascode().V1alpha1().Repositories().Lister())
 	live := receiver.LiveView(c.client, c.namespace)
 	return receiver.Options{
-		BaseURL:  c.baseURL,
-		Secret:   receiver.AppSecret{Copies: c.copies, Namespace: c.namespace, Name: appSecret},
-		Lookup:   receiver.Lookup{Cached: cached, Live: live, Named: receiver.NamedBy(c.repositories().GetIndexer())},
-		Services: receiver.Services{Global: receiver.GlobalOf(cached, live, c.namespace, global), Secrets: c.copies},
+		BaseURL: c.baseURL,
+		Secret:  receiver.AppSecret{Copies: c.copies, Namespace: c.namespace, Name: appSecret},
+		Lookup: receiver.Lookup{
+			Cached: cached, Live: live, Unverified: receiver.LiveView(c.unverified, c.namespace),
+			Named: receiver.NamedBy(c.repositories().GetIndexer()), Beside: receiver.BesideBy(c.repositories().GetIndexer()),
+		},
+		Services: receiver.Services{Global: receiver.GlobalOf(cached, receiver.LiveView(c.unverified, c.namespace), c.namespace, global), Secrets: c.copies},
 		Recorder: &receiver.Recorder{
-			Namespace: c.namespace, Clock: clock.RealClock{},
+			Namespace: c.namespace, Clock: clock.RealClock{}, Started: time.Now(), Budget: c.budget,
 			Events: plumbline.GitEvents(c.namespace), Payloads: plumbline.EventPayloads(c.namespace), Tombstones: plumbline.TombstonePages(c.namespace),
 		},
 		Logger: c.logger,

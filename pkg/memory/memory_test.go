@@ -39,19 +39,41 @@ func TestLimitIsNineTenthsOfTheContainers(t *testing.T) {
 }
 
 func TestRoomIsGivenBack(t *testing.T) {
-	room := NewRoom(10)
-	release, free := room.Take(8)
+	room := NewRoom(20)
+	release, free := room.Take("team", 8)
 	if !free {
 		t.Fatal("an empty room is not free")
 	}
-	if _, free := room.Take(3); free {
-		t.Error("3 of the 2 bytes that are left were given")
+	if _, free := room.Take("other", 8); !free {
+		t.Error("another owner has no room")
 	}
-	if _, free := room.Take(2); !free {
+	if _, free := room.Take("third", 5); free {
+		t.Error("5 of the 4 bytes that are left were given")
+	}
+	if _, free := room.Take("third", 4); !free {
 		t.Error("what is left was not given")
 	}
 	release()
-	if _, free := room.Take(8); !free {
+	if _, free := room.Take("team", 8); !free {
 		t.Error("what was given back is not free")
+	}
+}
+
+// S6: what one owner holds leaves the others half of the room.
+func TestOneOwnerGetsHalfOfTheRoom(t *testing.T) {
+	room := NewRoom(20)
+	release, _ := room.Take("team", 6)
+	if _, free := room.Take("team", 5); free {
+		t.Error("one owner got more than half")
+	}
+	if _, free := room.Take("team", 4); !free {
+		t.Error("an owner did not get its half")
+	}
+	if _, free := room.Take("other", 10); !free {
+		t.Error("another owner did not get its half")
+	}
+	release()
+	if _, free := room.Take("team", 6); !free {
+		t.Error("an owner did not get back what it gave")
 	}
 }

@@ -103,9 +103,10 @@ func (c *Copies) Secret(ctx context.Context, key pacv1alpha1.SecretKey) (Webhook
 	}
 	c.asks.Used(id)
 	secret := secretOf(key, value)
-	secret.newer = func() (WebhookSecret, error) {
-		next, changed := c.await(ctx, id, value)
-		if changed {
+	secret.newer = func(wait bool) (WebhookSecret, error) {
+		if !wait {
+			c.asks.Wanted(id)
+		} else if next, changed := c.await(ctx, id, value); changed {
 			return secretOf(key, next), nil
 		}
 		if c.asks.Failing() {

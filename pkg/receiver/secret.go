@@ -5,10 +5,8 @@ package receiver
 import (
 	"context"
 	"fmt"
-	"net/http"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/webhooksecret"
 )
 
@@ -18,8 +16,9 @@ type WebhookSecret struct {
 	Key pacv1alpha1.SecretKey
 	// Current is never empty; Previous is, unless the secret is being rotated.
 	Current, Previous []byte
-	// newer waits for a newer copy, when a delivery does not fit this one. It is nil when there is nothing to wait for.
-	newer func() (WebhookSecret, error)
+	// newer asks for a newer copy, when a delivery does not fit this one, and waits for it if told to. It is nil when there is
+	// nobody to be asked.
+	newer func(wait bool) (WebhookSecret, error)
 }
 
 // previousKey says where the previous secret is, for people.
@@ -40,13 +39,14 @@ func (s AppSecret) Read(ctx context.Context) (WebhookSecret, error) {
 }
 
 // verify checks a delivery; one that does not fit may have been signed after the secret was copied, so a newer copy is
-// tried, too. The error is Transient when nobody could be asked for one: that says nothing of the delivery.
-func (d *delivery) verify(secret WebhookSecret) error {
+// asked for, and tried if it is waited for. The error is Transient when nobody could be asked: that says nothing of the
+// delivery.
+func (d *delivery) verify(secret WebhookSecret, wait bool) error {
 	mismatch := d.fits(secret)
 	if mismatch == nil || secret.newer == nil {
 		return mismatch
 	}
-	newer, err := secret.newer()
+	newer, err := secret.newer(wait)
 	if err != nil {
 		return err
 	}
@@ -69,12 +69,4 @@ func (d *delivery) fits(secret WebhookSecret) error {
 		return nil
 	}
 	return current
-}
-
-// unverified answers what verify refused.
-func unverified(err error, message string) answer {
-	if fault.Of(err).Class == fault.Transient {
-		return unavailable("the webhook secret cannot be read at the moment", err)
-	}
-	return rejected(http.StatusUnauthorized, "Unauthenticated", message)
 }

@@ -29,6 +29,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/budget"
 	plumblinefake "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
@@ -51,6 +52,9 @@ type world struct {
 	asks    *receiver.Asks
 	clock   *clocktesting.FakePassiveClock
 	baseURL string
+	started time.Time      // of every replica
+	budget  *budget.Ledger // shared by them
+	limits  budget.Limits
 	cached  receiver.View // empty: every look-up is live
 
 	mu      sync.Mutex
@@ -66,6 +70,8 @@ func newWorld(t *testing.T) *world {
 		client: plumblinefake.NewSimpleClientset(claim(repositoryURL, "ci", "app"), repository("ci", "app", repositoryURL)),
 		copied: map[string]map[string]string{systemNamespace + "/plumbline-github-app": {"webhook.secret": webhookSecret + "\n"}},
 	}
+	w.started, w.limits = w.clock.Now(), budget.Limits{Events: 1000, Bytes: 1 << 30}
+	w.budget = budget.New(func() budget.Limits { return w.limits }, w.clock, nil)
 	w.asks = receiver.NewAsks(nil, w.clock, w.logger()) // nobody runs it: nothing is asked
 	w.cached = receiver.LiveView(plumblinefake.NewSimpleClientset(), systemNamespace)
 	metrics, err := receiver.NewMetrics(metric.NewMeterProvider(metric.WithReader(w.reader)))
@@ -118,7 +124,7 @@ func (w *world) logger() *zap.SugaredLogger {
 
 func (w *world) recorder() *receiver.Recorder {
 	return &receiver.Recorder{
-		Namespace: systemNamespace, Clock: w.clock,
+		Namespace: systemNamespace, Clock: w.clock, Started: w.started, Budget: w.budget,
 		Events:   w.client.PlumblineV1alpha1().GitEvents(systemNamespace),
 		Payloads: w.client.PlumblineV1alpha1().EventPayloads(systemNamespace), Tombstones: w.client.PlumblineV1alpha1().TombstonePages(systemNamespace),
 	}
@@ -130,9 +136,12 @@ func (w *world) replica() *receiver.Handler {
 		Providers: []provider.Provider{{Name: "test", Webhook: service{}}},
 		BaseURL:   func(string) string { return w.baseURL },
 		Secret:    receiver.AppSecret{Copies: w.copies(), Namespace: systemNamespace, Name: "plumbline-github-app"},
-		Lookup:    receiver.Lookup{Cached: w.cached, Live: receiver.LiveView(w.client, systemNamespace), Named: receiver.NamedBy(w.repositories())},
-		Recorder:  w.recorder(), Metrics: w.metrics, Logger: w.logger(), Clock: w.clock,
-	})
+		Lookup: receiver.Lookup{
+			Cached: w.cached, Live: receiver.LiveView(w.client, systemNamespace), Unverified: receiver.LiveView(w.client, systemNamespace),
+			Named: receiver.NamedBy(w.repositories()), Beside: receiver.BesideBy(w.repositories()),
+		},
+		Recorder: w.recorder(), Metrics: w.metrics, Logger: w.logger(), Clock: w.clock,
+	}).Hasten(time.Millisecond)
 }
 
 // repositories is the cache of all Repositories that there are now.

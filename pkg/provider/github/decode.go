@@ -16,6 +16,9 @@ import (
 
 // Decode returns the event. Push events of branches and tags, pull requests that get new commits to run, and comments on
 // open pull requests are events; everything else GitHub sends is Ignored with the reason.
+//
+// GitHub signs the body and not X-GitHub-Delivery, so that whoever has seen a delivery can send it again under another id. The
+// body says when its event happened and so tells it from every other one (docs/adr/0020).
 func (w webhook) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, error) {
 	// Peek has the stricter reader; what it refuses must not be decoded.
 	origin, err := w.Peek(h, body)
@@ -40,6 +43,9 @@ func (w webhook) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, err
 		return nil, err
 	}
 	spec.Provider, spec.DeliveryKey, spec.Headers = Name, origin.DeliveryKey, safeHeaders(h)
+	if spec.Body != nil {
+		spec.Body.Key = payload.Digest([]byte(origin.Event), body)
+	}
 	return spec, nil
 }
 
@@ -61,7 +67,7 @@ func (p payloadCommon) base() (*v1alpha1.GitEventSpec, error) {
 	spec := &v1alpha1.GitEventSpec{
 		Host: host,
 		Project: v1alpha1.Project{
-			Owner: r.Owner.login(), Name: r.Name, ID: r.ID, URL: r.HTMLURL, DefaultBranch: text.Bytes(text.Clean(r.DefaultBranch), payload.MaxRef),
+			Owner: r.Owner.login(), OwnerID: max(r.Owner.ID, 0), Name: r.Name, ID: r.ID, URL: r.HTMLURL, DefaultBranch: text.Bytes(text.Clean(r.DefaultBranch), payload.MaxRef),
 		},
 	}
 	if p.Installation != nil {

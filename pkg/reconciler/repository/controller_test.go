@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clienttesting "k8s.io/client-go/testing"
@@ -22,13 +23,15 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
 	fakeclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client/fake"
 	fakeinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository/fake"
+	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/ownership"
 )
 
 // noEvents is an informer that never has anything to say.
 type noEvents struct{}
 
 func (noEvents) AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
-	return nil, nil
+	return noEvents{}, nil
 }
 func (noEvents) HasSynced() bool { return true }
 
@@ -41,7 +44,8 @@ func TestControllerHandsAURLOver(t *testing.T) {
 	cache := fakeinformer.Get(ctx).Lister()
 	impl := NewController(Options{
 		OpenEvents: func(string, string) []*v1alpha1.GitEvent { return nil }, EventInformer: noEvents{}, Clock: clock,
-	})(ctx, configmap.NewStaticWatcher())
+		Claims: ownership.NewClaims(systemNS),
+	})(ctx, configmap.NewStaticWatcher(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: systemNS, Name: config.Name}}))
 	if err := controller.StartInformers(ctx.Done(), informers...); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,9 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
+	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
@@ -35,9 +37,13 @@ type Reconciler struct {
 	// namespace is Plumbline's own: claims live there.
 	namespace string
 	// claims is a cache; nothing is denied and nothing is written on its word alone.
-	claims       cache.Indexer
+	claims cache.Indexer
+	// rivals are the Repositories that name the URL of a claim, as far as a cache knows.
+	rivals       func(claim string) []types.NamespacedName
+	settings     interface{ Load() *config.Config }
 	openEvents   func(namespace, name string) []*v1alpha1.GitEvent
 	eventsSynced func() bool
+	budget       *budget.Ledger
 	recorder     record.EventRecorder
 	clock        clock.PassiveClock
 	retries      *retry.Timers
@@ -116,6 +122,7 @@ func (r *Reconciler) serve(ctx context.Context, repository *pacv1alpha1.Reposito
 		r.try(owner, retry.Step{Name: stepClaim, Version: canonical}, func() error { return r.markURL(ctx, repository, canonical, invalid) }),
 		r.markCredentials(repository))
 	markSettings(repository)
+	r.markBudget(repository)
 	repository.Status.ObservedGeneration = repository.Generation
 	step := retry.Step{Name: stepStatus, Version: fmt.Sprint(repository.Generation)}
 	if equality.Semantic.DeepEqual(before, &repository.Status) {
@@ -149,6 +156,9 @@ func (r *Reconciler) wantedURL(repository *pacv1alpha1.Repository) (string, erro
 	canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL)
 	if err != nil {
 		return "", fault.Invalidf(reasonInvalidURL, "spec.url: %w", err)
+	}
+	if err := r.notListed(repository, canonical); err != nil {
+		return "", err
 	}
 	return canonical, nil
 }

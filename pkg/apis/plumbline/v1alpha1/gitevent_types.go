@@ -74,10 +74,13 @@ type GitEventSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	Host string `json:"host"`
-	// DeliveryKey identifies the delivery at the service and survives redelivery (GitHub: X-GitHub-Delivery).
+	// DeliveryKey is the service's id of the delivery, which survives redelivery (GitHub: X-GitHub-Delivery).
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	DeliveryKey string `json:"deliveryKey"`
+	// Body is set where DeliveryKey is not under the service's signature and the body tells the event from every other one.
+	// Decode fills it in and it is not recorded: the event's name is made of it.
+	Body *BodyIdentity `json:"-"`
 	// Trigger is what the delivery is about.
 	Trigger Trigger `json:"trigger"`
 	// EventType is PaC's event type, written to the event-type label ("push", "pull_request", "Merge Request").
@@ -160,6 +163,10 @@ type Project struct {
 	Name string `json:"name"`
 	// ID is the service's numeric id.
 	ID int64 `json:"id"`
+	// OwnerID is the service's numeric id of the organization, user or group; 0 where the delivery does not tell it (GitLab,
+	// which is asked for it).
+	// +optional
+	OwnerID int64 `json:"ownerID,omitempty"`
 	// URL is the web URL ("https://github.com/acme/app").
 	// +kubebuilder:validation:MaxLength=2048
 	URL string `json:"url"`

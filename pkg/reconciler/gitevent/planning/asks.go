@@ -30,7 +30,7 @@ func (s *Step) sources(a *attempt.Attempt, client *provider.Client) plan.Sources
 	return plan.Sources{
 		Source: client, History: client, Addresses: client, Web: s.Web,
 		Access:  access{Access: client, denials: s.Denials, spec: &a.Event.Spec, asked: v1alpha1.Reopened(a.Event.Name), now: a.Clock.Now},
-		Missing: q.missing, Secret: q.secret, Room: s.room,
+		Missing: q.missing, Secret: q.secret, Room: q.room,
 		Delivery: plan.Delivery{Comment: q.comment, Actor: q.actor, Payload: q.body},
 	}
 }

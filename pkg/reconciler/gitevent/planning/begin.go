@@ -16,7 +16,8 @@ import (
 const (
 	// MaxBegun is how many beginnings without an end park an event: as many as panics do.
 	MaxBegun = attempt.MaxPanics
-	// Memory is what all events that are planned at once may hold, in bytes: a quarter of the container's limit.
+	// Memory is what all events that are planned at once may hold, in bytes: a quarter of the container's limit. Those of one
+	// namespace may hold half of it, which is two of the largest.
 	Memory = 256 << 20
 	// The room of one event in bytes: what every one takes, how much more for each byte of definitions, and the most that any
 	// takes, because what is read of them has budgets.
@@ -94,9 +95,9 @@ func (b *Beginnings) ended(a *attempt.Attempt, before int32) {
 	a.Event.Status.Begun, b.known[a.Event.Name] = before, before
 }
 
-// room takes the memory that definitions of so many bytes need.
-func (s *Step) room(bytes int) (release func(), err error) {
-	release, free := s.Room.Take(min(leastRoom+perByte*bytes, mostRoom))
+// room takes the memory that definitions of so many bytes need, from what the event's namespace may have.
+func (q asks) room(bytes int) (release func(), err error) {
+	release, free := q.step.Room.Take(q.a.Event.Spec.Repository.Namespace, min(leastRoom+perByte*bytes, mostRoom))
 	if !free {
 		return nil, fault.Throttledf(fault.ReasonBusy, again, "the memory for plans is taken by other events")
 	}

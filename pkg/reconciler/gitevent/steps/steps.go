@@ -8,6 +8,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/gitauth"
 	"github.com/plumbline-ci/plumbline/pkg/memory"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
+	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/annotate"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/create"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/observe"
@@ -15,6 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/renew"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/report"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/settle"
+	"github.com/plumbline-ci/plumbline/pkg/strangers"
 )
 
 // Steps are what an event goes through. None of them knows another.
@@ -32,14 +34,15 @@ type Steps struct {
 func New(c cluster.Cluster, o cluster.Options, m *metrics.Metrics) *Steps {
 	leads := &settle.Tenure{}
 	secrets := gitauth.New(c.Kube)
+	owners := &ownership.Keeper{Cached: c.Claims.RepositoryClaims(o.Namespace), Claims: c.Plumbline.RepositoryClaims(o.Namespace), Repositories: c.PaC}
 	return &Steps{
 		Plan: &planning.Step{
-			Providers: o.Providers, Web: o.Remote, Version: o.Version, Metrics: m, Misses: &planning.Misses{}, Denials: &planning.Denials{},
+			Providers: o.Providers, Web: o.Remote, Version: o.Version, Owners: owners, Metrics: m, Misses: &planning.Misses{}, Denials: &planning.Denials{},
 			Room: memory.NewRoom(planning.Memory), Beginnings: &planning.Beginnings{Inherited: leads.Inherited},
 		},
 		Create:   &create.Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Created: &create.Memory{}},
 		Observe:  &observe.Step{Tekton: c.Tekton, Runs: c.Runs},
-		Report:   &report.Step{Providers: o.Providers, Metrics: m, Identity: o.Identity, Late: o.Times.LateReports},
+		Report:   &report.Step{Providers: o.Providers, Metrics: m, Identity: o.Identity, Late: o.Times.LateReports, Strangers: &strangers.Reports{}},
 		Renew:    &renew.Step{GitAuth: secrets},
 		Annotate: &annotate.Step{Tekton: c.Tekton, Providers: o.Providers, Metrics: m},
 		Settle:   &settle.Step{Secrets: c.Kube, GitAuth: secrets, Failing: &settle.Failing{}, Payloads: c.Plumbline.EventPayloads(o.Namespace), Metrics: m, Leads: leads},
