@@ -87,35 +87,17 @@ func (n *names) changed() {
 
 // handler wakes the shards whose secrets a Repository has begun or ceased to name.
 func (n *names) handler(wake func(shard int)) cache.ResourceEventHandler {
-	moved := func(before, after *pacv1alpha1.Repository) {
-		n.changed()
-		global := n.globalRepository()
-		for _, repository := range []*pacv1alpha1.Repository{before, after} {
-			if repository == nil {
-				continue
-			}
-			if repository.Namespace == n.global.Namespace && repository.Name == n.global.Name {
-				for shard := range copies.Shards {
-					wake(shard)
-				}
-				return
-			}
-			if key, named := keyOf(repository, global); named {
-				wake(copies.ShardOf(copies.ID(key)))
-			}
-		}
-	}
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if repository, ok := obj.(*pacv1alpha1.Repository); ok {
-				moved(nil, repository)
+				n.moved(wake, repository)
 			}
 		},
 		UpdateFunc: func(oldObj, newObj any) {
 			before, ok := oldObj.(*pacv1alpha1.Repository)
 			after, ok2 := newObj.(*pacv1alpha1.Repository)
 			if ok && ok2 && !equality.Semantic.DeepEqual(before.Spec.GitProvider, after.Spec.GitProvider) {
-				moved(before, after)
+				n.moved(wake, before, after)
 			}
 		},
 		DeleteFunc: func(obj any) {
@@ -123,8 +105,25 @@ func (n *names) handler(wake func(shard int)) cache.ResourceEventHandler {
 				obj = tombstone.Obj
 			}
 			if repository, ok := obj.(*pacv1alpha1.Repository); ok {
-				moved(repository, nil)
+				n.moved(wake, repository)
 			}
 		},
+	}
+}
+
+// moved wakes the shards of Repositories as they were and as they are; the global one is everybody's.
+func (n *names) moved(wake func(shard int), repositories ...*pacv1alpha1.Repository) {
+	n.changed()
+	global := n.globalRepository()
+	for _, repository := range repositories {
+		if repository.Namespace == n.global.Namespace && repository.Name == n.global.Name {
+			for shard := range copies.Shards {
+				wake(shard)
+			}
+			return
+		}
+		if key, named := keyOf(repository, global); named {
+			wake(copies.ShardOf(copies.ID(key)))
+		}
 	}
 }

@@ -229,17 +229,7 @@ func (p *pass) write(ctx context.Context, name string, live *corev1.Secret, comp
 		}
 		return nil
 	}
-	change := map[string]any{}
-	for id := range live.Data {
-		if _, stays := p.data[id]; !stays {
-			change[id] = nil
-		}
-	}
-	for id, value := range p.data {
-		if was, there := live.Data[id]; !there || !bytes.Equal(was, value) {
-			change[id] = value
-		}
-	}
+	change := p.change(live.Data)
 	if len(change) == 0 && (!complete || copies.Complete(live)) {
 		return nil
 	}
@@ -251,4 +241,20 @@ func (p *pass) write(ctx context.Context, name string, live *corev1.Secret, comp
 		return fmt.Errorf("changing Secret %s/%s: %w", p.namespace, name, fault.FromKube(fault.VerbUpdate, err))
 	}
 	return nil
+}
+
+// change is what differs from a shard's data, as a merge patch: null takes a key away.
+func (p *pass) change(was map[string][]byte) map[string]any {
+	change := map[string]any{}
+	for id := range was {
+		if _, stays := p.data[id]; !stays {
+			change[id] = nil
+		}
+	}
+	for id, value := range p.data {
+		if before, there := was[id]; !there || !bytes.Equal(before, value) {
+			change[id] = value
+		}
+	}
+	return change
 }
