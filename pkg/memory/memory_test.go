@@ -38,20 +38,31 @@ func TestLimitIsNineTenthsOfTheContainers(t *testing.T) {
 	}
 }
 
+// Whoever needs little finds room while those who need much have all that is theirs; three of these find room at once.
 func TestRoomIsGivenBack(t *testing.T) {
-	room := NewRoom(10)
-	release, free := room.Take(8)
-	if !free {
-		t.Fatal("an empty room is not free")
+	full := 0
+	room := NewRoom(func() { full++ })
+	for range 3 {
+		if !room.Take(MaxHeld, 0) {
+			t.Fatal("there is no room for three that need much")
+		}
 	}
-	if _, free := room.Take(3); free {
-		t.Error("3 of the 2 bytes that are left were given")
+	if room.Take(small+1, 0) || room.Take(1, small) {
+		t.Error("what is for those who need little was given to one that needs more")
 	}
-	if _, free := room.Take(2); !free {
-		t.Error("what is left was not given")
+	for range forSmall / small {
+		if !room.Take(small, 0) {
+			t.Error("there is no room for one that needs little")
+		}
 	}
-	release()
-	if _, free := room.Take(8); !free {
+	if room.Take(1, 0) {
+		t.Error("more was given than there is")
+	}
+	room.Give(MaxHeld)
+	if !room.Take(small, 0) {
 		t.Error("what was given back is not free")
+	}
+	if full != 3 {
+		t.Errorf("%d found no room, want 3", full)
 	}
 }

@@ -4,27 +4,48 @@ package memory
 
 import "sync"
 
+const (
+	// Shared is what all events that are worked on at once may hold, in bytes: a quarter of the container's limit.
+	Shared = 256 << 20
+	// MaxHeld is the most that one event is counted for one thing: its definitions, its payload or its plan. What is read of each
+	// has budgets.
+	MaxHeld = 64 << 20
+	// small is what nearly every event takes at most, and forSmall what is kept for those: whoever needs little never waits
+	// for those who need much, which are three things of MaxHeld at a time.
+	small    = 8 << 20
+	forSmall = Shared - 3*MaxHeld
+)
+
 // Room is the memory that several attempts share. Safe for concurrent use; losing it costs nothing but memory.
 type Room struct {
 	mu   sync.Mutex
 	left int
+	full func()
 }
 
-// NewRoom returns a room of so many bytes.
-func NewRoom(bytes int) *Room { return &Room{left: bytes} }
+// NewRoom returns a room of Shared bytes. It calls full whenever somebody finds no room.
+func NewRoom(full func()) *Room { return &Room{left: Shared, full: full} }
 
-// Take takes a part of the room. It never waits: free is false when there is not as much left, and release is nil then. Otherwise
-// release gives it back and must be called once.
-func (r *Room) Take(bytes int) (release func(), free bool) {
+// Take takes more of the room for an event that holds so much of it already. It never waits: it returns false when there is not
+// as much left, and takes nothing then. Give gives back what an event has taken.
+func (r *Room) Take(more, held int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if bytes > r.left {
-		return nil, false
+	left := r.left
+	if held+more > small {
+		left -= forSmall
 	}
-	r.left -= bytes
-	return func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.left += bytes
-	}, true
+	if more > left {
+		r.full()
+		return false
+	}
+	r.left -= more
+	return true
+}
+
+// Give gives so many bytes back.
+func (r *Room) Give(bytes int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.left += bytes
 }
