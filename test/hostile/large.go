@@ -27,7 +27,7 @@ import (
 const (
 	// largeBody is a little below GitHub's limit of 25 MB.
 	largeBody  = 24_000_000
-	largeEvery = 700 * time.Millisecond
+	largeEvery = 1000 * time.Millisecond
 	// foreign is how many PipelineRuns carry our label and were not made by us; each has about a mebibyte.
 	foreign = 20
 	// place is replaced in each copy of a body: no two deliveries are the same.

@@ -32,7 +32,7 @@ func (r Report) String() string {
 	lines := []string{
 		fmt.Sprintf("  first check  quiet %s, attacked %s: p99 %.1f times", r.Quiet.First, r.Attacked.First, first),
 		fmt.Sprintf("  result       quiet %s, attacked %s: p99 %.1f times", r.Quiet.Result, r.Attacked.Result, result),
-		fmt.Sprintf("  pushes       %d sent, %d answered 202, %d successful", r.Quiet.Sent+r.Attacked.Sent, r.Quiet.Accepted+r.Attacked.Accepted, r.Quiet.Successful+r.Attacked.Successful),
+		fmt.Sprintf("  pushes       %d sent, %d answered 202, %d successful; %d deliveries sent again as the API server was slow", r.Quiet.Sent+r.Attacked.Sent, r.Quiet.Accepted+r.Attacked.Accepted, r.Quiet.Successful+r.Attacked.Successful, r.Quiet.Again+r.Attacked.Again),
 		fmt.Sprintf("  memory       receiver %s, controller %s, by %s", r.Receiver, r.Controller, r.Limit),
 		fmt.Sprintf("  etcd         %d MiB more than in as much time of quiet", r.Etcd>>20),
 		fmt.Sprintf("  ended        %d processes", len(r.Ended)),

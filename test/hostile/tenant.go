@@ -20,14 +20,17 @@ const (
 	reported = 3 * time.Minute
 	// giveUp is when GitHub gives a delivery up.
 	giveUp = 10 * time.Second
+	// outwaited is how long a receiver waits for one answer of the API server (kubeCallBudget of pkg/receiver): a 503 that took
+	// longer is the machine's, and the delivery is sent again.
+	outwaited = 3 * time.Second
 )
 
-// Pushes are what the tenant saw: how many were sent, answered 202, and shown as successful; how long after the push its first
-// check was accepted at the forge, and how long after it the result.
+// Pushes are what the tenant saw: how many were sent, answered 202 and shown as successful, and how many deliveries had to be
+// sent again because the API server was slow; how long after the push its first check was accepted at the forge, and the result.
 type Pushes struct {
-	Sent, Accepted, Successful int
-	First, Result              Times
-	Failures                   []string // the first ones, in words
+	Sent, Accepted, Successful, Again int
+	First, Result                     Times
+	Failures                          []string // the first ones, in words
 }
 
 // Times are percentiles.
@@ -43,7 +46,7 @@ type series struct {
 // push is one commit, its delivery, and what became of it; what did not happen is 0.
 type push struct {
 	sha           string
-	answer        int
+	answer, again int
 	err           error
 	first, result time.Duration
 }
@@ -88,7 +91,7 @@ func (s *stage) push(ctx context.Context) *push {
 	defer cancel()
 	p := &push{sha: s.forge.Commit(good, "main", forge.Change{Message: "a change"})}
 	begin := time.Now()
-	if p.answer, p.err = post(ctx, s.receiver.URL, s.forge.PushDelivery(forge.PushEvent{Repo: good, Ref: "refs/heads/main", After: p.sha})); p.err != nil || p.answer != http.StatusAccepted {
+	if s.insist(ctx, p); p.err != nil || p.answer != http.StatusAccepted {
 		return p
 	}
 	wait := func(ok func(forge.CheckRun) bool) (took time.Duration, err error) {
@@ -105,6 +108,19 @@ func (s *stage) push(ctx context.Context) *push {
 		p.result = took
 	}
 	return p
+}
+
+// insist delivers a push, again and again while the API server is slow.
+func (s *stage) insist(ctx context.Context, p *push) {
+	d := s.forge.PushDelivery(forge.PushEvent{Repo: good, Ref: "refs/heads/main", After: p.sha})
+	for {
+		begin := time.Now()
+		p.answer, p.err = post(ctx, s.receiver.URL, d)
+		if p.err != nil || p.answer != http.StatusServiceUnavailable || time.Since(begin) < outwaited {
+			return
+		}
+		p.again++
+	}
 }
 
 // request is a delivery of either service.
@@ -135,6 +151,7 @@ func (a *series) result() Pushes {
 	out := Pushes{Sent: len(a.pushes)}
 	var first, result []time.Duration
 	for _, p := range a.pushes {
+		out.Again += p.again
 		if p.answer == http.StatusAccepted {
 			out.Accepted++
 		}
