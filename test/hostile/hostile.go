@@ -81,7 +81,10 @@ func (s *stage) play(ctx context.Context, o Options) (report Report, err error) 
 		return report, fmt.Errorf("the tenant's first push: %w", err)
 	}
 	w := watch(s)
-	report.Receiver.Idle, report.Controller.Idle = w.idle()
+	defer w.stop()
+	if report.Receiver.Idle, report.Controller.Idle, err = w.idle(); err != nil {
+		return report, err
+	}
 	begin := w.written()
 	quiet := s.pushes(ctx, o.Quiet)
 	middle := w.written()

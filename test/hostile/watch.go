@@ -5,9 +5,6 @@ package hostile
 import (
 	"context"
 	"fmt"
-	"os"
-	"regexp"
-	"strconv"
 	"sync"
 	"time"
 
@@ -52,9 +49,11 @@ func watch(s *stage) *watcher {
 func (w *watcher) look(ctx context.Context) {
 	w.measure(ctx)
 	for _, p := range []*installation.Process{w.stage.receiver, w.stage.controller} {
-		w.mu.Lock()
-		w.peaks[p] = max(w.peaks[p], memoryOf(p, "VmHWM"))
-		w.mu.Unlock()
+		if peak, err := p.Memory(installation.Peak); err == nil {
+			w.mu.Lock()
+			w.peaks[p] = max(w.peaks[p], peak)
+			w.mu.Unlock()
+		}
 		if p.Running() {
 			continue
 		}
@@ -91,8 +90,13 @@ func (w *watcher) written() int64 {
 }
 
 // idle is what the processes have now.
-func (w *watcher) idle() (receiver, controller int64) {
-	return memoryOf(w.stage.receiver, "VmRSS"), memoryOf(w.stage.controller, "VmRSS")
+func (w *watcher) idle() (receiver, controller int64, err error) {
+	receiver, err = w.stage.receiver.Memory(installation.Resident)
+	if err != nil {
+		return 0, 0, err
+	}
+	controller, err = w.stage.controller.Memory(installation.Resident)
+	return receiver, controller, err
 }
 
 // end stops looking, and says what ended and how much memory was used.
@@ -103,18 +107,4 @@ func (w *watcher) end(receiver, controller *Memory) []string {
 		m.Peak, m.Limit = w.peaks[p], p.Limit.Bytes
 	}
 	return w.ended
-}
-
-// memoryOf is a field of a process's status in bytes, 0 if it is gone.
-func memoryOf(p *installation.Process, field string) int64 {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID()))
-	if err != nil {
-		return 0
-	}
-	found := regexp.MustCompile(field + `:\s+(\d+) kB`).FindSubmatch(status)
-	if found == nil {
-		return 0
-	}
-	kilobytes, _ := strconv.ParseInt(string(found[1]), 10, 64)
-	return kilobytes << 10
 }

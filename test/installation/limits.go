@@ -77,8 +77,29 @@ func (l *Limit) Release() {
 	}
 }
 
-// containerMemory is limits.memory of a component's Deployment in config/.
-func containerMemory(component string) (int64, error) {
+// The fields of Memory: what a process has now, and the most that it had.
+const (
+	Resident = "VmRSS"
+	Peak     = "VmHWM"
+)
+
+// Memory is a field of the process's status, in bytes.
+func (p *Process) Memory(field string) (int64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID()))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(status)) {
+		if value, found := strings.CutPrefix(line, field+":"); found {
+			kilobytes, err := strconv.ParseInt(strings.Fields(value)[0], 10, 64)
+			return kilobytes << 10, err
+		}
+	}
+	return 0, fmt.Errorf("%s has no %s: it has ended", p.Name(), field)
+}
+
+// ContainerMemory is limits.memory of a component's Deployment in config/.
+func ContainerMemory(component string) (int64, error) {
 	deployment, err := Deployment(product + "-" + component)
 	if err != nil {
 		return 0, err

@@ -78,7 +78,7 @@ func (i *Installation) process(ctx context.Context, component, path string, prox
 	}
 	environment := i.environment(name, ports[1], ports[2])
 	if i.limited {
-		bytes, err := containerMemory(component)
+		bytes, err := ContainerMemory(component)
 		if err != nil {
 			return nil, err
 		}
