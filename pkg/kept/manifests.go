@@ -48,9 +48,10 @@ func New(event *v1alpha1.GitEvent, payloads payloadclient.EventPayloadInterface,
 	return &Plan{event: event, payloads: payloads, secrets: secrets, room: room, held: map[string]int{}}
 }
 
-// Hold takes memory for something until so many bytes are held for it, memory.MaxHeld at most. What is held already counts.
+// Hold takes memory for something until so many bytes are held for it: memory.MaxHeld at most, and memory.MaxEvent for all of the
+// event. What is held already counts. The error is a Throttled fault with reason Busy.
 func (p *Plan) Hold(what string, bytes int) error {
-	more := min(bytes, memory.MaxHeld) - p.held[what]
+	more := min(min(bytes, memory.MaxHeld)-p.held[what], memory.MaxEvent-p.total)
 	if more <= 0 {
 		return nil
 	}

@@ -10,10 +10,12 @@ const (
 	// MaxHeld is the most that one event is counted for one thing: its definitions, its payload or its plan. What is read of each
 	// has budgets.
 	MaxHeld = 64 << 20
+	// MaxEvent is the most that one event is counted for altogether: alone it always finds room.
+	MaxEvent = 3 * MaxHeld
 	// small is what nearly every event takes at most, and forSmall what is kept for those: whoever needs little never waits
-	// for those who need much, which are three things of MaxHeld at a time.
+	// for those who need much.
 	small    = 8 << 20
-	forSmall = Shared - 3*MaxHeld
+	forSmall = Shared - MaxEvent
 )
 
 // Room is the memory that several attempts share. Safe for concurrent use; losing it costs nothing but memory.
