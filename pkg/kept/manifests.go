@@ -55,7 +55,7 @@ func (p *Plan) Hold(what string, bytes int) error {
 	if more <= 0 {
 		return nil
 	}
-	if !p.room.Take(more, p.total) {
+	if !p.room.Take(p.owner(), more, p.total) {
 		return fault.Throttledf(fault.ReasonBusy, roomRetry, "the memory for large events is taken by others")
 	}
 	p.held[what] += more
@@ -65,9 +65,12 @@ func (p *Plan) Hold(what string, bytes int) error {
 
 // Release gives back what is held; the Plan is not used any more.
 func (p *Plan) Release() {
-	p.room.Give(p.total)
+	p.room.Give(p.owner(), p.total)
 	p.held, p.total = nil, 0
 }
+
+// owner is whose part of the room is taken.
+func (p *Plan) owner() string { return p.event.Spec.Repository.Namespace }
 
 // Forget drops the manifests that were read or stored in this reconcile: the status that names them was not written. What the
 // markers stand for stays known: it is read only once a written status names it.

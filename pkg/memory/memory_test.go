@@ -38,31 +38,50 @@ func TestLimitIsNineTenthsOfTheContainers(t *testing.T) {
 	}
 }
 
-// Whoever needs little finds room while those who need much have all that is theirs; three of these find room at once.
+// Whoever needs little finds room while those who need much have all that is theirs.
 func TestRoomIsGivenBack(t *testing.T) {
 	full := 0
 	room := NewRoom(func() { full++ })
-	for range 3 {
-		if !room.Take(MaxHeld, 0) {
+	for _, owner := range []string{"one", "two", "three"} {
+		if !room.Take(owner, MaxHeld, 0) {
 			t.Fatal("there is no room for three that need much")
 		}
 	}
-	if room.Take(small+1, 0) || room.Take(1, small) {
+	if room.Take("four", small+1, 0) || room.Take("four", 1, small) {
 		t.Error("what is for those who need little was given to one that needs more")
 	}
 	for range forSmall / small {
-		if !room.Take(small, 0) {
+		if !room.Take("four", small, 0) {
 			t.Error("there is no room for one that needs little")
 		}
 	}
-	if room.Take(1, 0) {
+	if room.Take("five", 1, 0) {
 		t.Error("more was given than there is")
 	}
-	room.Give(MaxHeld)
-	if !room.Take(small, 0) {
+	room.Give("one", MaxHeld)
+	if !room.Take("five", small, 0) {
 		t.Error("what was given back is not free")
 	}
 	if full != 3 {
 		t.Errorf("%d found no room, want 3", full)
+	}
+}
+
+// S6: what one owner holds leaves the others half of the room.
+func TestOneOwnerGetsHalfOfTheRoom(t *testing.T) {
+	room := NewRoom(func() {})
+	if !room.Take("team", MaxHeld, 0) || !room.Take("team", MaxEvent-MaxHeld, MaxHeld) {
+		t.Error("an owner did not get its half")
+	}
+	if room.Take("team", 1, 0) {
+		t.Error("one owner got more than half")
+	}
+	if !room.Take("other", MaxHeld, 0) {
+		t.Error("another owner has no room")
+	}
+	room.Give("team", MaxHeld)
+	room.Give("other", MaxHeld)
+	if !room.Take("team", MaxHeld, 0) {
+		t.Error("an owner did not get back what it gave")
 	}
 }
