@@ -31,9 +31,11 @@ const resync time.Duration = 0
 type cluster struct {
 	namespace string
 	client    versioned.Interface
-	kube      kubernetes.Interface
-	logger    *zap.SugaredLogger
-	config    *config.Store
+	// unverified asks for senders that have proved nothing: what they cause is not taken from what deliveries need.
+	unverified versioned.Interface
+	kube       kubernetes.Interface
+	logger     *zap.SugaredLogger
+	config     *config.Store
 
 	own, everywhere informers.SharedInformerFactory
 	settings        kubeinformers.SharedInformerFactory
@@ -51,18 +53,30 @@ func newCluster(cfg *rest.Config, namespace string, logger *zap.SugaredLogger) (
 	if err != nil {
 		return nil, fmt.Errorf("making the client for Secrets and ConfigMaps: %w", err)
 	}
+	unverified, err := versioned.NewForConfig(forUnverified(cfg))
+	if err != nil {
+		return nil, fmt.Errorf("making the client for deliveries that are not verified: %w", err)
+	}
 	one := func(o *metav1.ListOptions) {
 		// With the name as field selector a Role that names the ConfigMap is enough for list and watch.
 		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", config.Name).String()
 	}
 	return &cluster{
-		namespace: namespace, client: client, kube: kube, logger: logger, config: config.NewStore(logger),
+		namespace: namespace, client: client, unverified: unverified, kube: kube, logger: logger, config: config.NewStore(logger),
 		own: informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithNamespace(namespace)),
 		// Who applied what is most of a Repository's size and of no use here.
 		everywhere: informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(withoutManagedFields)),
 		settings: kubeinformers.NewSharedInformerFactoryWithOptions(kube, resync,
 			kubeinformers.WithNamespace(namespace), kubeinformers.WithTweakListOptions(one)),
 	}, nil
+}
+
+// forUnverified returns a configuration with limits of its own. Each delivery costs at most two reads: the claim and the
+// Repository.
+func forUnverified(cfg *rest.Config) *rest.Config {
+	own := rest.CopyConfig(cfg)
+	own.RateLimiter, own.QPS, own.Burst = nil, 2*receiver.UnverifiedQPS, 2*receiver.UnverifiedBurst
+	return own
 }
 
 // start fills the caches in the background for as long as it takes: an API server that is down is asked again.
@@ -134,8 +148,11 @@ func (c *cluster) options(appSecret, global string) receiver.Options {
 		Secret: receiver.AppSecret{
 			Client: c.kube.CoreV1().Secrets(c.namespace), Namespace: c.namespace, Name: appSecret,
 		},
-		Lookup:   receiver.Lookup{Cached: cached, Live: live, Named: receiver.NamedBy(c.repositories().GetIndexer())},
-		Services: receiver.Services{Global: receiver.GlobalOf(cached, live, c.namespace, global), Secrets: c.kube.CoreV1()},
+		Lookup: receiver.Lookup{
+			Cached: cached, Live: live, Unverified: receiver.LiveView(c.unverified, c.namespace),
+			Named: receiver.NamedBy(c.repositories().GetIndexer()), Beside: receiver.BesideBy(c.repositories().GetIndexer()),
+		},
+		Services: receiver.Services{Global: receiver.GlobalOf(cached, receiver.LiveView(c.unverified, c.namespace), c.namespace, global), Secrets: c.kube.CoreV1()},
 		Recorder: &receiver.Recorder{
 			Namespace: c.namespace, Clock: clock.RealClock{},
 			Events: plumbline.GitEvents(c.namespace), Payloads: plumbline.EventPayloads(c.namespace), Tombstones: plumbline.TombstonePages(c.namespace),

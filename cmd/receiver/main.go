@@ -151,7 +151,7 @@ func run(ctx context.Context, logger *zap.SugaredLogger, s settings, cfg *rest.C
 	options := cluster.options(s.appSecret, s.global)
 	options.Providers = []provider.Provider{github.New(github.Options{}), gitlab.New(gitlab.Options{})}
 	options.Metrics = counters
-	server := receiver.NewServer(receiver.NewHandler(options))
+	server := receiver.NewServer(receiver.NewHandler(options), counters)
 	server.Synced, server.DrainWait, server.Logger = cluster.synced, s.drainWait, logger
 	var listen net.ListenConfig
 	listener, err := listen.Listen(ctx, "tcp", net.JoinHostPort(s.host, strconv.Itoa(s.port)))

@@ -30,8 +30,11 @@ type answer struct {
 	reason string
 	// retryAfter is sent with 503.
 	retryAfter time.Duration
-	// cause is for the operator's log only.
-	cause error
+	// cause and detail are for the operator's log only.
+	cause  error
+	detail string
+	// late is set when the time must not tell what was looked up.
+	late bool
 }
 
 func recorded(name string) answer {
@@ -49,6 +52,15 @@ func ignored(reason, message string) answer {
 
 func rejected(status int, reason, message string) answer {
 	return answer{status: status, outcome: outcomeRejected, reason: reason, message: cut(message)}
+}
+
+// unbelieved answers everybody who proves nothing with the same bytes, whether there is a Repository or not (S34). The reason
+// and the detail are for the operator.
+func unbelieved(reason, detail string) answer {
+	a := rejected(http.StatusUnauthorized, reason, "nobody vouches for this delivery: its secret token is not the one of a Repository with the project's URL, "+
+		"or there is no such Repository, or it names no webhook secret; the log of Plumbline's receiver tells which")
+	a.detail, a.late = detail, true
+	return a
 }
 
 // unavailable answers 503: the delivery is not recorded and has to come again. What the cause says is logged and not

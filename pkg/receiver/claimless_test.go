@@ -15,31 +15,34 @@ import (
 // A delivery for a Repository whose URL no controller has claimed yet has to come again. Once there is a claim it is
 // decided whose the URL is, and what is for nobody is no error.
 func TestAURLThatNobodyHasClaimedYet(t *testing.T) {
-	const unclaimed, ignored, recorded = "unavailable/NotClaimedYet", "ignored/NoRepository", "recorded/Recorded"
+	const unclaimed, ignored, stranger, recorded = "unavailable/NotClaimedYet", "ignored/NoRepository", "rejected/NoRepository", "recorded/Recorded"
 	for _, c := range []ownCase{
 		{"a Repository names it", func(w *world) { w.unclaim() }, nil, http.StatusServiceUnavailable, unclaimed},
 		{"a Repository spells it in another way", func(w *world) {
 			w.unclaim()
-			w.declare(func(r *pacv1alpha1.Repository) { r.Spec.URL = "HTTPS://Lab.example/Acme/app.git/" })
+			w.declare(func(r *pacv1alpha1.Repository) { hooked(r); r.Spec.URL = "HTTPS://Lab.example/Acme/app.git/" })
 		}, nil, http.StatusServiceUnavailable, unclaimed},
-		{"nobody can verify the delivery before that: no Secret is read", func(w *world) { w.unclaim() }, func(d *delivery) { d.signature = "none" },
-			http.StatusServiceUnavailable, unclaimed},
+		{"nobody vouches for the delivery", func(w *world) { w.unclaim() }, func(d *delivery) { d.signature = "none" }, http.StatusUnauthorized, "rejected/NotClaimedYet"},
+		{"the secret that would vouch for it is missing", func(w *world) {
+			w.unclaim()
+			w.store("ci", "own", nil)
+		}, func(d *delivery) { d.signature = "none" }, http.StatusServiceUnavailable, "unavailable/SecretMissing"},
 		{"a Repository names what cannot be claimed", func(w *world) {
 			w.unclaim()
 			w.declare(func(r *pacv1alpha1.Repository) { r.Spec.URL = ownURL + "/../app" })
-		}, nil, http.StatusOK, ignored},
+		}, nil, http.StatusUnauthorized, stranger},
 		{"only the global Repository is there, without a URL", func(w *world) {
 			w.unclaim()
 			w.declare(func(r *pacv1alpha1.Repository) { r.Namespace, r.Spec.URL = systemNamespace, "" })
 			w.remove("own")
-		}, nil, http.StatusOK, ignored},
+		}, nil, http.StatusUnauthorized, stranger},
 		{"it is kept for a Repository that is gone, while another waits", func(w *world) {
 			w.release()
 			w.remove("own")
 			w.replace(repository("heirs", "app", ownURL))
-		}, nil, http.StatusOK, ignored},
+		}, nil, http.StatusUnauthorized, stranger},
 		{"its owner has another URL now, while another Repository waits", func(w *world) {
-			w.declare(func(r *pacv1alpha1.Repository) { r.Spec.URL = "https://lab.example/acme/moved" })
+			w.declare(func(r *pacv1alpha1.Repository) { hooked(r); r.Spec.URL = "https://lab.example/acme/moved" })
 			w.replace(repository("heirs", "app", ownURL))
 		}, nil, http.StatusOK, ignored},
 		{"another Repository has lost it", func(w *world) { w.replace(repository("heirs", "app", ownURL)) }, nil, http.StatusAccepted, recorded},
@@ -72,6 +75,11 @@ func TestAURLThatNobodyHasClaimedYet(t *testing.T) {
 
 func madeAgain(r *pacv1alpha1.Repository) {
 	r.UID = "another"
+	hooked(r)
+}
+
+// hooked names the webhook's secret.
+func hooked(r *pacv1alpha1.Repository) {
 	r.Spec.GitProvider.WebhookSecret = &pacv1alpha1.Secret{Name: "own"}
 }
 

@@ -24,15 +24,18 @@ type Server struct {
 	Synced func() bool
 	Logger *zap.SugaredLogger
 
-	deliveries http.Handler
-	probe      *probe
-	progress   progress
-	draining   atomic.Bool
+	deliveries  http.Handler
+	connections *connections
+	probe       *probe
+	progress    progress
+	draining    atomic.Bool
 }
 
-// NewServer returns a server that passes everything but its own two paths to deliveries.
-func NewServer(deliveries http.Handler) *Server {
-	return &Server{DrainWait: DrainWait, StuckAfter: stuckAfter, deliveries: deliveries, probe: newProbe()}
+// NewServer returns a server that passes everything but its own two paths to deliveries. The metrics may be nil.
+func NewServer(deliveries http.Handler, metrics *Metrics) *Server {
+	return &Server{
+		DrainWait: DrainWait, StuckAfter: stuckAfter, deliveries: deliveries, connections: newConnections(metrics), probe: newProbe(),
+	}
 }
 
 // Serve serves on the listener until ctx ends. Then it is not ready at once, goes on serving for DrainWait and tells
@@ -41,7 +44,7 @@ func NewServer(deliveries http.Handler) *Server {
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	server := s.httpServer()
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
+	go func() { failed <- server.Serve(bounded{listener, s.connections}) }()
 	probing, stopProbing := context.WithCancel(ctx)
 	defer stopProbing()
 	go s.probe.run(probing, listener.Addr())
@@ -83,20 +86,24 @@ func (s *Server) httpServer() *http.Server {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          errorLog,
+		ConnContext:       remembered,
+		ConnState:         s.connections.changed,
 	}
 }
 
 // route passes everything but our own two paths on. While we drain it makes clients open their next connection
 // elsewhere; idle connections are left alone until the end, because closing one in the instant its client uses it
-// would be a connection error.
+// would be a connection error. Who asked for one of our own paths has proved nothing and keeps no connection.
 func (s *Server) route(w http.ResponseWriter, r *http.Request) {
-	if s.draining.Load() {
+	connectionOf(r.Context()).begin()
+	own := r.Method == http.MethodGet && (r.URL.Path == "/live" || r.URL.Path == "/ready")
+	if own || s.draining.Load() {
 		w.Header().Set("Connection", "close")
 	}
-	switch own := r.Method == http.MethodGet; {
+	switch {
 	case own && r.URL.Path == "/live":
 		s.probe.answer(w, s.progress.longest() < s.StuckAfter)
-	case own && r.URL.Path == "/ready":
+	case own:
 		s.ready(w, r)
 	default:
 		defer s.progress.begin()()

@@ -80,7 +80,7 @@ func (s *served) ended() error {
 
 func TestReadiness(t *testing.T) {
 	var synced atomic.Bool
-	server := receiver.NewServer(http.NotFoundHandler())
+	server := receiver.NewServer(http.NotFoundHandler(), nil)
 	server.Synced, server.DrainWait = synced.Load, time.Millisecond
 	run := serve(t, server)
 	run.eventually("/live", http.StatusOK)
@@ -105,7 +105,7 @@ func TestDrain(t *testing.T) {
 			cancelled.Store(r.Context().Err() != nil)
 		}
 		w.WriteHeader(http.StatusAccepted)
-	}))
+	}), nil)
 	server.Synced, server.DrainWait = func() bool { return true }, 300*time.Millisecond
 	run := serve(t, server)
 	run.eventually("/ready", http.StatusOK)
@@ -137,7 +137,7 @@ func TestListenerFailureEndsServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = listener.Close()
-	server := receiver.NewServer(http.NotFoundHandler())
+	server := receiver.NewServer(http.NotFoundHandler(), nil)
 	server.Logger = zap.NewNop().Sugar()
 	if err := server.Serve(t.Context(), listener); err == nil {
 		t.Error("Serve returned nil for a listener that is closed")
@@ -153,7 +153,7 @@ func TestLivenessByProgress(t *testing.T) {
 			<-release
 		}
 		w.WriteHeader(http.StatusAccepted)
-	}))
+	}), nil)
 	server.Synced, server.DrainWait, server.StuckAfter = func() bool { return true }, 0, 200*time.Millisecond
 	run := serve(t, server)
 	run.eventually("/ready", http.StatusOK)

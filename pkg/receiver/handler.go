@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -20,15 +21,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-type finder interface {
-	Find(ctx context.Context, canonical string) (*pacv1alpha1.Repository, error)
-}
-
 type secretReader interface {
 	Read(ctx context.Context) (WebhookSecret, error)
 }
 
 type serviceFinder interface {
+	// GlobalRepository returns the one whose settings complete all others, nil when there is none.
+	GlobalRepository(ctx context.Context) (*pacv1alpha1.Repository, error)
 	Of(ctx context.Context, repository *pacv1alpha1.Repository) (pacv1alpha1.Service, error)
 	Secret(ctx context.Context, key pacv1alpha1.SecretKey) (WebhookSecret, error)
 }
@@ -47,7 +46,7 @@ type Options struct {
 	Secret secretReader
 	// Services are those of Repositories that no App serves.
 	Services serviceFinder
-	Lookup   finder
+	Lookup   Lookup
 	Recorder recorder
 	Metrics  *Metrics
 	Logger   *zap.SugaredLogger
@@ -59,6 +58,10 @@ type Handler struct {
 	Options
 
 	inFlight, large slots
+	// strangers are the deliveries that nobody vouches for.
+	strangers flowcontrol.PassiveRateLimiter
+	// late is unverifiedAnswer.
+	late time.Duration
 }
 
 // NewHandler returns a handler with its own limits of concurrency.
@@ -66,7 +69,10 @@ func NewHandler(o Options) *Handler {
 	for _, p := range o.Providers {
 		o.Metrics.begin(p.Name)
 	}
-	return &Handler{Options: o, inFlight: make(slots, maxInFlight), large: make(slots, maxLargeBodies)}
+	return &Handler{
+		Options: o, inFlight: make(slots, maxInFlight), large: make(slots, maxLargeBodies),
+		strangers: flowcontrol.NewTokenBucketPassiveRateLimiter(UnverifiedQPS, UnverifiedBurst), late: unverifiedAnswer,
+	}
 }
 
 // delivery is what is known of a request so far.
@@ -77,6 +83,10 @@ type delivery struct {
 	origin   provider.Origin
 	// previousKey is where the previous webhook secret is, if the delivery was verified with that one.
 	previousKey string
+	// admitted tells whether it was taken off the budget of strangers.
+	admitted bool
+	// verified tells whether the sender knows a webhook secret.
+	verified bool
 }
 
 func (d *delivery) providerName() string {
@@ -95,6 +105,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	ctx, end := traced(ctx)
 	a := h.guarded(ctx, d, w, r)
+	if a.late {
+		h.wait(r, start)
+	}
+	if !d.verified { // only who knows a secret keeps a connection
+		w.Header().Set("Connection", "close")
+	}
 	a.write(w)
 	end(d, a)
 	took := h.Clock.Since(start)
@@ -114,6 +130,17 @@ func (h *Handler) guarded(ctx context.Context, d *delivery, w http.ResponseWrite
 	return h.receive(ctx, d, w, r)
 }
 
+// wait ends so long after start that nothing can be told by it, or when there is nobody to be answered. The body and its slot are given back by now.
+func (h *Handler) wait(r *http.Request, start time.Time) {
+	timer := time.NewTimer(h.late - h.Clock.Since(start))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-connectionOf(r.Context()).distrusted():
+	case <-r.Context().Done():
+	}
+}
+
 // receive claims, reads and answers a request.
 func (h *Handler) receive(ctx context.Context, d *delivery, w http.ResponseWriter, r *http.Request) answer {
 	if r.Method != http.MethodPost {
@@ -122,10 +149,6 @@ func (h *Handler) receive(ctx context.Context, d *delivery, w http.ResponseWrite
 	if d.provider = h.claimant(r.Header); d.provider == nil {
 		return rejected(http.StatusBadRequest, "UnknownService", "no Git service recognises this request: its headers are not those of a webhook delivery")
 	}
-	if !h.inFlight.take(ctx) {
-		return unavailable("too many deliveries at once", nil)
-	}
-	defer h.inFlight.free()
 	body, release, err := h.read(ctx, w, r)
 	defer release()
 	if err != nil {
@@ -163,6 +186,7 @@ func (h *Handler) accept(ctx context.Context, d *delivery) answer {
 	if err := d.verify(secret); err != nil {
 		return rejected(http.StatusUnauthorized, "Unauthenticated", "the signature is missing or wrong")
 	}
+	d.verified = true
 	spec, err := d.provider.Webhook.Decode(d.header, d.body)
 	if err != nil {
 		return undecoded(err)
@@ -235,6 +259,9 @@ func (h *Handler) log(d *delivery, a answer, took time.Duration) {
 	}
 	if d.previousKey != "" { // whoever rotates it wants to know whether it is still used
 		fields = append(fields, "previousWebhookSecret", d.previousKey)
+	}
+	if a.detail != "" {
+		fields = append(fields, "detail", cut(a.detail))
 	}
 	if a.cause != nil {
 		h.Logger.Errorw("delivery not recorded", append(fields, "error", cut(a.cause.Error()))...)

@@ -10,15 +10,37 @@ const (
 	// MaxBodyBytes is the largest body: GitHub delivers nothing over 25 MB (docs.github.com, "Webhook events and
 	// payloads").
 	MaxBodyBytes = 25 << 20
-	// smallBodyBytes is read without a large-body slot; nearly every delivery is below it.
+	// smallBodyBytes is read without any slot; nearly every delivery is below it.
 	smallBodyBytes = 1 << 20
+	// maxUnslottedBytes is what the bodies that have no slot take together, as they arrive and while they wait for one:
+	// 64 of the largest, or a thousand of the usual 30 KiB and more. With maxConnections times maxHeaderBytes, maxInFlight and
+	// maxLargeBodies it stays below the container's limit of 1 GiB.
+	maxUnslottedBytes = 64 << 20
 	// maxLargeBodies is how many bodies over smallBodyBytes are held at once. Each costs about three times its size: the
 	// bytes, the compressed stream and its chunks on their way (docs/reliability.md has what a process was measured at).
 	maxLargeBodies = 2
-	// maxInFlight is how many deliveries are handled at once: with maxLargeBodies it bounds the memory.
+	// maxInFlight is how many deliveries are handled at once: with maxLargeBodies it bounds the memory. Who has not sent the
+	// whole body yet is none of them.
 	maxInFlight = 128
-	// maxHeaderBytes: GitHub sends about 1 KiB of headers, proxies add some.
-	maxHeaderBytes = 64 << 10
+	// maxHeaderBytes: GitHub sends about 1 KiB of headers, proxies and meshes add some. Every connection may take as much
+	// without proving anything.
+	maxHeaderBytes = 32 << 10
+
+	// maxConnections is for all sources together. An idle one takes some 25 KiB, one with the longest headers 70: 140 MiB.
+	// Behind a proxy each delivery under way has one: 128 that are handled, and those that arrive and wait.
+	maxConnections = 2048
+	// maxUnverified is how many connections of one source address may be sending, or have proved nothing yet. A proxy is one
+	// source for all the world, so the next one is not refused: the one that has been at it for the longest is closed. A true
+	// delivery arrives within milliseconds and is never that one. Those that are verified or idle do not count.
+	maxUnverified = 256
+	// patience is for how long nobody is closed for being slow, as far as there is room: it keeps a burst of true deliveries
+	// that arrive at once from closing each other.
+	patience = 500 * time.Millisecond
+	// contendedRate is what a large body has to have arrived at, in bytes a second, to keep its slot while another one waits.
+	// 25 MiB need three times as much to arrive in bodyTimeout.
+	contendedRate = 1 << 20
+	// contendedEvery is how often a large body that waits for a slot looks for one that is slower than that.
+	contendedEvery = 100 * time.Millisecond
 
 	// workBudget is for everything up to the answer but confirmBudget: both together are the 8 s of A1.
 	workBudget = 7 * time.Second
@@ -30,15 +52,35 @@ const (
 	// slotWait is how long a delivery waits for room before it is answered 503.
 	slotWait = 2 * time.Second
 
-	// headerTimeout and bodyTimeout are counted from the connection's first byte of a request. Whoever needs longer
-	// has been given up by the service. 25 MiB in 8 s are 26 Mbit/s.
-	headerTimeout = 5 * time.Second
-	bodyTimeout   = 8 * time.Second
+	// headerTimeout is for the headers, from the connection's begin or the request's first byte. Services send them in one
+	// packet.
+	headerTimeout = 2 * time.Second
+	// Every pieceBytes of a body have pieceTime, the first ones together with the headers: 64 KiB a second. It is as slow as a
+	// small body can be and still arrive before the service gives up, and long enough for two packets that are lost in a row.
+	pieceBytes = 128 << 10
+	pieceTime  = 2 * time.Second
+	// bodyTimeout is for headers and body in all. Whoever needs longer has been given up by the service. 25 MiB in 8 s are
+	// 26 Mbit/s.
+	bodyTimeout = 8 * time.Second
 	// writeTimeout is for body, work and a slow reader of a short answer.
 	writeTimeout = bodyTimeout + workBudget + confirmBudget + 4*time.Second
 	// idleTimeout is longer than the keep-alive of common proxies (60 s), so that they close first and never write into
 	// a connection that we are closing.
 	idleTimeout = 75 * time.Second
+
+	// unverifiedAnswer is when whoever proved nothing is answered: later than any look-up usually takes, so that the time does
+	// not tell what was looked up (S34).
+	unverifiedAnswer = 100 * time.Millisecond
+	// UnverifiedQPS and UnverifiedBurst are for deliveries that nobody vouches for, in all: those past them are answered 503.
+	// Each may cost two reads of the API server, which are taken from a client of their own. The burst is for a hook whose
+	// token was changed on one side only; nothing of a Git service goes on at this rate.
+	UnverifiedQPS   = 20
+	UnverifiedBurst = 100
+	// maxVouchers is how many webhook secrets are compared with the token of a delivery for a repository that nobody has
+	// onboarded: a group's webhook has one, which most of the group's Repositories share.
+	maxVouchers = 8
+	// globalReuse is how long it is believed that there is no global Repository, and that it could not be read.
+	globalReuse = time.Second
 
 	// DrainWait is how long the server goes on serving after SIGTERM: until every kube-proxy and ingress has heard that
 	// the endpoint is gone. 15 s is what spec/resilience.md H3 gives for it.

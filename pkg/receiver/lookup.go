@@ -3,8 +3,12 @@
 package receiver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"net/url"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
@@ -49,27 +53,39 @@ func LiveView(client versioned.Interface, claimNamespace string) View {
 	}
 }
 
-// byURL finds the Repositories that name a URL, by its canonical form.
-const byURL = "receiver.plumbline.dev/url"
+// byURL finds the Repositories that name a URL, by its canonical form, and byGroup those of the same host and group.
+const (
+	byURL   = "receiver.plumbline.dev/url"
+	byGroup = "receiver.plumbline.dev/group"
+)
 
-// RepositoryIndexers are what NamedBy needs.
+// RepositoryIndexers are what NamedBy and BesideBy need.
 func RepositoryIndexers() cache.Indexers {
-	return cache.Indexers{byURL: func(obj any) ([]string, error) {
-		repository, ok := obj.(*pacv1alpha1.Repository)
-		if !ok {
-			return nil, nil
+	by := func(key func(canonical string) string) cache.IndexFunc {
+		return func(obj any) ([]string, error) {
+			repository, ok := obj.(*pacv1alpha1.Repository)
+			if !ok {
+				return nil, nil
+			}
+			canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL)
+			if err != nil { // nobody can claim it
+				return nil, nil
+			}
+			return []string{key(canonical)}, nil
 		}
-		return namedURLs(repository), nil
-	}}
+	}
+	return cache.Indexers{byURL: by(func(canonical string) string { return canonical }), byGroup: by(groupOf)}
 }
 
-// namedURLs has one URL, or none if nobody can claim it.
-func namedURLs(repository *pacv1alpha1.Repository) []string {
-	canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL)
+// groupOf returns a canonical URL up to the first part of its path, e.g. https://gitlab.com/acme of
+// https://gitlab.com/acme/team/app.
+func groupOf(canonical string) string {
+	u, err := url.Parse(canonical)
 	if err != nil {
-		return nil
+		return ""
 	}
-	return []string{canonical}
+	group, _, _ := strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
+	return u.Scheme + "://" + u.Host + "/" + group
 }
 
 // NamedBy returns Lookup.Named of a cache that has the RepositoryIndexers.
@@ -80,14 +96,52 @@ func NamedBy(repositories cache.Indexer) func(canonical string) bool {
 	}
 }
 
+// BesideBy returns Lookup.Beside of a cache that has the RepositoryIndexers: first those that name the URL, then the others of
+// its group, each in the order of their names.
+func BesideBy(repositories cache.Indexer) func(canonical string) []*pacv1alpha1.Repository {
+	return func(canonical string) []*pacv1alpha1.Repository {
+		var found []*pacv1alpha1.Repository
+		for _, by := range [][2]string{{byURL, canonical}, {byGroup, groupOf(canonical)}} {
+			objects, err := repositories.ByIndex(by[0], by[1])
+			if err != nil { // only for an index that there is not
+				continue
+			}
+			var some []*pacv1alpha1.Repository
+			for _, object := range objects {
+				if repository, ok := object.(*pacv1alpha1.Repository); ok {
+					some = append(some, repository)
+				}
+			}
+			slices.SortFunc(some, func(a, b *pacv1alpha1.Repository) int {
+				return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+			})
+			found = append(found, some...)
+		}
+		return found
+	}
+}
+
 // reasonNotClaimedYet says that a Repository names the URL and no controller has decided yet whose it is.
 const reasonNotClaimedYet = "NotClaimedYet"
 
 // Lookup finds the Repository that owns a URL.
 type Lookup struct {
 	Cached, Live View
+	// Unverified is as Live, with a client that no delivery of a known sender needs.
+	Unverified View
 	// Named tells whether any Repository names a canonical URL, as far as a cache knows.
 	Named func(canonical string) bool
+	// Beside are the Repositories that name the URL or one of the same group, as far as a cache knows.
+	Beside func(canonical string) []*pacv1alpha1.Repository
+}
+
+// Known returns what the caches say, nil when they know no Repository of the URL.
+func (l Lookup) Known(ctx context.Context, canonical string) *pacv1alpha1.Repository {
+	repository, err := l.Cached.find(ctx, canonical)
+	if err != nil {
+		return nil
+	}
+	return repository
 }
 
 // Find returns the Repository of a canonical URL: the one its claim names, if it still has that URL. What the cache
@@ -95,10 +149,19 @@ type Lookup struct {
 // Any other error means that it is not known; so it is while a Repository names the URL and nobody has claimed it,
 // e.g. because the controllers are down. Once there is a claim, who owns the URL is decided.
 func (l Lookup) Find(ctx context.Context, canonical string) (*pacv1alpha1.Repository, error) {
-	if repository, err := l.Cached.find(ctx, canonical); err == nil && repository != nil {
+	if repository := l.Known(ctx, canonical); repository != nil {
 		return repository, nil
 	}
-	repository, err := l.Live.find(ctx, canonical)
+	return l.ask(ctx, l.Live, canonical)
+}
+
+// FindUnverified is as Find for a delivery that nobody vouches for, whose URL is not Known.
+func (l Lookup) FindUnverified(ctx context.Context, canonical string) (*pacv1alpha1.Repository, error) {
+	return l.ask(ctx, l.Unverified, canonical)
+}
+
+func (l Lookup) ask(ctx context.Context, live View, canonical string) (*pacv1alpha1.Repository, error) {
+	repository, err := live.find(ctx, canonical)
 	if repository != nil || err != nil {
 		return repository, err
 	}

@@ -20,12 +20,16 @@ type Metrics struct {
 	duration   metric.Float64Histogram
 	refused    metric.Int64Counter
 	previous   metric.Int64Counter
+	open       metric.Int64UpDownCounter
+	cut        metric.Int64Counter
 }
 
 // NewMetrics makes the instruments plumbline.receiver.deliveries (provider, event, outcome, reason),
 // plumbline.receiver.duration (seconds from the headers to the answer; outcome), plumbline.receiver.refused (no
-// labels: deliveries answered 503, so that each is lost unless it comes again) and
-// plumbline.receiver.previous_webhook_secret (provider: deliveries verified with the secret that is being replaced).
+// labels: deliveries answered 503, so that each is lost unless it comes again),
+// plumbline.receiver.previous_webhook_secret (provider: deliveries verified with the secret that is being replaced),
+// plumbline.receiver.connections (no labels: those that are open) and plumbline.receiver.cut (bound: connections and
+// deliveries that were ended for the sake of others).
 func NewMetrics(provider metric.MeterProvider) (*Metrics, error) {
 	meter := provider.Meter(meterName)
 	deliveries, errA := meter.Int64Counter("plumbline.receiver.deliveries", metric.WithUnit("{delivery}"),
@@ -37,11 +41,28 @@ func NewMetrics(provider metric.MeterProvider) (*Metrics, error) {
 		metric.WithDescription("Deliveries answered 503: not recorded, they have to come again"))
 	previous, errD := meter.Int64Counter("plumbline.receiver.previous_webhook_secret", metric.WithUnit("{delivery}"),
 		metric.WithDescription("Deliveries verified with the previous webhook secret: it cannot be removed yet"))
-	if err := errors.Join(errA, errB, errC, errD); err != nil {
+	open, errE := meter.Int64UpDownCounter("plumbline.receiver.connections", metric.WithUnit("{connection}"),
+		metric.WithDescription("Connections that are open"))
+	cut, errF := meter.Int64Counter("plumbline.receiver.cut", metric.WithUnit("{connection}"),
+		metric.WithDescription("Connections that were ended because a bound was met"))
+	if err := errors.Join(errA, errB, errC, errD, errE, errF); err != nil {
 		return nil, err
 	}
 	refused.Add(context.Background(), 0) // a series that begins at its first event hides that event from increase()
-	return &Metrics{deliveries: deliveries, duration: duration, refused: refused, previous: previous}, nil
+	return &Metrics{deliveries: deliveries, duration: duration, refused: refused, previous: previous, open: open, cut: cut}, nil
+}
+
+// connected and bounded may be called on nil.
+func (m *Metrics) connected(n int64) {
+	if m != nil {
+		m.open.Add(context.Background(), n)
+	}
+}
+
+func (m *Metrics) bounded(bound string) {
+	if m != nil {
+		m.cut.Add(context.Background(), 1, metric.WithAttributes(attribute.String("bound", bound)))
+	}
 }
 
 // begin makes the series of a provider that are to be there before their first event.

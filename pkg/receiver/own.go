@@ -5,8 +5,10 @@ package receiver
 import (
 	"context"
 	"fmt"
-	"net/http"
+	"sync/atomic"
+	"time"
 
+	"golang.org/x/sync/singleflight"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -15,36 +17,32 @@ import (
 )
 
 // acceptOwn verifies a delivery with the secret that its Repository names, and records it. Whose it claims to be is looked
-// up first: there is no other way to find the secret. A stranger causes that look-up and is told nothing else than whether
-// there is a Repository of that URL, which A12 asks for: what no Repository is for is no error of its sender. The one
-// exception is a Repository whose URL no controller has claimed yet: its first deliveries would be lost.
-//
-// A Repository without a webhook secret gets an error although GitLab disables a hook after some (L8): nobody has
-// verified the delivery, so it cannot be answered like one that is ignored, and the hook's own page is where the user who
-// forgot the secret looks.
+// up first: there is no other way to find the secret. Until it is verified everybody is a stranger, who must not learn whether
+// there is a Repository of that URL: see unbelieved. What is for nobody is no error of a sender that vouch knows (A12).
 func (h *Handler) acceptOwn(ctx context.Context, d *delivery) answer {
 	canonical, err := v1alpha1.CanonicalURL(d.origin.URL)
 	if err != nil {
 		return ignored("NoRepository", "the delivery names no repository")
 	}
-	repository, err := h.Lookup.Find(ctx, canonical)
-	if err != nil {
-		return notFound(err)
+	repository, refusal := h.ownerOf(ctx, d, canonical)
+	if refusal != nil {
+		return *refusal
 	}
 	service, err := h.Services.Of(ctx, repository)
 	if err != nil {
 		return unavailable("the Repository's Git service cannot be told at the moment", err)
 	}
 	if service.Webhook.Name == "" {
-		return rejected(http.StatusUnauthorized, "NoWebhookSecret", "the Repository of "+canonical+" names no secret of its webhook: set git_provider.webhook_secret")
+		return h.stranger(d, "NoWebhookSecret", "the Repository of "+canonical+" names no secret of its webhook: set git_provider.webhook_secret")
 	}
 	secret, err := h.Services.Secret(ctx, service.Webhook)
 	if err != nil {
 		return unavailable("the webhook secret cannot be read at the moment", err)
 	}
 	if err := d.verify(secret); err != nil {
-		return rejected(http.StatusUnauthorized, "Unauthenticated", canonical+": "+fault.Of(err).Message)
+		return h.stranger(d, "Unauthenticated", canonical+": "+fault.Of(err).Message)
 	}
+	d.verified = true
 	spec, err := d.provider.Webhook.Decode(d.header, d.body)
 	if err != nil {
 		return undecoded(err)
@@ -63,11 +61,20 @@ type Services struct {
 	Secrets corev1.SecretsGetter
 }
 
-// Of returns the service of a Repository. Settings that contradict each other are an Operator fault.
-func (s Services) Of(ctx context.Context, repository *pacv1alpha1.Repository) (pacv1alpha1.Service, error) {
+// GlobalRepository returns the global Repository, nil when there certainly is none.
+func (s Services) GlobalRepository(ctx context.Context) (*pacv1alpha1.Repository, error) {
 	global, err := s.Global(ctx)
 	if err != nil {
-		return pacv1alpha1.Service{}, fmt.Errorf("reading the global Repository: %w", fault.FromKube(fault.VerbRead, err))
+		return nil, fmt.Errorf("reading the global Repository: %w", fault.FromKube(fault.VerbRead, err))
+	}
+	return global, nil
+}
+
+// Of returns the service of a Repository. Settings that contradict each other are an Operator fault.
+func (s Services) Of(ctx context.Context, repository *pacv1alpha1.Repository) (pacv1alpha1.Service, error) {
+	global, err := s.GlobalRepository(ctx)
+	if err != nil {
+		return pacv1alpha1.Service{}, err
 	}
 	service, err := pacv1alpha1.ServiceOf(repository, global)
 	if err != nil {
@@ -81,20 +88,42 @@ func (s Services) Secret(ctx context.Context, key pacv1alpha1.SecretKey) (Webhoo
 	return readSecret(ctx, s.Secrets.Secrets(key.Namespace), key)
 }
 
-// GlobalOf returns the global Repository of a view, for Services: what the cache does not have is asked live.
+// GlobalOf returns the global Repository of a view, for Services: what the cache does not have is asked live, once in
+// globalReuse whatever the answer is, because strangers cause it and most installations have none.
 func GlobalOf(cached, live View, namespace, name string) func(context.Context) (*pacv1alpha1.Repository, error) {
+	asking := &singleflight.Group{}
+	var last atomic.Pointer[globalAnswer]
 	return func(ctx context.Context) (*pacv1alpha1.Repository, error) {
 		if name == "" {
 			return nil, nil
 		}
-		global, err := cached.Repository(ctx, namespace, name)
-		if err == nil {
+		if global, err := cached.Repository(ctx, namespace, name); err == nil {
 			return global, nil
 		}
-		global, err = live.Repository(ctx, namespace, name)
-		if fault.Gone(err) {
-			return nil, nil
+		answer, _, _ := asking.Do(name, func() (any, error) {
+			if known := last.Load(); known != nil && time.Since(known.at) < globalReuse {
+				return known, nil
+			}
+			// Others wait for it, too: it must not end with this delivery.
+			global, err := live.Repository(context.WithoutCancel(ctx), namespace, name)
+			if fault.Gone(err) {
+				global, err = nil, nil
+			}
+			answer := &globalAnswer{repository: global, err: err, at: time.Now()}
+			last.Store(answer)
+			return answer, nil
+		})
+		known, ok := answer.(*globalAnswer)
+		if !ok { // the function above returns nothing else
+			return nil, fmt.Errorf("the global Repository: %T", answer)
 		}
-		return global, err
+		return known.repository, known.err
 	}
+}
+
+// globalAnswer is what the API server said of the global Repository.
+type globalAnswer struct {
+	repository *pacv1alpha1.Repository
+	err        error
+	at         time.Time
 }

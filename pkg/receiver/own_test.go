@@ -68,11 +68,9 @@ func TestOwnDeliveriesAreVerified(t *testing.T) { // A9
 func TestOwnDeliveriesThatNobodyWants(t *testing.T) {
 	for _, c := range []ownCase{
 		{"an event that is never acted on", nil, signedBy(ownSecret, func(d *delivery) { d.event = "wiki" }), http.StatusOK, "ignored/EventIgnored"},
-		{"a repository without a Repository", nil, func(d *delivery) { d.message.URL = "https://lab.example/acme/unknown" }, http.StatusOK, "ignored/NoRepository"},
-		{"that needs no secret", func(w *world) { w.secrets(errors.New("not to be read")) }, func(d *delivery) { d.message.URL, d.signature = "https://lab.example/acme/unknown", "none" }, http.StatusOK, "ignored/NoRepository"},
-		{"a Repository that is gone", func(w *world) {
-			_ = w.client.Tracker().Delete(pacv1alpha1.SchemeGroupVersion.WithResource("repositories"), "ci", "own")
-		}, nil, http.StatusOK, "ignored/NoRepository"},
+		{"a project of a group whose webhook serves another one", nil, signedBy(ownSecret, func(d *delivery) { d.message.URL = unknownURL }), http.StatusOK, "ignored/NoRepository"},
+		{"a project whose webhook has the token of all", func(w *world) { w.global("") }, signedBy(globalSecret, func(d *delivery) { d.message.URL = "https://lab.example/others/app" }), http.StatusOK, "ignored/NoRepository"},
+		{"a Repository that is gone", func(w *world) { w.remove("own"); w.global("") }, signedBy(globalSecret, func(*delivery) {}), http.StatusOK, "ignored/NoRepository"},
 		{"an event of a group, which names no repository", nil, func(d *delivery) { d.message.URL = "" }, http.StatusOK, "ignored/NoRepository"},
 		{"a URL of no repository", nil, func(d *delivery) { d.message.URL = "lab.example" }, http.StatusOK, "ignored/NoRepository"},
 		{"a URL with two readings", nil, func(d *delivery) { d.message.URL = "https://lab.example/a/../b" }, http.StatusOK, "ignored/NoRepository"},
@@ -150,11 +148,21 @@ func TestGlobalRepository(t *testing.T) {
 	if got, err := read("global"); got != nil || err != nil {
 		t.Errorf("none is there: %v, %v", got, err)
 	}
+	calls := len(w.client.Actions())
+	reader := receiver.GlobalOf(w.cached, live, systemNamespace, "global")
+	for range 5 {
+		if got, err := reader(t.Context()); got != nil || err != nil {
+			t.Errorf("none is there: %v, %v", got, err)
+		}
+	}
+	if got := len(w.client.Actions()) - calls; got > 2 { // two, when a second ends meanwhile
+		t.Errorf("asked live %d times at once, want once", got)
+	}
 	w.global("")
 	if got, err := read("global"); err != nil || got.Name != "global" {
 		t.Errorf("what the cache does not have is asked live: %v, %v", got, err)
 	}
-	calls := len(w.client.Actions())
+	calls = len(w.client.Actions())
 	if got, err := read(""); got != nil || err != nil || len(w.client.Actions()) != calls {
 		t.Errorf("no name is configured: %v, %v, want no call", got, err)
 	}

@@ -135,9 +135,12 @@ func (w *world) replica() *receiver.Handler {
 		Secret: receiver.AppSecret{
 			Client: w.kube.CoreV1().Secrets(systemNamespace), Namespace: systemNamespace, Name: "plumbline-github-app",
 		},
-		Lookup:   receiver.Lookup{Cached: w.cached, Live: receiver.LiveView(w.client, systemNamespace), Named: receiver.NamedBy(w.repositories())},
+		Lookup: receiver.Lookup{
+			Cached: w.cached, Live: receiver.LiveView(w.client, systemNamespace), Unverified: receiver.LiveView(w.client, systemNamespace),
+			Named: receiver.NamedBy(w.repositories()), Beside: receiver.BesideBy(w.repositories()),
+		},
 		Recorder: w.recorder(), Metrics: w.metrics, Logger: w.logger(), Clock: w.clock,
-	})
+	}).Hasten(time.Millisecond)
 }
 
 // repositories is the cache of all Repositories that there are now.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/test/cluster"
@@ -60,7 +61,30 @@ func refusesForgeries(t *testing.T, w *world) {
 	if log := w.log(receiver); strings.Contains(log, secret) {
 		t.Error("the log has the webhook secret")
 	}
+	if g, ok := w.git.(*onGitLab); ok {
+		w.tellsNobodyWhoIsOnboarded(g)
+	}
 	w.deliver(w.again(), 202) // the right secret still opens the door
+}
+
+// S34: without the token nobody learns which private projects are onboarded. The log tells the operator.
+func (w *world) tellsNobodyWhoIsOnboarded(g *onGitLab) {
+	w.t.Helper()
+	onboarded := g.PushDelivery(gitlab.PushEvent{Project: projectName, Ref: "refs/heads/main"})
+	onboarded.SetToken("another secret")
+	unknown := onboarded
+	unknown.Body = bytes.ReplaceAll(onboarded.Body, []byte(projectName), []byte("strangers/app"))
+	one, other := w.sent(w.receivers[0], onboarded), w.sent(w.receivers[0], unknown)
+	for _, a := range []*answered{&one, &other} {
+		a.header.Del("Date")
+		a.took = 0
+	}
+	if diff := cmp.Diff(one, other, cmp.AllowUnexported(answered{})); diff != "" || one.status != http.StatusUnauthorized {
+		w.t.Errorf("a stranger is told %v of a project that is onboarded and %v of one that is not: %s", one, other, diff)
+	}
+	if log := w.log(w.receivers[0]); !strings.Contains(log, "no Repository in this cluster has the URL") || !strings.Contains(log, "token does not match") {
+		w.t.Error("the log does not tell the operator which of them it was")
+	}
 }
 
 func (g *onGitHub) forgeries() map[string]delivery {
@@ -85,8 +109,7 @@ func (g *onGitHub) forgeries() map[string]delivery {
 	return cases
 }
 
-// forgeries: GitLab vouches with a token for whoever sends it, and for no body. Each project has its own: of one that
-// nobody claims there is none to compare with (TestA12Ignorable).
+// forgeries: GitLab vouches with a token for whoever sends it, and for no body.
 func (g *onGitLab) forgeries() map[string]delivery {
 	cases := map[string]delivery{}
 	for name, spoil := range map[string]func(*gitlab.Delivery){

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package receiver_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/receiver"
+)
+
+// patient is far longer than anything here takes, and nothing is told by it but that it never came.
+const patient = 15 * time.Second
+
+// front is a world behind a real listener.
+type front struct {
+	*world
+	*served
+	server *receiver.Server
+}
+
+func newFront(t *testing.T, bound func(*receiver.Server)) *front {
+	w := newWorld(t)
+	server := receiver.NewServer(w.replica(), w.metrics)
+	server.Synced, server.DrainWait = func() bool { return true }, 0
+	if bound != nil {
+		bound(server)
+	}
+	return &front{w, serve(t, server), server}
+}
+
+// dial connects and sends a text.
+func (f *front) dial(text string) net.Conn {
+	f.world.t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
+	if err != nil {
+		f.world.t.Fatal(err)
+	}
+	f.world.t.Cleanup(func() { _ = conn.Close() })
+	if _, err := io.WriteString(conn, text); err != nil {
+		f.world.t.Fatal(err)
+	}
+	return conn
+}
+
+// headers are those of a delivery, up to their end.
+func headers(d delivery, more ...string) string {
+	r := d.request()
+	lines := []string{"POST / HTTP/1.1", "Host: receiver"}
+	for name := range r.Header {
+		lines = append(lines, name+": "+r.Header.Get(name))
+	}
+	return strings.Join(append(lines, more...), "\r\n") + "\r\n\r\n"
+}
+
+func length(n int) string { return fmt.Sprintf("Content-Length: %d", n) }
+
+// whole is a delivery as it goes over the wire.
+func whole(d delivery) string {
+	body := mustBody(d)
+	return headers(d, length(len(body))) + string(body)
+}
+
+// answered reads one answer; 0 when the connection was closed without one.
+func answered(t *testing.T, conn net.Conn) (status int, text string) {
+	t.Helper()
+	if err := conn.SetReadDeadline(time.Now().Add(patient)); err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
+		t.Fatal("the connection was neither answered nor closed")
+	}
+	if err != nil {
+		return 0, ""
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, _ := io.ReadAll(response.Body)
+	return response.StatusCode, string(body)
+}
+
+// trickle sends one byte a second until ctx ends or nobody takes it.
+func trickle(ctx context.Context, conn net.Conn) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if _, err := conn.Write([]byte(" ")); err != nil {
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// slowly are the ways to send nothing for long.
+func slowly() map[string]string {
+	some := strings.Repeat("x", 1<<20)
+	return map[string]string{
+		"nothing":                     "",
+		"half of the headers":         "POST / HTTP/1.1\r\nHost: receiver\r\nX-Test-Event: pu",
+		"the body":                    headers(push("k"), length(1000)) + "{",
+		"the body in chunks":          headers(push("k"), "Transfer-Encoding: chunked") + "1\r\n{\r\n",
+		"the rest of a large body":    headers(push("k"), length(2<<20)) + some + "x",
+		"more chunks of a large body": headers(push("k"), "Transfer-Encoding: chunked") + fmt.Sprintf("%x\r\n%s\r\n1\r\nx\r\n", len(some), some),
+		"a second request":            whole(push("first")) + headers(push("k"), length(1000)) + "{",
+	}
+}
+
+// S3: who sends slowly is ended in its time, with an answer if there was a request.
+func TestS3SlowSendersAreEnded(t *testing.T) {
+	t.Parallel()
+	f := newFront(t, nil)
+	for name, text := range slowly() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn := f.dial(text)
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			if name != "nothing" {
+				go trickle(ctx, conn)
+			}
+			want := http.StatusRequestTimeout
+			switch name {
+			case "nothing", "half of the headers":
+				want = 0
+			case "a second request":
+				want = http.StatusAccepted
+			}
+			status, _ := answered(t, conn)
+			if status != want {
+				t.Errorf("answered %d, want %d", status, want)
+			}
+			if rest, err := io.ReadAll(conn); name == "a second request" && (err != nil || !bytes.Contains(rest, []byte("408"))) {
+				t.Errorf("then answered %q (%v), want 408", rest, err)
+			}
+		})
+	}
+	t.Cleanup(func() {
+		if got := f.sum("plumbline.receiver.cut", map[string]string{"bound": "headers"}); got != 2 {
+			t.Errorf("%d connections without headers are counted, want 2", got)
+		}
+		if got := f.counted("rejected", "TooSlow"); got != 5 {
+			t.Errorf("%d slow bodies are counted, want 5", got)
+		}
+	})
+}
+
+// S3: connections that send one byte a second keep no signed delivery waiting, however many there are, even from the address
+// that the delivery comes from, e.g. a proxy's. A delivery is given less time than any of them has, or than a slot is waited for.
+func TestS3SlowConnectionsKeepNobodyWaiting(t *testing.T) {
+	for _, attackers := range []int{128, 2000} {
+		t.Run(fmt.Sprint(attackers), func(t *testing.T) {
+			f := newFront(t, nil)
+			ctx, stop := context.WithCancel(t.Context())
+			var busy sync.WaitGroup
+			defer busy.Wait()
+			defer stop()
+			texts := []string{slowly()["the body"], slowly()["the body in chunks"], slowly()["half of the headers"]}
+			for i := range attackers {
+				conn := f.dial(texts[i%len(texts)])
+				busy.Go(func() { trickle(ctx, conn) })
+			}
+			client := &http.Client{Timeout: 1500 * time.Millisecond, Transport: &http.Transport{DisableKeepAlives: true}}
+			var worst time.Duration
+			for i := range 20 {
+				begin := time.Now()
+				if err := f.post(client, push(fmt.Sprint("true-", i))); err != nil {
+					t.Errorf("delivery %d: %v", i, err)
+				}
+				worst = max(worst, time.Since(begin))
+			}
+			open, _ := f.server.Open()
+			t.Logf("with %d slow connections, of which %d are open at the end, the slowest of 20 deliveries took %v", attackers, open, worst)
+		})
+	}
+}
+
+// post sends a delivery, which has to be recorded.
+func (f *front) post(client *http.Client, d delivery) error {
+	request := d.request()
+	to, err := http.NewRequest(http.MethodPost, f.url, request.Body)
+	if err != nil {
+		return err
+	}
+	to.Header = request.Header
+	response, err := client.Do(to)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	_, _ = io.Copy(io.Discard, response.Body)
+	if response.StatusCode != http.StatusAccepted {
+		return fmt.Errorf("answered %s", response.Status)
+	}
+	return nil
+}
+
+// A body that takes its time and keeps the rate is no slow one, however long the first bytes are past.
+func TestABodyThatKeepsTheRate(t *testing.T) {
+	t.Parallel()
+	f := newFront(t, nil)
+	d := push("k1")
+	d.message.Padding = strings.Repeat(bodyMarker, (3<<19)/len(bodyMarker))
+	body := mustBody(d)
+	conn := f.dial(headers(d, length(len(body))))
+	tick := time.NewTicker(500 * time.Millisecond) // the sender's pace
+	defer tick.Stop()
+	for len(body) > 0 {
+		<-tick.C
+		part := body[:min(len(body), 200<<10)]
+		body = body[len(part):]
+		if _, err := conn.Write(part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if status, text := answered(t, conn); status != http.StatusAccepted {
+		t.Errorf("answered %d %s, want 202", status, text)
+	}
+}
+
+func TestTheLargestBodyPassesTheListener(t *testing.T) {
+	f := newFront(t, nil)
+	for _, size := range []int{receiver.MaxBodyBytes, 1 << 20, 1<<20 + 1} {
+		d := push(fmt.Sprint("k", size))
+		d.message.Padding = ""
+		d.message.Padding = strings.Repeat("x", size-len(mustBody(d)))
+		texts := map[string]string{"in chunks": headers(d, "Transfer-Encoding: chunked") + fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", size, mustBody(d))}
+		if size < receiver.MaxBodyBytes { // once is enough of the largest
+			texts["with its length"] = whole(d)
+		}
+		for name, text := range texts {
+			if status, text := answered(t, f.dial(text)); status != http.StatusAccepted {
+				t.Errorf("%d bytes %s: answered %d %s, want 202", size, name, status, text)
+			}
+		}
+	}
+	if _, bytes := f.server.Open(); bytes != 0 {
+		t.Errorf("%d bytes are held after all was answered", bytes)
+	}
+}

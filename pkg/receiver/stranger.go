@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package receiver
+
+import (
+	"context"
+	"net/http"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// ownerOf returns the Repository of a URL, or the answer when there is none. The caches suffice for a true delivery. What they
+// do not know is asked live for a sender that somebody vouches for, and for a stranger as far as the strangers' budget goes:
+// a Repository that was made a moment ago may be its own.
+func (h *Handler) ownerOf(ctx context.Context, d *delivery, canonical string) (*pacv1alpha1.Repository, *answer) {
+	if repository := h.Lookup.Known(ctx, canonical); repository != nil {
+		return repository, nil
+	}
+	find := h.Lookup.Find
+	vouched, err := h.vouch(ctx, d, canonical)
+	switch {
+	case err != nil:
+		a := unavailable("the webhook secret cannot be read at the moment", err)
+		return nil, &a
+	case vouched:
+		d.verified = true
+	case !h.admits(d):
+		a := overrun()
+		return nil, &a
+	default:
+		find = h.Lookup.FindUnverified
+	}
+	repository, err := find(ctx, canonical)
+	if err == nil {
+		d.verified = false // as this Repository's sender it has yet to prove itself
+		return repository, nil
+	}
+	a := notFound(err)
+	if f := fault.Of(err); !vouched && (f.Class == fault.Ignored || f.Reason == reasonNotClaimedYet) {
+		a = h.stranger(d, f.Reason, f.Message)
+	}
+	return nil, &a
+}
+
+// vouch tells whether a delivery for a URL that is not Known has the webhook secret of a Repository that names the URL, of one
+// of its group, or of the global one. A group's webhook delivers for all its projects, and GitLab disables it when those that
+// nobody has onboarded are answered with errors (L8, A12). A secret that is missing vouches for nobody; it is an error when
+// one cannot be read, or is missing for the URL itself.
+func (h *Handler) vouch(ctx context.Context, d *delivery, canonical string) (bool, error) {
+	vouchers, err := h.vouchers(ctx, canonical)
+	if err != nil {
+		return false, err
+	}
+	for _, v := range vouchers {
+		secret, err := h.Services.Secret(ctx, v.key)
+		if err != nil && (v.named || fault.Of(err).Class != fault.Operator) {
+			return false, err
+		}
+		if err != nil {
+			continue
+		}
+		if d.verify(secret) == nil {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// voucher is where a webhook secret is kept; named tells whether a Repository that names the delivery's URL does.
+type voucher struct {
+	key   pacv1alpha1.SecretKey
+	named bool
+}
+
+// vouchers are at most maxVouchers places, each once.
+func (h *Handler) vouchers(ctx context.Context, canonical string) ([]voucher, error) {
+	global, err := h.Services.GlobalRepository(ctx)
+	if err != nil {
+		return nil, err
+	}
+	candidates := h.Lookup.Beside(canonical)
+	if global != nil {
+		candidates = append([]*pacv1alpha1.Repository{global}, candidates...)
+	}
+	var vouchers []voucher
+	seen := map[pacv1alpha1.SecretKey]bool{{}: true}
+	for _, repository := range candidates {
+		if len(vouchers) == maxVouchers {
+			break
+		}
+		service, err := pacv1alpha1.ServiceOf(repository, global)
+		if err != nil || seen[service.Webhook] { // its settings contradict each other: a condition tells
+			continue
+		}
+		seen[service.Webhook] = true
+		named, err := v1alpha1.CanonicalURL(repository.Spec.URL)
+		vouchers = append(vouchers, voucher{service.Webhook, err == nil && named == canonical})
+	}
+	return vouchers, nil
+}
+
+// admits takes a delivery that nobody vouches for off the strangers' budget, once.
+func (h *Handler) admits(d *delivery) bool {
+	if !d.admitted {
+		d.admitted = h.strangers.TryAccept()
+	}
+	return d.admitted
+}
+
+// stranger answers a delivery that nobody vouches for. Past the budget it is 503 whatever was looked up, so that this does not
+// tell either.
+func (h *Handler) stranger(d *delivery, reason, detail string) answer {
+	if !h.admits(d) {
+		return overrun()
+	}
+	return unbelieved(reason, detail)
+}
+
+func overrun() answer {
+	a := rejected(http.StatusServiceUnavailable, "TooManyStrangers", "too many deliveries that nobody vouches for at once: send it again in a moment")
+	a.retryAfter, a.late = retryAfter, true
+	return a
+}
