@@ -43,7 +43,7 @@ func prepare(ctx context.Context, c *cluster.Cluster, dir string) error {
 func TestTheTenantGoesOn(t *testing.T) {
 	o := shared
 	for _, attack := range hostile.Attacks() {
-		if attack.Finding != 3 && attack.Finding != 6 {
+		if attack.Finding != 6 {
 			o.Attacks = append(o.Attacks, attack)
 		}
 	}
