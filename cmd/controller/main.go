@@ -21,10 +21,13 @@ import (
 	"knative.dev/pkg/injection"
 	"knative.dev/pkg/injection/sharedmain"
 	"knative.dev/pkg/leaderelection"
+	"knative.dev/pkg/logging"
 	"knative.dev/pkg/signals"
 	"knative.dev/pkg/system"
 
+	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
+	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/kubecalls"
@@ -112,8 +115,11 @@ func main() {
 			Times:            cluster.Times{OperatorRetry: *operatorRetry, CredentialLook: *look, LateReports: *lateReports},
 		}, events),
 		func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
-			shared := repository.Options{OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer()}
-			return repository.NewController(shared)(ctx, cmw)
+			settings := config.NewStore(logging.FromContext(ctx).Named("config"))
+			settings.WatchConfigs(cmw)
+			return repository.NewController(repository.Options{
+				OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer(), Limits: func() budget.Limits { return settings.Load().Open },
+			})(ctx, cmw)
 		},
 		sweep.NewController(sweep.Options{Namespace: system.Namespace(), Events: events}),
 	)

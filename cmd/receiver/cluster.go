@@ -12,10 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
 	informers "github.com/plumbline-ci/plumbline/pkg/client/informers/externalversions"
 	"github.com/plumbline-ci/plumbline/pkg/config"
@@ -26,8 +30,8 @@ import (
 // resync is off: everything the caches hold is watched.
 const resync time.Duration = 0
 
-// cluster is what the receiver knows of the API server: clients, and the three caches it needs. Claims and the
-// ConfigMap are watched in our own namespace, Repositories everywhere.
+// cluster is what the receiver knows of the API server: clients, and the four caches it needs. Claims, the
+// ConfigMap and the metadata of open events are watched in our own namespace, Repositories everywhere.
 type cluster struct {
 	namespace string
 	client    versioned.Interface
@@ -39,6 +43,11 @@ type cluster struct {
 
 	own, everywhere informers.SharedInformerFactory
 	settings        kubeinformers.SharedInformerFactory
+	// open has the metadata of open events; budget adds up what they use.
+	open   cache.SharedIndexInformer
+	budget *budget.Ledger
+	// counted tells whether budget has the events that were there at the start.
+	counted cache.InformerSynced
 	// configured tells whether the ConfigMap, if there is one, was read.
 	configured cache.InformerSynced
 }
@@ -57,17 +66,25 @@ func newCluster(cfg *rest.Config, namespace string, logger *zap.SugaredLogger) (
 	if err != nil {
 		return nil, fmt.Errorf("making the client for deliveries that are not verified: %w", err)
 	}
+	objects, err := metadata.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("making the client for metadata: %w", err)
+	}
+	settings := config.NewStore(logger)
 	one := func(o *metav1.ListOptions) {
 		// With the name as field selector a Role that names the ConfigMap is enough for list and watch.
 		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", config.Name).String()
 	}
 	return &cluster{
-		namespace: namespace, client: client, unverified: unverified, kube: kube, logger: logger, config: config.NewStore(logger),
+		namespace: namespace, client: client, unverified: unverified, kube: kube, logger: logger, config: settings,
 		own: informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithNamespace(namespace)),
 		// Who applied what is most of a Repository's size and of no use here.
 		everywhere: informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(withoutManagedFields)),
 		settings: kubeinformers.NewSharedInformerFactoryWithOptions(kube, resync,
 			kubeinformers.WithNamespace(namespace), kubeinformers.WithTweakListOptions(one)),
+		open: metadatainformer.NewFilteredMetadataInformer(objects, v1alpha1.SchemeGroupVersion.WithResource("gitevents"), namespace, resync,
+			cache.Indexers{}, func(o *metav1.ListOptions) { o.FieldSelector = v1alpha1.OpenEvents }).Informer(),
+		budget: budget.New(func() budget.Limits { return settings.Load().Open }, clock.RealClock{}, nil),
 	}, nil
 }
 
@@ -97,9 +114,26 @@ func (c *cluster) start(stop <-chan struct{}) error {
 	if err := c.repositories().AddIndexers(receiver.RepositoryIndexers()); err != nil {
 		return fmt.Errorf("indexing Repositories: %w", err)
 	}
+	if err := c.count(); err != nil {
+		return err
+	}
+	go c.open.Run(stop)
 	c.settings.Start(stop)
 	c.own.Start(stop)
 	c.everywhere.Start(stop)
+	return nil
+}
+
+// count has the budgets follow the watch of open events.
+func (c *cluster) count() error {
+	if err := c.open.SetTransform(budget.Trim); err != nil {
+		return fmt.Errorf("trimming open GitEvents: %w", err)
+	}
+	registration, err := c.open.AddEventHandler(c.budget.Handler())
+	if err != nil {
+		return fmt.Errorf("watching open GitEvents: %w", err)
+	}
+	c.counted = registration.HasSynced
 	return nil
 }
 
@@ -115,7 +149,7 @@ func (c *cluster) configure(object any) {
 
 // synced tells whether every cache was filled once; it stays true through an outage.
 func (c *cluster) synced() bool {
-	return c.configured() &&
+	return c.configured() && c.counted() &&
 		c.own.Plumbline().V1alpha1().RepositoryClaims().Informer().HasSynced() &&
 		c.repositories().HasSynced()
 }
@@ -154,7 +188,7 @@ func (c *cluster) options(appSecret, global string) receiver.Options {
 		},
 		Services: receiver.Services{Global: receiver.GlobalOf(cached, receiver.LiveView(c.unverified, c.namespace), c.namespace, global), Secrets: c.kube.CoreV1()},
 		Recorder: &receiver.Recorder{
-			Namespace: c.namespace, Clock: clock.RealClock{},
+			Namespace: c.namespace, Clock: clock.RealClock{}, Started: time.Now(), Budget: c.budget,
 			Events: plumbline.GitEvents(c.namespace), Payloads: plumbline.EventPayloads(c.namespace), Tombstones: plumbline.TombstonePages(c.namespace),
 		},
 		Logger: c.logger,

@@ -5,6 +5,7 @@ package config
 import (
 	"time"
 
+	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/ceiling"
 	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
@@ -37,6 +38,8 @@ const (
 	keyGitAllowed       = "git-allowed-hosts"
 	keyRunAccounts      = "run-service-accounts"
 	keyRunPodSecurity   = "run-pod-security"
+	keyOpenEvents       = "open-events-cap"
+	keyOpenPayloads     = "open-payloads-mebibytes"
 )
 
 const (
@@ -54,6 +57,17 @@ const (
 	defaultSettledCap = 10_000
 	minSettledCap     = 100
 	maxSettledCap     = 1_000_000
+
+	// An open event takes 5 to 20 KB beside its payloads, so the default is 200 MB of etcd at most, and its payloads 512 MiB:
+	// with the stubs less than half of the 2 GiB that etcd has by default. 500 events at once of one repository are a merge
+	// queue's or a robot's ordinary burst; a tenth of the cap, which one Repository may have, is twice that.
+	defaultOpenEvents = 10_000
+	minOpenEvents     = 100
+	maxOpenEvents     = 200_000
+	// A tenth of the least is more than the largest delivery takes: 25 MiB that do not compress are 34 in base64.
+	defaultOpenPayloads = 512
+	minOpenPayloads     = 350
+	maxOpenPayloads     = 8192
 
 	// maxNameLength keeps "<application> / <pipeline>" within what Git services show of a check's name.
 	maxNameLength = 100
@@ -85,6 +99,8 @@ type Config struct {
 	SettledRetention time.Duration
 	// SettledCap is the most stubs that are kept.
 	SettledCap int
+	// Open is what open events may use in total.
+	Open budget.Limits
 	// Remote says where references of authors may lead.
 	Remote Remote
 }
@@ -98,6 +114,7 @@ func Default() *Config {
 		GitHubURL:        publicGitHub,
 		SettledRetention: publicRetentionDays * day,
 		SettledCap:       defaultSettledCap,
+		Open:             budget.Limits{Events: defaultOpenEvents, Bytes: defaultOpenPayloads << 20},
 		Remote:           Remote{Fetch: true, Hub: remote.Hub{URL: publicHub}},
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/ceiling"
 	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
@@ -33,7 +34,7 @@ func TestNew(t *testing.T) {
 		"every key is read": {
 			data: map[string]string{
 				"application-name": "Acme CI", "secret-auto-create": "false", "skip-push-event-for-pr-commits": "false", "github-url": "https://GHE.example.com/",
-				"settled-retention-days": "10", "settled-cap": "500", "tekton-dashboard-url": "https://dash.example.com/tekton/",
+				"settled-retention-days": "10", "settled-cap": "500", "open-events-cap": "2000", "open-payloads-mebibytes": "1024", "tekton-dashboard-url": "https://dash.example.com/tekton/",
 				"custom-console-name": "Lens", "custom-console-url": "https://lens.example.com",
 				"custom-console-url-pr-details": "https://lens.example.com/{{ namespace }}/{{pr}}",
 				"custom-console-url-pr-tasklog": "https://lens.example.com/{{ task }}",
@@ -54,6 +55,7 @@ func TestNew(t *testing.T) {
 				},
 				ShareGlobalToken: true, RunPermissions: Permissions{"pull_requests": "write", "packages": "read"},
 				ApplicationName: "Acme CI", GitHubURL: "https://ghe.example.com", SettledRetention: 240 * time.Hour, SettledCap: 500,
+				Open: budget.Limits{Events: 2000, Bytes: 1 << 30},
 				Console: Console{
 					dashboard: "https://dash.example.com/tekton", name: "Lens", url: "https://lens.example.com",
 					run: "https://lens.example.com/{{ namespace }}/{{pr}}", task: "https://lens.example.com/{{ task }}",
@@ -88,13 +90,15 @@ func TestNew(t *testing.T) {
 		},
 		"each bad key is named with what is allowed, and the others apply": {
 			data: map[string]string{
-				"application-name": "Acme CI", "secret-auto-create": "maybe", "settled-cap": "1", "tekton-dashboard-url": "dash.example.com",
+				"application-name": "Acme CI", "secret-auto-create": "maybe", "settled-cap": "1", "open-events-cap": "99", "open-payloads-mebibytes": "1", "tekton-dashboard-url": "dash.example.com",
 			},
 			want: with(func(c *Config) { c.ApplicationName = "Acme CI" }),
 			errs: []string{
 				`key "secret-auto-create": "maybe" is not a boolean; allowed: "true" or "false"`,
 				`key "settled-cap": "1" is out of range or not a number; allowed: a whole number from 100 to 1000000`,
 				`key "tekton-dashboard-url": it is not an absolute web URL; allowed: an absolute URL`,
+				`key "open-events-cap": "99" is out of range or not a number; allowed: a whole number from 100 to 200000`,
+				`key "open-payloads-mebibytes": "1" is out of range or not a number; allowed: a whole number from 350 to 8192`,
 			},
 		},
 		"a permission without a level, or with another one, grants nothing": {

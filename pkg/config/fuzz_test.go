@@ -26,7 +26,7 @@ func FuzzNew(f *testing.F) {
 	f.Add(uint8(4), "https://c.example", uint8(5), "https://c.example/{{ pr }}/{{")
 	keys := []string{
 		keyApplicationName, keySecretAutoCreate, keyDashboardURL, keyConsoleName, keyConsoleURL, keyConsoleRun, keyConsoleTask, keyConsoleNamespace, keyGitHubURL,
-		keySkipPushOfPulls, keyRetentionDays, keySettledCap, keyRemoteTasks, keyHubURL, keyHubCatalog, keyRemoteAllowed, keyRemoteRefused, keyShareGlobal, keyRunPermissions,
+		keySkipPushOfPulls, keyRetentionDays, keySettledCap, keyOpenEvents, keyOpenPayloads, keyRemoteTasks, keyHubURL, keyHubCatalog, keyRemoteAllowed, keyRemoteRefused, keyShareGlobal, keyRunPermissions,
 		"catalog-1-id", "catalog-1-name", "catalog-1-url", "catalog-02-id", "unknown", "_example",
 	}
 	urls := []string{keyDashboardURL, keyConsoleURL, keyConsoleRun, keyConsoleTask, keyConsoleNamespace, keyGitHubURL, keyHubURL, "catalog-1-url"}

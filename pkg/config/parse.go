@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/plumbline-ci/plumbline/pkg/budget"
 )
 
 // parser reads one key after the other and collects what is wrong.
@@ -43,6 +45,7 @@ func parse(data map[string]string, previous *Config) (*Config, error) {
 			namespace: p.template(keyConsoleNamespace, previous.Console.namespace),
 		},
 	}
+	c.Open = p.open(standard.Open, previous.Open)
 	c.Remote = p.remote(previous.Remote)
 	c.Ceiling = p.ceiling(previous.Ceiling)
 	c.GitAllowed = p.hosts(keyGitAllowed, previous.GitAllowed)
@@ -111,6 +114,13 @@ func (p *parser) integer(key string, within limits, standard, previous int) int 
 		return previous
 	}
 	return n
+}
+
+func (p *parser) open(standard, previous budget.Limits) budget.Limits {
+	events := p.integer(keyOpenEvents, limits{minimum: minOpenEvents, maximum: maxOpenEvents}, standard.Events, previous.Events)
+	mebibytes := p.integer(keyOpenPayloads, limits{minimum: minOpenPayloads, maximum: maxOpenPayloads},
+		int(standard.Bytes>>20), int(previous.Bytes>>20))
+	return budget.Limits{Events: events, Bytes: int64(mebibytes) << 20}
 }
 
 // retention depends on the service: below its redelivery window an event could run twice. The previous value of a bad

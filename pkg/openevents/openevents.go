@@ -18,9 +18,6 @@ import (
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 )
 
-// Selector is the field selector of events that are not settled.
-const Selector = "status.phase!=" + string(v1alpha1.PhaseSettled)
-
 const byRepository = "repository"
 
 // Watch is one informer shared by the controllers of a process. Settled events, which are most of them, are neither
@@ -42,7 +39,7 @@ func (w *Watch) Informer(ctx context.Context) informers.GitEventInformer {
 	w.once.Do(func() {
 		factory := externalversions.NewSharedInformerFactoryWithOptions(plumblineclient.Get(ctx), controller.GetResyncPeriod(ctx),
 			externalversions.WithNamespace(w.namespace),
-			externalversions.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = Selector }),
+			externalversions.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = v1alpha1.OpenEvents }),
 			externalversions.WithTransform(trim))
 		w.informer = factory.Plumbline().V1alpha1().GitEvents()
 		index := cache.Indexers{byRepository: func(obj any) ([]string, error) {

@@ -85,7 +85,7 @@ func matches(selector fields.Selector, event *v1alpha1.GitEvent) bool {
 func (s *server) settle(event *v1alpha1.GitEvent) {
 	after := event.DeepCopy()
 	after.ResourceVersion, after.Status.Phase = after.ResourceVersion+"1", v1alpha1.PhaseSettled
-	if matches(fields.ParseSelectorOrDie(openevents.Selector), after) {
+	if matches(fields.ParseSelectorOrDie(v1alpha1.OpenEvents), after) {
 		s.changes.Modify(after)
 		return
 	}

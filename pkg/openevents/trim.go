@@ -7,16 +7,18 @@ import (
 	"knative.dev/pkg/apis"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/budget"
 )
 
 // Trim returns what the cache keeps of an event: each replica holds every open one, and most of an event is only read
 // live. It keeps names, times, what the steps wait for and how far each run and report is: what the gauges, the
-// Repository's conditions and the index need. Whoever needs another field of a cached event adds it here; the unit tests
+// Repository's conditions, the budgets and the index need. Whoever needs another field of a cached event adds it here; the unit tests
 // of the reconcilers fill their caches with trimmed objects, so that a missing one shows.
 func Trim(event *v1alpha1.GitEvent) *v1alpha1.GitEvent {
 	kept := &v1alpha1.GitEvent{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: event.Namespace, Name: event.Name, UID: event.UID, ResourceVersion: event.ResourceVersion,
+			Annotations: budget.Kept(event),
 		},
 		Spec: v1alpha1.GitEventSpec{
 			ReceivedAt: event.Spec.ReceivedAt,

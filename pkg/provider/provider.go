@@ -22,7 +22,7 @@ type Origin struct {
 	URL string
 	// App is true when the delivery belongs to the App, whose one secret is known before the Repository is.
 	App bool
-	// DeliveryKey is the service's id of the delivery, for logs.
+	// DeliveryKey is the service's id of the delivery, for logs: what people find it by at the service.
 	DeliveryKey string
 	// Event is the service's name of the event ("push"), for logs and metrics.
 	Event string

@@ -211,7 +211,7 @@ func (h *Handler) record(ctx context.Context, d *delivery, repository *pacv1alph
 	}
 	name, created, err := h.Recorder.Record(ctx, spec, d.body)
 	if err != nil {
-		return unavailable("the delivery could not be recorded", err)
+		return unrecorded(err)
 	}
 	if !created {
 		return duplicate(name)

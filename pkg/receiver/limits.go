@@ -102,11 +102,20 @@ const (
 	// maxRetryAfter keeps a strange answer of the API server from postponing a redelivery for long.
 	maxRetryAfter = 5 * time.Minute
 
+	// budgetRetry is the Retry-After when a budget of open events is used up. Events end when whoever looks after the Repository
+	// mends something, so sooner is of no use.
+	budgetRetry = maxRetryAfter
+
 	// payloadReuse is how long another attempt at the same delivery may take over the payload that an earlier one wrote. It
 	// is half of the age at which the sweep deletes a payload without an event: the other half is for clocks that differ.
 	payloadReuse = 30 * time.Minute
+	// rolloutTime is how long after this process has started one of the version before may still record events: a rollout takes
+	// minutes, and one that is stuck is seen within a day.
+	rolloutTime = 24 * time.Hour
 	// maxReopened is how often one delivery may be processed again under a new name.
 	maxReopened = 20
+	// maxQuotaRaces is how often a create is sent that a ResourceQuota's bookkeeping answers with a conflict.
+	maxQuotaRaces = 4
 	// maxNameRaces is how often one name is looked at again because another replica wrote it in between.
 	maxNameRaces = 3
 

@@ -9,6 +9,8 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/plumbline-ci/plumbline/pkg/budget"
 )
 
 const meterName = "github.com/plumbline-ci/plumbline/pkg/receiver"
@@ -22,12 +24,14 @@ type Metrics struct {
 	previous   metric.Int64Counter
 	open       metric.Int64UpDownCounter
 	cut        metric.Int64Counter
+	overBudget metric.Int64Counter
 }
 
 // NewMetrics makes the instruments plumbline.receiver.deliveries (provider, event, outcome, reason),
 // plumbline.receiver.duration (seconds from the headers to the answer; outcome), plumbline.receiver.refused (no
 // labels: deliveries answered 503, so that each is lost unless it comes again),
 // plumbline.receiver.previous_webhook_secret (provider: deliveries verified with the secret that is being replaced),
+// plumbline.receiver.over_budget (scope: deliveries answered 503 because open events have used up a budget),
 // plumbline.receiver.connections (no labels: those that are open) and plumbline.receiver.cut (bound: connections and
 // deliveries that were ended for the sake of others).
 func NewMetrics(provider metric.MeterProvider) (*Metrics, error) {
@@ -41,15 +45,22 @@ func NewMetrics(provider metric.MeterProvider) (*Metrics, error) {
 		metric.WithDescription("Deliveries answered 503: not recorded, they have to come again"))
 	previous, errD := meter.Int64Counter("plumbline.receiver.previous_webhook_secret", metric.WithUnit("{delivery}"),
 		metric.WithDescription("Deliveries verified with the previous webhook secret: it cannot be removed yet"))
-	open, errE := meter.Int64UpDownCounter("plumbline.receiver.connections", metric.WithUnit("{connection}"),
+	overBudget, errE := meter.Int64Counter("plumbline.receiver.over_budget", metric.WithUnit("{delivery}"),
+		metric.WithDescription("Deliveries answered 503 because open events have used up a budget: a Repository's, a namespace's or the total"))
+	open, errF := meter.Int64UpDownCounter("plumbline.receiver.connections", metric.WithUnit("{connection}"),
 		metric.WithDescription("Connections that are open"))
-	cut, errF := meter.Int64Counter("plumbline.receiver.cut", metric.WithUnit("{connection}"),
+	cut, errG := meter.Int64Counter("plumbline.receiver.cut", metric.WithUnit("{connection}"),
 		metric.WithDescription("Connections that were ended because a bound was met"))
-	if err := errors.Join(errA, errB, errC, errD, errE, errF); err != nil {
+	if err := errors.Join(errA, errB, errC, errD, errE, errF, errG); err != nil {
 		return nil, err
 	}
 	refused.Add(context.Background(), 0) // a series that begins at its first event hides that event from increase()
-	return &Metrics{deliveries: deliveries, duration: duration, refused: refused, previous: previous, open: open, cut: cut}, nil
+	for _, reason := range []string{budget.ReasonRepository, budget.ReasonNamespace, budget.ReasonTotal} {
+		overBudget.Add(context.Background(), 0, metric.WithAttributes(attribute.String("scope", budgetScope(reason))))
+	}
+	return &Metrics{
+		deliveries: deliveries, duration: duration, refused: refused, previous: previous, overBudget: overBudget, open: open, cut: cut,
+	}, nil
 }
 
 // connected and bounded may be called on nil.
@@ -78,6 +89,9 @@ func (m *Metrics) observe(ctx context.Context, d *delivery, a answer, took time.
 	m.duration.Record(ctx, took.Seconds(), metric.WithAttributes(outcome))
 	if a.outcome == outcomeUnavailable {
 		m.refused.Add(ctx, 1)
+	}
+	if scope := budgetScope(a.reason); scope != "" {
+		m.overBudget.Add(ctx, 1, metric.WithAttributes(attribute.String("scope", scope)))
 	}
 	if d.previousKey != "" {
 		m.previous.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", d.providerName())))

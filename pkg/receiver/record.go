@@ -11,10 +11,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/blob"
+	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/tombstone"
 	"github.com/plumbline-ci/plumbline/pkg/tracecontext"
@@ -42,6 +44,10 @@ type Recorder struct {
 	Payloads   eventPayloads
 	Tombstones tombstonePages
 	Clock      clock.PassiveClock
+	// Budget is what open events use; deliveries beyond it are not recorded.
+	Budget *budget.Ledger
+	// Started is when this process did.
+	Started time.Time
 }
 
 // Record returns the name of the GitEvent that records the delivery, and whether this call created it. It returns
@@ -54,7 +60,10 @@ func (r *Recorder) Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body
 	spec = spec.DeepCopy()
 	spec.Payload.Digest = blob.Digest(body)
 	spec.ReceivedAt = metav1.NewTime(r.Clock.Now().Truncate(time.Second))
-	base := v1alpha1.EventName(spec.Kind(), spec.Provider, spec.Host, spec.DeliveryKey)
+	base, err := r.firstName(ctx, spec)
+	if err != nil {
+		return "", false, err
+	}
 	for n := range maxReopened + 1 {
 		name := base
 		if n > 0 {
@@ -134,26 +143,52 @@ func foreignEvent(namespace, name string) error {
 	return fault.Operatorf("ForeignEvent", "GitEvent %s/%s records another delivery", namespace, name)
 }
 
-// create writes the payload and then the event; AlreadyExists stays visible to apierrors.
+// create writes the payload and then the event; AlreadyExists stays visible to apierrors. It writes nothing if a budget is
+// used up.
 func (r *Recorder) create(ctx context.Context, name string, spec *v1alpha1.GitEventSpec, body []byte) error {
 	ref, payloads, err := blob.Make(r.Namespace, payloadName(name, spec), name, body)
 	if err != nil {
 		return err
 	}
-	bounded := boundedPayloads{r.Payloads}
-	err = blob.Write(ctx, bounded, payloads)
-	if f := fault.Of(err); f != nil && f.Unknown && ctx.Err() == nil {
-		err = blob.Write(ctx, bounded, payloads) // it may have landed: writing again tells
+	repository := types.NamespacedName{Namespace: spec.Repository.Namespace, Name: spec.Repository.Name}
+	stored := storedBytes(payloads)
+	if err := r.admit(name, repository, stored); err != nil {
+		return err
 	}
-	if err != nil {
+	if err := r.writePayload(ctx, payloads); err != nil {
+		r.Budget.Dropped(name)
 		return err
 	}
 	event := &v1alpha1.GitEvent{Spec: *spec.DeepCopy(),
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: name, Annotations: tracecontext.Annotations(ctx)}}
 	event.Spec.Payload = ref
-	callCtx, cancel := context.WithTimeout(ctx, kubeCallBudget)
-	defer cancel()
-	_, err = r.Events.Create(callCtx, event, metav1.CreateOptions{})
+	budget.Annotate(event, repository, stored)
+	err = r.createEvent(ctx, event)
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		r.Budget.Dropped(name) // the watch shows whose it is
+	case err != nil:
+		r.Budget.Orphaned(name)
+	}
+	return err
+}
+
+func (r *Recorder) writePayload(ctx context.Context, payloads []*v1alpha1.EventPayload) error {
+	bounded := boundedPayloads{r.Payloads}
+	err := blob.Write(ctx, bounded, payloads)
+	if f := fault.Of(err); f != nil && f.Unknown && ctx.Err() == nil {
+		err = blob.Write(ctx, bounded, payloads) // it may have landed: writing again tells
+	}
+	return err
+}
+
+func (r *Recorder) createEvent(ctx context.Context, event *v1alpha1.GitEvent) error {
+	err := uncontended(func() error {
+		ctx, cancel := context.WithTimeout(ctx, kubeCallBudget)
+		defer cancel()
+		_, err := r.Events.Create(ctx, event, metav1.CreateOptions{})
+		return err
+	})
 	if err == nil {
 		return nil
 	}
@@ -196,10 +231,14 @@ func (r *Recorder) get(ctx context.Context, name string) (*v1alpha1.GitEvent, er
 type boundedPayloads struct{ client eventPayloads }
 
 // Create implements blob's writer.
-func (b boundedPayloads) Create(ctx context.Context, payload *v1alpha1.EventPayload, opts metav1.CreateOptions) (*v1alpha1.EventPayload, error) {
-	ctx, cancel := context.WithTimeout(ctx, kubeCallBudget)
-	defer cancel()
-	return b.client.Create(ctx, payload, opts)
+func (b boundedPayloads) Create(ctx context.Context, payload *v1alpha1.EventPayload, opts metav1.CreateOptions) (created *v1alpha1.EventPayload, err error) {
+	err = uncontended(func() error {
+		ctx, cancel := context.WithTimeout(ctx, kubeCallBudget)
+		defer cancel()
+		created, err = b.client.Create(ctx, payload, opts)
+		return err
+	})
+	return created, err
 }
 
 // Get implements blob's writer.

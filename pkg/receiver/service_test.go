@@ -13,6 +13,8 @@ import (
 	"net/http/httptest"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
@@ -27,6 +29,8 @@ func (s service) header(of string) string { return "X-" + cmp.Or(s.name, "Test")
 type message struct {
 	URL, SHA, Host, Padding string
 	App                     bool
+	// At is when the event happened, in Unix seconds: with it the body alone tells the event from others.
+	At int64 `json:",omitempty"`
 }
 
 func (s service) Claims(h http.Header) bool { return h.Get(s.header("Event")) != "" }
@@ -59,10 +63,14 @@ func (s service) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, err
 	case m.SHA == "":
 		return nil, fault.Invalidf("MissingField", "after: is missing")
 	}
-	return &v1alpha1.GitEventSpec{
+	spec := &v1alpha1.GitEventSpec{
 		Provider: strings.ToLower(cmp.Or(s.name, "test")), Host: m.Host, DeliveryKey: h.Get(s.header("Delivery")), Trigger: v1alpha1.TriggerPush,
 		EventType: "push", SHA: m.SHA, Project: v1alpha1.Project{URL: m.URL}, Headers: map[string]string{s.header("Event"): "push"},
-	}, nil
+	}
+	if m.At != 0 {
+		spec.Body = &v1alpha1.BodyIdentity{Key: sign(body, nil), At: metav1.Unix(m.At, 0)}
+	}
+	return spec, nil
 }
 
 func sign(body, secret []byte) string {
@@ -83,11 +91,16 @@ func push(key string) delivery {
 	return delivery{event: "push", key: key, message: message{URL: repositoryURL, SHA: sha, Host: "git.example", App: true, Padding: bodyMarker}}
 }
 
-func (d delivery) request() *http.Request {
-	body := d.raw
-	if body == nil {
-		body, _ = json.Marshal(d.message) // strings and a bool always marshal
+func (d delivery) body() []byte {
+	if d.raw != nil {
+		return d.raw
 	}
+	body, _ := json.Marshal(d.message) // strings, a number and a bool always marshal
+	return body
+}
+
+func (d delivery) request() *http.Request {
+	body := d.body()
 	r := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(body))
 	r.Header.Set(d.service.header("Event"), d.event)
 	r.Header.Set(d.service.header("Delivery"), d.key)

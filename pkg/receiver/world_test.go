@@ -31,6 +31,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/budget"
 	plumblinefake "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
@@ -52,6 +53,9 @@ type world struct {
 	kube    *fake.Clientset
 	clock   *clocktesting.FakePassiveClock
 	baseURL string
+	started time.Time      // of every replica
+	budget  *budget.Ledger // shared by them
+	limits  budget.Limits
 	cached  receiver.View // empty: every look-up is live
 
 	mu      sync.Mutex
@@ -70,6 +74,8 @@ func newWorld(t *testing.T) *world {
 			Data:       map[string][]byte{"webhook.secret": []byte(webhookSecret + "\n")},
 		}),
 	}
+	w.started, w.limits = w.clock.Now(), budget.Limits{Events: 1000, Bytes: 1 << 30}
+	w.budget = budget.New(func() budget.Limits { return w.limits }, w.clock, nil)
 	w.cached = receiver.LiveView(plumblinefake.NewSimpleClientset(), systemNamespace)
 	metrics, err := receiver.NewMetrics(metric.NewMeterProvider(metric.WithReader(w.reader)))
 	if err != nil {
@@ -121,7 +127,7 @@ func (w *world) logger() *zap.SugaredLogger {
 
 func (w *world) recorder() *receiver.Recorder {
 	return &receiver.Recorder{
-		Namespace: systemNamespace, Clock: w.clock,
+		Namespace: systemNamespace, Clock: w.clock, Started: w.started, Budget: w.budget,
 		Events:   w.client.PlumblineV1alpha1().GitEvents(systemNamespace),
 		Payloads: w.client.PlumblineV1alpha1().EventPayloads(systemNamespace), Tombstones: w.client.PlumblineV1alpha1().TombstonePages(systemNamespace),
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -16,7 +15,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
@@ -107,11 +105,7 @@ func newLane(t *testing.T, on kind) *lane {
 // newEvent makes a commit and its delivery.
 func (l *lane) newEvent() (event, error) {
 	sha, delivery := l.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push")})
-	u, err := url.Parse(l.git.url())
-	if err != nil {
-		return event{}, err
-	}
-	return event{sha: sha, delivery: delivery, name: v1alpha1.EventName(string(v1alpha1.TriggerPush), string(l.git.kind()), u.Host, delivery.ID())}, nil
+	return event{sha: sha, delivery: delivery, name: recordName(l.git, delivery)}, nil
 }
 
 // made tells whether a controller made the call for the event: not for its leases, its informers, its settings, its

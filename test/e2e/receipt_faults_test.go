@@ -87,7 +87,7 @@ func (w *world) foreignRecord(d delivery) {
 	events := w.Plumbline.PlumblineV1alpha1().GitEvents(w.Namespace)
 	host, provider := strings.TrimPrefix(w.git.url(), "http://"), string(w.git.kind())
 	foreign := &v1alpha1.GitEvent{
-		ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.EventName("push", provider, host, d.ID()), Namespace: w.Namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: recordName(w.git, d), Namespace: w.Namespace},
 		Spec: v1alpha1.GitEventSpec{
 			Provider: provider, Host: host, DeliveryKey: d.ID(), Trigger: v1alpha1.TriggerPush, EventType: "push",
 			SHA:     strings.Repeat("a", 40),

@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	ghprovider "github.com/plumbline-ci/plumbline/pkg/provider/github"
+	glprovider "github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
@@ -155,6 +158,17 @@ func partsOf(d delivery) (http.Header, []byte) {
 		panic(err)
 	}
 	return request.Header, body
+}
+
+// recordName is the name of the GitEvent that a delivery becomes.
+func recordName(g service, d delivery) string {
+	hooks := map[kind]provider.Webhook{githubApp: ghprovider.New(ghprovider.Options{}).Webhook, gitLab: glprovider.New(glprovider.Options{}).Webhook}
+	header, body := partsOf(d)
+	spec, err := hooks[g.kind()].Decode(header, body)
+	if err != nil {
+		panic(err)
+	}
+	return spec.EventName()
 }
 
 // delivered is one attempt to deliver.

@@ -60,6 +60,7 @@ type GitHub struct {
 	writes     []*Write
 	deliveries []*DeliveryRecord
 	bodies     map[string]Delivery
+	lastEvent  time.Time
 }
 
 // New returns a forge that is not listening yet. Handler works at once; URL

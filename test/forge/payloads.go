@@ -38,7 +38,20 @@ type PullEvent struct {
 	Label string
 }
 
-// PushDelivery builds a push event as it stands, without sending it.
+// happened is the time of another event: later than that of the one before,
+// to the second, as events are at GitHub where one thing happens to a ref or a
+// pull request after the other. The caller holds mu.
+func (g *GitHub) happened() time.Time {
+	now := g.now().Truncate(time.Second)
+	if !now.After(g.lastEvent) {
+		now = g.lastEvent.Add(time.Second)
+	}
+	g.lastEvent = now
+	return now
+}
+
+// PushDelivery builds a push event as it stands, without sending it. Another
+// one for the same change is a push of its own.
 func (g *GitHub) PushDelivery(e PushEvent) Delivery {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -84,8 +97,9 @@ func (g *GitHub) pushPayload(r *repo, ref string, up refUpdate, in *installation
 		"pusher": object{"name": up.by.login, "email": up.by.email()},
 	}
 	g.common(body, r, up.by, in)
-	// A push event's repository has two fields of an older shape.
+	// A push event's repository has three fields of an older shape.
 	body["repository"].(object)["created_at"] = r.created.Unix()
+	body["repository"].(object)["pushed_at"] = g.happened().Unix()
 	body["repository"].(object)["master_branch"] = r.defaultBranch
 	return body
 }
@@ -113,8 +127,8 @@ func (g *GitHub) common(body object, r *repo, sender *account, in *installation)
 }
 
 // PullRequestDelivery builds a pull_request event as it stands, without
-// sending it. It changes nothing: close the pull request first, then build
-// "closed".
+// sending it. It changes nothing but when the pull request was last updated:
+// close the pull request first, then build "closed".
 func (g *GitHub) PullRequestDelivery(e PullEvent) Delivery {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -128,6 +142,7 @@ func (g *GitHub) PullRequestDelivery(e PullEvent) Delivery {
 		sender = g.userOf(e.Sender)
 	}
 	in := g.coveringInstallation(e.AppID, r)
+	p.updated = g.happened()
 	body := object{"action": e.Action, "number": p.number, "pull_request": p.full(g)}
 	switch e.Action {
 	case "synchronize":

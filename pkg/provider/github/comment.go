@@ -47,6 +47,7 @@ func decodeComment(body []byte) (*v1alpha1.GitEventSpec, error) {
 		Number: p.Issue.Number, Title: text.FirstLine(p.Issue.Title, payload.MaxTitle), Author: p.Issue.User.Login, Labels: labels(p.Issue.Labels),
 	}
 	spec.Comment = &v1alpha1.Comment{ID: p.Comment.ID, Body: text.Clean(p.Comment.Body)}
+	spec.Body = p.Comment.CreatedAt.identity()
 	return spec, nil
 }
 

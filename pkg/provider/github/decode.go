@@ -16,6 +16,9 @@ import (
 
 // Decode returns the event. Push events of branches and tags, pull requests that get new commits to run, and comments on
 // open pull requests are events; everything else GitHub sends is Ignored with the reason.
+//
+// GitHub signs the body and not X-GitHub-Delivery, so that whoever has seen a delivery can send it again under another id. The
+// body says when its event happened and so tells it from every other one (docs/adr/0020).
 func (w webhook) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, error) {
 	// Peek has the stricter reader; what it refuses must not be decoded.
 	origin, err := w.Peek(h, body)
@@ -40,6 +43,9 @@ func (w webhook) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, err
 		return nil, err
 	}
 	spec.Provider, spec.DeliveryKey, spec.Headers = Name, origin.DeliveryKey, safeHeaders(h)
+	if spec.Body != nil {
+		spec.Body.Key = payload.Digest([]byte(origin.Event), body)
+	}
 	return spec, nil
 }
 

@@ -28,7 +28,7 @@ func decodePush(body []byte) (*v1alpha1.GitEventSpec, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	spec.Trigger, spec.EventType = v1alpha1.TriggerPush, "push"
+	spec.Trigger, spec.EventType, spec.Body = v1alpha1.TriggerPush, "push", p.Repository.PushedAt.identity()
 	spec.BaseRef, spec.HeadRef, spec.HeadURL = p.Ref, p.Ref, p.Repository.HTMLURL
 	spec.Sender, spec.SHA = p.Sender.Login, p.After
 	if !provider.IsZero(p.Before) {
@@ -98,6 +98,7 @@ func decodePullRequest(body []byte) (*v1alpha1.GitEventSpec, error) {
 	}
 	pr := p.PullRequest
 	spec.Trigger, spec.EventType, spec.Action = v1alpha1.TriggerPullRequest, "pull_request", p.Action
+	spec.Body = pr.UpdatedAt.identity()
 	if p.Action == actionLabeled {
 		spec.EventType = "pull_request_labeled" // PaC's name: only pipelines that read labels react to it
 	}

@@ -2,6 +2,16 @@
 
 package github
 
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
 // The parts of GitHub's payloads that are read. Pointers tell absent from empty where that matters.
 
 type payloadRepository struct {
@@ -10,6 +20,30 @@ type payloadRepository struct {
 	Owner         payloadUser `json:"owner"`
 	HTMLURL       string      `json:"html_url"`
 	DefaultBranch string      `json:"default_branch"`
+	PushedAt      moment      `json:"pushed_at"`
+}
+
+// moment is a time in a payload: RFC 3339, or Unix seconds in the repository of a push event. What is neither is no time.
+type moment struct{ at time.Time }
+
+// UnmarshalJSON never fails.
+func (m *moment) UnmarshalJSON(data []byte) error {
+	if seconds, err := strconv.ParseInt(string(data), 10, 64); err == nil && seconds > 0 {
+		m.at = time.Unix(seconds, 0).UTC()
+		return nil
+	}
+	if err := json.Unmarshal(data, &m.at); err != nil {
+		m.at = time.Time{}
+	}
+	return nil
+}
+
+// identity is that of a body that says when its event happened, without its key; nil where it does not.
+func (m moment) identity() *v1alpha1.BodyIdentity {
+	if m.at.IsZero() {
+		return nil
+	}
+	return &v1alpha1.BodyIdentity{At: metav1.NewTime(m.at)}
 }
 
 // payloadUser is an account. The owner in a push event of old GitHub Enterprise Servers has a name only.
@@ -60,6 +94,8 @@ type payloadPullRequest struct {
 		Labels []payloadLabel `json:"labels"`
 		Head   *payloadEnd    `json:"head"`
 		Base   *payloadEnd    `json:"base"`
+
+		UpdatedAt moment `json:"updated_at"`
 	} `json:"pull_request"`
 }
 
@@ -82,6 +118,8 @@ type payloadComment struct {
 		ID   int64        `json:"id"`
 		Body string       `json:"body"`
 		User *payloadUser `json:"user"`
+
+		CreatedAt moment `json:"created_at"`
 	} `json:"comment"`
 }
 

@@ -6,8 +6,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/binary"
-	"encoding/hex"
 	"net/http"
 	"strings"
 
@@ -79,9 +77,6 @@ func (webhook) Verify(h http.Header, _, secret []byte) error {
 	return nil
 }
 
-// digestPrefix begins the keys that are made of a body.
-const digestPrefix = "sha256:"
-
 // deliveryKey returns what repetitions of a delivery have in common: GitLab's own key, or, of versions that have none (before
 // 17.4, gitlab!160952), a digest of the body. Pushes hold no time, so that a tag that is made again at the same commit has
 // the body of the first: their event's id tells them apart, which a resend does not keep (docs/adr/0010).
@@ -89,7 +84,7 @@ const digestPrefix = "sha256:"
 // GitLab's own is random. One that looks like a digest is refused: it could be that of a body another project is about to
 // be sent, whose event would then be taken for a foreign one.
 func deliveryKey(h http.Header, body []byte) (string, error) {
-	if strings.HasPrefix(h.Get(headerDelivery), digestPrefix) {
+	if strings.HasPrefix(h.Get(headerDelivery), payload.DigestPrefix) {
 		return "", payload.Bad("the delivery's " + headerDelivery + " header is none of GitLab's")
 	}
 	if h.Get(headerDelivery) != "" {
@@ -99,13 +94,7 @@ func deliveryKey(h http.Header, body []byte) (string, error) {
 	if event == eventPush || event == eventTag {
 		id = h.Get(headerUUID)
 	}
-	sum := sha256.New()
-	for _, part := range [][]byte{[]byte(event), []byte(id), body} {
-		// With their lengths no two lists of parts have the same bytes. A hash never fails to write.
-		_ = binary.Write(sum, binary.BigEndian, uint64(len(part)))
-		sum.Write(part)
-	}
-	return digestPrefix + hex.EncodeToString(sum.Sum(nil)), nil
+	return payload.Digest([]byte(event), []byte(id), body), nil
 }
 
 // safeHeaders keeps what expressions may read.

@@ -59,6 +59,7 @@ func testRecorded(t *testing.T, w World, r Recorded) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	got.Body = nil // made of the whole body: the tests of the service that has one show it
 	if d := cmp.Diff(r.Want, got); d != "" {
 		t.Error(d)
 	}

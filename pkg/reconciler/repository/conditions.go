@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"knative.dev/pkg/apis"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -27,6 +28,7 @@ const (
 	reasonNoProblem  = "NoProblem"
 	reasonDenies     = "NotEvaluated"
 	reasonNotActedOn = "NotActedOn"
+	reasonFree       = "Free"
 )
 
 // syncWait is how long a Repository waits for the cache of events at start.
@@ -87,6 +89,24 @@ func markSettings(repository *pacv1alpha1.Repository) {
 	}
 }
 
+// markBudget tells that deliveries are refused because open events have used up a budget. The message has no number that changes
+// with every event, and the ledger calls a budget free when a quarter of it is: the status is written twice, however many
+// deliveries come.
+func (r *Reconciler) markBudget(repository *pacv1alpha1.Repository) {
+	if !r.eventsSynced() {
+		return // markCredentials says so
+	}
+	scope, full := r.budget.Full(types.NamespacedName{Namespace: repository.Namespace, Name: repository.Name})
+	switch {
+	case full:
+		repository.MarkFalse(pacv1alpha1.RepositoryBudget, scope.Reason(), fmt.Sprintf("New deliveries are answered 503 while the open events of %s have used up their %s. "+
+			"Events end when what they wait for is mended: see the condition Credentials and kubectl -n %s get gitevents. Then have the Git service send the deliveries again.",
+			scope, r.budget.Limits(scope), r.namespace))
+	case repository.Status.GetCondition(pacv1alpha1.RepositoryBudget) != nil:
+		repository.MarkTrue(pacv1alpha1.RepositoryBudget, reasonFree, "New deliveries are recorded.")
+	}
+}
+
 // problem is what an event waits for an operator to do.
 type problem struct {
 	v1alpha1.Wait
@@ -138,7 +158,7 @@ func sameProblem(a, b *problem) bool {
 
 // tell makes one Kubernetes Event for each condition whose reason changed. That all is well from the start is no news.
 func (r *Reconciler) tell(repository *pacv1alpha1.Repository, before *pacv1alpha1.RepositoryStatus) {
-	for _, condition := range []apis.ConditionType{pacv1alpha1.RepositoryURL, pacv1alpha1.RepositoryCredentials, pacv1alpha1.RepositorySettings} {
+	for _, condition := range []apis.ConditionType{pacv1alpha1.RepositoryURL, pacv1alpha1.RepositoryCredentials, pacv1alpha1.RepositorySettings, pacv1alpha1.RepositoryBudget} {
 		was, is := before.GetCondition(condition), repository.Status.GetCondition(condition)
 		if is == nil || was == nil && is.IsTrue() || was != nil && was.Reason == is.Reason {
 			continue

@@ -17,6 +17,7 @@ import (
 	"knative.dev/pkg/system"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/client/informers/externalversions"
 	"github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
@@ -35,7 +36,6 @@ const (
 // EventInformer is the part of the informer of open GitEvents that is used here.
 type EventInformer interface {
 	AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
-	HasSynced() bool
 }
 
 // Options are what the repository controller shares with others in the process.
@@ -44,6 +44,8 @@ type Options struct {
 	OpenEvents func(namespace, name string) []*v1alpha1.GitEvent
 	// EventInformer is started and waited for by whoever made it.
 	EventInformer EventInformer
+	// Limits are what open events may use in total, as configured now.
+	Limits func() budget.Limits
 	// Clock tells when a claim ends; nil is the real one.
 	Clock clock.PassiveClock
 }
@@ -71,7 +73,9 @@ func NewController(options Options) injection.ControllerConstructor {
 		})
 		r.wake = impl.EnqueueKeyAfter
 		w := watches{repositories: repositories.Informer(), claims: claims.Informer(), events: options.EventInformer}
-		if err := w.wire(impl); err != nil {
+		r.budget = budget.New(options.Limits, r.clock, w.budgetChanged(impl.EnqueueKey))
+		var err error
+		if r.eventsSynced, err = w.wire(impl, r.budget); err != nil {
 			logging.FromContext(ctx).Fatalw("Watching Repositories, claims and events", "error", err)
 		}
 		// Not waited for: a claim the cache does not know yet is read live, and its arrival wakes its owner.
@@ -81,7 +85,7 @@ func NewController(options Options) injection.ControllerConstructor {
 }
 
 func newReconciler(options Options) *Reconciler {
-	r := &Reconciler{clock: options.Clock, openEvents: options.OpenEvents, eventsSynced: options.EventInformer.HasSynced, retries: retry.New()}
+	r := &Reconciler{clock: options.Clock, openEvents: options.OpenEvents, retries: retry.New()}
 	if r.clock == nil {
 		r.clock = clock.RealClock{}
 	}

@@ -19,6 +19,7 @@ import (
 	"knative.dev/pkg/system"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
 	fakeclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client/fake"
 	fakeinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository/fake"
@@ -28,7 +29,7 @@ import (
 type noEvents struct{}
 
 func (noEvents) AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
-	return nil, nil
+	return noEvents{}, nil
 }
 func (noEvents) HasSynced() bool { return true }
 
@@ -41,6 +42,7 @@ func TestControllerHandsAURLOver(t *testing.T) {
 	cache := fakeinformer.Get(ctx).Lister()
 	impl := NewController(Options{
 		OpenEvents: func(string, string) []*v1alpha1.GitEvent { return nil }, EventInformer: noEvents{}, Clock: clock,
+		Limits: func() budget.Limits { return budget.Limits{Events: 10, Bytes: 10} },
 	})(ctx, configmap.NewStaticWatcher())
 	if err := controller.StartInformers(ctx.Done(), informers...); err != nil {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
@@ -38,6 +39,7 @@ type Reconciler struct {
 	claims       cache.Indexer
 	openEvents   func(namespace, name string) []*v1alpha1.GitEvent
 	eventsSynced func() bool
+	budget       *budget.Ledger
 	recorder     record.EventRecorder
 	clock        clock.PassiveClock
 	retries      *retry.Timers
@@ -116,6 +118,7 @@ func (r *Reconciler) serve(ctx context.Context, repository *pacv1alpha1.Reposito
 		r.try(owner, retry.Step{Name: stepClaim, Version: canonical}, func() error { return r.markURL(ctx, repository, canonical, invalid) }),
 		r.markCredentials(repository))
 	markSettings(repository)
+	r.markBudget(repository)
 	repository.Status.ObservedGeneration = repository.Generation
 	step := retry.Step{Name: stepStatus, Version: fmt.Sprint(repository.Generation)}
 	if equality.Semantic.DeepEqual(before, &repository.Status) {

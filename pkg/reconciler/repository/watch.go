@@ -11,6 +11,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/budget"
 )
 
 const (
@@ -60,24 +61,44 @@ type watches struct {
 	events               EventInformer
 }
 
-// wire adds the indexes and handlers; the informers must not have been started.
-func (w watches) wire(impl *controller.Impl) error {
+// wire adds the indexes and handlers; the informers must not have been started. synced tells whether the open events there
+// were at the start are known and added up.
+func (w watches) wire(impl *controller.Impl, used *budget.Ledger) (synced func() bool, err error) {
 	if err := w.repositories.AddIndexers(repositoryIndexers()); err != nil {
-		return fmt.Errorf("indexing Repositories: %w", err)
+		return nil, fmt.Errorf("indexing Repositories: %w", err)
 	}
 	if err := w.claims.AddIndexers(claimIndexers()); err != nil {
-		return fmt.Errorf("indexing RepositoryClaims: %w", err)
+		return nil, fmt.Errorf("indexing RepositoryClaims: %w", err)
 	}
 	if _, err := w.repositories.AddEventHandler(controller.HandleAll(impl.Enqueue)); err != nil {
-		return fmt.Errorf("watching Repositories: %w", err)
+		return nil, fmt.Errorf("watching Repositories: %w", err)
 	}
 	if _, err := w.claims.AddEventHandler(controller.HandleAll(w.claimChanged(impl.EnqueueKey))); err != nil {
-		return fmt.Errorf("watching RepositoryClaims: %w", err)
+		return nil, fmt.Errorf("watching RepositoryClaims: %w", err)
 	}
 	if _, err := w.events.AddEventHandler(eventHandler(impl.EnqueueKey)); err != nil {
-		return fmt.Errorf("watching GitEvents: %w", err)
+		return nil, fmt.Errorf("watching GitEvents: %w", err)
 	}
-	return nil
+	added, err := w.events.AddEventHandler(used.Handler())
+	if err != nil {
+		return nil, fmt.Errorf("adding up GitEvents: %w", err)
+	}
+	return added.HasSynced, nil
+}
+
+// budgetChanged wakes the Repositories whose deliveries are refused, or recorded again, from now on.
+func (w watches) budgetChanged(enqueue func(types.NamespacedName)) func(budget.Scope) {
+	return func(scope budget.Scope) {
+		if scope.Name != "" {
+			enqueue(types.NamespacedName{Namespace: scope.Namespace, Name: scope.Name})
+			return
+		}
+		for _, obj := range w.repositories.GetStore().List() {
+			if r, ok := obj.(*pacv1alpha1.Repository); ok && (scope.Namespace == "" || r.Namespace == scope.Namespace) {
+				enqueue(types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
+			}
+		}
+	}
 }
 
 // claimChanged wakes the claim's owner, and the Repositories that wait for its URL.

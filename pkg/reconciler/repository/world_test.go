@@ -22,6 +22,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
 	"github.com/plumbline-ci/plumbline/pkg/openevents"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
@@ -43,6 +44,8 @@ type world struct {
 	events   []*v1alpha1.GitEvent
 	synced   bool
 	wakes    []time.Duration // beside what reconciles returned
+	budget   *budget.Ledger
+	crossed  []budget.Scope // that became full or free
 	r        *Reconciler
 }
 
@@ -51,7 +54,9 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 		T: t, client: fake.NewSimpleClientset(objects...), recorder: record.NewFakeRecorder(100),
 		clock: clocktesting.NewFakePassiveClock(start), synced: true,
 	}
+	w.budget = budget.New(func() budget.Limits { return budget.Limits{Events: 40, Bytes: 1 << 30} }, w.clock, func(s budget.Scope) { w.crossed = append(w.crossed, s) })
 	w.r = &Reconciler{
+		budget: w.budget,
 		client: w.client, namespace: systemNS, recorder: w.recorder, clock: w.clock,
 		claims:       cache.NewIndexer(cache.MetaNamespaceKeyFunc, claimIndexers()),
 		openEvents:   func(string, string) []*v1alpha1.GitEvent { return trimmed(w.events) },

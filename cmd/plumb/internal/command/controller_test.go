@@ -157,7 +157,7 @@ func received(t *testing.T, sent delivery.Delivery, repository *pacv1alpha1.Repo
 		spec, err := p.Webhook.Decode(sent.Header, sent.Body)
 		must(t, err)
 		spec.Repository = v1alpha1.RepositoryReference{Namespace: repository.Namespace, Name: repository.Name, UID: repository.UID, URL: repository.Spec.URL}
-		event := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: v1alpha1.EventName(spec.Kind(), spec.Provider, spec.Host, spec.DeliveryKey), UID: "event"}, Spec: *spec}
+		event := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: spec.EventName(), UID: "event"}, Spec: *spec}
 		ref, payloads, err := blob.Make(system, event.Name+"-payload", event.Name, sent.Body)
 		must(t, err)
 		event.Spec.Payload = ref

@@ -62,7 +62,7 @@ func (w *planner) define(c *cobra.Command) {
 	f.StringVar(&w.service, "provider", "", "Git `service`: "+strings.Join(delivery.Names(), " or ")+"; gitlab if the host's name says so, else github")
 	f.StringVar(&w.payload, "payload", "", "a recorded delivery instead: `file` with its payload, - for standard input; needs --headers")
 	f.StringVar(&w.headers, "headers", "", "`file` with the recorded delivery's request headers")
-	f.StringVar(&w.key, "delivery", "", "`key` of the delivery, which names of PipelineRuns are made of (X-GitHub-Delivery); \""+delivery.Key+"\" if not given")
+	f.StringVar(&w.key, "delivery", "", "`key` of the delivery, which names of PipelineRuns are made of where no time is in the payload; \""+delivery.Key+"\" if not given")
 	f.StringVar(&w.repository, "repository", "", "`file` with the Repository; one with nothing but the URL if not given")
 	f.StringVar(&w.config, "config", "", "`file` with the ConfigMap plumbline; the defaults if not given")
 	f.StringArrayVar(&w.params, "param", nil, "`name=value` of a custom param, in place of the Repository's")

@@ -3,6 +3,7 @@
 package command
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/scratch"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 )
 
 // save writes a delivery of a provider's own tests where a command finds it: "github/push-branch.json". Commits of the sample
@@ -92,7 +94,8 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// The names of PipelineRuns are the controller's: they are made of the delivery's key.
+// The names of PipelineRuns are the controller's: they are made of what tells a delivery from others, at GitHub its body, and
+// its key where a body tells of no time.
 func TestRecordedNames(t *testing.T) {
 	repo := scratch.New(t, recordedPipelines())
 	save(t, repo, "github/push-branch.json", githubHeaders+"push")
@@ -101,12 +104,17 @@ func TestRecordedNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	spec, err := github.New(github.Options{}).Webhook.Decode(http.Header{"X-Github-Event": {"push"}, "X-Github-Delivery": {"1"}}, data)
+	if err != nil {
+		t.Fatal(err)
+	}
 	named := plumb(t.Context(), repo.Dir, "", "plan", "--payload="+file, "--headers=headers.txt", "-o=json")
 	piped := plumb(t.Context(), repo.Dir, string(data), "plan", "--payload=-", "--headers=headers.txt", "-o=json")
-	other := plumb(t.Context(), repo.Dir, "", "plan", "--payload=payload.json", "--headers=headers.txt", "-o=json", "--delivery=other")
-	if want := v1alpha1.EventName("push", "github", "github.com", "72d3162e"); !strings.Contains(named.out, `"`+want+`"`) || piped.out != named.out {
+	if want := spec.EventName(); !strings.Contains(named.out, `"`+want+`"`) || piped.out != named.out {
 		t.Errorf("want the event %s, got\n%s\nand of standard input\n%s", want, named.out, piped.out)
 	}
+	save(t, repo, "github/push-branch.json", githubHeaders+"push", `"pushed_at"`, `"nothing_at"`)
+	other := plumb(t.Context(), repo.Dir, "", "plan", "--payload=payload.json", "--headers=headers.txt", "-o=json", "--delivery=other")
 	if want := v1alpha1.EventName("push", "github", "github.com", "other"); !strings.Contains(other.out, `"`+want+`"`) {
 		t.Errorf("want the event %s, got\n%s", want, other.out)
 	}

@@ -55,7 +55,7 @@ type Result struct {
 
 // Make plans the event.
 func Make(ctx context.Context, r Request) (*Result, error) {
-	name := v1alpha1.EventName(r.Spec.Kind(), r.Spec.Provider, r.Spec.Host, r.Spec.DeliveryKey)
+	name := r.Spec.EventName()
 	in := plan.Input{
 		Event:      plan.Event{Namespace: r.Namespace, Name: name, Spec: r.Spec},
 		Repository: r.Settings.Repository, Config: r.Settings.Config, Version: r.Version,

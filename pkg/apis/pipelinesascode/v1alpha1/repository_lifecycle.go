@@ -16,6 +16,9 @@ const (
 	RepositoryCredentials apis.ConditionType = "Credentials"
 	// RepositorySettings means that all fields that are set are acted on. It is no part of Ready: the Repository is served.
 	RepositorySettings apis.ConditionType = "Settings"
+	// RepositoryBudget means that deliveries are recorded: open events have not used up what they may keep in the API server. It is
+	// no part of Ready, and only Repositories whose deliveries were refused have it.
+	RepositoryBudget apis.ConditionType = "Budget"
 )
 
 // GetConditionSet returns the dependents of Ready.

@@ -63,6 +63,9 @@ type Phase string
 // PhaseSettled is the only phase with a name: nothing is left to do.
 const PhaseSettled Phase = "Settled"
 
+// OpenEvents is the field selector of events that are not settled.
+const OpenEvents = "status.phase!=" + string(PhaseSettled)
+
 // Disposition is what became of an event.
 type Disposition string
 

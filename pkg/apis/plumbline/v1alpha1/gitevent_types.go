@@ -74,10 +74,13 @@ type GitEventSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	Host string `json:"host"`
-	// DeliveryKey identifies the delivery at the service and survives redelivery (GitHub: X-GitHub-Delivery).
+	// DeliveryKey is the service's id of the delivery, which survives redelivery (GitHub: X-GitHub-Delivery).
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	DeliveryKey string `json:"deliveryKey"`
+	// Body is set where DeliveryKey is not under the service's signature and the body tells the event from every other one.
+	// Decode fills it in and it is not recorded: the event's name is made of it.
+	Body *BodyIdentity `json:"-"`
 	// Trigger is what the delivery is about.
 	Trigger Trigger `json:"trigger"`
 	// EventType is PaC's event type, written to the event-type label ("push", "pull_request", "Merge Request").

@@ -7,15 +7,38 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// BodyIdentity is what tells an event from every other one by the signed body of its delivery (docs/adr/0020).
+type BodyIdentity struct {
+	// Key is a digest of the body and of the service's name of the event.
+	Key string
+	// At is when the event happened, as the body says, to the second.
+	At metav1.Time
+}
+
 // EventName is the name of the GitEvent of a delivery, the same on every replica and for every copy of the delivery:
-// the kind (GitEventSpec.Kind; "_" becomes "-") and half of the SHA-256 of provider, host and delivery key. Nothing else
-// enters the hash, so a redelivery meets the object of the first one.
-func EventName(kind, provider, host, deliveryKey string) string {
+// the kind (GitEventSpec.Kind; "_" becomes "-") and half of the SHA-256 of provider, host and the key that all copies have in
+// common. Nothing else enters the hash, so a redelivery meets the object of the first one.
+func EventName(kind, provider, host, key string) string {
 	// NUL cannot occur in any of the three: two different triples never give the same text.
-	sum := sha256.Sum256([]byte(provider + "\x00" + strings.ToLower(host) + "\x00" + deliveryKey))
+	sum := sha256.Sum256([]byte(provider + "\x00" + strings.ToLower(host) + "\x00" + key))
 	return strings.ReplaceAll(kind, "_", "-") + "-" + hex.EncodeToString(sum[:])[:32]
+}
+
+// EventName is the name of the event's GitEvent: by the body of its delivery where that can be, else by the delivery's key.
+func (s *GitEventSpec) EventName() string {
+	if s.Body == nil {
+		return s.FormerEventName()
+	}
+	return EventName(s.Kind(), s.Provider, s.Host, s.Body.Key)
+}
+
+// FormerEventName is the name by the delivery's key, which versions before gave to every event.
+func (s *GitEventSpec) FormerEventName() string {
+	return EventName(s.Kind(), s.Provider, s.Host, s.DeliveryKey)
 }
 
 // ReopenedName is the name of the n-th event that a delivery becomes after the first, when the ones before it ended without

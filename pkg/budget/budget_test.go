@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package budget
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// world is a ledger with 10 events and 10,000 bytes for a Repository, 25 and 25,000 for a namespace, 100 and 100,000 in all.
+type world struct {
+	*testing.T
+	*Ledger
+	clock   *clocktesting.FakePassiveClock
+	crossed []Scope
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{T: t, clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))}
+	w.Ledger = New(func() Limits { return Limits{100, 100_000} }, w.clock, func(s Scope) { w.crossed = append(w.crossed, s) })
+	return w
+}
+
+func of(namespace, name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
+// admitted is how many of n events are.
+func (w *world) admitted(prefix string, r types.NamespacedName, n int, bytes int64) (admitted int, over Scope) {
+	for i := range n {
+		if s, ok := w.Admit(fmt.Sprint(prefix, i), r, bytes); ok {
+			admitted++
+		} else {
+			over = s
+		}
+	}
+	return admitted, over
+}
+
+func (w *world) want(sentence string, r types.NamespacedName, n int, bytes int64, admitted int, over Scope) {
+	w.Helper()
+	if got, scope := w.admitted(sentence, r, n, bytes); got != admitted || scope != over {
+		w.Errorf("%s: %d of %d events are admitted, then %q is used up; want %d and %q", sentence, got, n, scope.Reason(), admitted, over.Reason())
+	}
+}
+
+func TestEachBudgetIsKept(t *testing.T) {
+	w := newWorld(t)
+	w.want("a Repository's", of("one", "a"), 20, 1, 10, Scope{"one", "a"})
+	w.want("another one's", of("one", "b"), 20, 1, 10, Scope{"one", "b"})
+	w.want("of a namespace with two that are full", of("one", "c"), 20, 1, 5, Scope{Namespace: "one"})
+	for i := range 7 {
+		w.want(fmt.Sprint("another tenant's ", i), of(fmt.Sprint("tenant-", i), "a"), 10, 1, 10, Scope{})
+	}
+	w.want("all together", of("late", "a"), 10, 1, 5, Scope{})
+	if _, ok := w.Admit("last", of("later", "a"), 1); ok {
+		t.Error("one more than the total is admitted")
+	}
+}
+
+// The last one admitted may exceed a budget, so that any delivery fits into one of which nothing is used.
+func TestBytesAreBoundedToo(t *testing.T) {
+	w := newWorld(t)
+	w.want("large ones", of("one", "a"), 5, 6000, 2, Scope{"one", "a"})
+	w.want("one that is larger than the budget", of("one", "b"), 2, 30_000, 1, Scope{"one", "b"})
+	w.want("of the same namespace", of("one", "c"), 1, 1, 0, Scope{Namespace: "one"})
+}
+
+func TestAnotherAttemptCountsOnce(t *testing.T) {
+	w := newWorld(t)
+	r := of("one", "a")
+	for range 20 {
+		if _, ok := w.Admit("e", r, 1); !ok {
+			t.Fatal("the same event is refused")
+		}
+	}
+	w.want("others", r, 20, 1, 9, Scope{"one", "a"})
+	if _, ok := w.Admit("e", r, 1); !ok {
+		t.Error("an attempt loses its place")
+	}
+	if _, ok := w.Admit("f", r, 1); ok {
+		t.Error("an attempt has two places")
+	}
+	w.Seen("e", r, 1)
+	if _, ok := w.Admit("e", r, 1); !ok {
+		t.Error("an event that is there is refused: creating it says that it is")
+	}
+}
+
+func TestWhatWasNotWrittenDoesNotCount(t *testing.T) {
+	w := newWorld(t)
+	r := of("one", "a")
+	w.admitted("dropped-", r, 10, 5000)
+	for i := range 10 {
+		w.Dropped(fmt.Sprint("dropped-", i))
+	}
+	w.want("events after attempts that wrote nothing", r, 10, 1, 10, Scope{})
+	w.Seen("x", of("two", "a"), 1)
+	w.Dropped("x")
+	if w.used[Scope{"two", "a"}].Events != 1 {
+		t.Error("an event that the watch has shown is taken back")
+	}
+}
+
+// A payload without an event is there until the sweep takes it: it counts, and no event does.
+func TestOrphanedPayloadsCount(t *testing.T) {
+	w := newWorld(t)
+	r := of("one", "a")
+	for i := range 30 {
+		name := fmt.Sprint("orphan-", i)
+		if _, ok := w.Admit(name, r, 1000); ok {
+			w.Orphaned(name)
+		}
+	}
+	if used := w.used[Scope{"one", "a"}]; used != (Limits{0, 10_000}) {
+		t.Errorf("%+v are used, want the bytes of ten", used)
+	}
+	w.clock.SetTime(w.clock.Now().Add(orphaned))
+	w.want("events after the sweep", r, 20, 1, 10, Scope{"one", "a"})
+}
+
+// An event that is created and settled while the watch is interrupted is never shown.
+func TestWhatNoWatchShowsCountsForAWhile(t *testing.T) {
+	w := newWorld(t)
+	r := of("one", "a")
+	w.want("events", r, 11, 1, 10, Scope{"one", "a"})
+	w.Seen("events0", r, 1)
+	w.clock.SetTime(w.clock.Now().Add(unseen))
+	w.want("more events", r, 20, 1, 9, Scope{"one", "a"})
+}
+
+func TestFullIsNotChangedByEveryEvent(t *testing.T) {
+	w := newWorld(t)
+	r := of("one", "a")
+	for i := range 12 {
+		w.Seen(fmt.Sprint(i), r, 1)
+	}
+	if s, full := w.Full(r); !full || s != (Scope{"one", "a"}) {
+		t.Errorf("%v, %v", s, full)
+	}
+	if _, full := w.Full(of("one", "b")); full {
+		t.Error("another Repository is full")
+	}
+	for i := range 4 {
+		w.Gone(fmt.Sprint(i))
+		w.Seen(fmt.Sprint(i), r, 1)
+		w.Gone(fmt.Sprint(i))
+	}
+	if _, full := w.Full(r); !full {
+		t.Error("with eight of ten it is free already")
+	}
+	w.Gone("4")
+	if _, full := w.Full(r); full {
+		t.Error("with seven of ten it is still full")
+	}
+	if want := []Scope{{"one", "a"}, {"one", "a"}}; !slices.Equal(w.crossed, want) {
+		t.Errorf("crossed %v, want %v", w.crossed, want)
+	}
+	for i := range 12 {
+		w.Gone(fmt.Sprint(i))
+	}
+	if len(w.used)+len(w.entries)+len(w.full) != 0 {
+		t.Errorf("something is left: %v %v %v", w.used, w.entries, w.full)
+	}
+}
+
+// What a watch hands over: metadata, whole objects, what was missed, and events of the version before.
+func TestTheWatch(t *testing.T) {
+	w := newWorld(t)
+	event := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "e", ManagedFields: []metav1.ManagedFieldsEntry{{}}}}
+	Annotate(event, of("one", "a"), 4096)
+	event.Annotations["other"] = "x"
+	trimmed, err := Trim(event)
+	if kept := trimmed.(*metav1.PartialObjectMetadata); err != nil || len(kept.Annotations) != 2 || kept.ManagedFields != nil {
+		t.Fatalf("%+v, %v", kept, err)
+	}
+	handler := w.Handler()
+	handler.OnAdd(trimmed, true)
+	handler.OnUpdate(trimmed, trimmed)
+	handler.OnAdd(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "former"}}, true)
+	if w.used[Scope{"one", "a"}] != (Limits{1, 4096}) || w.used[Scope{}] != (Limits{2, 4096}) {
+		t.Errorf("used: %v", w.used)
+	}
+	handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "ns/e", Obj: trimmed})
+	if w.used[Scope{}] != (Limits{1, 0}) {
+		t.Errorf("used: %v", w.used)
+	}
+	for _, bytes := range []string{"", "-1", "many"} {
+		event.Annotations["plumbline.dev/stored-bytes"] = bytes
+		if r, n := read(event); r.Name != "" || n != 0 {
+			t.Errorf("%q is read as %s with %d bytes", bytes, r, n)
+		}
+	}
+}
+
+func TestWhatPeopleRead(t *testing.T) {
+	got := fmt.Sprint(Scope{"one", "a"}, "; ", Scope{Namespace: "one"}, "; ", Scope{}, "; ", Limits{10_000, 512 << 20}.In(Scope{Namespace: "one"}))
+	if want := "Repository one/a; all Repositories of namespace one; all Repositories of the installation; 2500 events or 128 MiB of payloads"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if strings.Contains(Scope{}.String(), "/") {
+		t.Error("the total names a tenant")
+	}
+}

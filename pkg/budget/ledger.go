@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package budget
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// unseen is how long an event that this process has created counts although no watch has shown it: an API server ends
+	// each watch within ten minutes, and the list that follows shows what there is.
+	unseen = 10 * time.Minute
+	// orphaned is how long a payload without an event counts: the sweep, which comes every ten minutes, deletes it when it is an
+	// hour old.
+	orphaned = 75 * time.Minute
+)
+
+// Ledger adds up what open events use: what a watch shows, and what this process has just written and the watch has not
+// shown yet. Make it with New. With the cache of a metadata informer it
+// takes 1.1 KB for each open event.
+//
+// Several processes that admit deliveries each have one, and see what the others create when their watch shows it. Together
+// they exceed a limit by what is in flight; if their watches stand still, each of them admits one limit at most.
+type Ledger struct {
+	limits func() Limits
+	clock  clock.PassiveClock
+	// crossed is called, without the lock, when the budget of a scope is used up or is free again.
+	crossed func(Scope)
+
+	mu      sync.Mutex
+	entries map[string]entry // by the event's name
+	used    map[Scope]Limits
+	full    map[Scope]bool
+}
+
+// entry is what one event uses.
+type entry struct {
+	repository types.NamespacedName
+	use        Limits
+	// until is when it counts no more, unless a watch shows the event before; zero when a watch has.
+	until time.Time
+}
+
+// New returns a ledger of nothing; crossed may be nil.
+func New(limits func() Limits, clock clock.PassiveClock, crossed func(Scope)) *Ledger {
+	if crossed == nil {
+		crossed = func(Scope) {}
+	}
+	return &Ledger{limits: limits, clock: clock, crossed: crossed, entries: map[string]entry{}, used: map[Scope]Limits{}, full: map[Scope]bool{}}
+}
+
+// Admit counts an event that is about to be created with a payload of so many bytes, unless a budget of its Repository is used
+// up: then it returns whose, and counts nothing. A budget is used up when it is reached, so that the last one admitted may
+// exceed it: any delivery is admitted to a budget of which nothing is used. Another attempt at the same event counts once.
+func (l *Ledger) Admit(event string, repository types.NamespacedName, bytes int64) (Scope, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before, tried := l.entries[event]
+	if tried && before.until.IsZero() {
+		return Scope{}, true // it is there, and creating it will say so
+	}
+	l.remove(event)
+	s, over := l.over(repository)
+	if over {
+		l.expire()
+		s, over = l.over(repository)
+	}
+	if !over {
+		l.put(event, entry{repository: repository, use: Limits{1, bytes}, until: l.clock.Now().Add(unseen)})
+		return Scope{}, true
+	}
+	if tried {
+		l.put(event, before)
+	}
+	return s, false
+}
+
+// Dropped takes back what was admitted: nothing of it was written.
+func (l *Ledger) Dropped(event string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.entries[event].until.IsZero() {
+		l.remove(event)
+	}
+}
+
+// Orphaned tells that the payload of what was admitted was written and the event, as far as is known, was not.
+func (l *Ledger) Orphaned(event string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.entries[event]
+	if e.until.IsZero() {
+		return
+	}
+	l.remove(event)
+	e.use.Events, e.until = 0, l.clock.Now().Add(orphaned)
+	l.put(event, e)
+}
+
+// Seen counts an open event that a watch shows.
+func (l *Ledger) Seen(event string, repository types.NamespacedName, bytes int64) {
+	l.mu.Lock()
+	now := entry{repository: repository, use: Limits{1, bytes}}
+	if l.entries[event] == now {
+		l.mu.Unlock()
+		return
+	}
+	l.remove(event)
+	l.put(event, now)
+	l.judged(repository)
+}
+
+// Gone takes back an event that is settled or deleted.
+func (l *Ledger) Gone(event string) {
+	l.mu.Lock()
+	repository := l.entries[event].repository
+	l.remove(event)
+	l.judged(repository)
+}
+
+// Full returns the narrowest scope of a Repository whose budget is used up: it was reached, and more than three quarters of it
+// are used since, so that the answer does not change with every event.
+func (l *Ledger) Full(repository types.NamespacedName) (Scope, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range scopes(repository) {
+		if l.full[s] {
+			return s, true
+		}
+	}
+	return Scope{}, false
+}
+
+// Limits are those of a scope now.
+func (l *Ledger) Limits(s Scope) Limits { return l.limits().In(s) }
+
+// judged looks which budgets are used up after a change, unlocks and tells.
+func (l *Ledger) judged(repository types.NamespacedName) {
+	var crossed []Scope
+	for _, s := range scopes(repository) {
+		used, limit := l.used[s], l.limits().In(s)
+		reached := used.Events >= limit.Events || used.Bytes >= limit.Bytes
+		relieved := used.Events <= limit.Events*3/4 && used.Bytes <= limit.Bytes*3/4
+		switch {
+		case reached && !l.full[s]:
+			l.full[s] = true
+			crossed = append(crossed, s)
+		case relieved && l.full[s]:
+			delete(l.full, s)
+			crossed = append(crossed, s)
+		}
+	}
+	l.mu.Unlock()
+	for _, s := range crossed {
+		l.crossed(s)
+	}
+}
+
+// over returns the narrowest scope whose budget is reached.
+func (l *Ledger) over(repository types.NamespacedName) (Scope, bool) {
+	total := l.limits()
+	for _, s := range scopes(repository) {
+		if used, limit := l.used[s], total.In(s); used.Events >= limit.Events || used.Bytes >= limit.Bytes {
+			return s, true
+		}
+	}
+	return Scope{}, false
+}
+
+// expire takes back what no watch has shown in time.
+func (l *Ledger) expire() {
+	now := l.clock.Now()
+	for event, e := range l.entries {
+		if !e.until.IsZero() && !e.until.After(now) {
+			l.remove(event)
+		}
+	}
+}
+
+func (l *Ledger) put(event string, e entry) {
+	l.entries[event] = e
+	l.add(e, 1)
+}
+
+func (l *Ledger) remove(event string) {
+	if e, ok := l.entries[event]; ok {
+		delete(l.entries, event)
+		l.add(e, -1)
+	}
+}
+
+func (l *Ledger) add(e entry, sign int) {
+	for _, s := range scopes(e.repository) {
+		used := l.used[s]
+		used.Events += sign * e.use.Events
+		used.Bytes += int64(sign) * e.use.Bytes
+		if used == (Limits{}) {
+			delete(l.used, s) // Repositories come and go
+			continue
+		}
+		l.used[s] = used
+	}
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package receiver
+
+import (
+	"encoding/base64"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/budget"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// storedBytes is what payloads take in etcd, which holds custom resources as JSON.
+func storedBytes(payloads []*v1alpha1.EventPayload) (n int64) {
+	for _, payload := range payloads {
+		n += int64(base64.StdEncoding.EncodedLen(len(payload.Data)))
+	}
+	return n
+}
+
+// admit counts an event that is about to be created. A budget that is used up is a Throttled fault with the budget's reason.
+func (r *Recorder) admit(name string, repository types.NamespacedName, bytes int64) error {
+	scope, ok := r.Budget.Admit(name, repository, bytes)
+	if ok {
+		return nil
+	}
+	return fault.Throttledf(scope.Reason(), budgetRetry, "the open events of %s have used up %s", scope, r.Budget.Limits(scope))
+}
+
+// unrecorded answers what Record refuses. Whoever sends learns whose budget is used up, and nothing of other tenants.
+func unrecorded(err error) answer {
+	const again = "see the conditions of the Repository, and send the delivery again when events have ended"
+	switch fault.Of(err).Reason {
+	case budget.ReasonRepository:
+		return unavailable("the open events of this Repository have used up their budget: "+again, err)
+	case budget.ReasonNamespace:
+		return unavailable("the open events of the Repository's namespace have used up their budget: "+again, err)
+	case budget.ReasonTotal:
+		return unavailable("the open events of this installation have used up their budget: "+again, err)
+	}
+	return unavailable("the delivery could not be recorded", err)
+}
+
+// budgetScope is the word of a metric for the reason of a budget that is used up, empty for other reasons.
+func budgetScope(reason string) string {
+	return map[string]string{budget.ReasonRepository: "repository", budget.ReasonNamespace: "namespace", budget.ReasonTotal: "total"}[reason]
+}
+
+// uncontended repeats a create while several of them contend for the usage of a ResourceQuota: API servers count it by an
+// update that may conflict, and answer 409 when they have lost it some times.
+func uncontended(create func() error) (err error) {
+	for range maxQuotaRaces {
+		if err = create(); !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+	return err
+}

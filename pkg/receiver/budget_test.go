@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package receiver_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/budget"
+)
+
+func (w *world) payloads() int {
+	w.t.Helper()
+	list, err := w.client.PlumblineV1alpha1().EventPayloads(systemNamespace).List(w.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return len(list.Items)
+}
+
+// S5: past a budget a delivery is answered 503, writes nothing and is counted. A copy of a recorded one is answered as before.
+func TestADeliveryPastTheBudgetIsNotRecorded(t *testing.T) {
+	for reason, c := range map[string]struct{ scope, says string }{
+		budget.ReasonRepository: {"repository", "the open events of this Repository have used up their budget"},
+		budget.ReasonNamespace:  {"namespace", "the open events of the Repository's namespace have"},
+		budget.ReasonTotal:      {"total", "the open events of this installation have"},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			w := newWorld(t)
+			w.limits.Events = 20 // 2 for the Repository, 5 for its namespace
+			w.expect(http.StatusAccepted, push("k1"))
+			for i := range map[string]int{budget.ReasonRepository: 1, budget.ReasonNamespace: 4, budget.ReasonTotal: 19}[reason] {
+				repository := map[string]string{budget.ReasonRepository: "ci/app", budget.ReasonNamespace: "ci/other", budget.ReasonTotal: fmt.Sprint("tenant-", i, "/app")}[reason]
+				seen := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("e", i),
+					Annotations: map[string]string{"plumbline.dev/repository": repository, "plumbline.dev/stored-bytes": "1"}}}
+				w.budget.Handler().OnAdd(seen, true)
+			}
+			answer := w.expect(http.StatusServiceUnavailable, push("k2"))
+			if !strings.Contains(answer.Body.String(), c.says) || answer.Result().Header.Get("Retry-After") != "300" {
+				t.Errorf("answered %s, Retry-After %s", answer.Body, answer.Result().Header.Get("Retry-After"))
+			}
+			if w.counted("unavailable", reason) != 1 || w.sum("plumbline.receiver.over_budget", map[string]string{"scope": c.scope}) != 1 {
+				t.Error("not counted")
+			}
+			if w.wantEvents(1); w.payloads() != 1 {
+				t.Errorf("%d payloads, want the first one's", w.payloads())
+			}
+			w.expect(http.StatusAccepted, push("k1"))
+			w.budget.Handler().OnDelete(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "e0"}})
+			w.expect(http.StatusAccepted, push("k2"))
+			w.wantEvents(2)
+		})
+	}
+}
+
+// Receivers read from an event's metadata what it uses.
+func TestAnEventSaysWhatItUses(t *testing.T) {
+	w := newWorld(t)
+	w.expect(http.StatusAccepted, push("k1"))
+	event := w.wantEvents(1)[0]
+	payload, err := w.client.PlumblineV1alpha1().EventPayloads(systemNamespace).Get(t.Context(), event.Spec.Payload.Name+"-0", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"plumbline.dev/repository": "ci/app", "plumbline.dev/stored-bytes": fmt.Sprint((len(payload.Data) + 2) / 3 * 4)}
+	for name, value := range want {
+		if event.Annotations[name] != value {
+			t.Errorf("%s is %q, want %q", name, event.Annotations[name], value)
+		}
+	}
+}
+
+// While events cannot be created their payloads are, and stay for an hour: they fill no more than the budget.
+func TestPayloadsWithoutEventsKeepToTheBudget(t *testing.T) {
+	w := newWorld(t)
+	w.limits.Bytes = 20_000 // 2,000 for the Repository; a payload takes some hundred
+	w.fail("create", "gitevents", apierrors.NewForbidden(v1alpha1.Resource("gitevents"), "e", errors.New("exceeded quota: plumbline, requested: count/gitevents.plumbline.dev=1, used: count/gitevents.plumbline.dev=7, limited: count/gitevents.plumbline.dev=7")))
+	for i := range 50 {
+		w.expect(http.StatusServiceUnavailable, push(fmt.Sprint("k", i)))
+	}
+	if n := w.payloads(); n < 2 || n > 15 {
+		t.Errorf("%d payloads without an event, want what 2,000 bytes hold", n)
+	}
+	if w.counted("unavailable", "QuotaExceeded") == 0 || w.counted("unavailable", budget.ReasonRepository) == 0 {
+		t.Error("both reasons should be counted")
+	}
+}
+
+// A payload that cannot be created leaves nothing that counts.
+func TestWhatCouldNotBeWrittenUsesNoBudget(t *testing.T) {
+	w := newWorld(t)
+	w.limits.Events = 20
+	w.fail("create", "eventpayloads", apierrors.NewServiceUnavailable("shutting down"))
+	for i := range 5 {
+		w.expect(http.StatusServiceUnavailable, push(fmt.Sprint("k", i)))
+	}
+	w.client.ReactionChain = w.client.ReactionChain[1:]
+	w.expect(http.StatusAccepted, push("k9"))
+	w.expect(http.StatusAccepted, push("k8"))
+}
+
+// API servers that count a quota at once answer 409 to some creates: nobody is told of it.
+func TestAConflictOfTheQuotaIsTriedAgain(t *testing.T) {
+	for _, resource := range []string{"eventpayloads", "gitevents"} {
+		w, conflicts := newWorld(t), 0
+		w.client.PrependReactor("create", resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+			conflicts++
+			return conflicts < 4, nil, apierrors.NewConflict(v1alpha1.Resource("resourcequotas"), "plumbline", errors.New("the object has been modified"))
+		})
+		w.expect(http.StatusAccepted, push("k1"))
+		w.wantEvents(1)
+	}
+}

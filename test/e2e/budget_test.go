@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/budget"
+	"github.com/plumbline-ci/plumbline/test/forge"
+)
+
+// S5: the events of one Repository cannot be processed, and it is flooded. Two receivers record no more than a budget each,
+// whatever comes; the Repository says so; another one's deliveries are recorded. When the events end, so does the refusal.
+func TestS5AFloodedRepositoryKeepsToItsBudget(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{receivers: 2, controllers: 1, config: [][3]string{{"plumbline", "open-events-cap", "100"}}})
+	w.claimed()
+	const own = 10 // a tenth
+	outage := w.git.inject(anything, forge.Fault{Do: forge.Answer(http.StatusServiceUnavailable, nil, "{}")})
+	w.git.commit("main", forge.Change{Files: map[string]string{"README": "no pipeline"}})
+	var recorded, refused []delivery
+	for i := range 3 * own {
+		d := w.again()
+		switch status, answer := w.post(w.receivers[i%2], d); status {
+		case http.StatusAccepted:
+			recorded = append(recorded, d)
+		case http.StatusServiceUnavailable:
+			refused = append(refused, d)
+			if !strings.Contains(answer, "the open events of this Repository have used up their budget") {
+				t.Errorf("answered %s", answer)
+			}
+		default:
+			t.Fatalf("answered %d %s", status, answer)
+		}
+	}
+	// One that the other has created counts when the watch shows it; a receiver alone keeps to the budget.
+	if events, payloads := w.stored(); len(recorded) < own || len(recorded) > 2*own || events != len(recorded) || payloads != len(recorded) {
+		t.Errorf("%d of %d deliveries are answered 202, and %d events and %d payloads stored; the budget is %d", len(recorded), 3*own, events, payloads, own)
+	}
+	w.budgetIs(corev1.ConditionFalse, budget.ReasonRepository)
+	if n := w.counted(w.receivers[0], "unavailable", budget.ReasonRepository) + w.counted(w.receivers[1], "unavailable", budget.ReasonRepository); n != len(refused) {
+		t.Errorf("%d refusals are counted of %d", n, len(refused))
+	}
+	w.deliver(recorded[0], http.StatusAccepted) // a copy needs no room
+	w.deliver(w.second(), http.StatusAccepted)
+
+	outage.Remove()
+	w.budgetIs(corev1.ConditionTrue, "Free")
+	w.eventually(afterFault, "a refused delivery is recorded", func() error {
+		if a := w.sent(w.receivers[0], refused[0]); a.status != http.StatusAccepted {
+			return fmt.Errorf("%v", a)
+		}
+		return nil
+	})
+	w.quotaIsUsedUp()
+	w.invariants()
+}
+
+// budgetIs waits for the condition of the flooded Repository. The controllers of other worlds in the cluster write it too, after
+// ours: so it is seen now and then.
+func (w *world) budgetIs(status corev1.ConditionStatus, reason string) {
+	w.t.Helper()
+	w.eventually(afterFault, "the condition Budget is "+string(status), func() error {
+		r, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Get(w.ctx, "app", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if c := r.Status.GetCondition(pacv1alpha1.RepositoryBudget); c == nil || c.Status != status || c.Reason != reason {
+			return fmt.Errorf("%+v", c)
+		}
+		return nil
+	})
+}
+
+// second is a push to another repository, which has a Repository beside the world's.
+func (w *world) second() delivery {
+	w.t.Helper()
+	lib, g := w.forge.CreateRepo("acme", "lib", forge.RepoOptions{}), w.git.(*onGitHub)
+	g.Install(g.app.ID, "acme", "acme/lib")
+	w.forge.Commit("acme/lib", "main", forge.Change{Files: map[string]string{"README": "no pipeline"}})
+	spec := pacv1alpha1.RepositorySpec{URL: lib.HTMLURL}
+	_, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Create(w.ctx, &pacv1alpha1.Repository{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.ci, Name: "lib"}, Spec: spec,
+	}, metav1.CreateOptions{})
+	w.must(err)
+	url, err := v1alpha1.CanonicalURL(lib.HTMLURL)
+	w.must(err)
+	w.eventually(soon, "the other Repository owns its URL", func() error {
+		_, err := w.Plumbline.PlumblineV1alpha1().RepositoryClaims(w.Namespace).Get(w.ctx, v1alpha1.ClaimName(url), metav1.GetOptions{})
+		return err
+	})
+	return w.forge.PushDelivery(forge.PushEvent{Repo: "acme/lib", Ref: "refs/heads/main"})
+}
+
+// quotaIsUsedUp requires that a delivery for which the namespace's quota has no room is answered 503, leaves no payloads
+// behind, and is recorded when there is room.
+func (w *world) quotaIsUsedUp() {
+	w.t.Helper()
+	quotas, d := w.Kube.CoreV1().ResourceQuotas(w.Namespace), w.again()
+	allow := func(n string) {
+		w.t.Helper()
+		quota, err := quotas.Get(w.ctx, "plumbline", metav1.GetOptions{})
+		w.must(err)
+		quota.Spec.Hard["count/eventpayloads.plumbline.dev"] = resource.MustParse(n)
+		_, err = quotas.Update(w.ctx, quota, metav1.UpdateOptions{})
+		w.must(err)
+		w.eventually(soon, "the API server keeps to the quota", func() error {
+			quota, err := quotas.Get(w.ctx, "plumbline", metav1.GetOptions{})
+			if hard := quota.Status.Hard["count/eventpayloads.plumbline.dev"]; err != nil || hard.String() != n {
+				return fmt.Errorf("%v, %w", quota.Status, err)
+			}
+			return nil
+		})
+	}
+	allow("0")
+	w.eventually(soon, "a delivery is refused", func() error { // API servers have a cache of quotas
+		if a := w.sent(w.receivers[0], d); a.status != http.StatusServiceUnavailable {
+			d = w.again()
+			return fmt.Errorf("%v", a)
+		}
+		return nil
+	})
+	if names := w.eventNames(); slices.Contains(names, recordName(w.git, d)) {
+		w.t.Errorf("the refused delivery is recorded: %v", names)
+	}
+	allow("50k")
+	w.eventually(soon, "the delivery is recorded", func() error {
+		if a := w.sent(w.receivers[0], d); a.status != http.StatusAccepted {
+			return fmt.Errorf("%v", a)
+		}
+		return nil
+	})
+}
+
+func (w *world) eventNames() (names []string) {
+	for _, event := range w.events() {
+		names = append(names, event.Name)
+	}
+	return names
+}
+
+// S35: whoever has seen a delivery sends its body and signature again under ids of their own, to another receiver, while it
+// runs and when it has ended: that starts nothing. The same push made again is another event, as every push is.
+func TestS35AReplayUnderAnotherIDStartsNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{receivers: 2, controllers: 1})
+	w.claimed()
+	sha, d := w.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push")})
+	w.deliver(d, http.StatusAccepted)
+	name := recordName(w.git, d)
+	replay := func(id string) {
+		t.Helper()
+		copied := d.(forge.Delivery)
+		copied.GUID, copied.Header = id, copied.Header.Clone()
+		copied.Header.Set("X-GitHub-Delivery", id)
+		if a := w.sent(w.receivers[1], copied); a.status != http.StatusAccepted || !strings.Contains(a.body, "already recorded as "+name) {
+			t.Errorf("a replay is answered %v, want 202 and that it is recorded as %s", a, name)
+		}
+	}
+	replay("11111111-cc78-11e3-81ab-4c9367dc0958")
+	w.checkReaches(sha, checkName("hello"), "success", soon)
+	w.settled(soon)
+	replay("22222222-cc78-11e3-81ab-4c9367dc0958")
+	w.onlyOne(sha)
+	if n := w.counted(w.receivers[1], "duplicate", "AlreadyRecorded"); n != 2 {
+		t.Errorf("%d duplicates are counted, want 2", n)
+	}
+	w.deliver(w.again(), http.StatusAccepted)
+	if n := len(w.settled(soon)); n != 2 {
+		t.Errorf("%d events after the push was made again, want 2", n)
+	}
+}
