@@ -12,8 +12,9 @@ import (
 const (
 	// MaxRatio is how many times the quiet p99 the attacked one may be.
 	MaxRatio = 3
-	// MaxEtcd is by how many bytes an attack may make etcd grow. Its own limit is 2 GiB unless somebody has set another.
-	MaxEtcd = 256 << 20
+	// MaxEtcd is by how many bytes the attacker's namespace may make etcd grow: its quarter of open-payloads-mebibytes (128 MiB),
+	// and half as much again for the events themselves, their plans and old revisions.
+	MaxEtcd = 192 << 20
 )
 
 // Ratio is by how much longer the tenant waited for the first check at p99, and for the result.
