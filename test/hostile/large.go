@@ -83,8 +83,11 @@ func largeThings(ctx context.Context, s *stage) error {
 	return s.labelled(ctx)
 }
 
-// labelled makes PipelineRuns that look like Plumbline's. They never run.
-func (s *stage) labelled(ctx context.Context) error {
+// labelled makes PipelineRuns that look like Plumbline's, in a namespace of their own. They never run.
+func (s *stage) labelled(ctx context.Context) (err error) {
+	if s.foreign, err = s.cluster.CreateNamespace(ctx, "foreign"); err != nil {
+		return err
+	}
 	for n := range foreign {
 		run := &pipelinev1.PipelineRun{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("foreign-", n), Labels: map[string]string{plumbline.EventLabel: fmt.Sprint("event-", n)}},
@@ -93,7 +96,7 @@ func (s *stage) labelled(ctx context.Context) error {
 				Params: pipelinev1.Params{{Name: "large", Value: *pipelinev1.NewStructuredValues(strings.Repeat("x", mebibyte))}},
 			},
 		}
-		if _, err := s.installation.Tekton.TektonV1().PipelineRuns(s.attacker).Create(ctx, run, metav1.CreateOptions{}); err != nil {
+		if _, err := s.installation.Tekton.TektonV1().PipelineRuns(s.foreign).Create(ctx, run, metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("creating a PipelineRun: %w", err)
 		}
 	}

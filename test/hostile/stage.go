@@ -43,6 +43,7 @@ type stage struct {
 	gitlab               *gitlab.GitLab
 	installation         *installation.Installation
 	tenant, attacker     string // namespaces
+	foreign              string // another one of the attacker's; "" until it is made
 	receiver, controller *installation.Process
 	listeners            []net.Listener // of hosts that hang
 }
@@ -147,8 +148,10 @@ func (s *stage) close() error {
 	for _, listener := range s.listeners {
 		_ = listener.Close()
 	}
-	for _, namespace := range []string{s.tenant, s.attacker} {
-		_ = s.cluster.DeleteNamespace(ctx, namespace)
+	for _, namespace := range []string{s.tenant, s.attacker, s.foreign} {
+		if namespace != "" {
+			_ = s.cluster.DeleteNamespace(ctx, namespace)
+		}
 	}
 	if s.installation != nil {
 		_ = s.cluster.DeleteNamespace(ctx, s.installation.Namespace)
