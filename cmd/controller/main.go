@@ -21,19 +21,17 @@ import (
 	"knative.dev/pkg/injection"
 	"knative.dev/pkg/injection/sharedmain"
 	"knative.dev/pkg/leaderelection"
-	"knative.dev/pkg/logging"
 	"knative.dev/pkg/signals"
 	"knative.dev/pkg/system"
 
-	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
-	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/kubecalls"
 	"github.com/plumbline-ci/plumbline/pkg/leadership"
 	"github.com/plumbline-ci/plumbline/pkg/memory"
 	"github.com/plumbline-ci/plumbline/pkg/openevents"
+	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/preflight"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
@@ -42,6 +40,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/wiring"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/repository"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/sweep"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/webhooksecret"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 )
 
@@ -101,7 +100,7 @@ func main() {
 		log.Fatalf("Reading the leader election configuration: %v", err)
 	}
 	go serveProbes(ctx, *probes)
-	events := openevents.New(system.Namespace())
+	events, claims := openevents.New(system.Namespace()), ownership.NewClaims(system.Namespace())
 	sharedmain.MainWithConfig(ctx, component, cfg,
 		wiring.NewController(cluster.Options{
 			Namespace:        system.Namespace(),
@@ -113,15 +112,13 @@ func main() {
 			Workers:          *workers,
 			Identity:         system.PodName() + "-" + string(uuid.NewUUID()),
 			Times:            cluster.Times{OperatorRetry: *operatorRetry, CredentialLook: *look, LateReports: *lateReports},
-		}, events),
+		}, events, claims),
 		func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
-			settings := config.NewStore(logging.FromContext(ctx).Named("config"))
-			settings.WatchConfigs(cmw)
-			return repository.NewController(repository.Options{
-				OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer(), Limits: func() budget.Limits { return settings.Load().Open },
-			})(ctx, cmw)
+			shared := repository.Options{OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer(), Claims: claims}
+			return repository.NewController(shared)(ctx, cmw)
 		},
 		sweep.NewController(sweep.Options{Namespace: system.Namespace(), Events: events}),
+		webhooksecret.NewController(webhooksecret.Options{Namespace: system.Namespace(), AppSecret: *secret, GlobalRepository: *global}),
 	)
 }
 

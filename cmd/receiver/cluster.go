@@ -25,13 +25,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
+	"github.com/plumbline-ci/plumbline/pkg/webhooksecret"
 )
 
 // resync is off: everything the caches hold is watched.
 const resync time.Duration = 0
 
-// cluster is what the receiver knows of the API server: clients, and the four caches it needs. Claims, the
-// ConfigMap and the metadata of open events are watched in our own namespace, Repositories everywhere.
+// cluster is what the receiver knows of the API server: clients, and the caches it needs. Claims, the ConfigMap, the copies
+// of webhook secrets and the metadata of open events are watched in our own namespace, Repositories everywhere.
 type cluster struct {
 	namespace string
 	client    versioned.Interface
@@ -50,6 +51,8 @@ type cluster struct {
 	counted cache.InformerSynced
 	// configured tells whether the ConfigMap, if there is one, was read.
 	configured cache.InformerSynced
+	asks       *receiver.Asks
+	copies     *receiver.Copies
 }
 
 // newCluster makes no call.
@@ -60,7 +63,7 @@ func newCluster(cfg *rest.Config, namespace string, logger *zap.SugaredLogger) (
 	}
 	kube, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("making the client for Secrets and ConfigMaps: %w", err)
+		return nil, fmt.Errorf("making the client for ConfigMaps and the copies of webhook secrets: %w", err)
 	}
 	unverified, err := versioned.NewForConfig(forUnverified(cfg))
 	if err != nil {
@@ -71,12 +74,14 @@ func newCluster(cfg *rest.Config, namespace string, logger *zap.SugaredLogger) (
 		return nil, fmt.Errorf("making the client for metadata: %w", err)
 	}
 	settings := config.NewStore(logger)
+	asks := receiver.NewAsks(kube.CoreV1().ConfigMaps(namespace), clock.RealClock{}, logger)
 	one := func(o *metav1.ListOptions) {
 		// With the name as field selector a Role that names the ConfigMap is enough for list and watch.
 		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", config.Name).String()
 	}
 	return &cluster{
 		namespace: namespace, client: client, unverified: unverified, kube: kube, logger: logger, config: settings,
+		asks: asks, copies: receiver.NewCopies(asks, clock.RealClock{}),
 		own: informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithNamespace(namespace)),
 		// Who applied what is most of a Repository's size and of no use here.
 		everywhere: informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(withoutManagedFields)),
@@ -117,6 +122,9 @@ func (c *cluster) start(stop <-chan struct{}) error {
 	if err := c.count(); err != nil {
 		return err
 	}
+	if err := c.watchSecrets(stop); err != nil {
+		return err
+	}
 	go c.open.Run(stop)
 	c.settings.Start(stop)
 	c.own.Start(stop)
@@ -137,6 +145,26 @@ func (c *cluster) count() error {
 	return nil
 }
 
+// watchSecrets watches the copies of webhook secrets, each Secret by its name: a Role that names them is enough for it.
+func (c *cluster) watchSecrets(stop <-chan struct{}) error {
+	set := func(object any) {
+		if shard, ok := object.(*corev1.Secret); ok {
+			c.copies.Set(shard)
+		}
+	}
+	for shard := range webhooksecret.Shards {
+		one := cache.NewListWatchFromClient(c.kube.CoreV1().RESTClient(), "secrets", c.namespace, fields.OneTermEqualSelector("metadata.name", webhooksecret.ShardName(shard)))
+		informer := cache.NewSharedInformer(one, &corev1.Secret{}, resync)
+		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: set, UpdateFunc: func(_, changed any) { set(changed) }})
+		if err != nil {
+			return fmt.Errorf("watching the copies of webhook secrets: %w", err)
+		}
+		go informer.Run(stop)
+	}
+	go c.asks.Run(stop)
+	return nil
+}
+
 func (c *cluster) repositories() cache.SharedIndexInformer {
 	return c.everywhere.Pipelinesascode().V1alpha1().Repositories().Informer()
 }
@@ -147,11 +175,13 @@ func (c *cluster) configure(object any) {
 	}
 }
 
-// synced tells whether every cache was filled once; it stays true through an outage.
+// synced tells whether every cache was filled once, and whether the controllers have copied what there is to copy; it stays
+// true through an outage.
 func (c *cluster) synced() bool {
 	return c.configured() && c.counted() &&
 		c.own.Plumbline().V1alpha1().RepositoryClaims().Informer().HasSynced() &&
-		c.repositories().HasSynced()
+		c.repositories().HasSynced() &&
+		c.copies.Complete()
 }
 
 func withoutManagedFields(object any) (any, error) {
@@ -179,14 +209,12 @@ func (c *cluster) options(appSecret, global string) receiver.Options {
 	live := receiver.LiveView(c.client, c.namespace)
 	return receiver.Options{
 		BaseURL: c.baseURL,
-		Secret: receiver.AppSecret{
-			Client: c.kube.CoreV1().Secrets(c.namespace), Namespace: c.namespace, Name: appSecret,
-		},
+		Secret:  receiver.AppSecret{Copies: c.copies, Namespace: c.namespace, Name: appSecret},
 		Lookup: receiver.Lookup{
 			Cached: cached, Live: live, Unverified: receiver.LiveView(c.unverified, c.namespace),
 			Named: receiver.NamedBy(c.repositories().GetIndexer()), Beside: receiver.BesideBy(c.repositories().GetIndexer()),
 		},
-		Services: receiver.Services{Global: receiver.GlobalOf(cached, receiver.LiveView(c.unverified, c.namespace), c.namespace, global), Secrets: c.kube.CoreV1()},
+		Services: receiver.Services{Global: receiver.GlobalOf(cached, receiver.LiveView(c.unverified, c.namespace), c.namespace, global), Secrets: c.copies},
 		Recorder: &receiver.Recorder{
 			Namespace: c.namespace, Clock: clock.RealClock{}, Started: time.Now(), Budget: c.budget,
 			Events: plumbline.GitEvents(c.namespace), Payloads: plumbline.EventPayloads(c.namespace), Tombstones: plumbline.TombstonePages(c.namespace),

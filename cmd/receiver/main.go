@@ -37,7 +37,7 @@ import (
 // component names the logger and the metrics' service.
 const component = "plumbline-receiver"
 
-// Client limits: five or six calls a delivery, so 35 deliveries a second steadily. The API server's priority and
+// Client limits: four or five calls a delivery, so 40 deliveries a second steadily. The API server's priority and
 // fairness is the real brake.
 const (
 	defaultQPS   = 200
@@ -80,7 +80,7 @@ func parse() (settings, *rest.Config) {
 	flag.IntVar(&s.port, "port", 8080, "port of deliveries, /live and /ready; 0 is any free one")
 	flag.IntVar(&s.metricsPort, "metrics-port", 9090, "port of /metrics; METRICS_PROMETHEUS_PORT wins")
 	flag.DurationVar(&s.drainWait, "drain-wait", receiver.DrainWait, "how long deliveries are still served after SIGTERM")
-	flag.StringVar(&s.appSecret, "github-app-secret", "plumbline-github-app", "name of the Secret with the GitHub App's credentials")
+	flag.StringVar(&s.appSecret, "github-app-secret", "plumbline-github-app", "name of the Secret with the GitHub App's credentials, as the controllers are told it: they copy the webhook secret out of it")
 	flag.StringVar(&s.global, "global-repository", "pipelines-as-code", "name of the Repository in Plumbline's namespace whose settings complete those of all others")
 	flag.BoolVar(&s.preflight, "preflight", false, "print what is wrong with the installation and how to mend it, and end; the exit code is 1 when there is anything")
 	s.tracing = traceFlags()

@@ -28,6 +28,7 @@ type Cluster struct {
 	Kube         corev1client.CoreV1Interface
 	Open         listers.GitEventLister
 	Repositories paclisters.RepositoryLister
+	Claims       listers.RepositoryClaimLister
 	// Runs is the cache of PipelineRuns (RunInformer).
 	Runs     cache.KeyListerGetter
 	Recorder record.EventRecorder

@@ -36,6 +36,7 @@ const (
 	keyShareGlobal      = "share-global-token"
 	keyRunPermissions   = "run-token-permissions"
 	keyGitAllowed       = "git-allowed-hosts"
+	keyURLOwners        = "url-owners"
 	keyRunAccounts      = "run-service-accounts"
 	keyRunPodSecurity   = "run-pod-security"
 	keyOpenEvents       = "open-events-cap"
@@ -91,6 +92,8 @@ type Config struct {
 	Ceiling ceiling.Limits
 	// GitAllowed are Git services that Repositories may name although their addresses are not public.
 	GitAllowed hosts.Hosts
+	// Owners says whose URLs are whose, if a proof of that is asked for.
+	Owners Owners
 	// SkipPushOfPulls ignores a push to a branch whose commit is in an open pull request: that event runs it.
 	SkipPushOfPulls bool
 	// Console is where people watch runs.

@@ -49,6 +49,7 @@ func parse(data map[string]string, previous *Config) (*Config, error) {
 	c.Remote = p.remote(previous.Remote)
 	c.Ceiling = p.ceiling(previous.Ceiling)
 	c.GitAllowed = p.hosts(keyGitAllowed, previous.GitAllowed)
+	c.Owners = p.owners()
 	c.SettledRetention = p.retention(c.GitHubURL, previous.SettledRetention)
 	p.unknown()
 	return c, errors.Join(p.errs...)

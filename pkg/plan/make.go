@@ -14,7 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
 )
 
-// Over is the error of an event that turns out to be about nothing any more: the pull request of a comment was closed, say.
+// Over is the error of an event that turns out to be about nothing any more, because the pull request of a comment was closed,
+// say, or that may not be served.
 type Over struct{ Why *fault.Error }
 
 // Error returns what the Git service says.
@@ -47,6 +48,9 @@ type planner struct {
 
 func (p *planner) make(ctx context.Context) (*Plan, error) {
 	if err := p.complete(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.serves(ctx); err != nil {
 		return nil, err
 	}
 	if p.Earlier == nil {
@@ -85,6 +89,18 @@ func (p *planner) complete(ctx context.Context) error {
 		p.spec.SHA = p.Earlier.HeadSHA
 	}
 	return nil
+}
+
+// serves asks whether what the event is of may be served in its Repository's namespace.
+func (p *planner) serves(ctx context.Context) error {
+	if p.Serves == nil {
+		return nil
+	}
+	err := p.Serves(ctx, p.spec)
+	if fault.Is(err, fault.Ignored) {
+		return &Over{Why: fault.Of(err)}
+	}
+	return err
 }
 
 // hear learns what a comment says. Where the Git service was asked for it, both must be the same: a comment that was edited

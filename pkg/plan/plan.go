@@ -60,6 +60,9 @@ type Sources struct {
 	// History may be nil for a push or a pull request that whoever plans it vouches for.
 	History History
 	Access  Access
+	// Serves is nil if the event may start something in its Repository's namespace: an Ignored fault says why not, any other
+	// that it is not known. It is asked before anything is decided, of the event as History completed it; nil is never.
+	Serves func(ctx context.Context, event *v1alpha1.GitEventSpec) error
 	// Addresses and Web read what annotations refer to by address; they may be nil when configuration follows no references.
 	Addresses references.Addresses
 	Web       references.Web

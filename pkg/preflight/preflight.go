@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package preflight tells what is wrong with an installation of Plumbline and how to mend it: kinds, rights, the App's
-// Secret, Services that select the wrong pods, a Pipelines-as-Code or a Tekton that does not fit. It changes nothing.
+// Secret, Services that select the wrong pods, Git services that are not called, a Pipelines-as-Code or a Tekton that does not fit. It changes nothing.
 //
 // It asks as whoever runs it and needs few rights for it: what every account may read (discovery, its own rights,
 // Tekton's version), what the component reads anyway, and a few objects by name that config/ grants it for this.
@@ -14,6 +14,9 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
+	pacclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/pipelinesascode/v1alpha1"
 )
 
 // Component is whose installation is looked at: the name of its ServiceAccount.
@@ -45,7 +48,8 @@ const (
 // Checker looks at one installation.
 type Checker struct {
 	Options
-	kube kubernetes.Interface
+	kube         kubernetes.Interface
+	repositories pacclient.RepositoriesGetter
 	// fetch reads a path that is no object: discovery and schemas.
 	fetch func(ctx context.Context, path string) ([]byte, error)
 	want  *wanted
@@ -60,6 +64,10 @@ func New(cfg *rest.Config, o Options) (*Checker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the client of the preflight: %w", err)
 	}
+	ours, err := versioned.NewForConfig(own)
+	if err != nil {
+		return nil, fmt.Errorf("making the client of the preflight: %w", err)
+	}
 	want, err := readWanted()
 	if err != nil {
 		return nil, err
@@ -67,11 +75,11 @@ func New(cfg *rest.Config, o Options) (*Checker, error) {
 	fetch := func(ctx context.Context, path string) ([]byte, error) {
 		return kube.Discovery().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").DoRaw(ctx)
 	}
-	return &Checker{Options: o, kube: kube, fetch: fetch, want: want}, nil
+	return &Checker{Options: o, kube: kube, repositories: ours.PipelinesascodeV1alpha1(), fetch: fetch, want: want}, nil
 }
 
 // Run looks at everything that concerns the component. What cannot be looked at is a finding, too. The receiver's
-// account may not read what the last checks look at; the controller's finds it.
+// account may not read the App's Secret, nor what the last checks look at; the controller's finds it.
 func (c *Checker) Run(ctx context.Context) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
@@ -84,9 +92,11 @@ func (c *Checker) Run(ctx context.Context) []Finding {
 }
 
 func (c *Checker) rest(ctx context.Context) []Finding {
-	checks := []func(context.Context) []Finding{c.definitions, c.tekton, c.rights, c.secret}
+	checks := []func(context.Context) []Finding{c.definitions, c.tekton, c.rights}
 	if c.Component == Controller {
-		checks = append(checks, c.services, c.PipelinesAsCode)
+		checks = append(checks, c.secret, c.services, c.gitServers, c.PipelinesAsCode)
+	} else {
+		checks = append(checks, c.copies, c.excess)
 	}
 	var all []Finding
 	for _, check := range checks {

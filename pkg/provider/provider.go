@@ -71,7 +71,8 @@ type History interface {
 	// Pulls lists the repository's pull requests that hold the commit, all pages. A missing commit is Transient.
 	Pulls(ctx context.Context, sha string) ([]git.Pull, error)
 	// Complete returns the event with what its delivery did not say: for a comment its pull request's head commit, refs,
-	// head repository and author as they are now. A pull request that is not open any more is an Ignored fault.
+	// head repository and author as they are now. The ids of project and owner in it are those of what has the project's name,
+	// and nobody but the service can have made them up: what a URL is bound to is compared with them. A pull request that is not open any more is an Ignored fault.
 	//
 	// A service whose deliveries are signed returns any other event as it is, without a call. One that signs nothing returns
 	// it with what the service itself says, and so for comments, which then have their Body: author, head repository, refs

@@ -183,8 +183,10 @@ func (h *Handler) accept(ctx context.Context, d *delivery) answer {
 	if err != nil {
 		return unavailable("the webhook secret cannot be read at the moment", err)
 	}
-	if err := d.verify(secret); err != nil {
-		return rejected(http.StatusUnauthorized, "Unauthenticated", "the signature is missing or wrong")
+	if err := d.verify(secret, true); err != nil {
+		return unverified(err, func() answer {
+			return rejected(http.StatusUnauthorized, "Unauthenticated", "the signature is missing or wrong")
+		})
 	}
 	d.verified = true
 	spec, err := d.provider.Webhook.Decode(d.header, d.body)

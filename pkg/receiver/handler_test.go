@@ -12,11 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/blob"
@@ -78,23 +75,21 @@ func mustBody(d delivery) []byte {
 }
 
 func TestUnreadableSecretIs503(t *testing.T) { // A9: 503, not 401
-	for name, answer := range map[string]error{
-		"503":     apierrors.NewServiceUnavailable("shutting down"),
-		"timeout": context.DeadlineExceeded,
-		"RBAC":    apierrors.NewForbidden(corev1.Resource("secrets"), "plumbline-github-app", errors.New(`User "x" cannot get`)),
-		"missing": apierrors.NewNotFound(corev1.Resource("secrets"), "plumbline-github-app"),
-		"no key":  nil,
+	for reason, copied := range map[string]map[string]map[string]string{
+		"NotCopiedYet":  nil,
+		"SecretMissing": {systemNamespace + "/plumbline-github-app": {"other": "x", "webhook.secret": " \n"}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(reason, func(t *testing.T) {
 			w := newWorld(t)
-			w.kube.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
-				return true, &corev1.Secret{Data: map[string][]byte{"other": []byte("x"), "webhook.secret": []byte(" \n")}}, answer
-			})
+			w.copied = copied
 			d := push("k1")
 			d.signature = sign(mustBody(d), nil) // what verifies when an empty secret is used
 			w.expect(http.StatusServiceUnavailable, d)
 			w.wantEvents(0)
-			if !strings.Contains(w.log(), "plumbline-github-app") || !strings.Contains(w.log(), `"level":"error"`) {
+			if w.counted("unavailable", reason) != 1 {
+				t.Errorf("not counted as %s:\n%s", reason, w.log())
+			}
+			if reason == "SecretMissing" && !strings.Contains(w.log(), "webhook.secret of Secret plumbline/plumbline-github-app: create it") {
 				t.Errorf("no error names the Secret for the operator:\n%s", w.log())
 			}
 		})

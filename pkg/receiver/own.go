@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/singleflight"
-	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -39,8 +38,9 @@ func (h *Handler) acceptOwn(ctx context.Context, d *delivery) answer {
 	if err != nil {
 		return unavailable("the webhook secret cannot be read at the moment", err)
 	}
-	if err := d.verify(secret); err != nil {
-		return h.stranger(d, "Unauthenticated", canonical+": "+fault.Of(err).Message)
+	// Nobody waits for a newer secret here: the time would tell strangers that the project is onboarded.
+	if err := d.verify(secret, false); err != nil {
+		return unverified(err, func() answer { return h.stranger(d, "Unauthenticated", canonical+": "+fault.Of(err).Message) })
 	}
 	d.verified = true
 	spec, err := d.provider.Webhook.Decode(d.header, d.body)
@@ -57,8 +57,8 @@ func (h *Handler) acceptOwn(ctx context.Context, d *delivery) answer {
 type Services struct {
 	// Global returns the global Repository, nil when there certainly is none.
 	Global func(ctx context.Context) (*pacv1alpha1.Repository, error)
-	// Secrets reads the Secrets that Repositories name.
-	Secrets corev1.SecretsGetter
+	// Secrets has the copies of those that Repositories name.
+	Secrets *Copies
 }
 
 // GlobalRepository returns the global Repository, nil when there certainly is none.
@@ -83,9 +83,9 @@ func (s Services) Of(ctx context.Context, repository *pacv1alpha1.Repository) (p
 	return service, nil
 }
 
-// Secret reads a webhook's secret, as AppSecret does.
+// Secret returns the copy of a webhook's secret, as AppSecret does.
 func (s Services) Secret(ctx context.Context, key pacv1alpha1.SecretKey) (WebhookSecret, error) {
-	return readSecret(ctx, s.Secrets.Secrets(key.Namespace), key)
+	return s.Secrets.Secret(ctx, key)
 }
 
 // GlobalOf returns the global Repository of a view, for Services: what the cache does not have is asked live, once in

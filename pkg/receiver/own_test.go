@@ -3,13 +3,11 @@
 package receiver_test
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -19,7 +17,6 @@ import (
 
 func TestOwnDeliveriesAreVerified(t *testing.T) { // A9
 	unavailable := apierrors.NewServiceUnavailable("shutting down")
-	forbidden := apierrors.NewForbidden(corev1.Resource("secrets"), "own", errors.New(`User "x" cannot get`))
 	inherits := func(r *pacv1alpha1.Repository) { r.Spec.GitProvider = &pacv1alpha1.GitProvider{Type: "own"} }
 	for _, c := range []ownCase{
 		{"the Repository's secret", nil, nil, http.StatusAccepted, "recorded/Recorded"},
@@ -29,13 +26,9 @@ func TestOwnDeliveriesAreVerified(t *testing.T) { // A9
 		{"the App's secret", nil, signedBy(webhookSecret, func(*delivery) {}), http.StatusUnauthorized, "rejected/Unauthenticated"},
 		{"an empty secret is none", func(w *world) { w.store("ci", "own", map[string]string{"webhook.secret": " \n"}) }, signedBy("", func(*delivery) {}), http.StatusServiceUnavailable, "unavailable/SecretMissing"},
 		{"a Secret without the key", func(w *world) { w.store("ci", "own", map[string]string{"other": ownSecret}) }, nil, http.StatusServiceUnavailable, "unavailable/SecretMissing"},
-		{"a Secret that is not there", func(w *world) {
-			_ = w.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), "ci", "own")
-		}, nil, http.StatusServiceUnavailable, "unavailable/SecretMissing"},
-		{"a Secret that cannot be read", func(w *world) { w.secrets(unavailable) }, nil, http.StatusServiceUnavailable, "unavailable/Unavailable"},
-		{"a read of the Secret that times out", func(w *world) { w.secrets(context.DeadlineExceeded) }, nil, http.StatusServiceUnavailable, "unavailable/Timeout"},
-		{"no right to read the Secret", func(w *world) { w.secrets(forbidden) }, nil, http.StatusServiceUnavailable, "unavailable/Forbidden"},
-		{"a secret that cannot be read refuses nobody, wrong as the delivery is", func(w *world) { w.secrets(unavailable) }, signedBy("guessed", func(*delivery) {}), http.StatusServiceUnavailable, "unavailable/Unavailable"},
+		{"a Secret that is not there", func(w *world) { delete(w.copied, "ci/own") }, nil, http.StatusServiceUnavailable, "unavailable/SecretMissing"},
+		{"nothing is copied yet", func(w *world) { w.copied = nil }, nil, http.StatusServiceUnavailable, "unavailable/NotCopiedYet"},
+		{"a secret that is not copied yet refuses nobody, wrong as the delivery is", func(w *world) { w.copied = nil }, signedBy("guessed", func(*delivery) {}), http.StatusServiceUnavailable, "unavailable/NotCopiedYet"},
 		{"a Repository that names no webhook secret", func(w *world) { w.declare(func(*pacv1alpha1.Repository) {}) }, nil, http.StatusUnauthorized, "rejected/NoWebhookSecret"},
 		{"a Repository of the App", func(w *world) { w.declare(func(r *pacv1alpha1.Repository) { r.Spec.GitProvider = nil }) }, nil, http.StatusUnauthorized, "rejected/NoWebhookSecret"},
 		{"the global Repository's secret, for one that names no token", func(w *world) { w.declare(inherits); w.global("") }, signedBy(globalSecret, func(*delivery) {}), http.StatusAccepted, "recorded/Recorded"},

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
@@ -67,22 +66,9 @@ func (w *world) replace(r *pacv1alpha1.Repository) {
 	}
 }
 
-// store replaces a Secret.
+// store replaces a Secret, and the controllers copy it at once.
 func (w *world) store(namespace, name string, data map[string]string) {
-	w.t.Helper()
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{}}
-	for key, value := range data {
-		secret.Data[key] = []byte(value)
-	}
-	_ = w.kube.CoreV1().Secrets(namespace).Delete(w.t.Context(), name, metav1.DeleteOptions{}) // it need not be there
-	if _, err := w.kube.CoreV1().Secrets(namespace).Create(w.t.Context(), secret, metav1.CreateOptions{}); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-// secrets makes each read of a Secret end with the error.
-func (w *world) secrets(err error) {
-	w.kube.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
+	w.copied[namespace+"/"+name] = data
 }
 
 // both returns a replica that serves an App's service and one of Repositories' own.
@@ -91,7 +77,7 @@ func (w *world) both() *receiver.Handler {
 	h.Providers = append(h.Providers, provider.Provider{Name: "own", Webhook: service{name: "Own"}, BaseURL: baseURL})
 	h.Services = receiver.Services{
 		Global:  receiver.GlobalOf(w.cached, receiver.LiveView(w.client, systemNamespace), systemNamespace, "global"),
-		Secrets: w.kube.CoreV1(),
+		Secrets: w.copies(),
 	}
 	return h
 }

@@ -53,7 +53,7 @@ func TestARepositorysWebhookSecretIsRotated(t *testing.T) {
 	w := newWorld(t)
 	key := pacv1alpha1.SecretKey{Namespace: "ci", Name: "lab", Key: "hook"}
 	w.store(key.Namespace, key.Name, map[string]string{"hook": "new\n", "hook.previous": "old\n", "webhook.secret.previous": "another's"})
-	got, err := receiver.Services{Secrets: w.kube.CoreV1()}.Secret(t.Context(), key)
+	got, err := receiver.Services{Secrets: w.copies()}.Secret(t.Context(), key)
 	if err != nil || string(got.Current) != "new" || string(got.Previous) != "old" {
 		t.Errorf("got %q, %q, %v", got.Current, got.Previous, err)
 	}

@@ -61,7 +61,7 @@ func (h *Handler) vouch(ctx context.Context, d *delivery, canonical string) (boo
 		if err != nil {
 			continue
 		}
-		if d.verify(secret) == nil {
+		if d.fits(secret) == nil {
 			return true, nil
 		}
 	}
@@ -116,6 +116,14 @@ func (h *Handler) stranger(d *delivery, reason, detail string) answer {
 		return overrun()
 	}
 	return unbelieved(reason, detail)
+}
+
+// unverified answers what verify refused: with 503 when the secret that would fit may be one that could not be read.
+func unverified(err error, refused func() answer) answer {
+	if fault.Of(err).Class == fault.Transient {
+		return unavailable("the webhook secret cannot be read at the moment", err)
+	}
+	return refused()
 }
 
 func overrun() answer {

@@ -76,7 +76,7 @@ func TestS34StrangersAreAnsweredAlike(t *testing.T) {
 func TestVouchersThatCannotBeRead(t *testing.T) {
 	stranger := func(d *delivery) { d.message.URL, d.signature = unknownURL, "none" }
 	for _, c := range []ownCase{
-		{"unreadable", func(w *world) { w.secrets(apierrors.NewServiceUnavailable("shutting down")) }, stranger, http.StatusServiceUnavailable, "unavailable/Unavailable"},
+		{"not copied yet", func(w *world) { w.copied = nil }, stranger, http.StatusServiceUnavailable, "unavailable/NotCopiedYet"},
 		{"missing", func(w *world) { w.store("ci", "own", nil) }, stranger, http.StatusUnauthorized, "rejected/NoRepository"},
 		{"the global Repository is unreadable", func(w *world) { w.failGlobal(apierrors.NewServiceUnavailable("shutting down")) }, stranger, http.StatusServiceUnavailable, "unavailable/Unavailable"},
 	} {

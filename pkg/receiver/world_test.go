@@ -19,12 +19,10 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -50,7 +48,8 @@ const (
 type world struct {
 	t       *testing.T
 	client  *plumblinefake.Clientset
-	kube    *fake.Clientset
+	copied  map[string]map[string]string // what controllers have copied: the data of Secrets by namespace/name
+	asks    *receiver.Asks
 	clock   *clocktesting.FakePassiveClock
 	baseURL string
 	started time.Time      // of every replica
@@ -69,13 +68,11 @@ func newWorld(t *testing.T) *world {
 		t: t, baseURL: "https://git.example", reader: metric.NewManualReader(),
 		clock:  clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC)),
 		client: plumblinefake.NewSimpleClientset(claim(repositoryURL, "ci", "app"), repository("ci", "app", repositoryURL)),
-		kube: fake.NewClientset(&corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "plumbline-github-app"},
-			Data:       map[string][]byte{"webhook.secret": []byte(webhookSecret + "\n")},
-		}),
+		copied: map[string]map[string]string{systemNamespace + "/plumbline-github-app": {"webhook.secret": webhookSecret + "\n"}},
 	}
 	w.started, w.limits = w.clock.Now(), budget.Limits{Events: 1000, Bytes: 1 << 30}
 	w.budget = budget.New(func() budget.Limits { return w.limits }, w.clock, nil)
+	w.asks = receiver.NewAsks(nil, w.clock, w.logger()) // nobody runs it: nothing is asked
 	w.cached = receiver.LiveView(plumblinefake.NewSimpleClientset(), systemNamespace)
 	metrics, err := receiver.NewMetrics(metric.NewMeterProvider(metric.WithReader(w.reader)))
 	if err != nil {
@@ -138,9 +135,7 @@ func (w *world) replica() *receiver.Handler {
 	return receiver.NewHandler(receiver.Options{
 		Providers: []provider.Provider{{Name: "test", Webhook: service{}}},
 		BaseURL:   func(string) string { return w.baseURL },
-		Secret: receiver.AppSecret{
-			Client: w.kube.CoreV1().Secrets(systemNamespace), Namespace: systemNamespace, Name: "plumbline-github-app",
-		},
+		Secret:    receiver.AppSecret{Copies: w.copies(), Namespace: systemNamespace, Name: "plumbline-github-app"},
 		Lookup: receiver.Lookup{
 			Cached: w.cached, Live: receiver.LiveView(w.client, systemNamespace), Unverified: receiver.LiveView(w.client, systemNamespace),
 			Named: receiver.NamedBy(w.repositories()), Beside: receiver.BesideBy(w.repositories()),

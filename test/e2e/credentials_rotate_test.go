@@ -22,6 +22,7 @@ func TestTheWebhookSecretIsRotated(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
 		s := newSecured(t, on)
+		s.startController(false)
 		before, after := s.data[s.key], "the-next-webhook-secret"
 		delivers := func(secret string, want int) {
 			t.Helper()
@@ -30,15 +31,20 @@ func TestTheWebhookSecretIsRotated(t *testing.T) {
 			s.deliver(s.git.signed(delivery, body, secret), want)
 		}
 		for _, stage := range []struct {
-			data       map[string]string
-			olds, news int
-			used       int // how often the previous value was, so far
+			current, previous string
+			olds, news        int
+			used              int // how often the previous value was, so far
 		}{
-			{map[string]string{}, http.StatusAccepted, http.StatusUnauthorized, 0},
-			{map[string]string{s.key: after, s.key + ".previous": before}, http.StatusAccepted, http.StatusAccepted, 1},
-			{map[string]string{s.key: after}, http.StatusUnauthorized, http.StatusAccepted, 1},
+			{before, "", http.StatusAccepted, http.StatusUnauthorized, 0},
+			{after, before, http.StatusAccepted, http.StatusAccepted, 1},
+			{after, "", http.StatusUnauthorized, http.StatusAccepted, 1},
 		} {
-			s.holds(stage.data)
+			data := map[string]string{s.key: stage.current}
+			if stage.previous != "" {
+				data[s.key+".previous"] = stage.previous
+			}
+			s.holds(data)
+			s.knows(stage.current, stage.previous)
 			delivers(before, stage.olds)
 			delivers(after, stage.news)
 			delivers("anything else", http.StatusUnauthorized)

@@ -22,12 +22,14 @@ func TestGitLab(t *testing.T) {
 	w.claimed()
 	g := w.git.(*onGitLab)
 	w.stores(nil)
+	w.knows("", "")
 	sha, push := w.push(map[string]string{
 		".tekton/a.yaml": pipeline("good", "push"), ".tekton/b.yaml": pipeline("bad", "push", fails),
 		".tekton/c.yaml": strings.Replace(pipeline("request", "pull_request"), "{{ revision }}", "{{ body.object_attributes.iid }} {{ event_type }}", 1),
 	})
 	w.deliver(push, http.StatusServiceUnavailable) // the secret that would tell who this is cannot be read
 	w.stores(map[string]string{"webhook.secret": hookSecret})
+	w.knows(hookSecret, "")
 	_, body := partsOf(push)
 	w.deliver(w.git.signed(w.again(), body, "somebody else's"), http.StatusUnauthorized)
 	w.deliver(push, http.StatusAccepted)

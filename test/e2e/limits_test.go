@@ -32,6 +32,8 @@ const (
 	namespaceLimit = 60 * time.Second
 	// credentialLook is the -credential-look of the controllers whose Secrets change; 20 seconds as shipped.
 	credentialLook = time.Second
+	// rotationLimit is S31's: a webhook secret that was changed takes effect within 30 s.
+	rotationLimit = 30 * time.Second
 	// credentialFix is B8's: what a Secret held goes on within 30 s of its fix.
 	credentialFix = 30 * time.Second
 	// lateReports is the -late-reports of all controllers; 45 seconds as shipped.

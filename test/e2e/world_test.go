@@ -149,14 +149,17 @@ func (w *world) must(err error) {
 	}
 }
 
-// claimed waits until the Repository owns its URL: before that, receivers answer that nobody does. The claim tells,
-// not the Repository's condition, which every installation in the cluster writes.
+// claimed waits until the Repository owns its URL and its webhook's secret is copied: before that, receivers answer 503. The
+// claim tells, not the Repository's condition, which every installation in the cluster writes.
 func (w *world) claimed() {
 	w.t.Helper()
 	url, err := v1alpha1.CanonicalURL(w.git.page())
 	w.must(err)
 	w.eventually(soon, "the Repository owns its URL", func() error {
 		_, err := w.Plumbline.PlumblineV1alpha1().RepositoryClaims(w.Namespace).Get(w.ctx, v1alpha1.ClaimName(url), metav1.GetOptions{})
+		if err == nil && w.copied().Current == nil {
+			err = errMissing
+		}
 		return err
 	})
 }

@@ -19,6 +19,7 @@ import (
 	tektonclient "github.com/tektoncd/pipeline/pkg/client/clientset/versioned"
 
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
+	"github.com/plumbline-ci/plumbline/pkg/webhooksecret"
 	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
@@ -91,13 +92,29 @@ func New(ctx context.Context, o Options) (*Installation, error) {
 	if err := o.Cluster.Apply(ctx, stream); err != nil {
 		return nil, fmt.Errorf("applying config/: %w", err)
 	}
-	if err := i.countNothing(ctx); err != nil {
-		return nil, err
+	for _, prepare := range []func(context.Context) error{i.countNothing, i.shard} {
+		if err := prepare(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if o.Forge == nil {
 		return i, nil
 	}
 	return i, i.storeApp(ctx)
+}
+
+// shard creates the Secrets for copies of webhook secrets as a controller leaves them that had nothing to copy: receivers
+// become ready, whether or not a controller is started beside them. How a controller makes them is a test of its own.
+func (i *Installation) shard(ctx context.Context) error {
+	for shard := range webhooksecret.Shards {
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+			Name: webhooksecret.ShardName(shard), Annotations: map[string]string{webhooksecret.CompleteAnnotation: "true"},
+		}}
+		if _, err := i.Kube.CoreV1().Secrets(i.Namespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("creating Secret %s: %w", secret.Name, err)
+		}
+	}
+	return nil
 }
 
 // Define installs the CustomResourceDefinitions of config/, once a cluster.

@@ -8,11 +8,17 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/plumbline-ci/plumbline/pkg/webhooksecret"
 )
+
+// formerRole is what the receivers of earlier versions needed.
+const formerRole = "plumbline-receiver-secrets"
 
 func ownConditions() []condition {
 	secret := func(change func(*corev1.Secret)) func(context.Context, *testing.T) {
@@ -45,9 +51,39 @@ func ownConditions() []condition {
 			says:  []string{object + " has no key webhook.secret", "set webhook.secret to the webhook secret of the App's settings"},
 		},
 		{
-			name:  "a key of the Secret is missing for the receiver",
+			name:  "a key of the Secret is empty",
 			wreck: secret(func(s *corev1.Secret) { s.Data["webhook.secret"] = []byte("\n") }),
-			says:  []string{object + " has an empty key webhook.secret"}, receiver: true,
+			says:  []string{object + " has an empty key webhook.secret"},
+		},
+		{
+			name: "no controller has copied the webhook secrets",
+			wreck: func(ctx context.Context, t *testing.T) {
+				if err := shared.Kube.CoreV1().Secrets(product).Delete(ctx, webhooksecret.ShardName(3), metav1.DeleteOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			},
+			says: []string{"Secrets plumbline/plumbline-webhook-secrets-3 do not have all webhook secrets yet", "let the controllers run"}, receiver: true,
+		},
+		{
+			name: "the receiver has the rights of an earlier version",
+			wreck: func(ctx context.Context, t *testing.T) {
+				rbac := shared.Kube.RbacV1()
+				_, errRole := rbac.ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: formerRole},
+					Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}}}, metav1.CreateOptions{})
+				_, errBinding := rbac.ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: formerRole},
+					RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: formerRole},
+					Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: product, Name: "plumbline-receiver"}}}, metav1.CreateOptions{})
+				if err := errors.Join(errRole, errBinding); err != nil {
+					t.Fatal(err)
+				}
+			},
+			undo: func(ctx context.Context, t *testing.T) {
+				rbac := shared.Kube.RbacV1()
+				if err := errors.Join(rbac.ClusterRoleBindings().Delete(ctx, formerRole, metav1.DeleteOptions{}), rbac.ClusterRoles().Delete(ctx, formerRole, metav1.DeleteOptions{})); err != nil {
+					t.Fatal(err)
+				}
+			},
+			says: []string{"lets plumbline-receiver read every Secret of the cluster", "kubectl delete clusterrolebinding,clusterrole " + formerRole}, receiver: true,
 		},
 		{
 			name: "the private key is unreadable and the ID no number",

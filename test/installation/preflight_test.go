@@ -169,7 +169,7 @@ func (s stage) mend(ctx context.Context, t *testing.T) {
 	if err := s.Kube.CoreV1().Secrets(product).Delete(ctx, appSecret, metav1.DeleteOptions{}); err != nil {
 		t.Log(err)
 	}
-	if err := s.storeApp(ctx); err != nil {
+	if err := errors.Join(s.storeApp(ctx), s.shard(ctx)); err != nil {
 		t.Fatal(err)
 	}
 }

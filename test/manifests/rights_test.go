@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/webhooksecret"
 )
 
 func TestNoWildcards(t *testing.T) {
@@ -40,20 +42,20 @@ func TestWhatNobodyMayDo(t *testing.T) {
 		role, group, resource string
 		verbs                 []string
 	}{
-		"list the cluster's Secrets":            {"", "", "secrets", []string{"list", "watch", "update"}},
-		"read Secrets of teams":                 {"ClusterRole plumbline-controller", "", "secrets", []string{"get"}}, // a role of its own does: it can be narrowed
-		"read Secrets from the receiver":        {"ClusterRole plumbline-receiver", "", "secrets", []string{"get"}},
-		"write Secrets from the receiver":       {"ClusterRole plumbline-receiver", "", "secrets", []string{"create", "patch", "delete"}},
-		"start runs from the receiver":          {"ClusterRole plumbline-receiver", "tekton.dev", "pipelineruns", []string{"create", "patch", "update", "delete"}},
-		"start pods":                            {"", "", "pods", []string{"create", "patch", "update"}},
-		"impersonate":                           {"", "", "users", []string{"impersonate"}},
-		"grant rights":                          {"", "rbac.authorization.k8s.io", "clusterroles", []string{"bind", "escalate", "create", "update", "patch"}},
-		"change a Repository from a controller": {"ClusterRole plumbline-controller", "pipelinesascode.tekton.dev", "repositories", []string{"create", "update", "patch", "delete"}},
-		"delete or replace runs":                {"ClusterRole plumbline-controller", "tekton.dev", "pipelineruns", []string{"delete", "update"}},
-		"rewrite what was received":             {"Role plumbline-controller", "plumbline.dev", "gitevents", []string{"create", "update", "patch"}},
-		"wait for a leader in the receiver":     {"Role plumbline-receiver", "coordination.k8s.io", "leases", []string{"get", "list", "watch", "create", "update", "patch"}},
-		"forget or change what is remembered":   {"Role plumbline-receiver", "plumbline.dev", "tombstonepages", []string{"list", "watch", "create", "update", "patch", "delete"}},
-		"read what was received in bulk":        {"Role plumbline-receiver", "plumbline.dev", "eventpayloads", []string{"list", "watch", "update", "patch", "delete"}},
+		"list the cluster's Secrets":                 {"", "", "secrets", []string{"list", "watch", "update"}},
+		"read Secrets of teams":                      {"ClusterRole plumbline-controller", "", "secrets", []string{"get"}}, // a role of its own does: it can be narrowed
+		"reach Secrets everywhere from the receiver": {"ClusterRole plumbline-receiver", "", "secrets", []string{"get", "list", "watch", "create", "update", "patch", "delete"}},
+		"write Secrets from the receiver":            {"Role plumbline-receiver", "", "secrets", []string{"get", "create", "update", "patch", "delete"}},
+		"start runs from the receiver":               {"ClusterRole plumbline-receiver", "tekton.dev", "pipelineruns", []string{"create", "patch", "update", "delete"}},
+		"start pods":                                 {"", "", "pods", []string{"create", "patch", "update"}},
+		"impersonate":                                {"", "", "users", []string{"impersonate"}},
+		"grant rights":                               {"", "rbac.authorization.k8s.io", "clusterroles", []string{"bind", "escalate", "create", "update", "patch"}},
+		"change a Repository from a controller":      {"ClusterRole plumbline-controller", "pipelinesascode.tekton.dev", "repositories", []string{"create", "update", "patch", "delete"}},
+		"delete or replace runs":                     {"ClusterRole plumbline-controller", "tekton.dev", "pipelineruns", []string{"delete", "update"}},
+		"rewrite what was received":                  {"Role plumbline-controller", "plumbline.dev", "gitevents", []string{"create", "update", "patch"}},
+		"wait for a leader in the receiver":          {"Role plumbline-receiver", "coordination.k8s.io", "leases", []string{"get", "list", "watch", "create", "update", "patch"}},
+		"forget or change what is remembered":        {"Role plumbline-receiver", "plumbline.dev", "tombstonepages", []string{"list", "watch", "create", "update", "patch", "delete"}},
+		"read what was received in bulk":             {"Role plumbline-receiver", "plumbline.dev", "eventpayloads", []string{"list", "watch", "update", "patch", "delete"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for role, rules := range all {
@@ -76,18 +78,18 @@ func allows(rules []rbacv1.PolicyRule, group, resource, verb string) bool {
 	})
 }
 
-// Secrets of teams are read by roles that do nothing else, so that they can be bound in chosen namespaces.
+// Secrets of teams are read by a role that does nothing else, so that it can be bound in chosen namespaces. The receiver reads
+// none of them, and not the App's (S31).
 func TestWhichSecretsAreRead(t *testing.T) {
 	want := map[string]rbacv1.PolicyRule{
-		"Role plumbline-receiver":                  {Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"plumbline-github-app"}},
+		"Role plumbline-receiver":                  {Verbs: []string{"list", "watch"}, APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: shards()},
 		"Role plumbline-controller":                {Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"secrets"}},
-		"ClusterRole plumbline-receiver-secrets":   {Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"secrets"}},
 		"ClusterRole plumbline-controller-secrets": {Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"secrets"}},
 	}
 	got := map[string]rbacv1.PolicyRule{}
 	for role, rules := range read(t).rules() {
 		for _, rule := range rules {
-			if slices.Contains(rule.Resources, "secrets") && slices.Contains(rule.Verbs, "get") {
+			if slices.Contains(rule.Resources, "secrets") && (slices.Contains(rule.Verbs, "get") || slices.Contains(rule.Verbs, "list")) {
 				got[role] = rule
 			}
 		}
@@ -95,11 +97,18 @@ func TestWhichSecretsAreRead(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, role := range []string{"ClusterRole plumbline-receiver-secrets", "ClusterRole plumbline-controller-secrets"} {
-		if n := len(read(t).rules()[role]); n != 1 {
-			t.Errorf("%s: %d rules beside reading Secrets, want none", role, n-1)
-		}
+	const role = "ClusterRole plumbline-controller-secrets"
+	if n := len(read(t).rules()[role]); n != 1 {
+		t.Errorf("%s: %d rules beside reading Secrets, want none", role, n-1)
 	}
+}
+
+// shards are the Secrets that receivers read: as many as the binaries use.
+func shards() (names []string) {
+	for shard := range webhooksecret.Shards {
+		names = append(names, webhooksecret.ShardName(shard))
+	}
+	return names
 }
 
 func TestBindingsTieEachRoleToItsServiceAccount(t *testing.T) {
@@ -116,8 +125,8 @@ func TestBindingsTieEachRoleToItsServiceAccount(t *testing.T) {
 	for _, b := range all.bindings {
 		bindings = append(bindings, binding{"Role ", b.RoleRef, b.Subjects})
 	}
-	if len(bindings) != 6 {
-		t.Fatalf("%d bindings, want three for each process", len(bindings))
+	if len(bindings) != 5 {
+		t.Fatalf("%d bindings, want two for each process, and one for the controller's reading of Secrets", len(bindings))
 	}
 	rules := all.rules()
 	for _, b := range bindings {

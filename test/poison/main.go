@@ -19,10 +19,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/openevents"
+	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/wiring"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/repository"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/webhooksecret"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
@@ -43,17 +45,18 @@ func main() {
 			log.Fatalf("Serving the probes on port %d: %v", *probes, err)
 		}
 	}()
-	events := openevents.New(system.Namespace())
+	events, claims := openevents.New(system.Namespace()), ownership.NewClaims(system.Namespace())
 	sharedmain.MainWithConfig(ctx, component, cfg,
 		wiring.NewController(cluster.Options{
 			Namespace: system.Namespace(), Version: "poison", AppSecret: "plumbline-github-app", Workers: 16,
 			Times: cluster.Times{OperatorRetry: *operatorRetry, LateReports: *lateReports}, Identity: system.PodName(), Remote: remote.New(remote.Options{}),
 			Providers: map[string]provider.Provider{"github": poisoned(github.New(github.Options{}), *planning, *reporting)},
-		}, events),
+		}, events, claims),
 		func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
-			shared := repository.Options{OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer()}
+			shared := repository.Options{OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer(), Claims: claims}
 			return repository.NewController(shared)(ctx, cmw)
 		},
+		webhooksecret.NewController(webhooksecret.Options{Namespace: system.Namespace(), AppSecret: "plumbline-github-app"}),
 	)
 }
 

@@ -15,6 +15,9 @@ const (
 	TokenAnnotation = GroupName + "/token"
 	// TokenOwn is the value of TokenAnnotation.
 	TokenOwn = "own"
+	// RepositoryIDAnnotation on a Repository says which repository of the Git service its URL stands for:
+	// "<account id>/<repository id>". Without it that is the one of the first event.
+	RepositoryIDAnnotation = GroupName + "/repository-id"
 	// TraceparentAnnotation on a GitEvent is the W3C traceparent of the span that accepted its delivery; absent when
 	// tracing is off.
 	TraceparentAnnotation = GroupName + "/traceparent"

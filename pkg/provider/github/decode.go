@@ -67,7 +67,7 @@ func (p payloadCommon) base() (*v1alpha1.GitEventSpec, error) {
 	spec := &v1alpha1.GitEventSpec{
 		Host: host,
 		Project: v1alpha1.Project{
-			Owner: r.Owner.login(), Name: r.Name, ID: r.ID, URL: r.HTMLURL, DefaultBranch: text.Bytes(text.Clean(r.DefaultBranch), payload.MaxRef),
+			Owner: r.Owner.login(), OwnerID: max(r.Owner.ID, 0), Name: r.Name, ID: r.ID, URL: r.HTMLURL, DefaultBranch: text.Bytes(text.Clean(r.DefaultBranch), payload.MaxRef),
 		},
 	}
 	if p.Installation != nil {

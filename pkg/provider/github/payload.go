@@ -48,6 +48,7 @@ func (m moment) identity() *v1alpha1.BodyIdentity {
 
 // payloadUser is an account. The owner in a push event of old GitHub Enterprise Servers has a name only.
 type payloadUser struct {
+	ID    int64  `json:"id"`
 	Login string `json:"login"`
 	Name  string `json:"name"`
 	Type  string `json:"type"`

@@ -51,7 +51,7 @@ func event(change func(*v1alpha1.GitEventSpec)) *v1alpha1.GitEventSpec {
 	spec := &v1alpha1.GitEventSpec{
 		Provider: "github", Host: "github.com", DeliveryKey: "72d3162e-cc78-11e3-81ab-4c9367dc0958", InstallationID: 4242,
 		Project: v1alpha1.Project{
-			Owner: "acme", Name: "app", ID: 1001, URL: "https://github.com/acme/app",
+			Owner: "acme", OwnerID: 900, Name: "app", ID: 1001, URL: "https://github.com/acme/app",
 			DefaultBranch: "main",
 		},
 		SHA: shaHead, HeadURL: "https://github.com/acme/app",

@@ -26,13 +26,35 @@ const (
 // Complete asks GitLab for what the delivery says. GitLab signs nothing: whoever knows a webhook's token can send any body,
 // and the global token is known to every team that uses it. So a body only says where to look.
 func (r *repository) Complete(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+	owner, err := r.owner(ctx)
+	if err != nil {
+		return nil, err
+	}
+	complete := r.pushed
 	switch {
 	case event.PullRequest != nil && event.Comment != nil:
-		return r.comment(ctx, event)
+		complete = r.comment
 	case event.PullRequest != nil:
-		return r.merging(ctx, event)
+		complete = r.merging
 	}
-	return r.pushed(ctx, event)
+	out, err := complete(ctx, event)
+	if err == nil {
+		out.Project.OwnerID = owner
+	}
+	return out, err
+}
+
+// owner returns the id of the group or user whose project has the path now. It is an error if that is another project than the
+// delivery's: a path that changed hands says nothing of what was pushed before.
+func (r *repository) owner(ctx context.Context) (int64, error) {
+	project, err := r.describe(ctx)
+	switch {
+	case err != nil:
+		return 0, err
+	case project.Namespace == nil || project.Namespace.ID <= 0:
+		return 0, noAnswer("reading " + r.path)
+	}
+	return int64(project.Namespace.ID), nil
 }
 
 // comment takes everything from the merge request of this moment: its head may have moved, its branch may have been

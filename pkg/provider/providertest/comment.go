@@ -36,6 +36,7 @@ func testComment(t *testing.T, w World) {
 	}
 	want := event.DeepCopy()
 	want.SHA, want.BaseRef, want.HeadRef, want.HeadURL, want.PullRequest = head, opened.BaseRef, opened.HeadRef, opened.HeadURL, opened.PullRequest
+	want.Project.OwnerID = owned(t, got)
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

@@ -31,11 +31,21 @@ func testComplete(t *testing.T, w World) {
 		}
 		if !w.SignsBody { // the service describes the commit, now or when it is asked for the head
 			want.Commit, got.Commit = nil, nil
+			want.Project.OwnerID = owned(t, got)
 		}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%s: %s, want it as it is", event.Trigger, d)
 		}
 	}
+}
+
+// owned requires that a service vouches for the account that an event's project belongs to, and returns its id.
+func owned(t *testing.T, event *v1alpha1.GitEventSpec) int64 {
+	t.Helper()
+	if event.Project.OwnerID <= 0 {
+		t.Error("the service does not say whose the project is")
+	}
+	return event.Project.OwnerID
 }
 
 // testForged: of a service that signs nothing whoever knows the token says what they like. None of it is believed, and what

@@ -16,6 +16,7 @@ import (
 	logtesting "knative.dev/pkg/logging/testing"
 	"knative.dev/pkg/reconciler"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
@@ -26,13 +27,13 @@ import (
 )
 
 // caches are what the informers of one process fill.
-type caches struct{ events, repositories, runs cache.Indexer }
+type caches struct{ events, repositories, claims, runs cache.Indexer }
 
 func newCaches() caches {
 	byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 	return caches{
 		events: cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace), repositories: cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace),
-		runs: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}),
+		claims: cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace), runs: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}),
 	}
 }
 
@@ -59,6 +60,11 @@ func (w *world) fill(c caches) {
 	w.must(c.events.Replace(events, ""))
 	w.must(c.runs.Replace(runs, ""))
 	w.must(c.repositories.Replace([]any{served}, ""))
+	var claims []any
+	if known, err := w.own.Tracker().Get(v1alpha1.SchemeGroupVersion.WithResource("repositoryclaims"), system, claim().Name); err == nil {
+		claims = append(claims, known)
+	}
+	w.must(c.claims.Replace(claims, ""))
 }
 
 // reconciler is a new process: it remembers nothing of the ones before.
@@ -71,7 +77,7 @@ func (w *world) reconciler() *Reconciler {
 func (w *world) reconcilerWith(c caches) *Reconciler {
 	r := New(cluster.Cluster{
 		Plumbline: w.own.PlumblineV1alpha1(), PaC: w.own.PipelinesascodeV1alpha1(), Tekton: w.tekton.TektonV1(), Kube: w.kube.CoreV1(),
-		Open: listers.NewGitEventLister(c.events), Repositories: paclisters.NewRepositoryLister(c.repositories), Runs: c.runs,
+		Open: listers.NewGitEventLister(c.events), Repositories: paclisters.NewRepositoryLister(c.repositories), Claims: listers.NewRepositoryClaimLister(c.claims), Runs: c.runs,
 		Recorder: record.NewFakeRecorder(1000), Clock: w.clock,
 	}, cluster.Options{
 		Namespace: system, Version: "test", AppSecret: "app", GlobalRepository: "pipelines-as-code", Identity: fmt.Sprint("process-", w.processes.Add(1)),

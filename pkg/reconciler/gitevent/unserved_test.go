@@ -91,6 +91,7 @@ func TestNamespaceMissing(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, helloFile("hello"))
 		w.hook = always("create pipelineruns", missing)
+		w.bind(v1alpha1.ProjectIdentity{ID: 5})
 		w.must(w.own.Tracker().Delete(pacv1alpha1.SchemeGroupVersion.WithResource("repositories"), tenant, "app")) // the cache still has it
 		_, _ = w.reconcile()
 		if e := w.event(); !e.Settled() || e.Status.Disposition != v1alpha1.DispositionRefused || e.Status.Plan.Reason != credentials.ReasonRepositoryGone || w.git.checks["1"].Conclusion != status.Cancelled {

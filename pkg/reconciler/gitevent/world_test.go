@@ -75,7 +75,7 @@ func newWorld(t *testing.T, files ...git.File) *world {
 	t.Helper()
 	w := &world{t: t, git: &fakeGit{files: files, checks: map[string]status.Check{}}, clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
 	w.git.world = w
-	w.own = fake.NewSimpleClientset(event(), repository())
+	w.own = fake.NewSimpleClientset(event(), repository(), claim())
 	w.tekton = tektonfake.NewSimpleClientset()
 	w.kube = kubefake.NewSimpleClientset(&corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "app"},
@@ -156,6 +156,21 @@ func repository() *pacv1alpha1.Repository {
 		ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "app", UID: "repo-uid"},
 		Spec:       pacv1alpha1.RepositorySpec{URL: "https://git.example/acme/app"},
 	}
+}
+
+func claim() *v1alpha1.RepositoryClaim {
+	const url = "https://git.example/acme/app"
+	return &v1alpha1.RepositoryClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: v1alpha1.ClaimName(url)},
+		Spec:       v1alpha1.RepositoryClaimSpec{URL: url, Repository: v1alpha1.ClaimOwner{Namespace: tenant, Name: "app", UID: "repo-uid"}},
+	}
+}
+
+// bind binds the event's URL to a repository of the Git service, as an event before has done it.
+func (w *world) bind(to v1alpha1.ProjectIdentity) {
+	bound := claim()
+	bound.Status.Bound = &v1alpha1.BoundProject{ProjectIdentity: to, RepositoryUID: repository().UID}
+	w.must(w.own.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("repositoryclaims"), bound, system))
 }
 
 func noProxy(*http.Request) (*url.URL, error) { return nil, nil }

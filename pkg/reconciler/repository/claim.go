@@ -15,7 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// claim returns the claim of the URL, ours or another's, and makes it ours if nobody has it. The first create wins.
+// claim returns the claim of the URL, ours or another's, and makes it ours if nobody has it, or if it is to
+// be taken over. The first create wins.
 func (r *Reconciler) claim(ctx context.Context, repository *pacv1alpha1.Repository, canonical string) (*v1alpha1.RepositoryClaim, error) {
 	name := v1alpha1.ClaimName(canonical)
 	owner := types.NamespacedName{Namespace: repository.Namespace, Name: repository.Name}
@@ -25,6 +26,15 @@ func (r *Reconciler) claim(ctx context.Context, repository *pacv1alpha1.Reposito
 	live, err := r.readClaim(ctx, name)
 	if err != nil {
 		return nil, err
+	}
+	if live != nil {
+		taken, err := r.takeOver(ctx, owner, live)
+		if err != nil {
+			return nil, err
+		}
+		if taken {
+			live = nil
+		}
 	}
 	if live == nil {
 		live, err = r.createClaim(ctx, repository, canonical)

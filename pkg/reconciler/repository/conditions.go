@@ -37,8 +37,8 @@ const syncWait = time.Second
 // markURL claims the URL and says in the condition whose it is.
 func (r *Reconciler) markURL(ctx context.Context, repository *pacv1alpha1.Repository, canonical string, invalid error) error {
 	if invalid != nil {
-		repository.MarkFalse(pacv1alpha1.RepositoryURL, reasonInvalidURL, invalid.Error())
-		return nil // a change of the Repository wakes this key
+		repository.MarkFalse(pacv1alpha1.RepositoryURL, fault.Of(invalid).Reason, invalid.Error())
+		return nil // a change of the Repository or of the configuration wakes this key
 	}
 	if canonical == "" {
 		repository.MarkTrue(pacv1alpha1.RepositoryURL, reasonGlobal, "The Repository of Plumbline's own namespace serves no URL.")
@@ -56,7 +56,7 @@ func (r *Reconciler) markURL(ctx context.Context, repository *pacv1alpha1.Reposi
 		repository.MarkFalse(pacv1alpha1.RepositoryURL, reasonClaimed, claimedMessage(claim))
 		return nil // a change of the claim wakes this key
 	}
-	repository.MarkTrue(pacv1alpha1.RepositoryURL, reasonOwned, fmt.Sprintf("The events of %s are served in this namespace.", canonical))
+	r.markOwned(repository, claim)
 	return nil
 }
 

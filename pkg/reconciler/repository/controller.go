@@ -18,12 +18,13 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/budget"
-	"github.com/plumbline-ci/plumbline/pkg/client/informers/externalversions"
 	"github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/kubeevents"
 	"github.com/plumbline-ci/plumbline/pkg/leadership"
+	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
@@ -44,24 +45,21 @@ type Options struct {
 	OpenEvents func(namespace, name string) []*v1alpha1.GitEvent
 	// EventInformer is started and waited for by whoever made it.
 	EventInformer EventInformer
-	// Limits are what open events may use in total, as configured now.
-	Limits func() budget.Limits
+	// Claims are those in Plumbline's own namespace.
+	Claims *ownership.Claims
 	// Clock tells when a claim ends; nil is the real one.
 	Clock clock.PassiveClock
 }
 
-// NewController returns the constructor for sharedmain. It watches Repositories in all namespaces and claims in
-// Plumbline's own only: rights to do more are not needed.
+// NewController returns the constructor for sharedmain. It watches Repositories in all namespaces.
 func NewController(options Options) injection.ControllerConstructor {
-	return func(ctx context.Context, _ configmap.Watcher) *controller.Impl {
-		repositories := repositoryinformer.Get(ctx)
-		factory := externalversions.NewSharedInformerFactoryWithOptions(client.Get(ctx), controller.GetResyncPeriod(ctx),
-			externalversions.WithNamespace(system.Namespace()))
-		claims := factory.Plumbline().V1alpha1().RepositoryClaims()
+	return func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
+		repositories, claims := repositoryinformer.Get(ctx), options.Claims.Informer(ctx)
 		r := newReconciler(options)
 		r.client = client.Get(ctx)
 		r.namespace = system.Namespace()
 		r.claims = claims.Informer().GetIndexer()
+		r.rivals = rivals(repositories.Informer().GetIndexer())
 		r.recorder = kubeevents.Recorder(ctx)
 		r.PromoteFunc = promote(repositories.Lister(), claims.Informer().GetIndexer())
 		if err := leadership.Count(&r.LeaderAwareFuncs, queueName); err != nil {
@@ -73,13 +71,18 @@ func NewController(options Options) injection.ControllerConstructor {
 		})
 		r.wake = impl.EnqueueKeyAfter
 		w := watches{repositories: repositories.Informer(), claims: claims.Informer(), events: options.EventInformer}
-		r.budget = budget.New(options.Limits, r.clock, w.budgetChanged(impl.EnqueueKey))
+		settings := config.NewStore(logging.FromContext(ctx).Named("config"), func(string, any) {
+			impl.GlobalResync(repositories.Informer()) // whose a URL is may follow from it
+		})
+		settings.WatchConfigs(cmw)
+		r.settings = settings
+		r.budget = budget.New(func() budget.Limits { return settings.Load().Open }, r.clock, w.budgetChanged(impl.EnqueueKey))
 		var err error
 		if r.eventsSynced, err = w.wire(impl, r.budget); err != nil {
 			logging.FromContext(ctx).Fatalw("Watching Repositories, claims and events", "error", err)
 		}
 		// Not waited for: a claim the cache does not know yet is read live, and its arrival wakes its owner.
-		factory.Start(ctx.Done())
+		options.Claims.Start(ctx)
 		return impl
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clienttesting "k8s.io/client-go/testing"
@@ -19,10 +20,11 @@ import (
 	"knative.dev/pkg/system"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
 	fakeclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client/fake"
 	fakeinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository/fake"
+	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/ownership"
 )
 
 // noEvents is an informer that never has anything to say.
@@ -42,8 +44,8 @@ func TestControllerHandsAURLOver(t *testing.T) {
 	cache := fakeinformer.Get(ctx).Lister()
 	impl := NewController(Options{
 		OpenEvents: func(string, string) []*v1alpha1.GitEvent { return nil }, EventInformer: noEvents{}, Clock: clock,
-		Limits: func() budget.Limits { return budget.Limits{Events: 10, Bytes: 10} },
-	})(ctx, configmap.NewStaticWatcher())
+		Claims: ownership.NewClaims(systemNS),
+	})(ctx, configmap.NewStaticWatcher(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: systemNS, Name: config.Name}}))
 	if err := controller.StartInformers(ctx.Done(), informers...); err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
+	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
@@ -36,7 +37,10 @@ type Reconciler struct {
 	// namespace is Plumbline's own: claims live there.
 	namespace string
 	// claims is a cache; nothing is denied and nothing is written on its word alone.
-	claims       cache.Indexer
+	claims cache.Indexer
+	// rivals are the Repositories that name the URL of a claim, as far as a cache knows.
+	rivals       func(claim string) []types.NamespacedName
+	settings     interface{ Load() *config.Config }
 	openEvents   func(namespace, name string) []*v1alpha1.GitEvent
 	eventsSynced func() bool
 	budget       *budget.Ledger
@@ -152,6 +156,9 @@ func (r *Reconciler) wantedURL(repository *pacv1alpha1.Repository) (string, erro
 	canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL)
 	if err != nil {
 		return "", fault.Invalidf(reasonInvalidURL, "spec.url: %w", err)
+	}
+	if err := r.notListed(repository, canonical); err != nil {
+		return "", err
 	}
 	return canonical, nil
 }

@@ -101,6 +101,23 @@ func (w watches) budgetChanged(enqueue func(types.NamespacedName)) func(budget.S
 	}
 }
 
+// rivals returns the Repositories that name the URL of a claim, in no order.
+func rivals(repositories cache.Indexer) func(string) []types.NamespacedName {
+	return func(claim string) []types.NamespacedName {
+		naming, err := repositories.ByIndex(byClaimName, claim)
+		if err != nil {
+			return nil // the index exists: wire added it
+		}
+		var all []types.NamespacedName
+		for _, obj := range naming {
+			if r, ok := obj.(*pacv1alpha1.Repository); ok {
+				all = append(all, types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
+			}
+		}
+		return all
+	}
+}
+
 // claimChanged wakes the claim's owner, and the Repositories that wait for its URL.
 func (w watches) claimChanged(enqueue func(types.NamespacedName)) func(any) {
 	return func(obj any) {
@@ -109,14 +126,8 @@ func (w watches) claimChanged(enqueue func(types.NamespacedName)) func(any) {
 			return
 		}
 		enqueue(ownerOf(claim))
-		waiting, err := w.repositories.GetIndexer().ByIndex(byClaimName, claim.Name)
-		if err != nil {
-			return // the index exists: wire added it
-		}
-		for _, obj := range waiting {
-			if r, ok := obj.(*pacv1alpha1.Repository); ok {
-				enqueue(types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
-			}
+		for _, waiting := range rivals(w.repositories.GetIndexer())(claim.Name) {
+			enqueue(waiting)
 		}
 	}
 }

@@ -18,12 +18,14 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"knative.dev/pkg/apis"
 	"knative.dev/pkg/controller"
+	logtesting "knative.dev/pkg/logging/testing"
 	pkgreconciler "knative.dev/pkg/reconciler"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
+	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/openevents"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
@@ -59,11 +61,13 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 		budget: w.budget,
 		client: w.client, namespace: systemNS, recorder: w.recorder, clock: w.clock,
 		claims:       cache.NewIndexer(cache.MetaNamespaceKeyFunc, claimIndexers()),
+		settings:     config.NewStore(logtesting.TestLogger(t)),
 		openEvents:   func(string, string) []*v1alpha1.GitEvent { return trimmed(w.events) },
 		eventsSynced: func() bool { return w.synced },
 		retries:      retry.New(),
 		wake:         func(_ types.NamespacedName, after time.Duration) { w.wakes = append(w.wakes, after) },
 	}
+	w.r.rivals = w.rivals
 	if err := w.r.Promote(pkgreconciler.UniversalBucket(), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -84,6 +88,28 @@ func (w *world) catchUp() {
 	if err := w.r.claims.Replace(all, ""); err != nil {
 		w.Fatal(err)
 	}
+}
+
+// rivals are what an index of Repositories would find.
+func (w *world) rivals(claim string) []types.NamespacedName {
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, repositoryIndexers())
+	list, err := w.client.PipelinesascodeV1alpha1().Repositories("").List(context.Background(), metav1.ListOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	for i := range list.Items {
+		if err := indexer.Add(&list.Items[i]); err != nil {
+			w.Fatal(err)
+		}
+	}
+	return rivals(indexer)(claim)
+}
+
+// configure changes the ConfigMap.
+func (w *world) configure(data map[string]string) {
+	store := config.NewStore(logtesting.TestLogger(w.T))
+	store.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: systemNS, Name: config.Name}, Data: data})
+	w.r.settings = store
 }
 
 // reconcile runs keys in order, with a cache that is up to date before each, and fails on errors that are not timers.

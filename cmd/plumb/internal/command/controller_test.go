@@ -104,7 +104,12 @@ type controlled struct {
 func control(t *testing.T, sent delivery.Delivery, repository *pacv1alpha1.Repository, secrets map[string]map[string][]byte, s *service) controlled {
 	t.Helper()
 	event, payloads, services := received(t, sent, repository, s)
-	own := fake.NewSimpleClientset(event, repository)
+	url, err := v1alpha1.CanonicalURL(repository.Spec.URL)
+	must(t, err)
+	claim := &v1alpha1.RepositoryClaim{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: v1alpha1.ClaimName(url)}, Spec: v1alpha1.RepositoryClaimSpec{
+		URL: url, Repository: v1alpha1.ClaimOwner{Namespace: repository.Namespace, Name: repository.Name, UID: repository.UID},
+	}}
+	own := fake.NewSimpleClientset(event, repository, claim)
 	for _, payload := range payloads {
 		must(t, own.Tracker().Add(payload))
 	}
@@ -133,7 +138,7 @@ func control(t *testing.T, sent delivery.Delivery, repository *pacv1alpha1.Repos
 	must(t, repositories.Add(repository))
 	r := gitevent.New(cluster.Cluster{
 		Plumbline: own.PlumblineV1alpha1(), PaC: own.PipelinesascodeV1alpha1(), Tekton: tekton.TektonV1(), Kube: kube.CoreV1(),
-		Open: listers.NewGitEventLister(events), Repositories: paclisters.NewRepositoryLister(repositories),
+		Open: listers.NewGitEventLister(events), Repositories: paclisters.NewRepositoryLister(repositories), Claims: listers.NewRepositoryClaimLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace)),
 		Runs:     cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}),
 		Recorder: record.NewFakeRecorder(1000), Clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
 	}, cluster.Options{Namespace: system, Version: devel, AppSecret: "app", Remote: remote.New(remote.Options{}), Providers: services, Identity: "test"})

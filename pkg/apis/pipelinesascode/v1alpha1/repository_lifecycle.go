@@ -19,6 +19,9 @@ const (
 	// RepositoryBudget means that deliveries are recorded: open events have not used up what they may keep in the API server. It is
 	// no part of Ready, and only Repositories whose deliveries were refused have it.
 	RepositoryBudget apis.ConditionType = "Budget"
+	// RepositoryWebhookSecret means that the receivers know the secret that the webhook's deliveries are verified with. It is no
+	// part of Ready, and absent where there never was a problem.
+	RepositoryWebhookSecret apis.ConditionType = "WebhookSecret"
 )
 
 // GetConditionSet returns the dependents of Ready.

@@ -69,8 +69,9 @@ func (e *GitEvent) Settled() bool { return e.Status.Phase == PhaseSettled }
 
 // MayRunAgain tells whether a redelivery is processed as another event: this one is settled, no run of it was created, and
 // what stopped it was not the pushed content. That is Refused (namespace or Repository gone, parked) and PendingApproval
-// (access can be granted). Ignored comes from the pushed files, which a SHA fixes, so it stays; a commit that was superseded
-// and is pushed again comes as another delivery; and a disposition of a newer version is for that version to judge.
+// (access can be granted). Ignored comes from the pushed files, which a SHA fixes, so it stays, unless what is at the URL
+// was not confirmed or not proven: that can be done. A commit that was superseded and is pushed again comes as another
+// delivery; and a disposition of a newer version is for that version to judge.
 func (e *GitEvent) MayRunAgain() bool {
 	if !e.Settled() {
 		return false
@@ -80,8 +81,22 @@ func (e *GitEvent) MayRunAgain() bool {
 			return false
 		}
 	}
-	return e.Status.Disposition == DispositionRefused || e.Status.Disposition == DispositionPending
+	switch e.Status.Disposition {
+	case DispositionRefused, DispositionPending:
+		return true
+	case DispositionIgnored:
+		return e.Status.Plan != nil && (e.Status.Plan.Reason == ReasonAnotherRepository || e.Status.Plan.Reason == ReasonNotProven)
+	}
+	return false
 }
+
+// The reasons of a plan that ends an event as ignored although people can let its redelivery run.
+const (
+	// ReasonAnotherRepository: the URL belonged to another repository of the Git service before.
+	ReasonAnotherRepository = "AnotherRepository"
+	// ReasonNotProven: nothing shows that the Repository's namespace may have the URL.
+	ReasonNotProven = "NotProven"
+)
 
 // Decided tells whether the plan is made and nothing of it is open.
 func (p *Plan) Decided() bool {

@@ -21,3 +21,25 @@ func TestRef(t *testing.T) {
 		})
 	}
 }
+
+func TestMayRunAgain(t *testing.T) {
+	plan := func(reason string) *Plan { return &Plan{Reason: reason} }
+	for name, c := range map[string]struct {
+		status GitEventStatus
+		want   bool
+	}{
+		"refused":                         {GitEventStatus{Phase: PhaseSettled, Disposition: DispositionRefused}, true},
+		"pending":                         {GitEventStatus{Phase: PhaseSettled, Disposition: DispositionPending}, true},
+		"refused and still open":          {GitEventStatus{Disposition: DispositionRefused}, false},
+		"refused with a run":              {GitEventStatus{Phase: PhaseSettled, Disposition: DispositionRefused, Runs: []Run{{UID: "1"}}}, false},
+		"for no pipeline":                 {GitEventStatus{Phase: PhaseSettled, Disposition: DispositionIgnored, Plan: plan("NoMatch")}, false},
+		"of a repository not confirmed":   {GitEventStatus{Phase: PhaseSettled, Disposition: DispositionIgnored, Plan: plan(ReasonAnotherRepository)}, true},
+		"without a proof of ownership":    {GitEventStatus{Phase: PhaseSettled, Disposition: DispositionIgnored, Plan: plan(ReasonNotProven)}, true},
+		"ignored by a version before":     {GitEventStatus{Phase: PhaseSettled, Disposition: DispositionIgnored}, false},
+		"with the runs that were planned": {GitEventStatus{Phase: PhaseSettled, Disposition: DispositionRuns}, false},
+	} {
+		if got := (&GitEvent{Status: c.status}).MayRunAgain(); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

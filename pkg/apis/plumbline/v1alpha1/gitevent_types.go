@@ -163,6 +163,10 @@ type Project struct {
 	Name string `json:"name"`
 	// ID is the service's numeric id.
 	ID int64 `json:"id"`
+	// OwnerID is the service's numeric id of the organization, user or group; 0 where the delivery does not tell it (GitLab,
+	// which is asked for it).
+	// +optional
+	OwnerID int64 `json:"ownerID,omitempty"`
 	// URL is the web URL ("https://github.com/acme/app").
 	// +kubebuilder:validation:MaxLength=2048
 	URL string `json:"url"`

@@ -46,11 +46,30 @@ type ClaimOwner struct {
 	UID       types.UID `json:"uid"`
 }
 
-// RepositoryClaimStatus tells since when the owner is gone.
+// RepositoryClaimStatus tells since when the owner is gone, and what the Git service has at the URL.
 type RepositoryClaimStatus struct {
 	// ReleasedAt is when the owner was first seen to be gone or to name another URL; unset while it owns the URL.
 	// +optional
 	ReleasedAt *metav1.Time `json:"releasedAt,omitempty"`
+	// Bound is what the Git service had at the URL when the first event was planned, or what was confirmed since. It is unset
+	// until then.
+	// +optional
+	Bound *BoundProject `json:"bound,omitempty"`
+	// Refused is what the newest event was of that was not bound and not confirmed; unset while there is no such.
+	// +optional
+	Refused *BoundProject `json:"refused,omitempty"`
+	// Proven is true while the newest event had the proof of ownership that the setting url-owners asks for. It says nothing
+	// without that setting.
+	// +optional
+	Proven bool `json:"proven,omitempty"`
+}
+
+// BoundProject is a repository at a Git service as one Repository object serves it.
+type BoundProject struct {
+	ProjectIdentity `json:",inline"`
+	// RepositoryUID is that of the Repository object. Another one of the same name is not bound by it: whoever makes a
+	// Repository decides what it serves.
+	RepositoryUID types.UID `json:"repositoryUID"`
 }
 
 // RepositoryClaimList is a list of RepositoryClaims.

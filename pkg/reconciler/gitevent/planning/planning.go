@@ -25,6 +25,7 @@ type Step struct {
 	Web       *remote.Client
 	// Version is written to the version label of PipelineRuns.
 	Version string
+	Owners  Owners
 	Metrics *metrics.Metrics
 	// Misses is what the Git service did not show.
 	Misses *Misses
@@ -32,6 +33,14 @@ type Step struct {
 	Denials *Denials
 	// Beginnings are recorded for events that another process may have died of.
 	Beginnings *Beginnings
+}
+
+// Owners tells whether what an event is of may be served in a Repository's namespace (ownership.Keeper has the contract).
+type Owners interface {
+	Serves(ctx context.Context, repository *pacv1alpha1.Repository, event *v1alpha1.GitEventSpec, files interface {
+		DefaultBranch(ctx context.Context) (sha string, err error)
+		File(ctx context.Context, sha, path string) ([]byte, error)
+	}) error
 }
 
 // ReasonParked ends an event whose planning panics.
@@ -70,7 +79,11 @@ func (s *Step) plan(ctx context.Context, a *attempt.Attempt) error {
 	if err != nil {
 		return err
 	}
-	made, err := plan.Make(ctx, s.input(a, repository), s.sources(a, client))
+	sources := s.sources(a, client)
+	sources.Serves = func(ctx context.Context, event *v1alpha1.GitEventSpec) error {
+		return s.Owners.Serves(ctx, repository, event, client)
+	}
+	made, err := plan.Make(ctx, s.input(a, repository), sources)
 	a.Event.Spec = *made.Spec
 	var over *plan.Over
 	if errors.As(err, &over) {

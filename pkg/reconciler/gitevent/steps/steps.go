@@ -7,6 +7,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/gitauth"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
+	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/annotate"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/create"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/observe"
@@ -31,9 +32,10 @@ type Steps struct {
 func New(c cluster.Cluster, o cluster.Options, m *metrics.Metrics) *Steps {
 	leads := &settle.Tenure{}
 	secrets := gitauth.New(c.Kube)
+	owners := &ownership.Keeper{Cached: c.Claims.RepositoryClaims(o.Namespace), Claims: c.Plumbline.RepositoryClaims(o.Namespace), Repositories: c.PaC}
 	return &Steps{
 		Plan: &planning.Step{
-			Providers: o.Providers, Web: o.Remote, Version: o.Version, Metrics: m, Misses: &planning.Misses{}, Denials: &planning.Denials{},
+			Providers: o.Providers, Web: o.Remote, Version: o.Version, Owners: owners, Metrics: m, Misses: &planning.Misses{}, Denials: &planning.Denials{},
 			Beginnings: &planning.Beginnings{Inherited: leads.Inherited},
 		},
 		Create:   &create.Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Created: &create.Memory{}},

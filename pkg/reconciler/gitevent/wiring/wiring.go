@@ -26,15 +26,16 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/leadership"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/openevents"
+	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent"
 )
 
 // queueName names the workqueue, its metrics and its leases.
 const queueName = "gitevents"
 
-// NewController returns the constructor that sharedmain calls. The watch of open events is shared with the other
-// reconcilers.
-func NewController(o cluster.Options, events *openevents.Watch) injection.ControllerConstructor {
+// NewController returns the constructor that sharedmain calls. The watches of open events and of claims are shared with the
+// other reconcilers.
+func NewController(o cluster.Options, events *openevents.Watch, claims *ownership.Claims) injection.ControllerConstructor {
 	return func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 		logger := logging.FromContext(ctx)
 		runs := cluster.RunInformer(ctx, o.Namespace)
@@ -45,6 +46,7 @@ func NewController(o cluster.Options, events *openevents.Watch) injection.Contro
 			Kube:         kubeclient.Get(ctx).CoreV1(),
 			Open:         events.Informer(ctx).Lister(),
 			Repositories: repositoryinformer.Get(ctx).Lister(),
+			Claims:       claims.Informer(ctx).Lister(),
 			Runs:         runs.GetIndexer(),
 			Recorder:     kubeevents.Recorder(ctx),
 			Clock:        clock.RealClock{},

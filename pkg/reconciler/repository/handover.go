@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/ownership"
+)
+
+// reasonBadOwners says that nobody's ownership can be proven at the moment.
+const reasonBadOwners = "BadURLOwners"
+
+// takeOver deletes the claim of another Repository if the owner is to have the URL in its place, and tells whether it did. That
+// is so only where the administrator asks for proofs: the URL is listed for the owner's namespace and not for the other's; or it
+// is in no list, no event has proven it, and it is the owner's turn.
+func (r *Reconciler) takeOver(ctx context.Context, owner types.NamespacedName, live *v1alpha1.RepositoryClaim) (bool, error) {
+	owners, holder := r.settings.Load().Owners, ownerOf(live)
+	if holder == owner || !owners.Asked || owners.Broken != "" {
+		return false, nil
+	}
+	if listed := owners.Listed(live.Spec.URL); len(listed) > 0 {
+		if !slices.Contains(listed, owner.Namespace) || slices.Contains(listed, holder.Namespace) {
+			return false, nil
+		}
+		return true, r.deleteClaim(ctx, live)
+	}
+	if next, wanted := ownership.Next(holder, r.rivals(live.Name)); live.Status.Proven || live.Status.ReleasedAt != nil || !wanted || next != owner {
+		return false, nil // a change of the claim wakes this key
+	}
+	if left := live.CreationTimestamp.Add(ownership.Turn).Sub(r.clock.Now()); left > 0 {
+		r.wake(owner, left)
+		return false, nil
+	}
+	return true, r.deleteClaim(ctx, live)
+}
+
+// notListed is an Invalid fault if the administrator has listed the URL for other namespaces.
+func (r *Reconciler) notListed(repository *pacv1alpha1.Repository, canonical string) error {
+	if listed := r.settings.Load().Owners.Listed(canonical); len(listed) > 0 && !slices.Contains(listed, repository.Namespace) {
+		return fault.Invalidf(v1alpha1.ReasonNotProven, "%s", ownership.NotListed(canonical))
+	}
+	return nil
+}
+
+// markOwned says of a Repository that has its URL whether its events are served.
+func (r *Reconciler) markOwned(repository *pacv1alpha1.Repository, claim *v1alpha1.RepositoryClaim) {
+	owners, url := r.settings.Load().Owners, claim.Spec.URL
+	refusal := ownership.Refusal(repository, claim.Status)
+	switch {
+	case refusal != "":
+		repository.MarkFalse(pacv1alpha1.RepositoryURL, v1alpha1.ReasonAnotherRepository, refusal)
+	case owners.Broken != "":
+		repository.MarkFalse(pacv1alpha1.RepositoryURL, reasonBadOwners, ownership.Broken(owners))
+	case owners.Asked && !claim.Status.Proven && len(owners.Listed(url)) == 0:
+		repository.MarkFalse(pacv1alpha1.RepositoryURL, v1alpha1.ReasonNotProven, ownership.NotProven(url, repository.Namespace))
+	default:
+		repository.MarkTrue(pacv1alpha1.RepositoryURL, reasonOwned, "The events of "+url+" are served in this namespace.")
+	}
+}

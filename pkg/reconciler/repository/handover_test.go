@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/ownership"
+)
+
+const (
+	falseUnproven = "False " + v1alpha1.ReasonNotProven
+	falseAnother  = "False " + v1alpha1.ReasonAnotherRepository
+)
+
+// claimStatus changes the status of a claim, as the planning of an event does.
+func (w *world) claimStatus(url string, change func(*v1alpha1.RepositoryClaimStatus)) {
+	w.Helper()
+	claim := w.claimOf(url)
+	change(&claim.Status)
+	if _, err := w.client.PlumblineV1alpha1().RepositoryClaims(systemNS).UpdateStatus(context.Background(), claim, metav1.UpdateOptions{}); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func TestAnotherRepositoryOfTheServiceIsTold(t *testing.T) {
+	w := newWorld(t, repo("one", "app", appURL))
+	w.reconcile("one/app")
+	w.claimStatus(appURL, func(s *v1alpha1.RepositoryClaimStatus) {
+		s.Bound = &v1alpha1.BoundProject{ProjectIdentity: v1alpha1.ProjectIdentity{ID: 41, OwnerID: 7}, RepositoryUID: "one-app"}
+		s.Refused = &v1alpha1.BoundProject{ProjectIdentity: v1alpha1.ProjectIdentity{ID: 43, OwnerID: 9}, RepositoryUID: "one-app"}
+	})
+	w.reconcile("one/app")
+	w.wantCondition("one", "app", urlCondition, falseAnother)
+	w.wantCondition("one", "app", ready, falseAnother)
+	message := w.repository("one", "app").Status.GetCondition(urlCondition).Message
+	for _, words := range []string{"7/41", "9/43", "kubectl annotate", plumbline.RepositoryIDAnnotation + "=9/43"} {
+		if !strings.Contains(message, words) {
+			t.Errorf("%q does not say %q", message, words)
+		}
+	}
+	r := w.repository("one", "app")
+	r.Annotations = map[string]string{plumbline.RepositoryIDAnnotation: "9/43"}
+	if _, err := w.client.PipelinesascodeV1alpha1().Repositories("one").Update(context.Background(), r, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.reconcile("one/app")
+	w.wantCondition("one", "app", urlCondition, trueOwned)
+}
+
+func TestAProofIsAskedForAndTold(t *testing.T) {
+	w := newWorld(t, repo("one", "app", appURL))
+	w.configure(map[string]string{"url-owners": "{}"})
+	w.reconcile("one/app")
+	w.wantOwner(appURL, "one/app") // its next event may prove it
+	w.wantCondition("one", "app", urlCondition, falseUnproven)
+	if message := w.repository("one", "app").Status.GetCondition(urlCondition).Message; !strings.Contains(message, ownership.ProofFile) {
+		t.Errorf("%q does not say what to do", message)
+	}
+	w.claimStatus(appURL, func(s *v1alpha1.RepositoryClaimStatus) { s.Proven = true })
+	w.reconcile("one/app")
+	w.wantCondition("one", "app", urlCondition, trueOwned)
+	w.configure(map[string]string{"url-owners": "oops"})
+	w.reconcile("one/app")
+	w.wantCondition("one", "app", urlCondition, "False "+reasonBadOwners)
+	w.wantOwner(appURL, "one/app")
+	w.configure(nil)
+	w.reconcile("one/app")
+	w.wantCondition("one", "app", urlCondition, trueOwned)
+}
+
+func TestAListedURLBelongsToItsNamespace(t *testing.T) {
+	w := newWorld(t, repo("one", "app", appURL))
+	w.reconcile("one/app")
+	w.configure(map[string]string{"url-owners": "two: ['https://github.com/acme/*']"})
+	w.reconcile("one/app")
+	w.wantCondition("one", "app", urlCondition, falseUnproven)
+	if claim := w.claimOf(appURL); claim.Status.ReleasedAt == nil {
+		t.Error("whoever has no right to the URL keeps it")
+	}
+	w.create(repo("two", "app", appURL))
+	w.reconcile("two/app", "one/app", "two/app")
+	w.wantOwner(appURL, "two/app")
+	w.wantCondition("two", "app", urlCondition, trueOwned)
+	w.wantCondition("one", "app", urlCondition, falseUnproven)
+	if message := w.repository("one", "app").Status.GetCondition(urlCondition).Message; strings.Contains(message, "two") {
+		t.Errorf("%q tells of another tenant", message)
+	}
+}
+
+// Two namespaces that the same URL is listed for: the first one has it, as ever.
+func TestAURLThatIsListedTwiceStaysWithTheFirst(t *testing.T) {
+	w := newWorld(t, repo("one", "app", appURL), repo("two", "app", appURL))
+	w.configure(map[string]string{"url-owners": "two: ['https://github.com/*']\none: ['https://github.com/acme/*']"})
+	w.reconcile("one/app", "two/app", "one/app", "two/app")
+	w.wantOwner(appURL, "one/app")
+	w.wantCondition("two", "app", urlCondition, falseClaimed)
+}
+
+// Nobody keeps a URL for ever that has no proof of it, however many Repositories name it; and nobody loses one who has.
+func TestAnUnprovenURLGoesFromNamespaceToNamespace(t *testing.T) {
+	w := newWorld(t, repo("one", "a", appURL), repo("one", "b", appURL), repo("two", "app", appURL))
+	w.configure(map[string]string{"url-owners": "{}"})
+	all := []string{"one/a", "one/b", "two/app"}
+	w.reconcile("one/a")
+	w.since(appURL, start)
+	w.reconcile(all...)
+	w.wantOwner(appURL, "one/a")
+	w.advance(ownership.Turn - time.Second)
+	w.wakes = nil
+	w.reconcile(all...)
+	w.wantOwner(appURL, "one/a")
+	if len(w.wakes) != 1 || w.wakes[0] != time.Second {
+		t.Errorf("wakes after %v, want the second that is left", w.wakes)
+	}
+	w.advance(time.Second)
+	w.reconcile("one/b", "two/app") // one/b is of the namespace that had its turn
+	w.since(appURL, w.clock.Now())
+	w.reconcile(all...)
+	w.wantOwner(appURL, "two/app")
+	w.wantCondition("one", "a", urlCondition, falseClaimed)
+	w.claimStatus(appURL, func(s *v1alpha1.RepositoryClaimStatus) { s.Proven = true })
+	w.advance(10 * ownership.Turn)
+	w.reconcile(all...)
+	w.wantOwner(appURL, "two/app")
+	w.configure(nil)
+	w.claimStatus(appURL, func(s *v1alpha1.RepositoryClaimStatus) { s.Proven = false })
+	w.reconcile(all...)
+	w.wantOwner(appURL, "two/app")
+}
+
+// since makes a claim's time of creation, which the fake API server does not set.
+func (w *world) since(url string, at time.Time) {
+	w.Helper()
+	claim := w.claimOf(url)
+	claim.CreationTimestamp = metav1.NewTime(at)
+	if _, err := w.client.PlumblineV1alpha1().RepositoryClaims(systemNS).Update(context.Background(), claim, metav1.UpdateOptions{}); err != nil {
+		w.Fatal(err)
+	}
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooksecret
+
+import (
+	"context"
+
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"knative.dev/pkg/apis"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	typed "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/pipelinesascode/v1alpha1"
+	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// problem is why a secret is not copied, for whoever named it.
+type problem struct{ reason, message string }
+
+const reasonCopied = "Copied"
+
+// conditions tell Repositories what became of their webhook secrets.
+type conditions struct {
+	cached   listers.RepositoryLister
+	live     typed.RepositoriesGetter
+	recorder record.EventRecorder
+	logger   *zap.SugaredLogger
+}
+
+// set makes the condition WebhookSecret of Repositories tell the problem, nil for none. Repositories that never had one have no
+// such condition. It is false when it has to be tried again.
+func (c conditions) set(ctx context.Context, repositories []types.NamespacedName, found *problem) bool {
+	done := true
+	for _, name := range repositories {
+		cached, err := c.cached.Repositories(name.Namespace).Get(name.Name)
+		if err != nil || told(cached, found) {
+			continue // deleted: nobody is to be told
+		}
+		if err := c.write(ctx, name, found); err != nil {
+			c.logger.Warnw("Telling a Repository of its webhook secret failed", "repository", name.String(), "error", err.Error())
+			done = false
+		}
+	}
+	return done
+}
+
+// told tells whether a Repository says so already.
+func told(repository *pacv1alpha1.Repository, found *problem) bool {
+	is := repository.Status.GetCondition(pacv1alpha1.RepositoryWebhookSecret)
+	if found == nil {
+		return is == nil || is.IsTrue()
+	}
+	return sameProblem(is, found)
+}
+
+func sameProblem(is *apis.Condition, found *problem) bool {
+	return is != nil && is.IsFalse() && is.Reason == found.reason && is.Message == found.message
+}
+
+func (c conditions) write(ctx context.Context, name types.NamespacedName, found *problem) error {
+	repository, err := c.live.Repositories(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	if fault.Gone(err) {
+		return nil
+	}
+	if err != nil || told(repository, found) {
+		return err
+	}
+	was := repository.Status.GetCondition(pacv1alpha1.RepositoryWebhookSecret)
+	kind, reason, message := corev1.EventTypeNormal, reasonCopied, "The webhook's secret is known to the receivers."
+	if found != nil {
+		kind, reason, message = corev1.EventTypeWarning, found.reason, found.message
+		repository.MarkFalse(pacv1alpha1.RepositoryWebhookSecret, reason, message)
+	} else {
+		repository.MarkTrue(pacv1alpha1.RepositoryWebhookSecret, reason, message)
+	}
+	if _, err := c.live.Repositories(name.Namespace).UpdateStatus(ctx, repository, metav1.UpdateOptions{}); err != nil {
+		return err // a conflict, too: the next look reads it again
+	}
+	if was == nil || was.Reason != reason {
+		c.recorder.Event(repository, kind, reason, message)
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooksecret
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+	"knative.dev/pkg/configmap"
+	"knative.dev/pkg/controller"
+	"knative.dev/pkg/injection"
+	"knative.dev/pkg/logging"
+	pkgreconciler "knative.dev/pkg/reconciler"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/client/injection/client"
+	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
+	"github.com/plumbline-ci/plumbline/pkg/kubeevents"
+	"github.com/plumbline-ci/plumbline/pkg/leadership"
+	copies "github.com/plumbline-ci/plumbline/pkg/webhooksecret"
+)
+
+const (
+	// queueName names the workqueue, its metrics and its leases.
+	queueName = "webhook-secrets"
+	// concurrency is in shards; a look at one is a few calls, one after the other.
+	concurrency = 2
+	// batch is how long a change of a Repository waits for others, so that many cost one write.
+	batch = 100 * time.Millisecond
+	// clientQPS is for the reads within their budgets, and as many calls again to read and write shards.
+	clientQPS = 2 * (asksPerSecond + looksPerSecond)
+	userAgent = "plumbline-controller/webhook-secrets"
+	meterName = "github.com/plumbline-ci/plumbline/pkg/reconciler/webhooksecret"
+)
+
+// Options are what cmd/controller decides.
+type Options struct {
+	// Namespace is Plumbline's own.
+	Namespace string
+	// AppSecret is the name of the Secret with the GitHub App's credentials, there.
+	AppSecret string
+	// GlobalRepository is the name of the Repository, there, whose settings complete those of all others.
+	GlobalRepository string
+}
+
+// NewController returns the constructor that sharedmain calls.
+func NewController(o Options) injection.ControllerConstructor {
+	return func(ctx context.Context, _ configmap.Watcher) *controller.Impl {
+		logger := logging.FromContext(ctx).Named(queueName)
+		repositories := repositoryinformer.Get(ctx)
+		kube := ownClient(ctx)
+		r := newReconciler(clock.RealClock{})
+		r.namespace, r.secrets, r.logger = o.Namespace, kube.CoreV1(), logger
+		r.conditions = conditions{
+			cached: repositories.Lister(), live: client.Get(ctx).PipelinesascodeV1alpha1(), recorder: kubeevents.Recorder(ctx), logger: logger,
+		}
+		r.names = &names{
+			repositories: repositories.Lister(),
+			global:       types.NamespacedName{Namespace: o.Namespace, Name: o.GlobalRepository},
+			app:          pacv1alpha1.SecretKey{Namespace: o.Namespace, Name: o.AppSecret, Key: copies.AppKey},
+		}
+		r.PromoteFunc = func(b pkgreconciler.Bucket, enqueue func(pkgreconciler.Bucket, types.NamespacedName)) error {
+			for shard := range copies.Shards {
+				enqueue(b, r.key(shard))
+			}
+			return nil
+		}
+		if err := leadership.Count(&r.LeaderAwareFuncs, queueName); err != nil {
+			logger.Errorw("Making metrics; some will be missing", "error", err)
+		}
+		if err := r.observe(); err != nil {
+			logger.Errorw("Making metrics; some will be missing", "error", err)
+		}
+		impl := controller.NewContext(ctx, r, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger, Concurrency: concurrency})
+		r.wake = impl.EnqueueKeyAfter
+		_, err := repositories.Informer().AddEventHandler(r.names.handler(func(shard int) { impl.EnqueueKeyAfter(r.key(shard), batch) }))
+		if err != nil {
+			logger.Fatalw("Watching Repositories", "error", err)
+		}
+		if err := r.watchAsks(ctx, kube); err != nil {
+			logger.Fatalw("Watching the asks of receivers", "error", err)
+		}
+		return impl
+	}
+}
+
+// ownClient has limits of its own: what receivers ask for takes no call from events. Its user agent tells its reads of Secrets
+// from those that events need.
+func ownClient(ctx context.Context) kubernetes.Interface {
+	own := rest.CopyConfig(injection.GetConfig(ctx))
+	own.UserAgent, own.QPS, own.Burst = userAgent, clientQPS, clientQPS
+	return kubernetes.NewForConfigOrDie(own)
+}
+
+// watchAsks answers receivers. It is not waited for: what is missing is copied without being asked for.
+func (r *Reconciler) watchAsks(ctx context.Context, kube kubernetes.Interface) error {
+	one := cache.NewListWatchFromClient(kube.CoreV1().RESTClient(), "configmaps", r.namespace, fields.OneTermEqualSelector("metadata.name", copies.Asks))
+	informer := cache.NewSharedInformer(one, &corev1.ConfigMap{}, 0)
+	ask := func(object any) {
+		if asks, ok := object.(*corev1.ConfigMap); ok {
+			r.Ask(copies.Asked(asks.Data[copies.AsksKey]))
+		}
+	}
+	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: ask, UpdateFunc: func(_, changed any) { ask(changed) }}); err != nil {
+		return err
+	}
+	go informer.Run(ctx.Done())
+	return nil
+}
+
+// observe makes the gauge plumbline.webhook_secrets (state).
+func (r *Reconciler) observe() error {
+	_, err := otel.Meter(meterName).Int64ObservableGauge("plumbline.webhook_secrets", metric.WithUnit("{secret}"),
+		metric.WithDescription("Webhook secrets that this process copies for the receivers, by state"),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			for s, n := range r.states() {
+				o.Observe(int64(n), metric.WithAttributes(attribute.String("state", string(s))))
+			}
+			return nil
+		}))
+	return err
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooksecret
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
+	copies "github.com/plumbline-ci/plumbline/pkg/webhooksecret"
+)
+
+// named is one webhook secret that is to be copied.
+type named struct {
+	key pacv1alpha1.SecretKey
+	// by are the Repositories that use it; none is the App's.
+	by []types.NamespacedName
+}
+
+// names knows which webhook secrets Repositories name.
+type names struct {
+	repositories listers.RepositoryLister
+	global       types.NamespacedName
+	app          pacv1alpha1.SecretKey
+
+	mu     sync.Mutex
+	shards [copies.Shards]map[string]named // nil when a Repository has changed since
+}
+
+// in returns those of a shard by ID. It is shared: do not change it.
+func (n *names) in(shard int) map[string]named {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.shards[shard] == nil {
+		n.collect()
+	}
+	return n.shards[shard]
+}
+
+// collect asks every Repository: some microseconds for each, and only after one has changed.
+func (n *names) collect() {
+	for shard := range n.shards {
+		n.shards[shard] = map[string]named{}
+	}
+	add := func(key pacv1alpha1.SecretKey, by ...types.NamespacedName) {
+		id := copies.ID(key)
+		shard := n.shards[copies.ShardOf(id)]
+		shard[id] = named{key: key, by: append(shard[id].by, by...)}
+	}
+	add(n.app)
+	all, _ := n.repositories.List(labels.Everything()) // a cache's list cannot fail
+	global := n.globalRepository()
+	for _, repository := range all {
+		if key, named := keyOf(repository, global); named {
+			add(key, types.NamespacedName{Namespace: repository.Namespace, Name: repository.Name})
+		}
+	}
+}
+
+// globalRepository is nil when there is none.
+func (n *names) globalRepository() *pacv1alpha1.Repository {
+	global, err := n.repositories.Repositories(n.global.Namespace).Get(n.global.Name)
+	if err != nil {
+		return nil
+	}
+	return global
+}
+
+// keyOf is the webhook secret of a Repository; false when it names none, or its settings contradict each other, which the
+// receiver says.
+func keyOf(repository, global *pacv1alpha1.Repository) (pacv1alpha1.SecretKey, bool) {
+	service, err := pacv1alpha1.ServiceOf(repository, global)
+	return service.Webhook, err == nil && service.Webhook.Name != ""
+}
+
+// changed forgets what was collected.
+func (n *names) changed() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	clear(n.shards[:])
+}
+
+// handler wakes the shards whose secrets a Repository has begun or ceased to name.
+func (n *names) handler(wake func(shard int)) cache.ResourceEventHandler {
+	moved := func(before, after *pacv1alpha1.Repository) {
+		n.changed()
+		global := n.globalRepository()
+		for _, repository := range []*pacv1alpha1.Repository{before, after} {
+			if repository == nil {
+				continue
+			}
+			if repository.Namespace == n.global.Namespace && repository.Name == n.global.Name {
+				for shard := range copies.Shards {
+					wake(shard)
+				}
+				return
+			}
+			if key, named := keyOf(repository, global); named {
+				wake(copies.ShardOf(copies.ID(key)))
+			}
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) {
+			if repository, ok := obj.(*pacv1alpha1.Repository); ok {
+				moved(nil, repository)
+			}
+		},
+		UpdateFunc: func(oldObj, newObj any) {
+			before, ok := oldObj.(*pacv1alpha1.Repository)
+			after, ok2 := newObj.(*pacv1alpha1.Repository)
+			if ok && ok2 && !equality.Semantic.DeepEqual(before.Spec.GitProvider, after.Spec.GitProvider) {
+				moved(before, after)
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = tombstone.Obj
+			}
+			if repository, ok := obj.(*pacv1alpha1.Repository); ok {
+				moved(repository, nil)
+			}
+		},
+	}
+}

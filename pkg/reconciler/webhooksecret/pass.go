@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooksecret
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	copies "github.com/plumbline-ci/plumbline/pkg/webhooksecret"
+)
+
+// state is what became of a secret that is to be copied.
+type state string
+
+const (
+	copied  state = "copied"
+	missing state = "missing" // the Secret or the key is certainly not there, or empty
+	refused state = "refused" // over a budget
+	unread  state = "unread"  // not read yet, or the read failed: the copy, if there is one, stays
+)
+
+// pass is one look at a shard.
+type pass struct {
+	*Reconciler
+	wanted map[string]named
+	memory // of the pass before
+	next   memory
+	data   map[string][]byte // of the shard, as it is to be
+	// sources are the Secrets that were read in this pass: several keys of one cost one read.
+	sources map[types.NamespacedName]source
+}
+
+type source struct {
+	secret *corev1.Secret
+	err    error
+}
+
+// due is a secret that is to be read now.
+type due struct {
+	id string
+	// look: nobody asked.
+	look bool
+}
+
+// run reads what is due, writes what has changed and tells whether more is due.
+func (p *pass) run(ctx context.Context, name string) (more bool, err error) {
+	live, err := p.get(ctx, p.namespace, name)
+	if err != nil {
+		return false, err
+	}
+	p.data, p.sources = map[string][]byte{}, map[types.NamespacedName]source{}
+	if live != nil {
+		maps.Copy(p.data, live.Data)
+	}
+	p.begin()
+	for _, d := range p.due() {
+		if !p.read(ctx, d) {
+			more = true
+		}
+	}
+	if err := p.write(ctx, name, live, p.complete()); err != nil {
+		return false, err
+	}
+	return more, nil
+}
+
+// begin drops the copies that nobody names any more, and takes over what is known of the others.
+func (p *pass) begin() {
+	for id := range p.data {
+		if _, named := p.wanted[strings.TrimSuffix(id, copies.PreviousSuffix)]; !named {
+			delete(p.data, id)
+		}
+	}
+	p.next = memory{asked: map[string]bool{}, read: map[string]time.Time{}, states: map[string]state{}}
+	for id := range p.wanted {
+		p.next.states[id] = cmp.Or(p.memory.states[id], unread)
+		if at, known := p.memory.read[id]; known {
+			p.next.read[id] = at
+		}
+		if p.memory.asked[id] {
+			p.next.asked[id] = true
+		}
+	}
+}
+
+// due returns what is to be read: what has no copy first, then what is asked for, then the rest; among them what was not
+// read for the longest time first.
+func (p *pass) due() []due {
+	var all []due
+	rank := map[string]int{}
+	for id := range p.wanted {
+		at, known := p.next.read[id]
+		_, there := copies.Copy(p.data, id)
+		switch {
+		case !known && !there:
+			rank[id] = 0
+		case p.next.asked[id]:
+			rank[id] = 1
+		case p.clock.Since(at) >= lookEvery:
+			rank[id] = 2
+		default:
+			continue
+		}
+		all = append(all, due{id: id, look: rank[id] == 2})
+	}
+	slices.SortFunc(all, func(a, b due) int {
+		return cmp.Or(cmp.Compare(rank[a.id], rank[b.id]), p.next.read[a.id].Compare(p.next.read[b.id]), cmp.Compare(a.id, b.id))
+	})
+	return all
+}
+
+// read copies one secret; it is false when that has to be tried again soon.
+func (p *pass) read(ctx context.Context, d due) bool {
+	n := p.wanted[d.id]
+	from, allowed := p.source(ctx, types.NamespacedName{Namespace: n.key.Namespace, Name: n.key.Name}, d.look)
+	if !allowed {
+		return false
+	}
+	became, problem := p.take(d.id, n, from)
+	p.next.states[d.id] = became
+	if became == unread {
+		// What an operator has to mend, a right for example, is looked at as often as everything else.
+		if fault.Of(from.err).Class != fault.Operator {
+			return false
+		}
+	} else if !p.conditions.set(ctx, n.by, problem) {
+		return false
+	}
+	p.next.read[d.id] = p.clock.Now()
+	delete(p.next.asked, d.id)
+	return true
+}
+
+// source reads a Secret, unless this pass has; false when the budget of reads is used up.
+func (p *pass) source(ctx context.Context, name types.NamespacedName, look bool) (source, bool) {
+	if read, known := p.sources[name]; known {
+		return read, true
+	}
+	budget := p.answers
+	if look {
+		budget = p.looks
+	}
+	if !budget.TryAccept() {
+		return source{}, false
+	}
+	secret, err := p.get(ctx, name.Namespace, name.Name)
+	if err != nil {
+		p.logger.Warnw("A webhook secret cannot be read: its copy stays as it is", "secret", name.String(), "error", err.Error())
+	}
+	p.sources[name] = source{secret, err}
+	return p.sources[name], true
+}
+
+// take writes the copy of a secret that was read, or takes it away.
+func (p *pass) take(id string, n named, from source) (state, *problem) {
+	if from.err != nil {
+		return unread, nil
+	}
+	where := fmt.Sprintf("Secret %s/%s", n.key.Namespace, n.key.Name)
+	var value copies.Value
+	found := false
+	if from.secret != nil {
+		value, found = copies.In(from.secret, n.key.Key)
+	}
+	copies.Remove(p.data, id)
+	switch {
+	case from.secret == nil:
+		return missing, &problem{"SecretMissing", where + " does not exist: create it with the webhook's secret as " + n.key.Key + ". No delivery is accepted until then."}
+	case !found:
+		return missing, &problem{"SecretMissing", where + " has no key " + n.key.Key + ", or it is empty: put the webhook's secret there. No delivery is accepted until then."}
+	case value.TooLong():
+		return refused, &problem{"SecretTooLong", fmt.Sprintf("%s has more than %d bytes as %s: choose a shorter secret for the webhook. No delivery is accepted until then.", where, copies.MaxValueBytes, n.key.Key)}
+	case !p.room(n, value):
+		return refused, &problem{"NoRoom", fmt.Sprintf("There is no room for a copy of %s: too many webhook secrets, of this namespace or of all. Let Repositories share one.", where)}
+	}
+	copies.Put(p.data, id, value)
+	return copied, nil
+}
+
+// room tells whether a copy fits into the shard, and into what its namespace may take of it.
+func (p *pass) room(n named, value copies.Value) bool {
+	all, own := value.Bytes(), value.Bytes()
+	for id, other := range p.wanted {
+		copy, there := copies.Copy(p.data, id)
+		if !there {
+			continue
+		}
+		all += copy.Bytes()
+		if other.key.Namespace == n.key.Namespace {
+			own += copy.Bytes()
+		}
+	}
+	return all <= copies.MaxShardBytes && (own <= copies.MaxNamespaceBytes || n.key.Namespace == p.namespace)
+}
+
+// complete tells whether everything that is to be copied is, or cannot be.
+func (p *pass) complete() bool {
+	for id := range p.wanted {
+		_, known := p.next.read[id]
+		if _, there := copies.Copy(p.data, id); !known && !there && p.next.states[id] == unread {
+			return false
+		}
+	}
+	return true
+}
+
+// write creates or changes the shard. Whoever else changed it since it was read makes this a conflict.
+func (p *pass) write(ctx context.Context, name string, live *corev1.Secret, complete bool) error {
+	annotations := map[string]string{}
+	if complete {
+		annotations[copies.CompleteAnnotation] = "true"
+	}
+	if live == nil {
+		shard := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations, Labels: map[string]string{"app.kubernetes.io/part-of": "plumbline"}}, Data: p.data}
+		if _, err := p.secrets.Secrets(p.namespace).Create(ctx, shard, metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("creating Secret %s/%s: %w", p.namespace, name, fault.FromKube(fault.VerbCreate, err))
+		}
+		return nil
+	}
+	change := map[string]any{}
+	for id := range live.Data {
+		if _, stays := p.data[id]; !stays {
+			change[id] = nil
+		}
+	}
+	for id, value := range p.data {
+		if was, there := live.Data[id]; !there || !bytes.Equal(was, value) {
+			change[id] = value
+		}
+	}
+	if len(change) == 0 && (!complete || copies.Complete(live)) {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": live.ResourceVersion, "annotations": annotations}, "data": change})
+	if err != nil {
+		return fmt.Errorf("encoding a change of Secret %s/%s: %w", p.namespace, name, err)
+	}
+	if _, err := p.secrets.Secrets(p.namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("changing Secret %s/%s: %w", p.namespace, name, fault.FromKube(fault.VerbUpdate, err))
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package webhooksecret copies the webhook secrets that Repositories name, and the App's, to where the receivers read them
+// (docs/adr/0016). No Secret of a team is listed or watched: each is read by its name, when a receiver asks for it and from
+// time to time.
+package webhooksecret
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/utils/clock"
+	"knative.dev/pkg/controller"
+	pkgreconciler "knative.dev/pkg/reconciler"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	copies "github.com/plumbline-ci/plumbline/pkg/webhooksecret"
+)
+
+const (
+	// lookEvery is how soon each Secret is read again, whether it is used or not: within the 30 s of S31.
+	lookEvery = 20 * time.Second
+	// looksPerSecond bounds these reads for each controller, which has a client of its own for them. Up to 200 Secrets are so read every
+	// lookEvery, 1,000 every 100 s: beyond 200 it takes a use, or a delivery that does not fit, to notice a change within 30 s.
+	looksPerSecond = 10
+	// asksPerSecond bounds the reads that receivers ask for, and those of Secrets that have no copy yet: more than the 40
+	// deliveries a second that a receiver takes.
+	asksPerSecond = 50
+	// moreAfter is when what had no room in these budgets, or failed, is tried again.
+	moreAfter = time.Second
+	// reconcileTimeout ends one look at a shard. What was not read by then is read in the next.
+	reconcileTimeout = 20 * time.Second
+)
+
+// Reconciler implements knative's controller.Reconciler and reconciler.LeaderAware. Its keys are the shards.
+type Reconciler struct {
+	pkgreconciler.LeaderAwareFuncs
+
+	namespace      string
+	secrets        typedcorev1.SecretsGetter
+	names          *names
+	conditions     conditions
+	clock          clock.PassiveClock
+	logger         *zap.SugaredLogger
+	looks, answers flowcontrol.PassiveRateLimiter
+	wake           func(shard types.NamespacedName, after time.Duration)
+
+	mu     sync.Mutex
+	shards [copies.Shards]memory
+}
+
+// memory is what a controller knows of a shard that it has copied. It is advice: without it everything is read again.
+type memory struct {
+	asked map[string]bool
+	read  map[string]time.Time
+	// states are what became of each secret, for the metric.
+	states map[string]state
+}
+
+var (
+	_ controller.Reconciler     = (*Reconciler)(nil)
+	_ pkgreconciler.LeaderAware = (*Reconciler)(nil)
+)
+
+func newReconciler(c clock.PassiveClock) *Reconciler {
+	return &Reconciler{
+		clock:   c,
+		looks:   flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(looksPerSecond, looksPerSecond, c),
+		answers: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(asksPerSecond, asksPerSecond, c),
+	}
+}
+
+func (r *Reconciler) key(shard int) types.NamespacedName {
+	return types.NamespacedName{Namespace: r.namespace, Name: copies.ShardName(shard)}
+}
+
+// Ask has the copies of these IDs made again, as far as they are of secrets that a Repository names and this process leads
+// their shard.
+func (r *Reconciler) Ask(ids []string) {
+	for _, id := range ids {
+		shard := copies.ShardOf(id)
+		if _, known := r.names.in(shard)[id]; !known || !r.IsLeaderFor(r.key(shard)) {
+			continue
+		}
+		r.mu.Lock()
+		if r.shards[shard].asked == nil {
+			r.shards[shard].asked = map[string]bool{}
+		}
+		r.shards[shard].asked[id] = true
+		r.mu.Unlock()
+		r.wake(r.key(shard), 0)
+	}
+}
+
+// Reconcile brings one shard up to date. A failing read keeps what was copied before.
+func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
+	_, name, err := cache.SplitMetaNamespaceKey(key)
+	if err != nil {
+		return fmt.Errorf("key of a shard: %w", err)
+	}
+	shard, ours := copies.ShardNumber(name)
+	if !ours {
+		return nil
+	}
+	if !r.IsLeaderFor(r.key(shard)) {
+		r.remember(shard, memory{})
+		return controller.NewSkipKey(key) // being promoted enqueues it again
+	}
+	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
+	defer cancel()
+	known := r.take(shard)
+	p := &pass{Reconciler: r, wanted: r.names.in(shard), memory: known}
+	more, err := p.run(ctx, name)
+	if err != nil {
+		r.remember(shard, known)
+		return fmt.Errorf("copying webhook secrets: %w", err)
+	}
+	r.remember(shard, p.next)
+	if after, needed := r.nextLook(p.next, more); needed {
+		r.wake(r.key(shard), after)
+	}
+	return nil
+}
+
+// take returns what is known of a shard, with the asks that are to be answered now.
+func (r *Reconciler) take(shard int) memory {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := r.shards[shard]
+	r.shards[shard].asked = nil
+	return known
+}
+
+// remember replaces what is known of a shard; what was asked for meanwhile stays asked for.
+func (r *Reconciler) remember(shard int, known memory) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id := range r.shards[shard].asked {
+		if known.asked == nil {
+			known.asked = map[string]bool{}
+		}
+		known.asked[id] = true
+	}
+	r.shards[shard] = known
+}
+
+// nextLook is when the first of a shard's secrets is due; false when there is none.
+func (r *Reconciler) nextLook(known memory, more bool) (time.Duration, bool) {
+	if more {
+		return moreAfter, true
+	}
+	next, needed := lookEvery, false
+	for _, at := range known.read {
+		next, needed = min(next, max(moreAfter, lookEvery-r.clock.Since(at))), true
+	}
+	return next, needed
+}
+
+// states counts what became of the secrets of the shards that this process leads.
+func (r *Reconciler) states() map[state]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	count := map[state]int{copied: 0, missing: 0, refused: 0, unread: 0}
+	for _, shard := range r.shards {
+		for _, s := range shard.states {
+			count[s]++
+		}
+	}
+	return count
+}
+
+// get returns a Secret, nil when there certainly is none.
+func (r *Reconciler) get(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
+	secret, err := r.secrets.Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
+	if fault.Gone(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading Secret %s/%s: %w", namespace, name, fault.FromKube(fault.VerbRead, err))
+	}
+	return secret, nil
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/webhooksecret"
+	"github.com/plumbline-ci/plumbline/test/cluster"
+)
+
+// copied is what the receivers know of the webhook's secret.
+func (w *world) copied() webhooksecret.Value {
+	w.t.Helper()
+	namespace, name, key := w.git.secret(w)
+	id := webhooksecret.ID(pacv1alpha1.SecretKey{Namespace: namespace, Name: name, Key: key})
+	shard, err := w.Kube.CoreV1().Secrets(w.Namespace).Get(w.ctx, webhooksecret.ShardName(webhooksecret.ShardOf(id)), metav1.GetOptions{})
+	if err != nil {
+		return webhooksecret.Value{}
+	}
+	value, _ := webhooksecret.Copy(shard.Data, id)
+	return value
+}
+
+// forCopies tells whether a controller made the call to copy webhook secrets, which no event waits for.
+func forCopies(c cluster.Call) bool { return strings.HasSuffix(c.UserAgent, "/webhook-secrets") }
+
+// knows waits, S31's time at most, until the receivers know these values of the webhook's secret; empty is none.
+func (w *world) knows(current, previous string) {
+	w.t.Helper()
+	w.eventually(rotationLimit, "the webhook's secret is copied", func() error {
+		if now := w.copied(); string(now.Current) != current || string(now.Previous) != previous {
+			return fmt.Errorf("the copy has %d and %d bytes, want %d and %d", len(now.Current), len(now.Previous), len(current), len(previous))
+		}
+		return nil
+	})
+}
+
+// S31: an installation and a team come with the Secrets that they had with PaC, and nothing else. The receiver may read none of
+// them, and is ready when the controllers have copied what it needs. A rotation takes effect within 30 s, and what is copied
+// serves while no controller runs.
+func TestS31TheReceiverReadsNoSecretButCopies(t *testing.T) {
+	t.Parallel()
+	forEachKind(t, func(t *testing.T, on kind) {
+		w := newWorld(t, setup{service: on})
+		w.must(w.Kube.CoreV1().Secrets(w.Namespace).DeleteCollection(w.ctx, metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "type=Opaque,metadata.name!=plumbline-github-app"}))
+		receiver, err := w.Receiver(w.ctx, false)
+		w.must(err)
+		started := make(chan error, 1)
+		go func() { started <- receiver.Start(w.ctx) }()
+		t.Cleanup(func() { _ = receiver.Kill() })
+		w.receivers = append(w.receivers, receiver)
+		w.eventually(soon, "the receiver, without copies, is not ready", func() error {
+			if status := w.asked(receiver, "/ready"); status != http.StatusServiceUnavailable {
+				return fmt.Errorf("it answers %d", status)
+			}
+			return nil
+		})
+		controller := w.startController(false)
+		w.must(<-started)
+		w.claimed()
+		w.mayReadCopiesOnly()
+
+		namespace, name, key := w.git.secret(w)
+		secrets := w.Kube.CoreV1().Secrets(namespace)
+		secret, err := secrets.Get(w.ctx, name, metav1.GetOptions{})
+		w.must(err)
+		before, after := string(secret.Data[key]), "the-next-webhook-secret"
+		sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("hello", "push")})
+		w.deliver(delivery, http.StatusAccepted)
+		secret.Data[key] = []byte(after)
+		_, err = secrets.Update(w.ctx, secret, metav1.UpdateOptions{}) // in place: there is no previous value
+		w.must(err)
+		_, body := partsOf(w.again())
+		w.eventually(rotationLimit, "the new value is known", func() error {
+			if status, answer := w.post(receiver, w.git.signed(w.again(), body, after)); status != http.StatusAccepted {
+				return fmt.Errorf("answered %d %s", status, answer)
+			}
+			return nil
+		})
+		w.knows(after, "")
+		w.eventually(rotationLimit, "the value before is refused", func() error {
+			if status, answer := w.post(receiver, w.git.signed(w.again(), body, before)); status != http.StatusUnauthorized {
+				return fmt.Errorf("answered %d %s", status, answer)
+			}
+			return nil
+		})
+		w.checkReaches(sha, checkName("hello"), "success", soon)
+		w.must(controller.Kill())
+		w.deliver(w.git.signed(w.again(), body, after), http.StatusAccepted)
+		w.startController(false)
+		w.settled(afterFault)
+		w.tellsItsSecretIsGone()
+		w.toldNothingOf(before)
+		w.toldNothingOf(after)
+	})
+}
+
+// mayReadCopiesOnly asks the API server, as the receiver.
+func (w *world) mayReadCopiesOnly() {
+	w.t.Helper()
+	token, err := w.Cluster.Token(w.ctx, w.Namespace, "plumbline-receiver")
+	w.must(err)
+	config := w.Cluster.RESTConfig()
+	config.CertData, config.KeyData, config.CertFile, config.KeyFile, config.BearerToken = nil, nil, "", "", token
+	receiver, err := kubernetes.NewForConfig(config)
+	w.must(err)
+	namespace, name, _ := w.git.secret(w)
+	for _, test := range []struct {
+		namespace, name, verb string
+		want                  bool
+	}{
+		{namespace, name, "get", false}, {namespace, "", "list", false}, {w.Namespace, "plumbline-github-app", "get", false}, {w.Namespace, "plumbline-github-app", "watch", false},
+		{w.Namespace, "", "list", false}, {"", "", "get", false}, {"", "", "list", false}, {"", "", "watch", false},
+		{w.Namespace, webhooksecret.ShardName(0), "patch", false}, {w.Namespace, webhooksecret.ShardName(0), "watch", true},
+	} {
+		review, err := receiver.AuthorizationV1().SelfSubjectAccessReviews().Create(w.ctx, &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Resource: "secrets", Namespace: test.namespace, Name: test.name, Verb: test.verb},
+		}}, metav1.CreateOptions{})
+		w.must(err)
+		if review.Status.Allowed != test.want {
+			w.t.Errorf("the receiver may %s Secret %s/%s: %v, want %v", test.verb, test.namespace, test.name, review.Status.Allowed, test.want)
+		}
+	}
+}
+
+// tellsItsSecretIsGone takes away the webhook secret that a Repository names, which then says so until it is back.
+func (w *world) tellsItsSecretIsGone() {
+	w.t.Helper()
+	if w.git.kind() != gitLab { // the App's is nobody's Repository's
+		return
+	}
+	namespace, name, key := w.git.secret(w)
+	secrets := w.Kube.CoreV1().Secrets(namespace)
+	secret, err := secrets.Get(w.ctx, name, metav1.GetOptions{})
+	w.must(err)
+	whole := maps.Clone(secret.Data)
+	says := func(status corev1.ConditionStatus, reason string) {
+		w.t.Helper()
+		w.eventually(rotationLimit, "the Repository says "+reason, func() error {
+			r, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Get(w.ctx, "app", metav1.GetOptions{})
+			w.must(err)
+			if c := r.Status.GetCondition(pacv1alpha1.RepositoryWebhookSecret); c == nil || c.Status != status || c.Reason != reason {
+				return fmt.Errorf("it says %+v", c)
+			}
+			return nil
+		})
+	}
+	delete(secret.Data, key)
+	secret, err = secrets.Update(w.ctx, secret, metav1.UpdateOptions{})
+	w.must(err)
+	says(corev1.ConditionFalse, "SecretMissing")
+	w.sendAgain("the Secret has no key", w.sent(w.receivers[0], w.again()))
+	secret.Data = whole
+	_, err = secrets.Update(w.ctx, secret, metav1.UpdateOptions{})
+	w.must(err)
+	says(corev1.ConditionTrue, "Copied")
+}
