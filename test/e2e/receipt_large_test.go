@@ -30,10 +30,7 @@ func takesLargePushes(t *testing.T, w *world) {
 	for range pushes {
 		w.must(<-answers)
 	}
-	used, err := w.receivers[0].Memory(installation.Peak)
-	w.must(err)
-	allowed, err := installation.ContainerMemory("receiver")
-	w.must(err)
+	used, allowed := w.memory(w.receivers[0])
 	t.Logf("%d pushes of %d bytes at once: the receiver used at most %d MiB of %d", pushes, largeBody, used>>20, allowed>>20)
 	if used >= allowed {
 		t.Errorf("the receiver used %d bytes, and config/ allows %d", used, allowed)
@@ -82,4 +79,14 @@ func (w *world) webhookSecret() string {
 	secret, err := w.Kube.CoreV1().Secrets(namespace).Get(w.ctx, name, metav1.GetOptions{})
 	w.must(err)
 	return string(secret.Data[key])
+}
+
+// memory is the most that a receiver had, and what config/ allows it, in bytes.
+func (w *world) memory(receiver *installation.Process) (used, allowed int64) {
+	w.t.Helper()
+	used, err := receiver.Memory(installation.Peak)
+	w.must(err)
+	allowed, err = installation.ContainerMemory("receiver")
+	w.must(err)
+	return used, allowed
 }
