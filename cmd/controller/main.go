@@ -61,7 +61,7 @@ const (
 
 func main() {
 	memory.Limit(os.Getenv("CONTAINER_MEMORY"), os.Getenv("GOMEMLIMIT"))
-	workers := flag.Int("workers", 16, "events reconciled at once; one Git host gets at most a quarter of them")
+	workers := flag.Int("workers", 16, "events reconciled at once; the Git services of one namespace get at most a quarter of them")
 	coexist := flag.Bool("coexist-with-pac", false, "start although Pipelines-as-Code runs in this cluster")
 	secret := flag.String("github-app-secret", "plumbline-github-app", "name of the Secret with the GitHub App's credentials")
 	global := flag.String("global-repository", "pipelines-as-code", "name of the Repository in Plumbline's namespace whose settings complete those of all others")

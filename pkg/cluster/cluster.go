@@ -50,7 +50,7 @@ type Options struct {
 	// GlobalRepository is the name of the Repository in Namespace whose settings complete those of all others; it need
 	// not exist, and no Repository does so when the name is empty.
 	GlobalRepository string
-	// Workers is the number of events reconciled at once; a Git host gets at most a quarter of them.
+	// Workers is the number of events reconciled at once; namespaces and Git hosts have shares of them (pkg/turns).
 	Workers int
 	// Identity is this process's name among all that ever ran; a restart is another process.
 	Identity string

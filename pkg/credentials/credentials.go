@@ -49,7 +49,7 @@ type Options struct {
 	// Cache may lag. What it does not have is read with Repositories, and so is what it has of another URL.
 	Cache        paclisters.RepositoryLister
 	Repositories pacclient.RepositoriesGetter
-	// Turns gives each host and installation of the App its share of the workers.
+	// Turns gives each namespace, host and installation of the App its share of the workers.
 	Turns *turns.Turns
 	Clock clock.PassiveClock
 	// Wake lets an event be reconciled after a time, whatever else its queue knows of it. Nil wakes nobody.

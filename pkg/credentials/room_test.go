@@ -52,13 +52,13 @@ type room struct {
 	woken    []string
 }
 
-// newRoom has the App's Secret and the Repository team/app in it, which is in the cache too.
+// newRoom has the App's Secret and the Repository team/app in it, which is in the cache too. A limit of 1 is one turn at a host.
 func newRoom(t *testing.T, limit int) *room {
 	t.Helper()
 	r := &room{
 		t: t, kube: kubefake.NewSimpleClientset(secret(system, "app", map[string]string{keyAppID: "7", keyPrivateKey: "pem"})), pac: fake.NewSimpleClientset(repository()),
 		cache: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
-		turns: turns.New(limit), clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)),
+		turns: turns.New(8*limit, time.Now, func(string) {}), clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)),
 	}
 	r.must(r.cache.Add(repository()))
 	own := r.service()

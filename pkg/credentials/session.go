@@ -40,7 +40,7 @@ func (k *Keeper) Begin(event *v1alpha1.GitEvent, c *config.Config) *Session {
 
 // Connect returns the authenticated view of the event's repository. A session logs in once, whatever comes of it: the
 // steps after one that could not are answered the same. Only a login that ran out of its context's time is tried again.
-// While others have all turns at the Git host the error is a Throttled fault with fault.ReasonBusy; a turn once taken is the
+// While others have all turns that the event's namespace or the Git host has, the error is a Throttled fault with fault.ReasonBusy; a turn once taken is the
 // session's until End.
 func (s *Session) Connect(ctx context.Context) (*provider.Client, error) {
 	if s.client != nil || s.loginErr != nil {
@@ -78,17 +78,13 @@ func (s *Session) connectOnce(ctx context.Context) (*provider.Client, error) {
 }
 
 // takeTurn takes a turn at the Git host, which the session has until it ends.
-func (s *Session) takeTurn() error {
+func (s *Session) takeTurn() (err error) {
 	if s.release != nil {
 		return nil
 	}
 	spec := &s.event.Spec
-	release, free := s.keeper.options.Turns.Take(fmt.Sprintf("%s/%d", spec.Host, spec.InstallationID))
-	if !free {
-		return fault.Throttledf(fault.ReasonBusy, turns.Retry, "waiting for other events of %s", spec.Host)
-	}
-	s.release = release
-	return nil
+	s.release, err = s.keeper.options.Turns.Visit(turns.Visit{Namespace: spec.Repository.Namespace, Host: spec.Host, Installation: spec.InstallationID})
+	return err
 }
 
 // Shared tells whether the session has logged in with a token that another namespace than the event's keeps: that of the

@@ -50,7 +50,7 @@ func TestALoginThatRanOutOfTimeIsTriedAgain(t *testing.T) {
 		t.Fatal("logged in without any time")
 	}
 	r.refuse = nil
-	if _, err := s.Connect(t.Context()); err != nil || r.turns.Taken()["git.example/42"] != 1 {
+	if _, err := s.Connect(t.Context()); err != nil || r.turns.Taken()["installation git.example/42"] != 1 {
 		t.Errorf("error %v, turns taken %v: want a login in the same turn", err, r.turns.Taken())
 	}
 }
@@ -73,7 +73,10 @@ func TestATurnIsKeptUntilTheEnd(t *testing.T) {
 				t.Fatalf("the second got %v, want to be told to wait for its turn", err)
 			}
 			_, _ = elsewhere.Connect(t.Context())
-			if diff := cmp.Diff(map[string]int{"git.example/42": 1, "other.example/42": 1}, r.turns.Taken()); diff != "" {
+			if diff := cmp.Diff(map[string]int{
+				"namespace team": 2, "namespace_host team at git.example": 1, "namespace_host team at other.example": 1,
+				"installation git.example/42": 1, "installation other.example/42": 1, "host git.example": 1, "host other.example": 1,
+			}, r.turns.Taken()); diff != "" {
 				t.Error(diff)
 			}
 			first.End(false, false)

@@ -31,6 +31,8 @@ type Metrics struct {
 	full          metric.Int64Counter
 	unrevoked     metric.Int64Counter
 	unhandled     metric.Int64Counter
+	noTurn        metric.Int64Counter
+	held          metric.Int64Counter
 	settled       metric.Int64Counter
 	reached       metric.Float64Histogram
 	reportDelay   metric.Float64Histogram
@@ -49,11 +51,13 @@ func New() *Metrics {
 		full:          counter(meter, "plumbline.memory.full", "Attempts at events that were put off because others hold the memory for large ones."),
 		drops:         counter(meter, "plumbline.report.dropped", "Reports that were given up: nobody can be told how a run ended."),
 		unhandled:     counter(meter, "plumbline.gitevent.unhandled", "Refusals that a step left without an answer: defects of Plumbline."),
+		noTurn:        counter(meter, "plumbline.gitevent.turns.refused", "Attempts that found a share of the workers taken, by share."),
+		held:          counter(meter, "plumbline.report.held", "Attempts to report that a pull request waits for approval that were put off, because strangers cause many."),
 		settled:       counter(meter, "plumbline.gitevent.settled", "Events settled, by disposition and reason."),
 		reached:       seconds(meter, "plumbline.gitevent.reached", "Time from a delivery's receipt until it was planned, created, a check of it first reported, settled."),
 		reportDelay:   seconds(meter, "plumbline.report.delay", "Time from the end of a PipelineRun until the Git service accepted it."),
 	}
-	for _, c := range []metric.Int64Counter{m.panics, m.parkings, m.drops, m.full, m.unrevoked, m.unhandled} {
+	for _, c := range []metric.Int64Counter{m.panics, m.parkings, m.drops, m.unrevoked, m.unhandled, m.held, m.full} {
 		c.Add(context.Background(), 0) // a series that begins at its first event hides that event from increase()
 	}
 	return m
@@ -88,6 +92,14 @@ func (m *Metrics) Waiting(ctx context.Context, step, class, reason string) {
 
 // Unhandled counts a refusal that a step left without an answer.
 func (m *Metrics) Unhandled() { m.unhandled.Add(context.Background(), 1) }
+
+// NoTurn counts an attempt that found a share of the workers taken (turns.Work and the others).
+func (m *Metrics) NoTurn(share string) {
+	m.noTurn.Add(context.Background(), 1, metric.WithAttributes(attribute.String("share", share)))
+}
+
+// Held counts a report about a stranger's pull request that was put off.
+func (m *Metrics) Held(ctx context.Context) { m.held.Add(ctx, 1) }
 
 // Created counts a PipelineRun that was created or adopted.
 func (m *Metrics) Created(ctx context.Context) { m.runs.Add(ctx, 1) }

@@ -39,7 +39,7 @@ func Trim(event *v1alpha1.GitEvent) *v1alpha1.GitEvent {
 }
 
 func trimRun(run *v1alpha1.Run) v1alpha1.Run {
-	kept := v1alpha1.Run{Name: run.Name}
+	kept := v1alpha1.Run{Namespace: run.Namespace, Name: run.Name, UID: run.UID}
 	if run.Refused != nil {
 		kept.Refused = &v1alpha1.Refusal{Reason: run.Refused.Reason}
 	}

@@ -43,7 +43,7 @@ func TestAFailedLoginGivesItsSlotBack(t *testing.T) {
 				events := map[string]string{"push-1": "git.example", "push-2": "git.example", "push-3": "other.example"}
 				w.add("push-2", "git.example")
 				w.add("push-3", "other.example")
-				w.process().share(turns.New(limit))
+				w.process().share(turns.New(8*limit, w.clock.Now, func(string) {}))
 				w.hook = always("create pipelineruns", errRefused) // planned, and each later step needs the service
 				for event := range events {
 					_, _ = w.reconcileEvent(event)
@@ -52,7 +52,7 @@ func TestAFailedLoginGivesItsSlotBack(t *testing.T) {
 				for range 10 {
 					for event, host := range events {
 						w.git.logins, w.git.atLogin = 0, func() {
-							if taken := w.alive.turns.Taken(); len(taken) != 1 || taken[host+"/0"] != 1 {
+							if taken := w.alive.turns.Taken(); len(taken) != 5 || taken["host "+host] != 1 {
 								t.Errorf("while %s logs in the slots taken are %v, want one of %s", event, taken, host)
 							}
 						}

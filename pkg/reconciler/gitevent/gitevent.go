@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -68,13 +67,13 @@ func New(c cluster.Cluster, o cluster.Options) *Reconciler {
 		Clock: c.Clock, Events: c.Plumbline.GitEvents(o.Namespace), Recorder: c.Recorder, Timers: retry.New(), Metrics: m,
 		OperatorRetry: o.Times.OperatorRetry, Recorded: r.steps.Create.Created.Stored, Wake: func(event string, after time.Duration) { r.Wake(event, after) },
 	}
-	r.share(turns.New(max(1, o.Workers/4)))
+	r.share(turns.New(o.Workers, c.Clock.Now, m.NoTurn))
 	r.steps.Settle.Leads.Take(c.Clock.Now())
 	r.PromoteFunc = r.promote
 	return r
 }
 
-// share gives the events of each Git host their turns.
+// share gives the events of each namespace and Git host their turns.
 func (r *Reconciler) share(t *turns.Turns) {
 	c, o := r.cluster, r.options
 	r.turns = t
@@ -129,10 +128,16 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 		return controller.NewSkipKey(key) // the leader's promotion enqueues it there
 	}
 	ctx = r.Settings.ToContext(ctx)
-	if _, err := r.unsettled(name); apierrors.IsNotFound(err) {
+	open, err := r.unsettled(name)
+	if err != nil { // a lister knows no other error than that it has none
 		r.steps.Create.Created.Forget(name)
 		return nil // settled, or not listed yet: then the informer's add enqueues it
 	}
+	release, err := r.turns.Begin(open.Spec.Repository.Namespace)
+	if err != nil {
+		return r.desk.Requeue(err)
+	}
+	defer release()
 	asked := r.cluster.Clock.Now()
 	event, err := r.readEvent(ctx, name)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
 
 const oneDay = 24 * time.Hour
@@ -271,7 +272,7 @@ func TestAnEventWithoutATurnIsNotGivenUp(t *testing.T) {
 	w.later(25 * time.Minute)
 	w.git.err = nil
 	w.alive.repositoryChanged(nil, repository())
-	release, _ := w.alive.turns.Take("git.example/0")
+	release, _ := w.alive.turns.Visit(turns.Visit{Namespace: "other", Host: "git.example"})
 	w.later(6 * time.Minute)
 	if w.event().Settled() {
 		t.Fatal("given up although only the turn was missing")

@@ -21,6 +21,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
 
 var errQuota = &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 403, Reason: metav1.StatusReasonForbidden,
@@ -246,7 +247,7 @@ func TestAnHourInWhichEveryStepWaitsForSomethingElse(t *testing.T) {
 			t.Fatalf("%s did not begin as it should: %+v", event, h.statusOf(event))
 		}
 	}
-	free, _ := h.process().turns.Take(busyHost + "/0") // by somebody who hangs
+	free, _ := h.process().turns.Visit(turns.Visit{Namespace: "other", Host: busyHost}) // by somebody who hangs
 	h.world.git.asked = h.git
 	h.calls = map[string]int{}
 	h.pass(50 * time.Minute)

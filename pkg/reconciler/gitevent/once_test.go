@@ -12,12 +12,12 @@ import (
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/openevents"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -84,20 +84,21 @@ func (w *world) reconcileUntilPlanned() (bool, error) {
 // noQueue enqueues nothing.
 type noQueue struct{}
 
-func (noQueue) Enqueue(any)                     {}
-func (noQueue) EnqueueKey(types.NamespacedName) {}
+func (noQueue) Enqueue(any) {}
 
 // The process that created the run ends before it could record that, and the run is deleted: another replica has seen both.
 func TestADeletionThatAnotherReplicaHasSeenCounts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
-	other := w.quietly(w.reconciler)
+	seen := newCaches()
+	other := w.quietly(func() *Reconciler { w.fill(seen); return w.reconcilerWith(seen) })
 	w.hook = only("create pipelineruns", outcome{kill: true, apply: true})
 	_, _ = w.reconcile()
 	w.hook = nil
 	run := w.runs()[0]
 	w.deleteRuns()
-	other.OnRun(noQueue{}).OnDelete(cache.DeletedFinalStateUnknown{Key: tenant + "/" + run.Name, Obj: &run})
+	w.must(seen.events.Replace([]any{openevents.Trim(w.event())}, "")) // the plan was recorded before the run was made
+	other.RunWatch().OnRun(noQueue{}).OnDelete(cache.DeletedFinalStateUnknown{Key: tenant + "/" + run.Name, Obj: &run})
 	for range 3 {
 		_ = other.Reconcile(t.Context(), system+"/push-1")
 		w.pass(6 * time.Minute)

@@ -14,10 +14,16 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/observe"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
+
+// wakes are the events that are enqueued.
+type wakes map[string]bool
+
+func (w wakes) Enqueue(obj any) { w[obj.(*v1alpha1.GitEvent).Name] = true }
 
 // change changes the PipelineRun of the event.
 func (w *world) change(change func(*pipelinev1.PipelineRun)) {
@@ -61,7 +67,9 @@ func TestARunThatNamesAnotherEventIsLookedAt(t *testing.T) {
 		w := running(t)
 		before := w.runs()[0]
 		w.change(func(run *pipelinev1.PipelineRun) { run.Labels[plumbline.EventLabel] = name })
-		if after := w.runs()[0]; !moved(cluster.TrimRun(&before), cluster.TrimRun(&after)) {
+		after, woken := w.runs()[0], wakes{}
+		w.process().RunWatch().OnRun(woken).OnUpdate(cluster.TrimRun(&before), cluster.TrimRun(&after))
+		if !woken["push-1"] {
 			t.Errorf("named %q: the change wakes nobody", name)
 		}
 		if _, err := w.reconcile(); err != nil || !slices.Contains(w.wakes, observe.UnwatchedLook) {

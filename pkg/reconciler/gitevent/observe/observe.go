@@ -16,15 +16,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/kept"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 )
-
-// taskRunLabel is Tekton's label on a PipelineRun's TaskRuns.
-const taskRunLabel = "tekton.dev/pipelineRun"
 
 // MaxText bounds the bytes of one report; with many runs in one status it is less.
 const MaxText = 32 << 10
@@ -162,17 +160,13 @@ func (s *Step) read(ctx context.Context, run *v1alpha1.Run) (*pipelinev1.Pipelin
 
 // taskRuns lists the run's TaskRuns for the report. A cluster that forbids it costs the report its table, not its verdict.
 func (s *Step) taskRuns(ctx context.Context, run *v1alpha1.Run) ([]*pipelinev1.TaskRun, error) {
-	list, err := s.Tekton.TaskRuns(run.Namespace).List(ctx, metav1.ListOptions{LabelSelector: taskRunLabel + "=" + run.Name})
+	taskRuns, err := cluster.TaskRunsOf(ctx, s.Tekton.TaskRuns(run.Namespace), run.Name)
 	if err != nil {
 		f := fault.FromKube(fault.VerbRead, fmt.Errorf("listing the TaskRuns of %s/%s: %w", run.Namespace, run.Name, err))
 		if f.Class == fault.Operator {
 			return nil, nil
 		}
 		return nil, f
-	}
-	taskRuns := make([]*pipelinev1.TaskRun, len(list.Items))
-	for i := range list.Items {
-		taskRuns[i] = &list.Items[i]
 	}
 	return taskRuns, nil
 }

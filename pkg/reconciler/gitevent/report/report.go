@@ -18,6 +18,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
+	"github.com/plumbline-ci/plumbline/pkg/strangers"
 )
 
 // Step takes what the Git service should show minus what it has accepted, and gives accepted checks: intents are recorded
@@ -29,6 +30,8 @@ type Step struct {
 	Identity string
 	// Late is how long after a takeover another process's post may land; 0 is the constant LateReports.
 	Late time.Duration
+	// Strangers are the reports of events that wait for approval.
+	Strangers *strangers.Reports
 }
 
 // Do sends what the Git service has not accepted yet. What it sends is computed from the status alone, which holds no error
@@ -36,8 +39,9 @@ type Step struct {
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	statuslimit.Fit(&a.Event.Status) // what is sent is what is stored
 	stale, untried := toSend(a)
+	stale, held := s.hold(ctx, a, stale)
 	if len(stale) == 0 {
-		return untried
+		return attempt.First([]error{held, untried})
 	}
 	for i := range stale {
 		s.intend(a, entry(a, &stale[i]))
@@ -62,6 +66,7 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 			}
 			return a.Traced(ctx, v1alpha1.StepReport, func(ctx context.Context) error { return s.put(ctx, a, client, head, &check) })
 		})
+		s.told(a, err)
 		faults = append(faults, err)
 		if f := fault.Of(err); f != nil && f.Class != fault.Transient && !attempt.Skipped(err) {
 			break // the next one would meet the same limit or the same closed door

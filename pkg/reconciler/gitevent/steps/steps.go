@@ -15,6 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/renew"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/report"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/settle"
+	"github.com/plumbline-ci/plumbline/pkg/strangers"
 )
 
 // Steps are what an event goes through. None of them knows another.
@@ -40,7 +41,7 @@ func New(c cluster.Cluster, o cluster.Options, m *metrics.Metrics) *Steps {
 		},
 		Create:   &create.Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Created: &create.Memory{}},
 		Observe:  &observe.Step{Tekton: c.Tekton, Runs: c.Runs},
-		Report:   &report.Step{Providers: o.Providers, Metrics: m, Identity: o.Identity, Late: o.Times.LateReports},
+		Report:   &report.Step{Providers: o.Providers, Metrics: m, Identity: o.Identity, Late: o.Times.LateReports, Strangers: &strangers.Reports{}},
 		Renew:    &renew.Step{GitAuth: secrets},
 		Annotate: &annotate.Step{Tekton: c.Tekton, Providers: o.Providers, Metrics: m},
 		Settle:   &settle.Step{Secrets: c.Kube, GitAuth: secrets, Failing: &settle.Failing{}, Payloads: c.Plumbline.EventPayloads(o.Namespace), Metrics: m, Leads: leads},

@@ -63,8 +63,8 @@ func NewController(o cluster.Options, events *openevents.Watch, claims *ownershi
 			impl.EnqueueKeyAfter(types.NamespacedName{Namespace: o.Namespace, Name: event}, after)
 		}
 		watch(ctx, map[cache.SharedIndexInformer]cache.ResourceEventHandler{
-			events.Informer(ctx).Informer():        r.OnEvent(impl),
-			runs:                                   r.OnRun(impl),
+			events.Informer(ctx).Informer():        r.RunWatch().OnEvent(impl),
+			runs:                                   r.RunWatch().OnRun(impl),
 			repositoryinformer.Get(ctx).Informer(): r.OnRepository(),
 		})
 		if err := controller.StartInformers(ctx.Done(), runs); err != nil {

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"context"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/strangers"
+)
+
+// hold keeps back that an event waits for approval until its turn among those of strangers has come (S7). What the pull request
+// shows already, or what is about a commit that is not its head any more, counts as accepted and is not sent.
+func (s *Step) hold(ctx context.Context, a *attempt.Attempt, checks []status.Check) ([]status.Check, error) {
+	if a.Event.Status.Disposition != v1alpha1.DispositionPending || len(checks) != 1 || a.Accepted(checks[0].Key) != nil {
+		return checks, nil // one that was begun goes on: it may be there
+	}
+	report := strangers.ReportOf(a.Event)
+	answer, wait := s.Strangers.Ask(report, a.Clock.Now())
+	if answer == strangers.Confirm {
+		asked, spec := a.Clock.Now(), a.Event.Spec.DeepCopy()
+		spec.SHA = report.Commit
+		head, err := a.Git.Superseding(ctx, spec, true)
+		if err != nil {
+			return nil, err
+		}
+		s.Strangers.Head(report, head, asked)
+		answer, wait = s.Strangers.Ask(report, a.Clock.Now())
+	}
+	switch answer {
+	case strangers.Write:
+		return checks, nil
+	case strangers.Needless:
+		entry(a, &checks[0]).Accepted = status.Digest(checks[0])
+		return nil, nil
+	}
+	s.Metrics.Held(ctx)
+	return nil, fault.Throttledf(fault.ReasonBusy, wait, "other pull requests that wait for approval are reported first")
+}
+
+// told notes what became of a check that says that an event waits for approval.
+func (s *Step) told(a *attempt.Attempt, err error) {
+	if a.Event.Status.Disposition != v1alpha1.DispositionPending {
+		return
+	}
+	report := strangers.ReportOf(a.Event)
+	if err == nil {
+		s.Strangers.Written(report, a.Clock.Now())
+	} else if f := fault.Of(err); f != nil && f.Class == fault.Throttled && f.Reason != fault.ReasonBusy {
+		s.Strangers.Limited(report, a.Clock.Now())
+	}
+}

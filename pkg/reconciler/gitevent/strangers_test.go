@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/strangers"
+)
+
+const laterSHA = "9999999999999999999999999999999999999999"
+
+// pushed is a world in which a stranger has pushed to a pull request, which shows that it waits, and has just pushed again.
+func pushed(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.git.canWrite = func(string) (bool, error) { return false, nil }
+	w.fork()
+	second := w.event()
+	second.Name, second.UID, second.Spec.DeliveryKey, second.Spec.SHA, second.ResourceVersion = "push-2", types.UID("second"), "2", laterSHA, ""
+	_, _ = w.reconcile()
+	if !w.event().Settled() || len(w.git.checks) != 1 {
+		t.Fatalf("the first push: %+v, checks %v", w.event().Status, w.git.checks)
+	}
+	w.must(w.own.Tracker().Add(second))
+	return w
+}
+
+func (w *world) named(name string) *v1alpha1.GitEvent {
+	w.t.Helper()
+	for _, e := range w.events() {
+		if e.Name == name {
+			return &e
+		}
+	}
+	w.t.Fatalf("no event %s", name)
+	return nil
+}
+
+// S7: a second report for a pull request waits for its minute, which costs neither a status write nor a call, and then it is made.
+func TestALaterPushOfAStrangerIsReportedAMinuteLater(t *testing.T) {
+	t.Parallel()
+	w := pushed(t)
+	_, err := w.reconcileEvent("push-2")
+	if err == nil || len(w.git.checks) != 1 || w.named("push-2").Settled() {
+		t.Fatalf("error %v, %d checks: want it to wait", err, len(w.git.checks))
+	}
+	if len(w.wakes) != 1 || w.wakes[0] != strangers.PullApart {
+		t.Errorf("woken after %v, want %v", w.wakes, strangers.PullApart)
+	}
+	w.calls, w.git.writes = nil, nil
+	w.pass(strangers.PullApart / 2)
+	_, _ = w.reconcileEvent("push-2")
+	if got := strings.Join(w.calls, " "); got != "get gitevents" || len(w.git.writes) != 0 {
+		t.Errorf("a look before its time costs %q and %d writes", got, len(w.git.writes))
+	}
+	w.pass(strangers.PullApart / 2)
+	_, _ = w.reconcileEvent("push-2")
+	if e := w.named("push-2"); !e.Settled() || e.Status.Disposition != v1alpha1.DispositionPending || len(w.git.checks) != 2 || w.git.checks["2"].State != status.Queued {
+		t.Errorf("status %+v, checks %v: want the second push reported", e.Status, w.git.checks)
+	}
+}
+
+// What the Git service says to be no head any more is not reported, and its delivery may be sent again.
+func TestAPushThatIsNotTheHeadAnyMoreIsNotReported(t *testing.T) {
+	t.Parallel()
+	w := pushed(t)
+	_, _ = w.reconcileEvent("push-2")
+	w.git.newer = strings.Repeat("8", 40)
+	w.pass(strangers.PullApart)
+	_, _ = w.reconcileEvent("push-2")
+	if e := w.named("push-2"); !e.Settled() || !e.MayRunAgain() || len(w.git.checks) != 1 {
+		t.Errorf("status %+v, checks %v: want it settled and not reported", e.Status, w.git.checks)
+	}
+}
+
+// An error of that question is no answer: the report waits on.
+func TestAHeadThatCannotBeReadDropsNoReport(t *testing.T) {
+	t.Parallel()
+	w := pushed(t)
+	_, _ = w.reconcileEvent("push-2")
+	w.git.newerErr = errHidden
+	w.pass(strangers.PullApart)
+	_, err := w.reconcileEvent("push-2")
+	if err == nil || w.named("push-2").Settled() {
+		t.Fatalf("error %v, settled without an answer", err)
+	}
+	w.git.newerErr = nil
+	for range 5 {
+		w.pass(6 * time.Minute)
+		_, _ = w.reconcileEvent("push-2")
+	}
+	if len(w.git.checks) != 2 {
+		t.Errorf("checks %v, want the second push reported", w.git.checks)
+	}
+}
+
+// A process that is killed while it reports goes on with that: the report may be there. One that knows nothing makes a report
+// once more, and drops none.
+func TestAReportThatWasBegunIsNotHeld(t *testing.T) {
+	t.Parallel()
+	w := pushed(t)
+	w.kill()
+	w.hook = only("update gitevents/status", outcome{kill: true, apply: true})
+	for range 3 { // the plan is stored, then the intent
+		_, _ = w.reconcileEvent("push-2")
+	}
+	w.hook = nil
+	for range 4 {
+		_, _ = w.reconcileEvent("push-2")
+		w.pass(time.Minute)
+	}
+	if e := w.named("push-2"); len(w.git.checks) != 2 || !e.Settled() {
+		t.Errorf("status %+v, checks %v: want the second push reported", e.Status, w.git.checks)
+	}
+}
