@@ -50,13 +50,6 @@ func (t *tally) answered(what string, status int, err error) {
 	t.add(what + " answered " + answer)
 }
 
-// Count is how often something was counted.
-func (t *tally) count(what string) int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.counts[what]
-}
-
 func (t *tally) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
