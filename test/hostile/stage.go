@@ -90,7 +90,7 @@ func (s *stage) start(ctx context.Context) (err error) {
 	if s.controller, err = s.installation.Controller(ctx, false); err != nil {
 		return err
 	}
-	return errors.Join(s.receiver.Start(ctx), s.controller.Start(ctx))
+	return errors.Join(s.controller.Start(ctx), s.receiver.Start(ctx)) // which is ready when the secrets are copied
 }
 
 // serve creates a Repository.
