@@ -65,11 +65,10 @@ func RepositoryIndexers() cache.Indexers {
 			if !ok {
 				return nil, nil
 			}
-			canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL)
-			if err != nil { // nobody can claim it
-				return nil, nil
+			if canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL); err == nil {
+				return []string{key(canonical)}, nil
 			}
-			return []string{key(canonical)}, nil
+			return nil, nil // nobody can claim it
 		}
 	}
 	return cache.Indexers{byURL: by(func(canonical string) string { return canonical }), byGroup: by(groupOf)}

@@ -38,6 +38,8 @@ type Options struct {
 	Namespace string
 	// Config are changes to ConfigMaps: name, key, value.
 	Config [][3]string
+	// Limited runs each process below the memory limit of its container in config/.
+	Limited bool
 }
 
 // Installation is Plumbline installed in a namespace of a test cluster, with an App on a forge. Its processes are
@@ -54,6 +56,7 @@ type Installation struct {
 	Plumbline versioned.Interface
 
 	programs Programs
+	limited  bool
 	mu       sync.Mutex
 	started  map[string]int // processes by component, for their names
 }
@@ -63,7 +66,7 @@ type Programs struct{ Receiver, Controller string }
 
 // New applies config/ and stores the App's credentials. It starts no process.
 func New(ctx context.Context, o Options) (*Installation, error) {
-	i := &Installation{Namespace: o.Namespace, Cluster: o.Cluster, Forge: o.Forge, App: o.App, programs: o.Programs, started: map[string]int{}}
+	i := &Installation{Namespace: o.Namespace, Cluster: o.Cluster, Forge: o.Forge, App: o.App, programs: o.Programs, limited: o.Limited, started: map[string]int{}}
 	if err := i.clients(o.Cluster.RESTConfig()); err != nil {
 		return nil, err
 	}

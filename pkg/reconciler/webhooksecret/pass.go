@@ -89,7 +89,7 @@ func (p *pass) begin() {
 		if at, known := p.memory.read[id]; known {
 			p.next.read[id] = at
 		}
-		if p.memory.asked[id] {
+		if p.asked[id] {
 			p.next.asked[id] = true
 		}
 	}

@@ -6,7 +6,6 @@ package steps
 import (
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/gitauth"
-	"github.com/plumbline-ci/plumbline/pkg/memory"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/annotate"
@@ -37,7 +36,7 @@ func New(c cluster.Cluster, o cluster.Options, m *metrics.Metrics) *Steps {
 	return &Steps{
 		Plan: &planning.Step{
 			Providers: o.Providers, Web: o.Remote, Version: o.Version, Owners: owners, Metrics: m, Misses: &planning.Misses{}, Denials: &planning.Denials{},
-			Room: memory.NewRoom(planning.Memory), Beginnings: &planning.Beginnings{Inherited: leads.Inherited},
+			Beginnings: &planning.Beginnings{Inherited: leads.Inherited},
 		},
 		Create:   &create.Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Created: &create.Memory{}},
 		Observe:  &observe.Step{Tekton: c.Tekton, Runs: c.Runs},
