@@ -81,8 +81,9 @@ const (
 	UnverifiedQPS   = 20
 	UnverifiedBurst = 100
 	// maxVouchers is how many webhook secrets are compared with the token of a delivery for a repository that nobody has
-	// onboarded: a group's webhook has one, which most of the group's Repositories share.
-	maxVouchers = 8
+	// onboarded: a group's webhook has one, which any of the group's Repositories may hold. They are taken from the namespaces in
+	// turn; to compare one takes a microsecond and no call.
+	maxVouchers = 64
 	// globalReuse is how long it is believed that there is no global Repository, and that it could not be read.
 	globalReuse = time.Second
 

@@ -94,7 +94,8 @@ func NamedBy(repositories cache.Indexer) func(canonical string) bool {
 }
 
 // BesideBy returns Lookup.Beside of a cache that has the RepositoryIndexers: first those that name the URL, then the others of
-// its group, each in the order of their names.
+// its group, each in the order of their names, and of each namespace one before any has its second: nobody displaces others by
+// the Repositories of one namespace.
 func BesideBy(repositories cache.Indexer) func(canonical string) []*pacv1alpha1.Repository {
 	return func(canonical string) []*pacv1alpha1.Repository {
 		var found []*pacv1alpha1.Repository
@@ -112,10 +113,21 @@ func BesideBy(repositories cache.Indexer) func(canonical string) []*pacv1alpha1.
 			slices.SortFunc(some, func(a, b *pacv1alpha1.Repository) int {
 				return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 			})
-			found = append(found, some...)
+			found = append(found, inTurn(some)...)
 		}
 		return found
 	}
+}
+
+// inTurn takes one Repository of each namespace, then the second of each, and so on.
+func inTurn(sorted []*pacv1alpha1.Repository) []*pacv1alpha1.Repository {
+	turn, taken := map[*pacv1alpha1.Repository]int{}, map[string]int{}
+	for _, r := range sorted {
+		turn[r] = taken[r.Namespace]
+		taken[r.Namespace]++
+	}
+	slices.SortStableFunc(sorted, func(a, b *pacv1alpha1.Repository) int { return cmp.Compare(turn[a], turn[b]) })
+	return sorted
 }
 
 // reasonNotClaimedYet says that a Repository names the URL and no controller has decided yet whose it is.
