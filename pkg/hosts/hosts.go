@@ -109,10 +109,13 @@ func public(ip netip.Addr) bool {
 }
 
 // special are the networks that IANA's special-purpose registries (RFC 6890 and its successors) do not count as global
-// and the standard library does.
+// and the standard library does; and two of public numbers that clouds have inside of every cluster: the Services of GKE, the
+// API server among them (cloud.google.com/kubernetes-engine/docs/concepts/alias-ips), and Azure's host agent, which tells the
+// node's configuration (learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16).
 func special() []netip.Prefix {
 	var all []netip.Prefix
 	for _, prefix := range []string{
+		"34.118.224.0/20", "168.63.129.16/32",
 		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24",
 		"203.0.113.0/24", "240.0.0.0/4", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
 	} {
