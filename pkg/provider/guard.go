@@ -97,7 +97,7 @@ func addressRefused(req *http.Request, err error) error {
 	}
 	host := req.URL.Hostname()
 	return fault.Operatorf(ReasonAddressRefused, "%s is not called: %s. If it is your Git service, the administrator of Plumbline "+
-		"adds %s to %s in the ConfigMap plumbline", host, why, host, "git-allowed-hosts")
+		"adds %s to git-allowed-hosts in the ConfigMap plumbline, and takes it from remote-refused-hosts if it is there", host, why, host)
 }
 
 // ReasonAddressRefused is the reason of an Operator fault: a Git service is where the installation does not call, unless
