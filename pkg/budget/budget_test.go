@@ -178,6 +178,25 @@ func TestFullIsNotChangedByEveryEvent(t *testing.T) {
 	}
 }
 
+// Nothing happens to the events of a Repository that waits, so that the change itself must show.
+func TestFullFollowsTheLimits(t *testing.T) {
+	limits := Limits{100, 100_000}
+	l := New(func() Limits { return limits }, clocktesting.NewFakePassiveClock(time.Unix(0, 0)), nil)
+	r := of("one", "a")
+	for i := range 10 {
+		l.Seen(fmt.Sprint(i), r, 1)
+	}
+	for _, step := range []struct {
+		events int
+		full   bool
+	}{{100, true}, {200, false}, {100, true}, {50, true}} {
+		limits.Events = step.events
+		if _, full := l.Full(r); full != step.full {
+			t.Errorf("with %d events in all allowed: %t, want %t", step.events, full, step.full)
+		}
+	}
+}
+
 // What a watch hands over: metadata, whole objects, what was missed, and events of the version before.
 func TestTheWatch(t *testing.T) {
 	w := newWorld(t)
