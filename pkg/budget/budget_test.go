@@ -123,7 +123,7 @@ func TestOrphanedPayloadsCount(t *testing.T) {
 	for i := range 30 {
 		name := fmt.Sprint("orphan-", i)
 		if _, ok := w.Admit(name, r, 1000); ok {
-			w.Orphaned(name)
+			w.Orphaned(name, 1000)
 		}
 	}
 	if used := w.used[Scope{"one", "a"}]; used != (Limits{0, 10_000}) {

@@ -88,8 +88,9 @@ func (l *Ledger) Dropped(event string) {
 	}
 }
 
-// Orphaned tells that the payload of what was admitted was written and the event, as far as is known, was not.
-func (l *Ledger) Orphaned(event string) {
+// Orphaned tells that so many bytes of the payload of what was admitted were written, and the event, as far as is known, was
+// not.
+func (l *Ledger) Orphaned(event string, bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.entries[event]
@@ -97,8 +98,9 @@ func (l *Ledger) Orphaned(event string) {
 		return
 	}
 	l.remove(event)
-	e.use.Events, e.until = 0, l.clock.Now().Add(orphaned)
-	l.put(event, e)
+	if bytes > 0 {
+		l.put(event, entry{repository: e.repository, use: Limits{Bytes: bytes}, until: l.clock.Now().Add(orphaned)})
+	}
 }
 
 // Seen counts an open event that a watch shows.
