@@ -56,6 +56,9 @@ func (h Hosts) names(host string) bool {
 
 // holds tells whether the list has an address.
 func (h Hosts) holds(ip netip.Addr) bool {
+	if v4, is := translated(ip); is && h.holds(v4) {
+		return true
+	}
 	return slices.ContainsFunc(h, func(entry string) bool {
 		if own, isIP := address(entry); isIP {
 			return own == ip
@@ -95,9 +98,8 @@ func internal(host string, proxied bool) bool {
 // public tells whether an address belongs to the public internet. IPv6 addresses are public in 2000::/3 alone, and
 // those of NAT64 if the IPv4 address in them is.
 func public(ip netip.Addr) bool {
-	if nat64 := netip.MustParsePrefix("64:ff9b::/96"); ip.Is6() && nat64.Contains(ip) {
-		bytes := ip.As16()
-		ip = netip.AddrFrom4([4]byte(bytes[12:]))
+	if v4, is := translated(ip); is {
+		ip = v4
 	}
 	if !ip.IsGlobalUnicast() || ip.IsPrivate() {
 		return false
@@ -106,6 +108,15 @@ func public(ip netip.Addr) bool {
 		return false
 	}
 	return !slices.ContainsFunc(special(), func(prefix netip.Prefix) bool { return prefix.Contains(ip) })
+}
+
+// translated returns the IPv4 address that NAT64 makes of an IPv6 address.
+func translated(ip netip.Addr) (netip.Addr, bool) {
+	if !netip.MustParsePrefix("64:ff9b::/96").Contains(ip) {
+		return netip.Addr{}, false
+	}
+	bytes := ip.As16()
+	return netip.AddrFrom4([4]byte(bytes[12:])), true
 }
 
 // special are the networks that IANA's special-purpose registries (RFC 6890 and its successors) do not count as global

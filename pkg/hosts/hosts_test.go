@@ -23,6 +23,19 @@ func TestPublic(t *testing.T) {
 	}
 }
 
+// What is listed is meant however it is reached.
+func TestListedAddressesCountBehindNAT64(t *testing.T) {
+	policy := Policy{Allowed: Hosts{"10.0.0.0/8"}, Refused: Hosts{"1.1.1.0/24", "10.1.1.1"}}
+	for address, want := range map[string]bool{
+		"[64:ff9b::10.0.0.1]:443": true, "[64:ff9b::10.1.1.1]:443": false, "[64:ff9b::1.1.1.1]:443": false, "[64:ff9b::1.1.2.1]:443": true,
+		"[64:ff9b::192.168.0.1]:443": false, "10.1.1.1:443": false,
+	} {
+		if err := policy.Dial(address, false); (err == nil) != want {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
 func TestParse(t *testing.T) {
 	got, err := Parse(" Git.Example.com,, *.a-b.example , 10.0.0.0/8,::1, FD00::/8 ")
 	if err != nil || strings.Join(got, " ") != "git.example.com *.a-b.example 10.0.0.0/8 ::1 fd00::/8" {
