@@ -129,7 +129,7 @@ func TestOrphanedPayloadsCount(t *testing.T) {
 	for i := range 30 {
 		name := fmt.Sprint("orphan-", i)
 		if _, ok := w.Admit(name, r, 1000); ok {
-			w.Orphaned(name)
+			w.Orphaned(name, 1000)
 		}
 	}
 	if used := w.used[Scope{"one", "a"}]; used != (Limits{0, 10_000}) {
@@ -181,6 +181,25 @@ func TestFullIsNotChangedByEveryEvent(t *testing.T) {
 	}
 	if len(w.used)+len(w.entries)+len(w.full) != 0 {
 		t.Errorf("something is left: %v %v %v", w.used, w.entries, w.full)
+	}
+}
+
+// Nothing happens to the events of a Repository that waits, so that the change itself must show.
+func TestFullFollowsTheLimits(t *testing.T) {
+	limits := Limits{100, 100_000}
+	l := New(func() Limits { return limits }, clocktesting.NewFakePassiveClock(time.Unix(0, 0)), nil)
+	r := of("one", "a")
+	for i := range 10 {
+		l.Seen(fmt.Sprint(i), r, 1)
+	}
+	for _, step := range []struct {
+		events int
+		full   bool
+	}{{100, true}, {200, false}, {100, true}, {50, true}} {
+		limits.Events = step.events
+		if _, full := l.Full(r); full != step.full {
+			t.Errorf("with %d events in all allowed: %t, want %t", step.events, full, step.full)
+		}
 	}
 }
 
