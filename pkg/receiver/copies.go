@@ -52,7 +52,8 @@ func NewCopies(asks *Asks, c clock.PassiveClock) *Copies {
 	return &Copies{Wait: newerWait, clock: c, asks: asks, changed: make(chan struct{}), waiting: map[string]int{}, vain: map[string]time.Time{}}
 }
 
-// Set takes a shard as it is now. A shard that is deleted is kept as it was: somebody's mistake, which a controller undoes.
+// Set takes a shard as it is now. A shard that is deleted is kept as it was until it is complete again: somebody's mistake, which
+// a controller undoes within its budget of reads.
 func (c *Copies) Set(shard *corev1.Secret) {
 	number, ours := webhooksecret.ShardNumber(shard.Name)
 	if !ours {
@@ -60,6 +61,9 @@ func (c *Copies) Set(shard *corev1.Secret) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if webhooksecret.Complete(c.shards[number]) && !webhooksecret.Complete(shard) {
+		return
+	}
 	c.shards[number] = shard
 	close(c.changed)
 	c.changed = make(chan struct{})
@@ -93,13 +97,8 @@ func (c *Copies) Secret(ctx context.Context, key pacv1alpha1.SecretKey) (Webhook
 	if !found {
 		value, found = c.await(ctx, id, webhooksecret.Value{})
 	}
-	switch {
-	case found:
-	case !c.Complete():
-		return WebhookSecret{}, fault.Transientf("NotCopiedYet", "the webhook secrets are not copied yet: are the controllers running?")
-	default:
-		return WebhookSecret{}, fault.Operatorf("SecretMissing", "there is no copy of the key %s of Secret %s/%s: create it, with a value of at most %d bytes; "+
-			"the controllers copy it within seconds", key.Key, key.Namespace, key.Name, webhooksecret.MaxValueBytes)
+	if !found {
+		return WebhookSecret{}, c.missing(key)
 	}
 	c.asks.Used(id)
 	secret := secretOf(key, value)
@@ -115,6 +114,24 @@ func (c *Copies) Secret(ctx context.Context, key pacv1alpha1.SecretKey) (Webhook
 		return WebhookSecret{}, nil
 	}
 	return secret, nil
+}
+
+// Copy is as Secret, and neither waits nor asks for a copy.
+func (c *Copies) Copy(key pacv1alpha1.SecretKey) (WebhookSecret, error) {
+	value, found, _ := c.find(webhooksecret.ID(key))
+	if !found {
+		return WebhookSecret{}, c.missing(key)
+	}
+	return secretOf(key, value), nil
+}
+
+// missing says what it means that there is no copy.
+func (c *Copies) missing(key pacv1alpha1.SecretKey) error {
+	if !c.Complete() {
+		return fault.Transientf("NotCopiedYet", "the webhook secrets are not copied yet: are the controllers running?")
+	}
+	return fault.Operatorf("SecretMissing", "there is no copy of the key %s of Secret %s/%s: create it, with a value of at most %d bytes; "+
+		"the controllers copy it within seconds", key.Key, key.Namespace, key.Name, webhooksecret.MaxValueBytes)
 }
 
 func secretOf(key pacv1alpha1.SecretKey, value webhooksecret.Value) WebhookSecret {

@@ -31,6 +31,8 @@ type serviceFinder interface {
 	GlobalRepository(ctx context.Context) (*pacv1alpha1.Repository, error)
 	Of(ctx context.Context, repository *pacv1alpha1.Repository) (pacv1alpha1.Service, error)
 	Secret(ctx context.Context, key pacv1alpha1.SecretKey) (WebhookSecret, error)
+	// Copy is as Secret, and neither waits nor asks for a copy.
+	Copy(key pacv1alpha1.SecretKey) (WebhookSecret, error)
 }
 
 type recorder interface {
@@ -59,6 +61,7 @@ type Handler struct {
 	Options
 
 	inFlight, large slots
+	tenants         tenants
 	// strangers are the deliveries that nobody vouches for.
 	strangers flowcontrol.PassiveRateLimiter
 	// late is unverifiedAnswer.
@@ -78,7 +81,9 @@ func NewHandler(o Options) *Handler {
 
 // delivery is what is known of a request so far.
 type delivery struct {
-	header   http.Header
+	header http.Header
+	// arrived is when the whole body was there: what comes before that is up to the sender.
+	arrived  time.Time
 	body     []byte
 	provider *provider.Provider
 	origin   provider.Origin
@@ -100,14 +105,14 @@ func (d *delivery) providerName() string {
 // ServeHTTP answers one delivery and logs and counts it once.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := h.Clock.Now()
-	d := &delivery{header: r.Header}
+	d := &delivery{header: r.Header, arrived: start}
 	// Neither a sender that hangs up nor a shutdown stops a record half way.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), workBudget)
 	defer cancel()
 	ctx, end := traced(ctx)
 	a := h.guarded(ctx, d, w, r)
 	if a.late {
-		h.wait(r, start)
+		h.wait(r, d.arrived)
 	}
 	if !d.verified { // only who knows a secret keeps a connection
 		w.Header().Set("Connection", "close")
@@ -131,9 +136,9 @@ func (h *Handler) guarded(ctx context.Context, d *delivery, w http.ResponseWrite
 	return h.receive(ctx, d, w, r)
 }
 
-// wait ends so long after start that nothing can be told by it, or when there is nobody to be answered. The body and its slot are given back by now.
-func (h *Handler) wait(r *http.Request, start time.Time) {
-	timer := time.NewTimer(h.late - h.Clock.Since(start))
+// wait ends so long after the body has arrived that nothing can be told by it, or when there is nobody to be answered. The body and its slot are given back by now.
+func (h *Handler) wait(r *http.Request, arrived time.Time) {
+	timer := time.NewTimer(h.late - h.Clock.Since(arrived))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -155,7 +160,7 @@ func (h *Handler) receive(ctx context.Context, d *delivery, w http.ResponseWrite
 	if err != nil {
 		return unread(err)
 	}
-	d.body = body
+	d.body, d.arrived = body, h.Clock.Now()
 	if d.origin, err = d.provider.Webhook.Peek(d.header, d.body); err != nil {
 		return undecoded(err)
 	}
@@ -212,6 +217,11 @@ func (h *Handler) record(ctx context.Context, d *delivery, repository *pacv1alph
 	spec.Repository = v1alpha1.RepositoryReference{
 		Namespace: repository.Namespace, Name: repository.Name, UID: repository.UID, URL: repository.Spec.URL,
 	}
+	leave, err := h.tenants.enter(ctx, repository.Namespace)
+	if err != nil {
+		return unavailable("too many deliveries of the Repository's namespace at once", err)
+	}
+	defer leave()
 	name, created, err := h.Recorder.Record(ctx, spec, d.body)
 	if err != nil {
 		return unrecorded(err)

@@ -16,8 +16,6 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
-	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
-	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
@@ -28,11 +26,11 @@ type View struct {
 }
 
 // CachedView reads what informers have seen; claims are those of one namespace.
-func CachedView(claims listers.RepositoryClaimNamespaceLister, repositories paclisters.RepositoryLister) View {
+func CachedView(claim func(name string) (*v1alpha1.RepositoryClaim, error), repository func(namespace, name string) (*pacv1alpha1.Repository, error)) View {
 	return View{
-		Claim: func(_ context.Context, name string) (*v1alpha1.RepositoryClaim, error) { return claims.Get(name) },
+		Claim: func(_ context.Context, name string) (*v1alpha1.RepositoryClaim, error) { return claim(name) },
 		Repository: func(_ context.Context, namespace, name string) (*pacv1alpha1.Repository, error) {
-			return repositories.Repositories(namespace).Get(name)
+			return repository(namespace, name)
 		},
 	}
 }
@@ -67,11 +65,10 @@ func RepositoryIndexers() cache.Indexers {
 			if !ok {
 				return nil, nil
 			}
-			canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL)
-			if err != nil { // nobody can claim it
-				return nil, nil
+			if canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL); err == nil {
+				return []string{key(canonical)}, nil
 			}
-			return []string{key(canonical)}, nil
+			return nil, nil // nobody can claim it
 		}
 	}
 	return cache.Indexers{byURL: by(func(canonical string) string { return canonical }), byGroup: by(groupOf)}
@@ -97,7 +94,8 @@ func NamedBy(repositories cache.Indexer) func(canonical string) bool {
 }
 
 // BesideBy returns Lookup.Beside of a cache that has the RepositoryIndexers: first those that name the URL, then the others of
-// its group, each in the order of their names.
+// its group, each in the order of their names, and of each namespace one before any has its second: nobody displaces others by
+// the Repositories of one namespace.
 func BesideBy(repositories cache.Indexer) func(canonical string) []*pacv1alpha1.Repository {
 	return func(canonical string) []*pacv1alpha1.Repository {
 		var found []*pacv1alpha1.Repository
@@ -115,10 +113,21 @@ func BesideBy(repositories cache.Indexer) func(canonical string) []*pacv1alpha1.
 			slices.SortFunc(some, func(a, b *pacv1alpha1.Repository) int {
 				return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 			})
-			found = append(found, some...)
+			found = append(found, inTurn(some)...)
 		}
 		return found
 	}
+}
+
+// inTurn takes one Repository of each namespace, then the second of each, and so on.
+func inTurn(sorted []*pacv1alpha1.Repository) []*pacv1alpha1.Repository {
+	turn, taken := map[*pacv1alpha1.Repository]int{}, map[string]int{}
+	for _, r := range sorted {
+		turn[r] = taken[r.Namespace]
+		taken[r.Namespace]++
+	}
+	slices.SortStableFunc(sorted, func(a, b *pacv1alpha1.Repository) int { return cmp.Compare(turn[a], turn[b]) })
+	return sorted
 }
 
 // reasonNotClaimedYet says that a Repository names the URL and no controller has decided yet whose it is.

@@ -88,6 +88,9 @@ func (s Services) Secret(ctx context.Context, key pacv1alpha1.SecretKey) (Webhoo
 	return s.Secrets.Secret(ctx, key)
 }
 
+// Copy is as Secret, and neither waits nor asks for a copy.
+func (s Services) Copy(key pacv1alpha1.SecretKey) (WebhookSecret, error) { return s.Secrets.Copy(key) }
+
 // GlobalOf returns the global Repository of a view, for Services: what the cache does not have is asked live, once in
 // globalReuse whatever the answer is, because strangers cause it and most installations have none.
 func GlobalOf(cached, live View, namespace, name string) func(context.Context) (*pacv1alpha1.Repository, error) {

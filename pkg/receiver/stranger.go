@@ -54,7 +54,7 @@ func (h *Handler) vouch(ctx context.Context, d *delivery, canonical string) (boo
 		return false, err
 	}
 	for _, v := range vouchers {
-		secret, err := h.Services.Secret(ctx, v.key)
+		secret, err := h.voucherSecret(ctx, v)
 		if err != nil && (v.named || fault.Of(err).Class != fault.Operator) {
 			return false, err
 		}
@@ -66,6 +66,15 @@ func (h *Handler) vouch(ctx context.Context, d *delivery, canonical string) (boo
 		}
 	}
 	return false, nil
+}
+
+// voucherSecret waits only for the copy that the URL's own Repository names: a neighbour's that is missing must neither keep a
+// true delivery waiting nor tell a stranger by the time that there is one.
+func (h *Handler) voucherSecret(ctx context.Context, v voucher) (WebhookSecret, error) {
+	if v.named {
+		return h.Services.Secret(ctx, v.key)
+	}
+	return h.Services.Copy(v.key)
 }
 
 // voucher is where a webhook secret is kept; named tells whether a Repository that names the delivery's URL does.

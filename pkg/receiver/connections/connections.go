@@ -25,6 +25,10 @@ const (
 	boundLarge   = "large"   // Limits.Rate
 )
 
+// fewOf makes of Limits.Unverified how many connections a source may have and still counts as one that floods nobody. What a
+// proxy has under way at once, each for some milliseconds, is less than that.
+const fewOf = 8
+
 // Limits are the bounds.
 type Limits struct {
 	// Total is how many connections there may be, and Unverified how many of one source address that have proved nothing.
@@ -50,7 +54,7 @@ type Metrics interface {
 
 // Set is the connections of one server. Each is in one of three states: unverified (it has sent no whole request since it was
 // accepted or idle, or waits for an answer that says nothing), handled, or idle. When there is no room for one more, the
-// longest unverified one of the source that has most of them gives way: strangers take room from strangers.
+// longest unverified one of the source that has most of them gives way: strangers take room from strangers (but see unproved).
 //
 // net/http's own timeouts say nothing of how many there are, and netutil.LimitListener lets the next one wait behind those
 // that send nothing.
@@ -121,9 +125,9 @@ func (all *Set) admit(raw net.Conn) *Connection {
 		}
 	}
 	if len(all.all) >= all.limits.Total {
-		switch fullest, idle := all.fullest(func(s *source) int { return s.unverified.Len() }), longestOf(all.idle); {
-		case fullest != nil:
-			longestOf(fullest.unverified).cut(boundTotal)
+		switch unverified, idle := all.unproved(), longestOf(all.idle); {
+		case unverified != nil:
+			unverified.cut(boundTotal)
 		case idle != nil:
 			idle.cut(boundIdle)
 		default:
@@ -135,6 +139,28 @@ func (all *Set) admit(raw net.Conn) *Connection {
 	all.metrics.Connected(1)
 	c.unverified()
 	return c
+}
+
+// unproved returns the unverified connection that gives way, nil when there is none: the longest of the source that has most of
+// them. Where every source has few, it is one that has had Limits.Patience, if there is any: many sources with a connection each,
+// as whoever has a network of IPv6 has them, do not end what a proxy has just begun.
+func (all *Set) unproved() *Connection {
+	fullest := all.fullest(func(s *source) int { return s.unverified.Len() })
+	if fullest == nil {
+		return nil
+	}
+	if fullest.unverified.Len() <= all.limits.Unverified/fewOf {
+		patient := all.fullest(func(s *source) int {
+			if time.Since(longestOf(s.unverified).since) < all.limits.Patience {
+				return 0
+			}
+			return s.unverified.Len()
+		})
+		if patient != nil {
+			fullest = patient
+		}
+	}
+	return longestOf(fullest.unverified)
 }
 
 // fullest returns the source of which there is most, nil when no source has any.

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	copies "github.com/plumbline-ci/plumbline/pkg/webhooksecret"
@@ -83,16 +84,25 @@ func (p *pass) begin() {
 			delete(p.data, id)
 		}
 	}
-	p.next = memory{asked: map[string]bool{}, read: map[string]time.Time{}, states: map[string]state{}}
+	p.next = memory{asked: map[string]bool{}, read: map[string]time.Time{}, failed: map[string]int{}, states: map[string]state{}}
 	for id := range p.wanted {
 		p.next.states[id] = cmp.Or(p.memory.states[id], unread)
 		if at, known := p.memory.read[id]; known {
 			p.next.read[id] = at
 		}
-		if p.memory.asked[id] {
+		if n := p.failed[id]; n > 0 {
+			p.next.failed[id] = n
+		}
+		if p.asked[id] {
 			p.next.asked[id] = true
 		}
 	}
+}
+
+// lost tells whether a copy that was made is not there any more: somebody has deleted or changed the shard.
+func (p *pass) lost(id string) bool {
+	_, there := copies.Copy(p.data, id)
+	return !there && p.next.states[id] == copied
 }
 
 // due returns what is to be read: what has no copy first, then what is asked for, then the rest; among them what was not
@@ -104,7 +114,7 @@ func (p *pass) due() []due {
 		at, known := p.next.read[id]
 		_, there := copies.Copy(p.data, id)
 		switch {
-		case !known && !there:
+		case !known && !there, p.lost(id):
 			rank[id] = 0
 		case p.next.asked[id]:
 			rank[id] = 1
@@ -130,12 +140,14 @@ func (p *pass) read(ctx context.Context, d due) bool {
 	}
 	became, problem := p.take(d.id, n, from)
 	p.next.states[d.id] = became
-	if became == unread {
-		// What an operator has to mend, a right for example, is looked at as often as everything else.
-		if fault.Of(from.err).Class != fault.Operator {
-			return false
-		}
-	} else if !p.conditions.set(ctx, n.by, problem) {
+	// What an operator has to mend, a right for example, is looked at as often as everything else, and so is what has failed often.
+	failed := became == unread && fault.Of(from.err).Class != fault.Operator
+	if became != unread {
+		failed = !p.conditions.set(ctx, n.by, problem)
+	}
+	if !failed {
+		delete(p.next.failed, d.id)
+	} else if p.next.failed[d.id] = min(maxFailures, p.next.failed[d.id]+1); p.next.failed[d.id] < maxFailures {
 		return false
 	}
 	p.next.read[d.id] = p.clock.Now()
@@ -147,6 +159,9 @@ func (p *pass) read(ctx context.Context, d due) bool {
 func (p *pass) source(ctx context.Context, name types.NamespacedName, look bool) (source, bool) {
 	if read, known := p.sources[name]; known {
 		return read, true
+	}
+	if len(validation.IsDNS1123Subdomain(name.Name)) > 0 { // there is none, and a client cannot even ask for some of these names
+		return source{}, true
 	}
 	budget := p.answers
 	if look {
@@ -189,7 +204,8 @@ func (p *pass) take(id string, n named, from source) (state, *problem) {
 	return copied, nil
 }
 
-// room tells whether a copy fits into the shard, and into what its namespace may take of it.
+// room tells whether a copy fits into the shard, and into what its namespace may take of it. As much is kept for our own
+// namespace, which has the App's secret.
 func (p *pass) room(n named, value copies.Value) bool {
 	all, own := value.Bytes(), value.Bytes()
 	for id, other := range p.wanted {
@@ -202,14 +218,17 @@ func (p *pass) room(n named, value copies.Value) bool {
 			own += copy.Bytes()
 		}
 	}
-	return all <= copies.MaxShardBytes && (own <= copies.MaxNamespaceBytes || n.key.Namespace == p.namespace)
+	if n.key.Namespace == p.namespace {
+		return all <= copies.MaxShardBytes
+	}
+	return all <= copies.MaxShardBytes-copies.MaxNamespaceBytes && own <= copies.MaxNamespaceBytes
 }
 
 // complete tells whether everything that is to be copied is, or cannot be.
 func (p *pass) complete() bool {
 	for id := range p.wanted {
 		_, known := p.next.read[id]
-		if _, there := copies.Copy(p.data, id); !known && !there && p.next.states[id] == unread {
+		if _, there := copies.Copy(p.data, id); !known && !there && p.next.states[id] == unread || p.lost(id) {
 			return false
 		}
 	}

@@ -37,6 +37,10 @@ const (
 	asksPerSecond = 50
 	// moreAfter is when what had no room in these budgets, or failed, is tried again.
 	moreAfter = time.Second
+	// maxFailures is how often the first read of a Secret may fail, moreAfter apart, until a shard is complete without it: an
+	// outage is over by then or keeps the shard from being read, too, and one Secret that cannot be decrypted must not keep every
+	// new receiver from becoming ready.
+	maxFailures = 60
 	// reconcileTimeout ends one look at a shard. What was not read by then is read in the next.
 	reconcileTimeout = 20 * time.Second
 )
@@ -62,6 +66,8 @@ type Reconciler struct {
 type memory struct {
 	asked map[string]bool
 	read  map[string]time.Time
+	// failed is how often in a row a secret could not be read, or its Repositories not be told of it.
+	failed map[string]int
 	// states are what became of each secret, for the metric.
 	states map[string]state
 }
