@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
@@ -203,9 +204,12 @@ func (c *cluster) baseURL(name string) string {
 // options are the parts of the handler that need the cluster.
 func (c *cluster) options(appSecret, global string) receiver.Options {
 	plumbline := c.client.PlumblineV1alpha1()
+	repositories := c.everywhere.Pipelinesascode().V1alpha1().Repositories().Lister()
 	cached := receiver.CachedView(
-		c.own.Plumbline().V1alpha1().RepositoryClaims().Lister().RepositoryClaims(c.namespace),
-		c.everywhere.Pipelinesascode().V1alpha1().Repositories().Lister())
+		c.own.Plumbline().V1alpha1().RepositoryClaims().Lister().RepositoryClaims(c.namespace).Get,
+		func(namespace, name string) (*pacv1alpha1.Repository, error) {
+			return repositories.Repositories(namespace).Get(name)
+		})
 	live := receiver.LiveView(c.client, c.namespace)
 	return receiver.Options{
 		BaseURL: c.baseURL,

@@ -82,7 +82,10 @@ func (d *Desk) Begin(ctx context.Context, event *v1alpha1.GitEvent, asked time.T
 }
 
 // End gives back what the attempt has taken.
-func (a *Attempt) End() { a.Git.End(a.Waits.tried, a.Waits.skipped) }
+func (a *Attempt) End() {
+	a.Git.End(a.Waits.tried, a.Waits.skipped)
+	a.Kept.Release()
+}
 
 // pin makes the commit that the plan was made for the event's.
 func (a *Attempt) pin() {

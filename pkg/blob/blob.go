@@ -28,10 +28,15 @@ const MaxBytes = 32 << 20
 const maxChunks = MaxBytes/v1alpha1.MaxChunkBytes + 1
 
 // Make cuts the gzip stream of data into chunks of at most v1alpha1.MaxChunkBytes, named <name>-0, <name>-1, … and
-// labelled with the event they belong to. The same data gives the same chunks. More than MaxBytes is an Invalid fault.
-func Make(namespace, name, event string, data []byte) (v1alpha1.BlobReference, []*v1alpha1.EventPayload, error) {
-	if len(data) > MaxBytes {
-		return v1alpha1.BlobReference{}, nil, fault.Invalidf("TooLarge", "%s has %d bytes; at most %d can be kept", name, len(data), MaxBytes)
+// labelled with the event they belong to. Data may come in parts, which are not copied into one. The same data gives the same
+// chunks. More than MaxBytes is an Invalid fault.
+func Make(namespace, name, event string, data ...[]byte) (v1alpha1.BlobReference, []*v1alpha1.EventPayload, error) {
+	size := 0
+	for _, part := range data {
+		size += len(part)
+	}
+	if size > MaxBytes {
+		return v1alpha1.BlobReference{}, nil, fault.Invalidf("TooLarge", "%s has %d bytes; at most %d can be kept", name, size, MaxBytes)
 	}
 	stream, err := compress(data)
 	if err != nil {
@@ -51,24 +56,29 @@ func Make(namespace, name, event string, data []byte) (v1alpha1.BlobReference, [
 		stream = stream[n:]
 	}
 	chunks := int32(len(payloads)) //nolint:gosec // at most maxChunks, because MaxBytes was checked
-	ref := v1alpha1.BlobReference{Name: name, Digest: Digest(data), Chunks: chunks, Size: int64(len(data))}
+	ref := v1alpha1.BlobReference{Name: name, Digest: Digest(data...), Chunks: chunks, Size: int64(size)}
 	return ref, payloads, nil
 }
 
-// Digest is BlobReference.digest of data.
-func Digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return "sha256:" + hex.EncodeToString(sum[:])
+// Digest is BlobReference.digest of data, in however many parts.
+func Digest(data ...[]byte) string {
+	sum := sha256.New()
+	for _, part := range data {
+		sum.Write(part)
+	}
+	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
 }
 
 func chunkName(name string, index int) string { return fmt.Sprintf("%s-%d", name, index) }
 
 // compress returns a gzip stream without name and time, so that equal data gives equal bytes.
-func compress(data []byte) ([]byte, error) {
+func compress(data [][]byte) ([]byte, error) {
 	var out bytes.Buffer
 	w := gzip.NewWriter(&out)
-	if _, err := w.Write(data); err != nil {
-		return nil, err
+	for _, part := range data {
+		if _, err := w.Write(part); err != nil {
+			return nil, err
+		}
 	}
 	if err := w.Close(); err != nil {
 		return nil, err

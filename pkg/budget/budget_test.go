@@ -45,22 +45,28 @@ func (w *world) admitted(prefix string, r types.NamespacedName, n int, bytes int
 	return admitted, over
 }
 
-func (w *world) want(sentence string, r types.NamespacedName, n int, bytes int64, admitted int, over Scope) {
+// load is so many events of so many bytes each.
+type load struct {
+	events int
+	bytes  int64
+}
+
+func (w *world) want(sentence string, r types.NamespacedName, l load, admitted int, over Scope) {
 	w.Helper()
-	if got, scope := w.admitted(sentence, r, n, bytes); got != admitted || scope != over {
-		w.Errorf("%s: %d of %d events are admitted, then %q is used up; want %d and %q", sentence, got, n, scope.Reason(), admitted, over.Reason())
+	if got, scope := w.admitted(sentence, r, l.events, l.bytes); got != admitted || scope != over {
+		w.Errorf("%s: %d of %d events are admitted, then %q is used up; want %d and %q", sentence, got, l.events, scope.Reason(), admitted, over.Reason())
 	}
 }
 
 func TestEachBudgetIsKept(t *testing.T) {
 	w := newWorld(t)
-	w.want("a Repository's", of("one", "a"), 20, 1, 10, Scope{"one", "a"})
-	w.want("another one's", of("one", "b"), 20, 1, 10, Scope{"one", "b"})
-	w.want("of a namespace with two that are full", of("one", "c"), 20, 1, 5, Scope{Namespace: "one"})
+	w.want("a Repository's", of("one", "a"), load{20, 1}, 10, Scope{"one", "a"})
+	w.want("another one's", of("one", "b"), load{20, 1}, 10, Scope{"one", "b"})
+	w.want("of a namespace with two that are full", of("one", "c"), load{20, 1}, 5, Scope{Namespace: "one"})
 	for i := range 7 {
-		w.want(fmt.Sprint("another tenant's ", i), of(fmt.Sprint("tenant-", i), "a"), 10, 1, 10, Scope{})
+		w.want(fmt.Sprint("another tenant's ", i), of(fmt.Sprint("tenant-", i), "a"), load{10, 1}, 10, Scope{})
 	}
-	w.want("all together", of("late", "a"), 10, 1, 5, Scope{})
+	w.want("all together", of("late", "a"), load{10, 1}, 5, Scope{})
 	if _, ok := w.Admit("last", of("later", "a"), 1); ok {
 		t.Error("one more than the total is admitted")
 	}
@@ -69,9 +75,9 @@ func TestEachBudgetIsKept(t *testing.T) {
 // The last one admitted may exceed a budget, so that any delivery fits into one of which nothing is used.
 func TestBytesAreBoundedToo(t *testing.T) {
 	w := newWorld(t)
-	w.want("large ones", of("one", "a"), 5, 6000, 2, Scope{"one", "a"})
-	w.want("one that is larger than the budget", of("one", "b"), 2, 30_000, 1, Scope{"one", "b"})
-	w.want("of the same namespace", of("one", "c"), 1, 1, 0, Scope{Namespace: "one"})
+	w.want("large ones", of("one", "a"), load{5, 6000}, 2, Scope{"one", "a"})
+	w.want("one that is larger than the budget", of("one", "b"), load{2, 30_000}, 1, Scope{"one", "b"})
+	w.want("of the same namespace", of("one", "c"), load{1, 1}, 0, Scope{Namespace: "one"})
 }
 
 func TestAnotherAttemptCountsOnce(t *testing.T) {
@@ -82,7 +88,7 @@ func TestAnotherAttemptCountsOnce(t *testing.T) {
 			t.Fatal("the same event is refused")
 		}
 	}
-	w.want("others", r, 20, 1, 9, Scope{"one", "a"})
+	w.want("others", r, load{20, 1}, 9, Scope{"one", "a"})
 	if _, ok := w.Admit("e", r, 1); !ok {
 		t.Error("an attempt loses its place")
 	}
@@ -108,7 +114,7 @@ func TestWhatWasNotWrittenDoesNotCount(t *testing.T) {
 	for i := range 10 {
 		w.Dropped(fmt.Sprint("dropped-", i))
 	}
-	w.want("events after attempts that wrote nothing", r, 10, 1, 10, Scope{})
+	w.want("events after attempts that wrote nothing", r, load{10, 1}, 10, Scope{})
 	w.Seen("x", of("two", "a"), 1)
 	w.Dropped("x")
 	if w.used[Scope{"two", "a"}].Events != 1 {
@@ -123,24 +129,24 @@ func TestOrphanedPayloadsCount(t *testing.T) {
 	for i := range 30 {
 		name := fmt.Sprint("orphan-", i)
 		if _, ok := w.Admit(name, r, 1000); ok {
-			w.Orphaned(name)
+			w.Orphaned(name, 1000)
 		}
 	}
 	if used := w.used[Scope{"one", "a"}]; used != (Limits{0, 10_000}) {
 		t.Errorf("%+v are used, want the bytes of ten", used)
 	}
 	w.clock.SetTime(w.clock.Now().Add(orphaned))
-	w.want("events after the sweep", r, 20, 1, 10, Scope{"one", "a"})
+	w.want("events after the sweep", r, load{20, 1}, 10, Scope{"one", "a"})
 }
 
 // An event that is created and settled while the watch is interrupted is never shown.
 func TestWhatNoWatchShowsCountsForAWhile(t *testing.T) {
 	w := newWorld(t)
 	r := of("one", "a")
-	w.want("events", r, 11, 1, 10, Scope{"one", "a"})
+	w.want("events", r, load{11, 1}, 10, Scope{"one", "a"})
 	w.Seen("events0", r, 1)
 	w.clock.SetTime(w.clock.Now().Add(unseen))
-	w.want("more events", r, 20, 1, 9, Scope{"one", "a"})
+	w.want("more events", r, load{20, 1}, 9, Scope{"one", "a"})
 }
 
 func TestFullIsNotChangedByEveryEvent(t *testing.T) {
@@ -175,6 +181,25 @@ func TestFullIsNotChangedByEveryEvent(t *testing.T) {
 	}
 	if len(w.used)+len(w.entries)+len(w.full) != 0 {
 		t.Errorf("something is left: %v %v %v", w.used, w.entries, w.full)
+	}
+}
+
+// Nothing happens to the events of a Repository that waits, so that the change itself must show.
+func TestFullFollowsTheLimits(t *testing.T) {
+	limits := Limits{100, 100_000}
+	l := New(func() Limits { return limits }, clocktesting.NewFakePassiveClock(time.Unix(0, 0)), nil)
+	r := of("one", "a")
+	for i := range 10 {
+		l.Seen(fmt.Sprint(i), r, 1)
+	}
+	for _, step := range []struct {
+		events int
+		full   bool
+	}{{100, true}, {200, false}, {100, true}, {50, true}} {
+		limits.Events = step.events
+		if _, full := l.Full(r); full != step.full {
+			t.Errorf("with %d events in all allowed: %t, want %t", step.events, full, step.full)
+		}
 	}
 }
 

@@ -88,8 +88,9 @@ func (l *Ledger) Dropped(event string) {
 	}
 }
 
-// Orphaned tells that the payload of what was admitted was written and the event, as far as is known, was not.
-func (l *Ledger) Orphaned(event string) {
+// Orphaned tells that so many bytes of the payload of what was admitted were written, and the event, as far as is known, was
+// not.
+func (l *Ledger) Orphaned(event string, bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.entries[event]
@@ -97,8 +98,9 @@ func (l *Ledger) Orphaned(event string) {
 		return
 	}
 	l.remove(event)
-	e.use.Events, e.until = 0, l.clock.Now().Add(orphaned)
-	l.put(event, e)
+	if bytes > 0 {
+		l.put(event, entry{repository: e.repository, use: Limits{Bytes: bytes}, until: l.clock.Now().Add(orphaned)})
+	}
 }
 
 // Seen counts an open event that a watch shows.
@@ -123,10 +125,12 @@ func (l *Ledger) Gone(event string) {
 }
 
 // Full returns the narrowest scope of a Repository whose budget is used up: it was reached, and more than three quarters of it
-// are used since, so that the answer does not change with every event.
+// are used since, so that the answer does not change with every event. The limits are those of now: whoever raises them need
+// not wait for an event to end.
 func (l *Ledger) Full(repository types.NamespacedName) (Scope, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.judge(repository)
 	for _, s := range scopes(repository) {
 		if l.full[s] {
 			return s, true
@@ -140,7 +144,15 @@ func (l *Ledger) Limits(s Scope) Limits { return l.limits().In(s) }
 
 // judged looks which budgets are used up after a change, unlocks and tells.
 func (l *Ledger) judged(repository types.NamespacedName) {
-	var crossed []Scope
+	crossed := l.judge(repository)
+	l.mu.Unlock()
+	for _, s := range crossed {
+		l.crossed(s)
+	}
+}
+
+// judge looks which budgets of a Repository are used up, and returns those of which that has changed.
+func (l *Ledger) judge(repository types.NamespacedName) (crossed []Scope) {
 	for _, s := range scopes(repository) {
 		used, limit := l.used[s], l.limits().In(s)
 		reached := used.Events >= limit.Events || used.Bytes >= limit.Bytes
@@ -154,10 +166,7 @@ func (l *Ledger) judged(repository types.NamespacedName) {
 			crossed = append(crossed, s)
 		}
 	}
-	l.mu.Unlock()
-	for _, s := range crossed {
-		l.crossed(s)
-	}
+	return crossed
 }
 
 // over returns the narrowest scope whose budget is reached.

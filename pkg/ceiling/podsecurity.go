@@ -41,10 +41,12 @@ func forbidden(_, key string, value any) string {
 	return ""
 }
 
+// profiles allows by name: Tekton replaces variables in a pod template's profiles, and what $(params.x) becomes is not known.
 func profiles(parent, key string, value any) string {
 	text, _ := value.(string)
+	confined := text == "" || text == "RuntimeDefault" || text == "Localhost"
 	switch {
-	case key == "type" && (parent == "seccompProfile" || parent == "appArmorProfile") && text == "Unconfined",
+	case key == "type" && (parent == "seccompProfile" || parent == "appArmorProfile") && !confined,
 		key == "procMount" && parent == "securityContext" && text != "" && text != "Default":
 		return fmt.Sprintf("%q", text)
 	}

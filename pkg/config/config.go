@@ -129,6 +129,12 @@ func New(data map[string]string) (*Config, error) {
 	return parse(data, Default())
 }
 
+// TenantsGit says which Git services may be called because a tenant names them. What may never be fetched from, networks of
+// the cluster that have public addresses for example, may not be called either.
+func (c *Config) TenantsGit() hosts.Policy {
+	return hosts.Policy{Allowed: c.GitAllowed, Refused: c.Remote.Refused}
+}
+
 // MaxWait is how long an event waits for an operator, or for what its Git service does not show, before it ends as
 // refused: the time in which the service redelivers, so that a stub is there for each redelivery, and never more than the
 // 7 days of spec/security.md S5.

@@ -64,11 +64,11 @@ func (s *Session) login(ctx context.Context, service provider.Provider) (string,
 	token, err := s.token(ctx, repository, own.Token)
 	base := service.BaseURL(own.URL, own.RepositoryURL, s.event.Spec.Project)
 	credentials := provider.Credentials{User: own.User, Token: token, Shared: own.Token.Namespace != repository.Namespace, From: fmt.Sprintf("key %s of secret %s/%s", own.Token.Key, own.Token.Namespace, own.Token.Name),
-		Reach: hosts.Policy{Allowed: s.config.GitAllowed}}
+		Reach: s.config.TenantsGit()}
 	if own.Token.Namespace == s.keeper.options.Namespace {
 		// Whoever writes Repositories and Secrets in Plumbline's own namespace is its administrator: the service that the global
 		// Repository names may be anywhere.
-		credentials.Reach.Trusted = hosts.HostPort(strings.TrimSpace(base))
+		credentials.Reach = hosts.Policy{Allowed: s.config.GitAllowed, Trusted: hosts.HostPort(strings.TrimSpace(base))}
 	}
 	return base, credentials, err
 }

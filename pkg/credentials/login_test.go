@@ -32,7 +32,8 @@ func TestWhatIsLoggedInWith(t *testing.T) {
 		credentials provider.Credentials
 	}{
 		"app": {"https://ghe.example", provider.Credentials{AppID: 7, PrivateKey: []byte("pem"), InstallationID: 42, From: "secret plumbline/app"}},
-		"own": {"https://git.example https://git.example/acme/app", provider.Credentials{User: "me", Token: "t", From: "key provider.token of secret team/token"}},
+		"own": {"https://git.example https://git.example/acme/app", provider.Credentials{User: "me", Token: "t", From: "key provider.token of secret team/token",
+			Reach: hosts.Policy{Refused: hosts.Hosts{"203.0.0.0/8"}}}}, // a tenant named it
 	} {
 		r := newRoom(t, 1)
 		r.provide(named("token"))

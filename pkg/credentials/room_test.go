@@ -21,6 +21,7 @@ import (
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
@@ -102,6 +103,7 @@ func (r *room) must(err error) {
 func (r *room) begin(name, service, host string) *Session {
 	c := config.Default()
 	c.GitHubURL = "https://ghe.example"
+	c.Remote.Refused = hosts.Hosts{"203.0.0.0/8"}
 	return r.Begin(event(name, service, host), c)
 }
 

@@ -56,6 +56,9 @@ func (h Hosts) names(host string) bool {
 
 // holds tells whether the list has an address.
 func (h Hosts) holds(ip netip.Addr) bool {
+	if v4, is := translated(ip); is && h.holds(v4) {
+		return true
+	}
 	return slices.ContainsFunc(h, func(entry string) bool {
 		if own, isIP := address(entry); isIP {
 			return own == ip
@@ -95,9 +98,8 @@ func internal(host string, proxied bool) bool {
 // public tells whether an address belongs to the public internet. IPv6 addresses are public in 2000::/3 alone, and
 // those of NAT64 if the IPv4 address in them is.
 func public(ip netip.Addr) bool {
-	if nat64 := netip.MustParsePrefix("64:ff9b::/96"); ip.Is6() && nat64.Contains(ip) {
-		bytes := ip.As16()
-		ip = netip.AddrFrom4([4]byte(bytes[12:]))
+	if v4, is := translated(ip); is {
+		ip = v4
 	}
 	if !ip.IsGlobalUnicast() || ip.IsPrivate() {
 		return false
@@ -108,11 +110,23 @@ func public(ip netip.Addr) bool {
 	return !slices.ContainsFunc(special(), func(prefix netip.Prefix) bool { return prefix.Contains(ip) })
 }
 
+// translated returns the IPv4 address that NAT64 makes of an IPv6 address.
+func translated(ip netip.Addr) (netip.Addr, bool) {
+	if !netip.MustParsePrefix("64:ff9b::/96").Contains(ip) {
+		return netip.Addr{}, false
+	}
+	bytes := ip.As16()
+	return netip.AddrFrom4([4]byte(bytes[12:])), true
+}
+
 // special are the networks that IANA's special-purpose registries (RFC 6890 and its successors) do not count as global
-// and the standard library does.
+// and the standard library does; and two of public numbers that clouds have inside of every cluster: the Services of GKE, the
+// API server among them (cloud.google.com/kubernetes-engine/docs/concepts/alias-ips), and Azure's host agent, which tells the
+// node's configuration (learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16).
 func special() []netip.Prefix {
 	var all []netip.Prefix
 	for _, prefix := range []string{
+		"34.118.224.0/20", "168.63.129.16/32",
 		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24",
 		"203.0.113.0/24", "240.0.0.0/4", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
 	} {

@@ -14,8 +14,14 @@ import (
 // brings it back. The delivery may be sent again, and is then processed anew.
 const ReasonPayloadMissing = "PayloadMissing"
 
-// Blob reads a blob of the event. One that is gone for certain is a fault with reason PayloadMissing.
+// perByte is what a blob takes for each of its bytes: compressed, as it is, and decoded.
+const perByte = 3
+
+// Blob reads a blob of the event, and holds the memory for it. One that is gone for certain is a fault with reason PayloadMissing.
 func (p *Plan) Blob(ctx context.Context, ref v1alpha1.BlobReference) ([]byte, error) {
+	if err := p.Hold(ref.Name, perByte*int(ref.Size)); err != nil {
+		return nil, err
+	}
 	data, err := blob.Read(ctx, p.payloads, ref)
 	if fault.Gone(err) {
 		return nil, fault.Operatorf(ReasonPayloadMissing, "the EventPayloads %s were deleted: let the Git service send the event again", ref.Name)

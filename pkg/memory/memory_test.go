@@ -38,42 +38,50 @@ func TestLimitIsNineTenthsOfTheContainers(t *testing.T) {
 	}
 }
 
+// Whoever needs little finds room while those who need much have all that is theirs.
 func TestRoomIsGivenBack(t *testing.T) {
-	room := NewRoom(20)
-	release, free := room.Take("team", 8)
-	if !free {
-		t.Fatal("an empty room is not free")
+	full := 0
+	room := NewRoom(func() { full++ })
+	for _, owner := range []string{"one", "two", "three"} {
+		if !room.Take(owner, MaxHeld, 0) {
+			t.Fatal("there is no room for three that need much")
+		}
 	}
-	if _, free := room.Take("other", 8); !free {
-		t.Error("another owner has no room")
+	if room.Take("four", small+1, 0) || room.Take("four", 1, small) {
+		t.Error("what is for those who need little was given to one that needs more")
 	}
-	if _, free := room.Take("third", 5); free {
-		t.Error("5 of the 4 bytes that are left were given")
+	for range forSmall / small {
+		if !room.Take("four", small, 0) {
+			t.Error("there is no room for one that needs little")
+		}
 	}
-	if _, free := room.Take("third", 4); !free {
-		t.Error("what is left was not given")
+	if room.Take("five", 1, 0) {
+		t.Error("more was given than there is")
 	}
-	release()
-	if _, free := room.Take("team", 8); !free {
+	room.Give("one", MaxHeld)
+	if !room.Take("five", small, 0) {
 		t.Error("what was given back is not free")
+	}
+	if full != 3 {
+		t.Errorf("%d found no room, want 3", full)
 	}
 }
 
 // S6: what one owner holds leaves the others half of the room.
 func TestOneOwnerGetsHalfOfTheRoom(t *testing.T) {
-	room := NewRoom(20)
-	release, _ := room.Take("team", 6)
-	if _, free := room.Take("team", 5); free {
-		t.Error("one owner got more than half")
-	}
-	if _, free := room.Take("team", 4); !free {
+	room := NewRoom(func() {})
+	if !room.Take("team", MaxHeld, 0) || !room.Take("team", MaxEvent-MaxHeld, MaxHeld) {
 		t.Error("an owner did not get its half")
 	}
-	if _, free := room.Take("other", 10); !free {
-		t.Error("another owner did not get its half")
+	if room.Take("team", 1, 0) {
+		t.Error("one owner got more than half")
 	}
-	release()
-	if _, free := room.Take("team", 6); !free {
+	if !room.Take("other", MaxHeld, 0) {
+		t.Error("another owner has no room")
+	}
+	room.Give("team", MaxHeld)
+	room.Give("other", MaxHeld)
+	if !room.Take("team", MaxHeld, 0) {
 		t.Error("an owner did not get back what it gave")
 	}
 }

@@ -28,6 +28,7 @@ type Metrics struct {
 	panics        metric.Int64Counter
 	parkings      metric.Int64Counter
 	drops         metric.Int64Counter
+	full          metric.Int64Counter
 	unrevoked     metric.Int64Counter
 	unhandled     metric.Int64Counter
 	noTurn        metric.Int64Counter
@@ -47,6 +48,7 @@ func New() *Metrics {
 		panics:        counter(meter, "plumbline.gitevent.panics", "Reconciles that panicked."),
 		parkings:      counter(meter, "plumbline.gitevent.parked", "Events given up because planning them panics."),
 		unrevoked:     counter(meter, "plumbline.token.unrevoked", "Tokens of runs that could not be revoked when their event settled; they end by themselves."),
+		full:          counter(meter, "plumbline.memory.full", "Attempts at events that were put off because others hold the memory for large ones."),
 		drops:         counter(meter, "plumbline.report.dropped", "Reports that were given up: nobody can be told how a run ended."),
 		unhandled:     counter(meter, "plumbline.gitevent.unhandled", "Refusals that a step left without an answer: defects of Plumbline."),
 		noTurn:        counter(meter, "plumbline.gitevent.turns.refused", "Attempts that found a share of the workers taken, by share."),
@@ -55,7 +57,7 @@ func New() *Metrics {
 		reached:       seconds(meter, "plumbline.gitevent.reached", "Time from a delivery's receipt until it was planned, created, a check of it first reported, settled."),
 		reportDelay:   seconds(meter, "plumbline.report.delay", "Time from the end of a PipelineRun until the Git service accepted it."),
 	}
-	for _, c := range []metric.Int64Counter{m.panics, m.parkings, m.drops, m.unrevoked, m.unhandled, m.held} {
+	for _, c := range []metric.Int64Counter{m.panics, m.parkings, m.drops, m.unrevoked, m.unhandled, m.held, m.full} {
 		c.Add(context.Background(), 0) // a series that begins at its first event hides that event from increase()
 	}
 	return m
@@ -107,6 +109,9 @@ func (m *Metrics) Panicked(ctx context.Context) { m.panics.Add(ctx, 1) }
 
 // Parked counts an event that was given up because planning it panics.
 func (m *Metrics) Parked(ctx context.Context) { m.parkings.Add(ctx, 1) }
+
+// NoRoom counts an attempt that was put off because others hold the memory.
+func (m *Metrics) NoRoom() { m.full.Add(context.Background(), 1) }
 
 // Dropped counts reports that were given up.
 func (m *Metrics) Dropped(ctx context.Context, n int) { m.drops.Add(ctx, int64(n)) }

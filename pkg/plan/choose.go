@@ -70,7 +70,8 @@ func (d *draft) prepareAll(ctx context.Context, open []*candidate) error {
 		if run == nil || run.Manifest == nil {
 			continue
 		}
-		if err := all.add(run); err != nil {
+		all.add(run)
+		if err := d.hold(min(all.total, MaxBytes)); err != nil {
 			return err
 		}
 		if all.tooLarge() { // only the sizes are of use

@@ -40,7 +40,11 @@ func ExampleMake() {
 		fmt.Printf("%s: %s\n", d.Pipeline, d.Reason)
 	}
 	for _, run := range made.Runs {
-		fmt.Printf("%s starts %s\n", run.Name, run.Manifest.Spec.PipelineSpec.Tasks[0].TaskSpec.Steps[0].Script)
+		manifest, err := run.PipelineRun()
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%s starts %s\n", run.Name, manifest.Spec.PipelineSpec.Tasks[0].TaskSpec.Steps[0].Script)
 	}
 	// Output:
 	// hello: selected: on-event includes push; on-target-branch [main] matches main

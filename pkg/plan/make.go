@@ -27,8 +27,7 @@ func (o *Over) Unwrap() error { return o.Why }
 // Make plans an event. The Plan is never nil: with an error it has the Spec, as far as it was completed, and nothing else.
 // It may be made again until its result is written down: the same answers make the same plan.
 func Make(ctx context.Context, in Input, sources Sources) (*Plan, error) {
-	p := &planner{Input: in, Sources: sources, spec: in.Event.Spec.DeepCopy(), release: func() {}}
-	defer func() { p.release() }()
+	p := &planner{Input: in, Sources: sources, spec: in.Event.Spec.DeepCopy()}
 	made, err := p.make(ctx)
 	if err != nil {
 		made = &Plan{}
@@ -43,8 +42,8 @@ type planner struct {
 	Sources
 	// spec is the event's, with what was learnt.
 	spec *v1alpha1.GitEventSpec
-	// release gives back the room that the definitions take.
-	release func()
+	// definitions is how many bytes they have.
+	definitions int
 }
 
 func (p *planner) make(ctx context.Context) (*Plan, error) {
@@ -195,7 +194,10 @@ func (p *planner) load(ctx context.Context, sha string) ([]git.File, *resolve.Se
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := p.room(files); err != nil {
+	for _, file := range files {
+		p.definitions += len(file.Data)
+	}
+	if err := p.hold(0); err != nil {
 		return nil, nil, err
 	}
 	set := resolve.Load(files)
@@ -205,20 +207,12 @@ func (p *planner) load(ctx context.Context, sha string) ([]git.File, *resolve.Se
 	return files, set, set.Bounded()
 }
 
-// room takes the room that the definitions need until the plan is made.
-func (p *planner) room(files []git.File) error {
-	if p.Room == nil {
+// hold takes the memory for the definitions and for so many bytes of manifests.
+func (p *planner) hold(manifests int) error {
+	if p.Hold == nil {
 		return nil
 	}
-	bytes := 0
-	for _, file := range files {
-		bytes += len(file.Data)
-	}
-	release, err := p.Room(bytes)
-	if err == nil {
-		p.release = release
-	}
-	return err
+	return p.Hold(p.definitions, manifests)
 }
 
 // refuse tells the author that the directory as a whole cannot be read: one run that is never created carries it.

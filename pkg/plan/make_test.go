@@ -42,8 +42,8 @@ func TestAPushStartsWhatIsForIt(t *testing.T) {
 	if want := resources.RunName("push-1", ".tekton/hello.yaml", 0, "hello"); run.Name != want || run.Namespace != "team" || run.Secret != resources.SecretName(want) {
 		t.Errorf("%+v, want it to be called %s", run, want)
 	}
-	if run.Manifest.Name != run.Name || run.Manifest.Namespace != run.Namespace || run.Manifest.Annotations[pipelinesascode.SHATitle] != "a change" {
-		t.Errorf("%+v", run.Manifest.ObjectMeta)
+	if made := decoded(t, run); made.Name != run.Name || made.Namespace != run.Namespace || made.Annotations[pipelinesascode.SHATitle] != "a change" {
+		t.Errorf("%+v", made.ObjectMeta)
 	}
 	if diff := cmp.Diff([]string{"head", "files " + sha + " .tekton", "pulls"}, w.asked); diff != "" {
 		t.Error(diff)
@@ -223,7 +223,7 @@ func TestSecretsAreMarkersInManifestsAndInNoText(t *testing.T) {
 	tells := pipeline("tells", `on-cel-expression: 'password == "x"'`)
 	w := &world{files: []git.File{uses, tells}, secrets: map[template.SecretRef]string{ref: secret}}
 	made := w.make(t, in)
-	marker := made.Runs[0].Manifest.Spec.Params[0].Value.StringVal
+	marker := decoded(t, made.Runs[0]).Spec.Params[0].Value.StringVal
 	if made.Secrets[marker] != secret || w.count("secret") != 1 {
 		t.Errorf("the marker is %q, secrets %v, asked %v", marker, made.Secrets, w.asked)
 	}

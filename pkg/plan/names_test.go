@@ -65,7 +65,7 @@ func TestBranchesOfAPushAreWrittenAsPaCWritesThemByEachPipelinesOwnExpression(t 
 	}
 	got := map[string][2]string{}
 	for _, run := range w.make(t, push()).Runs {
-		a := run.Manifest.Annotations
+		a := decoded(t, run).Annotations
 		got[a[pipelinesascode.OriginalPRName]] = [2]string{a[pipelinesascode.Branch], a[pipelinesascode.SourceBranch]}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -6,6 +6,8 @@ package plan
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
@@ -68,8 +70,9 @@ type Sources struct {
 	// when it is to be believed that nothing is there. nil believes at once.
 	Missing func(address string) (again time.Duration)
 	Delivery
-	// Room is asked before definitions of so many bytes are read; release gives it back. nil has room for everything.
-	Room func(bytes int) (release func(), err error)
+	// Hold takes the memory for definitions of so many bytes and for the manifests that were made of them, or says that others
+	// have it. nil has enough.
+	Hold func(definitions, manifests int) error
 	// Secret returns the value that a custom param refers to, in the Repository's namespace.
 	Secret func(ctx context.Context, ref template.SecretRef) (string, error)
 }
@@ -150,7 +153,16 @@ type Run struct {
 	// Unresolved is true while what it refers to cannot be read; Wait says why, in the attempt that met it.
 	Unresolved bool
 	Wait       error
-	// Manifest is what is created, with markers for secret values; nil for what is refused, unresolved or of an earlier
-	// attempt.
-	Manifest *pipelinev1.PipelineRun
+	// Manifest is what is created, in JSON and with markers for secret values; nil for what is refused, unresolved or of an
+	// earlier attempt. As an object it may take twelve times as much memory, and a plan may have hundreds.
+	Manifest []byte
+}
+
+// PipelineRun decodes the manifest.
+func (r *Run) PipelineRun() (*pipelinev1.PipelineRun, error) {
+	run := &pipelinev1.PipelineRun{}
+	if err := json.Unmarshal(r.Manifest, run); err != nil {
+		return nil, fmt.Errorf("decoding PipelineRun %s: %w", r.Name, err)
+	}
+	return run, nil
 }

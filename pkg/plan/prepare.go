@@ -4,6 +4,8 @@ package plan
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"strings"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
@@ -28,8 +30,9 @@ func (d *draft) prepare(ctx context.Context, c *candidate) *Run {
 		run.Note = "Path filters may have missed something: " + incompleteFiles + "."
 	}
 	selected := c.err == nil
+	var made *pipelinev1.PipelineRun
 	if selected {
-		run.Manifest, c.err = d.render(ctx, &run, c)
+		made, c.err = d.render(ctx, &run, c)
 	}
 	if d.facts.cut() && run.Note == "" {
 		run.Note = "Variables that list the changed files may miss some: " + incompleteFiles + "."
@@ -38,7 +41,7 @@ func (d *draft) prepare(ctx context.Context, c *candidate) *Run {
 	switch {
 	case f == nil:
 		c.decide(c.selection.Reason)
-		run.Note = strings.TrimSpace(run.Note + " " + d.tokenNote(run.Manifest))
+		run.Note = strings.TrimSpace(run.Note + " " + d.tokenNote(made))
 	case f.Class == fault.Ignored:
 		c.decide(f.Message)
 		return nil
@@ -85,14 +88,14 @@ func (d *draft) postpone(c *candidate, run *Run, selected bool, f *fault.Error) 
 }
 
 // render makes the PipelineRun of a selected definition and completes its run.
-func (d *draft) render(ctx context.Context, run *Run, c *candidate) (*pipelinev1.PipelineRun, error) {
+func (d *draft) render(ctx context.Context, run *Run, c *candidate) (made *pipelinev1.PipelineRun, err error) {
 	scope := d.facts.scope
 	if d.hasToken() {
 		run.Secret = resources.SecretName(run.Name)
 		scope = scope.With(gitAuthVariable, run.Secret)
 	}
 	var rendered *pipelinev1.PipelineRun
-	err := d.facts.learning(ctx, func() (err error) {
+	err = d.facts.learning(ctx, func() (err error) {
 		rendered, err = d.set.Render(ctx, c.definition, scope, d.references)
 		return err
 	})
@@ -115,8 +118,12 @@ func (d *draft) render(ctx context.Context, run *Run, c *candidate) (*pipelinev1
 	event := &v1alpha1.GitEvent{
 		ObjectMeta: metav1.ObjectMeta{Namespace: d.Event.Namespace, Name: d.Event.Name, Annotations: d.Event.Annotations}, Spec: *d.spec,
 	}
-	return resources.MakePipelineRun(resources.RunInput{
+	made = resources.MakePipelineRun(resources.RunInput{
 		Event: event, Head: d.head, Rendered: rendered, TargetBranch: target, SourceBranch: source, Definition: c.definition, Name: run.Name, Namespace: run.Namespace,
 		Secret: run.Secret, LogURL: d.Config.Console.Links(run.Namespace, run.Name).Run, Version: d.Version,
-	}), nil
+	})
+	if run.Manifest, err = json.Marshal(made); err != nil {
+		return nil, fmt.Errorf("encoding PipelineRun %s: %w", run.Name, err)
+	}
+	return made, nil
 }

@@ -4,7 +4,6 @@ package plan
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,17 +26,12 @@ type size struct {
 	total     int
 }
 
-func (s *size) add(run *Run) error {
-	data, err := json.Marshal(run.Manifest)
-	if err != nil {
-		return fmt.Errorf("encoding PipelineRun %s: %w", run.Name, err)
-	}
+func (s *size) add(run *Run) {
 	if s.of == nil {
 		s.of, s.pipelines, s.total = map[string]int{}, map[string]string{}, len("]")
 	}
-	s.of[run.Name], s.pipelines[run.Name] = len(data), run.Pipeline
-	s.total += len(",") + len(data)
-	return nil
+	s.of[run.Name], s.pipelines[run.Name] = len(run.Manifest), run.Pipeline
+	s.total += len(",") + len(run.Manifest)
 }
 
 func (s *size) tooLarge() bool { return s.total > MaxBytes }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
@@ -210,6 +211,16 @@ func reasons(made *plan.Plan) map[string]string {
 		all[d.Pipeline] = d.Reason
 	}
 	return all
+}
+
+// decoded is a run's PipelineRun.
+func decoded(t *testing.T, run plan.Run) *pipelinev1.PipelineRun {
+	t.Helper()
+	made, err := run.PipelineRun()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
 }
 
 // created are the names of the pipelines whose PipelineRuns are to be created now.

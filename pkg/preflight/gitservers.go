@@ -32,7 +32,7 @@ func (c *Checker) gitServers(ctx context.Context) []Finding {
 	if err != nil {
 		return []Finding{unknown(object, err, "let this account get the ConfigMap: kubectl apply -f config/230-roles.yaml -f config/240-rolebindings.yaml")}
 	}
-	reach := hosts.Policy{Allowed: settings.GitAllowed}
+	reach := settings.TenantsGit()
 	var refused []string
 	named := map[string]bool{} // by host
 	options := metav1.ListOptions{Limit: repositoryPage}

@@ -53,19 +53,29 @@ func (g *guarded) way(req *http.Request) (http.RoundTripper, error) {
 	return g.direct(g.policy), nil
 }
 
-// direct returns the connections that were made under the policy. Those of the policy before it are used no more: it may
-// have allowed what this one does not.
+// maxPolicies is how many policies have connections at once: those of tenants and of whoever uses the global Repository's
+// token take turns all the time, and a changed configuration makes others.
+const maxPolicies = 4
+
+// direct returns the connections that were made under the policy. Those of another one are never used: it may have allowed
+// what this one does not.
 func (t *Transport) direct(policy hosts.Policy) *http.Transport {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if key := policy.Key(); t.guarded == nil || t.guardedBy != key {
-		if t.guarded != nil {
-			t.guarded.CloseIdleConnections()
-		}
-		t.guarded, t.guardedBy = t.pool(), key
-		t.guarded.DialContext = t.dialer(policy)
+	key := policy.Key()
+	if pool, found := t.guarded[key]; found {
+		return pool
 	}
-	return t.guarded
+	if len(t.guarded) >= maxPolicies {
+		for _, pool := range t.guarded {
+			pool.CloseIdleConnections()
+		}
+		clear(t.guarded)
+	}
+	pool := t.pool()
+	pool.DialContext = t.dialer(policy)
+	t.guarded[key] = pool
+	return pool
 }
 
 func (t *Transport) dialer(policy hosts.Policy) func(context.Context, string, string) (net.Conn, error) {
@@ -97,7 +107,7 @@ func addressRefused(req *http.Request, err error) error {
 	}
 	host := req.URL.Hostname()
 	return fault.Operatorf(ReasonAddressRefused, "%s is not called: %s. If it is your Git service, the administrator of Plumbline "+
-		"adds %s to %s in the ConfigMap plumbline", host, why, host, "git-allowed-hosts")
+		"adds %s to git-allowed-hosts in the ConfigMap plumbline, and takes it from remote-refused-hosts if it is there", host, why, host)
 }
 
 // ReasonAddressRefused is the reason of an Operator fault: a Git service is where the installation does not call, unless

@@ -3,6 +3,7 @@
 package provider
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -70,6 +71,39 @@ func TestAGitServiceInsideIsNotCalled(t *testing.T) {
 	// A connection that another policy allowed is not used again.
 	if f := get("127.0.0.1:"+port, hosts.Policy{Trusted: "127.0.0.1:1"}); f == nil || f.Reason != ReasonAddressRefused || called.Load() != before {
 		t.Errorf("after it was taken from the list: %+v, %d calls", f, called.Load()-before)
+	}
+}
+
+// Tenants and the global Repository's users take turns: neither's calls end the connections of the others.
+func TestEachPolicyKeepsItsConnections(t *testing.T) {
+	var made atomic.Int32
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	srv.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			made.Add(1)
+		}
+	}
+	srv.Start()
+	t.Cleanup(srv.Close)
+	tr := NewTransport(Limits{})
+	for i := range 10 {
+		policy := hosts.Policy{Allowed: hosts.Hosts{"127.0.0.1"}, Trusted: []string{"", "git.example:443"}[i%2]}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tr.Within(policy).RoundTrip(req); err != nil { //nolint:bodyclose // it was read whole
+			t.Fatal(err)
+		}
+	}
+	if got := made.Load(); got != 2 {
+		t.Errorf("%d connections were made, want one for each policy", got)
+	}
+	for i := range 3 * maxPolicies {
+		tr.direct(hosts.Policy{Trusted: fmt.Sprint(i)})
+	}
+	if len(tr.guarded) > maxPolicies {
+		t.Errorf("%d policies are kept, want %d at most", len(tr.guarded), maxPolicies)
 	}
 }
 

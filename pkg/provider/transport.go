@@ -54,10 +54,9 @@ type Transport struct {
 	resolver *net.Resolver // nil is the machine's
 
 	proxied *http.Transport
-	// guarded are the connections made under the policy whose key is guardedBy, guarded by mu.
-	mu        sync.Mutex
-	guarded   *http.Transport
-	guardedBy string
+	// guarded are the connections by the key of the policy they were made under, guarded by mu.
+	mu      sync.Mutex
+	guarded map[string]*http.Transport
 }
 
 // keepAlive is the time between two signs of life on an idle connection.
@@ -73,7 +72,7 @@ func NewTransport(limits Limits) *Transport {
 		Ping:    orDefault(limits.Ping, PingTimeout),
 		Answer:  orDefault(limits.Answer, MaxAnswer),
 	}
-	t := &Transport{limits: limits, metrics: newCallMetrics()}
+	t := &Transport{limits: limits, metrics: newCallMetrics(), guarded: map[string]*http.Transport{}}
 	t.proxied = t.pool()
 	t.proxied.Proxy = http.ProxyFromEnvironment
 	t.proxied.DialContext = (&net.Dialer{Timeout: limits.Connect, KeepAlive: keepAlive}).DialContext

@@ -3,8 +3,10 @@
 package receiver_test
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"testing"
@@ -92,6 +94,29 @@ func TestPayloadsWithoutEventsKeepToTheBudget(t *testing.T) {
 	}
 	if w.counted("unavailable", "QuotaExceeded") == 0 || w.counted("unavailable", budget.ReasonRepository) == 0 {
 		t.Error("both reasons should be counted")
+	}
+}
+
+// Of a payload of several objects some may be there when another is refused. They count as long as they are there.
+func TestPartsOfPayloadsKeepToTheBudget(t *testing.T) {
+	w := newWorld(t)
+	w.limits.Bytes = 20 << 20 // 2 MiB for the Repository
+	w.client.PrependReactor("create", "eventpayloads", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		payload := a.(clienttesting.CreateAction).GetObject().(*v1alpha1.EventPayload)
+		return strings.HasSuffix(payload.Name, "-2"), nil, apierrors.NewForbidden(v1alpha1.Resource("eventpayloads"), payload.Name, errors.New("exceeded quota: plumbline"))
+	})
+	noise := make([]byte, 700_000) // three objects
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
+	for i := range 10 {
+		d := push(fmt.Sprint("k", i))
+		d.message.Padding = fmt.Sprint(i) + base64.StdEncoding.EncodeToString(noise)
+		w.expect(http.StatusServiceUnavailable, d)
+	}
+	if n := w.payloads(); n < 4 || n > 10 { // two of some 350 KB each for a delivery
+		t.Errorf("%d parts of payloads, want what 2 MiB hold", n)
+	}
+	if w.counted("unavailable", budget.ReasonRepository) == 0 {
+		t.Error("the budget is never used up")
 	}
 }
 

@@ -29,6 +29,7 @@ type asked struct {
 	came  chan struct{}
 }
 
+//nolint:revive // client-go decides what it takes
 func (a *asked) Patch(_ context.Context, name string, kind types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*corev1.ConfigMap, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

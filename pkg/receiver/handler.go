@@ -61,6 +61,7 @@ type Handler struct {
 	Options
 
 	inFlight, large slots
+	tenants         tenants
 	// strangers are the deliveries that nobody vouches for.
 	strangers flowcontrol.PassiveRateLimiter
 	// late is unverifiedAnswer.
@@ -216,6 +217,11 @@ func (h *Handler) record(ctx context.Context, d *delivery, repository *pacv1alph
 	spec.Repository = v1alpha1.RepositoryReference{
 		Namespace: repository.Namespace, Name: repository.Name, UID: repository.UID, URL: repository.Spec.URL,
 	}
+	leave, err := h.tenants.enter(ctx, repository.Namespace)
+	if err != nil {
+		return unavailable("too many deliveries of the Repository's namespace at once", err)
+	}
+	defer leave()
 	name, created, err := h.Recorder.Record(ctx, spec, d.body)
 	if err != nil {
 		return unrecorded(err)

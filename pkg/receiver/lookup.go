@@ -16,8 +16,6 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
-	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
-	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
@@ -28,11 +26,11 @@ type View struct {
 }
 
 // CachedView reads what informers have seen; claims are those of one namespace.
-func CachedView(claims listers.RepositoryClaimNamespaceLister, repositories paclisters.RepositoryLister) View {
+func CachedView(claim func(name string) (*v1alpha1.RepositoryClaim, error), repository func(namespace, name string) (*pacv1alpha1.Repository, error)) View {
 	return View{
-		Claim: func(_ context.Context, name string) (*v1alpha1.RepositoryClaim, error) { return claims.Get(name) },
+		Claim: func(_ context.Context, name string) (*v1alpha1.RepositoryClaim, error) { return claim(name) },
 		Repository: func(_ context.Context, namespace, name string) (*pacv1alpha1.Repository, error) {
-			return repositories.Repositories(namespace).Get(name)
+			return repository(namespace, name)
 		},
 	}
 }
@@ -67,11 +65,10 @@ func RepositoryIndexers() cache.Indexers {
 			if !ok {
 				return nil, nil
 			}
-			canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL)
-			if err != nil { // nobody can claim it
-				return nil, nil
+			if canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL); err == nil {
+				return []string{key(canonical)}, nil
 			}
-			return []string{key(canonical)}, nil
+			return nil, nil // nobody can claim it
 		}
 	}
 	return cache.Indexers{byURL: by(func(canonical string) string { return canonical }), byGroup: by(groupOf)}

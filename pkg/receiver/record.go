@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -155,8 +156,8 @@ func (r *Recorder) create(ctx context.Context, name string, spec *v1alpha1.GitEv
 	if err := r.admit(name, repository, stored); err != nil {
 		return err
 	}
-	if err := r.writePayload(ctx, payloads); err != nil {
-		r.Budget.Dropped(name)
+	if written, err := r.writePayload(ctx, payloads); err != nil {
+		r.Budget.Orphaned(name, min(written, stored))
 		return err
 	}
 	event := &v1alpha1.GitEvent{Spec: *spec.DeepCopy(),
@@ -168,18 +169,20 @@ func (r *Recorder) create(ctx context.Context, name string, spec *v1alpha1.GitEv
 	case apierrors.IsAlreadyExists(err):
 		r.Budget.Dropped(name) // the watch shows whose it is
 	case err != nil:
-		r.Budget.Orphaned(name)
+		r.Budget.Orphaned(name, stored)
 	}
 	return err
 }
 
-func (r *Recorder) writePayload(ctx context.Context, payloads []*v1alpha1.EventPayload) error {
-	bounded := boundedPayloads{r.Payloads}
-	err := blob.Write(ctx, bounded, payloads)
+// writePayload returns how many bytes of the payloads are there, or may be: some of them when others could not be written, and
+// those twice that were tried twice.
+func (r *Recorder) writePayload(ctx context.Context, payloads []*v1alpha1.EventPayload) (written int64, err error) {
+	bounded := boundedPayloads{r.Payloads, &atomic.Int64{}}
+	err = blob.Write(ctx, bounded, payloads)
 	if f := fault.Of(err); f != nil && f.Unknown && ctx.Err() == nil {
 		err = blob.Write(ctx, bounded, payloads) // it may have landed: writing again tells
 	}
-	return err
+	return bounded.written.Load(), err
 }
 
 func (r *Recorder) createEvent(ctx context.Context, event *v1alpha1.GitEvent) error {
@@ -227,8 +230,11 @@ func (r *Recorder) get(ctx context.Context, name string) (*v1alpha1.GitEvent, er
 	return r.Events.Get(ctx, name, metav1.GetOptions{})
 }
 
-// boundedPayloads bounds each call.
-type boundedPayloads struct{ client eventPayloads }
+// boundedPayloads bounds each call, and adds up what may have been written.
+type boundedPayloads struct {
+	client  eventPayloads
+	written *atomic.Int64 // bytes in etcd
+}
 
 // Create implements blob's writer.
 func (b boundedPayloads) Create(ctx context.Context, payload *v1alpha1.EventPayload, opts metav1.CreateOptions) (created *v1alpha1.EventPayload, err error) {
@@ -238,6 +244,9 @@ func (b boundedPayloads) Create(ctx context.Context, payload *v1alpha1.EventPayl
 		created, err = b.client.Create(ctx, payload, opts)
 		return err
 	})
+	if err == nil || apierrors.IsAlreadyExists(err) || fault.FromKube(fault.VerbUpdate, err).Unknown {
+		b.written.Add(storedBytes([]*v1alpha1.EventPayload{payload}))
+	}
 	return created, err
 }
 

@@ -25,11 +25,12 @@ type world struct {
 	read       []string
 	at, public error // of addresses, read with credentials and as everybody does
 	policies   []hosts.Policy
+	large      int // bytes that each answer has more
 }
 
 func (w *world) answer(what string, err error) ([]byte, error) {
 	w.read = append(w.read, what)
-	return []byte(what), err
+	return []byte(what + strings.Repeat(" ", w.large)), err
 }
 
 func (w *world) File(_ context.Context, sha, path string) ([]byte, error) {
@@ -108,6 +109,38 @@ func TestEachThingIsReadOnceWhateverComesOfIt(t *testing.T) {
 	}
 	if f := fault.Of(err); f == nil || f.Reason != "TooManyReferences" || len(w.read) != 500 {
 		t.Errorf("%v after %d reads", err, len(w.read))
+	}
+}
+
+// What one event holds of its references is bounded together with its definitions, however few they are. The rest of them is
+// as if it were not there, and the others can still be read.
+func TestReferencesShareABudgetOfBytesWithTheDefinitions(t *testing.T) {
+	t.Parallel()
+	w := &world{large: 1<<20 - 100}
+	o := w.options()
+	o.Known = []git.File{{Path: ".tekton/own.yaml", Data: make([]byte, 5<<20)}}
+	r := references.New(o)
+	read := func(name string) error {
+		file, err := r.Read(t.Context(), resolve.KindTask, name)
+		if (err == nil) != (len(file.Data) > 0) {
+			t.Errorf("%s: %d bytes and %v", name, len(file.Data), err)
+		}
+		return err
+	}
+	for i := range 3 {
+		if err := read(fmt.Sprintf("tasks/%d.yaml", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 { // however often it is asked for
+		err := read("tasks/3.yaml")
+		if f := fault.Of(err); f == nil || f.Reason != "TooManyReferences" || !strings.HasPrefix(err.Error(), "tasks/3.yaml: ") {
+			t.Errorf("%v, want the file to be named", err)
+		}
+	}
+	w.large = 0
+	if err := read("tasks/small.yaml"); err != nil || read("tasks/0.yaml") != nil {
+		t.Errorf("%v: what was refused takes room", err)
 	}
 }
 

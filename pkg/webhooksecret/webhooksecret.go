@@ -42,9 +42,10 @@ const (
 	// copy takes a second preimage.
 	idLength = 32
 
-	// Asks is the ConfigMap by which receivers ask for copies to be made again, and AsksKey its only key: the IDs, with spaces
-	// between them. Each ask replaces the one before, so that it never grows; who watches sees each.
-	Asks    = "plumbline-webhook-secrets-asks"
+	// Asks is the ConfigMap by which receivers ask for copies to be made again.
+	Asks = "plumbline-webhook-secrets-asks"
+	// AsksKey is its only key: the IDs, with spaces between them. Each ask replaces the one before, so that it never grows; who
+	// watches sees each.
 	AsksKey = "read-again"
 	// MaxAsks is how many IDs one ask may have.
 	MaxAsks = 64

@@ -184,7 +184,7 @@ func (w *world) refusesRecords() {
 }
 
 // strangersAndSlowness makes one delivery fail its verification and another take longer than the alert allows: the
-// record's read, its payload's create and its own are each within their time limit.
+// reads of the record under both of its names, its payload's create and its own are each within their time limit.
 func (w *world) strangersAndSlowness() {
 	_, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("slow", "push")})
 	_, body := partsOf(delivery)
@@ -194,7 +194,7 @@ func (w *world) strangersAndSlowness() {
 	}
 	w.receivers[0].Proxy.Add(cluster.Rule{Match: func(c cluster.Call) bool {
 		return c.Is("get", "gitevents") || c.Is("create", "gitevents") || c.Is("create", "eventpayloads")
-	}, Do: cluster.Delay(1500 * time.Millisecond)})
+	}, Do: cluster.Delay(1200 * time.Millisecond)})
 	w.deliver(delivery, http.StatusAccepted)
 }
 

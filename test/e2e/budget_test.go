@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -109,10 +109,8 @@ func (w *world) quotaIsUsedUp() {
 	quotas, d := w.Kube.CoreV1().ResourceQuotas(w.Namespace), w.again()
 	allow := func(n string) {
 		w.t.Helper()
-		quota, err := quotas.Get(w.ctx, "plumbline", metav1.GetOptions{})
-		w.must(err)
-		quota.Spec.Hard["count/eventpayloads.plumbline.dev"] = resource.MustParse(n)
-		_, err = quotas.Update(w.ctx, quota, metav1.UpdateOptions{})
+		hard := fmt.Sprintf(`{"spec":{"hard":{"count/eventpayloads.plumbline.dev":%q}}}`, n)
+		_, err := quotas.Patch(w.ctx, "plumbline", types.MergePatchType, []byte(hard), metav1.PatchOptions{})
 		w.must(err)
 		w.eventually(soon, "the API server keeps to the quota", func() error {
 			quota, err := quotas.Get(w.ctx, "plumbline", metav1.GetOptions{})

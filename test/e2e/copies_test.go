@@ -23,6 +23,9 @@ import (
 func (w *world) copied() webhooksecret.Value {
 	w.t.Helper()
 	namespace, name, key := w.git.secret(w)
+	if w.inherited != "" {
+		namespace, name = w.Namespace, w.inherited
+	}
 	id := webhooksecret.ID(pacv1alpha1.SecretKey{Namespace: namespace, Name: name, Key: key})
 	shard, err := w.Kube.CoreV1().Secrets(w.Namespace).Get(w.ctx, webhooksecret.ShardName(webhooksecret.ShardOf(id)), metav1.GetOptions{})
 	if err != nil {

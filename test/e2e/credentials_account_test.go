@@ -45,8 +45,8 @@ func TestI3ServiceAccountTokensRotate(t *testing.T) {
 
 	w.must(w.Kube.CoreV1().Secrets(w.Namespace).Delete(w.ctx, "before", metav1.DeleteOptions{})) // and with it the tokens
 	later, second := w.push(map[string]string{".tekton/run.yaml": pipeline("later", "push")})
-	w.eventually(soon, "deliveries are refused", func() error {
-		if status, answer := w.post(receiver, w.forge.PingDelivery(w.App.ID)); status != http.StatusServiceUnavailable {
+	w.eventually(soon, "deliveries are refused", func() error { // even a copy of one that is recorded: its record is read
+		if status, answer := w.post(receiver, delivery); status != http.StatusServiceUnavailable {
 			return fmt.Errorf("answered %d %s", status, answer)
 		}
 		return nil

@@ -141,7 +141,7 @@ func takesACreateThatLanded(t *testing.T, w *world) {
 		fault := receiver.Proxy.Add(cluster.Rule{Match: creates(c.resource), Count: 1, Do: c.do})
 		if c.blind {
 			receiver.Proxy.Add(cluster.Rule{
-				Match: func(c cluster.Call) bool { return c.Is("get", "gitevents") }, From: 2, Do: cluster.Fault(cluster.Unavailable()),
+				Match: func(c cluster.Call) bool { return c.Is("get", "gitevents") && fault.Hits() > 0 }, Do: cluster.Fault(cluster.Unavailable()),
 			})
 		}
 		answer := w.sent(receiver, delivery)

@@ -5,9 +5,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"regexp"
-	"strconv"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,7 +30,7 @@ func takesLargePushes(t *testing.T, w *world) {
 	for range pushes {
 		w.must(<-answers)
 	}
-	used, allowed := w.peak(w.receivers[0]), memoryLimit(t)
+	used, allowed := w.memory(w.receivers[0])
 	t.Logf("%d pushes of %d bytes at once: the receiver used at most %d MiB of %d", pushes, largeBody, used>>20, allowed>>20)
 	if used >= allowed {
 		t.Errorf("the receiver used %d bytes, and config/ allows %d", used, allowed)
@@ -84,25 +81,12 @@ func (w *world) webhookSecret() string {
 	return string(secret.Data[key])
 }
 
-// peak is the most memory that a process had, in bytes.
-func (w *world) peak(p *installation.Process) int64 {
+// memory is the most that a receiver had, and what config/ allows it, in bytes.
+func (w *world) memory(receiver *installation.Process) (used, allowed int64) {
 	w.t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID()))
+	used, err := receiver.Memory(installation.Peak)
 	w.must(err)
-	found := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status)
-	if found == nil {
-		w.t.Fatalf("no VmHWM in %s", status)
-	}
-	kilobytes, err := strconv.ParseInt(string(found[1]), 10, 64)
+	allowed, err = installation.ContainerMemory("receiver")
 	w.must(err)
-	return kilobytes << 10
-}
-
-func memoryLimit(t *testing.T) int64 {
-	t.Helper()
-	deployment, err := installation.Deployment("plumbline-receiver")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return deployment.Spec.Template.Spec.Containers[0].Resources.Limits.Memory().Value()
+	return used, allowed
 }

@@ -151,7 +151,8 @@ func (w *world) inheritsToken() string {
 	_, err = secrets(w.Namespace).Create(w.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "all-projects"}, Data: own.Data}, metav1.CreateOptions{})
 	w.must(err)
 	w.must(secrets(w.ci).Delete(w.ctx, gitlabSecret, metav1.DeleteOptions{}))
-	all := &pacv1alpha1.Secret{Name: "all-projects"}
+	w.inherited = "all-projects"
+	all := &pacv1alpha1.Secret{Name: w.inherited}
 	_, err = repositories(w.Namespace).Create(w.ctx, &pacv1alpha1.Repository{
 		ObjectMeta: metav1.ObjectMeta{Name: "pipelines-as-code"},
 		Spec:       pacv1alpha1.RepositorySpec{GitProvider: &pacv1alpha1.GitProvider{Type: "gitlab", URL: w.git.url(), Secret: all, WebhookSecret: all}},

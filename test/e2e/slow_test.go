@@ -59,7 +59,7 @@ func TestS3SlowConnectionsKeepNobodyWaiting(t *testing.T) {
 		busy.Wait()
 		t.Logf("with %d slow connections the slowest of 20 deliveries was answered after %v", attackers, worst)
 	}
-	used, allowed := w.peak(w.receivers[0]), memoryLimit(t)
+	used, allowed := w.memory(w.receivers[0])
 	t.Logf("the receiver used at most %d MiB of %d", used>>20, allowed>>20)
 	if used >= allowed/2 {
 		t.Errorf("the receiver used %d bytes of %d for what nobody has verified", used, allowed)

@@ -35,6 +35,8 @@ type world struct {
 	forge *forge.GitHub // git of a world on GitHub, for what there is only there
 	repo  forge.Repo    // there
 	ci    string        // the Repository's namespace
+	// inherited is the Secret of the global Repository that has the webhook's secret, "" if the Repository names its own.
+	inherited string
 
 	receivers, controllers []*installation.Process
 	readable               *readable

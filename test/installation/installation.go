@@ -18,6 +18,7 @@ import (
 
 	tektonclient "github.com/tektoncd/pipeline/pkg/client/clientset/versioned"
 
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
 	"github.com/plumbline-ci/plumbline/pkg/webhooksecret"
 	"github.com/plumbline-ci/plumbline/test/cluster"
@@ -38,6 +39,8 @@ type Options struct {
 	Namespace string
 	// Config are changes to ConfigMaps: name, key, value.
 	Config [][3]string
+	// Limited runs each process below the memory limit of its container in config/.
+	Limited bool
 }
 
 // Installation is Plumbline installed in a namespace of a test cluster, with an App on a forge. Its processes are
@@ -54,6 +57,7 @@ type Installation struct {
 	Plumbline versioned.Interface
 
 	programs Programs
+	limited  bool
 	mu       sync.Mutex
 	started  map[string]int // processes by component, for their names
 }
@@ -63,7 +67,7 @@ type Programs struct{ Receiver, Controller string }
 
 // New applies config/ and stores the App's credentials. It starts no process.
 func New(ctx context.Context, o Options) (*Installation, error) {
-	i := &Installation{Namespace: o.Namespace, Cluster: o.Cluster, Forge: o.Forge, App: o.App, programs: o.Programs, started: map[string]int{}}
+	i := &Installation{Namespace: o.Namespace, Cluster: o.Cluster, Forge: o.Forge, App: o.App, programs: o.Programs, limited: o.Limited, started: map[string]int{}}
 	if err := i.clients(o.Cluster.RESTConfig()); err != nil {
 		return nil, err
 	}
@@ -100,13 +104,18 @@ func New(ctx context.Context, o Options) (*Installation, error) {
 	return i, i.storeApp(ctx)
 }
 
-// shard creates the Secrets for copies of webhook secrets as a controller leaves them that had nothing to copy: receivers
-// become ready, whether or not a controller is started beside them. How a controller makes them is a test of its own.
+// shard creates the Secrets for copies of webhook secrets as a controller leaves them that had the App's to copy: receivers
+// become ready and know it, whether or not a controller is started beside them. How a controller makes them is a test of its own.
 func (i *Installation) shard(ctx context.Context) error {
+	app := webhooksecret.ID(pacv1alpha1.SecretKey{Namespace: i.Namespace, Name: appSecret, Key: webhooksecret.AppKey})
 	for shard := range webhooksecret.Shards {
-		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-			Name: webhooksecret.ShardName(shard), Annotations: map[string]string{webhooksecret.CompleteAnnotation: "true"},
-		}}
+		secret := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: webhooksecret.ShardName(shard), Annotations: map[string]string{webhooksecret.CompleteAnnotation: "true"}},
+			Data:       map[string][]byte{},
+		}
+		if i.Forge != nil && shard == webhooksecret.ShardOf(app) {
+			webhooksecret.Put(secret.Data, app, webhooksecret.Value{Current: []byte(i.App.WebhookSecret)})
+		}
 		if _, err := i.Kube.CoreV1().Secrets(i.Namespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("creating Secret %s: %w", secret.Name, err)
 		}

@@ -21,6 +21,8 @@ type Process struct {
 	URL string
 	// Metrics is the address of its Prometheus page.
 	Metrics string
+	// Limit is nil unless the installation is Limited.
+	Limit *Limit
 }
 
 // Receiver makes a receiver process, not started, with or without a proxy of its own.
@@ -74,9 +76,19 @@ func (i *Installation) process(ctx context.Context, component, path string, prox
 		ready = p.URL + "/ready"
 		flags = append(flags, "-metrics-port="+strconv.Itoa(ports[1]))
 	}
+	environment := i.environment(name, ports[1], ports[2])
+	if i.limited {
+		bytes, err := ContainerMemory(component)
+		if err != nil {
+			return nil, err
+		}
+		p.Limit = NewLimit(name, bytes)
+		environment = append(environment, "CONTAINER_MEMORY="+strconv.FormatInt(bytes, 10))
+		path, flags = p.Limit.Wrap(path, flags)
+	}
 	p.Part = i.Cluster.Add(cluster.Process{
 		Name: name, Path: path, Args: flags,
-		Env:   i.environment(name, ports[1], ports[2]),
+		Env:   environment,
 		Ready: func(ctx context.Context) error { return answers(ctx, ready) },
 	})
 	return p, nil

@@ -21,8 +21,9 @@ const (
 	// TraceparentAnnotation on a GitEvent is the W3C traceparent of the span that accepted its delivery; absent when
 	// tracing is off.
 	TraceparentAnnotation = GroupName + "/traceparent"
-	// RepositoryAnnotation on a GitEvent is the namespace and name of its Repository, and StoredBytesAnnotation the bytes that
-	// its payload takes in etcd. Receivers watch the metadata of open events to know what they use.
-	RepositoryAnnotation  = GroupName + "/repository"
+	// RepositoryAnnotation on a GitEvent is the namespace and name of its Repository. Receivers watch the metadata of open
+	// events to know what they use.
+	RepositoryAnnotation = GroupName + "/repository"
+	// StoredBytesAnnotation on a GitEvent is the bytes that its payload takes in etcd.
 	StoredBytesAnnotation = GroupName + "/stored-bytes"
 )

@@ -59,4 +59,11 @@ func TestWhenAnEventHappened(t *testing.T) {
 	if err != nil || !spec.Body.At.Time.Equal(time.Date(2026, 5, 2, 9, 0, 0, 0, time.UTC)) {
 		t.Errorf("%+v, %v", spec.Body, err)
 	}
+	// An event that cannot be written would be refused for ever.
+	for text, want := range map[string]bool{"1777712400": true, "1777712400000": false, "253402300799": true, "253402300800": false, "-1": false, `"2026-05-02T09:00:00Z"`: true} {
+		var m moment
+		if err := m.UnmarshalJSON([]byte(text)); err != nil || (m.identity() != nil) != want || m.at.Year() > 9999 {
+			t.Errorf("%s is read as %s, %v", text, m.at, err)
+		}
+	}
 }

@@ -26,9 +26,12 @@ type payloadRepository struct {
 // moment is a time in a payload: RFC 3339, or Unix seconds in the repository of a push event. What is neither is no time.
 type moment struct{ at time.Time }
 
+// endOfTime is the last second that RFC 3339 can write, and with it an event: the year 9999.
+const endOfTime = 253402300799
+
 // UnmarshalJSON never fails.
 func (m *moment) UnmarshalJSON(data []byte) error {
-	if seconds, err := strconv.ParseInt(string(data), 10, 64); err == nil && seconds > 0 {
+	if seconds, err := strconv.ParseInt(string(data), 10, 64); err == nil && seconds > 0 && seconds <= endOfTime {
 		m.at = time.Unix(seconds, 0).UTC()
 		return nil
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/kept"
+	"github.com/plumbline-ci/plumbline/pkg/memory"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/steps"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
@@ -47,6 +48,7 @@ type Reconciler struct {
 	credentials *credentials.Keeper
 	turns       *turns.Turns
 	steps       *steps.Steps
+	room        *memory.Room // what all events that are worked on at once may hold
 	// Settings adds the configuration to a context.
 	Settings interface {
 		ToContext(ctx context.Context) context.Context
@@ -60,7 +62,7 @@ var _ controller.Reconciler = (*Reconciler)(nil)
 // New returns a Reconciler that still needs Settings and Wake.
 func New(c cluster.Cluster, o cluster.Options) *Reconciler {
 	m := metrics.New()
-	r := &Reconciler{cluster: c, options: o, steps: steps.New(c, o, m)}
+	r := &Reconciler{cluster: c, options: o, steps: steps.New(c, o, m), room: memory.NewRoom(m.NoRoom)}
 	r.desk = &attempt.Desk{
 		Clock: c.Clock, Events: c.Plumbline.GitEvents(o.Namespace), Recorder: c.Recorder, Timers: retry.New(), Metrics: m,
 		OperatorRetry: o.Times.OperatorRetry, Recorded: r.steps.Create.Created.Stored, Wake: func(event string, after time.Duration) { r.Wake(event, after) },
@@ -144,7 +146,7 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 	if event == nil || event.Settled() || !event.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	plan := kept.New(event, r.cluster.Plumbline.EventPayloads(event.Namespace), r.cluster.Kube.Secrets(event.Namespace))
+	plan := kept.New(event, r.cluster.Plumbline.EventPayloads(event.Namespace), r.cluster.Kube.Secrets(event.Namespace), r.room)
 	return r.guarded(ctx, r.desk.Begin(ctx, event, asked, r.credentials, plan))
 }
 

@@ -56,7 +56,7 @@ func TestWhatStatusWritesAndReportsMeasure(t *testing.T) {
 		"plumbline.gitevent.reached reported": "1 in 4 s", "plumbline.gitevent.reached settled": "1 in 20 s",
 		"plumbline.report.delay ": "1 in 5 s", "plumbline.gitevent.settled RunsCreated Selected": "1",
 		"plumbline.gitevent.panics  ": "0", "plumbline.gitevent.parked  ": "0", "plumbline.report.dropped  ": "0", "plumbline.token.unrevoked  ": "0", "plumbline.gitevent.unhandled  ": "0",
-		"plumbline.report.held  ": "0",
+		"plumbline.report.held  ": "0", "plumbline.memory.full  ": "0",
 	}
 	if diff := cmp.Diff(want, measured(t, reader)); diff != "" {
 		t.Error("measured (-want +got):", diff)

@@ -93,10 +93,10 @@ func (p *pass) begin() {
 		if at, known := p.memory.read[id]; known {
 			p.next.read[id] = at
 		}
-		if n := p.memory.failed[id]; n > 0 {
+		if n := p.failed[id]; n > 0 {
 			p.next.failed[id] = n
 		}
-		if p.memory.asked[id] {
+		if p.asked[id] {
 			p.next.asked[id] = true
 		}
 	}

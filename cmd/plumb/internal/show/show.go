@@ -6,7 +6,6 @@ package show
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -142,21 +141,16 @@ func (r *Report) row(decision plan.Decision, run *plan.Run) Row {
 // reveal takes the PipelineRuns with what stands for secrets in place of their markers.
 func (r *Report) reveal(made *plan.Plan, secrets map[string]string) error {
 	for i := range made.Runs {
-		manifest := made.Runs[i].Manifest
-		if manifest == nil {
+		run := made.Runs[i]
+		if run.Manifest == nil {
 			continue
 		}
-		if len(secrets) > 0 {
-			data, err := json.Marshal(manifest)
-			if err != nil {
-				return fmt.Errorf("encoding PipelineRun %s: %w", manifest.Name, err)
-			}
-			manifest = &pipelinev1.PipelineRun{}
-			if err := json.Unmarshal(template.Fill(data, secrets), manifest); err != nil {
-				return fmt.Errorf("decoding PipelineRun %s: %w", made.Runs[i].Name, err)
-			}
+		run.Manifest = template.Fill(run.Manifest, secrets)
+		shown, err := run.PipelineRun()
+		if err != nil {
+			return err
 		}
-		r.runs = append(r.runs, manifest)
+		r.runs = append(r.runs, shown)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func (s *Step) sources(a *attempt.Attempt, client *provider.Client) plan.Sources
 	return plan.Sources{
 		Source: client, History: client, Addresses: client, Web: s.Web,
 		Access:  access{Access: client, denials: s.Denials, spec: &a.Event.Spec, asked: v1alpha1.Reopened(a.Event.Name), now: a.Clock.Now},
-		Missing: q.missing, Secret: q.secret, Room: q.room,
+		Missing: q.missing, Secret: q.secret, Hold: q.hold,
 		Delivery: plan.Delivery{Comment: q.comment, Actor: q.actor, Payload: q.body},
 	}
 }
@@ -41,6 +41,11 @@ func (q asks) missing(address string) time.Duration {
 		return 0
 	}
 	return MissApart
+}
+
+// hold takes the memory for definitions and manifests of so many bytes, until the attempt is over.
+func (q asks) hold(definitions, manifests int) error {
+	return q.a.Kept.Hold(plan.Definitions, leastHeld+heldPerByte*definitions+manifests)
 }
 
 func (q asks) body(ctx context.Context) ([]byte, error) {

@@ -16,15 +16,10 @@ import (
 const (
 	// MaxBegun is how many beginnings without an end park an event: as many as panics do.
 	MaxBegun = attempt.MaxPanics
-	// Memory is what all events that are planned at once may hold, in bytes: a quarter of the container's limit. Those of one
-	// namespace may hold half of it, which is two of the largest.
-	Memory = 256 << 20
-	// The room of one event in bytes: what every one takes, how much more for each byte of definitions, and the most that any
-	// takes, because what is read of them has budgets.
-	leastRoom = 4 << 20
-	perByte   = 8
-	mostRoom  = 64 << 20
-	// again is how soon whoever found no room, or no turn, tries again.
+	// What the planning of one event holds in bytes: what every one takes, and how much more for each byte of definitions.
+	leastHeld   = 4 << 20
+	heldPerByte = 8
+	// again is how soon whoever found no turn tries again.
 	again = time.Second
 )
 
@@ -93,13 +88,4 @@ func (b *Beginnings) ended(a *attempt.Attempt, before int32) {
 		b.known = map[string]int32{}
 	}
 	a.Event.Status.Begun, b.known[a.Event.Name] = before, before
-}
-
-// room takes the memory that definitions of so many bytes need, from what the event's namespace may have.
-func (q asks) room(bytes int) (release func(), err error) {
-	release, free := q.step.Room.Take(q.a.Event.Spec.Repository.Namespace, min(leastRoom+perByte*bytes, mostRoom))
-	if !free {
-		return nil, fault.Throttledf(fault.ReasonBusy, again, "the memory for plans is taken by other events")
-	}
-	return release, nil
 }

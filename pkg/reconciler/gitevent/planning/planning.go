@@ -8,13 +8,11 @@ import (
 	"context"
 	"errors"
 
-	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
-
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
-	"github.com/plumbline-ci/plumbline/pkg/memory"
+	"github.com/plumbline-ci/plumbline/pkg/kept"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
@@ -33,8 +31,6 @@ type Step struct {
 	Misses *Misses
 	// Denials is who may not write.
 	Denials *Denials
-	// Room is what all events that are planned at once may hold.
-	Room *memory.Room
 	// Beginnings are recorded for events that another process may have died of.
 	Beginnings *Beginnings
 }
@@ -213,11 +209,11 @@ func decidedBefore(a *attempt.Attempt, i int) bool {
 	return i < len(a.Event.Status.Runs) && !a.Event.Status.Runs[i].Unresolved
 }
 
-func manifestsOf(made *plan.Plan) []*pipelinev1.PipelineRun {
-	var manifests []*pipelinev1.PipelineRun
+func manifestsOf(made *plan.Plan) []kept.Manifest {
+	var manifests []kept.Manifest
 	for _, run := range made.Runs {
 		if run.Manifest != nil {
-			manifests = append(manifests, run.Manifest)
+			manifests = append(manifests, kept.Manifest{Name: run.Name, JSON: run.Manifest})
 		}
 	}
 	return manifests

@@ -31,7 +31,7 @@ type Step struct {
 	// Late is how long after a takeover another process's post may land; 0 is the constant LateReports.
 	Late time.Duration
 	// Strangers are the reports of events that wait for approval.
-	Strangers *strangers.Reports
+	Strangers strangers.Reports
 }
 
 // Do sends what the Git service has not accepted yet. What it sends is computed from the status alone, which holds no error

@@ -6,7 +6,6 @@ package steps
 import (
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/gitauth"
-	"github.com/plumbline-ci/plumbline/pkg/memory"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/annotate"
@@ -16,7 +15,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/renew"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/report"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/settle"
-	"github.com/plumbline-ci/plumbline/pkg/strangers"
 )
 
 // Steps are what an event goes through. None of them knows another.
@@ -38,11 +36,11 @@ func New(c cluster.Cluster, o cluster.Options, m *metrics.Metrics) *Steps {
 	return &Steps{
 		Plan: &planning.Step{
 			Providers: o.Providers, Web: o.Remote, Version: o.Version, Owners: owners, Metrics: m, Misses: &planning.Misses{}, Denials: &planning.Denials{},
-			Room: memory.NewRoom(planning.Memory), Beginnings: &planning.Beginnings{Inherited: leads.Inherited},
+			Beginnings: &planning.Beginnings{Inherited: leads.Inherited},
 		},
 		Create:   &create.Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Created: &create.Memory{}},
 		Observe:  &observe.Step{Tekton: c.Tekton, Runs: c.Runs},
-		Report:   &report.Step{Providers: o.Providers, Metrics: m, Identity: o.Identity, Late: o.Times.LateReports, Strangers: &strangers.Reports{}},
+		Report:   &report.Step{Providers: o.Providers, Metrics: m, Identity: o.Identity, Late: o.Times.LateReports},
 		Renew:    &renew.Step{GitAuth: secrets},
 		Annotate: &annotate.Step{Tekton: c.Tekton, Providers: o.Providers, Metrics: m},
 		Settle:   &settle.Step{Secrets: c.Kube, GitAuth: secrets, Failing: &settle.Failing{}, Payloads: c.Plumbline.EventPayloads(o.Namespace), Metrics: m, Leads: leads},

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kept_test
+
+import (
+	"testing"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/kept"
+	"github.com/plumbline-ci/plumbline/pkg/memory"
+)
+
+// An event that is alone finds room for whatever it needs, another one waits for its turn, and comes to it.
+func TestAnEventHoldsItsShareOfTheRoom(t *testing.T) {
+	t.Parallel()
+	room := memory.NewRoom(func() {})
+	of := func(namespace string) *kept.Plan {
+		event := &v1alpha1.GitEvent{Spec: v1alpha1.GitEventSpec{Repository: v1alpha1.RepositoryReference{Namespace: namespace}}}
+		return kept.New(event, nil, nil, room)
+	}
+	alone, other, third := of("one"), of("two"), of("three")
+	for _, what := range []string{"definitions", "payload", "plan", "plan", "another plan", "definitions"} {
+		if err := alone.Hold(what, 1<<30); err != nil {
+			t.Fatalf("an event that is alone finds no room for its %s: %v", what, err)
+		}
+	}
+	if err := other.Hold("plan", memory.MaxHeld); err != nil {
+		t.Errorf("one event has taken more than half of the room: %v", err)
+	}
+	if f := fault.Of(third.Hold("plan", memory.MaxHeld)); f == nil || f.Class != fault.Throttled || f.Reason != fault.ReasonBusy || f.RetryAfter == 0 {
+		t.Errorf("%v, want it to come back", f)
+	}
+	if err := third.Hold("definitions", 4<<20); err != nil {
+		t.Errorf("one that needs little finds no room: %v", err)
+	}
+	for _, p := range []*kept.Plan{alone, other, third} {
+		p.Release()
+	}
+	for _, namespace := range []string{"one", "two", "three"} {
+		if err := of(namespace).Hold("plan", memory.MaxHeld); err != nil {
+			t.Errorf("what was released is not free: %v", err)
+		}
+	}
+}

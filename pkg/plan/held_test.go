@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/metrics"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/memory"
+	"github.com/plumbline-ci/plumbline/pkg/plan"
+)
+
+// Whatever definitions, references and payload hold, planning one event holds at most its budget, as the collector finds it.
+func TestPlanningHoldsNoMoreThanItsBudget(t *testing.T) {
+	task := func(n int, step string) git.File {
+		return git.File{Path: ".tekton/task.yaml", Data: []byte("apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: large}\nspec: {steps: [" + strings.Repeat(step, n) + "]}\n")}
+	}
+	copies := func(runs int, large git.File) []git.File {
+		files := []git.File{large}
+		for i := range runs {
+			files = append(files, edited(pipeline(fmt.Sprintf("p%03d", i)), "taskSpec:\n          steps: [{name: s, image: busybox, script: \"true\"}]", "taskRef: {name: large}"))
+		}
+		return files
+	}
+	reads := []git.File{pipeline("reads", `on-cel-expression: 'body.commits.size() == 12345'`)}
+	for name, w := range map[string]*world{
+		"40 PipelineRuns of empty steps":           {files: copies(40, task(9_500, "{},"))},
+		"30 PipelineRuns of a long script":         {files: copies(30, task(1, "{name: s, image: busybox, script: '"+strings.Repeat("0123456789abcdef", 60_000)+"'}"))},
+		"a payload of 24 MB, most of it one value": {files: reads, payload: `{"commits":["` + strings.Repeat("x", 24_000_000) + `"]}`},
+		"a payload of many small objects":          {files: reads, payload: `{"commits":[` + strings.Repeat("{},", 23_000) + `{}]}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var made *plan.Plan
+			peak := held(func() { made = w.make(t, push()) })
+			t.Logf("%d decisions, %d runs: %d MiB at most", len(made.Decisions), len(made.Runs), peak>>20)
+			if len(created(made)) != len(w.files)-1 && !strings.HasPrefix(made.Decisions[0].Reason, "on-cel-expression") {
+				t.Fatalf("%+v, want it to be planned", made.Decisions[0])
+			}
+			if peak > memory.MaxHeld {
+				t.Errorf("planning held %d MiB, want at most %d", peak>>20, memory.MaxHeld>>20)
+			}
+		})
+	}
+}
+
+// held is by how much the heap grew at most while f ran, in bytes: what three collections in a row left over, because each may
+// take what is made meanwhile for living.
+func held(f func()) uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	live := func() uint64 {
+		runtime.GC()
+		metrics.Read(sample)
+		return sample[0].Value.Uint64()
+	}
+	idle, peak, last := live(), uint64(0), [3]uint64{}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	for n := 0; ; n++ {
+		last[n%len(last)] = live()
+		peak = max(peak, slices.Min(last[:]))
+		select {
+		case <-done:
+			return peak - min(peak, idle)
+		default:
+		}
+	}
+}

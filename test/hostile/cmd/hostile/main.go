@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command hostile plays each attack for a minute, after a minute of quiet, and prints what a well-behaved tenant noticed. It
+// fails if a push of the tenant was lost, a process ended, or the tenant waited more than three times as long.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/test/cluster"
+	"github.com/plumbline-ci/plumbline/test/hostile"
+	"github.com/plumbline-ci/plumbline/test/installation"
+)
+
+func main() {
+	seconds := flag.Int("seconds", 60, "how long the tenant is alone, and then each attack lasts")
+	only := flag.String("only", ".", "regular expression of the findings to play, e.g. ^(2|14)$")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, time.Duration(*seconds)*time.Second, *only); err != nil {
+		fmt.Fprintf(os.Stderr, "\n✗ hostile: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, during time.Duration, only string) error {
+	chosen, err := regexp.Compile(only)
+	if err != nil {
+		return fmt.Errorf("-only: %w", err)
+	}
+	dir, err := os.MkdirTemp("", "plumbline-hostile-")
+	if err != nil {
+		return err
+	}
+	c, err := cluster.Start(ctx, cluster.Options{Dir: filepath.Join(dir, "cluster"), Progress: os.Stdout})
+	if err != nil {
+		return err
+	}
+	defer c.Stop()
+	if err := installation.Define(ctx, c); err != nil {
+		return err
+	}
+	o := hostile.Options{Cluster: c, Quiet: during, Attacked: during}
+	if o.Programs, err = installation.Build(ctx, dir); err != nil {
+		return err
+	}
+	for _, attack := range hostile.Attacks() {
+		if chosen.MatchString(strconv.Itoa(attack.Finding)) {
+			o.Attacks = []hostile.Attack{attack}
+			err = errors.Join(err, play(ctx, o))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%w\nthe logs are in %s", err, filepath.Join(dir, "cluster", "logs"))
+	}
+	c.Stop()
+	return os.RemoveAll(dir)
+}
+
+func play(ctx context.Context, o hostile.Options) error {
+	report, err := hostile.Run(ctx, o)
+	if err != nil {
+		return fmt.Errorf("the play of %s itself went wrong: %w", o.Attacks[0].Name, err)
+	}
+	fmt.Println(report)
+	return errors.Join(report.Failed(), report.Slow())
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hostile
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/test/forge"
+)
+
+const (
+	// pushEvery is the tenant's pace, whatever the answers take.
+	pushEvery = 500 * time.Millisecond
+	// reported is how long a push is waited for. It is far more than it takes, so that what is late is told from what is lost.
+	reported = 3 * time.Minute
+	// giveUp is when GitHub gives a delivery up.
+	giveUp = 10 * time.Second
+	// outwaited is how long a receiver waits for one answer of the API server (kubeCallBudget of pkg/receiver): a 503 that took
+	// longer is the machine's, and the delivery is sent again.
+	outwaited = 3 * time.Second
+)
+
+// Pushes are what the tenant saw: how many were sent, answered 202 and shown as successful, and how many deliveries had to be
+// sent again because the API server was slow; how long after the push its first check was accepted at the forge, and the result.
+type Pushes struct {
+	Sent, Accepted, Successful, Again int
+	First, Result                     Times
+	Failures                          []string // the first ones, in words
+}
+
+// Times are percentiles.
+type Times struct{ P50, P99 time.Duration }
+
+// series are the pushes of some time.
+type series struct {
+	mu     sync.Mutex
+	pushes []*push
+	flying sync.WaitGroup
+}
+
+// push is one commit, its delivery, and what became of it; what did not happen is 0.
+type push struct {
+	sha           string
+	answer, again int
+	err           error
+	first, result time.Duration
+}
+
+// warm lets a push succeed: it fills caches and opens connections.
+func (s *stage) warm(ctx context.Context) error {
+	s.forge.Commit(good, "main", forge.Change{Files: map[string]string{".tekton/push.yaml": pipeline("push", "")}})
+	for _, repo := range []string{good, shown, evil} {
+		if err := s.claimed(ctx, s.forge.URL()+"/"+repo); err != nil {
+			return err
+		}
+	}
+	if p := s.push(ctx); p.result == 0 {
+		return fmt.Errorf("it was answered %d, %w", p.answer, p.err)
+	}
+	return nil
+}
+
+// pushes sends for some time, and does not wait for what becomes of it.
+func (s *stage) pushes(ctx context.Context, during time.Duration) *series {
+	all := &series{}
+	begin := time.Now()
+	for n := 0; time.Duration(n)*pushEvery < during; n++ {
+		select {
+		case <-ctx.Done():
+			return all
+		case <-time.After(time.Until(begin.Add(time.Duration(n) * pushEvery))): // what a busy machine sends late is not left out
+		}
+		all.flying.Go(func() {
+			p := s.push(ctx)
+			all.mu.Lock()
+			defer all.mu.Unlock()
+			all.pushes = append(all.pushes, p)
+		})
+	}
+	return all
+}
+
+// push makes one and waits for its end.
+func (s *stage) push(ctx context.Context) *push {
+	ctx, cancel := context.WithTimeout(ctx, reported)
+	defer cancel()
+	p := &push{sha: s.forge.Commit(good, "main", forge.Change{Message: "a change"})}
+	begin := time.Now()
+	if s.insist(ctx, p); p.err != nil || p.answer != http.StatusAccepted {
+		return p
+	}
+	wait := func(ok func(forge.CheckRun) bool) (took time.Duration, err error) {
+		err = s.forge.WaitFor(ctx, func(state *forge.State) bool { return slices.ContainsFunc(state.ChecksFor(good, p.sha), ok) })
+		return time.Since(begin), err
+	}
+	took, err := wait(func(forge.CheckRun) bool { return true })
+	if p.err = err; err != nil {
+		return p
+	}
+	p.first = took
+	took, err = wait(func(check forge.CheckRun) bool { return check.Conclusion == "success" })
+	if p.err = err; err == nil {
+		p.result = took
+	}
+	return p
+}
+
+// insist delivers a push, again and again while the API server is slow.
+func (s *stage) insist(ctx context.Context, p *push) {
+	d := s.forge.PushDelivery(forge.PushEvent{Repo: good, Ref: "refs/heads/main", After: p.sha})
+	for {
+		begin := time.Now()
+		p.answer, p.err = post(ctx, s.receiver.URL, d)
+		if p.err != nil || p.answer != http.StatusServiceUnavailable || time.Since(begin) < outwaited {
+			return
+		}
+		p.again++
+	}
+}
+
+// request is a delivery of either service.
+type request interface {
+	Request(ctx context.Context, url string) (*http.Request, error)
+}
+
+// post delivers once, over a connection of its own as Git services do.
+func post(ctx context.Context, url string, d request) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, giveUp)
+	defer cancel()
+	r, err := d.Request(ctx, url)
+	if err != nil {
+		return 0, err
+	}
+	r.Close, r.GetBody = true, nil // net/http would try again by itself
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, err
+	}
+	return response.StatusCode, response.Body.Close()
+}
+
+// result waits for the end of all pushes.
+func (a *series) result() Pushes {
+	a.flying.Wait()
+	const told = 5
+	out := Pushes{Sent: len(a.pushes)}
+	var first, result []time.Duration
+	for _, p := range a.pushes {
+		out.Again += p.again
+		if p.answer == http.StatusAccepted {
+			out.Accepted++
+		}
+		if p.first > 0 {
+			first = append(first, p.first)
+		}
+		if p.result > 0 {
+			out.Successful++
+			result = append(result, p.result)
+			continue
+		}
+		if len(out.Failures) < told {
+			out.Failures = append(out.Failures, fmt.Sprintf("commit %.8s was answered %d, its first check came after %v: %v", p.sha, p.answer, p.first, p.err))
+		}
+	}
+	out.First, out.Result = times(first), times(result)
+	return out
+}
+
+func times(all []time.Duration) Times {
+	if len(all) == 0 {
+		return Times{}
+	}
+	slices.Sort(all)
+	return Times{P50: all[len(all)/2], P99: all[len(all)*99/100]}
+}
