@@ -21,7 +21,8 @@ const (
 	// (workBudget).
 	newerWait = 2 * time.Second
 	// maxWaiting and maxWaitingForOne bound the deliveries that wait: nobody has verified them, and each holds one of the
-	// maxInFlight places.
+	// maxInFlight places. As many as wait for one are kept for a newer copy, which only the App's deliveries wait for: whoever
+	// names Secrets that are missing does not take the room of a rotation.
 	maxWaiting       = 16
 	maxWaitingForOne = 4
 	// vainFor is how long nobody waits for a secret after somebody has waited in vain. Who guesses secrets waits once in
@@ -153,7 +154,7 @@ func (c *Copies) find(id string) (webhooksecret.Value, bool, <-chan struct{}) {
 // await asks for a copy that is not the old one, and waits for it while there is room to wait.
 func (c *Copies) await(ctx context.Context, id string, old webhooksecret.Value) (webhooksecret.Value, bool) {
 	c.asks.Wanted(id)
-	if !c.enter(id) {
+	if !c.enter(id, len(old.Current) == 0) {
 		return webhooksecret.Value{}, false
 	}
 	timer := time.NewTimer(c.Wait)
@@ -176,7 +177,7 @@ func (c *Copies) await(ctx context.Context, id string, old webhooksecret.Value) 
 	}
 }
 
-func (c *Copies) enter(id string) bool {
+func (c *Copies) enter(id string, missing bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for other, at := range c.vain {
@@ -184,7 +185,11 @@ func (c *Copies) enter(id string) bool {
 			delete(c.vain, other)
 		}
 	}
-	if _, vain := c.vain[id]; vain || c.all >= maxWaiting || c.waiting[id] >= maxWaitingForOne {
+	room := maxWaiting
+	if missing {
+		room -= maxWaitingForOne
+	}
+	if _, vain := c.vain[id]; vain || c.all >= room || c.waiting[id] >= maxWaitingForOne {
 		return false
 	}
 	c.all++

@@ -3,9 +3,11 @@
 package receiver_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -101,4 +103,32 @@ func TestAShardThatIsFilledAgain(t *testing.T) {
 		c.Set(shard)
 	}
 	w.check(http.StatusUnauthorized, w.send(h, push("k3").request()))
+}
+
+// Deliveries for Repositories whose Secrets are missing do not take the room that the App's deliveries need to wait for a rotation.
+func TestMissingSecretsLeaveRoomForARotation(t *testing.T) {
+	const fresh = "the-secret-of-a-moment-ago"
+	w := newWorld(t)
+	c := w.copies()
+	c.Wait = time.Minute
+	ctx, stop := context.WithCancel(t.Context())
+	var busy sync.WaitGroup
+	defer busy.Wait()
+	defer stop()
+	for n := range 100 {
+		busy.Go(func() { _, _ = c.Secret(ctx, secretKey(fmt.Sprint("a-tenant/missing-", n), "webhook.secret")) })
+	}
+	const room = 12
+	until(t, "all that have room wait", func() bool { return c.Waiting() >= room })
+	h := w.replica()
+	h.Secret = receiver.AppSecret{Copies: c, Namespace: systemNamespace, Name: "plumbline-github-app"}
+	busy.Go(func() {
+		until(t, "the delivery waits, too", func() bool { return c.Waiting() > room })
+		for _, shard := range shards(map[string]map[string]string{"plumbline/plumbline-github-app": {"webhook.secret": fresh}}) {
+			c.Set(shard)
+		}
+	})
+	d := push("k1")
+	d.signature = sign(mustBody(d), []byte(fresh))
+	w.check(http.StatusAccepted, w.send(h, d.request()))
 }

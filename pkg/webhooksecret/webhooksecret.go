@@ -106,11 +106,14 @@ func (v Value) TooLong() bool {
 	return len(v.Current) > MaxValueBytes || len(v.Previous) > MaxValueBytes
 }
 
-// Bytes is what the copy takes of its shard.
+// keyBytes is what a key takes, which etcd has twice: with its value, and among the managed fields.
+const keyBytes = 2*idLength + 16
+
+// Bytes is what the copy takes of its shard, as etcd has it.
 func (v Value) Bytes() int {
-	n := idLength + len(v.Current)
+	n := keyBytes + len(v.Current)
 	if len(v.Previous) > 0 {
-		n += idLength + len(PreviousSuffix) + len(v.Previous)
+		n += keyBytes + 2*len(PreviousSuffix) + len(v.Previous)
 	}
 	return n
 }

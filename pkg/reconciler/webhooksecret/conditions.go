@@ -4,6 +4,7 @@ package webhooksecret
 
 import (
 	"context"
+	"time"
 
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
@@ -32,14 +33,18 @@ type conditions struct {
 }
 
 // set makes the condition WebhookSecret of Repositories tell the problem, nil for none. Repositories that never had one have no
-// such condition. It is false when it has to be tried again.
-func (c conditions) set(ctx context.Context, repositories []types.NamespacedName, found *problem) bool {
+// such condition. It is false when it has to be tried again. Each Repository that does not say so already takes from room.
+func (c conditions) set(ctx context.Context, repositories []types.NamespacedName, found *problem, room *int) bool {
 	done := true
 	for _, name := range repositories {
 		cached, err := c.cached.Repositories(name.Namespace).Get(name.Name)
 		if err != nil || told(cached, found) {
 			continue // deleted: nobody is to be told
 		}
+		if *room <= 0 {
+			return false
+		}
+		*room--
 		if err := c.write(ctx, name, found); err != nil {
 			c.logger.Warnw("Telling a Repository of its webhook secret failed", "repository", name.String(), "error", err.Error())
 			done = false
@@ -84,4 +89,44 @@ func (c conditions) write(ctx context.Context, name types.NamespacedName, found 
 		c.recorder.Event(repository, kind, reason, message)
 	}
 	return nil
+}
+
+// found is what became of a secret that was read in this pass.
+type found struct {
+	id      string
+	problem *problem // nil for none
+	// at is when it was read before, and asked whether that was asked for.
+	at    time.Time
+	asked bool
+}
+
+// tell tells Repositories what was found, maxTold at most; it is false when some are left. The copies do not wait for it: one
+// Secret may be named by thousands of Repositories.
+func (p *pass) tell(ctx context.Context) bool {
+	all, room := true, maxTold
+	for _, f := range p.found {
+		if p.conditions.set(ctx, p.wanted[f.id].by, f.problem, &room) {
+			delete(p.next.failed, f.id)
+		} else if !p.often(f.id) {
+			all = false
+			p.again(f)
+		}
+	}
+	return all
+}
+
+// again has a secret read again as it was to be before this pass.
+func (p *pass) again(f found) {
+	if delete(p.next.read, f.id); !f.at.IsZero() {
+		p.next.read[f.id] = f.at
+	}
+	if f.asked {
+		p.next.asked[f.id] = true
+	}
+}
+
+// often counts a failure, and tells whether there were so many that the next try is not any sooner than everything else's.
+func (p *pass) often(id string) bool {
+	p.next.failed[id] = min(maxFailures, p.next.failed[id]+1)
+	return p.next.failed[id] == maxFailures
 }

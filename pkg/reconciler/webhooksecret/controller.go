@@ -38,7 +38,7 @@ const (
 	// batch is how long a change of a Repository waits for others, so that many cost one write.
 	batch = 100 * time.Millisecond
 	// clientQPS is for the reads within their budgets, and as many calls again to read and write shards.
-	clientQPS = 2 * (asksPerSecond + looksPerSecond)
+	clientQPS = 2 * (asksPerSecond + firstsPerSecond + looksPerSecond)
 	userAgent = "plumbline-controller/webhook-secrets"
 	meterName = "github.com/plumbline-ci/plumbline/pkg/reconciler/webhooksecret"
 )

@@ -119,6 +119,63 @@ func TestAShardThatSomebodyDeletes(t *testing.T) {
 	}
 }
 
+// A tenant who names Secrets that have no copy yet, ever new ones, holds up no copy that a receiver asks for.
+func TestNewSecretsHoldUpNoAsk(t *testing.T) {
+	w := newWorld(t)
+	w.store(secret("team", "lab", webhook("one")))
+	w.repository("team", "app", "lab")
+	w.reconcile()
+	w.store(secret("team", "lab", webhook("two")))
+	for n := range 4 * firstsPerSecond {
+		w.repository("hostile", fmt.Sprint("app-", n), fmt.Sprint("missing-", n))
+	}
+	w.r.Ask([]string{copies.ID(pacv1alpha1.SecretKey{Namespace: "team", Name: "lab", Key: "webhook.secret"})})
+	w.reconcile()
+	w.wantCopy("team", "lab", "webhook.secret", "two")
+}
+
+// However many Repositories name a Secret, what they are told holds up no copy, and is bounded.
+func TestManyRepositoriesAreToldInTurn(t *testing.T) {
+	w := newWorld(t, secret("team", "lab", webhook("one")))
+	const many = 2*maxTold + 10
+	for n := range many {
+		w.repository("hostile", fmt.Sprint("app-", n), "missing")
+	}
+	// A second secret of the same shard.
+	shardOf := func(namespace, name string) int {
+		return copies.ShardOf(copies.ID(pacv1alpha1.SecretKey{Namespace: namespace, Name: name, Key: "webhook.secret"}))
+	}
+	name := "lab"
+	for n := 0; shardOf("team", name) != shardOf("hostile", "missing"); n++ {
+		name = fmt.Sprint("lab-", n)
+	}
+	w.store(secret("team", name, webhook("one")))
+	w.repository("team", "app", name)
+	told := func() (n int) {
+		for i := range many {
+			if w.condition("hostile", fmt.Sprint("app-", i)) == "False SecretMissing" {
+				n++
+			}
+		}
+		return n
+	}
+	first := true
+	w.client.PrependReactor("update", "repositories", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if first {
+			first = false
+			w.wantCopy("team", name, "webhook.secret", "one")
+		}
+		return false, nil, nil
+	})
+	for _, want := range []int{maxTold, 2 * maxTold, many} {
+		w.reconcile()
+		if got := told(); got != want {
+			t.Errorf("%d Repositories are told, want %d", got, want)
+		}
+		w.clock.SetTime(w.clock.Now().Add(moreAfter))
+	}
+}
+
 // However many namespaces fill a shard, there is room for the App's secret and the global Repository's.
 func TestOthersLeaveRoomForOurOwn(t *testing.T) {
 	w := newWorld(t)

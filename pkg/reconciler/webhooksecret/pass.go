@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	copies "github.com/plumbline-ci/plumbline/pkg/webhooksecret"
@@ -41,6 +42,8 @@ type pass struct {
 	data   map[string][]byte // of the shard, as it is to be
 	// sources are the Secrets that were read in this pass: several keys of one cost one read.
 	sources map[types.NamespacedName]source
+	// found is what Repositories are to be told, after the shard is written.
+	found []found
 }
 
 type source struct {
@@ -51,8 +54,8 @@ type source struct {
 // due is a secret that is to be read now.
 type due struct {
 	id string
-	// look: nobody asked.
-	look bool
+	// budget is what the read is taken from.
+	budget flowcontrol.PassiveRateLimiter
 }
 
 // run reads what is due, writes what has changed and tells whether more is due.
@@ -74,7 +77,7 @@ func (p *pass) run(ctx context.Context, name string) (more bool, err error) {
 	if err := p.write(ctx, name, live, p.complete()); err != nil {
 		return false, err
 	}
-	return more, nil
+	return !p.tell(ctx) || more, nil
 }
 
 // begin drops the copies that nobody names any more, and takes over what is known of the others.
@@ -105,25 +108,26 @@ func (p *pass) lost(id string) bool {
 	return !there && p.next.states[id] == copied
 }
 
-// due returns what is to be read: what has no copy first, then what is asked for, then the rest; among them what was not
+// due returns what is to be read: what is asked for first, then what has no copy, then the rest, each from a budget of its own, so
+// that a tenant who makes many Repositories holds up nobody's rotation; among them what was not
 // read for the longest time first.
 func (p *pass) due() []due {
 	var all []due
-	rank := map[string]int{}
+	rank, budgets := map[string]int{}, []flowcontrol.PassiveRateLimiter{p.answers, p.firsts, p.looks}
 	for id := range p.wanted {
 		at, known := p.next.read[id]
 		_, there := copies.Copy(p.data, id)
 		switch {
-		case !known && !there, p.lost(id):
-			rank[id] = 0
 		case p.next.asked[id]:
+			rank[id] = 0
+		case !known && !there, p.lost(id):
 			rank[id] = 1
 		case p.clock.Since(at) >= lookEvery:
 			rank[id] = 2
 		default:
 			continue
 		}
-		all = append(all, due{id: id, look: rank[id] == 2})
+		all = append(all, due{id: id, budget: budgets[rank[id]]})
 	}
 	slices.SortFunc(all, func(a, b due) int {
 		return cmp.Or(cmp.Compare(rank[a.id], rank[b.id]), p.next.read[a.id].Compare(p.next.read[b.id]), cmp.Compare(a.id, b.id))
@@ -134,21 +138,16 @@ func (p *pass) due() []due {
 // read copies one secret; it is false when that has to be tried again soon.
 func (p *pass) read(ctx context.Context, d due) bool {
 	n := p.wanted[d.id]
-	from, allowed := p.source(ctx, types.NamespacedName{Namespace: n.key.Namespace, Name: n.key.Name}, d.look)
+	from, allowed := p.source(ctx, types.NamespacedName{Namespace: n.key.Namespace, Name: n.key.Name}, d.budget)
 	if !allowed {
 		return false
 	}
 	became, problem := p.take(d.id, n, from)
 	p.next.states[d.id] = became
-	// What an operator has to mend, a right for example, is looked at as often as everything else, and so is what has failed often.
-	failed := became == unread && fault.Of(from.err).Class != fault.Operator
 	if became != unread {
-		failed = !p.conditions.set(ctx, n.by, problem)
-	}
-	if !failed {
-		delete(p.next.failed, d.id)
-	} else if p.next.failed[d.id] = min(maxFailures, p.next.failed[d.id]+1); p.next.failed[d.id] < maxFailures {
-		return false
+		p.found = append(p.found, found{d.id, problem, p.next.read[d.id], p.next.asked[d.id]})
+	} else if fault.Of(from.err).Class != fault.Operator && !p.often(d.id) {
+		return false // what an operator has to mend, a right for example, is looked at as often as everything else
 	}
 	p.next.read[d.id] = p.clock.Now()
 	delete(p.next.asked, d.id)
@@ -156,16 +155,12 @@ func (p *pass) read(ctx context.Context, d due) bool {
 }
 
 // source reads a Secret, unless this pass has; false when the budget of reads is used up.
-func (p *pass) source(ctx context.Context, name types.NamespacedName, look bool) (source, bool) {
+func (p *pass) source(ctx context.Context, name types.NamespacedName, budget flowcontrol.PassiveRateLimiter) (source, bool) {
 	if read, known := p.sources[name]; known {
 		return read, true
 	}
 	if len(validation.IsDNS1123Subdomain(name.Name)) > 0 { // there is none, and a client cannot even ask for some of these names
 		return source{}, true
-	}
-	budget := p.answers
-	if look {
-		budget = p.looks
 	}
 	if !budget.TryAccept() {
 		return source{}, false

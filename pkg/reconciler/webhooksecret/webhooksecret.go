@@ -32,15 +32,19 @@ const (
 	// looksPerSecond bounds these reads for each controller, which has a client of its own for them. Up to 200 Secrets are so read every
 	// lookEvery, 1,000 every 100 s: beyond 200 it takes a use, or a delivery that does not fit, to notice a change within 30 s.
 	looksPerSecond = 10
-	// asksPerSecond bounds the reads that receivers ask for, and those of Secrets that have no copy yet: more than the 40
-	// deliveries a second that a receiver takes.
+	// asksPerSecond bounds the reads that receivers ask for: more than the 40 deliveries a second that a receiver takes.
 	asksPerSecond = 50
+	// firstsPerSecond bounds those of Secrets that have no copy yet.
+	firstsPerSecond = 50
 	// moreAfter is when what had no room in these budgets, or failed, is tried again.
 	moreAfter = time.Second
 	// maxFailures is how often the first read of a Secret may fail, moreAfter apart, until a shard is complete without it: an
 	// outage is over by then or keeps the shard from being read, too, and one Secret that cannot be decrypted must not keep every
 	// new receiver from becoming ready.
 	maxFailures = 60
+	// maxTold is how many Repositories one look at a shard tells of their secrets: two calls each, a second or two in all. The rest
+	// is told in the next.
+	maxTold = 50
 	// reconcileTimeout ends one look at a shard. What was not read by then is read in the next.
 	reconcileTimeout = 20 * time.Second
 )
@@ -49,14 +53,15 @@ const (
 type Reconciler struct {
 	pkgreconciler.LeaderAwareFuncs
 
-	namespace      string
-	secrets        typedcorev1.SecretsGetter
-	names          *names
-	conditions     conditions
-	clock          clock.PassiveClock
-	logger         *zap.SugaredLogger
-	looks, answers flowcontrol.PassiveRateLimiter
-	wake           func(shard types.NamespacedName, after time.Duration)
+	namespace  string
+	secrets    typedcorev1.SecretsGetter
+	names      *names
+	conditions conditions
+	clock      clock.PassiveClock
+	logger     *zap.SugaredLogger
+	// looks, answers and firsts are for lookEvery, for what is asked for, and for what has no copy yet.
+	looks, answers, firsts flowcontrol.PassiveRateLimiter
+	wake                   func(shard types.NamespacedName, after time.Duration)
 
 	mu     sync.Mutex
 	shards [copies.Shards]memory
@@ -82,6 +87,7 @@ func newReconciler(c clock.PassiveClock) *Reconciler {
 		clock:   c,
 		looks:   flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(looksPerSecond, looksPerSecond, c),
 		answers: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(asksPerSecond, asksPerSecond, c),
+		firsts:  flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(firstsPerSecond, firstsPerSecond, c),
 	}
 }
 
