@@ -120,3 +120,28 @@ func TestAReportThatWasBegunIsNotHeld(t *testing.T) {
 		t.Errorf("status %+v, checks %v: want the second push reported", e.Status, w.git.checks)
 	}
 }
+
+// What a newer push has replaced does not wait for its minute: it would take the Repository's budget of open events from others.
+func TestAPushThatANewerOneReplacedDoesNotWait(t *testing.T) {
+	t.Parallel()
+	w := pushed(t)
+	_, _ = w.reconcileEvent("push-2")
+	third := w.named("push-2").DeepCopy()
+	third.Name, third.UID, third.Spec.DeliveryKey, third.ResourceVersion = "push-3", types.UID("third"), "3", ""
+	third.Spec.SHA, third.Spec.Before, third.Status = strings.Repeat("8", 40), laterSHA, v1alpha1.GitEventStatus{}
+	w.must(w.own.Tracker().Add(third))
+	w.wakes = nil
+	_, _ = w.reconcileEvent("push-3")
+	if len(w.wakes) == 0 || w.wakes[0] != 0 {
+		t.Errorf("woken after %v, want the second push at once", w.wakes)
+	}
+	_, _ = w.reconcileEvent("push-2")
+	if e := w.named("push-2"); !e.Settled() || !e.MayRunAgain() || len(w.git.checks) != 1 {
+		t.Errorf("status %+v, checks %v: want it settled and not reported", e.Status, w.git.checks)
+	}
+	w.pass(strangers.PullApart)
+	_, _ = w.reconcileEvent("push-3")
+	if e := w.named("push-3"); !e.Settled() || len(w.git.checks) != 2 {
+		t.Errorf("status %+v, checks %v: want the newest push reported", e.Status, w.git.checks)
+	}
+}
