@@ -176,6 +176,13 @@ func (s *Reports) Written(r Report, now time.Time) {
 	s.end(r)
 }
 
+// Started tells that somebody who may has started runs for the report's commit: it waits for nobody's approval any more.
+func (s *Reports) Started(r Report) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pull(r).shown = r.Commit
+}
+
 // Limited tells that the Git service was called too often: other reports go first.
 func (s *Reports) Limited(r Report, now time.Time) {
 	s.mu.Lock()
@@ -186,6 +193,18 @@ func (s *Reports) Limited(r Report, now time.Time) {
 
 // known is called with the lock held, like all that follow.
 func (s *Reports) known(r Report, now time.Time) (p *pull, t ticket, waited bool) {
+	p = s.pull(r)
+	if t, waited = s.tickets[r.Event]; !waited {
+		s.replace(p, r)
+		t = ticket{Report: r, since: now}
+		s.tickets[r.Event] = t
+		p.events[r.Event] = struct{}{}
+	}
+	return p, t, waited
+}
+
+// pull is what is known of the report's pull request.
+func (s *Reports) pull(r Report) *pull {
 	if s.pulls == nil || max(len(s.pulls), len(s.tickets), len(s.next)) >= maxRemembered {
 		s.pulls, s.tickets, s.next = map[string]*pull{}, map[string]ticket{}, map[string]time.Time{}
 	}
@@ -194,13 +213,7 @@ func (s *Reports) known(r Report, now time.Time) (p *pull, t ticket, waited bool
 		p = &pull{events: map[string]struct{}{}}
 		s.pulls[r.pull] = p
 	}
-	if t, waited = s.tickets[r.Event]; !waited {
-		s.replace(p, r)
-		t = ticket{Report: r, since: now}
-		s.tickets[r.Event] = t
-		p.events[r.Event] = struct{}{}
-	}
-	return p, t, waited
+	return p
 }
 
 // replace ends the waiting of events that a new one of their pull request has made needless: it is of the same commit, or its push
