@@ -21,22 +21,18 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/test/forge"
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
 // What the version before has left in every open state goes on with this one: each event ends with one run and one check that
-// tells the truth, nothing runs twice, and a delivery that is sent again is known.
+// tells the truth, and nothing runs twice.
 func TestEventsOfTheVersionBeforeGoOn(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(installation.OfEnv) != "" {
 		t.Skip("another version is recorded")
 	}
-	if _, err := os.Stat(filepath.Join(upgradeData, "objects.yaml")); os.IsNotExist(err) {
-		t.Skip("no version is recorded: see testdata/upgrade/README.md")
-	}
 	w, commits := upgradeWorld(t)
-	number := w.git.open("", upPulled, somebody)
+	w.git.open("", upPulled, somebody)
 	before := w.restore()
 	w.startReceiver(false)
 	w.startController(false)
@@ -66,27 +62,9 @@ func TestEventsOfTheVersionBeforeGoOn(t *testing.T) {
 		if event.Status.Disposition != v1alpha1.DispositionRuns {
 			t.Errorf("%s is %s, want its run", event.Name, event.Status.Disposition)
 		}
-		w.sendAnew(event, number)
-	}
-	if again := w.events(); len(again) != len(events) {
-		t.Errorf("%d events after each was delivered again, want %d", len(again), len(events))
 	}
 	for _, kept := range w.objects(upgradeKinds()[3]) {
 		t.Errorf("EventPayload %s is left", kept.GetName())
-	}
-}
-
-// sendAnew delivers what an event was made of once more.
-func (w *world) sendAnew(event v1alpha1.GitEvent, pull int) {
-	w.t.Helper()
-	d := w.git.pushed(event.Spec.HeadRef).(forge.Delivery)
-	if event.Spec.PullRequest != nil {
-		d = w.git.pulled(pull, "opened").(forge.Delivery)
-	}
-	d.GUID = event.Spec.DeliveryKey
-	d.Header.Set("X-GitHub-Delivery", d.GUID)
-	if code, answer := w.post(w.receivers[0], d); code/100 != 2 {
-		w.t.Errorf("the delivery of %s is answered %d %s when it is sent again", event.Name, code, answer)
 	}
 }
 
