@@ -60,6 +60,9 @@ func (k *Keeper) Serves(ctx context.Context, repository *pacv1alpha1.Repository,
 		if !listed {
 			next.Proven = denied == nil
 		}
+		if next.Proven {
+			next.UnprovenSince = nil
+		}
 	}
 	if err := k.write(ctx, claim, next); err != nil {
 		return err

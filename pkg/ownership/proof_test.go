@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -74,5 +75,19 @@ func TestEachNamespaceHasItsTurn(t *testing.T) {
 	}
 	if got, ok := Next(at("b/x"), []types.NamespacedName{at("b/x"), at("b/y")}); ok {
 		t.Errorf("a namespace takes from itself: %s", got)
+	}
+}
+
+// A proof ends the turn that began without one.
+func TestAProofEndsTheTurn(t *testing.T) {
+	since := metav1.Now().Rfc3339Copy()
+	status := v1alpha1.RepositoryClaimStatus{Bound: bound(ours, "1"), UnprovenSince: &since}
+	w := newWorld(t, claim(status), claim(status), repository("1", ""))
+	if err := w.serves(ours, "1", "{}"); !fault.Is(err, fault.Ignored) || w.status().UnprovenSince == nil {
+		t.Errorf("without a proof: %v, %+v", err, w.status())
+	}
+	w.files.proof = "team"
+	if err := w.serves(ours, "1", "{}"); err != nil || !w.status().Proven || w.status().UnprovenSince != nil {
+		t.Errorf("with a proof: %v, %+v", err, w.status())
 	}
 }

@@ -92,7 +92,7 @@ func TestEachPolicyKeepsItsConnections(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tr.Within(policy).RoundTrip(req); err != nil { //nolint:bodyclose // it was read whole
+		if _, err := tr.Within(policy).RoundTrip(req); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -41,6 +41,8 @@ type Report struct {
 	Event string
 	// Commit is what it is about.
 	Commit string
+	// before is the commit that the event's push has replaced, "" if it was none.
+	before string
 	// pull and installation are the pull request and who has the limits.
 	pull, installation string
 	// again is true when somebody had the delivery sent again.
@@ -50,7 +52,7 @@ type Report struct {
 // ReportOf is that of an event.
 func ReportOf(event *v1alpha1.GitEvent) Report {
 	spec := &event.Spec
-	r := Report{Event: event.Name, Commit: spec.SHA, again: v1alpha1.Reopened(event.Name), installation: fmt.Sprintf("%s/%d", spec.Host, spec.InstallationID)}
+	r := Report{Event: event.Name, Commit: spec.SHA, before: spec.Before, again: v1alpha1.Reopened(event.Name), installation: fmt.Sprintf("%s/%d", spec.Host, spec.InstallationID)}
 	if spec.InstallationID == 0 { // each namespace has a token of its own
 		r.installation = spec.Host + " " + spec.Repository.Namespace
 	}
@@ -79,6 +81,9 @@ const (
 // Reports are those of one process. They are advice: a process that knows nothing makes a report once more, and no report that
 // is true is dropped. The zero value is ready. Safe for concurrent use.
 type Reports struct {
+	// Wake lets an event ask again; nil wakes nobody.
+	Wake func(event string, after time.Duration)
+
 	mu      sync.Mutex
 	pulls   map[string]*pull
 	tickets map[string]ticket    // of the events that wait or write
@@ -93,14 +98,17 @@ type pull struct {
 	head  string    // its last answer
 	asked time.Time // when it was asked for that; before asks while an answer is awaited
 	slot  time.Time // when its installation takes its next report; zero if it has no slot yet
-	// waiting are its events that have a ticket.
-	waiting int
+	// events are those that have a ticket.
+	events map[string]struct{}
 }
 
 // ticket is what is known of an event.
 type ticket struct {
+	Report
 	since time.Time
 	write bool
+	// replaced is true once another event of the pull request waits that tells more.
+	replaced bool
 }
 
 // Ask returns what becomes of a report now, and for Wait after how long it is to be asked again.
@@ -111,7 +119,7 @@ func (s *Reports) Ask(r Report, now time.Time) (Answer, time.Duration) {
 	switch {
 	case t.write:
 		return Write, 0
-	case p.shown == r.Commit && !r.again, p.head != r.Commit && t.since.Add(lag).Before(p.asked):
+	case t.replaced, p.shown == r.Commit && !r.again, p.head != r.Commit && t.since.Add(lag).Before(p.asked):
 		s.end(r)
 		return Needless, 0
 	case now.Before(p.wrote.Add(PullApart)):
@@ -127,12 +135,13 @@ func (s *Reports) Ask(r Report, now time.Time) (Answer, time.Duration) {
 		return p.question(now)
 	}
 	p.wrote, p.slot = now, time.Time{}
-	s.tickets[r.Event] = ticket{since: t.since, write: true}
+	t.write = true
+	s.tickets[r.Event] = t
 	return Write, 0
 }
 
 // several tells whether the pull request had more than one commit lately.
-func (p *pull) several() bool { return p.waiting > 1 || p.shown != "" }
+func (p *pull) several() bool { return len(p.events) > 1 || p.shown != "" }
 
 // question lets one event ask for the head, once in a while.
 func (p *pull) question(now time.Time) (Answer, time.Duration) {
@@ -167,6 +176,13 @@ func (s *Reports) Written(r Report, now time.Time) {
 	s.end(r)
 }
 
+// Started tells that somebody who may has started runs for the report's commit: it waits for nobody's approval any more.
+func (s *Reports) Started(r Report) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pull(r).shown = r.Commit
+}
+
 // Limited tells that the Git service was called too often: other reports go first.
 func (s *Reports) Limited(r Report, now time.Time) {
 	s.mu.Lock()
@@ -177,27 +193,52 @@ func (s *Reports) Limited(r Report, now time.Time) {
 
 // known is called with the lock held, like all that follow.
 func (s *Reports) known(r Report, now time.Time) (p *pull, t ticket, waited bool) {
+	p = s.pull(r)
+	if t, waited = s.tickets[r.Event]; !waited {
+		s.replace(p, r)
+		t = ticket{Report: r, since: now}
+		s.tickets[r.Event] = t
+		p.events[r.Event] = struct{}{}
+	}
+	return p, t, waited
+}
+
+// pull is what is known of the report's pull request.
+func (s *Reports) pull(r Report) *pull {
 	if s.pulls == nil || max(len(s.pulls), len(s.tickets), len(s.next)) >= maxRemembered {
 		s.pulls, s.tickets, s.next = map[string]*pull{}, map[string]ticket{}, map[string]time.Time{}
 	}
 	p, found := s.pulls[r.pull]
 	if !found {
-		p = &pull{}
+		p = &pull{events: map[string]struct{}{}}
 		s.pulls[r.pull] = p
 	}
-	if t, waited = s.tickets[r.Event]; !waited {
-		t = ticket{since: now}
-		s.tickets[r.Event] = t
-		p.waiting++
+	return p
+}
+
+// replace ends the waiting of events that a new one of their pull request has made needless: it is of the same commit, or its push
+// has replaced theirs. Whoever pushes again and again must not fill the Repository's budget of open events with those that wait.
+// Of two pushes that have each replaced the other, nobody knows here which came last.
+func (s *Reports) replace(p *pull, by Report) {
+	for event := range p.events {
+		t := s.tickets[event]
+		if t.write || t.again || t.Commit != by.Commit && (t.Commit != by.before || t.before == by.Commit) {
+			continue
+		}
+		t.replaced = true
+		s.tickets[event] = t
+		if s.Wake != nil {
+			s.Wake(event, 0)
+		}
 	}
-	return p, t, waited
 }
 
 // end forgets an event that has nothing to report any more. A slot that no event of the pull request needs is another's.
 func (s *Reports) end(r Report) {
 	p := s.pulls[r.pull]
 	delete(s.tickets, r.Event)
-	if p.waiting--; p.waiting == 0 && !p.slot.IsZero() {
+	delete(p.events, r.Event)
+	if len(p.events) == 0 && !p.slot.IsZero() {
 		p.slot = time.Time{}
 		s.next[r.installation] = s.next[r.installation].Add(-Apart)
 	}

@@ -4,6 +4,7 @@ package strangers
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -24,7 +25,9 @@ type desk struct {
 
 func newDesk(t *testing.T) *desk {
 	t.Helper()
-	return &desk{t: t, now: time.Unix(0, 0), heads: map[string]string{}, ended: map[string]bool{}, due: map[string]time.Time{}}
+	d := &desk{t: t, now: time.Unix(0, 0), heads: map[string]string{}, ended: map[string]bool{}, due: map[string]time.Time{}}
+	d.Wake = func(event string, after time.Duration) { d.due[event] = d.now.Add(after) }
+	return d
 }
 
 // report is that of an event about a commit of a pull request.
@@ -159,6 +162,58 @@ func TestManyPushesToManyPullRequestsCostLittle(t *testing.T) {
 	}
 	if len(d.ended) != pulls*pushes {
 		t.Errorf("%d of %d events have ended", len(d.ended), pulls*pushes)
+	}
+}
+
+// A stranger who pushes to many pull requests again and again does not fill the Repository's budget of open events (1,000), past which
+// everybody's deliveries are refused: who waits is one event for each pull request.
+func TestPushesThatAreReplacedDoNotWait(t *testing.T) {
+	t.Parallel()
+	const pulls, pushes = 80, 20
+	d := newDesk(t)
+	var all []Report
+	for n := range pushes { // every five seconds
+		for p := range pulls {
+			r := report(fmt.Sprintf("event-%d-%d", p, n), fmt.Sprintf("commit-%d-%d", p, n), fmt.Sprint("pull-", p))
+			if n > 0 {
+				r.before = fmt.Sprintf("commit-%d-%d", p, n-1)
+			}
+			d.heads[r.pull] = r.Commit
+			all = append(all, r)
+		}
+		d.until(time.Duration(5*(n+1))*time.Second, all...)
+		if len(d.tickets) > pulls {
+			t.Fatalf("%d events wait after %d pushes to %d pull requests", len(d.tickets), n+1, pulls)
+		}
+	}
+	d.until(15*time.Minute, all...)
+	for pull, head := range d.heads {
+		if d.shown(pull) != head {
+			t.Errorf("%s shows %s, want its head", pull, d.shown(pull))
+		}
+	}
+	if len(d.ended) != pulls*pushes {
+		t.Errorf("%d of %d events have ended", len(d.ended), pulls*pushes)
+	}
+}
+
+// Pushed back to a commit before, whichever delivery comes first: the head shows it.
+func TestAHeadThatWasPushedBackIsReported(t *testing.T) {
+	t.Parallel()
+	for _, order := range [][]int{{0, 1, 2, 3}, {0, 1, 3, 2}, {0, 3, 2, 1}, {3, 2, 1, 0}, {0, 2, 3, 1}} {
+		d := newDesk(t)
+		d.heads["pull"] = "a"
+		pushes := []Report{report("event-0", "z", "pull"), report("event-1", "a", "pull"), report("event-2", "b", "pull"), report("event-3", "a", "pull")}
+		pushes[1].before, pushes[2].before, pushes[3].before = "z", "a", "b"
+		var all []Report
+		for n, at := range order {
+			all = append(all, pushes[at])
+			d.until(time.Duration(n+1)*time.Second, all...)
+		}
+		d.until(6*time.Minute, all...)
+		if !slices.Contains(d.wrote, "a") || len(d.ended) != len(pushes) {
+			t.Errorf("%v: %v are written, %d have ended", order, d.wrote, len(d.ended))
+		}
 	}
 }
 

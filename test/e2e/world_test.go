@@ -77,6 +77,7 @@ func newWorld(t *testing.T, s setup) *world {
 		Cluster: shared.cluster, Forge: hub.GitHub, App: hub.app, Programs: shared.programs, Namespace: system, Config: config,
 	})
 	w.must(err)
+	t.Cleanup(w.forgetRepositories)
 	t.Cleanup(w.tellsNoSecret)
 	w.createRepository(w.ci, "app")
 	for range s.receivers {
@@ -87,6 +88,13 @@ func newWorld(t *testing.T, s setup) *world {
 	}
 	t.Cleanup(w.showLogs)
 	return w
+}
+
+// forgetRepositories deletes those of a world that is over: the controllers of every later one would claim them, too.
+func (w *world) forgetRepositories() {
+	w.t.Helper()
+	err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).DeleteCollection(w.ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	w.must(err)
 }
 
 // namespace creates one whose name begins so.

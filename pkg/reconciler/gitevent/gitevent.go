@@ -67,6 +67,7 @@ func New(c cluster.Cluster, o cluster.Options) *Reconciler {
 		Clock: c.Clock, Events: c.Plumbline.GitEvents(o.Namespace), Recorder: c.Recorder, Timers: retry.New(), Metrics: m,
 		OperatorRetry: o.Times.OperatorRetry, Recorded: r.steps.Create.Created.Stored, Wake: func(event string, after time.Duration) { r.Wake(event, after) },
 	}
+	r.steps.Report.Strangers.Wake = r.desk.Wake
 	r.share(turns.New(o.Workers, c.Clock.Now, m.NoTurn))
 	r.steps.Settle.Leads.Take(c.Clock.Now())
 	r.PromoteFunc = r.promote

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 	"github.com/plumbline-ci/plumbline/pkg/strangers"
 )
@@ -118,5 +119,55 @@ func TestAReportThatWasBegunIsNotHeld(t *testing.T) {
 	}
 	if e := w.named("push-2"); len(w.git.checks) != 2 || !e.Settled() {
 		t.Errorf("status %+v, checks %v: want the second push reported", e.Status, w.git.checks)
+	}
+}
+
+// What a newer push has replaced does not wait for its minute: it would take the Repository's budget of open events from others.
+func TestAPushThatANewerOneReplacedDoesNotWait(t *testing.T) {
+	t.Parallel()
+	w := pushed(t)
+	_, _ = w.reconcileEvent("push-2")
+	third := w.named("push-2").DeepCopy()
+	third.Name, third.UID, third.Spec.DeliveryKey, third.ResourceVersion = "push-3", types.UID("third"), "3", ""
+	third.Spec.SHA, third.Spec.Before, third.Status = strings.Repeat("8", 40), laterSHA, v1alpha1.GitEventStatus{}
+	w.must(w.own.Tracker().Add(third))
+	w.wakes = nil
+	_, _ = w.reconcileEvent("push-3")
+	if len(w.wakes) == 0 || w.wakes[0] != 0 {
+		t.Errorf("woken after %v, want the second push at once", w.wakes)
+	}
+	_, _ = w.reconcileEvent("push-2")
+	if e := w.named("push-2"); !e.Settled() || !e.MayRunAgain() || len(w.git.checks) != 1 {
+		t.Errorf("status %+v, checks %v: want it settled and not reported", e.Status, w.git.checks)
+	}
+	w.pass(strangers.PullApart)
+	_, _ = w.reconcileEvent("push-3")
+	if e := w.named("push-3"); !e.Settled() || len(w.git.checks) != 2 {
+		t.Errorf("status %+v, checks %v: want the newest push reported", e.Status, w.git.checks)
+	}
+}
+
+// A commit that somebody who may has started meanwhile does not show afterwards that it waits for approval.
+func TestACommitThatRunsIsNotReportedAsWaiting(t *testing.T) {
+	t.Parallel()
+	w := pushed(t)
+	_, _ = w.reconcileEvent("push-2")
+	reopened := w.named("push-2").DeepCopy()
+	reopened.Name, reopened.UID, reopened.Spec.DeliveryKey, reopened.ResourceVersion = "push-3", types.UID("third"), "3", ""
+	reopened.Spec.Actor, reopened.Status = "writer", v1alpha1.GitEventStatus{}
+	w.must(w.own.Tracker().Add(reopened))
+	w.git.canWrite = func(string) (bool, error) { return true, nil }
+	hello := helloFile("hello")
+	hello.Data = []byte(strings.ReplaceAll(string(hello.Data), "[push]", "[pull_request]"))
+	w.git.files = []git.File{hello}
+	w.pass(2 * time.Minute) // as long as a no is remembered
+	_, _ = w.reconcileEvent("push-3")
+	if len(w.runs()) != 1 {
+		t.Fatalf("%d runs: %+v", len(w.runs()), w.named("push-3").Status)
+	}
+	before := len(w.git.checks)
+	_, _ = w.reconcileEvent("push-2")
+	if e := w.named("push-2"); !e.Settled() || len(w.git.checks) != before {
+		t.Errorf("status %+v, checks %v: want it settled and not reported", e.Status, w.git.checks)
 	}
 }

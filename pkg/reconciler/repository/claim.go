@@ -113,9 +113,14 @@ func makeClaim(namespace, canonical string, repository *pacv1alpha1.Repository) 
 func (r *Reconciler) writeReleased(ctx context.Context, live *v1alpha1.RepositoryClaim, at *metav1.Time) (*v1alpha1.RepositoryClaim, error) {
 	claim := live.DeepCopy()
 	claim.Status.ReleasedAt = at
+	return r.writeClaim(ctx, claim)
+}
+
+// writeClaim writes the status of a claim that was read in this reconcile.
+func (r *Reconciler) writeClaim(ctx context.Context, claim *v1alpha1.RepositoryClaim) (*v1alpha1.RepositoryClaim, error) {
 	written, err := r.client.PlumblineV1alpha1().RepositoryClaims(r.namespace).UpdateStatus(ctx, claim, metav1.UpdateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("writing the status of RepositoryClaim %s/%s: %w", r.namespace, live.Name, fault.FromKube(fault.VerbUpdate, err))
+		return nil, fmt.Errorf("writing the status of RepositoryClaim %s/%s: %w", r.namespace, claim.Name, fault.FromKube(fault.VerbUpdate, err))
 	}
 	return written, nil
 }

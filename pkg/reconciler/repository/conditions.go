@@ -57,7 +57,7 @@ func (r *Reconciler) markURL(ctx context.Context, repository *pacv1alpha1.Reposi
 		return nil // a change of the claim wakes this key
 	}
 	r.markOwned(repository, claim)
-	return nil
+	return r.endTurn(ctx, claim)
 }
 
 // claimedMessage names the owner, which someone has to talk to, and nothing else of another tenant.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -31,14 +32,36 @@ func (r *Reconciler) takeOver(ctx context.Context, owner types.NamespacedName, l
 		}
 		return true, r.deleteClaim(ctx, live)
 	}
-	if next, wanted := ownership.Next(holder, r.rivals(live.Name)); live.Status.Proven || live.Status.ReleasedAt != nil || !wanted || next != owner {
+	if next, wanted := ownership.Next(holder, r.rivals(live.Name)); live.Status.Proven || !wanted || next != owner {
 		return false, nil // a change of the claim wakes this key
 	}
-	if left := live.CreationTimestamp.Add(ownership.Turn).Sub(r.clock.Now()); left > 0 {
+	now := r.clock.Now()
+	if live.Status.UnprovenSince == nil { // also of an old claim: the setting is new, or its proof was lost a moment ago
+		at := metav1.NewTime(now)
+		return false, r.writeUnproven(ctx, live, &at) // which wakes this key
+	}
+	if left := live.Status.UnprovenSince.Add(ownership.Turn).Sub(now); left > 0 {
 		r.wake(owner, left)
 		return false, nil
 	}
-	return true, r.deleteClaim(ctx, live)
+	return true, r.deleteClaim(ctx, live) // a released one, too: who proves nothing is kept nothing for
+}
+
+// endTurn forgets when the turn of a claim began that needs no proof of an event: if it needs one again, it has another hour.
+func (r *Reconciler) endTurn(ctx context.Context, claim *v1alpha1.RepositoryClaim) error {
+	owners := r.settings.Load().Owners
+	if claim.Status.UnprovenSince == nil || owners.Asked && owners.Broken == "" && len(owners.Listed(claim.Spec.URL)) == 0 {
+		return nil
+	}
+	return r.writeUnproven(ctx, claim, nil)
+}
+
+// writeUnproven sets or clears when a claim's turn began.
+func (r *Reconciler) writeUnproven(ctx context.Context, live *v1alpha1.RepositoryClaim, at *metav1.Time) error {
+	claim := live.DeepCopy()
+	claim.Status.UnprovenSince = at
+	_, err := r.writeClaim(ctx, claim)
+	return err
 }
 
 // notListed is an Invalid fault if the administrator has listed the URL for other namespaces.

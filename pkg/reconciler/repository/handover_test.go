@@ -110,7 +110,6 @@ func TestAnUnprovenURLGoesFromNamespaceToNamespace(t *testing.T) {
 	w.configure(map[string]string{"url-owners": "{}"})
 	all := []string{"one/a", "one/b", "two/app"}
 	w.reconcile("one/a")
-	w.since(appURL, start)
 	w.reconcile(all...)
 	w.wantOwner(appURL, "one/a")
 	w.advance(ownership.Turn - time.Second)
@@ -122,7 +121,6 @@ func TestAnUnprovenURLGoesFromNamespaceToNamespace(t *testing.T) {
 	}
 	w.advance(time.Second)
 	w.reconcile("one/b", "two/app") // one/b is of the namespace that had its turn
-	w.since(appURL, w.clock.Now())
 	w.reconcile(all...)
 	w.wantOwner(appURL, "two/app")
 	w.wantCondition("one", "a", urlCondition, falseClaimed)
@@ -136,12 +134,65 @@ func TestAnUnprovenURLGoesFromNamespaceToNamespace(t *testing.T) {
 	w.wantOwner(appURL, "two/app")
 }
 
-// since makes a claim's time of creation, which the fake API server does not set.
-func (w *world) since(url string, at time.Time) {
-	w.Helper()
-	claim := w.claimOf(url)
-	claim.CreationTimestamp = metav1.NewTime(at)
-	if _, err := w.client.PlumblineV1alpha1().RepositoryClaims(systemNS).Update(context.Background(), claim, metav1.UpdateOptions{}); err != nil {
-		w.Fatal(err)
+// A URL that a team has had for long is not lost in the moment in which a proof is asked for, nor when one event lacks it: its hour
+// begins then. That of what is listed, or proven again, is over.
+func TestALongHeldURLHasItsHour(t *testing.T) {
+	for name, begins := range map[string]struct{ before, then func(w *world) }{
+		"the setting is new": {func(*world) {}, func(w *world) { w.configure(map[string]string{"url-owners": "{}"}) }},
+		"the file was deleted": {
+			func(w *world) {
+				w.configure(map[string]string{"url-owners": "{}"})
+				w.claimStatus(appURL, func(s *v1alpha1.RepositoryClaimStatus) { s.Proven = true })
+			},
+			func(w *world) {
+				w.claimStatus(appURL, func(s *v1alpha1.RepositoryClaimStatus) { s.Proven = false })
+			},
+		},
+		"it was listed": {
+			func(w *world) {
+				w.configure(map[string]string{"url-owners": "{}"})
+				w.reconcile("two/app")
+				w.advance(time.Minute)
+				w.configure(map[string]string{"url-owners": "one: ['https://github.com/acme/*']"})
+			},
+			func(w *world) { w.configure(map[string]string{"url-owners": "{}"}) },
+		},
+		"the setting could not be read": {
+			func(w *world) {
+				w.configure(map[string]string{"url-owners": "{}"})
+				w.reconcile("two/app")
+				w.advance(time.Minute)
+				w.configure(map[string]string{"url-owners": "oops"})
+			},
+			func(w *world) { w.configure(map[string]string{"url-owners": "{}"}) },
+		},
+	} {
+		w := newWorld(t, repo("one", "app", appURL), repo("two", "app", appURL))
+		w.reconcile("one/app")
+		begins.before(w)
+		w.reconcile("one/app", "two/app")
+		w.advance(10 * ownership.Turn)
+		begins.then(w)
+		w.reconcile("two/app", "two/app")
+		w.wantOwner(appURL, "one/app")
+		w.advance(ownership.Turn)
+		w.reconcile("two/app")
+		w.wantOwner(appURL, "two/app")
+		if t.Failed() {
+			t.Fatal(name)
+		}
 	}
+}
+
+// Whoever proves nothing does not keep a URL for a day by deleting its Repository within its hour.
+func TestAReleasedURLThatWasNeverProvenIsHandedOver(t *testing.T) {
+	w := newWorld(t, repo("one", "app", appURL), repo("two", "app", appURL))
+	w.configure(map[string]string{"url-owners": "{}"})
+	w.reconcile("one/app", "two/app")
+	w.delete("one", "app")
+	w.reconcile("one/app", "two/app")
+	w.wantOwner(appURL, "one/app")
+	w.advance(ownership.Turn)
+	w.reconcile("two/app")
+	w.wantOwner(appURL, "two/app")
 }

@@ -62,6 +62,10 @@ type RepositoryClaimStatus struct {
 	// without that setting.
 	// +optional
 	Proven bool `json:"proven,omitempty"`
+	// UnprovenSince is since when another namespace wants the URL that no event has proven: it is handed over an hour later. It is
+	// unset while the URL is proven or no proof is asked for.
+	// +optional
+	UnprovenSince *metav1.Time `json:"unprovenSince,omitempty"`
 }
 
 // BoundProject is a repository at a Git service as one Repository object serves it.

@@ -554,6 +554,10 @@ func (in *RepositoryClaimStatus) DeepCopyInto(out *RepositoryClaimStatus) {
 		*out = new(BoundProject)
 		**out = **in
 	}
+	if in.UnprovenSince != nil {
+		in, out := &in.UnprovenSince, &out.UnprovenSince
+		*out = (*in).DeepCopy()
+	}
 	return
 }
 

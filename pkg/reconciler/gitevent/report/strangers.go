@@ -15,6 +15,9 @@ import (
 // hold keeps back that an event waits for approval until its turn among those of strangers has come (S7). What the pull request
 // shows already, or what is about a commit that is not its head any more, counts as accepted and is not sent.
 func (s *Step) hold(ctx context.Context, a *attempt.Attempt, checks []status.Check) ([]status.Check, error) {
+	if pr := a.Event.Spec.PullRequest; a.Event.Status.Disposition == v1alpha1.DispositionRuns && pr != nil && pr.HeadProjectID != a.Event.Spec.Project.ID {
+		s.Strangers.Started(strangers.ReportOf(a.Event))
+	}
 	if a.Event.Status.Disposition != v1alpha1.DispositionPending || len(checks) != 1 || a.Accepted(checks[0].Key) != nil {
 		return checks, nil // one that was begun goes on: it may be there
 	}
