@@ -62,6 +62,7 @@ type Handler struct {
 
 	inFlight, large slots
 	tenants         tenants
+	groups          groups
 	// strangers are the deliveries that nobody vouches for.
 	strangers flowcontrol.PassiveRateLimiter
 	// late is unverifiedAnswer.
@@ -112,6 +113,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, end := traced(ctx)
 	a := h.guarded(ctx, d, w, r)
 	if a.late {
+		d.body = nil // not while nothing but time passes
 		h.wait(r, d.arrived)
 	}
 	if !d.verified { // only who knows a secret keeps a connection

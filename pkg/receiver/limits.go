@@ -84,6 +84,10 @@ const (
 	// onboarded: a group's webhook has one, which any of the group's Repositories may hold. They are taken from the namespaces in
 	// turn; to compare one takes a microsecond and no call.
 	maxVouchers = 64
+	// groupReuse is how long it is believed where the Repositories of a group keep their webhook secrets, and maxGroups of how many
+	// groups.
+	groupReuse = time.Second
+	maxGroups  = 1024
 	// globalReuse is how long it is believed that there is no global Repository, and that it could not be read.
 	globalReuse = time.Second
 

@@ -93,29 +93,28 @@ func NamedBy(repositories cache.Indexer) func(canonical string) bool {
 	}
 }
 
-// BesideBy returns Lookup.Beside of a cache that has the RepositoryIndexers: first those that name the URL, then the others of
-// its group, each in the order of their names, and of each namespace one before any has its second: nobody displaces others by
-// the Repositories of one namespace.
-func BesideBy(repositories cache.Indexer) func(canonical string) []*pacv1alpha1.Repository {
-	return func(canonical string) []*pacv1alpha1.Repository {
-		var found []*pacv1alpha1.Repository
-		for _, by := range [][2]string{{byURL, canonical}, {byGroup, groupOf(canonical)}} {
-			objects, err := repositories.ByIndex(by[0], by[1])
-			if err != nil { // only for an index that there is not
-				continue
-			}
-			var some []*pacv1alpha1.Repository
-			for _, object := range objects {
-				if repository, ok := object.(*pacv1alpha1.Repository); ok {
-					some = append(some, repository)
-				}
-			}
-			slices.SortFunc(some, func(a, b *pacv1alpha1.Repository) int {
-				return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-			})
-			found = append(found, inTurn(some)...)
+// BesideBy returns Lookup.Beside of a cache that has the RepositoryIndexers: first those that name the URL, in the order of their
+// names, then all of its group, of each namespace one before any has its second: nobody displaces others by the Repositories of
+// one namespace.
+func BesideBy(repositories cache.Indexer) func(canonical string) (naming []*pacv1alpha1.Repository, group func() []*pacv1alpha1.Repository) {
+	by := func(index, value string) []*pacv1alpha1.Repository {
+		objects, err := repositories.ByIndex(index, value)
+		if err != nil { // only for an index that there is not
+			return nil
 		}
-		return found
+		var some []*pacv1alpha1.Repository
+		for _, object := range objects {
+			if repository, ok := object.(*pacv1alpha1.Repository); ok {
+				some = append(some, repository)
+			}
+		}
+		slices.SortFunc(some, func(a, b *pacv1alpha1.Repository) int {
+			return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		})
+		return some
+	}
+	return func(canonical string) (naming []*pacv1alpha1.Repository, group func() []*pacv1alpha1.Repository) {
+		return by(byURL, canonical), func() []*pacv1alpha1.Repository { return inTurn(by(byGroup, groupOf(canonical))) }
 	}
 }
 
@@ -140,8 +139,8 @@ type Lookup struct {
 	Unverified View
 	// Named tells whether any Repository names a canonical URL, as far as a cache knows.
 	Named func(canonical string) bool
-	// Beside are the Repositories that name the URL or one of the same group, as far as a cache knows.
-	Beside func(canonical string) []*pacv1alpha1.Repository
+	// Beside are the Repositories that name the URL, and what returns all of the same group, as far as a cache knows.
+	Beside func(canonical string) (naming []*pacv1alpha1.Repository, group func() []*pacv1alpha1.Repository)
 }
 
 // Known returns what the caches say, nil when they know no Repository of the URL.

@@ -5,9 +5,10 @@ package receiver
 import (
 	"context"
 	"net/http"
+	"sync"
+	"time"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
@@ -83,20 +84,41 @@ type voucher struct {
 	named bool
 }
 
-// vouchers are at most maxVouchers places, each once.
+// vouchers are at most maxVouchers places, each once: that of the global Repository, of those that name the URL, and of the others
+// of its group.
 func (h *Handler) vouchers(ctx context.Context, canonical string) ([]voucher, error) {
 	global, err := h.Services.GlobalRepository(ctx)
 	if err != nil {
 		return nil, err
 	}
-	candidates := h.Lookup.Beside(canonical)
-	if global != nil {
-		candidates = append([]*pacv1alpha1.Repository{global}, candidates...)
-	}
+	naming, group := h.Lookup.Beside(canonical)
 	var vouchers []voucher
+	seen := map[pacv1alpha1.SecretKey]bool{}
+	add := func(keys []pacv1alpha1.SecretKey, named bool) {
+		for _, key := range keys {
+			if !seen[key] && len(vouchers) < maxVouchers {
+				vouchers = append(vouchers, voucher{key, named})
+			}
+			seen[key] = true
+		}
+	}
+	if global != nil {
+		add(webhookKeys([]*pacv1alpha1.Repository{global}, global), false)
+	}
+	add(webhookKeys(naming, global), true)
+	add(h.groups.keys(groupOf(canonical), func() []pacv1alpha1.SecretKey { return webhookKeys(group(), global) }), false)
+	return vouchers, nil
+}
+
+// webhookKeys are at most maxVouchers places where Repositories keep their webhook secrets, each once; nil when there are no
+// Repositories.
+func webhookKeys(repositories []*pacv1alpha1.Repository, global *pacv1alpha1.Repository) (keys []pacv1alpha1.SecretKey) {
+	if len(repositories) > 0 {
+		keys = []pacv1alpha1.SecretKey{}
+	}
 	seen := map[pacv1alpha1.SecretKey]bool{{}: true}
-	for _, repository := range candidates {
-		if len(vouchers) == maxVouchers {
+	for _, repository := range repositories {
+		if len(keys) == maxVouchers {
 			break
 		}
 		service, err := pacv1alpha1.ServiceOf(repository, global)
@@ -104,10 +126,38 @@ func (h *Handler) vouchers(ctx context.Context, canonical string) ([]voucher, er
 			continue
 		}
 		seen[service.Webhook] = true
-		named, err := v1alpha1.CanonicalURL(repository.Spec.URL)
-		vouchers = append(vouchers, voucher{service.Webhook, err == nil && named == canonical})
+		keys = append(keys, service.Webhook)
 	}
-	return vouchers, nil
+	return keys
+}
+
+// groups remember for groupReuse where the Repositories of a group keep their webhook secrets: a group may have thousands of them,
+// and anybody may ask. The zero value is ready.
+type groups struct {
+	mu sync.Mutex
+	of map[string]groupKeys
+}
+
+type groupKeys struct {
+	keys []pacv1alpha1.SecretKey
+	at   time.Time
+}
+
+func (g *groups) keys(group string, collect func() []pacv1alpha1.SecretKey) []pacv1alpha1.SecretKey {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if known, there := g.of[group]; there && time.Since(known.at) < groupReuse {
+		return known.keys
+	}
+	keys := collect()
+	if keys == nil { // nobody's group: strangers make names up
+		return nil
+	}
+	if g.of == nil || len(g.of) >= maxGroups {
+		g.of = map[string]groupKeys{}
+	}
+	g.of[group] = groupKeys{keys, time.Now()}
+	return keys
 }
 
 // admits takes a delivery that nobody vouches for off the strangers' budget, once.

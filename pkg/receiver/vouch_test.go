@@ -132,3 +132,26 @@ func TestMissingSecretsLeaveRoomForARotation(t *testing.T) {
 	d.signature = sign(mustBody(d), []byte(fresh))
 	w.check(http.StatusAccepted, w.send(h, d.request()))
 }
+
+// S4: a stranger's delivery for a project of a group with thousands of Repositories does not look at all of them: at most once
+// a second somebody's does.
+func TestS4AGroupIsLookedAtOnce(t *testing.T) {
+	w := ownWorld(t)
+	h := w.both()
+	looks := 0
+	beside := h.Lookup.Beside
+	h.Lookup.Beside = func(canonical string) ([]*pacv1alpha1.Repository, func() []*pacv1alpha1.Repository) {
+		naming, group := beside(canonical)
+		return naming, func() []*pacv1alpha1.Repository { looks++; return group() }
+	}
+	const strangers = 50
+	began := time.Now()
+	for n := range strangers {
+		d := ownPush("guessed")
+		d.message.URL = fmt.Sprintf("https://lab.example/acme/unknown-%d", n)
+		w.check(http.StatusUnauthorized, w.send(h, d.request()))
+	}
+	if most := 1 + int(time.Since(began)/time.Second); looks > most {
+		t.Errorf("%d strangers looked at the group %d times, want %d at most", strangers, looks, most)
+	}
+}
