@@ -219,7 +219,7 @@ func (h *Handler) record(ctx context.Context, d *delivery, repository *pacv1alph
 	spec.Repository = v1alpha1.RepositoryReference{
 		Namespace: repository.Namespace, Name: repository.Name, UID: repository.UID, URL: repository.Spec.URL,
 	}
-	leave, err := h.tenants.enter(ctx, repository.Namespace)
+	leave, err := h.tenants.enter(repository.Namespace)
 	if err != nil {
 		return unavailable("too many deliveries of the Repository's namespace at once", err)
 	}

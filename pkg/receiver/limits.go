@@ -21,11 +21,7 @@ const (
 	maxLargeBodies = 2
 	// maxInFlight is how many deliveries are handled at once: with maxLargeBodies it bounds the memory. Who has not sent the
 	// whole body yet is none of them.
-	maxInFlight = 128
-	// maxOfNamespace is how many of them may be of the Repositories of one namespace, once they are verified: the last quarter is
-	// for others. maxRecordings of those are recorded at once, the rest waits for a moment, as a burst of pushes may.
-	maxOfNamespace = maxInFlight * 3 / 4
-	maxRecordings  = maxInFlight / 2
+	maxInFlight = 160
 	// maxHeaderBytes: GitHub sends about 1 KiB of headers, proxies and meshes add some. Every connection may take as much
 	// without proving anything.
 	maxHeaderBytes = 32 << 10

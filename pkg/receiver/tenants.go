@@ -3,71 +3,41 @@
 package receiver
 
 import (
-	"context"
 	"sync"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// tenants share the places for deliveries by the namespaces of their Repositories. While the API server is slow, one whose
-// deliveries are many would hold all of them. The zero value is ready.
+// tenants share the places for deliveries by the namespaces of their Repositories: while the API server is slow, one whose
+// deliveries are many would hold all of them. A namespace may hold as many as are free, so alone it gets half of them, a second
+// one a quarter, and there is always room for one that has none. The zero value is ready.
 type tenants struct {
-	mu sync.Mutex
-	of map[string]*tenant
+	mu    sync.Mutex
+	of    map[string]int // deliveries that are there, by namespace
+	there int            // of all
 }
 
-// tenant is a namespace of which a delivery is there.
-type tenant struct {
-	// recording has a place for each delivery that is recorded.
-	recording slots
-	// there are the deliveries that are recorded or wait for it.
-	there int
-}
-
-// enter waits for at most slotWait for a namespace's turn to record. Without an error, leave must be called once. The error is
-// Transient: the namespace has too many deliveries at once.
-func (t *tenants) enter(ctx context.Context, namespace string) (leave func(), err error) {
-	its := t.join(namespace)
-	if its == nil {
-		return nil, busy(namespace)
-	}
-	if !its.recording.take(ctx, func() {}) {
-		t.part(namespace, its)
-		return nil, busy(namespace)
-	}
-	return func() {
-		its.recording.free()
-		t.part(namespace, its)
-	}, nil
-}
-
-func busy(namespace string) error {
-	return fault.Transientf("NamespaceBusy", "%d deliveries of Repositories in namespace %s are handled at once", maxOfNamespace, namespace)
-}
-
-// join returns nil when the namespace has as many deliveries as it may.
-func (t *tenants) join(namespace string) *tenant {
+// enter takes a place for a verified delivery. Without an error, leave must be called once. The error is Transient: the
+// namespace has too many deliveries at once.
+func (t *tenants) enter(namespace string) (leave func(), err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	its := t.of[namespace]
-	if its == nil {
-		if t.of == nil {
-			t.of = map[string]*tenant{}
-		}
-		its = &tenant{recording: make(slots, maxRecordings)}
-		t.of[namespace] = its
+	if its := t.of[namespace]; its >= maxInFlight-t.there {
+		return nil, fault.Transientf("NamespaceBusy", "%d deliveries of Repositories in namespace %s are handled, and %d of others", its, namespace, t.there-its)
 	}
-	if its.there == maxOfNamespace {
-		return nil
+	if t.of == nil {
+		t.of = map[string]int{}
 	}
-	its.there++
-	return its
+	t.of[namespace]++
+	t.there++
+	return func() { t.leave(namespace) }, nil
 }
 
-func (t *tenants) part(namespace string, its *tenant) {
+func (t *tenants) leave(namespace string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if its.there--; its.there == 0 {
+	t.there--
+	if t.of[namespace]--; t.of[namespace] == 0 {
 		delete(t.of, namespace)
 	}
 }

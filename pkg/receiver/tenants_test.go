@@ -3,49 +3,49 @@
 package receiver
 
 import (
-	"context"
+	"fmt"
 	"testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// S5: a namespace whose deliveries fill its places leaves the last quarter of them all to others, and gets its own back.
+// S5: however many namespaces send as much as they can, there is a place for one that has none.
 func TestANamespaceLeavesPlacesToOthers(t *testing.T) {
 	t.Parallel()
 	var all tenants
-	gone, cancel := context.WithCancel(t.Context())
-	cancel() // nobody waits
 	var leaves []func()
-	for n := range maxRecordings {
-		leave, err := all.enter(t.Context(), "loud")
-		if err != nil {
-			t.Fatalf("delivery %d: %v", n+1, err)
+	for n := range 5 {
+		loud, its := fmt.Sprint("loud-", n), 0
+		for {
+			leave, err := all.enter(loud)
+			if err != nil {
+				if !fault.Is(err, fault.Transient) {
+					t.Errorf("%s: %v", loud, err)
+				}
+				break
+			}
+			leaves = append(leaves, leave)
+			its++
 		}
-		leaves = append(leaves, leave)
+		if want := maxInFlight >> (n + 1); its != want {
+			t.Errorf("%s gets %d places, want %d", loud, its, want)
+		}
 	}
-	if _, err := all.enter(gone, "loud"); !fault.Is(err, fault.Transient) {
-		t.Errorf("one more is let in: %v", err)
-	}
-	other, err := all.enter(t.Context(), "other")
+	quiet, err := all.enter("quiet")
 	if err != nil {
-		t.Errorf("another namespace: %v", err)
+		t.Fatalf("a namespace that has no delivery here: %v", err)
 	}
-	all.of["loud"].there = maxOfNamespace // the others wait
-	if its := all.join("loud"); its != nil {
-		t.Errorf("a namespace with %d deliveries gets another place", maxOfNamespace)
-	}
-	all.of["loud"].there = maxRecordings
+	quiet()
 	leaves[0]()
-	again, err := all.enter(t.Context(), "loud")
-	if err != nil {
-		t.Fatalf("a place that was given back: %v", err)
+	again, err := all.enter("loud-0")
+	if err == nil {
+		t.Error("a namespace gets back the half that it had alone, beside four others")
+		again()
 	}
-	again()
-	other()
 	for _, leave := range leaves[1:] {
 		leave()
 	}
-	if len(all.of) != 0 {
-		t.Errorf("%d namespaces are remembered after their last delivery", len(all.of))
+	if len(all.of) != 0 || all.there != 0 {
+		t.Errorf("%d places and %d namespaces are remembered after the last delivery", all.there, len(all.of))
 	}
 }
