@@ -104,7 +104,7 @@ func (r *repository) leaves(ctx context.Context, number int, want, have marks, h
 
 func (r *repository) updateNote(ctx context.Context, number, id int, body string) error {
 	const what = "updating the note"
-	_, _, err := r.client.Notes.UpdateMergeRequestNote(r.path, number, id, &gl.UpdateMergeRequestNoteOptions{Body: &body}, gl.WithContext(ctx))
+	_, _, err := r.client.Notes.UpdateMergeRequestNote(int(r.id), number, id, &gl.UpdateMergeRequestNoteOptions{Body: &body}, gl.WithContext(ctx))
 	if provider.StatusCode(err) == http.StatusNotFound {
 		return fault.Transientf("NoteGone", "%s: it was deleted meanwhile", what)
 	}
@@ -119,7 +119,7 @@ func (r *repository) findNote(ctx context.Context, number int, want marks) (*gl.
 		return nil, marks{}, provider.Failed(what, err)
 	}
 	notes, err := list(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.Note, *gl.Response, error) {
-		return r.client.Notes.ListMergeRequestNotes(r.path, number, nil, page...)
+		return r.client.Notes.ListMergeRequestNotes(int(r.id), number, nil, page...)
 	})
 	if err != nil {
 		return nil, marks{}, provider.Failed(what, err)
@@ -136,7 +136,7 @@ func (r *repository) findNote(ctx context.Context, number int, want marks) (*gl.
 
 func (r *repository) createNote(ctx context.Context, number int, body string) (string, error) {
 	const what = "writing the note"
-	note, _, err := r.client.Notes.CreateMergeRequestNote(r.path, number,
+	note, _, err := r.client.Notes.CreateMergeRequestNote(int(r.id), number,
 		&gl.CreateMergeRequestNoteOptions{Body: &body}, gl.WithContext(ctx))
 	if err != nil {
 		return "", provider.Failed(what, err)

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
@@ -34,5 +35,23 @@ func TestAStatusEndsUnderTheNameItWasBegunUnder(t *testing.T) {
 	}
 	if got := b.StatusesFor(testProject, b.head.SHA)[0].Name; got != "Old CI / build" {
 		t.Errorf("the status is called %q", got)
+	}
+}
+
+// A path that belongs to another project by now shows nothing, although that has the commit and the token reaches it.
+func TestNothingIsReportedAtAnotherProjectOfTheSamePath(t *testing.T) {
+	f, w := openFake(t, forgelab.Options{})
+	const path = "acme/team/taken"
+	taken := f.CreateProject(path, forgelab.ProjectOptions{Unprotected: true})
+	w.Credentials.Token = f.CreateToken(forgelab.NewToken{Project: path}).Value
+	w.Project.Name, w.Project.URL = "taken", taken.WebURL // and the id is that of the project that the event came from
+	client, err := w.Provider.Connect(t.Context(), w.BaseURL, w.Project, w.Credentials)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sha := f.GitLab.Commit(path, "main", forgelab.Change{Message: "the same", Files: map[string]string{"x": "y"}})
+	_, err = client.Put(t.Context(), git.Head{SHA: sha, Project: w.Project, Ref: "refs/heads/main"}, "", check(status.Completed, status.Success))
+	if shown := f.StatusesFor(path, sha); err == nil || len(shown) != 0 {
+		t.Errorf("error %v, and it shows %v", err, shown)
 	}
 }

@@ -35,7 +35,7 @@ func (r *repository) Put(ctx context.Context, head git.Head, id string, check st
 		return "", err
 	}
 	if !fork(head) {
-		return r.show(ctx, place{project: r.path, ref: refName(head.Ref)}, head.SHA, want)
+		return r.show(ctx, place{project: int(r.id), ref: refName(head.Ref)}, head.SHA, want)
 	}
 	if !strings.HasPrefix(id, notePrefix) {
 		shown, err := r.showForFork(ctx, head, want)
@@ -77,7 +77,7 @@ func (r *repository) showForFork(ctx context.Context, head git.Head, want wanted
 			return "", err
 		}
 	}
-	return r.show(ctx, place{project: r.path, foreign: true}, head.SHA, want)
+	return r.show(ctx, place{project: int(r.id), foreign: true}, head.SHA, want)
 }
 
 // source returns the id of the fork, 0 if it is gone. GitLab is asked for it: with an id that a payload chose, a status
