@@ -27,7 +27,7 @@ const (
 	maxHeaderBytes = 32 << 10
 
 	// maxConnections is for all sources together. An idle one takes some 25 KiB, one with the longest headers 70: 140 MiB.
-	// Behind a proxy each delivery under way has one: 128 that are handled, and those that arrive and wait.
+	// Behind a proxy each delivery under way has one: 160 that are handled, and those that arrive and wait.
 	maxConnections = 2048
 	// maxUnverified is how many connections of one source address may be sending, or have proved nothing yet. A proxy is one
 	// source for all the world, so the next one is not refused: the one that has been at it for the longest is closed. A true

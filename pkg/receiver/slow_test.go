@@ -145,7 +145,8 @@ func TestS3SlowSendersAreEnded(t *testing.T) {
 			if status != want {
 				t.Errorf("answered %d, want %d", status, want)
 			}
-			if rest, err := io.ReadAll(conn); name == "a second request" && (err != nil || !bytes.Contains(rest, []byte("408"))) {
+			// What a sender goes on sending may reset the connection after the answer.
+			if rest, err := io.ReadAll(conn); name == "a second request" && !bytes.Contains(rest, []byte("408")) {
 				t.Errorf("then answered %q (%v), want 408", rest, err)
 			}
 		})
