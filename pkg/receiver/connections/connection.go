@@ -138,8 +138,8 @@ func (c *Connection) Begin() time.Time {
 	return c.since
 }
 
-// Reserve makes room for a body that takes so many bytes and has no slot. The longest unverified connection of the source
-// whose bodies take the most gives way; ErrDisplaced when that is this one, or there is none.
+// Reserve makes room for a body that takes so many bytes and has no slot. Of the source whose bodies take the most the
+// unverified connection with the largest one gives way, the longest of these; ErrDisplaced when that is this one, or there is none.
 func (c *Connection) Reserve(bytes int) error {
 	if c == nil {
 		return nil
@@ -147,14 +147,14 @@ func (c *Connection) Reserve(bytes int) error {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	for c.all.bytes+bytes-c.bytes > c.all.limits.Bytes {
-		longest := c.all.heaviest()
-		if longest == nil || longest == c {
+		most := c.all.heaviest()
+		if most == nil || most == c {
 			if !c.told {
 				c.tell(boundBytes)
 			}
 			return ErrDisplaced
 		}
-		longest.tell(boundBytes)
+		most.tell(boundBytes)
 	}
 	if c.told {
 		return ErrDisplaced
@@ -169,12 +169,13 @@ func (all *Set) heaviest() *Connection {
 	if fullest == nil {
 		return nil
 	}
+	var most *Connection
 	for e := fullest.unverified.Front(); e != nil; e = e.Next() {
-		if c, ok := e.Value.(*Connection); ok && c.bytes > 0 {
-			return c
+		if c, ok := e.Value.(*Connection); ok && c.bytes > 0 && (most == nil || c.bytes > most.bytes) {
+			most = c
 		}
 	}
-	return nil
+	return most
 }
 
 // Enlarged says that the body has a slot for large ones, and so takes nothing without a slot any more.
