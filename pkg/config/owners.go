@@ -68,11 +68,16 @@ func (p *parser) owners() Owners {
 	return o
 }
 
-// urlGlob compiles a glob of canonical URLs, which are in lower case.
+// urlGlob compiles a glob of canonical URLs, which are in lower case. Its host is a name: a star in it would match the path of
+// another host's URL, too.
 func urlGlob(pattern string) (*glob.Glob, string) {
 	lower := strings.ToLower(strings.TrimSpace(pattern))
-	if !strings.HasPrefix(lower, "https://") && !strings.HasPrefix(lower, "http://") {
+	scheme, rest, _ := strings.Cut(lower, "://")
+	if scheme != "https" && scheme != "http" {
 		return nil, "does not start with https:// or http://"
+	}
+	if host, _, _ := strings.Cut(rest, "/"); host == "" || strings.ContainsAny(host, `*?[]{}\!`) {
+		return nil, "does not name one host"
 	}
 	compiled, err := glob.Compile("", lower)
 	if err != nil {
