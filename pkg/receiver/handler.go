@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -94,6 +95,8 @@ type delivery struct {
 	admitted bool
 	// verified tells whether the sender knows a webhook secret.
 	verified bool
+	// release gives back the place that the body has; only the first call does.
+	release func()
 }
 
 func (d *delivery) providerName() string {
@@ -158,7 +161,8 @@ func (h *Handler) receive(ctx context.Context, d *delivery, w http.ResponseWrite
 		return rejected(http.StatusBadRequest, "UnknownService", "no Git service recognises this request: its headers are not those of a webhook delivery")
 	}
 	body, release, err := h.read(ctx, w, r)
-	defer release()
+	d.release = sync.OnceFunc(release)
+	defer d.release()
 	if err != nil {
 		return unread(err)
 	}
@@ -220,6 +224,10 @@ func (h *Handler) record(ctx context.Context, d *delivery, repository *pacv1alph
 		Namespace: repository.Namespace, Name: repository.Name, UID: repository.UID, URL: repository.Spec.URL,
 	}
 	leave, err := h.tenants.enter(repository.Namespace)
+	if err != nil && len(d.body) <= smallBodyBytes {
+		d.release() // who waits holds no place that others need
+		leave, err = h.tenants.await(ctx, repository.Namespace)
+	}
 	if err != nil {
 		return unavailable("too many deliveries of the Repository's namespace at once", err)
 	}

@@ -22,6 +22,9 @@ const (
 	// maxInFlight is how many deliveries are handled at once: with maxLargeBodies it bounds the memory. Who has not sent the
 	// whole body yet is none of them.
 	maxInFlight = 160
+	// maxQueued is how many verified deliveries may wait, or have waited, for a place of their namespace. They hold none of the
+	// others and at most smallBodyBytes each.
+	maxQueued = 64
 	// maxHeaderBytes: GitHub sends about 1 KiB of headers, proxies and meshes add some. Every connection may take as much
 	// without proving anything.
 	maxHeaderBytes = 32 << 10

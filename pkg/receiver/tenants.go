@@ -3,7 +3,9 @@
 package receiver
 
 import (
+	"context"
 	"sync"
+	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
@@ -15,6 +17,43 @@ type tenants struct {
 	mu    sync.Mutex
 	of    map[string]int // deliveries that are there, by namespace
 	there int            // of all
+	// waiting are the deliveries that have a place and waited for it, or wait for one.
+	waiting int
+}
+
+// await is enter for a delivery that it has refused: a burst of pushes is over in a moment. It waits for at most slotWait, and
+// not at all when maxQueued do.
+func (t *tenants) await(ctx context.Context, namespace string) (leave func(), err error) {
+	if leave, err = t.enter(namespace); err == nil || !t.queue(1) {
+		return leave, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, slotWait)
+	defer cancel()
+	tick := time.NewTicker(contendedEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.queue(-1)
+			return nil, err
+		}
+		var out func()
+		if out, err = t.enter(namespace); err == nil {
+			return func() { out(); t.queue(-1) }, nil
+		}
+	}
+}
+
+// queue counts who waits; false is that nobody more may.
+func (t *tenants) queue(n int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n > 0 && t.waiting >= maxQueued {
+		return false
+	}
+	t.waiting += n
+	return true
 }
 
 // enter takes a place for a verified delivery. Without an error, leave must be called once. The error is Transient: the

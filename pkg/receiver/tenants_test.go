@@ -31,6 +31,17 @@ func TestANamespaceLeavesPlacesToOthers(t *testing.T) {
 			t.Errorf("%s gets %d places, want %d", loud, its, want)
 		}
 	}
+	came := make(chan func())
+	go func() {
+		leave, err := all.await(t.Context(), "loud-4")
+		if err != nil {
+			t.Errorf("a place that becomes free: %v", err)
+			leave = func() {}
+		}
+		came <- leave
+	}()
+	leaves[len(leaves)-1]()
+	leaves = append(leaves[:len(leaves)-1], <-came)
 	quiet, err := all.enter("quiet")
 	if err != nil {
 		t.Fatalf("a namespace that has no delivery here: %v", err)
@@ -45,7 +56,7 @@ func TestANamespaceLeavesPlacesToOthers(t *testing.T) {
 	for _, leave := range leaves[1:] {
 		leave()
 	}
-	if len(all.of) != 0 || all.there != 0 {
-		t.Errorf("%d places and %d namespaces are remembered after the last delivery", all.there, len(all.of))
+	if len(all.of) != 0 || all.there != 0 || all.waiting != 0 {
+		t.Errorf("%d places, %d namespaces and %d that wait are remembered after the last delivery", all.there, len(all.of), all.waiting)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// Options of Run; all but Key are required.
+// Options of Run; all but Again and Key are required.
 type Options struct {
 	// Cluster has the CustomResourceDefinitions of config/ already.
 	Cluster  *cluster.Cluster
@@ -25,6 +25,9 @@ type Options struct {
 	Attacks []Attack
 	// Quiet is how long the tenant is alone, Attacked how long the attacks last.
 	Quiet, Attacked time.Duration
+	// Again has the tenant send a delivery again that was not taken, as people do at GitHub: with all attacks at once the machine
+	// is what is short. It is counted.
+	Again bool
 	// Key is an App's private key, made when empty.
 	Key string
 }

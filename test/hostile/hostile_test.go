@@ -42,6 +42,7 @@ func prepare(ctx context.Context, c *cluster.Cluster, dir string) error {
 // and etcd grows by less than the budgets. What the tenant waited is told and not asserted: it is the machine's.
 func TestTheTenantGoesOn(t *testing.T) {
 	o := shared
+	o.Again = true
 	for _, attack := range hostile.Attacks() {
 		if attack.Finding != 6 { // beside all the others its megabytes leave two cores no time: `make hostile FINDINGS=6` plays it
 			o.Attacks = append(o.Attacks, attack)

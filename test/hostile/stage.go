@@ -43,6 +43,7 @@ type stage struct {
 	gitlab               *gitlab.GitLab
 	installation         *installation.Installation
 	tenant, attacker     string // namespaces
+	again                bool   // Options.Again
 	foreign              string // another one of the attacker's; "" until it is made
 	receiver, controller *installation.Process
 	listeners            []net.Listener // of hosts that hang
@@ -50,7 +51,7 @@ type stage struct {
 
 // open starts everything. What it started is in the stage even when it fails.
 func open(ctx context.Context, o Options) (*stage, error) {
-	s := &stage{cluster: o.Cluster, forge: forge.New(forge.Options{RateLimit: 1 << 30}), gitlab: gitlab.New(gitlab.Options{RateLimit: 1 << 30})}
+	s := &stage{again: o.Again, cluster: o.Cluster, forge: forge.New(forge.Options{RateLimit: 1 << 30}), gitlab: gitlab.New(gitlab.Options{RateLimit: 1 << 30})}
 	if err := errors.Join(s.forge.Start(), s.gitlab.Start()); err != nil {
 		return s, err
 	}

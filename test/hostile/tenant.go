@@ -110,16 +110,21 @@ func (s *stage) push(ctx context.Context) *push {
 	return p
 }
 
-// insist delivers a push, again and again while the API server is slow.
+// insist delivers a push, again and again while the API server is slow, or until it is taken if that was asked for.
 func (s *stage) insist(ctx context.Context, p *push) {
 	d := s.forge.PushDelivery(forge.PushEvent{Repo: good, Ref: "refs/heads/main", After: p.sha})
 	for {
 		begin := time.Now()
 		p.answer, p.err = post(ctx, s.receiver.URL, d)
-		if p.err != nil || p.answer != http.StatusServiceUnavailable || time.Since(begin) < outwaited {
+		refused := p.err != nil || p.answer == http.StatusServiceUnavailable
+		if !refused || ctx.Err() != nil || !s.again && (p.err != nil || time.Since(begin) < outwaited) {
 			return
 		}
 		p.again++
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Until(begin.Add(pushEvery))): // no storm of our own
+		}
 	}
 }
 
