@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"syscall"
@@ -39,33 +38,18 @@ func run(ctx context.Context, during time.Duration, only string) error {
 	if err != nil {
 		return fmt.Errorf("-only: %w", err)
 	}
-	dir, err := os.MkdirTemp("", "plumbline-hostile-")
-	if err != nil {
-		return err
-	}
-	c, err := cluster.Start(ctx, cluster.Options{Dir: filepath.Join(dir, "cluster"), Progress: os.Stdout})
-	if err != nil {
-		return err
-	}
-	defer c.Stop()
-	if err := installation.Define(ctx, c); err != nil {
-		return err
-	}
-	o := hostile.Options{Cluster: c, Quiet: during, Attacked: during}
-	if o.Programs, err = installation.Build(ctx, dir); err != nil {
-		return err
-	}
-	for _, attack := range hostile.Attacks() {
-		if chosen.MatchString(strconv.Itoa(attack.Finding)) {
-			o.Attacks = []hostile.Attack{attack}
-			err = errors.Join(err, play(ctx, o))
+	command := installation.Play{Name: "hostile", Progress: os.Stdout}
+	return command.Run(ctx, func(ctx context.Context, c *cluster.Cluster, built installation.Programs) error {
+		o := hostile.Options{Cluster: c, Programs: built, Quiet: during, Attacked: during}
+		var err error
+		for _, attack := range hostile.Attacks() {
+			if chosen.MatchString(strconv.Itoa(attack.Finding)) {
+				o.Attacks = []hostile.Attack{attack}
+				err = errors.Join(err, play(ctx, o))
+			}
 		}
-	}
-	if err != nil {
-		return fmt.Errorf("%w\nthe logs are in %s", err, filepath.Join(dir, "cluster", "logs"))
-	}
-	c.Stop()
-	return os.RemoveAll(dir)
+		return err
+	})
 }
 
 func play(ctx context.Context, o hostile.Options) error {

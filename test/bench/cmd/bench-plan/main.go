@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bench prints what an event costs on a real Kubernetes and a real Tekton: how long it takes from the accepted
+// Command bench-plan prints what an event costs on a real Kubernetes and a real Tekton: how long it takes from the accepted
 // delivery to the recorded plan, to the last PipelineRun and to the end, which calls are made, and how large the
 // GitEvent becomes, for several numbers of PipelineRuns in .tekton. It asserts no speed; the machine decides that.
 package main
@@ -27,7 +27,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, *list, slow); err != nil {
-		fmt.Fprintf(os.Stderr, "\n✗ bench: %v\n", err)
+		fmt.Fprintf(os.Stderr, "\n✗ bench-plan: %v\n", err)
 		os.Exit(1)
 	}
 }
@@ -37,7 +37,7 @@ func run(ctx context.Context, list string, slow delays) error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "plumbline-bench-")
+	dir, err := os.MkdirTemp("", "plumbline-bench-plan-")
 	if err != nil {
 		return err
 	}
