@@ -16,7 +16,7 @@ const (
 	// bareSeconds is how long the bare client goes on at most: its times vary less.
 	bareSeconds = 20 * time.Second
 	// drain is how long the final checks are waited for once the load is over, as a multiple of the load.
-	drain = 4
+	drain = 2
 	// farAway is how much longer each answer of the Git service takes in the sections with a distance (issue 12).
 	farAway = 150 * time.Millisecond
 )
@@ -124,12 +124,12 @@ func (o seen) add(out *Section, idle bareTimes) {
 
 // memory adds what the processes have.
 func (s *stage) memory(out *Section) error {
-	for name, p := range map[string]*installation.Process{"receiver": s.receiver, "controller": s.controller} {
+	for _, p := range s.processes() {
 		bytes, err := p.Memory(installation.Resident)
 		if err != nil {
 			return err
 		}
-		out.add("RSS of the "+name, "MiB", float64(bytes)/(1<<20), 0)
+		out.add("RSS of the "+p.name, "MiB", mebibytes(bytes), 0)
 	}
 	return nil
 }

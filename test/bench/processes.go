@@ -16,10 +16,23 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/test/cluster"
+	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
 // tick is the unit of CPU times in /proc: USER_HZ is 100 on every Linux.
 const tick = 10 * time.Millisecond
+
+// named is a process of Plumbline's with the name that the figures give it.
+type named struct {
+	name string
+	*installation.Process
+}
+
+func (s *stage) processes() []named {
+	return []named{{"receiver", s.receiver}, {"controller", s.controller}}
+}
+
+func mebibytes(n int64) float64 { return float64(n) / (1 << 20) }
 
 // usage is what had been used at one moment.
 type usage struct {

@@ -50,10 +50,9 @@ func Profile(ctx context.Context, o Options, dir string) error {
 func (s *stage) profile(ctx context.Context, o Options, dir string) error {
 	group, loaded := errgroup.WithContext(ctx)
 	seconds := max(1, int(o.During.Seconds()))
-	processes := map[string]*installation.Process{"receiver": s.receiver, "controller": s.controller}
-	for name, p := range processes {
+	for _, p := range s.processes() {
 		group.Go(func() error {
-			return fetch(loaded, fmt.Sprintf("%s/debug/pprof/profile?seconds=%d", p.Profiling, seconds), filepath.Join(dir, name+".cpu"))
+			return fetch(loaded, fmt.Sprintf("%s/debug/pprof/profile?seconds=%d", p.Profiling, seconds), filepath.Join(dir, p.name+".cpu"))
 		})
 	}
 	group.Go(func() error {
@@ -64,16 +63,16 @@ func (s *stage) profile(ctx context.Context, o Options, dir string) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	for name, p := range processes {
+	for _, p := range s.processes() {
 		for _, kind := range []string{"heap", "mutex"} {
-			if err := fetch(ctx, p.Profiling+"/debug/pprof/"+kind, filepath.Join(dir, name+"."+kind)); err != nil {
+			if err := fetch(ctx, p.Profiling+"/debug/pprof/"+kind, filepath.Join(dir, p.name+"."+kind)); err != nil {
 				return err
 			}
 		}
 	}
-	for _, name := range []string{"controller", "receiver"} {
+	for _, p := range s.processes() {
 		for _, kind := range []string{"cpu", "heap", "mutex"} {
-			path := filepath.Join(dir, name+"."+kind)
+			path := filepath.Join(dir, p.name+"."+kind)
 			_, _ = fmt.Fprintf(o.To, "\n%s\n", path)
 			command := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", fmt.Sprintf("-nodecount=%d", top), path)
 			command.Stdout, command.Stderr = o.To, io.Discard

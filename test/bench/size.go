@@ -21,7 +21,7 @@ const (
 	perNamespace = 100
 	// fillers write at once what is only there to be there.
 	fillers = 32
-	// pause is between the end of a start and the look at memory: a cache has been filled, and garbage collected.
+	// pause is how long the calls of a restart are counted: longer than anything that it does once.
 	pause = 10 * time.Second
 	// takeoverRate and takeoverTime are the pushes after a controller was killed: longer than its leases live (15 s).
 	takeoverRate = 2
@@ -46,8 +46,20 @@ func size(repositories, settled int) play {
 			return err
 		}
 		for _, step := range []func() error{
-			func() error { return s.firstStart(ctx, repositories+1, out) },
-			func() error { return s.restart(ctx, out) },
+			func() error {
+				return s.start(ctx, "first start", out, func(begin time.Time) error {
+					err := s.claimed(ctx, repositories+1)
+					out.add("first start: all claimed", "s", time.Since(begin).Seconds(), 0)
+					return err
+				})
+			},
+			func() error { return s.end(ctx) },
+			func() error {
+				return s.start(ctx, "restart", out, func(time.Time) error {
+					reach(ctx, time.Now().Add(pause))
+					return ctx.Err()
+				})
+			},
 			func() error { return s.pushes(ctx, r.during/4, 1, out, bareTimes{}) },
 			func() error { return s.takeover(ctx, out) },
 		} {
@@ -131,8 +143,9 @@ func together(n int, do func(n int) error) error {
 	return errors.Join(errs...)
 }
 
-// firstStart starts both processes, which meet all the Repositories for the first time.
-func (s *stage) firstStart(ctx context.Context, claims int, out *Section) error {
+// start starts both processes, pushes at once, waits for what else belongs to this start, and adds the times and the calls. The
+// push is to a Repository that was claimed before: it should wait for no other one.
+func (s *stage) start(ctx context.Context, of string, out *Section, rest func(begin time.Time) error) error {
 	before, err := s.use()
 	if err != nil {
 		return err
@@ -141,39 +154,14 @@ func (s *stage) firstStart(ctx context.Context, claims int, out *Section) error 
 	if err := errors.Join(s.controller.Start(ctx), s.receiver.Start(ctx)); err != nil {
 		return err
 	}
-	out.add("first start: ready", "s", time.Since(begin).Seconds(), 0)
-	// The one Repository that is claimed already: its events should not wait for the others.
-	if err := s.firstServed(ctx, begin, "first start", out); err != nil {
+	out.add(of+": ready", "s", time.Since(begin).Seconds(), 0)
+	if err := s.firstServed(ctx, begin, of, out); err != nil {
 		return err
 	}
-	if err := s.claimed(ctx, claims); err != nil {
+	if err := rest(begin); err != nil {
 		return err
 	}
-	out.add("first start: all claimed", "s", time.Since(begin).Seconds(), 0)
-	return s.startCalls("first start", before, out)
-}
-
-// restart is a start that has met everything before.
-func (s *stage) restart(ctx context.Context, out *Section) error {
-	if err := s.end(ctx); err != nil {
-		return err
-	}
-	before, err := s.use()
-	if err != nil {
-		return err
-	}
-	begin := time.Now()
-	if err := errors.Join(s.controller.Start(ctx), s.receiver.Start(ctx)); err != nil {
-		return err
-	}
-	out.add("restart: ready", "s", time.Since(begin).Seconds(), 0)
-	if err := s.firstServed(ctx, begin, "restart", out); err != nil {
-		return err
-	}
-	if !reach(ctx, time.Now().Add(pause)) {
-		return ctx.Err()
-	}
-	return s.startCalls("restart", before, out)
+	return s.startCalls(of, before, out)
 }
 
 // firstServed pushes at once and adds when the PipelineRun was there.
