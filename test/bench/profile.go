@@ -22,6 +22,9 @@ import (
 // top is how many functions are printed of a profile.
 const top = 20
 
+// locks are the frames that a profile of mutexes ends in: who calls them is of interest.
+const locks = `^(internal/)?sync\.`
+
 // Profile puts CPU, heap and mutex profiles of receiver and controller into dir, taken while pushes come at the first rate to
 // many installations, and prints the top of each.
 func Profile(ctx context.Context, o Options, dir string) error {
@@ -74,7 +77,7 @@ func (s *stage) profile(ctx context.Context, o Options, dir string) error {
 		for _, kind := range []string{"cpu", "heap", "mutex"} {
 			path := filepath.Join(dir, p.name+"."+kind)
 			_, _ = fmt.Fprintf(o.To, "\n%s\n", path)
-			command := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", fmt.Sprintf("-nodecount=%d", top), path)
+			command := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", fmt.Sprintf("-nodecount=%d", top), "-hide="+locks, path)
 			command.Stdout, command.Stderr = o.To, io.Discard
 			if err := command.Run(); err != nil {
 				return fmt.Errorf("reading %s: %w", path, err)

@@ -26,6 +26,8 @@ const (
 	// takeoverRate and takeoverTime are the pushes after a controller was killed: longer than its leases live (15 s).
 	takeoverRate = 2
 	takeoverTime = 30 * time.Second
+	// takeoverLimit is how long their final checks are waited for.
+	takeoverLimit = 2 * time.Minute
 )
 
 // size measures an installation with so many idle Repositories and so many settled events: its first start, its memory, what an
@@ -214,7 +216,7 @@ func (s *stage) takeover(ctx context.Context, out *Section) error {
 	}
 	events := s.prepare(count(takeoverRate, takeoverTime), s.repos[0])
 	openLoop(ctx, takeoverRate, len(events), func(i int, due time.Time) { s.push(ctx, events[i], due) })
-	late := s.finish(ctx, ready, events)
+	late := s.finish(ctx, takeoverLimit, events)
 	seen := s.seen(events, time.Now())
 	out.add("takeover: longest event → PipelineRun", "s", percentile(seen.run, 100).Seconds(), 0)
 	return late

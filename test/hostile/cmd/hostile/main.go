@@ -38,21 +38,35 @@ func run(ctx context.Context, during time.Duration, only string) error {
 	if err != nil {
 		return fmt.Errorf("-only: %w", err)
 	}
-	command := installation.Play{Name: "hostile", Progress: os.Stdout}
-	return command.Run(ctx, func(ctx context.Context, c *cluster.Cluster, built installation.Programs) error {
-		o := hostile.Options{Cluster: c, Programs: built, Quiet: during, Attacked: during}
-		var err error
-		for _, attack := range hostile.Attacks() {
-			if chosen.MatchString(strconv.Itoa(attack.Finding)) {
-				o.Attacks = []hostile.Attack{attack}
-				err = errors.Join(err, play(ctx, o))
-			}
-		}
+	dir, err := os.MkdirTemp("", "plumbline-hostile-")
+	if err != nil {
 		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	programs, err := installation.Build(ctx, dir)
+	if err != nil {
+		return err
+	}
+	for _, attack := range hostile.Attacks() {
+		if chosen.MatchString(strconv.Itoa(attack.Finding)) {
+			o := hostile.Options{Programs: programs, Quiet: during, Attacked: during, Attacks: []hostile.Attack{attack}}
+			err = errors.Join(err, play(ctx, o))
+		}
+	}
+	return err
+}
+
+// play plays an attack on a cluster of its own: what one leaves to be tidied up must not disturb the quiet before the next.
+func play(ctx context.Context, o hostile.Options) error {
+	alone := installation.Play{Name: "hostile", Programs: o.Programs}
+	return alone.Run(ctx, func(ctx context.Context, c *cluster.Cluster, _ installation.Programs) error {
+		o.Cluster = c
+		return judge(ctx, o)
 	})
 }
 
-func play(ctx context.Context, o hostile.Options) error {
+// judge plays an attack, prints what was seen and says what is wrong with it.
+func judge(ctx context.Context, o hostile.Options) error {
 	report, err := hostile.Run(ctx, o)
 	if err != nil {
 		return fmt.Errorf("the play of %s itself went wrong: %w", o.Attacks[0].Name, err)
