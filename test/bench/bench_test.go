@@ -18,7 +18,7 @@ import (
 func TestTheBenchmarkMeasures(t *testing.T) {
 	var printed strings.Builder
 	report, err := bench.Run(t.Context(), bench.Options{
-		During: 3 * time.Second, Rates: []float64{1}, Only: regexp.MustCompile("^(plan|load-one-1)$"), To: &printed,
+		During: 2 * time.Second, Rates: []float64{1}, Only: regexp.MustCompile("^(plan|load-one-1)$"), To: &printed,
 	})
 	t.Log(printed.String())
 	if err != nil {

@@ -102,19 +102,8 @@ func (s *stage) perEvent(out *Section, before usage, events int) error {
 			git[route] = n
 		}
 	}
-	for _, kind := range []struct {
-		name  string
-		calls map[string]int
-	}{{"Kubernetes", calls}, {"Git service", git}} {
-		sum := 0
-		for _, n := range kind.calls {
-			sum += n
-		}
-		out.add(kind.name+" calls per event", "calls", float64(sum)/float64(events), 0)
-		for _, call := range slices.Sorted(maps.Keys(kind.calls)) {
-			out.add(kind.name+" calls per event: "+call, "calls", float64(kind.calls[call])/float64(events), 0)
-		}
-	}
+	out.calls("Kubernetes calls per event", calls, events)
+	out.calls("Git service calls per event", git, events)
 	ours := after.cpu["receiver"] - before.cpu["receiver"] + after.cpu["controller"] - before.cpu["controller"]
 	out.add("CPU per event", "ms", milliseconds(ours)/float64(events), 0)
 	for _, process := range slices.Sorted(maps.Keys(before.cpu)) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"time"
@@ -48,6 +49,18 @@ func (s *Section) add(name, unit string, value, bare float64) {
 func (s *Section) times(name string, all, bare []time.Duration) {
 	for _, p := range []int{50, 95, 99} {
 		s.add(fmt.Sprintf("%s p%d", name, p), "ms", milliseconds(percentile(all, p)), milliseconds(percentile(bare, p)))
+	}
+}
+
+// calls adds the sum of counted calls and each kind, divided.
+func (s *Section) calls(name string, counted map[string]int, by int) {
+	sum := 0
+	for _, n := range counted {
+		sum += n
+	}
+	s.add(name, "calls", float64(sum)/float64(by), 0)
+	for _, kind := range slices.Sorted(maps.Keys(counted)) {
+		s.add(name+": "+kind, "calls", float64(counted[kind])/float64(by), 0)
 	}
 }
 

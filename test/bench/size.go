@@ -181,7 +181,7 @@ func (s *stage) firstServed(ctx context.Context, begin time.Time, of string, out
 	return nil
 }
 
-// startCalls adds how often the API server was asked since before.
+// startCalls adds how often the API server was asked since before, by process, verb and resource.
 func (s *stage) startCalls(of string, before usage, out *Section) error {
 	after, err := s.use()
 	if err != nil {
@@ -191,12 +191,7 @@ func (s *stage) startCalls(of string, before usage, out *Section) error {
 	if err != nil {
 		return err
 	}
-	sum := 0
-	for _, n := range calls {
-		sum += n
-	}
-	out.add(of+": Kubernetes calls", "calls", float64(sum), 0)
-	out.add(of+": reads of one Repository", "calls", float64(calls["controller get repositories"]), 0)
+	out.calls(of+": Kubernetes calls", calls, 1)
 	return nil
 }
 
