@@ -88,11 +88,7 @@ func cpuTime(pid int) (time.Duration, error) {
 // perEvent adds what was used since before, divided by the number of events: calls of the API server by process, verb and
 // resource, calls of the Git service by route, and CPU time by process.
 func (s *stage) perEvent(out *Section, before usage, events int) error {
-	after, err := s.use()
-	if err != nil {
-		return err
-	}
-	calls, err := s.kubeCalls(before.audit, after.audit)
+	after, calls, err := s.since(before)
 	if err != nil {
 		return err
 	}
@@ -110,6 +106,15 @@ func (s *stage) perEvent(out *Section, before usage, events int) error {
 		out.add("CPU per event: "+process, "ms", milliseconds(after.cpu[process]-before.cpu[process])/float64(events), 0)
 	}
 	return nil
+}
+
+// since reads the use again, and the calls of the API server that came between.
+func (s *stage) since(before usage) (after usage, calls map[string]int, err error) {
+	if after, err = s.use(); err != nil {
+		return after, nil, err
+	}
+	calls, err = s.kubeCalls(before.audit, after.audit)
+	return after, calls, err
 }
 
 // kubeCalls counts the calls of Plumbline's service accounts in a part of the audit log, as "receiver create gitevents". Leases and

@@ -183,11 +183,7 @@ func (s *stage) firstServed(ctx context.Context, begin time.Time, of string, out
 
 // startCalls adds how often the API server was asked since before, by process, verb and resource.
 func (s *stage) startCalls(of string, before usage, out *Section) error {
-	after, err := s.use()
-	if err != nil {
-		return err
-	}
-	calls, err := s.kubeCalls(before.audit, after.audit)
+	_, calls, err := s.since(before)
 	if err != nil {
 		return err
 	}

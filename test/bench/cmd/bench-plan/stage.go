@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,24 +37,13 @@ type stage struct {
 type delays struct{ git, create time.Duration }
 
 // open starts everything. What it started is in the stage even when it fails.
-func open(ctx context.Context, dir string, slow delays) (*stage, error) {
-	s := &stage{slow: slow, forge: forge.New(forge.Options{RefuseEarlyConclusion: true})}
-	var err error
-	s.cluster, err = cluster.Start(ctx, cluster.Options{Dir: filepath.Join(dir, "cluster"), Progress: os.Stdout})
-	if err != nil {
-		return s, err
-	}
-	programs, err := installation.Build(ctx, dir)
-	if err != nil {
-		return s, err
-	}
+func open(ctx context.Context, c *cluster.Cluster, programs installation.Programs, slow delays) (*stage, error) {
+	s := &stage{slow: slow, cluster: c, forge: forge.New(forge.Options{RefuseEarlyConclusion: true})}
 	if err := s.forge.Start(); err != nil {
 		return s, err
 	}
 	s.app = s.forge.CreateApp(1, "plumbline", "", "the-secret-of-the-bench")
-	if err := installation.Define(ctx, s.cluster); err != nil {
-		return s, err
-	}
+	var err error
 	s.plumbline, err = installation.New(ctx, installation.Options{Cluster: s.cluster, Forge: s.forge, App: s.app, Programs: programs, Namespace: system})
 	if err != nil {
 		return s, err
@@ -73,16 +60,13 @@ func open(ctx context.Context, dir string, slow delays) (*stage, error) {
 	return s, errors.Join(s.receiver.Start(ctx), s.controller.Start(ctx))
 }
 
-// close ends every process. It may be called more than once.
+// close ends the processes and the Git service.
 func (s *stage) close() {
 	for _, p := range []*installation.Process{s.receiver, s.controller} {
 		if p != nil {
 			_ = p.Kill()
 			p.Proxy.Close()
 		}
-	}
-	if s.cluster != nil {
-		s.cluster.Stop()
 	}
 	_ = s.forge.Close()
 }
