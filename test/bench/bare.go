@@ -56,12 +56,15 @@ func (s *stage) bareCreate(ctx context.Context, e *event, due time.Time) error {
 	return nil
 }
 
-// bareTimes are what the bare client sees at a rate: from when a create was due until a watch shows its PipelineRun, and until one
-// durable create of a delivery's size is answered.
-type bareTimes struct{ run, create []time.Duration }
+// bareFigures are what the bare client sees at a rate: from when a create was due until a watch shows its PipelineRun, and until
+// one durable create of a delivery's size is answered; and the CPU time of each process for one PipelineRun.
+type bareFigures struct {
+	run, create []time.Duration
+	cpu         map[string]time.Duration
+}
 
 // bareLoad creates PipelineRuns at a fixed rate, and then ConfigMaps.
-func (s *stage) bareLoad(ctx context.Context, rate float64, n int) (out bareTimes, err error) {
+func (s *stage) bareLoad(ctx context.Context, rate float64, n int) (out bareFigures, err error) {
 	events := make([]*event, n)
 	for i := range events {
 		events[i] = &event{id: fmt.Sprintf("bare-%.0f-%d", rate, i)}
@@ -73,8 +76,18 @@ func (s *stage) bareLoad(ctx context.Context, rate float64, n int) (out bareTime
 		defer mu.Unlock()
 		err = errors.Join(err, e)
 	}
+	before, err := s.use()
+	if err != nil {
+		return out, err
+	}
 	openLoop(ctx, rate, n, func(i int, due time.Time) { failed(s.bareCreate(ctx, events[i], due)) })
 	failed(s.bareEnded(ctx, events))
+	after, used := s.use()
+	failed(used)
+	out.cpu = map[string]time.Duration{}
+	for process := range after.cpu {
+		out.cpu[process] = (after.cpu[process] - before.cpu[process]) / time.Duration(n)
+	}
 	body := string(s.prepare(1, s.repos[0])[0].delivery.Body)
 	openLoop(ctx, rate, n, func(i int, due time.Time) {
 		_, err := s.kube.CoreV1().ConfigMaps(bare).Create(ctx, &corev1.ConfigMap{

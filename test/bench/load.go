@@ -40,7 +40,7 @@ func load(rate float64, installations int, distance time.Duration) play {
 }
 
 // pushes delivers at a rate and adds all figures of it.
-func (s *stage) pushes(ctx context.Context, during time.Duration, rate float64, out *Section, idle bareTimes) error {
+func (s *stage) pushes(ctx context.Context, during time.Duration, rate float64, out *Section, idle bareFigures) error {
 	events := s.prepare(count(rate, during), s.repos...)
 	before, err := s.use()
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *stage) pushes(ctx context.Context, during time.Duration, rate float64, 
 	if late == nil {
 		late = s.settled(ctx)
 	}
-	if err := s.perEvent(out, before, seen.accepted); err != nil {
+	if err := s.perEvent(out, before, seen.accepted, idle.cpu); err != nil {
 		return err
 	}
 	if err := s.memory(out); err != nil {
@@ -111,7 +111,7 @@ func (s *stage) seen(events []*event, now time.Time) seen {
 	return out
 }
 
-func (o seen) add(out *Section, idle bareTimes) {
+func (o seen) add(out *Section, idle bareFigures) {
 	out.times("event → PipelineRun", o.run, idle.run)
 	out.times("event → first check", o.check, nil)
 	out.times("accept", o.accept, idle.create)

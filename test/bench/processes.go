@@ -86,8 +86,8 @@ func cpuTime(pid int) (time.Duration, error) {
 }
 
 // perEvent adds what was used since before, divided by the number of events: calls of the API server by process, verb and
-// resource, calls of the Git service by route, and CPU time by process.
-func (s *stage) perEvent(out *Section, before usage, events int) error {
+// resource, calls of the Git service by route, and CPU time by process beside that of a bare client's PipelineRun.
+func (s *stage) perEvent(out *Section, before usage, events int, bare map[string]time.Duration) error {
 	after, calls, err := s.since(before)
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func (s *stage) perEvent(out *Section, before usage, events int) error {
 	ours := after.cpu["receiver"] - before.cpu["receiver"] + after.cpu["controller"] - before.cpu["controller"]
 	out.add("CPU per event", "ms", milliseconds(ours)/float64(events), 0)
 	for _, process := range slices.Sorted(maps.Keys(before.cpu)) {
-		out.add("CPU per event: "+process, "ms", milliseconds(after.cpu[process]-before.cpu[process])/float64(events), 0)
+		out.add("CPU per event: "+process, "ms", milliseconds(after.cpu[process]-before.cpu[process])/float64(events), milliseconds(bare[process]))
 	}
 	return nil
 }

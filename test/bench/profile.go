@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -25,7 +26,7 @@ const top = 20
 // locks are the frames that a profile of mutexes ends in: who calls them is of interest.
 const locks = `^(internal/)?sync\.`
 
-// Profile puts CPU, heap and mutex profiles of receiver and controller into dir, taken while pushes come at the first rate to
+// Profile puts CPU, heap and mutex profiles of receiver and controller, and a CPU profile of the API server, into dir, taken while pushes come at the first rate to
 // many installations, and prints the top of each.
 func Profile(ctx context.Context, o Options, dir string) error {
 	if len(o.Rates) == 0 {
@@ -63,6 +64,10 @@ func (s *stage) profile(ctx context.Context, o Options, dir string) error {
 		openLoop(loaded, o.Rates[0], len(events), func(i int, due time.Time) { s.push(loaded, events[i], due) })
 		return nil
 	})
+	group.Go(func() error {
+		data, err := s.kube.Discovery().RESTClient().Get().AbsPath("/debug/pprof/profile").Param("seconds", strconv.Itoa(seconds)).DoRaw(loaded)
+		return errors.Join(err, os.WriteFile(filepath.Join(dir, cluster.APIServer+".cpu"), data, 0o600))
+	})
 	if err := group.Wait(); err != nil {
 		return err
 	}
@@ -73,15 +78,17 @@ func (s *stage) profile(ctx context.Context, o Options, dir string) error {
 			}
 		}
 	}
+	show := []string{cluster.APIServer + ".cpu"}
 	for _, p := range s.processes() {
-		for _, kind := range []string{"cpu", "heap", "mutex"} {
-			path := filepath.Join(dir, p.name+"."+kind)
-			_, _ = fmt.Fprintf(o.To, "\n%s\n", path)
-			command := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", fmt.Sprintf("-nodecount=%d", top), "-hide="+locks, path)
-			command.Stdout, command.Stderr = o.To, io.Discard
-			if err := command.Run(); err != nil {
-				return fmt.Errorf("reading %s: %w", path, err)
-			}
+		show = append(show, p.name+".cpu", p.name+".heap", p.name+".mutex")
+	}
+	for _, name := range show {
+		path := filepath.Join(dir, name)
+		_, _ = fmt.Fprintf(o.To, "\n%s\n", path)
+		command := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", fmt.Sprintf("-nodecount=%d", top), "-hide="+locks, path)
+		command.Stdout, command.Stderr = o.To, io.Discard
+		if err := command.Run(); err != nil {
+			return fmt.Errorf("reading %s: %w", path, err)
 		}
 	}
 	return nil

@@ -62,7 +62,7 @@ func size(repositories, settled int) play {
 					return ctx.Err()
 				})
 			},
-			func() error { return s.pushes(ctx, r.during/4, 1, out, bareTimes{}) },
+			func() error { return s.pushes(ctx, r.during/4, 1, out, bareFigures{}) },
 			func() error { return s.takeover(ctx, out) },
 		} {
 			if err := step(); err != nil {
