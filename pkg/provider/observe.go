@@ -18,6 +18,14 @@ type Answered struct {
 	Closed time.Duration
 }
 
+// NotMade tells observe of a call that Pace did not let through.
+func NotMade(observe func(Answered), began time.Time, err error) {
+	f := fault.Of(err)
+	if observe != nil && f != nil && (f.Reason == fault.ReasonBusy || f.Reason == ReasonPaced) {
+		observe(Answered{Began: began, Closed: f.RetryAfter})
+	}
+}
+
 // Observed tells observe of a call that began then and ended with err.
 func Observed(observe func(Answered), began time.Time, err error) {
 	f := fault.Of(err)
