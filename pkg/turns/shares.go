@@ -4,6 +4,9 @@ package turns
 
 import "fmt"
 
+// Shares are the names of the shares.
+func Shares() []string { return []string{Work, Namespace, NamespaceHost, Installation, Host} }
+
 // place is what has a share, e.g. the share "host" of "github.com".
 type place struct{ share, of string }
 
