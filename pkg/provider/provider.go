@@ -90,6 +90,10 @@ type Access interface {
 	// CanWrite tells whether the user has write access or more to the repository. An unknown user has none. The user is
 	// named as Decode names the author of a pull request.
 	CanWrite(ctx context.Context, user string) (bool, error)
+	// Actor returns who caused a pull request's event, told being who did by its delivery: told itself, without a call, where
+	// the service signs deliveries. Elsewhere it is whom the service itself names, "" if it names nobody. What it may only not show
+	// yet is Transient, with reason NotConfirmed, for a bounded time after the event's receipt. The event is as Complete returned it.
+	Actor(ctx context.Context, event *v1alpha1.GitEventSpec, told string) (string, error)
 }
 
 // Reporter writes verdicts. It is called by the report step only.

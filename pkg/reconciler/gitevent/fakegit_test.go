@@ -143,6 +143,10 @@ func (g *fakeGit) Supersedes(_ context.Context, e *v1alpha1.GitEventSpec) (strin
 
 func (g *fakeGit) CanWrite(_ context.Context, user string) (bool, error) { return g.canWrite(user) }
 
+func (g *fakeGit) Actor(_ context.Context, _ *v1alpha1.GitEventSpec, told string) (string, error) {
+	return told, nil
+}
+
 // CloneToken mints another token for each run.
 func (g *fakeGit) CloneToken(_ context.Context, permissions map[string]string) (provider.Token, error) {
 	o := g.world.called("mint token")
