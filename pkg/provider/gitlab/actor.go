@@ -14,6 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
 )
 
 // confirmWithin is how long after its receipt an event waits for GitLab to show who acted. GitLab writes the activity of a
@@ -49,7 +50,7 @@ func (r *repository) acted(ctx context.Context, event *v1alpha1.GitEventSpec) (a
 	var by string
 	var err error
 	switch {
-	case event.EventType == typeLabels:
+	case event.EventType == delivery.TypeLabels:
 		by, err = r.labelledBy(ctx, event)
 		return acted{by: by}, err
 	case event.Action == "open":

@@ -12,6 +12,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
 	"github.com/plumbline-ci/plumbline/test/forge"
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
@@ -54,7 +55,7 @@ func (a acting) event(action string) *v1alpha1.GitEventSpec {
 	event := a.decode(a.MergeRequestDelivery(forgelab.MergeRequestEvent{Project: testProject, IID: a.iid, Action: "open"}))
 	event.Action, event.PullRequest.Author, event.ReceivedAt = action, "writer", metav1.NewTime(a.time())
 	if action == "label" {
-		event.Action, event.EventType = "update", typeLabels
+		event.Action, event.EventType = "update", delivery.TypeLabels
 	}
 	return event
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
 	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
@@ -65,7 +66,7 @@ func (r *repository) comment(ctx context.Context, event *v1alpha1.GitEventSpec) 
 	if err != nil {
 		return nil, err
 	}
-	if mr.State != stateOpened {
+	if mr.State != delivery.StateOpened {
 		return nil, fault.Ignoredf("PullRequestClosed", "merge request !%d was closed before its comment was read", mr.IID)
 	}
 	body, err := r.noted(ctx, event)

@@ -13,6 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
 )
 
 // maxActivityPages is how many pages of a project's newest pushes are looked through for one whose ref has moved on since.
@@ -34,7 +35,7 @@ func (r *repository) pushed(ctx context.Context, event *v1alpha1.GitEventSpec) (
 	}
 	out := event.DeepCopy()
 	if now != nil && now.ID == event.SHA {
-		out.Commit = commitOf(now.Message, now.WebURL)
+		out.Commit = delivery.Commit(now.Message, now.WebURL)
 		return out, nil
 	}
 	if err := r.wasPushed(ctx, kind, name, event.SHA); err != nil {
