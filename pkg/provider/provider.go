@@ -103,7 +103,10 @@ type Reporter interface {
 	// completed is never reopened. With a conclusion the newest check of ours is the one that gets it, whatever the id,
 	// and open older ones are closed as superseded (I-8). An id that comes with an error is to be kept: only a
 	// duplicate could not be closed. No error is Invalid.
-	Put(ctx context.Context, head git.Head, id string, check status.Check) (newID string, err error)
+	//
+	// With sole the id is all there is: no check of ours was ever posted but that one, and if the id is empty none. What was
+	// accepted of it has no conclusion unless the check has one, too. Then nothing need be looked up.
+	Put(ctx context.Context, head git.Head, id string, check status.Check, sole bool) (newID string, err error)
 }
 
 // Token is a credential for the pods of a run. It is never logged.

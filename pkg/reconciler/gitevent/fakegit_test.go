@@ -53,6 +53,7 @@ type fakeGit struct {
 
 	asked       func(status.Check) error // may refuse a Put
 	putBy       time.Time                // the deadline of the last Put
+	soles       []bool                   // of each Put whether nobody else can have posted the check
 	tokenLife   time.Duration            // an hour if it is not set
 	tokens      []provider.Token         // all that were minted
 	revoked     []string
@@ -179,9 +180,10 @@ func (g *fakeGit) life() time.Duration {
 	return time.Hour
 }
 
-// Put adopts by external id as a real provider does.
-func (g *fakeGit) Put(ctx context.Context, _ git.Head, id string, check status.Check) (string, error) {
+// Put adopts by external id as a real provider does, unless nothing can have been posted.
+func (g *fakeGit) Put(ctx context.Context, _ git.Head, id string, check status.Check, sole bool) (string, error) {
 	g.putBy, _ = ctx.Deadline()
+	g.soles = append(g.soles, sole)
 	o := g.world.called("put check " + string(check.State) + string(check.Conclusion))
 	if g.asked != nil && o.err == nil {
 		o.err = g.asked(check)
@@ -196,7 +198,7 @@ func (g *fakeGit) Put(ctx context.Context, _ git.Head, id string, check status.C
 	if id == "" {
 		id = fmt.Sprint(len(g.checks) + 1)
 		for known, other := range g.checks {
-			if other.ExternalID == check.ExternalID && other.Name == check.Name {
+			if !sole && other.ExternalID == check.ExternalID && other.Name == check.Name {
 				id = known
 			}
 		}
