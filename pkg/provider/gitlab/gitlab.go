@@ -91,6 +91,7 @@ type service struct {
 	options   Options
 	transport *provider.Transport
 	paces     *cache.Cache[paceKey, *provider.Pace]
+	trees     provider.Trees
 }
 
 // paceKey is what GitLab limits: a user at an API. The token stands for its user.
@@ -111,7 +112,8 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 		return provider.Client{}, err
 	}
 	api := base.JoinPath("api/v4/")
-	pace := s.paces.Get(paceKey{api.String(), sha256.Sum256([]byte(token))}, func() *provider.Pace {
+	user := paceKey{api.String(), sha256.Sum256([]byte(token))}
+	pace := s.paces.Get(user, func() *provider.Pace {
 		return provider.NewPace(s.options.Now)
 	})
 	client, err := gl.NewClient("", gl.WithBaseURL(api.String()), gl.WithoutRetries(),
@@ -123,7 +125,7 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 		return provider.Client{}, fault.Operatorf("BadConfiguration", "git_provider.url %q is not a URL: set it to https://<host>", baseURL)
 	}
 	client.UserAgent = s.options.UserAgent
-	r := &repository{client: client, token: provider.Token{User: c.User, Value: token}, shared: c.Shared, path: p.Owner + "/" + p.Name, id: p.ID, base: base, now: s.options.Now}
+	r := &repository{client: client, token: provider.Token{User: c.User, Value: token}, shared: c.Shared, path: p.Owner + "/" + p.Name, id: p.ID, base: base, now: s.options.Now, reader: readerKey{user, p.ID}, trees: &s.trees}
 	return provider.Client{Source: r, History: r, Addresses: r, Access: r, Reporter: r, Tokens: r}, nil
 }
 
@@ -137,6 +139,14 @@ type repository struct {
 	id     int64
 	base   *url.URL // where the service shows its pages
 	now    func() time.Time
+	reader readerKey
+	trees  *provider.Trees
+}
+
+// readerKey is who reads a project.
+type readerKey struct {
+	user    paceKey
+	project int64
 }
 
 // CloneToken returns the configured token itself: GitLab has no way to derive a narrower one from it. Whoever configures
