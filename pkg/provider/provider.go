@@ -158,6 +158,8 @@ type Credentials struct {
 	From string
 	// Reach says which Git services may be called with them beside those on the public internet.
 	Reach hosts.Policy
+	// Observe is told how each call went; nil tells nobody. It is called by many goroutines.
+	Observe func(Answered)
 }
 
 // Provider is one Git service.

@@ -105,10 +105,10 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 		}
 	})
 	pace := s.paces.Get(paceKey{api.String(), c.InstallationID}, func() *provider.Pace {
-		return provider.NewPace(s.options.Now)
+		return provider.NewPace(s.options.Now, rulesOf(api.Host))
 	})
 	client := gh.NewClient(&http.Client{
-		Transport:     &authenticated{base: base, tokens: tokens, pace: pace, host: api.Host},
+		Transport:     &authenticated{base: base, tokens: tokens, pace: pace, host: api.Host, observe: c.Observe},
 		CheckRedirect: provider.CheckRedirect,
 	})
 	client.BaseURL, client.UserAgent = api, s.options.UserAgent

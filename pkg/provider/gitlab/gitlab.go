@@ -114,11 +114,11 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 	api := base.JoinPath("api/v4/")
 	user := paceKey{api.String(), sha256.Sum256([]byte(token))}
 	pace := s.paces.Get(user, func() *provider.Pace {
-		return provider.NewPace(s.options.Now)
+		return provider.NewPace(s.options.Now, provider.Rules{}) // gitlab.com says in its answers what is left
 	})
 	client, err := gl.NewClient("", gl.WithBaseURL(api.String()), gl.WithoutRetries(),
 		gl.WithCustomLimiter(unlimited{}), gl.WithHTTPClient(&http.Client{
-			Transport:     &authenticated{base: s.transport.Within(c.Reach), token: token, from: c.From, pace: pace, host: api.Host},
+			Transport:     &authenticated{base: s.transport.Within(c.Reach), token: token, from: c.From, pace: pace, host: api.Host, observe: c.Observe},
 			CheckRedirect: provider.CheckRedirect,
 		}))
 	if err != nil {
