@@ -81,3 +81,23 @@ func TestAFailedLoginGivesItsSlotBack(t *testing.T) {
 		}
 	}
 }
+
+// An event that is not planned has its turn at its own Git host before it is read. A planned one takes it when it needs it.
+func TestAnEventWaitsForItsOwnHost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("a"))
+	w.add("push-2", "other.example")
+	busy, _ := w.process().turns.Visit(turns.Visit{Event: "hangs", Namespace: "other", Host: "git.example"})
+	defer busy()
+	for range 3 { // of four workers one visits a host
+		if _, err := w.reconcile(); err == nil || w.event().Status.Plan != nil {
+			t.Fatalf("an event without a turn: error %v, plan %v", err, w.event().Status.Plan)
+		}
+	}
+	if got := w.count("get gitevents"); got != 0 {
+		t.Errorf("it was read %d times while it waited", got)
+	}
+	if _, _ = w.reconcileEvent("push-2"); w.named("push-2").Status.Plan == nil {
+		t.Error("an event of another host waits with it")
+	}
+}

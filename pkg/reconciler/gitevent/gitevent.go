@@ -138,7 +138,7 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 		r.turns.Leave(name)
 		return nil // settled, or not listed yet: then the informer's add enqueues it
 	}
-	fresh := open.Status.Plan == nil && len(open.Status.Waits) == 0 // nothing can be done for it without the Git service
+	fresh := len(open.Status.Conditions) == 0 // nothing is recorded of it yet, and nothing can be without the Git service
 	release, err := r.turns.Begin(credentials.VisitOf(open), fresh)
 	if err != nil {
 		return r.desk.Requeue(err)
