@@ -9,7 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"knative.dev/pkg/reconciler"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
@@ -99,5 +101,31 @@ func TestAnEventWaitsForItsOwnHost(t *testing.T) {
 	}
 	if _, _ = w.reconcileEvent("push-2"); w.named("push-2").Status.Plan == nil {
 		t.Error("an event of another host waits with it")
+	}
+}
+
+// An event that is gone, or another process's, when its turn comes gives the turn back at once.
+func TestAnEventThatIsGoneGivesItsTurnBack(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(w *world){
+		"it is gone": func(w *world) {
+			w.must(w.own.Tracker().Delete(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), system, "push-1"))
+		},
+		"another process leads it": func(w *world) { w.alive.Demote(reconciler.UniversalBucket()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, helloFile("a"))
+			end, _ := w.process().turns.Visit(turns.Visit{Event: "hangs", Namespace: "other", Host: "git.example"})
+			_, _ = w.reconcile()
+			end()
+			if len(w.alive.turns.Taken()) == 0 {
+				t.Fatal("no turn is kept for the event that waited")
+			}
+			leave(w)
+			if _, _ = w.reconcile(); len(w.alive.turns.Taken()) != 0 {
+				t.Errorf("its turn is kept: %v", w.alive.turns.Taken())
+			}
+		})
 	}
 }

@@ -62,14 +62,16 @@ var _ controller.Reconciler = (*Reconciler)(nil)
 // New returns a Reconciler that still needs Settings and Wake.
 func New(c cluster.Cluster, o cluster.Options) *Reconciler {
 	m := metrics.New()
-	r := &Reconciler{cluster: c, options: o, steps: steps.New(c, o, m), room: memory.NewRoom(m.NoRoom)}
+	r := &Reconciler{cluster: c, options: o, steps: steps.New(c, o, m)}
+	wake := func(event string) { r.Wake(event, 0) }
+	r.room = memory.NewRoom(m.NoRoom, wake)
 	r.desk = &attempt.Desk{
 		Clock: c.Clock, Events: c.Plumbline.GitEvents(o.Namespace), Recorder: c.Recorder, Timers: retry.New(), Metrics: m,
 		OperatorRetry: o.Times.OperatorRetry, Recorded: r.steps.Create.Created.Stored, Wake: func(event string, after time.Duration) { r.Wake(event, after) },
 	}
 	r.steps.Report.Strangers.Wake = r.desk.Wake
 	r.share(turns.New(turns.Options{
-		Workers: o.Workers, Now: c.Clock.Now, Refused: m.NoTurn, Wake: func(event string) { r.Wake(event, 0) },
+		Workers: o.Workers, Now: c.Clock.Now, Refused: m.NoTurn, Wake: wake,
 	}))
 	r.steps.Settle.Leads.Take(c.Clock.Now())
 	r.PromoteFunc = r.promote
