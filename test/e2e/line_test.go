@@ -53,7 +53,7 @@ func TestEventsThatWaitForATurnCostNothing(t *testing.T) {
 	}
 	// A few turns end meanwhile, because calls run out of their time: four at first, fewer the longer it hangs.
 	const turns = 12
-	if n := w.calls(log, "gitevents", theirs); n > turns*5 {
+	if n := w.callsAbout(log, "gitevents", theirs); n > turns*5 {
 		t.Errorf("%d calls were made for %d events that wait", n, backlog)
 	}
 	hang.Remove()
@@ -76,8 +76,8 @@ func TestEventsThatWaitForATurnCostNothing(t *testing.T) {
 	}
 }
 
-// calls counts the controllers' calls about some objects of a kind in what was written to the audit log since.
-func (w *world) calls(log io.Reader, resource string, names map[string]bool) (n int) {
+// callsAbout counts the controllers' calls about some objects of a kind in what was written to the audit log since.
+func (w *world) callsAbout(log io.Reader, resource string, names map[string]bool) (n int) {
 	w.t.Helper()
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 1<<20)
