@@ -22,7 +22,7 @@ import (
 // each once.
 func TestEventsThatWaitForATurnCostNothing(t *testing.T) {
 	t.Parallel()
-	const backlog, withRun, pushes = 300, 60, 3
+	const backlog, withRun, pushes = 300, 100, 2
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
 	w.claimed()
 	other := w.elsewhere(t, shared.cluster.Namespace(t, "tenant"), "lab")
@@ -53,8 +53,10 @@ func TestEventsThatWaitForATurnCostNothing(t *testing.T) {
 	}
 	// A few turns end meanwhile, because calls run out of their time: four at first, fewer the longer it hangs.
 	const turns = 12
-	if n := w.callsAbout(log, "gitevents", theirs); n > turns*5 {
-		t.Errorf("%d calls were made for %d events that wait", n, backlog)
+	calls := w.callsAbout(log, "gitevents", theirs)
+	t.Logf("%d calls were made for %d events that wait", calls, backlog)
+	if calls > turns*5 {
+		t.Error("they are too many")
 	}
 	hang.Remove()
 	answers()
