@@ -40,8 +40,9 @@ type Manifest struct {
 	JSON []byte
 }
 
-// roomRetry is how soon whoever found no memory tries again.
-const roomRetry = time.Second
+// roomRetry is when whoever found no memory tries again although nobody has woken it: what it needs was read for that, and is read
+// again.
+const roomRetry = time.Minute
 
 // New returns what is kept of an event. The clients are those of the event's namespace. It takes memory of the room until Release.
 func New(event *v1alpha1.GitEvent, payloads payloadclient.EventPayloadInterface, secrets corev1client.SecretInterface, room *memory.Room) *Plan {
@@ -55,7 +56,7 @@ func (p *Plan) Hold(what string, bytes int) error {
 	if more <= 0 {
 		return nil
 	}
-	if !p.room.Take(p.owner(), more, p.total) {
+	if !p.room.Take(p.event.Name, p.owner(), more, p.total) {
 		return fault.Throttledf(fault.ReasonBusy, roomRetry, "the memory for large events is taken by others")
 	}
 	p.held[what] += more

@@ -4,6 +4,7 @@ package memory
 
 import (
 	"runtime/debug"
+	"strings"
 	"testing"
 )
 
@@ -41,25 +42,25 @@ func TestLimitIsNineTenthsOfTheContainers(t *testing.T) {
 // Whoever needs little finds room while those who need much have all that is theirs.
 func TestRoomIsGivenBack(t *testing.T) {
 	full := 0
-	room := NewRoom(func() { full++ })
+	room := NewRoom(func() { full++ }, func(string) {})
 	for _, owner := range []string{"one", "two", "three"} {
-		if !room.Take(owner, MaxHeld, 0) {
+		if !room.Take("e", owner, MaxHeld, 0) {
 			t.Fatal("there is no room for three that need much")
 		}
 	}
-	if room.Take("four", small+1, 0) || room.Take("four", 1, small) {
+	if room.Take("e", "four", small+1, 0) || room.Take("e", "four", 1, small) {
 		t.Error("what is for those who need little was given to one that needs more")
 	}
 	for range forSmall / small {
-		if !room.Take("four", small, 0) {
+		if !room.Take("e", "four", small, 0) {
 			t.Error("there is no room for one that needs little")
 		}
 	}
-	if room.Take("five", 1, 0) {
+	if room.Take("e", "five", 1, 0) {
 		t.Error("more was given than there is")
 	}
 	room.Give("one", MaxHeld)
-	if !room.Take("five", small, 0) {
+	if !room.Take("e", "five", small, 0) {
 		t.Error("what was given back is not free")
 	}
 	if full != 3 {
@@ -69,19 +70,49 @@ func TestRoomIsGivenBack(t *testing.T) {
 
 // S6: what one owner holds leaves the others half of the room.
 func TestOneOwnerGetsHalfOfTheRoom(t *testing.T) {
-	room := NewRoom(func() {})
-	if !room.Take("team", MaxHeld, 0) || !room.Take("team", MaxEvent-MaxHeld, MaxHeld) {
+	room := NewRoom(func() {}, func(string) {})
+	if !room.Take("e", "team", MaxHeld, 0) || !room.Take("e", "team", MaxEvent-MaxHeld, MaxHeld) {
 		t.Error("an owner did not get its half")
 	}
-	if room.Take("team", 1, 0) {
+	if room.Take("e", "team", 1, 0) {
 		t.Error("one owner got more than half")
 	}
-	if !room.Take("other", MaxHeld, 0) {
+	if !room.Take("e", "other", MaxHeld, 0) {
 		t.Error("another owner has no room")
 	}
 	room.Give("team", MaxHeld)
 	room.Give("other", MaxHeld)
-	if !room.Take("team", MaxHeld, 0) {
+	if !room.Take("e", "team", MaxHeld, 0) {
 		t.Error("an owner did not get back what it gave")
+	}
+}
+
+// Who found no room is woken when there is as much as it needs, the longest first, and no more of them than there is room for.
+func TestWhoFoundNoRoomIsWoken(t *testing.T) {
+	var woken []string
+	room := NewRoom(func() {}, func(event string) { woken = append(woken, event) })
+	const large = MaxHeld
+	for _, owner := range []string{"one", "two", "three"} {
+		if !room.Take("first-of-"+owner, owner, large, 0) {
+			t.Fatal("there is no room")
+		}
+	}
+	for _, event := range []string{"a", "b", "a"} { // however often it comes
+		if room.Take(event, "four", large, 0) {
+			t.Fatal("there is room for a fourth")
+		}
+	}
+	room.Give("one", large/2)
+	room.Give("one", 0)
+	if len(woken) != 0 {
+		t.Fatalf("%v are woken for half of what they need", woken)
+	}
+	room.Give("one", large/2)
+	room.Give("two", large)
+	if got := strings.Join(woken, " "); got != "b a" {
+		t.Errorf("%q are woken", got)
+	}
+	if !room.Take("b", "four", large, 0) || !room.Take("a", "four", large, 0) || len(room.waiting) != 0 {
+		t.Error("they were woken and have no room")
 	}
 }

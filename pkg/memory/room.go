@@ -2,7 +2,10 @@
 
 package memory
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 const (
 	// Shared is what all events that are worked on at once may hold, in bytes: a quarter of the container's limit.
@@ -19,28 +22,44 @@ const (
 	forSmall = 64 << 20
 )
 
-// Room is the memory that several attempts share. Safe for concurrent use; losing it costs nothing but memory.
+// maxWaiting bounds for how many it is remembered that they found no room, at some 100 bytes each.
+const maxWaiting = 10_000
+
+// Room is the memory that several attempts share. Whoever finds none is told when there may be some. Safe for concurrent use;
+// losing it costs nothing but memory and time.
 type Room struct {
-	mu    sync.Mutex
-	left  int
-	owned map[string]int
-	full  func()
+	mu      sync.Mutex
+	left    int
+	owned   map[string]int
+	waiting []wish
+	full    func()
+	wake    func(event string)
 }
 
-// NewRoom returns a room of Shared bytes. It calls full whenever somebody finds no room.
-func NewRoom(full func()) *Room { return &Room{left: Shared, owned: map[string]int{}, full: full} }
+// wish is what an event found no room for.
+type wish struct {
+	event, owner string
+	more, held   int
+}
+
+// NewRoom returns a room of Shared bytes. It calls full whenever somebody finds no room, and wake for whoever did as soon as
+// there is.
+func NewRoom(full func(), wake func(event string)) *Room {
+	return &Room{left: Shared, owned: map[string]int{}, full: full, wake: wake}
+}
 
 // Take takes more of the room for an event that holds so much of it already. Its owner is, e.g., a namespace. It never waits: it
 // returns false when there is not as much left, or not for that owner, and takes nothing then. Give gives back what was taken.
-func (r *Room) Take(owner string, more, held int) bool {
+func (r *Room) Take(event, owner string, more, held int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	left := r.left
-	if held+more > small {
-		left -= forSmall
-	}
-	if more > min(left, MaxEvent-r.owned[owner]) {
+	r.waiting = slices.DeleteFunc(r.waiting, func(w wish) bool { return w.event == event })
+	w := wish{event, owner, more, held}
+	if !r.fits(w, 0, 0) {
 		r.full()
+		if len(r.waiting) < maxWaiting {
+			r.waiting = append(r.waiting, w)
+		}
 		return false
 	}
 	r.left -= more
@@ -48,12 +67,40 @@ func (r *Room) Take(owner string, more, held int) bool {
 	return true
 }
 
-// Give gives so many bytes of an owner's back.
+// fits tells whether there is room beside what is promised to others, and to others of the same owner.
+func (r *Room) fits(w wish, promised, toOwner int) bool {
+	left := r.left - promised
+	if w.held+w.more > small {
+		left -= forSmall
+	}
+	return w.more <= min(left, MaxEvent-r.owned[w.owner]-toOwner)
+}
+
+// Give gives so many bytes of an owner's back, and wakes those that have waited the longest of whom there is room for now.
 func (r *Room) Give(owner string, bytes int) {
+	if bytes == 0 {
+		return
+	}
+	for _, event := range r.give(owner, bytes) {
+		r.wake(event)
+	}
+}
+
+func (r *Room) give(owner string, bytes int) (woken []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.left += bytes
 	if r.owned[owner] -= bytes; r.owned[owner] <= 0 {
 		delete(r.owned, owner)
 	}
+	promised, owners := 0, map[string]int{}
+	r.waiting = slices.DeleteFunc(r.waiting, func(w wish) bool {
+		need := w.held + w.more // it begins anew
+		if !r.fits(wish{w.event, w.owner, need, 0}, promised, owners[w.owner]) {
+			return false
+		}
+		promised, owners[w.owner], woken = promised+need, owners[w.owner]+need, append(woken, w.event)
+		return true
+	})
+	return woken
 }

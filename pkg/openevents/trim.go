@@ -11,8 +11,8 @@ import (
 )
 
 // Trim returns what the cache keeps of an event: each replica holds every open one, and most of an event is only read
-// live. It keeps names, times, what the steps wait for and how far each run and report is: what the gauges, the
-// Repository's conditions, the budgets and the index need. Whoever needs another field of a cached event adds it here; the unit tests
+// live. It keeps names, times, what the steps wait for, how far each run and report is, and where its Git
+// service is: what the gauges, the Repository's conditions, the budgets, the index and the lines (pkg/turns) need. Whoever needs another field of a cached event adds it here; the unit tests
 // of the reconcilers fill their caches with trimmed objects, so that a missing one shows.
 func Trim(event *v1alpha1.GitEvent) *v1alpha1.GitEvent {
 	kept := &v1alpha1.GitEvent{
@@ -21,7 +21,7 @@ func Trim(event *v1alpha1.GitEvent) *v1alpha1.GitEvent {
 			Annotations: budget.Kept(event),
 		},
 		Spec: v1alpha1.GitEventSpec{
-			ReceivedAt: event.Spec.ReceivedAt,
+			ReceivedAt: event.Spec.ReceivedAt, Host: event.Spec.Host, InstallationID: event.Spec.InstallationID,
 			Repository: v1alpha1.RepositoryReference{Namespace: event.Spec.Repository.Namespace, Name: event.Spec.Repository.Name},
 		},
 		Status: v1alpha1.GitEventStatus{Phase: event.Status.Phase, Waits: event.Status.Waits},

@@ -7,11 +7,12 @@ import (
 	"time"
 )
 
-// lineKey is what the events of a line have in common. One that waits for work alone has a namespace only.
+// lineKey is what the events of a line have in common. One that waits for work alone has a namespace only. What has begun and
+// what is fresh take turns, so that the end of a run is not reported after all pushes that came before it.
 type lineKey struct {
 	namespace, host string
 	installation    int64
-	visits          bool
+	visits, fresh   bool
 }
 
 // line is the events that wait for the same turns, in the order in which they came.

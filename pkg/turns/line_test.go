@@ -4,8 +4,8 @@ package turns
 
 import (
 	"fmt"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -131,54 +131,6 @@ func TestInstallationsComeInTurn(t *testing.T) {
 	}
 }
 
-// What is woken and does not come loses its turn to the next one, and no turn is lost: whether it was settled, is another
-// process's now, or nobody knows.
-func TestNoTurnLeaks(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		gone func(w *world, event string)
-		took time.Duration
-	}{
-		"it is settled, or led elsewhere": {func(w *world, event string) { w.Leave(event) }, 0},
-		"it does not come":                {func(w *world, _ string) { w.pass(Reserved) }, Reserved},
-		"it comes, and its work fails": {func(w *world, event string) {
-			release := w.begin(Visit{Event: event, Namespace: "team", Host: "git.example"})
-			leave, err := w.Turns.Visit(Visit{Event: event, Namespace: "team", Host: "git.example"})
-			if err != nil {
-				w.t.Fatal(err)
-			}
-			leave()
-			release()
-			release()
-			leave()
-		}, 0},
-		"it comes, and needs nothing": {func(w *world, event string) { w.begin(Visit{Event: event, Namespace: "team"})() }, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, 4)
-			first := w.begin(w.visit("team", "git.example", 0))
-			for range 20 {
-				if w.begin(w.visit("team", "git.example", 0)) != nil {
-					t.Fatal("there are more turns than the share")
-				}
-			}
-			began := w.now
-			first()
-			for n := range 20 {
-				if len(w.woken) != n+1 {
-					t.Fatalf("%d were woken after %d were gone", len(w.woken), n)
-				}
-				c.gone(w, w.woken[n])
-			}
-			w.nothingLeft()
-			if took := w.now.Sub(began); took != 20*c.took {
-				t.Errorf("it took %v, want %v", took, 20*c.took)
-			}
-		})
-	}
-}
-
 // An event that waits for a visit and is woken by something else does what needs no Git service, keeps its place, and is called
 // only when that is over.
 func TestAnEventInALineIsWorkedOnMeanwhile(t *testing.T) {
@@ -221,6 +173,49 @@ func TestAnEventInALineIsWorkedOnMeanwhile(t *testing.T) {
 	release()
 }
 
+// An event that has begun, and has e.g. the end of a run to report, does not wait until all have begun that came before it.
+func TestWhatHasBegunTakesTurnsWithWhatIsFresh(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 16)
+	begun, visits := []func(){}, map[string]Visit{}
+	for range 3 {
+		begun = append(begun, w.begin(w.visit("team", "git.example", 0)))
+	}
+	late := w.visit("team", "git.example", 0)
+	for range 100 {
+		v := w.visit("team", "git.example", 0)
+		visits[v.Event] = v
+		w.begin(v)
+	}
+	for n := range 10 {
+		v := late
+		v.Event = fmt.Sprint("late-", n)
+		visits[v.Event] = v
+		release, err := w.Begin(v, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Turns.Visit(v); err == nil {
+			t.Fatal("there is a visit too many")
+		}
+		release()
+	}
+	called := 0
+	for range 20 {
+		begun[0]()
+		for _, event := range w.woken {
+			if strings.HasPrefix(event, "late-") {
+				called++
+			}
+			begun = append(begun[1:], w.begin(visits[event]))
+		}
+		w.woken = nil
+	}
+	if called != 10 {
+		t.Errorf("of 20 turns %d were for the ten that have begun, want half of the turns", called)
+	}
+}
+
 // Who waits for work alone, because its plan is made, and who waits for a visit take the turns of their namespace in turn.
 func TestWorkAndVisitsComeInTurn(t *testing.T) {
 	t.Parallel()
@@ -245,21 +240,6 @@ func TestWorkAndVisitsComeInTurn(t *testing.T) {
 	}
 	if kinds['v'] < 2 || kinds['w'] < 2 {
 		t.Errorf("of eight turns %d were visits' and %d others'", kinds['v'], kinds['w'])
-	}
-}
-
-// Lines are bounded: who finds no room comes back by itself, and nothing of it is remembered.
-func TestALineThatIsFull(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 4)
-	w.begin(w.visit("team", "git.example", 0))
-	for range maxWaiting {
-		w.begin(w.visit("team", "git.example", 0))
-	}
-	known := len(w.Turns.events)
-	_, err := w.Begin(w.visit("team", "git.example", 0), true)
-	if f := fault.Of(err); f == nil || f.Reason != fault.ReasonBusy || f.RetryAfter != Unlisted || len(w.Turns.events) != known {
-		t.Errorf("told %+v, %d events are known", f, len(w.Turns.events))
 	}
 }
 

@@ -132,7 +132,7 @@ func (t *Turns) Begin(v Visit, visits bool) (release func(), err error) {
 func (t *Turns) begin(e *event, v Visit, visits bool) error {
 	key := lineKey{namespace: v.Namespace}
 	if visits {
-		key = lineKey{v.Namespace, v.Host, v.Installation, true}
+		key = lineKey{v.Namespace, v.Host, v.Installation, true, true}
 	}
 	shares, err := t.take(e, key, 0)
 	if err != nil {
@@ -154,7 +154,7 @@ func (t *Turns) Visit(v Visit) (release func(), err error) {
 	defer t.mu.Unlock()
 	e := t.event(v.Event)
 	if e.visit == nil {
-		if e.visit, err = t.take(e, lineKey{v.Namespace, v.Host, v.Installation, true}, 1); err != nil {
+		if e.visit, err = t.take(e, lineKey{v.Namespace, v.Host, v.Installation, true, false}, 1); err != nil {
 			return nil, err
 		}
 	}

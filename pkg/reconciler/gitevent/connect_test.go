@@ -9,7 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"knative.dev/pkg/reconciler"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
@@ -79,5 +81,51 @@ func TestAFailedLoginGivesItsSlotBack(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// An event that is not planned has its turn at its own Git host before it is read. A planned one takes it when it needs it.
+func TestAnEventWaitsForItsOwnHost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("a"))
+	w.add("push-2", "other.example")
+	busy, _ := w.process().turns.Visit(turns.Visit{Event: "hangs", Namespace: "other", Host: "git.example"})
+	defer busy()
+	for range 3 { // of four workers one visits a host
+		if _, err := w.reconcile(); err == nil || w.event().Status.Plan != nil {
+			t.Fatalf("an event without a turn: error %v, plan %v", err, w.event().Status.Plan)
+		}
+	}
+	if got := w.count("get gitevents"); got != 0 {
+		t.Errorf("it was read %d times while it waited", got)
+	}
+	if _, _ = w.reconcileEvent("push-2"); w.named("push-2").Status.Plan == nil {
+		t.Error("an event of another host waits with it")
+	}
+}
+
+// An event that is gone, or another process's, when its turn comes gives the turn back at once.
+func TestAnEventThatIsGoneGivesItsTurnBack(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(w *world){
+		"it is gone": func(w *world) {
+			w.must(w.own.Tracker().Delete(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), system, "push-1"))
+		},
+		"another process leads it": func(w *world) { w.alive.Demote(reconciler.UniversalBucket()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, helloFile("a"))
+			end, _ := w.process().turns.Visit(turns.Visit{Event: "hangs", Namespace: "other", Host: "git.example"})
+			_, _ = w.reconcile()
+			end()
+			if len(w.alive.turns.Taken()) == 0 {
+				t.Fatal("no turn is kept for the event that waited")
+			}
+			leave(w)
+			if _, _ = w.reconcile(); len(w.alive.turns.Taken()) != 0 {
+				t.Errorf("its turn is kept: %v", w.alive.turns.Taken())
+			}
+		})
 	}
 }

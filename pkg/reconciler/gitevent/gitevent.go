@@ -62,14 +62,16 @@ var _ controller.Reconciler = (*Reconciler)(nil)
 // New returns a Reconciler that still needs Settings and Wake.
 func New(c cluster.Cluster, o cluster.Options) *Reconciler {
 	m := metrics.New()
-	r := &Reconciler{cluster: c, options: o, steps: steps.New(c, o, m), room: memory.NewRoom(m.NoRoom)}
+	r := &Reconciler{cluster: c, options: o, steps: steps.New(c, o, m)}
+	wake := func(event string) { r.Wake(event, 0) }
+	r.room = memory.NewRoom(m.NoRoom, wake)
 	r.desk = &attempt.Desk{
 		Clock: c.Clock, Events: c.Plumbline.GitEvents(o.Namespace), Recorder: c.Recorder, Timers: retry.New(), Metrics: m,
 		OperatorRetry: o.Times.OperatorRetry, Recorded: r.steps.Create.Created.Stored, Wake: func(event string, after time.Duration) { r.Wake(event, after) },
 	}
 	r.steps.Report.Strangers.Wake = r.desk.Wake
 	r.share(turns.New(turns.Options{
-		Workers: o.Workers, Now: c.Clock.Now, Refused: m.NoTurn, Wake: func(event string) { r.Wake(event, 0) },
+		Workers: o.Workers, Now: c.Clock.Now, Refused: m.NoTurn, Wake: wake,
 	}))
 	r.steps.Settle.Leads.Take(c.Clock.Now())
 	r.PromoteFunc = r.promote
@@ -138,7 +140,7 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 		r.turns.Leave(name)
 		return nil // settled, or not listed yet: then the informer's add enqueues it
 	}
-	fresh := open.Status.Plan == nil && len(open.Status.Waits) == 0 // nothing can be done for it without the Git service
+	fresh := len(open.Status.Conditions) == 0 // nothing is recorded of it yet, and nothing can be without the Git service
 	release, err := r.turns.Begin(credentials.VisitOf(open), fresh)
 	if err != nil {
 		return r.desk.Requeue(err)
