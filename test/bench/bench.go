@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/plumbline-ci/plumbline/test/cluster"
@@ -125,7 +126,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	_, _ = fmt.Fprintln(o.To, report.Machine)
-	if o.Programs == (installation.Programs{}) {
+	needed := slices.ContainsFunc(parts(o), func(p part) bool { return !p.alone && (o.Only == nil || o.Only.MatchString(p.name)) })
+	if needed && o.Programs == (installation.Programs{}) {
 		if o.Programs, err = installation.Build(ctx, dir); err != nil {
 			return nil, err
 		}
