@@ -9,6 +9,7 @@ import (
 	"flag"
 	"log"
 	"os"
+	"runtime"
 
 	"go.opentelemetry.io/otel"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -77,7 +78,9 @@ func main() {
 	lateReports := flag.Duration("late-reports", report.LateReports, "how long after a takeover another controller's report may still arrive at the Git service")
 	check := flag.Bool("preflight", false, "print what is wrong with the installation and how to mend it, and end; the exit code is 1 when there is anything")
 	probes := flag.Int("health-port", injection.HealthCheckDefaultPort, "port of /health and /readiness")
+	contention := flag.Int("mutex-profile-fraction", 0, "one of so many waits for a lock is kept for /debug/pprof/mutex, which the key runtime-profiling of the ConfigMap opens; 0 is none")
 	cfg := injection.ParseAndGetRESTConfigOrDie() // parses the flags, -kube-api-qps and -kube-api-burst among them
+	runtime.SetMutexProfileFraction(*contention)
 	if cfg.QPS == 0 {
 		cfg.QPS, cfg.Burst = defaultQPS, defaultBurst
 	}

@@ -105,7 +105,8 @@ type Reporter interface {
 	// duplicate could not be closed. No error is Invalid.
 	//
 	// With sole the id is all there is: no check of ours was ever posted but that one, and if the id is empty none. What was
-	// accepted of it has no conclusion unless the check has one, too. Then nothing need be looked up.
+	// accepted of it has no conclusion unless the check has one, too. Then nothing need be looked up. A write that is sent
+	// without a look asks Fence before.
 	Put(ctx context.Context, head git.Head, id string, check status.Check, sole bool) (newID string, err error)
 }
 

@@ -57,6 +57,11 @@ func (a *authenticated) send(req *http.Request) (*http.Response, string, error) 
 	if err != nil {
 		return nil, "", err
 	}
+	if req.Method != http.MethodGet {
+		if err := provider.Fence(req.Context()); err != nil {
+			return nil, "", err
+		}
+	}
 	out := req.Clone(req.Context())
 	if req.GetBody != nil {
 		if out.Body, err = req.GetBody(); err != nil {

@@ -3,6 +3,7 @@
 package github
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 	"testing"
@@ -203,5 +204,21 @@ func TestWhatNobodyElseHasPostedIsNotLookedFor(t *testing.T) {
 	}
 	if _, err := b.client.Put(t.Context(), b.head, "no id of ours", check(status.Completed, status.Success), true); err != nil || len(b.shown()) != 1 {
 		t.Errorf("an id that is none is looked up: %v, %v", err, b.shown())
+	}
+}
+
+// A report that waited for its turn is not sent by a process that was stopped meanwhile.
+func TestAReportWithoutALookIsFenced(t *testing.T) {
+	b := newBench(t)
+	stopped := errors.New("stopped")
+	ctx := provider.Fenced(t.Context(), func() error { return stopped })
+	if _, err := b.client.Put(ctx, b.head, "", check(status.Queued, ""), true); !errors.Is(err, stopped) || len(b.shown()) != 0 {
+		t.Errorf("%v, %v", err, b.shown())
+	}
+	if fault.Of(stopped).Unknown {
+		t.Error("what was not sent has an unknown outcome")
+	}
+	if _, err := b.client.Files(ctx, b.head.SHA, ".tekton"); err != nil {
+		t.Errorf("a read: %v", err)
 	}
 }
