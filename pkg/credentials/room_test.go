@@ -63,7 +63,7 @@ func newRoom(t *testing.T, limit int) *room {
 		clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)),
 	}
 	r.turns = turns.New(turns.Options{
-		Workers: 8 * limit, Now: time.Now, Refused: func(string) {}, Wake: func(event string) { r.called = append(r.called, event) },
+		Workers: 8 * limit, Now: time.Now, Refused: func(string) {}, Wake: func(event string, _ time.Duration) { r.called = append(r.called, event) },
 	})
 	r.must(r.cache.Add(repository()))
 	own := r.service()

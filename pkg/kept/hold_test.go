@@ -4,6 +4,7 @@ package kept_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -14,7 +15,7 @@ import (
 // An event that is alone finds room for whatever it needs, another one waits for its turn, and comes to it.
 func TestAnEventHoldsItsShareOfTheRoom(t *testing.T) {
 	t.Parallel()
-	room := memory.NewRoom(func() {}, func(string) {})
+	room := memory.NewRoom(func() {}, func(string, time.Duration) {})
 	of := func(namespace string) *kept.Plan {
 		event := &v1alpha1.GitEvent{Spec: v1alpha1.GitEventSpec{Repository: v1alpha1.RepositoryReference{Namespace: namespace}}}
 		return kept.New(event, nil, nil, room)

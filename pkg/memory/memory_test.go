@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestWeight(t *testing.T) {
@@ -42,7 +43,7 @@ func TestLimitIsNineTenthsOfTheContainers(t *testing.T) {
 // Whoever needs little finds room while those who need much have all that is theirs.
 func TestRoomIsGivenBack(t *testing.T) {
 	full := 0
-	room := NewRoom(func() { full++ }, func(string) {})
+	room := NewRoom(func() { full++ }, func(string, time.Duration) {})
 	for _, owner := range []string{"one", "two", "three"} {
 		if !room.Take("e", owner, MaxHeld, 0) {
 			t.Fatal("there is no room for three that need much")
@@ -70,7 +71,7 @@ func TestRoomIsGivenBack(t *testing.T) {
 
 // S6: what one owner holds leaves the others half of the room.
 func TestOneOwnerGetsHalfOfTheRoom(t *testing.T) {
-	room := NewRoom(func() {}, func(string) {})
+	room := NewRoom(func() {}, func(string, time.Duration) {})
 	if !room.Take("e", "team", MaxHeld, 0) || !room.Take("e", "team", MaxEvent-MaxHeld, MaxHeld) {
 		t.Error("an owner did not get its half")
 	}
@@ -90,7 +91,7 @@ func TestOneOwnerGetsHalfOfTheRoom(t *testing.T) {
 // Who found no room is woken when there is as much as it needs, the longest first, and no more of them than there is room for.
 func TestWhoFoundNoRoomIsWoken(t *testing.T) {
 	var woken []string
-	room := NewRoom(func() {}, func(event string) { woken = append(woken, event) })
+	room := NewRoom(func() {}, func(event string, _ time.Duration) { woken = append(woken, event) })
 	const large = MaxHeld
 	for _, owner := range []string{"one", "two", "three"} {
 		if !room.Take("first-of-"+owner, owner, large, 0) {

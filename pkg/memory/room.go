@@ -5,6 +5,7 @@ package memory
 import (
 	"slices"
 	"sync"
+	"time"
 )
 
 const (
@@ -33,7 +34,7 @@ type Room struct {
 	owned   map[string]int
 	waiting []wish
 	full    func()
-	wake    func(event string)
+	wake    func(event string, after time.Duration)
 }
 
 // wish is what an event found no room for.
@@ -42,9 +43,9 @@ type wish struct {
 	more, held   int
 }
 
-// NewRoom returns a room of Shared bytes. It calls full whenever somebody finds no room, and wake for whoever did as soon as
-// there is.
-func NewRoom(full func(), wake func(event string)) *Room {
+// NewRoom returns a room of Shared bytes. It calls full whenever somebody finds no room, and wake, after no time, for whoever did
+// as soon as there is.
+func NewRoom(full func(), wake func(event string, after time.Duration)) *Room {
 	return &Room{left: Shared, owned: map[string]int{}, full: full, wake: wake}
 }
 
@@ -82,7 +83,7 @@ func (r *Room) Give(owner string, bytes int) {
 		return
 	}
 	for _, event := range r.give(owner, bytes) {
-		r.wake(event)
+		r.wake(event, 0)
 	}
 }
 

@@ -60,8 +60,8 @@ type Options struct {
 	// Workers is how many there are to share.
 	Workers int
 	Now     func() time.Time
-	// Wake enqueues an event. It is not called while a method of Turns holds its lock.
-	Wake func(event string)
+	// Wake enqueues an event after a time, which is 0. It is not called while a method of Turns holds its lock.
+	Wake func(event string, after time.Duration)
 	// Refused is told of each share that was all taken when somebody asked.
 	Refused func(share string)
 	// After calls f after a time; nil is time.AfterFunc.
@@ -242,7 +242,7 @@ func (t *Turns) wake() {
 	t.called = nil
 	t.mu.Unlock()
 	for _, event := range called {
-		t.options.Wake(event)
+		t.options.Wake(event, 0)
 	}
 }
 

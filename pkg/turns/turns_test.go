@@ -36,7 +36,7 @@ func newWorld(t *testing.T, workers int) *world {
 	w := &world{t: t, now: time.Unix(1_800_000_000, 0)}
 	w.Turns = New(Options{
 		Workers: workers, Now: func() time.Time { return w.now },
-		Wake:    func(event string) { w.woken = append(w.woken, event) },
+		Wake:    func(event string, _ time.Duration) { w.woken = append(w.woken, event) },
 		Refused: func(share string) { w.refused = append(w.refused, share) },
 		After:   func(d time.Duration, do func()) { w.alarms = append(w.alarms, alarm{w.now.Add(d), do}) },
 	})
@@ -194,7 +194,7 @@ func TestNoMoreThanTheLimitAtOnce(t *testing.T) {
 	t.Parallel()
 	const limit, events = 3, 2000
 	queue := make(chan string, 2*events)
-	s := New(Options{Workers: 16, Now: time.Now, Refused: func(string) {}, Wake: func(event string) { queue <- event }})
+	s := New(Options{Workers: 16, Now: time.Now, Refused: func(string) {}, Wake: func(event string, _ time.Duration) { queue <- event }})
 	var there, done atomic.Int64
 	var all sync.WaitGroup
 	for n := range events {

@@ -5,6 +5,7 @@ package gitevent
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -45,7 +46,7 @@ func TestAFailedLoginGivesItsSlotBack(t *testing.T) {
 				events := map[string]string{"push-1": "git.example", "push-2": "git.example", "push-3": "other.example"}
 				w.add("push-2", "git.example")
 				w.add("push-3", "other.example")
-				w.process().share(turns.New(turns.Options{Workers: 8 * limit, Now: w.clock.Now, Refused: func(string) {}, Wake: func(string) {}}))
+				w.process().share(turns.New(turns.Options{Workers: 8 * limit, Now: w.clock.Now, Refused: func(string) {}, Wake: func(string, time.Duration) {}}))
 				w.hook = always("create pipelineruns", errRefused) // planned, and each later step needs the service
 				for event := range events {
 					_, _ = w.reconcileEvent(event)

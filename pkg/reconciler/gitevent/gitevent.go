@@ -63,16 +63,12 @@ var _ controller.Reconciler = (*Reconciler)(nil)
 func New(c cluster.Cluster, o cluster.Options) *Reconciler {
 	m := metrics.New()
 	r := &Reconciler{cluster: c, options: o, steps: steps.New(c, o, m)}
-	wake := func(event string) { r.Wake(event, 0) }
-	r.room = memory.NewRoom(m.NoRoom, wake)
 	r.desk = &attempt.Desk{
 		Clock: c.Clock, Events: c.Plumbline.GitEvents(o.Namespace), Recorder: c.Recorder, Timers: retry.New(), Metrics: m,
 		OperatorRetry: o.Times.OperatorRetry, Recorded: r.steps.Create.Created.Stored, Wake: func(event string, after time.Duration) { r.Wake(event, after) },
 	}
-	r.steps.Report.Strangers.Wake = r.desk.Wake
-	r.share(turns.New(turns.Options{
-		Workers: o.Workers, Now: c.Clock.Now, Refused: m.NoTurn, Wake: wake,
-	}))
+	r.steps.Report.Strangers.Wake, r.room = r.desk.Wake, memory.NewRoom(m.NoRoom, r.desk.Wake)
+	r.share(turns.New(turns.Options{Workers: o.Workers, Now: c.Clock.Now, Refused: m.NoTurn, Wake: r.desk.Wake}))
 	r.steps.Settle.Leads.Take(c.Clock.Now())
 	r.PromoteFunc = r.promote
 	return r
