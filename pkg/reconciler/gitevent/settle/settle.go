@@ -67,6 +67,9 @@ func (s *Step) finish(ctx context.Context, a *attempt.Attempt) error {
 }
 
 func (s *Step) tidy(ctx context.Context, a *attempt.Attempt) error {
+	if err := a.Record.Confirm(ctx); err != nil {
+		return err
+	}
 	if err := s.deleteSecret(ctx, a.Event.Namespace, a.Event.Status.Plan.Secret); err != nil {
 		return err
 	}
@@ -78,6 +81,9 @@ func (s *Step) tidy(ctx context.Context, a *attempt.Attempt) error {
 		}
 		if err := over(); err != nil {
 			return errors.Join(a.Record.Write(ctx), err)
+		}
+		if err := a.Record.Confirm(ctx); err != nil {
+			return err
 		}
 		if err := revoking.run(ctx, run); err != nil {
 			return err

@@ -4,6 +4,8 @@
 package steps
 
 import (
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/gitauth"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
@@ -29,14 +31,15 @@ type Steps struct {
 }
 
 // New gives each step what it asks.
-func New(c cluster.Cluster, o cluster.Options, m *metrics.Metrics) *Steps {
+func New(c cluster.Cluster, o cluster.Options, m *metrics.Metrics, known *attempt.Known) *Steps {
 	leads := &settle.Tenure{}
+	inherited := func(event *v1alpha1.GitEvent) bool { return leads.Inherited(event) && !known.First(event.Name) }
 	secrets := gitauth.New(c.Kube)
 	owners := &ownership.Keeper{Cached: c.Claims.RepositoryClaims(o.Namespace), Claims: c.Plumbline.RepositoryClaims(o.Namespace), Repositories: c.PaC}
 	return &Steps{
 		Plan: &planning.Step{
 			Providers: o.Providers, Web: o.Remote, Version: o.Version, Owners: owners, Metrics: m, Misses: &planning.Misses{}, Denials: &planning.Denials{},
-			Beginnings: &planning.Beginnings{Inherited: leads.Inherited},
+			Beginnings: &planning.Beginnings{Inherited: inherited},
 		},
 		Create:   &create.Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Created: &create.Memory{}},
 		Observe:  &observe.Step{Tekton: c.Tekton, Runs: c.Runs},
