@@ -24,6 +24,8 @@ import (
 	"knative.dev/pkg/signals"
 	"knative.dev/pkg/system"
 
+	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
+	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -57,6 +59,8 @@ const (
 	defaultBurst = 200
 	leaseQPS     = 20
 	leaseBurst   = 40
+	// bulkQPS is for the Repositories: a new one costs two writes, and 5,000 may be there at the first start.
+	bulkQPS = 400
 )
 
 func main() {
@@ -115,7 +119,7 @@ func main() {
 		}, events, claims),
 		func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 			shared := repository.Options{OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer(), Claims: claims}
-			return repository.NewController(shared)(ctx, cmw)
+			return repository.NewController(shared)(withBulk(ctx, cfg), cmw)
 		},
 		sweep.NewController(sweep.Options{Namespace: system.Namespace(), Events: events}),
 		webhooksecret.NewController(webhooksecret.Options{Namespace: system.Namespace(), AppSecret: *secret, GlobalRepository: *global}),
@@ -141,6 +145,13 @@ func leaseClient(cfg *rest.Config) (kubernetes.Interface, error) {
 	own := rest.CopyConfig(cfg)
 	own.QPS, own.Burst = leaseQPS, leaseBurst
 	return kubernetes.NewForConfig(own)
+}
+
+// withBulk installs a client whose calls no event waits behind.
+func withBulk(ctx context.Context, cfg *rest.Config) context.Context {
+	own := rest.CopyConfig(cfg)
+	own.QPS, own.Burst = bulkQPS, bulkQPS
+	return context.WithValue(ctx, plumblineclient.Key{}, versioned.NewForConfigOrDie(own))
 }
 
 // withLeases installs knative's standard elector on the client for leases. sharedmain would put it on the client that

@@ -43,7 +43,25 @@ func run(ctx context.Context, during time.Duration, only string) error {
 	if err != nil {
 		return err
 	}
-	c, err := cluster.Start(ctx, cluster.Options{Dir: filepath.Join(dir, "cluster"), Progress: os.Stdout})
+	programs, err := installation.Build(ctx, dir)
+	if err != nil {
+		return err
+	}
+	for i, attack := range hostile.Attacks() {
+		if chosen.MatchString(strconv.Itoa(attack.Finding)) {
+			o := hostile.Options{Programs: programs, Quiet: during, Attacked: during, Attacks: []hostile.Attack{attack}}
+			err = errors.Join(err, play(ctx, filepath.Join(dir, strconv.Itoa(i)), o))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%w\nthe logs are below %s", err, dir)
+	}
+	return os.RemoveAll(dir)
+}
+
+// play plays an attack on a cluster of its own: what one leaves to be tidied up must not disturb the quiet before the next.
+func play(ctx context.Context, dir string, o hostile.Options) error {
+	c, err := cluster.Start(ctx, cluster.Options{Dir: dir})
 	if err != nil {
 		return err
 	}
@@ -51,24 +69,7 @@ func run(ctx context.Context, during time.Duration, only string) error {
 	if err := installation.Define(ctx, c); err != nil {
 		return err
 	}
-	o := hostile.Options{Cluster: c, Quiet: during, Attacked: during}
-	if o.Programs, err = installation.Build(ctx, dir); err != nil {
-		return err
-	}
-	for _, attack := range hostile.Attacks() {
-		if chosen.MatchString(strconv.Itoa(attack.Finding)) {
-			o.Attacks = []hostile.Attack{attack}
-			err = errors.Join(err, play(ctx, o))
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("%w\nthe logs are in %s", err, filepath.Join(dir, "cluster", "logs"))
-	}
-	c.Stop()
-	return os.RemoveAll(dir)
-}
-
-func play(ctx context.Context, o hostile.Options) error {
+	o.Cluster = c
 	report, err := hostile.Run(ctx, o)
 	if err != nil {
 		return fmt.Errorf("the play of %s itself went wrong: %w", o.Attacks[0].Name, err)
