@@ -30,6 +30,8 @@ type Session struct {
 	saw      map[types.NamespacedName]content // the Secrets that were read
 	secret   types.NamespacedName             // of them the one with the credentials of the Git service
 	repeated bool                             // the Git service was not asked, because it has just refused the same
+	// remembered tells that the App's Secret is not as it is now, but as it was a moment ago.
+	remembered bool
 }
 
 // Begin opens a session, which lasts until its End is called. It makes no call. The event's spec is read whenever it is
@@ -66,6 +68,16 @@ func (s *Session) connectOnce(ctx context.Context) (*provider.Client, error) {
 	if err := s.takeTurn(); err != nil {
 		return nil, err
 	}
+	client, err := s.connectTo(ctx, service)
+	if s.again(ctx, err) {
+		client, err = s.connectTo(ctx, service)
+	}
+	return client, err
+}
+
+// connectTo logs in.
+func (s *Session) connectTo(ctx context.Context, service provider.Provider) (*provider.Client, error) {
+	spec := &s.event.Spec
 	base, credentials, err := s.authenticate(ctx, service)
 	if err != nil {
 		return nil, err

@@ -97,7 +97,10 @@ func (r *Reconciler) promote(bucket reconciler.Bucket, enqueue func(reconciler.B
 }
 
 // forget drops what is true only while no other process leads.
-func (r *Reconciler) forget() { r.desk.Known.Clear() }
+func (r *Reconciler) forget() {
+	r.desk.Known.Clear()
+	r.steps.Renew.GitAuth.Clear()
+}
 
 func (r *Reconciler) open() ([]*v1alpha1.GitEvent, error) {
 	return r.cluster.Open.GitEvents(r.options.Namespace).List(labels.Everything())

@@ -165,6 +165,7 @@ func TestPausedProcessSendsNothing(t *testing.T) {
 	}
 	w.end(corev1.ConditionTrue)
 	sent := len(w.git.writes)
+	w.pass(time.Minute) // then the App's Secret is read again
 	_, err := w.reconcile()
 	if len(w.git.writes) != sent || err == nil || !strings.Contains(err.Error(), "another process has written") {
 		t.Errorf("%d writes were sent after a pause, error %v", len(w.git.writes)-sent, err)

@@ -91,6 +91,7 @@ func (s *Step) tidy(ctx context.Context, a *attempt.Attempt) error {
 		if err := s.deleteSecret(ctx, run.Namespace, run.Secret); err != nil {
 			return err
 		}
+		s.GitAuth.Deleted(a, run)
 		run.Secret = "" // recorded when not all of them are deleted in one turn
 	}
 	for _, ref := range append([]v1alpha1.BlobReference{a.Event.Spec.Payload}, a.Event.Status.Plan.Blobs...) {
