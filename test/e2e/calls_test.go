@@ -19,7 +19,7 @@ import (
 
 // What one push with one pipeline may cost on a quiet installation, from its delivery to its settled event. See docs/performance.md.
 const (
-	kubeBudget  = 31 // calls of the receiver and the controller to Kubernetes
+	kubeBudget  = 18 // calls of the receiver and the controller to Kubernetes
 	forgeBudget = 10 // calls to GitHub
 )
 
