@@ -24,8 +24,6 @@ import (
 	"knative.dev/pkg/signals"
 	"knative.dev/pkg/system"
 
-	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
-	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -52,20 +50,25 @@ const component = "plumbline-controller"
 // version is written to the version label of PipelineRuns; the release build sets it.
 var version = "devel"
 
-// Client limits. The API server's own priority and fairness is the real brake; these keep one replica from being a
-// burst that others feel. Leases have a client of their own so that a busy queue can never cost a lease.
+// Client limits. The API server's own priority and fairness is the real brake, and its 429 is a wait as any other; these keep
+// one replica from being a burst that others feel. Leases have a client of their own so that a busy queue can never cost a
+// lease, and so has what is done in bulk.
 const (
-	defaultQPS   = 100
-	defaultBurst = 200
+	// defaultQPS is for 20 events a second at up to 20 calls each.
+	defaultQPS   = 400
+	defaultBurst = 800
 	leaseQPS     = 20
 	leaseBurst   = 40
-	// bulkQPS is for the Repositories: a new one costs two writes, and 5,000 may be there at the first start.
-	bulkQPS = 400
 )
+
+// defaultWorkers is for 20 events a second whose Git service takes 150 ms for an answer: some 10 calls each are 30 visits at
+// once, which is what an installation gets. A worker that waits is a goroutine; the memory for large events is a room that all
+// share (pkg/memory).
+const defaultWorkers = 64
 
 func main() {
 	memory.Limit(os.Getenv("CONTAINER_MEMORY"), os.Getenv("GOMEMLIMIT"))
-	workers := flag.Int("workers", 16, "events reconciled at once; the Git services of one namespace get at most a quarter of them")
+	workers := flag.Int("workers", defaultWorkers, "events reconciled at once; the Git services of one namespace get at most a quarter of them")
 	coexist := flag.Bool("coexist-with-pac", false, "start although Pipelines-as-Code runs in this cluster")
 	secret := flag.String("github-app-secret", "plumbline-github-app", "name of the Secret with the GitHub App's credentials")
 	global := flag.String("global-repository", "pipelines-as-code", "name of the Repository in Plumbline's namespace whose settings complete those of all others")
@@ -117,12 +120,12 @@ func main() {
 			Identity:         system.PodName() + "-" + string(uuid.NewUUID()),
 			Times:            cluster.Times{OperatorRetry: *operatorRetry, CredentialLook: *look, LateReports: *lateReports},
 		}, events, claims),
-		func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
+		inBulk(func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 			shared := repository.Options{OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer(), Claims: claims}
-			return repository.NewController(shared)(withBulk(ctx, cfg), cmw)
-		},
-		sweep.NewController(sweep.Options{Namespace: system.Namespace(), Events: events}),
-		webhooksecret.NewController(webhooksecret.Options{Namespace: system.Namespace(), AppSecret: *secret, GlobalRepository: *global}),
+			return repository.NewController(shared)(ctx, cmw)
+		}),
+		inBulk(sweep.NewController(sweep.Options{Namespace: system.Namespace(), Events: events})),
+		inBulk(webhooksecret.NewController(webhooksecret.Options{Namespace: system.Namespace(), AppSecret: *secret, GlobalRepository: *global})),
 	)
 }
 
@@ -145,13 +148,6 @@ func leaseClient(cfg *rest.Config) (kubernetes.Interface, error) {
 	own := rest.CopyConfig(cfg)
 	own.QPS, own.Burst = leaseQPS, leaseBurst
 	return kubernetes.NewForConfig(own)
-}
-
-// withBulk installs a client whose calls no event waits behind.
-func withBulk(ctx context.Context, cfg *rest.Config) context.Context {
-	own := rest.CopyConfig(cfg)
-	own.QPS, own.Burst = bulkQPS, bulkQPS
-	return context.WithValue(ctx, plumblineclient.Key{}, versioned.NewForConfigOrDie(own))
 }
 
 // withLeases installs knative's standard elector on the client for leases. sharedmain would put it on the client that

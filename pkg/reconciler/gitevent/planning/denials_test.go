@@ -24,6 +24,10 @@ func (s *service) CanWrite(context.Context, string) (bool, error) {
 	return s.may, s.err
 }
 
+func (s *service) Actor(_ context.Context, _ *v1alpha1.GitEventSpec, told string) (string, error) {
+	return told, nil
+}
+
 func TestDenials(t *testing.T) {
 	now := time.Unix(0, 0)
 	s, spec := &service{}, &v1alpha1.GitEventSpec{Provider: "fake", Host: "git.example", Project: v1alpha1.Project{ID: 5}}
