@@ -21,8 +21,9 @@ import (
 
 // Record writes the status of one event: only if it changed, and only over the version that is known.
 type Record struct {
-	// Announce adds to a plan that is about to be written what will be sent because of it, so that one write records both.
-	Announce func()
+	// Announce adds to a plan that is about to be written what will be sent because of it, so that one write records both. What it
+	// returns is called once that is written.
+	Announce func() (written func())
 
 	desk       *Desk
 	event      *v1alpha1.GitEvent
@@ -44,10 +45,12 @@ func repositoryOf(event *v1alpha1.GitEvent) runtime.Object {
 
 // WritePlan is Write for a plan that is new.
 func (r *Record) WritePlan(ctx context.Context) error {
-	if r.Announce != nil {
-		r.Announce()
+	written := r.Announce()
+	err := r.Write(ctx)
+	if err == nil {
+		written()
 	}
-	return r.Write(ctx)
+	return err
 }
 
 // Write writes the status if it changed. A conflict ends the reconcile: somebody wrote the event meanwhile, so what

@@ -173,7 +173,7 @@ func (r *Reconciler) guarded(ctx context.Context, a *attempt.Attempt) (err error
 // at the end; the steps before write it earlier where something must be recorded before the next call.
 func (r *Reconciler) reconcile(ctx context.Context, a *attempt.Attempt) error {
 	a.Waits.Clear(v1alpha1.StepReconcile)
-	a.Record.Announce = func() { r.steps.Report.Announce(a) }
+	a.Record.Announce = func() func() { return r.steps.Report.Announce(a) }
 	faults := r.untilReported(ctx, a)
 	if !a.Planned() {
 		a.Conclude()

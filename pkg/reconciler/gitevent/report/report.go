@@ -46,18 +46,11 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	if len(stale) == 0 {
 		return attempt.First([]error{held, untried})
 	}
-	var first []string
-	for i := range stale {
-		if s.intend(a, entry(a, &stale[i])) {
-			first = append(first, postOf(a, stale[i].Key))
-		}
-	}
+	stored := s.intendAll(a, stale)
 	if err := s.store(ctx, a, stale); err != nil {
 		return err
 	}
-	for _, post := range first {
-		s.posts.Known(post, "")
-	}
+	stored()
 	client, failed := a.Git.Connect(ctx)
 	spec := &a.Event.Spec
 	head := git.Head{SHA: a.Event.Status.Plan.HeadSHA, Project: spec.Project, Ref: spec.HeadRef, PullRequest: spec.PullRequest}
@@ -88,13 +81,28 @@ const maxAnnounced = 8
 
 // Announce records the intents of the checks that are sent next, beside the plan that starts their runs. A report that is held
 // back has none: it may never be sent.
-func (s *Step) Announce(a *attempt.Attempt) {
+//
+// What it returns is called once they are recorded.
+func (s *Step) Announce(a *attempt.Attempt) (recorded func()) {
 	checks := a.Outstanding()
 	if a.Event.Status.Disposition == v1alpha1.DispositionPending || len(checks) > maxAnnounced {
-		return
+		return func() {}
 	}
+	return s.intendAll(a, checks)
+}
+
+// intendAll returns what notes, once it is recorded, for which of the checks this is the first intent of all.
+func (s *Step) intendAll(a *attempt.Attempt, checks []status.Check) (recorded func()) {
+	var first []string
 	for i := range checks {
-		s.intend(a, entry(a, &checks[i]))
+		if s.intend(a, entry(a, &checks[i])) {
+			first = append(first, postOf(a, checks[i].Key))
+		}
+	}
+	return func() {
+		for _, post := range first {
+			s.posts.Known(post, "")
+		}
 	}
 }
 
