@@ -69,11 +69,10 @@ func (s *Session) app(ctx context.Context) (*corev1.Secret, error) {
 	name := types.NamespacedName{Namespace: o.Namespace, Name: o.AppSecret}
 	now := o.Clock.Now()
 	if believed := s.keeper.app.of(now); believed != nil {
-		s.secret, s.remembered = name, true
+		s.secret = name
 		s.saw[name], _ = contentOf(believed, nil)
 		return believed, nil
 	}
-	s.remembered = false
 	secret, err := s.loginSecret(ctx, name.Namespace, name.Name)
 	if err == nil {
 		s.keeper.app.set(secret, now)
@@ -83,7 +82,8 @@ func (s *Session) app(ctx context.Context) (*corev1.Secret, error) {
 
 // again tells whether logging in is to be tried once more: the App's Secret holds something else now than a moment ago.
 func (s *Session) again(ctx context.Context, err error) bool {
-	if !fault.Is(err, fault.Operator) || !s.remembered {
+	o := &s.keeper.options
+	if !fault.Is(err, fault.Operator) || s.secret != (types.NamespacedName{Namespace: o.Namespace, Name: o.AppSecret}) {
 		return false
 	}
 	tried := s.saw[s.secret]

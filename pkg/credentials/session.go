@@ -30,8 +30,6 @@ type Session struct {
 	saw      map[types.NamespacedName]content // the Secrets that were read
 	secret   types.NamespacedName             // of them the one with the credentials of the Git service
 	repeated bool                             // the Git service was not asked, because it has just refused the same
-	// remembered tells that the App's Secret is not as it is now, but as it was a moment ago.
-	remembered bool
 }
 
 // Begin opens a session, which lasts until its End is called. It makes no call. The event's spec is read whenever it is

@@ -59,7 +59,7 @@ var _ controller.Reconciler = (*Reconciler)(nil)
 // New returns a Reconciler that still needs Settings and Wake.
 func New(c cluster.Cluster, o cluster.Options) *Reconciler {
 	m, known := metrics.New(), &attempt.Known{}
-	r := &Reconciler{cluster: c, options: o, steps: steps.New(c, o, m, known), room: memory.NewRoom(m.NoRoom)}
+	r := &Reconciler{cluster: c, options: o, steps: steps.New(c, o, m), room: memory.NewRoom(m.NoRoom)}
 	r.desk = &attempt.Desk{
 		Clock: c.Clock, Events: c.Plumbline.GitEvents(o.Namespace), Known: known, Recorder: c.Recorder, Timers: retry.New(), Metrics: m,
 		OperatorRetry: o.Times.OperatorRetry, Recorded: r.steps.Create.Created.Stored, Wake: func(event string, after time.Duration) { r.Wake(event, after) },
@@ -68,6 +68,9 @@ func New(c cluster.Cluster, o cluster.Options) *Reconciler {
 	r.share(turns.New(turns.Options{
 		Workers: o.Workers, Now: c.Clock.Now, Refused: m.NoTurn, Wake: func(event string) { r.Wake(event, 0) },
 	}))
+	r.steps.Plan.Beginnings.Inherited = func(event *v1alpha1.GitEvent) bool {
+		return r.steps.Settle.Leads.Inherited(event) && !known.First(event.Name)
+	}
 	r.steps.Settle.Leads.Take(c.Clock.Now())
 	r.PromoteFunc, r.DemoteFunc = r.promote, func(reconciler.Bucket) { r.forget() }
 	return r

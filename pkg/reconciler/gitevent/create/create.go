@@ -35,7 +35,7 @@ type Step struct {
 	GitAuth gitauth.Secrets
 	Metrics *metrics.Metrics
 	// Created is what the status does not know yet.
-	Created *Memory
+	Created attempt.Created
 	// Quotas is where there is no room for PipelineRuns.
 	Quotas *quota.Memory
 }

@@ -4,8 +4,6 @@
 package steps
 
 import (
-	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/gitauth"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
@@ -32,17 +30,16 @@ type Steps struct {
 }
 
 // New gives each step what it asks.
-func New(c cluster.Cluster, o cluster.Options, m *metrics.Metrics, known *attempt.Known) *Steps {
+func New(c cluster.Cluster, o cluster.Options, m *metrics.Metrics) *Steps {
 	leads := &settle.Tenure{}
-	inherited := func(event *v1alpha1.GitEvent) bool { return leads.Inherited(event) && !known.First(event.Name) }
 	secrets := gitauth.New(c.Kube)
 	owners := &ownership.Keeper{Cached: c.Claims.RepositoryClaims(o.Namespace), Claims: c.Plumbline.RepositoryClaims(o.Namespace), Repositories: c.PaC}
 	return &Steps{
 		Plan: &planning.Step{
 			Providers: o.Providers, Web: o.Remote, Version: o.Version, Owners: owners, Metrics: m, Misses: &planning.Misses{}, Denials: &planning.Denials{},
-			Beginnings: &planning.Beginnings{Inherited: inherited},
+			Beginnings: &planning.Beginnings{Inherited: leads.Inherited},
 		},
-		Create:   &create.Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Created: &create.Memory{}, Quotas: &quota.Memory{}},
+		Create:   &create.Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Quotas: &quota.Memory{}},
 		Observe:  &observe.Step{Tekton: c.Tekton, Runs: c.Runs},
 		Report:   &report.Step{Providers: o.Providers, Metrics: m, Identity: o.Identity, Late: o.Times.LateReports},
 		Renew:    &renew.Step{GitAuth: secrets},
