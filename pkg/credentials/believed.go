@@ -45,6 +45,7 @@ type appSecret struct {
 	mu     sync.Mutex
 	secret *corev1.Secret
 	at     time.Time
+	by     *Session // who read it
 }
 
 // of returns the Secret if it was read a moment ago. It is shared: it is not to be changed.
@@ -57,10 +58,16 @@ func (a *appSecret) of(now time.Time) *corev1.Secret {
 	return a.secret
 }
 
-func (a *appSecret) set(secret *corev1.Secret, now time.Time) {
+func (a *appSecret) set(secret *corev1.Secret, now time.Time, by *Session) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.secret, a.at = secret, now
+	a.secret, a.at, a.by = secret, now, by
+}
+
+func (a *appSecret) readBy(s *Session) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.by == s
 }
 
 // app returns the App's Secret, and notes what it was as Secret does.
@@ -75,7 +82,7 @@ func (s *Session) app(ctx context.Context) (*corev1.Secret, error) {
 	}
 	secret, err := s.loginSecret(ctx, name.Namespace, name.Name)
 	if err == nil {
-		s.keeper.app.set(secret, now)
+		s.keeper.app.set(secret, now, s)
 	}
 	return secret, err
 }
@@ -83,11 +90,11 @@ func (s *Session) app(ctx context.Context) (*corev1.Secret, error) {
 // again tells whether logging in is to be tried once more: the App's Secret holds something else now than a moment ago.
 func (s *Session) again(ctx context.Context, err error) bool {
 	o := &s.keeper.options
-	if !fault.Is(err, fault.Operator) || s.secret != (types.NamespacedName{Namespace: o.Namespace, Name: o.AppSecret}) {
+	if !fault.Is(err, fault.Operator) || s.secret != (types.NamespacedName{Namespace: o.Namespace, Name: o.AppSecret}) || s.keeper.app.readBy(s) {
 		return false
 	}
 	tried := s.saw[s.secret]
-	s.keeper.app.set(nil, time.Time{})
+	s.keeper.app.set(nil, time.Time{}, nil)
 	_, _ = s.app(ctx) // without an answer it is not another
 	return s.saw[s.secret] != tried
 }
