@@ -26,7 +26,7 @@ import (
 
 // Attempt is one reconcile of one event. A step changes what is its own of Event.Status, and nothing else.
 type Attempt struct {
-	// Event is the object as it was read live. The plan completes its spec; that is not written back.
+	// Event is the newest version that is known. The plan completes its spec; that is not written back.
 	Event  *v1alpha1.GitEvent
 	Config *config.Config
 	// Waits are why steps are not done, and when they are tried again.
@@ -55,6 +55,7 @@ type Events interface {
 type Desk struct {
 	Clock    clock.PassiveClock
 	Events   Events
+	Known    *Known
 	Recorder record.EventRecorder
 	Timers   *retry.Timers
 	Metrics  *metrics.Metrics
@@ -66,15 +67,16 @@ type Desk struct {
 	Wake func(event string, after time.Duration)
 }
 
-// Begin takes the event and the time before it was read: a pause may fall between the API server's answer and us.
-func (d *Desk) Begin(ctx context.Context, event *v1alpha1.GitEvent, asked time.Time, logins *credentials.Keeper, plan *kept.Plan) *Attempt {
+// Begin is the beginning of a reconcile of an event.
+func (d *Desk) Begin(ctx context.Context, version *Version, logins *credentials.Keeper, plan *kept.Plan) *Attempt {
+	event := version.Event
 	event.GetConditionSet().Manage(&event.Status).InitializeConditions()
 	settings := config.FromContext(ctx)
 	git := logins.Begin(event, settings)
-	waits := &Waits{desk: d, event: event, session: git, began: asked, config: settings, log: logging.FromContext(ctx)}
+	waits := &Waits{desk: d, event: event, session: git, began: version.began, config: settings, log: logging.FromContext(ctx)}
 	a := &Attempt{
-		Event: event, Config: settings, Waits: waits, Git: git, Kept: plan, Seen: map[string]*pipelinev1.PipelineRun{}, Began: asked, Clock: d.Clock,
-		Record: &Record{desk: d, event: event, waits: waits, received: event.Spec.DeepCopy(), stored: event.Status.DeepCopy(), readAt: asked},
+		Event: event, Config: settings, Waits: waits, Git: git, Kept: plan, Seen: map[string]*pipelinev1.PipelineRun{}, Began: version.began, Clock: d.Clock,
+		Record: &Record{desk: d, event: event, waits: waits, received: event.Spec.DeepCopy(), stored: event.Status.DeepCopy(), confirmed: version.confirmed},
 		Wake:   func(after time.Duration) { d.Wake(event.Name, after) },
 	}
 	a.pin()
@@ -138,10 +140,12 @@ func (a *Attempt) Outstanding() []status.Check {
 }
 
 // Accepted returns the record of a check, nil if nothing of it was sent or is about to be.
-func (a *Attempt) Accepted(key string) *v1alpha1.Check {
-	for i := range a.Event.Status.Checks {
-		if a.Event.Status.Checks[i].Key == key {
-			return &a.Event.Status.Checks[i]
+func (a *Attempt) Accepted(key string) *v1alpha1.Check { return checkOf(&a.Event.Status, key) }
+
+func checkOf(s *v1alpha1.GitEventStatus, key string) *v1alpha1.Check {
+	for i := range s.Checks {
+		if s.Checks[i].Key == key {
+			return &s.Checks[i]
 		}
 	}
 	return nil

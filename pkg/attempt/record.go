@@ -19,14 +19,18 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 )
 
-// Record writes the status of one event: only if it changed, and only over the version that was read.
+// Record writes the status of one event: only if it changed, and only over the version that is known.
 type Record struct {
+	// Announce adds to a plan that is about to be written what will be sent because of it, so that one write records both. What it
+	// returns is called once that is written.
+	Announce func() (written func())
+
 	desk       *Desk
 	event      *v1alpha1.GitEvent
 	waits      *Waits
 	received   *v1alpha1.GitEventSpec   // as the API server has it; the event's own is completed by the plan
 	stored     *v1alpha1.GitEventStatus // as the API server has it
-	readAt     time.Time                // the API server confirmed later than this that we write the newest version
+	confirmed  time.Time                // the API server confirmed later than this that we write the newest version
 	unrecorded time.Time                // since when a PipelineRun is there that the stored status does not know; zero if there is none
 }
 
@@ -39,16 +43,45 @@ func repositoryOf(event *v1alpha1.GitEvent) runtime.Object {
 	}
 }
 
-// Write writes the status if it changed. A conflict ends the reconcile: somebody wrote since the live read, so what
-// was computed here may be stale; the next reconcile computes anew.
+// WritePlan is Write for a plan that is new.
+func (r *Record) WritePlan(ctx context.Context) error {
+	written := r.Announce()
+	err := r.Write(ctx)
+	if err == nil {
+		written()
+	}
+	return err
+}
+
+// Write writes the status if it changed. A conflict ends the reconcile: somebody wrote the event meanwhile, so what
+// was computed here may be stale; the next reconcile reads it and computes anew.
 func (r *Record) Write(ctx context.Context) error {
 	Summarize(r.event)
 	statuslimit.Fit(&r.event.Status)
-	if equality.Semantic.DeepEqual(*r.stored, r.event.Status) {
+	if !r.changed() {
 		r.desk.Timers.Note(r.event.Name, r.recording(), nil, r.desk.Clock.Now()) // a write that failed may have landed
 		return nil
 	}
 	return r.waits.Try(r.recording(), func() error { return r.write(ctx) })
+}
+
+// changed tells whether there is something to write. What a PipelineRun was patched with is written beside something else: a
+// process that does not know it patches once more, which changes nothing.
+func (r *Record) changed() bool {
+	if equality.Semantic.DeepEqual(*r.stored, r.event.Status) {
+		return false
+	}
+	stored := r.stored.DeepCopy()
+	for i := range min(len(stored.Runs), len(r.event.Status.Runs)) {
+		stored.Runs[i].Patched = r.event.Status.Runs[i].Patched
+	}
+	if !equality.Semantic.DeepEqual(*stored, r.event.Status) {
+		return true
+	}
+	event := *r.event
+	event.Spec = *r.received
+	r.desk.Known.Note(&event, r.confirmed)
+	return false
 }
 
 func (r *Record) write(ctx context.Context) error {
@@ -57,12 +90,14 @@ func (r *Record) write(ctx context.Context) error {
 	event.Spec = *r.received
 	written, err := r.desk.Events.UpdateStatus(ctx, &event, metav1.UpdateOptions{})
 	if err != nil {
+		r.desk.Known.Forget(r.event.Name) // it may have landed, or another one's
 		return fault.FromKube(fault.VerbUpdate, fmt.Errorf("recording the status of GitEvent %s: %w", r.event.Name, err))
 	}
 	r.event.ResourceVersion = written.ResourceVersion
 	r.desk.Metrics.Recorded(ctx, r.stored, r.event, r.desk.Clock.Now())
 	r.stored = r.event.Status.DeepCopy()
-	r.readAt, r.unrecorded = asked, time.Time{}
+	r.confirmed, r.unrecorded = asked, time.Time{}
+	r.desk.Known.Note(written, asked)
 	r.desk.Recorded(r.event)
 	for _, n := range r.waits.news {
 		r.desk.Recorder.Event(repositoryOf(r.event), corev1.EventTypeWarning, n.wait.Reason, n.message)
@@ -71,22 +106,6 @@ func (r *Record) write(ctx context.Context) error {
 	r.waits.news = nil
 	return nil
 }
-
-// Paused tells that too much time has passed since the API server confirmed that nobody else writes this event: a
-// process that was paused must not send what another has taken over (H6).
-func (r *Record) Paused() error {
-	if r.desk.Clock.Since(r.readAt) <= Fence {
-		return nil
-	}
-	return &fault.Error{Class: fault.Conflict, Reason: ReasonPaused, Message: "this process was paused; reading again before anything is sent"}
-}
-
-// Fence is the longest time between a confirmed read or write of the status and the first post of a check. It is
-// below the lease duration of config/ (15 s), after which another replica may act.
-const Fence = 10 * time.Second
-
-// ReasonPaused is that of the conflict of a process that was paused.
-const ReasonPaused = "Paused"
 
 // recording is the step of writing the status. That a run has ended is news.
 func (r *Record) recording() retry.Step {
@@ -99,13 +118,16 @@ func (r *Record) recording() retry.Step {
 	return retry.Step{Name: stepRecord, Version: fmt.Sprint(r.event.Status.Plan != nil, ended)}
 }
 
+// Stored returns the stored record of a check, nil if there is none.
+func (r *Record) Stored(key string) *v1alpha1.Check { return checkOf(r.stored, key) }
+
 // Unchanged tells whether a plan and the runs are what is stored.
 func (r *Record) Unchanged(plan *v1alpha1.Plan, runs []v1alpha1.Run) bool {
 	return equality.Semantic.DeepEqual(plan, r.stored.Plan) && equality.Semantic.DeepEqual(runs, r.stored.Runs)
 }
 
-// AfterCreate is how long a PipelineRun may be there before it is recorded. An event with few runs pays nothing for it: the
-// write that the report needs comes sooner.
+// AfterCreate is how long a PipelineRun may be there before it is recorded, unless its first report takes longer. An event with
+// few runs pays nothing for it: it is recorded with what that report was answered.
 const AfterCreate = time.Second
 
 // Made notes that a PipelineRun is there that the stored status does not know; the first of them starts the time.
@@ -121,26 +143,4 @@ func (r *Record) WriteMade(ctx context.Context, after time.Duration) error {
 		return nil
 	}
 	return r.Write(ctx)
-}
-
-// Fresh is called before anything is created. A process that was paused, or had to wait long for an answer, reads the event
-// again: another one may have created, recorded and settled it meanwhile.
-func (r *Record) Fresh(ctx context.Context) error {
-	paused := r.Paused()
-	if paused == nil {
-		return nil
-	}
-	asked := r.desk.Clock.Now()
-	live, err := r.desk.Events.Get(ctx, r.event.Name, metav1.GetOptions{})
-	if fault.Gone(err) {
-		return paused
-	}
-	if err != nil {
-		return fault.FromKube(fault.VerbRead, fmt.Errorf("reading GitEvent %s again: %w", r.event.Name, err))
-	}
-	if live.UID != r.event.UID || live.ResourceVersion != r.event.ResourceVersion {
-		return paused
-	}
-	r.readAt = asked
-	return nil
 }

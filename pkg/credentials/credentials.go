@@ -5,7 +5,8 @@
 // A Keeper lives as long as the process. It opens a Session for each reconcile of an event, which reads the Repository and
 // the Secrets that the event needs, logs in once, and has a turn at the Git service until it ends.
 //
-// Secrets are read live whenever a session needs them, so a changed one needs no restart. Nobody may list or watch them.
+// Secrets are read live whenever a session needs them, the App's at most every few seconds, so a changed one needs no restart.
+// Nobody may list or watch them.
 // An event that cannot go on because of its credentials is therefore remembered with what it was tried with: the Keeper
 // reads these Secrets again by name from time to time, and wakes the event when one has changed (B8, E15). What the Keeper
 // remembers is advice. It keeps digests, never a Secret's value, and a process that knows nothing of an event, because it
@@ -62,6 +63,8 @@ type Keeper struct {
 	options  Options
 	waiting  *waiting
 	refusals *refusals
+	absent   absence
+	app      appSecret
 }
 
 // New returns a Keeper that remembers nothing yet.

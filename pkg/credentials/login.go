@@ -92,10 +92,10 @@ func (s *Session) token(ctx context.Context, repository *pacv1alpha1.Repository,
 	return token, nil
 }
 
-// appCredentials reads the App's Secret live, so that a changed key needs no restart.
+// appCredentials reads the App's Secret again and again, so that a changed key needs no restart.
 func (s *Session) appCredentials(ctx context.Context) (provider.Credentials, error) {
 	namespace, name := s.keeper.options.Namespace, s.keeper.options.AppSecret
-	secret, err := s.loginSecret(ctx, namespace, name)
+	secret, err := s.app(ctx)
 	if apierrors.IsNotFound(err) {
 		return provider.Credentials{}, fault.Operatorf(fault.ReasonCredentialsMissing,
 			"secret %s/%s does not exist: create it with the keys %s, %s and webhook.secret of the GitHub App", namespace, name, keyAppID, keyPrivateKey)

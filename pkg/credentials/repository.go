@@ -61,10 +61,16 @@ func (k *Keeper) global(ctx context.Context) (*pacv1alpha1.Repository, error) {
 		return nil, nil
 	}
 	global, err := o.Cache.Repositories(o.Namespace).Get(o.GlobalRepository)
-	if err != nil { // the cache may lag: only a live answer counts
-		global, err = o.Repositories.Repositories(o.Namespace).Get(ctx, o.GlobalRepository, metav1.GetOptions{})
+	if err == nil {
+		return global, nil
 	}
+	now := o.Clock.Now() // the cache may lag: only a live answer counts
+	if k.absent.believed(now) {
+		return nil, nil
+	}
+	global, err = o.Repositories.Repositories(o.Namespace).Get(ctx, o.GlobalRepository, metav1.GetOptions{})
 	if fault.Gone(err) {
+		k.absent.note(now)
 		return nil, nil
 	}
 	if err != nil {

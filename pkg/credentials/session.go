@@ -66,6 +66,16 @@ func (s *Session) connectOnce(ctx context.Context) (*provider.Client, error) {
 	if err := s.takeTurn(); err != nil {
 		return nil, err
 	}
+	client, err := s.connectTo(ctx, service)
+	if s.again(ctx, err) {
+		client, err = s.connectTo(ctx, service)
+	}
+	return client, err
+}
+
+// connectTo logs in.
+func (s *Session) connectTo(ctx context.Context, service provider.Provider) (*provider.Client, error) {
+	spec := &s.event.Spec
 	base, credentials, err := s.authenticate(ctx, service)
 	if err != nil {
 		return nil, err

@@ -35,10 +35,14 @@ const (
 type Secrets struct {
 	client   corev1client.SecretsGetter
 	unplaced *unplaced
+	made     *made
 }
 
 // New returns a Secrets that has minted nothing yet.
-func New(client corev1client.SecretsGetter) Secrets { return Secrets{client, &unplaced{}} }
+func New(client corev1client.SecretsGetter) Secrets { return Secrets{client, &unplaced{}, &made{}} }
+
+// Clear forgets which secrets this process has made: another one leads now, and may write them.
+func (s Secrets) Clear() { s.made.clear() }
 
 // Ensure makes a run's secret before the run is created. One that an earlier attempt has made is left alone while its token
 // is fresh.
@@ -53,8 +57,12 @@ func (s Secrets) Ensure(ctx context.Context, a *attempt.Attempt, run *v1alpha1.R
 		return err
 	}
 	secret := fresh.secret(a, run)
+	at := holder{a.Event.UID, run.Secret}
+	s.made.forget(at)
 	_, err = s.client.Secrets(run.Namespace).Create(ctx, secret, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
+	if err == nil {
+		s.made.created(at, fresh.own())
+	} else if apierrors.IsAlreadyExists(err) {
 		err = s.patch(ctx, secret)
 	}
 	if err != nil {
@@ -105,8 +113,10 @@ func (s Secrets) Renew(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Ru
 		_, err = s.client.Secrets(run.Namespace).Create(ctx, secret, metav1.CreateOptions{})
 	}
 	if err != nil {
+		s.made.forget(holder{a.Event.UID, run.Secret}) // it may have landed
 		return fault.FromKube(fault.VerbPatch, fmt.Errorf("renewing secret %s/%s: %w", run.Namespace, run.Secret, err)).AsOwn()
 	}
+	s.made.renewed(holder{a.Event.UID, run.Secret}, fresh.own())
 	s.hold(a, run, fresh)
 	return nil
 }
@@ -135,13 +145,22 @@ func (s Secrets) patch(ctx context.Context, secret *corev1.Secret) error {
 	return err
 }
 
-// Tokens returns the tokens in a run's secret that were minted for it and are to be revoked; none if the secret is gone.
-func (s Secrets) Tokens(ctx context.Context, run *v1alpha1.Run) ([]string, error) {
+// Tokens returns the tokens in a run's secret that were minted for it and are to be revoked, as far as this process or the secret
+// knows them.
+func (s Secrets) Tokens(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) ([]string, error) {
+	if tokens, known := s.made.of(holder{a.Event.UID, run.Secret}); known {
+		return tokens, nil
+	}
 	secret, err := s.read(ctx, run)
 	if secret == nil || err != nil {
 		return nil, err
 	}
 	return resources.OwnTokens(secret), nil
+}
+
+// Deleted notes that a run's secret is gone.
+func (s Secrets) Deleted(a *attempt.Attempt, run *v1alpha1.Run) {
+	s.made.forget(holder{a.Event.UID, run.Secret})
 }
 
 // Revoke ends tokens of a run at the Git service. It may be repeated.

@@ -90,6 +90,14 @@ func permissionsOf(ctx context.Context, a *attempt.Attempt, repository *pacv1alp
 	return granted, nil
 }
 
+// own is the token if it was minted for the run, else "".
+func (g Grant) own() string {
+	if !g.token.Own {
+		return ""
+	}
+	return g.token.Value
+}
+
 func (g Grant) secret(a *attempt.Attempt, run *v1alpha1.Run) *corev1.Secret {
 	return resources.MakeGitAuthSecret(resources.SecretInput{
 		Event: a.Event, Repository: g.repository, Name: run.Secret, Namespace: run.Namespace, Token: g.token.Value, Own: g.token.Own, User: g.token.User,

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
@@ -26,6 +27,7 @@ type Watch struct {
 	namespace string
 	once      sync.Once
 	informer  informers.GitEventInformer
+	whole     atomic.Pointer[func(*v1alpha1.GitEvent)]
 }
 
 // New returns the watch of a namespace; nothing is listed before Start.
@@ -40,7 +42,7 @@ func (w *Watch) Informer(ctx context.Context) informers.GitEventInformer {
 		factory := externalversions.NewSharedInformerFactoryWithOptions(plumblineclient.Get(ctx), controller.GetResyncPeriod(ctx),
 			externalversions.WithNamespace(w.namespace),
 			externalversions.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = v1alpha1.OpenEvents }),
-			externalversions.WithTransform(trim))
+			externalversions.WithTransform(w.trim))
 		w.informer = factory.Plumbline().V1alpha1().GitEvents()
 		index := cache.Indexers{byRepository: func(obj any) ([]string, error) {
 			event, ok := obj.(*v1alpha1.GitEvent)
@@ -54,6 +56,22 @@ func (w *Watch) Informer(ctx context.Context) informers.GitEventInformer {
 		}
 	})
 	return w.informer
+}
+
+// BeforeTrim hands each object that the watch brings to a function before the cache has it, whole. It is not to be kept or changed:
+// the cache may have parts of it.
+func (w *Watch) BeforeTrim(see func(*v1alpha1.GitEvent)) { w.whole.Store(&see) }
+
+// trim is Trim for an informer, which also hands over what it has missed the deletion of.
+func (w *Watch) trim(obj any) (any, error) {
+	event, ok := obj.(*v1alpha1.GitEvent)
+	if !ok {
+		return obj, nil
+	}
+	if see := w.whole.Load(); see != nil {
+		(*see)(event)
+	}
+	return Trim(event), nil
 }
 
 // Start runs the informer until ctx is done and waits for its first list. It may be called once a controller.

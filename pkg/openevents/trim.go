@@ -48,11 +48,3 @@ func trimRun(run *v1alpha1.Run) v1alpha1.Run {
 	}
 	return kept
 }
-
-// trim is Trim for an informer, which also hands over what it has missed the deletion of.
-func trim(obj any) (any, error) {
-	if event, ok := obj.(*v1alpha1.GitEvent); ok {
-		return Trim(event), nil
-	}
-	return obj, nil
-}

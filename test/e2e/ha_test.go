@@ -34,7 +34,7 @@ func TestThePausedHolderGoesOn(t *testing.T) {
 	t.Parallel()
 	for _, p := range []paused{
 		{name: "before-the-create", place: stopAt("create pipelineruns", 1, cluster.Hold)},
-		{name: "intent-recorded", place: stopAt("update gitevents/status", 2, nil)},
+		{name: "intent-recorded", place: stopAt("update gitevents/status", 1, nil)},
 		{name: "looked-the-check-up", place: afterALostPost(stopAtForge(forge.RouteCheckList)), during: true},
 		{name: "check-posted", place: stopAtForge(forge.RouteCheckCreate)},
 	} {

@@ -26,13 +26,6 @@ func annotated(name string, annotations ...string) git.File {
 	return file
 }
 
-func (w *world) edit(change func(*v1alpha1.GitEvent)) {
-	w.t.Helper()
-	e := w.event()
-	change(e)
-	w.must(w.own.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), e, system))
-}
-
 // payload stores the body of the event.
 func (w *world) payload(body string) {
 	w.t.Helper()

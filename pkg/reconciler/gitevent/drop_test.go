@@ -75,7 +75,7 @@ func TestARunOutlivesItsRepository(t *testing.T) {
 	w := orphaned(t)
 	e := w.event()
 	e.Status.Checks = nil // as if its start could not be reported either
-	w.must(w.own.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), e, system))
+	w.edited(e)
 	for range 5 {
 		w.later(5 * time.Minute)
 	}

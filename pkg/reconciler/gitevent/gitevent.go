@@ -6,10 +6,8 @@ package gitevent
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -20,7 +18,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
-	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/kept"
 	"github.com/plumbline-ci/plumbline/pkg/memory"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
@@ -61,16 +58,19 @@ var _ controller.Reconciler = (*Reconciler)(nil)
 
 // New returns a Reconciler that still needs Settings and Wake.
 func New(c cluster.Cluster, o cluster.Options) *Reconciler {
-	m := metrics.New()
+	m, known := metrics.New(), &attempt.Known{}
 	r := &Reconciler{cluster: c, options: o, steps: steps.New(c, o, m)}
 	r.desk = &attempt.Desk{
-		Clock: c.Clock, Events: c.Plumbline.GitEvents(o.Namespace), Recorder: c.Recorder, Timers: retry.New(), Metrics: m,
+		Clock: c.Clock, Events: c.Plumbline.GitEvents(o.Namespace), Known: known, Recorder: c.Recorder, Timers: retry.New(), Metrics: m,
 		OperatorRetry: o.Times.OperatorRetry, Recorded: r.steps.Create.Created.Stored, Wake: func(event string, after time.Duration) { r.Wake(event, after) },
 	}
 	r.steps.Report.Strangers.Wake, r.room = r.desk.Wake, memory.NewRoom(m.NoRoom, r.desk.Wake)
 	r.share(turns.New(turns.Options{Workers: o.Workers, Now: c.Clock.Now, Refused: m.NoTurn, Wake: r.desk.Wake}))
+	r.steps.Plan.Beginnings.Inherited = func(event *v1alpha1.GitEvent) bool {
+		return r.steps.Settle.Leads.Inherited(event) && !known.First(event.Name)
+	}
 	r.steps.Settle.Leads.Take(c.Clock.Now())
-	r.PromoteFunc = r.promote
+	r.PromoteFunc, r.DemoteFunc = r.promote, func(reconciler.Bucket) { r.forget() }
 	return r
 }
 
@@ -87,6 +87,7 @@ func (r *Reconciler) share(t *turns.Turns) {
 // promote enqueues what a new leader has to look at: the open events.
 func (r *Reconciler) promote(bucket reconciler.Bucket, enqueue func(reconciler.Bucket, types.NamespacedName)) error {
 	r.steps.Settle.Leads.Take(r.cluster.Clock.Now())
+	r.forget()
 	events, err := r.open()
 	if err != nil {
 		return err
@@ -96,6 +97,12 @@ func (r *Reconciler) promote(bucket reconciler.Bucket, enqueue func(reconciler.B
 		enqueue(bucket, types.NamespacedName{Namespace: event.Namespace, Name: event.Name})
 	}
 	return nil
+}
+
+// forget drops what is true only while no other process leads.
+func (r *Reconciler) forget() {
+	r.desk.Known.Clear()
+	r.steps.Renew.GitAuth.Clear()
 }
 
 func (r *Reconciler) open() ([]*v1alpha1.GitEvent, error) {
@@ -133,6 +140,7 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 	open, err := r.unsettled(name)
 	if err != nil { // a lister knows no other error than that it has none
 		r.steps.Create.Created.Forget(name)
+		r.desk.Known.Forget(name)
 		r.turns.Leave(name)
 		return nil // settled, or not listed yet: then the informer's add enqueues it
 	}
@@ -142,29 +150,12 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 		return r.desk.Requeue(err)
 	}
 	defer release()
-	asked := r.cluster.Clock.Now()
-	event, err := r.readEvent(ctx, name)
-	if err != nil {
+	version, err := r.desk.Read(ctx, open)
+	if version == nil || err != nil {
 		return r.desk.Requeue(err)
 	}
-	if event == nil || event.Settled() || !event.DeletionTimestamp.IsZero() {
-		return nil
-	}
-	plan := kept.New(event, r.cluster.Plumbline.EventPayloads(event.Namespace), r.cluster.Kube.Secrets(event.Namespace), r.room)
-	return r.guarded(ctx, r.desk.Begin(ctx, event, asked, r.credentials, plan))
-}
-
-// readEvent returns the event as it is now, nil if it is gone. It is tried whenever something wakes the event.
-func (r *Reconciler) readEvent(ctx context.Context, name string) (*v1alpha1.GitEvent, error) {
-	event, err := r.desk.Events.Get(ctx, name, metav1.GetOptions{})
-	if fault.Gone(err) {
-		return nil, nil
-	}
-	if err != nil {
-		err = fault.FromKube(fault.VerbRead, fmt.Errorf("reading GitEvent %s: %w", name, err))
-	}
-	r.desk.Timers.Note(name, retry.Step{Name: attempt.StepRead}, err, r.cluster.Clock.Now())
-	return event, err
+	plan := kept.New(version.Event, r.cluster.Plumbline.EventPayloads(open.Namespace), r.cluster.Kube.Secrets(open.Namespace), r.room)
+	return r.guarded(ctx, r.desk.Begin(ctx, version, r.credentials, plan))
 }
 
 // guarded turns a panic into a long wait: one poisonous event must not take the others' controller down (B16). The ones
@@ -183,12 +174,14 @@ func (r *Reconciler) guarded(ctx context.Context, a *attempt.Attempt) (err error
 // at the end; the steps before write it earlier where something must be recorded before the next call.
 func (r *Reconciler) reconcile(ctx context.Context, a *attempt.Attempt) error {
 	a.Waits.Clear(v1alpha1.StepReconcile)
+	a.Record.Announce = func() func() { return r.steps.Report.Announce(a) }
 	faults := r.untilReported(ctx, a)
 	if !a.Planned() {
 		a.Conclude()
 		return r.desk.Requeue(append(faults, a.Record.Write(ctx))...)
 	}
-	faults = append(faults, a.Record.WriteMade(ctx, 0)) // the report may not have come to it
+	a.Conclude()
+	faults = append(faults, a.Record.WriteMade(ctx, 0)) // before calls that may hang
 	faults = append(faults, a.Waits.Settle(v1alpha1.StepRenew, r.steps.Renew.Do(ctx, a)))
 	faults = append(faults, a.Waits.Step(v1alpha1.StepAnnotate, func() error { return r.steps.Annotate.Do(ctx, a) }))
 	faults = append(faults, r.steps.Report.UntilRecheck(a))

@@ -27,7 +27,7 @@ func (w *world) fork() {
 	e := w.event()
 	e.Spec.Trigger, e.Spec.EventType, e.Spec.BaseRef, e.Spec.HeadRef = v1alpha1.TriggerPullRequest, "pull_request", "main", "feature"
 	e.Spec.PullRequest = &v1alpha1.PullRequest{Number: 3, Author: "stranger", HeadProjectID: 99}
-	w.must(w.own.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), e, system))
+	w.edited(e)
 }
 
 func TestStrangersForkNeverRuns(t *testing.T) {
@@ -154,6 +154,7 @@ func TestPausedProcessSendsNothing(t *testing.T) {
 	w.hook = func(_ int, call string) outcome {
 		if call == "get secrets" && w.event().Status.Plan != nil {
 			w.clock.SetTime(w.clock.Now().Add(attempt.Fence + time.Second))
+			w.edit(func(*v1alpha1.GitEvent) {})
 		}
 		return outcome{}
 	}
@@ -164,8 +165,9 @@ func TestPausedProcessSendsNothing(t *testing.T) {
 	}
 	w.end(corev1.ConditionTrue)
 	sent := len(w.git.writes)
+	w.pass(time.Minute) // then the App's Secret is read again
 	_, err := w.reconcile()
-	if len(w.git.writes) != sent || err == nil || !strings.Contains(err.Error(), "paused") {
+	if len(w.git.writes) != sent || err == nil || !strings.Contains(err.Error(), "another process has written") {
 		t.Errorf("%d writes were sent after a pause, error %v", len(w.git.writes)-sent, err)
 	}
 }

@@ -33,7 +33,7 @@ func received(t *testing.T) *world {
 	w := newWorld(t, helloFile("hello"))
 	e := w.event()
 	e.Spec.ReceivedAt = metav1.NewTime(w.clock.Now())
-	w.must(w.own.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), e, system))
+	w.edited(e)
 	return w
 }
 

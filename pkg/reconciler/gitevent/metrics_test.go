@@ -99,7 +99,7 @@ func TestTheLifeOfAnEventIsMeasuredOnce(t *testing.T) {
 	w := newWorld(t, helloFile("hello"))
 	e := w.event()
 	e.Spec.ReceivedAt = metav1.NewTime(w.clock.Now().Add(-time.Second))
-	w.must(w.own.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), e, system))
+	w.edited(e)
 	_, _ = w.reconcile()
 	w.pass(time.Minute)
 	run, now := w.runs()[0], metav1.NewTime(w.clock.Now())

@@ -57,6 +57,8 @@ func TestOnlyWhatOthersMayHavePostedIsLookedFor(t *testing.T) {
 		w.clock.SetTime(w.clock.Now().Add(time.Minute))
 		_, _ = w.reconcile()
 		w.end(corev1.ConditionTrue)
+		reconcile() // what it knows is not the newest version: it sends nothing, and reads the event the next time
+		is(t, w, true, false)
 		reconcile()
 		is(t, w, true, false, false)
 	})

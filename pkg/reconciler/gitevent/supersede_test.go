@@ -43,7 +43,7 @@ func TestWhatAPushReplacedDoesNotSupersedeIt(t *testing.T) {
 	w := newWorld(t, helloFile("hello"))
 	e := w.event()
 	e.Spec.Before = newerSHA
-	w.must(w.own.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), e, system))
+	w.edited(e)
 	w.git.err, w.git.newer = fault.Transientf(fault.ReasonGitUnavailable, "502"), newerSHA
 	_, _ = w.reconcile()
 	w.git.err = nil

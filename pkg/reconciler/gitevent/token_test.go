@@ -150,6 +150,7 @@ func TestATokenOfTheVersionBeforeIsNotRevoked(t *testing.T) {
 		delete(secret.Annotations, plumbline.TokenAnnotation)
 		secret.Data["git-provider-token"] = []byte("shared")
 		w.must(w.kube.Tracker().Update(corev1.SchemeGroupVersion.WithResource("secrets"), secret, tenant))
+		w.kill() // the process of the version before
 		var want []string
 		if renewed {
 			w.pass(30 * time.Minute)

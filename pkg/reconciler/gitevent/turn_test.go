@@ -53,7 +53,7 @@ func TestManyRunsTakeTurns(t *testing.T) {
 	reconciles := 0
 	for ; !w.event().Settled() && reconciles < 100; reconciles++ {
 		began := w.clock.Now()
-		if _, err := w.reconcile(); err != nil && strings.Contains(err.Error(), "paused") {
+		if _, err := w.reconcile(); err != nil && strings.Contains(err.Error(), "another process") {
 			t.Fatalf("reconcile %d takes a full turn for a pause: %v", reconciles, err)
 		}
 		if took := w.clock.Since(began); took >= reconcileDeadline {

@@ -5,6 +5,7 @@ package gitevent
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -15,6 +16,28 @@ import (
 // RunWatch wakes events for their PipelineRuns.
 func (r *Reconciler) RunWatch() *runwatch.Watch {
 	return &runwatch.Watch{Open: r.cluster.Open.GitEvents(r.options.Namespace), Runs: r.cluster.Runs, Deleted: r.steps.Create.Created.Note}
+}
+
+// Appeared is told of each open event that the watch brings, whole. One that is new has its first reconcile without a read.
+func (r *Reconciler) Appeared(event *v1alpha1.GitEvent) {
+	if !r.IsLeaderFor(types.NamespacedName{Namespace: event.Namespace, Name: event.Name}) {
+		return
+	}
+	if _, err := r.unsettled(event.Name); err != nil && equality.Semantic.DeepEqual(event.Status, v1alpha1.GitEventStatus{}) {
+		r.desk.Known.Appeared(event)
+	}
+}
+
+// OnGone forgets events that are settled or deleted.
+func (r *Reconciler) OnGone() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
+		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+			obj = gone.Obj
+		}
+		if event, ok := obj.(*v1alpha1.GitEvent); ok {
+			r.desk.Known.Forget(event.Name)
+		}
+	}}
 }
 
 // OnRepository wakes the events that wait for an operator, who may have changed the Repository for that.

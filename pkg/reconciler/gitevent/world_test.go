@@ -82,9 +82,10 @@ func newWorld(t *testing.T, files ...git.File) *world {
 		Data:       map[string][]byte{keyAppID: []byte("1"), keyPrivateKey: []byte("pem")},
 	})
 	w.tekton.PrependReactor("create", "pipelineruns", w.identify)
-	w.own.PrependReactor("*", "*", w.intercept("own", w.own.Tracker()))
-	w.tekton.PrependReactor("*", "*", w.intercept("tekton", w.tekton.Tracker()))
-	w.kube.PrependReactor("*", "*", w.intercept("kube", w.kube.Tracker()))
+	w.own.PrependReactor("*", "*", w.version(w.own.Tracker()))
+	w.own.PrependReactor("*", "*", w.intercept(w.version(w.own.Tracker())))
+	w.tekton.PrependReactor("*", "*", w.intercept(clienttesting.ObjectReaction(w.tekton.Tracker())))
+	w.kube.PrependReactor("*", "*", w.intercept(clienttesting.ObjectReaction(w.kube.Tracker())))
 	return w
 }
 
@@ -98,8 +99,7 @@ func (w *world) identify(action clienttesting.Action) (bool, k8sruntime.Object, 
 }
 
 // intercept counts calls and lets the hook decide about them.
-func (w *world) intercept(_ string, tracker clienttesting.ObjectTracker) clienttesting.ReactionFunc {
-	apply := clienttesting.ObjectReaction(tracker)
+func (w *world) intercept(apply clienttesting.ReactionFunc) clienttesting.ReactionFunc {
 	return func(action clienttesting.Action) (bool, k8sruntime.Object, error) {
 		name := action.GetVerb() + " " + action.GetResource().Resource
 		if action.GetSubresource() != "" {

@@ -41,6 +41,9 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 		if err := over(); err != nil {
 			return attempt.First(append(faults, err))
 		}
+		if err := a.Record.Confirm(ctx); err != nil {
+			return attempt.First(append(faults, err))
+		}
 		err := a.Waits.Try(retry.Step{Name: v1alpha1.StepAnnotate, Of: run.Name, Version: digest}, func() error { return s.patchRun(ctx, run, patch) })
 		if err == nil {
 			run.Patched = digest

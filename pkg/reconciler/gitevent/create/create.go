@@ -35,7 +35,7 @@ type Step struct {
 	GitAuth gitauth.Secrets
 	Metrics *metrics.Metrics
 	// Created is what the status does not know yet.
-	Created *Memory
+	Created attempt.Created
 	// Quotas is where there is no room for PipelineRuns.
 	Quotas *quota.Memory
 }
@@ -163,7 +163,7 @@ func (s *Step) createWith(ctx context.Context, a *attempt.Attempt, run *v1alpha1
 	if manifest, err = kept.Reveal(manifest, values); err != nil {
 		return err
 	}
-	if err := a.Record.Fresh(ctx); err != nil {
+	if err := a.Record.Confirm(ctx); err != nil {
 		return err
 	}
 	if run.Secret != "" {
@@ -171,7 +171,7 @@ func (s *Step) createWith(ctx context.Context, a *attempt.Attempt, run *v1alpha1
 			return err
 		}
 	}
-	if err := a.Record.Fresh(ctx); err != nil { // the token may have taken long
+	if err := a.Record.Confirm(ctx); err != nil { // the token may have taken long
 		return err
 	}
 	created, err := s.Tekton.PipelineRuns(run.Namespace).Create(ctx, manifest, metav1.CreateOptions{})

@@ -33,15 +33,3 @@ func (s *Step) recall(a *attempt.Attempt) {
 		}
 	}
 }
-
-// Stored forgets what the stored status of an event knows now.
-func (m *Memory) Stored(event *v1alpha1.GitEvent) {
-	for i := range event.Status.Runs {
-		if run := &event.Status.Runs[i]; run.UID != "" {
-			m.Recorded(event.Name, run.Name)
-		}
-	}
-	if event.Settled() {
-		m.Forget(event.Name)
-	}
-}

@@ -78,7 +78,7 @@ func accept(ctx context.Context, a *attempt.Attempt, disposition v1alpha1.Dispos
 	}
 	a.Event.Status.Plan, a.Event.Status.Disposition, a.Event.Status.Begun = next, disposition, 0
 	a.Conclude()
-	err := a.Record.Write(ctx)
+	err := a.Record.WritePlan(ctx)
 	if err != nil {
 		a.Restore()
 	}

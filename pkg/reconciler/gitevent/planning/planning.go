@@ -147,6 +147,11 @@ func earlier(s *v1alpha1.GitEventStatus) *plan.Earlier {
 // to create and something is open: an event that turns out to be for no pipeline leaves no trace.
 func enter(ctx context.Context, a *attempt.Attempt, made *plan.Plan) error {
 	next := planOf(a, made)
+	if len(made.Secrets) > 0 {
+		if err := a.Record.Confirm(ctx); err != nil { // what it leaves would be secret
+			return err
+		}
+	}
 	if err := a.Kept.Keep(ctx, next, manifestsOf(made), made.Secrets); err != nil {
 		return err
 	}

@@ -44,6 +44,9 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 				if failed != nil { // with each run: what the Git service has just refused it is not asked for again
 					return failed
 				}
+				if failed = a.Record.Confirm(ctx); failed != nil {
+					return failed
+				}
 				var fresh gitauth.Grant
 				if fresh, failed = s.GitAuth.Mint(ctx, a, run); failed != nil {
 					return failed

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -44,20 +46,11 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	if len(stale) == 0 {
 		return attempt.First([]error{held, untried})
 	}
-	var first []string
-	for i := range stale {
-		if s.intend(a, entry(a, &stale[i])) {
-			first = append(first, postOf(a, stale[i].Key))
-		}
-	}
-	// One write before anything is sent: it stores what was created and how runs ended, and of two processes that both
-	// believe to lead only one can pass it.
-	if err := a.Record.Write(ctx); err != nil {
+	stored := s.intendAll(a, stale)
+	if err := s.store(ctx, a, stale); err != nil {
 		return err
 	}
-	for _, post := range first {
-		s.posts.Known(post, "")
-	}
+	stored()
 	client, failed := a.Git.Connect(ctx)
 	spec := &a.Event.Spec
 	head := git.Head{SHA: a.Event.Status.Plan.HeadSHA, Project: spec.Project, Ref: spec.HeadRef, PullRequest: spec.PullRequest}
@@ -82,6 +75,50 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	return attempt.First(faults)
 }
 
+// maxAnnounced is the most checks whose intents are recorded with the plan. Where there are more, other writes come before the last
+// is sent anyway; and a process that takes over looks for each check that another one was about to send.
+const maxAnnounced = 8
+
+// Announce records the intents of the checks that are sent next, beside the plan that starts their runs. A report that is held
+// back has none: it may never be sent.
+//
+// What it returns is called once they are recorded.
+func (s *Step) Announce(a *attempt.Attempt) (recorded func()) {
+	checks := a.Outstanding()
+	if a.Event.Status.Disposition == v1alpha1.DispositionPending || len(checks) > maxAnnounced {
+		return func() {}
+	}
+	return s.intendAll(a, checks)
+}
+
+// intendAll returns what notes, once it is recorded, for which of the checks this is the first intent of all.
+func (s *Step) intendAll(a *attempt.Attempt, checks []status.Check) (recorded func()) {
+	var first []string
+	for i := range checks {
+		if s.intend(a, entry(a, &checks[i])) {
+			first = append(first, postOf(a, checks[i].Key))
+		}
+	}
+	return func() {
+		for _, post := range first {
+			s.posts.Known(post, "")
+		}
+	}
+}
+
+// store writes the status before the checks are sent if something of it must be stored then: the intent of one, so that of two
+// processes that both believe to lead only one sends it; or a verdict, which goes out only as it is recorded. That a run was created
+// is no verdict, and is recorded with what its report is answered, unless it is there for long.
+func (s *Step) store(ctx context.Context, a *attempt.Attempt, checks []status.Check) error {
+	for i := range checks {
+		stored := a.Record.Stored(checks[i].Key)
+		if checks[i].Conclusion != "" || stored == nil || !equality.Semantic.DeepEqual(stored, a.Accepted(checks[i].Key)) {
+			return a.Record.Write(ctx)
+		}
+	}
+	return a.Record.WriteMade(ctx, attempt.AfterCreate)
+}
+
 // toSend are the checks to send now, and what stands for those that have just failed.
 func toSend(a *attempt.Attempt) (checks []status.Check, untried error) {
 	for _, check := range slices.DeleteFunc(append(a.Outstanding(), rechecks(a)...), func(check status.Check) bool { return early(a, check) }) {
@@ -95,7 +132,7 @@ func toSend(a *attempt.Attempt) (checks []status.Check, untried error) {
 }
 
 func (s *Step) put(ctx context.Context, a *attempt.Attempt, client *provider.Client, head git.Head, check *status.Check) error {
-	if err := a.Record.Paused(); err != nil {
+	if err := a.Record.Confirm(ctx); err != nil {
 		return err
 	}
 	attempt.TraceReport(ctx, check)

@@ -57,7 +57,7 @@ type revoking struct {
 
 // run ends the tokens of one run. It returns an error as long as that is to be tried again.
 func (r *revoking) run(ctx context.Context, run *v1alpha1.Run) error {
-	tokens, err := r.step.GitAuth.Tokens(ctx, run)
+	tokens, err := r.step.GitAuth.Tokens(ctx, r.a, run)
 	if err == nil && len(tokens) == 0 {
 		return nil
 	}

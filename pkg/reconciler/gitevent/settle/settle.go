@@ -67,6 +67,9 @@ func (s *Step) finish(ctx context.Context, a *attempt.Attempt) error {
 }
 
 func (s *Step) tidy(ctx context.Context, a *attempt.Attempt) error {
+	if err := a.Record.Confirm(ctx); err != nil {
+		return err
+	}
 	if err := s.deleteSecret(ctx, a.Event.Namespace, a.Event.Status.Plan.Secret); err != nil {
 		return err
 	}
@@ -79,12 +82,16 @@ func (s *Step) tidy(ctx context.Context, a *attempt.Attempt) error {
 		if err := over(); err != nil {
 			return errors.Join(a.Record.Write(ctx), err)
 		}
+		if err := a.Record.Confirm(ctx); err != nil {
+			return err
+		}
 		if err := revoking.run(ctx, run); err != nil {
 			return err
 		}
 		if err := s.deleteSecret(ctx, run.Namespace, run.Secret); err != nil {
 			return err
 		}
+		s.GitAuth.Deleted(a, run)
 		run.Secret = "" // recorded when not all of them are deleted in one turn
 	}
 	for _, ref := range append([]v1alpha1.BlobReference{a.Event.Spec.Payload}, a.Event.Status.Plan.Blobs...) {

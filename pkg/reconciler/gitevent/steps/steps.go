@@ -39,7 +39,7 @@ func New(c cluster.Cluster, o cluster.Options, m *metrics.Metrics) *Steps {
 			Providers: o.Providers, Web: o.Remote, Version: o.Version, Owners: owners, Metrics: m, Misses: &planning.Misses{},
 			Beginnings: &planning.Beginnings{Inherited: leads.Inherited},
 		},
-		Create:   &create.Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Created: &create.Memory{}, Quotas: &quota.Memory{}},
+		Create:   &create.Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Quotas: &quota.Memory{}},
 		Observe:  &observe.Step{Tekton: c.Tekton, Runs: c.Runs},
 		Report:   &report.Step{Providers: o.Providers, Metrics: m, Identity: o.Identity, Late: o.Times.LateReports},
 		Renew:    &renew.Step{GitAuth: secrets},

@@ -62,11 +62,11 @@ func NewController(o cluster.Options, events *openevents.Watch, claims *ownershi
 		r.Wake = func(event string, after time.Duration) {
 			impl.EnqueueKeyAfter(types.NamespacedName{Namespace: o.Namespace, Name: event}, after)
 		}
-		watch(ctx, map[cache.SharedIndexInformer]cache.ResourceEventHandler{
-			events.Informer(ctx).Informer():        r.RunWatch().OnEvent(impl),
-			runs:                                   r.RunWatch().OnRun(impl),
-			repositoryinformer.Get(ctx).Informer(): r.OnRepository(),
-		})
+		events.BeforeTrim(r.Appeared)
+		watch(ctx, events.Informer(ctx).Informer(), r.RunWatch().OnEvent(impl))
+		watch(ctx, events.Informer(ctx).Informer(), r.OnGone())
+		watch(ctx, runs, r.RunWatch().OnRun(impl))
+		watch(ctx, repositoryinformer.Get(ctx).Informer(), r.OnRepository())
 		if err := controller.StartInformers(ctx.Done(), runs); err != nil {
 			logger.Fatalw("Listing PipelineRuns", "error", err)
 		}
@@ -78,11 +78,9 @@ func NewController(o cluster.Options, events *openevents.Watch, claims *ownershi
 	}
 }
 
-// watch connects informers, which have not started, to the queue.
-func watch(ctx context.Context, handlers map[cache.SharedIndexInformer]cache.ResourceEventHandler) {
-	for informer, handler := range handlers {
-		if _, err := informer.AddEventHandler(handler); err != nil {
-			logging.FromContext(ctx).Fatalw("Adding a handler to an informer that has not started", "error", err)
-		}
+// watch connects an informer, which has not started, to a handler.
+func watch(ctx context.Context, informer cache.SharedIndexInformer, handler cache.ResourceEventHandler) {
+	if _, err := informer.AddEventHandler(handler); err != nil {
+		logging.FromContext(ctx).Fatalw("Adding a handler to an informer that has not started", "error", err)
 	}
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package create
+package attempt
 
 import (
 	"fmt"
 	"testing"
 )
 
-func TestMemory(t *testing.T) {
-	var m Memory
+func TestCreated(t *testing.T) {
+	var m Created
 	m.Forget("push-1") // of what it does not know
 	m.Note("push-1", "e1", "build", "r1")
 	m.Note("push-1", "e1", "test", "r2")
@@ -39,8 +39,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-func TestMemoryHasABound(t *testing.T) {
-	var m Memory
+func TestCreatedHasABound(t *testing.T) {
+	var m Created
 	for i := range 3 * maxRuns {
 		m.Note(fmt.Sprint("push-", i/7), "e", fmt.Sprint("run-", i), "r")
 		if m.count > maxRuns {
