@@ -7,6 +7,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/kept"
 )
 
 const (
@@ -40,7 +41,7 @@ func lags(reason string) bool {
 
 // Hopeless tells whether nothing can be expected of a wait any more: the Git service has said twice, an operator's wait
 // apart, that the App is not installed any more (G8), it does not confirm for longer than a replica lags what the delivery says
-// (S11), or the event is too old to wait for an operator or a commit (S5).
+// (S11), or the event is too old to wait for an operator, a commit or room for its plan (S5).
 func (w *Waits) Hopeless(wait *v1alpha1.Wait) bool {
 	retry, latest := w.desk.operatorRetry(), w.latest()
 	if wait == nil || wait.NotBefore == nil || w.desk.Clock.Since(wait.NotBefore.Time) >= retry { // what was met long ago may be over
@@ -52,7 +53,7 @@ func (w *Waits) Hopeless(wait *v1alpha1.Wait) bool {
 		return met >= retry
 	case wait.Reason == fault.ReasonNotConfirmed:
 		return met >= lagLimit
-	case wait.Class == fault.Operator.String() && wait.Reason != ReasonPanic, wait.Reason == fault.ReasonCommitUnknown:
+	case wait.Class == fault.Operator.String() && wait.Reason != ReasonPanic, wait.Reason == fault.ReasonCommitUnknown, kept.NoRoom(wait.Reason):
 		return met >= sameWait && !latest.IsZero() && w.desk.Clock.Since(latest) >= w.config.MaxWait()
 	}
 	return false

@@ -54,7 +54,7 @@ func (r *Record) Write(ctx context.Context) error {
 func (r *Record) write(ctx context.Context) error {
 	asked := r.desk.Clock.Now()
 	event := *r.event
-	event.Spec = *r.received
+	event.Spec, event.Payload = *r.received, nil // a write of the status changes neither
 	written, err := r.desk.Events.UpdateStatus(ctx, &event, metav1.UpdateOptions{})
 	if err != nil {
 		return fault.FromKube(fault.VerbUpdate, fmt.Errorf("recording the status of GitEvent %s: %w", r.event.Name, err))

@@ -3,22 +3,17 @@
 package receiver
 
 import (
-	"encoding/base64"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// storedBytes is what payloads take in etcd, which holds custom resources as JSON.
-func storedBytes(payloads []*v1alpha1.EventPayload) (n int64) {
-	for _, payload := range payloads {
-		n += int64(base64.StdEncoding.EncodedLen(len(payload.Data)))
-	}
-	return n
+// isBudget tells whether a delivery was not recorded because a budget is used up.
+func isBudget(err error) bool {
+	f := fault.Of(err)
+	return f != nil && budgetScope(f.Reason) != ""
 }
 
 // admit counts an event that is about to be created. A budget that is used up is a Throttled fault with the budget's reason.

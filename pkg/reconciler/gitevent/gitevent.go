@@ -48,7 +48,7 @@ type Reconciler struct {
 	credentials *credentials.Keeper
 	turns       *turns.Turns
 	steps       *steps.Steps
-	room        *memory.Room // what all events that are worked on at once may hold
+	store       *kept.Store
 	// Settings adds the configuration to a context.
 	Settings interface {
 		ToContext(ctx context.Context) context.Context
@@ -62,7 +62,10 @@ var _ controller.Reconciler = (*Reconciler)(nil)
 // New returns a Reconciler that still needs Settings and Wake.
 func New(c cluster.Cluster, o cluster.Options) *Reconciler {
 	m := metrics.New()
-	r := &Reconciler{cluster: c, options: o, steps: steps.New(c, o, m), room: memory.NewRoom(m.NoRoom)}
+	r := &Reconciler{cluster: c, options: o, steps: steps.New(c, o, m), store: &kept.Store{
+		Events: c.Plumbline.GitEvents(o.Namespace), Payloads: c.Plumbline.EventPayloads(o.Namespace), Secrets: c.Kube.Secrets(o.Namespace),
+		Room: memory.NewRoom(m.NoRoom), Budget: o.Budget,
+	}}
 	r.desk = &attempt.Desk{
 		Clock: c.Clock, Events: c.Plumbline.GitEvents(o.Namespace), Recorder: c.Recorder, Timers: retry.New(), Metrics: m,
 		OperatorRetry: o.Times.OperatorRetry, Recorded: r.steps.Create.Created.Stored, Wake: func(event string, after time.Duration) { r.Wake(event, after) },
@@ -147,8 +150,7 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 	if event == nil || event.Settled() || !event.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	plan := kept.New(event, r.cluster.Plumbline.EventPayloads(event.Namespace), r.cluster.Kube.Secrets(event.Namespace), r.room)
-	return r.guarded(ctx, r.desk.Begin(ctx, event, asked, r.credentials, plan))
+	return r.guarded(ctx, r.desk.Begin(ctx, event, asked, r.credentials, r.store.Of(event)))
 }
 
 // readEvent returns the event as it is now, nil if it is gone. It is tried whenever something wakes the event.
