@@ -82,7 +82,7 @@ func (w *world) reconcilerWith(c caches) *Reconciler {
 		Recorder: record.NewFakeRecorder(1000), Clock: w.clock,
 	}, cluster.Options{
 		Namespace: system, Version: "test", AppSecret: "app", GlobalRepository: "pipelines-as-code", Identity: fmt.Sprint("process-", w.processes.Add(1)),
-		Budget: w.used(c), Remote: remote.New(remote.Options{Proxy: noProxy}), Providers: map[string]provider.Provider{"fake": w.git.provider()},
+		Remote: remote.New(remote.Options{Proxy: noProxy}), Providers: map[string]provider.Provider{"fake": w.git.provider()},
 	})
 	r.Settings = w.store()
 	r.Wake = func(event string, after time.Duration) {
@@ -119,7 +119,7 @@ func (w *world) process() *Reconciler {
 	}
 	w.fill(w.caches)
 	// What a test may have changed since the process began, and a real one is told of.
-	w.alive.Settings = w.store()
+	w.alive.Settings, w.alive.store.Budget = w.store(), w.used(w.caches)
 	w.alive.options.Providers["fake"] = w.git.provider()
 	return w.alive
 }
