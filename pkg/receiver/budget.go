@@ -6,6 +6,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
@@ -16,9 +17,12 @@ func isBudget(err error) bool {
 	return f != nil && budgetScope(f.Reason) != ""
 }
 
-// admit counts an event that is about to be created. A budget that is used up is a Throttled fault with the budget's reason.
-func (r *Recorder) admit(name string, repository types.NamespacedName, bytes int64) error {
-	scope, ok := r.Budget.Admit(name, repository, bytes)
+// admit counts an event that is about to be created, with so many bytes of payload in etcd, and has the event say so. A budget
+// that is used up is a Throttled fault with the budget's reason.
+func (r *Recorder) admit(event *v1alpha1.GitEvent, bytes int64) error {
+	repository := types.NamespacedName{Namespace: event.Spec.Repository.Namespace, Name: event.Spec.Repository.Name}
+	budget.Annotate(event, repository, bytes)
+	scope, ok := r.Budget.Admit(event.Name, repository, bytes)
 	if ok {
 		return nil
 	}

@@ -9,7 +9,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -118,46 +117,46 @@ func (r *Recorder) settleOn(ctx context.Context, name string, seen sight, p parc
 	return foreign, false, fault.Transientf("NameRace", "GitEvent %s appears and disappears", name)
 }
 
-// create writes the payload, unless the event holds it, and then the event; AlreadyExists stays visible to apierrors. It writes
-// nothing if a budget is used up.
+// create writes the record; AlreadyExists stays visible to apierrors. It writes nothing if a budget is used up.
 func (r *Recorder) create(ctx context.Context, name string, p parcel) error {
 	event := &v1alpha1.GitEvent{Spec: *p.spec.DeepCopy(),
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: name, Annotations: tracecontext.Annotations(ctx)}}
-	repository := types.NamespacedName{Namespace: p.spec.Repository.Namespace, Name: p.spec.Repository.Name}
-	if p.packed != nil {
-		event.Spec.Payload, event.Payload = p.packed.Whole(), p.packed.Stream
-		stored := blob.InJSON(event.Payload)
-		budget.Annotate(event, repository, stored)
-		if err := r.admit(name, repository, stored); err != nil {
-			return err
-		}
-		err := r.createEvent(ctx, event)
-		if f := fault.Of(err); f != nil && (!f.Unknown || apierrors.IsAlreadyExists(err)) {
-			r.Budget.Dropped(name) // one that may be there counts until the watch would have shown it
-		}
+	if p.packed == nil {
+		return r.createWithPayloads(ctx, event, p.body)
+	}
+	event.Spec.Payload, event.Payload = p.packed.Whole(), p.packed.Stream
+	if err := r.admit(event, blob.InJSON(event.Payload)); err != nil {
 		return err
 	}
-	packed, err := blob.Pack(p.body)
+	err := r.createEvent(ctx, event)
+	if f := fault.Of(err); f != nil && (!f.Unknown || apierrors.IsAlreadyExists(err)) {
+		r.Budget.Dropped(name) // one that may be there counts until the watch would have shown it
+	}
+	return err
+}
+
+// createWithPayloads writes the EventPayloads of a body before its event.
+func (r *Recorder) createWithPayloads(ctx context.Context, event *v1alpha1.GitEvent, body []byte) error {
+	packed, err := blob.Pack(body)
 	if err != nil {
 		return err
 	}
-	ref, payloads := packed.Chunks(r.Namespace, payloadName(name, p.spec), name)
+	ref, payloads := packed.Chunks(r.Namespace, payloadName(event.Name, &event.Spec), event.Name)
 	event.Spec.Payload = ref
 	stored := blob.StoredBytes(payloads)
-	budget.Annotate(event, repository, stored)
-	if err := r.admit(name, repository, stored); err != nil {
+	if err := r.admit(event, stored); err != nil {
 		return err
 	}
 	if written, err := r.writePayload(ctx, payloads); err != nil {
-		r.Budget.Orphaned(name, min(written, stored))
+		r.Budget.Orphaned(event.Name, min(written, stored))
 		return err
 	}
 	err = r.createEvent(ctx, event)
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		r.Budget.Dropped(name) // the watch shows whose it is
+		r.Budget.Dropped(event.Name) // the watch shows whose it is
 	case err != nil:
-		r.Budget.Orphaned(name, stored)
+		r.Budget.Orphaned(event.Name, stored)
 	}
 	return err
 }
