@@ -40,13 +40,34 @@ soak: binaries ## restart receivers for MINUTES=30 and count what a client sees 
 
 .PHONY: unit
 unit: ## run the tests that need no cluster
-	go test $(shell go list ./... | grep -v -e /pkg/client/ -e /test/cluster -e /test/e2e -e /test/hostile -e /test/installation)
+	go test $(shell go list ./... | grep -v -e /pkg/client/ -e /test/bench -e /test/cluster -e /test/e2e -e /test/hostile -e /test/installation)
 
 .PHONY: bench-plan
 bench-plan: binaries ## print time, calls and sizes of events with 1, 10, 100, 200 PipelineRuns (BENCH="-git-delay=200ms")
-	go run ./test/bench $(BENCH)
+	go run ./test/bench/cmd/bench-plan $(BENCH)
 
 SECONDS_EACH ?= 60
+RATES ?= 1,5,20
+REPOSITORIES ?= 100,1000,10000
+SETTLED ?= 1000,100000
+ONLY ?= .
+
+.PHONY: bench
+bench: binaries ## measure what users and operators notice, into dist/bench.json (SECONDS_EACH=60, RATES=1,5,20, ONLY='^load-one', REPOSITORIES, SETTLED)
+	go build -o dist/bench ./test/bench/cmd/bench
+	dist/bench -seconds $(SECONDS_EACH) -rates '$(RATES)' -repositories '$(REPOSITORIES)' -settled '$(SETTLED)' -only '$(ONLY)' -json dist/bench.json
+
+.PHONY: bench-page
+bench-page: ## write the figures of dist/bench.json into docs/performance.md
+	go run ./test/bench/cmd/bench -json dist/bench.json -page docs/performance.md
+
+RATE ?= 5
+
+.PHONY: profile
+profile: binaries ## CPU, heap and mutex profiles of receiver and controller under RATE=5 pushes a second for SECONDS_EACH=60, into dist/profiles
+	go build -o dist/bench ./test/bench/cmd/bench
+	dist/bench -seconds $(SECONDS_EACH) -rates '$(RATE)' -profiles dist/profiles
+
 FINDINGS ?= .
 
 .PHONY: hostile

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"log"
 	"os"
+	"runtime"
 
 	"go.opentelemetry.io/otel"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -50,18 +51,25 @@ const component = "plumbline-controller"
 // version is written to the version label of PipelineRuns; the release build sets it.
 var version = "devel"
 
-// Client limits. The API server's own priority and fairness is the real brake; these keep one replica from being a
-// burst that others feel. Leases have a client of their own so that a busy queue can never cost a lease.
+// Client limits. The API server's own priority and fairness is the real brake, and its 429 is a wait as any other; these keep
+// one replica from being a burst that others feel. Leases have a client of their own so that a busy queue can never cost a
+// lease, and so has what is done in bulk.
 const (
-	defaultQPS   = 100
-	defaultBurst = 200
+	// defaultQPS is for 20 events a second at up to 20 calls each.
+	defaultQPS   = 400
+	defaultBurst = 800
 	leaseQPS     = 20
 	leaseBurst   = 40
 )
 
+// defaultWorkers is for 20 events a second whose Git service takes 150 ms for an answer: some 10 calls each are 30 visits at
+// once, which is what an installation gets. A worker that waits is a goroutine; the memory for large events is a room that all
+// share (pkg/memory).
+const defaultWorkers = 64
+
 func main() {
 	memory.Limit(os.Getenv("CONTAINER_MEMORY"), os.Getenv("GOMEMLIMIT"))
-	workers := flag.Int("workers", 16, "events reconciled at once; the Git services of one namespace get at most a quarter of them")
+	workers := flag.Int("workers", defaultWorkers, "events reconciled at once; the Git services of one namespace get at most a quarter of them")
 	coexist := flag.Bool("coexist-with-pac", false, "start although Pipelines-as-Code runs in this cluster")
 	secret := flag.String("github-app-secret", "plumbline-github-app", "name of the Secret with the GitHub App's credentials")
 	global := flag.String("global-repository", "pipelines-as-code", "name of the Repository in Plumbline's namespace whose settings complete those of all others")
@@ -70,7 +78,9 @@ func main() {
 	lateReports := flag.Duration("late-reports", report.LateReports, "how long after a takeover another controller's report may still arrive at the Git service")
 	check := flag.Bool("preflight", false, "print what is wrong with the installation and how to mend it, and end; the exit code is 1 when there is anything")
 	probes := flag.Int("health-port", injection.HealthCheckDefaultPort, "port of /health and /readiness")
+	contention := flag.Int("mutex-profile-fraction", 0, "one of so many waits for a lock is kept for /debug/pprof/mutex, which the key runtime-profiling of the ConfigMap opens; 0 is none")
 	cfg := injection.ParseAndGetRESTConfigOrDie() // parses the flags, -kube-api-qps and -kube-api-burst among them
+	runtime.SetMutexProfileFraction(*contention)
 	if cfg.QPS == 0 {
 		cfg.QPS, cfg.Burst = defaultQPS, defaultBurst
 	}
@@ -113,12 +123,12 @@ func main() {
 			Identity:         system.PodName() + "-" + string(uuid.NewUUID()),
 			Times:            cluster.Times{OperatorRetry: *operatorRetry, CredentialLook: *look, LateReports: *lateReports},
 		}, events, claims),
-		func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
+		inBulk(func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 			shared := repository.Options{OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer(), Claims: claims}
 			return repository.NewController(shared)(ctx, cmw)
-		},
-		sweep.NewController(sweep.Options{Namespace: system.Namespace(), Events: events}),
-		webhooksecret.NewController(webhooksecret.Options{Namespace: system.Namespace(), AppSecret: *secret, GlobalRepository: *global}),
+		}),
+		inBulk(sweep.NewController(sweep.Options{Namespace: system.Namespace(), Events: events})),
+		inBulk(webhooksecret.NewController(webhooksecret.Options{Namespace: system.Namespace(), AppSecret: *secret, GlobalRepository: *global})),
 	)
 }
 

@@ -5,7 +5,7 @@
 //
 // Environment: SYSTEM_NAMESPACE (required), KUBECONFIG, KUBE_API_QPS, KUBE_API_BURST, METRICS_PROMETHEUS_PORT and
 // METRICS_PROMETHEUS_HOST (knative's names; they win over -metrics-port), TRACING_PROTOCOL, TRACING_ENDPOINT and
-// TRACING_SAMPLING_RATE (defaults of the flags).
+// TRACING_SAMPLING_RATE (defaults of the flags), PROFILING_PORT.
 package main
 
 import (
@@ -53,6 +53,9 @@ type settings struct {
 	appSecret   string
 	global      string
 	preflight   bool
+	profiling   bool
+	// contention is runtime.SetMutexProfileFraction's argument.
+	contention int
 	// tracing is knative's tracing configuration by key.
 	tracing map[string]*string
 }
@@ -83,6 +86,8 @@ func parse() (settings, *rest.Config) {
 	flag.StringVar(&s.appSecret, "github-app-secret", "plumbline-github-app", "name of the Secret with the GitHub App's credentials, as the controllers are told it: they copy the webhook secret out of it")
 	flag.StringVar(&s.global, "global-repository", "pipelines-as-code", "name of the Repository in Plumbline's namespace whose settings complete those of all others")
 	flag.BoolVar(&s.preflight, "preflight", false, "print what is wrong with the installation and how to mend it, and end; the exit code is 1 when there is anything")
+	flag.BoolVar(&s.profiling, "profiling", false, "serve /debug/pprof on port 8008, or PROFILING_PORT, to whoever reaches it")
+	flag.IntVar(&s.contention, "mutex-profile-fraction", 0, "one of so many waits for a lock is kept for /debug/pprof/mutex; 0 is none")
 	s.tracing = traceFlags()
 	cfg := injection.ParseAndGetRESTConfigOrDie()
 	if cfg.QPS == 0 {
@@ -141,6 +146,9 @@ func run(ctx context.Context, logger *zap.SugaredLogger, s settings, cfg *rest.C
 	cluster, err := newCluster(cfg, system.Namespace(), logger)
 	if err != nil {
 		return err
+	}
+	if s.profiling {
+		defer profile(logger, s.contention)()
 	}
 	// The caches outlive ctx: deliveries are served from them while draining.
 	stop := make(chan struct{})

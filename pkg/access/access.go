@@ -63,6 +63,8 @@ type Input struct {
 	// ActorCanWrite is like CanWrite, of who caused the event: who opened or reopened the pull request, pushed to its branch
 	// or set the label. To the branch of a fork others than the author can push.
 	ActorCanWrite *bool
+	// Unconfirmed is true when the Git service, asked for who caused the event, names nobody, and the delivery is not signed.
+	Unconfirmed bool
 }
 
 // Rule gives a decision and true, or false when it has nothing to say about the input.
@@ -91,12 +93,14 @@ func chain() []step {
 		{commenterUnknown, "Whether the author of the comment has write access to this repository is not known yet."},
 		{commenterStranger, "The author of the comment has no write access to this repository."},
 		{labellerUnknown, "Whether who set the label has write access to this repository is not known yet."},
+		{labellerUnconfirmed, "The Git service does not confirm who set the label."},
 		{labellerStranger, "Who set the label has no write access to this repository."},
 		{pushed, "Whoever can push to the repository may start its pipelines."},
 		{sameRepository, "The branch of the pull request lives in this repository, so its author can push to it."},
 		{writeAccessUnknown, "Whether the author of the pull request has write access to this repository is not known yet."},
 		{stranger, "The author of the pull request has no write access to this repository."},
 		{actorUnknown, "Whether who changed the pull request has write access to this repository is not known yet."},
+		{actorUnconfirmed, "The Git service does not confirm who changed the pull request: it shows no such activity of its branch."},
 		{actorStranger, "The author of the pull request has write access to this repository, but not who changed it."},
 		{writer, "The author of the pull request has write access to this repository."},
 	}
@@ -116,6 +120,10 @@ func commenterStranger(in Input) (Decision, bool) {
 
 func labellerUnknown(in Input) (Decision, bool) {
 	return NeedsActorAccess, in.Label && in.ActorCanWrite == nil
+}
+
+func labellerUnconfirmed(in Input) (Decision, bool) {
+	return Unapproved, in.Label && in.Unconfirmed
 }
 
 func labellerStranger(in Input) (Decision, bool) {
@@ -141,6 +149,10 @@ func stranger(in Input) (Decision, bool) {
 // actorUnknown has nothing to say of a comment: who wrote it has been asked for already.
 func actorUnknown(in Input) (Decision, bool) {
 	return NeedsActorAccess, in.Trigger == v1alpha1.TriggerPullRequest && !in.Comment && in.ActorCanWrite == nil
+}
+
+func actorUnconfirmed(in Input) (Decision, bool) {
+	return Unapproved, in.Trigger == v1alpha1.TriggerPullRequest && !in.Comment && in.Unconfirmed
 }
 
 func actorStranger(in Input) (Decision, bool) {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
 
 // An event may have hundreds of runs, and each costs each step some calls: all of them need not fit one reconcile. A
@@ -32,7 +31,7 @@ func (a *Attempt) Turn(long time.Duration) (over func() error) {
 		if a.Clock.Now().Before(end) {
 			return nil
 		}
-		return fault.Throttledf(fault.ReasonBusy, turns.Retry, "the other runs of %s are next", a.Event.Name)
+		return fault.Throttledf(fault.ReasonBusy, time.Second, "the other runs of %s are next", a.Event.Name)
 	}
 }
 

@@ -51,6 +51,7 @@ type room struct {
 	newerErr error
 	askedFor []string
 	woken    []string
+	called   []string // because a turn is theirs
 }
 
 // newRoom has the App's Secret and the Repository team/app in it, which is in the cache too. A limit of 1 is one turn at a host.
@@ -59,8 +60,11 @@ func newRoom(t *testing.T, limit int) *room {
 	r := &room{
 		t: t, kube: kubefake.NewSimpleClientset(secret(system, "app", map[string]string{keyAppID: "7", keyPrivateKey: "pem"})), pac: fake.NewSimpleClientset(repository()),
 		cache: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
-		turns: turns.New(8*limit, time.Now, func(string) {}), clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)),
+		clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)),
 	}
+	r.turns = turns.New(turns.Options{
+		Workers: 8 * limit, Now: time.Now, Refused: func(string) {}, Wake: func(event string) { r.called = append(r.called, event) },
+	})
 	r.must(r.cache.Add(repository()))
 	own := r.service()
 	own.BaseURL = func(configured, repositoryURL string, _ v1alpha1.Project) string {
@@ -76,6 +80,7 @@ func newRoom(t *testing.T, limit int) *room {
 
 func (r *room) service() provider.Provider {
 	return provider.Provider{Connect: func(_ context.Context, base string, _ v1alpha1.Project, c provider.Credentials) (provider.Client, error) {
+		c.Observe = nil // functions cannot be compared
 		r.logins, r.bases = append(r.logins, c), append(r.bases, base)
 		return provider.Client{History: history{room: r}}, r.refuse
 	}}

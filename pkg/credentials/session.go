@@ -40,8 +40,8 @@ func (k *Keeper) Begin(event *v1alpha1.GitEvent, c *config.Config) *Session {
 
 // Connect returns the authenticated view of the event's repository. A session logs in once, whatever comes of it: the
 // steps after one that could not are answered the same. Only a login that ran out of its context's time is tried again.
-// While others have all turns that the event's namespace or the Git host has, the error is a Throttled fault with fault.ReasonBusy; a turn once taken is the
-// session's until End.
+// While others have all turns that the event's namespace or the Git host has, the event stands in a line and is woken when its turn
+// comes (turns.Visit); the error is a Throttled fault with fault.ReasonBusy. A turn once taken is the session's until End.
 func (s *Session) Connect(ctx context.Context) (*provider.Client, error) {
 	if s.client != nil || s.loginErr != nil {
 		return s.client, s.loginErr
@@ -70,6 +70,7 @@ func (s *Session) connectOnce(ctx context.Context) (*provider.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	credentials.Observe = s.observe
 	client, err := service.Connect(ctx, base, spec.Project, credentials)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %s: %w", spec.Host, err)
@@ -82,9 +83,19 @@ func (s *Session) takeTurn() (err error) {
 	if s.release != nil {
 		return nil
 	}
-	spec := &s.event.Spec
-	s.release, err = s.keeper.options.Turns.Visit(turns.Visit{Namespace: spec.Repository.Namespace, Host: spec.Host, Installation: spec.InstallationID})
+	s.release, err = s.keeper.options.Turns.Visit(VisitOf(s.event))
 	return err
+}
+
+// VisitOf is an event's visit at its Git service.
+func VisitOf(event *v1alpha1.GitEvent) turns.Visit {
+	spec := &event.Spec
+	return turns.Visit{Event: event.Name, Namespace: spec.Repository.Namespace, Host: spec.Host, Installation: spec.InstallationID}
+}
+
+// observe is told of each call to the Git service.
+func (s *Session) observe(a provider.Answered) {
+	s.keeper.options.Turns.Learn(VisitOf(s.event), turns.Answer{Began: a.Began, Strained: a.Strained, Closed: a.Closed})
 }
 
 // Shared tells whether the session has logged in with a token that another namespace than the event's keeps: that of the

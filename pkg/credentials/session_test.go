@@ -82,12 +82,17 @@ func TestATurnIsKeptUntilTheEnd(t *testing.T) {
 			first.End(false, false)
 			second.End(false, false)
 			elsewhere.End(false, false)
-			if len(r.turns.Taken()) != 0 {
-				t.Errorf("not given back: %v", r.turns.Taken())
+			if diff := cmp.Diff([]string{"2"}, r.called); diff != "" {
+				t.Error("who is called when the first has ended:", diff)
 			}
 			again := r.begin("2", "app", "git.example")
 			if _, err := again.Connect(t.Context()); fault.Of(err) != nil && fault.Of(err).Reason == fault.ReasonBusy {
 				t.Error("the turn that was given back is not free")
+			}
+			again.End(false, false)
+			r.turns.Leave("2")
+			if len(r.turns.Taken()) != 0 {
+				t.Errorf("not given back: %v", r.turns.Taken())
 			}
 		})
 	}
@@ -119,6 +124,7 @@ func TestWhatWasRefusedIsNotShownAgain(t *testing.T) {
 			t.Errorf("%s: error %v after %d logins, want the refusal after %d", what, err, len(r.logins)-before, logins)
 		}
 		s.Refused(no)
+		s.End(false, false)
 		return s
 	}
 	r.refuse = no

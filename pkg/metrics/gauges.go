@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
 
 // What an open event is doing, as plumbline.gitevent.open and .oldest say it.
@@ -71,6 +72,25 @@ func ObserveOpen(open Lister, clock clock.PassiveClock) error {
 		g.observe(o, summarize(events, clock.Now()))
 		return nil
 	}, g.open, g.oldest, g.waiting, g.outstanding, g.outstandingOldest)
+	return err
+}
+
+// ObserveLines registers plumbline.gitevent.turns.waiting (share): events that stand in a line of this process, by the share
+// of the workers of which each found no turn (turns.Work and the others).
+func ObserveLines(waiting func() map[string]int) error {
+	meter := otel.Meter(Name)
+	gauge, err := meter.Int64ObservableGauge("plumbline.gitevent.turns.waiting", metric.WithUnit("{event}"),
+		metric.WithDescription("Events that stand in a line for a turn, by the share of which each found none"))
+	if err != nil {
+		return fmt.Errorf("making the gauge of the lines: %w", err)
+	}
+	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		now := waiting()
+		for _, share := range turns.Shares() { // a line that is empty is a zero, not a gap
+			o.ObserveInt64(gauge, int64(now[share]), metric.WithAttributes(attribute.String("share", share)))
+		}
+		return nil
+	}, gauge)
 	return err
 }
 

@@ -5,6 +5,7 @@ package plan
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/access"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -35,7 +36,7 @@ func (p *planner) decide(ctx context.Context) (access.Decision, string, error) {
 	if spec.PullRequest != nil {
 		in.SameRepository = spec.PullRequest.HeadProjectID == spec.Project.ID && spec.Project.ID != 0
 	}
-	known := map[string]*bool{}
+	known := permissions{p: p, known: map[string]*bool{}}
 	for {
 		decision, why := access.Decide(in)
 		answer := asked(&in, decision)
@@ -49,15 +50,49 @@ func (p *planner) decide(ctx context.Context) (access.Decision, string, error) {
 		if user == "" { // nobody is known who could be asked for
 			return access.Unapproved, why, nil
 		}
-		if known[user] == nil {
-			canWrite, err := p.Access.CanWrite(ctx, user)
-			if err != nil {
-				return access.Unapproved, "", fmt.Errorf("asking for the access of %s: %w", user, err)
-			}
-			known[user] = &canWrite
+		if *answer, err = known.of(ctx, user); err != nil {
+			return access.Unapproved, "", err
 		}
-		*answer = known[user]
+		if decision == access.NeedsActorAccess && **answer {
+			if *answer, in.Unconfirmed, err = known.confirmed(ctx, user); err != nil {
+				return access.Unapproved, "", err
+			}
+		}
 	}
+}
+
+// permissions remembers who may write, within one decision.
+type permissions struct {
+	p     *planner
+	known map[string]*bool
+}
+
+func (k permissions) of(ctx context.Context, user string) (*bool, error) {
+	if k.known[user] == nil {
+		canWrite, err := k.p.Access.CanWrite(ctx, user)
+		if err != nil {
+			return nil, fmt.Errorf("asking for the access of %s: %w", user, err)
+		}
+		k.known[user] = &canWrite
+	}
+	return k.known[user], nil
+}
+
+// confirmed returns the permission of whom the Git service itself names as the one who acted. Who acted by the delivery may
+// write: of a stranger it need not be asked.
+func (k permissions) confirmed(ctx context.Context, told string) (canWrite *bool, unconfirmed bool, err error) {
+	actor, err := k.p.Access.Actor(ctx, k.p.spec, told)
+	if err != nil {
+		return nil, false, fmt.Errorf("asking whether %s has acted: %w", told, err)
+	}
+	if actor == "" {
+		return new(bool), true, nil
+	}
+	if strings.EqualFold(actor, told) {
+		actor = told
+	}
+	canWrite, err = k.of(ctx, actor)
+	return canWrite, false, err
 }
 
 // asked is where the answer to a decision's question belongs, nil when it asks nothing.

@@ -4,6 +4,7 @@ package plan_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -66,6 +67,54 @@ func TestAuthorAndActorMustBothBeAbleToWrite(t *testing.T) {
 				t.Errorf("asked: %s", diff)
 			}
 		})
+	}
+}
+
+// S11: where deliveries are not signed the Git service's own word counts of who acted. A stranger by the delivery is one.
+func TestWhoActedIsWhatTheGitServiceSays(t *testing.T) {
+	t.Parallel()
+	const runs, pends, ignored = v1alpha1.DispositionRuns, v1alpha1.DispositionPending, v1alpha1.DispositionIgnored
+	for name, c := range map[string]struct {
+		told, said string
+		label      bool
+		want       v1alpha1.Disposition
+		asked      []string
+	}{
+		"the same":                     {"author", "Author", false, runs, []string{"access of author", "who acted"}},
+		"another writer":               {"author", "member", false, runs, []string{"access of author", "who acted", "access of member"}},
+		"a stranger":                   {"member", "stranger", false, pends, []string{"access of author", "access of member", "who acted", "access of stranger"}},
+		"nobody":                       {"author", "", false, pends, []string{"access of author", "who acted"}},
+		"a stranger by the delivery":   {"stranger", "author", false, pends, []string{"access of author", "access of stranger"}},
+		"another's label":              {"member", "stranger", true, ignored, []string{"access of member", "who acted", "access of stranger"}},
+		"nobody's label":               {"member", "", true, ignored, []string{"access of member", "who acted"}},
+		"a writer's label":             {"member", "member", true, runs, []string{"access of member", "who acted", "access of author"}},
+		"a stranger's by the delivery": {"stranger", "member", true, ignored, []string{"access of stranger"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, writers: "author member", actor: &c.said}
+			in := forked()
+			in.Event.Spec.Actor = c.told
+			if c.label {
+				in.Event.Spec.EventType = match.LabelEvent
+			}
+			made := w.make(t, in)
+			if made.Disposition != c.want || (len(created(made)) == 1) != (c.want == runs) {
+				t.Errorf("%+v, want %s", made, c.want)
+			}
+			if c.said == "" && !strings.Contains(made.Message, "does not confirm") {
+				t.Errorf("the reason is %q", made.Message)
+			}
+			if diff := cmp.Diff(c.asked, w.asked[:len(c.asked)]); diff != "" || c.want != runs && len(w.asked) != len(c.asked) {
+				t.Errorf("asked %v: %s", w.asked, diff)
+			}
+		})
+	}
+	w := &world{writers: "author", actor: new(string), actorErr: down()}
+	in := forked()
+	in.Event.Spec.Actor = "author"
+	if made, err := plan.Make(t.Context(), in, w.sources()); err == nil || made.Disposition != "" || len(made.Runs) != 0 {
+		t.Errorf("error %v, plan %+v: want an error", err, made)
 	}
 }
 

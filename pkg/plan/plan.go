@@ -106,6 +106,7 @@ type History interface {
 // Access answers who may start a run (provider.Access has the contract).
 type Access interface {
 	CanWrite(ctx context.Context, user string) (bool, error)
+	Actor(ctx context.Context, event *v1alpha1.GitEventSpec, told string) (string, error)
 }
 
 // Plan is what is to be done, and why.

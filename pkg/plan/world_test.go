@@ -42,8 +42,9 @@ type world struct {
 	moved   string                       // the head of a comment's pull request
 	noted   string                       // what the comment says at the Git service, which not every one is asked for
 	true    func(*v1alpha1.GitEventSpec) // what the Git service says of other events, if it is asked
+	actor   *string                      // who the Git service says has acted, if it signs nothing
 
-	headErr, changedErr, pullsErr, accessErr, completeErr, payloadErr, addressErr error
+	headErr, changedErr, pullsErr, accessErr, completeErr, payloadErr, addressErr, actorErr error
 }
 
 func (w *world) ask(question string) { w.asked = append(w.asked, question) }
@@ -125,6 +126,15 @@ func (w *world) Complete(_ context.Context, e *v1alpha1.GitEventSpec) (*v1alpha1
 func (w *world) CanWrite(_ context.Context, user string) (bool, error) {
 	w.ask("access of " + user)
 	return slices.Contains(strings.Fields(w.writers), user), w.accessErr
+}
+
+// Actor is as a service that signs deliveries has it, unless the world names somebody.
+func (w *world) Actor(_ context.Context, _ *v1alpha1.GitEventSpec, told string) (string, error) {
+	if w.actor == nil {
+		return told, nil
+	}
+	w.ask("who acted")
+	return *w.actor, w.actorErr
 }
 
 func (w *world) sources() plan.Sources {

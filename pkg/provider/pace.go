@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -15,8 +16,6 @@ import (
 )
 
 const (
-	// maxConcurrent is G2's bound on the requests of one credential that are in flight at once.
-	maxConcurrent = 10
 	// patience is how long a call waits for its turn before it gives its worker back. Turns are as long as calls: well
 	// under a second, but 30 s at a service that hangs.
 	patience = 5 * time.Second
@@ -30,91 +29,107 @@ const (
 	paceSteps = 4
 )
 
+// ReasonPaced is the reason of a Throttled fault: a call was not made, because a limit has no room for it yet.
+const ReasonPaced = "Paced"
+
 // Pace is what one process remembers of a service's limits for one credential: until when nothing may be called
-// (G1), how fast to write (G2), and whose turn it is. It is advisory: losing it costs time, never truth. Safe for
-// concurrent use.
+// (G1), how fast to write (G2), what is left of published budgets, and whose turn it is. It is advisory: losing it costs
+// time, never truth. Safe for concurrent use.
 type Pace struct {
 	now      func() time.Time
 	patience time.Duration
-	slots    chan struct{}
-	write    chan struct{}
+	slots    chan struct{} // nil if any number of calls may be made at once
+	write    chan struct{} // nil if any number of writes may
+	budgets  []budget
 
 	mu      sync.Mutex
 	blocked time.Time
 	limited time.Time // the last secondary limit
 	wrote   time.Time
+	alone   map[string]*gate
 }
 
-// NewPace returns a Pace that knows of no limit.
-func NewPace(now func() time.Time) *Pace {
-	return &Pace{now: now, patience: patience, slots: make(chan struct{}, maxConcurrent), write: make(chan struct{}, 1)}
+// NewPace returns a Pace that has spent nothing yet.
+func NewPace(now func() time.Time, rules Rules) *Pace {
+	p := &Pace{now: now, patience: patience, alone: map[string]*gate{}}
+	if rules.AtOnce > 0 {
+		p.slots = make(chan struct{}, rules.AtOnce)
+	}
+	if rules.OneWrite {
+		p.write = make(chan struct{}, 1)
+	}
+	for _, b := range rules.Budgets {
+		p.budgets = append(p.budgets, newBudget(b))
+	}
+	return p
 }
 
-// Enter waits briefly for the call's turn; writes take turns one by one. The caller calls leave when the call has
-// ended. A Throttled fault says when to come back.
-func (p *Pace) Enter(ctx context.Context, write bool) (leave func(), err error) {
-	if err := p.allowed(write); err != nil {
+// Enter waits briefly for the call's turn. The caller calls leave when the call has ended. A Throttled fault says when to
+// come back.
+func (p *Pace) Enter(ctx context.Context, call Call) (leave func(), err error) {
+	if err := p.allowed(call, false); err != nil {
 		return nil, err
 	}
-	if err := p.turn(ctx, p.slots); err != nil {
+	if err := p.spend(ctx, call); err != nil {
 		return nil, err
 	}
-	if !write {
-		return func() { <-p.slots }, nil
+	var entered []func()
+	leave = func() {
+		for _, leave := range slices.Backward(entered) {
+			leave()
+		}
 	}
-	if err := p.turn(ctx, p.write); err != nil {
-		<-p.slots
-		return nil, err
+	for _, turn := range []func() (func(), error){
+		func() (func(), error) { return p.takeAlone(ctx, call.Alone) },
+		func() (func(), error) { return p.take(ctx, p.writeGate(call)) },
+		func() (func(), error) { return p.take(ctx, p.slots) },
+	} {
+		left, err := turn()
+		if err != nil {
+			leave()
+			return nil, err
+		}
+		entered = append(entered, left)
 	}
-	leave = func() { <-p.write; <-p.slots }
 	// What was learnt while waiting counts as well.
-	if err := p.allowed(write); err != nil {
+	if err := p.allowed(call, true); err != nil {
 		leave()
 		return nil, err
 	}
-	p.mu.Lock()
-	p.wrote = p.now()
-	p.mu.Unlock()
 	return leave, nil
 }
 
-func (p *Pace) turn(ctx context.Context, gate chan struct{}) error {
-	select {
-	case gate <- struct{}{}:
-		return nil
-	default:
-	}
-	timer := time.NewTimer(p.patience)
-	defer timer.Stop()
-	select {
-	case gate <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return fault.New(fault.Transient, fault.ReasonCanceled, ctx.Err())
-	case <-timer.C:
-		return fault.Throttledf(fault.ReasonBusy, turnWait, "waiting for other calls of the same installation")
-	}
-}
-
-func (p *Pace) allowed(write bool) error {
+// allowed tells whether a call may be made now, and notes a write that is made.
+func (p *Pace) allowed(call Call, made bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.now()
 	if wait := p.blocked.Sub(now); wait > 0 {
 		return fault.Throttledf(fault.ReasonRateLimited, wait, "waiting for the Git service's rate limit to be lifted")
 	}
-	if !write || p.limited.IsZero() {
+	if !call.Writes() {
 		return nil
+	}
+	if wait := p.slowed(now); wait > 0 {
+		return fault.Throttledf(ReasonPaced, wait, "writing slowly after the Git service's secondary rate limit")
+	}
+	if made {
+		p.wrote = now
+	}
+	return nil
+}
+
+// slowed is how long the next write waits because there was a secondary limit.
+func (p *Pace) slowed(now time.Time) time.Duration {
+	if p.limited.IsZero() {
+		return 0
 	}
 	steps := int(now.Sub(p.limited) / paceFor)
 	if steps >= paceSteps {
 		p.limited = time.Time{}
-		return nil
+		return 0
 	}
-	if wait := p.wrote.Add(writePace >> steps).Sub(now); wait > 0 {
-		return fault.Throttledf("Paced", wait, "writing slowly after the Git service's secondary rate limit")
-	}
-	return nil
+	return max(0, p.wrote.Add(writePace>>steps).Sub(now))
 }
 
 // Learn takes note of a call's outcome: the header of an answer, or the error instead of one.

@@ -20,7 +20,11 @@ func limited(remaining string, wait time.Duration) error {
 // enter makes a call that ends at once and returns how long it was told to wait; 0 is not at all.
 func enter(t *testing.T, p *Pace, write bool) time.Duration {
 	t.Helper()
-	leave, err := p.Enter(t.Context(), write)
+	call := Call{Method: http.MethodGet}
+	if write {
+		call.Method = http.MethodPost
+	}
+	leave, err := p.Enter(t.Context(), call)
 	if err == nil {
 		leave()
 		return 0
@@ -34,7 +38,7 @@ func enter(t *testing.T, p *Pace, write bool) time.Duration {
 
 func TestPace(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	p := NewPace(func() time.Time { return now })
+	p := NewPace(func() time.Time { return now }, Rules{})
 	steps := []struct {
 		name  string
 		after time.Duration
@@ -71,7 +75,7 @@ func TestPace(t *testing.T) {
 
 func TestPaceStopsBeforeTheLimitIsMet(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	p := NewPace(func() time.Time { return now })
+	p := NewPace(func() time.Time { return now }, Rules{})
 	header := func(remaining, resource string) http.Header {
 		h := http.Header{}
 		h.Set("X-RateLimit-Remaining", remaining)
@@ -93,7 +97,7 @@ func TestPaceStopsBeforeTheLimitIsMet(t *testing.T) {
 // GitLab has one limit for all, and another spelling.
 func TestPaceReadsGitLabsHeaders(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	p := NewPace(func() time.Time { return now })
+	p := NewPace(func() time.Time { return now }, Rules{})
 	h := http.Header{}
 	h.Set("RateLimit-Remaining", "0")
 	h.Set("RateLimit-Reset", strconv.FormatInt(now.Unix()+60, 10))
@@ -103,21 +107,96 @@ func TestPaceReadsGitLabsHeaders(t *testing.T) {
 	}
 }
 
-func TestPaceWritesOneByOne(t *testing.T) {
-	p := NewPace(time.Now)
-	p.patience = 10 * time.Millisecond
-	leave, err := p.Enter(t.Context(), true)
-	if err != nil {
-		t.Fatal(err)
+// Where a service has no rules any number of calls are made at once. Where it wants one write after the other it gets that, and
+// what must not be done at the same time is not.
+func TestPaceOfCallsAtOnce(t *testing.T) {
+	write, read := Call{Method: http.MethodPatch}, Call{Method: http.MethodGet}
+	status := Call{Method: http.MethodPost, Alone: "statuses of a commit"}
+	for name, c := range map[string]struct {
+		rules         Rules
+		first, second Call
+		fits          bool
+	}{
+		"no rules, two writes":           {Rules{}, write, write, true},
+		"one write, two writes":          {Rules{OneWrite: true}, write, write, false},
+		"one write, a read beside it":    {Rules{OneWrite: true}, write, read, true},
+		"one call":                       {Rules{AtOnce: 1}, read, read, false},
+		"the same name twice":            {Rules{}, status, status, false},
+		"a name and a write without one": {Rules{}, status, write, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := NewPace(time.Now, c.rules)
+			p.patience = 10 * time.Millisecond
+			leave, err := p.Enter(t.Context(), c.first)
+			if err != nil {
+				t.Fatal(err)
+			}
+			second, err := p.Enter(t.Context(), c.second)
+			if err == nil {
+				second()
+			}
+			if f := fault.Of(err); (f == nil) != c.fits || f != nil && f.RetryAfter != turnWait {
+				t.Errorf("the second is told %v", err)
+			}
+			leave()
+			if third, err := p.Enter(t.Context(), c.second); err != nil {
+				t.Errorf("after the first has ended: %v", err)
+			} else {
+				third()
+			}
+			if len(p.alone) != 0 {
+				t.Errorf("%d names are remembered that nobody uses", len(p.alone))
+			}
+		})
 	}
-	if got := enter(t, p, true); got != turnWait {
-		t.Errorf("a second write at once: wait %s, want %s", got, turnWait)
+}
+
+// Whatever is asked for, no minute holds more calls than are published, and whoever is refused is told when there is room.
+func TestPaceKeepsABudget(t *testing.T) {
+	const most = 80
+	start := time.Unix(1_800_000_000, 0)
+	now := start
+	p := NewPace(func() time.Time { return now }, Rules{Budgets: []Budget{{Most: most, Within: time.Minute, Costs: func(c Call) int { return map[bool]int{true: 5}[c.Writes()] }}}})
+	p.patience = 0
+	var made []time.Time
+	for now.Before(start.Add(10 * time.Minute)) {
+		wait := enter(t, p, true)
+		if wait == 0 {
+			made = append(made, now)
+			continue
+		}
+		if enter(t, p, false) != 0 {
+			t.Fatal("a call waits that costs nothing")
+		}
+		now = now.Add(wait)
+		if again := enter(t, p, true); again > time.Millisecond {
+			t.Fatalf("told to come back after %v, and then after %v", wait, again)
+		} else if again == 0 {
+			made = append(made, now)
+		}
 	}
-	if got := enter(t, p, false); got != 0 {
-		t.Errorf("a read beside a write: wait %s", got)
+	for i, from := range made {
+		spent := 0
+		for _, at := range made[i:] {
+			if at.Sub(from) < time.Minute {
+				spent += 5
+			}
+		}
+		if spent > most {
+			t.Fatalf("%d are spent within a minute, of %d", spent, most)
+		}
 	}
-	leave()
-	if got := enter(t, p, true); got != 0 {
-		t.Errorf("after the first has ended: wait %s", got)
+	if want := 10 * most / 5 / 2; len(made) < want {
+		t.Errorf("%d calls in ten minutes, want %d at least", len(made), want)
+	}
+}
+
+// Who may wait a moment waits in its worker.
+func TestPaceWaitsForABudgetThatIsThereSoon(t *testing.T) {
+	p := NewPace(time.Now, Rules{Budgets: []Budget{{Most: 300, Within: time.Second, Costs: func(Call) int { return 1 }}}})
+	for range 150 {
+		if got := enter(t, p, false); got != 0 {
+			t.Fatalf("told to wait %v", got)
+		}
 	}
 }

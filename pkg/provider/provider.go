@@ -90,6 +90,10 @@ type Access interface {
 	// CanWrite tells whether the user has write access or more to the repository. An unknown user has none. The user is
 	// named as Decode names the author of a pull request.
 	CanWrite(ctx context.Context, user string) (bool, error)
+	// Actor returns who caused a pull request's event, told being who did by its delivery: told itself, without a call, where
+	// the service signs deliveries. Elsewhere it is whom the service itself names, "" if it names nobody. What it may only not show
+	// yet is Transient, with reason NotConfirmed, for a bounded time after the event's receipt. The event is as Complete returned it.
+	Actor(ctx context.Context, event *v1alpha1.GitEventSpec, told string) (string, error)
 }
 
 // Reporter writes verdicts. It is called by the report step only.
@@ -99,7 +103,11 @@ type Reporter interface {
 	// completed is never reopened. With a conclusion the newest check of ours is the one that gets it, whatever the id,
 	// and open older ones are closed as superseded (I-8). An id that comes with an error is to be kept: only a
 	// duplicate could not be closed. No error is Invalid.
-	Put(ctx context.Context, head git.Head, id string, check status.Check) (newID string, err error)
+	//
+	// With sole the id is all there is: no check of ours was ever posted but that one, and if the id is empty none. What was
+	// accepted of it has no conclusion unless the check has one, too. Then nothing need be looked up. A write that is sent
+	// without a look asks Fence before.
+	Put(ctx context.Context, head git.Head, id string, check status.Check, sole bool) (newID string, err error)
 }
 
 // Token is a credential for the pods of a run. It is never logged.
@@ -150,6 +158,8 @@ type Credentials struct {
 	From string
 	// Reach says which Git services may be called with them beside those on the public internet.
 	Reach hosts.Policy
+	// Observe is told how each call went; nil tells nobody. It is called by many goroutines.
+	Observe func(Answered)
 }
 
 // Provider is one Git service.

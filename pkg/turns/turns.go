@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package turns shares the workers among Git services and namespaces: neither a service that hangs nor a tenant whose
-// services hang can hold them all (B15, S6).
+// services hang can hold them all (B15, S6). Whoever finds no turn stands in a line and is woken when its turn comes: see
+// docs/adr/0025.
 package turns
 
 import (
-	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -13,16 +14,19 @@ import (
 )
 
 const (
-	// Retry is how soon whoever found no turn tries again.
-	Retry = time.Second
-	// apart is the time between two of a namespace that try again because of the same share. Each of them reads its event first,
-	// and so that costs 20 calls a second of the 100 that the controller has (-kube-api-qps), however many events wait.
-	apart = 50 * time.Millisecond
-	// maxLines bounds for how many it is remembered when the next event tries again.
-	maxLines = 10_000
+	// Retry is when an event that stands in a line comes back although nobody has woken it. Nothing is known that could lose a
+	// call, because caller and workqueue are the same process; this is for what nobody has thought of.
+	Retry = 10 * time.Minute
+	// Unlisted is when an event comes back for which no line had room.
+	Unlisted = 30 * time.Second
+	// Reserved is how long a turn is kept for the event that was called: longer than a woken event waits for a free worker,
+	// shorter than the 50 s for which a worker may hang.
+	Reserved = 10 * time.Second
+	// maxWaiting bounds the events in all lines, at some 300 bytes each. It is as many as may be open at once by default.
+	maxWaiting = 10_000
 )
 
-// The shares of the workers, as the metric names them. Each is at least one worker.
+// The shares of the workers, as the metrics name them. Each is at least one worker.
 const (
 	// Work is what a namespace has for whatever is done for its events: a half. An admission webhook of a team may hang, too.
 	Work = "work"
@@ -41,6 +45,8 @@ const (
 
 // Visit is an event's at a Git service.
 type Visit struct {
+	// Event is the name of the event: who is woken.
+	Event string
 	// Namespace is that of the event's Repository.
 	Namespace string
 	// Host is the Git service's, e.g. "github.com".
@@ -49,99 +55,200 @@ type Visit struct {
 	Installation int64
 }
 
-// Turns counts who is where. It is advice: losing it costs time, never truth. Safe for concurrent use.
+// Options are what Turns work with. All but After are needed.
+type Options struct {
+	// Workers is how many there are to share.
+	Workers int
+	Now     func() time.Time
+	// Wake enqueues an event. It is not called while a method of Turns holds its lock.
+	Wake func(event string)
+	// Refused is told of each share that was all taken when somebody asked.
+	Refused func(share string)
+	// After calls f after a time; nil is time.AfterFunc.
+	After func(d time.Duration, f func())
+}
+
+// Turns is who has a turn and who waits for one. It is advice: losing it costs time, never an event. Safe for concurrent use.
 type Turns struct {
-	workers int
-	now     func() time.Time
-	refused func(share string)
+	options Options
 
-	mu    sync.Mutex
-	taken map[place]int
-	next  map[line]time.Time // when the next event tries again
+	mu      sync.Mutex
+	shares  map[place]*share
+	windows map[place]*window
+	lines   map[lineKey]*line
+	events  map[string]*event
+	waiting map[string]int // events in lines, by the share that each found taken
+	total   int            // of them
+	called  []string       // to wake as soon as the lock is released
+	served  uint64         // counts turns
+	timer   time.Time      // when tick is called next; zero if it is not
 }
 
-// line is the events of a namespace that wait for a turn of the same share.
-type line struct {
-	namespace string
-	place     place
+// event is what Turns know of one.
+type event struct {
+	name            string
+	atWork, atVisit *line     // where it stands; nil nowhere
+	found           [2]string // the share of which it found no turn, there and there
+	work, visit     []*share  // the turns that are kept for it
+	until           time.Time // for how long, if it is not attended
+	attended        bool      // it is worked on
 }
 
-// place is what has a share, e.g. the share "host" of "github.com".
-type place struct{ share, of string }
-
-// New shares so many workers. Refused is told of each share that was all taken when somebody asked.
-func New(workers int, now func() time.Time, refused func(share string)) *Turns {
-	return &Turns{workers: workers, now: now, refused: refused, taken: map[place]int{}, next: map[line]time.Time{}}
+// New returns Turns that nobody has.
+func New(o Options) *Turns {
+	if o.After == nil {
+		o.After = func(d time.Duration, f func()) { time.AfterFunc(d, f) }
+	}
+	return &Turns{options: o, shares: map[place]*share{}, windows: map[place]*window{}, lines: map[lineKey]*line{}, events: map[string]*event{}, waiting: map[string]int{}}
 }
 
-// Begin takes a turn for whatever is done for an event of a namespace. It never waits: when there is none it returns a
-// Throttled fault with fault.ReasonBusy. Otherwise release gives the turn back and must be called once.
-func (t *Turns) Begin(namespace string) (release func(), err error) {
-	return t.take(namespace, place{Work, namespace})
+// Begin takes a turn for whatever is done for an event. With visits, which says that nothing can be done for it without the
+// Git service, it takes a turn there as well and keeps it for Visit. It never waits: while there is none the event stands in a
+// line, and the error is a Throttled fault with fault.ReasonBusy. Until the event is woken nothing needs to be done for it.
+// Otherwise release gives back what is kept, once.
+func (t *Turns) Begin(v Visit, visits bool) (release func(), err error) {
+	defer t.wake()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.event(v.Event)
+	if e.attended { // a workqueue gives a key to one worker at a time
+		return nil, fault.Throttledf(fault.ReasonBusy, time.Second, "event %s is being worked on", v.Event)
+	}
+	if e.work == nil {
+		if err := t.begin(e, v, visits); err != nil {
+			return nil, err
+		}
+	}
+	used := e.work
+	e.work, e.attended, e.until = nil, true, time.Time{}
+	return t.once(func() {
+		t.give(used)
+		t.give(e.visit)
+		e.visit, e.attended = nil, false
+		t.forget(e)
+	}), nil
 }
 
-// Visit takes a turn at a Git service, beside the one of Begin and like it.
+func (t *Turns) begin(e *event, v Visit, visits bool) error {
+	key := lineKey{namespace: v.Namespace}
+	if visits {
+		key = lineKey{v.Namespace, v.Host, v.Installation, true}
+	}
+	shares, err := t.take(e, key, 0)
+	if err != nil {
+		return err
+	}
+	t.leave(e, e.atWork) // e.g. after a plan was found that the cache did not have
+	e.work = shares[:1:1]
+	if visits {
+		e.visit = shares[1:]
+	}
+	return nil
+}
+
+// Visit takes a turn at a Git service, beside the one of Begin and like it: the one that is kept for the event, if there is
+// one.
 func (t *Turns) Visit(v Visit) (release func(), err error) {
-	return t.take(v.Namespace, place{NamespaceHost, v.Namespace + " at " + v.Host}, place{Namespace, v.Namespace},
-		place{Installation, fmt.Sprintf("%s/%d", v.Host, v.Installation)}, place{Host, v.Host})
-}
-
-// take takes a turn at all places, or at none. The narrowest comes first: events of a host that hangs wait for that host, and
-// not in the line of those that wait for another one.
-func (t *Turns) take(namespace string, places ...place) (release func(), err error) {
+	defer t.wake()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, p := range places {
-		if t.taken[p] >= t.limit(p.share) {
-			t.refused(p.share)
-			return nil, fault.Throttledf(fault.ReasonBusy, t.retry(line{namespace, p}), "waiting for other events: the share of the workers is taken that the %s %s has", p.share, p.of)
+	e := t.event(v.Event)
+	if e.visit == nil {
+		if e.visit, err = t.take(e, lineKey{v.Namespace, v.Host, v.Installation, true}, 1); err != nil {
+			return nil, err
 		}
 	}
-	for _, p := range places {
-		t.taken[p]++
-	}
-	return func() { t.release(places) }, nil
+	used := e.visit
+	e.visit = nil
+	return t.once(func() {
+		t.give(used)
+		t.forget(e)
+	}), nil
 }
 
-func (t *Turns) release(places []place) {
+// Leave is called for an event that needs no turn any more, because it is settled or another process leads it.
+func (t *Turns) Leave(name string) {
+	defer t.wake()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, p := range places {
-		if t.taken[p]--; t.taken[p] <= 0 {
-			delete(t.taken, p)
+	e, known := t.events[name]
+	if !known {
+		return
+	}
+	t.leave(e, e.atWork)
+	t.leave(e, e.atVisit)
+	if !e.attended {
+		t.drop(e)
+	}
+	t.next()
+}
+
+// once returns what gives a turn back, and does nothing when it is called again.
+func (t *Turns) once(giveBack func()) func() {
+	given := false
+	return func() {
+		defer t.wake()
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if given {
+			return
+		}
+		given = true
+		giveBack()
+		t.next()
+	}
+}
+
+// take takes a turn of the line's shares but the first so many, or joins the line.
+func (t *Turns) take(e *event, key lineKey, but int) ([]*share, error) {
+	if !e.stands(key) {
+		all := t.sharesOf(key)
+		full := t.full(all[but:])
+		if full == nil {
+			t.count(all[but:])
+			t.tidy(all)
+			return all[but:], nil
+		}
+		t.options.Refused(full.share)
+		if !t.join(e, key, all, full.share) {
+			t.tidy(all)
+			t.forget(e)
+			return nil, fault.Throttledf(fault.ReasonBusy, Unlisted, "waiting for other events, of which there are more than are remembered")
 		}
 	}
+	return nil, fault.Throttledf(fault.ReasonBusy, Retry, "waiting for other events in a line")
 }
 
-func (t *Turns) limit(share string) int {
-	quarter := t.workers / 4
-	return max(1, map[string]int{Work: 2 * quarter, Namespace: quarter, NamespaceHost: quarter - 1, Installation: 2 * quarter, Host: 3 * quarter}[share])
+func (t *Turns) event(name string) *event {
+	e, known := t.events[name]
+	if !known {
+		e = &event{name: name}
+		t.events[name] = e
+	}
+	return e
 }
 
-// retry is called with the lock held. Whoever could not even begin has read nothing, and need not stand in line.
-func (t *Turns) retry(in line) time.Duration {
-	if in.place.share == Work {
-		return Retry
+// forget forgets an event that has nothing and waits for nothing.
+func (t *Turns) forget(e *event) {
+	if !e.attended && e.atWork == nil && e.atVisit == nil && e.work == nil && e.visit == nil && t.events[e.name] == e {
+		delete(t.events, e.name)
 	}
-	now := t.now()
-	at := now.Add(Retry)
-	if next := t.next[in]; next.After(at) {
-		at = next
-	}
-	if len(t.next) >= maxLines {
-		clear(t.next)
-	}
-	t.next[in] = at.Add(apart)
-	return at.Sub(now)
 }
 
-// Taken returns how many turns are taken of each share, e.g. "host github.com". One that nobody has a turn of is not in it.
-func (t *Turns) Taken() map[string]int {
+// wake tells the events that were called, without the lock.
+func (t *Turns) wake() {
+	t.mu.Lock()
+	called := t.called
+	t.called = nil
+	t.mu.Unlock()
+	for _, event := range called {
+		t.options.Wake(event)
+	}
+}
+
+// Waiting returns how many events stand in lines, by the share of which each found no turn.
+func (t *Turns) Waiting() map[string]int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	taken := map[string]int{}
-	for p, n := range t.taken {
-		taken[p.share+" "+p.of] = n
-	}
-	return taken
+	return maps.Clone(t.waiting)
 }

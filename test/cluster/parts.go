@@ -58,7 +58,7 @@ func (l *layout) etcd() *Part {
 		"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
 		"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer,
 		"--initial-cluster=test=" + peer,
-		"--unsafe-no-fsync", "--log-level=warn",
+		noFsync, "--log-level=warn",
 	}, get(client+"/readyz"))
 }
 

@@ -22,8 +22,9 @@ import (
 // each other, outside the test's goroutine: their methods return errors.
 type lane struct {
 	*world
-	free  final    // what a fault-free event leaves
-	calls []string // the last event's, to the API server
+	free   final    // what a fault-free event leaves
+	calls  []string // the last event's, to the API server
+	events int      // how many events there were
 }
 
 // trial is one (k, fault) pair: what to arm before the delivery, and what must be left at the end.
@@ -102,9 +103,10 @@ func newLane(t *testing.T, on kind) *lane {
 	return l
 }
 
-// newEvent makes a commit and its delivery.
+// newEvent makes a commit and its delivery. Its definitions are read: the file is another one each time.
 func (l *lane) newEvent() (event, error) {
-	sha, delivery := l.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push")})
+	l.events++
+	sha, delivery := l.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push") + fmt.Sprintf("\n# event %d\n", l.events)})
 	return event{sha: sha, delivery: delivery, name: recordName(l.git, delivery)}, nil
 }
 

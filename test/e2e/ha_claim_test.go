@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -44,7 +45,8 @@ func TestTerminatedWhileAURLIsClaimedOrGivenUp(t *testing.T) {
 				w.must(w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Delete(w.ctx, "app", metav1.DeleteOptions{}))
 			}
 			waitFor(w, gone, "the controller ends")
-			if status := first.Proxy.Calls()[chosen.Load()-1].Status; held.Hits() != 1 || status/100 != 2 {
+			// A status is written over the version that the cache had, which another installation may have replaced meanwhile.
+			if status := first.Proxy.Calls()[chosen.Load()-1].Status; held.Hits() != 1 || status/100 != 2 && status != http.StatusConflict {
 				t.Errorf("of %d held writes the first was answered %d, want one that was accepted", held.Hits(), status)
 			}
 			w.startController(true)

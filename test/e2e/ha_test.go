@@ -35,7 +35,7 @@ func TestThePausedHolderGoesOn(t *testing.T) {
 	for _, p := range []paused{
 		{name: "before-the-create", place: stopAt("create pipelineruns", 1, cluster.Hold)},
 		{name: "intent-recorded", place: stopAt("update gitevents/status", 2, nil)},
-		{name: "looked-the-check-up", place: stopAtForge(forge.RouteCheckList), during: true},
+		{name: "looked-the-check-up", place: afterALostPost(stopAtForge(forge.RouteCheckList)), during: true},
 		{name: "check-posted", place: stopAtForge(forge.RouteCheckCreate)},
 	} {
 		t.Run(p.name, func(t *testing.T) {
@@ -64,6 +64,15 @@ func TestThePausedHolderGoesOn(t *testing.T) {
 				w.oneCheck(sha, checkName("paused"))
 			}
 		})
+	}
+}
+
+// afterALostPost makes the leader look for the check, which nobody else can have posted, because it does not know what became of its
+// first post: nothing.
+func afterALostPost(place func(*world, *installation.Process) (<-chan struct{}, func())) func(*world, *installation.Process) (<-chan struct{}, func()) {
+	return func(w *world, leader *installation.Process) (<-chan struct{}, func()) {
+		w.forge.Inject(forge.Fault{Route: forge.RouteCheckCreate, Count: 1, Do: forge.ServerError502HTML()})
+		return place(w, leader)
 	}
 }
 

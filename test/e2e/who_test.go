@@ -222,3 +222,60 @@ func TestS11AForgedBodyStartsNothing(t *testing.T) {
 		t.Errorf("the stranger's commit was told %+v", writes)
 	}
 }
+
+// S11: who acted on a merge request is what GitLab says of it. Whoever knows the token makes a stranger's push, label and
+// reopening out to be the writer's: nothing runs. What the writer does runs.
+func TestS11WhoActedIsNotMadeUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{service: gitLab, receivers: 1, controllers: 1})
+	w.claimed()
+	w.git.grant("writer", "write")
+	w.git.commit("main", forge.Change{Files: map[string]string{
+		".tekton/pr.yaml":    pipeline("pr", "pull_request"),
+		".tekton/label.yaml": pipeline("label", "pull_request", `pipelinesascode.tekton.dev/on-label: "[ready]"`),
+	}})
+	number, first := w.forkPull("writer")
+	w.deliver(w.opened(number), http.StatusAccepted)
+	w.checkReaches(first, checkName("pr"), "success", soon)
+
+	made := func(d delivery, key string) delivery {
+		d = w.forgery(d, key, `"username":"stranger"`, `"username":"writer"`)
+		w.deliver(d, http.StatusAccepted)
+		return d
+	}
+	theirs, pushed := w.pushTo("writer", number, "stranger", "theirs")
+	asPushed := made(pushed, "forged-push")
+	waiting := map[string]delivery{
+		"a label":     made(w.labels(number, "stranger", "ready"), "forged-label"),
+		"a reopening": made(w.reopens(number, "stranger"), "forged-reopening"),
+	}
+	w.pends(asPushed)
+	for name, d := range waiting {
+		w.eventually(soon, name+" is not believed", func() error {
+			s := w.recordOf(d).Status
+			if s.Disposition == "" && len(s.Waits) == 1 && s.Waits[0].Reason == "NotConfirmed" {
+				return nil
+			}
+			return fmt.Errorf("%+v", s)
+		})
+	}
+	if runs := w.runsBySHA(); runs[theirs] != 0 || len(w.runs()) != 1 {
+		t.Fatalf("PipelineRuns by commit: %v, want none of %s", runs, theirs)
+	}
+	w.labels(number, "writer", "other") // takes the stranger's away
+	mine, pushed := w.pushTo("writer", number, "writer", "mine")
+	w.deliver(pushed, http.StatusAccepted)
+	w.checkReaches(mine, checkName("pr"), "success", soon)
+	w.deliver(w.reopens(number, "writer"), http.StatusAccepted)
+	w.eventually(soon, "the reopening runs, too", func() error {
+		if got := w.runsBySHA(); got[mine] != 2 {
+			return fmt.Errorf("PipelineRuns by commit: %v", got)
+		}
+		return nil
+	})
+	w.deliver(w.labels(number, "writer", "ready"), http.StatusAccepted)
+	w.checkReaches(mine, checkName("label"), "success", soon)
+	if got := w.runsBySHA(); got[theirs] != 0 || got[mine] != 3 {
+		t.Errorf("PipelineRuns by commit: %v, want none of %s and three of %s", got, theirs, mine)
+	}
+}

@@ -113,6 +113,9 @@ func (c *call) logWrite(status int, applied bool) *Write {
 		c.describeCheck(w)
 	}
 	c.g.writes = append(c.g.writes, w)
+	if c.g.opts.OnWrite != nil {
+		c.g.opts.OnWrite(*w)
+	}
 	return w
 }
 

@@ -21,6 +21,9 @@ type Process struct {
 	URL string
 	// Metrics is the address of its Prometheus page.
 	Metrics string
+	// Profiling is where it serves /debug/pprof once that is switched on: a controller by the key runtime-profiling of
+	// plumbline-config-observability, a receiver by -profiling.
+	Profiling string
 	// Limit is nil unless the installation is Limited.
 	Limit *Limit
 }
@@ -70,6 +73,7 @@ func (i *Installation) process(ctx context.Context, component, path string, prox
 	}
 	p.URL = fmt.Sprintf("http://127.0.0.1:%d", ports[0])
 	p.Metrics = fmt.Sprintf("http://127.0.0.1:%d/metrics", ports[1])
+	p.Profiling = fmt.Sprintf("http://127.0.0.1:%d", ports[2])
 	flags := append([]string{"-kubeconfig=" + kubeconfig}, args(strconv.Itoa(ports[0]))...)
 	ready := p.URL + "/readiness"
 	if component == "receiver" {

@@ -92,9 +92,9 @@ type reporter struct {
 	poison string
 }
 
-func (r reporter) Put(ctx context.Context, head git.Head, id string, check status.Check) (string, error) {
+func (r reporter) Put(ctx context.Context, head git.Head, id string, check status.Check, sole bool) (string, error) {
 	if head.SHA == r.poison {
 		panic("poison in a report")
 	}
-	return r.Reporter.Put(ctx, head, id, check)
+	return r.Reporter.Put(ctx, head, id, check, sole)
 }

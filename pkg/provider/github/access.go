@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
@@ -36,4 +37,9 @@ func (r *repository) CanWrite(ctx context.Context, user string) (bool, error) {
 		return false, nil
 	}
 	return false, fault.Transientf("BadAnswer", "%s: GitHub answered %q", what, level.GetPermission())
+}
+
+// Actor is who acted by the delivery, which GitHub has signed.
+func (r *repository) Actor(_ context.Context, _ *v1alpha1.GitEventSpec, told string) (string, error) {
+	return told, nil
 }

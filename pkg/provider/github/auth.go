@@ -5,6 +5,7 @@ package github
 import (
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
@@ -16,6 +17,8 @@ type authenticated struct {
 	tokens *minter
 	pace   *provider.Pace
 	host   string
+	// observe is told how each call went.
+	observe func(provider.Answered)
 }
 
 // RoundTrip implements http.RoundTripper. A refused token is minted again once and the call repeated once (G5): a 401
@@ -25,11 +28,13 @@ func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !strings.EqualFold(req.URL.Host, a.host) {
 		return nil, fault.Operatorf("ForeignHost", "GitHub redirects to another host; its token is not sent there")
 	}
-	leave, err := a.pace.Enter(req.Context(), req.Method != http.MethodGet)
+	leave, err := a.pace.Enter(req.Context(), provider.Call{Method: req.Method})
 	if err != nil {
+		provider.NotMade(a.observe, time.Now(), err)
 		return nil, err
 	}
 	defer leave()
+	began := time.Now()
 	resp, refusedToken, err := a.send(req)
 	if provider.StatusCode(err) == http.StatusUnauthorized {
 		a.tokens.forget(refusedToken)
@@ -43,6 +48,7 @@ func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 		header = resp.Header
 	}
 	a.pace.Learn(header, err)
+	provider.Observed(a.observe, began, err)
 	return resp, err
 }
 
@@ -50,6 +56,11 @@ func (a *authenticated) send(req *http.Request) (*http.Response, string, error) 
 	token, err := a.tokens.token(req.Context(), callLife)
 	if err != nil {
 		return nil, "", err
+	}
+	if req.Method != http.MethodGet {
+		if err := provider.Fence(req.Context()); err != nil {
+			return nil, "", err
+		}
 	}
 	out := req.Clone(req.Context())
 	if req.GetBody != nil {

@@ -24,16 +24,22 @@ func (r *repository) Files(ctx context.Context, sha, dir string) ([]git.File, er
 	if err := provider.CheckSHA(sha); err != nil {
 		return nil, err
 	}
-	what := "reading " + dir
 	tree, err := r.subtree(ctx, sha, dir)
 	if err != nil || tree == "" {
 		return nil, err
 	}
-	entries, err := r.list(ctx, what, tree)
+	id := provider.TreeID{Reader: r.reader, ID: tree, Dir: dir}
+	return r.trees.Files(ctx, id, func() ([]provider.Definition, error) { return r.definitions(ctx, id) }, r.blob)
+}
+
+// definitions lists the YAML files below a tree.
+func (r *repository) definitions(ctx context.Context, tree provider.TreeID) ([]provider.Definition, error) {
+	dir := tree.Dir
+	entries, err := r.list(ctx, "reading "+dir, tree.ID)
 	if err != nil {
 		return nil, err
 	}
-	ids, names := map[string]string{}, []string{}
+	var found []provider.Definition
 	total := 0
 	for _, e := range entries {
 		name := path.Join(dir, e.GetPath())
@@ -44,14 +50,9 @@ func (r *repository) Files(ctx context.Context, sha, dir string) ([]git.File, er
 			return nil, provider.TooLarge(name, e.GetSize())
 		}
 		total += e.GetSize()
-		ids[name], names = e.GetSHA(), append(names, name)
+		found = append(found, provider.Definition{Path: name, ID: e.GetSHA()})
 	}
-	if err := provider.CheckTotal(dir, total); err != nil {
-		return nil, err
-	}
-	return provider.ReadFiles(ctx, dir, names, func(ctx context.Context, name string) ([]byte, error) {
-		return r.blob(ctx, name, ids[name])
-	})
+	return found, provider.CheckTotal(dir, total)
 }
 
 // subtree returns the id of the tree at dir, empty if there is none.
@@ -155,7 +156,8 @@ func truncated(what string) error {
 	return fault.Operatorf("TreeTruncated", "%s: GitHub does not list all of it: make the directory smaller", what)
 }
 
-func (r *repository) blob(ctx context.Context, name, id string) ([]byte, error) {
+func (r *repository) blob(ctx context.Context, file provider.Definition) ([]byte, error) {
+	name, id := file.Path, file.ID
 	data, _, err := r.client.Git.GetBlobRaw(ctx, r.owner, r.name, id)
 	if provider.StatusCode(err) == http.StatusNotFound {
 		// A tree that was just read names it: the answer comes from a replica that lags.

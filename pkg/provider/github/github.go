@@ -61,6 +61,7 @@ type service struct {
 	paces     *cache.Cache[paceKey, *provider.Pace]
 	minters   *cache.Cache[minterKey, *minter]
 	limits    *cache.Cache[limitKey, *mintLimit]
+	trees     provider.Trees
 }
 
 // paceKey is what GitHub limits: an installation at an API.
@@ -96,22 +97,23 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 	reach.Trusted = hosts.HostPort(api.String())
 	base := s.transport.Within(reach)
 	digest := sha256.Sum256(c.PrivateKey)
-	tokens := s.minters.Get(minterKey{api.String(), c.AppID, c.InstallationID, p.ID, digest}, func() *minter {
+	reader := minterKey{api.String(), c.AppID, c.InstallationID, p.ID, digest}
+	tokens := s.minters.Get(reader, func() *minter {
 		return &minter{
 			base: base, api: strings.TrimSuffix(api.String(), "/"), now: s.options.Now,
 			app: c.AppID, installation: c.InstallationID, repository: p.ID, owner: p.Owner, name: p.Name, key: c.PrivateKey, from: c.From,
 		}
 	})
 	pace := s.paces.Get(paceKey{api.String(), c.InstallationID}, func() *provider.Pace {
-		return provider.NewPace(s.options.Now)
+		return provider.NewPace(s.options.Now, rulesOf(api.Host))
 	})
 	client := gh.NewClient(&http.Client{
-		Transport:     &authenticated{base: base, tokens: tokens, pace: pace, host: api.Host},
+		Transport:     &authenticated{base: base, tokens: tokens, pace: pace, host: api.Host, observe: c.Observe},
 		CheckRedirect: provider.CheckRedirect,
 	})
 	client.BaseURL, client.UserAgent = api, s.options.UserAgent
 	runs := &runTokens{minter: tokens, base: base, limit: s.limits.Get(limitKey{api.String(), c.AppID}, func() *mintLimit { return &mintLimit{} })}
-	r := &repository{client: client, runs: runs, app: c.AppID, owner: p.Owner, name: p.Name, id: p.ID, web: baseURL}
+	r := &repository{client: client, runs: runs, app: c.AppID, owner: p.Owner, name: p.Name, id: p.ID, web: baseURL, reader: reader, trees: &s.trees}
 	return provider.Client{Source: r, History: r, Addresses: r, Access: r, Reporter: r, Tokens: r}, nil
 }
 
@@ -123,6 +125,8 @@ type repository struct {
 	owner, name string
 	id          int64
 	web         string // where the service shows its pages
+	reader      minterKey
+	trees       *provider.Trees
 }
 
 func (r *repository) fullName() string { return r.owner + "/" + r.name }

@@ -23,7 +23,7 @@ import (
 // Put shows the check as a check run and returns its id. Repeating it is safe whatever became of the first attempt:
 // what was stored is found by its external id, and of several only the newest, which is the one GitHub shows, is kept.
 // It returns the id together with an error if the check was accepted and only closing a duplicate failed.
-func (r *repository) Put(ctx context.Context, head git.Head, id string, check status.Check) (string, error) {
+func (r *repository) Put(ctx context.Context, head git.Head, id string, check status.Check, sole bool) (string, error) {
 	if err := provider.CheckCheck(checkName(check), check); err != nil {
 		return "", err
 	}
@@ -33,6 +33,12 @@ func (r *repository) Put(ctx context.Context, head git.Head, id string, check st
 	known, err := strconv.ParseInt(id, 10, 64)
 	if err != nil || known <= 0 {
 		known = 0 // an id that is none of ours is as good as none
+	}
+	switch {
+	case sole && known != 0:
+		return r.update(ctx, head.SHA, known, check)
+	case sole && id == "":
+		return r.create(ctx, head.SHA, check)
 	}
 	if known == 0 || check.State == status.Completed {
 		return r.settle(ctx, head.SHA, known, check)

@@ -3,6 +3,7 @@
 package github
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 	"testing"
@@ -87,7 +88,7 @@ func TestPutSettlesDuplicates(t *testing.T) {
 			for _, s := range c.stored {
 				ids = append(ids, b.duplicate(t, s))
 			}
-			id, err := b.client.Put(t.Context(), b.head, ids[c.known], c.put)
+			id, err := b.client.Put(t.Context(), b.head, ids[c.known], c.put, false)
 			if err != nil || id != ids[c.adopts] {
 				t.Errorf("got id %s, %v, want %s", id, err, ids[c.adopts])
 			}
@@ -107,7 +108,7 @@ func TestPutSettlesDuplicates(t *testing.T) {
 func TestPutCreatesAVanishedCheckAnew(t *testing.T) {
 	for _, put := range []status.Check{check(status.InProgress, ""), check(status.Completed, status.Failure)} {
 		b := newBench(t)
-		id, err := b.client.Put(t.Context(), b.head, "999999", put)
+		id, err := b.client.Put(t.Context(), b.head, "999999", put, false)
 		if err != nil || id == "999999" || len(b.shown()) != 1 {
 			t.Errorf("%s: got id %s, %v, %v", put.State, id, err, b.shown())
 		}
@@ -124,11 +125,11 @@ func TestPutIgnoresAChecksOfAnotherApp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	theirs, err := foreign.Put(t.Context(), b.head, "", check(status.InProgress, ""))
+	theirs, err := foreign.Put(t.Context(), b.head, "", check(status.InProgress, ""), false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours, err := b.client.Put(t.Context(), b.head, "", check(status.Completed, status.Failure))
+	ours, err := b.client.Put(t.Context(), b.head, "", check(status.Completed, status.Failure), false)
 	if err != nil || ours == theirs {
 		t.Errorf("ours %s, theirs %s, %v", ours, theirs, err)
 	}
@@ -141,7 +142,7 @@ func TestPutReturnsTheIDWhenOnlyADuplicateStaysOpen(t *testing.T) {
 	b.Inject(forge.Fault{Route: forge.RouteCheckUpdate, Do: forge.ServerError502HTML(), Match: func(r *http.Request) bool {
 		return r.PathValue("id") == old || endsWith(r, old)
 	}})
-	id, err := b.client.Put(t.Context(), b.head, old, check(status.Completed, status.Success))
+	id, err := b.client.Put(t.Context(), b.head, old, check(status.Completed, status.Success), false)
 	if id != newest || !fault.Is(err, fault.Transient) {
 		t.Errorf("got id %s, %v, want %s and a Transient fault", id, err, newest)
 	}
@@ -154,13 +155,13 @@ func endsWith(r *http.Request, id string) bool {
 
 func TestUpdateBringsStartedAt(t *testing.T) {
 	b := newBench(t)
-	id, err := b.client.Put(t.Context(), b.head, "", check(status.Queued, ""))
+	id, err := b.client.Put(t.Context(), b.head, "", check(status.Queued, ""), false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	started := check(status.InProgress, "")
 	started.StartedAt = at("2026-05-02T10:00:00Z")
-	if _, err := b.client.Put(t.Context(), b.head, id, started); err != nil {
+	if _, err := b.client.Put(t.Context(), b.head, id, started, false); err != nil {
 		t.Fatal(err)
 	}
 	run, _ := b.Current(testRepo, b.head.SHA, started.Name)
@@ -175,11 +176,49 @@ func TestPutSendsNoContradiction(t *testing.T) {
 		check(status.InProgress, status.Success), check(status.Completed, ""), check(status.Completed, "neutral"),
 		{Name: "n", State: status.Queued}, {ExternalID: "e", State: status.Queued},
 	} {
-		if _, err := b.client.Put(t.Context(), b.head, "", c); !fault.Is(err, fault.Operator) {
+		if _, err := b.client.Put(t.Context(), b.head, "", c, false); !fault.Is(err, fault.Operator) {
 			t.Errorf("%+v: %v, want an Operator fault", c, err)
 		}
 	}
 	if got := len(b.Writes()); got != 0 {
 		t.Errorf("%d writes were sent", got)
+	}
+}
+
+// What nobody else can have posted is not looked for: each report is one call.
+func TestWhatNobodyElseHasPostedIsNotLookedFor(t *testing.T) {
+	b := newBench(t)
+	id := ""
+	for _, c := range []status.Check{check(status.Queued, ""), check(status.InProgress, ""), check(status.Completed, status.Success)} {
+		now, err := b.client.Put(t.Context(), b.head, id, c, true)
+		if err != nil || now == "" || id != "" && now != id {
+			t.Fatalf("id %q after %q, %v", now, id, err)
+		}
+		id = now
+	}
+	if got := b.shown(); len(got) != 1 || got[0] != "completed/success/completed" {
+		t.Errorf("%v", got)
+	}
+	if lists, reads := b.Count(forge.RouteCheckList), b.Count(forge.RouteCheckGet); lists+reads != 0 {
+		t.Errorf("%d lists and %d reads of check runs, want none", lists, reads)
+	}
+	if _, err := b.client.Put(t.Context(), b.head, "no id of ours", check(status.Completed, status.Success), true); err != nil || len(b.shown()) != 1 {
+		t.Errorf("an id that is none is looked up: %v, %v", err, b.shown())
+	}
+}
+
+// A report that waited for its turn is not sent by a process that was stopped meanwhile.
+func TestAReportWithoutALookIsFenced(t *testing.T) {
+	b := newBench(t)
+	stopped := errors.New("stopped")
+	ctx := provider.Fenced(t.Context(), func() error { return stopped })
+	if _, err := b.client.Put(ctx, b.head, "", check(status.Queued, ""), true); !errors.Is(err, stopped) || len(b.shown()) != 0 {
+		t.Errorf("%v, %v", err, b.shown())
+	}
+	if fault.Of(stopped).Unknown {
+		t.Error("what was not sent has an unknown outcome")
+	}
+	if _, err := b.client.Files(ctx, b.head.SHA, ".tekton"); err != nil {
+		t.Errorf("a read: %v", err)
 	}
 }

@@ -160,7 +160,7 @@ func TestRedirects(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { stranger.Add(1) }))
 	t.Cleanup(elsewhere.Close)
 	b := newBench(t)
-	id, err := b.client.Put(t.Context(), b.head, "", check("in_progress", ""))
+	id, err := b.client.Put(t.Context(), b.head, "", check("in_progress", ""), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestRedirects(t *testing.T) {
 	if got := stranger.Load(); got != 0 {
 		t.Errorf("the other host was called %d times", got)
 	}
-	if _, err := b.client.Put(t.Context(), b.head, id, check("completed", "success")); !fault.Is(err, fault.Operator) {
+	if _, err := b.client.Put(t.Context(), b.head, id, check("completed", "success"), false); !fault.Is(err, fault.Operator) {
 		t.Errorf("a redirected PATCH: %v, want an Operator fault", err)
 	}
 }

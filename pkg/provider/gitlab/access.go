@@ -15,12 +15,10 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
 )
 
-// idPrefix names an account by its number, where a payload tells no username. No username has a colon.
-const idPrefix = "id:"
-
-var idPattern = regexp.MustCompile(`^` + idPrefix + `([1-9][0-9]{0,17})$`)
+var idPattern = regexp.MustCompile(`^` + delivery.IDPrefix + `([1-9][0-9]{0,17})$`)
 
 // CanWrite tells whether the user is an active member with the role Developer or more, directly or through a group; that
 // is who may push (https://docs.gitlab.com/user/permissions/). Guests and Reporters may not, unlike in Pipelines-as-Code.
@@ -32,7 +30,7 @@ func (r *repository) CanWrite(ctx context.Context, user string) (bool, error) {
 		}
 		return r.memberByID(ctx, id)
 	}
-	if !segmentPattern.MatchString(user) {
+	if !delivery.ValidName(user) {
 		return false, nil // GitLab issues no such name, so it is nobody's
 	}
 	return r.memberByName(ctx, user)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
 )
 
 // address is what a page of GitLab shows a file of.
@@ -51,5 +52,5 @@ func parseAddress(base *url.URL, text string) (address, bool) {
 	}
 	project := joined(parts[:at])
 	ref, file, ok := provider.RefAndPath(parts[at+2:])
-	return address{project: project, ref: ref, path: file}, ok && validPath(project)
+	return address{project: project, ref: ref, path: file}, ok && delivery.ValidPath(project)
 }

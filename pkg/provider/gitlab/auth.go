@@ -6,6 +6,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
@@ -18,6 +19,8 @@ type authenticated struct {
 	from  string // where the token is kept
 	pace  *provider.Pace
 	host  string
+	// observe is told how each call went.
+	observe func(provider.Answered)
 }
 
 // RoundTrip implements http.RoundTripper. Bearer is what tokens of all kinds may be sent as
@@ -30,11 +33,13 @@ func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !strings.EqualFold(req.URL.Host, a.host) {
 		return nil, fault.Operatorf("ForeignHost", "GitLab redirects to another host; the token is not sent there")
 	}
-	leave, err := a.pace.Enter(req.Context(), req.Method != http.MethodGet && req.Method != http.MethodHead)
+	leave, err := a.pace.Enter(req.Context(), provider.Call{Method: req.Method, Alone: alone(req)})
 	if err != nil {
+		provider.NotMade(a.observe, time.Now(), err)
 		return nil, err
 	}
 	defer leave()
+	began := time.Now()
 	out := req.Clone(req.Context())
 	out.Header.Del("Private-Token")
 	out.Header.Set("Authorization", "Bearer "+a.token)
@@ -47,7 +52,17 @@ func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 		header = resp.Header
 	}
 	a.pace.Learn(header, err)
+	provider.Observed(a.observe, began, err)
 	return resp, err
+}
+
+// alone is what no other call may do at the same time, "" if others may. All statuses of a commit are in one pipeline, which
+// GitLab locks (409) while it changes one of them; two that are its first at the same time make two pipelines.
+func alone(req *http.Request) string {
+	if req.Method == http.MethodPost && strings.Contains(req.URL.Path, "/statuses/") {
+		return req.URL.Path
+	}
+	return ""
 }
 
 // unlimited is go-gitlab's own limiter, which waits in the worker, switched off: Pace knows the limits.

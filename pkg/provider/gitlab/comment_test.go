@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 	"github.com/plumbline-ci/plumbline/test/forge"
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
@@ -76,7 +77,7 @@ func TestDecodeCommentsOfPeople(t *testing.T) {
 func TestCompleteACommentOnAFork(t *testing.T) {
 	b, iid := forked(t, forgelab.Public, "")
 	comment := b.decode(b.NoteDelivery(b.AddNote(testProject, iid, "rita", "/deploy")))
-	if !strings.HasPrefix(comment.PullRequest.Author, idPrefix) || comment.Sender != "rita" {
+	if !strings.HasPrefix(comment.PullRequest.Author, delivery.IDPrefix) || comment.Sender != "rita" {
 		t.Errorf("decoded as by %s, of %s", comment.Sender, comment.PullRequest.Author)
 	}
 	got, err := b.client.Complete(t.Context(), comment)

@@ -13,6 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
 	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
@@ -65,7 +66,7 @@ func (r *repository) comment(ctx context.Context, event *v1alpha1.GitEventSpec) 
 	if err != nil {
 		return nil, err
 	}
-	if mr.State != stateOpened {
+	if mr.State != delivery.StateOpened {
 		return nil, fault.Ignoredf("PullRequestClosed", "merge request !%d was closed before its comment was read", mr.IID)
 	}
 	body, err := r.noted(ctx, event)
@@ -179,19 +180,27 @@ func (r *repository) believable(what string, mr *gl.MergeRequest) error {
 	return nil
 }
 
-// wasHead is nil if the event's commit was the merge request's head once: each push makes a version
-// (https://docs.gitlab.com/api/merge_requests/#get-merge-request-diff-versions).
+// wasHead is nil if the event's commit was the merge request's head once.
 func (r *repository) wasHead(ctx context.Context, event *v1alpha1.GitEventSpec) error {
-	const what = "listing the merge request's versions"
-	number := int(event.PullRequest.Number)
-	versions, err := list(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.MergeRequestDiffVersion, *gl.Response, error) {
-		return r.client.MergeRequests.GetMergeRequestDiffVersions(r.path, number, nil, page...)
-	})
+	versions, err := r.versions(ctx, event)
 	if err != nil {
-		return provider.Failed(what, err)
+		return err
 	}
 	if slices.ContainsFunc(versions, func(v *gl.MergeRequestDiffVersion) bool { return v.HeadCommitSHA == event.SHA }) {
 		return nil
 	}
-	return fault.Transientf(fault.ReasonNotConfirmed, "commit %s is no head that merge request !%d ever had (yet)", event.SHA, number)
+	return fault.Transientf(fault.ReasonNotConfirmed, "commit %s is no head that merge request !%d ever had (yet)", event.SHA, event.PullRequest.Number)
+}
+
+// versions returns the heads that the event's merge request has had, newest first: each push makes one
+// (https://docs.gitlab.com/api/merge_requests/#get-merge-request-diff-versions).
+func (r *repository) versions(ctx context.Context, event *v1alpha1.GitEventSpec) ([]*gl.MergeRequestDiffVersion, error) {
+	const what = "listing the merge request's versions"
+	versions, err := list(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.MergeRequestDiffVersion, *gl.Response, error) {
+		return r.client.MergeRequests.GetMergeRequestDiffVersions(r.path, int(event.PullRequest.Number), nil, page...)
+	})
+	if err != nil {
+		return nil, provider.Failed(what, err)
+	}
+	return versions, nil
 }

@@ -151,7 +151,7 @@ func TestANoteIsWrittenOnlyOnceTheForkIsKnownToRefuse(t *testing.T) {
 			b, iid := forked(t, forgelab.Public, "")
 			b.Inject(c.fault)
 			for range 3 {
-				if _, err := b.client.Put(t.Context(), b.head, "", check(status.Queued, "")); !fault.Is(err, c.class) {
+				if _, err := b.client.Put(t.Context(), b.head, "", check(status.Queued, ""), false); !fault.Is(err, c.class) {
 					t.Errorf("%v, want class %s", err, c.class)
 				}
 			}
@@ -163,7 +163,7 @@ func TestANoteIsWrittenOnlyOnceTheForkIsKnownToRefuse(t *testing.T) {
 	t.Run("the fork is down while it is asked for the third time", func(t *testing.T) {
 		b, iid := forked(t, forgelab.Private, "")
 		b.Inject(forgelab.Fault{Route: forgelab.RouteProject, From: 3, Count: 1, Do: forge.ServerError502HTML()})
-		if _, err := b.client.Put(t.Context(), b.head, "", check(status.Queued, "")); !fault.Is(err, fault.Transient) || len(b.ours(iid)) != 0 {
+		if _, err := b.client.Put(t.Context(), b.head, "", check(status.Queued, ""), false); !fault.Is(err, fault.Transient) || len(b.ours(iid)) != 0 {
 			t.Errorf("%v: %+v", err, b.ours(iid))
 		}
 		b.put(t, "", check(status.Queued, ""))
@@ -171,7 +171,7 @@ func TestANoteIsWrittenOnlyOnceTheForkIsKnownToRefuse(t *testing.T) {
 	t.Run("a note that was stored and not answered is found", func(t *testing.T) {
 		b, iid := forked(t, forgelab.Private, "")
 		b.Inject(forgelab.Fault{Route: forgelab.RouteNoteCreate, Count: 1, Do: forge.ApplyThenAnswer(http.StatusBadGateway)})
-		if _, err := b.client.Put(t.Context(), b.head, "", check(status.Queued, "")); !fault.Is(err, fault.Transient) || !fault.Of(err).Unknown {
+		if _, err := b.client.Put(t.Context(), b.head, "", check(status.Queued, ""), false); !fault.Is(err, fault.Transient) || !fault.Of(err).Unknown {
 			t.Errorf("%v, want a Transient fault whose outcome is unknown", err)
 		}
 		b.put(t, "", check(status.Completed, status.Success))

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
 	"github.com/plumbline-ci/plumbline/pkg/provider/providertest"
 )
 
@@ -91,7 +92,7 @@ func FuzzAddress(f *testing.F) {
 		if !ok {
 			return
 		}
-		if !validPath(at.project) || at.ref == "" || at.path == "" || path.IsAbs(at.path) || path.Clean(at.path) != at.path || strings.Contains(at.path, "..") {
+		if !delivery.ValidPath(at.project) || at.ref == "" || at.path == "" || path.IsAbs(at.path) || path.Clean(at.path) != at.path || strings.Contains(at.path, "..") {
 			t.Errorf("%q became %+v", text, at)
 		}
 	})

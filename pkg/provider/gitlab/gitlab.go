@@ -10,7 +10,6 @@ import (
 	"crypto/sha256"
 	"net/http"
 	"net/url"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,10 +21,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/cache"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
 )
 
-// Name is GitEventSpec.provider of the events this package decodes.
-const Name = "gitlab"
+// Name is GitEventSpec.provider of GitLab's events.
+const Name = delivery.Name
 
 // publicURL is where projects are unless something else is configured.
 const publicURL = "https://gitlab.com"
@@ -52,7 +52,7 @@ func New(o Options) provider.Provider {
 	transport := provider.NewTransport(o.Limits)
 	transport.Provider = Name
 	s := &service{options: o, transport: transport, paces: cache.New[paceKey, *provider.Pace](maxCached)}
-	return provider.Provider{Name: Name, Webhook: webhook{}, BaseURL: BaseURL, Connect: s.connect, Metadata: metadata,
+	return provider.Provider{Name: Name, Webhook: delivery.Webhook{}, BaseURL: BaseURL, Connect: s.connect, Metadata: metadata,
 		Reopens: true} // a status that lands after one that has ended is another, newer one
 }
 
@@ -91,6 +91,7 @@ type service struct {
 	options   Options
 	transport *provider.Transport
 	paces     *cache.Cache[paceKey, *provider.Pace]
+	trees     provider.Trees
 }
 
 // paceKey is what GitLab limits: a user at an API. The token stands for its user.
@@ -111,19 +112,20 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 		return provider.Client{}, err
 	}
 	api := base.JoinPath("api/v4/")
-	pace := s.paces.Get(paceKey{api.String(), sha256.Sum256([]byte(token))}, func() *provider.Pace {
-		return provider.NewPace(s.options.Now)
+	user := paceKey{api.String(), sha256.Sum256([]byte(token))}
+	pace := s.paces.Get(user, func() *provider.Pace {
+		return provider.NewPace(s.options.Now, provider.Rules{}) // gitlab.com says in its answers what is left
 	})
 	client, err := gl.NewClient("", gl.WithBaseURL(api.String()), gl.WithoutRetries(),
 		gl.WithCustomLimiter(unlimited{}), gl.WithHTTPClient(&http.Client{
-			Transport:     &authenticated{base: s.transport.Within(c.Reach), token: token, from: c.From, pace: pace, host: api.Host},
+			Transport:     &authenticated{base: s.transport.Within(c.Reach), token: token, from: c.From, pace: pace, host: api.Host, observe: c.Observe},
 			CheckRedirect: provider.CheckRedirect,
 		}))
 	if err != nil {
 		return provider.Client{}, fault.Operatorf("BadConfiguration", "git_provider.url %q is not a URL: set it to https://<host>", baseURL)
 	}
 	client.UserAgent = s.options.UserAgent
-	r := &repository{client: client, token: provider.Token{User: c.User, Value: token}, shared: c.Shared, path: p.Owner + "/" + p.Name, id: p.ID, base: base, now: s.options.Now}
+	r := &repository{client: client, token: provider.Token{User: c.User, Value: token}, shared: c.Shared, path: p.Owner + "/" + p.Name, id: p.ID, base: base, now: s.options.Now, reader: readerKey{user, p.ID}, trees: &s.trees}
 	return provider.Client{Source: r, History: r, Addresses: r, Access: r, Reporter: r, Tokens: r}, nil
 }
 
@@ -137,6 +139,14 @@ type repository struct {
 	id     int64
 	base   *url.URL // where the service shows its pages
 	now    func() time.Time
+	reader readerKey
+	trees  *provider.Trees
+}
+
+// readerKey is who reads a project.
+type readerKey struct {
+	user    paceKey
+	project int64
 }
 
 // CloneToken returns the configured token itself: GitLab has no way to derive a narrower one from it. Whoever configures
@@ -162,7 +172,7 @@ func baseOf(baseURL string, p v1alpha1.Project) (*url.URL, error) {
 			"project %q is not on the configured GitLab %s: set git_provider.url, or remove the Repository", p.URL, base.Host)
 	}
 	switch {
-	case !validPath(p.Owner + "/" + p.Name), p.ID <= 0, strings.Contains(p.Name, "/"):
+	case !delivery.ValidPath(p.Owner + "/" + p.Name), p.ID <= 0, strings.Contains(p.Name, "/"):
 		return nil, fault.Operatorf("BadRepository", "%q is not a GitLab project", p.Owner+"/"+p.Name)
 	case !strings.EqualFold(joined(provider.Segments(base, project)), p.Owner+"/"+p.Name):
 		return nil, fault.Operatorf("BadRepository", "%q is not the page of GitLab's project %s/%s", p.URL, p.Owner, p.Name)
@@ -183,25 +193,10 @@ func checkToken(token, from string) error {
 	return nil
 }
 
-// segmentPattern is GitLab's own alphabet for names of groups, projects and users. It matters: names become parts of API
-// paths.
-var segmentPattern = regexp.MustCompile(`^[A-Za-z0-9_.][A-Za-z0-9_.-]*$`)
-
 // joined is the path that segments make; none if one of them holds a slash of its own.
 func joined(segments []string) string {
 	if slices.ContainsFunc(segments, func(s string) bool { return strings.Contains(s, "/") }) {
 		return ""
 	}
 	return strings.Join(segments, "/")
-}
-
-// validPath tells whether a project's full path is one: groups and a name, without anything that a URL reads as more.
-func validPath(full string) bool {
-	parts := strings.Split(full, "/")
-	for _, part := range parts {
-		if !segmentPattern.MatchString(part) || strings.Trim(part, ".") == "" {
-			return false
-		}
-	}
-	return len(parts) > 1 && path.Clean(full) == full
 }

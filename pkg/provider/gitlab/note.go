@@ -18,6 +18,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
@@ -47,10 +48,10 @@ func digest(s string) string {
 }
 
 func (m marks) String() string {
-	return "<!-- plumbline check:" + m.check + " run:" + m.run + " commit:" + m.commit + " ended:" + strconv.FormatBool(m.ended) + " -->"
+	return delivery.OwnNote + m.check + " run:" + m.run + " commit:" + m.commit + " ended:" + strconv.FormatBool(m.ended) + " -->"
 }
 
-var markPattern = regexp.MustCompile(`^<!-- plumbline check:([0-9a-f]{32}) run:([0-9a-f]{32}) commit:([0-9a-f]*) ended:(true|false) -->`)
+var markPattern = regexp.MustCompile(`^` + delivery.OwnNote + `([0-9a-f]{32}) run:([0-9a-f]{32}) commit:([0-9a-f]*) ended:(true|false) -->`)
 
 func readMarks(body string) (marks, bool) {
 	found := markPattern.FindStringSubmatch(body)

@@ -13,6 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
 )
 
 // maxActivityPages is how many pages of a project's newest pushes are looked through for one whose ref has moved on since.
@@ -34,7 +35,7 @@ func (r *repository) pushed(ctx context.Context, event *v1alpha1.GitEventSpec) (
 	}
 	out := event.DeepCopy()
 	if now != nil && now.ID == event.SHA {
-		out.Commit = commitOf(now.Message, now.WebURL)
+		out.Commit = delivery.Commit(now.Message, now.WebURL)
 		return out, nil
 	}
 	if err := r.wasPushed(ctx, kind, name, event.SHA); err != nil {
@@ -75,36 +76,39 @@ func (r *repository) at(ctx context.Context, kind, name string) (*gl.Commit, err
 // webhooks (https://docs.gitlab.com/api/events/). A push of more refs at once than an administrator allows is one activity
 // without refs; GitLab calls no webhook for it either, unless that limit was set to another number.
 func (r *repository) wasPushed(ctx context.Context, kind, name, sha string) error {
-	found, err := r.findPush(ctx, func(a *gl.ProjectEvent) bool {
+	push, err := r.findPush(ctx, r.path, func(a *gl.ProjectEvent) bool {
 		return a.PushData.CommitTo == sha && a.PushData.RefType == kind && a.PushData.Ref == name
 	})
-	if err != nil || found {
+	if provider.StatusCode(err) == http.StatusNotFound {
+		err = r.nobody(ctx, listingPushes) // a project may hide its activity from the token
+	}
+	if err != nil || push != nil {
 		return err
 	}
 	return fault.Transientf(fault.ReasonNotConfirmed, "%s %s is not at commit %s, and GitLab knows of no such push (yet)", kind, name, sha)
 }
 
-// findPush looks through the newest pushes. None is found in a project that hides its activity from the token.
-func (r *repository) findPush(ctx context.Context, is func(*gl.ProjectEvent) bool) (bool, error) {
-	const what = "listing what was pushed"
+const listingPushes = "listing what was pushed"
+
+// findPush looks through the newest pushes of a project, given by path or id, and returns the newest that is meant, nil if
+// there is none.
+func (r *repository) findPush(ctx context.Context, project any, is func(*gl.ProjectEvent) bool) (*gl.ProjectEvent, error) {
 	pushed := gl.PushedEventType
 	opts := &gl.ListProjectVisibleEventsOptions{Action: &pushed, ListOptions: gl.ListOptions{PerPage: perPage, Page: 1}}
 	for range maxActivityPages {
-		found, resp, err := r.client.Events.ListProjectVisibleEvents(r.path, opts, gl.WithContext(ctx))
+		found, resp, err := r.client.Events.ListProjectVisibleEvents(project, opts, gl.WithContext(ctx))
 		switch {
-		case provider.StatusCode(err) == http.StatusNotFound:
-			return false, r.nobody(ctx, what)
 		case err != nil:
-			return false, provider.Failed(what, err)
+			return nil, provider.Failed(listingPushes, err)
 		case found == nil:
-			return false, noAnswer(what)
+			return nil, noAnswer(listingPushes)
 		}
-		if slices.ContainsFunc(found, is) {
-			return true, nil
+		if at := slices.IndexFunc(found, is); at >= 0 {
+			return found[at], nil
 		}
 		if opts.Page = resp.NextPage; opts.Page == 0 {
 			break
 		}
 	}
-	return false, nil
+	return nil, nil
 }

@@ -50,7 +50,7 @@ func TestNothingIsReportedAtAnotherProjectOfTheSamePath(t *testing.T) {
 		t.Fatal(err)
 	}
 	sha := f.GitLab.Commit(path, "main", forgelab.Change{Message: "the same", Files: map[string]string{"x": "y"}})
-	_, err = client.Put(t.Context(), git.Head{SHA: sha, Project: w.Project, Ref: "refs/heads/main"}, "", check(status.Completed, status.Success))
+	_, err = client.Put(t.Context(), git.Head{SHA: sha, Project: w.Project, Ref: "refs/heads/main"}, "", check(status.Completed, status.Success), false)
 	if shown := f.StatusesFor(path, sha); err == nil || len(shown) != 0 {
 		t.Errorf("error %v, and it shows %v", err, shown)
 	}

@@ -25,8 +25,9 @@ import (
 // canceled if it was still open (I-8); what a replaced run reports later is left out. A status belongs to a run if its
 // description ends with the run's name, because GitLab keeps nothing else that could tell. One that has ended is never
 // opened again (I-7): GitLab would take the late report for a new status and show that. GitLab also has no way back from
-// running to pending, and old versions take no new description for a status in the same state.
-func (r *repository) Put(ctx context.Context, head git.Head, id string, check status.Check) (string, error) {
+// running to pending, and old versions take no new description for a status in the same state. So the statuses of the commit
+// are looked up each time, also when the caller knows of all posts of this run.
+func (r *repository) Put(ctx context.Context, head git.Head, id string, check status.Check, _ bool) (string, error) {
 	want := makeStatus(check)
 	if err := provider.CheckCheck(want.name, check); err != nil {
 		return "", err

@@ -40,7 +40,7 @@ func check(state status.State, conclusion status.Conclusion) status.Check {
 
 func (b bench) put(t *testing.T, id string, c status.Check) string {
 	t.Helper()
-	id, err := b.client.Put(t.Context(), b.head, id, c)
+	id, err := b.client.Put(t.Context(), b.head, id, c, false)
 	if err != nil || id == "" {
 		t.Fatalf("Put %s%s: id %q, %v", c.State, c.Conclusion, id, err)
 	}
@@ -170,7 +170,7 @@ func TestARefusedTransitionIsComparedAndNeverAssumed(t *testing.T) {
 		b := newBench(t, forgelab.Options{})
 		id := b.put(t, "", check(status.InProgress, ""))
 		refuse(b, 1)
-		_, err := b.client.Put(t.Context(), b.head, id, check(status.Completed, status.Success))
+		_, err := b.client.Put(t.Context(), b.head, id, check(status.Completed, status.Success), false)
 		if f := fault.Of(err); f == nil || f.Class != fault.Transient || f.Reason != fault.ReasonTransition {
 			t.Errorf("got %+v, want a Transient fault with reason %s", f, fault.ReasonTransition)
 		}
@@ -181,7 +181,7 @@ func TestARefusedTransitionIsComparedAndNeverAssumed(t *testing.T) {
 	t.Run("nothing of the run is shown", func(t *testing.T) {
 		b := newBench(t, forgelab.Options{})
 		refuse(b, 1)
-		if _, err := b.client.Put(t.Context(), b.head, "", check(status.InProgress, "")); !fault.Is(err, fault.Transient) {
+		if _, err := b.client.Put(t.Context(), b.head, "", check(status.InProgress, ""), false); !fault.Is(err, fault.Transient) {
 			t.Errorf("%v, want a Transient fault", err)
 		}
 	})
@@ -196,7 +196,7 @@ func TestStatusesKeepTheirPipeline(t *testing.T) {
 	elsewhere.Ref = "elsewhere"
 	other := check(status.InProgress, "")
 	other.Name, other.ExternalID = "Plumbline / other", "other-1"
-	if _, err := b.client.Put(t.Context(), elsewhere, "", other); err != nil {
+	if _, err := b.client.Put(t.Context(), elsewhere, "", other, false); err != nil {
 		t.Fatal(err)
 	}
 	b.head.Ref = "" // as if GitLab would take any pipeline of the commit
@@ -211,7 +211,7 @@ func TestStatusesKeepTheirPipeline(t *testing.T) {
 func TestATokenThatMaySetNoStatusIsTheOperatorsToMend(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.Inject(forgelab.Fault{Route: forgelab.RouteStatusCreate, Do: forgelab.InsufficientScope403()})
-	_, err := b.client.Put(t.Context(), b.head, "", check(status.Queued, ""))
+	_, err := b.client.Put(t.Context(), b.head, "", check(status.Queued, ""), false)
 	if !fault.Is(err, fault.Operator) || !strings.Contains(err.Error(), "scope api") || !strings.Contains(err.Error(), "Developer") {
 		t.Errorf("%v, want an Operator fault that says what the token needs", err)
 	}

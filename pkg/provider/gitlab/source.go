@@ -94,25 +94,34 @@ func (r *repository) Files(ctx context.Context, sha, dir string) ([]git.File, er
 		return nil, nil
 	case found.Type != "tree":
 		return nil, provider.NotDirectory(dir)
+	case !provider.IsSHA(found.ID):
+		return nil, noAnswer("reading " + dir)
 	}
+	id := provider.TreeID{Reader: r.reader, ID: found.ID, Dir: dir}
+	list := func() ([]provider.Definition, error) { return r.definitions(ctx, sha, dir) }
+	return r.trees.Files(ctx, id, list, func(ctx context.Context, file provider.Definition) ([]byte, error) {
+		data, err := r.contents(ctx, r.path, sha, file.Path)
+		if provider.StatusCode(err) == http.StatusNotFound {
+			// A tree that was just read names it: the answer comes from a replica that lags.
+			return nil, fault.Transientf(fault.ReasonCommitUnknown, "GitLab does not show %s (yet)", file.Path)
+		}
+		return data, err
+	})
+}
+
+// definitions lists the YAML files below a directory.
+func (r *repository) definitions(ctx context.Context, sha, dir string) ([]provider.Definition, error) {
 	entries, err := r.tree(ctx, sha, dir, true)
 	if err != nil {
 		return nil, r.unavailable(ctx, "reading "+dir, sha, err)
 	}
-	var names []string
+	var found []provider.Definition
 	for _, e := range entries {
 		if e.Type == "blob" && e.Mode != provider.ModeLink && provider.IsDefinition(e.Path) && strings.HasPrefix(e.Path, dir+"/") {
-			names = append(names, e.Path)
+			found = append(found, provider.Definition{Path: e.Path, ID: e.ID})
 		}
 	}
-	return provider.ReadFiles(ctx, dir, names, func(ctx context.Context, name string) ([]byte, error) {
-		data, err := r.contents(ctx, r.path, sha, name)
-		if provider.StatusCode(err) == http.StatusNotFound {
-			// A tree that was just read names it: the answer comes from a replica that lags.
-			return nil, fault.Transientf(fault.ReasonCommitUnknown, "GitLab does not show %s (yet)", name)
-		}
-		return data, err
-	})
+	return found, nil
 }
 
 // entry returns what is at a path of the commit, nil if nothing is. It is looked for in the directory above it: GitLab

@@ -32,11 +32,11 @@ func testFaults(t *testing.T, open func(*testing.T) World) {
 		return err
 	}
 	reports := func(ctx context.Context, r reporting) error {
-		_, err := r.client.Put(ctx, r.head, "", running())
+		_, err := r.client.Put(ctx, r.head, "", running(), false)
 		return err
 	}
 	concludes := func(ctx context.Context, r reporting) error {
-		_, err := r.client.Put(ctx, r.head, "", ended(status.Success))
+		_, err := r.client.Put(ctx, r.head, "", ended(status.Success), false)
 		return err
 	}
 	cases := []faultCase{

@@ -44,7 +44,7 @@ func report(t *testing.T, w World) reporting {
 
 func (r reporting) put(t *testing.T, id string, check status.Check) string {
 	t.Helper()
-	id, err := r.client.Put(t.Context(), r.head, id, check)
+	id, err := r.client.Put(t.Context(), r.head, id, check, false)
 	if err != nil || id == "" {
 		t.Fatalf("Put: id %q, %v", id, err)
 	}
@@ -72,6 +72,7 @@ func (r reporting) only(t *testing.T) Check {
 
 func testReporter(t *testing.T, open func(*testing.T) World) {
 	t.Run("a check is created, updated and completed as one", func(t *testing.T) { testCreateUpdateComplete(t, open(t)) })
+	t.Run("a check that nobody else has posted is the same one", func(t *testing.T) { testSole(t, open(t)) })
 	t.Run("repeating any step changes nothing", func(t *testing.T) { testRepeat(t, open(t)) })
 	t.Run("a completed check is not opened again by a late report", func(t *testing.T) { testLateReport(t, open(t)) })
 	t.Run("another run's check of the same name is left alone", func(t *testing.T) { testOtherRun(t, open(t)) })
@@ -100,6 +101,22 @@ func testCreateUpdateComplete(t *testing.T, w World) {
 		t.Errorf("completed as %s, created as %s", again, id)
 	}
 	if got := r.only(t); got.State != "completed" || got.Conclusion != "success" || got.Title != "Ended" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// testSole: whoever knows of all posts need not have anything looked up, and sees the same.
+func testSole(t *testing.T, w World) {
+	r := report(t, w)
+	id := ""
+	for _, check := range []status.Check{running(), ended(status.Failure)} {
+		now, err := r.client.Put(t.Context(), r.head, id, check, true)
+		if err != nil || now == "" || id != "" && now != id {
+			t.Fatalf("id %q after %q, %v", now, id, err)
+		}
+		id = now
+	}
+	if got := r.only(t); got.ID != id || got.Conclusion != "failure" {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -189,7 +206,7 @@ func testContradiction(t *testing.T, w World) {
 	open := ended("")
 	neutral := ended("neutral")
 	for _, check := range []status.Check{wrong, open, neutral} {
-		if _, err := r.client.Put(t.Context(), r.head, "", check); !fault.Is(err, fault.Operator) {
+		if _, err := r.client.Put(t.Context(), r.head, "", check, false); !fault.Is(err, fault.Operator) {
 			t.Errorf("%+v: %v, want an Operator fault", check, err)
 		}
 	}
@@ -201,7 +218,7 @@ func testContradiction(t *testing.T, w World) {
 func testLookupBeforeRepeat(t *testing.T, w World, how Failure) {
 	r := report(t, w)
 	r.Service.Fail(CreateCheck, how, 1)
-	_, err := r.client.Put(t.Context(), r.head, "", running())
+	_, err := r.client.Put(t.Context(), r.head, "", running(), false)
 	if f := fault.Of(err); f == nil || f.Class != fault.Transient || !f.Unknown {
 		t.Fatalf("got %+v, want a Transient fault whose outcome is unknown", f)
 	}

@@ -53,7 +53,7 @@ func testRow(t *testing.T, w World, i int) {
 	row.Fail()
 	var err error
 	if row.Op == CreateCheck {
-		_, err = r.client.Put(t.Context(), r.head, "", running())
+		_, err = r.client.Put(t.Context(), r.head, "", running(), false)
 	} else {
 		_, err = r.client.Files(t.Context(), r.head.SHA, "dir")
 	}

@@ -43,7 +43,7 @@ func TestAFailedLoginGivesItsSlotBack(t *testing.T) {
 				events := map[string]string{"push-1": "git.example", "push-2": "git.example", "push-3": "other.example"}
 				w.add("push-2", "git.example")
 				w.add("push-3", "other.example")
-				w.process().share(turns.New(8*limit, w.clock.Now, func(string) {}))
+				w.process().share(turns.New(turns.Options{Workers: 8 * limit, Now: w.clock.Now, Refused: func(string) {}, Wake: func(string) {}}))
 				w.hook = always("create pipelineruns", errRefused) // planned, and each later step needs the service
 				for event := range events {
 					_, _ = w.reconcileEvent(event)

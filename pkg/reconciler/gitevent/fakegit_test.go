@@ -53,6 +53,7 @@ type fakeGit struct {
 
 	asked       func(status.Check) error // may refuse a Put
 	putBy       time.Time                // the deadline of the last Put
+	soles       []bool                   // of each Put whether nobody else can have posted the check
 	tokenLife   time.Duration            // an hour if it is not set
 	tokens      []provider.Token         // all that were minted
 	revoked     []string
@@ -143,6 +144,10 @@ func (g *fakeGit) Supersedes(_ context.Context, e *v1alpha1.GitEventSpec) (strin
 
 func (g *fakeGit) CanWrite(_ context.Context, user string) (bool, error) { return g.canWrite(user) }
 
+func (g *fakeGit) Actor(_ context.Context, _ *v1alpha1.GitEventSpec, told string) (string, error) {
+	return told, nil
+}
+
 // CloneToken mints another token for each run.
 func (g *fakeGit) CloneToken(_ context.Context, permissions map[string]string) (provider.Token, error) {
 	o := g.world.called("mint token")
@@ -175,9 +180,10 @@ func (g *fakeGit) life() time.Duration {
 	return time.Hour
 }
 
-// Put adopts by external id as a real provider does.
-func (g *fakeGit) Put(ctx context.Context, _ git.Head, id string, check status.Check) (string, error) {
+// Put adopts by external id as a real provider does, unless nothing can have been posted.
+func (g *fakeGit) Put(ctx context.Context, _ git.Head, id string, check status.Check, sole bool) (string, error) {
 	g.putBy, _ = ctx.Deadline()
+	g.soles = append(g.soles, sole)
 	o := g.world.called("put check " + string(check.State) + string(check.Conclusion))
 	if g.asked != nil && o.err == nil {
 		o.err = g.asked(check)
@@ -192,7 +198,7 @@ func (g *fakeGit) Put(ctx context.Context, _ git.Head, id string, check status.C
 	if id == "" {
 		id = fmt.Sprint(len(g.checks) + 1)
 		for known, other := range g.checks {
-			if other.ExternalID == check.ExternalID && other.Name == check.Name {
+			if !sole && other.ExternalID == check.ExternalID && other.Name == check.Name {
 				id = known
 			}
 		}

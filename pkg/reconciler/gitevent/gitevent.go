@@ -71,7 +71,9 @@ func New(c cluster.Cluster, o cluster.Options) *Reconciler {
 		OperatorRetry: o.Times.OperatorRetry, Recorded: r.steps.Create.Created.Stored, Wake: func(event string, after time.Duration) { r.Wake(event, after) },
 	}
 	r.steps.Report.Strangers.Wake = r.desk.Wake
-	r.share(turns.New(o.Workers, c.Clock.Now, m.NoTurn))
+	r.share(turns.New(turns.Options{
+		Workers: o.Workers, Now: c.Clock.Now, Refused: m.NoTurn, Wake: func(event string) { r.Wake(event, 0) },
+	}))
 	r.steps.Settle.Leads.Take(c.Clock.Now())
 	r.PromoteFunc = r.promote
 	return r
@@ -129,15 +131,18 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 		return nil // a key that is none cannot become one: nothing to requeue
 	}
 	if !r.IsLeaderFor(types.NamespacedName{Namespace: namespace, Name: name}) {
+		r.turns.Leave(name)
 		return controller.NewSkipKey(key) // the leader's promotion enqueues it there
 	}
 	ctx = r.Settings.ToContext(ctx)
 	open, err := r.unsettled(name)
 	if err != nil { // a lister knows no other error than that it has none
 		r.steps.Create.Created.Forget(name)
+		r.turns.Leave(name)
 		return nil // settled, or not listed yet: then the informer's add enqueues it
 	}
-	release, err := r.turns.Begin(open.Spec.Repository.Namespace)
+	fresh := open.Status.Plan == nil && len(open.Status.Waits) == 0 // nothing can be done for it without the Git service
+	release, err := r.turns.Begin(credentials.VisitOf(open), fresh)
 	if err != nil {
 		return r.desk.Requeue(err)
 	}

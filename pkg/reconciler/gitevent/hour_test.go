@@ -24,10 +24,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
 
-var errQuota = &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 403, Reason: metav1.StatusReasonForbidden,
-	Message: `pipelineruns.tekton.dev "x" is forbidden: exceeded quota: runs, requested: count/pipelineruns.tekton.dev=1, used: count/pipelineruns.tekton.dev=5, limited: count/pipelineruns.tekton.dev=5`}}
+var errLater = apierrors.NewTooManyRequests("the server is too busy", int(limit/time.Second))
 
-// hour is an outage in which every step waits for something else: patches are denied, a second run for its quota, one
+// hour is an outage in which every step waits for something else: patches are denied, a second run for a time that the API server named, one
 // host's reports and tokens for a slot, the other's reports for a rate limit, a renewal for the API server, and one event
 // for the recheck of its check.
 type hour struct {
@@ -81,7 +80,7 @@ func (h *hour) apiServer(action clienttesting.Action) error {
 	case call == "patch pipelineruns":
 		return errDenied
 	case call == "create pipelineruns" && strings.HasPrefix(name, "waits-"):
-		return errQuota
+		return errLater
 	case call == "patch secrets" && h.renewed(name):
 		return errRefused
 	}
@@ -241,7 +240,7 @@ func TestAnHourInWhichEveryStepWaitsForSomethingElse(t *testing.T) {
 	h := newHour(t)
 	h.pass(30 * time.Second)
 	h.end("late-")
-	h.pass(30 * time.Second) // all are created and reported, but for the patches and the quota
+	h.pass(30 * time.Second) // all are created and reported, but for the patches and the second run
 	for _, event := range h.all() {
 		if h.runOf(event, "goes-on-") == nil || h.runOf(event, "waits-") != nil || !h.verdict(event, "late-") || h.rechecks(event) != 1 {
 			t.Fatalf("%s did not begin as it should: %+v", event, h.statusOf(event))

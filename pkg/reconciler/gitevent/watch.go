@@ -51,3 +51,6 @@ func (r *Reconciler) listed() []*v1alpha1.GitEvent {
 	}
 	return events
 }
+
+// Waiting returns how many events stand in lines, by the share of the workers of which each found no turn.
+func (r *Reconciler) Waiting() map[string]int { return r.turns.Waiting() }

@@ -23,22 +23,19 @@ func (r *Reconciler) claim(ctx context.Context, repository *pacv1alpha1.Reposito
 	if cached := r.cachedClaim(name); cached != nil && ownerOf(cached) == owner && cached.Status.ReleasedAt == nil {
 		return cached, nil // if it was released or deleted since, that change wakes this key
 	}
-	live, err := r.readClaim(ctx, name)
+	live, created, err := r.readOrCreate(ctx, repository, canonical)
 	if err != nil {
 		return nil, err
 	}
-	if live != nil {
-		taken, err := r.takeOver(ctx, owner, live)
-		if err != nil {
-			return nil, err
-		}
-		if taken {
-			live = nil
-		}
+	if created {
+		return live, nil
 	}
-	if live == nil {
-		live, err = r.createClaim(ctx, repository, canonical)
-		if err != nil {
+	taken, err := r.takeOver(ctx, owner, live)
+	if err != nil {
+		return nil, err
+	}
+	if taken {
+		if live, _, err = r.createClaim(ctx, repository, canonical); err != nil {
 			return nil, err
 		}
 	}
@@ -46,6 +43,16 @@ func (r *Reconciler) claim(ctx context.Context, repository *pacv1alpha1.Reposito
 		return live, nil
 	}
 	return r.writeReleased(ctx, live, nil)
+}
+
+// readOrCreate returns the claim as it is now, made by this call if there was none.
+func (r *Reconciler) readOrCreate(ctx context.Context, repository *pacv1alpha1.Repository, canonical string) (claim *v1alpha1.RepositoryClaim, created bool, err error) {
+	if name := v1alpha1.ClaimName(canonical); r.cachedClaim(name) != nil {
+		if live, err := r.readClaim(ctx, name); live != nil || err != nil {
+			return live, false, err
+		}
+	}
+	return r.createClaim(ctx, repository, canonical)
 }
 
 func (r *Reconciler) cachedClaim(name string) *v1alpha1.RepositoryClaim {
@@ -73,11 +80,11 @@ func (r *Reconciler) readClaim(ctx context.Context, name string) (*v1alpha1.Repo
 }
 
 // createClaim returns what the API server has: the claim that was made, or the one that was first.
-func (r *Reconciler) createClaim(ctx context.Context, repository *pacv1alpha1.Repository, canonical string) (*v1alpha1.RepositoryClaim, error) {
-	claim := makeClaim(r.namespace, canonical, repository)
-	created, err := r.client.PlumblineV1alpha1().RepositoryClaims(r.namespace).Create(ctx, claim, metav1.CreateOptions{})
+func (r *Reconciler) createClaim(ctx context.Context, repository *pacv1alpha1.Repository, canonical string) (claim *v1alpha1.RepositoryClaim, created bool, err error) {
+	wanted := makeClaim(r.namespace, canonical, repository)
+	claim, err = r.client.PlumblineV1alpha1().RepositoryClaims(r.namespace).Create(ctx, wanted, metav1.CreateOptions{})
 	if err == nil {
-		return created, nil
+		return claim, true, nil
 	}
 	if !apierrors.IsAlreadyExists(err) {
 		// A claim is our text, not an author's: whoever refuses it (a policy, a quota) has to be talked to by an operator.
@@ -85,16 +92,13 @@ func (r *Reconciler) createClaim(ctx context.Context, repository *pacv1alpha1.Re
 		if refused.Class == fault.Invalid {
 			refused.Class = fault.Operator
 		}
-		return nil, fmt.Errorf("creating RepositoryClaim %s/%s: %w", r.namespace, claim.Name, refused)
+		return nil, false, fmt.Errorf("creating RepositoryClaim %s/%s: %w", r.namespace, wanted.Name, refused)
 	}
-	first, err := r.readClaim(ctx, claim.Name)
-	if err != nil {
-		return nil, err
+	first, err := r.readClaim(ctx, wanted.Name)
+	if err == nil && first == nil {
+		err = fault.Transientf("ClaimVanished", "RepositoryClaim %s/%s was deleted while it was being claimed", r.namespace, wanted.Name)
 	}
-	if first == nil {
-		return nil, fault.Transientf("ClaimVanished", "RepositoryClaim %s/%s was deleted while it was being claimed", r.namespace, claim.Name)
-	}
-	return first, nil
+	return first, false, err
 }
 
 func makeClaim(namespace, canonical string, repository *pacv1alpha1.Repository) *v1alpha1.RepositoryClaim {

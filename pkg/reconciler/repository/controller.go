@@ -29,8 +29,8 @@ import (
 
 const (
 	queueName = "repositories"
-	// A reconcile makes a handful of calls to the API server, so few workers serve many Repositories.
-	concurrency = 4
+	// A new Repository costs two writes, one after the other, and five thousand of them may be there at the first start.
+	concurrency = 16
 )
 
 // EventInformer is the part of the informer of open GitEvents that is used here.
@@ -57,7 +57,7 @@ func NewController(options Options) injection.ControllerConstructor {
 		r := newReconciler(options)
 		r.client = client.Get(ctx)
 		r.namespace = system.Namespace()
-		r.claims = claims.Informer().GetIndexer()
+		r.repositories, r.claims = repositories.Informer().GetIndexer(), claims.Informer().GetIndexer()
 		r.rivals = rivals(repositories.Informer().GetIndexer())
 		r.recorder = kubeevents.Recorder(ctx)
 		r.PromoteFunc = promote(repositories.Informer().GetIndexer(), claims.Informer().GetIndexer())

@@ -23,19 +23,26 @@ const claimKept = 24 * time.Hour
 // release gives up the owner's claims of every URL but canonical; "" is all of them. The caller has just read live
 // that the owner is gone or names another URL: a cache that lags never costs a team its URL.
 func (r *Reconciler) release(ctx context.Context, owner types.NamespacedName, canonical string) []error {
-	owned, err := r.claims.ByIndex(byOwner, owner.String())
-	if err != nil {
-		return []error{fmt.Errorf("looking up the claims of Repository %s: %w", owner, err)}
-	}
 	var errs []error
-	for _, obj := range owned {
-		claim, ok := obj.(*v1alpha1.RepositoryClaim)
-		if !ok || claim.Name == v1alpha1.ClaimName(canonical) {
-			continue
-		}
+	for _, claim := range r.others(owner, canonical) {
 		errs = append(errs, r.try(owner, retry.Step{Name: stepRelease, Of: claim.Name}, func() error { return r.releaseOne(ctx, owner, claim.Name) }))
 	}
 	return errs
+}
+
+// others are the claims of a Repository, as far as the cache knows, but for that of its URL.
+func (r *Reconciler) others(owner types.NamespacedName, canonical string) []*v1alpha1.RepositoryClaim {
+	owned, err := r.claims.ByIndex(byOwner, owner.String())
+	if err != nil {
+		return nil // the index exists: wire added it
+	}
+	var claims []*v1alpha1.RepositoryClaim
+	for _, obj := range owned {
+		if claim, ok := obj.(*v1alpha1.RepositoryClaim); ok && claim.Name != v1alpha1.ClaimName(canonical) {
+			claims = append(claims, claim)
+		}
+	}
+	return claims
 }
 
 // releaseOne marks a claim, and deletes it once its time is over.

@@ -36,8 +36,9 @@ type Reconciler struct {
 	client versioned.Interface
 	// namespace is Plumbline's own: claims live there.
 	namespace string
-	// claims is a cache; nothing is denied and nothing is written on its word alone.
-	claims cache.Indexer
+	// repositories and claims are caches; nothing is denied and nothing is ended on their word alone.
+	repositories, claims cache.Indexer
+	replaced             replaced
 	// rivals are the Repositories that name the URL of a claim, as far as a cache knows.
 	rivals       func(claim string) []types.NamespacedName
 	settings     interface{ Load() *config.Config }
@@ -72,6 +73,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	owner := types.NamespacedName{Namespace: namespace, Name: name}
 	if !r.IsLeaderFor(owner) {
 		r.retries.Forget(owner.String())
+		r.replaced.forget(owner)
 		return controller.NewSkipKey(key) // being promoted enqueues it again
 	}
 	err = r.reconcile(ctx, owner)
@@ -102,13 +104,15 @@ func (r *Reconciler) try(owner types.NamespacedName, step retry.Step, do func() 
 func (r *Reconciler) reconcile(ctx context.Context, owner types.NamespacedName) error {
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
-	namespace, name := owner.Namespace, owner.Name
-	repository, err := r.client.PipelinesascodeV1alpha1().Repositories(namespace).Get(ctx, name, metav1.GetOptions{})
-	if fault.Gone(err) {
+	repository, err := r.read(ctx, owner)
+	switch {
+	case err != nil:
+		return fault.Requeue(err)
+	case repository == nil:
+		r.replaced.forget(owner)
 		return fault.Requeue(r.release(ctx, owner, "")...)
-	}
-	if err != nil {
-		return fault.Requeue(fmt.Errorf("reading Repository %s: %w", owner, fault.FromKube(fault.VerbRead, err)))
+	case r.replaced.still(repository):
+		return nil // the cache is behind; when it catches up it wakes this key
 	}
 	return fault.Requeue(r.serve(ctx, repository)...)
 }
@@ -116,7 +120,7 @@ func (r *Reconciler) reconcile(ctx context.Context, owner types.NamespacedName) 
 // serve does what can be done and returns why the rest could not be.
 func (r *Reconciler) serve(ctx context.Context, repository *pacv1alpha1.Repository) []error {
 	before := repository.Status.DeepCopy()
-	owner := types.NamespacedName{Namespace: repository.Namespace, Name: repository.Name}
+	owner := keyOf(repository)
 	canonical, invalid := r.wantedURL(repository)
 	errs := append(r.release(ctx, owner, canonical),
 		r.try(owner, retry.Step{Name: stepClaim, Version: canonical}, func() error { return r.markURL(ctx, repository, canonical, invalid) }),
@@ -141,6 +145,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, repository *pacv1alpha1.Re
 	if err != nil {
 		return fmt.Errorf("writing the status of Repository %s/%s: %w", repository.Namespace, repository.Name, fault.FromKube(fault.VerbUpdate, err))
 	}
+	r.replaced.note(repository, before)
 	r.tell(repository, before)
 	return nil
 }

@@ -5,6 +5,7 @@ package repository
 import (
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"knative.dev/pkg/controller"
@@ -70,6 +71,11 @@ func (w watches) wire(impl *controller.Impl, used *budget.Ledger) (synced func()
 	if err := w.claims.AddIndexers(claimIndexers()); err != nil {
 		return nil, fmt.Errorf("indexing RepositoryClaims: %w", err)
 	}
+	for _, informer := range []cache.SharedIndexInformer{w.repositories, w.claims} {
+		if err := informer.SetTransform(withoutManagedFields); err != nil {
+			return nil, fmt.Errorf("keeping Repositories and claims small: %w", err)
+		}
+	}
 	if _, err := w.repositories.AddEventHandler(controller.HandleAll(impl.Enqueue)); err != nil {
 		return nil, fmt.Errorf("watching Repositories: %w", err)
 	}
@@ -84,6 +90,14 @@ func (w watches) wire(impl *controller.Impl, used *budget.Ledger) (synced func()
 		return nil, fmt.Errorf("adding up GitEvents: %w", err)
 	}
 	return added.HasSynced, nil
+}
+
+// withoutManagedFields leaves out what is a third of an idle Repository, and what an update that does not send it keeps.
+func withoutManagedFields(object any) (any, error) {
+	if o, ok := object.(metav1.Object); ok {
+		o.SetManagedFields(nil)
+	}
+	return object, nil
 }
 
 // budgetChanged wakes the Repositories whose deliveries are refused, or recorded again, from now on.

@@ -37,7 +37,7 @@ const (
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// world is an API server, a cache of claims that follows it only when told, and a Reconciler between them.
+// world is an API server, caches that follow it only when told, and a Reconciler between them.
 type world struct {
 	*testing.T
 	client   *fake.Clientset
@@ -60,6 +60,7 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 	w.r = &Reconciler{
 		budget: w.budget,
 		client: w.client, namespace: systemNS, recorder: w.recorder, clock: w.clock,
+		repositories: cache.NewIndexer(cache.MetaNamespaceKeyFunc, repositoryIndexers()),
 		claims:       cache.NewIndexer(cache.MetaNamespaceKeyFunc, claimIndexers()),
 		settings:     config.NewStore(logtesting.TestLogger(t)),
 		openEvents:   func(string, string) []*v1alpha1.GitEvent { return trimmed(w.events) },
@@ -74,7 +75,10 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 	return w
 }
 
-// catchUp makes the cache of claims what the API server has.
+// restart makes the process forget what it knows beside its caches.
+func (w *world) restart() { w.r.replaced, w.r.retries = replaced{}, retry.New() }
+
+// catchUp makes the caches what the API server has.
 func (w *world) catchUp() {
 	w.Helper()
 	list, err := w.client.PlumblineV1alpha1().RepositoryClaims(systemNS).List(context.Background(), metav1.ListOptions{})
@@ -86,6 +90,17 @@ func (w *world) catchUp() {
 		all = append(all, &list.Items[i])
 	}
 	if err := w.r.claims.Replace(all, ""); err != nil {
+		w.Fatal(err)
+	}
+	repositories, err := w.client.PipelinesascodeV1alpha1().Repositories("").List(context.Background(), metav1.ListOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	all = nil
+	for i := range repositories.Items {
+		all = append(all, &repositories.Items[i])
+	}
+	if err := w.r.repositories.Replace(all, ""); err != nil {
 		w.Fatal(err)
 	}
 }

@@ -29,6 +29,8 @@ type mergeRequest struct {
 	updated      time.Time
 	closed       time.Time
 	last         lastChange
+	states       []resourceEvent
+	labelEvents  []resourceEvent
 }
 
 // lastChange is what a merge request hook tells of.
@@ -83,6 +85,7 @@ func (g *GitLab) OpenMergeRequest(n NewMergeRequest) int64 {
 		m.title = draftPrefix + m.title
 	}
 	m.moveHead(g, sha)
+	m.relabelled(g, m.author, nil)
 	target.mrs = append(target.mrs, m)
 	m.changed(g, "open", m.author, object{"merge_status": fromTo("preparing", "unchecked")})
 	g.notify()
@@ -114,6 +117,7 @@ func (g *GitLab) changeMR(project string, iid int64, username string, change fun
 func (g *GitLab) CloseMergeRequest(project string, iid int64, username string) {
 	g.changeMR(project, iid, username, func(m *mergeRequest, by *user) {
 		m.state, m.closed = "closed", g.now()
+		m.became(g, by, "closed")
 		m.changed(g, "close", by, object{"state_id": fromTo(1, 2)})
 	})
 }
@@ -122,6 +126,7 @@ func (g *GitLab) CloseMergeRequest(project string, iid int64, username string) {
 func (g *GitLab) ReopenMergeRequest(project string, iid int64, username string) {
 	g.changeMR(project, iid, username, func(m *mergeRequest, by *user) {
 		m.state, m.closed = "opened", time.Time{}
+		m.became(g, by, "reopened")
 		if sha := m.source.branches[m.sourceBranch]; sha != "" {
 			m.target.db.Take(m.source.db, sha)
 			m.moveHead(g, sha)
@@ -155,8 +160,9 @@ func (m *mergeRequest) retitle(g *GitLab, by *user, title string) {
 // SetLabels replaces the labels of a merge request.
 func (g *GitLab) SetLabels(project string, iid int64, username string, labels ...string) {
 	g.changeMR(project, iid, username, func(m *mergeRequest, by *user) {
-		before := m.labelsJSON(g)
+		before, was := m.labelsJSON(g), m.labels
 		m.labels = slices.Clone(labels)
+		m.relabelled(g, by, was)
 		m.changed(g, "update", by, object{"labels": fromTo(before, m.labelsJSON(g))})
 	})
 }
@@ -173,6 +179,7 @@ func (g *GitLab) Merge(project string, iid int64, username string) string {
 			Tree: db.Merged(db.Commit(base).Tree, m.changes()),
 		})
 		m.merged, m.state, m.closed = sha, "merged", g.now()
+		m.became(g, by, "merged")
 		m.changed(g, "merge", by, object{"state_id": fromTo(1, 3)})
 		g.moveBranch(m.target, m.targetBranch, sha, by)
 	})

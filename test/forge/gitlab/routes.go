@@ -26,6 +26,8 @@ const (
 	RouteMergeRequests = "mergeRequests.list"
 	RouteMergeRequest  = "mergeRequests.get"
 	RouteMRVersions    = "mergeRequests.versions"
+	RouteMRStates      = "mergeRequests.states"
+	RouteMRLabels      = "mergeRequests.labels"
 	RouteMRDiffs       = "mergeRequests.diffs"
 	RouteMRChanges     = "mergeRequests.changes"
 	RouteStatusCreate  = "statuses.create"
@@ -111,6 +113,8 @@ func mergeRequestRoutes() []route {
 		{RouteMergeRequests, "GET", r, readable, nil, listMergeRequests},
 		{RouteMergeRequest, "GET", r + "/{iid}", readable, nil, getMergeRequest},
 		{RouteMRVersions, "GET", r + "/{iid}/versions", readable, nil, listMRVersions},
+		{RouteMRStates, "GET", r + "/{iid}/resource_state_events", reader, nil, listStateEvents},
+		{RouteMRLabels, "GET", r + "/{iid}/resource_label_events", reader, nil, listLabelEvents},
 		{RouteMRDiffs, "GET", r + "/{iid}/diffs", readable, nil, listMRDiffs},
 		{RouteMRChanges, "GET", r + "/{iid}/changes", readable, nil, getMRChanges},
 		{RouteNoteList, "GET", r + "/{iid}/notes", reader, nil, listNotes},

@@ -67,6 +67,10 @@ func (s *service) DefaultBranch(context.Context) (string, error)             { r
 func (s *service) FileAt(context.Context, string) ([]byte, error)            { return nil, nil }
 func (s *service) CanWrite(context.Context, string) (bool, error)            { return true, nil }
 
+func (s *service) Actor(_ context.Context, _ *v1alpha1.GitEventSpec, told string) (string, error) {
+	return told, nil
+}
+
 func (s *service) Changed(context.Context, *v1alpha1.GitEventSpec) (git.Changes, error) {
 	return s.changed, nil
 }
@@ -85,7 +89,7 @@ func (s *service) Supersedes(context.Context, *v1alpha1.GitEventSpec) (string, e
 	return "", nil
 }
 
-func (s *service) Put(_ context.Context, _ git.Head, _ string, c status.Check) (string, error) {
+func (s *service) Put(_ context.Context, _ git.Head, _ string, c status.Check, _ bool) (string, error) {
 	return c.ExternalID, nil
 }
 

@@ -222,6 +222,11 @@ func (l *local) CanWrite(_ context.Context, user string) (bool, error) {
 	return true, nil
 }
 
+// Actor implements plan.Access: whoever plans on the command line vouches for what the event says.
+func (l *local) Actor(_ context.Context, _ *v1alpha1.GitEventSpec, told string) (string, error) {
+	return told, nil
+}
+
 // FileAt implements plan.Addresses: without credentials of the service, an address of its own is read as everybody reads
 // it, and is not believed to be missing.
 func (l *local) FileAt(_ context.Context, address string) ([]byte, error) {

@@ -21,6 +21,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/gitauth"
 	"github.com/plumbline-ci/plumbline/pkg/kept"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
+	"github.com/plumbline-ci/plumbline/pkg/quota"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
@@ -35,6 +36,8 @@ type Step struct {
 	Metrics *metrics.Metrics
 	// Created is what the status does not know yet.
 	Created *Memory
+	// Quotas is where there is no room for PipelineRuns.
+	Quotas *quota.Memory
 }
 
 // Do goes through the runs. Each waits for itself: one that is refused or has to wait does not stop the others.
@@ -129,11 +132,15 @@ func (s *Step) createRun(ctx context.Context, a *attempt.Attempt, run *v1alpha1.
 	if err := s.giveUp(ctx, a, run); err != nil {
 		return err
 	}
+	if err := s.Quotas.Full(run.Namespace, run.Name, a.Clock.Now()); err != nil {
+		return err
+	}
 	values, err := a.Kept.Values(ctx)
 	if err != nil {
 		return err
 	}
 	err = s.createWith(ctx, a, run, values)
+	s.Quotas.Note(run.Namespace, run.Name, err, a.Clock.Now())
 	if f := fault.Of(err); f != nil && f.Reason == fault.ReasonNamespaceMissing {
 		err = unlessGone(ctx, a, f)
 	}

@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/plumbline-ci/plumbline/pkg/answers"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -29,7 +30,7 @@ func (s *Step) sources(a *attempt.Attempt, client *provider.Client) plan.Sources
 	q := asks{s, a}
 	return plan.Sources{
 		Source: client, History: client, Addresses: client, Web: s.Web,
-		Access:  access{Access: client, denials: s.Denials, spec: &a.Event.Spec, asked: v1alpha1.Reopened(a.Event.Name), now: a.Clock.Now},
+		Access:  answers.Access{Access: client, Denials: &s.Denials, Spec: &a.Event.Spec, Asked: v1alpha1.Reopened(a.Event.Name), Now: a.Clock.Now},
 		Missing: q.missing, Secret: q.secret, Hold: q.hold,
 		Delivery: plan.Delivery{Comment: q.comment, Actor: q.actor, Payload: q.body},
 	}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/plumbline-ci/plumbline/pkg/answers"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
@@ -30,7 +31,7 @@ type Step struct {
 	// Misses is what the Git service did not show.
 	Misses *Misses
 	// Denials is who may not write.
-	Denials *Denials
+	Denials answers.Denials
 	// Beginnings are recorded for events that another process may have died of.
 	Beginnings *Beginnings
 }

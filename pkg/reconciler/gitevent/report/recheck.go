@@ -19,15 +19,22 @@ const LateReports = 45 * time.Second
 
 // intend records that this process is about to post a check. Taking over from another process whose post may be under
 // way is allowed at once, so that nobody waits for the check; the look-up that finds a duplicate is made later (I-8).
-func (s *Step) intend(a *attempt.Attempt, check *v1alpha1.Check) {
-	if s.lateMatters(a, check) {
-		if check.Intent && check.Holder != s.Identity {
+//
+// It tells whether this is the first intent of all.
+func (s *Step) intend(a *attempt.Attempt, check *v1alpha1.Check) (first bool) {
+	first = !check.Intent
+	if !first && check.Holder != s.Identity {
+		s.posts.Take(postOf(a, check.Key), "") // others have posted, too
+		if s.lateMatters(a, check) {
 			s.mayLand(a, check)
 		}
-		check.Holder = s.Identity
 	}
-	check.Intent = true
+	check.Holder, check.Intent = s.Identity, true
+	return first
 }
+
+// postOf names a check among those of all events.
+func postOf(a *attempt.Attempt, key string) string { return string(a.Event.UID) + "/" + key }
 
 // lateMatters tells whether a post of this check that lands after another one shows: its first one as a second check, and
 // any but a conclusion where what lands late reopens a check.

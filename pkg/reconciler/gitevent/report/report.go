@@ -32,6 +32,7 @@ type Step struct {
 	Late time.Duration
 	// Strangers are the reports of events that wait for approval.
 	Strangers strangers.Reports
+	posts     provider.Posts
 }
 
 // Do sends what the Git service has not accepted yet. What it sends is computed from the status alone, which holds no error
@@ -43,13 +44,19 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	if len(stale) == 0 {
 		return attempt.First([]error{held, untried})
 	}
+	var first []string
 	for i := range stale {
-		s.intend(a, entry(a, &stale[i]))
+		if s.intend(a, entry(a, &stale[i])) {
+			first = append(first, postOf(a, stale[i].Key))
+		}
 	}
 	// One write before anything is sent: it stores what was created and how runs ended, and of two processes that both
 	// believe to lead only one can pass it.
 	if err := a.Record.Write(ctx); err != nil {
 		return err
+	}
+	for _, post := range first {
+		s.posts.Known(post, "")
 	}
 	client, failed := a.Git.Connect(ctx)
 	spec := &a.Event.Spec
@@ -94,7 +101,12 @@ func (s *Step) put(ctx context.Context, a *attempt.Attempt, client *provider.Cli
 	attempt.TraceReport(ctx, check)
 	accepted := entry(a, check)
 	matters := s.lateMatters(a, accepted)
-	id, err := client.Put(ctx, head, accepted.ID, *check)
+	post := postOf(a, check.Key)
+	sole := s.posts.Take(post, accepted.ID) && accepted.RecheckAt == nil && (check.Conclusion != "" || !accepted.Concluded)
+	if sole {
+		ctx = provider.Fenced(ctx, a.Record.Paused)
+	}
+	id, err := client.Put(ctx, head, accepted.ID, *check, sole)
 	if id != "" {
 		accepted.ID = id // also when only a duplicate could not be closed
 	}
@@ -103,6 +115,9 @@ func (s *Step) put(ctx context.Context, a *attempt.Attempt, client *provider.Cli
 			s.mayLand(a, accepted)
 		}
 		return fmt.Errorf("reporting %q: %w", check.Name, err)
+	}
+	if sole {
+		s.posts.Known(post, id)
 	}
 	s.Metrics.Accepted(ctx, a.Event, *accepted, check, a.Clock.Now()) // by what was accepted until now
 	accepted.Accepted, accepted.Concluded = status.Digest(*check), check.Conclusion != ""

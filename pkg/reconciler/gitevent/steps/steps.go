@@ -8,6 +8,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/gitauth"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/ownership"
+	"github.com/plumbline-ci/plumbline/pkg/quota"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/annotate"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/create"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/observe"
@@ -35,10 +36,10 @@ func New(c cluster.Cluster, o cluster.Options, m *metrics.Metrics) *Steps {
 	owners := &ownership.Keeper{Cached: c.Claims.RepositoryClaims(o.Namespace), Claims: c.Plumbline.RepositoryClaims(o.Namespace), Repositories: c.PaC}
 	return &Steps{
 		Plan: &planning.Step{
-			Providers: o.Providers, Web: o.Remote, Version: o.Version, Owners: owners, Metrics: m, Misses: &planning.Misses{}, Denials: &planning.Denials{},
+			Providers: o.Providers, Web: o.Remote, Version: o.Version, Owners: owners, Metrics: m, Misses: &planning.Misses{},
 			Beginnings: &planning.Beginnings{Inherited: leads.Inherited},
 		},
-		Create:   &create.Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Created: &create.Memory{}},
+		Create:   &create.Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Created: &create.Memory{}, Quotas: &quota.Memory{}},
 		Observe:  &observe.Step{Tekton: c.Tekton, Runs: c.Runs},
 		Report:   &report.Step{Providers: o.Providers, Metrics: m, Identity: o.Identity, Late: o.Times.LateReports},
 		Renew:    &renew.Step{GitAuth: secrets},

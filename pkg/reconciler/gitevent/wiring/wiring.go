@@ -55,7 +55,7 @@ func NewController(o cluster.Options, events *openevents.Watch, claims *ownershi
 			Clock:        clock.RealClock{},
 		}
 		r := gitevent.New(c, o)
-		if err := errors.Join(metrics.ObserveOpen(c.Open.GitEvents(o.Namespace), c.Clock), leadership.Count(&r.LeaderAwareFuncs, queueName)); err != nil {
+		if err := errors.Join(metrics.ObserveOpen(c.Open.GitEvents(o.Namespace), c.Clock), metrics.ObserveLines(r.Waiting), leadership.Count(&r.LeaderAwareFuncs, queueName)); err != nil {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
 		}
 		settings.WatchConfigs(cmw)

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"syscall"
@@ -43,32 +42,31 @@ func run(ctx context.Context, during time.Duration, only string) error {
 	if err != nil {
 		return err
 	}
-	c, err := cluster.Start(ctx, cluster.Options{Dir: filepath.Join(dir, "cluster"), Progress: os.Stdout})
+	defer func() { _ = os.RemoveAll(dir) }()
+	programs, err := installation.Build(ctx, dir)
 	if err != nil {
-		return err
-	}
-	defer c.Stop()
-	if err := installation.Define(ctx, c); err != nil {
-		return err
-	}
-	o := hostile.Options{Cluster: c, Quiet: during, Attacked: during}
-	if o.Programs, err = installation.Build(ctx, dir); err != nil {
 		return err
 	}
 	for _, attack := range hostile.Attacks() {
 		if chosen.MatchString(strconv.Itoa(attack.Finding)) {
-			o.Attacks = []hostile.Attack{attack}
+			o := hostile.Options{Programs: programs, Quiet: during, Attacked: during, Attacks: []hostile.Attack{attack}}
 			err = errors.Join(err, play(ctx, o))
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("%w\nthe logs are in %s", err, filepath.Join(dir, "cluster", "logs"))
-	}
-	c.Stop()
-	return os.RemoveAll(dir)
+	return err
 }
 
+// play plays an attack on a cluster of its own: what one leaves to be tidied up must not disturb the quiet before the next.
 func play(ctx context.Context, o hostile.Options) error {
+	alone := installation.Play{Name: "hostile", Programs: o.Programs}
+	return alone.Run(ctx, func(ctx context.Context, c *cluster.Cluster, _ installation.Programs) error {
+		o.Cluster = c
+		return judge(ctx, o)
+	})
+}
+
+// judge plays an attack, prints what was seen and says what is wrong with it.
+func judge(ctx context.Context, o hostile.Options) error {
 	report, err := hostile.Run(ctx, o)
 	if err != nil {
 		return fmt.Errorf("the play of %s itself went wrong: %w", o.Attacks[0].Name, err)

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -37,37 +36,20 @@ func run(ctx context.Context, minutes float64, without string) error {
 		return err
 	}
 	settings.Duration = time.Duration(minutes * float64(time.Minute))
-	dir, err := os.MkdirTemp("", "plumbline-soak-")
-	if err != nil {
+	command := installation.Play{Name: "soak", Progress: os.Stdout}
+	return command.Run(ctx, func(ctx context.Context, c *cluster.Cluster, built installation.Programs) error {
+		options := soak.Options{Cluster: c, Programs: built, Settings: settings}
+		if err := leaveOut(ctx, &options, without); err != nil {
+			return err
+		}
+		fmt.Printf("soaking for %v: %+v\n", settings.Duration, options.Settings)
+		report, err := soak.Run(ctx, options)
+		fmt.Println(report)
+		if err == nil && (report.Failed() > 0 || report.Lost > 0) {
+			err = errors.New("deliveries failed")
+		}
 		return err
-	}
-	c, err := cluster.Start(ctx, cluster.Options{Dir: filepath.Join(dir, "cluster"), Progress: os.Stdout})
-	if err != nil {
-		return err
-	}
-	defer c.Stop()
-	if err := installation.Define(ctx, c); err != nil {
-		return err
-	}
-	programs, err := installation.Build(ctx, dir)
-	if err != nil {
-		return err
-	}
-	options := soak.Options{Cluster: c, Programs: programs, Settings: settings}
-	if err := leaveOut(ctx, &options, without); err != nil {
-		return err
-	}
-	fmt.Printf("soaking for %v: %+v\n", settings.Duration, options.Settings)
-	report, err := soak.Run(ctx, options)
-	fmt.Println(report)
-	if err == nil && (report.Failed() > 0 || report.Lost > 0) {
-		err = errors.New("deliveries failed")
-	}
-	if err != nil {
-		return fmt.Errorf("%w; the logs are in %s", err, filepath.Join(dir, "cluster", "logs"))
-	}
-	c.Stop()
-	return os.RemoveAll(dir)
+	})
 }
 
 func leaveOut(ctx context.Context, o *soak.Options, without string) error {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package gitlab
+package delivery
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -15,7 +16,10 @@ import (
 const (
 	// typeComment is PaC's name of the event type of a comment that starts a pipeline.
 	typeComment = "on-comment"
-	stateOpened = "opened"
+	// StateOpened is the state of a merge request that is open.
+	StateOpened = "opened"
+	// OwnNote is how our own notes begin, unseen by people.
+	OwnNote = "<!-- plumbline check:"
 )
 
 // decodeNote reads a comment on a merge request, in its conversation or at its lines. The commit is not taken from it but
@@ -82,13 +86,12 @@ var botPattern = regexp.MustCompile(`^((project|group)_[0-9]+_bot|service_accoun
 // silent tells why a comment is never acted on. Bots are: what they write about a run would start the next one. So are
 // our own notes, which a person's token writes in that person's name.
 func (p *payloadNote) silent() error {
-	_, ours := readMarks(*p.Attributes.Note)
 	switch {
 	case p.Attributes.Action != "" && p.Attributes.Action != "create": // versions before 16.11 do not tell
 		return fault.Ignoredf("UnsupportedAction", "comment action %q starts nothing", text.Bytes(text.Clean(p.Attributes.Action), payload.MaxName))
-	case p.MergeRequest.State != stateOpened:
+	case p.MergeRequest.State != StateOpened:
 		return fault.Ignoredf("PullRequestClosed", "a comment on a merge request that is not open starts nothing")
-	case p.Attributes.System || ours || botPattern.MatchString(p.User.Username):
+	case p.Attributes.System || strings.HasPrefix(*p.Attributes.Note, OwnNote) || botPattern.MatchString(p.User.Username):
 		return fault.Ignoredf("Bot", "the comment of a bot starts nothing")
 	case p.Attributes.AuthorID != p.User.ID:
 		return fault.Ignoredf("NotTheAuthor", "the comment was sent by somebody else than its author")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package gitlab
+package delivery
 
 import (
 	"encoding/json"
@@ -16,12 +16,12 @@ import (
 )
 
 // The event types are those of Pipelines-as-Code (spec/compatibility.md 3.11.1). Only pipelines that read labels react to
-// typeLabels.
+// TypeLabels.
 const (
 	typePush         = "push"
 	typeTag          = "Tag Push"
 	typeMergeRequest = "Merge Request"
-	typeLabels       = "pull_request_labeled"
+	TypeLabels       = "pull_request_labeled"
 )
 
 func decodePush(event string, body []byte) (*v1alpha1.GitEventSpec, error) {
@@ -87,7 +87,7 @@ func (p *payloadPush) check(prefix string) error {
 }
 
 func (c payloadCommit) describe() *v1alpha1.Commit {
-	return commitOf(c.Message, c.URL)
+	return Commit(c.Message, c.URL)
 }
 
 func decodeMergeRequest(body []byte) (*v1alpha1.GitEventSpec, error) {
@@ -138,7 +138,7 @@ func (mr *payloadAttributes) author(user *payloadUser) string {
 	if user.ID == mr.AuthorID {
 		return user.Username
 	}
-	return idPrefix + strconv.FormatInt(mr.AuthorID, 10)
+	return IDPrefix + strconv.FormatInt(mr.AuthorID, 10)
 }
 
 // eventType tells what the merge request's event is, or why it is none. An update that was caused by a push has oldrev;
@@ -165,7 +165,7 @@ func (p *payloadMergeRequest) eventType() (string, error) {
 	if !added {
 		return "", fault.Ignoredf("UnsupportedAction", "an update of a merge request without new commits or labels starts nothing")
 	}
-	return typeLabels, nil
+	return TypeLabels, nil
 }
 
 func (p *payloadMergeRequest) addsLabels() (bool, error) {
@@ -223,8 +223,8 @@ func (mr *payloadAttributes) check(at string, p payloadCommon, user *payloadUser
 		payload.Text(at+".source_branch", mr.SourceBranch, payload.MaxRef), payload.Text(at+".target_branch", mr.TargetBranch, payload.MaxRef))
 }
 
-// commitOf is what people know a commit by.
-func commitOf(message, url string) *v1alpha1.Commit {
+// Commit is what people know a commit by.
+func Commit(message, url string) *v1alpha1.Commit {
 	return &v1alpha1.Commit{
 		Title: text.FirstLine(message, payload.MaxTitle), URL: text.Bytes(text.Clean(url), payload.MaxURL), SkipCI: provider.SkipsCI(message),
 	}

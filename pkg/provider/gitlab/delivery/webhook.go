@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package gitlab
+// Package delivery reads what GitLab's webhooks send: values from bytes, without a client.
+package delivery
 
 import (
 	"bytes"
@@ -31,14 +32,14 @@ const (
 	eventNote         = "Note Hook"
 )
 
-// webhook reads GitLab's deliveries.
-type webhook struct{}
+// Webhook reads GitLab's deliveries.
+type Webhook struct{}
 
 // Claims tells whether the delivery is GitLab's.
-func (webhook) Claims(h http.Header) bool { return h.Get(headerEvent) != "" }
+func (Webhook) Claims(h http.Header) bool { return h.Get(headerEvent) != "" }
 
 // Peek reads project.web_url and nothing else into memory. Of a merge request that is the target.
-func (webhook) Peek(h http.Header, body []byte) (provider.Origin, error) {
+func (Webhook) Peek(h http.Header, body []byte) (provider.Origin, error) {
 	if err := payload.ReadsJSON(h); err != nil {
 		return provider.Origin{}, err
 	}
@@ -60,7 +61,7 @@ func (webhook) Peek(h http.Header, body []byte) (provider.Origin, error) {
 
 // Verify compares the token. White space around the secret does not count, and a secret that is empty verifies nothing.
 // GitLab signs no body: whoever knows the token can send any.
-func (webhook) Verify(h http.Header, _, secret []byte) error {
+func (Webhook) Verify(h http.Header, _, secret []byte) error {
 	secret = bytes.TrimSpace(secret)
 	if len(secret) == 0 {
 		return payload.Unauthenticated("no webhook secret is configured: set webhook.secret here, and the secret token at GitLab")

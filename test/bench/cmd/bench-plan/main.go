@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bench prints what an event costs on a real Kubernetes and a real Tekton: how long it takes from the accepted
+// Command bench-plan prints what an event costs on a real Kubernetes and a real Tekton: how long it takes from the accepted
 // delivery to the recorded plan, to the last PipelineRun and to the end, which calls are made, and how large the
 // GitEvent becomes, for several numbers of PipelineRuns in .tekton. It asserts no speed; the machine decides that.
 package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/plumbline-ci/plumbline/test/cluster"
+	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
 func main() {
@@ -27,7 +28,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, *list, slow); err != nil {
-		fmt.Fprintf(os.Stderr, "\n✗ bench: %v\n", err)
+		fmt.Fprintf(os.Stderr, "\n✗ bench-plan: %v\n", err)
 		os.Exit(1)
 	}
 }
@@ -37,28 +38,23 @@ func run(ctx context.Context, list string, slow delays) error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "plumbline-bench-")
-	if err != nil {
+	command := installation.Play{Name: "bench-plan", Progress: os.Stdout}
+	return command.Run(ctx, func(ctx context.Context, c *cluster.Cluster, built installation.Programs) error {
+		s, err := open(ctx, c, built, slow)
+		defer s.close()
+		var samples []sample
+		for _, runs := range sizes {
+			if err != nil {
+				break
+			}
+			var next sample
+			if next, err = s.measure(ctx, runs); err == nil {
+				samples = append(samples, next)
+			}
+		}
+		print(os.Stdout, samples)
 		return err
-	}
-	s, err := open(ctx, dir, slow)
-	defer s.close()
-	var samples []sample
-	for _, runs := range sizes {
-		if err != nil {
-			break
-		}
-		var next sample
-		if next, err = s.measure(ctx, runs); err == nil {
-			samples = append(samples, next)
-		}
-	}
-	print(os.Stdout, samples)
-	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("%w\n  the logs are in %s", err, filepath.Join(dir, "cluster", "logs"))
-	}
-	s.close()
-	return errors.Join(err, os.RemoveAll(dir))
+	})
 }
 
 // numbers reads a list like "1,10".

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package gitlab
+package delivery
 
 import "encoding/json"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package planning
+// Package answers remembers for a while what Git services have answered. It is advice: a process that knows nothing asks.
+package answers
 
 import (
 	"context"
@@ -47,25 +48,25 @@ func (d *Denials) note(who string, now time.Time) {
 	d.seen[who] = now
 }
 
-// access asks the Git service who may write in the event's project, unless it is known that somebody may not.
-type access struct {
+// Access asks the Git service who may write in the event's project, unless it is known that somebody may not.
+type Access struct {
 	plan.Access
-	denials *Denials
-	spec    *v1alpha1.GitEventSpec
-	// asked is true when somebody who may administrate the repository had the delivery sent again: it is asked for then.
-	asked bool
-	now   func() time.Time
+	Denials *Denials
+	Spec    *v1alpha1.GitEventSpec
+	// Asked is true when somebody who may administrate the repository had the delivery sent again: it is asked for then.
+	Asked bool
+	Now   func() time.Time
 }
 
 // CanWrite returns the service's answer, a yes always as it is now.
-func (a access) CanWrite(ctx context.Context, user string) (bool, error) {
-	who := fmt.Sprintf("%s %s %d %s", a.spec.Provider, a.spec.Host, a.spec.Project.ID, strings.ToLower(user)) // no service tells cases apart
-	if !a.asked && a.denials.holds(who, a.now()) {
+func (a Access) CanWrite(ctx context.Context, user string) (bool, error) {
+	who := fmt.Sprintf("%s %s %d %s", a.Spec.Provider, a.Spec.Host, a.Spec.Project.ID, strings.ToLower(user)) // no service tells cases apart
+	if !a.Asked && a.Denials.holds(who, a.Now()) {
 		return false, nil
 	}
 	may, err := a.Access.CanWrite(ctx, user)
 	if err == nil && !may {
-		a.denials.note(who, a.now())
+		a.Denials.note(who, a.Now())
 	}
 	return may, err
 }

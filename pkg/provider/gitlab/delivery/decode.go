@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package gitlab
+package delivery
 
 import (
 	"net/http"
@@ -17,7 +17,7 @@ import (
 
 // Decode returns the event. Pushes to branches and tags, merge requests that get new commits or labels, and comments on
 // open merge requests are events; everything else GitLab sends is Ignored with the reason.
-func (w webhook) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, error) {
+func (w Webhook) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, error) {
 	// Peek has the stricter reader; what it refuses must not be decoded.
 	origin, err := w.Peek(h, body)
 	if err != nil {
@@ -53,7 +53,7 @@ func (p payloadCommon) base(kind string) (*v1alpha1.GitEventSpec, error) {
 		return nil, payload.Missing("project")
 	case p.Project.ID <= 0:
 		return nil, payload.Missing("project.id")
-	case !validPath(p.Project.Path), len(path.Dir(p.Project.Path)) > payload.MaxOwner, len(path.Base(p.Project.Path)) > payload.MaxName:
+	case !ValidPath(p.Project.Path), len(path.Dir(p.Project.Path)) > payload.MaxOwner, len(path.Base(p.Project.Path)) > payload.MaxName:
 		return nil, payload.Missing("project.path_with_namespace")
 	}
 	host, err := p.Project.host()

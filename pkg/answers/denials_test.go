@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package planning
+package answers
 
 import (
 	"context"
@@ -24,10 +24,14 @@ func (s *service) CanWrite(context.Context, string) (bool, error) {
 	return s.may, s.err
 }
 
+func (s *service) Actor(_ context.Context, _ *v1alpha1.GitEventSpec, told string) (string, error) {
+	return told, nil
+}
+
 func TestDenials(t *testing.T) {
 	now := time.Unix(0, 0)
 	s, spec := &service{}, &v1alpha1.GitEventSpec{Provider: "fake", Host: "git.example", Project: v1alpha1.Project{ID: 5}}
-	a := access{Access: s, denials: &Denials{}, spec: spec, now: func() time.Time { return now }}
+	a := Access{Access: s, Denials: &Denials{}, Spec: spec, Now: func() time.Time { return now }}
 	want := func(why, user string, may bool, calls int) {
 		t.Helper()
 		before := s.calls
@@ -40,9 +44,9 @@ func TestDenials(t *testing.T) {
 	s.may = true
 	now = now.Add(DenialLife - 1)
 	want("is remembered", "Stranger", false, 0)
-	a.asked = true
+	a.Asked = true
 	want("unless somebody had the delivery sent again", "stranger", true, 1)
-	a.asked = false
+	a.Asked = false
 	want("of nobody else", "writer", true, 1)
 	want("and a yes is not", "writer", true, 1)
 	spec.Project.ID = 6
@@ -60,7 +64,7 @@ func TestDenials(t *testing.T) {
 	for i := range 2 * maxDenials {
 		_, _ = a.CanWrite(t.Context(), fmt.Sprint("user", i))
 	}
-	if n := len(a.denials.seen); n > maxDenials {
+	if n := len(a.Denials.seen); n > maxDenials {
 		t.Errorf("%d are remembered, want at most %d", n, maxDenials)
 	}
 }

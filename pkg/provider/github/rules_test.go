@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+// GitHub's published limits are kept where they are published for, and nowhere else.
+func TestRules(t *testing.T) {
+	t.Parallel()
+	for host, published := range map[string]bool{"api.github.com": true, "octocorp.ghe.com": true, "ghe.example": false, "api.github.com.example": false} {
+		rules := rulesOf(host)
+		if got := rules.OneWrite && rules.AtOnce > 0 && rules.AtOnce <= 100 && len(rules.Budgets) == 2; got != published || !published && (rules.OneWrite || rules.AtOnce != 0 || rules.Budgets != nil) {
+			t.Errorf("%s: %+v", host, rules)
+		}
+	}
+	for method, want := range map[string][2]int{http.MethodGet: {1, 0}, http.MethodHead: {1, 0}, http.MethodPost: {5, 1}, http.MethodPatch: {5, 0}, http.MethodDelete: {5, 0}} {
+		if call := (provider.Call{Method: method}); points(call) != want[0] || made(call) != want[1] {
+			t.Errorf("%s costs %d points and makes %d", method, points(call), made(call))
+		}
+	}
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package quota remembers in which namespaces a ResourceQuota is used up: of thousands of objects that wait there for the
+// same room one is tried, not each of them. Each try costs the API server and its admission webhooks as much as a create.
+package quota
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// Apart is the time between two tries in a namespace that is full: short enough for what comes right after room was made.
+const Apart = 5 * time.Second
+
+// maxNamespaces bounds what is remembered. A namespace that is forgotten costs one more try for each object.
+const maxNamespaces = 10_000
+
+// Memory is the refusals of one process. It is advice: what it does not know is tried. The zero value knows nothing. Safe for
+// concurrent use.
+type Memory struct {
+	mu      sync.Mutex
+	refused map[string]refusal
+}
+
+type refusal struct {
+	object string
+	fault  fault.Error
+	at     time.Time
+}
+
+// Full returns why an object cannot be created in a namespace now, nil if it may be tried: the refusal of another one less
+// than Apart ago, a Throttled fault with fault.ReasonQuota, said about this object.
+func (m *Memory) Full(namespace, object string, now time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known, found := m.refused[namespace]
+	if !found || now.Sub(known.at) >= Apart {
+		return nil
+	}
+	full := known.fault
+	full.Message = strings.ReplaceAll(full.Message, strconv.Quote(known.object), strconv.Quote(object))
+	return &full
+}
+
+// Note takes what became of a create. The first one that is not refused for a quota opens the namespace for all.
+func (m *Memory) Note(namespace, object string, err error, now time.Time) {
+	f := fault.Of(err)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if f == nil {
+		delete(m.refused, namespace)
+		return
+	}
+	if f.Reason != fault.ReasonQuota {
+		return
+	}
+	if m.refused == nil || len(m.refused) >= maxNamespaces {
+		m.refused = map[string]refusal{}
+	}
+	m.refused[namespace] = refusal{object: object, fault: *f, at: now}
+}

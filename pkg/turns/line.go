@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package turns
+
+import (
+	"slices"
+	"time"
+)
+
+// lineKey is what the events of a line have in common. One that waits for work alone has a namespace only.
+type lineKey struct {
+	namespace, host string
+	installation    int64
+	visits          bool
+}
+
+// line is the events that wait for the same turns, in the order in which they came.
+type line struct {
+	key    lineKey
+	shares []*share
+	events []*event
+	served uint64 // when one of them was last called
+}
+
+// stands tells whether the event stands in the line already.
+func (e *event) stands(key lineKey) bool {
+	if key.visits {
+		return e.atVisit != nil
+	}
+	return e.atWork != nil
+}
+
+// join puts an event at the end of a line; false if there is no room. Found is the share of which it found no turn.
+func (t *Turns) join(e *event, key lineKey, shares []*share, found string) bool {
+	if t.total >= maxWaiting {
+		return false
+	}
+	l, known := t.lines[key]
+	if !known {
+		l = &line{key: key, shares: shares}
+		t.lines[key] = l
+		for _, s := range shares {
+			s.lines++
+		}
+	}
+	l.events = append(l.events, e)
+	if key.visits {
+		e.atVisit, e.found[1] = l, found
+	} else {
+		e.atWork, e.found[0] = l, found
+	}
+	t.waiting[found]++
+	t.total++
+	return true
+}
+
+// leave takes an event out of a line; nil is none.
+func (t *Turns) leave(e *event, l *line) {
+	if l == nil {
+		return
+	}
+	if i := slices.Index(l.events, e); i >= 0 {
+		l.events = slices.Delete(l.events, i, i+1)
+	}
+	found := e.found[0]
+	if l.key.visits {
+		e.atVisit, found = nil, e.found[1]
+	} else {
+		e.atWork = nil
+	}
+	t.total--
+	if t.waiting[found]--; t.waiting[found] == 0 {
+		delete(t.waiting, found)
+	}
+	if len(l.events) == 0 {
+		delete(t.lines, l.key)
+		for _, s := range l.shares {
+			s.lines--
+		}
+		t.tidy(l.shares)
+	}
+}
+
+// next calls whoever can have a turn now. What is called has its turn for the time Reserved.
+func (t *Turns) next() {
+	for {
+		l, e := t.fairest()
+		if l == nil {
+			return
+		}
+		t.count(l.shares)
+		l.served = t.served
+		e.work, e.until = l.shares[:1:1], t.options.Now().Add(Reserved)
+		t.leave(e, e.atWork) // whoever has a turn at a Git service works as well
+		if l.key.visits {
+			e.visit = l.shares[1:]
+			t.leave(e, l)
+		}
+		t.called = append(t.called, e.name)
+		t.alarm(e.until)
+	}
+}
+
+// fairest is the line whose turn it is, and the first in it: nil if nobody can have one.
+func (t *Turns) fairest() (*line, *event) {
+	var first *line
+	var called *event
+	for _, l := range t.lines {
+		if t.taken(l.shares[len(l.shares)-1]) || first != nil && !l.before(first) || t.full(l.shares) != nil { // the widest first: it is taken for many lines
+			continue
+		}
+		if i := slices.IndexFunc(l.events, (*event).idle); i >= 0 {
+			first, called = l, l.events[i]
+		}
+	}
+	return first, called
+}
+
+// idle tells whether an event may be called. One that is worked on keeps its place until that ends.
+func (e *event) idle() bool { return !e.attended && e.work == nil }
+
+// before tells whether a line is served before another one: that of the installation which has the fewest turns, then the one
+// whose last turn is the longest ago; within an installation that of the namespace which has the fewest turns there, then the
+// longest ago.
+func (l *line) before(other *line) bool {
+	if l.key.visits && other.key.visits {
+		for _, n := range []int{installationOf, namespaceHostOf} {
+			if a, b := l.shares[n], other.shares[n]; a != b {
+				if a.taken != b.taken {
+					return a.taken < b.taken
+				}
+				if a.served != b.served {
+					return a.served < b.served
+				}
+			}
+		}
+	}
+	return l.served < other.served
+}
+
+// tick is what the passing of time does: turns lapse to which nobody came, and Git services may be called again.
+func (t *Turns) tick() {
+	defer t.wake()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.timer = time.Time{}
+	now := t.options.Now()
+	for _, e := range t.events {
+		switch {
+		case e.work == nil || e.attended:
+		case now.Before(e.until):
+			t.alarm(e.until)
+		default:
+			t.drop(e)
+		}
+	}
+	for _, w := range t.windows {
+		if w.closed.After(now) {
+			t.alarm(w.closed)
+		}
+	}
+	t.next()
+}
+
+// drop gives back what is kept for an event.
+func (t *Turns) drop(e *event) {
+	t.give(e.work)
+	t.give(e.visit)
+	e.work, e.visit = nil, nil
+	t.forget(e)
+}
+
+// alarm lets tick be called at a time, or earlier.
+func (t *Turns) alarm(at time.Time) {
+	if t.timer.IsZero() || at.Before(t.timer) {
+		t.timer = at
+		t.options.After(at.Sub(t.options.Now()), t.tick)
+	}
+}

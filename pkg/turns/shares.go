@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package turns
+
+import "fmt"
+
+// Shares are the names of the shares.
+func Shares() []string { return []string{Work, Namespace, NamespaceHost, Installation, Host} }
+
+// place is what has a share, e.g. the share "host" of "github.com".
+type place struct{ share, of string }
+
+// share is what a place has. It is forgotten when nobody has a turn or waits there.
+type share struct {
+	place
+	taken, limit int
+	lines        int     // that need it
+	served       uint64  // when a turn of it was last taken, as Turns count them
+	window       *window // how many the Git service bears; nil where that is not measured
+}
+
+// Where the shares are that a line is chosen by, in what sharesOf returns for a visit.
+const (
+	namespaceHostOf = 1
+	installationOf  = 3
+)
+
+// sharesOf are the shares of which whoever stands in a line needs one turn each: that of its namespace's work first, and then,
+// for a visit, from the narrowest to the widest: events of a host that hangs are counted as waiting for that host.
+func (t *Turns) sharesOf(key lineKey) []*share {
+	shares := []*share{t.share(place{Work, key.namespace})}
+	if !key.visits {
+		return shares
+	}
+	narrow, installation := t.share(place{NamespaceHost, key.namespace + " at " + key.host}), t.share(place{Installation, fmt.Sprintf("%s/%d", key.host, key.installation)})
+	if key.installation != 0 {
+		installation.window = t.window(installation.place)
+	} else {
+		narrow.window = t.window(narrow.place)
+	}
+	return append(shares, narrow, t.share(place{Namespace, key.namespace}), installation, t.share(place{Host, key.host}))
+}
+
+func (t *Turns) share(p place) *share {
+	s, known := t.shares[p]
+	if !known {
+		s = &share{place: p, limit: t.limit(p.share)}
+		t.shares[p] = s
+	}
+	return s
+}
+
+func (t *Turns) limit(share string) int {
+	quarter := t.options.Workers / 4
+	return max(1, map[string]int{Work: 2 * quarter, Namespace: quarter, NamespaceHost: quarter - 1, Installation: 2 * quarter, Host: 3 * quarter}[share])
+}
+
+// full is the first share of which there is no turn, nil if there is one of each.
+func (t *Turns) full(shares []*share) *share {
+	for _, s := range shares {
+		if t.taken(s) {
+			return s
+		}
+	}
+	return nil
+}
+
+// taken tells whether all turns of a share are.
+func (t *Turns) taken(s *share) bool {
+	return s.taken >= s.limit || s.window != nil && s.taken >= s.window.turns(t.options.Now())
+}
+
+func (t *Turns) count(shares []*share) {
+	t.served++
+	for _, s := range shares {
+		s.taken++
+		s.served = t.served
+	}
+}
+
+func (t *Turns) give(shares []*share) {
+	for _, s := range shares {
+		s.taken--
+	}
+	t.tidy(shares)
+}
+
+// tidy forgets shares that nobody uses: hosts and namespaces come and go as long as the process lives.
+func (t *Turns) tidy(shares []*share) {
+	for _, s := range shares {
+		if s.taken == 0 && s.lines == 0 {
+			delete(t.shares, s.place)
+		}
+	}
+}
+
+// Taken returns how many turns are taken of each share, e.g. "host github.com". One that nobody has a turn of is not in it.
+func (t *Turns) Taken() map[string]int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	taken := map[string]int{}
+	for p, s := range t.shares {
+		if s.taken > 0 {
+			taken[p.share+" "+p.of] = s.taken
+		}
+	}
+	return taken
+}

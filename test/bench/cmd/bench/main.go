@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command bench measures Plumbline on a real control plane, prints each section when it has ended, and stores all figures as JSON.
+// With -page it writes the figures of such a file into docs/performance.md and measures nothing; with -profiles it profiles the
+// processes under a load in place of measuring them.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/test/bench"
+)
+
+func main() {
+	var c command
+	flag.Float64Var(&c.seconds, "seconds", 60, "how long each load goes on")
+	flag.StringVar(&c.rates, "rates", "1,5,20", "pushes a second of the loads")
+	flag.StringVar(&c.repositories, "repositories", "100,1000,10000", "numbers of Repositories to measure with")
+	flag.StringVar(&c.settled, "settled", "1000,100000", "numbers of settled events to measure with")
+	flag.StringVar(&c.only, "only", ".", "regular expression of the sections to measure, e.g. ^load-one")
+	flag.StringVar(&c.json, "json", "", "file that the figures are stored in; those of sections that are not measured now stay")
+	flag.StringVar(&c.page, "page", "", "file whose table is written anew with the figures of -json; nothing is measured")
+	flag.StringVar(&c.profiles, "profiles", "", "directory for CPU, heap and mutex profiles under a load of the first rate; nothing is measured")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := c.run(ctx); err != nil {
+		fmt.Fprintf(os.Stderr, "\n✗ bench: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// command is the flags.
+type command struct {
+	seconds                                                  float64
+	rates, repositories, settled, only, json, page, profiles string
+}
+
+func (c command) run(ctx context.Context) error {
+	if c.page != "" {
+		return c.rewrite()
+	}
+	o := bench.Options{During: time.Duration(c.seconds * float64(time.Second)), To: os.Stdout}
+	var errs [4]error
+	o.Rates, errs[0] = numbers("-rates", c.rates)
+	o.Repositories, errs[1] = whole("-repositories", c.repositories)
+	o.Settled, errs[2] = whole("-settled", c.settled)
+	o.Only, errs[3] = regexp.Compile(c.only)
+	if err := errors.Join(errs[:]...); err != nil {
+		return err
+	}
+	if c.profiles != "" {
+		return bench.Profile(ctx, o, c.profiles)
+	}
+	report, err := bench.Run(ctx, o)
+	if report != nil && c.json != "" {
+		err = errors.Join(err, c.store(report))
+	}
+	return err
+}
+
+// store writes the figures, with those of other sections that the file has.
+func (c command) store(report *bench.Report) error {
+	if before, err := bench.Read(c.json); err == nil {
+		report.Keep(before)
+	}
+	if err := os.MkdirAll(filepath.Dir(c.json), 0o750); err != nil {
+		return err
+	}
+	return report.Write(c.json)
+}
+
+// rewrite writes the page anew.
+func (c command) rewrite() error {
+	report, err := bench.Read(c.json)
+	if err != nil {
+		return err
+	}
+	page, err := os.ReadFile(c.page)
+	if err != nil {
+		return err
+	}
+	text, err := report.Page(string(page))
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.page, err)
+	}
+	return os.WriteFile(c.page, []byte(text), 0o600)
+}
+
+// numbers reads a list like "1,10"; an empty one is none.
+func numbers(name, list string) (out []float64, err error) {
+	if list == "" {
+		return nil, nil
+	}
+	for _, word := range strings.Split(list, ",") {
+		n, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
+		if err != nil || n <= 0 {
+			return nil, fmt.Errorf("%s=%s: %q is not a number above 0; put commas between several", name, list, word)
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}
+
+func whole(name, list string) ([]int, error) {
+	all, err := numbers(name, list)
+	var out []int
+	for _, n := range all {
+		out = append(out, int(n))
+	}
+	return out, err
+}
