@@ -37,7 +37,7 @@ import (
 // component names the logger and the metrics' service.
 const component = "plumbline-receiver"
 
-// Client limits: four or five calls a delivery, and two more of GitHub in the first day after a start, so 30 to 40 deliveries a
+// Client limits: two or three calls a delivery, and two more of GitHub in the first day after a start, so 40 to 65 deliveries a
 // second steadily. The API server's priority and fairness is the real brake.
 const (
 	defaultQPS   = 200

@@ -7,11 +7,12 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/kept"
 )
 
 const (
-	// lagLimit is how long a Git service may need to show what it has told of (G10). After that it is asked slowly for a commit,
-	// and what it does not confirm is not believed.
+	// lagLimit is how long a Git service may need to show what it has told of (G10), and a controller to claim a URL. After that
+	// it is asked slowly for a commit or claim, and what the service does not confirm is not believed.
 	lagLimit = 10 * time.Minute
 	// sameWait is how long an event must have waited for one thing before it ends because of its age: what begins to be
 	// wrong after an outage of days can still be mended.
@@ -35,12 +36,12 @@ func (w *Waits) Slowed(step string, err error) error {
 }
 
 func lags(reason string) bool {
-	return reason == fault.ReasonCommitUnknown || reason == fault.ReasonNotConfirmed
+	return reason == fault.ReasonCommitUnknown || reason == fault.ReasonNotConfirmed || reason == fault.ReasonNotClaimedYet
 }
 
 // Hopeless tells whether nothing can be expected of a wait any more: the Git service has said twice, an operator's wait
 // apart, that the App is not installed any more (G8), it does not confirm for longer than a replica lags what the delivery says
-// (S11), or the event is too old to wait for an operator or a commit (S5).
+// (S11), or the event is too old to wait for an operator, a commit, a claim or room for its plan (S5).
 func (w *Waits) Hopeless(wait *v1alpha1.Wait) bool {
 	retry, latest := w.desk.operatorRetry(), w.latest()
 	if wait == nil || wait.NotBefore == nil || w.desk.Clock.Since(wait.NotBefore.Time) >= retry { // what was met long ago may be over
@@ -52,7 +53,7 @@ func (w *Waits) Hopeless(wait *v1alpha1.Wait) bool {
 		return met >= retry
 	case wait.Reason == fault.ReasonNotConfirmed:
 		return met >= lagLimit
-	case wait.Class == fault.Operator.String() && wait.Reason != ReasonPanic, wait.Reason == fault.ReasonCommitUnknown:
+	case wait.Class == fault.Operator.String() && wait.Reason != ReasonPanic, wait.Reason == fault.ReasonCommitUnknown, wait.Reason == fault.ReasonNotClaimedYet, kept.NoRoom(wait.Reason):
 		return met >= sameWait && !latest.IsZero() && w.desk.Clock.Since(latest) >= w.config.MaxWait()
 	}
 	return false

@@ -87,7 +87,7 @@ func (r *Record) changed() bool {
 func (r *Record) write(ctx context.Context) error {
 	asked := r.desk.Clock.Now()
 	event := *r.event
-	event.Spec = *r.received
+	event.Spec, event.Payload = *r.received, nil // a write of the status changes neither
 	written, err := r.desk.Events.UpdateStatus(ctx, &event, metav1.UpdateOptions{})
 	if err != nil {
 		r.desk.Known.Forget(r.event.Name) // it may have landed, or another one's

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package blob keeps immutable byte strings that are too big for one object in EventPayload objects: the raw bodies
-// of deliveries and the PipelineRuns of plans. A blob is written before the object that refers to it, so a reference
-// is never to something that was not there.
+// Package blob compresses immutable byte strings, the raw bodies of deliveries and the PipelineRuns of plans, and keeps those in
+// EventPayload objects that are too big for their GitEvent. A blob is written before the object that refers to it, so a
+// reference is never to something that was not there.
 package blob
 
 import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -27,23 +29,41 @@ const MaxBytes = 32 << 20
 // maxChunks is what MaxBytes of incompressible data need, and one for gzip's own bytes.
 const maxChunks = MaxBytes/v1alpha1.MaxChunkBytes + 1
 
-// Make cuts the gzip stream of data into chunks of at most v1alpha1.MaxChunkBytes, named <name>-0, <name>-1, … and
-// labelled with the event they belong to. Data may come in parts, which are not copied into one. The same data gives the same
-// chunks. More than MaxBytes is an Invalid fault.
-func Make(namespace, name, event string, data ...[]byte) (v1alpha1.BlobReference, []*v1alpha1.EventPayload, error) {
+// Packed is a byte string as it is kept.
+type Packed struct {
+	// Stream is its gzip stream, the same for the same bytes.
+	Stream []byte
+	// Digest is as in BlobReference, Size the number of bytes before they were compressed.
+	Digest string
+	Size   int64
+}
+
+// Pack compresses data, which may come in parts: they are not copied into one. More than MaxBytes is an Invalid fault.
+func Pack(data ...[]byte) (Packed, error) {
 	size := 0
 	for _, part := range data {
 		size += len(part)
 	}
 	if size > MaxBytes {
-		return v1alpha1.BlobReference{}, nil, fault.Invalidf("TooLarge", "%s has %d bytes; at most %d can be kept", name, size, MaxBytes)
+		return Packed{}, fault.Invalidf("TooLarge", "%d bytes are too many; at most %d can be kept", size, MaxBytes)
 	}
 	stream, err := compress(data)
 	if err != nil {
-		return v1alpha1.BlobReference{}, nil, fmt.Errorf("compressing %s: %w", name, err)
+		return Packed{}, fmt.Errorf("compressing: %w", err)
 	}
+	return Packed{Stream: stream, Digest: Digest(data...), Size: int64(size)}, nil
+}
+
+// Whole is the reference to a stream that whoever refers to it holds itself.
+func (p Packed) Whole() v1alpha1.BlobReference {
+	return v1alpha1.BlobReference{Digest: p.Digest, Size: p.Size}
+}
+
+// Chunks cuts the stream into chunks of at most v1alpha1.MaxChunkBytes, named <name>-0, <name>-1, … and labelled with the event
+// they belong to.
+func (p Packed) Chunks(namespace, name, event string) (v1alpha1.BlobReference, []*v1alpha1.EventPayload) {
 	var payloads []*v1alpha1.EventPayload
-	for len(stream) > 0 {
+	for stream := p.Stream; len(stream) > 0; {
 		n := min(len(stream), v1alpha1.MaxChunkBytes)
 		payloads = append(payloads, &v1alpha1.EventPayload{
 			ObjectMeta: metav1.ObjectMeta{
@@ -55,10 +75,12 @@ func Make(namespace, name, event string, data ...[]byte) (v1alpha1.BlobReference
 		})
 		stream = stream[n:]
 	}
-	chunks := int32(len(payloads)) //nolint:gosec // at most maxChunks, because MaxBytes was checked
-	ref := v1alpha1.BlobReference{Name: name, Digest: Digest(data...), Chunks: chunks, Size: int64(size)}
-	return ref, payloads, nil
+	chunks := int32(len(payloads)) //nolint:gosec // at most maxChunks, because Pack takes MaxBytes
+	return v1alpha1.BlobReference{Name: name, Digest: p.Digest, Chunks: chunks, Size: p.Size}, payloads
 }
+
+// InJSON is how many bytes a stream takes in JSON, which is what etcd holds of custom resources.
+func InJSON(stream []byte) int64 { return int64(base64.StdEncoding.EncodedLen(len(stream))) }
 
 // Digest is BlobReference.digest of data, in however many parts.
 func Digest(data ...[]byte) string {
@@ -84,6 +106,14 @@ func compress(data [][]byte) ([]byte, error) {
 		return nil, err
 	}
 	return out.Bytes(), nil
+}
+
+// Size is how many bytes a gzip stream of Pack stands for, as its last four bytes say; 0 of what is none.
+func Size(stream []byte) int {
+	if len(stream) < 4 {
+		return 0
+	}
+	return int(binary.LittleEndian.Uint32(stream[len(stream)-4:]))
 }
 
 // expand undoes compress; it reads at most size+1 bytes, so a wrong stream cannot fill the memory.

@@ -32,12 +32,19 @@ func noise(n int) []byte {
 	return data
 }
 
-func write(t *testing.T, client *fake.Clientset, data []byte) v1alpha1.BlobReference {
+// cut returns the payloads of data, as they would be written.
+func cut(t *testing.T, name, event string, data []byte) (v1alpha1.BlobReference, []*v1alpha1.EventPayload) {
 	t.Helper()
-	ref, payloads, err := blob.Make(namespace, "push-1-payload", "push-1", data)
+	packed, err := blob.Pack(data)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return packed.Chunks(namespace, name, event)
+}
+
+func write(t *testing.T, client *fake.Clientset, data []byte) v1alpha1.BlobReference {
+	t.Helper()
+	ref, payloads := cut(t, "push-1-payload", "push-1", data)
 	if err := blob.Write(t.Context(), client.PlumblineV1alpha1().EventPayloads(namespace), payloads); err != nil {
 		t.Fatal(err)
 	}
@@ -70,12 +77,9 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-func TestMakeIsDeterministicAndBounded(t *testing.T) {
-	_, a, errA := blob.Make(namespace, "n", "push-1", noise(300_000))
-	_, b, errB := blob.Make(namespace, "n", "push-1", noise(300_000))
-	if errA != nil || errB != nil {
-		t.Fatal(errA, errB)
-	}
+func TestPackingIsDeterministicAndBounded(t *testing.T) {
+	_, a := cut(t, "n", "push-1", noise(300_000))
+	_, b := cut(t, "n", "push-1", noise(300_000))
 	if diff := cmp.Diff(a, b); diff != "" {
 		t.Errorf("the same data gave other chunks: %s", diff)
 	}
@@ -84,8 +88,44 @@ func TestMakeIsDeterministicAndBounded(t *testing.T) {
 			t.Errorf("chunk %d: %d bytes, labels %v, namespace %q", i, len(p.Data), p.Labels, p.Namespace)
 		}
 	}
-	if _, _, err := blob.Make(namespace, "n", "e", make([]byte, blob.MaxBytes+1)); !fault.Is(err, fault.Invalid) {
+	if _, err := blob.Pack(make([]byte, blob.MaxBytes), []byte("x")); !fault.Is(err, fault.Invalid) {
 		t.Errorf("too much data: %v, want an Invalid fault", err)
+	}
+}
+
+// What somebody holds itself is read as what is in chunks is, and as closely looked at.
+func TestAStreamThatIsHeldWhole(t *testing.T) {
+	data := []byte(`{"ref":"refs/heads/main"}`)
+	packed, err := blob.Pack(data[:5], data[5:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := packed.Whole()
+	if want := (v1alpha1.BlobReference{Digest: blob.Digest(data), Size: int64(len(data))}); ref != want {
+		t.Errorf("the reference is %+v, want %+v", ref, want)
+	}
+	if got, err := blob.Unpack(packed.Stream, ref); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("%q, %v", got, err)
+	}
+	for name, damaged := range map[string]struct {
+		stream []byte
+		ref    v1alpha1.BlobReference
+	}{
+		"no stream":      {nil, ref},
+		"half a stream":  {packed.Stream[:len(packed.Stream)/2], ref},
+		"another digest": {packed.Stream, v1alpha1.BlobReference{Digest: blob.Digest(nil), Size: ref.Size}},
+		"a short size":   {packed.Stream, v1alpha1.BlobReference{Digest: ref.Digest, Size: ref.Size - 1}},
+		"no size":        {packed.Stream, v1alpha1.BlobReference{Digest: ref.Digest, Size: -1}},
+		"an absurd size": {packed.Stream, v1alpha1.BlobReference{Digest: ref.Digest, Size: 1 << 60}},
+	} {
+		if _, err := blob.Unpack(damaged.stream, damaged.ref); fault.Of(err) == nil || fault.Of(err).Reason != "CorruptPayload" {
+			t.Errorf("%s: %v, want the fault CorruptPayload", name, err)
+		}
+	}
+	// A reader that looks for chunks, as the version before does, finds that this is none of its blobs. It must not take it for
+	// one that was deleted.
+	if _, err := blob.Read(t.Context(), shelf{}, ref); fault.Of(err) == nil || fault.Of(err).Reason != "CorruptPayload" {
+		t.Errorf("%v, want the fault CorruptPayload", err)
 	}
 }
 
@@ -94,11 +134,8 @@ func TestWriteAgain(t *testing.T) {
 	write(t, client, noise(600_000))
 	write(t, client, noise(600_000)) // fails the test unless it succeeds
 
-	_, other, err := blob.Make(namespace, "push-1-payload", "push-1", []byte("other"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = blob.Write(t.Context(), client.PlumblineV1alpha1().EventPayloads(namespace), other)
+	_, other := cut(t, "push-1-payload", "push-1", []byte("other"))
+	err := blob.Write(t.Context(), client.PlumblineV1alpha1().EventPayloads(namespace), other)
 	if f := fault.Of(err); f == nil || f.Class != fault.Operator || f.Reason != "ForeignPayload" {
 		t.Errorf("other data under the same name: %v, want the Operator fault ForeignPayload", err)
 	}
@@ -113,7 +150,7 @@ func TestWriteNeverBlamesTheAuthor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			client := fake.NewSimpleClientset()
 			client.PrependReactor("create", "eventpayloads", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, answer })
-			_, payloads, _ := blob.Make(namespace, "n", "e", []byte("x"))
+			_, payloads := cut(t, "n", "e", []byte("x"))
 			err := blob.Write(t.Context(), client.PlumblineV1alpha1().EventPayloads(namespace), payloads)
 			if err == nil || fault.Is(err, fault.Invalid) {
 				t.Errorf("Write: %v, want an error that is not Invalid", err)

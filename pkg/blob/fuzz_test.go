@@ -35,10 +35,7 @@ func FuzzRead(f *testing.F) {
 		f.Add([]byte(data), []byte{1}, 9, int64(-1), int32(-1))
 	}
 	f.Fuzz(func(t *testing.T, data, damage []byte, at int, size int64, chunks int32) {
-		good, payloads, err := blob.Make(namespace, "n", "e", data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		good, payloads := cut(t, "n", "e", data)
 		stored := shelf{}
 		for _, p := range payloads {
 			stored[p.Name] = p.Data

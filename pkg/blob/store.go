@@ -36,7 +36,7 @@ type deleter interface {
 // the other take most of the time a Git service waits for an answer.
 const writers = 8
 
-// Write creates the payloads that Make returned; after an error some may be there and some not. One that is there with
+// Write creates the payloads that Chunks returned; after an error some may be there and some not. One that is there with
 // the same data is success, so Write may be repeated; one with other data is an Operator fault with reason
 // "ForeignPayload". Errors of the API server are classified as for an update, where a denial is the operator's: what is
 // denied here is our object, not the author's.
@@ -80,7 +80,7 @@ func compare(ctx context.Context, client getter, want *v1alpha1.EventPayload) er
 // Read returns the bytes a reference stands for. A chunk that is missing is an error for which apierrors.IsNotFound
 // holds; bytes that are not those of the digest are an Operator fault with reason "CorruptPayload".
 func Read(ctx context.Context, client getter, ref v1alpha1.BlobReference) ([]byte, error) {
-	if ref.Chunks < 1 || ref.Chunks > maxChunks || ref.Size < 0 || ref.Size > MaxBytes {
+	if ref.Chunks < 1 || ref.Chunks > maxChunks || ref.Size > MaxBytes {
 		return nil, corrupt(ref, fmt.Errorf("%d chunks for %d bytes", ref.Chunks, ref.Size))
 	}
 	var stream []byte
@@ -91,6 +91,15 @@ func Read(ctx context.Context, client getter, ref v1alpha1.BlobReference) ([]byt
 		}
 		stream = append(stream, payload.Data...)
 	}
+	return Unpack(stream, ref)
+}
+
+// Unpack returns the bytes that a stream stands for. Bytes that are not those of the reference's digest are an Operator fault with
+// reason "CorruptPayload".
+func Unpack(stream []byte, ref v1alpha1.BlobReference) ([]byte, error) {
+	if ref.Size < 0 || ref.Size > MaxBytes {
+		return nil, corrupt(ref, fmt.Errorf("%d bytes", ref.Size))
+	}
 	data, err := expand(stream, ref.Size)
 	if err != nil {
 		return nil, corrupt(ref, err)
@@ -99,6 +108,24 @@ func Read(ctx context.Context, client getter, ref v1alpha1.BlobReference) ([]byt
 		return nil, corrupt(ref, fmt.Errorf("its digest is %s, its size at least %d", got, len(data)))
 	}
 	return data, nil
+}
+
+// Expand returns what a stream stands for that no reference names. Its own checksum tells whether it is whole: if not, the error
+// is an Operator fault with reason "CorruptPayload".
+func Expand(stream []byte) ([]byte, error) {
+	data, err := expand(stream, int64(min(Size(stream), MaxBytes)))
+	if err != nil {
+		return nil, fault.Operatorf("CorruptPayload", "%d bytes are no gzip stream: %w", len(stream), err)
+	}
+	return data, nil
+}
+
+// StoredBytes is what payloads take in etcd, which holds custom resources as JSON.
+func StoredBytes(payloads []*v1alpha1.EventPayload) (n int64) {
+	for _, payload := range payloads {
+		n += InJSON(payload.Data)
+	}
+	return n
 }
 
 // Delete deletes the chunks; those that are gone count as deleted. It goes on after an error and returns the first.

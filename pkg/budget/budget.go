@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package budget bounds what open events keep in the API server: how many there are, and how many bytes of their
-// deliveries' payloads, in total, for each namespace and for each Repository.
+// deliveries' payloads and of their plans, in total, for each namespace and for each Repository. Receivers refuse deliveries past
+// a budget; controllers let plans wait.
 package budget
 
 import (
@@ -21,7 +22,7 @@ const (
 type Limits struct {
 	// Events is their number.
 	Events int
-	// Bytes are those that their payloads take in etcd, compressed and in base64.
+	// Bytes are those that their payloads and plans take in etcd, compressed and in base64.
 	Bytes int64
 }
 
@@ -39,7 +40,7 @@ func (total Limits) In(s Scope) Limits {
 
 // String says the limits to people.
 func (l Limits) String() string {
-	return fmt.Sprintf("%d events or %d MiB of payloads", l.Events, l.Bytes>>20)
+	return fmt.Sprintf("%d events or %d MiB of payloads and plans", l.Events, l.Bytes>>20)
 }
 
 // Scope is whose budget it is: a Repository's, its namespace's (without a name), or the total (without both).

@@ -96,12 +96,12 @@ func TestAnotherAttemptCountsOnce(t *testing.T) {
 		t.Error("an attempt has two places")
 	}
 	for i := range 5 {
-		w.Seen(fmt.Sprint("of another receiver ", i), r, 1)
+		w.Seen(fmt.Sprint("of another receiver ", i), Use{Repository: r, Bytes: 1})
 	}
 	if _, ok := w.Admit("e", r, 1); ok || w.used[Scope{"one", "a"}].Events != 15 {
 		t.Errorf("a second attempt is admitted past the budget, or the first one is forgotten: %v", w.used)
 	}
-	w.Seen("e", r, 1)
+	w.Seen("e", Use{Repository: r, Bytes: 1})
 	if _, ok := w.Admit("e", r, 1); !ok {
 		t.Error("an event that is there is refused: creating it says that it is")
 	}
@@ -115,7 +115,7 @@ func TestWhatWasNotWrittenDoesNotCount(t *testing.T) {
 		w.Dropped(fmt.Sprint("dropped-", i))
 	}
 	w.want("events after attempts that wrote nothing", r, load{10, 1}, 10, Scope{})
-	w.Seen("x", of("two", "a"), 1)
+	w.Seen("x", Use{Repository: of("two", "a"), Bytes: 1})
 	w.Dropped("x")
 	if w.used[Scope{"two", "a"}].Events != 1 {
 		t.Error("an event that the watch has shown is taken back")
@@ -144,7 +144,7 @@ func TestWhatNoWatchShowsCountsForAWhile(t *testing.T) {
 	w := newWorld(t)
 	r := of("one", "a")
 	w.want("events", r, load{11, 1}, 10, Scope{"one", "a"})
-	w.Seen("events0", r, 1)
+	w.Seen("events0", Use{Repository: r, Bytes: 1})
 	w.clock.SetTime(w.clock.Now().Add(unseen))
 	w.want("more events", r, load{20, 1}, 9, Scope{"one", "a"})
 }
@@ -153,7 +153,7 @@ func TestFullIsNotChangedByEveryEvent(t *testing.T) {
 	w := newWorld(t)
 	r := of("one", "a")
 	for i := range 12 {
-		w.Seen(fmt.Sprint(i), r, 1)
+		w.Seen(fmt.Sprint(i), Use{Repository: r, Bytes: 1})
 	}
 	if s, full := w.Full(r); !full || s != (Scope{"one", "a"}) {
 		t.Errorf("%v, %v", s, full)
@@ -163,7 +163,7 @@ func TestFullIsNotChangedByEveryEvent(t *testing.T) {
 	}
 	for i := range 4 {
 		w.Gone(fmt.Sprint(i))
-		w.Seen(fmt.Sprint(i), r, 1)
+		w.Seen(fmt.Sprint(i), Use{Repository: r, Bytes: 1})
 		w.Gone(fmt.Sprint(i))
 	}
 	if _, full := w.Full(r); !full {
@@ -190,7 +190,7 @@ func TestFullFollowsTheLimits(t *testing.T) {
 	l := New(func() Limits { return limits }, clocktesting.NewFakePassiveClock(time.Unix(0, 0)), nil)
 	r := of("one", "a")
 	for i := range 10 {
-		l.Seen(fmt.Sprint(i), r, 1)
+		l.Seen(fmt.Sprint(i), Use{Repository: r, Bytes: 1})
 	}
 	for _, step := range []struct {
 		events int
@@ -226,15 +226,15 @@ func TestTheWatch(t *testing.T) {
 	}
 	for _, bytes := range []string{"", "-1", "many"} {
 		event.Annotations["plumbline.dev/stored-bytes"] = bytes
-		if r, n := read(event); r.Name != "" || n != 0 {
-			t.Errorf("%q is read as %s with %d bytes", bytes, r, n)
+		if use := Read(event); use != (Use{}) {
+			t.Errorf("%q is read as %+v", bytes, use)
 		}
 	}
 }
 
 func TestWhatPeopleRead(t *testing.T) {
 	got := fmt.Sprint(Scope{"one", "a"}, "; ", Scope{Namespace: "one"}, "; ", Scope{}, "; ", Limits{10_000, 512 << 20}.In(Scope{Namespace: "one"}))
-	if want := "Repository one/a; all Repositories of namespace one; all Repositories of the installation; 2500 events or 128 MiB of payloads"; got != want {
+	if want := "Repository one/a; all Repositories of namespace one; all Repositories of the installation; 2500 events or 128 MiB of payloads and plans"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if strings.Contains(Scope{}.String(), "/") {

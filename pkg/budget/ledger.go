@@ -34,6 +34,7 @@ type Ledger struct {
 	mu      sync.Mutex
 	entries map[string]entry // by the event's name
 	used    map[Scope]Limits
+	plans   map[Scope]int64 // bytes of plans, which used has as well
 	full    map[Scope]bool
 }
 
@@ -41,6 +42,7 @@ type Ledger struct {
 type entry struct {
 	repository types.NamespacedName
 	use        Limits
+	plan       int64
 	// until is when it counts no more, unless a watch shows the event before; zero when a watch has.
 	until time.Time
 }
@@ -50,7 +52,7 @@ func New(limits func() Limits, clock clock.PassiveClock, crossed func(Scope)) *L
 	if crossed == nil {
 		crossed = func(Scope) {}
 	}
-	return &Ledger{limits: limits, clock: clock, crossed: crossed, entries: map[string]entry{}, used: map[Scope]Limits{}, full: map[Scope]bool{}}
+	return &Ledger{limits: limits, clock: clock, crossed: crossed, entries: map[string]entry{}, used: map[Scope]Limits{}, plans: map[Scope]int64{}, full: map[Scope]bool{}}
 }
 
 // Admit counts an event that is about to be created with a payload of so many bytes, unless a budget of its Repository is used
@@ -104,9 +106,10 @@ func (l *Ledger) Orphaned(event string, bytes int64) {
 }
 
 // Seen counts an open event that a watch shows.
-func (l *Ledger) Seen(event string, repository types.NamespacedName, bytes int64) {
+func (l *Ledger) Seen(event string, use Use) {
+	repository := use.Repository
 	l.mu.Lock()
-	now := entry{repository: repository, use: Limits{1, bytes}}
+	now := entryOf(use)
 	if l.entries[event] == now {
 		l.mu.Unlock()
 		return
@@ -114,6 +117,43 @@ func (l *Ledger) Seen(event string, repository types.NamespacedName, bytes int64
 	l.remove(event)
 	l.put(event, now)
 	l.judged(repository)
+}
+
+func entryOf(use Use) entry {
+	return entry{repository: use.Repository, use: Limits{1, use.Bytes}, plan: use.Plan}
+}
+
+// Plan counts what an event that a watch has shown uses from now on, with its plan, unless a budget of bytes is used up without it:
+// then it returns whose, and changes nothing. But while no other event of that scope has a plan, this one is let in: somebody
+// must go on, or all would wait for each other, e.g. after a limit was lowered. So the last one may exceed a budget, and one whose
+// plan alone is larger than it is let in when it is alone.
+func (l *Ledger) Plan(event string, use Use) (Scope, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before, known := l.entries[event]
+	if !known {
+		return Scope{}, true // it has ended, and recording the plan will say so
+	}
+	l.remove(event)
+	total := l.limits()
+	for _, s := range scopes(use.Repository) {
+		if l.used[s].Bytes >= total.In(s).Bytes && l.plans[s] > 0 {
+			l.put(event, before)
+			return s, false
+		}
+	}
+	l.put(event, entryOf(use))
+	return Scope{}, true
+}
+
+// Unplanned takes back what Plan has counted: it could not be recorded.
+func (l *Ledger) Unplanned(event string, use Use) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, there := l.entries[event]; there {
+		l.remove(event)
+		l.put(event, entryOf(use))
+	}
 }
 
 // Gone takes back an event that is settled or deleted.
@@ -212,5 +252,13 @@ func (l *Ledger) add(e entry, sign int) {
 			continue
 		}
 		l.used[s] = used
+	}
+	if e.plan == 0 {
+		return
+	}
+	for _, s := range scopes(e.repository) {
+		if l.plans[s] += int64(sign) * e.plan; l.plans[s] == 0 {
+			delete(l.plans, s)
+		}
 	}
 }

@@ -3,6 +3,7 @@
 package budget
 
 import (
+	"maps"
 	"strconv"
 	"strings"
 
@@ -13,14 +14,30 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 )
 
+// Use is what one open event uses, as its annotations say.
+type Use struct {
+	// Repository is whose the event is; empty if the version before recorded it.
+	Repository types.NamespacedName
+	// Bytes are what its payload and its plan take in etcd, Plan how many of them are the plan's.
+	Bytes, Plan int64
+}
+
+// Annotations are those that say so.
+func (u Use) Annotations() map[string]string {
+	annotations := map[string]string{plumbline.RepositoryAnnotation: u.Repository.String(), plumbline.StoredBytesAnnotation: strconv.FormatInt(u.Bytes, 10)}
+	if u.Plan > 0 {
+		annotations[plumbline.PlanBytesAnnotation] = strconv.FormatInt(u.Plan, 10)
+	}
+	return annotations
+}
+
 // Annotate writes into an event's annotations what its metadata alone has to tell: whose it is and what its payload takes.
 func Annotate(event metav1.Object, repository types.NamespacedName, bytes int64) {
 	annotations := event.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[plumbline.RepositoryAnnotation] = repository.String()
-	annotations[plumbline.StoredBytesAnnotation] = strconv.FormatInt(bytes, 10)
+	maps.Copy(annotations, Use{Repository: repository, Bytes: bytes}.Annotations())
 	event.SetAnnotations(annotations)
 }
 
@@ -35,10 +52,10 @@ func Trim(obj any) (any, error) {
 	}}, nil
 }
 
-// Kept are the annotations that Handler reads; nil if there are none.
+// Kept are the annotations that tell what an event uses; nil if there are none.
 func Kept(event metav1.Object) map[string]string {
 	kept := map[string]string{}
-	for _, name := range []string{plumbline.RepositoryAnnotation, plumbline.StoredBytesAnnotation} {
+	for _, name := range []string{plumbline.RepositoryAnnotation, plumbline.StoredBytesAnnotation, plumbline.PlanBytesAnnotation, plumbline.PlanDigestAnnotation} {
 		if value, ok := event.GetAnnotations()[name]; ok {
 			kept[name] = value
 		}
@@ -53,8 +70,7 @@ func Kept(event metav1.Object) map[string]string {
 func (l *Ledger) Handler() cache.ResourceEventHandler {
 	seen := func(obj any) {
 		if event, ok := obj.(metav1.Object); ok {
-			repository, bytes := read(event)
-			l.Seen(event.GetName(), repository, bytes)
+			l.Seen(event.GetName(), Read(event))
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{
@@ -71,12 +87,17 @@ func (l *Ledger) Handler() cache.ResourceEventHandler {
 	}
 }
 
-// read returns nothing of an event that the version before recorded.
-func read(event metav1.Object) (types.NamespacedName, int64) {
-	namespace, name, ok := strings.Cut(event.GetAnnotations()[plumbline.RepositoryAnnotation], string(types.Separator))
-	bytes, err := strconv.ParseInt(event.GetAnnotations()[plumbline.StoredBytesAnnotation], 10, 64)
+// Read returns what an event uses, nothing of one that the version before recorded.
+func Read(event metav1.Object) Use {
+	annotations := event.GetAnnotations()
+	namespace, name, ok := strings.Cut(annotations[plumbline.RepositoryAnnotation], string(types.Separator))
+	bytes, err := strconv.ParseInt(annotations[plumbline.StoredBytesAnnotation], 10, 64)
 	if !ok || err != nil || bytes < 0 {
-		return types.NamespacedName{}, 0
+		return Use{}
 	}
-	return types.NamespacedName{Namespace: namespace, Name: name}, bytes
+	plan, err := strconv.ParseInt(annotations[plumbline.PlanBytesAnnotation], 10, 64)
+	if err != nil || plan < 0 || plan > bytes {
+		plan = 0
+	}
+	return Use{Repository: types.NamespacedName{Namespace: namespace, Name: name}, Bytes: bytes, Plan: plan}
 }

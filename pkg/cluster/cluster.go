@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 
+	"github.com/plumbline-ci/plumbline/pkg/budget"
 	pacclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/pipelinesascode/v1alpha1"
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/plumbline/v1alpha1"
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
@@ -54,6 +55,8 @@ type Options struct {
 	Workers int
 	// Identity is this process's name among all that ever ran; a restart is another process.
 	Identity string
+	// Budget is what open events use.
+	Budget *budget.Ledger
 	// Times may be zero: then each is its constant.
 	Times Times
 }

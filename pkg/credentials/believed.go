@@ -81,10 +81,12 @@ func (s *Session) app(ctx context.Context) (*corev1.Secret, error) {
 		return believed, nil
 	}
 	secret, err := s.loginSecret(ctx, name.Namespace, name.Name)
-	if err == nil {
-		s.keeper.app.set(secret, now, s)
+	if err != nil {
+		s.keeper.app.set(nil, time.Time{}, s) // nobody believes it, and this session need not read it again
+		return nil, err
 	}
-	return secret, err
+	s.keeper.app.set(secret, now, s)
+	return secret, nil
 }
 
 // again tells whether logging in is to be tried once more: the App's Secret holds something else now than a moment ago.

@@ -80,6 +80,8 @@ const (
 	ReasonGitConflict = "GitServiceConflict"
 	// ReasonCommitUnknown: the commit is not known there yet (G10).
 	ReasonCommitUnknown = "CommitUnknown"
+	// ReasonNotClaimedYet: a Repository names a URL, and no controller has decided yet whose it is.
+	ReasonNotClaimedYet = "NotClaimedYet"
 	// ReasonNotConfirmed: the service that does not sign its deliveries does not say (yet) what one of them does.
 	ReasonNotConfirmed = "NotConfirmed"
 	// ReasonGitRejected: the Git service does not accept what we sent: our bug, never the author's run (G10).

@@ -18,7 +18,7 @@ func TestAnEventHoldsItsShareOfTheRoom(t *testing.T) {
 	room := memory.NewRoom(func() {}, func(string, time.Duration) {})
 	of := func(namespace string) *kept.Plan {
 		event := &v1alpha1.GitEvent{Spec: v1alpha1.GitEventSpec{Repository: v1alpha1.RepositoryReference{Namespace: namespace}}}
-		return kept.New(event, nil, nil, room)
+		return (&kept.Store{Room: room}).Of(event)
 	}
 	alone, other, third := of("one"), of("two"), of("three")
 	for _, what := range []string{"definitions", "payload", "plan", "plan", "another plan", "definitions"} {

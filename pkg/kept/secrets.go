@@ -22,7 +22,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
-// A plan that uses secret params has two halves: manifests with markers where the values stand, in EventPayloads, and
+// A plan that uses secret params has two halves: manifests with markers where the values stand, and
 // the values, in one Secret of Plumbline's namespace. So what is created is what was planned although a team changes its
 // Secret meanwhile, and every text about the run can be searched for the values before it is told.
 
@@ -43,11 +43,11 @@ func (p *Plan) keepSecrets(ctx context.Context, plan *v1alpha1.Plan, values map[
 	for marker, value := range values {
 		secret.Data[marker] = []byte(value)
 	}
-	_, err := p.secrets.Create(ctx, secret, metav1.CreateOptions{})
+	_, err := p.Secrets.Create(ctx, secret, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		var patch []byte
 		if patch, err = json.Marshal(map[string]any{"data": secret.Data}); err == nil {
-			_, err = p.secrets.Patch(ctx, secret.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+			_, err = p.Secrets.Patch(ctx, secret.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 		}
 	}
 	if err != nil {
@@ -63,7 +63,7 @@ func (p *Plan) Values(ctx context.Context) (map[string]string, error) {
 	if plan == nil || plan.Secret == "" || p.values != nil {
 		return p.values, nil
 	}
-	secret, err := p.secrets.Get(ctx, plan.Secret, metav1.GetOptions{})
+	secret, err := p.Secrets.Get(ctx, plan.Secret, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, fault.Operatorf(fault.ReasonSecretMissing, "secret %s/%s with the secret values of the plan was deleted: let the Git service send a new event", p.event.Namespace, plan.Secret)
 	}

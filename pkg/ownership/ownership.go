@@ -13,6 +13,7 @@ package ownership
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,8 +47,9 @@ func (k *Keeper) Serves(ctx context.Context, repository *pacv1alpha1.Repository,
 	seen := event.Project.Identity()
 	claim := k.agreeing(v1alpha1.ClaimName(url), repository, seen)
 	if claim == nil {
+		namespace := repository.Namespace
 		if claim, repository, err = k.live(ctx, v1alpha1.ClaimName(url), repository); err != nil {
-			return err
+			return neverClaimed(ctx, url, namespace, err)
 		}
 	}
 	next, denied := identify(repository, claim.Status, seen)
@@ -70,6 +72,16 @@ func (k *Keeper) Serves(ctx context.Context, repository *pacv1alpha1.Repository,
 	return denied
 }
 
+// neverClaimed turns the wait for a claim into its end if the namespace will never have it: the administrator has listed the URL for
+// others, and it was taken away, or is not claimed again after its Repository was gone for a day.
+func neverClaimed(ctx context.Context, url, namespace string, err error) error {
+	listed := config.FromContext(ctx).Owners.Listed(url)
+	if f := fault.Of(err); f.Reason == fault.ReasonNotClaimedYet && len(listed) > 0 && !slices.Contains(listed, namespace) {
+		return fault.Ignoredf(v1alpha1.ReasonNotProven, "%s", NotListed(url))
+	}
+	return err
+}
+
 // agreeing is the cached claim if the event is of what that is bound to, else nil.
 func (k *Keeper) agreeing(name string, repository *pacv1alpha1.Repository, seen v1alpha1.ProjectIdentity) *v1alpha1.RepositoryClaim {
 	claim, err := k.Cached.Get(name)
@@ -86,7 +98,7 @@ func (k *Keeper) agreeing(name string, repository *pacv1alpha1.Repository, seen 
 func (k *Keeper) live(ctx context.Context, name string, cached *pacv1alpha1.Repository) (*v1alpha1.RepositoryClaim, *pacv1alpha1.Repository, error) {
 	claim, err := k.Claims.Get(ctx, name, metav1.GetOptions{})
 	if fault.Gone(err) {
-		return nil, nil, fault.Transientf("NotClaimedYet", "%s has no RepositoryClaim yet", cached.Spec.URL)
+		return nil, nil, fault.Transientf(fault.ReasonNotClaimedYet, "%s has no RepositoryClaim yet", cached.Spec.URL)
 	}
 	if err != nil {
 		return nil, nil, fault.FromKube(fault.VerbRead, fmt.Errorf("reading RepositoryClaim %s: %w", name, err))

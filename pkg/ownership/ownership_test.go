@@ -177,3 +177,19 @@ func TestAnErrorIsNoAnswer(t *testing.T) {
 		}
 	}
 }
+
+// A claim that was taken away, because the administrator has listed the URL for others, never comes again: its events end.
+func TestAnEventWhoseClaimWasTakenAwayEnds(t *testing.T) {
+	for listed, want := range map[string]fault.Class{
+		`{"other": ["` + appURL + `"]}`:             fault.Ignored,
+		`{"team": ["` + appURL + `"]}`:              fault.Transient,
+		`{"other": ["https://git.example/x/y"]}`:    fault.Transient,
+		`{"other": ["` + appURL + `"], "team": []}`: fault.Ignored,
+	} {
+		w := newWorld(t, nil, repository("1", ""))
+		err := w.serves(ours, "1", listed)
+		if reason := map[fault.Class]string{fault.Ignored: v1alpha1.ReasonNotProven, fault.Transient: fault.ReasonNotClaimedYet}[want]; !fault.Is(err, want) || fault.Of(err).Reason != reason {
+			t.Errorf("%s: %v, want %v %s", listed, err, want, reason)
+		}
+	}
+}

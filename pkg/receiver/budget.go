@@ -3,8 +3,6 @@
 package receiver
 
 import (
-	"encoding/base64"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -13,17 +11,18 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// storedBytes is what payloads take in etcd, which holds custom resources as JSON.
-func storedBytes(payloads []*v1alpha1.EventPayload) (n int64) {
-	for _, payload := range payloads {
-		n += int64(base64.StdEncoding.EncodedLen(len(payload.Data)))
-	}
-	return n
+// isBudget tells whether a delivery was not recorded because a budget is used up.
+func isBudget(err error) bool {
+	f := fault.Of(err)
+	return f != nil && budgetScope(f.Reason) != ""
 }
 
-// admit counts an event that is about to be created. A budget that is used up is a Throttled fault with the budget's reason.
-func (r *Recorder) admit(name string, repository types.NamespacedName, bytes int64) error {
-	scope, ok := r.Budget.Admit(name, repository, bytes)
+// admit counts an event that is about to be created, with so many bytes of payload in etcd, and has the event say so. A budget
+// that is used up is a Throttled fault with the budget's reason.
+func (r *Recorder) admit(event *v1alpha1.GitEvent, bytes int64) error {
+	repository := types.NamespacedName{Namespace: event.Spec.Repository.Namespace, Name: event.Spec.Repository.Name}
+	budget.Annotate(event, repository, bytes)
+	scope, ok := r.Budget.Admit(event.Name, repository, bytes)
 	if ok {
 		return nil
 	}

@@ -39,7 +39,7 @@ func TestADeliveryPastTheBudgetIsNotRecorded(t *testing.T) {
 		t.Run(reason, func(t *testing.T) {
 			w := newWorld(t)
 			w.limits.Events = 20 // 2 for the Repository, 5 for its namespace
-			w.expect(http.StatusAccepted, push("k1"))
+			w.expect(http.StatusAccepted, large("k1"))
 			for i := range map[string]int{budget.ReasonRepository: 1, budget.ReasonNamespace: 4, budget.ReasonTotal: 19}[reason] {
 				repository := map[string]string{budget.ReasonRepository: "ci/app", budget.ReasonNamespace: "ci/other", budget.ReasonTotal: fmt.Sprint("tenant-", i, "/app")}[reason]
 				seen := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("e", i),
@@ -56,7 +56,7 @@ func TestADeliveryPastTheBudgetIsNotRecorded(t *testing.T) {
 			if w.wantEvents(1); w.payloads() != 1 {
 				t.Errorf("%d payloads, want the first one's", w.payloads())
 			}
-			w.expect(http.StatusAccepted, push("k1"))
+			w.expect(http.StatusAccepted, large("k1"))
 			w.budget.Handler().OnDelete(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "e0"}})
 			w.expect(http.StatusAccepted, push("k2"))
 			w.wantEvents(2)
@@ -68,6 +68,12 @@ func TestADeliveryPastTheBudgetIsNotRecorded(t *testing.T) {
 func TestAnEventSaysWhatItUses(t *testing.T) {
 	w := newWorld(t)
 	w.expect(http.StatusAccepted, push("k1"))
+	small := w.wantEvents(1)[0]
+	if got, want := small.Annotations["plumbline.dev/stored-bytes"], fmt.Sprint((len(small.Payload)+2)/3*4); got != want {
+		t.Errorf("an event with its payload says %q, want %q", got, want)
+	}
+	w = newWorld(t)
+	w.expect(http.StatusAccepted, large("k1"))
 	event := w.wantEvents(1)[0]
 	payload, err := w.client.PlumblineV1alpha1().EventPayloads(systemNamespace).Get(t.Context(), event.Spec.Payload.Name+"-0", metav1.GetOptions{})
 	if err != nil {
@@ -84,13 +90,13 @@ func TestAnEventSaysWhatItUses(t *testing.T) {
 // While events cannot be created their payloads are, and stay for an hour: they fill no more than the budget.
 func TestPayloadsWithoutEventsKeepToTheBudget(t *testing.T) {
 	w := newWorld(t)
-	w.limits.Bytes = 20_000 // 2,000 for the Repository; a payload takes some hundred
+	w.limits.Bytes = 5_000_000 // a tenth for the Repository; a payload takes some 70,000
 	w.fail("create", "gitevents", apierrors.NewForbidden(v1alpha1.Resource("gitevents"), "e", errors.New("exceeded quota: plumbline, requested: count/gitevents.plumbline.dev=1, used: count/gitevents.plumbline.dev=7, limited: count/gitevents.plumbline.dev=7")))
 	for i := range 50 {
-		w.expect(http.StatusServiceUnavailable, push(fmt.Sprint("k", i)))
+		w.expect(http.StatusServiceUnavailable, large(fmt.Sprint("k", i)))
 	}
 	if n := w.payloads(); n < 2 || n > 15 {
-		t.Errorf("%d payloads without an event, want what 2,000 bytes hold", n)
+		t.Errorf("%d payloads without an event, want what 500,000 bytes hold", n)
 	}
 	if w.counted("unavailable", "QuotaExceeded") == 0 || w.counted("unavailable", budget.ReasonRepository) == 0 {
 		t.Error("both reasons should be counted")
@@ -126,7 +132,7 @@ func TestWhatCouldNotBeWrittenUsesNoBudget(t *testing.T) {
 	w.limits.Events = 20
 	w.fail("create", "eventpayloads", apierrors.NewServiceUnavailable("shutting down"))
 	for i := range 5 {
-		w.expect(http.StatusServiceUnavailable, push(fmt.Sprint("k", i)))
+		w.expect(http.StatusServiceUnavailable, large(fmt.Sprint("k", i)))
 	}
 	w.client.ReactionChain = w.client.ReactionChain[1:]
 	w.expect(http.StatusAccepted, push("k9"))
@@ -141,7 +147,7 @@ func TestAConflictOfTheQuotaIsTriedAgain(t *testing.T) {
 			conflicts++
 			return conflicts < 4, nil, apierrors.NewConflict(v1alpha1.Resource("resourcequotas"), "plumbline", errors.New("the object has been modified"))
 		})
-		w.expect(http.StatusAccepted, push("k1"))
+		w.expect(http.StatusAccepted, large("k1"))
 		w.wantEvents(1)
 	}
 }

@@ -26,7 +26,7 @@ func TestAcceptedDeliveryIsDurable(t *testing.T) {
 	d := push("k1")
 	w.expect(http.StatusAccepted, d)
 	event := w.wantEvents(1)[0]
-	body, err := blob.Read(t.Context(), w.client.PlumblineV1alpha1().EventPayloads(systemNamespace), event.Spec.Payload)
+	body, err := blob.Unpack(event.Payload, event.Spec.Payload)
 	if err != nil || !bytes.Contains(body, []byte(bodyMarker)) {
 		t.Errorf("payload %q, %v; want the body", body, err)
 	}
@@ -40,8 +40,8 @@ func TestAcceptedDeliveryIsDurable(t *testing.T) {
 	if want := w.clock.Now().Truncate(time.Second); !event.Spec.ReceivedAt.Time.Equal(want) {
 		t.Errorf("receivedAt %v, want %v", event.Spec.ReceivedAt, want)
 	}
-	if !strings.HasPrefix(event.Spec.Payload.Name, event.Name) || event.Spec.Headers["X-Test-Event"] != "push" {
-		t.Errorf("payload name %q, headers %v", event.Spec.Payload.Name, event.Spec.Headers)
+	if event.Spec.Payload.Chunks != 0 || w.payloads() != 0 || event.Spec.Headers["X-Test-Event"] != "push" {
+		t.Errorf("payload %+v, headers %v", event.Spec.Payload, event.Spec.Headers)
 	}
 	if w.counted("recorded", "Recorded") != 1 || strings.Count(w.log(), `"delivery":"k1"`) != 1 {
 		t.Errorf("want one log line and one count:\n%s", w.log())

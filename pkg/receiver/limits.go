@@ -120,6 +120,9 @@ const (
 	// rolloutTime is how long after this process has started one of the version before may still record events: a rollout takes
 	// minutes, and one that is stuck is seen within a day.
 	rolloutTime = 24 * time.Hour
+	// recentTime is how long ago an event may have happened of which no record is deleted yet: the sweep (youngest there) lets each
+	// stub stay for half an hour. 20 minutes are left for clocks that differ.
+	recentTime = 10 * time.Minute
 	// maxReopened is how often one delivery may be processed again under a new name.
 	maxReopened = 20
 	// maxQuotaRaces is how often a create is sent that a ResourceQuota's bookkeeping answers with a conflict.

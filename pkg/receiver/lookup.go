@@ -129,9 +129,6 @@ func inTurn(sorted []*pacv1alpha1.Repository) []*pacv1alpha1.Repository {
 	return sorted
 }
 
-// reasonNotClaimedYet says that a Repository names the URL and no controller has decided yet whose it is.
-const reasonNotClaimedYet = "NotClaimedYet"
-
 // Lookup finds the Repository that owns a URL.
 type Lookup struct {
 	Cached, Live View
@@ -174,7 +171,7 @@ func (l Lookup) ask(ctx context.Context, live View, canonical string) (*pacv1alp
 		return repository, err
 	}
 	if l.Named(canonical) {
-		return nil, fault.Transientf(reasonNotClaimedYet, "a Repository has the URL %s and no RepositoryClaim yet: are the controllers running?", canonical)
+		return nil, fault.Transientf(fault.ReasonNotClaimedYet, "a Repository has the URL %s and no RepositoryClaim yet: are the controllers running?", canonical)
 	}
 	return nil, fault.Ignoredf("NoRepository", "no Repository in this cluster has the URL %s", canonical)
 }
@@ -207,7 +204,7 @@ func notFound(err error) answer {
 	switch f := fault.Of(err); {
 	case f.Class == fault.Ignored:
 		return undecoded(err)
-	case f.Reason == reasonNotClaimedYet:
+	case f.Reason == fault.ReasonNotClaimedYet:
 		return unavailable("the Repository of this URL is not served yet: send the delivery again in a moment", err)
 	}
 	return unavailable("the Repository cannot be looked up at the moment", err)

@@ -86,7 +86,7 @@ func TestOwnDeliveriesThatAreNone(t *testing.T) {
 		{"a needed field is missing", nil, signedBy(ownSecret, func(d *delivery) { d.message.SHA = "" }), http.StatusBadRequest, "rejected/MissingField"},
 		{"larger than any service sends", nil, func(d *delivery) { d.raw = make([]byte, receiver.MaxBodyBytes+1) }, http.StatusRequestEntityTooLarge, "rejected/TooLarge"},
 		{"a claim that cannot be read", func(w *world) { w.fail("get", "repositoryclaims", boom) }, nil, http.StatusServiceUnavailable, "unavailable/Unavailable"},
-		{"a record that cannot be written", func(w *world) { w.fail("create", "eventpayloads", boom) }, nil, http.StatusServiceUnavailable, "unavailable/Unavailable"},
+		{"a record that cannot be written", func(w *world) { w.fail("create", "gitevents", boom) }, nil, http.StatusServiceUnavailable, "unavailable/Unavailable"},
 		{"a panic", nil, signedBy(ownSecret, func(d *delivery) { d.event = "panic" }), http.StatusServiceUnavailable, "unavailable/Panic"},
 	} {
 		t.Run(c.name, c.try)

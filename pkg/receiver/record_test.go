@@ -48,21 +48,22 @@ func failures() map[string]error {
 
 func TestCannotRecord(t *testing.T) { // A2
 	for name, answer := range failures() {
-		for _, call := range []string{"create gitevents", "create eventpayloads", "get gitevents"} {
+		for call, d := range map[string]delivery{"create gitevents": push("k1"), "create gitevents ": large("k1"), "create eventpayloads": large("k1"), "get gitevents": push("k1")} {
 			if name == "not served" && call == "get gitevents" {
 				continue // is NotFound: the create that follows tells
 			}
 			t.Run(name+" on "+call, func(t *testing.T) {
 				w := newWorld(t)
+				call := strings.TrimSpace(call)
 				verb, resource, _ := strings.Cut(call, " ")
 				w.fail(verb, resource, answer)
-				w.expect(http.StatusServiceUnavailable, push("k1"))
+				w.expect(http.StatusServiceUnavailable, d)
 				w.wantEvents(0)
 				if !strings.Contains(w.log(), `"level":"error"`) {
 					t.Errorf("the failure is not logged as an error:\n%s", w.log())
 				}
 				w.client.ReactionChain = w.client.ReactionChain[1:]
-				w.expect(http.StatusAccepted, push("k1")) // the redelivery is recorded, whatever the failure left behind
+				w.expect(http.StatusAccepted, d) // the redelivery is recorded, whatever the failure left behind
 				w.wantEvents(1)
 			})
 		}
@@ -110,11 +111,15 @@ func TestOutcomeUnknown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.failOnce(c.resource, c.err, c.landed)
-			w.expect(c.status, push("k1"))
+			d := push("k1")
+			if c.resource == "eventpayloads" {
+				d = large("k1")
+			}
+			w.expect(c.status, d)
 			if c.status == http.StatusAccepted {
 				w.wantEvents(1)
 			}
-			w.expect(http.StatusAccepted, push("k1"))
+			w.expect(http.StatusAccepted, d)
 			w.wantEvents(1)
 		})
 	}
@@ -152,12 +157,17 @@ func TestSameDeliveryTwice(t *testing.T) { // A4
 }
 
 func TestFiftyCopiesOverThreeReplicas(t *testing.T) { // A5
+	fiftyCopies(t, push("k1"), 0)
+	fiftyCopies(t, large("k1"), 1)
+}
+
+func fiftyCopies(t *testing.T, d delivery, stored int) {
 	w := newWorld(t)
 	replicas := []*receiver.Handler{w.replica(), w.replica(), w.replica()}
 	answers := make([]*httptest.ResponseRecorder, 50)
 	var wait sync.WaitGroup
 	for i := range answers {
-		wait.Go(func() { answers[i] = w.send(replicas[i%3], push("k1").request()) })
+		wait.Go(func() { answers[i] = w.send(replicas[i%3], d.request()) })
 	}
 	wait.Wait()
 	for _, answer := range answers {
@@ -168,8 +178,8 @@ func TestFiftyCopiesOverThreeReplicas(t *testing.T) { // A5
 		t.Error("want one recorded and 49 duplicates")
 	}
 	payloads, err := w.client.PlumblineV1alpha1().EventPayloads(systemNamespace).List(t.Context(), metav1.ListOptions{})
-	if err != nil || len(payloads.Items) != 1 {
-		t.Errorf("%d payloads, %v; want 1", len(payloads.Items), err)
+	if err != nil || len(payloads.Items) != stored {
+		t.Errorf("%d payloads, %v; want %d", len(payloads.Items), err, stored)
 	}
 }
 
@@ -192,9 +202,9 @@ func TestRedelivery(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.expect(http.StatusAccepted, push("k1"))
+			w.expect(http.StatusAccepted, large("k1"))
 			first := w.settle(0, c.status)
-			w.expect(http.StatusAccepted, push("k1"))
+			w.expect(http.StatusAccepted, large("k1"))
 			if !c.again {
 				w.wantEvents(1)
 				return
@@ -203,10 +213,10 @@ func TestRedelivery(t *testing.T) {
 			if events[1].Name != first+"-r1" || events[1].Spec.Payload.Name == events[0].Spec.Payload.Name {
 				t.Errorf("second record %s with payload %s", events[1].Name, events[1].Spec.Payload.Name)
 			}
-			w.expect(http.StatusAccepted, push("k1")) // -r1 is open: recorded already
+			w.expect(http.StatusAccepted, large("k1")) // -r1 is open: recorded already
 			w.wantEvents(2)
 			w.settle(1, c.status)
-			w.expect(http.StatusAccepted, push("k1"))
+			w.expect(http.StatusAccepted, large("k1"))
 			if events := w.wantEvents(3); events[2].Name != first+"-r2" {
 				t.Errorf("third record %s", events[2].Name)
 			}
@@ -231,13 +241,13 @@ func TestRedeliveryIsBounded(t *testing.T) {
 
 func TestRedeliveryOfASettledEventLeavesNoPayload(t *testing.T) {
 	w := newWorld(t)
-	w.expect(http.StatusAccepted, push("k1"))
+	w.expect(http.StatusAccepted, large("k1"))
 	w.settle(0, settled(v1alpha1.DispositionRuns))
 	payloads := w.client.PlumblineV1alpha1().EventPayloads(systemNamespace)
 	if err := payloads.Delete(t.Context(), w.events()[0].Spec.Payload.Name+"-0", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.expect(http.StatusAccepted, push("k1"))
+	w.expect(http.StatusAccepted, large("k1"))
 	if left, err := payloads.List(t.Context(), metav1.ListOptions{}); err != nil || len(left.Items) != 0 {
 		t.Errorf("%d payloads, %v; want none: nothing would delete them", len(left.Items), err)
 	}

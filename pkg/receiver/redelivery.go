@@ -2,15 +2,7 @@
 
 package receiver
 
-import (
-	"context"
-	"fmt"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
-	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/fault"
-)
+import "github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 
 // verdict says what an existing GitEvent means for a delivery that would have its name.
 type verdict int
@@ -40,27 +32,4 @@ func judge(existing *v1alpha1.GitEvent, spec *v1alpha1.GitEventSpec) verdict {
 		return processAgain
 	}
 	return alreadyRecorded
-}
-
-// firstName is the name of the first record of a delivery.
-//
-// The version before named every event by the delivery's key. Its records are looked for, at two reads, for events that
-// happened before the last process of that version can have ended. This process has started after that, or beside it, so
-// that a later event has no such record.
-func (r *Recorder) firstName(ctx context.Context, spec *v1alpha1.GitEventSpec) (string, error) {
-	name, former := spec.EventName(), spec.FormerEventName()
-	if spec.Body == nil || !spec.Body.At.Time.Before(r.Started.Add(rolloutTime)) {
-		return name, nil
-	}
-	_, err := r.get(ctx, former)
-	if err == nil {
-		return former, nil
-	}
-	if !apierrors.IsNotFound(err) {
-		return "", fmt.Errorf("reading GitEvent %s: %w", former, fault.FromKube(fault.VerbRead, err))
-	}
-	if _, buried, err := r.remembered(ctx, former, spec); buried || err != nil {
-		return former, err
-	}
-	return name, nil
 }

@@ -87,13 +87,13 @@ func TestASweepUnderWayDoesNotTakeThePayloadOfAnAcknowledgedDelivery(t *testing.
 	w := newWorld(t)
 	payloads := w.client.PlumblineV1alpha1().EventPayloads(systemNamespace)
 	w.failOnce("gitevents", apierrors.NewServiceUnavailable("shutting down"), false)
-	w.expect(http.StatusServiceUnavailable, push("k1"))
+	w.expect(http.StatusServiceUnavailable, large("k1"))
 	old, err := payloads.List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(old.Items) != 1 {
 		t.Fatalf("%d payloads, %v; want the failed attempt's", len(old.Items), err)
 	}
 	w.clock.SetTime(w.clock.Now().Add(time.Hour + time.Second))
-	w.expect(http.StatusAccepted, push("k1"))
+	w.expect(http.StatusAccepted, large("k1"))
 	if err := payloads.Delete(t.Context(), old.Items[0].Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -106,9 +106,9 @@ func TestASweepUnderWayDoesNotTakeThePayloadOfAnAcknowledgedDelivery(t *testing.
 func TestAttemptsOfTheSameHalfHourShareThePayload(t *testing.T) {
 	w := newWorld(t)
 	w.failOnce("gitevents", apierrors.NewServiceUnavailable("shutting down"), false)
-	w.expect(http.StatusServiceUnavailable, push("k1"))
+	w.expect(http.StatusServiceUnavailable, large("k1"))
 	w.clock.SetTime(w.clock.Now().Add(time.Second))
-	w.expect(http.StatusAccepted, push("k1"))
+	w.expect(http.StatusAccepted, large("k1"))
 	payloads, err := w.client.PlumblineV1alpha1().EventPayloads(systemNamespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(payloads.Items) != 1 {
 		t.Errorf("%d payloads, %v; want 1", len(payloads.Items), err)
@@ -126,7 +126,7 @@ func TestCopiesAcrossTheHalfHourOnReceiversWhoseClocksDiffer(t *testing.T) {
 		recorder.Clock = clocktesting.NewFakePassiveClock(w.clock.Now().Add(time.Duration(i%3) * 20 * time.Minute))
 		spec := &v1alpha1.GitEventSpec{Trigger: v1alpha1.TriggerPush, Provider: "test", Host: "git.example", DeliveryKey: "k1"}
 		wait.Go(func() {
-			_, first, err := recorder.Record(t.Context(), spec, []byte("body"))
+			_, first, err := recorder.Record(t.Context(), spec, large("k1").body())
 			if err != nil {
 				t.Error(err)
 			}

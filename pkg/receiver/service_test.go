@@ -7,8 +7,10 @@ import (
 	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -89,6 +91,15 @@ type delivery struct {
 
 func push(key string) delivery {
 	return delivery{event: "push", key: key, message: message{URL: repositoryURL, SHA: sha, Host: "git.example", App: true, Padding: bodyMarker}}
+}
+
+// large is a push whose body does not fit into its event.
+func large(key string) delivery {
+	noise := make([]byte, 50_000)
+	_, _ = rand.NewChaCha8([32]byte{1}).Read(noise) // documented never to fail
+	d := push(key)
+	d.message.Padding = bodyMarker + base64.StdEncoding.EncodeToString(noise)
+	return d
 }
 
 func (d delivery) body() []byte {

@@ -39,7 +39,7 @@ func (h *Handler) ownerOf(ctx context.Context, d *delivery, canonical string) (*
 		return repository, nil
 	}
 	a := notFound(err)
-	if f := fault.Of(err); !vouched && (f.Class == fault.Ignored || f.Reason == reasonNotClaimedYet) {
+	if f := fault.Of(err); !vouched && (f.Class == fault.Ignored || f.Reason == fault.ReasonNotClaimedYet) {
 		a = h.stranger(d, f.Reason, f.Message)
 	}
 	return nil, &a

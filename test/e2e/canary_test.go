@@ -201,8 +201,14 @@ func (w *world) readObjects() {
 	w.reads("RepositoryClaims", claims, err)
 	for i := range events {
 		blobs := []v1alpha1.BlobReference{events[i].Spec.Payload}
+		streams := [][]byte{events[i].Payload}
 		if plan := events[i].Status.Plan; plan != nil {
-			blobs = append(blobs, plan.Blobs...)
+			blobs, streams = append(blobs, plan.Blobs...), append(streams, plan.Manifests)
+		}
+		for _, stream := range streams {
+			if data, err := blob.Expand(stream); err == nil {
+				w.readable.add("GitEvent "+events[i].Name, string(data))
+			}
 		}
 		for _, ref := range blobs {
 			data, err := blob.Read(w.ctx, ours.EventPayloads(w.Namespace), ref)

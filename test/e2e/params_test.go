@@ -97,11 +97,9 @@ func TestSecretsOfRunsThatFail(t *testing.T) {
 		check := w.checkReaches(sha, checkName(name), "failure", soon)
 		t.Logf("%s: %s", name, check.Text)
 	}
-	for _, ref := range event.Status.Plan.Blobs {
-		data, err := blob.Read(w.ctx, w.Plumbline.PlumblineV1alpha1().EventPayloads(w.Namespace), ref)
-		if err != nil || strings.Contains(string(data), "word of the team") || !strings.Contains(string(data), "plumbline-secret-") {
-			t.Errorf("%v, the stored plan: %s", err, data)
-		}
+	data, err := blob.Expand(event.Status.Plan.Manifests)
+	if err != nil || strings.Contains(string(data), "word of the team") || !strings.Contains(string(data), "plumbline-secret-") {
+		t.Errorf("%v, the stored plan: %s", err, data)
 	}
 	w.ask(runOf(event, "held"), pipelinev1.PipelineRunSpecStatusCancelled)
 	w.checkReaches(sha, checkName("held"), "cancelled", soon)

@@ -51,6 +51,9 @@ func refusesWhatItCannotPersist(t *testing.T, w *world) {
 			what := "create of " + resource + ": " + fault.name
 			rule := receiver.Proxy.Add(cluster.Rule{Match: creates(resource), Do: fault.do})
 			delivery := w.again()
+			if resource == "eventpayloads" {
+				delivery = w.apart(delivery)
+			}
 			w.sendAgain(what, w.sent(receiver, delivery))
 			rule.Remove()
 			if rule.Hits() == 0 {
@@ -136,6 +139,9 @@ func takesACreateThatLanded(t *testing.T, w *world) {
 		delivery := first
 		if len(deliveries) > 0 {
 			delivery = w.again()
+		}
+		if c.resource == "eventpayloads" {
+			delivery = w.apart(delivery)
 		}
 		deliveries = append(deliveries, delivery)
 		fault := receiver.Proxy.Add(cluster.Rule{Match: creates(c.resource), Count: 1, Do: c.do})

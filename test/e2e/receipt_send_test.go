@@ -3,7 +3,10 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
@@ -139,6 +143,15 @@ func (w *world) counted(p *installation.Process, outcome, reason string) int {
 // again makes another delivery of the same push: another GUID, hence another event.
 func (w *world) again() delivery {
 	return w.git.pushed("refs/heads/main")
+}
+
+// apart is a delivery whose body does not fit into its event, so that it has EventPayloads.
+func (w *world) apart(d delivery) delivery {
+	noise := make([]byte, 2*v1alpha1.MaxPayloadBytes)
+	_, _ = rand.Read(noise) // documented never to fail
+	_, body := partsOf(d)
+	padded := fmt.Sprintf(`%s,"padding":%q}`, bytes.TrimSuffix(bytes.TrimSpace(body), []byte("}")), base64.StdEncoding.EncodeToString(noise))
+	return w.git.signed(d, []byte(padded), w.webhookSecret())
 }
 
 // onlyOne requires one record, one PipelineRun and one check, once every event is settled.

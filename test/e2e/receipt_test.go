@@ -32,14 +32,14 @@ func answersAfterTheRecord(t *testing.T, w *world) {
 	answer := w.sent(w.receivers[0], delivery)
 	// Nothing waits between the answer and these reads: an answer ahead of its record fails here by a second.
 	events := w.events()
-	if answer.status != 202 || answer.took > answerLimit || slow.Hits() < 2 {
-		t.Errorf("answered %v after %v and %d slow writes, want 202 within %v and 2 or more", answer, answer.took, slow.Hits(), answerLimit)
+	if answer.status != 202 || answer.took > answerLimit || slow.Hits() < 1 {
+		t.Errorf("answered %v after %v and %d slow writes, want 202 within %v and one or more", answer, answer.took, slow.Hits(), answerLimit)
 	}
 	if len(events) != 1 || events[0].Spec.DeliveryKey != delivery.ID() || !strings.Contains(answer.body, events[0].Name) {
 		t.Fatalf("right after the answer %v the GitEvents are %v, want the one it names", answer, events)
 	}
 	_, body := partsOf(delivery)
-	payload, err := blob.Read(w.ctx, w.Plumbline.PlumblineV1alpha1().EventPayloads(w.Namespace), events[0].Spec.Payload)
+	payload, err := blob.Unpack(events[0].Payload, events[0].Spec.Payload)
 	if err != nil || string(payload) != string(body) {
 		t.Errorf("right after the answer the payload is %d bytes (%v), want the %d that were delivered", len(payload), err, len(body))
 	}

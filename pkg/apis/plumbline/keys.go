@@ -24,6 +24,10 @@ const (
 	// RepositoryAnnotation on a GitEvent is the namespace and name of its Repository. Receivers watch the metadata of open
 	// events to know what they use.
 	RepositoryAnnotation = GroupName + "/repository"
-	// StoredBytesAnnotation on a GitEvent is the bytes that its payload takes in etcd.
+	// StoredBytesAnnotation on a GitEvent is the bytes that its payload and its plan take in etcd.
 	StoredBytesAnnotation = GroupName + "/stored-bytes"
+	// PlanBytesAnnotation on a GitEvent is how many of these are the plan's, absent for none: the controller adds them before it
+	// stores the plan. PlanDigestAnnotation is the start of the digest of what was added last.
+	PlanBytesAnnotation  = GroupName + "/plan-bytes"
+	PlanDigestAnnotation = GroupName + "/plan-digest"
 )

@@ -3,6 +3,9 @@
 package gitevent
 
 import (
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -26,11 +29,20 @@ func annotated(name string, annotations ...string) git.File {
 	return file
 }
 
+// noisy is a pipeline with a description that does not compress, so that the status does not hold its plan.
+func noisy(file git.File) git.File {
+	noise := make([]byte, v1alpha1.MaxManifestBytes)
+	_, _ = rand.NewChaCha8([32]byte([]byte(fmt.Sprintf("%32s", file.Path)))).Read(noise) // documented never to fail
+	file.Data = []byte(strings.Replace(string(file.Data), "pipelineSpec:\n", "pipelineSpec:\n    description: "+base64.StdEncoding.EncodeToString(noise)+"\n", 1))
+	return file
+}
+
 // payload stores the body of the event.
 func (w *world) payload(body string) {
 	w.t.Helper()
-	ref, chunks, err := blob.Make(system, "push-1", "push-1", []byte(body))
+	packed, err := blob.Pack([]byte(body))
 	w.must(err)
+	ref, chunks := packed.Chunks(system, "push-1", "push-1")
 	for _, chunk := range chunks {
 		w.must(w.own.Tracker().Add(chunk))
 	}

@@ -45,7 +45,7 @@ type Reconciler struct {
 	credentials *credentials.Keeper
 	turns       *turns.Turns
 	steps       *steps.Steps
-	room        *memory.Room // what all events that are worked on at once may hold
+	store       *kept.Store
 	// Settings adds the configuration to a context.
 	Settings interface {
 		ToContext(ctx context.Context) context.Context
@@ -64,7 +64,11 @@ func New(c cluster.Cluster, o cluster.Options) *Reconciler {
 		Clock: c.Clock, Events: c.Plumbline.GitEvents(o.Namespace), Known: known, Recorder: c.Recorder, Timers: retry.New(), Metrics: m,
 		OperatorRetry: o.Times.OperatorRetry, Recorded: r.steps.Create.Created.Stored, Wake: func(event string, after time.Duration) { r.Wake(event, after) },
 	}
-	r.steps.Report.Strangers.Wake, r.room = r.desk.Wake, memory.NewRoom(m.NoRoom, r.desk.Wake)
+	r.steps.Report.Strangers.Wake = r.desk.Wake
+	r.store = &kept.Store{
+		Events: c.Plumbline.GitEvents(o.Namespace), Payloads: c.Plumbline.EventPayloads(o.Namespace), Secrets: c.Kube.Secrets(o.Namespace),
+		Room: memory.NewRoom(m.NoRoom, r.desk.Wake), Budget: o.Budget, Changed: known.Forget,
+	}
 	r.share(turns.New(turns.Options{Workers: o.Workers, Now: c.Clock.Now, Refused: m.NoTurn, Wake: r.desk.Wake}))
 	r.steps.Plan.Beginnings.Inherited = func(event *v1alpha1.GitEvent) bool {
 		return r.steps.Settle.Leads.Inherited(event) && !known.First(event.Name)
@@ -154,8 +158,7 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 	if version == nil || err != nil {
 		return r.desk.Requeue(err)
 	}
-	plan := kept.New(version.Event, r.cluster.Plumbline.EventPayloads(open.Namespace), r.cluster.Kube.Secrets(open.Namespace), r.room)
-	return r.guarded(ctx, r.desk.Begin(ctx, version, r.credentials, plan))
+	return r.guarded(ctx, r.desk.Begin(ctx, version, r.credentials, r.store.Of(version.Event)))
 }
 
 // guarded turns a panic into a long wait: one poisonous event must not take the others' controller down (B16). The ones

@@ -15,6 +15,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
@@ -24,6 +25,8 @@ const oneDay = 24 * time.Hour
 var (
 	errUninstalled = fault.Operatorf(fault.ReasonInstallationGone, "the GitHub App was uninstalled from acme: install it again, then push or redeliver")
 	errHidden      = fault.Operatorf("RepositoryNotReadable", "GitHub shows no repository acme/app to the App")
+	errUnclaimed   = fault.Transientf(fault.ReasonNotClaimedYet, "https://git.example/acme/app has no RepositoryClaim yet")
+	errNoRoom      = fault.Throttledf(budget.ReasonRepository, time.Minute, "the open events have used it up")
 	errNoCommit    = fault.Transientf(fault.ReasonCommitUnknown, "acme/app has no commit %s (yet)", sha)
 )
 
@@ -106,6 +109,8 @@ func TestAnEventThatWaitsTooLongIsRefused(t *testing.T) {
 		"a repository of an Enterprise Server":           {errHidden, map[string]string{"github-url": "https://ghe.example.com"}, 7 * oneDay},
 		"stubs that are kept longer make no wait longer": {errHidden, map[string]string{"settled-retention-days": "90"}, 7 * oneDay},
 		"a commit that is gone":                          {errNoCommit, nil, 3 * oneDay},
+		"a URL that nobody claims any more":              {errUnclaimed, nil, 3 * oneDay},
+		"a plan that finds no room":                      {errNoRoom, nil, 3 * oneDay},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()

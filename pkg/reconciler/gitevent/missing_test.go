@@ -78,7 +78,7 @@ func TestAPayloadThatCannotBeReadIsNotMissing(t *testing.T) {
 // A plan whose PipelineRuns were deleted before they were created ends them as cancelled: their author did nothing wrong.
 func TestAMissingPlanCancelsWhatWasNotCreated(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, helloFile("hello"))
+	w := newWorld(t, noisy(helloFile("hello")))
 	w.hook = func(_ int, call string) outcome {
 		if call == "create pipelineruns" {
 			return outcome{kill: true}

@@ -54,8 +54,8 @@ func TestParams(t *testing.T) {
 		t.Fatalf("runs %+v, want the param %s", runs, want)
 	}
 	plan := w.event().Status.Plan
-	stored, err := blob.Read(t.Context(), w.own.PlumblineV1alpha1().EventPayloads(system), plan.Blobs[0])
-	if err != nil || strings.Contains(string(stored), "horse") {
+	stored, err := blob.Expand(plan.Manifests)
+	if err != nil || !strings.Contains(string(stored), "hello") || strings.Contains(string(stored), "horse") {
 		t.Errorf("%v, the stored plan holds the secret: %s", err, stored)
 	}
 	runs[0].Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: corev1.ConditionFalse, Reason: "Failed", Message: "login with " + password + " was refused"})

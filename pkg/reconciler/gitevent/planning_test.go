@@ -19,7 +19,7 @@ func TestAPlanThatCannotBeKeptLeavesWhatIsStored(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	h.fail = func(string) int { return 503 }
-	w := newWorld(t, helloFile("hello"), referring("lint", "lint", "lint"))
+	w := newWorld(t, helloFile("hello"), noisy(referring("lint", "lint", "lint")))
 	w.uses(h)
 	_, _ = w.reconcile()
 	before := w.event().Status

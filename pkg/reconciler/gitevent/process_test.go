@@ -16,6 +16,7 @@ import (
 	"knative.dev/pkg/reconciler"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/budget"
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
@@ -80,7 +81,7 @@ func (w *world) reconcilerWith(c caches) *Reconciler {
 		Recorder: record.NewFakeRecorder(1000), Clock: w.clock,
 	}, cluster.Options{
 		Namespace: system, Version: "test", AppSecret: "app", GlobalRepository: "pipelines-as-code", Identity: fmt.Sprint("process-", w.processes.Add(1)),
-		Remote: remote.New(remote.Options{Proxy: noProxy}), Providers: map[string]provider.Provider{"fake": w.git.provider()},
+		Budget: w.used(c), Remote: remote.New(remote.Options{Proxy: noProxy}), Providers: map[string]provider.Provider{"fake": w.git.provider()},
 	})
 	r.Settings = w.store()
 	r.Wake = func(event string, after time.Duration) {
@@ -91,6 +92,15 @@ func (w *world) reconcilerWith(c caches) *Reconciler {
 	}
 	_ = r.Promote(reconciler.UniversalBucket(), nil)
 	return r
+}
+
+// used adds up what the cached events use.
+func (w *world) used(c caches) *budget.Ledger {
+	used := budget.New(func() budget.Limits { return w.store().Load().Open }, w.clock, nil)
+	for _, event := range c.events.List() {
+		used.Handler().OnAdd(event, true)
+	}
+	return used
 }
 
 // store is the ConfigMap as it is now.
@@ -108,7 +118,7 @@ func (w *world) process() *Reconciler {
 	}
 	w.fill(w.caches)
 	// What a test may have changed since the process began, and a real one is told of.
-	w.alive.Settings = w.store()
+	w.alive.Settings, w.alive.store.Budget = w.store(), w.used(w.caches)
 	w.alive.options.Providers["fake"] = w.git.provider()
 	return w.alive
 }

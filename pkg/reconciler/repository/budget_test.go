@@ -47,17 +47,17 @@ func TestARepositorySaysThatItsBudgetIsUsedUp(t *testing.T) {
 	}
 	condition()
 	for i := range 3 { // a tenth of 40 is 4
-		w.budget.Seen(fmt.Sprint("event-", i), key, 1)
+		w.budget.Seen(fmt.Sprint("event-", i), budget.Use{Repository: key, Bytes: 1})
 		step("below the budget", "none", 0)
 	}
-	w.budget.Seen("event-3", key, 1)
+	w.budget.Seen("event-3", budget.Use{Repository: key, Bytes: 1})
 	step("at the budget", "False RepositoryBudget", 1)
 	message := w.repository("one", "app").Status.GetCondition(pacv1alpha1.RepositoryBudget).Message
 	if !strings.Contains(message, "503") || !strings.Contains(message, "Repository one/app have used up their 4 events or 102 MiB") {
 		t.Errorf("the condition says %q", message)
 	}
 	for i := range 20 {
-		w.budget.Seen(fmt.Sprint("more-", i), key, 1)
+		w.budget.Seen(fmt.Sprint("more-", i), budget.Use{Repository: key, Bytes: 1})
 		step("more events", "False RepositoryBudget", 0)
 	}
 	w.budget.Gone("event-0")

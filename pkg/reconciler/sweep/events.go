@@ -20,6 +20,10 @@ import (
 // write.
 const evictBatch = 25
 
+// youngest is how long ago the end of an event must be before its stub is deleted, however many there are. Until then receivers
+// need not look for the tombstone of an event that has just happened (recentTime there).
+const youngest = 30 * time.Minute
+
 // until is when an event's delivery cannot be sent again any more. It counts from the delivery, as the Git service does. A
 // redelivery that is processed again is a delivery of its own, which comes under the same key: it may be sent again for as
 // long after it.
@@ -99,7 +103,7 @@ func (r *Reconciler) evict(ctx context.Context, events []metav1.PartialObjectMet
 	return nil
 }
 
-// remains reads what a tombstone keeps of an event; found is false when the event is gone.
+// remains reads what a tombstone keeps of an event; found is false when the event is gone, or its end is too young.
 func (r *Reconciler) remains(ctx context.Context, event *metav1.PartialObjectMetadata) (entry tombstone.Entry, found bool, err error) {
 	live, err := r.events.Get(ctx, event.Name, metav1.GetOptions{})
 	if fault.Gone(err) {
@@ -108,7 +112,7 @@ func (r *Reconciler) remains(ctx context.Context, event *metav1.PartialObjectMet
 	if err != nil {
 		return tombstone.Entry{}, false, fault.FromKube(fault.VerbRead, fmt.Errorf("reading GitEvent %s: %w", event.Name, err))
 	}
-	if live.UID != event.UID || !live.Settled() {
+	if live.UID != event.UID || !live.Settled() || r.clock.Since(endOf(live)) < youngest {
 		return tombstone.Entry{}, false, nil
 	}
 	return tombstone.Of(live, until(ctx, live.CreationTimestamp, live.MayRunAgain())), true, nil

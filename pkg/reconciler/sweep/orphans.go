@@ -89,11 +89,7 @@ func (r *Reconciler) deleteLateSecrets(ctx context.Context, name string) error {
 	if !event.Settled() || !event.Status.LateSecrets {
 		return nil
 	}
-	ended := event.CreationTimestamp // of one that was made by hand
-	if event.Status.SettledAt != nil {
-		ended = *event.Status.SettledAt
-	}
-	age := r.clock.Since(ended.Time)
+	age := r.clock.Since(endOf(event))
 	if age < lateAfter {
 		return nil
 	}
@@ -106,6 +102,14 @@ func (r *Reconciler) deleteLateSecrets(ctx context.Context, name string) error {
 		return fault.FromKube(fault.VerbUpdate, fmt.Errorf("taking the mark from GitEvent %s: %w", name, err))
 	}
 	return nil
+}
+
+// endOf is when an event was settled; of one that was made by hand it is when it was created.
+func endOf(event *v1alpha1.GitEvent) time.Time {
+	if event.Status.SettledAt == nil {
+		return event.CreationTimestamp.Time
+	}
+	return event.Status.SettledAt.Time
 }
 
 func (r *Reconciler) deleteSecrets(ctx context.Context, event *v1alpha1.GitEvent) error {

@@ -85,6 +85,11 @@ func TestATombstoneIsThereBeforeItsEventIsGone(t *testing.T) {
 	w.settings = map[string]string{"settled-cap": "100"}
 	w.restart()
 	w.fill(150)
+	w.pass()
+	if len(w.events) != 150 {
+		t.Errorf("%d events are left of those that have just ended, want all", len(w.events))
+	}
+	w.later(youngest)
 	fails := true
 	w.answer = func(call, name string) error {
 		if call == "delete gitevents" {
@@ -167,6 +172,7 @@ func TestWhatCannotBeHandledStopsNothingElse(t *testing.T) {
 			w.payload("z", "push-2")
 			w.later(5 * 24 * time.Hour)
 			w.fill(110)
+			w.later(youngest)
 			w.pass()
 			if len(w.payloads) != c.left {
 				t.Errorf("payloads %v are left, want %d", w.payloads, c.left)

@@ -18,6 +18,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	logtesting "knative.dev/pkg/logging/testing"
 	"knative.dev/pkg/reconciler"
@@ -27,6 +28,7 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/blob"
+	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
@@ -107,16 +109,13 @@ type controlled struct {
 // cmd/controller runs, against clients that keep objects in memory.
 func control(t *testing.T, sent delivery.Delivery, repository *pacv1alpha1.Repository, secrets map[string]map[string][]byte, s *service) controlled {
 	t.Helper()
-	event, payloads, services := received(t, sent, repository, s)
+	event, services := received(t, sent, repository, s)
 	url, err := v1alpha1.CanonicalURL(repository.Spec.URL)
 	must(t, err)
 	claim := &v1alpha1.RepositoryClaim{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: v1alpha1.ClaimName(url)}, Spec: v1alpha1.RepositoryClaimSpec{
 		URL: url, Repository: v1alpha1.ClaimOwner{Namespace: repository.Namespace, Name: repository.Name, UID: repository.UID},
 	}}
 	own := fake.NewSimpleClientset(event, repository, claim)
-	for _, payload := range payloads {
-		must(t, own.Tracker().Add(payload))
-	}
 	kube := kubefake.NewSimpleClientset(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "app"},
 		Data: map[string][]byte{"github-application-id": []byte("1"), "github-private-key": []byte("pem")}})
 	for name, data := range secrets {
@@ -145,7 +144,7 @@ func control(t *testing.T, sent delivery.Delivery, repository *pacv1alpha1.Repos
 		Open: listers.NewGitEventLister(events), Repositories: paclisters.NewRepositoryLister(repositories), Claims: listers.NewRepositoryClaimLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace)),
 		Runs:     cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}),
 		Recorder: record.NewFakeRecorder(1000), Clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
-	}, cluster.Options{Namespace: system, Version: devel, AppSecret: "app", Remote: remote.New(remote.Options{}), Providers: services, Identity: "test"})
+	}, cluster.Options{Budget: budget.New(func() budget.Limits { return budget.Limits{} }, clock.RealClock{}, nil), Namespace: system, Version: devel, AppSecret: "app", Remote: remote.New(remote.Options{}), Providers: services, Identity: "test"})
 	settings := config.NewStore(logtesting.TestLogger(t))
 	settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}})
 	r.Settings, r.Wake = settings, func(string, time.Duration) {}
@@ -156,8 +155,8 @@ func control(t *testing.T, sent delivery.Delivery, repository *pacv1alpha1.Repos
 	return controlled{created: string(created), plan: done.Status.Plan}
 }
 
-// received returns the objects that the receiver creates for a delivery, and the service it is of with our answers.
-func received(t *testing.T, sent delivery.Delivery, repository *pacv1alpha1.Repository, s *service) (*v1alpha1.GitEvent, []*v1alpha1.EventPayload, map[string]provider.Provider) {
+// received returns the event that the receiver creates for a delivery, and the service it is of with our answers.
+func received(t *testing.T, sent delivery.Delivery, repository *pacv1alpha1.Repository, s *service) (*v1alpha1.GitEvent, map[string]provider.Provider) {
 	t.Helper()
 	for name, p := range delivery.Services() {
 		if !p.Webhook.Claims(sent.Header) {
@@ -167,9 +166,9 @@ func received(t *testing.T, sent delivery.Delivery, repository *pacv1alpha1.Repo
 		must(t, err)
 		spec.Repository = v1alpha1.RepositoryReference{Namespace: repository.Namespace, Name: repository.Name, UID: repository.UID, URL: repository.Spec.URL}
 		event := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: spec.EventName(), UID: "event"}, Spec: *spec}
-		ref, payloads, err := blob.Make(system, event.Name+"-payload", event.Name, sent.Body)
+		packed, err := blob.Pack(sent.Body)
 		must(t, err)
-		event.Spec.Payload = ref
+		event.Spec.Payload, event.Payload = packed.Whole(), packed.Stream
 		data, err := json.Marshal(event) // as the API server has it
 		must(t, err)
 		stored := &v1alpha1.GitEvent{}
@@ -177,10 +176,10 @@ func received(t *testing.T, sent delivery.Delivery, repository *pacv1alpha1.Repo
 		p.Connect = func(context.Context, string, v1alpha1.Project, provider.Credentials) (provider.Client, error) {
 			return provider.Client{Source: s, History: s, Addresses: s, Access: s, Reporter: s, Tokens: s}, nil
 		}
-		return stored, payloads, map[string]provider.Provider{name: p}
+		return stored, map[string]provider.Provider{name: p}
 	}
 	t.Fatal("no service claims the delivery")
-	return nil, nil, nil
+	return nil, nil
 }
 
 func must(t *testing.T, err error) {

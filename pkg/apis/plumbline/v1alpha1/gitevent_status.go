@@ -9,6 +9,8 @@ import (
 )
 
 // GitEventStatus is what was learnt of and done for an event.
+//
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.plan) || !has(oldSelf.plan.manifests) || has(self.plan) && has(self.plan.manifests) || has(self.phase) && self.phase == 'Settled'",message="the manifests of a plan are kept until the event is settled"
 type GitEventStatus struct {
 	// Status carries the conditions Planned, Created, Reported (aggregated in Ready) and Annotated (not aggregated).
 	duckv1.Status `json:",inline"`
@@ -99,8 +101,13 @@ type Plan struct {
 	// Decisions hold one entry for each pipeline found.
 	// +optional
 	Decisions []Decision `json:"decisions,omitempty"`
-	// Blobs hold the PipelineRuns exactly as they will be created, each a JSON list of them: one for each time that
-	// something was decided.
+	// Manifests are the PipelineRuns exactly as they will be created: a JSON list of them as a gzip stream, as long as that is
+	// less than MaxManifestBytes.
+	// +optional
+	// +kubebuilder:validation:MaxLength=21848
+	Manifests []byte `json:"manifests,omitempty"`
+	// Blobs hold the PipelineRuns that Manifests has no room for, each a JSON list of them: one for each time that something
+	// was decided.
 	// +optional
 	Blobs []BlobReference `json:"blobs,omitempty"`
 	// Secret is the name of the Secret beside the GitEvent that holds what the markers in the PipelineRuns stand for:
@@ -108,6 +115,10 @@ type Plan struct {
 	// +optional
 	Secret string `json:"secret,omitempty"`
 }
+
+// MaxManifestBytes is more than the manifests that a status holds itself, compressed. One of a usual pipeline takes 1 to 3 KiB. The
+// controllers hold the status of each open event in memory: 500 that wait take at most 8 MiB for this.
+const MaxManifestBytes = 16 << 10
 
 // Decision says why a pipeline was selected or not.
 type Decision struct {

@@ -28,6 +28,8 @@ import (
 // +kubebuilder:printcolumn:name="Disposition",type=string,JSONPath=`.status.disposition`,priority=1
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,priority=1
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1
+// +kubebuilder:validation:XValidation:rule="!has(self.payload) || has(oldSelf.payload) && self.payload == oldSelf.payload",message="payload may be removed, and neither be changed nor added"
+// +kubebuilder:validation:XValidation:rule="!has(self.payload) || !has(self.status) || !has(self.status.phase) || self.status.phase != 'Settled'",message="a settled event has no payload: remove it first"
 type GitEvent struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -35,6 +37,12 @@ type GitEvent struct {
 	// Spec is the normalized delivery. It never changes after creation.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable: a GitEvent records what was received"
 	Spec GitEventSpec `json:"spec"`
+	// Payload is the gzip stream of the delivery's raw body if that is less than MaxPayloadBytes; spec.payload.chunks is then 0, and
+	// spec.payload says the digest and size of the body. It is removed before the event settles. It is not part of spec, so that
+	// spec never changes.
+	// +optional
+	// +kubebuilder:validation:MaxLength=43692
+	Payload []byte `json:"payload,omitempty"`
 	// +optional
 	Status GitEventStatus `json:"status,omitempty"`
 }
@@ -138,7 +146,7 @@ type GitEventSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	Headers map[string]string `json:"headers,omitempty"`
-	// Payload names the EventPayload objects that hold the raw body.
+	// Payload tells where the raw body is: in EventPayload objects, or beside the spec if there are no chunks.
 	Payload BlobReference `json:"payload"`
 	// ReceivedAt is when the receiver accepted the delivery.
 	ReceivedAt metav1.Time `json:"receivedAt"`
@@ -221,16 +229,20 @@ type Commit struct {
 	SkipCI bool `json:"skipCI,omitempty"`
 }
 
+// MaxPayloadBytes is more than any payload that a GitEvent holds itself, compressed. Nearly every delivery takes less than 10 KiB.
+// Each write of the status stores the whole event again, so that a large payload is better kept apart.
+const MaxPayloadBytes = 32 << 10
+
 // BlobReference names a blob kept in EventPayload objects of the same namespace: <name>-0 … <name>-<chunks-1>.
 type BlobReference struct {
-	// Name is the common part of the objects' names.
+	// Name is the common part of the objects' names, empty if there are none.
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 	// Digest is "sha256:<64 hex>" of the uncompressed bytes.
 	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-f]{64}$`
 	Digest string `json:"digest"`
-	// Chunks is the number of objects.
-	// +kubebuilder:validation:Minimum=1
+	// Chunks is the number of objects. It is 0 for a delivery's body that the GitEvent holds itself, in payload.
+	// +kubebuilder:validation:Minimum=0
 	Chunks int32 `json:"chunks"`
 	// Size is the number of uncompressed bytes.
 	Size int64 `json:"size"`

@@ -215,6 +215,11 @@ func (in *GitEvent) DeepCopyInto(out *GitEvent) {
 	out.TypeMeta = in.TypeMeta
 	in.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
 	in.Spec.DeepCopyInto(&out.Spec)
+	if in.Payload != nil {
+		in, out := &in.Payload, &out.Payload
+		*out = make([]byte, len(*in))
+		copy(*out, *in)
+	}
 	in.Status.DeepCopyInto(&out.Status)
 	return
 }
@@ -370,6 +375,11 @@ func (in *Plan) DeepCopyInto(out *Plan) {
 	if in.Decisions != nil {
 		in, out := &in.Decisions, &out.Decisions
 		*out = make([]Decision, len(*in))
+		copy(*out, *in)
+	}
+	if in.Manifests != nil {
+		in, out := &in.Manifests, &out.Manifests
+		*out = make([]byte, len(*in))
 		copy(*out, *in)
 	}
 	if in.Blobs != nil {

@@ -50,7 +50,7 @@ func (q asks) hold(definitions, manifests int) error {
 }
 
 func (q asks) body(ctx context.Context) ([]byte, error) {
-	return q.a.Kept.Blob(ctx, q.a.Event.Spec.Payload)
+	return q.a.Kept.Payload(ctx)
 }
 
 // comment reads from the payload what a comment says: the record does not hold it.

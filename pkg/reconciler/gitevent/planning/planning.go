@@ -76,6 +76,11 @@ func (s *Step) plan(ctx context.Context, a *attempt.Attempt) error {
 	if repository == nil || err != nil {
 		return err
 	}
+	if wait := a.Waits.Of(v1alpha1.StepPlan); wait != nil && kept.NoRoom(wait.Reason) {
+		if err := a.Kept.HasRoom(); err != nil {
+			return err
+		}
+	}
 	client, err := a.Git.Connect(ctx)
 	if err != nil {
 		return err

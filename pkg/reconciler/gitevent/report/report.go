@@ -141,7 +141,7 @@ func (s *Step) put(ctx context.Context, a *attempt.Attempt, client *provider.Cli
 	post := postOf(a, check.Key)
 	sole := s.posts.Take(post, accepted.ID) && accepted.RecheckAt == nil && (check.Conclusion != "" || !accepted.Concluded)
 	if sole {
-		ctx = provider.Fenced(ctx, a.Record.Paused)
+		ctx = provider.Fenced(ctx, func() error { return a.Record.Confirm(ctx) })
 	}
 	id, err := client.Put(ctx, head, accepted.ID, *check, sole)
 	if id != "" {

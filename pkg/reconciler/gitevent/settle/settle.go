@@ -15,8 +15,6 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/blob"
-	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/gitauth"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
@@ -32,9 +30,8 @@ type Step struct {
 	Secrets corev1client.SecretsGetter
 	GitAuth gitauth.Secrets
 	// Failing is since when tokens cannot be revoked.
-	Failing  *Failing
-	Payloads plumblineclient.EventPayloadInterface
-	Metrics  *metrics.Metrics
+	Failing *Failing
+	Metrics *metrics.Metrics
 	// Leads is since when this process leads.
 	Leads *Tenure
 }
@@ -94,10 +91,8 @@ func (s *Step) tidy(ctx context.Context, a *attempt.Attempt) error {
 		s.GitAuth.Deleted(a, run)
 		run.Secret = "" // recorded when not all of them are deleted in one turn
 	}
-	for _, ref := range append([]v1alpha1.BlobReference{a.Event.Spec.Payload}, a.Event.Status.Plan.Blobs...) {
-		if err := blob.Delete(ctx, s.Payloads, ref); err != nil {
-			return err
-		}
+	if err := a.Kept.Remove(ctx); err != nil {
+		return err
 	}
 	s.Failing.forget(a.Event.Name)
 	Shrink(a.Event, a.Clock.Now(), s.Leads.Inherited(a.Event))
@@ -124,7 +119,7 @@ func Shrink(event *v1alpha1.GitEvent, now time.Time, late bool) {
 	st := &event.Status
 	st.Phase, st.SettledAt, st.Checks, st.Waits = v1alpha1.PhaseSettled, &settled, nil, nil
 	st.LateSecrets = late
-	st.Plan.Blobs, st.Plan.Secret = nil, ""
+	st.Plan.Manifests, st.Plan.Blobs, st.Plan.Secret = nil, nil, ""
 	if len(st.Plan.Decisions) > maxDecisions {
 		st.Plan.Decisions = st.Plan.Decisions[:maxDecisions]
 	}

@@ -18,6 +18,7 @@ import (
 	"knative.dev/pkg/injection"
 	"knative.dev/pkg/logging"
 
+	"github.com/plumbline-ci/plumbline/pkg/budget"
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
@@ -39,6 +40,8 @@ func NewController(o cluster.Options, events *openevents.Watch, claims *ownershi
 	return func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 		logger := logging.FromContext(ctx)
 		runs := cluster.RunInformer(ctx, o.Namespace)
+		settings := config.NewStore(logger.Named("config"))
+		o.Budget = budget.New(func() budget.Limits { return settings.Load().Open }, clock.RealClock{}, nil)
 		c := cluster.Cluster{
 			Plumbline:    plumblineclient.Get(ctx).PlumblineV1alpha1(),
 			PaC:          plumblineclient.Get(ctx).PipelinesascodeV1alpha1(),
@@ -55,7 +58,6 @@ func NewController(o cluster.Options, events *openevents.Watch, claims *ownershi
 		if err := errors.Join(metrics.ObserveOpen(c.Open.GitEvents(o.Namespace), c.Clock), metrics.ObserveLines(r.Waiting), leadership.Count(&r.LeaderAwareFuncs, queueName)); err != nil {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
 		}
-		settings := config.NewStore(logger.Named("config"))
 		settings.WatchConfigs(cmw)
 		r.Settings = settings
 		impl := controller.NewContext(ctx, r, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger.Named(queueName), Concurrency: o.Workers})
@@ -67,12 +69,17 @@ func NewController(o cluster.Options, events *openevents.Watch, claims *ownershi
 		watch(ctx, events.Informer(ctx).Informer(), r.OnGone())
 		watch(ctx, runs, r.RunWatch().OnRun(impl))
 		watch(ctx, repositoryinformer.Get(ctx).Informer(), r.OnRepository())
+		used, err := events.Informer(ctx).Informer().AddEventHandler(o.Budget.Handler())
+		if err != nil {
+			logger.Fatalw("Adding up GitEvents", "error", err)
+		}
 		if err := controller.StartInformers(ctx.Done(), runs); err != nil {
 			logger.Fatalw("Listing PipelineRuns", "error", err)
 		}
 		if err := events.Start(ctx); err != nil {
 			logger.Fatalw("Listing GitEvents", "error", err)
 		}
+		cache.WaitForCacheSync(ctx.Done(), used.HasSynced)
 		go r.LookAround(ctx)
 		return impl
 	}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package receiver
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/panics"
+	"github.com/plumbline-ci/plumbline/pkg/tombstone"
+)
+
+// sight is what is known of a name: the verdict of its record or tombstone, or that there is none, or an error.
+type sight struct {
+	verdict verdict
+	known   bool
+	err     error
+}
+
+// first returns the name of the first record of a delivery, and what is known of it.
+//
+// The version before named every event by the delivery's key. Its records are looked for as well for events that happened before
+// the last process of that version can have ended. This process has started after that, or beside it, so that a later event has
+// no such record.
+func (r *Recorder) first(ctx context.Context, p parcel) (name string, seen sight) {
+	name, former := p.spec.EventName(), p.spec.FormerEventName()
+	if p.spec.Body == nil || !p.spec.Body.At.Time.Before(r.Started.Add(rolloutTime)) {
+		return name, r.before(ctx, name, p)
+	}
+	var recorded sight
+	together(
+		func() { seen = r.before(ctx, name, p) },
+		func() { recorded = r.look(ctx, former, p.spec) },
+	)
+	if recorded.known || recorded.err != nil {
+		return former, recorded
+	}
+	return name, seen
+}
+
+// before is what is known of a name before anything is created. That a record is there, the create of another one tells. But
+//   - the record of an event that is not recent is looked for, and its tombstone after it: see look;
+//   - a payload of its own is written before the event. That of a settled event, whose payload is deleted already, would be left
+//     behind, and nothing would delete it.
+func (r *Recorder) before(ctx context.Context, name string, p parcel) sight {
+	if p.packed != nil && r.recent(p.spec) {
+		return r.remembered(ctx, name, p.spec)
+	}
+	return r.look(ctx, name, p.spec)
+}
+
+// look reads the record and the tombstone. The sweep writes the tombstone before it deletes the record. So when there is no
+// record, the tombstone is read after that was seen: an earlier read may have been too early. Those of a recent event are read at
+// the same time, because the sweep leaves them alone.
+func (r *Recorder) look(ctx context.Context, name string, spec *v1alpha1.GitEventSpec) sight {
+	var recorded, buried sight
+	if r.recent(spec) {
+		together(
+			func() { recorded = r.recorded(ctx, name, spec) },
+			func() { buried = r.remembered(ctx, name, spec) },
+		)
+	} else if recorded = r.recorded(ctx, name, spec); !recorded.known && recorded.err == nil {
+		buried = r.remembered(ctx, name, spec)
+	}
+	if recorded.known || recorded.err != nil {
+		return recorded
+	}
+	return buried
+}
+
+// recent tells whether the signed body of a delivery says that its event happened a moment ago, so that the sweep does not delete
+// a record of it: it lets each stub stay for half an hour. The clocks of the API server, the Git service and ours may differ by what
+// is left of that.
+func (r *Recorder) recent(spec *v1alpha1.GitEventSpec) bool {
+	return spec.Body != nil && r.Clock.Since(spec.Body.At.Time).Abs() < recentTime
+}
+
+// recorded reads the GitEvent.
+func (r *Recorder) recorded(ctx context.Context, name string, spec *v1alpha1.GitEventSpec) sight {
+	ctx, cancel := context.WithTimeout(ctx, kubeCallBudget)
+	defer cancel()
+	existing, err := r.Events.Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return sight{}
+	}
+	if err != nil {
+		return sight{err: fmt.Errorf("reading GitEvent %s: %w", name, fault.FromKube(fault.VerbRead, err))}
+	}
+	found := judge(existing, spec)
+	if found == foreign {
+		return sight{err: foreignEvent(existing.Namespace, existing.Name)}
+	}
+	return sight{verdict: found, known: true}
+}
+
+// remembered looks for what is left of an event that was deleted while its delivery may be sent again. That there is
+// nothing must be certain: otherwise the delivery could be processed twice.
+func (r *Recorder) remembered(ctx context.Context, name string, spec *v1alpha1.GitEventSpec) sight {
+	ctx, cancel := context.WithTimeout(ctx, kubeCallBudget)
+	defer cancel()
+	page, err := r.Tombstones.Get(ctx, tombstone.PageOf(name), metav1.GetOptions{})
+	if fault.Gone(err) {
+		return sight{}
+	}
+	if err != nil {
+		return sight{err: fmt.Errorf("reading TombstonePage %s: %w", tombstone.PageOf(name), fault.FromKube(fault.VerbRead, err))}
+	}
+	entry, buried := tombstone.Find(page, name, r.Clock.Now())
+	switch {
+	case !buried:
+		return sight{}
+	case !entry.Records(spec.Payload.Digest):
+		return sight{err: foreignEvent(r.Namespace, name)}
+	case entry.Again:
+		return sight{verdict: processAgain, known: true}
+	}
+	return sight{verdict: alreadyRecorded, known: true}
+}
+
+func foreignEvent(namespace, name string) error {
+	return fault.Operatorf("ForeignEvent", "GitEvent %s/%s records another delivery", namespace, name)
+}
+
+// together runs functions at the same time, and returns when all of them have.
+func together(fs ...func()) {
+	var running sync.WaitGroup
+	var caught panics.Catcher
+	for _, f := range fs {
+		running.Go(func() { caught.Run(f) })
+	}
+	running.Wait()
+	caught.Again()
+}

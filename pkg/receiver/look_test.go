@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package receiver_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/budget"
+)
+
+// What a delivery costs: the calls that write, and those that read, which take no longer than the slowest if they are made at
+// the same time.
+func TestCallsOfADelivery(t *testing.T) {
+	const event, pages, payload = "gitevents", "tombstonepages", "eventpayloads"
+	day := 25 * time.Hour
+	for name, c := range map[string]struct {
+		d     func(at time.Time) delivery
+		old   time.Duration // of the event
+		up    time.Duration // of this process
+		calls []string
+	}{
+		"a small one":                    {func(at time.Time) delivery { return happened("k", at) }, 0, day, []string{"create " + event, "get " + pages}},
+		"a small one after a start":      {func(at time.Time) delivery { return happened("k", at) }, 0, 0, []string{"create " + event, "get " + event, "get " + pages, "get " + pages}},
+		"one that was sent for long":     {func(at time.Time) delivery { return happened("k", at) }, 50 * time.Minute, day, []string{"create " + event, "get " + event, "get " + pages}},
+		"one of a clock that is ahead":   {func(at time.Time) delivery { return happened("k", at) }, -time.Hour, day, []string{"create " + event, "get " + event, "get " + pages}},
+		"one whose body tells no time":   {func(time.Time) delivery { return push("k") }, 0, day, []string{"create " + event, "get " + event, "get " + pages}},
+		"a large one writes its payload": {func(at time.Time) delivery { d := large("k"); d.message.At = at.Unix(); return d }, 0, day, []string{"create " + payload, "create " + event, "get " + event, "get " + pages}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.clock.SetTime(w.clock.Now().Add(c.up))
+			w.expect(http.StatusAccepted, c.d(w.clock.Now().Add(-c.old)))
+			var calls []string
+			for _, action := range w.client.Actions() {
+				if slices.Contains([]string{event, pages, payload}, action.GetResource().Resource) {
+					calls = append(calls, action.GetVerb()+" "+action.GetResource().Resource)
+				}
+			}
+			slices.Sort(calls)
+			want := slices.Sorted(slices.Values(c.calls))
+			if !slices.Equal(calls, want) {
+				t.Errorf("calls %v, want %v", calls, want)
+			}
+		})
+	}
+}
+
+// slow is an API server of which each answer takes a second, in the bubble's time.
+type slow struct{ reads *sync.Map }
+
+func (slow) Create(_ context.Context, e *v1alpha1.GitEvent, _ metav1.CreateOptions) (*v1alpha1.GitEvent, error) {
+	time.Sleep(time.Second)
+	return e, nil
+}
+
+func (s slow) Get(_ context.Context, name string, _ metav1.GetOptions) (*v1alpha1.GitEvent, error) {
+	time.Sleep(time.Second)
+	s.reads.Store(name, true)
+	return nil, apierrors.NewNotFound(v1alpha1.Resource("gitevents"), name)
+}
+
+type slowPages struct{ reads *sync.Map }
+
+func (s slowPages) Get(_ context.Context, name string, _ metav1.GetOptions) (*v1alpha1.TombstonePage, error) {
+	time.Sleep(time.Second)
+	s.reads.Store(name, true)
+	return nil, apierrors.NewNotFound(v1alpha1.Resource("tombstonepages"), name)
+}
+
+// A delivery is accepted after two calls: one round of reads, one create.
+func TestReadsAreMadeAtTheSameTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, reads := newWorld(t), &sync.Map{}
+		r := w.recorder()
+		r.Events, r.Tombstones = slow{reads}, slowPages{reads}
+		spec := &v1alpha1.GitEventSpec{Trigger: v1alpha1.TriggerPush, Provider: "test", Host: "h", DeliveryKey: "k",
+			Body: &v1alpha1.BodyIdentity{Key: "x", At: metav1.NewTime(w.clock.Now())}}
+		start := time.Now()
+		if _, created, err := r.Record(t.Context(), spec, []byte("x")); err != nil || !created {
+			t.Fatal(created, err)
+		}
+		read := 0
+		reads.Range(func(any, any) bool { read++; return true })
+		if took := time.Since(start); took != 2*time.Second || read != 3 {
+			t.Errorf("%d things were read, and it took %v; want 3 and two calls' time", read, took)
+		}
+	})
+}
+
+// The sweep writes a tombstone and then deletes the event. Whoever looks for the tombstone before that and creates the event
+// after it runs the delivery twice: so of an event that the sweep may delete the record is read first.
+func TestAnEventThatIsBuriedMeanwhileDoesNotRunAgain(t *testing.T) {
+	for name, d := range map[string]delivery{"whose body tells no time": push("k1"), "that happened an hour ago": happened("k1", time.Date(2026, 1, 2, 2, 0, 0, 0, time.UTC))} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.expect(http.StatusAccepted, d)
+			first := w.settle(0, settled(v1alpha1.DispositionRuns))
+			var once sync.Once
+			w.client.PrependReactor("get", "tombstonepages", func(clienttesting.Action) (early bool, _ runtime.Object, _ error) {
+				once.Do(func() { early = true })
+				if early {
+					go w.evict(first) // the fake answers one call at a time: it is evicted right after this answer
+				}
+				return early, nil, apierrors.NewNotFound(v1alpha1.Resource("tombstonepages"), "x")
+			})
+			if answer := w.expect(http.StatusAccepted, d); !strings.Contains(answer.Body.String(), "already recorded") {
+				t.Errorf("answered %s", answer.Body)
+			}
+		})
+	}
+}
+
+// A copy of what is recorded needs no room, also when its event has ended.
+func TestACopyNeedsNoRoom(t *testing.T) {
+	w := newWorld(t)
+	d := happened("k1", w.clock.Now())
+	w.expect(http.StatusAccepted, d)
+	w.settle(0, settled(v1alpha1.DispositionRuns))
+	for i := range 200 {
+		seen := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("e", i)}}
+		budget.Annotate(seen, types.NamespacedName{Namespace: "ci", Name: "app"}, 1)
+		w.budget.Handler().OnAdd(seen, true)
+	}
+	w.expect(http.StatusAccepted, d)
+	w.expect(http.StatusServiceUnavailable, happened("k2", w.clock.Now().Add(time.Second)))
+	w.wantEvents(1)
+	if w.counted("duplicate", "AlreadyRecorded") != 1 || w.counted("unavailable", budget.ReasonRepository) != 1 {
+		t.Errorf("want a duplicate and a refusal:\n%s", w.log())
+	}
+}
+
+// What a create leaves behind that failed is counted only if it may be there.
+func TestAFailedCreateUsesNoBudget(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		uses bool
+	}{
+		"it was refused":         {apierrors.NewForbidden(v1alpha1.Resource("gitevents"), "e", fmt.Errorf("exceeded quota: q")), false},
+		"its outcome is unknown": {context.DeadlineExceeded, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.limits.Events = 10 // one of the Repository
+			w.fail("create", "gitevents", c.err)
+			w.expect(http.StatusServiceUnavailable, push("k1"))
+			w.client.ReactionChain = w.client.ReactionChain[1:]
+			status := http.StatusAccepted
+			if c.uses {
+				status = http.StatusServiceUnavailable
+			}
+			w.expect(status, push("k2"))
+			w.expect(http.StatusAccepted, push(map[bool]string{true: "k1", false: "k2"}[c.uses]))
+		})
+	}
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"net/http"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/blob"
+)
+
+// ADR 23: the API server lets nobody change or add what an event holds of its delivery and its plan, nor settle an event that
+// holds its payload still; a write of the status by somebody who does not have the payload leaves it where it is.
+func TestWhatAnEventHoldsIsOnlyRemoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{receivers: 1, controllers: 1})
+	w.claimed()
+	w.must(w.controller().Kill())
+	_, d := w.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push")})
+	w.deliver(d, http.StatusAccepted)
+	events, name := w.Plumbline.PlumblineV1alpha1().GitEvents(w.Namespace), w.events()[0].Name
+	patch := func(text string) error {
+		_, err := events.Patch(w.ctx, name, types.MergePatchType, []byte(text), metav1.PatchOptions{})
+		return err
+	}
+	status := func(change func(*v1alpha1.GitEventStatus)) error {
+		event, err := events.Get(w.ctx, name, metav1.GetOptions{})
+		w.must(err)
+		event.Payload = nil // as an informer has it
+		change(&event.Status)
+		_, err = events.UpdateStatus(w.ctx, event, metav1.UpdateOptions{})
+		return err
+	}
+	refused := func(what string, err error) {
+		t.Helper()
+		if !apierrors.IsInvalid(err) {
+			t.Errorf("%s: %v, want it refused", what, err)
+		}
+	}
+	settle := func(s *v1alpha1.GitEventStatus) { s.Phase, s.Plan.Manifests = v1alpha1.PhaseSettled, nil }
+
+	w.must(status(func(s *v1alpha1.GitEventStatus) { s.Plan = &v1alpha1.Plan{Reason: "Selected", Manifests: []byte("x")} }))
+	held := w.events()[0]
+	if body, err := blob.Unpack(held.Payload, held.Spec.Payload); err != nil || held.Spec.Payload.Chunks != 0 {
+		t.Errorf("after a write of the status the event holds %d bytes (%v) of its payload %+v", len(body), err, held.Spec.Payload)
+	}
+	refused("another payload", patch(`{"payload":"eA=="}`))
+	refused("dropping the manifests", status(func(s *v1alpha1.GitEventStatus) { s.Plan.Manifests = nil }))
+	refused("dropping the plan", status(func(s *v1alpha1.GitEventStatus) { s.Plan = nil }))
+	refused("settling an event with its payload", status(settle))
+	refused("changing what was received", patch(`{"spec":{"payload":{"chunks":1}}}`))
+	w.must(patch(`{"payload":null}`))
+	w.must(patch(`{"payload":null}`))
+	refused("a payload where there is none", patch(`{"payload":"eA=="}`))
+	w.must(status(settle))
+	if left := w.events()[0]; left.Payload != nil || left.Status.Plan.Manifests != nil || left.Status.Phase != v1alpha1.PhaseSettled {
+		t.Errorf("the stub is %+v", left)
+	}
+}
