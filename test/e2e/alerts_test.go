@@ -142,13 +142,13 @@ func conditions() []condition {
 			"PlumblineClusterWebhookFails": rises, "PlumblineClusterWebhookErrors": rises, "PlumblineClusterWebhookFailsOpen": rises,
 		}, (*world).webhookIsDown),
 		when("what is done cannot be tidied up", proxied, map[string]movement{"PlumblineEventsNotSettled": rises}, func(w *world) {
-			w.controller().Proxy.Add(cluster.Rule{Match: func(c cluster.Call) bool { return c.Is("delete", "eventpayloads") },
+			w.controller().Proxy.Add(cluster.Rule{Match: func(c cluster.Call) bool { return c.Is("patch", "gitevents") },
 				Do: cluster.Fault(cluster.Unavailable())})
 			w.deliverPush("unsettled")
 		}),
 		when("a call hangs and the workers are busy", setup{receivers: 1, controllers: 1, proxied: true, flags: []string{"-workers=1"}},
 			map[string]movement{"PlumblineQueueBacklog": rises}, func(w *world) {
-				w.controller().Proxy.Add(cluster.Rule{Match: func(c cluster.Call) bool { return c.Is("get", "gitevents") },
+				w.controller().Proxy.Add(cluster.Rule{Match: func(c cluster.Call) bool { return nameOf(c) == "update gitevents/status" },
 					Do: cluster.Hold(w.ctx.Done())})
 				for range 3 {
 					w.deliverPush("queued")

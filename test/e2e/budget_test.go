@@ -102,19 +102,19 @@ func (w *world) second() delivery {
 	return w.forge.PushDelivery(forge.PushEvent{Repo: "acme/lib", Ref: "refs/heads/main"})
 }
 
-// quotaIsUsedUp requires that a delivery for which the namespace's quota has no room is answered 503, leaves no payloads
-// behind, and is recorded when there is room.
+// quotaIsUsedUp requires that a delivery for which the namespace's quota has no room is answered 503, and is recorded when
+// there is room.
 func (w *world) quotaIsUsedUp() {
 	w.t.Helper()
 	quotas, d := w.Kube.CoreV1().ResourceQuotas(w.Namespace), w.again()
 	allow := func(n string) {
 		w.t.Helper()
-		hard := fmt.Sprintf(`{"spec":{"hard":{"count/eventpayloads.plumbline.dev":%q}}}`, n)
+		hard := fmt.Sprintf(`{"spec":{"hard":{"count/gitevents.plumbline.dev":%q}}}`, n)
 		_, err := quotas.Patch(w.ctx, "plumbline", types.MergePatchType, []byte(hard), metav1.PatchOptions{})
 		w.must(err)
 		w.eventually(soon, "the API server keeps to the quota", func() error {
 			quota, err := quotas.Get(w.ctx, "plumbline", metav1.GetOptions{})
-			if hard := quota.Status.Hard["count/eventpayloads.plumbline.dev"]; err != nil || hard.String() != n {
+			if hard := quota.Status.Hard["count/gitevents.plumbline.dev"]; err != nil || hard.String() != n {
 				return fmt.Errorf("%v, %w", quota.Status, err)
 			}
 			return nil
@@ -131,7 +131,7 @@ func (w *world) quotaIsUsedUp() {
 	if names := w.eventNames(); slices.Contains(names, recordName(w.git, d)) {
 		w.t.Errorf("the refused delivery is recorded: %v", names)
 	}
-	allow("50k")
+	allow("250k")
 	w.eventually(soon, "the delivery is recorded", func() error {
 		if a := w.sent(w.receivers[0], d); a.status != http.StatusAccepted {
 			return fmt.Errorf("%v", a)

@@ -81,7 +81,7 @@ func afterALostPost(place func(*world, *installation.Process) (<-chan struct{}, 
 // the second is held between its intent and its post, the first may post too, and then the older one is closed (I-8).
 func TestTwoControllersReconcileOneEvent(t *testing.T) {
 	t.Parallel()
-	for name, call := range map[string]string{"plan": "create eventpayloads", "secret": "create secrets", "run": "create pipelineruns"} {
+	for name, call := range map[string]string{"plan": "update gitevents/status", "secret": "create secrets", "run": "create pipelineruns"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			forEachKind(t, func(t *testing.T, on kind) { twoReconcile(t, on, call) })
