@@ -91,7 +91,11 @@ func (r *Record) write(ctx context.Context) error {
 	written, err := r.desk.Events.UpdateStatus(ctx, &event, metav1.UpdateOptions{})
 	if err != nil {
 		r.desk.Known.Forget(r.event.Name) // it may have landed, or another one's
-		return fault.FromKube(fault.VerbUpdate, fmt.Errorf("recording the status of GitEvent %s: %w", r.event.Name, err))
+		refused := fault.FromKube(fault.VerbUpdate, fmt.Errorf("recording the status of GitEvent %s: %w", r.event.Name, err))
+		if refused.Class == fault.Operator { // it waits, and its status cannot say so; the API server's words may repeat the event
+			r.waits.log.Errorw("The status of an event is refused", "event", r.event.Name, "reason", refused.Reason)
+		}
+		return refused
 	}
 	r.event.ResourceVersion = written.ResourceVersion
 	r.desk.Metrics.Recorded(ctx, r.stored, r.event, r.desk.Clock.Now())

@@ -42,6 +42,10 @@ type GitEvent struct {
 	// spec never changes.
 	// +optional
 	// +kubebuilder:validation:MaxLength=43692
+	//
+	// The schema says that it is text, and not which: CEL cannot read base64 as Go writes it (it expects the alphabet of URLs).
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=string
 	Payload []byte `json:"payload,omitempty"`
 	// +optional
 	Status GitEventStatus `json:"status,omitempty"`
