@@ -105,6 +105,9 @@ type Plan struct {
 	// less than MaxManifestBytes.
 	// +optional
 	// +kubebuilder:validation:MaxLength=21848
+	// Its schema is that of GitEvent.payload.
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=string
 	Manifests []byte `json:"manifests,omitempty"`
 	// Blobs hold the PipelineRuns that Manifests has no room for, each a JSON list of them: one for each time that something
 	// was decided.
