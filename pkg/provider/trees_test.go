@@ -4,7 +4,7 @@ package provider
 
 import (
 	"context"
-	"crypto/sha1" //nolint:gosec // as Git does
+	"crypto/sha1"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -24,7 +24,7 @@ type store struct {
 }
 
 func blobID(text string) string {
-	sum := sha1.Sum(fmt.Appendf(nil, "blob %d\x00%s", len(text), text)) //nolint:gosec // as Git does
+	sum := sha1.Sum(fmt.Appendf(nil, "blob %d\x00%s", len(text), text))
 	return hex.EncodeToString(sum[:])
 }
 

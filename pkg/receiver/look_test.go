@@ -64,12 +64,12 @@ func TestCallsOfADelivery(t *testing.T) {
 type slow struct{ reads *sync.Map }
 
 func (slow) Create(_ context.Context, e *v1alpha1.GitEvent, _ metav1.CreateOptions) (*v1alpha1.GitEvent, error) {
-	time.Sleep(time.Second)
+	<-time.After(time.Second)
 	return e, nil
 }
 
 func (s slow) Get(_ context.Context, name string, _ metav1.GetOptions) (*v1alpha1.GitEvent, error) {
-	time.Sleep(time.Second)
+	<-time.After(time.Second)
 	s.reads.Store(name, true)
 	return nil, apierrors.NewNotFound(v1alpha1.Resource("gitevents"), name)
 }
@@ -77,7 +77,7 @@ func (s slow) Get(_ context.Context, name string, _ metav1.GetOptions) (*v1alpha
 type slowPages struct{ reads *sync.Map }
 
 func (s slowPages) Get(_ context.Context, name string, _ metav1.GetOptions) (*v1alpha1.TombstonePage, error) {
-	time.Sleep(time.Second)
+	<-time.After(time.Second)
 	s.reads.Store(name, true)
 	return nil, apierrors.NewNotFound(v1alpha1.Resource("tombstonepages"), name)
 }
@@ -114,7 +114,7 @@ func TestAnEventThatIsBuriedMeanwhileDoesNotRunAgain(t *testing.T) {
 			w.client.PrependReactor("get", "tombstonepages", func(clienttesting.Action) (early bool, _ runtime.Object, _ error) {
 				once.Do(func() { early = true })
 				if early {
-					go w.evict(first) // the fake answers one call at a time: it is evicted right after this answer
+					w.evict(first)
 				}
 				return early, nil, apierrors.NewNotFound(v1alpha1.Resource("tombstonepages"), "x")
 			})

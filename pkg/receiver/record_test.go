@@ -12,7 +12,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,7 +21,6 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
 )
 
@@ -271,31 +269,4 @@ func (w *world) settle(i int, status v1alpha1.GitEventStatus) string {
 		w.t.Fatal(err)
 	}
 	return event.Name
-}
-
-// hung answers nothing until the caller gives up.
-type hung struct {
-	wait func(ctx context.Context) error
-}
-
-func (h hung) Create(ctx context.Context, _ *v1alpha1.GitEvent, _ metav1.CreateOptions) (*v1alpha1.GitEvent, error) {
-	return nil, h.wait(ctx)
-}
-
-func (h hung) Get(context.Context, string, metav1.GetOptions) (*v1alpha1.GitEvent, error) {
-	return nil, apierrors.NewNotFound(v1alpha1.Resource("gitevents"), "x")
-}
-
-func TestHungAPIServerIsGivenUpInTime(t *testing.T) { // within 8 s, in the bubble's time
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		r := w.recorder()
-		r.Events = hung{func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
-		spec := &v1alpha1.GitEventSpec{Trigger: v1alpha1.TriggerPush, Provider: "test", Host: "h", DeliveryKey: "k"}
-		start := time.Now()
-		_, _, err := r.Record(t.Context(), spec, []byte("x"))
-		if took := time.Since(start); took > 8*time.Second || !fault.Is(err, fault.Transient) {
-			t.Errorf("%v after %v, want a Transient fault within 8 s", err, took)
-		}
-	})
 }

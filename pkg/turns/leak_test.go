@@ -21,7 +21,7 @@ func TestNoTurnLeaks(t *testing.T) {
 		"it does not come":                {func(w *world, _ string) { w.pass(Reserved) }, Reserved},
 		"it comes, and its work fails": {func(w *world, event string) {
 			release := w.begin(Visit{Event: event, Namespace: "team", Host: "git.example"})
-			leave, err := w.Turns.Visit(Visit{Event: event, Namespace: "team", Host: "git.example"})
+			leave, err := w.Visit(Visit{Event: event, Namespace: "team", Host: "git.example"})
 			if err != nil {
 				w.t.Fatal(err)
 			}

@@ -145,7 +145,7 @@ func TestAnEventInALineIsWorkedOnMeanwhile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Turns.Visit(first); fault.Of(err) == nil {
+	if _, err := w.Visit(first); fault.Of(err) == nil {
 		t.Fatal("there is a visit too many")
 	}
 	w.begin(second)
@@ -167,7 +167,7 @@ func TestAnEventInALineIsWorkedOnMeanwhile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Turns.Visit(first); err != nil {
+	if _, err := w.Visit(first); err != nil {
 		t.Errorf("it was called and has no visit: %v", err)
 	}
 	release()
@@ -195,7 +195,7 @@ func TestWhatHasBegunTakesTurnsWithWhatIsFresh(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.Turns.Visit(v); err == nil {
+		if _, err := w.Visit(v); err == nil {
 			t.Fatal("there is a visit too many")
 		}
 		release()

@@ -126,25 +126,24 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	_, _ = fmt.Fprintln(o.To, report.Machine)
-	needed := slices.ContainsFunc(parts(o), func(p part) bool { return !p.alone && (o.Only == nil || o.Only.MatchString(p.name)) })
+	chosen := slices.DeleteFunc(parts(o), func(p part) bool { return o.Only != nil && !o.Only.MatchString(p.name) })
+	if len(chosen) == 0 {
+		return report, fmt.Errorf("no section is called %v", o.Only)
+	}
+	needed := slices.ContainsFunc(chosen, func(p part) bool { return !p.alone })
 	if needed && o.Programs == (installation.Programs{}) {
 		if o.Programs, err = installation.Build(ctx, dir); err != nil {
 			return nil, err
 		}
 	}
-	chosen := 0
-	for _, p := range parts(o) {
-		if ctx.Err() != nil || o.Only != nil && !o.Only.MatchString(p.name) {
-			continue
+	for _, p := range chosen {
+		if ctx.Err() != nil {
+			return report, errors.Join(err, ctx.Err())
 		}
-		chosen++
 		section, failed := p.measure(ctx, &room{during: o.During, programs: o.Programs})
 		section.print(o.To)
 		report.Sections = append(report.Sections, section)
 		err = errors.Join(err, failed)
-	}
-	if chosen == 0 {
-		err = errors.Join(err, ctx.Err(), fmt.Errorf("no section is called %v", o.Only))
 	}
 	return report, err
 }

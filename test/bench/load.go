@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// bareSeconds is how long the bare client goes on at most: its times vary less.
-	bareSeconds = 20 * time.Second
+	// bareFor is how long the bare client goes on at most: its times vary less.
+	bareFor = 20 * time.Second
 	// drain is how long the final checks are waited for once the load is over, as a multiple of the load.
 	drain = 2
 	// farAway is how much longer each answer of the Git service takes in the sections with a distance (issue 12).
@@ -28,7 +28,7 @@ func load(rate float64, installations int, distance time.Duration) play {
 		if err != nil {
 			return err
 		}
-		idle, err := s.bareLoad(ctx, rate, count(rate, min(r.during, bareSeconds)))
+		idle, err := s.bareLoad(ctx, rate, count(rate, min(r.during, bareFor)))
 		if err != nil {
 			return fmt.Errorf("the bare client: %w", err)
 		}

@@ -27,7 +27,8 @@ const (
 	// StoredBytesAnnotation on a GitEvent is the bytes that its payload and its plan take in etcd.
 	StoredBytesAnnotation = GroupName + "/stored-bytes"
 	// PlanBytesAnnotation on a GitEvent is how many of these are the plan's, absent for none: the controller adds them before it
-	// stores the plan. PlanDigestAnnotation is the start of the digest of what was added last.
-	PlanBytesAnnotation  = GroupName + "/plan-bytes"
+	// stores the plan.
+	PlanBytesAnnotation = GroupName + "/plan-bytes"
+	// PlanDigestAnnotation on a GitEvent is the start of the digest of what was added last.
 	PlanDigestAnnotation = GroupName + "/plan-digest"
 )
