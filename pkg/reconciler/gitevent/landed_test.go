@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -36,5 +37,26 @@ func TestARunThatIsThereIsAdoptedAlthoughItsCreateIsRefused(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// ADR 13: the reports of several runs may take seconds each, when the Git service is slow. What was created is recorded before the
+// next of them.
+func TestWhatIsCreatedIsRecordedBeforeTheNextReport(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("a"), helloFile("b"), helloFile("c"))
+	reports := 0
+	w.hook = func(_ int, call string) outcome {
+		if call == "put check in_progress" {
+			if reports++; reports > 1 && w.event().Status.Runs[0].UID == "" {
+				t.Errorf("before report %d nothing tells that the first run was created", reports)
+			}
+			w.clock.SetTime(w.clock.Now().Add(2 * attempt.AfterCreate))
+		}
+		return outcome{}
+	}
+	_, _ = w.reconcile()
+	if reports != 3 {
+		t.Errorf("%d reports, want three", reports)
 	}
 }

@@ -60,6 +60,9 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 		if err := over(); err != nil && failed == nil {
 			return attempt.First(append(faults, err))
 		}
+		if err := a.Record.WriteMade(ctx, attempt.AfterCreate); err != nil {
+			return attempt.First(append(faults, err))
+		}
 		err := a.Waits.Try(reported(&check), func() error {
 			if failed != nil { // with each check: none of them is sent before the next login
 				return failed
