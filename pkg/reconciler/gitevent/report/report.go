@@ -156,7 +156,7 @@ func (s *Step) put(ctx context.Context, a *attempt.Attempt, client *provider.Cli
 		}
 		return fmt.Errorf("reporting %q: %w", check.Name, err)
 	}
-	if sole {
+	if sole && check.Conclusion == "" { // little is said of one that has ended, and 10,000 are remembered
 		s.posts.Known(post, id)
 	}
 	s.Metrics.Accepted(ctx, a.Event, *accepted, check, a.Clock.Now()) // by what was accepted until now
