@@ -88,7 +88,7 @@ func TestOnlyWhatOthersMayHavePostedIsLookedFor(t *testing.T) {
 		w.end(corev1.ConditionTrue)
 		reconcile()
 		w.settings = map[string]string{"tekton-dashboard-url": "https://elsewhere.example"}
-				reconcile()
+		reconcile()
 		is(t, w, true, true, true, false)
 	})
 	t.Run("killed between the intent and the post", func(t *testing.T) {
