@@ -52,7 +52,13 @@ func (k *Known) Appeared(event *v1alpha1.GitEvent) {
 	k.put(event.Name, known{data: encoded(event), first: true})
 }
 
+// encoded leaves the body out of an event of which nothing is to be planned: it is most of it, and not read any more.
 func encoded(event *v1alpha1.GitEvent) []byte {
+	if event.Status.Plan.Decided() {
+		planned := *event
+		planned.Payload = nil
+		event = &planned
+	}
 	data, err := json.Marshal(event)
 	if err != nil {
 		return nil // a GitEvent always marshals

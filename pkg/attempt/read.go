@@ -34,11 +34,11 @@ func (d *Desk) Read(ctx context.Context, listed *v1alpha1.GitEvent) (*Version, e
 	}
 	event, err := d.live(ctx, listed.Name)
 	d.Timers.Note(listed.Name, retry.Step{Name: StepRead}, err, d.Clock.Now())
-	if event == nil || err != nil {
+	if event == nil || err != nil || !event.DeletionTimestamp.IsZero() {
 		return nil, err
 	}
 	d.Known.Note(event, now)
-	if event.Settled() || !event.DeletionTimestamp.IsZero() {
+	if event.Settled() {
 		return nil, nil
 	}
 	return &Version{event, now, now}, nil

@@ -35,7 +35,7 @@ func (r *repository) Put(ctx context.Context, head git.Head, id string, check st
 		known = 0 // an id that is none of ours is as good as none
 	}
 	switch {
-	case sole && known != 0:
+	case sole && known != 0 && check.State == status.Completed: // any other may be late (E6)
 		return r.update(ctx, head.SHA, known, check)
 	case sole && id == "":
 		return r.create(ctx, head.SHA, check)

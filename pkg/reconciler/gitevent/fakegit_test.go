@@ -194,13 +194,21 @@ func (g *fakeGit) Put(ctx context.Context, _ git.Head, id string, check status.C
 	if o.kill && !o.apply {
 		runtime.Goexit()
 	}
+	if sole {
+		if err := provider.Fence(ctx); err != nil {
+			return "", err
+		}
+	}
+	if before := g.checks[id]; before.Conclusion != "" && check.Conclusion == "" && !g.reopens { // it is late
+		return id, nil
+	}
 	g.writes = append(g.writes, check)
 	if id == "" {
 		id = fmt.Sprint(len(g.checks) + 1)
-		for known, other := range g.checks {
-			if !sole && other.ExternalID == check.ExternalID && other.Name == check.Name {
-				id = known
-			}
+	}
+	for known, other := range g.checks { // the newest gets a conclusion
+		if !sole && other.ExternalID == check.ExternalID && other.Name == check.Name && (check.Conclusion != "" && known > id || g.checks[id].Name == "") {
+			id = known
 		}
 	}
 	g.checks[id] = check

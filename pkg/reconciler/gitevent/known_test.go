@@ -78,3 +78,20 @@ func TestWhoKnowsAnOldVersionDoesNothing(t *testing.T) {
 		t.Errorf("%d reports of an event that is over", len(w.git.writes)-sent)
 	}
 }
+
+// Somebody deletes an event and what belongs to it in the foreground: it is there until that is gone. Nothing is begun for it any
+// more, however often it is looked at.
+func TestAnEventThatIsBeingDeletedIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("hello"))
+	w.edit(func(e *v1alpha1.GitEvent) {
+		now := metav1.NewTime(w.clock.Now())
+		e.DeletionTimestamp, e.Finalizers = &now, []string{metav1.FinalizerDeleteDependents}
+	})
+	for range 3 {
+		_, _ = w.reconcile()
+	}
+	if len(w.runs()) != 0 || len(w.git.writes) != 0 {
+		t.Errorf("%d runs, %d reports of an event that is being deleted", len(w.runs()), len(w.git.writes))
+	}
+}

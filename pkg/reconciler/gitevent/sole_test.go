@@ -27,6 +27,7 @@ func TestOnlyWhatOthersMayHavePostedIsLookedFor(t *testing.T) {
 		r := w.reconciler()
 		reconcile := func() {
 			w.clock.SetTime(w.clock.Now().Add(time.Minute))
+			r.Settings = w.store()
 			_ = r.Reconcile(t.Context(), system+"/push-1")
 		}
 		reconcile()
@@ -78,6 +79,17 @@ func TestOnlyWhatOthersMayHavePostedIsLookedFor(t *testing.T) {
 		w.end(corev1.ConditionTrue)
 		reconcile()
 		is(t, w, true, true, false)
+	})
+	t.Run("what has ended is not remembered", func(t *testing.T) { // it would take the place of what goes on
+		t.Parallel()
+		w, reconcile := waiting(t)
+		w.hook = always("patch pipelineruns", errDenied) // it stays open
+		reconcile()
+		w.end(corev1.ConditionTrue)
+		reconcile()
+		w.settings = map[string]string{"tekton-dashboard-url": "https://elsewhere.example"}
+		reconcile()
+		is(t, w, true, true, true, false)
 	})
 	t.Run("killed between the intent and the post", func(t *testing.T) {
 		t.Parallel()

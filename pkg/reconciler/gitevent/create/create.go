@@ -163,22 +163,9 @@ func (s *Step) createWith(ctx context.Context, a *attempt.Attempt, run *v1alpha1
 	if manifest, err = kept.Reveal(manifest, values); err != nil {
 		return err
 	}
-	if err := a.Record.Confirm(ctx); err != nil {
-		return err
-	}
-	if run.Secret != "" {
-		if err := s.GitAuth.Ensure(ctx, a, run); err != nil {
-			return err
-		}
-	}
-	if err := a.Record.Confirm(ctx); err != nil { // the token may have taken long
-		return err
-	}
-	created, err := s.Tekton.PipelineRuns(run.Namespace).Create(ctx, manifest, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		created, err = s.adopt(ctx, manifest)
-	} else if err != nil {
-		err = fault.FromKube(fault.VerbCreate, err)
+	created, err := s.create(ctx, a, run, manifest)
+	if refused(err) {
+		created, err = s.landed(ctx, manifest, err)
 	}
 	if err != nil {
 		return err
@@ -187,6 +174,28 @@ func (s *Step) createWith(ctx context.Context, a *attempt.Attempt, run *v1alpha1
 	s.made(a, created)
 	s.Metrics.Created(ctx)
 	return nil
+}
+
+func (s *Step) create(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, manifest *pipelinev1.PipelineRun) (*pipelinev1.PipelineRun, error) {
+	if err := a.Record.Confirm(ctx); err != nil {
+		return nil, err
+	}
+	if run.Secret != "" {
+		if err := s.GitAuth.Ensure(ctx, a, run); err != nil {
+			return nil, err
+		}
+	}
+	if err := a.Record.Confirm(ctx); err != nil { // the token may have taken long
+		return nil, err
+	}
+	created, err := s.Tekton.PipelineRuns(run.Namespace).Create(ctx, manifest, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return s.adopt(ctx, manifest)
+	}
+	if err != nil {
+		return nil, fault.FromKube(fault.VerbCreate, err)
+	}
+	return created, nil
 }
 
 // adopt returns the PipelineRun of the planned name if it is ours: then an earlier create landed. A foreign one is left

@@ -3,10 +3,16 @@
 package create
 
 import (
-	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	"context"
+	"fmt"
 
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
 // A planned name is created once (I-2). The name alone sees to that while the PipelineRun is there; once it is deleted the
@@ -32,4 +38,25 @@ func (s *Step) recall(a *attempt.Attempt) {
 			a.Record.Made()
 		}
 	}
+}
+
+// refused tells whether admission refused a create. It does so before the API server looks whether the name is taken: the
+// PipelineRun of an earlier create, whose answer nobody recorded, may be what has used up the quota.
+func refused(err error) bool {
+	f := fault.Of(err)
+	return f != nil && (f.Class == fault.Invalid || f.Reason == fault.ReasonQuota || f.Reason == fault.ReasonDenialEchoesOutage)
+}
+
+// landed returns our PipelineRun of the planned name if it is there although its create was refused; else the refusal.
+func (s *Step) landed(ctx context.Context, manifest *pipelinev1.PipelineRun, refusal error) (*pipelinev1.PipelineRun, error) {
+	found, err := s.Tekton.PipelineRuns(manifest.Namespace).Get(ctx, manifest.Name, metav1.GetOptions{})
+	switch {
+	case fault.Gone(err):
+		return nil, refusal
+	case err != nil:
+		return nil, fault.FromKube(fault.VerbRead, fmt.Errorf("looking for PipelineRun %s/%s: %w", manifest.Namespace, manifest.Name, err))
+	case found.Annotations[plumbline.RunKeyAnnotation] != manifest.Annotations[plumbline.RunKeyAnnotation]:
+		return nil, refusal
+	}
+	return found, nil
 }

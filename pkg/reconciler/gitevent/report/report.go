@@ -60,6 +60,9 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 		if err := over(); err != nil && failed == nil {
 			return attempt.First(append(faults, err))
 		}
+		if err := a.Record.WriteMade(ctx, attempt.AfterCreate); err != nil {
+			return attempt.First(append(faults, err))
+		}
 		err := a.Waits.Try(reported(&check), func() error {
 			if failed != nil { // with each check: none of them is sent before the next login
 				return failed
@@ -153,7 +156,7 @@ func (s *Step) put(ctx context.Context, a *attempt.Attempt, client *provider.Cli
 		}
 		return fmt.Errorf("reporting %q: %w", check.Name, err)
 	}
-	if sole {
+	if sole && check.Conclusion == "" { // little is said of one that has ended, and 10,000 are remembered
 		s.posts.Known(post, id)
 	}
 	s.Metrics.Accepted(ctx, a.Event, *accepted, check, a.Clock.Now()) // by what was accepted until now
