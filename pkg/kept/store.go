@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,8 +47,10 @@ type Plan struct {
 	event     *v1alpha1.GitEvent
 	manifests map[string]json.RawMessage // by name, as far as they were read; as objects they would take many times as much
 	values    map[string]string          // what the markers stand for
-	held      map[string]int             // bytes of the room, by what for
-	total     int                        // of them
+
+	mu    sync.Mutex
+	held  map[string]int // bytes of the room, by what for; nil once they are released
+	total int            // of them
 }
 
 // Manifest is a planned PipelineRun in JSON.
@@ -66,10 +69,12 @@ func (s *Store) Of(event *v1alpha1.GitEvent) *Plan {
 }
 
 // Hold takes memory for something until so many bytes are held for it: memory.MaxHeld at most, and memory.MaxEvent for all of the
-// event. What is held already counts. The error is a Throttled fault with reason Busy.
+// event. What is held already counts. The error is a Throttled fault with reason Busy. Safe for concurrent use.
 func (p *Plan) Hold(what string, bytes int) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	more := min(min(bytes, memory.MaxHeld)-p.held[what], memory.MaxEvent-p.total)
-	if more <= 0 {
+	if more <= 0 || p.held == nil {
 		return nil
 	}
 	if !p.Room.Take(p.event.Name, p.owner(), more, p.total) {
@@ -80,10 +85,16 @@ func (p *Plan) Hold(what string, bytes int) error {
 	return nil
 }
 
+// HoldAnswers is Hold for what Git services answer: for as much as the largest of them takes.
+func (p *Plan) HoldAnswers(bytes int) error { return p.Hold("answers", bytes) }
+
 // Release gives back what is held; the Plan is not used any more.
 func (p *Plan) Release() {
-	p.Room.Give(p.owner(), p.total)
+	p.mu.Lock()
+	total := p.total
 	p.held, p.total = nil, 0
+	p.mu.Unlock()
+	p.Room.Give(p.owner(), total)
 }
 
 // owner is whose part of the room is taken.

@@ -38,6 +38,9 @@ func (w *Weight) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
+// Bytes is what the text takes once it is decoded, beside the bytes of its strings.
+func (w *Weight) Bytes() int { return 70 * w.total }
+
 // Total is what came by.
 func (w *Weight) Total() int { return w.total }
 

@@ -14,10 +14,14 @@ const maxPages = 32 << 20
 
 type pagesKey struct{}
 
+// unheld is what an answer, or all pages of a list, may take without asking for memory: most take a tenth.
+const unheld = 1 << 20
+
 // pages is what the answers to the calls of one list hold.
 type pages struct {
 	weight memory.Weight
 	bytes  int
+	held   int // that were asked for
 }
 
 // Pages returns a context whose calls share the budget of one list: each page may be small, and there may be many. The calls
@@ -32,6 +36,26 @@ func pagesOf(ctx context.Context) *pages {
 		return shared
 	}
 	return &pages{}
+}
+
+// answer counts one answer among the pages of its list, and holds memory for it as it comes by: whoever sends it may do so slowly,
+// in many calls at once.
+type answer struct {
+	*pages
+	hold func(bytes int) error
+}
+
+func answerOf(ctx context.Context) answer { return answer{pagesOf(ctx), memory.HoldOf(ctx)} }
+
+// Write implements io.Writer. It refuses what there is no memory for.
+func (a answer) Write(part []byte) (int, error) {
+	n, err := a.pages.Write(part)
+	takes := 2*a.bytes + a.weight.Bytes() // as it came, and decoded
+	if err != nil || takes <= max(unheld, a.held) {
+		return n, err
+	}
+	a.held = takes + unheld
+	return n, a.hold(a.held)
 }
 
 // Write implements io.Writer. It refuses what is more than is decoded, so that reading stops there.

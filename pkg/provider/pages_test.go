@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/plumbline-ci/plumbline/pkg/memory"
 )
 
 func TestAListIsBoundedOverAllItsPages(t *testing.T) {
@@ -29,5 +31,33 @@ func TestAListIsBoundedOverAllItsPages(t *testing.T) {
 		if err := read(pagesOf(ctx), strings.Repeat("x", 8<<20)); !errors.Is(err, want) {
 			t.Errorf("8 MiB, %d times: %v, want %v", i+1, err, want)
 		}
+	}
+}
+
+// Memory is asked for as a list comes by, before much more than that is there, and never for an ordinary answer.
+func TestTheMemoryOfALargeListIsHeld(t *testing.T) {
+	full := errors.New("no memory")
+	for text, atOnce := range map[string]int{strings.Repeat("x", 1<<20): 2, strings.Repeat("{},", 1000): 400} { // what a byte takes
+		asked := 0
+		ctx := memory.Held(Pages(t.Context()), func(bytes int) error {
+			if asked = max(asked, bytes); asked > 20<<20 {
+				return full
+			}
+			return nil
+		})
+		read, err := 0, error(nil)
+		for ; err == nil && read < 64<<20; read += len(text) {
+			err = func() error { _, err := answerOf(ctx).Write([]byte(text)); return err }()
+			if took := atOnce * read; err == nil && took > asked+unheld {
+				t.Fatalf("%d bytes take %d, and %d are asked for", read, took, asked)
+			}
+		}
+		if !errors.Is(err, full) || asked > 24<<20 {
+			t.Errorf("after %d bytes, for which %d were asked: %v", read, asked, err)
+		}
+	}
+	ctx := memory.Held(t.Context(), func(int) error { return full })
+	if _, err := answerOf(ctx).Write([]byte(strings.Repeat("{},", 500))); err != nil {
+		t.Errorf("an ordinary answer: %v", err)
 	}
 }

@@ -119,8 +119,7 @@ func (t *Transport) call(base http.RoundTripper, req *http.Request) (*http.Respo
 
 func (t *Transport) read(ctx context.Context, resp *http.Response) ([]byte, error) {
 	defer func() { _ = resp.Body.Close() }() // what closing says cannot change what was read
-	pages := pagesOf(ctx)
-	body, err := io.ReadAll(io.LimitReader(io.TeeReader(resp.Body, pages), t.limits.Answer+1))
+	body, err := io.ReadAll(io.LimitReader(io.TeeReader(resp.Body, answerOf(ctx)), t.limits.Answer+1))
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ type line struct {
 	key    lineKey
 	shares []*share
 	events []*event
-	served uint64 // when one of them was last called
+	served uint64 // when one of them was last called, or the first one came
 }
 
 // stands tells whether the event stands in the line already.
@@ -38,7 +38,8 @@ func (t *Turns) join(e *event, key lineKey, shares []*share, found string) bool 
 	}
 	l, known := t.lines[key]
 	if !known {
-		l = &line{key: key, shares: shares}
+		t.served++ // of lines that nobody was called from, the first is the oldest
+		l = &line{key: key, shares: shares, served: t.served}
 		t.lines[key] = l
 		for _, s := range shares {
 			s.lines++

@@ -15,7 +15,7 @@ type share struct {
 	place
 	taken, limit int
 	lines        int     // that need it
-	served       uint64  // when a turn of it was last taken, as Turns count them
+	served       uint64  // when a turn of it was last taken, as Turns count them; of a new one, when it was made
 	window       *window // how many the Git service bears; nil where that is not measured
 }
 
@@ -44,7 +44,8 @@ func (t *Turns) sharesOf(key lineKey) []*share {
 func (t *Turns) share(p place) *share {
 	s, known := t.shares[p]
 	if !known {
-		s = &share{place: p, limit: t.limit(p.share)}
+		// Whoever had no event a moment ago is not the one that has waited the longest.
+		s = &share{place: p, limit: t.limit(p.share), served: t.served}
 		t.shares[p] = s
 	}
 	return s

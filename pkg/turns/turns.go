@@ -80,7 +80,7 @@ type Turns struct {
 	waiting map[string]int // events in lines, by the share that each found taken
 	total   int            // of them
 	called  []string       // to wake as soon as the lock is released
-	served  uint64         // counts turns
+	served  uint64         // counts turns and new lines
 	timer   time.Time      // when tick is called next; zero if it is not
 }
 

@@ -111,6 +111,7 @@ func Run(t *testing.T, open func(*testing.T) World) {
 	t.Run("webhook", func(t *testing.T) { testWebhook(t, open) })
 	t.Run("connect", func(t *testing.T) { testConnect(t, open) })
 	t.Run("source", func(t *testing.T) { testSource(t, open) })
+	t.Run("memory", func(t *testing.T) { testMemory(t, open) })
 	t.Run("access", func(t *testing.T) { testAccess(t, open) })
 	t.Run("reporter", func(t *testing.T) { testReporter(t, open) })
 	t.Run("texts", func(t *testing.T) { testTexts(t, open) })

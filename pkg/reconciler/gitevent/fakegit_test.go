@@ -17,6 +17,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/memory"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
@@ -60,6 +61,7 @@ type fakeGit struct {
 	permissions map[string]string // asked for last
 	complete    func(*v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error)
 	own         bool     // the Repository names its credentials
+	large       int      // bytes that an answer with files takes
 	placedBy    []string // the Repositories' URLs that the service's was read off
 }
 
@@ -90,8 +92,11 @@ func (g *fakeGit) Head(_ context.Context, e *v1alpha1.GitEventSpec) (git.Head, e
 	return git.Head{SHA: e.SHA, Commit: v1alpha1.Commit{Title: "a change", SkipCI: g.skipCI}, Project: e.Project}, g.err
 }
 
-func (g *fakeGit) Files(_ context.Context, sha, _ string) ([]git.File, error) {
+func (g *fakeGit) Files(ctx context.Context, sha, _ string) ([]git.File, error) {
 	g.read = append(g.read, sha+" .tekton")
+	if err := memory.HoldOf(ctx)(g.large); err != nil {
+		return nil, err
+	}
 	return g.files, g.err
 }
 

@@ -158,7 +158,8 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 	if version == nil || err != nil {
 		return r.desk.Requeue(err)
 	}
-	return r.guarded(ctx, r.desk.Begin(ctx, version, r.credentials, r.store.Of(version.Event)))
+	plan := r.store.Of(version.Event)
+	return r.guarded(memory.Held(ctx, plan.HoldAnswers), r.desk.Begin(ctx, version, r.credentials, plan))
 }
 
 // guarded turns a panic into a long wait: one poisonous event must not take the others' controller down (B16). The ones

@@ -11,6 +11,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/budget"
+	"github.com/plumbline-ci/plumbline/pkg/memory"
 )
 
 // S5: a plan of which the open events of its Repository leave no room is not stored; the event waits, says for what, and plans no
@@ -43,5 +44,37 @@ func TestAPlanWithoutRoomWaits(t *testing.T) {
 	w.wantSuccess()
 	if w.count("create eventpayloads") == 0 || w.event().Annotations["plumbline.dev/plan-bytes"] == "" {
 		t.Errorf("annotations %v: want that the plan is stored and counted", w.event().Annotations)
+	}
+}
+
+// B15: what a Git service sends, as slowly as it likes, is of the memory that all events share: an event whose answers find no room
+// waits for others to end, and gives all of it back.
+func TestLargeAnswersTakeTheSharedMemory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("hello"))
+	w.git.large = 100 << 20 // more than one event is counted for
+	r := w.quietly(w.reconciler)
+	room := r.store.Room
+	for _, other := range []string{"one", "two"} {
+		if !room.Take("e", other, memory.MaxEvent-memory.MaxHeld, 0) || !room.Take("e", other, memory.MaxHeld/2, memory.MaxHeld) {
+			t.Fatal("there is no room")
+		}
+	}
+	if err := r.Reconcile(t.Context(), system+"/push-1"); err == nil || len(w.runs()) != 0 || len(w.event().Status.Waits) != 0 {
+		t.Fatalf("error %v, %d runs, waits %+v: want that it waits for memory", err, len(w.runs()), w.event().Status.Waits)
+	}
+	w.wakes = nil
+	room.Give("one", memory.MaxEvent-memory.MaxHeld/2)
+	if len(w.wakes) != 1 || w.wakes[0] != 0 {
+		t.Errorf("woken after %v when there is room", w.wakes)
+	}
+	if err := r.Reconcile(t.Context(), system+"/push-1"); err != nil || len(w.runs()) != 1 {
+		t.Errorf("error %v, %d runs", err, len(w.runs()))
+	}
+	room.Give("two", memory.MaxEvent-memory.MaxHeld/2)
+	for _, owner := range []string{"team", "two"} {
+		if !room.Take("e", owner, memory.MaxHeld, 0) {
+			t.Errorf("not all of the room of %s was given back", owner)
+		}
 	}
 }

@@ -83,6 +83,9 @@ func (r *revoking) run(ctx context.Context, run *v1alpha1.Run) error {
 // waits tells whether another attempt may help within RevokeLimit. What an operator would have to mend, or what GitHub limits
 // for longer, is not worth an open event.
 func (r *revoking) waits(f *fault.Error) bool {
+	if f.Reason == fault.ReasonBusy {
+		return true // the Git service was not asked: the event has its place in a line
+	}
 	now := r.a.Clock.Now()
 	left := r.step.Failing.from(r.a.Event.Name, now).Add(RevokeLimit).Sub(now)
 	return f.Class != fault.Operator && f.Class != fault.Invalid && f.RetryAfter < left

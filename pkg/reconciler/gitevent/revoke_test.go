@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/settle"
+	"github.com/plumbline-ci/plumbline/pkg/turns"
+)
+
+// S28: an event whose tokens cannot be revoked yet because others have all turns at its Git service is not settled without that,
+// however long they have them.
+func TestARevocationWaitsForItsTurn(t *testing.T) {
+	t.Parallel()
+	w := running(t)
+	w.hook = only("revoke token", outcome{err: fault.Transientf("GitServiceUnavailable", "502")})
+	w.end(corev1.ConditionTrue)
+	_, _ = w.reconcile() // its end is reported
+	w.hook = nil
+	var others []func()
+	for {
+		release, err := w.process().turns.Visit(turns.Visit{Event: "other", Namespace: "other", Host: "git.example"})
+		if err != nil {
+			break
+		}
+		others = append(others, release)
+	}
+	w.process().turns.Leave("other")
+	for spent := time.Duration(0); spent < 2*settle.RevokeLimit; spent += 20 * time.Second {
+		w.pass(20 * time.Second)
+		_, _ = w.reconcile()
+		if w.event().Settled() {
+			t.Fatalf("settled after %v; revoked are %v of %v", spent, w.git.revoked, w.minted())
+		}
+	}
+	for _, release := range others {
+		release()
+	}
+	_, _ = w.reconcile()
+	if diff := cmp.Diff(w.minted(), w.git.revoked); diff != "" || !w.event().Settled() {
+		t.Errorf("settled: %t; minted and revoked: %s", w.event().Settled(), diff)
+	}
+}
