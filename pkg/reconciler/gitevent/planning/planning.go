@@ -134,7 +134,7 @@ func earlier(s *v1alpha1.GitEventStatus) *plan.Earlier {
 	if s.Plan == nil {
 		return nil
 	}
-	before := &plan.Earlier{HeadSHA: s.Plan.HeadSHA, DefinitionSHA: s.Plan.DefinitionSHA}
+	before := &plan.Earlier{HeadSHA: s.Plan.HeadSHA, DefinitionSHA: s.Plan.DefinitionSHA, Bytes: kept.Bytes(s.Plan)}
 	for _, d := range s.Plan.Decisions {
 		before.Decisions = append(before.Decisions, plan.Decision{
 			File: d.File, Document: d.Document, Pipeline: d.Pipeline, Open: d.Open, Selected: d.Selected, Reason: d.Reason,
