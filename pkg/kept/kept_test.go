@@ -66,6 +66,9 @@ func TestWhereManifestsAreKept(t *testing.T) {
 			t.Errorf("%d: calls %v", i, calls)
 		}
 	}
+	if got := kept.Bytes(next); got < 5*v1alpha1.MaxManifestBytes/4 || got > 2*v1alpha1.MaxManifestBytes {
+		t.Errorf("%d bytes of manifests, want those of all", got)
+	}
 	e := cached(w.live())
 	e.Status.Plan = next
 	for _, name := range []string{"run-3", "run-0", "run-2", "run-1"} { // each of a process that knows nothing

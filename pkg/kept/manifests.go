@@ -110,6 +110,15 @@ func list(manifests []Manifest) [][]byte {
 	return append(parts, []byte("]"))
 }
 
+// Bytes are what the manifests of a plan take when they are read.
+func Bytes(plan *v1alpha1.Plan) int {
+	total := blob.Size(plan.Manifests)
+	for _, ref := range plan.Blobs {
+		total += int(ref.Size)
+	}
+	return total
+}
+
 func (p *Plan) know(name string, manifest json.RawMessage) {
 	if p.manifests == nil {
 		p.manifests = map[string]json.RawMessage{}

@@ -68,7 +68,8 @@ func (w *Watch) trim(obj any) (any, error) {
 	if !ok {
 		return obj, nil
 	}
-	if see := w.whole.Load(); see != nil {
+	// client-go trims what a streamed list brings once more before the cache has it. A whole event names its provider.
+	if see := w.whole.Load(); see != nil && event.Spec.Provider != "" {
 		(*see)(event)
 	}
 	return Trim(event), nil

@@ -65,6 +65,9 @@ func (d *draft) choose(ctx context.Context, made *Plan) error {
 // prepareAll prepares the candidates. What they make is refused if it is more than can be kept.
 func (d *draft) prepareAll(ctx context.Context, open []*candidate) error {
 	var all size
+	if d.Earlier != nil {
+		all.earlier = d.Earlier.Bytes
+	}
 	for _, c := range open {
 		run := d.prepare(ctx, c)
 		if run == nil || run.Manifest == nil {

@@ -168,6 +168,25 @@ func TestWhatIsTooLargeTogetherIsRefused(t *testing.T) {
 	}
 }
 
+// Pipelines may be decided one after the other, e.g. because what they refer to comes late. All of them together are bounded.
+func TestWhatIsTooLargeWithWhatWasPlannedBeforeIsRefused(t *testing.T) {
+	t.Parallel()
+	w := &world{files: []git.File{pipeline("a"), fetches("late")}, addressErr: down()}
+	in := again(push(), w.make(t, push()))
+	in.Earlier.Bytes = plan.MaxBytes - 100
+	w.addressErr, w.tree = nil, map[string]string{address: task}
+	made := w.make(t, in)
+	first, late := made.Runs[0], made.Runs[1]
+	if late.Manifest != nil || late.Refused == nil || late.Refused.Reason != "PlanTooLarge" || made.Wait != nil || first.Refused != nil ||
+		!strings.Contains(late.Refused.Message, "beside the 32.0 MiB of those that were started before") {
+		t.Errorf("%+v and %+v, want the second refused alone", first, late)
+	}
+	in.Earlier.Bytes = plan.MaxBytes / 2
+	if late := w.make(t, in).Runs[1]; late.Manifest == nil || late.Refused != nil {
+		t.Errorf("%+v, want it planned", late)
+	}
+}
+
 func TestNamesAreDistinctAndFit(t *testing.T) {
 	t.Parallel()
 	templated := edited(pipeline("b"), "name: b\n", "name: 'a-{{ target_branch }}'\n")

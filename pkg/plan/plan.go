@@ -51,6 +51,8 @@ type Earlier struct {
 	HeadSHA, DefinitionSHA string
 	Decisions              []Decision
 	Runs                   []Run
+	// Bytes are what is kept of its manifests.
+	Bytes int
 }
 
 // Sources answer what a plan asks. Each is asked only if a decision depends on it, and each thing once. An error is never

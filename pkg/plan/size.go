@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// MaxBytes is the most that the manifests of one attempt may take as a list in JSON: what one blob keeps.
+	// MaxBytes is the most that the manifests of one event may take in JSON, whichever attempt has made them: what one blob keeps.
 	MaxBytes = 32 << 20
 	// reasonTooLarge refuses PipelineRuns that cannot be kept together.
 	reasonTooLarge = "PlanTooLarge"
@@ -21,6 +21,7 @@ const (
 
 // size is what the PipelineRuns that one attempt to plan has made take as a list in JSON.
 type size struct {
+	earlier   int            // bytes of those that attempts before it have made
 	of        map[string]int // by name
 	pipelines map[string]string
 	total     int
@@ -34,7 +35,7 @@ func (s *size) add(run *Run) {
 	s.total += len(",") + len(run.Manifest)
 }
 
-func (s *size) tooLarge() bool { return s.total > MaxBytes }
+func (s *size) tooLarge() bool { return s.earlier+s.total > MaxBytes }
 
 // told is the sentence for the author.
 func (s *size) told() string {
@@ -46,9 +47,13 @@ func (s *size) told() string {
 	for _, name := range largest[:min(named, len(largest))] {
 		names = append(names, fmt.Sprintf("%s (%d KiB)", s.pipelines[name], s.of[name]>>10))
 	}
-	return fmt.Sprintf("the %d PipelineRuns that this event would start take %.1f MiB with their tasks inlined, and at most %d MiB are kept for one event: "+
+	started := ""
+	if s.earlier > 0 {
+		started = fmt.Sprintf(" beside the %.1f MiB of those that were started before", float64(s.earlier)/(1<<20))
+	}
+	return fmt.Sprintf("the %d PipelineRuns that this event would start take %.1f MiB with their tasks inlined%s, and at most %d MiB are kept for one event: "+
 		"none of them is started. Move long scripts into an image, refer to large Tasks with a resolver, or let fewer pipelines start for one event. The largest: %s",
-		len(s.of), float64(s.total)/(1<<20), MaxBytes>>20, strings.Join(names, ", "))
+		len(s.of), float64(s.total)/(1<<20), started, MaxBytes>>20, strings.Join(names, ", "))
 }
 
 func (d *draft) forgetManifests() {

@@ -3,6 +3,7 @@
 package gitlab
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -87,7 +88,7 @@ func (r *repository) reopenedBy(ctx context.Context, event *v1alpha1.GitEventSpe
 	if err != nil {
 		return "", provider.Failed(what, err)
 	}
-	for _, s := range slices.Backward(states) { // oldest first
+	for _, s := range newest(states, func(s *gl.StateEvent) int { return s.ID }) {
 		if s.State != "reopened" {
 			continue
 		}
@@ -109,7 +110,7 @@ func (r *repository) labelledBy(ctx context.Context, event *v1alpha1.GitEventSpe
 	if err != nil {
 		return "", provider.Failed(what, err)
 	}
-	for _, l := range slices.Backward(labels) {
+	for _, l := range newest(labels, func(l *gl.LabelEvent) int { return l.ID }) {
 		switch {
 		case l.Action != "add":
 			continue
@@ -121,6 +122,12 @@ func (r *repository) labelledBy(ctx context.Context, event *v1alpha1.GitEventSpe
 		return r.sinceHead(ctx, event, l.User.Username, *l.CreatedAt)
 	}
 	return "", nil
+}
+
+// newest sorts what happened to a merge request, the newest first. GitLab lists it in no particular order: a row that it has
+// changed since, e.g. for a label that was renamed, may move.
+func newest[T any](all []T, id func(T) int) []T {
+	return slices.SortedFunc(slices.Values(all), func(a, b T) int { return cmp.Compare(id(b), id(a)) })
 }
 
 // sinceHead returns who did something, if the event's commit was the merge request's head by then.

@@ -3,6 +3,7 @@
 package gitlab
 
 import (
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -120,6 +121,21 @@ func TestALabelInTheProjectItself(t *testing.T) {
 	a.is("a label", "label", "writer", "writer")
 	if n := a.Count(forgelab.RouteMRVersions); n != 0 {
 		t.Errorf("%d looks at the heads", n)
+	}
+}
+
+// GitLab promises no order of what happened to a merge request, and changes rows of it.
+func TestTheLastWhoActedIsTheNewestInWhateverOrder(t *testing.T) {
+	t.Parallel()
+	a := newActing(t)
+	row := func(id int, by, what string) string {
+		return fmt.Sprintf(`{"id":%d,"action":%q,"state":%q,"created_at":"2027-01-01T00:00:00Z","user":{"username":%q}}`, id, what, what, by)
+	}
+	for action, route := range map[string]string{"label": forgelab.RouteMRLabels, "reopen": forgelab.RouteMRStates} {
+		what := map[string]string{"label": "add", "reopen": "reopened"}[action]
+		rows := "[" + row(7, "stranger", what) + "," + row(3, "writer", what) + "]"
+		a.Inject(forgelab.Fault{Route: route, Count: 2, Do: forge.Answer(200, nil, rows)})
+		a.is("the older one is listed last", action, "waits", "stranger")
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -46,6 +47,29 @@ func (w *world) conclusions() map[string]status.Conclusion {
 
 func (w *world) uses(h *hub) {
 	w.settings = map[string]string{"hub-url": h.URL, "remote-allowed-hosts": "127.0.0.1"}
+}
+
+// S1, S5: what is planned late, because what it refers to was not there, is refused if too much was planned before: a writer whose
+// server answers for one pipeline after the other would fill etcd, and the memory of whoever reads the plan.
+func TestAllAttemptsTogetherPlanNoMoreThanOneMay(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	w := newWorld(t, helloFile("a-plain"), referring("b-remote", "lint", "lint"))
+	w.uses(h)
+	h.fail = func(string) int { return 503 }
+	_, _ = w.reconcile()
+	e := w.event()
+	e.Status.Plan.Blobs = append(e.Status.Plan.Blobs, v1alpha1.BlobReference{Name: "push-1-plan-before", Chunks: 1, Size: plan.MaxBytes})
+	w.must(w.own.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), e, system))
+	h.mu.Lock()
+	h.fail = nil
+	h.mu.Unlock()
+	w.kill()
+	w.settle(corev1.ConditionTrue)
+	want := map[string]status.Conclusion{"a-plain": status.Success, "b-remote": status.Failure}
+	if diff := cmp.Diff(want, w.conclusions()); diff != "" || w.count("create pipelineruns") != 1 {
+		t.Errorf("%d creates, want one: %s", w.count("create pipelineruns"), diff)
+	}
 }
 
 // B4, B5: an outage of what a pipeline refers to is waited for, with a check that says so; the others run once.

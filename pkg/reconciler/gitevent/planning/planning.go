@@ -54,6 +54,11 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) (err error) {
 	if !a.Planned() && a.Event.Status.Panics >= attempt.MaxPanics {
 		return s.park(ctx, a)
 	}
+	if wait := a.Waits.Of(v1alpha1.StepPlan); wait != nil && kept.NoRoom(wait.Reason) {
+		if err := a.Kept.HasRoom(); err != nil { // a thousand events may wait: none asks anybody
+			return err
+		}
+	}
 	if !a.Planned() {
 		end, err := s.begin(ctx, a)
 		if err != nil || end == nil {
@@ -75,11 +80,6 @@ func (s *Step) plan(ctx context.Context, a *attempt.Attempt) error {
 	repository, err := serves(ctx, a)
 	if repository == nil || err != nil {
 		return err
-	}
-	if wait := a.Waits.Of(v1alpha1.StepPlan); wait != nil && kept.NoRoom(wait.Reason) {
-		if err := a.Kept.HasRoom(); err != nil {
-			return err
-		}
 	}
 	client, err := a.Git.Connect(ctx)
 	if err != nil {
@@ -134,7 +134,7 @@ func earlier(s *v1alpha1.GitEventStatus) *plan.Earlier {
 	if s.Plan == nil {
 		return nil
 	}
-	before := &plan.Earlier{HeadSHA: s.Plan.HeadSHA, DefinitionSHA: s.Plan.DefinitionSHA}
+	before := &plan.Earlier{HeadSHA: s.Plan.HeadSHA, DefinitionSHA: s.Plan.DefinitionSHA, Bytes: kept.Bytes(s.Plan)}
 	for _, d := range s.Plan.Decisions {
 		before.Decisions = append(before.Decisions, plan.Decision{
 			File: d.File, Document: d.Document, Pipeline: d.Pipeline, Open: d.Open, Selected: d.Selected, Reason: d.Reason,
