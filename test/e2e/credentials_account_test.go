@@ -92,7 +92,7 @@ func (w *world) refusedForAMoment() {
 	event := w.created(sha)
 	w.checkReaches(sha, checkName("first"), "in_progress", soon)
 	unauthorized := w.controller().Proxy.Add(cluster.Rule{
-		Match: func(c cluster.Call) bool { return c.Is("get", "gitevents") }, Count: 3, Do: cluster.Fault(cluster.Unauthorized()),
+		Match: func(c cluster.Call) bool { return nameOf(c) == "update gitevents/status" }, Count: 3, Do: cluster.Fault(cluster.Unauthorized()),
 	})
 	w.release(event)
 	w.checkReaches(sha, checkName("first"), "success", soon)

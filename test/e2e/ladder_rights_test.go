@@ -41,7 +41,8 @@ func TestWithoutEachRightSomethingFails(t *testing.T) {
 	l.receivers, l.controllers = append(l.receivers, l.keep(receiver)), append(l.controllers, l.keep(controller))
 	l.starts()
 
-	sha, delivery := l.push(map[string]string{".tekton/push.yaml": strings.Replace(pipeline("climber", "push", held), "{{ revision }}", "{{ revision }} {{ word }}", 1)})
+	sha, delivery := l.push(map[string]string{".tekton/push.yaml": bulky(strings.Replace(pipeline("climber", "push", held), "{{ revision }}", "{{ revision }} {{ word }}", 1))})
+	delivery = l.apart(delivery)
 	l.eventually(soon, "the receiver may not record", func() error {
 		if status, body := l.post(receiver, delivery); status != http.StatusServiceUnavailable {
 			return fmt.Errorf("it answers %d %s, want 503", status, body)

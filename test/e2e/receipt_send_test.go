@@ -145,6 +145,13 @@ func (w *world) again() delivery {
 	return w.git.pushed("refs/heads/main")
 }
 
+// bulky is a pipeline whose plan does not fit into the status of its event, so that it has EventPayloads.
+func bulky(pipeline string) string {
+	noise := make([]byte, 2*v1alpha1.MaxManifestBytes)
+	_, _ = rand.Read(noise) // documented never to fail
+	return strings.Replace(pipeline, "pipelineSpec:\n", "pipelineSpec:\n    description: "+base64.StdEncoding.EncodeToString(noise)+"\n", 1)
+}
+
 // apart is a delivery whose body does not fit into its event, so that it has EventPayloads.
 func (w *world) apart(d delivery) delivery {
 	noise := make([]byte, 2*v1alpha1.MaxPayloadBytes)

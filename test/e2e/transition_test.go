@@ -51,7 +51,12 @@ func equalIsDone(t *testing.T, w *world) {
 	sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("equal", "push", held)})
 	w.deliver(delivery, http.StatusAccepted)
 	w.hit(late, 1)
-	event := w.created(sha)
+	event := w.eventOf(sha, "it is planned", func(event *v1alpha1.GitEvent) error { // that the run is there is recorded with the post
+		if len(event.Status.Runs) == 0 {
+			return errMissing
+		}
+		return nil
+	})
 	w.setStatus(sha, checkName("equal"), "running", "Started by another process ("+event.Status.Runs[0].Name+")")
 	close(release)
 	w.eventOf(sha, "what is shown is taken for reported", func(event *v1alpha1.GitEvent) error {
