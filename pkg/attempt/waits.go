@@ -14,6 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/kept"
 )
 
 // Waits are status.waits: why a step of the event is not done, and until when it is not tried. Beside them are the timers
@@ -109,12 +110,22 @@ func (w *Waits) Settle(step string, err error) error {
 	}
 	if before.Reason == f.Reason {
 		next.Since = before.Since
+		if w.seldom(f.Reason, before) {
+			return err
+		}
 		if f.Class == fault.Transient {
 			next.Message = before.Message // the first words stand: a text that changes would rewrite the status at each attempt
 		}
 	}
 	*before = next
 	return err
+}
+
+// seldom tells whether a wait that stands is left as it is recorded, because it is written again only as often as one for an
+// operator. Thousands may wait for room and look each minute; each write of a status stores a whole event with its payload, and all of
+// them would fill etcd.
+func (w *Waits) seldom(reason string, before *v1alpha1.Wait) bool {
+	return kept.NoRoom(reason) && before.NotBefore != nil && w.desk.Clock.Since(before.NotBefore.Time) < w.desk.operatorRetry()
 }
 
 // handled turns a fault that only an answer to the author or an end of the event could settle into a wait that shows: the

@@ -29,13 +29,17 @@ func TestAPlanWithoutRoomWaits(t *testing.T) {
 	if err == nil || len(wait) != 1 || wait[0].Reason != budget.ReasonRepository || len(w.runs()) != 0 || w.count("create eventpayloads") != 0 {
 		t.Fatalf("error %v, waits %+v, %d runs: want that it waits for room", err, wait, len(w.runs()))
 	}
+	written := w.count("update gitevents/status")
 	asked := w.count("patch gitevents") + w.git.heads + w.git.logins + len(w.git.newerFor)
-	for range 3 {
+	for range 30 {
 		w.clock.SetTime(w.clock.Now().Add(time.Minute))
 		_, _ = w.reconcile()
 	}
 	if now := w.count("patch gitevents") + w.git.heads + w.git.logins + len(w.git.newerFor); now != asked || w.event().Status.Plan != nil {
 		t.Errorf("%d calls after %d: it plans although there is no room", now, asked)
+	}
+	if now := w.count("update gitevents/status") - written; now < 3 || now > 6 {
+		t.Errorf("the status is written %d times in half an hour, want it seldom, and often enough to tell that it still waits", now)
 	}
 	w.must(w.own.Tracker().Delete(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), system, other.Name))
 	w.kill()
