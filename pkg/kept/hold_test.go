@@ -37,7 +37,7 @@ func TestAnEventHoldsItsShareOfTheRoom(t *testing.T) {
 	}
 	for _, p := range []*kept.Plan{alone, other, third} {
 		p.Release()
-		if err := p.Hold("answers", memory.MaxHeld); err != nil { // of a call that nobody waits for any more
+		if err := p.HoldAnswers(memory.MaxHeld); err != nil { // of a call that nobody waits for any more
 			t.Error(err)
 		}
 	}
@@ -45,5 +45,25 @@ func TestAnEventHoldsItsShareOfTheRoom(t *testing.T) {
 		if err := of(namespace).Hold("plan", memory.MaxHeld); err != nil {
 			t.Errorf("what was released is not free: %v", err)
 		}
+	}
+}
+
+// What several calls are answered at once is held for each of them.
+func TestAnswersAddUp(t *testing.T) {
+	t.Parallel()
+	full := 0
+	room := memory.NewRoom(func() { full++ }, func(string, time.Duration) {})
+	plan := (&kept.Store{Room: room}).Of(&v1alpha1.GitEvent{})
+	for range 8 {
+		if err := plan.HoldAnswers(memory.MaxHeld / 8); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if room.Take("e", "", memory.MaxEvent-memory.MaxHeld+1, 0) {
+		t.Error("what is held is free")
+	}
+	plan.Release()
+	if !room.Take("e", "", memory.MaxEvent, 0) || full != 1 {
+		t.Error("what was held is not free")
 	}
 }

@@ -73,6 +73,10 @@ func (s *Store) Of(event *v1alpha1.GitEvent) *Plan {
 func (p *Plan) Hold(what string, bytes int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.hold(what, bytes)
+}
+
+func (p *Plan) hold(what string, bytes int) error {
 	more := min(min(bytes, memory.MaxHeld)-p.held[what], memory.MaxEvent-p.total)
 	if more <= 0 || p.held == nil {
 		return nil
@@ -85,8 +89,13 @@ func (p *Plan) Hold(what string, bytes int) error {
 	return nil
 }
 
-// HoldAnswers is Hold for what Git services answer: for as much as the largest of them takes.
-func (p *Plan) HoldAnswers(bytes int) error { return p.Hold("answers", bytes) }
+// HoldAnswers is Hold for so many bytes more of what Git services answer: some calls are made at once.
+func (p *Plan) HoldAnswers(more int) error {
+	const what = "answers"
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.hold(what, p.held[what]+more)
+}
 
 // Release gives back what is held; the Plan is not used any more.
 func (p *Plan) Release() {

@@ -54,8 +54,9 @@ func (a answer) Write(part []byte) (int, error) {
 	if err != nil || takes <= max(unheld, a.held) {
 		return n, err
 	}
-	a.held = takes + unheld
-	return n, a.hold(a.held)
+	more := takes + unheld - a.held
+	a.held += more
+	return n, a.hold(more)
 }
 
 // Write implements io.Writer. It refuses what is more than is decoded, so that reading stops there.

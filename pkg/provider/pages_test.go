@@ -40,7 +40,7 @@ func TestTheMemoryOfALargeListIsHeld(t *testing.T) {
 	for text, atOnce := range map[string]int{strings.Repeat("x", 1<<20): 2, strings.Repeat("{},", 1000): 400} { // what a byte takes
 		asked := 0
 		ctx := memory.Held(Pages(t.Context()), func(bytes int) error {
-			if asked = max(asked, bytes); asked > 20<<20 {
+			if asked += bytes; asked > 20<<20 {
 				return full
 			}
 			return nil

@@ -21,14 +21,14 @@ func testMemory(t *testing.T, open func(*testing.T) World) {
 	ctx := memory.Held(t.Context(), func(bytes int) error {
 		mu.Lock()
 		defer mu.Unlock()
-		asked = max(asked, bytes)
+		asked += bytes
 		return refuse
 	})
 	client := connect(t, w)
 	if _, err := client.File(ctx, sha, "large.txt"); fault.Of(err) == nil || fault.Of(err).Class != fault.Throttled || fault.Of(err).Reason != fault.ReasonBusy {
 		t.Errorf("a file for which there is no memory: %v, want that it comes back", err)
 	}
-	refuse = nil
+	asked, refuse = 0, nil
 	if data, err := client.File(ctx, sha, "large.txt"); err != nil || len(data) != 900<<10 {
 		t.Errorf("the service may be called again as soon as there is memory: %d bytes, %v", len(data), err)
 	}
