@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
@@ -37,6 +39,22 @@ func TestARunThatIsThereIsAdoptedAlthoughItsCreateIsRefused(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// E4: the same if the Repository is deleted after that kill. The event is no event without runs, whose redelivery would run again.
+func TestARunThatIsThereIsAdoptedAlthoughItsRepositoryIsGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("hello"))
+	w.hook = only("create pipelineruns", outcome{kill: true, apply: true})
+	_, _ = w.reconcile()
+	w.hook = nil
+	w.must(w.own.Tracker().Delete(pacv1alpha1.SchemeGroupVersion.WithResource("repositories"), tenant, "app"))
+	w.repository = func(r *pacv1alpha1.Repository) { r.Spec.URL = "https://git.example/acme/another" }
+	w.settle(corev1.ConditionTrue)
+	w.wantSuccess()
+	if got := w.event().Status.Disposition; got != v1alpha1.DispositionRuns {
+		t.Errorf("disposition %s of an event with a run", got)
 	}
 }
 

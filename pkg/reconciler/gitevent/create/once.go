@@ -40,11 +40,11 @@ func (s *Step) recall(a *attempt.Attempt) {
 	}
 }
 
-// refused tells whether admission refused a create. It does so before the API server looks whether the name is taken: the
-// PipelineRun of an earlier create, whose answer nobody recorded, may be what has used up the quota.
+// refused tells whether a create is not possible, which says nothing of an earlier one whose answer nobody recorded: admission
+// judges before the API server looks whether the name is taken, and what has used up a quota may be that very PipelineRun.
 func refused(err error) bool {
 	f := fault.Of(err)
-	return f != nil && (f.Class == fault.Invalid || f.Reason == fault.ReasonQuota || f.Reason == fault.ReasonDenialEchoesOutage)
+	return f != nil && (f.Class == fault.Invalid || f.Reason == fault.ReasonQuota || f.Reason == fault.ReasonDenialEchoesOutage || noPlace(f.Reason))
 }
 
 // landed returns our PipelineRun of the planned name if it is there although its create was refused; else the refusal.
