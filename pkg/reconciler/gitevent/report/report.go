@@ -160,11 +160,16 @@ func (s *Step) put(ctx context.Context, a *attempt.Attempt, client *provider.Cli
 		s.posts.Known(post, id)
 	}
 	s.Metrics.Accepted(ctx, a.Event, *accepted, check, a.Clock.Now()) // by what was accepted until now
+	note(accepted, check, a.Clock.Now())
+	return nil
+}
+
+// note records that a check was accepted.
+func note(accepted *v1alpha1.Check, check *status.Check, now time.Time) {
 	accepted.Accepted, accepted.Concluded = status.Digest(*check), check.Conclusion != ""
-	if accepted.Concluded && accepted.RecheckAt != nil && !a.Clock.Now().Before(accepted.RecheckAt.Time) {
+	if accepted.Concluded && accepted.RecheckAt != nil && !now.Before(accepted.RecheckAt.Time) {
 		accepted.RecheckAt = nil // Put looked for duplicates when none could be under way any more
 	}
-	return nil
 }
 
 // early tells that a check is about a run whose turn to be created has not come: in a moment there is more to say.
