@@ -101,9 +101,7 @@ func (w *Waits) Settle(step string, err error) error {
 	now := metav1.NewTime(w.desk.Clock.Now().Truncate(time.Second))
 	next := v1alpha1.Wait{Step: step, Class: f.Class.String(), Reason: f.Reason, Message: f.Advice(), Since: now, NotBefore: w.notBefore(f, now)}
 	before := w.Of(step)
-	if !quiet(f.Reason) && (before == nil || before.Reason != f.Reason) {
-		w.news = append(w.news, news{next, fmt.Sprintf("%s of %s: %s", step, w.event.Name, next.Message)})
-	}
+	w.tell(before, next)
 	if before == nil {
 		w.event.Status.Waits = append(w.event.Status.Waits, next)
 		return err
@@ -128,9 +126,14 @@ func (w *Waits) seldom(reason string, before *v1alpha1.Wait) bool {
 	return kept.NoRoom(reason) && before.NotBefore != nil && w.desk.Clock.Since(before.NotBefore.Time) < w.desk.operatorRetry()
 }
 
-// quiet tells whether no tenant is told of a reason: a panic is ours, and that the API server does not accept our token for a moment
-// is what every rotation of it may bring (K32).
-func quiet(reason string) bool { return reason == ReasonPanic || reason == fault.ReasonUnauthorized }
+// tell makes one Kubernetes Event for each change of reason. No tenant is told of a panic, which is ours, nor that the API server
+// does not accept our token for a moment, as at every rotation of it (K32).
+func (w *Waits) tell(before *v1alpha1.Wait, next v1alpha1.Wait) {
+	if next.Reason == ReasonPanic || next.Reason == fault.ReasonUnauthorized || before != nil && before.Reason == next.Reason {
+		return
+	}
+	w.news = append(w.news, news{next, fmt.Sprintf("%s of %s: %s", next.Step, w.event.Name, next.Message)})
+}
 
 // handled turns a fault that only an answer to the author or an end of the event could settle into a wait that shows: the
 // step gave neither, and the event would be silent for ever.

@@ -93,7 +93,7 @@ func (w *world) begin(v Visit) func() {
 // visits is how many turns at a Git service there are for visits that come one after the other.
 func (w *world) visits(of func(n int) Visit) (n int) {
 	for {
-		if _, err := w.Turns.Visit(of(n)); err != nil {
+		if _, err := w.Visit(of(n)); err != nil {
 			return n
 		}
 		n++

@@ -28,7 +28,7 @@ func (w *world) fits(namespace string, installation int64) int {
 	}()
 	for n := 0; ; n++ {
 		v := visitor(n, namespace, installation)
-		release, err := w.Turns.Visit(v)
+		release, err := w.Visit(v)
 		if err != nil {
 			w.Leave(v.Event)
 			return n
@@ -43,7 +43,7 @@ func (w *world) answers(rounds int, namespace string, installation int64, took t
 		n := w.fits(namespace, installation)
 		var releases []func()
 		for i := range n {
-			release, _ := w.Turns.Visit(visitor(i, namespace, installation))
+			release, _ := w.Visit(visitor(i, namespace, installation))
 			releases = append(releases, release)
 		}
 		began := w.now
@@ -106,7 +106,7 @@ func TestNobodyVisitsAServiceThatIsClosed(t *testing.T) {
 	w := newWorld(t, 64)
 	first, second := visitor(1, "team", 42), visitor(2, "team", 42)
 	release := w.begin(first)
-	if _, err := w.Turns.Visit(first); err != nil {
+	if _, err := w.Visit(first); err != nil {
 		t.Fatal(err)
 	}
 	w.Learn(first, Answer{Began: w.now, Closed: 7 * time.Second})
@@ -121,7 +121,7 @@ func TestNobodyVisitsAServiceThatIsClosed(t *testing.T) {
 	if w.pass(1); len(w.woken) != 1 {
 		t.Fatalf("%v were woken", w.woken)
 	}
-	if _, err := w.Turns.Visit(second); fault.Of(err) != nil {
+	if _, err := w.Visit(second); fault.Of(err) != nil {
 		t.Error(err)
 	}
 }
