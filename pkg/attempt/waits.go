@@ -139,6 +139,9 @@ func (w *Waits) tell(before *v1alpha1.Wait, next v1alpha1.Wait) {
 // step gave neither, and the event would be silent for ever.
 func (w *Waits) handled(step string, err error) error {
 	f := fault.Of(err)
+	if f != nil && f.Reason == fault.ReasonCredentialsRefused && w.session.Outdated() {
+		return &fault.Error{Class: fault.Conflict, Reason: f.Reason, Message: "the App's Secret was read a moment ago, and is read again"}
+	}
 	if f == nil || f.Class != fault.Invalid && f.Class != fault.Ignored {
 		return err
 	}

@@ -91,12 +91,24 @@ func (s *Session) app(ctx context.Context) (*corev1.Secret, error) {
 
 // again tells whether logging in is to be tried once more: the App's Secret holds something else now than a moment ago.
 func (s *Session) again(ctx context.Context, err error) bool {
-	o := &s.keeper.options
-	if !fault.Is(err, fault.Operator) || s.secret != (types.NamespacedName{Namespace: o.Namespace, Name: o.AppSecret}) || s.keeper.app.readBy(s) {
+	if !fault.Is(err, fault.Operator) {
 		return false
 	}
 	tried := s.saw[s.secret]
-	s.keeper.app.set(nil, time.Time{}, nil)
+	if !s.Outdated() {
+		return false
+	}
 	_, _ = s.app(ctx) // without an answer it is not another
 	return s.saw[s.secret] != tried
+}
+
+// Outdated tells whether what the Git service has refused was a login with the App's Secret as another session had read it. It is
+// not believed any more: whoever tries again reads it.
+func (s *Session) Outdated() bool {
+	o := &s.keeper.options
+	if s.secret != (types.NamespacedName{Namespace: o.Namespace, Name: o.AppSecret}) || s.keeper.app.readBy(s) {
+		return false
+	}
+	s.keeper.app.set(nil, time.Time{}, nil)
+	return true
 }

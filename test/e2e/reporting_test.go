@@ -89,7 +89,7 @@ func aDelayedWriteReopensNothing(t *testing.T, w *world) {
 			sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("late-"+name, "push")})
 			w.deliver(delivery, http.StatusAccepted)
 			w.hit(late, 1)
-			run := w.created(sha).Status.Runs[0]
+			run := w.begun(sha).Status.Runs[0]
 			w.ended(run)
 			if n := len(w.accepted(sha, "")); at == createCheck && n != 0 {
 				t.Errorf("%d writes were taken while the first one is under way", n)

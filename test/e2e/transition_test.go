@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/test/forge"
@@ -51,12 +53,7 @@ func equalIsDone(t *testing.T, w *world) {
 	sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("equal", "push", held)})
 	w.deliver(delivery, http.StatusAccepted)
 	w.hit(late, 1)
-	event := w.eventOf(sha, "it is planned", func(event *v1alpha1.GitEvent) error { // that the run is there is recorded with the post
-		if len(event.Status.Runs) == 0 {
-			return errMissing
-		}
-		return nil
-	})
+	event := w.begun(sha)
 	w.setStatus(sha, checkName("equal"), "running", "Started by another process ("+event.Status.Runs[0].Name+")")
 	close(release)
 	w.eventOf(sha, "what is shown is taken for reported", func(event *v1alpha1.GitEvent) error {
@@ -120,4 +117,21 @@ func (w *world) setStatus(sha, name, state, description string) {
 	if answer.status != http.StatusCreated {
 		w.t.Fatalf("setting a status is answered %v", answer)
 	}
+}
+
+// begun waits until the event of a commit is planned and its PipelineRuns are there. That they are is recorded with what their first
+// report is answered: see created.
+func (w *world) begun(sha string) *v1alpha1.GitEvent {
+	w.t.Helper()
+	return w.eventOf(sha, "its PipelineRuns are there", func(event *v1alpha1.GitEvent) error {
+		if len(event.Status.Runs) == 0 {
+			return errMissing
+		}
+		for _, run := range event.Status.Runs {
+			if _, err := w.Tekton.TektonV1().PipelineRuns(run.Namespace).Get(w.ctx, run.Name, metav1.GetOptions{}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

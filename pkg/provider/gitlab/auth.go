@@ -39,6 +39,12 @@ func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	defer leave()
+	if req.Method != http.MethodGet {
+		if err := provider.Fence(req.Context()); err != nil {
+			provider.NotMade(a.observe, time.Now(), err)
+			return nil, err
+		}
+	}
 	began := time.Now()
 	out := req.Clone(req.Context())
 	out.Header.Del("Private-Token")

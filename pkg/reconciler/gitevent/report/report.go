@@ -143,10 +143,8 @@ func (s *Step) put(ctx context.Context, a *attempt.Attempt, client *provider.Cli
 	matters := s.lateMatters(a, accepted)
 	post := postOf(a, check.Key)
 	sole := s.posts.Take(post, accepted.ID) && accepted.RecheckAt == nil && (check.Conclusion != "" || !accepted.Concluded)
-	if sole {
-		ctx = provider.Fenced(ctx, func() error { return a.Record.Confirm(ctx) })
-	}
-	id, err := client.Put(ctx, head, accepted.ID, *check, sole)
+	fenced := provider.Fenced(ctx, func() error { return a.Record.Confirm(ctx) })
+	id, err := client.Put(fenced, head, accepted.ID, *check, sole)
 	if id != "" {
 		accepted.ID = id // also when only a duplicate could not be closed
 	}
