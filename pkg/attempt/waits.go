@@ -126,10 +126,9 @@ func (w *Waits) seldom(reason string, before *v1alpha1.Wait) bool {
 	return kept.NoRoom(reason) && before.NotBefore != nil && w.desk.Clock.Since(before.NotBefore.Time) < w.desk.operatorRetry()
 }
 
-// tell makes one Kubernetes Event for each change of reason. No tenant is told of a panic, which is ours, nor that the API server
-// does not accept our token for a moment, as at every rotation of it (K32).
+// tell makes one Kubernetes Event for each change of reason. No tenant is told of a panic, which is ours.
 func (w *Waits) tell(before *v1alpha1.Wait, next v1alpha1.Wait) {
-	if next.Reason == ReasonPanic || next.Reason == fault.ReasonUnauthorized || before != nil && before.Reason == next.Reason {
+	if next.Reason == ReasonPanic || before != nil && before.Reason == next.Reason {
 		return
 	}
 	w.news = append(w.news, news{next, fmt.Sprintf("%s of %s: %s", next.Step, w.event.Name, next.Message)})

@@ -184,7 +184,7 @@ func (w *world) refusesRecords() {
 }
 
 // strangersAndSlowness makes one delivery fail its verification and another take longer than the alert allows: the
-// reads of the record under both of its names, its payload's create and its own are each within their time limit.
+// reads of its record, its payload's create and its own are each within their time limit.
 func (w *world) strangersAndSlowness() {
 	_, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("slow", "push")})
 	_, body := partsOf(delivery)
@@ -193,9 +193,9 @@ func (w *world) strangersAndSlowness() {
 		w.t.Fatalf("a forged delivery is answered %v", a)
 	}
 	w.receivers[0].Proxy.Add(cluster.Rule{Match: func(c cluster.Call) bool {
-		return c.Is("get", "gitevents") || c.Is("create", "gitevents") || c.Is("create", "eventpayloads")
-	}, Do: cluster.Delay(1200 * time.Millisecond)})
-	w.deliver(delivery, http.StatusAccepted)
+		return c.Is("get", "gitevents") || c.Is("get", "tombstonepages") || c.Is("create", "gitevents") || c.Is("create", "eventpayloads")
+	}, Do: cluster.Delay(1600 * time.Millisecond)})
+	w.deliver(w.apart(delivery), http.StatusAccepted)
 }
 
 // webhookIsDown puts two webhooks in front of the world's PipelineRuns, at an address where nothing listens: one has to
