@@ -135,6 +135,9 @@ func (r *renderer) task(doc *document, user *pipelinev1.PipelineTask) (*pipeline
 		return nil, fault.Invalidf("MissingTask", "%s: pipeline task %s refers to Task %s, which neither a file in .tekton nor a task "+
 			"annotation defines: add it, or refer to it with a resolver", doc.place(), user.Name, name)
 	}
+	if definition.longTask() {
+		return nil, tooManySteps(doc)
+	}
 	task := &pipelinev1.Task{}
 	size, err := r.read(definition, task, &pipelinev1beta1.Task{})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	pipelinev1beta1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1beta1"
@@ -38,6 +39,9 @@ func (s *Set) Render(ctx context.Context, def Definition, scope *template.Scope,
 		return nil, fmt.Errorf("document %d of %s is not a PipelineRun of this set", def.Document, def.File)
 	}
 	r := &renderer{set: s, scope: scope, references: references, spent: s.spent, left: maxRendered, tasks: map[string]*inlineTask{}}
+	if s.rest != nil {
+		r.rest = func(work time.Duration) error { return s.rest(ctx, work) }
+	}
 	run, err := r.render(ctx, doc)
 	if err != nil {
 		return nil, scope.Conceal(err)
@@ -64,7 +68,7 @@ func (r *renderer) render(ctx context.Context, doc *document) (*pipelinev1.Pipel
 			return nil, err
 		}
 	}
-	return run, nil
+	return run, fewSteps(doc, run.Spec.PipelineSpec)
 }
 
 // OriginalName is the name by which the author knows a rendered PipelineRun: its name, or its generateName with its dash,
@@ -91,6 +95,8 @@ type renderer struct {
 	left, weight int
 	// tasks are those that were inlined before.
 	tasks map[string]*inlineTask
+	// rest is Set.rest; nil lets all.
+	rest func(work time.Duration) error
 }
 
 func (r *renderer) pipelineRun(doc *document) (*pipelinev1.PipelineRun, error) {
@@ -157,6 +163,11 @@ type cost struct{ bytes, weight int }
 
 // spend counts what is added to the PipelineRun. An empty step is two bytes, and takes half a kilobyte once it is decoded.
 func (r *renderer) spend(doc *document, size cost) error {
+	if r.rest != nil {
+		if err := r.rest(size.work()); err != nil {
+			return err
+		}
+	}
 	r.left -= size.bytes
 	r.weight += size.weight
 	if r.left < 0 {

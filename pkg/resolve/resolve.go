@@ -47,6 +47,8 @@ type Set struct {
 	over  error
 	// uncounted is how many broken documents there are beside the definitions.
 	uncounted int
+	// rest is asked before anything is rendered; nil lets all.
+	rest Rest
 }
 
 // position identifies a document of a set.
