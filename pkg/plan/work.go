@@ -9,10 +9,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault")
 
 const (
-	// ordinaryWork is what is rendered for an event without a rest. 200 PipelineRuns of 500 values each take half of it.
-	ordinaryWork = 400 * time.Millisecond
+	// ordinaryWork is what is rendered for an event without a rest. 200 PipelineRuns of 500 values each take as much.
+	ordinaryWork = 200 * time.Millisecond
 	// maxWork is the most that is rendered for an event.
-	maxWork = 4 * time.Second
+	maxWork = 2 * time.Second
 )
 
 // work is what has been rendered for an event.
