@@ -130,7 +130,7 @@ func (r *renderer) read(doc *document, into, old apis.Convertible) (cost, error)
 	if err != nil {
 		return cost{}, fault.Invalidf("BadYAML", "%s: %w", doc.place(), err)
 	}
-	size := cost{bytes: len(template.Fill(data, r.scope.Secrets())), weight: memory.Of(data)}
+	size := cost{bytes: len(template.Fill(data, r.scope.Secrets())), weight: memory.Of(data), own: x.filled}
 	if err := r.spend(doc, size); err != nil {
 		return cost{}, err
 	}
@@ -158,8 +158,12 @@ func writable(doc *document, object any) error {
 	return nil
 }
 
-// cost is what a document adds to a PipelineRun.
-type cost struct{ bytes, weight int }
+// cost is what a document adds to a PipelineRun. It is own if there are placeholders in the document, which another PipelineRun may
+// fill with something else.
+type cost struct {
+	bytes, weight int
+	own           bool
+}
 
 // spend counts what is added to the PipelineRun. An empty step is two bytes, and takes half a kilobyte once it is decoded.
 func (r *renderer) spend(doc *document, size cost) error {

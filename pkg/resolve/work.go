@@ -27,10 +27,11 @@ func (c cost) work() time.Duration {
 // ends the rendering and is returned by it.
 type Rest func(ctx context.Context, work time.Duration) error
 
-// Resting returns the same set, whose Render asks rest before each document that it reads or inlines once more.
+// Resting returns the same set for one event, whose Render asks rest before each document that it reads or inlines once more, and
+// which remembers what is the same in all of the event's PipelineRuns. It may not be shared.
 func (s *Set) Resting(rest Rest) *Set {
 	resting := *s
-	resting.rest = rest
+	resting.rest, resting.same = rest, map[*document]*inlineTask{}
 	return &resting
 }
 
