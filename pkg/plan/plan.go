@@ -78,11 +78,19 @@ type Sources struct {
 	// when it is to be believed that nothing is there. nil believes at once.
 	Missing func(address string) (again time.Duration)
 	Delivery
+	Budget
+	// Secret returns the value that a custom param refers to, in the Repository's namespace.
+	Secret func(ctx context.Context, ref template.SecretRef) (string, error)
+}
+
+// Budget is what planning may take of the process.
+type Budget struct {
 	// Hold takes the memory for definitions of so many bytes and for the manifests that were made of them, or says that others
 	// have it. nil has enough.
 	Hold func(definitions, manifests int) error
-	// Secret returns the value that a custom param refers to, in the Repository's namespace.
-	Secret func(ctx context.Context, ref template.SecretRef) (string, error)
+	// Rest is asked before work that is beyond what an ordinary event takes, by how long it takes a core: it returns when the work
+	// may be done, or why the plan has to be made later. nil never rests.
+	Rest func(ctx context.Context, work time.Duration) error
 }
 
 // Delivery is what the record of an event does not hold of its delivery.

@@ -67,7 +67,7 @@ func New(c cluster.Cluster, o cluster.Options) *Reconciler {
 	r.steps.Report.Strangers.Wake = r.desk.Wake
 	r.store = &kept.Store{
 		Events: c.Plumbline.GitEvents(o.Namespace), Payloads: c.Plumbline.EventPayloads(o.Namespace), Secrets: c.Kube.Secrets(o.Namespace),
-		Room: memory.NewRoom(m.NoRoom, r.desk.Wake), Budget: o.Budget, Changed: known.Forget,
+		Room: memory.NewRoom(m.NoRoom, r.desk.Wake), Budget: o.Budget, Changed: known.Forget, Pace: kept.NewPace(),
 	}
 	r.share(turns.New(turns.Options{Workers: o.Workers, Now: c.Clock.Now, Refused: m.NoTurn, Wake: r.desk.Wake}))
 	r.steps.Plan.Beginnings.Inherited = func(event *v1alpha1.GitEvent) bool {
