@@ -201,7 +201,7 @@ func (p *planner) load(ctx context.Context, sha string) ([]git.File, *resolve.Se
 	if err := p.hold(0); err != nil {
 		return nil, nil, err
 	}
-	set := resolve.Load(files)
+	set := p.Sets.Load(p.Repository.Namespace, files)
 	if p.Earlier != nil {
 		return files, set, nil
 	}

@@ -17,13 +17,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/references"
+	"github.com/plumbline-ci/plumbline/pkg/resolve"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
 // Definitions is the directory that authors keep their pipelines in.
 const Definitions = ".tekton"
 
-// Input is what is planned. Nothing in it is changed.
+// Input is what is planned. Nothing in it is changed but what Sets keeps.
 type Input struct {
 	Event Event
 	// Repository is the event's, completed by the global one.
@@ -35,7 +36,12 @@ type Input struct {
 	Version string
 	// Earlier is what an attempt before this one left open; nil when there was none.
 	Earlier *Earlier
+	// Sets has what was read of .tekton for events before, of the Repository's namespace. nil keeps nothing.
+	Sets *Sets
 }
+
+// Sets keeps definitions as they were read, for the plans of later events.
+type Sets = resolve.Cache
 
 // Event is a GitEvent as far as it matters: who it is and what happened.
 type Event struct {
