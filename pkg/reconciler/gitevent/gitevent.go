@@ -50,6 +50,8 @@ type Reconciler struct {
 	Settings interface {
 		ToContext(ctx context.Context) context.Context
 	}
+	// Holds tells whether the lease of an event is this process's; nil is always.
+	Holds func(event string) bool
 	// Wake enqueues an event, beside whatever a reconcile returns.
 	Wake func(event string, after time.Duration)
 }
@@ -63,6 +65,7 @@ func New(c cluster.Cluster, o cluster.Options) *Reconciler {
 	r.desk = &attempt.Desk{
 		Clock: c.Clock, Events: c.Plumbline.GitEvents(o.Namespace), Known: known, Recorder: c.Recorder, Timers: retry.New(), Metrics: m,
 		OperatorRetry: o.Times.OperatorRetry, Recorded: r.steps.Create.Created.Stored, Wake: func(event string, after time.Duration) { r.Wake(event, after) },
+		Holds: func(event string) bool { return r.Holds == nil || r.Holds(event) },
 	}
 	r.steps.Report.Strangers.Wake = r.desk.Wake
 	r.store = &kept.Store{
