@@ -13,7 +13,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/forge"
@@ -123,7 +122,9 @@ func (w *world) holders() map[string]string {
 	holders := map[string]string{}
 	for i := range list.Items {
 		queue := strings.Split(list.Items[i].Name, ".")[1]
-		holders[queue] = ptr.Deref(list.Items[i].Spec.HolderIdentity, "")
+		if holder := list.Items[i].Spec.HolderIdentity; holder != nil {
+			holders[queue] = *holder
+		}
 	}
 	return holders
 }
