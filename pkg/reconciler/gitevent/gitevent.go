@@ -50,8 +50,6 @@ type Reconciler struct {
 	Settings interface {
 		ToContext(ctx context.Context) context.Context
 	}
-	// Holds tells whether the lease of an event is this process's; nil is always.
-	Holds func(event string) bool
 	// Wake enqueues an event, beside whatever a reconcile returns.
 	Wake func(event string, after time.Duration)
 }
@@ -65,7 +63,6 @@ func New(c cluster.Cluster, o cluster.Options) *Reconciler {
 	r.desk = &attempt.Desk{
 		Clock: c.Clock, Events: c.Plumbline.GitEvents(o.Namespace), Known: known, Recorder: c.Recorder, Timers: retry.New(), Metrics: m,
 		OperatorRetry: o.Times.OperatorRetry, Recorded: r.steps.Create.Created.Stored, Wake: func(event string, after time.Duration) { r.Wake(event, after) },
-		Holds: func(event string) bool { return r.Holds == nil || r.Holds(event) },
 	}
 	r.steps.Report.Strangers.Wake = r.desk.Wake
 	r.store = &kept.Store{
@@ -80,6 +77,10 @@ func New(c cluster.Cluster, o cluster.Options) *Reconciler {
 	r.PromoteFunc, r.DemoteFunc = r.promote, func(reconciler.Bucket) { r.forget() }
 	return r
 }
+
+// UnderLeases makes each call of a reconcile that others may notice depend on the event's lease: holds tells whether it is this
+// process's. Without it every lease is.
+func (r *Reconciler) UnderLeases(holds func(event string) bool) { r.desk.Holds = holds }
 
 // share gives the events of each namespace and Git host their turns.
 func (r *Reconciler) share(t *turns.Turns) {
