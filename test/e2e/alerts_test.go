@@ -126,18 +126,15 @@ func conditions() []condition {
 			w.inject(forge.Fault{Route: forge.RouteToken, Do: forge.Unauthorized401()})
 			w.deliverPush("refused")
 		}),
-		when("the Git service's rate limit is used up", both, map[string]movement{
-			"PlumblineRateLimited": rises, "PlumblineEventsWaitForATurn": rises,
-		}, func(w *world) {
+		when("the Git service's rate limit is used up", both, map[string]movement{"PlumblineRateLimited": rises}, func(w *world) {
 			w.inject(forge.Fault{Match: ofRepository, Do: forge.PrimaryRateLimit(time.Now().Add(time.Hour))})
 			w.deliverPush("limited")
-			w.eventually(soon, "the limit is known", func() error {
-				if events := w.events(); len(events) != 1 || len(events[0].Status.Waits) == 0 {
-					return errMissing
-				}
-				return nil
-			})
-			w.deliverPush("waits-in-line")
+		}),
+		when("the Git service hangs", both, map[string]movement{"PlumblineEventsWaitForATurn": rises}, func(w *world) {
+			w.inject(forge.Fault{Do: forge.Hold(w.ctx.Done())})
+			for range 8 { // a Git service that nobody knows yet gets four visits at once
+				w.deliverPush("waits-in-line")
+			}
 		}),
 		when("a right is missing", proxied, map[string]movement{
 			"PlumblinePatchesFailing": rises, "PlumblineRightsMissing": rises,
