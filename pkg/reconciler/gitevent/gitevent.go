@@ -78,6 +78,10 @@ func New(c cluster.Cluster, o cluster.Options) *Reconciler {
 	return r
 }
 
+// UnderLeases makes each call of a reconcile that others may notice depend on the event's lease: holds tells whether it is this
+// process's. Without it every lease is.
+func (r *Reconciler) UnderLeases(holds func(event string) bool) { r.desk.Holds = holds }
+
 // share gives the events of each namespace and Git host their turns.
 func (r *Reconciler) share(t *turns.Turns) {
 	c, o := r.cluster, r.options
