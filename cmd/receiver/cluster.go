@@ -20,6 +20,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/blob"
 	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
 	informers "github.com/plumbline-ci/plumbline/pkg/client/informers/externalversions"
@@ -221,7 +222,7 @@ func (c *cluster) options(appSecret, global string) receiver.Options {
 		Services: receiver.Services{Global: receiver.GlobalOf(cached, receiver.LiveView(c.unverified, c.namespace), c.namespace, global), Secrets: c.copies},
 		Recorder: &receiver.Recorder{
 			Namespace: c.namespace, Clock: clock.RealClock{}, Started: time.Now(), Budget: c.budget,
-			Events: plumbline.GitEvents(c.namespace), Payloads: plumbline.EventPayloads(c.namespace), Tombstones: plumbline.TombstonePages(c.namespace),
+			Events: plumbline.GitEvents(c.namespace), Payloads: blob.Payloads(plumbline, c.namespace), Tombstones: plumbline.TombstonePages(c.namespace),
 		},
 		Logger: c.logger,
 		Clock:  clock.RealClock{},

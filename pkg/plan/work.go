@@ -6,7 +6,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/plumbline-ci/plumbline/pkg/fault")
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
 
 const (
 	// ordinaryWork is what is rendered for an event without a rest. 200 PipelineRuns of 500 values each take as much.

@@ -37,6 +37,8 @@ func unrecorded(err error) answer {
 		return unavailable("the open events of this Repository have used up their budget: "+again, err)
 	case budget.ReasonNamespace:
 		return unavailable("the open events of the Repository's namespace have used up their budget: "+again, err)
+	case reasonRate:
+		return unavailable("Repositories of this namespace have sent many large deliveries in a short time: send the delivery again in a minute", err)
 	case budget.ReasonTotal:
 		return unavailable("the open events of this installation have used up their budget: "+again, err)
 	}
@@ -45,7 +47,7 @@ func unrecorded(err error) answer {
 
 // budgetScope is the word of a metric for the reason of a budget that is used up, empty for other reasons.
 func budgetScope(reason string) string {
-	return map[string]string{budget.ReasonRepository: "repository", budget.ReasonNamespace: "namespace", budget.ReasonTotal: "total"}[reason]
+	return map[string]string{budget.ReasonRepository: "repository", budget.ReasonNamespace: "namespace", budget.ReasonTotal: "total", reasonRate: "rate"}[reason]
 }
 
 // uncontended repeats a create while several of them contend for the usage of a ResourceQuota: API servers count it by an

@@ -48,6 +48,8 @@ type Recorder struct {
 
 	// clocksAgree tells whether the last create showed that the API server's clock is ours.
 	clocksAgree atomic.Bool
+	// rates are what the payloads of namespaces have taken.
+	rates rates
 }
 
 // parcel is a delivery that is being recorded.
@@ -77,6 +79,11 @@ func (r *Recorder) pack(spec *v1alpha1.GitEventSpec, body []byte) (parcel, error
 // without error only when that GitEvent is in the API server, or its tombstone. Every error means that the delivery must come
 // again; it is safe to repeat at any time and on any number of replicas at once.
 func (r *Recorder) Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body []byte) (name string, created bool, err error) {
+	if len(body) > surelyLarge {
+		if err := r.rates.over(spec.Repository.Namespace, r.Clock.Now()); err != nil {
+			return "", false, err
+		}
+	}
 	p, err := r.pack(spec, body)
 	if err != nil {
 		return "", false, err
@@ -148,6 +155,9 @@ func (r *Recorder) createWithPayloads(ctx context.Context, event *v1alpha1.GitEv
 	ref, payloads := packed.Chunks(r.Namespace, payloadName(event.Name, &event.Spec), event.Name)
 	event.Spec.Payload = ref
 	stored := blob.StoredBytes(payloads)
+	if err := r.rates.take(event.Spec.Repository.Namespace, stored, r.Clock.Now()); err != nil {
+		return err
+	}
 	if err := r.admit(event, stored); err != nil {
 		return err
 	}

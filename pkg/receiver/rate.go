@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package receiver
+
+import (
+	"sync"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+const (
+	// payloadRate is how many bytes of EventPayloads a receiver writes in a second for one namespace, when it has done so for a
+	// while: at ten times as many the API server has no time for anybody else. A push of 300 files takes 20 KiB and no EventPayload.
+	payloadRate = 1 << 20
+	// payloadBurst is what it writes at once before that counts. What is begun is written, so that the largest body is taken.
+	payloadBurst = 8 << 20
+	// surelyLarge is a body that is not even compressed while its namespace has used that up: few of that size fit into their event.
+	surelyLarge = 512 << 10
+	// reasonRate is the reason of a delivery that is not recorded because of that.
+	reasonRate = "NamespaceRate"
+	// maxRates bounds the namespaces that are remembered. To forget them costs the API server a burst of each.
+	maxRates = 10_000
+)
+
+// rates count what was written for namespaces. Each count falls by payloadRate a second. The zero value is ready.
+type rates struct {
+	mu sync.Mutex
+	of map[string]count
+}
+
+type count struct {
+	bytes int64
+	at    time.Time
+}
+
+// used is what still counts at a time.
+func (c count) used(now time.Time) int64 {
+	return max(0, c.bytes-int64(now.Sub(c.at).Seconds()*payloadRate))
+}
+
+// over returns a Throttled fault if a namespace has used up its burst.
+func (r *rates) over(namespace string, now time.Time) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.free(namespace, now)
+}
+
+// take counts bytes that are about to be written. The error is as of over; nothing is counted then.
+func (r *rates) take(namespace string, bytes int64, now time.Time) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.free(namespace, now); err != nil {
+		return err
+	}
+	if r.of == nil || len(r.of) >= maxRates {
+		r.of = map[string]count{}
+	}
+	r.of[namespace] = count{r.of[namespace].used(now) + bytes, now}
+	return nil
+}
+
+func (r *rates) free(namespace string, now time.Time) error {
+	used := r.of[namespace].used(now)
+	if used < payloadBurst {
+		return nil
+	}
+	again := time.Duration(used-payloadBurst)*time.Second/payloadRate + time.Second
+	return fault.Throttledf(reasonRate, again, "large deliveries of Repositories in namespace %s have taken more than %d MiB of the API server, which %d MiB a second make up for",
+		namespace, payloadBurst>>20, payloadRate>>20)
+}

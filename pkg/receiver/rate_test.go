@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package receiver
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// The largest body of a namespace is taken, what comes right after it is not, and others are not concerned.
+func TestLargeDeliveriesOfANamespaceHaveARate(t *testing.T) {
+	t.Parallel()
+	var all rates
+	now := time.Unix(0, 0)
+	const largest = 33 << 20
+	if err := all.take("loud", largest, now); err != nil {
+		t.Fatalf("the first one is refused: %v", err)
+	}
+	f := fault.Of(all.take("loud", 1, now))
+	if f == nil || f.Class != fault.Throttled || f.Reason != reasonRate || all.over("loud", now) == nil {
+		t.Fatalf("the next one is answered %+v", f)
+	}
+	if err := all.take("quiet", largest, now); err != nil {
+		t.Errorf("another namespace is refused: %v", err)
+	}
+	if now = now.Add((largest - payloadBurst) / payloadRate * time.Second); all.over("loud", now) == nil {
+		t.Errorf("it is taken again before the rate has made up for what was taken")
+	}
+	if now = now.Add(time.Second); all.over("loud", now) != nil || all.take("loud", 1, now) != nil {
+		t.Error("it is not taken again when the rate has made up for what was taken")
+	}
+	if now.Sub(time.Unix(0, 0)) > f.RetryAfter {
+		t.Errorf("it was told to come again after %v, and is taken after %v", f.RetryAfter, now.Sub(time.Unix(0, 0)))
+	}
+}
+
+func TestRatesForgetRatherThanGrow(t *testing.T) {
+	t.Parallel()
+	var all rates
+	for n := range maxRates + 5 {
+		if err := all.take(fmt.Sprint("team-", n), payloadBurst, time.Unix(0, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(all.of) > maxRates {
+		t.Errorf("%d namespaces are remembered, want at most %d", len(all.of), maxRates)
+	}
+}
