@@ -4,6 +4,7 @@ package leadership
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -80,7 +81,7 @@ func (e *Election) elector(t *term) (*clientelection.LeaderElector, error) {
 		return nil, err
 	}
 	return clientelection.NewLeaderElector(clientelection.LeaderElectionConfig{
-		Lock: &lock{inner, t, e.config.RenewDeadline}, Name: e.config.Identity, ReleaseOnCancel: true,
+		Lock: &lock{Interface: inner, term: t, limit: e.config.RenewDeadline, lease: e.config.LeaseDuration}, Name: e.config.Identity, ReleaseOnCancel: true,
 		LeaseDuration: e.config.LeaseDuration, RenewDeadline: e.config.RenewDeadline, RetryPeriod: e.config.RetryPeriod,
 		Callbacks: clientelection.LeaderCallbacks{OnStartedLeading: t.started, OnStoppedLeading: t.lost},
 	})
@@ -92,6 +93,19 @@ type lock struct {
 	term *term
 	// limit is for writes without a deadline.
 	limit time.Duration
+	lease time.Duration // how long it is held after a write
+	ours  bool          // the record that was last read names this process
+}
+
+// Get implements resourcelock.Interface. The elector goes on renewing until its deadline when it reads another one's name, e.g. after a
+// pause, or reads that the lease is nobody's, and then takes it as if nobody had had it meanwhile: the term is ended at once.
+func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := l.Interface.Get(ctx)
+	l.ours = err == nil && record.HolderIdentity == l.Identity()
+	if err == nil && !l.ours {
+		l.term.taken()
+	}
+	return record, raw, err
 }
 
 // Create implements resourcelock.Interface.
@@ -110,6 +124,9 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 func (l *lock) write(ctx context.Context, record resourcelock.LeaderElectionRecord, send func(context.Context, resourcelock.LeaderElectionRecord) error) error {
 	if record.HolderIdentity == "" {
 		l.term.lost()
+		if !l.ours { // the elector asks what it knew before it read: it would end another one's lease
+			return errNotOurs
+		}
 		return send(ctx, record)
 	}
 	deadline, limited := ctx.Deadline()
@@ -118,9 +135,11 @@ func (l *lock) write(ctx context.Context, record resourcelock.LeaderElectionReco
 	}
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
 	defer cancel()
-	if err := send(ctx, record); err != nil {
-		return err
-	}
-	l.term.held()
-	return nil
+	l.term.writes()
+	asked := time.Now()
+	err := send(ctx, record)
+	l.term.wrote(asked.Add(l.lease), err == nil)
+	return err
 }
+
+var errNotOurs = errors.New("the lease is not this process's any more")

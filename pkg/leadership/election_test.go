@@ -143,15 +143,95 @@ func TestARenewalIsNotCancelled(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), lease)
 	cancel()
 	term := &term{queue: &Queue{}}
-	l := &lock{term: term, limit: lease}
+	l := &lock{term: term, limit: lease, lease: lease}
 	send := func(ctx context.Context, _ resourcelock.LeaderElectionRecord) error { return ctx.Err() }
-	if err := l.write(ctx, resourcelock.LeaderElectionRecord{HolderIdentity: "we"}, send); err != nil || !term.holds {
-		t.Errorf("the renewal: %v, holds %t", err, term.holds)
+	if err := l.write(ctx, resourcelock.LeaderElectionRecord{HolderIdentity: "we"}, send); err != nil || !term.holds() {
+		t.Errorf("the renewal: %v, holds %t", err, term.holds())
 	}
 	ctx, cancel = context.WithDeadline(t.Context(), time.Now())
 	defer cancel()
 	if err := l.write(ctx, resourcelock.LeaderElectionRecord{HolderIdentity: "we"}, send); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a renewal after its deadline: %v", err)
+	}
+}
+
+// A process that was paused reads that another one has got the lease: it holds nothing, and does not end the other one's lease.
+func TestTheLeaseOfAnotherProcessIsNotGivenBack(t *testing.T) {
+	client := fake.NewClientset()
+	p := start(t, client, "paused", lease)
+	await(t, p.promoted, "it leads")
+	record(t, client, "other")
+	p.stop()
+	p.election.Wait()
+	if got := held(t, client); got != "other" {
+		t.Errorf("the other one's lease is %q's", got)
+	}
+}
+
+// Whoever was paused for longer than a lease lasts holds it no more, before it has asked.
+func TestALeaseIsNotHeldForLongerThanItLasts(t *testing.T) {
+	term := &term{queue: &Queue{}}
+	l := &lock{term: term, limit: lease, lease: time.Millisecond}
+	send := func(context.Context, resourcelock.LeaderElectionRecord) error { return nil }
+	if err := l.write(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "we"}, send); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(2 * time.Millisecond)
+	if term.holds() {
+		t.Error("a lease is held although it is over")
+	}
+}
+
+// A process that reads that its lease is another one's, or was, begins nothing more, and stands again.
+func TestALeaseThatWasTakenIsLostAtOnce(t *testing.T) {
+	for _, holder := range []string{"other", ""} {
+		inner := &recorded{identity: "we", record: resourcelock.LeaderElectionRecord{HolderIdentity: holder}}
+		attempt, retry := context.WithCancel(t.Context())
+		term := &term{queue: &Queue{}, until: time.Now().Add(lease), retry: retry}
+		if _, _, err := (&lock{Interface: inner, term: term}).Get(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if term.holds() || attempt.Err() == nil {
+			t.Errorf("a lease of %q: it holds it %t, the attempt: %v", holder, term.holds(), attempt.Err())
+		}
+	}
+}
+
+// The watch tells that a lease was given back while this process gets it already: it keeps it.
+func TestALeaseThatIsBeingTakenIsNotGivenBack(t *testing.T) {
+	attempt, retry := context.WithCancel(t.Context())
+	term := &term{queue: &Queue{}, retry: retry}
+	l := &lock{term: term, limit: lease, lease: lease}
+	send := func(context.Context, resourcelock.LeaderElectionRecord) error { term.free(); return nil }
+	if err := l.write(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "we"}, send); err != nil || attempt.Err() != nil {
+		t.Errorf("the write: %v, the attempt: %v", err, attempt.Err())
+	}
+}
+
+// recorded is a lease that is only read.
+type recorded struct {
+	resourcelock.Interface
+	identity string
+	record   resourcelock.LeaderElectionRecord
+}
+
+func (r *recorded) Identity() string { return r.identity }
+
+func (r *recorded) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	return &r.record, nil, nil
+}
+
+// record makes somebody the holder, whoever was.
+func record(t *testing.T, client kubernetes.Interface, holder string) {
+	t.Helper()
+	l := resourceLock(client)
+	was, _, err := l.Get(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	was.HolderIdentity = holder
+	if err := l.Update(t.Context(), *was); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -76,19 +76,14 @@ func (q *Queue) Reconcile(ctx context.Context, key string) error {
 	return q.reconciler.Reconcile(ctx, key)
 }
 
-// Holds tells whether the lease of a key is this process's, as far as it knows: also while it ends, until it gives the lease back.
-// A process that was paused learns only afterwards that it lost it.
+// Holds tells whether the lease of a key is this process's: also while it ends, until it gives the lease back, and not after a pause
+// in which another one may have got it.
 func (q *Queue) Holds(key types.NamespacedName) bool {
 	if q.election == nil {
 		return true
 	}
 	t := q.termOf(key)
-	if t == nil {
-		return false
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.holds
+	return t != nil && t.holds()
 }
 
 func (q *Queue) add(t *term) {

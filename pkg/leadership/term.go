@@ -20,7 +20,8 @@ type term struct {
 	ending  bool       // the process was told to end
 
 	mu      sync.Mutex
-	holds   bool               // the lease is this process's, as far as it knows
+	until   time.Time          // nobody else can have got the lease before, as far as this process knows; zero if it does not hold it
+	writing bool               // it asks for the lease, or renews it
 	working int                // keys that are worked on
 	idle    chan struct{}      // closed when there are none; nil while nobody waits for that
 	retry   context.CancelFunc // ends the wait for the next attempt to get the lease
@@ -77,11 +78,27 @@ func (t *term) demote() {
 	}
 }
 
-// held is called when the API server has accepted this process as the holder.
-func (t *term) held() {
+// writes is called before this process asks for the lease, or renews it; wrote when that was answered.
+func (t *term) writes() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.holds = true
+	t.writing = true
+}
+
+func (t *term) wrote(until time.Time, accepted bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.writing = false
+	if accepted {
+		t.until = until
+	}
+}
+
+// holds tells whether nobody else can have the lease, also after a pause.
+func (t *term) holds() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return time.Now().Before(t.until)
 }
 
 // lost is called before the lease is given back, and when it was lost.
@@ -91,14 +108,26 @@ func (t *term) lost() {
 	t.turning.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.holds = false
+	t.until = time.Time{}
 }
 
-// free is called when somebody has given the lease back.
+// taken is called when the lease was read and is not this process's.
+func (t *term) taken() {
+	t.mu.Lock()
+	held, retry := !t.until.IsZero(), t.retry
+	t.mu.Unlock()
+	if held {
+		t.lost()
+		retry()
+	}
+}
+
+// free is called when somebody has given the lease back. A write that is under way is not disturbed: it would get the lease and give it
+// back, which is told again.
 func (t *term) free() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.holds && t.retry != nil {
+	if t.until.IsZero() && !t.writing && t.retry != nil {
 		t.retry()
 	}
 }

@@ -192,9 +192,9 @@ func (t *Turns) tick() {
 			t.drop(e)
 		}
 	}
-	for _, w := range t.windows {
-		if w.closed.After(now) {
-			t.alarm(w.closed)
+	for _, s := range t.shares { // where nobody waits there is none
+		if s.window != nil && s.window.closed.After(now) {
+			t.alarm(s.window.closed)
 		}
 	}
 	t.next()

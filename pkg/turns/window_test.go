@@ -125,3 +125,26 @@ func TestNobodyVisitsAServiceThatIsClosed(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What a service bears is forgotten when too many are known, but not that somebody waits for the end of its limits.
+func TestAServiceThatIsClosedOpensThoughItIsForgotten(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 64)
+	first, second := visitor(1, "team", 42), visitor(2, "team", 42)
+	release := w.begin(first)
+	if _, err := w.Visit(first); err != nil {
+		t.Fatal(err)
+	}
+	w.alarm(w.now.Add(time.Second)) // e.g. for a turn that is kept
+	w.Learn(first, Answer{Began: w.now, Closed: 7 * time.Second})
+	release()
+	if w.begin(second) != nil {
+		t.Fatal("a visit that can do nothing")
+	}
+	for n := range maxWindows {
+		w.window(place{Installation, fmt.Sprint("other/", n)})
+	}
+	if w.pass(7 * time.Second); len(w.woken) != 1 {
+		t.Fatalf("%v were woken", w.woken)
+	}
+}

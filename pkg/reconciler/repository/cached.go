@@ -18,10 +18,12 @@ import (
 // read returns the Repository, nil if it is gone. A process that starts beside thousands of Repositories must not read each of
 // them: the cache's copy will do, because a status is written over the version that it was computed from only, and a change
 // that the cache does not know yet wakes this key. That a Repository is gone, or has another URL than one of its claims, ends
-// claims: it is read live.
+// claims, and what it may claim is kept for it for a day: it is read live. Of a new one the cache has all there is.
 func (r *Reconciler) read(ctx context.Context, owner types.NamespacedName) (*pacv1alpha1.Repository, error) {
 	if cached := r.cachedRepository(owner); cached != nil {
-		if canonical, _ := r.wantedURL(cached); len(r.others(owner, canonical)) == 0 {
+		canonical, _ := r.wantedURL(cached)
+		settled := canonical == "" || cached.Status.ObservedGeneration == 0 || r.hasClaim(owner, canonical)
+		if settled && len(r.others(owner, canonical)) == 0 {
 			return cached.DeepCopy(), nil
 		}
 	}

@@ -88,6 +88,35 @@ func TestAClaimIsNotReleasedOnTheCachesWord(t *testing.T) {
 	}
 }
 
+// The watch of Repositories hangs: one that has left its URL does not claim it again when the claim is deleted, which would keep it from
+// its next owner for a day.
+func TestNothingIsClaimedOnTheCachesWord(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, repo("one", "app", appURL))
+	w.reconcile("one/app")
+	w.catchUp()
+	before := w.repository("one", "app").DeepCopy()
+	if before.Status.ObservedGeneration = 1; w.r.repositories.Update(before) != nil { // the fake API server counts no generations
+		t.Fatal("the cache takes nothing")
+	}
+	claim := w.claimOf(appURL)
+	if err := w.client.PlumblineV1alpha1().RepositoryClaims(systemNS).Delete(t.Context(), claim.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.r.claims.Delete(claim); err != nil {
+		t.Fatal(err)
+	}
+	w.setURL("one", "app", appURL+"-2")
+	w.restart()
+	if err := w.r.Reconcile(t.Context(), "one/app"); err != nil {
+		t.Fatal(err)
+	}
+	if claim := w.claimOf(appURL); claim != nil {
+		t.Errorf("the URL that it has left is claimed: %+v", claim.Spec)
+	}
+	w.wantOwner(appURL+"-2", "one/app")
+}
+
 // A Repository of the cache that is gone in truth: its claim is released when the cache has caught up.
 func TestARepositoryThatIsGoneIsReleased(t *testing.T) {
 	t.Parallel()

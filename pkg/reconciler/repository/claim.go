@@ -20,7 +20,7 @@ import (
 func (r *Reconciler) claim(ctx context.Context, repository *pacv1alpha1.Repository, canonical string) (*v1alpha1.RepositoryClaim, error) {
 	name := v1alpha1.ClaimName(canonical)
 	owner := types.NamespacedName{Namespace: repository.Namespace, Name: repository.Name}
-	if cached := r.cachedClaim(name); cached != nil && ownerOf(cached) == owner && cached.Status.ReleasedAt == nil {
+	if cached := r.cachedClaim(name); owned(cached, owner) {
 		return cached, nil // if it was released or deleted since, that change wakes this key
 	}
 	live, created, err := r.readOrCreate(ctx, repository, canonical)
@@ -65,6 +65,15 @@ func (r *Reconciler) cachedClaim(name string) *v1alpha1.RepositoryClaim {
 		return nil
 	}
 	return claim
+}
+
+// hasClaim tells whether the claim of a URL is the owner's, and not released, as far as the cache knows.
+func (r *Reconciler) hasClaim(owner types.NamespacedName, canonical string) bool {
+	return owned(r.cachedClaim(v1alpha1.ClaimName(canonical)), owner)
+}
+
+func owned(claim *v1alpha1.RepositoryClaim, owner types.NamespacedName) bool {
+	return claim != nil && ownerOf(claim) == owner && claim.Status.ReleasedAt == nil
 }
 
 // readClaim reads live; nil when there is none.
