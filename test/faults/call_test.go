@@ -28,7 +28,6 @@ type call struct {
 	body      any
 	params    map[string]string
 	headers   map[string]string
-	timeout   time.Duration // that the server is asked to keep
 }
 
 // create is a PipelineRun that is created; its label chooses who judges it.
@@ -74,7 +73,7 @@ func (c call) answer(ctx context.Context, config *rest.Config) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	request := client.Verb(c.method).Resource(c.resource.Resource).MaxRetries(0).Timeout(c.timeout)
+	request := client.Verb(c.method).Resource(c.resource.Resource).MaxRetries(0)
 	if c.namespace != "" {
 		request = request.Namespace(c.namespace)
 	}

@@ -20,7 +20,7 @@ import (
 )
 
 // judge is an admission webhook that answers as the path of the call says, at one address with a valid certificate and at one
-// with a certificate that is over.
+// with an expired certificate.
 type judge struct {
 	typed kubernetes.Interface
 	valid *httptest.Server

@@ -82,7 +82,7 @@ func (w *world) settle(ctx context.Context) error {
 	})
 }
 
-// oddFlags: a certificate that is over; Services are called at their endpoints, so that one without any shows; and lists and watches
+// oddFlags: a certificate that has expired; Services are called at their endpoints, so that one without any shows; and lists and watches
 // are etcd's, so that one that is too late shows.
 func oddFlags(expired certificate, dir string) ([]string, error) {
 	cert, key, err := expired.write(dir)

@@ -24,7 +24,7 @@ func webhookRows() []row {
 		{id: "K2", when: "a webhook's Service has no endpoints", verb: create, cause: withoutEndpoints, reason: away},
 		{id: "K3", when: "a webhook does not answer in time", verb: create, cause: judged("k3-slow", "/slow"), reason: away, unknown: true},
 		{id: "K3", when: "a webhook hangs up", verb: create, cause: judged("k3-eof", "/hangs-up"), reason: away, unknown: true},
-		{id: "K4", when: "a webhook's certificate is over", verb: create, cause: certified("k4-over", true), reason: away},
+		{id: "K4", when: "a webhook's certificate has expired", verb: create, cause: certified("k4-over", true), reason: away},
 		{id: "K4", when: "a webhook's certificate is of an unknown authority", verb: create, cause: certified("k4-unknown", false), reason: away},
 		{id: "K5", when: "a webhook answers a page", verb: create, cause: judged("k5-page", "/rubbish"), reason: away},
 		{id: "K5", when: "a webhook answers another question", verb: create, cause: judged("k5-other", "/another"), reason: away},
@@ -101,7 +101,7 @@ func judgedPatch(label, path string) func(*testing.T, *world) error {
 	}
 }
 
-// certified is a webhook whose certificate is over, or is not signed by the caBundle.
+// certified is a webhook whose certificate has expired, or is not signed by the caBundle.
 func certified(label string, over bool) func(*testing.T, *world) error {
 	return func(t *testing.T, w *world) error {
 		url := w.judge.valid.URL

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -108,7 +109,8 @@ func leaving(t *testing.T, w *world) error {
 	return w.refused(t, create("k16").in("leaving"))
 }
 
-// notReady asks an API server that waits for policies that it does not serve.
+// notReady asks an API server that waits for policies that it does not serve. Until it knows the custom resources, its answer is
+// another one.
 func notReady(t *testing.T, w *world) error {
 	part, config, err := w.OtherAPIServer("unready-apiserver", "--feature-gates=MutatingAdmissionPolicy=true")
 	if err != nil {
@@ -118,7 +120,13 @@ func notReady(t *testing.T, w *world) error {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = part.Kill() })
-	return create("k17").do(t.Context(), config)
+	return until(t, func() error {
+		err := create("k17").do(t.Context(), config)
+		if apierrors.IsServiceUnavailable(err) {
+			return nil
+		}
+		return err
+	})
 }
 
 func outdated(t *testing.T, w *world) error {

@@ -96,8 +96,7 @@ func etcdStands(t *testing.T, w *world) {
 
 // standingRows: K14 and K28.
 func standingRows() []row {
-	short := create("k28")
-	short.timeout = time.Second
+	short := create("k28").with("timeout", "1s")
 	return []row{
 		{id: "K28", when: "etcd does not answer in time", verb: fault.VerbCreate, cause: asked(short), reason: fault.ReasonTimeout, unknown: true},
 		{id: "K14", when: "what is used of a ResourceQuota cannot be written in time", verb: fault.VerbCreate, cause: asked(create("k14").in("roomy")), reason: fault.ReasonUnavailable, unknown: true},
@@ -135,8 +134,7 @@ func etcdAway(t *testing.T, w *world) {
 
 // goneRows: K25. The API server of today gives the answer of K28.
 func goneRows() []row {
-	short := create("k25")
-	short.timeout = time.Second
+	short := create("k25").with("timeout", "1s")
 	timeout := apierrors.NewServerTimeout(cluster.PipelineRuns().GroupResource(), "create", 2)
 	return []row{
 		{id: "K25", when: "nothing listens where etcd should be", verb: fault.VerbCreate, cause: asked(short), reason: fault.ReasonTimeout, unknown: true},

@@ -14,15 +14,12 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
 // Line is one line of a table.
 type Line struct {
-	// Row is the row's name in spec/errors.md, "K1".
-	Row string
-	// When is what happened, a sentence without a full stop.
-	When string
+	// Row is the row's name in spec/errors.md, "K1"; When is what happened, a sentence without a full stop.
+	Row, When string
 	// Fault is how it was classified.
 	Fault *fault.Error
 }
@@ -30,11 +27,7 @@ type Line struct {
 // Check compares the table of one section with its lines, or writes it.
 func Check(t *testing.T, section string, lines []Line) {
 	t.Helper()
-	root, err := cluster.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(root, "docs", "errors.md")
+	path := find(t)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -56,6 +49,24 @@ func Check(t *testing.T, section string, lines []Line) {
 	if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// find returns the page's path: tests run in the folder of their package.
+func find(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir != filepath.Dir(dir) {
+		path := filepath.Join(dir, "docs", "errors.md")
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+		dir = filepath.Dir(dir)
+	}
+	t.Fatal("there is no docs/errors.md above this folder")
+	return ""
 }
 
 // missing returns the lines that only the first text has.
@@ -96,21 +107,30 @@ func again(f *fault.Error) string {
 	case f.Class == fault.Operator:
 		return "every " + strings.TrimSuffix(fault.OperatorRetry.String(), "0s")
 	case f.RetryAfter > 0:
-		return "in " + f.RetryAfter.Round(time.Second).String()
+		return "in " + rounded(f.RetryAfter).String()
 	case f.Class == fault.Conflict:
 		return "after reading again"
 	}
-	return "soon, then ever later"
+	return "with backoff"
 }
 
-var (
-	port     = regexp.MustCompile(`127\.0\.0\.1:\d{2,}`)
-	revision = regexp.MustCompile(`\b\d+ \(\d+\)`)
-)
+// rounded hides that the time until a reset is reckoned in whole seconds.
+func rounded(wait time.Duration) time.Duration {
+	if wait > time.Minute {
+		return wait.Round(10 * time.Second)
+	}
+	return wait.Round(time.Second)
+}
+
+// 127.0.0.1:24397, tekton-pipelines-webhook.tekton-pipelines.svc:24397: each test has ports of its own.
+var port = regexp.MustCompile(`(127\.0\.0\.1|\.svc):\d{2,}`)
+
+// commit is a commit's id.
+var commit = regexp.MustCompile(`\b[0-9a-f]{40}\b`)
 
 // quote is a message as code in a table, without what differs from one test to the next.
 func quote(message string) string {
-	message = port.ReplaceAllString(message, "127.0.0.1:443")
-	message = revision.ReplaceAllString(message, "1 (1000)")
+	message = port.ReplaceAllString(message, "$1:443")
+	message = commit.ReplaceAllString(message, "1a2b3c")
 	return "`" + strings.NewReplacer("|", `\|`, "`", "'", "\n", " ").Replace(message) + "`"
 }
