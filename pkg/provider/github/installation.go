@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/bradleyfalzon/ghinstallation/v2"
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -66,8 +65,8 @@ func (m *minter) asApp() (*gh.Client, error) {
 	if err != nil {
 		return nil, fault.Operatorf("BadConfiguration", "github-url leads to no API: set it to https://<host>")
 	}
-	signed, err := ghinstallation.NewAppsTransport(m.base, m.app, m.key)
-	if err != nil {
+	signed := m.login.transport(m.base)
+	if signed == nil {
 		return nil, m.badKey()
 	}
 	client := gh.NewClient(&http.Client{Transport: signed, CheckRedirect: func(req *http.Request, via []*http.Request) error {
