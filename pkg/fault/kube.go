@@ -51,14 +51,18 @@ func FromKube(verb Verb, err error) *Error {
 	if errors.As(err, &known) {
 		return Of(err)
 	}
+	f := classify(verb, err)
+	f.Remedy = f.remedy()
+	return f
+}
+
+func classify(verb Verb, err error) *Error {
 	var api apierrors.APIStatus
 	if !errors.As(err, &api) {
 		return fromTransport(verb, err)
 	}
 	a := answer{verb: verb, err: err, status: api.Status(), text: err.Error()}
-	f := a.classify()
-	f.Remedy = f.remedy()
-	return f
+	return a.classify()
 }
 
 // AsOwn keeps a refusal of an object that the author did not write from becoming the author's failure.

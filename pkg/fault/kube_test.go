@@ -197,6 +197,7 @@ func TestRemedies(t *testing.T) {
 		"the versions do not fit":       {status(415, "UnsupportedMediaType", "no", ""), []string{"compare their versions"}},
 		"a certificate has expired":     {internal(callPrefix + "x509: certificate has expired or is not yet valid"), []string{"renew its certificate", "Tekton's"}},
 		"a certificate is a stranger's": {internal(callPrefix + "x509: certificate signed by unknown authority"), []string{"caBundle"}},
+		"our own limit is used up":      {errors.New("client rate limiter Wait returned an error: rate: Wait(n=1) would exceed context deadline"), []string{"-kube-api-qps"}},
 		"a webhook is away":             {internal(callPrefix + "connection refused"), nil},
 		"a proxy forbids it":            {apierrors.NewGenericServerResponse(403, "post", metav1Resource(), "", "<html>", 0, true), nil},
 		"the namespace is going away":   {apierrors.NewForbidden(metav1Resource(), "x", errors.New("being terminated")), nil},

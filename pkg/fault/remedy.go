@@ -20,6 +20,10 @@ func (e *Error) remedy() string {
 		if e.Class == Invalid {
 			return "the cluster stores nothing that large; make it smaller, for example by referring to Tasks instead of writing them out"
 		}
+	case ReasonUnreachable, ReasonTimeout:
+		if isOwnLimit(e.Message) {
+			return "Plumbline's own limit of requests to the API server is used up; raise -kube-api-qps and -kube-api-burst if this lasts"
+		}
 	case ReasonStoreFull:
 		return "etcd has no space left; compact and defragment it or raise its quota, then disarm its alarm NOSPACE"
 	case ReasonUnauthorized:

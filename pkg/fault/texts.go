@@ -72,6 +72,9 @@ func isRBAC(text string) bool {
 // isNoDryRun: K38.
 func isNoDryRun(text string) bool { return contains(text, "does not support dry run") }
 
+// isOwnLimit: K35, the request has not left the process.
+func isOwnLimit(text string) bool { return contains(text, "client rate limiter Wait") }
+
 // isStarted and isComplete: K37, Tekton's words.
 func isStarted(text string) bool {
 	return contains(text, "has started, only status updates are allowed")

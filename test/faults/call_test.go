@@ -115,7 +115,7 @@ func (w *world) refused(t *testing.T, c call) error {
 // until returns the first error of what is tried again and again.
 func until(t *testing.T, try func() error) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var last error
 	err := cluster.Poll(ctx, 50*time.Millisecond, func() error {

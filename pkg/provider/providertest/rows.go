@@ -5,7 +5,6 @@ package providertest
 import (
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -121,10 +120,7 @@ func Unreachable(t *testing.T, with func(provider.Limits) provider.Provider) []R
 			w.moveTo(server.URL)
 		}),
 		row("it does not answer in time", fault.ReasonTimeout, func(w *World) {
-			silent, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			silent := httptest.NewUnstartedServer(nil).Listener // it is connected to, and nobody reads
 			t.Cleanup(func() { _ = silent.Close() })
 			w.moveTo("http://" + silent.Addr().String())
 			w.Provider = with(provider.Limits{Headers: 200 * time.Millisecond})
