@@ -40,7 +40,7 @@ soak: binaries ## restart receivers for MINUTES=30 and count what a client sees 
 
 .PHONY: unit
 unit: ## run the tests that need no cluster
-	go test $(shell go list ./... | grep -v -e /pkg/client/ -e /test/bench -e /test/cluster -e /test/e2e -e /test/hostile -e /test/installation)
+	go test $(shell go list ./... | grep -v -e /pkg/client/ -e /test/bench -e /test/cluster -e /test/e2e -e /test/faults -e /test/hostile -e /test/installation)
 
 .PHONY: bench-plan
 bench-plan: binaries ## print time, calls and sizes of events with 1, 10, 100, 200 PipelineRuns (BENCH="-git-delay=200ms")

@@ -43,7 +43,7 @@ type Error struct {
 	Reason string
 	// Message is for people: stable across retries, free of secrets, times and counters.
 	Message string
-	// Remedy is what an operator has to do where Message is the API server's and does not say it; else empty.
+	// Remedy is what somebody has to do where Message is the API server's and does not say it; else empty.
 	Remedy string
 	// RetryAfter is the known wait from now; 0 when the workqueue's backoff decides. Set for Throttled.
 	RetryAfter time.Duration
@@ -60,7 +60,7 @@ func (e *Error) Error() string { return e.Message }
 // Unwrap returns the error that was classified, if any.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Advice is Message and what an operator has to do about it.
+// Advice is Message and what has to be done about it: the sentence that people read (docs/errors.md).
 func (e *Error) Advice() string {
 	if e.Remedy == "" {
 		return e.Message

@@ -216,13 +216,14 @@ func (r *reply) throttled(reason string, wait time.Duration) *Error {
 	return f
 }
 
-// make words "METHOD /path: 403 what the service said (hint)".
+// make words "METHOD /path: 403 what the service said (hint)". GitLab's own words begin with the code.
 func (r *reply) make(class Class, reason, hint string) *Error {
-	words := r.said.message
+	code := strconv.Itoa(r.resp.StatusCode) + " "
+	words := strings.TrimPrefix(r.said.message, code)
 	if words == "" {
 		words = http.StatusText(r.resp.StatusCode)
 	}
-	message := strings.TrimSpace(strconv.Itoa(r.resp.StatusCode) + " " + words)
+	message := strings.TrimSpace(code + words)
 	if r.path != "" {
 		message = r.path + ": " + message
 	}

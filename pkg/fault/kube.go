@@ -51,6 +51,12 @@ func FromKube(verb Verb, err error) *Error {
 	if errors.As(err, &known) {
 		return Of(err)
 	}
+	f := classify(verb, err)
+	f.Remedy = f.remedy()
+	return f
+}
+
+func classify(verb Verb, err error) *Error {
 	var api apierrors.APIStatus
 	if !errors.As(err, &api) {
 		return fromTransport(verb, err)
@@ -62,7 +68,7 @@ func FromKube(verb Verb, err error) *Error {
 // AsOwn keeps a refusal of an object that the author did not write from becoming the author's failure.
 func (e *Error) AsOwn() *Error {
 	if e.Class == Invalid {
-		e.Class = Operator
+		e.Class, e.Remedy = Operator, ""
 	}
 	return e
 }
@@ -201,9 +207,7 @@ func (a *answer) forbidden() *Error {
 		return a.wait(ReasonQuota, QuotaRetry, false)
 	case isNotReady(a.text):
 		return a.make(Transient, ReasonUnavailable, false)
-	case isRBAC(a.text):
-		return a.advise(ReasonForbidden, "grant this right by applying Plumbline's config/ again, or by binding a Role that has it in that namespace to that user")
-	case a.status.Reason != metav1.StatusReasonForbidden:
+	case isRBAC(a.text), a.status.Reason != metav1.StatusReasonForbidden:
 		return a.make(Operator, ReasonForbidden, false)
 	}
 	return a.judged()
@@ -215,9 +219,9 @@ func (a *answer) notFound() *Error {
 	unserved := details == nil || details.Kind == "" || a.unexpected()
 	switch {
 	case !unserved && details.Kind == "namespaces":
-		return a.advise(ReasonNamespaceMissing, "create the namespace again")
+		return a.make(Operator, ReasonNamespaceMissing, false)
 	case unserved, a.verb.judges():
-		return a.advise(ReasonNotServed, "install the CustomResourceDefinition and version that is asked for: Tekton Pipelines has those of tekton.dev, Plumbline's config/ its own")
+		return a.make(Operator, ReasonNotServed, false)
 	}
 	return a.make(Transient, ReasonNotFound, false)
 }
@@ -247,12 +251,6 @@ func (a *answer) retryAfter() time.Duration {
 
 func (a *answer) make(class Class, reason string, unknown bool) *Error {
 	return &Error{Class: class, Reason: reason, Message: stable(a.text), Unknown: unknown, cause: a.err}
-}
-
-func (a *answer) advise(reason, remedy string) *Error {
-	f := a.make(Operator, reason, false)
-	f.Remedy = remedy
-	return f
 }
 
 func (a *answer) wait(reason string, after time.Duration, unknown bool) *Error {

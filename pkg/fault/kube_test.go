@@ -92,7 +92,8 @@ func TestFromKubeWebhooks(t *testing.T) {
 		{"K4: an expired certificate of the webhook is transient and its clock is taken out", VerbCreate,
 			internal(callPrefix + "tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time 2026-08-01T12:00:00Z is after 2026-07-31T12:00:00Z"),
 			Error{Class: Transient, Reason: "AdmissionWebhookUnavailable", Message: callPrefix + "tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time is after 2026-07-31T12:00:00Z"}},
-		{"K5: a webhook that answers rubbish is transient", VerbCreate, internal(`Internal error occurred: failed calling webhook "x": received invalid webhook response: expected response.uid`), unavailable},
+		{"K5: a webhook that answers rubbish is transient, and the id of its question is taken out", VerbCreate, internal(`Internal error occurred: failed calling webhook "x": received invalid webhook response: expected response.uid="713a753e", got ""`),
+			Error{Class: Transient, Reason: "AdmissionWebhookUnavailable", Message: `Internal error occurred: failed calling webhook "x": received invalid webhook response: expected response.uid="…", got ""`}},
 		{"K6: a conversion webhook that is down is transient on a read and has no reason", VerbRead, status(500, "", `conversion webhook for tekton.dev/v1beta1, Kind=PipelineRun failed: Post "https://w.svc:443/resource-conversion?timeout=30s": dial tcp 10.0.0.1:443: connect: connection refused`, ""), unavailable},
 		{"K7: a denial at create is the author's", VerbCreate, invalid, Error{Class: Invalid, Reason: "AdmissionDenied"}},
 		{"K7: the same denial at dry run is the author's", VerbDryRun, invalid, Error{Class: Invalid, Reason: "AdmissionDenied"}},
@@ -180,18 +181,26 @@ func TestFromKubeKeepsAClassAndNil(t *testing.T) {
 	}
 }
 
-// C6: what an operator has to mend is named by the API server, and how by us; what concerns nobody's rights has no remedy.
+// C6: what somebody has to mend is named by the API server, and how by us; what mends itself has no remedy.
 func TestRemedies(t *testing.T) {
 	const cannot = `pipelineruns.tekton.dev is forbidden: User "system:serviceaccount:plumbline:controller" cannot create resource "pipelineruns" in API group "tekton.dev" in the namespace "ci"`
 	for name, test := range map[string]struct {
 		err   error
 		words []string
 	}{
-		"a right is missing":          {status(403, "Forbidden", cannot, `{"kind":"pipelineruns"}`), []string{cannot + ": grant this right", "config/", "Role"}},
-		"a namespace is missing":      {status(404, "NotFound", `namespaces "ci" not found`, `{"kind":"namespaces","name":"ci"}`), []string{`namespaces "ci" not found: create`}},
-		"a kind is not served":        {apierrors.NewGenericServerResponse(404, "post", metav1Resource(), "", "404 page not found", 0, true), []string{"(post pipelineruns.tekton.dev)", "install the CustomResourceDefinition"}},
-		"a proxy forbids it":          {apierrors.NewGenericServerResponse(403, "post", metav1Resource(), "", "<html>", 0, true), nil},
-		"the namespace is going away": {apierrors.NewForbidden(metav1Resource(), "x", errors.New("being terminated")), nil},
+		"a right is missing":            {status(403, "Forbidden", cannot, `{"kind":"pipelineruns"}`), []string{cannot + ": grant this right", "config/", "Role"}},
+		"a namespace is missing":        {status(404, "NotFound", `namespaces "ci" not found`, `{"kind":"namespaces","name":"ci"}`), []string{`namespaces "ci" not found: create`}},
+		"a kind is not served":          {apierrors.NewGenericServerResponse(404, "post", metav1Resource(), "", "404 page not found", 0, true), []string{"(post pipelineruns.tekton.dev)", "install the CustomResourceDefinition"}},
+		"it is too large":               {apierrors.NewRequestEntityTooLargeError("limit is 3145728"), []string{"limit is 3145728: the cluster stores nothing that large; make it smaller"}},
+		"etcd is full":                  {status(500, "", "etcdserver: mvcc: database space exceeded", ""), []string{"database space exceeded: etcd has no space left; compact"}},
+		"our token is not accepted":     {apierrors.NewUnauthorized("Unauthorized"), []string{"Unauthorized: the API server does not accept the token of Plumbline"}},
+		"the versions do not fit":       {status(415, "UnsupportedMediaType", "no", ""), []string{"compare their versions"}},
+		"a certificate has expired":     {internal(callPrefix + "x509: certificate has expired or is not yet valid"), []string{"renew its certificate", "Tekton's"}},
+		"a certificate is a stranger's": {internal(callPrefix + "x509: certificate signed by unknown authority"), []string{"caBundle"}},
+		"our own limit is used up":      {errors.New("client rate limiter Wait returned an error: rate: Wait(n=1) would exceed context deadline"), []string{"-kube-api-qps"}},
+		"a webhook is away":             {internal(callPrefix + "connection refused"), nil},
+		"a proxy forbids it":            {apierrors.NewGenericServerResponse(403, "post", metav1Resource(), "", "<html>", 0, true), nil},
+		"the namespace is going away":   {apierrors.NewForbidden(metav1Resource(), "x", errors.New("being terminated")), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := Of(fmt.Errorf("creating: %w", FromKube(VerbCreate, test.err)))
@@ -204,6 +213,16 @@ func TestRemedies(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A remedy for authors is not for those who look after the cluster.
+func TestARemedyForTheAuthorIsNotTheOperators(t *testing.T) {
+	large := status(500, "", "etcdserver: request is too large", "")
+	for about, f := range map[string]*Error{"a change": FromKube(VerbPatch, large), "an object of ours": FromKube(VerbCreate, large).AsOwn()} {
+		if f.Class != Operator || f.Remedy != "" {
+			t.Errorf("%s: class %s, remedy %q", about, f.Class, f.Remedy)
+		}
 	}
 }
 

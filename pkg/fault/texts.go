@@ -72,6 +72,9 @@ func isRBAC(text string) bool {
 // isNoDryRun: K38.
 func isNoDryRun(text string) bool { return contains(text, "does not support dry run") }
 
+// isOwnLimit: K35, the request has not left the process.
+func isOwnLimit(text string) bool { return contains(text, "client rate limiter Wait") }
+
 // isStarted and isComplete: K37, Tekton's words.
 func isStarted(text string) bool {
 	return contains(text, "has started, only status updates are allowed")
@@ -117,6 +120,8 @@ var (
 	streamID = regexp.MustCompile(`(LastStreamID=|stream ID )\d+`)
 	// exceeded quota: q, requested: a=1, used: a=5, limited: a=5: usage moves while we wait.
 	quotaUsed = regexp.MustCompile(`, used: \S+, limited:`)
+	// received invalid webhook response: expected response.uid="713a753e-…", got "": each question has an id of its own.
+	reviewUID = regexp.MustCompile(`expected response\.uid="[^"]*"`)
 	// GitHub's invitation to quote a request id and a time.
 	support = regexp.MustCompile(`\s*If you reach out to GitHub Support[^\n]*`)
 	// Credentials in a URL.
@@ -133,6 +138,7 @@ func stable(message string) string {
 	message = currentTime.ReplaceAllString(message, "current time is ")
 	message = streamID.ReplaceAllString(message, "${1}…")
 	message = quotaUsed.ReplaceAllString(message, ", limited:")
+	message = reviewUID.ReplaceAllString(message, `expected response.uid="…"`)
 	message = userinfo.ReplaceAllString(message, "$1")
 	return cut(strings.TrimSpace(message))
 }

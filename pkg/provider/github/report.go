@@ -183,11 +183,8 @@ func (r *repository) write(ctx context.Context, what, method, path string, body 
 // refusedCheck keeps every refusal of a check away from the author: G10 and D3 make it never Invalid.
 func refusedCheck(what string, err error) error {
 	err = failed(what, err)
-	if provider.StatusCode(err) == http.StatusUnprocessableEntity {
-		if strings.Contains(provider.Said(err), "No commit found") {
-			return fault.Transientf(fault.ReasonCommitUnknown, "%s: GitHub does not know the commit (yet)", what)
-		}
-		return fault.Operatorf(fault.ReasonGitRejected, "%s: GitHub refuses it: %s", what, provider.Said(err))
+	if provider.StatusCode(err) == http.StatusUnprocessableEntity && strings.Contains(provider.Said(err), "No commit found") {
+		return fault.Transientf(fault.ReasonCommitUnknown, "%s: GitHub does not know the commit (yet)", what)
 	}
 	if f := fault.Of(err); f.Class == fault.Invalid {
 		return fault.Operatorf(f.Reason, "%s", f.Message)

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/providertest"
+	"github.com/plumbline-ci/plumbline/test/faults/page"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
@@ -86,48 +86,14 @@ func openWorld(t *testing.T) providertest.World {
 		w.Deliveries = append(w.Deliveries, providertest.Delivery{Header: d.Header, Body: d.Body})
 	}
 	w.Recorded, w.Rows = recordings(t), f.rows()
+	w.Page = func(t *testing.T, met []providertest.Met) {
+		var lines []page.Line
+		for _, m := range met {
+			lines = append(lines, page.Line(m))
+		}
+		page.Check(t, "GitHub", lines)
+	}
 	return w
-}
-
-// rows are GitHub's of spec/errors.md.
-func (f *fake) rows() []providertest.Row {
-	said := func(code int, header, value, body string) forge.Action {
-		return forge.Answer(code, http.Header{"Content-Type": {"application/json"}, header: {value}}, body)
-	}
-	const none = "X-None"
-	const checks, tree, mint = providertest.CreateCheck, providertest.ReadDirectory, providertest.MintToken
-	var rows []providertest.Row
-	for _, c := range []struct {
-		name   string
-		op     providertest.Operation
-		do     forge.Action
-		class  fault.Class
-		reason string
-	}{
-		{"G1", checks, forge.PrimaryRateLimit(time.Now().Add(time.Hour)), fault.Throttled, "RateLimited"},
-		{"G1", tree, said(429, "X-RateLimit-Remaining", "0", `{"message":"API rate limit exceeded"}`), fault.Throttled, "RateLimited"},
-		{"G2", checks, forge.SecondaryRateLimit(30), fault.Throttled, "SecondaryRateLimited"},
-		{"G3", checks, said(403, none, "", `{"message":"You have exceeded a secondary rate limit."}`), fault.Throttled, "SecondaryRateLimited"},
-		{"G5", mint, said(401, none, "", `{"message":"A JSON web token could not be decoded"}`), fault.Operator, "CredentialsRefused"},
-		{"G5", checks, forge.Unauthorized401(), fault.Operator, "CredentialsRefused"},
-		{"G6", checks, said(403, "X-Accepted-GitHub-Permissions", "checks=write", `{"message":"Resource not accessible by integration"}`), fault.Operator, "PermissionMissing"},
-		{"G7", tree, forge.NotFound404(), fault.Transient, "CommitUnknown"},
-		{"G8", checks, forge.NotFound404(), fault.Operator, "NotFound"},
-		{"G8", mint, forge.NotFound404(), fault.Operator, "InstallationNotFound"},
-		{"G9", tree, said(409, none, "", `{"message":"Git Repository is empty."}`), fault.Transient, "RepositoryEmpty"},
-		{"G10", checks, said(422, none, "", `{"message":"No commit found for SHA: x"}`), fault.Transient, "CommitUnknown"},
-		{"G10", checks, said(422, none, "", `{"message":"Validation Failed","errors":["Only 65535 characters are allowed"]}`), fault.Operator, "RejectedByGitService"},
-		{"G11", tree, said(202, none, "", `{}`), fault.Transient, "BadAnswer"},
-		{"G12", checks, forge.ServerError502HTML(), fault.Transient, "GitServiceUnavailable"},
-		{"G12", tree, forge.Drop(), fault.Transient, "GitServiceUnreachable"},
-		{"G13", tree, said(451, none, "", `{"message":"Repository access blocked"}`), fault.Operator, "GoneAtGitService"},
-		{"G13", checks, said(410, none, "", `{"message":"Gone"}`), fault.Operator, "GoneAtGitService"},
-	} {
-		route := map[providertest.Operation]string{checks: forge.RouteCheckCreate, tree: forge.RouteTree, mint: forge.RouteToken}[c.op]
-		fail := func() { f.Inject(forge.Fault{Route: route, Do: c.do}) }
-		rows = append(rows, providertest.Row{Name: c.name, Op: c.op, Fail: fail, Class: c.class, Reason: c.reason})
-	}
-	return append(rows, providertest.Row{Name: "G4", Never: "no call is GraphQL's"})
 }
 
 func TestConformance(t *testing.T) { providertest.Run(t, openWorld) }

@@ -11,10 +11,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/providertest"
+	"github.com/plumbline-ci/plumbline/test/faults/page"
 	"github.com/plumbline-ci/plumbline/test/forge"
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
@@ -71,40 +71,14 @@ func openWorld(t *testing.T) providertest.World {
 		w.Deliveries = append(w.Deliveries, providertest.Delivery{Header: d.Header, Body: d.Body})
 	}
 	w.Recorded, w.Rows = recordings(t), f.rows()
-	return w
-}
-
-// rows are GitLab's of spec/errors.md.
-func (f *fake) rows() []providertest.Row {
-	now := time.Now()
-	const statuses, tree = providertest.CreateCheck, providertest.ReadDirectory
-	var rows []providertest.Row
-	for _, c := range []struct {
-		name   string
-		op     providertest.Operation
-		do     forgelab.Action
-		class  fault.Class
-		reason string
-	}{
-		{"L1", statuses, forgelab.RateLimited(now, now.Add(time.Hour)), fault.Throttled, "RateLimited"},
-		{"L1", tree, forge.Answer(429, http.Header{"Content-Type": {"text/plain"}, "Retry-After": {"60"}}, "Retry later\n"), fault.Throttled, "SecondaryRateLimited"},
-		{"L2", statuses, forgelab.Unauthorized401(), fault.Operator, "CredentialsRefused"},
-		{"L2", tree, forgelab.Revoked401(), fault.Operator, "CredentialsRefused"},
-		{"L3", statuses, forgelab.Forbidden403(), fault.Operator, "PermissionMissing"},
-		{"L3", statuses, forgelab.InsufficientScope403(), fault.Operator, "PermissionMissing"},
-		{"L4", statuses, forgelab.NotFound404(), fault.Operator, "NotFound"},
-		{"L4", tree, forgelab.NotFound404(), fault.Transient, "CommitUnknown"},
-		{"L5", statuses, forgelab.Conflict409(), fault.Transient, "GitServiceConflict"},
-		{"L6", statuses, forgelab.CannotTransition400("run", "running"), fault.Transient, "StatusTransition"},
-		{"L7", statuses, forgelab.ReadOnly503(), fault.Transient, "GitServiceUnavailable"},
-		{"L7", tree, forgelab.InternalError500(), fault.Transient, "GitServiceUnavailable"},
-		{"L7", tree, forge.Drop(), fault.Transient, "GitServiceUnreachable"},
-	} {
-		route := map[providertest.Operation]string{statuses: forgelab.RouteStatusCreate, tree: forgelab.RouteTree}[c.op]
-		fail := func() { f.Inject(forgelab.Fault{Route: route, Do: c.do}) }
-		rows = append(rows, providertest.Row{Name: c.name, Op: c.op, Fail: fail, Class: c.class, Reason: c.reason})
+	w.Page = func(t *testing.T, met []providertest.Met) {
+		var lines []page.Line
+		for _, m := range met {
+			lines = append(lines, page.Line(m))
+		}
+		page.Check(t, "GitLab", lines)
 	}
-	return rows
+	return w
 }
 
 func TestConformance(t *testing.T) { providertest.Run(t, openWorld) }

@@ -3,37 +3,60 @@
 package providertest
 
 import (
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
 // Row is one row of spec/errors.md 4.2, in one of its shapes.
 type Row struct {
 	// Name is the row's, "G1".
 	Name string
-	// Op is what fails, so from now on: CreateCheck, ReadDirectory or MintToken.
-	Op   Operation
-	Fail func()
-	// Class and Reason are the fault's.
+	// When is what happens, a sentence without a full stop.
+	When string
+	// Op is what fails, so from now on: CreateCheck, ReadDirectory or MintToken. Reach brings it about where the service
+	// cannot: it changes how the provider reaches it.
+	Op    Operation
+	Fail  func()
+	Reach func(*World)
+	// Class and Reason are the fault's, Wait its known time give or take rowSlack.
 	Class  fault.Class
 	Reason string
-	// Never says why the provider cannot meet the row; the other fields are empty then.
+	Wait   time.Duration
+	// Never says why the provider cannot meet the row; the other fields but Name are empty then.
 	Never string
 }
 
+// Met is the fault that a row has brought about.
+type Met struct {
+	Row, When string
+	Fault     *fault.Error
+}
+
+// rowSlack is what a time until a reset may differ by: headers have whole seconds, and the call takes its time.
+const rowSlack = 5 * time.Second
+
 // testRows: every row is either met, with its class and reason, or known never to be.
 func testRows(t *testing.T, open func(*testing.T) World) {
-	rows := open(t).Rows
+	w := open(t)
+	rows, seen := w.Rows, make([]*fault.Error, len(w.Rows))
 	var names []string
 	for i, row := range rows {
 		names = append(names, row.Name)
 		if row.Never != "" {
 			continue
 		}
-		t.Run(strconv.Itoa(i)+" "+row.Name, func(t *testing.T) { testRow(t, open(t), i) })
+		t.Run(row.Name+" "+row.When, func(t *testing.T) { seen[i] = testRow(t, open(t), i) })
 	}
 	if len(rows) == 0 {
 		t.Fatal("no row is tried")
@@ -45,23 +68,68 @@ func testRows(t *testing.T, open func(*testing.T) World) {
 			t.Errorf("row %s is not tried", name)
 		}
 	}
+	var met []Met
+	for i, row := range rows {
+		if row.Never != "" {
+			continue
+		}
+		if seen[i] == nil {
+			return // it was not chosen, or says what is wrong
+		}
+		met = append(met, Met{row.Name, row.When, seen[i]})
+	}
+	w.Page(t, met)
 }
 
-func testRow(t *testing.T, w World, i int) {
-	r, row := report(t, w), w.Rows[i]
-	r.head.SHA = w.Service.Commit("main", map[string]string{"dir/a.yaml": "a"})
-	row.Fail()
+func testRow(t *testing.T, w World, i int) *fault.Error {
+	row, sha := w.Rows[i], w.Service.Commit("main", map[string]string{"dir/a.yaml": "a"})
+	if row.Reach != nil {
+		row.Reach(&w)
+	} else {
+		row.Fail()
+	}
+	client, head := connect(t, w), git.Head{SHA: sha, Project: w.Project}
 	var err error
 	if row.Op == CreateCheck {
-		_, err = r.client.Put(t.Context(), r.head, "", running(), false)
+		_, err = client.Put(t.Context(), head, "", running(), false)
 	} else {
-		_, err = r.client.Files(t.Context(), r.head.SHA, "dir")
+		_, err = client.Files(t.Context(), sha, "dir")
 	}
 	f := fault.Of(err)
 	if f == nil || f.Class != row.Class || f.Reason != row.Reason {
 		t.Fatalf("%+v, want %s %s", f, row.Class, row.Reason)
 	}
-	if f.Class == fault.Throttled && f.RetryAfter <= 0 {
-		t.Errorf("throttled without a time: %+v", f)
+	if (f.Class == fault.Throttled) != (row.Wait > 0) || (f.RetryAfter-row.Wait).Abs() > rowSlack {
+		t.Errorf("tried again in %s, want %s: %v", f.RetryAfter, row.Wait, f)
 	}
+	return f
+}
+
+// Unreachable are the shapes of row X1, in which no answer comes; with makes a provider with other limits.
+func Unreachable(t *testing.T, with func(provider.Limits) provider.Provider) []Row {
+	row := func(when, reason string, reach func(*World)) Row {
+		return Row{Name: "X1", When: when, Op: ReadDirectory, Reach: reach, Class: fault.Transient, Reason: reason}
+	}
+	return []Row{
+		row("nothing listens", fault.ReasonGitUnreachable, func(w *World) { w.moveTo("http://127.0.0.1:1") }),
+		row("its certificate is of an unknown authority", fault.ReasonGitUnreachable, func(w *World) {
+			server := httptest.NewUnstartedServer(http.NotFoundHandler())
+			server.Config.ErrorLog = log.New(io.Discard, "", 0)
+			server.StartTLS()
+			t.Cleanup(server.Close)
+			w.moveTo(server.URL)
+		}),
+		row("it does not answer in time", fault.ReasonTimeout, func(w *World) {
+			silent := httptest.NewUnstartedServer(nil).Listener // it is connected to, and nobody reads
+			t.Cleanup(func() { _ = silent.Close() })
+			w.moveTo("http://" + silent.Addr().String())
+			w.Provider = with(provider.Limits{Headers: 200 * time.Millisecond})
+		}),
+	}
+}
+
+// moveTo has the service at another address.
+func (w *World) moveTo(base string) {
+	w.Project.URL = base + strings.TrimPrefix(w.Project.URL, w.BaseURL)
+	w.BaseURL = base
 }

@@ -102,6 +102,8 @@ type World struct {
 	Secret     []byte
 	// Rows are how the service answers each row of spec/errors.md 4.2 that is about it.
 	Rows []Row
+	// Page compares what the rows have met with the page that people read.
+	Page func(t *testing.T, met []Met)
 	// Recorded are deliveries as the service documents or sent them, with all their fields, and what they mean.
 	Recorded []Recorded
 }

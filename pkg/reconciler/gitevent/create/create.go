@@ -113,7 +113,7 @@ func judge(a *attempt.Attempt, step string, run *v1alpha1.Run, err error) error 
 		f = f.Believe()
 	}
 	if f.Class == fault.Invalid {
-		run.Refused = &v1alpha1.Refusal{Reason: f.Reason, Message: f.Message}
+		run.Refused = &v1alpha1.Refusal{Reason: f.Reason, Message: f.Advice()}
 		return nil
 	}
 	if f.Reason == fault.ReasonInstallationGone && a.Waits.Hopeless(a.Waits.Of(step)) {

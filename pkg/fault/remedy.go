@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fault
+
+// remedy is what has to be done about an answer of the API server whose words do not say it; empty where they do, and where
+// nobody has to do anything.
+func (e *Error) remedy() string {
+	switch e.Reason {
+	case ReasonWebhookUnavailable:
+		return remedyOfCertificate(uncalled(e.Message))
+	case ReasonForbidden:
+		if isRBAC(e.Message) {
+			return "grant this right by applying Plumbline's config/ again, or by binding a Role that has it in that namespace to that user"
+		}
+	case ReasonNamespaceMissing:
+		return "create the namespace again"
+	case ReasonNotServed:
+		return "install the CustomResourceDefinition and version that is asked for: Tekton Pipelines has those of tekton.dev, Plumbline's config/ its own"
+	case ReasonTooLarge:
+		if e.Class == Invalid {
+			return "the cluster stores nothing that large; make it smaller, for example by referring to Tasks instead of writing them out"
+		}
+	case ReasonUnreachable, ReasonTimeout:
+		if isOwnLimit(e.Message) {
+			return "Plumbline's own limit of requests to the API server is used up; raise -kube-api-qps and -kube-api-burst if this lasts"
+		}
+	case ReasonStoreFull:
+		return "etcd has no space left; compact and defragment it or raise its quota, then disarm its alarm NOSPACE"
+	case ReasonUnauthorized:
+		return "the API server does not accept the token of Plumbline's ServiceAccount, which is renewed by itself; if this lasts, look at the API server's keys for such tokens"
+	case ReasonNotSupported:
+		return "this API server and this version of Plumbline do not fit together; compare their versions"
+	}
+	return ""
+}
+
+func remedyOfCertificate(kind string) string {
+	switch kind {
+	case AdmissionExpired:
+		return "whoever runs this webhook has to renew its certificate; Tekton's does so when it is restarted"
+	case AdmissionUnknownAuthority:
+		return "the caBundle in this webhook's configuration does not belong to its certificate; whoever runs it has to renew both, Tekton's does so when it is restarted"
+	}
+	return ""
+}

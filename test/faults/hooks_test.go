@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"context"
+	"testing"
+
+	registration "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// policyWebhook is the name of each webhook here, as sentences have it.
+const policyWebhook = "policy.example.com"
+
+// hook is an admission webhook that is asked about the objects with one value of the label row.
+type hook struct {
+	label   string
+	client  registration.WebhookClientConfig
+	mutates bool
+	// resource is the only one that it is asked about; empty is what the rows create.
+	resource string
+}
+
+// at is a webhook at an address.
+func at(label, url string, authority []byte) hook {
+	return hook{label: label, client: registration.WebhookClientConfig{URL: &url, CABundle: authority}}
+}
+
+// install puts the webhook in the way until the test ends. The API server sees it a moment later.
+func (w *world) install(t *testing.T, h hook) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	meta := metav1.ObjectMeta{Name: "row-" + h.label}
+	effects, resources, selector := registration.SideEffectClassNone, []string{"pipelineruns", "configmaps"}, &metav1.LabelSelector{MatchLabels: map[string]string{"row": h.label}}
+	if h.resource != "" {
+		resources = []string{h.resource}
+	}
+	rules := []registration.RuleWithOperations{{
+		Operations: []registration.OperationType{registration.Create, registration.Update},
+		Rule:       registration.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: resources},
+	}}
+	var err error
+	if h.mutates {
+		hooks := w.typed.AdmissionregistrationV1().MutatingWebhookConfigurations()
+		_, err = hooks.Create(ctx, &registration.MutatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []registration.MutatingWebhook{{
+			Name: policyWebhook, ClientConfig: h.client, Rules: rules, ObjectSelector: selector, SideEffects: &effects,
+			TimeoutSeconds: new(int32(1)), AdmissionReviewVersions: []string{"v1"},
+		}}}, metav1.CreateOptions{})
+		t.Cleanup(func() { _ = hooks.Delete(ctx, meta.Name, metav1.DeleteOptions{}) })
+	} else {
+		hooks := w.typed.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+		_, err = hooks.Create(ctx, &registration.ValidatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []registration.ValidatingWebhook{{
+			Name: policyWebhook, ClientConfig: h.client, Rules: rules, ObjectSelector: selector, SideEffects: &effects,
+			TimeoutSeconds: new(int32(1)), AdmissionReviewVersions: []string{"v1"},
+		}}}, metav1.CreateOptions{})
+		t.Cleanup(func() { _ = hooks.Delete(ctx, meta.Name, metav1.DeleteOptions{}) })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

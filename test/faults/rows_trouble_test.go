@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/test/cluster"
+)
+
+// troubleRows: K29 to K34, what an API server that works well says.
+func troubleRows() []row {
+	const create, read, update, patched = fault.VerbCreate, fault.VerbRead, fault.VerbUpdate, fault.VerbPatch
+	const away, unsupported = fault.ReasonUnavailable, fault.ReasonNotSupported
+	maps := corev1.SchemeGroupVersion.WithResource("configmaps")
+	things := schema.GroupVersionResource{Group: "away.example.com", Version: "v1", Resource: "things"}
+	text, calendar := patch(maps, ci, "kube-root-ca.crt", "x"), get(maps, ci, "")
+	text.headers = map[string]string{"Content-Type": "text/plain"}
+	calendar.headers = map[string]string{"Accept": "text/calendar"}
+	nameless := call{method: http.MethodPut, resource: maps, namespace: ci, body: configMap("")}
+	return []row{
+		{id: "K29", when: "priority and fairness refuses", verb: create, cause: tooMany, class: fault.Throttled, reason: fault.ReasonThrottled, wait: time.Second},
+		{id: "K30", when: "an aggregated API server is away", verb: read, cause: asked(get(things, ci, "")), reason: away},
+		{id: "K30", when: "an API server is shutting down (written)", verb: create, cause: written(apierrors.NewServiceUnavailable("apiserver is shutting down")), reason: away},
+		{id: "K31", when: "a proxy in front of the API server answers 502", verb: create, cause: proxied(http.StatusBadGateway), reason: away, unknown: true},
+		{id: "K31", when: "it answers 503", verb: patched, cause: proxied(http.StatusServiceUnavailable), reason: away, unknown: true},
+		{id: "K31", when: "it answers 504", verb: create, cause: proxied(http.StatusGatewayTimeout), reason: fault.ReasonTimeout, unknown: true},
+		{id: "K32", when: "the API server does not accept our token", verb: create, cause: asStranger, reason: fault.ReasonUnauthorized},
+		{id: "K34", when: "a method is not allowed", verb: update, cause: asked(nameless), class: fault.Operator, reason: unsupported},
+		{id: "K34", when: "a media type is not spoken", verb: read, cause: asked(calendar), class: fault.Operator, reason: unsupported},
+		{id: "K34", when: "a kind of patch is not known", verb: patched, cause: asked(text), class: fault.Operator, reason: unsupported},
+	}
+}
+
+// written is an error that no API server can be brought to give here, as apimachinery words it.
+func written(err error) func(*testing.T, *world) error {
+	return func(*testing.T, *world) error { return err }
+}
+
+// tooMany: one request of the account waits for a webhook all the time. Its priority level has no seat for another one.
+func tooMany(t *testing.T, w *world) error {
+	config := w.as(t, "busy")
+	w.install(t, at("k29", w.judge.valid.URL+"/slow", w.judge.authority()))
+	ctx, cancel := context.WithCancel(t.Context())
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		for ctx.Err() == nil {
+			_ = create("k29").dry().do(ctx, config)
+		}
+	})
+	defer waiting.Wait()
+	defer cancel()
+	return until(t, func() error {
+		err := create("").dry().do(ctx, config)
+		if !apierrors.IsTooManyRequests(err) {
+			return nil // the other one has just ended, or its right is not known yet
+		}
+		return err
+	})
+}
+
+// proxied is the answer of a proxy in front of the API server.
+func proxied(code int) func(*testing.T, *world) error {
+	return func(t *testing.T, w *world) error {
+		proxy, err := cluster.NewProxy(w.Cluster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(proxy.Close)
+		proxy.Add(cluster.Rule{Do: cluster.Page(code, "<html><h1>"+http.StatusText(code)+"</h1></html>")})
+		config := w.RESTConfig()
+		config.Host, config.TLSClientConfig = proxy.URL, rest.TLSClientConfig{}
+		return create("k31").do(t.Context(), config)
+	}
+}
+
+func asStranger(t *testing.T, w *world) error {
+	config := w.RESTConfig()
+	config.BearerToken = "wrong"
+	return create("k32").do(t.Context(), config)
+}
+
+// transportRows: K35 and K36, no answer at all.
+func transportRows() []row {
+	const created, read, gone = fault.VerbCreate, fault.VerbRead, fault.ReasonUnreachable
+	unknown := func(w *world) *rest.Config {
+		config := w.RESTConfig()
+		config.CAData = w.judge.expired.certificate
+		return config
+	}
+	expired := func(w *world) *rest.Config {
+		config := rest.CopyConfig(w.odd)
+		config.TLSClientConfig = rest.TLSClientConfig{CAData: w.judge.expired.certificate}
+		return config
+	}
+	refused := func(w *world) *rest.Config {
+		config := w.RESTConfig()
+		config.Host = "https://127.0.0.1:1"
+		return config
+	}
+	through := func(reach func(*world) *rest.Config) func(*testing.T, *world) error {
+		return func(t *testing.T, w *world) error { return create("k35").do(t.Context(), reach(w)) }
+	}
+	return []row{
+		{id: "K35", when: "nothing listens where the API server should be", verb: created, cause: through(refused), reason: gone, unknown: true},
+		{id: "K35", when: "the API server's certificate has expired", verb: created, cause: through(expired), reason: gone, unknown: true},
+		{id: "K35", when: "its certificate is of an unknown authority", verb: created, cause: through(unknown), reason: gone, unknown: true},
+		{id: "K35", when: "the connection is closed without an answer", verb: created, cause: dropped, reason: gone, unknown: true},
+		{id: "K35", when: "our own limit lets nothing through in time", verb: created, cause: limited, reason: gone, unknown: true},
+		{id: "K36", when: "our process ends", verb: created, cause: canceled, reason: fault.ReasonCanceled, unknown: true},
+		{id: "K36", when: "our process ends, at a read", verb: read, cause: canceled, reason: fault.ReasonCanceled},
+	}
+}
+
+func dropped(t *testing.T, w *world) error {
+	proxy, err := cluster.NewProxy(w.Cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(proxy.Close)
+	proxy.Add(cluster.Rule{Do: cluster.Drop()})
+	config := w.RESTConfig()
+	config.Host, config.TLSClientConfig = proxy.URL, rest.TLSClientConfig{}
+	return create("k35").do(t.Context(), config)
+}
+
+// limited: the first request takes the only place for the next minute.
+func limited(t *testing.T, w *world) error {
+	config := w.RESTConfig()
+	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(0.01, 1)
+	config.RateLimiter.Accept()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	return create("k35").do(ctx, config)
+}
+
+func canceled(t *testing.T, w *world) error {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("the process ends"))
+	return create("k36").do(ctx, w.config)
+}
