@@ -119,7 +119,7 @@ func (m *minter) ask(ctx context.Context, permissions *gh.InstallationPermission
 func (m *minter) askFor(ctx context.Context, installation int64, permissions *gh.InstallationPermissions) (provider.Token, error) {
 	t, err := ghinstallation.New(tokenAnswers{m.base}, m.app, installation, m.key)
 	if err != nil {
-		return provider.Token{}, m.badKey()
+		return provider.Token{}, badKey(m.from)
 	}
 	t.BaseURL = m.api
 	t.InstallationTokenOptions = &gh.InstallationTokenOptions{RepositoryIDs: []int64{m.repository}, Permissions: permissions}
