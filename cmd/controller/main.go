@@ -37,6 +37,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/deliveries"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/report"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/wiring"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/repository"
@@ -111,12 +112,13 @@ func main() {
 	}
 	go serveProbes(ctx, *probes)
 	events, claims := openevents.New(system.Namespace()), ownership.NewClaims(system.Namespace())
+	onGitHub := github.New(github.Options{UserAgent: "plumbline/" + version})
 	sharedmain.MainWithConfig(ctx, component, cfg,
 		wiring.NewController(cluster.Options{
 			Namespace:        system.Namespace(),
 			Version:          version,
 			Remote:           remote.New(remote.Options{UserAgent: "plumbline/" + version}),
-			Providers:        byName(github.New(github.Options{UserAgent: "plumbline/" + version}), gitlab.New(gitlab.Options{UserAgent: "plumbline/" + version})),
+			Providers:        byName(onGitHub, gitlab.New(gitlab.Options{UserAgent: "plumbline/" + version})),
 			AppSecret:        *secret,
 			GlobalRepository: *global,
 			Workers:          *workers,
@@ -129,6 +131,7 @@ func main() {
 		}),
 		inBulk(sweep.NewController(sweep.Options{Namespace: system.Namespace(), Events: events})),
 		inBulk(webhooksecret.NewController(webhooksecret.Options{Namespace: system.Namespace(), AppSecret: *secret, GlobalRepository: *global})),
+		deliveries.NewController(deliveries.Options{Namespace: system.Namespace(), AppSecret: *secret, GitHub: onGitHub, Claims: claims}),
 	)
 }
 
