@@ -37,7 +37,7 @@ import (
 // component names the logger and the metrics' service.
 const component = "plumbline-receiver"
 
-// Client limits: two or three calls a delivery, and two more of GitHub in the first day after a start, so 40 to 65 deliveries a
+// Client limits: one call for a delivery of GitHub, two in the first day after a start, and three for one of GitLab, so 65 to 200 a
 // second steadily. The API server's priority and fairness is the real brake.
 const (
 	defaultQPS   = 200

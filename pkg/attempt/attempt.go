@@ -65,6 +65,8 @@ type Desk struct {
 	Recorded func(*v1alpha1.GitEvent)
 	// Wake enqueues an event.
 	Wake func(event string, after time.Duration)
+	// Holds tells whether the lease of an event is this process's, as far as it knows; nil is always.
+	Holds func(event string) bool
 }
 
 // Begin is the beginning of a reconcile of an event.

@@ -52,14 +52,15 @@ func (k *Known) Appeared(event *v1alpha1.GitEvent) {
 	k.put(event.Name, known{data: encoded(event), first: true})
 }
 
-// encoded leaves the body out of an event of which nothing is to be planned: it is most of it, and not read any more.
-func encoded(event *v1alpha1.GitEvent) []byte {
+// encoded leaves out who owns which field, which the API server keeps, and the body of an event of which nothing is to be planned: it
+// is most of it, and not read any more.
+func encoded(whole *v1alpha1.GitEvent) []byte {
+	event := *whole
+	event.ManagedFields = nil
 	if event.Status.Plan.Decided() {
-		planned := *event
-		planned.Payload = nil
-		event = &planned
+		event.Payload = nil
 	}
-	data, err := json.Marshal(event)
+	data, err := json.Marshal(&event)
 	if err != nil {
 		return nil // a GitEvent always marshals
 	}

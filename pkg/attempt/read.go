@@ -60,7 +60,14 @@ func (d *Desk) live(ctx context.Context, name string) (*v1alpha1.GitEvent, error
 // Confirm is called before anything is sent to the Git service, made, changed or deleted because of what the event says. It
 // asks the API server whether the event is the newest version, unless that was confirmed within the Fence: by a write of its
 // status, or by a read. A process that was paused, or lost its lease, must not do what another one has taken over (H6).
+//
+// It refuses as soon as this process has given the event's lease back, whatever was confirmed before: another one may have made
+// the PipelineRun meanwhile, and somebody may have deleted it.
 func (r *Record) Confirm(ctx context.Context) error {
+	if r.desk.Holds != nil && !r.desk.Holds(r.event.Name) {
+		r.desk.Known.Forget(r.event.Name)
+		return &fault.Error{Class: fault.Conflict, Reason: ReasonPaused, Message: "this process does not lead any more; nothing is sent"}
+	}
 	if r.desk.Clock.Since(r.confirmed) <= Fence {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -93,10 +94,21 @@ func Digest(data ...[]byte) string {
 
 func chunkName(name string, index int) string { return fmt.Sprintf("%s-%d", name, index) }
 
+// compressors are used again: a new one takes 800 KB, which costs more than to compress a delivery of 10.
+var compressors sync.Pool //nolint:gochecknoglobals // memory without a state
+
 // compress returns a gzip stream without name and time, so that equal data gives equal bytes.
 func compress(data [][]byte) ([]byte, error) {
 	var out bytes.Buffer
-	w := gzip.NewWriter(&out)
+	w, ok := compressors.Get().(*gzip.Writer)
+	if !ok {
+		w = gzip.NewWriter(&out)
+	}
+	w.Reset(&out)
+	defer func() {
+		w.Reset(io.Discard) // it keeps nothing of the data
+		compressors.Put(w)
+	}()
 	for _, part := range data {
 		if _, err := w.Write(part); err != nil {
 			return nil, err

@@ -5,6 +5,7 @@ package credentials
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -93,8 +94,18 @@ func (s *Session) takeTurn() (err error) {
 	if s.release != nil {
 		return nil
 	}
-	s.release, err = s.keeper.options.Turns.Visit(VisitOf(s.event))
+	visit := VisitOf(s.event)
+	visit.Renews = s.renews()
+	s.release, err = s.keeper.options.Turns.Visit(visit)
 	return err
+}
+
+// renews tells whether the token of a run that goes on is to be renewed now.
+func (s *Session) renews() bool {
+	now := s.keeper.options.Clock.Now()
+	return slices.ContainsFunc(s.event.Status.Runs, func(run v1alpha1.Run) bool {
+		return run.Secret != "" && run.Result == nil && run.SecretRenewAt != nil && !now.Before(run.SecretRenewAt.Time)
+	})
 }
 
 // VisitOf is an event's visit at its Git service.

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
@@ -260,6 +262,30 @@ func TestAnEventThatGoesOnWakesTheOthers(t *testing.T) {
 		s.End(false, false)
 		if got := len(r.woken) == 1 && r.woken[0] == "2"; got != test.wakes || r.begin("2", "app", "2.example").Mended(no.Reason) != test.wakes {
 			t.Errorf("%s: %v woke", name, r.woken)
+		}
+	}
+}
+
+// A visit renews if it is time to give a run that goes on a fresh token.
+func TestAVisitThatRenews(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, 1)
+	s := r.begin("e", "app", "git.example")
+	now := r.clock.Now()
+	at := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: now.Add(d)} }
+	for name, test := range map[string]struct {
+		run  v1alpha1.Run
+		want bool
+	}{
+		"due":           {v1alpha1.Run{Secret: "s", SecretRenewAt: at(0)}, true},
+		"not yet":       {v1alpha1.Run{Secret: "s", SecretRenewAt: at(time.Second)}, false},
+		"the run ended": {v1alpha1.Run{Secret: "s", SecretRenewAt: at(0), Result: &v1alpha1.Result{}}, false},
+		"no secret":     {v1alpha1.Run{SecretRenewAt: at(0)}, false},
+		"none made":     {v1alpha1.Run{Secret: "s"}, false},
+	} {
+		s.event.Status.Runs = []v1alpha1.Run{{}, test.run}
+		if got := s.renews(); got != test.want {
+			t.Errorf("%s: %t", name, got)
 		}
 	}
 }

@@ -40,7 +40,8 @@ func Compile(prefix, pattern string) (*Glob, error) {
 	if len(whole) > maxPattern {
 		return nil, fault.Invalidf("BadPattern", "the pattern %q… has %d bytes, at most %d are read", pattern[:min(len(pattern), maxShown)], len(whole), maxPattern)
 	}
-	if _, err := glob.Compile(whole); err != nil {
+	first, err := glob.Compile(whole)
+	if err != nil {
 		return nil, notAGlob(pattern, err)
 	}
 	spelt, ok := spellOut(whole)
@@ -50,6 +51,10 @@ func Compile(prefix, pattern string) (*Glob, error) {
 	g := &Glob{alternatives: make([]*glob.Pattern, len(spelt))}
 	for _, c := range []byte("*?[") {
 		g.wild += strings.Count(whole, string(c))
+	}
+	if len(spelt) == 1 && spelt[0] == whole {
+		g.alternatives[0] = first
+		return g, nil
 	}
 	for i, alternative := range spelt {
 		compiled, err := glob.Compile(alternative)

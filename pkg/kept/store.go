@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -37,6 +38,8 @@ type Store struct {
 	// Room is the memory for all events that are worked on at once, Budget what all open events keep in the API server.
 	Room   *memory.Room
 	Budget *budget.Ledger
+	// Pace is that of all plans that are larger than nearly all are (NewPace).
+	Pace *rate.Limiter
 	// Changed is told of each event that was changed outside of its status, or may have been: who knows it knows an old version.
 	Changed func(event string)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/expression"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
@@ -82,7 +83,7 @@ func TestSelectChangesNothing(t *testing.T) {
 		return Event{
 			Trigger: v1alpha1.TriggerPush, EventType: "push", BaseRef: "refs/heads/main", HeadRef: "refs/heads/main", Namespace: "team",
 			Title: "t", TargetURL: "u", SourceURL: "s", Labels: []string{"b", "a"}, Headers: map[string]string{"X-A": "b"}, Params: params(t, template.Param{Name: "p", Value: "v"}),
-			Changed: &Changes{Added: []string{"z", "a"}, Modified: []string{"y"}}, Body: map[string]any{"a": []any{"x"}},
+			Changed: ChangesOf(git.Changes{Added: []string{"z", "a"}, Modified: []string{"y"}}), Body: map[string]any{"a": []any{"x"}},
 		}
 	}
 	ev := event()
@@ -98,7 +99,7 @@ func TestSelectChangesNothing(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if diff := cmp.Diff(event(), ev, cmpopts.IgnoreFields(Event{}, "Params")); diff != "" {
+	if diff := cmp.Diff(event(), ev, cmpopts.IgnoreFields(Event{}, "Params"), cmp.AllowUnexported(Changes{})); diff != "" {
 		t.Error(diff)
 	}
 }

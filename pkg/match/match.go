@@ -12,6 +12,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/expression"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
@@ -75,6 +76,16 @@ type Changes struct {
 	Added, Modified, Deleted, Renamed []string
 	// Truncated is true when the service did not list all of them.
 	Truncated bool
+
+	// all is what All returns, if it is known.
+	all []string
+}
+
+// ChangesOf returns the files of a Git service's answer.
+func ChangesOf(c git.Changes) *Changes {
+	changes := &Changes{Added: c.Added, Modified: c.Modified, Deleted: c.Deleted, Renamed: c.Renamed, Truncated: c.Truncated}
+	changes.all = changes.All() // every pipeline asks for it
+	return changes
 }
 
 // Files is what expressions and placeholders see of them.

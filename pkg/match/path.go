@@ -60,8 +60,11 @@ func incomplete(ev Event, annotations map[string]string) bool {
 	return (change || ignore) && ev.Changed != nil && ev.Changed.Truncated
 }
 
-// All returns every changed file once, sorted.
+// All returns every changed file once, sorted. Nobody may change the list.
 func (c *Changes) All() []string {
+	if c.all != nil {
+		return c.all
+	}
 	all := slices.Concat(c.Added, c.Modified, c.Deleted, c.Renamed)
 	slices.Sort(all)
 	return slices.Compact(all)

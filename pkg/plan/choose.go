@@ -25,6 +25,7 @@ type draft struct {
 	facts      *facts
 	references resolve.References // nil when they are not followed
 	runs       runs
+	work       work
 }
 
 // candidate is a definition that is not decided yet.
@@ -70,6 +71,9 @@ func (d *draft) prepareAll(ctx context.Context, open []*candidate) error {
 	}
 	for _, c := range open {
 		run := d.prepare(ctx, c)
+		if d.work.put != nil {
+			return d.work.put
+		}
 		if run == nil || run.Manifest == nil {
 			continue
 		}

@@ -114,7 +114,7 @@ func (f *facts) learnChanged(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listing the changed files: %w", err)
 	}
-	f.event.Changed = &match.Changes{Added: c.Added, Modified: c.Modified, Deleted: c.Deleted, Renamed: c.Renamed, Truncated: c.Truncated}
+	f.event.Changed = match.ChangesOf(c)
 	f.scope.Learn(template.Facts{Files: f.event.Changed.Files()})
 	return nil
 }

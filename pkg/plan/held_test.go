@@ -29,7 +29,7 @@ func TestPlanningHoldsNoMoreThanItsBudget(t *testing.T) {
 	}
 	reads := []git.File{pipeline("reads", `on-cel-expression: 'body.commits.size() == 12345'`)}
 	for name, w := range map[string]*world{
-		"40 PipelineRuns of empty steps":           {files: copies(40, task(9_500, "{},"))},
+		"150 PipelineRuns of empty steps":          {files: copies(150, task(990, "{},"))},
 		"30 PipelineRuns of a long script":         {files: copies(30, task(1, "{name: s, image: busybox, script: '"+strings.Repeat("0123456789abcdef", 60_000)+"'}"))},
 		"a payload of 24 MB, most of it one value": {files: reads, payload: `{"commits":["` + strings.Repeat("x", 24_000_000) + `"]}`},
 		"a payload of many small objects":          {files: reads, payload: `{"commits":[` + strings.Repeat("{},", 23_000) + `{}]}`},

@@ -149,7 +149,8 @@ func (p *planner) define(ctx context.Context, head git.Head) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &draft{planner: p, head: head, set: set, facts: known, runs: runs{all: p.earlierRuns()}}
+	d := &draft{planner: p, head: head, facts: known, runs: runs{all: p.earlierRuns()}}
+	d.set = set.Resting(d.rest)
 	if p.Config.Remote.Fetch {
 		d.references = references.New(references.Options{
 			Files: p.Source, Addresses: p.Addresses, Web: p.Web, SHA: made.DefinitionSHA, Remote: p.Config.Remote, Service: p.Config.GitHubURL,
@@ -200,7 +201,7 @@ func (p *planner) load(ctx context.Context, sha string) ([]git.File, *resolve.Se
 	if err := p.hold(0); err != nil {
 		return nil, nil, err
 	}
-	set := resolve.Load(files)
+	set := p.Sets.Load(p.Repository.Namespace, files)
 	if p.Earlier != nil {
 		return files, set, nil
 	}

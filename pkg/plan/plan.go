@@ -17,13 +17,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/references"
+	"github.com/plumbline-ci/plumbline/pkg/resolve"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
 // Definitions is the directory that authors keep their pipelines in.
 const Definitions = ".tekton"
 
-// Input is what is planned. Nothing in it is changed.
+// Input is what is planned. Nothing in it is changed but what Sets keeps.
 type Input struct {
 	Event Event
 	// Repository is the event's, completed by the global one.
@@ -35,7 +36,12 @@ type Input struct {
 	Version string
 	// Earlier is what an attempt before this one left open; nil when there was none.
 	Earlier *Earlier
+	// Sets has what was read of .tekton for events before, of the Repository's namespace. nil keeps nothing.
+	Sets *Sets
 }
+
+// Sets keeps definitions as they were read, for the plans of later events.
+type Sets = resolve.Cache
 
 // Event is a GitEvent as far as it matters: who it is and what happened.
 type Event struct {
@@ -72,11 +78,19 @@ type Sources struct {
 	// when it is to be believed that nothing is there. nil believes at once.
 	Missing func(address string) (again time.Duration)
 	Delivery
+	Budget
+	// Secret returns the value that a custom param refers to, in the Repository's namespace.
+	Secret func(ctx context.Context, ref template.SecretRef) (string, error)
+}
+
+// Budget is what planning may take of the process.
+type Budget struct {
 	// Hold takes the memory for definitions of so many bytes and for the manifests that were made of them, or says that others
 	// have it. nil has enough.
 	Hold func(definitions, manifests int) error
-	// Secret returns the value that a custom param refers to, in the Repository's namespace.
-	Secret func(ctx context.Context, ref template.SecretRef) (string, error)
+	// Rest is asked before work that is beyond what an ordinary event takes, by how long it takes a core: it returns when the work
+	// may be done, or why the plan has to be made later. nil never rests.
+	Rest func(ctx context.Context, work time.Duration) error
 }
 
 // Delivery is what the record of an event does not hold of its delivery.

@@ -13,8 +13,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// Apart is the time between two tries in a namespace that is full: short enough for what comes right after room was made.
-const Apart = 5 * time.Second
+const (
+	// Apart is the least time between two tries in a namespace that is full: short enough for what comes right after room was made.
+	Apart = 5 * time.Second
+	// rest is how many times as long as a refused create took the next one waits: one with a thousand steps keeps Tekton's webhook
+	// busy for a second. longest bounds that: a machine may be slow for other reasons.
+	rest    = 20
+	longest = time.Minute
+)
 
 // maxNamespaces bounds what is remembered. A namespace that is forgotten costs one more try for each object.
 const maxNamespaces = 10_000
@@ -29,16 +35,16 @@ type Memory struct {
 type refusal struct {
 	object string
 	fault  fault.Error
-	at     time.Time
+	until  time.Time
 }
 
-// Full returns why an object cannot be created in a namespace now, nil if it may be tried: the refusal of another one less
-// than Apart ago, a Throttled fault with fault.ReasonQuota, said about this object.
+// Full returns why an object cannot be created in a namespace now, nil if it may be tried: the refusal of another one a moment ago,
+// which is Apart or longer if it took long, a Throttled fault with fault.ReasonQuota, said about this object.
 func (m *Memory) Full(namespace, object string, now time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known, found := m.refused[namespace]
-	if !found || now.Sub(known.at) >= Apart {
+	if !found || !now.Before(known.until) {
 		return nil
 	}
 	full := known.fault
@@ -46,8 +52,8 @@ func (m *Memory) Full(namespace, object string, now time.Time) error {
 	return &full
 }
 
-// Note takes what became of a create. The first one that is not refused for a quota opens the namespace for all.
-func (m *Memory) Note(namespace, object string, err error, now time.Time) {
+// Note takes what became of a create, and how long it took. The first one that is not refused for a quota opens the namespace for all.
+func (m *Memory) Note(namespace, object string, err error, took time.Duration, now time.Time) {
 	f := fault.Of(err)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -61,5 +67,5 @@ func (m *Memory) Note(namespace, object string, err error, now time.Time) {
 	if m.refused == nil || len(m.refused) >= maxNamespaces {
 		m.refused = map[string]refusal{}
 	}
-	m.refused[namespace] = refusal{object: object, fault: *f, at: now}
+	m.refused[namespace] = refusal{object: object, fault: *f, until: now.Add(min(max(Apart, rest*took), longest))}
 }

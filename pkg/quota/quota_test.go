@@ -23,7 +23,7 @@ func TestOneRefusalSpeaksForTheNamespace(t *testing.T) {
 	if err := m.Full("team", "b", start); err != nil {
 		t.Fatalf("nothing was refused, yet: %v", err)
 	}
-	m.Note("team", "a", fmt.Errorf("creating it: %w", refused("a")), start)
+	m.Note("team", "a", fmt.Errorf("creating it: %w", refused("a")), 0, start)
 	f := fault.Of(m.Full("team", "b", start.Add(Apart-time.Second)))
 	if f == nil || f.Class != fault.Throttled || f.Reason != fault.ReasonQuota || f.RetryAfter != time.Minute {
 		t.Fatalf("right after a refusal for a minute another object is told %+v", f)
@@ -39,16 +39,31 @@ func TestOneRefusalSpeaksForTheNamespace(t *testing.T) {
 	}
 }
 
+// A refused create that took long is not soon followed by another one.
+func TestADearRefusalSpeaksForLonger(t *testing.T) {
+	t.Parallel()
+	for took, want := range map[time.Duration]time.Duration{Apart / rest / 2: Apart, time.Second: rest * time.Second, time.Hour: longest} {
+		m := &Memory{}
+		m.Note("team", "a", refused("a"), took, start)
+		if m.Full("team", "b", start.Add(want-time.Millisecond)) == nil {
+			t.Errorf("after a refusal that took %v the next one is tried before %v", took, want)
+		}
+		if err := m.Full("team", "b", start.Add(want)); err != nil {
+			t.Errorf("after a refusal that took %v the next one is not tried after %v: %v", took, want, err)
+		}
+	}
+}
+
 func TestOnlyRoomOpensANamespace(t *testing.T) {
 	t.Parallel()
 	m := &Memory{}
-	m.Note("team", "a", refused("a"), start)
-	m.Note("team", "b", fault.Transientf(fault.ReasonTimeout, "no answer"), start)
-	m.Note("team", "c", errors.New("something else"), start)
+	m.Note("team", "a", refused("a"), 0, start)
+	m.Note("team", "b", fault.Transientf(fault.ReasonTimeout, "no answer"), 0, start)
+	m.Note("team", "c", errors.New("something else"), 0, start)
 	if m.Full("team", "d", start) == nil {
 		t.Error("an error that says nothing about the quota opened the namespace")
 	}
-	m.Note("team", "b", nil, start)
+	m.Note("team", "b", nil, 0, start)
 	if err := m.Full("team", "d", start); err != nil {
 		t.Errorf("an object was created, and the next one is not tried: %v", err)
 	}
@@ -58,7 +73,7 @@ func TestItForgetsRatherThanGrow(t *testing.T) {
 	t.Parallel()
 	m := &Memory{}
 	for n := range 2*maxNamespaces + 1 {
-		m.Note(fmt.Sprint("team-", n), "a", refused("a"), start)
+		m.Note(fmt.Sprint("team-", n), "a", refused("a"), 0, start)
 	}
 	if len(m.refused) > maxNamespaces {
 		t.Errorf("%d namespaces are remembered, want at most %d", len(m.refused), maxNamespaces)

@@ -121,8 +121,11 @@ const (
 	// minutes, and one that is stuck is seen within a day.
 	rolloutTime = 24 * time.Hour
 	// recentTime is how long ago an event may have happened of which no record is deleted yet: the sweep (youngest there) lets each
-	// stub stay for half an hour. 20 minutes are left for clocks that differ.
+	// stub stay for half an hour. 20 minutes are left for clocks that differ: clockTolerance for ours and the API server's, the
+	// rest for the Git service's and the controllers'.
 	recentTime = 10 * time.Minute
+	// clockTolerance is what nodes that are kept in time never differ by, and more than any create takes.
+	clockTolerance = 5 * time.Minute
 	// maxReopened is how often one delivery may be processed again under a new name.
 	maxReopened = 20
 	// maxQuotaRaces is how often a create is sent that a ResourceQuota's bookkeeping answers with a conflict.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,35 +51,31 @@ func (r *Recorder) first(ctx context.Context, p parcel) (name string, seen sight
 //     behind, and nothing would delete it.
 func (r *Recorder) before(ctx context.Context, name string, p parcel) sight {
 	if p.packed != nil && r.recent(p.spec) {
-		return r.remembered(ctx, name, p.spec)
+		return sight{}
 	}
 	return r.look(ctx, name, p.spec)
 }
 
-// look reads the record and the tombstone. The sweep writes the tombstone before it deletes the record. So when there is no
-// record, the tombstone is read after that was seen: an earlier read may have been too early. Those of a recent event are read at
-// the same time, because the sweep leaves them alone.
+// look reads the record and, unless the event is recent, the tombstone. The sweep writes the tombstone before it deletes the
+// record. So when there is no record, the tombstone is read after that was seen: an earlier read may have been too early.
 func (r *Recorder) look(ctx context.Context, name string, spec *v1alpha1.GitEventSpec) sight {
-	var recorded, buried sight
-	if r.recent(spec) {
-		together(
-			func() { recorded = r.recorded(ctx, name, spec) },
-			func() { buried = r.remembered(ctx, name, spec) },
-		)
-	} else if recorded = r.recorded(ctx, name, spec); !recorded.known && recorded.err == nil {
-		buried = r.remembered(ctx, name, spec)
+	seen := r.recorded(ctx, name, spec)
+	if seen.known || seen.err != nil || r.recent(spec) {
+		return seen
 	}
-	if recorded.known || recorded.err != nil {
-		return recorded
-	}
-	return buried
+	return r.remembered(ctx, name, spec)
 }
 
-// recent tells whether the signed body of a delivery says that its event happened a moment ago, so that the sweep does not delete
-// a record of it: it lets each stub stay for half an hour. The clocks of the API server, the Git service and ours may differ by what
-// is left of that.
+// recent tells whether the signed body of a delivery says that its event happened a moment ago, so that no record of it is
+// deleted yet and there is no tombstone: the sweep lets each stub stay for half an hour (docs/adr/0028). Nothing counts as
+// recent before the API server has shown that its clock and ours agree.
 func (r *Recorder) recent(spec *v1alpha1.GitEventSpec) bool {
-	return spec.Body != nil && r.Clock.Since(spec.Body.At.Time).Abs() < recentTime
+	return spec.Body != nil && r.clocksAgree.Load() && r.Clock.Since(spec.Body.At.Time).Abs() < recentTime
+}
+
+// compareClocks takes the time of the API server from what it has created at our time.
+func (r *Recorder) compareClocks(created metav1.Time, at time.Time) {
+	r.clocksAgree.Store(created.Sub(at).Abs() < clockTolerance)
 }
 
 // recorded reads the GitEvent.

@@ -5,6 +5,7 @@ package receiver
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -44,6 +45,9 @@ type Recorder struct {
 	Budget *budget.Ledger
 	// Started is when this process did.
 	Started time.Time
+
+	// clocksAgree tells whether the last create showed that the API server's clock is ours.
+	clocksAgree atomic.Bool
 }
 
 // parcel is a delivery that is being recorded.
@@ -165,7 +169,11 @@ func (r *Recorder) createEvent(ctx context.Context, event *v1alpha1.GitEvent) er
 	err := uncontended(func() error {
 		ctx, cancel := context.WithTimeout(ctx, kubeCallBudget)
 		defer cancel()
-		_, err := r.Events.Create(ctx, event, metav1.CreateOptions{})
+		at := r.Clock.Now()
+		created, err := r.Events.Create(ctx, event, metav1.CreateOptions{})
+		if err == nil {
+			r.compareClocks(created.CreationTimestamp, at)
+		}
 		return err
 	})
 	if err == nil {

@@ -31,6 +31,7 @@ func TestABodyUnderAnotherIDIsTheSameDelivery(t *testing.T) {
 	}
 	w.settle(0, settled("Runs"))
 	w.expect(http.StatusAccepted, happened("k3", at))
+	w.clock.SetTime(at.Add(30 * time.Minute)) // the sweep leaves it for so long
 	w.evict(first.Name)
 	w.expect(http.StatusAccepted, happened("k4", at))
 	w.wantEvents(0)
@@ -58,6 +59,7 @@ func TestARedeliveryOfWhatTheVersionBeforeRecorded(t *testing.T) {
 			w.before(d)
 			former := w.settle(0, settled("Runs"))
 			if bury {
+				w.clock.SetTime(at.Add(30 * time.Minute))
 				w.evict(former)
 			}
 			there := len(w.events())

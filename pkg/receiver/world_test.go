@@ -52,6 +52,7 @@ type world struct {
 	copied  map[string]map[string]string // what controllers have copied: the data of Secrets by namespace/name
 	asks    *receiver.Asks
 	clock   *clocktesting.FakePassiveClock
+	ahead   time.Duration // of the API server's clock
 	baseURL string
 	started time.Time      // of every replica
 	budget  *budget.Ledger // shared by them
@@ -74,6 +75,12 @@ func newWorld(t *testing.T) *world {
 		client: plumblinefake.NewSimpleClientset(claim(repositoryURL, "ci", "app"), repository("ci", "app", repositoryURL)),
 		copied: map[string]map[string]string{systemNamespace + "/plumbline-github-app": {"webhook.secret": webhookSecret + "\n"}},
 	}
+	w.client.PrependReactor("create", "gitevents", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if event, is := action.(clienttesting.CreateAction).GetObject().(*v1alpha1.GitEvent); is { //nolint:forcetypeassert // as it is for
+			event.CreationTimestamp = metav1.NewTime(w.clock.Now().Add(w.ahead).Truncate(time.Second))
+		}
+		return false, nil, nil
+	})
 	w.started, w.limits = w.clock.Now(), budget.Limits{Events: 1000, Bytes: 1 << 30}
 	w.budget = budget.New(func() budget.Limits { return w.limits }, w.clock, nil)
 	w.asks = receiver.NewAsks(nil, w.clock, w.logger()) // nobody runs it: nothing is asked

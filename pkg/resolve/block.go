@@ -111,6 +111,7 @@ func readBlock(source string) (text string, is bool) {
 
 // block fills a block scalar.
 func (x *expander) block(v block) any {
+	x.filled = true
 	text := v.text
 	if source := onlyPlaceholders.ReplaceAllStringFunc(v.source, x.withoutEmpty); source != v.source {
 		if read, is := readBlock(source); is {

@@ -5,7 +5,6 @@ package resolve
 import (
 	"bytes"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -47,8 +46,19 @@ type document struct {
 	tree map[string]any
 }
 
-// separator is a line that starts a document. Its comment or directive is left to the parser.
-var separator = regexp.MustCompile(`(?m)^---(?:[ \t].*)?\r?$`)
+// separators are the offsets of the lines that start a document: three dashes, and after a blank whatever there is. A comment or
+// directive there is left to the parser.
+func separators(text string) []int {
+	var starts []int
+	for at := 0; at < len(text); {
+		line, _, _ := strings.Cut(text[at:], "\n")
+		if rest, is := strings.CutPrefix(line, "---"); is && (rest == "" || rest == "\r" || rest[0] == ' ' || rest[0] == '\t') {
+			starts = append(starts, at)
+		}
+		at += len(line) + 1
+	}
+	return starts
+}
 
 // split cuts a file into its documents; those without content are left out.
 func split(file git.File, local bool) ([]*document, error) {
@@ -59,10 +69,7 @@ func split(file git.File, local bool) ([]*document, error) {
 	if local {
 		text += "\n" // as PaC does: a block of text that ends the file ends in a line end
 	}
-	starts := []int{0}
-	for _, at := range separator.FindAllStringIndex(text, -1) {
-		starts = append(starts, at[0])
-	}
+	starts := append([]int{0}, separators(text)...)
 	var documents []*document
 	lines, held := 0, 0
 	for i, start := range starts {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/template"
@@ -22,6 +23,8 @@ type expander struct {
 	err   error
 	// plain are the texts that whole plain scalars became.
 	plain map[string]bool
+	// filled is true once there was a placeholder: another scope may make something else of the document.
+	filled bool
 }
 
 func newExpander(scope *template.Scope) *expander {
@@ -49,6 +52,7 @@ func (x *expander) value(v any) any {
 	}
 	switch v := v.(type) {
 	case string:
+		x.filled = x.filled || strings.Contains(v, "{{")
 		text, err := x.scope.Place(v, &x.left)
 		x.note(err)
 		return text
@@ -69,6 +73,7 @@ func (x *expander) value(v any) any {
 }
 
 func (x *expander) node(v plain) any {
+	x.filled = true
 	node, err := x.scope.PlaceNode(string(v), &x.left)
 	x.note(err)
 	if text, is := node.(string); is {
@@ -80,6 +85,7 @@ func (x *expander) node(v plain) any {
 func (x *expander) mapping(v map[string]any) map[string]any {
 	mapping := make(map[string]any, len(v))
 	for _, key := range slices.Sorted(maps.Keys(v)) {
+		x.filled = x.filled || strings.Contains(key, "{{")
 		replaced, err := x.scope.Place(key, &x.left)
 		x.note(err)
 		if _, found := mapping[replaced]; found && err == nil {

@@ -135,12 +135,22 @@ func (r *renderer) task(doc *document, user *pipelinev1.PipelineTask) (*pipeline
 		return nil, fault.Invalidf("MissingTask", "%s: pipeline task %s refers to Task %s, which neither a file in .tekton nor a task "+
 			"annotation defines: add it, or refer to it with a resolver", doc.place(), user.Name, name)
 	}
+	if known, found := r.set.same[definition]; found {
+		r.tasks[name] = known
+		return known.task, r.spend(doc, known.size)
+	}
+	if definition.longTask() {
+		return nil, tooManySteps(doc)
+	}
 	task := &pipelinev1.Task{}
 	size, err := r.read(definition, task, &pipelinev1beta1.Task{})
 	if err != nil {
 		return nil, err
 	}
 	r.tasks[name] = &inlineTask{task: task, size: size}
+	if r.set.same != nil && !size.own {
+		r.set.same[definition] = r.tasks[name]
+	}
 	return task, nil
 }
 

@@ -17,8 +17,7 @@ var onOneLine = regexp.MustCompile(`{{[^{}\r\n]{2,}}}`)
 
 // masks are the placeholders of one document that were replaced by words.
 type masks struct {
-	// word matches a replacement; its group is the index into originals.
-	word      *regexp.Regexp
+	// mark begins each of the words; the index into originals and a z follow.
 	mark      string
 	originals []string
 }
@@ -31,7 +30,6 @@ func mask(text string) (string, masks) {
 	}
 	digest := sha256.Sum256([]byte(text))
 	m := masks{mark: "placeholder" + hex.EncodeToString(digest[:8]) + "x"}
-	m.word = regexp.MustCompile(m.mark + `([0-9]+)z`)
 	hidden := onOneLine.ReplaceAllStringFunc(text, func(original string) string {
 		if !maskable(original[2 : len(original)-2]) {
 			return original
@@ -98,11 +96,21 @@ func (m masks) restore(s string) string {
 	if len(m.originals) == 0 || !strings.Contains(s, m.mark) {
 		return s
 	}
-	return m.word.ReplaceAllStringFunc(s, func(word string) string {
-		i, err := strconv.Atoi(m.word.FindStringSubmatch(word)[1])
-		if err != nil || i >= len(m.originals) {
-			return word
+	var restored strings.Builder
+	for {
+		before, after, found := strings.Cut(s, m.mark)
+		restored.WriteString(before)
+		if !found {
+			return restored.String()
 		}
-		return m.originals[i]
-	})
+		index, rest, _ := strings.Cut(after, "z")
+		i, err := strconv.ParseUint(index, 10, 32)
+		if err != nil || int(i) >= len(m.originals) { // the parser has cut the word in a message
+			restored.WriteString(m.mark)
+			s = after
+			continue
+		}
+		restored.WriteString(m.originals[i])
+		s = rest
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	pipelinev1beta1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1beta1"
@@ -38,6 +39,9 @@ func (s *Set) Render(ctx context.Context, def Definition, scope *template.Scope,
 		return nil, fmt.Errorf("document %d of %s is not a PipelineRun of this set", def.Document, def.File)
 	}
 	r := &renderer{set: s, scope: scope, references: references, spent: s.spent, left: maxRendered, tasks: map[string]*inlineTask{}}
+	if s.rest != nil {
+		r.rest = func(work time.Duration) error { return s.rest(ctx, work) }
+	}
 	run, err := r.render(ctx, doc)
 	if err != nil {
 		return nil, scope.Conceal(err)
@@ -64,7 +68,7 @@ func (r *renderer) render(ctx context.Context, doc *document) (*pipelinev1.Pipel
 			return nil, err
 		}
 	}
-	return run, nil
+	return run, fewSteps(doc, run.Spec.PipelineSpec)
 }
 
 // OriginalName is the name by which the author knows a rendered PipelineRun: its name, or its generateName with its dash,
@@ -91,6 +95,8 @@ type renderer struct {
 	left, weight int
 	// tasks are those that were inlined before.
 	tasks map[string]*inlineTask
+	// rest is Set.rest; nil lets all.
+	rest func(work time.Duration) error
 }
 
 func (r *renderer) pipelineRun(doc *document) (*pipelinev1.PipelineRun, error) {
@@ -124,7 +130,7 @@ func (r *renderer) read(doc *document, into, old apis.Convertible) (cost, error)
 	if err != nil {
 		return cost{}, fault.Invalidf("BadYAML", "%s: %w", doc.place(), err)
 	}
-	size := cost{bytes: len(template.Fill(data, r.scope.Secrets())), weight: memory.Of(data)}
+	size := cost{bytes: len(template.Fill(data, r.scope.Secrets())), weight: memory.Of(data), own: x.filled}
 	if err := r.spend(doc, size); err != nil {
 		return cost{}, err
 	}
@@ -152,11 +158,20 @@ func writable(doc *document, object any) error {
 	return nil
 }
 
-// cost is what a document adds to a PipelineRun.
-type cost struct{ bytes, weight int }
+// cost is what a document adds to a PipelineRun. It is own if there are placeholders in the document, which another PipelineRun may
+// fill with something else.
+type cost struct {
+	bytes, weight int
+	own           bool
+}
 
 // spend counts what is added to the PipelineRun. An empty step is two bytes, and takes half a kilobyte once it is decoded.
 func (r *renderer) spend(doc *document, size cost) error {
+	if r.rest != nil {
+		if err := r.rest(size.work()); err != nil {
+			return err
+		}
+	}
 	r.left -= size.bytes
 	r.weight += size.weight
 	if r.left < 0 {

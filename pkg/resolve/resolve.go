@@ -47,6 +47,10 @@ type Set struct {
 	over  error
 	// uncounted is how many broken documents there are beside the definitions.
 	uncounted int
+	// rest is asked before anything is rendered; nil lets all.
+	rest Rest
+	// same are the Tasks without placeholders that were read for one event: all of its PipelineRuns get the same.
+	same map[*document]*inlineTask
 }
 
 // position identifies a document of a set.

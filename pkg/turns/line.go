@@ -13,6 +13,7 @@ type lineKey struct {
 	namespace, host string
 	installation    int64
 	visits, fresh   bool
+	renews          bool // they wait to renew a token
 }
 
 // line is the events that wait for the same turns, in the order in which they came.
@@ -33,7 +34,7 @@ func (e *event) stands(key lineKey) bool {
 
 // join puts an event at the end of a line; false if there is no room. Found is the share of which it found no turn.
 func (t *Turns) join(e *event, key lineKey, shares []*share, found string) bool {
-	if t.total >= maxWaiting {
+	if t.total >= maxWaiting && !t.makeRoom(key.namespace, shares) {
 		return false
 	}
 	l, known := t.lines[key]
@@ -52,7 +53,40 @@ func (t *Turns) join(e *event, key lineKey, shares []*share, found string) bool 
 		e.atWork, e.found[0] = l, found
 	}
 	t.waiting[found]++
+	t.places[key.namespace]++
 	t.total++
+	return true
+}
+
+// makeRoom takes a place from the namespace with the most for one that has at least two fewer; false if there is none. The last one
+// of its longest line goes, of the renewals' only if there is no other, and comes back after the time Unlisted. The shares that the
+// newcomer will need are not forgotten meanwhile.
+func (t *Turns) makeRoom(namespace string, needed []*share) bool {
+	most := ""
+	for other, n := range t.places {
+		if most == "" || n > t.places[most] {
+			most = other
+		}
+	}
+	if t.places[most] <= t.places[namespace]+1 {
+		return false
+	}
+	var longest *line
+	for _, l := range t.lines {
+		if l.key.namespace == most && (longest == nil || !l.key.renews && longest.key.renews || l.key.renews == longest.key.renews && len(l.events) > len(longest.events)) {
+			longest = l
+		}
+	}
+	e := longest.events[len(longest.events)-1]
+	for _, s := range needed {
+		s.lines++
+	}
+	t.leave(e, longest)
+	for _, s := range needed {
+		s.lines--
+	}
+	t.forget(e)
+	t.called = append(t.called, call{e.name, Unlisted})
 	return true
 }
 
@@ -71,6 +105,9 @@ func (t *Turns) leave(e *event, l *line) {
 		e.atWork = nil
 	}
 	t.total--
+	if t.places[l.key.namespace]--; t.places[l.key.namespace] == 0 {
+		delete(t.places, l.key.namespace)
+	}
 	if t.waiting[found]--; t.waiting[found] == 0 {
 		delete(t.waiting, found)
 	}
@@ -98,7 +135,7 @@ func (t *Turns) next() {
 			e.visit = l.shares[1:]
 			t.leave(e, l)
 		}
-		t.called = append(t.called, e.name)
+		t.called = append(t.called, call{e.name, 0})
 		t.alarm(e.until)
 	}
 }
@@ -122,19 +159,18 @@ func (t *Turns) fairest() (*line, *event) {
 func (e *event) idle() bool { return !e.attended && e.work == nil }
 
 // before tells whether a line is served before another one: that of the installation which has the fewest turns, then the one
-// whose last turn is the longest ago; within an installation that of the namespace which has the fewest turns there, then the
-// longest ago.
+// whose last turn is the longest ago; within an installation one of renewals, then that of the namespace which has the fewest turns
+// there, then the longest ago.
 func (l *line) before(other *line) bool {
 	if l.key.visits && other.key.visits {
-		for _, n := range []int{installationOf, namespaceHostOf} {
-			if a, b := l.shares[n], other.shares[n]; a != b {
-				if a.taken != b.taken {
-					return a.taken < b.taken
-				}
-				if a.served != b.served {
-					return a.served < b.served
-				}
-			}
+		if first, decided := l.shares[installationOf].before(other.shares[installationOf]); decided {
+			return first
+		}
+		if l.key.renews != other.key.renews {
+			return l.key.renews
+		}
+		if first, decided := l.shares[namespaceHostOf].before(other.shares[namespaceHostOf]); decided {
+			return first
 		}
 	}
 	return l.served < other.served

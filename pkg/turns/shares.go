@@ -71,6 +71,19 @@ func (t *Turns) taken(s *share) bool {
 	return s.taken >= s.limit || s.window != nil && s.taken >= s.window.turns(t.options.Now())
 }
 
+// before tells whether a share has fewer turns taken than another one, or as many and none for longer. It is not decided for a share
+// and itself.
+func (s *share) before(other *share) (first, decided bool) {
+	switch {
+	case s == other:
+		return false, false
+	case s.taken != other.taken:
+		return s.taken < other.taken, true
+	default:
+		return s.served < other.served, s.served != other.served
+	}
+}
+
 func (t *Turns) count(shares []*share) {
 	t.served++
 	for _, s := range shares {

@@ -22,7 +22,8 @@ const (
 	// Reserved is how long a turn is kept for the event that was called: longer than a woken event waits for a free worker,
 	// shorter than the 50 s for which a worker may hang.
 	Reserved = 10 * time.Second
-	// maxWaiting bounds the events in all lines, at some 300 bytes each. It is as many as may be open at once by default.
+	// maxWaiting bounds the places in all lines, at some 300 bytes each. It is as many as events may be open at once by default.
+	// When all are taken, whose namespace has the most of them makes room for others.
 	maxWaiting = 10_000
 )
 
@@ -53,6 +54,9 @@ type Visit struct {
 	Host string
 	// Installation is that of the GitHub App, 0 if there is none.
 	Installation int64
+	// Renews tells that it is time to renew a token that a run uses. It goes before whatever else waits for the installation: a
+	// check can wait, a token ends.
+	Renews bool
 }
 
 // Options are what Turns work with. All but After are needed.
@@ -60,7 +64,7 @@ type Options struct {
 	// Workers is how many there are to share.
 	Workers int
 	Now     func() time.Time
-	// Wake enqueues an event after a time, which is 0. It is not called while a method of Turns holds its lock.
+	// Wake enqueues an event after a time. It is not called while a method of Turns holds its lock.
 	Wake func(event string, after time.Duration)
 	// Refused is told of each share that was all taken when somebody asked.
 	Refused func(share string)
@@ -78,8 +82,9 @@ type Turns struct {
 	lines   map[lineKey]*line
 	events  map[string]*event
 	waiting map[string]int // events in lines, by the share that each found taken
+	places  map[string]int // the same, by namespace
 	total   int            // of them
-	called  []string       // to wake as soon as the lock is released
+	called  []call         // to wake as soon as the lock is released
 	served  uint64         // counts turns and new lines
 	timer   time.Time      // when tick is called next; zero if it is not
 }
@@ -94,12 +99,18 @@ type event struct {
 	attended        bool      // it is worked on
 }
 
+// call is an event to wake after a time.
+type call struct {
+	event string
+	after time.Duration
+}
+
 // New returns Turns that nobody has.
 func New(o Options) *Turns {
 	if o.After == nil {
 		o.After = func(d time.Duration, f func()) { time.AfterFunc(d, f) }
 	}
-	return &Turns{options: o, shares: map[place]*share{}, windows: map[place]*window{}, lines: map[lineKey]*line{}, events: map[string]*event{}, waiting: map[string]int{}}
+	return &Turns{options: o, shares: map[place]*share{}, windows: map[place]*window{}, lines: map[lineKey]*line{}, events: map[string]*event{}, waiting: map[string]int{}, places: map[string]int{}}
 }
 
 // Begin takes a turn for whatever is done for an event. With visits, which says that nothing can be done for it without the
@@ -132,7 +143,7 @@ func (t *Turns) Begin(v Visit, visits bool) (release func(), err error) {
 func (t *Turns) begin(e *event, v Visit, visits bool) error {
 	key := lineKey{namespace: v.Namespace}
 	if visits {
-		key = lineKey{v.Namespace, v.Host, v.Installation, true, true}
+		key = lineKey{v.Namespace, v.Host, v.Installation, true, true, false}
 	}
 	shares, err := t.take(e, key, 0)
 	if err != nil {
@@ -154,7 +165,7 @@ func (t *Turns) Visit(v Visit) (release func(), err error) {
 	defer t.mu.Unlock()
 	e := t.event(v.Event)
 	if e.visit == nil {
-		if e.visit, err = t.take(e, lineKey{v.Namespace, v.Host, v.Installation, true, false}, 1); err != nil {
+		if e.visit, err = t.take(e, lineKey{v.Namespace, v.Host, v.Installation, true, false, v.Renews}, 1); err != nil {
 			return nil, err
 		}
 	}
@@ -201,6 +212,9 @@ func (t *Turns) once(giveBack func()) func() {
 
 // take takes a turn of the line's shares but the first so many, or joins the line.
 func (t *Turns) take(e *event, key lineKey, but int) ([]*share, error) {
+	if key.renews && e.atVisit != nil && !e.atVisit.key.renews {
+		t.leave(e, e.atVisit) // it goes over to the line of the renewals
+	}
 	if !e.stands(key) {
 		all := t.sharesOf(key)
 		full := t.full(all[but:])
@@ -241,8 +255,8 @@ func (t *Turns) wake() {
 	called := t.called
 	t.called = nil
 	t.mu.Unlock()
-	for _, event := range called {
-		t.options.Wake(event, 0)
+	for _, c := range called {
+		t.options.Wake(c.event, c.after)
 	}
 }
 

@@ -20,6 +20,7 @@ type world struct {
 	t       *testing.T
 	now     time.Time
 	woken   []string
+	late    []string // who is woken later
 	refused []string
 	alarms  []alarm
 	events  int
@@ -36,7 +37,13 @@ func newWorld(t *testing.T, workers int) *world {
 	w := &world{t: t, now: time.Unix(1_800_000_000, 0)}
 	w.Turns = New(Options{
 		Workers: workers, Now: func() time.Time { return w.now },
-		Wake:    func(event string, _ time.Duration) { w.woken = append(w.woken, event) },
+		Wake: func(event string, after time.Duration) {
+			if after > 0 {
+				w.late = append(w.late, fmt.Sprint(event, " after ", after))
+				return
+			}
+			w.woken = append(w.woken, event)
+		},
 		Refused: func(share string) { w.refused = append(w.refused, share) },
 		After:   func(d time.Duration, do func()) { w.alarms = append(w.alarms, alarm{w.now.Add(d), do}) },
 	})
@@ -184,7 +191,7 @@ func TestTaken(t *testing.T) {
 // nothingLeft fails unless everything is forgotten but what services bear.
 func (w *world) nothingLeft() {
 	w.t.Helper()
-	if len(w.Taken()) != 0 || len(w.Waiting()) != 0 || len(w.shares) != 0 || len(w.lines) != 0 || len(w.Turns.events) != 0 || w.total != 0 {
+	if len(w.Taken()) != 0 || len(w.Waiting()) != 0 || len(w.shares) != 0 || len(w.lines) != 0 || len(w.Turns.events) != 0 || w.total != 0 || len(w.places) != 0 {
 		w.t.Errorf("left: taken %v, waiting %v, %d shares, %d lines, %d events, %d in all", w.Taken(), w.Waiting(), len(w.shares), len(w.lines), len(w.Turns.events), w.total)
 	}
 }

@@ -36,6 +36,7 @@ func TestTheBenchmarkMeasures(t *testing.T) {
 		bare            bool
 	}{
 		{"plan", "plan of 150 pipelines, 150 selected", false},
+		{"plan", "plan of 150 pipelines, 1 selected, .tekton as before", false},
 		{"load-one-1", "event → PipelineRun p99", true},
 		{"load-one-1", "event → first check p50", false},
 		{"load-one-1", "accept p50", true},

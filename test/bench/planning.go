@@ -72,31 +72,46 @@ func planning(ctx context.Context, _ *room, out *Section) error {
 	}
 	for _, changed := range []int{1, planned} {
 		source := filtered(changed)
-		var all []time.Duration
-		for range planTimes {
-			begin, err := cpuTimeNow()
+		for _, kept := range []*plan.Sets{nil, {}} {
+			in.Sets = kept
+			all, err := plans(ctx, in, source, changed)
 			if err != nil {
 				return err
 			}
-			made, err := plan.Make(ctx, in, plan.Sources{Source: source})
-			if err != nil {
-				return err
+			name := fmt.Sprintf("plan of %d pipelines, %d selected", planned, changed)
+			switch {
+			case kept != nil:
+				name += ", .tekton as before"
+			case changed == 1:
+				out.add("the first plan of a process", "ms of CPU", milliseconds(all[0]), 0)
 			}
-			if len(made.Runs) != changed || made.Wait != nil {
-				return fmt.Errorf("%d runs are planned of %d: %s %w", len(made.Runs), changed, made.Message, made.Wait)
-			}
-			end, err := cpuTimeNow()
-			if err != nil {
-				return err
-			}
-			all = append(all, end-begin)
+			out.add(name, "ms of CPU", milliseconds(percentile(all, 50)), 0)
 		}
-		if changed == 1 {
-			out.add("the first plan of a process", "ms of CPU", milliseconds(all[0]), 0)
-		}
-		out.add(fmt.Sprintf("plan of %d pipelines, %d selected", planned, changed), "ms of CPU", milliseconds(percentile(all, 50)), 0)
 	}
 	return nil
+}
+
+// plans is the CPU time of each of some plans of one event.
+func plans(ctx context.Context, in plan.Input, source *commit, runs int) (all []time.Duration, err error) {
+	for range planTimes {
+		begin, err := cpuTimeNow()
+		if err != nil {
+			return nil, err
+		}
+		made, err := plan.Make(ctx, in, plan.Sources{Source: source})
+		if err != nil {
+			return nil, err
+		}
+		if len(made.Runs) != runs || made.Wait != nil {
+			return nil, fmt.Errorf("%d runs are planned of %d: %s %w", len(made.Runs), runs, made.Message, made.Wait)
+		}
+		end, err := cpuTimeNow()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, end-begin)
+	}
+	return all, nil
 }
 
 // cpuTimeNow is the CPU time of this process, which does nothing else meanwhile. What the garbage collector takes is in it.

@@ -130,6 +130,12 @@ func conditions() []condition {
 			w.inject(forge.Fault{Match: ofRepository, Do: forge.PrimaryRateLimit(time.Now().Add(time.Hour))})
 			w.deliverPush("limited")
 		}),
+		when("the Git service hangs", both, map[string]movement{"PlumblineEventsWaitForATurn": rises}, func(w *world) {
+			w.inject(forge.Fault{Do: forge.Hold(w.ctx.Done())})
+			for range 8 { // a Git service that nobody knows yet gets four visits at once
+				w.deliverPush("waits-in-line")
+			}
+		}),
 		when("a right is missing", proxied, map[string]movement{
 			"PlumblinePatchesFailing": rises, "PlumblineRightsMissing": rises,
 		}, func(w *world) {

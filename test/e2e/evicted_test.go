@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +48,14 @@ func (w *world) evictable(events ...v1alpha1.GitEvent) {
 		_, err = client.UpdateStatus(w.ctx, created, metav1.UpdateOptions{})
 		w.must(err)
 	}
+}
+
+// anHourAgo is a push whose body says that it happened an hour ago: nobody looks for a tombstone of one that has just happened,
+// because none is evicted within half an hour.
+func (w *world) anHourAgo(push delivery) delivery {
+	_, body := partsOf(push)
+	at := fmt.Appendf(nil, `"pushed_at":%d`, time.Now().Add(-time.Hour).Unix())
+	return w.git.signed(push, regexp.MustCompile(`"pushed_at":[0-9]+`).ReplaceAll(body, at), w.webhookSecret())
 }
 
 // putPage makes a page of tombstones.
@@ -101,10 +110,12 @@ func TestARedeliveryOfAnEvictedEventIsAnsweredAsRecorded(t *testing.T) {
 	w := newWorld(t, setup{receivers: 1, controllers: 1, flags: []string{retry}, config: smallCap()})
 	w.claimed()
 	sha, first := w.push(map[string]string{".tekton/run.yaml": pipeline("ran", "push"), ".tekton/beside.yaml": pipeline("beside", "push")})
+	first = w.anHourAgo(first)
 	w.deliver(first, http.StatusAccepted)
 	w.checkReaches(sha, checkName("ran"), "success", soon)
 	w.settles(sha, afterFault)
 	later, second := w.push(map[string]string{".tekton/run.yaml": pipeline("refused", "push"), ".tekton/beside.yaml": pipeline("other", "push")})
+	second = w.anHourAgo(second)
 	installAgain := w.uninstall()
 	w.deliver(second, http.StatusAccepted)
 	w.settles(later, afterFault)

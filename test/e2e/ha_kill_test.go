@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/forge"
 	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
 	"github.com/plumbline-ci/plumbline/test/installation"
@@ -38,7 +41,7 @@ func TestTerminatedWhileACheckIsPosted(t *testing.T) {
 			w.must(posts.Wait(w.ctx, 1))
 			first := w.controller()
 			w.must(first.Terminate())
-			// It has let go of its lease and waits for nothing but the answer.
+			// It begins nothing new and waits for the answer; its lease it keeps for at most leadership.Drain.
 			w.eventually(soon, "the controller drains", func() error { return w.released(first) })
 			if answered {
 				close(answer)
@@ -57,7 +60,7 @@ func TestTerminatedWhileACheckIsPosted(t *testing.T) {
 }
 
 // SIGTERM while a check is being posted and another controller waits for the lease, as in a rolling restart: it takes
-// over at once and posts the check too; the first one's post lands later. The newest check tells the truth, the other is
+// over when the post has hung for leadership.Drain, and posts the check too; the first one's post lands later. The newest check tells the truth, the other is
 // closed as superseded.
 func TestTerminatedWhileACheckIsPostedAndTakenOver(t *testing.T) {
 	t.Parallel()
@@ -73,6 +76,57 @@ func TestTerminatedWhileACheckIsPostedAndTakenOver(t *testing.T) {
 	w.ends(first)
 	w.release(w.created(sha))
 	w.endsOnce(sha, "rolled")
+}
+
+// SIGTERM while a PipelineRun is being created and another controller waits for the lease: the first keeps it until that has its
+// answer and is written down. If it gave it up before, the other one might create the run, see it end and be deleted, and the
+// first would create it again.
+func TestTheLeaseIsKeptWhileARunIsCreated(t *testing.T) {
+	t.Parallel()
+	w, first := newPair(t)
+	answer := make(chan struct{})
+	create := first.Proxy.Add(cluster.Rule{Match: isCreate, Count: 1, Do: cluster.Hold(answer)})
+	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("kept", "push", held)})
+	w.deliver(delivery, http.StatusAccepted)
+	w.eventually(soon, "the create is held", func() error {
+		if create.Hits() == 0 {
+			return errMissing
+		}
+		return nil
+	})
+	before := w.holders()
+	w.must(first.Terminate())
+	w.eventually(soon, "the controller drains", func() error { return w.released(first) })
+	w.eventually(soon, "another one leads what nobody works on", func() error {
+		if now := w.holders(); now["sweep"] == "" || now["sweep"] == before["sweep"] {
+			return fmt.Errorf("the leases are %v", now)
+		}
+		return nil
+	})
+	if now := w.holders(); now["gitevents"] != before["gitevents"] {
+		t.Errorf("the lease of the event was given up: before %v, now %v", before, now)
+	}
+	close(answer)
+	w.ends(first)
+	w.checkReaches(sha, checkName("kept"), "in_progress", takeover)
+	w.release(w.created(sha))
+	w.endsOnce(sha, "kept")
+	w.oneCheck(sha, checkName("kept"))
+}
+
+// holders returns who holds the lease of each queue, of which there is one each.
+func (w *world) holders() map[string]string {
+	w.t.Helper()
+	list, err := w.Kube.CoordinationV1().Leases(w.Namespace).List(w.ctx, metav1.ListOptions{})
+	w.must(err)
+	holders := map[string]string{}
+	for i := range list.Items {
+		queue := strings.Split(list.Items[i].Name, ".")[1]
+		if holder := list.Items[i].Spec.HolderIdentity; holder != nil {
+			holders[queue] = *holder
+		}
+	}
+	return holders
 }
 
 // A3, small: of two receivers and two controllers that work on 20 deliveries one each is killed. What was not
@@ -167,7 +221,7 @@ func (w *world) recorded(sha, name string) {
 	}
 }
 
-// released tells whether the process has let go of its leases.
+// released tells whether the process begins nothing new: it has let go of the leases under which it does not work.
 func (w *world) released(p *installation.Process) error {
 	if !strings.Contains(w.log(p), "has stopped leading") {
 		return fmt.Errorf("%s still leads", p.Name())

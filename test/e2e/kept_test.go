@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,7 +32,7 @@ func TestWhatAnEventHoldsIsOnlyRemoved(t *testing.T) {
 	status := func(change func(*v1alpha1.GitEventStatus)) error {
 		event, err := events.Get(w.ctx, name, metav1.GetOptions{})
 		w.must(err)
-		event.Payload = nil // as an informer has it
+		event.Payload, event.Spec.SHA = nil, "" // as an informer has it
 		change(&event.Status)
 		_, err = events.UpdateStatus(w.ctx, event, metav1.UpdateOptions{})
 		return err
@@ -44,6 +45,8 @@ func TestWhatAnEventHoldsIsOnlyRemoved(t *testing.T) {
 	}
 	settle := func(s *v1alpha1.GitEventStatus) { s.Phase, s.Plan.Manifests = v1alpha1.PhaseSettled, nil }
 
+	another := `{"spec":{"sha":"1234567890123456789012345678901234567890"},"status":{"outcome":"Running","phase":"Settled"}}`
+	refused("changing what was received before it has a status", patch(another))
 	w.must(status(func(s *v1alpha1.GitEventStatus) { s.Plan = &v1alpha1.Plan{Reason: "Selected", Manifests: []byte("x")} }))
 	held := w.events()[0]
 	if body, err := blob.Unpack(held.Payload, held.Spec.Payload); err != nil || held.Spec.Payload.Chunks != 0 {
@@ -54,10 +57,19 @@ func TestWhatAnEventHoldsIsOnlyRemoved(t *testing.T) {
 	refused("dropping the plan", status(func(s *v1alpha1.GitEventStatus) { s.Plan = nil }))
 	refused("settling an event with its payload", status(settle))
 	refused("changing what was received", patch(`{"spec":{"payload":{"chunks":1}}}`))
+	refused("changing what was received together with the status", patch(another))
+	for _, owner := range held.ManagedFields {
+		if fields := string(owner.FieldsV1.Raw); strings.Contains(fields, "f:sha") || strings.Contains(fields, "f:plan") {
+			t.Errorf("the API server keeps the owners of fields: %s", fields)
+		}
+	}
 	w.must(patch(`{"payload":null}`))
 	w.must(patch(`{"payload":null}`))
 	refused("a payload where there is none", patch(`{"payload":"eA=="}`))
 	w.must(status(settle))
+	if left := w.events()[0]; left.Spec.SHA != held.Spec.SHA || left.Spec.SHA == "" {
+		t.Errorf("a write of the status has changed the commit to %q", left.Spec.SHA)
+	}
 	if left := w.events()[0]; left.Payload != nil || left.Status.Plan.Manifests != nil || left.Status.Phase != v1alpha1.PhaseSettled {
 		t.Errorf("the stub is %+v", left)
 	}

@@ -64,12 +64,12 @@ func bombs() map[string]map[string]string {
 	}
 	references[".tekton/push.yaml"] = strings.Replace(pipeline("references", ""), "annotations:",
 		"annotations:\n    pipelinesascode.tekton.dev/task: \"["+strings.Join(tasks, ", ")+"]\"", 1)
-	return map[string]map[string]string{"files": files, "references": references, "copies": copies(200, 4500)}
+	return map[string]map[string]string{"files": files, "references": references, "copies": copies(200, 990)}
 }
 
-// copies are so many PipelineRuns with the same Task, which has so many empty steps.
+// copies are so many PipelineRuns with the same Task, which has so many steps.
 func copies(runs, steps int) map[string]string {
-	task := "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: large}\nspec: {steps: [" + strings.Repeat("{},", steps) + "]}\n"
+	task := "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: large}\nspec: {steps: [" + strings.Repeat("{image: busybox, script: "+strings.Repeat("x", 80)+"},", steps) + "]}\n"
 	var all []string
 	for n := range runs {
 		all = append(all, strings.Replace(pipeline(fmt.Sprint("copy-", n), ""), "taskSpec:\n          steps: [{name: step, image: busybox, script: exit 0}]", "taskRef: {name: large}", 1))

@@ -4,6 +4,7 @@ package github
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"net/http"
 	"slices"
@@ -34,7 +35,8 @@ func (s *service) deliveries(baseURL string, c provider.Credentials) (provider.D
 	}
 	reach := c.Reach
 	reach.Trusted = hosts.HostPort(api.String())
-	client, err := asApp(s.transport.Within(reach), api, c.AppID, c.PrivateKey, c.From)
+	account := s.logins.Get(loginKey{c.AppID, sha256.Sum256(c.PrivateKey)}, func() *login { return newLogin(c.AppID, c.PrivateKey, s.options.Now) })
+	client, err := asApp(account, s.transport.Within(reach), api, c.From)
 	if err != nil {
 		return nil, err
 	}

@@ -51,6 +51,7 @@ func New(o Options) provider.Provider {
 	s := &service{
 		options: o, transport: transport,
 		paces: cache.New[paceKey, *provider.Pace](maxCached), minters: cache.New[minterKey, *minter](maxCached), limits: cache.New[limitKey, *mintLimit](maxCached),
+		logins: cache.New[loginKey, *login](maxCached),
 	}
 	return provider.Provider{Name: Name, Webhook: webhook{}, Connect: s.connect, Deliveries: s.deliveries, Metadata: metadata}
 }
@@ -61,6 +62,7 @@ type service struct {
 	paces     *cache.Cache[paceKey, *provider.Pace]
 	minters   *cache.Cache[minterKey, *minter]
 	limits    *cache.Cache[limitKey, *mintLimit]
+	logins    *cache.Cache[loginKey, *login]
 	trees     provider.Trees
 }
 
@@ -98,10 +100,11 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 	base := s.transport.Within(reach)
 	digest := sha256.Sum256(c.PrivateKey)
 	reader := minterKey{api.String(), c.AppID, c.InstallationID, p.ID, digest}
+	account := s.logins.Get(loginKey{c.AppID, digest}, func() *login { return newLogin(c.AppID, c.PrivateKey, s.options.Now) })
 	tokens := s.minters.Get(reader, func() *minter {
 		return &minter{
 			base: base, api: strings.TrimSuffix(api.String(), "/"), now: s.options.Now,
-			app: c.AppID, installation: c.InstallationID, repository: p.ID, owner: p.Owner, name: p.Name, key: c.PrivateKey, from: c.From,
+			app: c.AppID, installation: c.InstallationID, repository: p.ID, owner: p.Owner, name: p.Name, login: account, from: c.From,
 		}
 	})
 	pace := s.paces.Get(paceKey{api.String(), c.InstallationID}, func() *provider.Pace {

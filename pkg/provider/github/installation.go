@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/bradleyfalzon/ghinstallation/v2"
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -66,13 +65,13 @@ func (m *minter) asApp() (*gh.Client, error) {
 	if err != nil {
 		return nil, fault.Operatorf("BadConfiguration", "github-url leads to no API: set it to https://<host>")
 	}
-	return asApp(m.base, base, m.app, m.key, m.from)
+	return asApp(m.login, m.base, base, m.from)
 }
 
-// asApp returns a client that signs with the App's key, which is kept at from.
-func asApp(transport http.RoundTripper, api *url.URL, app int64, key []byte, from string) (*gh.Client, error) {
-	signed, err := ghinstallation.NewAppsTransport(transport, app, key)
-	if err != nil {
+// asApp returns a client that logs in as the App, whose key is kept at from.
+func asApp(account *login, transport http.RoundTripper, api *url.URL, from string) (*gh.Client, error) {
+	signed := account.transport(transport)
+	if signed == nil {
 		return nil, badKey(from)
 	}
 	client := gh.NewClient(&http.Client{Transport: signed, CheckRedirect: func(req *http.Request, via []*http.Request) error {

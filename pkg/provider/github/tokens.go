@@ -30,9 +30,9 @@ const (
 type minter struct {
 	base                          http.RoundTripper
 	api                           string
+	login                         *login
 	app, installation, repository int64
 	owner, name                   string // of the repository, to look the App's installation up
-	key                           []byte
 	from                          string // where the key is kept
 	now                           func() time.Time
 
@@ -117,10 +117,11 @@ func (m *minter) ask(ctx context.Context, permissions *gh.InstallationPermission
 
 // askFor mints a token for the repository alone, whichever installation covers it.
 func (m *minter) askFor(ctx context.Context, installation int64, permissions *gh.InstallationPermissions) (provider.Token, error) {
-	t, err := ghinstallation.New(tokenAnswers{m.base}, m.app, installation, m.key)
-	if err != nil {
+	app := m.login.transport(tokenAnswers{m.base})
+	if app == nil {
 		return provider.Token{}, badKey(m.from)
 	}
+	t := ghinstallation.NewFromAppsTransport(app, installation)
 	t.BaseURL = m.api
 	t.InstallationTokenOptions = &gh.InstallationTokenOptions{RepositoryIDs: []int64{m.repository}, Permissions: permissions}
 	secret, err := t.Token(ctx)

@@ -67,7 +67,7 @@ func New(c cluster.Cluster, o cluster.Options) *Reconciler {
 	r.steps.Report.Strangers.Wake = r.desk.Wake
 	r.store = &kept.Store{
 		Events: c.Plumbline.GitEvents(o.Namespace), Payloads: c.Plumbline.EventPayloads(o.Namespace), Secrets: c.Kube.Secrets(o.Namespace),
-		Room: memory.NewRoom(m.NoRoom, r.desk.Wake), Budget: o.Budget, Changed: known.Forget,
+		Room: memory.NewRoom(m.NoRoom, r.desk.Wake), Budget: o.Budget, Changed: known.Forget, Pace: kept.NewPace(),
 	}
 	r.share(turns.New(turns.Options{Workers: o.Workers, Now: c.Clock.Now, Refused: m.NoTurn, Wake: r.desk.Wake}))
 	r.steps.Plan.Beginnings.Inherited = func(event *v1alpha1.GitEvent) bool {
@@ -77,6 +77,10 @@ func New(c cluster.Cluster, o cluster.Options) *Reconciler {
 	r.PromoteFunc, r.DemoteFunc = r.promote, func(reconciler.Bucket) { r.forget() }
 	return r
 }
+
+// UnderLeases makes each call of a reconcile that others may notice depend on the event's lease: holds tells whether it is this
+// process's. Without it every lease is.
+func (r *Reconciler) UnderLeases(holds func(event string) bool) { r.desk.Holds = holds }
 
 // share gives the events of each namespace and Git host their turns.
 func (r *Reconciler) share(t *turns.Turns) {

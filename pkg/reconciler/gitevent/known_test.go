@@ -4,6 +4,7 @@ package gitevent
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,5 +94,34 @@ func TestAnEventThatIsBeingDeletedIsLeftAlone(t *testing.T) {
 	}
 	if len(w.runs()) != 0 || len(w.git.writes) != 0 {
 		t.Errorf("%d runs, %d reports of an event that is being deleted", len(w.runs()), len(w.git.writes))
+	}
+}
+
+// A process that was told to end gives an event's lease back although a reconcile of it hangs. What hung goes on a moment later: it
+// reports nothing and makes no PipelineRun, although what it knows was confirmed a moment ago. The next one does all of it.
+func TestWhoHasGivenTheLeaseBackBeginsNothing(t *testing.T) {
+	t.Parallel()
+	free := newWorld(t, helloFile("hello"))
+	_, _ = free.reconcile()
+	for k, call := range free.calls {
+		t.Run(call, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, helloFile("hello"))
+			r := w.quietly(w.process)
+			given := false
+			r.UnderLeases(func(string) bool { return !given })
+			w.hook = func(n int, call string) outcome {
+				if given && (strings.HasPrefix(call, "put ") || strings.HasSuffix(call, " pipelineruns") && !strings.HasPrefix(call, "get ")) {
+					t.Errorf("after %s it has made the call %s", free.calls[k], call)
+				}
+				given = given || n == k+1
+				return outcome{}
+			}
+			_, _ = w.reconcile()
+			w.hook = nil
+			w.kill()
+			w.settle(corev1.ConditionTrue)
+			w.wantSuccess()
+		})
 	}
 }

@@ -65,9 +65,11 @@ func NewController(options Options) injection.ControllerConstructor {
 			logging.FromContext(ctx).Errorw("Making metrics; some will be missing", "error", err)
 		}
 
-		impl := controller.NewContext(ctx, r, controller.ControllerOptions{
+		queue := leadership.NewQueue(ctx, r, queueName)
+		impl := controller.NewContext(ctx, queue, controller.ControllerOptions{
 			WorkQueueName: queueName, Logger: logging.FromContext(ctx), Concurrency: concurrency,
 		})
+		queue.Enqueue = impl.MaybeEnqueueBucketKey
 		r.wake = impl.EnqueueKeyAfter
 		w := watches{repositories: repositories.Informer(), claims: claims.Informer(), events: options.EventInformer}
 		settings := config.NewStore(logging.FromContext(ctx).Named("config"), func(string, any) {

@@ -81,7 +81,9 @@ func NewController(o Options) injection.ControllerConstructor {
 		if err := r.observe(); err != nil {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
 		}
-		impl := controller.NewContext(ctx, r, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger, Concurrency: concurrency})
+		queue := leadership.NewQueue(ctx, r, queueName)
+		impl := controller.NewContext(ctx, queue, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger, Concurrency: concurrency})
+		queue.Enqueue = impl.MaybeEnqueueBucketKey
 		r.wake = impl.EnqueueKeyAfter
 		_, err := repositories.Informer().AddEventHandler(r.names.handler(func(shard int) { impl.EnqueueKeyAfter(r.key(shard), batch) }))
 		if err != nil {

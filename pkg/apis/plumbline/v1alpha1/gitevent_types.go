@@ -35,6 +35,7 @@ type GitEvent struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// Spec is the normalized delivery. It never changes after creation.
+	// +structType=atomic
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable: a GitEvent records what was received"
 	Spec GitEventSpec `json:"spec"`
 	// Payload is the gzip stream of the delivery's raw body if that is less than MaxPayloadBytes; spec.payload.chunks is then 0, and
@@ -48,8 +49,12 @@ type GitEvent struct {
 	// +kubebuilder:validation:Type=string
 	Payload []byte `json:"payload,omitempty"`
 	// +optional
+	// +structType=atomic
 	Status GitEventStatus `json:"status,omitempty"`
 }
+
+// The types of spec and status are atomic: each has one writer, so the API server need not find out at each write who owns which of
+// their fields, nor keep that in metadata.managedFields, which would be a third of the object.
 
 // GitEventList is a list of GitEvents.
 //

@@ -139,8 +139,10 @@ func (s *Step) createRun(ctx context.Context, a *attempt.Attempt, run *v1alpha1.
 	if err != nil {
 		return err
 	}
+	begin := a.Clock.Now()
 	err = s.createWith(ctx, a, run, values)
-	s.Quotas.Note(run.Namespace, run.Name, err, a.Clock.Now())
+	now := a.Clock.Now()
+	s.Quotas.Note(run.Namespace, run.Name, err, now.Sub(begin), now)
 	if f := fault.Of(err); f != nil && f.Reason == fault.ReasonNamespaceMissing {
 		err = unlessGone(ctx, a, f)
 	}

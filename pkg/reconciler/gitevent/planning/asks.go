@@ -31,7 +31,8 @@ func (s *Step) sources(a *attempt.Attempt, client *provider.Client) plan.Sources
 	return plan.Sources{
 		Source: client, History: client, Addresses: client, Web: s.Web,
 		Access:  answers.Access{Access: client, Denials: &s.Denials, Spec: &a.Event.Spec, Asked: v1alpha1.Reopened(a.Event.Name), Now: a.Clock.Now},
-		Missing: q.missing, Secret: q.secret, Hold: q.hold,
+		Missing: q.missing, Secret: q.secret,
+		Budget:   plan.Budget{Hold: q.hold, Rest: a.Kept.Rest},
 		Delivery: plan.Delivery{Comment: q.comment, Actor: q.actor, Payload: q.body},
 	}
 }

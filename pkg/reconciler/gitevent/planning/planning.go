@@ -34,6 +34,8 @@ type Step struct {
 	Denials answers.Denials
 	// Beginnings are recorded for events that another process may have died of.
 	Beginnings *Beginnings
+	// Sets are the definitions that were read last.
+	Sets plan.Sets
 }
 
 // Owners tells whether what an event is of may be served in a Repository's namespace (ownership.Keeper has the contract).
@@ -125,7 +127,7 @@ func serves(ctx context.Context, a *attempt.Attempt) (*pacv1alpha1.Repository, e
 func (s *Step) input(a *attempt.Attempt, repository *pacv1alpha1.Repository) plan.Input {
 	return plan.Input{
 		Event:      plan.Event{Namespace: a.Event.Namespace, Name: a.Event.Name, Annotations: a.Event.Annotations, Spec: &a.Event.Spec},
-		Repository: repository, Config: a.Config, Shared: a.Git.Shared(), Version: s.Version, Earlier: earlier(&a.Event.Status),
+		Repository: repository, Config: a.Config, Shared: a.Git.Shared(), Version: s.Version, Earlier: earlier(&a.Event.Status), Sets: &s.Sets,
 	}
 }
 

@@ -60,7 +60,10 @@ func NewController(o cluster.Options, events *openevents.Watch, claims *ownershi
 		}
 		settings.WatchConfigs(cmw)
 		r.Settings = settings
-		impl := controller.NewContext(ctx, r, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger.Named(queueName), Concurrency: o.Workers})
+		queue := leadership.NewQueue(ctx, r, queueName)
+		impl := controller.NewContext(ctx, queue, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger.Named(queueName), Concurrency: o.Workers})
+		queue.Enqueue = impl.MaybeEnqueueBucketKey
+		r.UnderLeases(func(event string) bool { return queue.Holds(types.NamespacedName{Namespace: o.Namespace, Name: event}) })
 		r.Wake = func(event string, after time.Duration) {
 			impl.EnqueueKeyAfter(types.NamespacedName{Namespace: o.Namespace, Name: event}, after)
 		}

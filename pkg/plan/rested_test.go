@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/plan"
+)
+
+// The rendering of a large plan asks before it goes on, and ends with the error that it is answered.
+func TestRenderingAsksBeforeItGoesOn(t *testing.T) {
+	t.Parallel()
+	files := []git.File{{Path: ".tekton/task.yaml", Data: []byte("apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: large}\nspec: {steps: [" + strings.Repeat("{},", 990) + "]}\n")}}
+	for i := range 150 {
+		files = append(files, edited(pipeline(fmt.Sprintf("p%03d", i)), "taskSpec:\n          steps: [{name: s, image: busybox, script: \"true\"}]", "taskRef: {name: large}"))
+	}
+	sources := (&world{files: files}).sources()
+	var rested time.Duration
+	sources.Rest = func(_ context.Context, work time.Duration) error {
+		rested += work
+		return nil
+	}
+	made, err := plan.Make(t.Context(), push(), sources)
+	if err != nil || len(created(made)) != 150 || rested == 0 {
+		t.Fatalf("%d PipelineRuns are planned, and %v of work rested: %v", len(created(made)), rested, err)
+	}
+	busy := errors.New("busy")
+	sources.Rest = func(context.Context, time.Duration) error { return busy }
+	if made, err = plan.Make(t.Context(), push(), sources); !errors.Is(err, busy) || len(made.Runs) != 0 {
+		t.Errorf("%d PipelineRuns are planned although others are at work: %v", len(made.Runs), err)
+	}
+}

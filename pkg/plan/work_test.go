@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// What nearly every event takes is planned at once, what is beyond that rests, and at last it is the author's to mend.
+func TestLargePlansRest(t *testing.T) {
+	t.Parallel()
+	var rested time.Duration
+	d := &draft{planner: &planner{}}
+	d.Rest = func(_ context.Context, work time.Duration) error {
+		rested += work
+		return nil
+	}
+	const piece = ordinaryWork / 4
+	for done := piece; done <= maxWork; done += piece {
+		if err := d.rest(t.Context(), piece); err != nil {
+			t.Fatalf("after %v: %v", done, err)
+		}
+		if want := max(0, done-ordinaryWork); rested != want {
+			t.Fatalf("after %v it has rested for %v of work, want %v", done, rested, want)
+		}
+	}
+	if err := d.rest(t.Context(), piece); !fault.Is(err, fault.Invalid) || d.work.put != nil {
+		t.Errorf("more than any event may take is %v, put off: %v", err, d.work.put)
+	}
+}
+
+// While others are at work the plan is made later, as a whole.
+func TestAPlanIsPutOffWhileOthersWork(t *testing.T) {
+	t.Parallel()
+	busy := errors.New("busy")
+	d := &draft{planner: &planner{}}
+	d.Rest = func(context.Context, time.Duration) error { return busy }
+	if err := errors.Join(d.rest(t.Context(), ordinaryWork), d.work.put); err != nil {
+		t.Errorf("an ordinary plan is put off: %v", err)
+	}
+	if err := d.rest(t.Context(), 1); !errors.Is(err, busy) || !errors.Is(d.work.put, busy) {
+		t.Errorf("a large plan goes on: %v, put off: %v", err, d.work.put)
+	}
+}

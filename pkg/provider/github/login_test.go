@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v4"
+)
+
+func TestAJWTServesHalfAMinute(t *testing.T) {
+	t.Parallel()
+	c := &clock{now: time.Now()}
+	l := newLogin(testApp, []byte(appKey()), c.Now)
+	signed := func() string {
+		token, err := l.Sign(&jwt.RegisteredClaims{IssuedAt: jwt.NewNumericDate(c.Now())})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token
+	}
+	first := signed()
+	c.add(jwtUse - time.Second)
+	if signed() != first {
+		t.Error("a JWT of a moment ago is not used again")
+	}
+	c.add(time.Second)
+	second := signed()
+	if second == first {
+		t.Error("a JWT is used for longer than it may be")
+	}
+	c.add(-time.Minute)
+	if signed() == second {
+		t.Error("a JWT of the future is used again: the clock was set back, and GitHub refuses it")
+	}
+}
+
+func TestAKeyThatIsNoneSignsNothing(t *testing.T) {
+	t.Parallel()
+	if newLogin(testApp, []byte("no key"), time.Now).transport(nil) != nil {
+		t.Error("it logs in")
+	}
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package resolve
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/git"
+)
+
+// A Task without placeholders is read once for all PipelineRuns of an event; each gets a copy of its own, and one with placeholders
+// is filled for each.
+func TestTasksAreSharedOnlyIfTheyAreTheSame(t *testing.T) {
+	t.Parallel()
+	const definitions = `apiVersion: tekton.dev/v1
+kind: PipelineRun
+metadata: {name: a}
+spec:
+  pipelineSpec:
+    tasks:
+      - {name: one, taskRef: {name: plain}}
+      - {name: two, taskRef: {name: filled}}
+---
+apiVersion: tekton.dev/v1
+kind: Task
+metadata: {name: plain, labels: {team: a}}
+spec: {steps: [{image: same}]}
+---
+apiVersion: tekton.dev/v1
+kind: Task
+metadata: {name: filled}
+spec: {steps: [{image: "{{ sender }}"}]}
+`
+	set := Load([]git.File{{Path: ".tekton/a.yaml", Data: []byte(definitions)}}).Resting(func(context.Context, time.Duration) error { return nil })
+	for _, sender := range []string{"first", "second"} {
+		run, err := set.Render(t.Context(), set.Definitions()[0], scopeOf(t, map[string]string{"sender": sender}), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one, two := run.Spec.PipelineSpec.Tasks[0].TaskSpec, run.Spec.PipelineSpec.Tasks[1].TaskSpec
+		if one.Steps[0].Image != "same" || one.Metadata.Labels["team"] != "a" || two.Steps[0].Image != sender {
+			t.Errorf("%s: the steps are %+v and %+v, the labels %v", sender, one.Steps, two.Steps, one.Metadata.Labels)
+		}
+		one.Steps[0].Image, one.Metadata.Labels["team"] = "changed", "changed"
+	}
+	if n := len(set.same); n != 1 {
+		t.Errorf("%d Tasks are shared, want the one without placeholders", n)
+	}
+}
