@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"net/http"
-	"slices"
 
 	gh "github.com/google/go-github/v60/github"
 
@@ -77,7 +76,7 @@ func starts(event, action string) bool {
 	case "push":
 		return true
 	case "pull_request":
-		return slices.Contains(pullActions, action)
+		return startsPull(action)
 	case "issue_comment":
 		return action == actionCreated
 	}
