@@ -61,6 +61,8 @@ type world struct {
 	repos   cache.Indexer
 	events  *record.FakeRecorder
 	process *Reconciler
+	// reconciles are counted: a process that comes back at once for ever is stopped.
+	reconciles int
 }
 
 // ticking is a clock that goes on, as real ones do, whenever somebody looks at it.
@@ -219,6 +221,9 @@ func refuses(guids ...string) func(string) int {
 // reconcile returns when the process wants to be called again.
 func (w *world) reconcile() time.Duration {
 	w.Helper()
+	if w.reconciles++; w.reconciles > 20_000 {
+		w.Fatal("the process comes back too often")
+	}
 	requeue, after := controller.IsRequeueKey(w.process.Reconcile(context.Background(), system+"/"+app))
 	if !requeue || after <= 0 {
 		w.Fatalf("the process does not come back: %t, %v", requeue, after)
