@@ -69,7 +69,9 @@ func NewController(o Options) injection.ControllerConstructor {
 		if err := leadership.Count(&r.LeaderAwareFuncs, queueName); err != nil {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
 		}
-		impl := controller.NewContext(ctx, r, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger, Concurrency: 1})
+		queue := leadership.NewQueue(ctx, r, queueName)
+		impl := controller.NewContext(ctx, queue, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger, Concurrency: 1})
+		queue.Enqueue = impl.MaybeEnqueueBucketKey
 		if err := watchAsks(ctx, kube, o.Namespace, func() { impl.EnqueueKeyAfter(r.key, r.Heard()) }); err != nil {
 			logger.Fatalw("Watching the asks of receivers", "error", err)
 		}
