@@ -37,6 +37,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/deliveries"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/report"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/wiring"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/repository"
@@ -58,7 +59,7 @@ const (
 	// defaultQPS is for 20 events a second at up to 20 calls each.
 	defaultQPS   = 400
 	defaultBurst = 800
-	// Renewals are 13 calls a second as installed; all 40 leases are got, or given back, with two calls each at once.
+	// Renewals are 17 calls a second as installed; all 50 leases are got, or given back, with two calls each at once.
 	leaseQPS   = 40
 	leaseBurst = 120
 )
@@ -115,12 +116,13 @@ func main() {
 	ctx = sharedmain.WithHealthProbesDisabled(sharedmain.WithHADisabled(leadership.With(ctx, election)))
 	go serveProbes(ctx, *probes)
 	events, claims := openevents.New(system.Namespace()), ownership.NewClaims(system.Namespace())
+	onGitHub := github.New(github.Options{UserAgent: "plumbline/" + version})
 	sharedmain.MainWithConfig(ctx, component, cfg,
 		wiring.NewController(cluster.Options{
 			Namespace:        system.Namespace(),
 			Version:          version,
 			Remote:           remote.New(remote.Options{UserAgent: "plumbline/" + version}),
-			Providers:        byName(github.New(github.Options{UserAgent: "plumbline/" + version}), gitlab.New(gitlab.Options{UserAgent: "plumbline/" + version})),
+			Providers:        byName(onGitHub, gitlab.New(gitlab.Options{UserAgent: "plumbline/" + version})),
 			AppSecret:        *secret,
 			GlobalRepository: *global,
 			Workers:          *workers,
@@ -133,6 +135,7 @@ func main() {
 		}),
 		inBulk(sweep.NewController(sweep.Options{Namespace: system.Namespace(), Events: events})),
 		inBulk(webhooksecret.NewController(webhooksecret.Options{Namespace: system.Namespace(), AppSecret: *secret, GlobalRepository: *global})),
+		deliveries.NewController(deliveries.Options{Namespace: system.Namespace(), AppSecret: *secret, GitHub: onGitHub, Claims: claims}),
 	)
 	end() // if it was not told to
 	election.Wait()

@@ -25,6 +25,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
 	informers "github.com/plumbline-ci/plumbline/pkg/client/informers/externalversions"
 	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/missed"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
 	"github.com/plumbline-ci/plumbline/pkg/webhooksecret"
@@ -54,7 +55,9 @@ type cluster struct {
 	// configured tells whether the ConfigMap, if there is one, was read.
 	configured cache.InformerSynced
 	asks       *receiver.Asks
-	copies     *receiver.Copies
+	// missed tells controllers that deliveries may have been missed.
+	missed *missed.Asker
+	copies *receiver.Copies
 }
 
 // newCluster makes no call.
@@ -83,7 +86,8 @@ func newCluster(cfg *rest.Config, namespace string, logger *zap.SugaredLogger) (
 	}
 	return &cluster{
 		namespace: namespace, client: client, unverified: unverified, kube: kube, logger: logger, config: settings,
-		asks: asks, copies: receiver.NewCopies(asks, clock.RealClock{}),
+		missed: missed.NewAsker(kube.CoreV1().ConfigMaps(namespace), logger),
+		asks:   asks, copies: receiver.NewCopies(asks, clock.RealClock{}),
 		own: informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithNamespace(namespace)),
 		// Who applied what is most of a Repository's size and of no use here.
 		everywhere: informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(withoutManagedFields)),
@@ -128,10 +132,19 @@ func (c *cluster) start(stop <-chan struct{}) error {
 		return err
 	}
 	go c.open.Run(stop)
+	go c.missed.Run(stop)
+	go c.askWhenSynced(stop)
 	c.settings.Start(stop)
 	c.own.Start(stop)
 	c.everywhere.Start(stop)
 	return nil
+}
+
+// askWhenSynced says once that deliveries may have been missed: this may be the first receiver after a time without any.
+func (c *cluster) askWhenSynced(stop <-chan struct{}) {
+	if cache.WaitForCacheSync(stop, c.synced) {
+		c.missed.Ask()
+	}
 }
 
 // count has the budgets follow the watch of open events.
@@ -224,6 +237,7 @@ func (c *cluster) options(appSecret, global string) receiver.Options {
 			Namespace: c.namespace, Clock: clock.RealClock{}, Started: time.Now(), Budget: c.budget,
 			Events: plumbline.GitEvents(c.namespace), Payloads: blob.Payloads(plumbline, c.namespace), Tombstones: plumbline.TombstonePages(c.namespace),
 		},
+		Missed: c.missed.Ask,
 		Logger: c.logger,
 		Clock:  clock.RealClock{},
 	}

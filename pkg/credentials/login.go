@@ -103,6 +103,12 @@ func (s *Session) appCredentials(ctx context.Context) (provider.Credentials, err
 	if err != nil {
 		return provider.Credentials{}, fault.FromKube(fault.VerbRead, fmt.Errorf("reading the GitHub App's secret: %w", err))
 	}
+	return App(secret)
+}
+
+// App reads the GitHub App's credentials out of its Secret. What is wrong with them is an Operator fault.
+func App(secret *corev1.Secret) (provider.Credentials, error) {
+	namespace, name := secret.Namespace, secret.Name
 	for _, key := range []string{keyAppID, keyPrivateKey} {
 		if strings.TrimSpace(string(secret.Data[key])) == "" {
 			return provider.Credentials{}, fault.Operatorf(fault.ReasonCredentialsMissing, "secret %s/%s has no key %s, or it is empty: set it to the GitHub App's", namespace, name, key)

@@ -173,6 +173,9 @@ type Provider struct {
 	// Connect returns a client for the project. baseURL is the service's web URL from configuration
 	// ("https://github.com"); a project of another host is refused before a credential is used. It makes no call.
 	Connect func(ctx context.Context, baseURL string, project v1alpha1.Project, credentials Credentials) (Client, error)
+	// Deliveries returns the log of the App's deliveries; baseURL is as for Connect. It makes no call. It is nil for a service
+	// that has no Apps.
+	Deliveries func(baseURL string, credentials Credentials) (DeliveryLog, error)
 	// Metadata returns what a PipelineRun carries of an id that Put returned, in maps that the caller may change
 	// (spec/compatibility.md 3.10). Values of labels are valid as such.
 	Metadata func(id string) (labels, annotations map[string]string)

@@ -53,8 +53,10 @@ type Options struct {
 	Lookup   Lookup
 	Recorder recorder
 	Metrics  *Metrics
-	Logger   *zap.SugaredLogger
-	Clock    clock.PassiveClock
+	// Missed is called when a delivery was not recorded that has to come again. It does not block.
+	Missed func()
+	Logger *zap.SugaredLogger
+	Clock  clock.PassiveClock
 }
 
 // Handler answers deliveries.
@@ -123,6 +125,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")
 	}
 	a.write(w)
+	if a.outcome == outcomeUnavailable {
+		h.Missed()
+	}
 	end(d, a)
 	took := h.Clock.Since(start)
 	h.Metrics.observe(ctx, d, a, took)

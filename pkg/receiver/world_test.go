@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,6 +59,9 @@ type world struct {
 	limits  budget.Limits
 	cached  receiver.View // empty: every look-up is live
 
+	// missed counts how often a handler says that a delivery is missed, unavailable the answers 503 that send has seen.
+	missed, unavailable atomic.Int64
+
 	mu      sync.Mutex
 	seen    bytes.Buffer // all log lines and answers
 	reader  *metric.ManualReader
@@ -87,6 +91,9 @@ func newWorld(t *testing.T) *world {
 	}
 	w.metrics = metrics
 	t.Cleanup(func() {
+		if said, want := w.missed.Load(), w.unavailable.Load(); said < want {
+			t.Errorf("%d deliveries were answered 503, and %d said to be missed", want, said)
+		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if all := w.seen.String(); strings.Contains(all, webhookSecret) || strings.Contains(all, bodyMarker) {
@@ -148,6 +155,7 @@ func (w *world) replica() *receiver.Handler {
 			Named: receiver.NamedBy(w.repositories()), Beside: receiver.BesideBy(w.repositories()),
 		},
 		Recorder: w.recorder(), Metrics: w.metrics, Logger: w.logger(), Clock: w.clock,
+		Missed: func() { w.missed.Add(1) },
 	}).Hasten(time.Millisecond)
 }
 
@@ -181,6 +189,9 @@ func (w *world) all(resource schema.GroupVersionResource, kind string) []runtime
 func (w *world) send(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	answer := httptest.NewRecorder()
 	h.ServeHTTP(answer, r)
+	if answer.Code == http.StatusServiceUnavailable {
+		w.unavailable.Add(1)
+	}
 	_, _ = fmt.Fprintf(w, "answer: %v %s\n", answer.Header(), answer.Body.String()) // a buffer
 	return answer
 }

@@ -35,8 +35,11 @@ func (w *world) copied() webhooksecret.Value {
 	return value
 }
 
-// forCopies tells whether a controller made the call to copy webhook secrets, which no event waits for.
-func forCopies(c cluster.Call) bool { return strings.HasSuffix(c.UserAgent, "/webhook-secrets") }
+// forNoEvent tells whether a controller made the call to copy webhook secrets or to look for missed deliveries: no event waits
+// for either.
+func forNoEvent(c cluster.Call) bool {
+	return strings.HasSuffix(c.UserAgent, "/webhook-secrets") || strings.HasSuffix(c.UserAgent, "/deliveries")
+}
 
 // knows waits, S31's time at most, until the receivers know these values of the webhook's secret; empty is none. Wrong deliveries
 // make it quick: without them the Secret is read every 20 s.

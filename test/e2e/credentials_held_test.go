@@ -82,7 +82,7 @@ func (s *secured) looksOnce(p *installation.Process) {
 	s.t.Helper()
 	asked := func() (n int) {
 		for _, call := range p.Proxy.Calls() {
-			if call.Is("get", "secrets") && call.Name == s.name && !forCopies(call) {
+			if call.Is("get", "secrets") && call.Name == s.name && !forNoEvent(call) {
 				n++
 			}
 		}

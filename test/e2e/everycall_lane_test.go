@@ -113,7 +113,7 @@ func (l *lane) newEvent() (event, error) {
 // made tells whether a controller made the call for the event: not for its leases, its informers, its settings, its
 // sweep, its Repositories, its preflight or its copies of webhook secrets.
 func (e event) made(c cluster.Call) bool {
-	if strings.HasSuffix(c.UserAgent, "/preflight") || forCopies(c) {
+	if strings.HasSuffix(c.UserAgent, "/preflight") || forNoEvent(c) {
 		return false
 	}
 	switch c.Resource {

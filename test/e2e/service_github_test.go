@@ -157,7 +157,11 @@ func githubChecks(runs []forge.CheckRun) (all []check) {
 }
 
 func (g *onGitHub) log() (all traffic) {
-	all.requests = g.Requests()
+	for _, request := range g.Requests() {
+		if request.Route != forge.RouteAppDeliveries && request.Route != forge.RouteAppRedeliver { // which are for no event that there is
+			all.requests = append(all.requests, request)
+		}
+	}
 	for _, w := range g.Writes() {
 		said := write{
 			N: w.N, SHA: w.HeadSHA, Name: w.Name, ExternalID: w.ExternalID, Status: w.CheckStatus, Conclusion: w.Conclusion,

@@ -24,7 +24,8 @@ type App struct {
 
 type app struct {
 	App
-	key *rsa.PublicKey
+	key     *rsa.PublicKey
+	webhook string // "" until SetWebhookURL
 }
 
 type installation struct {

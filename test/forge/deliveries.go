@@ -9,10 +9,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"hash"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
@@ -27,6 +25,7 @@ type Delivery struct {
 	Header http.Header
 	Body   []byte
 	appID  int64
+	repo   int64
 }
 
 // DeliveryRecord is one attempt to deliver, as GitHub's delivery log has it.
@@ -42,6 +41,7 @@ type DeliveryRecord struct {
 	Status     string // "OK" or what went wrong
 	Redelivery bool
 	appID      int64
+	repository int64 // 0 for an event of none
 }
 
 // deliver signs a payload for an App's webhook. The caller holds mu.
@@ -53,6 +53,7 @@ func (g *GitHub) deliver(a *app, event string, payload object) Delivery {
 	d := Delivery{GUID: traffic.NewUUID(), Event: event, Action: text(payload, "action"), Body: body, appID: a.ID, Header: http.Header{}}
 	if r, isObject := payload["repository"].(object); isObject {
 		d.Repo = text(r, "full_name")
+		d.repo, _ = r["id"].(int64)
 	}
 	for k, v := range map[string]string{
 		"Accept": "*/*", "Content-Type": "application/json", "User-Agent": "GitHub-Hookshot/" + traffic.RandomHex(4)[:7],
@@ -103,24 +104,6 @@ func (g *GitHub) Deliver(ctx context.Context, url string, d Delivery) (int, []by
 	return g.attempt(ctx, url, d, again)
 }
 
-// Redeliver sends a delivery again: the same GUID, body and signature, to the
-// URL of the last attempt.
-func (g *GitHub) Redeliver(ctx context.Context, guid string) (int, []byte, error) {
-	g.mu.Lock()
-	d, known := g.bodies[guid]
-	url := ""
-	for _, r := range g.deliveries {
-		if r.GUID == guid {
-			url = r.URL
-		}
-	}
-	g.mu.Unlock()
-	if !known || url == "" {
-		return 0, nil, fmt.Errorf("redelivering %s: it was never delivered", guid)
-	}
-	return g.attempt(ctx, url, d, true)
-}
-
 func (g *GitHub) attempt(ctx context.Context, url string, d Delivery, again bool) (int, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, g.opts.DeliveryTimeout)
 	defer cancel()
@@ -128,7 +111,7 @@ func (g *GitHub) attempt(ctx context.Context, url string, d Delivery, again bool
 	code, body, err := traffic.Post(ctx, url, d.Header, d.Body)
 	rec := &DeliveryRecord{
 		GUID: d.GUID, Event: d.Event, Action: d.Action, URL: url, At: g.now(), Duration: time.Since(start),
-		StatusCode: code, Status: deliveryStatus(ctx, code, err), Redelivery: again, appID: d.appID,
+		StatusCode: code, Status: deliveryStatus(ctx, code, err), Redelivery: again, appID: d.appID, repository: d.repo,
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -148,27 +131,4 @@ func deliveryStatus(ctx context.Context, code int, err error) string {
 		return "OK"
 	}
 	return "Invalid HTTP Response: " + itoa(int64(code))
-}
-
-// Deliveries lists the attempts so far.
-func (g *GitHub) Deliveries() []DeliveryRecord {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	var out []DeliveryRecord
-	for _, d := range g.deliveries {
-		out = append(out, *d)
-	}
-	return out
-}
-
-func listDeliveries(c *call) answer {
-	list := []object{}
-	for _, d := range slices.Backward(c.g.deliveries) {
-		if d.appID == c.app.ID {
-			list = append(list, object{"id": d.ID, "guid": d.GUID, "delivered_at": d.At.Format(time.RFC3339),
-				"redelivery": d.Redelivery, "duration": d.Duration.Seconds(), "status": d.Status,
-				"status_code": d.StatusCode, "event": d.Event, "action": d.Action})
-		}
-	}
-	return paged(c, list, nil)
 }

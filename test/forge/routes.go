@@ -8,6 +8,7 @@ import "net/http"
 const (
 	RouteApp              = "app.get"
 	RouteAppDeliveries    = "app.deliveries"
+	RouteAppRedeliver     = "app.redeliver"
 	RouteInstallation     = "installation.get"
 	RouteRepoInstallation = "installation.ofRepo"
 	RouteToken            = "installation.token"
@@ -102,6 +103,7 @@ func appRoutes() []route {
 	return []route{
 		{RouteApp, "GET", "/app", appJWT, "", "", docApps, getApp},
 		{RouteAppDeliveries, "GET", "/app/hook/deliveries", appJWT, "", "", docs + "/apps/webhooks", listDeliveries},
+		{RouteAppRedeliver, "POST", "/app/hook/deliveries/{id}/attempts", appJWT, "", "", docs + "/apps/webhooks", redeliver},
 		{RouteInstallation, "GET", "/app/installations/{id}", appJWT, "", "", docApps, getInstallation},
 		{RouteToken, "POST", "/app/installations/{id}/access_tokens", appJWT, "", "", docInstallationToken, createToken},
 		{RouteRevoke, "DELETE", "/installation/token", anyToken, "", "", docApps + "#revoke-an-installation-access-token", revokeToken},

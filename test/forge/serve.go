@@ -74,9 +74,9 @@ func (c *call) Finish(a answer) answer {
 }
 
 // mutates tells whether the request belongs in the write log. Minting and
-// revoking a token changes nothing that people see.
+// revoking a token changes nothing that people see, nor does a redelivery.
 func (c *call) mutates() bool {
-	if c.rt.name == RouteToken || c.rt.name == RouteRevoke {
+	if c.rt.name == RouteToken || c.rt.name == RouteRevoke || c.rt.name == RouteAppRedeliver {
 		return false
 	}
 	return c.r.Method != http.MethodGet && c.r.Method != http.MethodHead

@@ -22,6 +22,9 @@ const (
 	stateOpen    = "open"
 )
 
+// actionCreated is a new comment; what becomes of it later starts nothing.
+const actionCreated = "created"
+
 // decodeComment reads a comment on the conversation of a pull request. Of the pull request the payload has the issue's
 // side only: no commit and no branch.
 func decodeComment(body []byte) (*v1alpha1.GitEventSpec, error) {
@@ -29,7 +32,7 @@ func decodeComment(body []byte) (*v1alpha1.GitEventSpec, error) {
 	if err := payload.Unmarshal(body, &p); err != nil {
 		return nil, err
 	}
-	if p.Action != "created" {
+	if p.Action != actionCreated {
 		return nil, fault.Ignoredf("UnsupportedAction", "issue_comment action %q starts nothing", p.Action)
 	}
 	spec, err := p.base()

@@ -16,6 +16,11 @@ import (
 // actionLabeled is a label that was added to a pull request; it runs the head that is there already.
 const actionLabeled = "labeled"
 
+// startsPull tells whether what happened to a pull request may start something.
+func startsPull(action string) bool {
+	return slices.Contains([]string{"opened", "synchronize", "reopened", "ready_for_review", actionLabeled}, action)
+}
+
 func decodePush(body []byte) (*v1alpha1.GitEventSpec, error) {
 	var p payloadPush
 	if err := payload.Unmarshal(body, &p, "commits"); err != nil {
@@ -86,7 +91,7 @@ func decodePullRequest(body []byte) (*v1alpha1.GitEventSpec, error) {
 	if err := payload.Unmarshal(body, &p, "commits"); err != nil {
 		return nil, err
 	}
-	if !slices.Contains([]string{"opened", "synchronize", "reopened", "ready_for_review", actionLabeled}, p.Action) {
+	if !startsPull(p.Action) {
 		return nil, fault.Ignoredf("UnsupportedAction", "pull_request action %q starts nothing", p.Action)
 	}
 	spec, err := p.base()

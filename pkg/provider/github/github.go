@@ -53,7 +53,7 @@ func New(o Options) provider.Provider {
 		paces: cache.New[paceKey, *provider.Pace](maxCached), minters: cache.New[minterKey, *minter](maxCached), limits: cache.New[limitKey, *mintLimit](maxCached),
 		logins: cache.New[loginKey, *login](maxCached),
 	}
-	return provider.Provider{Name: Name, Webhook: webhook{}, Connect: s.connect, Metadata: metadata}
+	return provider.Provider{Name: Name, Webhook: webhook{}, Connect: s.connect, Deliveries: s.deliveries, Metadata: metadata}
 }
 
 type service struct {
@@ -147,7 +147,7 @@ func (r *repository) RevokeToken(ctx context.Context, token string) error {
 // apiURL derives where the API is from configuration alone, and refuses a project that lives elsewhere: a payload must
 // not choose where credentials are sent.
 func apiURL(baseURL string, p v1alpha1.Project) (*url.URL, error) {
-	base, err := provider.BaseURL("github-url", baseURL)
+	api, base, err := apiOf(baseURL)
 	if err != nil {
 		return nil, err
 	}
@@ -156,10 +156,18 @@ func apiURL(baseURL string, p v1alpha1.Project) (*url.URL, error) {
 		return nil, fault.Operatorf("ForeignHost",
 			"repository %q is not on the configured GitHub %s: set github-url, or remove the Repository", p.URL, base.Host)
 	}
-	if provider.Host(base) == "github.com" {
-		return &url.URL{Scheme: "https", Host: "api.github.com", Path: "/"}, nil
+	return api, nil
+}
+
+// apiOf returns the API of a GitHub, and the GitHub.
+func apiOf(baseURL string) (api, base *url.URL, err error) {
+	if base, err = provider.BaseURL("github-url", baseURL); err != nil {
+		return nil, nil, err
 	}
-	return &url.URL{Scheme: base.Scheme, Host: base.Host, Path: "/api/v3/"}, nil
+	if provider.Host(base) == "github.com" {
+		return &url.URL{Scheme: "https", Host: "api.github.com", Path: "/"}, base, nil
+	}
+	return &url.URL{Scheme: base.Scheme, Host: base.Host, Path: "/api/v3/"}, base, nil
 }
 
 // GitHub's own alphabets. They matter: names become parts of API paths.

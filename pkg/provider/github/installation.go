@@ -65,22 +65,27 @@ func (m *minter) asApp() (*gh.Client, error) {
 	if err != nil {
 		return nil, fault.Operatorf("BadConfiguration", "github-url leads to no API: set it to https://<host>")
 	}
-	signed := m.login.transport(m.base)
+	return asApp(m.login, m.base, base, m.from)
+}
+
+// asApp returns a client that logs in as the App, whose key is kept at from.
+func asApp(account *login, transport http.RoundTripper, api *url.URL, from string) (*gh.Client, error) {
+	signed := account.transport(transport)
 	if signed == nil {
-		return nil, m.badKey()
+		return nil, badKey(from)
 	}
 	client := gh.NewClient(&http.Client{Transport: signed, CheckRedirect: func(req *http.Request, via []*http.Request) error {
-		if !strings.EqualFold(req.URL.Host, base.Host) {
+		if !strings.EqualFold(req.URL.Host, api.Host) {
 			return fault.Operatorf("ForeignHost", "GitHub redirects to another host; the App does not log in there")
 		}
 		return provider.CheckRedirect(req, via)
 	}})
-	client.BaseURL = base
+	client.BaseURL = api
 	return client, nil
 }
 
 // badKey hides the cause, which may quote the key.
-func (m *minter) badKey() *fault.Error {
+func badKey(from string) *fault.Error {
 	return fault.Operatorf(fault.ReasonCredentialsInvalid,
-		"github-private-key in %s is not an RSA key in PEM form: set it to the App's private key", m.from)
+		"github-private-key in %s is not an RSA key in PEM form: set it to the App's private key", from)
 }

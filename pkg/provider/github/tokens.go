@@ -119,7 +119,7 @@ func (m *minter) ask(ctx context.Context, permissions *gh.InstallationPermission
 func (m *minter) askFor(ctx context.Context, installation int64, permissions *gh.InstallationPermissions) (provider.Token, error) {
 	app := m.login.transport(tokenAnswers{m.base})
 	if app == nil {
-		return provider.Token{}, m.badKey()
+		return provider.Token{}, badKey(m.from)
 	}
 	t := ghinstallation.NewFromAppsTransport(app, installation)
 	t.BaseURL = m.api

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"net/http"
+
+	gh "github.com/google/go-github/v60/github"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/hosts"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+// attemptsPerPage is the most that GitHub gives at once.
+const attemptsPerPage = 100
+
+// deliveryLog is what GitHub remembers of an App's deliveries: three days, on an Enterprise Server seven
+// (https://docs.github.com/en/rest/apps/webhooks).
+type deliveryLog struct {
+	client *gh.Client
+	pace   *provider.Pace
+	from   string // where the App's key is kept
+}
+
+// deliveries returns the log of the App's deliveries; it makes no call. Calls of the App itself have their own limits at GitHub.
+func (s *service) deliveries(baseURL string, c provider.Credentials) (provider.DeliveryLog, error) {
+	api, _, err := apiOf(baseURL)
+	if err != nil {
+		return nil, err
+	}
+	reach := c.Reach
+	reach.Trusted = hosts.HostPort(api.String())
+	account := s.logins.Get(loginKey{c.AppID, sha256.Sum256(c.PrivateKey)}, func() *login { return newLogin(c.AppID, c.PrivateKey, s.options.Now) })
+	client, err := asApp(account, s.transport.Within(reach), api, c.From)
+	if err != nil {
+		return nil, err
+	}
+	client.UserAgent = s.options.UserAgent
+	pace := s.paces.Get(paceKey{api: api.String()}, func() *provider.Pace { return provider.NewPace(s.options.Now, rulesOf(api.Host)) })
+	return &deliveryLog{client: client, pace: pace, from: c.From}, nil
+}
+
+// Page implements provider.DeliveryLog.
+func (l *deliveryLog) Page(ctx context.Context, cursor string) ([]provider.Attempt, string, error) {
+	const what = "listing the App's deliveries"
+	leave, err := l.pace.Enter(ctx, provider.Call{Method: http.MethodGet})
+	if err != nil {
+		return nil, "", err
+	}
+	defer leave()
+	page, resp, err := l.client.Apps.ListHookDeliveries(ctx, &gh.ListCursorOptions{Cursor: cursor, PerPage: attemptsPerPage})
+	l.learn(resp, err)
+	if err != nil {
+		return nil, "", l.failed(what, err)
+	}
+	attempts := make([]provider.Attempt, 0, len(page))
+	for _, d := range page {
+		if d.GetID() <= 0 || d.GetGUID() == "" || d.GetDeliveredAt().IsZero() {
+			return nil, "", noAnswer(what)
+		}
+		attempts = append(attempts, provider.Attempt{
+			ID: d.GetID(), GUID: d.GetGUID(), At: d.GetDeliveredAt().Time, Status: d.GetStatusCode(), Again: d.GetRedelivery(),
+			Starts: starts(d.GetEvent(), d.GetAction()), Repository: d.GetRepositoryID(),
+		})
+	}
+	return attempts, resp.Cursor, nil
+}
+
+// starts tells of an event what Decode tells of its delivery: whether it may start something.
+func starts(event, action string) bool {
+	switch event {
+	case "push":
+		return true
+	case "pull_request":
+		return startsPull(action)
+	case "issue_comment":
+		return action == actionCreated
+	}
+	return false
+}
+
+// Redeliver implements provider.DeliveryLog.
+func (l *deliveryLog) Redeliver(ctx context.Context, id int64) error {
+	const what = "asking GitHub for a redelivery"
+	leave, err := l.pace.Enter(ctx, provider.Call{Method: http.MethodPost})
+	if err != nil {
+		return err
+	}
+	defer leave()
+	_, resp, err := l.client.Apps.RedeliverHookDelivery(ctx, id)
+	var accepted *gh.AcceptedError // go-github's name for a 202, which is what GitHub answers
+	if errors.As(err, &accepted) {
+		err = nil
+	}
+	l.learn(resp, err)
+	if provider.StatusCode(err) == http.StatusNotFound {
+		return fault.Ignoredf("DeliveryGone", "%s: GitHub does not have the delivery any more", what)
+	}
+	return l.failed(what, err)
+}
+
+func (l *deliveryLog) learn(resp *gh.Response, err error) {
+	var header http.Header
+	if resp != nil && resp.Response != nil {
+		header = resp.Header
+	}
+	l.pace.Learn(header, err)
+}
+
+// failed classifies; a 401 means that GitHub does not know the App by this key.
+func (l *deliveryLog) failed(what string, err error) error {
+	if provider.StatusCode(err) == http.StatusUnauthorized {
+		return provider.Refused(err, "GitHub refuses the App's id and private key in "+l.from+": check both, and the cluster's clock")
+	}
+	return failed(what, err)
+}

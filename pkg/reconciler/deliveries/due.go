@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deliveries
+
+import (
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+const (
+	// askEvery is the time between two redeliveries that are asked for.
+	askEvery = time.Second
+	// probeEvery is the same while nobody seems to be there: one is asked for to find out.
+	probeEvery = time.Minute
+	// answerWithin is how long it takes at most until an attempt that was asked for shows in the log.
+	answerWithin = time.Minute
+	// secondAfter is when a delivery is asked for the second time, later ones after retryAfter, twice that and so on, at most
+	// retryAtMost.
+	secondAfter = 20 * time.Second
+	retryAfter  = 5 * time.Minute
+	retryAtMost = time.Hour
+)
+
+// ask is a redelivery that this process has asked for.
+type ask struct {
+	at time.Time
+	// tries is what the ledger said then.
+	tries int
+}
+
+// line is what a process knows of whom it asks for. All of it is advice: who knows nothing asks once more than necessary.
+type line struct {
+	asked map[string]ask // by GUID
+	// served is when a delivery of a repository was last asked for: they take turns.
+	served map[int64]time.Time
+	// gone are those that the service does not have any more.
+	gone map[string]bool
+	// last is when anything was asked for.
+	last time.Time
+	// away is true when the newest attempt is one that was asked for, and has failed.
+	away bool
+	// there is when a receiver last said that it is there.
+	there time.Time
+}
+
+func newLine() line {
+	return line{asked: map[string]ask{}, served: map[int64]time.Time{}, gone: map[string]bool{}}
+}
+
+// next returns the delivery that is to be asked for next, and when; nil when there is none.
+func (l *line) next(missing []missed, now time.Time) (next *missed, at time.Time) {
+	every := askEvery
+	if l.away {
+		every = probeEvery
+	}
+	free := l.last.Add(every)
+	for i := range missing {
+		m := &missing[i]
+		if m.GaveUp || l.gone[m.GUID] {
+			continue
+		}
+		due := latest(l.due(m), free)
+		switch {
+		case next == nil, due.Before(at) && at.After(now):
+		case due.After(now), !l.served[m.Repository].Before(l.served[next.Repository]):
+			continue
+		}
+		next, at = m, due
+	}
+	return next, at
+}
+
+// due is when a delivery may be asked for.
+func (l *line) due(m *missed) time.Time {
+	asked, known := l.asked[m.GUID]
+	switch {
+	case known && asked.tries == m.Tries: // its outcome is not known
+		return asked.at.Add(answerWithin)
+	case m.Tries == 0:
+		return time.Time{}
+	}
+	last := latest(m.Last, asked.at)
+	if m.Tries == 1 || m.Refused == 0 && l.there.After(last) {
+		return last.Add(secondAfter)
+	}
+	return last.Add(min(retryAtMost, retryAfter<<min(m.Tries-2, 10)))
+}
+
+// learn takes note of the newest attempt in the log, which was not there before.
+func (l *line) learn(newest *provider.Attempt) {
+	if newest.Succeeded() {
+		l.away = false
+		return
+	}
+	if asked, known := l.asked[newest.GUID]; known && asked.at.After(l.there) {
+		l.away = true
+	}
+}
+
+// heard notes that a receiver is there, and that something may be missed.
+func (l *line) heard(now time.Time) { l.there, l.away = now, false }
+
+// took notes that a delivery was asked for.
+func (l *line) took(m *missed, now time.Time) {
+	l.asked[m.GUID] = ask{at: now, tries: m.Tries}
+	l.served[m.Repository], l.last = now, now
+}
+
+// waits tells whether the outcome of something that was asked for is not known yet.
+func (l *line) waits(missing []missed, now time.Time) bool {
+	for i := range missing {
+		asked, known := l.asked[missing[i].GUID]
+		if known && asked.tries == missing[i].Tries && now.Before(asked.at.Add(answerWithin)) {
+			return true
+		}
+	}
+	return false
+}
+
+// forget drops what is known of deliveries that are not missed any more.
+func (l *line) forget(missing []missed) {
+	asked, served := l.asked, l.served
+	l.asked, l.served, l.gone = map[string]ask{}, map[int64]time.Time{}, map[string]bool{}
+	for i := range missing {
+		m := &missing[i]
+		if a, known := asked[m.GUID]; known {
+			l.asked[m.GUID] = a
+		}
+		if at, known := served[m.Repository]; known {
+			l.served[m.Repository] = at
+		}
+	}
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deliveries
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+const (
+	// maxMissed bounds the ledger: about 170 bytes each, so that it fits twice into the 1 MiB of a ConfigMap.
+	maxMissed = 3000
+	// maxRefused is how often a delivery is asked for that the receiver refuses while it takes others.
+	maxRefused = 3
+	// overlap is read again of what was read: an attempt shows in the log when it has ended, 10 s after it began at most, and
+	// not on all of the service's servers at once.
+	overlap = 2 * time.Minute
+)
+
+// ledger is what is known of the deliveries of an App. It is durable, and made of the service's log alone: a ledger that is
+// lost or of an hour ago becomes the same one when the log is read again. All times are the service's.
+type ledger struct {
+	// Through is the time of the newest attempt that is accounted for, with all before it.
+	Through time.Time `json:"through"`
+	// Succeeded is the time of the newest attempt that succeeded.
+	Succeeded time.Time `json:"succeeded"`
+	// Missed are the deliveries without success, in the order of their first attempts.
+	Missed []missed `json:"missed,omitempty"`
+}
+
+// missed is a delivery that nobody has acknowledged.
+type missed struct {
+	GUID string `json:"guid"`
+	// ID is the attempt's that is repeated.
+	ID int64 `json:"id"`
+	// Repository is the service's number.
+	Repository int64 `json:"repository,omitempty"`
+	// First and Last are the times of its first and of its last attempt.
+	First time.Time `json:"first"`
+	Last  time.Time `json:"last"`
+	// Tries is how many attempts there were after the first.
+	Tries int `json:"tries,omitempty"`
+	// Refused is how many of them failed although others have succeeded since the one before. An outage refuses nobody.
+	Refused int `json:"refused,omitempty"`
+	// GaveUp is set when it is not asked for any more. It stays until the log is not read as far back as that.
+	GaveUp bool `json:"gaveUp,omitempty"`
+}
+
+// from is how far back the log is to be read.
+func (l *ledger) from() time.Time { return l.Through.Add(-overlap) }
+
+// account takes the attempts of the log since from, oldest first. Those that it has taken before change nothing.
+func (l *ledger) account(attempts []provider.Attempt) {
+	at := make(map[string]int, len(l.Missed))
+	for i := range l.Missed {
+		at[l.Missed[i].GUID] = i
+	}
+	through, before := l.Through, l.Succeeded
+	var succeeded time.Time // the newest success before the attempt
+	for i := range attempts {
+		a := &attempts[i]
+		if a.At.After(through) { // what is before that may be older than the newest success that is known
+			succeeded, l.Through = latest(succeeded, before), latest(l.Through, a.At)
+		}
+		n, known := at[a.GUID]
+		switch {
+		case a.Succeeded():
+			if known {
+				l.Missed[n].GUID = "" // and dropped below
+				delete(at, a.GUID)
+			}
+			if a.Starts { // the others are answered without the API server
+				succeeded, l.Succeeded = latest(succeeded, a.At), latest(l.Succeeded, a.At)
+			}
+		case !a.Starts:
+		case known:
+			l.Missed[n].failedAgain(a, succeeded)
+		default:
+			at[a.GUID] = len(l.Missed)
+			l.Missed = append(l.Missed, missed{GUID: a.GUID, ID: a.ID, Repository: a.Repository, First: a.At, Last: a.At})
+		}
+	}
+	l.Missed = slices.DeleteFunc(l.Missed, func(m missed) bool { return m.GUID == "" })
+}
+
+// failedAgain takes note of an attempt that failed, unless it is noted already.
+func (m *missed) failedAgain(a *provider.Attempt, succeeded time.Time) {
+	if !a.At.After(m.Last) {
+		return
+	}
+	if succeeded.After(m.Last) {
+		m.Refused++
+	}
+	m.Last = a.At
+	m.Tries++
+}
+
+// forget drops what was given up and is not read again. Of more than maxMissed it keeps what is not given up, the oldest of each
+// repository: no tenant takes the room of another. What has no room is found again, because the log is then read as far back as that.
+func (l *ledger) forget() {
+	from := l.from()
+	l.Missed = slices.DeleteFunc(l.Missed, func(m missed) bool { return m.GaveUp && m.Last.Before(from) })
+	slices.SortStableFunc(l.Missed, func(a, b missed) int { return a.First.Compare(b.First) })
+	if len(l.Missed) > maxMissed {
+		l.Missed = slices.DeleteFunc(l.Missed, func(m missed) bool { return m.GaveUp })
+	}
+	if len(l.Missed) <= maxMissed {
+		return
+	}
+	type ranked struct {
+		missed
+		rank int // among those of its repository
+	}
+	ranks, all := map[int64]int{}, make([]ranked, 0, len(l.Missed))
+	for _, m := range l.Missed {
+		all = append(all, ranked{m, ranks[m.Repository]})
+		ranks[m.Repository]++
+	}
+	slices.SortStableFunc(all, func(a, b ranked) int { return cmp.Compare(a.rank, b.rank) })
+	for _, r := range all[maxMissed:] {
+		if r.First.Before(l.Through) {
+			l.Through = r.First
+		}
+	}
+	l.Missed = l.Missed[:0]
+	for _, r := range all[:maxMissed] {
+		l.Missed = append(l.Missed, r.missed)
+	}
+	slices.SortStableFunc(l.Missed, func(a, b missed) int { return a.First.Compare(b.First) })
+}
+
+// open counts what is still asked for.
+func (l *ledger) open() (n int) {
+	for i := range l.Missed {
+		if !l.Missed[i].GaveUp {
+			n++
+		}
+	}
+	return n
+}

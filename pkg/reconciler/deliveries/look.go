@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deliveries
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+const (
+	// maxPages bounds one look, 30,000 attempts at GitHub: what is older then is not found any more, and logged. GitHub allows
+	// 900 calls a minute.
+	maxPages = 300
+	// manyPages is as long as a look may be to be made again soon; a longer one is made again later, so that looks take one call a
+	// second at most.
+	manyPages = 10
+	// reasonGivenUp is of the Kubernetes Event on the Repository.
+	reasonGivenUp = "DeliveryGivenUp"
+)
+
+// look reads the log since the last look and writes down what is missed.
+func (r *Reconciler) look(ctx context.Context, log provider.DeliveryLog) error {
+	l, was, err := r.store.load(ctx)
+	if err != nil {
+		return err
+	}
+	before := l.Through
+	attempts, err := r.read(ctx, log, l.from())
+	if err != nil {
+		return err
+	}
+	for i := range attempts {
+		if a := &attempts[i]; a.Starts && a.At.After(before) {
+			r.line.learn(a)
+		}
+	}
+	l.account(attempts)
+	served := servedAt(r.baseURL(), r.claims, r.repositories)
+	l.Missed = slices.DeleteFunc(l.Missed, func(m missed) bool { return !served.may(m.Repository) })
+	for i := range l.Missed {
+		switch m := &l.Missed[i]; {
+		case m.Refused >= maxRefused:
+			r.giveUp(ctx, m, served, fmt.Sprintf("it was refused %d times when GitHub sent it again", m.Refused))
+		case r.line.gone[m.GUID]:
+			r.giveUp(ctx, m, served, "GitHub does not have it any more")
+		}
+	}
+	l.forget()
+	if err := r.store.save(ctx, l, was); err != nil {
+		return err
+	}
+	r.ledger = l
+	r.line.forget(l.Missed)
+	return nil
+}
+
+// read returns the attempts of the log since then, oldest first.
+func (r *Reconciler) read(ctx context.Context, log provider.DeliveryLog, since time.Time) ([]provider.Attempt, error) {
+	var all []provider.Attempt
+	cursor := ""
+	for r.pages = 1; ; r.pages++ {
+		page, next, err := log.Page(ctx, cursor)
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range page {
+			if a.At.Before(since) {
+				next = "" // and all that follow
+				break
+			}
+			all = append(all, a)
+		}
+		if next == "" {
+			break
+		}
+		if r.pages == maxPages {
+			r.logger.Errorw("the Git service's log of deliveries is longer than what is read of it: older deliveries that were missed have to be sent again by hand",
+				"attempts", len(all), "oldest", all[len(all)-1].At, "since", since)
+			break
+		}
+		cursor = next
+	}
+	slices.Reverse(all)
+	return all, nil
+}
+
+// giveUp ends the tries for a delivery, and tells whoever owns its repository.
+func (r *Reconciler) giveUp(ctx context.Context, m *missed, served served, why string) {
+	if m.GaveUp {
+		return
+	}
+	m.GaveUp = true
+	r.metrics.gaveUp(ctx)
+	owner := served.owners[m.Repository]
+	r.logger.Warnw("a delivery is given up", "delivery", m.GUID, "repository", owner.Namespace+"/"+owner.Name, "why", why)
+	repository, err := r.repositories.Repositories(owner.Namespace).Get(owner.Name)
+	if err != nil {
+		return // there is nobody to be told
+	}
+	r.recorder.Eventf(repository, corev1.EventTypeWarning, reasonGivenUp,
+		"Delivery %s of %s was not recorded, and is not asked for any more: %s. Its answers are in the App's settings at GitHub, under Advanced; when what they name is mended, press Redeliver there.",
+		m.GUID, metav1.NewTime(m.First).UTC().Format(time.RFC3339), why)
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deliveries
+
+import (
+	"net/url"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
+	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
+)
+
+// served are the repositories of a Git service that Repositories of this cluster serve.
+type served struct {
+	// owners are by the service's number of the repository.
+	owners map[int64]v1alpha1.ClaimOwner
+	// unbound tells that the number of some is not known: no event of them was planned yet.
+	unbound bool
+}
+
+// servedAt reads what is served at a host from the caches.
+func servedAt(baseURL string, claims listers.RepositoryClaimNamespaceLister, repositories paclisters.RepositoryLister) served {
+	s := served{owners: map[int64]v1alpha1.ClaimOwner{}}
+	host := hostOf(baseURL)
+	claimed, _ := claims.List(labels.Everything()) // a cache's list cannot fail
+	for _, claim := range claimed {
+		switch {
+		case hostOf(claim.Spec.URL) != host:
+		case claim.Status.Bound == nil:
+			s.unbound = true
+		default:
+			s.owners[claim.Status.Bound.ID] = claim.Spec.Repository
+		}
+	}
+	all, _ := repositories.List(labels.Everything())
+	for _, repository := range all {
+		canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL)
+		if s.unbound || err != nil || hostOf(canonical) != host {
+			continue
+		}
+		_, err = claims.Get(v1alpha1.ClaimName(canonical))
+		s.unbound = err != nil // not claimed yet
+	}
+	return s
+}
+
+// may tells whether deliveries of a repository may be for somebody here. One more redelivery is all that a wrong yes costs: the
+// receiver ignores it.
+func (s served) may(repository int64) bool {
+	_, known := s.owners[repository]
+	return known || s.unbound
+}
+
+func hostOf(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Host)
+}

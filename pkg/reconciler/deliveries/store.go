@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deliveries
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	asks "github.com/plumbline-ci/plumbline/pkg/missed"
+)
+
+// ledgerKey is the only key of the ConfigMap.
+const ledgerKey = "github.json"
+
+// store keeps the ledger in a ConfigMap, which the installation creates.
+type store struct {
+	configMaps typedcorev1.ConfigMapInterface
+}
+
+// load returns the ledger and the ConfigMap that it is from. One that is empty or cannot be read begins when the ConfigMap was
+// created, which is when Plumbline was installed: what was missed before is not its business.
+func (s store) load(ctx context.Context) (ledger, *corev1.ConfigMap, error) {
+	cm, err := s.configMaps.Get(ctx, asks.Ledger, metav1.GetOptions{})
+	if fault.Gone(err) {
+		return ledger{}, nil, fault.Operatorf("LedgerMissing", "ConfigMap %s does not exist, so missed deliveries are not looked for: apply config/ again", asks.Ledger)
+	}
+	if err != nil {
+		return ledger{}, nil, fault.FromKube(fault.VerbRead, fmt.Errorf("reading ConfigMap %s: %w", asks.Ledger, err))
+	}
+	var l ledger
+	if text := cm.Data[ledgerKey]; text == "" || json.Unmarshal([]byte(text), &l) != nil || l.Through.IsZero() {
+		l = ledger{Through: cm.CreationTimestamp.Time}
+	}
+	return l, cm, nil
+}
+
+// save writes the ledger unless it is there already. Of two who have loaded the same one wins: the other begins anew.
+func (s store) save(ctx context.Context, l ledger, was *corev1.ConfigMap) error {
+	text, err := json.Marshal(l)
+	if err != nil {
+		return fmt.Errorf("writing down missed deliveries: %w", err)
+	}
+	if was.Data[ledgerKey] == string(text) {
+		return nil
+	}
+	cm := was.DeepCopy()
+	cm.Data = map[string]string{ledgerKey: string(text)}
+	if _, err := s.configMaps.Update(ctx, cm, metav1.UpdateOptions{}); err != nil {
+		return fault.FromKube(fault.VerbUpdate, fmt.Errorf("writing ConfigMap %s: %w", asks.Ledger, err))
+	}
+	return nil
+}
