@@ -3,6 +3,7 @@
 package leadership
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,9 +56,12 @@ func With(ctx context.Context, e *Election) context.Context { return context.Wit
 // run takes part in the election for the queue's leases until stop is closed. They have the names that knative gives them, e.g.
 // "plumbline-controller.gitevents.03-of-10".
 func (e *Election) run(q *Queue) error {
+	prefix := e.config.Component + "." + q.name
+	prefix = cmp.Or(e.config.LeaseNamesPrefixMapping[prefix], prefix)
 	names := sets.New[string]()
+	q.log.Infow("Standing for leases", "queue", q.name, "leases", e.config.Buckets, "identity", e.config.Identity)
 	for n := range e.config.Buckets {
-		names.Insert(strings.ToLower(fmt.Sprintf("%s.%s.%02d-of-%02d", e.config.Component, q.name, n, e.config.Buckets)))
+		names.Insert(strings.ToLower(fmt.Sprintf("%s.%02d-of-%02d", prefix, n, e.config.Buckets)))
 	}
 	for _, bucket := range hash.NewBucketSet(names).Buckets() {
 		t := &term{queue: q, bucket: bucket}
