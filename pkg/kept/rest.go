@@ -23,15 +23,17 @@ const (
 // NewPace is the Pace of a process.
 func NewPace() *rate.Limiter { return rate.NewLimiter(share, share) }
 
-// Rest returns when work may be done that takes a core so long, an eighth of a second at most, and that only large plans need.
+// Rest returns when work may be done that takes a core so long, and that only large plans need.
 // Such a plan takes as much memory as two, so that a namespace makes one at once, and the process two. The error is a Throttled
 // fault with reason Busy.
 func (p *Plan) Rest(ctx context.Context, work time.Duration) error {
 	if err := p.Hold("large plan", memory.MaxHeld); err != nil {
 		return err
 	}
-	if err := p.Pace.WaitN(ctx, int(work.Microseconds())); err != nil {
-		return fault.Throttledf(fault.ReasonBusy, restRetry, "others' large plans are made: %w", err)
+	for left := int(work.Microseconds()); left > 0; left -= share { // it never lets more than its burst through at once
+		if err := p.Pace.WaitN(ctx, min(left, share)); err != nil {
+			return fault.Throttledf(fault.ReasonBusy, restRetry, "others' large plans are made: %w", err)
+		}
 	}
 	return nil
 }

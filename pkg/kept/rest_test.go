@@ -5,6 +5,7 @@ package kept_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -54,4 +55,20 @@ func TestFewLargePlansAreMadeAtOnce(t *testing.T) {
 	if !busy(err) {
 		t.Errorf("whoever would rest longer than it has time is answered %v, want Busy", err)
 	}
+}
+
+// Work that takes longer at once than the pace lets through at once waits for as long as it takes, and is not put off for ever.
+func TestALongPieceOfWorkIsDone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &kept.Store{Room: memory.NewRoom(func() {}, func(string, time.Duration) {}), Pace: kept.NewPace()}
+		plan := store.Of(&v1alpha1.GitEvent{})
+		begin := time.Now()
+		if err := plan.Rest(t.Context(), 1125*time.Millisecond); err != nil {
+			t.Fatalf("a second of work is put off: %v", err)
+		}
+		if took := time.Since(begin).Round(time.Second); took != 8*time.Second {
+			t.Errorf("it has waited for %v, want 8 s: an eighth of a core", took)
+		}
+	})
 }

@@ -62,8 +62,7 @@ type Manifest struct {
 	JSON []byte
 }
 
-// roomRetry is when whoever found no memory tries again although nobody has woken it: what it needs was read for that, and is read
-// again.
+// roomRetry is when whoever found no memory looks again although nobody has woken it.
 const roomRetry = time.Minute
 
 // Of returns what is kept of an event. It takes memory of the room until Release.
@@ -85,11 +84,24 @@ func (p *Plan) hold(what string, bytes int) error {
 		return nil
 	}
 	if !p.Room.Take(p.event.Name, p.owner(), more, p.total) {
-		return fault.Throttledf(fault.ReasonBusy, roomRetry, "the memory for large events is taken by others")
+		return noMemory()
 	}
 	p.held[what] += more
 	p.total += more
 	return nil
+}
+
+// Waits returns the error of Hold for an event that found no memory at an attempt before, and would find none now. It is asked before
+// anything is held.
+func (p *Plan) Waits() error {
+	if !p.Room.Waits(p.event.Name) {
+		return nil
+	}
+	return noMemory()
+}
+
+func noMemory() error {
+	return fault.Throttledf(fault.ReasonBusy, roomRetry, "the memory for large events is taken by others")
 }
 
 // HoldAnswers is Hold for so many bytes more of what Git services answer: some calls are made at once.

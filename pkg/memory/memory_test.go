@@ -103,6 +103,9 @@ func TestWhoFoundNoRoomIsWoken(t *testing.T) {
 			t.Fatal("there is room for a fourth")
 		}
 	}
+	if !room.Waits("a") || !room.Waits("b") || room.Waits("first-of-one") {
+		t.Error("who found no room is not known to wait, or another one is")
+	}
 	room.Give("one", large/2)
 	room.Give("one", 0)
 	if len(woken) != 0 {
@@ -112,6 +115,9 @@ func TestWhoFoundNoRoomIsWoken(t *testing.T) {
 	room.Give("two", large)
 	if got := strings.Join(woken, " "); got != "b a" {
 		t.Errorf("%q are woken", got)
+	}
+	if room.Waits("b") || room.Waits("a") {
+		t.Error("they were woken, and are not let in")
 	}
 	if !room.Take("b", "four", large, 0) || !room.Take("a", "four", large, 0) || len(room.waiting) != 0 {
 		t.Error("they were woken and have no room")

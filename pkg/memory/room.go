@@ -68,6 +68,19 @@ func (r *Room) Take(event, owner string, more, held int) bool {
 	return true
 }
 
+// Waits tells whether an event that has found no room would find none now either. It keeps its place among those that wait, and is
+// woken: until then nothing needs to be done for it.
+func (r *Room) Waits(event string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := slices.IndexFunc(r.waiting, func(w wish) bool { return w.event == event })
+	if i < 0 {
+		return false
+	}
+	w := r.waiting[i]
+	return !r.fits(wish{w.event, w.owner, w.held + w.more, 0}, 0, 0)
+}
+
 // fits tells whether there is room beside what is promised to others, and to others of the same owner.
 func (r *Room) fits(w wish, promised, toOwner int) bool {
 	left := r.left - promised

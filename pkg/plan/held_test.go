@@ -28,7 +28,13 @@ func TestPlanningHoldsNoMoreThanItsBudget(t *testing.T) {
 		return files
 	}
 	reads := []git.File{pipeline("reads", `on-cel-expression: 'body.commits.size() == 12345'`)}
+	far := make([]git.File, 45)
+	for i := range far {
+		far[i] = edited(edited(pipeline(fmt.Sprintf("p%03d", i), `task: "[ci/far.yaml]"`), "taskSpec:\n          steps: [{name: s, image: busybox, script: \"true\"}]", "taskRef: {name: far}"))
+	}
+	sidecars := "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: far}\nspec: {steps: [{image: x}], sidecars: [" + strings.Repeat("{},", 9000) + "]}\n"
 	for name, w := range map[string]*world{
+		"45 PipelineRuns of a Task elsewhere":      {files: append(far, git.File{Path: ".tekton/none.yaml"}), tree: map[string]string{"ci/far.yaml": sidecars}},
 		"150 PipelineRuns of empty steps":          {files: copies(150, task(990, "{},"))},
 		"30 PipelineRuns of a long script":         {files: copies(30, task(1, "{name: s, image: busybox, script: '"+strings.Repeat("0123456789abcdef", 60_000)+"'}"))},
 		"a payload of 24 MB, most of it one value": {files: reads, payload: `{"commits":["` + strings.Repeat("x", 24_000_000) + `"]}`},

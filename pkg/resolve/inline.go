@@ -148,7 +148,7 @@ func (r *renderer) task(doc *document, user *pipelinev1.PipelineTask) (*pipeline
 		return nil, err
 	}
 	r.tasks[name] = &inlineTask{task: task, size: size}
-	if r.set.same != nil && !size.own {
+	if r.set.same != nil && definition.local && !size.own { // others are read for each PipelineRun, and would be held for nothing
 		r.set.same[definition] = r.tasks[name]
 	}
 	return task, nil

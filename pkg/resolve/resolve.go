@@ -49,7 +49,7 @@ type Set struct {
 	uncounted int
 	// rest is asked before anything is rendered; nil lets all.
 	rest Rest
-	// same are the Tasks without placeholders that were read for one event: all of its PipelineRuns get the same.
+	// same are the Tasks of .tekton without placeholders that were read for one event: all of its PipelineRuns get the same.
 	same map[*document]*inlineTask
 }
 

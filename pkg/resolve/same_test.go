@@ -49,3 +49,37 @@ spec: {steps: [{image: "{{ sender }}"}]}
 		t.Errorf("%d Tasks are shared, want the one without placeholders", n)
 	}
 }
+
+// remoteTask is what every reference stands for.
+type remoteTask string
+
+func (r remoteTask) Read(context.Context, Kind, string) (git.File, error) {
+	return git.File{Path: "task.yaml", Data: []byte(r)}, nil
+}
+
+// What an annotation refers to is read for each PipelineRun anew: a Task of it is the same for no other one, and to remember it would
+// hold all of them until the event is planned.
+func TestTasksOfReferencesAreNotHeld(t *testing.T) {
+	t.Parallel()
+	const definition = `apiVersion: tekton.dev/v1
+kind: PipelineRun
+metadata:
+  name: a
+  annotations: {pipelinesascode.tekton.dev/task: "[ci/task.yaml]"}
+spec:
+  pipelineSpec:
+    tasks:
+      - {name: one, taskRef: {name: far}}
+`
+	set := Load([]git.File{{Path: ".tekton/a.yaml", Data: []byte(definition)}}).Resting(func(context.Context, time.Duration) error { return nil })
+	far := remoteTask("apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: far}\nspec: {steps: [{image: same}]}\n")
+	for range 2 {
+		run, err := set.Render(t.Context(), set.Definitions()[0], scopeOf(t, nil), far)
+		if err != nil || len(run.Spec.PipelineSpec.Tasks[0].TaskSpec.Steps) != 1 {
+			t.Fatal(run, err)
+		}
+	}
+	if n := len(set.same); n != 0 {
+		t.Errorf("%d Tasks of references are held", n)
+	}
+}

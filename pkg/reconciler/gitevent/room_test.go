@@ -67,6 +67,14 @@ func TestLargeAnswersTakeTheSharedMemory(t *testing.T) {
 	if err := r.Reconcile(t.Context(), system+"/push-1"); err == nil || len(w.runs()) != 0 || len(w.event().Status.Waits) != 0 {
 		t.Fatalf("error %v, %d runs, waits %+v: want that it waits for memory", err, len(w.runs()), w.event().Status.Waits)
 	}
+	read := len(w.git.read)
+	for range 30 {
+		w.clock.SetTime(w.clock.Now().Add(time.Minute))
+		_ = r.Reconcile(t.Context(), system+"/push-1")
+	}
+	if now := len(w.git.read); now != read {
+		t.Errorf("it is planned %d times while there is no memory for it", now-read)
+	}
 	w.wakes = nil
 	room.Give("one", memory.MaxEvent-memory.MaxHeld/2)
 	if len(w.wakes) != 1 || w.wakes[0] != 0 {

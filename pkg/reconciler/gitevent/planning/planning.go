@@ -61,6 +61,9 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) (err error) {
 			return err
 		}
 	}
+	if err := a.Kept.Waits(); err != nil { // it would be read and rendered up to there each time
+		return err
+	}
 	if !a.Planned() {
 		end, err := s.begin(ctx, a)
 		if err != nil || end == nil {
