@@ -18,14 +18,14 @@ import (
 )
 
 // writePayload returns how many bytes of the payloads are there, or may be: some of them when others could not be written, and
-// those twice that were tried twice.
-func (r *Recorder) writePayload(ctx context.Context, payloads []*v1alpha1.EventPayload) (written int64, err error) {
-	bounded := boundedPayloads{r.Payloads, &atomic.Int64{}}
+// those twice that were tried twice. Made are those of them that were not there before.
+func (r *Recorder) writePayload(ctx context.Context, payloads []*v1alpha1.EventPayload) (written, made int64, err error) {
+	bounded := boundedPayloads{r.Payloads, &atomic.Int64{}, &atomic.Int64{}}
 	err = blob.Write(ctx, bounded, payloads)
 	if f := fault.Of(err); f != nil && f.Unknown && ctx.Err() == nil {
 		err = blob.Write(ctx, bounded, payloads) // it may have landed: writing again tells
 	}
-	return bounded.written.Load(), err
+	return bounded.written.Load(), bounded.made.Load(), err
 }
 
 // payloadName names the blob of a delivery's body. The event's name is part of it, so one event's end never deletes
@@ -42,6 +42,7 @@ func payloadName(event string, spec *v1alpha1.GitEventSpec) string {
 type boundedPayloads struct {
 	client  eventPayloads
 	written *atomic.Int64 // bytes in etcd
+	made    *atomic.Int64 // of them those that were not there
 }
 
 // Create implements blob's writer.
@@ -52,8 +53,13 @@ func (b boundedPayloads) Create(ctx context.Context, payload *v1alpha1.EventPayl
 		created, err = b.client.Create(ctx, payload, opts)
 		return err
 	})
-	if err == nil || apierrors.IsAlreadyExists(err) || fault.FromKube(fault.VerbUpdate, err).Unknown {
-		b.written.Add(blob.StoredBytes([]*v1alpha1.EventPayload{payload}))
+	there := apierrors.IsAlreadyExists(err)
+	if err == nil || there || fault.FromKube(fault.VerbUpdate, err).Unknown {
+		bytes := blob.StoredBytes([]*v1alpha1.EventPayload{payload})
+		b.written.Add(bytes)
+		if !there {
+			b.made.Add(bytes)
+		}
 	}
 	return created, err
 }

@@ -60,6 +60,16 @@ func (r *rates) take(namespace string, bytes int64, now time.Time) error {
 	return nil
 }
 
+// give takes back what was counted and not written.
+func (r *rates) give(namespace string, bytes int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known, found := r.of[namespace]; found && bytes > 0 {
+		known.bytes = max(0, known.bytes-bytes)
+		r.of[namespace] = known
+	}
+}
+
 func (r *rates) free(namespace string, now time.Time) error {
 	used := r.of[namespace].used(now)
 	if used < payloadBurst {

@@ -37,6 +37,18 @@ func TestLargeDeliveriesOfANamespaceHaveARate(t *testing.T) {
 	}
 }
 
+// What was not written does not count, however often it is tried.
+func TestARateIsOfWhatIsWritten(t *testing.T) {
+	t.Parallel()
+	var all rates
+	for range 5 {
+		if err := all.take("team", payloadBurst, time.Unix(0, 0)); err != nil {
+			t.Fatal(err)
+		}
+		all.give("team", payloadBurst)
+	}
+}
+
 func TestRatesForgetRatherThanGrow(t *testing.T) {
 	t.Parallel()
 	var all rates

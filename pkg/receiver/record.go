@@ -155,13 +155,16 @@ func (r *Recorder) createWithPayloads(ctx context.Context, event *v1alpha1.GitEv
 	ref, payloads := packed.Chunks(r.Namespace, payloadName(event.Name, &event.Spec), event.Name)
 	event.Spec.Payload = ref
 	stored := blob.StoredBytes(payloads)
-	if err := r.rates.take(event.Spec.Repository.Namespace, stored, r.Clock.Now()); err != nil {
+	namespace, made := event.Spec.Repository.Namespace, int64(0)
+	if err := r.rates.take(namespace, stored, r.Clock.Now()); err != nil {
 		return err
 	}
+	defer func() { r.rates.give(namespace, stored-made) }() // what was refused, or is there since an attempt before, cost little
 	if err := r.admit(event, stored); err != nil {
 		return err
 	}
-	if written, err := r.writePayload(ctx, payloads); err != nil {
+	var written int64
+	if written, made, err = r.writePayload(ctx, payloads); err != nil {
 		r.Budget.Orphaned(event.Name, min(written, stored))
 		return err
 	}
