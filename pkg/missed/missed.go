@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -73,8 +74,11 @@ func (a *Asker) Run(stop <-chan struct{}) {
 			a.Ask()
 			wait = a.again
 		}
+		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) { // until somebody applies config/, which may be never
+			wait = a.every
+		}
 		if err != nil && !failing {
-			a.logger.Warnw("asking for missed deliveries to be looked for failed and is repeated; grant patch on ConfigMap "+Asks+" as in config/ if it is forbidden", "error", err.Error())
+			a.logger.Warnw("asking for missed deliveries to be looked for failed and is repeated; apply config/ if ConfigMap "+Asks+" is not found or patch on it is forbidden", "error", err.Error())
 		}
 		failing = err != nil
 		select {

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -18,6 +19,7 @@ import (
 // patches is an API server that fails as often as failures says, and then takes patches.
 type patches struct {
 	failures int
+	err      error                  // what it fails with; nil is that it is away
 	tries    chan *corev1.ConfigMap // nil for one that failed
 }
 
@@ -25,6 +27,9 @@ func (p *patches) Patch(_ context.Context, name string, _ types.PatchType, data 
 	if p.failures > 0 {
 		p.failures--
 		p.tries <- nil
+		if p.err != nil {
+			return nil, p.err
+		}
 		return nil, errors.New("the API server is away")
 	}
 	cm := &corev1.ConfigMap{}
@@ -84,5 +89,20 @@ func TestManyAsksAreOne(t *testing.T) {
 	}
 	if len(p.tries) != 0 || len(a.more) != 1 {
 		t.Errorf("%d asks were sent, %d wait", len(p.tries), len(a.more))
+	}
+}
+
+// An API server that answers that there is no such ConfigMap, or no right, is not asked each second: config/ may never be applied.
+func TestWhatOnlyAnOperatorMendsIsTriedSeldom(t *testing.T) {
+	resource := corev1.Resource("configmaps")
+	for _, err := range []error{apierrors.NewNotFound(resource, Asks), apierrors.NewForbidden(resource, Asks, nil)} {
+		p := &patches{failures: 10, err: err, tries: make(chan *corev1.ConfigMap, 10)}
+		run(t, p, time.Hour).Ask()
+		<-p.tries
+		select {
+		case <-p.tries:
+			t.Errorf("it is repeated at once: %v", err)
+		case <-time.After(50 * time.Millisecond):
+		}
 	}
 }

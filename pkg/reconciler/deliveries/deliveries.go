@@ -45,8 +45,9 @@ const (
 	retryLookAtMost = time.Minute
 	// atLeast is between two reconciles, whatever is due.
 	atLeast = 100 * time.Millisecond
-	// reconcileTimeout ends one reconcile: a look at 300 pages, a second each.
-	reconcileTimeout = 5 * time.Minute
+	// reconcileTimeout ends one reconcile. A look that is ended begins anew, so a slow service must not be stopped while it answers:
+	// 300 pages, four seconds each.
+	reconcileTimeout = 20 * time.Minute
 )
 
 // Reconciler implements knative's controller.Reconciler and reconciler.LeaderAware. Its one key is the App's.
@@ -168,7 +169,7 @@ func (r *Reconciler) step(ctx context.Context, log provider.DeliveryLog) error {
 func (r *Reconciler) ask(ctx context.Context, log provider.DeliveryLog, m *missed) error {
 	err := log.Redeliver(ctx, m.ID)
 	if fault.Is(err, fault.Ignored) {
-		r.line.gone[m.GUID] = true // the next look gives it up
+		r.line.gone[m.GUID], r.line.last = true, r.clock.Now() // the next look gives it up
 		return nil
 	}
 	r.line.took(m, r.clock.Now()) // also one that failed waits for its turn
@@ -188,12 +189,13 @@ func (r *Reconciler) nextLook(now time.Time) time.Time {
 	case r.failed > 0:
 		return r.looked.Add(retryWait(r.failed))
 	}
+	next := r.looked.Add(min(lookEvery, soon*time.Duration(1+r.pages/manyPages)))
 	settled := r.line.there.Add(settleAfter)
 	if r.looked.Before(settled) { // nobody has looked since a receiver said that it is worth it
-		return settled
+		return earliest(settled, next) // others that say so meanwhile put off nothing
 	}
 	if r.line.waits(r.ledger.Missed, now) || now.Before(r.line.there.Add(settleFor)) {
-		return r.looked.Add(min(lookEvery, soon*time.Duration(1+r.pages/manyPages)))
+		return next
 	}
 	return r.looked.Add(lookEvery)
 }

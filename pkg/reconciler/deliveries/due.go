@@ -13,7 +13,8 @@ const (
 	askEvery = time.Second
 	// probeEvery is the same while nobody seems to be there: one is asked for to find out.
 	probeEvery = time.Minute
-	// answerWithin is how long it takes at most until an attempt that was asked for shows in the log.
+	// answerWithin is how long it usually takes at most until an attempt that was asked for shows in the log. When it does not, the
+	// next is asked for after twice that and so on, at most retryAtMost: the service is late, or does not make it.
 	answerWithin = time.Minute
 	// secondAfter is when a delivery is asked for the second time, later ones after retryAfter, twice that and so on, at most
 	// retryAtMost.
@@ -27,6 +28,8 @@ type ask struct {
 	at time.Time
 	// tries is what the ledger said then.
 	tries int
+	// before is how often it was asked for before without an attempt in the log.
+	before int
 }
 
 // line is what a process knows of whom it asks for. All of it is advice: who knows nothing asks once more than necessary.
@@ -76,7 +79,7 @@ func (l *line) due(m *missed) time.Time {
 	asked, known := l.asked[m.GUID]
 	switch {
 	case known && asked.tries == m.Tries: // its outcome is not known
-		return asked.at.Add(answerWithin)
+		return asked.at.Add(min(retryAtMost, answerWithin<<min(asked.before, 10)))
 	case m.Tries == 0:
 		return time.Time{}
 	}
@@ -103,7 +106,11 @@ func (l *line) heard(now time.Time) { l.there, l.away = now, false }
 
 // took notes that a delivery was asked for.
 func (l *line) took(m *missed, now time.Time) {
-	l.asked[m.GUID] = ask{at: now, tries: m.Tries}
+	a := ask{at: now, tries: m.Tries}
+	if last, known := l.asked[m.GUID]; known && last.tries == m.Tries {
+		a.before = last.before + 1
+	}
+	l.asked[m.GUID] = a
 	l.served[m.Repository], l.last = now, now
 }
 
@@ -131,6 +138,13 @@ func (l *line) forget(missing []missed) {
 			l.served[m.Repository] = at
 		}
 	}
+}
+
+func earliest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 func latest(a, b time.Time) time.Time {

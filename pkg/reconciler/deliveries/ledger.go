@@ -13,8 +13,9 @@ import (
 const (
 	// maxMissed bounds the ledger: about 170 bytes each, so that it fits twice into the 1 MiB of a ConfigMap.
 	maxMissed = 3000
-	// maxRefused is how often a delivery is asked for that the receiver refuses while it takes others.
-	maxRefused = 3
+	// maxRefused is how often a delivery is asked for that is refused while others are taken: for more than three hours. Half of the
+	// receivers may be without the API server for so long, or a tenant above its budget, and neither is the delivery's fault.
+	maxRefused = 8
 	// overlap is read again of what was read: an attempt shows in the log when it has ended, 10 s after it began at most, and
 	// not on all of the service's servers at once.
 	overlap = 2 * time.Minute
