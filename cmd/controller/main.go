@@ -96,19 +96,13 @@ func main() {
 	if *check {
 		os.Exit(reportInstallation(ctx, checker))
 	}
-	if err := kubecalls.Count(cfg, otel.GetMeterProvider()); err != nil { // before anything copies the configuration
-		log.Printf("Some metrics will be missing: %v", err)
-	}
-	own, err := leaseClient(cfg)
-	if err != nil {
-		log.Fatalf("Making the client for leases: %v", err)
-	}
+	countCalls(cfg) // before anything copies the configuration
 	if err := startBeside(ctx, checker); err != nil {
 		log.Fatalf("Not starting: %v", err)
 	}
 	go warnOfInstallation(ctx, checker)
 	ctx, end := context.WithCancel(ctx)
-	election, err := newElection(ctx, own)
+	election, err := newElection(ctx, cfg)
 	if err != nil {
 		log.Fatalf("Preparing the leader election: %v", err)
 	}
@@ -141,6 +135,13 @@ func main() {
 	election.Wait()
 }
 
+// countCalls counts the calls of all clients that are made of a configuration.
+func countCalls(cfg *rest.Config) {
+	if err := kubecalls.Count(cfg, otel.GetMeterProvider()); err != nil {
+		log.Printf("Some metrics will be missing: %v", err)
+	}
+}
+
 // serveProbes stands in for sharedmain's probes, whose port is fixed.
 func serveProbes(ctx context.Context, port int) {
 	if err := injection.ServeHealthProbes(ctx, port); err != nil {
@@ -156,14 +157,14 @@ func byName(providers ...provider.Provider) map[string]provider.Provider {
 	return m
 }
 
-func leaseClient(cfg *rest.Config) (kubernetes.Interface, error) {
+// newElection reads knative's configuration of the election, which has a client of its own.
+func newElection(ctx context.Context, cfg *rest.Config) (*leadership.Election, error) {
 	own := rest.CopyConfig(cfg)
 	own.QPS, own.Burst = leaseQPS, leaseBurst
-	return kubernetes.NewForConfig(own)
-}
-
-// newElection reads knative's configuration of the election.
-func newElection(ctx context.Context, client kubernetes.Interface) (*leadership.Election, error) {
+	client, err := kubernetes.NewForConfig(own)
+	if err != nil {
+		return nil, err
+	}
 	cm, err := client.CoreV1().ConfigMaps(system.Namespace()).Get(ctx, leaderelection.ConfigMapName(), metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, err

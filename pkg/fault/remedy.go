@@ -12,10 +12,6 @@ func (e *Error) remedy() string {
 		if isRBAC(e.Message) {
 			return "grant this right by applying Plumbline's config/ again, or by binding a Role that has it in that namespace to that user"
 		}
-	case ReasonNamespaceMissing:
-		return "create the namespace again"
-	case ReasonNotServed:
-		return "install the CustomResourceDefinition and version that is asked for: Tekton Pipelines has those of tekton.dev, Plumbline's config/ its own"
 	case ReasonTooLarge:
 		if e.Class == Invalid {
 			return "the cluster stores nothing that large; make it smaller, for example by referring to Tasks instead of writing them out"
@@ -24,14 +20,19 @@ func (e *Error) remedy() string {
 		if isOwnLimit(e.Message) {
 			return "Plumbline's own limit of requests to the API server is used up; raise -kube-api-qps and -kube-api-burst if this lasts"
 		}
-	case ReasonStoreFull:
-		return "etcd has no space left; compact and defragment it or raise its quota, then disarm its alarm NOSPACE"
-	case ReasonUnauthorized:
-		return "the API server does not accept the token of Plumbline's ServiceAccount, which is renewed by itself; if this lasts, look at the API server's keys for such tokens"
-	case ReasonNotSupported:
-		return "this API server and this version of Plumbline do not fit together; compare their versions"
 	}
-	return ""
+	return remedyOf(e.Reason)
+}
+
+// remedyOf is the remedy where the reason alone says it.
+func remedyOf(reason string) string {
+	return map[string]string{
+		ReasonNamespaceMissing: "create the namespace again",
+		ReasonNotServed:        "install the CustomResourceDefinition and version that is asked for: Tekton Pipelines has those of tekton.dev, Plumbline's config/ its own",
+		ReasonStoreFull:        "etcd has no space left; compact and defragment it or raise its quota, then disarm its alarm NOSPACE",
+		ReasonUnauthorized:     "the API server does not accept the token of Plumbline's ServiceAccount, which is renewed by itself; if this lasts, look at the API server's keys for such tokens",
+		ReasonNotSupported:     "this API server and this version of Plumbline do not fit together; compare their versions",
+	}[reason]
 }
 
 func remedyOfCertificate(kind string) string {

@@ -23,6 +23,7 @@ type patches struct {
 	tries    chan *corev1.ConfigMap // nil for one that failed
 }
 
+//nolint:revive // client-go decides what it takes
 func (p *patches) Patch(_ context.Context, name string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*corev1.ConfigMap, error) {
 	if p.failures > 0 {
 		p.failures--

@@ -139,6 +139,11 @@ func (r *renderer) task(doc *document, user *pipelinev1.PipelineTask) (*pipeline
 		r.tasks[name] = known
 		return known.task, r.spend(doc, known.size)
 	}
+	return r.readTask(doc, definition, name)
+}
+
+// readTask reads a Task that was not inlined before under this name.
+func (r *renderer) readTask(doc, definition *document, name string) (*pipelinev1.Task, error) {
 	if definition.longTask() {
 		return nil, tooManySteps(doc)
 	}

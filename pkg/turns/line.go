@@ -71,12 +71,7 @@ func (t *Turns) makeRoom(namespace string, needed []*share) bool {
 	if t.places[most] <= t.places[namespace]+1 {
 		return false
 	}
-	var longest *line
-	for _, l := range t.lines {
-		if l.key.namespace == most && (longest == nil || !l.key.renews && longest.key.renews || l.key.renews == longest.key.renews && len(l.events) > len(longest.events)) {
-			longest = l
-		}
-	}
+	longest := t.longest(most)
 	e := longest.events[len(longest.events)-1]
 	for _, s := range needed {
 		s.lines++
@@ -88,6 +83,19 @@ func (t *Turns) makeRoom(namespace string, needed []*share) bool {
 	t.forget(e)
 	t.called = append(t.called, call{e.name, Unlisted})
 	return true
+}
+
+// longest is the longest line of a namespace, of the renewals' only if there is no other.
+func (t *Turns) longest(namespace string) *line {
+	var longest *line
+	for _, l := range t.lines {
+		switch {
+		case l.key.namespace != namespace:
+		case longest == nil, !l.key.renews && longest.key.renews, l.key.renews == longest.key.renews && len(l.events) > len(longest.events):
+			longest = l
+		}
+	}
+	return longest
 }
 
 // leave takes an event out of a line; nil is none.

@@ -59,7 +59,7 @@ func TestWhatAnEventHoldsIsOnlyRemoved(t *testing.T) {
 	refused("changing what was received", patch(`{"spec":{"payload":{"chunks":1}}}`))
 	refused("changing what was received together with the status", patch(another))
 	for _, owner := range held.ManagedFields {
-		if fields := string(owner.FieldsV1.Raw); strings.Contains(fields, "f:sha") || strings.Contains(fields, "f:plan") {
+		if fields := owner.FieldsV1.GetRawString(); strings.Contains(fields, "f:sha") || strings.Contains(fields, "f:plan") {
 			t.Errorf("the API server keeps the owners of fields: %s", fields)
 		}
 	}

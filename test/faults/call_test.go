@@ -108,7 +108,7 @@ func (c call) answer(ctx context.Context, config *rest.Config) ([]byte, error) {
 // then it is asked without effect.
 func (w *world) refused(t *testing.T, c call) error {
 	t.Helper()
-	until(t, func() error { return c.dry().do(t.Context(), w.config) })
+	_ = until(t, func() error { return c.dry().do(t.Context(), w.config) })
 	return c.do(t.Context(), w.config)
 }
 

@@ -51,7 +51,7 @@ func withoutEndpoints(t *testing.T, w *world) error {
 	}
 	w.install(t, hook{label: "k2", client: service})
 	c := post("configmaps", ci, configMap("k2"))
-	until(t, func() error { return c.dry().do(t.Context(), w.odd) })
+	_ = until(t, func() error { return c.dry().do(t.Context(), w.odd) })
 	return c.do(t.Context(), w.odd)
 }
 
