@@ -55,7 +55,7 @@ func NewMetrics(provider metric.MeterProvider) (*Metrics, error) {
 		return nil, err
 	}
 	refused.Add(context.Background(), 0) // a series that begins at its first event hides that event from increase()
-	for _, reason := range []string{budget.ReasonRepository, budget.ReasonNamespace, budget.ReasonTotal} {
+	for _, reason := range []string{budget.ReasonRepository, budget.ReasonNamespace, budget.ReasonTotal, reasonRate} {
 		overBudget.Add(context.Background(), 0, metric.WithAttributes(attribute.String("scope", budgetScope(reason))))
 	}
 	return &Metrics{
