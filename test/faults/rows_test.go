@@ -34,6 +34,8 @@ type row struct {
 	wait time.Duration
 	// unknown: the request may have been applied.
 	unknown bool
+	// varies: the message depends on the moment at which a connection broke.
+	varies bool
 }
 
 // want is how the row has to be classified.
@@ -82,7 +84,7 @@ func TestKubernetesRows(t *testing.T) {
 						got := classified(t, r)
 						mu.Lock()
 						defer mu.Unlock()
-						lines[name] = page.Line{Row: r.id, When: r.when, Fault: got}
+						lines[name] = page.Line{Row: r.id, When: r.when, Fault: got, Varies: r.varies}
 					})
 				}
 			})

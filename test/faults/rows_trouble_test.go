@@ -117,7 +117,7 @@ func transportRows() []row {
 		{id: "K35", when: "nothing listens where the API server should be", verb: created, cause: through(refused), reason: gone, unknown: true},
 		{id: "K35", when: "the API server's certificate has expired", verb: created, cause: through(expired), reason: gone, unknown: true},
 		{id: "K35", when: "its certificate is of an unknown authority", verb: created, cause: through(unknown), reason: gone, unknown: true},
-		{id: "K35", when: "the connection is closed without an answer", verb: created, cause: dropped, reason: gone, unknown: true},
+		{id: "K35", when: "the connection is closed without an answer", verb: created, cause: dropped, reason: gone, unknown: true, varies: true},
 		{id: "K35", when: "our own limit lets nothing through in time", verb: created, cause: limited, reason: gone, unknown: true},
 		{id: "K36", when: "our process ends", verb: created, cause: canceled, reason: fault.ReasonCanceled, unknown: true},
 		{id: "K36", when: "our process ends, at a read", verb: read, cause: canceled, reason: fault.ReasonCanceled},
