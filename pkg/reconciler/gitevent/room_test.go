@@ -76,14 +76,14 @@ func TestLargeAnswersTakeTheSharedMemory(t *testing.T) {
 		t.Errorf("it is planned %d times while there is no memory for it", now-read)
 	}
 	w.wakes = nil
-	room.Give("one", memory.MaxEvent-memory.MaxHeld/2)
+	room.Give("e", "one", memory.MaxEvent-memory.MaxHeld/2)
 	if len(w.wakes) != 1 || w.wakes[0] != 0 {
 		t.Errorf("woken after %v when there is room", w.wakes)
 	}
 	if err := r.Reconcile(t.Context(), system+"/push-1"); err != nil || len(w.runs()) != 1 {
 		t.Errorf("error %v, %d runs", err, len(w.runs()))
 	}
-	room.Give("two", memory.MaxEvent-memory.MaxHeld/2)
+	room.Give("e", "two", memory.MaxEvent-memory.MaxHeld/2)
 	for _, owner := range []string{"team", "two"} {
 		if !room.Take("e", owner, memory.MaxHeld, 0) {
 			t.Errorf("not all of the room of %s was given back", owner)
