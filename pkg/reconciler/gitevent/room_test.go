@@ -90,3 +90,25 @@ func TestLargeAnswersTakeTheSharedMemory(t *testing.T) {
 		}
 	}
 }
+
+// An event that is gone while it waits for memory keeps none from others.
+func TestAnEventThatIsGoneLeavesTheLine(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("hello"))
+	w.git.large = 100 << 20
+	c := newCaches()
+	r := w.quietly(func() *Reconciler { w.fill(c); return w.reconcilerWith(c) })
+	room := r.store.Room
+	for _, other := range []string{"one", "two", "three"} {
+		if !room.Take(other, other, memory.MaxHeld, 0) {
+			t.Fatal("there is no room")
+		}
+	}
+	if err := r.Reconcile(t.Context(), system+"/push-1"); err == nil || !room.Waits("push-1") {
+		t.Fatalf("error %v: want that it waits for memory", err)
+	}
+	w.must(c.events.Replace(nil, ""))
+	if err := r.Reconcile(t.Context(), system+"/push-1"); err != nil || room.Waits("push-1") {
+		t.Errorf("error %v, it still waits", err)
+	}
+}
