@@ -15,7 +15,7 @@ import (
 // An event that is alone finds room for whatever it needs, another one waits for its turn, and comes to it.
 func TestAnEventHoldsItsShareOfTheRoom(t *testing.T) {
 	t.Parallel()
-	room := memory.NewRoom(func() {}, func(string, time.Duration) {})
+	room := memory.NewRoom(time.Now, func() {}, func(string, time.Duration) {})
 	of := func(namespace string) *kept.Plan {
 		event := &v1alpha1.GitEvent{Spec: v1alpha1.GitEventSpec{Repository: v1alpha1.RepositoryReference{Namespace: namespace}}}
 		return (&kept.Store{Room: room}).Of(event)
@@ -52,7 +52,7 @@ func TestAnEventHoldsItsShareOfTheRoom(t *testing.T) {
 func TestAnswersAddUp(t *testing.T) {
 	t.Parallel()
 	full := 0
-	room := memory.NewRoom(func() { full++ }, func(string, time.Duration) {})
+	room := memory.NewRoom(time.Now, func() { full++ }, func(string, time.Duration) {})
 	plan := (&kept.Store{Room: room}).Of(&v1alpha1.GitEvent{})
 	for range 8 {
 		if err := plan.HoldAnswers(memory.MaxHeld / 8); err != nil {

@@ -16,6 +16,9 @@ const (
 	// share is how many microseconds of a core large plans have in a second, all together: an eighth. Whoever pushes them keeps nobody
 	// waiting.
 	share = 1_000_000 / 8
+	// turn is how much of that a plan takes at once: whoever works in small pieces does not wait for those who work in large ones, and
+	// each of two has its half.
+	turn = share / 25
 	// restRetry is how soon a plan is made again that would rest longer than its reconcile may take.
 	restRetry = 10 * time.Second
 )
@@ -30,8 +33,8 @@ func (p *Plan) Rest(ctx context.Context, work time.Duration) error {
 	if err := p.Hold("large plan", memory.MaxHeld); err != nil {
 		return err
 	}
-	for left := int(work.Microseconds()); left > 0; left -= share { // it never lets more than its burst through at once
-		if err := p.Pace.WaitN(ctx, min(left, share)); err != nil {
+	for left := int(work.Microseconds()); left > 0; left -= turn {
+		if err := p.Pace.WaitN(ctx, min(left, turn)); err != nil {
 			return fault.Throttledf(fault.ReasonBusy, restRetry, "others' large plans are made: %w", err)
 		}
 	}

@@ -4,6 +4,8 @@ package kept_test
 
 import (
 	"context"
+	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,7 +19,7 @@ import (
 // A namespace makes one large plan at once, the process two, and both together keep their pace.
 func TestFewLargePlansAreMadeAtOnce(t *testing.T) {
 	t.Parallel()
-	store := &kept.Store{Room: memory.NewRoom(func() {}, func(string, time.Duration) {}), Pace: kept.NewPace()}
+	store := &kept.Store{Room: memory.NewRoom(time.Now, func() {}, func(string, time.Duration) {}), Pace: kept.NewPace()}
 	of := func(namespace, name string) *kept.Plan {
 		event := &v1alpha1.GitEvent{}
 		event.Name, event.Spec.Repository.Namespace = name, namespace
@@ -61,7 +63,7 @@ func TestFewLargePlansAreMadeAtOnce(t *testing.T) {
 func TestALongPieceOfWorkIsDone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store := &kept.Store{Room: memory.NewRoom(func() {}, func(string, time.Duration) {}), Pace: kept.NewPace()}
+		store := &kept.Store{Room: memory.NewRoom(time.Now, func() {}, func(string, time.Duration) {}), Pace: kept.NewPace()}
 		plan := store.Of(&v1alpha1.GitEvent{})
 		begin := time.Now()
 		if err := plan.Rest(t.Context(), 1125*time.Millisecond); err != nil {
@@ -70,5 +72,73 @@ func TestALongPieceOfWorkIsDone(t *testing.T) {
 		if took := time.Since(begin).Round(time.Second); took != 8*time.Second {
 			t.Errorf("it has waited for %v, want 8 s: an eighth of a core", took)
 		}
+	})
+}
+
+// Two tenants that make one large plan after the other, all in large pieces, keep a third one's from its end for two minutes at most:
+// it has its turn, and then its half of the pace.
+func TestALargePlanEndsWhateverOthersDo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		woken := map[string]chan struct{}{}
+		for _, namespace := range []string{"loud", "shrill", "quiet"} {
+			for n := range 8 {
+				woken[fmt.Sprint(namespace, n)] = make(chan struct{}, 1)
+			}
+		}
+		wake := func(event string, _ time.Duration) {
+			select {
+			case woken[event] <- struct{}{}:
+			default:
+			}
+		}
+		store := &kept.Store{Room: memory.NewRoom(time.Now, func() {}, wake), Pace: kept.NewPace()}
+		// attempt makes a plan of so many pieces, as a reconcile does, and tells whether it came to its end.
+		attempt := func(namespace, name string, pieces int, piece time.Duration) bool {
+			ctx, cancel := context.WithTimeout(ctx, time.Minute)
+			defer cancel()
+			event := &v1alpha1.GitEvent{}
+			event.Name, event.Spec.Repository.Namespace = name, namespace
+			plan := store.Of(event)
+			defer plan.Release()
+			if plan.Waits() != nil || plan.Hold("definitions", 5<<20) != nil {
+				return false
+			}
+			for range pieces {
+				if plan.Rest(ctx, piece) != nil {
+					return false
+				}
+			}
+			return true
+		}
+		made := func(ctx context.Context, namespace, name string, pieces int, piece time.Duration) {
+			for ctx.Err() == nil && !attempt(namespace, name, pieces, piece) {
+				select {
+				case <-woken[name]:
+				case <-time.After(10 * time.Second):
+				case <-ctx.Done():
+				}
+			}
+		}
+		var others sync.WaitGroup
+		for _, namespace := range []string{"loud", "shrill"} {
+			for n := range 8 {
+				others.Go(func() {
+					for ctx.Err() == nil {
+						made(ctx, namespace, fmt.Sprint(namespace, n), 18, 100*time.Millisecond)
+					}
+				})
+			}
+		}
+		time.Sleep(time.Minute)
+		soon, cancel := context.WithTimeout(ctx, 2*time.Minute)
+		defer cancel()
+		made(soon, "quiet", "quiet0", 186, 7*time.Millisecond)
+		if soon.Err() != nil {
+			t.Error("it is not made in two minutes")
+		}
+		stop()
+		others.Wait()
 	})
 }

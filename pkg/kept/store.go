@@ -91,8 +91,8 @@ func (p *Plan) hold(what string, bytes int) error {
 	return nil
 }
 
-// Waits returns the error of Hold for an event that found no memory at an attempt before, and would find none now. It is asked before
-// anything is held.
+// Waits returns the error of Hold for an event that found no memory at an attempt before, and whose turn has not come. It is asked
+// before anything is held.
 func (p *Plan) Waits() error {
 	if !p.Room.Waits(p.event.Name) {
 		return nil
@@ -118,7 +118,7 @@ func (p *Plan) Release() {
 	total := p.total
 	p.held, p.total = nil, 0
 	p.mu.Unlock()
-	p.Room.Give(p.owner(), total)
+	p.Room.Give(p.event.Name, p.owner(), total)
 }
 
 // owner is whose part of the room is taken.

@@ -41,7 +41,7 @@ func newWorld(t *testing.T, event *v1alpha1.GitEvent) *world {
 	w.used.Handler().OnAdd(event, true)
 	api := w.client.PlumblineV1alpha1()
 	w.store = &kept.Store{Events: api.GitEvents(system), Payloads: api.EventPayloads(system), Secrets: kubefake.NewSimpleClientset().CoreV1().Secrets(system),
-		Room: memory.NewRoom(func() {}, func(string, time.Duration) {}), Budget: w.used, Changed: func(string) {}, Pace: kept.NewPace()}
+		Room: memory.NewRoom(time.Now, func() {}, func(string, time.Duration) {}), Budget: w.used, Changed: func(string) {}, Pace: kept.NewPace()}
 	return w
 }
 

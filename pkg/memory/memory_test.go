@@ -4,7 +4,6 @@ package memory
 
 import (
 	"runtime/debug"
-	"strings"
 	"testing"
 	"time"
 )
@@ -43,7 +42,7 @@ func TestLimitIsNineTenthsOfTheContainers(t *testing.T) {
 // Whoever needs little finds room while those who need much have all that is theirs.
 func TestRoomIsGivenBack(t *testing.T) {
 	full := 0
-	room := NewRoom(func() { full++ }, func(string, time.Duration) {})
+	room := NewRoom(time.Now, func() { full++ }, func(string, time.Duration) {})
 	for _, owner := range []string{"one", "two", "three"} {
 		if !room.Take("e", owner, MaxHeld, 0) {
 			t.Fatal("there is no room for three that need much")
@@ -60,7 +59,7 @@ func TestRoomIsGivenBack(t *testing.T) {
 	if room.Take("e", "five", 1, 0) {
 		t.Error("more was given than there is")
 	}
-	room.Give("one", MaxHeld)
+	room.Give("e", "one", MaxHeld)
 	if !room.Take("e", "five", small, 0) {
 		t.Error("what was given back is not free")
 	}
@@ -71,7 +70,7 @@ func TestRoomIsGivenBack(t *testing.T) {
 
 // S6: what one owner holds leaves the others half of the room.
 func TestOneOwnerGetsHalfOfTheRoom(t *testing.T) {
-	room := NewRoom(func() {}, func(string, time.Duration) {})
+	room := NewRoom(time.Now, func() {}, func(string, time.Duration) {})
 	if !room.Take("e", "team", MaxHeld, 0) || !room.Take("e", "team", MaxEvent-MaxHeld, MaxHeld) {
 		t.Error("an owner did not get its half")
 	}
@@ -81,45 +80,9 @@ func TestOneOwnerGetsHalfOfTheRoom(t *testing.T) {
 	if !room.Take("e", "other", MaxHeld, 0) {
 		t.Error("another owner has no room")
 	}
-	room.Give("team", MaxHeld)
-	room.Give("other", MaxHeld)
+	room.Give("e", "team", MaxHeld)
+	room.Give("e", "other", MaxHeld)
 	if !room.Take("e", "team", MaxHeld, 0) {
 		t.Error("an owner did not get back what it gave")
-	}
-}
-
-// Who found no room is woken when there is as much as it needs, the longest first, and no more of them than there is room for.
-func TestWhoFoundNoRoomIsWoken(t *testing.T) {
-	var woken []string
-	room := NewRoom(func() {}, func(event string, _ time.Duration) { woken = append(woken, event) })
-	const large = MaxHeld
-	for _, owner := range []string{"one", "two", "three"} {
-		if !room.Take("first-of-"+owner, owner, large, 0) {
-			t.Fatal("there is no room")
-		}
-	}
-	for _, event := range []string{"a", "b", "a"} { // however often it comes
-		if room.Take(event, "four", large, 0) {
-			t.Fatal("there is room for a fourth")
-		}
-	}
-	if !room.Waits("a") || !room.Waits("b") || room.Waits("first-of-one") {
-		t.Error("who found no room is not known to wait, or another one is")
-	}
-	room.Give("one", large/2)
-	room.Give("one", 0)
-	if len(woken) != 0 {
-		t.Fatalf("%v are woken for half of what they need", woken)
-	}
-	room.Give("one", large/2)
-	room.Give("two", large)
-	if got := strings.Join(woken, " "); got != "b a" {
-		t.Errorf("%q are woken", got)
-	}
-	if room.Waits("b") || room.Waits("a") {
-		t.Error("they were woken, and are not let in")
-	}
-	if !room.Take("b", "four", large, 0) || !room.Take("a", "four", large, 0) || len(room.waiting) != 0 {
-		t.Error("they were woken and have no room")
 	}
 }

@@ -3,7 +3,6 @@
 package memory
 
 import (
-	"slices"
 	"sync"
 	"time"
 )
@@ -23,98 +22,157 @@ const (
 	forSmall = 64 << 20
 )
 
-// maxWaiting bounds for how many it is remembered that they found no room, at some 100 bytes each.
-const maxWaiting = 10_000
-
-// Room is the memory that several attempts share. Whoever finds none is told when there may be some. Safe for concurrent use;
-// losing it costs nothing but memory and time.
+// Room is the memory that several attempts share. Whoever finds none stands in a line: when its turn comes, what it needs is kept for
+// it, and it is told. Safe for concurrent use; losing it costs nothing but memory and time.
 type Room struct {
-	mu      sync.Mutex
-	left    int
-	owned   map[string]int
-	waiting []wish
-	full    func()
-	wake    func(event string, after time.Duration)
+	now  func() time.Time
+	full func()
+	wake func(event string, after time.Duration)
+
+	mu sync.Mutex
+	// left is what nobody holds and what is kept for nobody, little what is held by those who need little or is kept for them.
+	left, little int
+	owned        map[string]int
+	line         line
+	kept         map[string]place
 }
 
-// wish is what an event found no room for.
-type wish struct {
-	event, owner string
-	more, held   int
+// place is what is kept for an event that has waited.
+type place struct {
+	wish
+
+	until time.Time
+	used  bool // the event has come, and takes of it
 }
 
 // NewRoom returns a room of Shared bytes. It calls full whenever somebody finds no room, and wake, after no time, for whoever did
 // as soon as there is.
-func NewRoom(full func(), wake func(event string, after time.Duration)) *Room {
-	return &Room{left: Shared, owned: map[string]int{}, full: full, wake: wake}
+func NewRoom(now func() time.Time, full func(), wake func(event string, after time.Duration)) *Room {
+	return &Room{now: now, full: full, wake: wake, left: Shared, owned: map[string]int{}, kept: map[string]place{}}
 }
 
-// Take takes more of the room for an event that holds so much of it already. Its owner is, e.g., a namespace. It never waits: it
-// returns false when there is not as much left, or not for that owner, and takes nothing then. Give gives back what was taken.
-func (r *Room) Take(event, owner string, more, held int) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.waiting = slices.DeleteFunc(r.waiting, func(w wish) bool { return w.event == event })
-	w := wish{event, owner, more, held}
-	if !r.fits(w, 0, 0) {
-		r.full()
-		if len(r.waiting) < maxWaiting {
-			r.waiting = append(r.waiting, w)
+// Take takes more of the room for an event that holds so much of it already. Its owner is, e.g., a namespace. It never waits: when
+// there is not as much left, or not for that owner, or others stand in line for it, it returns false and takes nothing, and the event
+// stands in line. Give gives back what was taken.
+func (r *Room) Take(event, owner string, more, held int) (taken bool) {
+	r.change(func() {
+		taken = r.take(event, owner, more, held)
+		if !taken {
+			r.full()
+			r.line.join(wish{event, owner, held + more})
 		}
+	})
+	return taken
+}
+
+func (r *Room) take(event, owner string, more, held int) bool {
+	p := r.kept[event]
+	r.drop(event)
+	if more > p.need && !r.fits(wish{event, owner, more}, held, r.line.ahead(r.owned)) {
 		return false
 	}
-	r.left -= more
-	r.owned[owner] += more
+	if held+more > small && held <= small {
+		r.little -= held // it needs much from now on
+	}
+	r.hold(wish{event, owner, more}, 1, held+more <= small)
+	if p.need > more {
+		p.need, p.used = p.need-more, true
+		r.keep(p)
+	}
 	return true
 }
 
-// Waits tells whether an event that has found no room would find none now either. It keeps its place among those that wait, and is
-// woken: until then nothing needs to be done for it.
-func (r *Room) Waits(event string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	i := slices.IndexFunc(r.waiting, func(w wish) bool { return w.event == event })
-	if i < 0 {
+// fits tells whether an event that holds so much finds what it wishes beside those who stand in line before it. One that was let in
+// goes on: who begins stands in line, and who needs much from now on.
+func (r *Room) fits(w wish, held int, before ahead) bool {
+	switch {
+	case w.need > MaxEvent-r.owned[w.owner]:
+		return false
+	case held+w.need > small:
+		return (held > small || !before.blocks(w.owner)) && w.need <= r.left-max(0, forSmall-r.little)
+	case held == 0 && before.little:
 		return false
 	}
-	w := r.waiting[i]
-	return !r.fits(wish{w.event, w.owner, w.held + w.more, 0}, 0, 0)
+	return w.need <= r.left-before.much || w.need <= min(r.left, forSmall-r.little)
 }
 
-// fits tells whether there is room beside what is promised to others, and to others of the same owner.
-func (r *Room) fits(w wish, promised, toOwner int) bool {
-	left := r.left - promised
-	if w.held+w.more > small {
-		left -= forSmall
-	}
-	return w.more <= min(left, MaxEvent-r.owned[w.owner]-toOwner)
+// Waits tells whether an event stands in line. It keeps its place, and is woken: until then nothing needs to be done for it.
+func (r *Room) Waits(event string) (waits bool) {
+	r.change(func() { waits = r.line.has(event) })
+	return waits
 }
 
-// Give gives so many bytes of an owner's back, and wakes those that have waited the longest of whom there is room for now.
-func (r *Room) Give(owner string, bytes int) {
+// Give gives all that an event has taken back, and wakes those whose turn it is. What is kept for the event is kept for its next
+// attempt, unless this one has taken of it.
+func (r *Room) Give(event, owner string, bytes int) {
 	if bytes == 0 {
 		return
 	}
-	for _, event := range r.give(owner, bytes) {
+	r.change(func() {
+		r.hold(wish{event, owner, bytes}, -1, bytes <= small)
+		if r.kept[event].used {
+			r.drop(event)
+		}
+	})
+}
+
+// Leave forgets an event that needs nothing any more, or not of this process.
+func (r *Room) Leave(event string) {
+	r.change(func() {
+		r.line.leave(event)
+		r.drop(event)
+	})
+}
+
+// change does something, and then wakes those for whom there is room.
+func (r *Room) change(do func()) {
+	for _, event := range r.changed(do) {
 		r.wake(event, 0)
 	}
 }
 
-func (r *Room) give(owner string, bytes int) (woken []string) {
+func (r *Room) changed(do func()) (woken []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.left += bytes
-	if r.owned[owner] -= bytes; r.owned[owner] <= 0 {
-		delete(r.owned, owner)
-	}
-	promised, owners := 0, map[string]int{}
-	r.waiting = slices.DeleteFunc(r.waiting, func(w wish) bool {
-		need := w.held + w.more // it begins anew
-		if !r.fits(wish{w.event, w.owner, need, 0}, promised, owners[w.owner]) {
-			return false
+	now, left, waiting := r.now(), r.left, len(r.line)
+	for event, p := range r.kept {
+		if now.After(p.until) && !p.used {
+			r.drop(event)
 		}
-		promised, owners[w.owner], woken = promised+need, owners[w.owner]+need, append(woken, w.event)
-		return true
-	})
-	return woken
+	}
+	do()
+	if r.left <= left && len(r.line) >= waiting {
+		return nil // whoever found no room before finds none now
+	}
+	for {
+		w, found := r.line.next(r)
+		if !found {
+			return woken
+		}
+		r.keep(place{wish: w, until: now.Add(patience)})
+		woken = append(woken, w.event)
+	}
+}
+
+// hold counts what is taken (1), or given back (-1).
+func (r *Room) hold(w wish, sign int, little bool) {
+	r.left -= sign * w.need
+	if little {
+		r.little += sign * w.need
+	}
+	if r.owned[w.owner] += sign * w.need; r.owned[w.owner] <= 0 {
+		delete(r.owned, w.owner)
+	}
+}
+
+func (r *Room) keep(p place) {
+	r.kept[p.event] = p
+	r.hold(p.wish, 1, p.little())
+}
+
+func (r *Room) drop(event string) {
+	if p, found := r.kept[event]; found {
+		r.hold(p.wish, -1, p.little())
+		delete(r.kept, event)
+	}
 }

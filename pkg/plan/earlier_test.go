@@ -108,6 +108,22 @@ func TestWhatWasSelectedIsNotMatchedAgain(t *testing.T) {
 	}
 }
 
+// What is written down is carried on as it is, also if it would be refused now: a version before may have planned more steps.
+func TestWhatIsPlannedIsNotPlannedAgain(t *testing.T) {
+	t.Parallel()
+	w := &world{files: []git.File{pipeline("a"), fetches("b")}, addressErr: down()}
+	first := w.make(t, push())
+	w.files[0] = edited(w.files[0], "steps: [", "steps: ["+strings.Repeat("{},", 2_000))
+	w.addressErr, w.tree = nil, map[string]string{address: task}
+	second := w.make(t, again(push(), first))
+	if a, b := second.Runs[0], second.Runs[1]; a.Name != first.Runs[0].Name || a.Refused != nil || a.Manifest != nil || b.Manifest == nil {
+		t.Errorf("%+v, %+v", a, b)
+	}
+	if made := w.make(t, push()); made.Runs[0].Refused == nil {
+		t.Error("it is not refused when it is planned now")
+	}
+}
+
 // A check that was begun without the dash of a generateName is finished without it.
 func TestAnEarlierRunKeepsItsNameWithoutTheDash(t *testing.T) {
 	t.Parallel()

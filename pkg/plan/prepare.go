@@ -89,6 +89,9 @@ func (d *draft) postpone(c *candidate, run *Run, selected bool, f *fault.Error) 
 
 // render makes the PipelineRun of a selected definition and completes its run.
 func (d *draft) render(ctx context.Context, run *Run, c *candidate) (made *pipelinev1.PipelineRun, err error) {
+	if err := d.work.tooMuch(); err != nil {
+		return nil, err
+	}
 	scope := d.facts.scope
 	if d.hasToken() {
 		run.Secret = resources.SecretName(run.Name)

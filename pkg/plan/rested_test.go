@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,5 +36,26 @@ func TestRenderingAsksBeforeItGoesOn(t *testing.T) {
 	sources.Rest = func(context.Context, time.Duration) error { return busy }
 	if made, err = plan.Make(t.Context(), push(), sources); !errors.Is(err, busy) || len(made.Runs) != 0 {
 		t.Errorf("%d PipelineRuns are planned although others are at work: %v", len(made.Runs), err)
+	}
+}
+
+// After more work than is done for one event nothing is rendered any more: each pipeline after it says why, and what it would need is
+// not asked for.
+func TestNothingIsRenderedAfterTooMuchWork(t *testing.T) {
+	t.Parallel()
+	large := "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: large}\nspec: {steps: [" + strings.Repeat("{},", 990) + "]}\n"
+	w := &world{payload: `{"ref": "main"}`, files: []git.File{{Path: ".tekton/task.yaml", Data: []byte(large)}}}
+	tasks := "taskRef: {name: large}\n" + strings.Repeat("      - {name: more, taskRef: {name: large}}\n", 15) // more steps than are rendered, after the work
+	for i := range 240 {
+		w.files = append(w.files, edited(pipeline(fmt.Sprintf("p%03d", i)), "taskSpec:\n          steps: [{name: s, image: busybox, script: \"true\"}]", tasks))
+	}
+	w.files = append(w.files, edited(pipeline("z"), "busybox", "{{ body.ref }}"))
+	made, err := plan.Make(t.Context(), push(), w.sources())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, last := made.Runs[0].Refused, made.Runs[240].Refused
+	if first == nil || first.Reason != "TooManySteps" || last == nil || last.Reason != "TooMuchWork" || slices.Contains(w.asked, "payload") {
+		t.Errorf("the first is refused as %+v, the last as %+v, and asked is %v", first, last, w.asked)
 	}
 }

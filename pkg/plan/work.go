@@ -26,13 +26,21 @@ type work struct {
 // rest is a resolve.Rest.
 func (d *draft) rest(ctx context.Context, more time.Duration) error {
 	d.work.done += more
-	if d.work.done > maxWork {
-		return fault.Invalidf("TooMuchWork", "the PipelineRuns that this event would start hold too many values with their tasks inlined: this one and those after it are not started. "+
-			"Let fewer pipelines start for one event, use fewer steps, or refer to Tasks with a resolver")
+	if err := d.work.tooMuch(); err != nil {
+		return err
 	}
 	if d.Rest == nil || d.work.done <= ordinaryWork {
 		return nil
 	}
 	d.work.put = d.Rest(ctx, more)
 	return d.work.put
+}
+
+// tooMuch returns fault.Invalid when no more is rendered for the event.
+func (w *work) tooMuch() error {
+	if w.done <= maxWork {
+		return nil
+	}
+	return fault.Invalidf("TooMuchWork", "the PipelineRuns that this event would start hold too many values with their tasks inlined: this one and those after it are not started. "+
+		"Let fewer pipelines start for one event, use fewer steps, or refer to Tasks with a resolver")
 }

@@ -133,6 +133,8 @@ const (
 	recentTime = 10 * time.Minute
 	// clockTolerance is what nodes that are kept in time never differ by, and more than any create takes.
 	clockTolerance = 5 * time.Minute
+	// clockAge is for how long a comparison of clocks counts. A quiet receiver reads twice more for one delivery in that time.
+	clockAge = 10 * time.Minute
 	// maxReopened is how often one delivery may be processed again under a new name.
 	maxReopened = 20
 	// maxQuotaRaces is how often a create is sent that a ResourceQuota's bookkeeping answers with a conflict.

@@ -68,14 +68,30 @@ func (r *Recorder) look(ctx context.Context, name string, spec *v1alpha1.GitEven
 
 // recent tells whether the signed body of a delivery says that its event happened a moment ago, so that no record of it is
 // deleted yet and there is no tombstone: the sweep lets each stub stay for half an hour (docs/adr/0028). Nothing counts as
-// recent before the API server has shown that its clock and ours agree.
+// recent unless the API server has shown lately that its clock and ours agree.
 func (r *Recorder) recent(spec *v1alpha1.GitEventSpec) bool {
-	return spec.Body != nil && r.clocksAgree.Load() && r.Clock.Since(spec.Body.At.Time).Abs() < recentTime
+	now := r.Clock.Now()
+	return spec.Body != nil && r.knowsTime(now) && now.Sub(spec.Body.At.Time).Abs() < recentTime
+}
+
+// knowsTime tells whether our clock has gone on evenly since it was compared. The two ways to subtract differ if it was set: one is of
+// what it says, the other of the time that has passed. The API server's may be set as well, so that it is compared now and then.
+func (r *Recorder) knowsTime(now time.Time) bool {
+	at := r.clocksAgree.Load()
+	if at == nil {
+		return false
+	}
+	said, passed := now.Round(0).Sub(at.Round(0)), now.Sub(*at)
+	return said >= 0 && said < clockAge && (said-passed).Abs() < clockTolerance
 }
 
 // compareClocks takes the time of the API server from what it has created at our time.
 func (r *Recorder) compareClocks(created metav1.Time, at time.Time) {
-	r.clocksAgree.Store(created.Sub(at).Abs() < clockTolerance)
+	if created.Sub(at).Abs() >= clockTolerance {
+		r.clocksAgree.Store(nil)
+		return
+	}
+	r.clocksAgree.Store(&at)
 }
 
 // recorded reads the GitEvent.

@@ -34,12 +34,15 @@ func TestCallsOfADelivery(t *testing.T) {
 		up    time.Duration // of this process
 		ahead time.Duration // of the API server's clock
 		first bool          // of this process
+		quiet time.Duration // since the delivery before
 		calls []string
 	}{
 		"a small one":                    {d: created, up: day, calls: []string{"create " + event}},
 		"a small one after a start":      {d: created, calls: []string{"create " + event, "get " + event}},
 		"the first of a process":         {d: created, up: day, first: true, calls: []string{"create " + event, "get " + event, "get " + pages}},
 		"one while clocks differ":        {d: created, up: day, ahead: time.Hour, calls: []string{"create " + event, "get " + event, "get " + pages}},
+		"one after a quiet time":         {d: created, up: day, quiet: time.Hour, calls: []string{"create " + event, "get " + event, "get " + pages}},
+		"one when our clock was set":     {d: created, up: day + 2*time.Hour, quiet: -time.Hour, calls: []string{"create " + event, "get " + event, "get " + pages}},
 		"one that was sent for long":     {d: created, old: 50 * time.Minute, up: day, calls: []string{"create " + event, "get " + event, "get " + pages}},
 		"one of a clock that is ahead":   {d: created, old: -time.Hour, up: day, calls: []string{"create " + event, "get " + event, "get " + pages}},
 		"one whose body tells no time":   {d: func(time.Time) delivery { return push("k") }, up: day, calls: []string{"create " + event, "get " + event, "get " + pages}},
@@ -54,6 +57,7 @@ func TestCallsOfADelivery(t *testing.T) {
 				w.check(http.StatusAccepted, w.send(h, happened("another", w.clock.Now().Add(-time.Second)).request()))
 			}
 			w.client.ClearActions()
+			w.clock.SetTime(w.clock.Now().Add(c.quiet))
 			w.check(http.StatusAccepted, w.send(h, c.d(w.clock.Now().Add(-c.old)).request()))
 			var calls []string
 			for _, action := range w.client.Actions() {

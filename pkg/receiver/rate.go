@@ -16,6 +16,7 @@ const (
 	// payloadBurst is what it writes at once before that counts. What is begun is written, so that the largest body is taken.
 	payloadBurst = 8 << 20
 	// surelyLarge is a body that is not even compressed while its namespace has used that up: few of that size fit into their event.
+	// A copy of what is recorded is answered as such: its record is looked for first.
 	surelyLarge = 512 << 10
 	// reasonRate is the reason of a delivery that is not recorded because of that.
 	reasonRate = "NamespaceRate"

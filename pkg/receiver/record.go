@@ -46,8 +46,8 @@ type Recorder struct {
 	// Started is when this process did.
 	Started time.Time
 
-	// clocksAgree tells whether the last create showed that the API server's clock is ours.
-	clocksAgree atomic.Bool
+	// clocksAgree is our time of the last create, if that showed that the API server's clock is ours.
+	clocksAgree atomic.Pointer[time.Time]
 	// rates are what the payloads of namespaces have taken.
 	rates rates
 	// lanes are for deliveries that come together.

@@ -135,7 +135,7 @@ func (r *renderer) task(doc *document, user *pipelinev1.PipelineTask) (*pipeline
 		return nil, fault.Invalidf("MissingTask", "%s: pipeline task %s refers to Task %s, which neither a file in .tekton nor a task "+
 			"annotation defines: add it, or refer to it with a resolver", doc.place(), user.Name, name)
 	}
-	if known, found := r.set.same[definition]; found {
+	if known := r.set.same.find(definition); known != nil {
 		r.tasks[name] = known
 		return known.task, r.spend(doc, known.size)
 	}
@@ -153,9 +153,7 @@ func (r *renderer) readTask(doc, definition *document, name string) (*pipelinev1
 		return nil, err
 	}
 	r.tasks[name] = &inlineTask{task: task, size: size}
-	if r.set.same != nil && definition.local && !size.own { // others are read for each PipelineRun, and would be held for nothing
-		r.set.same[definition] = r.tasks[name]
-	}
+	r.set.same.keep(definition, r.tasks[name])
 	return task, nil
 }
 

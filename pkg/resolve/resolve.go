@@ -49,8 +49,8 @@ type Set struct {
 	uncounted int
 	// rest is asked before anything is rendered; nil lets all.
 	rest Rest
-	// same are the Tasks of .tekton without placeholders that were read for one event: all of its PipelineRuns get the same.
-	same map[*document]*inlineTask
+	// same are the Tasks that all PipelineRuns of one event share; nil shares none.
+	same *sameTasks
 }
 
 // position identifies a document of a set.

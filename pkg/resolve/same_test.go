@@ -4,10 +4,13 @@ package resolve
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/memory"
 )
 
 // A Task without placeholders is read once for all PipelineRuns of an event; each gets a copy of its own, and one with placeholders
@@ -45,7 +48,7 @@ spec: {steps: [{image: "{{ sender }}"}]}
 		}
 		one.Steps[0].Image, one.Metadata.Labels["team"] = "changed", "changed"
 	}
-	if n := len(set.same); n != 1 {
+	if n := len(set.same.of); n != 1 {
 		t.Errorf("%d Tasks are shared, want the one without placeholders", n)
 	}
 }
@@ -79,7 +82,29 @@ spec:
 			t.Fatal(run, err)
 		}
 	}
-	if n := len(set.same); n != 0 {
+	if n := len(set.same.of); n != 0 {
 		t.Errorf("%d Tasks of references are held", n)
+	}
+}
+
+// What is held until the event is planned does not grow with its PipelineRuns: twenty that each refer to another large Task of .tekton
+// would take a gigabyte.
+func TestSharedTasksTakeLittleMemory(t *testing.T) {
+	t.Parallel()
+	sidecars := strings.Repeat("{},", 9_000)
+	var definitions strings.Builder
+	for n := range 5 {
+		fmt.Fprintf(&definitions, "---\napiVersion: tekton.dev/v1\nkind: PipelineRun\nmetadata: {name: run-%d}\nspec: {pipelineSpec: {tasks: [{name: one, taskRef: {name: task-%d}}]}}\n", n, n)
+		fmt.Fprintf(&definitions, "---\napiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: task-%d}\nspec: {sidecars: [%s]}\n", n, sidecars)
+	}
+	set := Load([]git.File{{Path: ".tekton/a.yaml", Data: []byte(definitions.String())}}).Resting(func(context.Context, time.Duration) error { return nil })
+	for _, definition := range set.Definitions() {
+		run, err := set.Render(t.Context(), definition, scopeOf(t, nil), nil)
+		if err != nil || len(run.Spec.PipelineSpec.Tasks[0].TaskSpec.Sidecars) != 9_000 {
+			t.Fatal(err)
+		}
+	}
+	if n, want := len(set.same.of), memory.MaxAnswer/(17*9_000); n != want {
+		t.Errorf("%d Tasks are held, want %d", n, want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/memory"
 )
 
 // About how long a core takes to render one unit of what values weigh in memory, and a byte of text: 1,000 steps with a short
@@ -31,8 +32,31 @@ type Rest func(ctx context.Context, work time.Duration) error
 // which remembers what is the same in all of the event's PipelineRuns. It may not be shared.
 func (s *Set) Resting(rest Rest) *Set {
 	resting := *s
-	resting.rest, resting.same = rest, map[*document]*inlineTask{}
+	resting.rest, resting.same = rest, &sameTasks{of: map[*document]*inlineTask{}}
 	return &resting
+}
+
+// sameTasks are Tasks of .tekton without placeholders, as they were read for one event: all of its PipelineRuns get the same. Those of
+// annotations are read for each PipelineRun, and would be held for nothing.
+type sameTasks struct {
+	of     map[*document]*inlineTask
+	weight int
+}
+
+// keep keeps a Task, unless all of them would take more than one PipelineRun may.
+func (s *sameTasks) keep(definition *document, task *inlineTask) {
+	if s == nil || task.size.own || !definition.local || s.weight+task.size.weight > memory.MaxAnswer {
+		return
+	}
+	s.of[definition], s.weight = task, s.weight+task.size.weight
+}
+
+// find returns a Task that is kept, nil if it is not.
+func (s *sameTasks) find(definition *document) *inlineTask {
+	if s == nil {
+		return nil
+	}
+	return s.of[definition]
 }
 
 // maxSteps bounds the steps of a PipelineRun, with those of its tasks. Tekton's admission webhook, which all tenants share, takes

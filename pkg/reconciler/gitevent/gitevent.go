@@ -67,7 +67,7 @@ func New(c cluster.Cluster, o cluster.Options) *Reconciler {
 	r.steps.Report.Strangers.Wake = r.desk.Wake
 	r.store = &kept.Store{
 		Events: c.Plumbline.GitEvents(o.Namespace), Payloads: c.Plumbline.EventPayloads(o.Namespace), Secrets: c.Kube.Secrets(o.Namespace),
-		Room: memory.NewRoom(m.NoRoom, r.desk.Wake), Budget: o.Budget, Changed: known.Forget, Pace: kept.NewPace(),
+		Room: memory.NewRoom(c.Clock.Now, m.NoRoom, r.desk.Wake), Budget: o.Budget, Changed: known.Forget, Pace: kept.NewPace(),
 	}
 	r.share(turns.New(turns.Options{Workers: o.Workers, Now: c.Clock.Now, Refused: m.NoTurn, Wake: r.desk.Wake}))
 	r.steps.Plan.Beginnings.Inherited = func(event *v1alpha1.GitEvent) bool {
@@ -141,7 +141,7 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 		return nil // a key that is none cannot become one: nothing to requeue
 	}
 	if !r.IsLeaderFor(types.NamespacedName{Namespace: namespace, Name: name}) {
-		r.turns.Leave(name)
+		r.leave(name)
 		return controller.NewSkipKey(key) // the leader's promotion enqueues it there
 	}
 	ctx = r.Settings.ToContext(ctx)
@@ -149,7 +149,7 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 	if err != nil { // a lister knows no other error than that it has none
 		r.steps.Create.Created.Forget(name)
 		r.desk.Known.Forget(name)
-		r.turns.Leave(name)
+		r.leave(name)
 		return nil // settled, or not listed yet: then the informer's add enqueues it
 	}
 	fresh := len(open.Status.Conditions) == 0 // nothing is recorded of it yet, and nothing can be without the Git service
@@ -164,6 +164,12 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 	}
 	plan := r.store.Of(version.Event)
 	return r.guarded(memory.Held(ctx, plan.HoldAnswers), r.desk.Begin(ctx, version, r.credentials, plan))
+}
+
+// leave gives up what an event waits for in a line: it is settled, or another process leads it.
+func (r *Reconciler) leave(event string) {
+	r.turns.Leave(event)
+	r.store.Room.Leave(event)
 }
 
 // guarded turns a panic into a long wait: one poisonous event must not take the others' controller down (B16). The ones

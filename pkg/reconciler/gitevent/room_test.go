@@ -76,17 +76,39 @@ func TestLargeAnswersTakeTheSharedMemory(t *testing.T) {
 		t.Errorf("it is planned %d times while there is no memory for it", now-read)
 	}
 	w.wakes = nil
-	room.Give("one", memory.MaxEvent-memory.MaxHeld/2)
+	room.Give("e", "one", memory.MaxEvent-memory.MaxHeld/2)
 	if len(w.wakes) != 1 || w.wakes[0] != 0 {
 		t.Errorf("woken after %v when there is room", w.wakes)
 	}
 	if err := r.Reconcile(t.Context(), system+"/push-1"); err != nil || len(w.runs()) != 1 {
 		t.Errorf("error %v, %d runs", err, len(w.runs()))
 	}
-	room.Give("two", memory.MaxEvent-memory.MaxHeld/2)
+	room.Give("e", "two", memory.MaxEvent-memory.MaxHeld/2)
 	for _, owner := range []string{"team", "two"} {
 		if !room.Take("e", owner, memory.MaxHeld, 0) {
 			t.Errorf("not all of the room of %s was given back", owner)
 		}
+	}
+}
+
+// An event that is gone while it waits for memory keeps none from others.
+func TestAnEventThatIsGoneLeavesTheLine(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("hello"))
+	w.git.large = 100 << 20
+	c := newCaches()
+	r := w.quietly(func() *Reconciler { w.fill(c); return w.reconcilerWith(c) })
+	room := r.store.Room
+	for _, other := range []string{"one", "two", "three"} {
+		if !room.Take(other, other, memory.MaxHeld, 0) {
+			t.Fatal("there is no room")
+		}
+	}
+	if err := r.Reconcile(t.Context(), system+"/push-1"); err == nil || !room.Waits("push-1") {
+		t.Fatalf("error %v: want that it waits for memory", err)
+	}
+	w.must(c.events.Replace(nil, ""))
+	if err := r.Reconcile(t.Context(), system+"/push-1"); err != nil || room.Waits("push-1") {
+		t.Errorf("error %v, it still waits", err)
 	}
 }
