@@ -28,6 +28,8 @@ type Hook struct {
 	// URL is where it leads. Parts that the service keeps secret are masked.
 	URL   string
 	State HookState
+	// Until is when a pause ends; zero if the service does not tell.
+	Until time.Time
 }
 
 // HookLog is the webhooks of one repository, and what its Git service remembers of their deliveries. What the credentials may not
@@ -44,9 +46,9 @@ type HookLog interface {
 	Resend(ctx context.Context, hook, attempt int64) (status int, err error)
 }
 
-// ResendsEvery is the time in which a HookLog may be asked for ResendsAtOnce attempts of one repository. GitLab allows five a minute to a
-// user in a project (https://docs.gitlab.com/api/project_webhooks); one is left for people.
+// ResendsEvery is the time in which a HookLog may be asked for ResendsAtOnce attempts of one repository: GitLab allows so many to a user
+// in a project (https://docs.gitlab.com/api/project_webhooks).
 const (
 	ResendsEvery  = time.Minute
-	ResendsAtOnce = 4
+	ResendsAtOnce = 5
 )

@@ -54,10 +54,11 @@ func (s *service) hooks(baseURL string, p v1alpha1.Project, c provider.Credentia
 func (l *hookLog) Hooks(ctx context.Context) ([]provider.Hook, error) {
 	const what = "listing the project's webhooks"
 	type hook struct {
-		ID      int64  `json:"id"`
-		Project int64  `json:"project_id"`
-		URL     string `json:"url"`
-		Alert   string `json:"alert_status"`
+		ID      int64     `json:"id"`
+		Project int64     `json:"project_id"`
+		URL     string    `json:"url"`
+		Alert   string    `json:"alert_status"`
+		Until   time.Time `json:"disabled_until"`
 	}
 	all, err := list(ctx, what, func(options ...gl.RequestOptionFunc) ([]hook, *gl.Response, error) {
 		var page []hook
@@ -72,7 +73,7 @@ func (l *hookLog) Hooks(ctx context.Context) ([]provider.Hook, error) {
 		if h.ID <= 0 || h.Project <= 0 {
 			return nil, noAnswer(what)
 		}
-		hooks = append(hooks, provider.Hook{ID: h.ID, Project: h.Project, URL: h.URL, State: hookStateOf(h.Alert)})
+		hooks = append(hooks, provider.Hook{ID: h.ID, Project: h.Project, URL: h.URL, State: hookStateOf(h.Alert), Until: h.Until})
 	}
 	return hooks, nil
 }

@@ -117,7 +117,7 @@ func TestRefusalsOfHooks(t *testing.T) {
 	for range 3 {
 		h.send(t, true)
 	}
-	if hooks, err := h.log.Hooks(t.Context()); err != nil || hooks[1].State != provider.HookPaused {
+	if hooks, err := h.log.Hooks(t.Context()); err != nil || hooks[1].State != provider.HookPaused || hooks[1].Until.IsZero() {
 		t.Errorf("after four failures: %+v %v", hooks, err)
 	}
 	if _, err := h.log.Resend(t.Context(), h.hook, failed[0].ID); fault.Of(err) == nil || fault.Of(err).Reason != "HookPaused" {
