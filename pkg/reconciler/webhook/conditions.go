@@ -7,11 +7,9 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
-	typed "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
@@ -51,7 +49,8 @@ func noLog(t *target) verdict {
 
 // conditions tell Repositories of their webhooks.
 type conditions struct {
-	live     typed.RepositoriesGetter
+	read     func(ctx context.Context, namespace, name string) (*pacv1alpha1.Repository, error)
+	update   func(ctx context.Context, repository *pacv1alpha1.Repository) error
 	recorder record.EventRecorder
 }
 
@@ -74,8 +73,7 @@ func (v verdict) told(repository *pacv1alpha1.Repository) bool {
 }
 
 func (c conditions) write(ctx context.Context, t *target, v verdict) error {
-	repositories := c.live.Repositories(t.owner.Namespace)
-	repository, err := repositories.Get(ctx, t.owner.Name, metav1.GetOptions{})
+	repository, err := c.read(ctx, t.owner.Namespace, t.owner.Name)
 	if fault.Gone(err) {
 		return nil
 	}
@@ -97,7 +95,7 @@ func (c conditions) write(ctx context.Context, t *target, v verdict) error {
 		kind = corev1.EventTypeNormal
 		repository.MarkUnknown(pacv1alpha1.RepositoryWebhook, v.reason, v.message)
 	}
-	if _, err := repositories.UpdateStatus(ctx, repository, metav1.UpdateOptions{}); err != nil {
+	if err := c.update(ctx, repository); err != nil {
 		return fault.FromKube(fault.VerbUpdate, fmt.Errorf("writing the status of Repository %s: %w", t.owner, err)) // a conflict, too
 	}
 	if was == nil || was.Reason != v.reason {

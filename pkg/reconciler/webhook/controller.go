@@ -7,17 +7,20 @@ import (
 
 	"go.opentelemetry.io/otel"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	"knative.dev/pkg/configmap"
 	"knative.dev/pkg/controller"
 	"knative.dev/pkg/injection"
 	"knative.dev/pkg/logging"
 
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
@@ -63,8 +66,8 @@ func NewController(o Options) injection.ControllerConstructor {
 		r := &Reconciler{
 			service: o.Service, namespace: o.Namespace, global: o.GlobalRepository, settings: settings.Load,
 			credentials: credentials.Reader{Namespace: o.Namespace, Kube: kube.CoreV1()},
-			claims:      claims.Lister().RepositoryClaims(o.Namespace), repositories: repositories.Lister(),
-			conditions: conditions{live: client.Get(ctx).PipelinesascodeV1alpha1(), recorder: recorder}, recorder: recorder,
+			cached:      cachesOf(repositories.Informer().GetIndexer(), claims.Informer().GetIndexer(), o.Namespace),
+			conditions:  conditionsOf(ctx, recorder), recorder: recorder,
 			clock: clock.RealClock{}, logger: logger, pace: newPace(), known: map[types.NamespacedName]*memory{},
 		}
 		var err error
@@ -83,6 +86,47 @@ func NewController(o Options) injection.ControllerConstructor {
 			logger.Fatalw("Watching", "error", err)
 		}
 		return impl
+	}
+}
+
+// cachesOf reads the caches of informers.
+func cachesOf(repositories, claims cache.Store, namespace string) caches {
+	return caches{
+		repository: func(owner types.NamespacedName) *pacv1alpha1.Repository {
+			return found[pacv1alpha1.Repository](repositories, owner.String())
+		},
+		repositories: func() (all []*pacv1alpha1.Repository) {
+			for _, object := range repositories.List() {
+				if repository, ok := object.(*pacv1alpha1.Repository); ok {
+					all = append(all, repository)
+				}
+			}
+			return all
+		},
+		claim: func(name string) *v1alpha1.RepositoryClaim {
+			return found[v1alpha1.RepositoryClaim](claims, namespace+"/"+name)
+		},
+	}
+}
+
+// found is nil for what is not there.
+func found[T any](in cache.Store, key string) *T {
+	object, _, _ := in.GetByKey(key) // a cache's read cannot fail
+	t, _ := object.(*T)
+	return t
+}
+
+func conditionsOf(ctx context.Context, recorder record.EventRecorder) conditions {
+	repositories := client.Get(ctx).PipelinesascodeV1alpha1()
+	return conditions{
+		read: func(ctx context.Context, namespace, name string) (*pacv1alpha1.Repository, error) {
+			return repositories.Repositories(namespace).Get(ctx, name, metav1.GetOptions{})
+		},
+		update: func(ctx context.Context, repository *pacv1alpha1.Repository) error {
+			_, err := repositories.Repositories(repository.Namespace).UpdateStatus(ctx, repository, metav1.UpdateOptions{})
+			return err
+		},
+		recorder: recorder,
 	}
 }
 

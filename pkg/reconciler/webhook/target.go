@@ -53,16 +53,12 @@ func (r *Reconciler) target(repository *pacv1alpha1.Repository) (*target, error)
 	if err != nil || leads == "" {
 		return nil, err
 	}
-	claim, err := r.claims.Get(v1alpha1.ClaimName(canonical))
-	if err != nil || claim.Status.ReleasedAt != nil ||
+	claim := r.cached.claim(v1alpha1.ClaimName(canonical))
+	if claim == nil || claim.Status.ReleasedAt != nil ||
 		claim.Spec.Repository.Namespace != repository.Namespace || claim.Spec.Repository.Name != repository.Name {
-		return nil, err
+		return nil, nil
 	}
-	global, err := r.repositories.Repositories(r.namespace).Get(r.global)
-	if err != nil {
-		global = nil // there is none
-	}
-	service, err := pacv1alpha1.ServiceOf(repository, global)
+	service, err := pacv1alpha1.ServiceOf(repository, r.cached.repository(types.NamespacedName{Namespace: r.namespace, Name: r.global}))
 	if err != nil {
 		return nil, err
 	}

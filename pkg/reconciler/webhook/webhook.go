@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
@@ -23,8 +22,7 @@ import (
 	pkgreconciler "knative.dev/pkg/reconciler"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
-	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
-	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -59,8 +57,7 @@ type Reconciler struct {
 	namespace, global string
 	settings          func() *config.Config
 	credentials       credentials.Reader
-	claims            listers.RepositoryClaimNamespaceLister
-	repositories      paclisters.RepositoryLister
+	cached            caches
 	conditions        conditions
 	recorder          record.EventRecorder
 	clock             clock.PassiveClock
@@ -73,6 +70,14 @@ type Reconciler struct {
 	known map[types.NamespacedName]*memory
 	// heard is when a receiver said that deliveries may have been missed.
 	heard time.Time
+}
+
+// caches are what others have read; nil is for what they do not have.
+type caches struct {
+	repository   func(types.NamespacedName) *pacv1alpha1.Repository
+	repositories func() []*pacv1alpha1.Repository
+	// claim takes the name of a claim in Plumbline's namespace.
+	claim func(name string) *v1alpha1.RepositoryClaim
 }
 
 // memory is what a process knows of a Repository's webhook. All of it is advice.
@@ -135,8 +140,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 		r.forget(owner)
 		return controller.NewSkipKey(key) // the leader's promotion enqueues it there
 	}
-	repository, err := r.repositories.Repositories(namespace).Get(name)
-	if err != nil || !r.serves(repository) {
+	repository := r.cached.repository(owner)
+	if repository == nil || !r.serves(repository) {
 		r.forget(owner)
 		return nil // a change of the Repository wakes this key
 	}
@@ -245,8 +250,7 @@ func (r *Reconciler) promoted(b pkgreconciler.Bucket, enqueue func(pkgreconciler
 
 // each calls for all Repositories whose webhooks are looked after.
 func (r *Reconciler) each(do func(owner types.NamespacedName)) {
-	all, _ := r.repositories.List(labels.Everything()) // a cache's list cannot fail
-	for _, repository := range all {
+	for _, repository := range r.cached.repositories() {
 		if r.serves(repository) {
 			do(types.NamespacedName{Namespace: repository.Namespace, Name: repository.Name})
 		}

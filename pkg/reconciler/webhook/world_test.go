@@ -25,8 +25,7 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	versioned "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
-	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
-	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -115,8 +114,8 @@ func (w *world) start() {
 			},
 		},
 		namespace: system, settings: func() *config.Config { return settings }, credentials: credentials.Reader{Namespace: system, Kube: kube.CoreV1()},
-		claims: listers.NewRepositoryClaimLister(w.claims).RepositoryClaims(system), repositories: paclisters.NewRepositoryLister(w.repos),
-		conditions: conditions{live: w.client.PipelinesascodeV1alpha1(), recorder: w.events}, recorder: w.events,
+		cached:     cachesOf(w.repos, w.claims, system),
+		conditions: conditionsOf(context.WithValue(context.Background(), client.Key{}, w.client), w.events), recorder: w.events,
 		clock: w.clock, logger: zap.NewNop().Sugar(), metrics: m, pace: newPace(), known: map[types.NamespacedName]*memory{},
 	}
 	if err := w.process.Promote(pkgreconciler.UniversalBucket(), func(pkgreconciler.Bucket, types.NamespacedName) {}); err != nil {
