@@ -42,6 +42,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/wiring"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/repository"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/sweep"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/webhook"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/webhooksecret"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 )
@@ -111,12 +112,13 @@ func main() {
 	go serveProbes(ctx, *probes)
 	events, claims := openevents.New(system.Namespace()), ownership.NewClaims(system.Namespace())
 	onGitHub := github.New(github.Options{UserAgent: "plumbline/" + version})
+	onGitLab := gitlab.New(gitlab.Options{UserAgent: "plumbline/" + version})
 	sharedmain.MainWithConfig(ctx, component, cfg,
 		wiring.NewController(cluster.Options{
 			Namespace:        system.Namespace(),
 			Version:          version,
 			Remote:           remote.New(remote.Options{UserAgent: "plumbline/" + version}),
-			Providers:        byName(onGitHub, gitlab.New(gitlab.Options{UserAgent: "plumbline/" + version})),
+			Providers:        byName(onGitHub, onGitLab),
 			AppSecret:        *secret,
 			GlobalRepository: *global,
 			Workers:          *workers,
@@ -130,6 +132,7 @@ func main() {
 		inBulk(sweep.NewController(sweep.Options{Namespace: system.Namespace(), Events: events})),
 		inBulk(webhooksecret.NewController(webhooksecret.Options{Namespace: system.Namespace(), AppSecret: *secret, GlobalRepository: *global})),
 		deliveries.NewController(deliveries.Options{Namespace: system.Namespace(), AppSecret: *secret, GitHub: onGitHub, Claims: claims}),
+		inBulk(webhook.NewController(webhook.Options{Namespace: system.Namespace(), GlobalRepository: *global, Service: onGitLab, Claims: claims})),
 	)
 	end() // if it was not told to
 	election.Wait()

@@ -25,6 +25,7 @@ const (
 	keyConsoleTask      = "custom-console-url-pr-tasklog"
 	keyConsoleNamespace = "custom-console-url-namespace"
 	keyGitHubURL        = "github-url"
+	keyWebhookURL       = "webhook-url"
 	keySkipPushOfPulls  = "skip-push-event-for-pr-commits"
 	keyRetentionDays    = "settled-retention-days"
 	keySettledCap       = "settled-cap"
@@ -88,6 +89,9 @@ type Config struct {
 	// GitHubURL is the web URL of the GitHub instance the App is registered at: scheme and host in lower case, no path,
 	// no trailing slash. Deliveries that name another host are refused before a credential is read.
 	GitHubURL string
+	// WebhookURL is where Git services without an App call the receivers, without a trailing slash: webhooks that lead elsewhere are
+	// somebody else's. Empty is unknown.
+	WebhookURL string
 	// Ceiling is what authors' PipelineRuns may ask for at most, in every namespace.
 	Ceiling ceiling.Limits
 	// GitAllowed are Git services that Repositories may name although their addresses are not public.

@@ -25,11 +25,11 @@ func FuzzNew(f *testing.F) {
 	}
 	f.Add(uint8(4), "https://c.example", uint8(5), "https://c.example/{{ pr }}/{{")
 	keys := []string{
-		keyApplicationName, keySecretAutoCreate, keyDashboardURL, keyConsoleName, keyConsoleURL, keyConsoleRun, keyConsoleTask, keyConsoleNamespace, keyGitHubURL,
+		keyApplicationName, keySecretAutoCreate, keyDashboardURL, keyConsoleName, keyConsoleURL, keyConsoleRun, keyConsoleTask, keyConsoleNamespace, keyGitHubURL, keyWebhookURL,
 		keySkipPushOfPulls, keyRetentionDays, keySettledCap, keyOpenEvents, keyOpenPayloads, keyRemoteTasks, keyHubURL, keyHubCatalog, keyRemoteAllowed, keyRemoteRefused, keyShareGlobal, keyRunPermissions,
 		"catalog-1-id", "catalog-1-name", "catalog-1-url", "catalog-02-id", "unknown", "_example",
 	}
-	urls := []string{keyDashboardURL, keyConsoleURL, keyConsoleRun, keyConsoleTask, keyConsoleNamespace, keyGitHubURL, keyHubURL, "catalog-1-url"}
+	urls := []string{keyDashboardURL, keyConsoleURL, keyConsoleRun, keyConsoleTask, keyConsoleNamespace, keyGitHubURL, keyWebhookURL, keyHubURL, "catalog-1-url"}
 	f.Fuzz(func(t *testing.T, first uint8, a string, second uint8, b string) {
 		data := map[string]string{keys[int(first)%len(keys)]: a, keys[int(second)%len(keys)]: b}
 		c, err := New(data)

@@ -45,6 +45,7 @@ func parse(data map[string]string, previous *Config) (*Config, error) {
 			namespace: p.template(keyConsoleNamespace, previous.Console.namespace),
 		},
 	}
+	c.WebhookURL = p.base(keyWebhookURL, previous.WebhookURL)
 	c.Open = p.open(standard.Open, previous.Open)
 	c.Remote = p.remote(previous.Remote)
 	c.Ceiling = p.ceiling(previous.Ceiling)

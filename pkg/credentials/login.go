@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
@@ -63,14 +64,21 @@ func (s *Session) login(ctx context.Context, service provider.Provider) (string,
 	}
 	token, err := s.token(ctx, repository, own.Token)
 	base := service.BaseURL(own.URL, own.RepositoryURL, s.event.Spec.Project)
-	credentials := provider.Credentials{User: own.User, Token: token, Shared: own.Token.Namespace != repository.Namespace, From: fmt.Sprintf("key %s of secret %s/%s", own.Token.Key, own.Token.Namespace, own.Token.Name),
-		Reach: s.config.TenantsGit()}
-	if own.Token.Namespace == s.keeper.options.Namespace {
-		// Whoever writes Repositories and Secrets in Plumbline's own namespace is its administrator: the service that the global
-		// Repository names may be anywhere.
-		credentials.Reach = hosts.Policy{Allowed: s.config.GitAllowed, Trusted: hosts.HostPort(strings.TrimSpace(base))}
+	return base, loginOf(repository, own, token, reachOf(own, base, s.keeper.options.Namespace, s.config)), err
+}
+
+func loginOf(repository *pacv1alpha1.Repository, own pacv1alpha1.Service, token string, reach hosts.Policy) provider.Credentials {
+	return provider.Credentials{User: own.User, Token: token, Shared: own.Token.Namespace != repository.Namespace,
+		From: fmt.Sprintf("key %s of secret %s/%s", own.Token.Key, own.Token.Namespace, own.Token.Name), Reach: reach}
+}
+
+// reachOf is where a token may be sent. Whoever writes Repositories and Secrets in Plumbline's own namespace, system, is its
+// administrator: the service that the global Repository names may be anywhere.
+func reachOf(own pacv1alpha1.Service, base, system string, c *config.Config) hosts.Policy {
+	if own.Token.Namespace == system {
+		return hosts.Policy{Allowed: c.GitAllowed, Trusted: hosts.HostPort(strings.TrimSpace(base))}
 	}
-	return base, credentials, err
+	return c.TenantsGit()
 }
 
 // token reads the token of a Repository's Git service live, so that a changed one needs no restart.
@@ -79,6 +87,11 @@ func (s *Session) token(ctx context.Context, repository *pacv1alpha1.Repository,
 		return "", fault.Operatorf(fault.ReasonCredentialsMissing, "Repository %s/%s names no token: set git_provider.secret to a Secret with the token of its Git service", repository.Namespace, repository.Name)
 	}
 	secret, err := s.loginSecret(ctx, key.Namespace, key.Name)
+	return tokenIn(secret, err, key)
+}
+
+// tokenIn reads the token out of what reading its Secret has returned.
+func tokenIn(secret *corev1.Secret, err error, key pacv1alpha1.SecretKey) (string, error) {
 	if apierrors.IsNotFound(err) {
 		return "", fault.Operatorf(fault.ReasonCredentialsMissing, "secret %s/%s does not exist: create it with the key %s and the token of the Git service", key.Namespace, key.Name, key.Key)
 	}

@@ -176,6 +176,9 @@ type Provider struct {
 	// Deliveries returns the log of the App's deliveries; baseURL is as for Connect. It makes no call. It is nil for a service
 	// that has no Apps.
 	Deliveries func(baseURL string, credentials Credentials) (DeliveryLog, error)
+	// Hooks returns the webhooks of a project, of which URL, Owner and Name are needed; the rest is as for Connect. It is nil for a
+	// service that calls an App.
+	Hooks func(baseURL string, project v1alpha1.Project, credentials Credentials) (HookLog, error)
 	// Metadata returns what a PipelineRun carries of an id that Put returned, in maps that the caller may change
 	// (spec/compatibility.md 3.10). Values of labels are valid as such.
 	Metadata func(id string) (labels, annotations map[string]string)

@@ -102,6 +102,7 @@ func conditions() []condition {
 	return []condition{
 		poisoned(),
 		stalled(),
+		givenUp(),
 		when("a page of tombstones is full", setup{receivers: 1, controllers: 1, config: smallCap()},
 			map[string]movement{"PlumblineTombstonesLost": rises}, (*world).losesATombstone),
 		when("the API server refuses what a receiver writes", proxied, map[string]movement{

@@ -127,5 +127,5 @@ func forEvents(call auditEvent, userAgent string) bool {
 	case ref.Resource == "configmaps": // a receiver asks for the copies in use, once in 20 s
 		return false
 	}
-	return !strings.HasSuffix(userAgent, "/webhook-secrets") && !strings.HasSuffix(userAgent, "/deliveries") && !strings.HasSuffix(userAgent, "/preflight")
+	return !strings.HasSuffix(userAgent, "/webhook-secrets") && !strings.HasSuffix(userAgent, "/deliveries") && !strings.HasSuffix(userAgent, "/webhooks") && !strings.HasSuffix(userAgent, "/preflight")
 }

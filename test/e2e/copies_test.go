@@ -38,7 +38,7 @@ func (w *world) copied() webhooksecret.Value {
 // forNoEvent tells whether a controller made the call to copy webhook secrets or to look for missed deliveries: no event waits
 // for either.
 func forNoEvent(c cluster.Call) bool {
-	return strings.HasSuffix(c.UserAgent, "/webhook-secrets") || strings.HasSuffix(c.UserAgent, "/deliveries")
+	return strings.HasSuffix(c.UserAgent, "/webhook-secrets") || strings.HasSuffix(c.UserAgent, "/deliveries") || strings.HasSuffix(c.UserAgent, "/webhooks")
 }
 
 // knows waits, S31's time at most, until the receivers know these values of the webhook's secret; empty is none. Wrong deliveries

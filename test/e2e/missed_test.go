@@ -8,7 +8,11 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
 // missedOutage is how long nobody can record a delivery: 10 s here, 60 s and 10 minutes in the campaign.
@@ -93,4 +97,57 @@ func (w *world) missedFor(long time.Duration) (commits []string) {
 		}
 	}
 	return commits
+}
+
+// A14 with a GitLab, which is told of no App and sends nothing again by itself: the token's role decides whether what was missed can be found.
+func TestA14AGitLabSendsAgainWhatWasMissed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{service: gitLab, receivers: 1, controllers: 2, proxied: true, gitlab: gitlab.Options{KeepFailingHooks: true}})
+	w.claimed()
+	g := w.git.(*onGitLab)
+	g.SetHookURL(g.hook, w.receivers[0].URL)
+	w.configure("webhook-url", w.receivers[0].URL)
+	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("before", "push")})
+	w.deliver(delivery, 202)
+	w.checkReaches(sha, checkName("before"), "success", soon)
+	w.hookCondition("Unknown PermissionMissing") // the token's role is Developer
+	w.stores(map[string]string{"webhook.secret": hookSecret, "provider.token": g.CreateToken(gitlab.NewToken{Project: projectName, Level: gitlab.Maintainer}).Value})
+
+	for _, p := range append(w.receivers, w.controllers...) {
+		p.Proxy.Cut()
+	}
+	commits := w.missedFor(missedOutage)
+	for _, p := range append(w.receivers, w.controllers...) {
+		p.Proxy.Restore()
+	}
+	over := time.Now()
+	for _, sha := range commits {
+		w.checkReaches(sha, checkName("missed"), "success", 2*recoveredWithin-time.Since(over)) // GitLab sends five a minute
+	}
+	t.Logf("%d missed deliveries had run after %v", len(commits), time.Since(over).Round(time.Second))
+	w.settled(afterFault)
+	ran := w.runsBySHA()
+	for _, sha := range commits {
+		if ran[sha] != 1 {
+			t.Errorf("%s has %d PipelineRuns", sha, ran[sha])
+		}
+	}
+	w.hookCondition("True Called")
+	w.invariants()
+}
+
+// hookCondition waits until the Repository's condition Webhook has a status and reason. What GitLab refused is looked at again when the
+// Repository changes.
+func (w *world) hookCondition(want string) {
+	w.t.Helper()
+	w.eventually(afterFault, "the condition Webhook is "+want, func() error {
+		repository, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Get(w.ctx, "app", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if is := repository.Status.GetCondition(pacv1alpha1.RepositoryWebhook); is == nil || fmt.Sprint(is.Status, " ", is.Reason) != want {
+			return fmt.Errorf("it is %v", is)
+		}
+		return nil
+	})
 }

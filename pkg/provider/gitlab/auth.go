@@ -57,7 +57,9 @@ func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	if resp != nil {
 		header = resp.Header
 	}
-	a.pace.Learn(header, err)
+	if !resends(req) || provider.StatusCode(err) != http.StatusTooManyRequests {
+		a.pace.Learn(header, err)
+	}
 	provider.Observed(a.observe, began, err)
 	return resp, err
 }
@@ -69,6 +71,11 @@ func alone(req *http.Request) string {
 		return req.URL.Path
 	}
 	return ""
+}
+
+// resends tells of a call that has a limit of its own, which says nothing of the others.
+func resends(req *http.Request) bool {
+	return req.Method == http.MethodPost && strings.HasSuffix(req.URL.Path, "/resend")
 }
 
 // unlimited is go-gitlab's own limiter, which waits in the worker, switched off: Pace knows the limits.

@@ -52,7 +52,7 @@ func New(o Options) provider.Provider {
 	transport := provider.NewTransport(o.Limits)
 	transport.Provider = Name
 	s := &service{options: o, transport: transport, paces: cache.New[paceKey, *provider.Pace](maxCached)}
-	return provider.Provider{Name: Name, Webhook: delivery.Webhook{}, BaseURL: BaseURL, Connect: s.connect, Metadata: metadata,
+	return provider.Provider{Name: Name, Webhook: delivery.Webhook{}, BaseURL: BaseURL, Connect: s.connect, Hooks: s.hooks, Metadata: metadata,
 		Reopens: true} // a status that lands after one that has ended is another, newer one
 }
 
@@ -107,9 +107,23 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 	if err != nil {
 		return provider.Client{}, err
 	}
+	if p.ID <= 0 {
+		return provider.Client{}, notAProject(p)
+	}
+	client, user, err := s.client(base, c)
+	if err != nil {
+		return provider.Client{}, err
+	}
+	token := strings.TrimSpace(c.Token)
+	r := &repository{client: client, token: provider.Token{User: c.User, Value: token}, shared: c.Shared, path: p.Owner + "/" + p.Name, id: p.ID, base: base, now: s.options.Now, reader: readerKey{user, p.ID}, trees: &s.trees}
+	return provider.Client{Source: r, History: r, Addresses: r, Access: r, Reporter: r, Tokens: r}, nil
+}
+
+// client calls the API of a GitLab with a token.
+func (s *service) client(base *url.URL, c provider.Credentials) (*gl.Client, paceKey, error) {
 	token := strings.TrimSpace(c.Token)
 	if err := checkToken(token, c.From); err != nil {
-		return provider.Client{}, err
+		return nil, paceKey{}, err
 	}
 	api := base.JoinPath("api/v4/")
 	user := paceKey{api.String(), sha256.Sum256([]byte(token))}
@@ -122,11 +136,10 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 			CheckRedirect: provider.CheckRedirect,
 		}))
 	if err != nil {
-		return provider.Client{}, fault.Operatorf("BadConfiguration", "git_provider.url %q is not a URL: set it to https://<host>", baseURL)
+		return nil, paceKey{}, fault.Operatorf("BadConfiguration", "git_provider.url %q is not a URL: set it to https://<host>", base)
 	}
 	client.UserAgent = s.options.UserAgent
-	r := &repository{client: client, token: provider.Token{User: c.User, Value: token}, shared: c.Shared, path: p.Owner + "/" + p.Name, id: p.ID, base: base, now: s.options.Now, reader: readerKey{user, p.ID}, trees: &s.trees}
-	return provider.Client{Source: r, History: r, Addresses: r, Access: r, Reporter: r, Tokens: r}, nil
+	return client, user, nil
 }
 
 // repository is one project seen with one token. It is called by its path, which the payload's URL was checked against,
@@ -172,12 +185,16 @@ func baseOf(baseURL string, p v1alpha1.Project) (*url.URL, error) {
 			"project %q is not on the configured GitLab %s: set git_provider.url, or remove the Repository", p.URL, base.Host)
 	}
 	switch {
-	case !delivery.ValidPath(p.Owner + "/" + p.Name), p.ID <= 0, strings.Contains(p.Name, "/"):
-		return nil, fault.Operatorf("BadRepository", "%q is not a GitLab project", p.Owner+"/"+p.Name)
+	case !delivery.ValidPath(p.Owner + "/" + p.Name), strings.Contains(p.Name, "/"):
+		return nil, notAProject(p)
 	case !strings.EqualFold(joined(provider.Segments(base, project)), p.Owner+"/"+p.Name):
 		return nil, fault.Operatorf("BadRepository", "%q is not the page of GitLab's project %s/%s", p.URL, p.Owner, p.Name)
 	}
 	return base, nil
+}
+
+func notAProject(p v1alpha1.Project) error {
+	return fault.Operatorf("BadRepository", "%q is not a GitLab project", p.Owner+"/"+p.Name)
 }
 
 var headerValue = regexp.MustCompile(`^[!-~]+$`)

@@ -160,20 +160,3 @@ func (g *GitLab) Deliveries() []DeliveryRecord {
 	}
 	return out
 }
-
-func (d *DeliveryRecord) json() object {
-	header := object{}
-	for k := range d.header {
-		header[k] = d.header.Get(k)
-	}
-	if d.header.Get("X-Gitlab-Token") != "" {
-		header["X-Gitlab-Token"] = "[REDACTED]"
-	}
-	trigger := map[string]string{PushHook: "push_hooks", TagPushHook: "tag_push_hooks",
-		MergeRequestHook: "merge_request_hooks", NoteHook: "note_hooks"}[d.Event]
-	return object{
-		"id": d.ID, "url": d.URL, "trigger": trigger, "request_headers": header, "request_data": json.RawMessage(d.body),
-		"response_headers": object{}, "response_body": "", "execution_duration": d.Duration.Seconds(),
-		"response_status": d.Status,
-	}
-}

@@ -163,17 +163,3 @@ func getHook(c *call) answer {
 	}
 	return ok(h.json(c.g))
 }
-
-func listHookEvents(c *call) answer {
-	h := c.g.hooks[c.number("hook")]
-	if h == nil || h.project != c.project {
-		return noRecord()
-	}
-	var list []*DeliveryRecord
-	for _, d := range slices.Backward(c.g.deliveries) {
-		if d.HookID == h.id {
-			list = append(list, d)
-		}
-	}
-	return paged(c, list, func(d *DeliveryRecord) object { return d.json() })
-}

@@ -40,6 +40,7 @@ const (
 	RouteHooks         = "hooks.list"
 	RouteHook          = "hooks.get"
 	RouteHookEvents    = "hooks.events"
+	RouteHookResend    = "hooks.resend"
 	RouteUnknown       = "unknown"
 )
 
@@ -138,5 +139,6 @@ func hookRoutes() []route {
 		{RouteHooks, "GET", r, maintainer, nil, listHooks},
 		{RouteHook, "GET", r + "/{hook}", maintainer, nil, getHook},
 		{RouteHookEvents, "GET", r + "/{hook}/events", maintainer, nil, listHookEvents},
+		{RouteHookResend, "POST", r + "/{hook}/events/{event}/resend", maintainer, nil, resendHookEvent},
 	}
 }

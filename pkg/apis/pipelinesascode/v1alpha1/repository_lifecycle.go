@@ -22,6 +22,9 @@ const (
 	// RepositoryWebhookSecret means that the receivers know the secret that the webhook's deliveries are verified with. It is no
 	// part of Ready, and absent where there never was a problem.
 	RepositoryWebhookSecret apis.ConditionType = "WebhookSecret"
+	// RepositoryWebhook means that the Git service calls the project's webhook. It is Unknown where that cannot be seen, and missed
+	// deliveries not be found. It is no part of Ready, and absent where there never was a problem.
+	RepositoryWebhook apis.ConditionType = "Webhook"
 )
 
 // GetConditionSet returns the dependents of Ready.
@@ -42,4 +45,9 @@ func (r *Repository) MarkTrue(condition apis.ConditionType, reason, message stri
 // MarkFalse records what someone has to do something about.
 func (r *Repository) MarkFalse(condition apis.ConditionType, reason, message string) {
 	r.GetConditionSet().Manage(&r.Status).MarkFalse(condition, reason, "%s", message)
+}
+
+// MarkUnknown records what cannot be told.
+func (r *Repository) MarkUnknown(condition apis.ConditionType, reason, message string) {
+	r.GetConditionSet().Manage(&r.Status).MarkUnknown(condition, reason, "%s", message)
 }

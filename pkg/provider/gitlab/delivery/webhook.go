@@ -18,11 +18,14 @@ import (
 const (
 	headerEvent    = "X-Gitlab-Event"
 	headerToken    = "X-Gitlab-Token" // #nosec G101 -- a header's name
-	headerDelivery = "Idempotency-Key"
+	headerDelivery = KeyHeader
 	headerUUID     = "X-Gitlab-Event-UUID"
 	headerHook     = "X-Gitlab-Webhook-UUID"
 	headerInstance = "X-Gitlab-Instance"
 )
+
+// KeyHeader is what all attempts to deliver the same thing have in common, since GitLab 17.4.
+const KeyHeader = "Idempotency-Key"
 
 // The names of the events that are decoded (https://docs.gitlab.com/user/project/integrations/webhook_events/).
 const (

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitlab
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	gl "github.com/xanzy/go-gitlab"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
+)
+
+const (
+	// attemptsPerPage is the most that GitLab shows of a webhook's events at once. Each has its whole payload.
+	attemptsPerPage = 20
+	// serverFailure is what GitLab calls answers of 5xx, and no answer.
+	serverFailure = "server_failure"
+	// saidDisabled is what GitLab says when it resends nothing because the webhook is paused or disabled.
+	saidDisabled = "Hook disabled"
+	// saidMoved is what it says when the webhook leads elsewhere than it did.
+	saidMoved = "The hook URL has changed, and this log entry cannot be retried"
+)
+
+// hookLog is the webhooks of one project: the calls need the role Maintainer (https://docs.gitlab.com/api/project_webhooks).
+type hookLog struct {
+	client *gl.Client
+	path   string
+}
+
+// hooks returns the webhooks of a project; it makes no call.
+func (s *service) hooks(baseURL string, p v1alpha1.Project, c provider.Credentials) (provider.HookLog, error) {
+	base, err := baseOf(baseURL, p)
+	if err != nil {
+		return nil, err
+	}
+	client, _, err := s.client(base, c)
+	if err != nil {
+		return nil, err
+	}
+	return &hookLog{client: client, path: "projects/" + gl.PathEscape(p.Owner+"/"+p.Name) + "/hooks"}, nil
+}
+
+// Hooks implements provider.HookLog.
+func (l *hookLog) Hooks(ctx context.Context) ([]provider.Hook, error) {
+	const what = "listing the project's webhooks"
+	type hook struct {
+		ID      int64     `json:"id"`
+		Project int64     `json:"project_id"`
+		URL     string    `json:"url"`
+		Alert   string    `json:"alert_status"`
+		Until   time.Time `json:"disabled_until"`
+	}
+	all, err := list(ctx, what, func(options ...gl.RequestOptionFunc) ([]hook, *gl.Response, error) {
+		var page []hook
+		resp, err := l.call(http.MethodGet, l.path, &page, options...)
+		return page, resp, err
+	})
+	if err != nil {
+		return nil, provider.Failed(what, err)
+	}
+	hooks := make([]provider.Hook, 0, len(all))
+	for _, h := range all {
+		if h.ID <= 0 || h.Project <= 0 {
+			return nil, noAnswer(what)
+		}
+		hooks = append(hooks, provider.Hook{ID: h.ID, Project: h.Project, URL: h.URL, State: hookStateOf(h.Alert), Until: h.Until})
+	}
+	return hooks, nil
+}
+
+// hookStateOf reads alert_status, which servers before 15.2 do not have. What they call cannot be told from it.
+func hookStateOf(alert string) provider.HookState {
+	switch alert {
+	case "temporarily_disabled":
+		return provider.HookPaused
+	case "disabled":
+		return provider.HookDisabled
+	}
+	return provider.HookCalled
+}
+
+// hookEvent is an attempt as GitLab's log has it.
+type hookEvent struct {
+	ID      int64             `json:"id"`
+	Header  map[string]string `json:"request_headers"`
+	Payload json.RawMessage   `json:"request_data"`
+	Status  string            `json:"response_status"` // a number, or "internal error" for no answer
+	At      time.Time         `json:"created_at"`      // of newer servers
+}
+
+// Attempts implements provider.HookLog.
+func (l *hookLog) Attempts(ctx context.Context, hook int64, failed bool, page int) ([]provider.Attempt, bool, error) {
+	const what = "listing the webhook's events"
+	wanted := url.Values{"per_page": {strconv.Itoa(attemptsPerPage)}, "page": {strconv.Itoa(page)}}
+	if failed {
+		wanted.Set("status", serverFailure)
+	}
+	var events []hookEvent
+	resp, err := l.call(http.MethodGet, fmt.Sprintf("%s/%d/events", l.path, hook), &events, gl.WithContext(ctx), query(wanted))
+	if provider.StatusCode(err) == http.StatusNotFound {
+		return nil, false, fault.Ignoredf("NoHookLog", "%s: this GitLab shows none; it does since 17.3", what)
+	}
+	if err != nil {
+		return nil, false, provider.Failed(what, err)
+	}
+	if events == nil {
+		return nil, false, noAnswer(what)
+	}
+	attempts := make([]provider.Attempt, 0, len(events))
+	for i := range events {
+		if events[i].ID <= 0 {
+			return nil, false, noAnswer(what)
+		}
+		attempts = append(attempts, events[i].attempt())
+	}
+	return attempts, resp.NextPage > 0, nil
+}
+
+// attempt reads what is needed. An event without an Idempotency-Key, of a server before 17.4, counts as one that starts nothing:
+// sent again it would be taken for another one.
+func (e *hookEvent) attempt() provider.Attempt {
+	header := http.Header{}
+	for name, value := range e.Header {
+		header.Set(name, value)
+	}
+	status, err := strconv.Atoi(e.Status)
+	if err != nil {
+		status = 0
+	}
+	a := provider.Attempt{ID: e.ID, GUID: header.Get(delivery.KeyHeader), At: e.At, Status: status}
+	if a.GUID == "" {
+		return a
+	}
+	_, err = delivery.Webhook{}.Decode(header, bytes.Clone(e.Payload))
+	a.Starts = err == nil
+	return a
+}
+
+// Resend implements provider.HookLog.
+func (l *hookLog) Resend(ctx context.Context, hook, attempt int64) (int, error) {
+	const what = "asking GitLab to send an event again"
+	var answer struct {
+		Status int `json:"response_status"`
+	}
+	_, err := l.call(http.MethodPost, fmt.Sprintf("%s/%d/events/%d/resend", l.path, hook, attempt), &answer, gl.WithContext(ctx))
+	switch code := provider.StatusCode(err); {
+	case code == http.StatusNotFound:
+		return 0, fault.Ignoredf("DeliveryGone", "%s: GitLab does not have it any more", what)
+	case code == http.StatusTooManyRequests:
+		return 0, fault.Throttledf(fault.ReasonRateLimited, provider.ResendsEvery, "%s: it was asked to too often", what)
+	case code != http.StatusUnprocessableEntity:
+		return answer.Status, provider.Failed(what, err)
+	}
+	switch provider.Said(err) {
+	case saidMoved:
+		return 0, fault.Ignoredf("DeliveryGone", "%s: the webhook's URL has changed since", what)
+	case saidDisabled:
+		return 0, fault.Transientf("HookPaused", "%s: it has paused or disabled the webhook", what)
+	}
+	return 0, nil // its words are about a call without an answer
+}
+
+// call makes a call that go-gitlab has no method for.
+func (l *hookLog) call(method, path string, into any, options ...gl.RequestOptionFunc) (*gl.Response, error) {
+	req, err := l.client.NewRequest(method, path, nil, options)
+	if err != nil {
+		return nil, err
+	}
+	return l.client.Do(req, into)
+}

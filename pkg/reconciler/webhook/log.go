@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+const (
+	// maxRefused is how often a delivery is sent again that is refused while others are taken, as of GitHub's (docs/adr/0030). An outage refuses
+	// nobody, however long.
+	maxRefused = 8
+	// secondAfter is when a delivery is sent the third time, later ones after retryAfter, twice that and so on, at most retryLater.
+	secondAfter = 20 * time.Second
+	retryAfter  = 5 * time.Minute
+	retryLater  = time.Hour
+	// awayAfter is how long nothing is sent after something that was sent again has failed, twice that after the second and so on, at most
+	// retryLater: GitLab pauses a webhook whose calls fail four times in a row, and what comes then is lost.
+	awayAfter = 5 * time.Minute
+	// overlap is how long an attempt may take until it shows in the log, and one with a smaller id after it.
+	overlap = 2 * time.Minute
+)
+
+// missed is a delivery that nobody has acknowledged.
+type missed struct {
+	guid string
+	// id is the newest attempt's, first the oldest one's.
+	id, first int64
+	// tries is how many attempts there were after the first, and refused how many of them failed although others have succeeded since the
+	// one before.
+	tries, refused int
+	// tried is when this process had it sent again last, zero for never.
+	tried time.Time
+}
+
+// log is what is known of the log of a webhook.
+type log struct {
+	hook   int64
+	missed []missed // in the order in which they are sent again
+	// done are those among the failed ones that need nothing more: they have succeeded since, or are given up.
+	done map[string]bool
+	// through is the id up to which all attempts are accounted for. It becomes what was the newest at markedAt, when that is long ago.
+	through, newest, marked int64
+	markedAt                time.Time
+	// stale is true when attempts were made since the log was read.
+	stale bool
+	// sent are the times of what was sent again in the last minute.
+	sent []time.Time
+	// away counts what was sent again and failed, in a row, and back is when something may be sent again after that.
+	away int
+	back time.Time
+	// answered is true when the last of these was answered, and there when a receiver last said that it is there.
+	answered bool
+	there    time.Time
+}
+
+// heard notes that a receiver says that it is there. It says so as well when it has refused what was just sent again: that is repeated
+// later and later.
+func (l *log) heard(at time.Time) {
+	l.there = at
+	switch {
+	case l.away == 0:
+	case l.answered:
+		l.back = earliest(l.back, l.sent[len(l.sent)-1].Add(secondAfter<<min(l.away-1, 8)))
+	default:
+		l.away, l.back = 0, time.Time{}
+	}
+}
+
+// next returns the delivery that is to be sent again next, and when; nil and zero when there is none.
+func (l *log) next(now time.Time) (next *missed, at time.Time) {
+	for i := range l.missed {
+		m := &l.missed[i]
+		due := l.due(m)
+		if next == nil || due.Before(at) && at.After(now) {
+			next, at = m, due
+		}
+	}
+	if next == nil {
+		return nil, time.Time{}
+	}
+	at = latest(latest(at, l.back), now)
+	if len(l.sent) >= provider.ResendsAtOnce {
+		at = latest(at, l.sent[len(l.sent)-provider.ResendsAtOnce].Add(provider.ResendsEvery+time.Second))
+	}
+	return next, at
+}
+
+// due is when a delivery may be sent again.
+func (l *log) due(m *missed) time.Time {
+	switch {
+	case m.tried.IsZero():
+		return time.Time{}
+	case m.tries <= 1, m.refused == 0 && l.there.After(m.tried):
+		return m.tried.Add(secondAfter)
+	}
+	return m.tried.Add(min(retryLater, retryAfter<<min(m.tries-2, 10)))
+}
+
+// took notes that a delivery was sent again and what it was answered with, 0 for no answer.
+func (l *log) took(guid string, status int, now time.Time) {
+	l.sent = append(l.sent, now)
+	if extra := len(l.sent) - provider.ResendsAtOnce; extra > 0 {
+		l.sent = l.sent[extra:]
+	}
+	if answer := (provider.Attempt{Status: status}); answer.Succeeded() {
+		l.end(guid)
+		l.away, l.back = 0, time.Time{}
+		return
+	}
+	l.answered = status != 0
+	l.back = now.Add(min(retryLater, awayAfter<<min(l.away, 10)))
+	l.away++
+	l.stale = true
+	for i := range l.missed {
+		if m := &l.missed[i]; m.guid == guid {
+			m.tries++
+			m.tried = now
+		}
+	}
+	l.sort()
+}
+
+// end notes that a delivery needs nothing more.
+func (l *log) end(guid string) {
+	l.done[guid] = true
+	l.missed = slices.DeleteFunc(l.missed, func(m missed) bool { return m.guid == guid })
+}
+
+// sort puts those first that were tried least, the older ones before the newer ones.
+func (l *log) sort() {
+	slices.SortStableFunc(l.missed, func(a, b missed) int { return cmp.Or(cmp.Compare(a.tries, b.tries), cmp.Compare(a.first, b.first)) })
+}
+
+// saw takes the failed attempts since through, and returns the oldest one that has to be accounted for; 0 if
+// nothing has changed.
+func (l *log) saw(failed []provider.Attempt, now time.Time) (oldest int64) {
+	news := l.stale
+	for _, a := range failed {
+		l.newest = max(l.newest, a.ID)
+		known := slices.ContainsFunc(l.missed, func(m missed) bool { return m.guid == a.GUID })
+		if a.Starts && !known && !l.done[a.GUID] {
+			news = true
+			oldest = least(oldest, a.ID)
+		}
+	}
+	if now.Sub(l.markedAt) >= overlap {
+		l.markedAt, l.through, l.marked = now, l.marked, l.newest
+		current := map[string]bool{}
+		for _, a := range failed {
+			current[a.GUID] = l.done[a.GUID]
+		}
+		l.done = current
+	}
+	if l.stale = false; !news {
+		return 0
+	}
+	for _, m := range l.missed {
+		oldest = least(oldest, m.first)
+	}
+	return oldest
+}
+
+func least(a, b int64) int64 {
+	if a == 0 || b < a {
+		return b
+	}
+	return a
+}
+
+// account replaces what is missed by what the log has: the attempts since the oldest that matters, oldest first. It is a
+// function of the log, but for when this process has tried.
+func (l *log) account(attempts []provider.Attempt) {
+	tried := map[string]time.Time{}
+	for _, m := range l.missed {
+		tried[m.guid] = m.tried
+	}
+	l.missed = nil
+	found := map[string]*missed{}
+	var order []string
+	succeeded := int64(0) // the newest success before the attempt
+	for i := range attempts {
+		a := &attempts[i]
+		m := found[a.GUID]
+		switch {
+		case !a.Starts: // they are answered without the API server
+		case a.Succeeded():
+			succeeded = a.ID
+			delete(found, a.GUID)
+			l.done[a.GUID] = true
+		case l.done[a.GUID]:
+		case m == nil:
+			found[a.GUID] = &missed{guid: a.GUID, id: a.ID, first: a.ID, tried: tried[a.GUID]}
+			order = append(order, a.GUID)
+		default:
+			m.tries++
+			if succeeded > m.id {
+				m.refused++
+			}
+			m.id = a.ID
+		}
+	}
+	for _, guid := range order {
+		if m := found[guid]; m != nil {
+			l.missed = append(l.missed, *m)
+		}
+	}
+	l.sort()
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func newLog(hook int64) log { return log{hook: hook, done: map[string]bool{}} }
