@@ -37,6 +37,8 @@ type serviceFinder interface {
 }
 
 type recorder interface {
+	// Affords returns a Throttled fault if a body of that size would not be recorded for a namespace now.
+	Affords(namespace string, size int) error
 	Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body []byte) (name string, created bool, err error)
 }
 
@@ -172,7 +174,7 @@ func (h *Handler) receive(ctx context.Context, d *delivery, w http.ResponseWrite
 		return unread(err)
 	}
 	d.body, d.arrived = body, h.Clock.Now()
-	if d.origin, err = d.provider.Webhook.Peek(d.header, d.body); err != nil {
+	if worked(d.body, func() { d.origin, err = d.provider.Webhook.Peek(d.header, d.body) }); err != nil {
 		return undecoded(err)
 	}
 	switch {
@@ -206,7 +208,7 @@ func (h *Handler) accept(ctx context.Context, d *delivery) answer {
 		})
 	}
 	d.verified = true
-	spec, err := d.provider.Webhook.Decode(d.header, d.body)
+	spec, err := d.decode()
 	if err != nil {
 		return undecoded(err)
 	}
