@@ -111,8 +111,7 @@ func main() {
 	ctx = sharedmain.WithHealthProbesDisabled(sharedmain.WithHADisabled(leadership.With(ctx, election)))
 	go serveProbes(ctx, *probes)
 	events, claims := openevents.New(system.Namespace()), ownership.NewClaims(system.Namespace())
-	onGitHub := github.New(github.Options{UserAgent: "plumbline/" + version})
-	onGitLab := gitlab.New(gitlab.Options{UserAgent: "plumbline/" + version})
+	onGitHub, onGitLab := github.New(github.Options{UserAgent: "plumbline/" + version}), gitlab.New(gitlab.Options{UserAgent: "plumbline/" + version})
 	sharedmain.MainWithConfig(ctx, component, cfg,
 		wiring.NewController(cluster.Options{
 			Namespace:        system.Namespace(),
@@ -129,7 +128,9 @@ func main() {
 			shared := repository.Options{OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer(), Claims: claims}
 			return repository.NewController(shared)(ctx, cmw)
 		}),
-		inBulk(sweep.NewController(sweep.Options{Namespace: system.Namespace(), Events: events})),
+		inBulk(func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
+			return sweep.NewController(sweep.Options{Namespace: system.Namespace(), Events: events, Closer: newCloser(ctx, *secret, *global, byName(onGitHub, onGitLab))})(ctx, cmw)
+		}),
 		inBulk(webhooksecret.NewController(webhooksecret.Options{Namespace: system.Namespace(), AppSecret: *secret, GlobalRepository: *global})),
 		deliveries.NewController(deliveries.Options{Namespace: system.Namespace(), AppSecret: *secret, GitHub: onGitHub, Claims: claims}),
 		inBulk(webhook.NewController(webhook.Options{Namespace: system.Namespace(), GlobalRepository: *global, Service: onGitLab, Claims: claims})),

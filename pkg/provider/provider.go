@@ -102,7 +102,8 @@ type Reporter interface {
 	// same name and external id on the commit first and creates one only if there is none. A check that is already
 	// completed is never reopened. With a conclusion the newest check of ours is the one that gets it, whatever the id,
 	// and open older ones are closed as superseded (I-8). An id that comes with an error is to be kept: only a
-	// duplicate could not be closed. No error is Invalid.
+	// duplicate could not be closed. No error is Invalid. A check that is OnlyOpen has a conclusion, which all open checks of ours
+	// of its external id get; without any the id stays as it is.
 	//
 	// With sole the id is all there is: no check of ours was ever posted but that one, and if the id is empty none. What was
 	// accepted of it has no conclusion unless the check has one, too. Then nothing need be looked up. A write that is sent

@@ -50,6 +50,9 @@ type Check struct {
 	DetailsURL  string
 	StartedAt   *metav1.Time
 	CompletedAt *metav1.Time
+	// OnlyOpen ends what is open and nothing else: no check is made, and one that has ended stays as it is. It is set where nobody
+	// knows what was reported before.
+	OnlyOpen bool `json:",omitempty"`
 }
 
 // EventKey is the Key of the check that is about the event as a whole ("Pending approval").

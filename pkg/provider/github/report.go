@@ -35,6 +35,8 @@ func (r *repository) Put(ctx context.Context, head git.Head, id string, check st
 		known = 0 // an id that is none of ours is as good as none
 	}
 	switch {
+	case check.OnlyOpen:
+		return r.closeOpen(ctx, head.SHA, known, check)
 	case sole && known != 0 && check.State == status.Completed: // any other may be late (E6)
 		return r.update(ctx, head.SHA, known, check)
 	case sole && id == "":
@@ -86,6 +88,23 @@ func (r *repository) settle(ctx context.Context, sha string, known int64, check 
 		}
 	}
 	return id, nil
+}
+
+// closeOpen completes every check run of ours that is open, and makes none.
+func (r *repository) closeOpen(ctx context.Context, sha string, known int64, check status.Check) (string, error) {
+	ours, err := r.find(ctx, sha, known, check)
+	if err != nil || len(ours) == 0 {
+		return "", err
+	}
+	for _, run := range ours {
+		if completed(run) || run.GetExternalID() != check.ExternalID || run.GetApp().GetID() != r.app {
+			continue // the known id may be anybody's word
+		}
+		if _, err := r.write(ctx, "closing the check", http.MethodPatch, r.runPath(run.GetID()), makeCheckRun(check)); err != nil {
+			return "", err
+		}
+	}
+	return format(ours[0].GetID()), nil
 }
 
 // find lists the check runs of the commit that are this check, newest first, the known one included.

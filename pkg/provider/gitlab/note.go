@@ -71,6 +71,9 @@ func (r *repository) putNote(ctx context.Context, head git.Head, id string, chec
 		return "", err
 	}
 	body := noteBody(want, check)
+	if check.OnlyOpen && (note == nil || have.run != want.run || have.ended) {
+		return id, nil
+	}
 	if note == nil {
 		return r.createNote(ctx, number, body)
 	}

@@ -32,10 +32,12 @@ type wanted struct {
 	state                  gl.BuildStateValue
 	// mark ends the description of the run's statuses.
 	mark string
+	// onlyOpen is the check's.
+	onlyOpen bool
 }
 
 func makeStatus(c status.Check) wanted {
-	w := wanted{name: text.OneLine(c.Name, maxField, text.Runes), state: stateOf(c), mark: markOf(c.ExternalID)}
+	w := wanted{name: text.OneLine(c.Name, maxField, text.Runes), state: stateOf(c), mark: markOf(c.ExternalID), onlyOpen: c.OnlyOpen}
 	w.url = provider.DetailsURL(c.DetailsURL, maxField)
 	title := c.Title
 	if c.Words != "" && w.url == "" {
@@ -83,6 +85,9 @@ func (r *repository) show(ctx context.Context, at place, sha string, want wanted
 		return "", err
 	}
 	mine := want.among(known)
+	if want.onlyOpen && mine == nil {
+		return "", nil
+	}
 	if mine == nil {
 		return r.replace(ctx, at, sha, want, known)
 	}
@@ -209,7 +214,7 @@ func (w wanted) late(shown *gl.CommitStatus) bool {
 	case gl.Running:
 		return !open(shown)
 	}
-	return false
+	return w.onlyOpen && !open(shown)
 }
 
 // shown tells whether nothing is left to do.

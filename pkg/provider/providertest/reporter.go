@@ -78,6 +78,7 @@ func testReporter(t *testing.T, open func(*testing.T) World) {
 	t.Run("another run's check of the same name is left alone", func(t *testing.T) { testOtherRun(t, open(t)) })
 	t.Run("the newest run of a name is the one that is seen", func(t *testing.T) { testNewestRun(t, open(t)) })
 	t.Run("a check is found behind many others", func(t *testing.T) { testManyChecks(t, open(t)) })
+	t.Run("only what is open is closed where nobody knows more", func(t *testing.T) { testOnlyOpen(t, open(t)) })
 	t.Run("a check that contradicts itself is never sent", func(t *testing.T) { testContradiction(t, open(t)) })
 	for _, how := range []Failure{StoredThen502, StoredThenGone} {
 		t.Run("a check that was "+string(how)+" is found again", func(t *testing.T) { testLookupBeforeRepeat(t, open(t), how) })
@@ -200,6 +201,40 @@ func testManyChecks(t *testing.T, w World) {
 	}
 	if again := r.put(t, "", ended(status.Success)); again != id {
 		t.Errorf("got %s, want %s", again, id)
+	}
+}
+
+// testOnlyOpen: whoever does not know what was reported makes no check, takes no verdict back and closes what is open.
+func testOnlyOpen(t *testing.T, w World) {
+	r := report(t, w)
+	closing := ended(status.Cancelled)
+	closing.OnlyOpen = true
+	put := func(id string) {
+		t.Helper()
+		if _, err := r.client.Put(t.Context(), r.head, id, closing, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("")
+	if got := r.Service.Checks(r.head.SHA); len(got) != 0 {
+		t.Fatalf("made %+v", got)
+	}
+	r.put(t, "", running())
+	closing.ExternalID = "another run's"
+	put("")
+	if got := r.only(t); got.State != "in_progress" {
+		t.Errorf("closed for another run: %+v", got)
+	}
+	closing.ExternalID = running().ExternalID
+	put("")
+	if got := r.only(t); got.Conclusion != "cancelled" {
+		t.Errorf("not closed: %+v", got)
+	}
+	r = report(t, w)
+	id := r.put(t, "", ended(status.Success))
+	put(id)
+	if got := r.only(t); got.Conclusion != "success" {
+		t.Errorf("the verdict was taken back: %+v", got)
 	}
 }
 

@@ -5,6 +5,7 @@ package sweep
 import (
 	"context"
 
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	"go.opentelemetry.io/otel"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
@@ -36,6 +37,8 @@ type Options struct {
 	Namespace string
 	// Events is the watch of open events, which others start.
 	Events *openevents.Watch
+	// Closer closes checks of PipelineRuns without an event.
+	Closer Closer
 }
 
 // NewController returns the constructor that sharedmain calls.
@@ -47,7 +50,7 @@ func NewController(o Options) injection.ControllerConstructor {
 		r := &Reconciler{
 			namespace: o.Namespace,
 			events:    client.GitEvents(o.Namespace), payloads: client.EventPayloads(o.Namespace), tombstones: client.TombstonePages(o.Namespace),
-			secrets: kubeclient.Get(ctx).CoreV1(),
+			secrets: kubeclient.Get(ctx).CoreV1(), closer: o.Closer,
 			open: func(event string) bool {
 				found, err := open.Get(event)
 				return err == nil && !found.Settled()
@@ -61,6 +64,9 @@ func NewController(o Options) injection.ControllerConstructor {
 		}
 		objects := metadata.NewForConfigOrDie(injection.GetConfig(ctx))
 		r.plan(func(resource string) metadata.ResourceInterface {
+			if resource == runs {
+				return objects.Resource(pipelinev1.SchemeGroupVersion.WithResource(runs))
+			}
 			return objects.Resource(v1alpha1.SchemeGroupVersion.WithResource(resource)).Namespace(o.Namespace)
 		})
 		r.settings.WatchConfigs(cmw)

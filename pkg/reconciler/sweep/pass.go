@@ -31,6 +31,8 @@ type phase struct {
 	name     string
 	list     metadata.ResourceInterface
 	selector string
+	// labels selects objects by their labels.
+	labels string
 	// batch is how many objects are handled together.
 	batch int
 	// handle does what is due for some objects that follow each other. What it returns is tried again; what cannot be
@@ -46,7 +48,7 @@ type position struct {
 	phase int
 	// token continues its list; empty is the beginning.
 	token string
-	// after is the name of the last object that was handled in it: lists are in the order of names.
+	// after is the last object that was handled in it: lists are in the order of namespaces and names.
 	after string
 	// tries is how often what follows it has failed.
 	tries int
@@ -62,7 +64,7 @@ func (r *Reconciler) goOn(ctx context.Context, over func() bool) error {
 		r.at = position{phase: r.at.phase + 1}
 		return nil
 	}
-	list, err := phase.list.List(ctx, metav1.ListOptions{FieldSelector: phase.selector, Limit: page, Continue: r.at.token})
+	list, err := phase.list.List(ctx, metav1.ListOptions{FieldSelector: phase.selector, LabelSelector: phase.labels, Limit: page, Continue: r.at.token})
 	if r.at.token != "" && (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) {
 		// The list went on for longer than the API server remembers. It may say how to go on with newer objects; otherwise
 		// the list is begun again, and what was handled is passed over by its name.
@@ -106,7 +108,7 @@ func nextToken(err error) string {
 
 // handle takes the objects in batches and notes how far it came. Each turn takes one at least.
 func (r *Reconciler) handle(ctx context.Context, phase phase, objects []metav1.PartialObjectMetadata, over func() bool) error {
-	for len(objects) > 0 && r.at.after != "" && objects[0].Name <= r.at.after {
+	for len(objects) > 0 && r.at.after != "" && keyOf(&objects[0]) <= r.at.after {
 		objects = objects[1:]
 	}
 	for len(objects) > 0 {
@@ -118,13 +120,15 @@ func (r *Reconciler) handle(ctx context.Context, phase phase, objects []metav1.P
 			r.at.tries++
 			return err
 		}
-		r.at.after, r.at.tries, r.at.unlisted = objects[n-1].Name, 0, 0
+		r.at.after, r.at.tries, r.at.unlisted = keyOf(&objects[n-1]), 0, 0
 		if objects = objects[n:]; len(objects) > 0 && over() {
 			return goesOn()
 		}
 	}
 	return nil
 }
+
+func keyOf(object *metav1.PartialObjectMetadata) string { return object.Namespace + "/" + object.Name }
 
 // guarded skips objects whose handling panics.
 func (r *Reconciler) guarded(ctx context.Context, phase phase, objects []metav1.PartialObjectMetadata) (err error) {

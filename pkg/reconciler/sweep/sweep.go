@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sweep removes what is no longer needed: settled events, payloads without an open event, secrets that came late.
+// Package sweep removes what is no longer needed: settled events, payloads without an open event, secrets that came late. It also has
+// the checks closed of PipelineRuns without an event.
 package sweep
 
 import (
@@ -18,6 +19,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
@@ -44,6 +46,7 @@ type Reconciler struct {
 	payloads   plumblineclient.EventPayloadInterface
 	tombstones plumblineclient.TombstonePageInterface
 	secrets    corev1.SecretsGetter
+	closer     Closer
 	open       func(event string) bool // the cache says that the event is not settled
 	settings   *config.Store
 	clock      clock.PassiveClock
@@ -61,11 +64,16 @@ var _ controller.Reconciler = (*Reconciler)(nil)
 // counts are what a pass has found.
 type counts struct {
 	stubs, tombstones int
+	// asked is for how many runs without an event a Git service was asked.
+	asked int
 	// partial tells that a kind could not be listed.
 	partial bool
 }
 
-// resources lists a kind of Plumbline's own, metadata only.
+// runs is the resource of PipelineRuns, which are those of all namespaces.
+const runs = "pipelineruns"
+
+// resources lists a kind of Plumbline's own, or runs; metadata only.
 type resources func(resource string) metadata.ResourceInterface
 
 func (r *Reconciler) plan(of resources) {
@@ -77,6 +85,7 @@ func (r *Reconciler) plan(of resources) {
 		{name: "events above the cap", list: of("gitevents"), selector: settled + ",status.lateSecrets!=true", batch: evictBatch, handle: r.evict,
 			due: func() bool { return r.ages.excess() > 0 }},
 		{name: "orphaned payloads", list: of("eventpayloads"), batch: 1, handle: each(r.collectPayload)},
+		{name: "runs without an event", list: of(runs), labels: cluster.RunSelector(r.namespace), batch: 1, handle: each(r.closeRun)},
 		{name: "tombstones", list: of("tombstonepages"), batch: 1, handle: each(r.tidy)},
 	}
 }

@@ -5,9 +5,6 @@ package sweep
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -40,6 +37,7 @@ type world struct {
 	events   map[string]*v1alpha1.GitEvent
 	payloads map[string]*metav1.PartialObjectMetadata
 	pages    map[string]*v1alpha1.TombstonePage
+	runs     map[string]*metav1.PartialObjectMetadata // by namespace and name
 	settings map[string]string
 
 	calls map[string]int
@@ -138,67 +136,6 @@ func (w *world) payload(name, event string) {
 		m.Labels = map[string]string{plumbline.EventLabel: event}
 	}
 	w.payloads[name] = &metav1.PartialObjectMetadata{ObjectMeta: m}
-}
-
-// lister lists metadata page by page.
-type lister struct {
-	metadata.ResourceInterface
-	w        *world
-	resource string
-}
-
-func (l lister) all() map[string]*metav1.ObjectMeta {
-	all := map[string]*metav1.ObjectMeta{}
-	switch l.resource {
-	case "gitevents":
-		for name, e := range l.w.events {
-			all[name] = &e.ObjectMeta
-		}
-	case "eventpayloads":
-		for name, p := range l.w.payloads {
-			all[name] = &p.ObjectMeta
-		}
-	case "tombstonepages":
-		for name, p := range l.w.pages {
-			all[name] = &p.ObjectMeta
-		}
-	}
-	return all
-}
-
-func (l lister) List(_ context.Context, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
-	if o.Limit <= 0 || o.Limit > 500 {
-		l.w.t.Errorf("a list of %d objects", o.Limit)
-	}
-	if err := l.w.called("list "+l.resource, o.Continue); err != nil {
-		return nil, err
-	}
-	all := l.all()
-	if o.Continue == "" { // a list goes on with the names it began with
-		l.w.names = slices.Sorted(maps.Keys(all))
-	}
-	from, _ := slices.BinarySearch(l.w.names, o.Continue)
-	list := &metav1.PartialObjectMetadataList{}
-	for _, name := range l.w.names[from:] {
-		if _, there := all[name]; !there || name <= o.Continue || !l.selects(o.FieldSelector, name) {
-			continue
-		}
-		if int64(len(list.Items)) == o.Limit {
-			list.Continue = list.Items[len(list.Items)-1].Name
-			break
-		}
-		list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: *all[name]})
-	}
-	return list, nil
-}
-
-func (l lister) selects(selector, name string) bool {
-	if selector == "" {
-		return true
-	}
-	s := l.w.events[name].Status
-	late := strings.Contains(selector, "status.lateSecrets=true")
-	return s.Phase == v1alpha1.PhaseSettled && s.LateSecrets == late
 }
 
 type eventClient struct {

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"time"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	"k8s.io/client-go/metadata"
+	"k8s.io/utils/clock"
+	kubeclient "knative.dev/pkg/client/injection/kube/client"
+	"knative.dev/pkg/injection"
+	"knative.dev/pkg/system"
+
+	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client"
+	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
+	"github.com/plumbline-ci/plumbline/pkg/credentials"
+	"github.com/plumbline-ci/plumbline/pkg/lost"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/turns"
+)
+
+// newCloser closes checks with the credentials that events have. It asks one Git service after the other, so that it needs one turn.
+func newCloser(ctx context.Context, secret, global string, providers map[string]provider.Provider) *lost.Closer {
+	client, clock := plumblineclient.Get(ctx), clock.RealClock{}
+	own, repositories := client.PlumblineV1alpha1(), client.PipelinesascodeV1alpha1()
+	return &lost.Closer{
+		Events: own.GitEvents(system.Namespace()), Claims: own.RepositoryClaims(system.Namespace()), Repositories: repositories,
+		Runs:      metadata.NewForConfigOrDie(injection.GetConfig(ctx)).Resource(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns")),
+		Providers: providers, Clock: clock,
+		Credentials: credentials.New(credentials.Options{
+			Namespace: system.Namespace(), AppSecret: secret, GlobalRepository: global, Providers: providers,
+			Kube: kubeclient.Get(ctx).CoreV1(), Cache: repositoryinformer.Get(ctx).Lister(), Repositories: repositories, Clock: clock,
+			Turns: turns.New(turns.Options{Workers: 1, Now: clock.Now, Refused: func(string) {}, Wake: func(string, time.Duration) {}}),
+		}),
+	}
+}

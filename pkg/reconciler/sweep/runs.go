@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sweep
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"knative.dev/pkg/logging"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+)
+
+// maxClosed is for how many PipelineRuns one pass asks the Git services. Whoever deletes Plumbline's namespace and installs it again
+// leaves thousands; the next pass goes on with the others.
+const maxClosed = 100
+
+// Closer closes the check of a PipelineRun whose event was deleted, and tells whether it has asked a Git service for that.
+type Closer interface {
+	Close(ctx context.Context, run *metav1.PartialObjectMetadata) (asked bool, err error)
+}
+
+// closeRun leaves out the runs of open events, which are nearly all. Why a check could not be closed is not tried again in this pass: a
+// Git service may hang, and nothing else is swept meanwhile.
+func (r *Reconciler) closeRun(ctx context.Context, run *metav1.PartialObjectMetadata) error {
+	if r.found.asked >= maxClosed || r.open(run.Labels[plumbline.EventLabel]) {
+		return nil
+	}
+	asked, err := r.closer.Close(ctx, run)
+	if asked {
+		r.found.asked++
+	}
+	if err != nil {
+		logging.FromContext(ctx).Errorw("Not closed: the check of a PipelineRun without a GitEvent", "namespace", run.Namespace, "run", run.Name, "error", err)
+		r.metrics.skipped(ctx, r.phases[r.at.phase].name)
+	}
+	return nil
+}
