@@ -15,6 +15,9 @@ type Delivery struct {
 	Key string
 	// Code is the HTTP status; 0 when there was no answer.
 	Code int
+	// At is when it was answered, or given up.
+	At   time.Time
+	Took time.Duration
 }
 
 // Check is a check run of GitHub, or a commit status of GitLab in GitHub's words. GitLab keeps one line of 255

@@ -15,7 +15,7 @@ type GitHub struct{ *forge.GitHub }
 // Deliveries implements Service.
 func (g GitHub) Deliveries() (all []Delivery) {
 	for _, d := range g.GitHub.Deliveries() {
-		all = append(all, Delivery{Key: d.GUID, Code: d.StatusCode})
+		all = append(all, Delivery{Key: d.GUID, Code: d.StatusCode, At: d.At, Took: d.Duration})
 	}
 	return all
 }

@@ -25,7 +25,7 @@ type GitLab struct {
 // Deliveries implements Service.
 func (g GitLab) Deliveries() (all []Delivery) {
 	for _, d := range g.GitLab.Deliveries() {
-		all = append(all, Delivery{Key: d.Key, Code: d.StatusCode})
+		all = append(all, Delivery{Key: d.Key, Code: d.StatusCode, At: d.At, Took: d.Duration})
 	}
 	return all
 }
