@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -99,7 +100,7 @@ func (c *checker) settle(ctx context.Context) error {
 
 // never are the violations that nothing can mend.
 func (c *checker) never(e *invariants.Evidence) []invariants.Violation {
-	return slices.Concat(e.Never(), c.twice(e), early(e), c.failed(e))
+	return slices.Concat(e.Never(), c.twice(e), early(e), unfounded(e), c.failed(e))
 }
 
 // eventually is what has not become true yet. What does not become so of a PipelineRun whose patches are refused is I-10's.
@@ -147,6 +148,18 @@ func early(e *invariants.Evidence) (broken []invariants.Violation) {
 			broken = append(broken, invariants.Violation{
 				Invariant: invariant, Subject: w.ExternalID,
 				Message: fmt.Sprintf("write %d says %s of %s %v before it ended", w.N, w.Conclusion, w.ExternalID, end.Sub(w.At)),
+			})
+		}
+	}
+	return broken
+}
+
+// unfounded is I-3 for refusals: all definitions are sound, so that nothing but the campaign's own denials refuses one.
+func unfounded(e *invariants.Evidence) (broken []invariants.Violation) {
+	for name, run := range e.Planned {
+		if run.Refused != nil && !strings.Contains(run.Refused.Message, denial) && !strings.Contains(run.Refused.Message, started) {
+			broken = append(broken, invariants.Violation{
+				Invariant: "I-3", Subject: name, Message: fmt.Sprintf("run %s is refused and nobody did: %s", name, run.Refused.Message),
 			})
 		}
 	}

@@ -72,7 +72,10 @@ func open(ctx context.Context, o Options) (*stage, error) {
 	}
 	s.installation, err = installation.New(ctx, installation.Options{
 		Cluster: o.Cluster, Forge: hub.GitHub, App: hub.app, Programs: o.Programs, Namespace: system,
-		Config: [][3]string{ // one bucket with quick leases: a takeover then takes seconds
+		Config: [][3]string{
+			// Every push is to run: a forced one may leave what was pushed before to a pull request alone.
+			{"plumbline", "skip-push-event-for-pr-commits", "false"},
+			// One bucket with quick leases: a takeover then takes seconds.
 			{"plumbline-config-leader-election", "buckets", "1"},
 			{"plumbline-config-leader-election", "lease-duration", "6s"},
 			{"plumbline-config-leader-election", "renew-deadline", "4s"},

@@ -33,6 +33,11 @@ func (c *checker) timeline(subject string) []string {
 		keys[event.Spec.DeliveryKey] = true
 		own = append(own, moment{event.CreationTimestamp.Time, fmt.Sprintf("GitEvent %s is recorded; it is %s %q now, phase %q, waits %v",
 			event.Name, event.Status.Disposition, event.Status.Outcome, event.Status.Phase, event.Status.Waits)})
+		if event.Status.Plan != nil {
+			for _, d := range event.Status.Plan.Decisions {
+				own = append(own, moment{event.CreationTimestamp.Time, fmt.Sprintf("%s at %s: %s", d.File, event.Spec.BaseRef, d.Reason)})
+			}
+		}
 		for _, run := range event.Status.Runs {
 			names[run.Name] = true
 		}
