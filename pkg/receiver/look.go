@@ -29,7 +29,7 @@ type sight struct {
 // The version before named every event by the delivery's key. Its records are looked for as well for events that happened before
 // the last process of that version can have ended. This process has started after that, or beside it, so that a later event has
 // no such record.
-func (r *Recorder) first(ctx context.Context, p parcel) (name string, seen sight) {
+func (r *Recorder) first(ctx context.Context, p *parcel) (name string, seen sight) {
 	name, former := p.spec.EventName(), p.spec.FormerEventName()
 	if p.spec.Body == nil || !p.spec.Body.At.Time.Before(r.Started.Add(rolloutTime)) {
 		return name, r.before(ctx, name, p)
@@ -49,8 +49,8 @@ func (r *Recorder) first(ctx context.Context, p parcel) (name string, seen sight
 //   - the record of an event that is not recent is looked for, and its tombstone after it: see look;
 //   - a payload of its own is written before the event. That of a settled event, whose payload is deleted already, would be left
 //     behind, and nothing would delete it.
-func (r *Recorder) before(ctx context.Context, name string, p parcel) sight {
-	if p.packed != nil && r.recent(p.spec) {
+func (r *Recorder) before(ctx context.Context, name string, p *parcel) sight {
+	if p.whole() && r.recent(p.spec) {
 		return sight{}
 	}
 	return r.look(ctx, name, p.spec)

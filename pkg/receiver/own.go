@@ -43,7 +43,10 @@ func (h *Handler) acceptOwn(ctx context.Context, d *delivery) answer {
 		return unverified(err, func() answer { return h.stranger(d, "Unauthenticated", canonical+": "+fault.Of(err).Message) })
 	}
 	d.verified = true
-	spec, err := d.provider.Webhook.Decode(d.header, d.body)
+	if err := h.Recorder.Affords(repository.Namespace, len(d.body)); err != nil {
+		return unrecorded(err) // before it is decoded
+	}
+	spec, err := d.decode()
 	if err != nil {
 		return undecoded(err)
 	}

@@ -60,11 +60,11 @@ func (r *rates) take(namespace string, bytes int64, now time.Time) error {
 	return nil
 }
 
-// give takes back what was counted and not written.
+// give takes back what was counted and not written; it is negative where more was written.
 func (r *rates) give(namespace string, bytes int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if known, found := r.of[namespace]; found && bytes > 0 {
+	if known, found := r.of[namespace]; found {
 		known.bytes = max(0, known.bytes-bytes)
 		r.of[namespace] = known
 	}

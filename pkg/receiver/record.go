@@ -50,41 +50,73 @@ type Recorder struct {
 	clocksAgree atomic.Bool
 	// rates are what the payloads of namespaces have taken.
 	rates rates
+	// lanes are for deliveries that come together.
+	lanes lanes
 }
 
 // parcel is a delivery that is being recorded.
 type parcel struct {
 	spec *v1alpha1.GitEventSpec
 	body []byte
-	// packed is the body if it fits into its event; others are packed once it is known that they are stored.
+	// packed is nil until the body is: that of a large one is packed once it is known that it is stored.
 	packed *blob.Packed
+	// taken is what counts for the rate of its namespace, and made what was written of it.
+	taken, made int64
+}
+
+// whole tells whether the body fits into its event.
+func (p *parcel) whole() bool {
+	return p.packed != nil && len(p.packed.Stream) < v1alpha1.MaxPayloadBytes
+}
+
+// compress packs the body, once.
+func (p *parcel) compress() (err error) {
+	if p.packed != nil {
+		return nil
+	}
+	var packed blob.Packed
+	if worked(p.body, func() { packed, err = blob.Pack(p.body) }); err == nil {
+		p.packed = &packed
+	}
+	return err
 }
 
 // pack completes the spec but for where the body is.
-func (r *Recorder) pack(spec *v1alpha1.GitEventSpec, body []byte) (parcel, error) {
-	p := parcel{spec: spec.DeepCopy(), body: body}
+func (r *Recorder) pack(spec *v1alpha1.GitEventSpec, body []byte) (*parcel, error) {
+	p := &parcel{spec: spec.DeepCopy(), body: body}
 	p.spec.ReceivedAt = metav1.NewTime(r.Clock.Now().Truncate(time.Second))
 	p.spec.Payload.Digest = blob.Digest(body)
 	if len(body) > smallBodyBytes {
 		return p, nil
 	}
-	packed, err := blob.Pack(body)
-	if err == nil && len(packed.Stream) < v1alpha1.MaxPayloadBytes {
-		p.packed = &packed
+	return p, p.compress()
+}
+
+// Affords returns a Throttled fault if a body of that size would not be recorded for a namespace now, because of what was written
+// for it before.
+func (r *Recorder) Affords(namespace string, size int) error {
+	if size <= surelyLarge {
+		return nil
 	}
-	return p, err
+	return r.rates.over(namespace, r.Clock.Now())
 }
 
 // Record returns the name of the GitEvent that records the delivery, and whether this call created it. It returns
 // without error only when that GitEvent is in the API server, or its tombstone. Every error means that the delivery must come
 // again; it is safe to repeat at any time and on any number of replicas at once.
 func (r *Recorder) Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body []byte) (name string, created bool, err error) {
-	if len(body) > surelyLarge {
-		if err := r.rates.over(spec.Repository.Namespace, r.Clock.Now()); err != nil {
+	namespace, taken := spec.Repository.Namespace, int64(0)
+	if len(body) > surelyLarge { // it counts before it is packed: of many at once the others need not be
+		taken = int64(len(body))
+		if err := r.rates.take(namespace, taken, r.Clock.Now()); err != nil {
 			return "", false, err
 		}
 	}
+	defer r.lanes.lane(spec, body)()
 	p, err := r.pack(spec, body)
+	p.taken = taken
+	// What was refused, or is there since an attempt before, cost little.
+	defer func() { r.rates.give(namespace, p.taken-p.made) }()
 	if err != nil {
 		return "", false, err
 	}
@@ -107,7 +139,7 @@ func (r *Recorder) Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body
 }
 
 // settleOn finds out what the name means for the delivery, and creates the record if the name is free as far as was seen.
-func (r *Recorder) settleOn(ctx context.Context, name string, seen sight, p parcel) (verdict, bool, error) {
+func (r *Recorder) settleOn(ctx context.Context, name string, seen sight, p *parcel) (verdict, bool, error) {
 	for range maxNameRaces {
 		if seen.known || seen.err != nil {
 			return seen.verdict, false, seen.err
@@ -129,11 +161,11 @@ func (r *Recorder) settleOn(ctx context.Context, name string, seen sight, p parc
 }
 
 // create writes the record; AlreadyExists stays visible to apierrors. It writes nothing if a budget is used up.
-func (r *Recorder) create(ctx context.Context, name string, p parcel) error {
+func (r *Recorder) create(ctx context.Context, name string, p *parcel) error {
 	event := &v1alpha1.GitEvent{Spec: *p.spec.DeepCopy(),
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: name, Annotations: tracecontext.Annotations(ctx)}}
-	if p.packed == nil {
-		return r.createWithPayloads(ctx, event, p.body)
+	if !p.whole() {
+		return r.createWithPayloads(ctx, event, p)
 	}
 	event.Spec.Payload, event.Payload = p.packed.Whole(), p.packed.Stream
 	if err := r.admit(event, blob.InJSON(event.Payload)); err != nil {
@@ -147,24 +179,25 @@ func (r *Recorder) create(ctx context.Context, name string, p parcel) error {
 }
 
 // createWithPayloads writes the EventPayloads of a body before its event.
-func (r *Recorder) createWithPayloads(ctx context.Context, event *v1alpha1.GitEvent, body []byte) error {
-	packed, err := blob.Pack(body)
-	if err != nil {
+func (r *Recorder) createWithPayloads(ctx context.Context, event *v1alpha1.GitEvent, p *parcel) error {
+	if err := p.compress(); err != nil {
 		return err
 	}
-	ref, payloads := packed.Chunks(r.Namespace, payloadName(event.Name, &event.Spec), event.Name)
+	ref, payloads := p.packed.Chunks(r.Namespace, payloadName(event.Name, &event.Spec), event.Name)
 	event.Spec.Payload = ref
 	stored := blob.StoredBytes(payloads)
-	namespace, made := event.Spec.Repository.Namespace, int64(0)
-	if err := r.rates.take(namespace, stored, r.Clock.Now()); err != nil {
-		return err
+	if p.taken == 0 {
+		if err := r.rates.take(event.Spec.Repository.Namespace, stored, r.Clock.Now()); err != nil {
+			return err
+		}
+		p.taken = stored
 	}
-	defer func() { r.rates.give(namespace, stored-made) }() // what was refused, or is there since an attempt before, cost little
 	if err := r.admit(event, stored); err != nil {
 		return err
 	}
-	var written int64
-	if written, made, err = r.writePayload(ctx, payloads); err != nil {
+	written, made, err := r.writePayload(ctx, payloads)
+	p.made += made
+	if err != nil {
 		r.Budget.Orphaned(event.Name, min(written, stored))
 		return err
 	}
