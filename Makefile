@@ -80,6 +80,12 @@ SEED ?= 1
 campaign: binaries ## MINUTES=30 of random deliveries, faults and kill -9, all of it from SEED=1; fails when an invariant is broken
 	go run ./test/campaign/cmd/campaign -seed $(SEED) -minutes $(MINUTES)
 
+MUTANTS ?= .
+
+.PHONY: mutants
+mutants: binaries ## break one invariant after the other, and require that a short campaign finds each (MUTANTS=<regular expression>)
+	./hack/mutants.sh '$(MUTANTS)'
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (60s each; FUZZ=<regular expression> chooses some)
 	./hack/fuzz.sh $(FUZZ)
