@@ -40,7 +40,7 @@ soak: binaries ## restart receivers for MINUTES=30 and count what a client sees 
 
 .PHONY: unit
 unit: ## run the tests that need no cluster
-	go test $(shell go list ./... | grep -v -e /pkg/client/ -e /test/bench -e /test/cluster -e /test/e2e -e /test/faults -e /test/hostile -e /test/installation)
+	go test $(shell go list ./... | grep -v -e /pkg/client/ -e /test/bench -e /test/campaign -e /test/cluster -e /test/e2e -e /test/faults -e /test/hostile -e /test/installation)
 
 .PHONY: bench-plan
 bench-plan: binaries ## print time, calls and sizes of events with 1, 10, 100, 200 PipelineRuns (BENCH="-git-delay=200ms")
@@ -73,6 +73,18 @@ FINDINGS ?= .
 .PHONY: hostile
 hostile: binaries ## play each attack for SECONDS_EACH=60 beside a tenant that pushes, after as much quiet (FINDINGS='^(2|14)$$')
 	go run ./test/hostile/cmd/hostile -seconds $(SECONDS_EACH) -only '$(FINDINGS)'
+
+SEED ?= 1
+
+.PHONY: campaign
+campaign: binaries ## MINUTES=30 of random deliveries, faults and kill -9, all of it from SEED=1; fails when an invariant is broken
+	go run ./test/campaign/cmd/campaign -seed $(SEED) -minutes $(MINUTES)
+
+MUTANTS ?= .
+
+.PHONY: mutants
+mutants: binaries ## break one invariant after the other, and require that a short campaign finds each (MUTANTS=<regular expression>)
+	./hack/mutants.sh '$(MUTANTS)'
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (60s each; FUZZ=<regular expression> chooses some)

@@ -160,7 +160,7 @@ func TestAuthorsStayBelowTheCeiling(t *testing.T) {
 			"host":  ".tekton/host.yaml: spec.taskRunTemplate.podTemplate.hostNetwork is true",
 			"admin": ".tekton/admin.yaml: spec.taskRunTemplate.serviceAccountName is",
 		} {
-			if told := w.checkReaches(sha, checkName(name), "failure", soon); !told.tells(field) {
+			if told := w.checkReaches(sha, checkName(name), "failure", soon); !told.Tells(field) {
 				t.Errorf("%s: the check says %q %q, want %q", name, told.Title, told.Text, field)
 			}
 		}

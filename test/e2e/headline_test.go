@@ -132,7 +132,7 @@ func (w *world) livesUnpatched(sha string, b broken) {
 	w.release(event)
 	w.checkReaches(sha, checkName(b.name+"-ok"), "success", afterFault)
 	failed := w.checkReaches(sha, checkName(b.name+"-bad"), "failure", afterFault)
-	if !failed.tells("build") {
+	if !failed.Tells("build") {
 		w.t.Errorf("the failed check does not name the task build: %s", failed.Text)
 	}
 	w.unpatched(sha, b)

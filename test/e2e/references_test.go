@@ -91,7 +91,7 @@ func followsReferences(t *testing.T, w *world, h *hub) {
 	w.deliver(delivery, http.StatusAccepted)
 	for _, name := range []string{"on-the-hub", "not-there"} {
 		check := w.checkReaches(sha, checkName(name), "queued", soon)
-		if !strings.HasPrefix(check.Title, "Waiting for what the pipeline refers to") || !check.tells("("+h.URL) {
+		if !strings.HasPrefix(check.Title, "Waiting for what the pipeline refers to") || !check.Tells("("+h.URL) {
 			t.Errorf("%s: %q %q, want what it waits for", name, check.Title, check.Text)
 		}
 	}
@@ -106,7 +106,7 @@ func followsReferences(t *testing.T, w *world, h *hub) {
 		"not-ours":     strings.TrimPrefix(notOurs, w.git.url()),
 		"no-such-file": "tasks/none.yaml does not exist in " + strings.TrimPrefix(w.git.page(), w.git.url()+"/") + " at commit " + sha,
 	} {
-		if check := w.checkReaches(sha, checkName(name), "failure", afterFault); !check.tells(says) {
+		if check := w.checkReaches(sha, checkName(name), "failure", afterFault); !check.Tells(says) {
 			t.Errorf("check %s says %q %q %q, want %q", name, check.Title, check.Summary, check.Text, says)
 		}
 	}

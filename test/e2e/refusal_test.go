@@ -70,7 +70,7 @@ func aRefusedPipelineRunFails(t *testing.T, w *world) {
 			return nil
 		})
 		run := event.Status.Runs[0].Name
-		if words := r.words(w, run); !check.tells(words) {
+		if words := r.words(w, run); !check.Tells(words) {
 			t.Errorf("%s: the failed check's text lacks the words %q: %s", r.name, words, check.Text)
 		}
 		w.settles(sha, soon) // nothing is left to do: nothing will try again

@@ -164,10 +164,10 @@ func failsForWhatIsWrong(t *testing.T, on kind) {
 	w.deliver(delivery, http.StatusAccepted)
 	for name, reference := range wrong {
 		check := w.checkReaches(sha, checkName(name), "failure", refusalLimit)
-		if !check.tells(reference) {
+		if !check.Tells(reference) {
 			t.Errorf("%s: the author reads %q, want the reference %s", name, check.Text, reference)
 		}
-		if strings.HasSuffix(name, "no-yaml") && !check.tells(":2: this is not YAML") {
+		if strings.HasSuffix(name, "no-yaml") && !check.Tells(":2: this is not YAML") {
 			t.Errorf("%s: the author reads %q, want the line", name, check.Text)
 		}
 		w.oneCheck(sha, checkName(name))

@@ -5,13 +5,12 @@ package e2e
 import (
 	"context"
 	"net/http"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
 const repoName = "acme/app"
@@ -127,33 +126,10 @@ func (g *onGitHub) redeliver(ctx context.Context, key string) (int, []byte, erro
 	return g.Redeliver(ctx, key)
 }
 
-func (g *onGitHub) checks(sha string) []check {
-	repos := []string{repoName}
-	for _, w := range g.Writes() {
-		if w.HeadSHA == sha && !slices.Contains(repos, w.Repo) {
-			repos = append(repos, w.Repo)
-		}
-	}
-	var all []check
-	for _, repo := range repos {
-		all = append(all, githubChecks(g.ChecksFor(repo, sha))...)
-	}
-	return all
-}
+func (g *onGitHub) checks(sha string) []check { return invariants.GitHub{GitHub: g.GitHub}.Checks(sha) }
 
 func (g *onGitHub) await(ctx context.Context, sha string, ok func([]check) bool) error {
-	return g.WaitFor(ctx, func(s *forge.State) bool { return ok(githubChecks(s.ChecksFor(repoName, sha))) })
-}
-
-func githubChecks(runs []forge.CheckRun) (all []check) {
-	for _, run := range runs {
-		all = append(all, check{
-			ID: strconv.FormatInt(run.ID, 10), Number: run.ID, Name: run.Name, ExternalID: run.ExternalID,
-			Status: run.Status, Conclusion: run.Conclusion, Title: run.Title, Summary: run.Summary, Text: run.Text,
-			DetailsURL: run.DetailsURL, Replaced: run.Conclusion == "cancelled" && run.Title == "Superseded",
-		})
-	}
-	return all
+	return g.WaitFor(ctx, func(s *forge.State) bool { return ok(invariants.GitHubChecks(s.ChecksFor(repoName, sha))) })
 }
 
 func (g *onGitHub) log() (all traffic) {
@@ -162,19 +138,8 @@ func (g *onGitHub) log() (all traffic) {
 			all.requests = append(all.requests, request)
 		}
 	}
-	for _, w := range g.Writes() {
-		said := write{
-			N: w.N, SHA: w.HeadSHA, Name: w.Name, ExternalID: w.ExternalID, Status: w.CheckStatus, Conclusion: w.Conclusion,
-			Title: w.Title, Body: w.Body, Applied: w.Applied, Creates: w.Route == forge.RouteCheckCreate,
-		}
-		if w.CheckRunID != 0 {
-			said.Check = strconv.FormatInt(w.CheckRunID, 10)
-		}
-		all.writes = append(all.writes, said)
-	}
-	for _, d := range g.Deliveries() {
-		all.deliveries = append(all.deliveries, delivered{d.GUID, d.StatusCode})
-	}
+	seen := invariants.GitHub{GitHub: g.GitHub}
+	all.writes, all.deliveries = seen.Writes(), seen.Deliveries()
 	return all
 }
 

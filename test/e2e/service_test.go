@@ -6,7 +6,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"strings"
 	"testing"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -14,6 +13,7 @@ import (
 	ghprovider "github.com/plumbline-ci/plumbline/pkg/provider/github"
 	glprovider "github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
 	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
 // kind is one of the Git services that scenarios run against; "" is githubApp.
@@ -143,9 +143,6 @@ type delivery interface {
 	ID() string
 }
 
-// digested begins the external id of a check that tells no more of it than its digest.
-const digested = "sha256:"
-
 // partsOf are a delivery's header and body.
 func partsOf(d delivery) (http.Header, []byte) {
 	request, err := d.Request(context.Background(), "http://localhost")
@@ -170,59 +167,12 @@ func recordName(g service, d delivery) string {
 	return spec.EventName()
 }
 
-// delivered is one attempt to deliver.
-type delivered struct {
-	key  string
-	code int // 0 when there was no answer
-}
-
-// check is a check run of GitHub, or a commit status of GitLab in GitHub's words. GitLab keeps one line of 255
-// characters: it is the Title, and Summary and Text too.
-type check struct {
-	ID string // as Plumbline records it
-	// Number is higher in newer ones.
-	Number                           int64
-	Name, ExternalID                 string
-	Status, Conclusion               string
-	Title, Summary, Text, DetailsURL string
-	// Replaced: another one of the same run took its place, and people see that it does not count.
-	Replaced bool
-	// Line: the service keeps no more than the Title.
-	Line bool
-}
-
-// tells tells whether people can read the words there. GitLab has room for their start, and where nothing failed for none:
-// the PipelineRun and the GitEvent have them whole.
-func (c check) tells(words string) bool {
-	all := c.Title + "\n" + c.Summary + "\n" + c.Text
-	if strings.Contains(all, words) || !c.Line {
-		return strings.Contains(all, words)
-	}
-	if c.Conclusion != "failure" {
-		return c.Title != ""
-	}
-	const enough = 10 // characters of the words, before the cut
-	start, _, cut := strings.Cut(c.Title, "…")
-	for at := range start {
-		if cut && len(start)-at >= enough && strings.HasPrefix(words, start[at:]) {
-			return true
-		}
-	}
-	return false
-}
-
-// write is one mutating call, in the words of check.
-type write struct {
-	N    int
-	SHA  string // "" if it is about no check
-	Name string
-	// Check is the check that it changed, "" if none: each has one name here.
-	Check                                 string
-	ExternalID, Status, Conclusion, Title string
-	Body                                  map[string]any
-	Applied                               bool // the service's state changed, whatever the client was told
-	Creates                               bool // it asked for a check that is not there
-}
+// delivered, check and write are what every service remembers, in one language.
+type (
+	delivered = invariants.Delivery
+	check     = invariants.Check
+	write     = invariants.Write
+)
 
 // operation is what Plumbline asks of a service.
 type operation string

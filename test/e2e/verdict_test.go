@@ -42,8 +42,8 @@ func onlySuccessIsSuccess(t *testing.T, w *world) {
 	} {
 		check := w.checkReaches(sha, checkName(want.pipeline), want.conclusion, soon)
 		// Tekton may end the PipelineRun before its TaskRun: then there are the words of the PipelineRun alone.
-		ended := want.pipeline == "times-out" && check.tells("failed to finish within")
-		if !check.tells(want.words) && !ended {
+		ended := want.pipeline == "times-out" && check.Tells("failed to finish within")
+		if !check.Tells(want.words) && !ended {
 			t.Errorf("check %q lacks the words %q: %s", want.pipeline, want.words, check.Text)
 		}
 		if isTrue := succeeded(w.run(runOf(event, want.pipeline))) == corev1.ConditionTrue; isTrue != (want.conclusion == "success") {

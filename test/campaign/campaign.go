@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package campaign sends random deliveries of a GitHub and a GitLab to the built receivers and controllers while it kills, pauses and
+// cuts off processes and has the API server and the Git services answer wrongly, and looks all the time whether the invariants of
+// spec/resilience.md hold. What it does, and when, follows from a seed; how fast the processes are does not.
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/test/cluster"
+	"github.com/plumbline-ci/plumbline/test/installation"
+	"github.com/plumbline-ci/plumbline/test/invariants"
+)
+
+// Options of Run; all but Key are required.
+type Options struct {
+	// Cluster has the CustomResourceDefinitions of config/ already. It is the campaign's own: its API server and its etcd are killed.
+	Cluster  *cluster.Cluster
+	Programs installation.Programs
+	Seed     uint64
+	// Long is for how long deliveries are sent; Settle how long everything has afterwards to become true.
+	Long, Settle time.Duration
+	// Key is an App's private key, made when empty.
+	Key string
+}
+
+// Report is what was done and found.
+type Report struct {
+	Seed uint64
+	// Table counts what was done, a line each.
+	Table string
+	// Settled is how long it took after the last disturbance until every invariant held.
+	Settled time.Duration
+	// Broken are the invariants that do not hold, each with what happened to its subject.
+	Broken []Finding
+}
+
+// Finding is a violation and its timeline.
+type Finding struct {
+	invariants.Violation
+	Timeline []string
+}
+
+func (r Report) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "campaign with SEED=%d\n%s", r.Seed, r.Table)
+	if len(r.Broken) == 0 {
+		fmt.Fprintf(&b, "every invariant holds, %v after the last disturbance\n", r.Settled.Round(time.Second))
+		return b.String()
+	}
+	const told = 5 // what is wrong is often wrong with many events
+	for i, found := range r.Broken {
+		if i == told {
+			fmt.Fprintf(&b, "… and %d more\n", len(r.Broken)-told)
+			break
+		}
+		fmt.Fprintf(&b, "SEED=%d breaks %v\n  %s\n", r.Seed, found.Violation, strings.Join(found.Timeline, "\n  "))
+	}
+	return b.String()
+}
+
+// Run installs Plumbline, plays the schedule of the seed and takes everything down. An error means that the campaign itself went
+// wrong; broken invariants are in the report.
+func Run(ctx context.Context, o Options) (Report, error) {
+	s, err := open(ctx, o)
+	if err != nil {
+		return Report{}, errors.Join(err, s.close())
+	}
+	report, err := s.play(ctx)
+	return report, errors.Join(err, s.close())
+}
+
+// play plays the schedule until its end, or until an invariant is broken that nothing can mend.
+func (s *stage) play(ctx context.Context) (Report, error) {
+	report := Report{Seed: s.options.Seed}
+	playing, stop := context.WithCancel(ctx)
+	defer stop()
+	c := &checker{stage: s, stop: stop}
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		c.watch(playing)
+	}()
+	s.tally.began()
+	s.perform(playing, Schedule(s.options.Seed, s.options.Long))
+	stop()
+	<-watched
+	if err := s.restore(ctx); err != nil {
+		return report, fmt.Errorf("bringing everything up again: %w", err)
+	}
+	settled := time.Now()
+	err := c.settle(ctx)
+	report.Table, report.Broken, report.Settled = s.tally.table(), c.findings(), time.Since(settled)
+	return report, err
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"knative.dev/pkg/apis"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/cluster"
+	"github.com/plumbline-ci/plumbline/test/invariants"
+)
+
+const (
+	// lookEvery is how often everything is looked at, or ten times as long as a look takes.
+	lookEvery = time.Second
+	// lookLimit bounds one look: the API server may be paused.
+	lookLimit = 10 * time.Second
+	// outwaited is how long a receiver waits for one answer of the API server (kubeCallBudget of pkg/receiver): a 503 that took
+	// longer is the machine's.
+	outwaited = 3 * time.Second
+)
+
+// checker looks at everything, again and again.
+type checker struct {
+	stage *stage
+	// stop ends the schedule: what was found cannot be mended.
+	stop func()
+	last *invariants.Evidence
+	// made are the UIDs of the PipelineRuns that were ever seen, by name.
+	made   map[string]types.UID
+	broken []invariants.Violation
+}
+
+// watch looks until ctx ends or something is found that nothing can mend.
+func (c *checker) watch(ctx context.Context) {
+	for {
+		begin := time.Now()
+		e, err := c.look(ctx)
+		if err == nil { // else the API server is away, which is the campaign's doing
+			if c.broken = c.never(e); len(c.broken) > 0 {
+				c.stop()
+				return
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(max(lookEvery, 10*time.Since(begin))):
+		}
+	}
+}
+
+// look reads everything.
+func (c *checker) look(ctx context.Context) (*invariants.Evidence, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	e, err := invariants.Read(ctx, all(c.stage.hosts), c.stage.installation)
+	if err == nil {
+		c.last = e
+	}
+	return e, err
+}
+
+// settle waits until every invariant holds. What does not in time is in broken.
+func (c *checker) settle(ctx context.Context) error {
+	if len(c.broken) > 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.stage.options.Settle)
+	defer cancel()
+	err := cluster.Poll(ctx, lookEvery, func() error {
+		e, err := c.look(ctx)
+		if err != nil {
+			return err
+		}
+		if c.broken = c.never(e); len(c.broken) > 0 {
+			return nil
+		}
+		c.broken = c.eventually(e)
+		var all error
+		for _, v := range c.broken {
+			all = errors.Join(all, v)
+		}
+		return all
+	})
+	if c.last == nil || err != nil && len(c.broken) == 0 {
+		return fmt.Errorf("the campaign cannot be judged: %w", err)
+	}
+	return nil
+}
+
+// never are the violations that nothing can mend.
+func (c *checker) never(e *invariants.Evidence) []invariants.Violation {
+	return slices.Concat(e.Never(), c.twice(e), early(e), unfounded(e), c.failed(e))
+}
+
+// eventually is what has not become true yet. What does not become so of a PipelineRun whose patches are refused is I-10's.
+func (c *checker) eventually(e *invariants.Evidence) []invariants.Violation {
+	all := append(e.Eventually(), c.ignored(e)...)
+	for i, v := range all {
+		if v.Invariant == "I-5" && refused(v.Subject) {
+			all[i].Invariant = "I-10"
+		}
+	}
+	for _, run := range e.Live {
+		if condition := run.Status.GetCondition(apis.ConditionSucceeded); condition == nil || condition.Status == corev1.ConditionUnknown {
+			all = append(all, invariants.Violation{Invariant: "I-5", Subject: run.Name, Message: "PipelineRun " + run.Name + " does not end"})
+		}
+	}
+	return all
+}
+
+// twice is I-2 over time: a name is one PipelineRun's for ever.
+func (c *checker) twice(e *invariants.Evidence) (broken []invariants.Violation) {
+	if c.made == nil {
+		c.made = map[string]types.UID{}
+	}
+	for _, run := range e.Live {
+		if was := c.made[run.Name]; was != "" && was != run.UID {
+			broken = append(broken, invariants.Violation{Invariant: "I-2", Subject: run.Name, Message: "PipelineRun " + run.Name + " was made again"})
+		}
+		c.made[run.Name] = run.UID
+	}
+	return broken
+}
+
+// early is I-3 and I-4 in time: no verdict before the PipelineRun has ended. Kubernetes cuts times to seconds: what was written
+// before one was written before the other.
+func early(e *invariants.Evidence) (broken []invariants.Violation) {
+	ended := map[string]time.Time{}
+	for _, run := range e.Live {
+		if run.Status.CompletionTime != nil {
+			ended[run.Name] = run.Status.CompletionTime.Time
+		}
+	}
+	for _, w := range e.Writes {
+		invariant := map[string]string{"failure": "I-3", "success": "I-4"}[w.Conclusion]
+		if end, known := ended[w.ExternalID]; invariant != "" && known && w.At.Before(end) {
+			broken = append(broken, invariants.Violation{
+				Invariant: invariant, Subject: w.ExternalID,
+				Message: fmt.Sprintf("write %d says %s of %s %v before it ended", w.N, w.Conclusion, w.ExternalID, end.Sub(w.At)),
+			})
+		}
+	}
+	return broken
+}
+
+// unfounded is I-3 for refusals: all definitions are sound, so that nothing but the campaign's own denials refuses one.
+func unfounded(e *invariants.Evidence) (broken []invariants.Violation) {
+	for name, run := range e.Planned {
+		if run.Refused != nil && !strings.Contains(run.Refused.Message, denial) && !strings.Contains(run.Refused.Message, started) {
+			broken = append(broken, invariants.Violation{
+				Invariant: "I-3", Subject: name, Message: fmt.Sprintf("run %s is refused and nobody did: %s", name, run.Refused.Message),
+			})
+		}
+	}
+	return broken
+}
+
+// failed is I-9: while receivers are replaced and nothing else is disturbed, no delivery fails.
+func (c *checker) failed(e *invariants.Evidence) (broken []invariants.Violation) {
+	for _, d := range e.Deliveries {
+		slow := d.Code == 503 && d.Took > outwaited
+		if d.Code/100 != 2 && !slow && c.stage.tally.quiet(d.At.Add(-d.Took), d.At) {
+			broken = append(broken, invariants.Violation{
+				Invariant: "I-9", Subject: d.Key, Message: fmt.Sprintf("in a rolling restart delivery %s is answered %d", d.Key, d.Code),
+			})
+		}
+	}
+	return broken
+}
+
+// ignored is I-1 as the campaign knows it: every push has pipelines for it, so that nobody may say that it has none.
+func (c *checker) ignored(e *invariants.Evidence) (broken []invariants.Violation) {
+	records := map[string]bool{}
+	for _, event := range e.Events {
+		key, disposition := event.Spec.DeliveryKey, event.Status.Disposition
+		records[key] = true
+		if c.starts(key) && disposition == v1alpha1.DispositionIgnored {
+			broken = append(broken, invariants.Violation{
+				Invariant: "I-1", Subject: key, Message: fmt.Sprintf("GitEvent %s is ignored, and there are pipelines for it", event.Name),
+			})
+		}
+	}
+	for _, d := range e.Deliveries {
+		if d.Code/100 == 2 && c.starts(d.Key) && !records[d.Key] {
+			broken = append(broken, invariants.Violation{
+				Invariant: "I-1", Subject: d.Key, Message: fmt.Sprintf("delivery %s was answered %d and there is no record of it", d.Key, d.Code),
+			})
+		}
+	}
+	return broken
+}
+
+// starts tells whether there are pipelines for a delivery.
+func (c *checker) starts(key string) bool {
+	for _, h := range c.stage.histories {
+		h.mu.Lock()
+		starts := h.started[key]
+		h.mu.Unlock()
+		if starts {
+			return true
+		}
+	}
+	return false
+}
+
+// all are several hosts as one Service.
+type all []host
+
+// Deliveries implements invariants.Service.
+func (a all) Deliveries() (out []invariants.Delivery) {
+	for _, h := range a {
+		out = append(out, h.seen().Deliveries()...)
+	}
+	return out
+}
+
+// Writes implements invariants.Service.
+func (a all) Writes() (out []invariants.Write) {
+	for _, h := range a {
+		out = append(out, h.seen().Writes()...)
+	}
+	return out
+}
+
+// Checks implements invariants.Service.
+func (a all) Checks(sha string) (out []invariants.Check) {
+	for _, h := range a {
+		out = append(out, h.seen().Checks(sha)...)
+	}
+	return out
+}

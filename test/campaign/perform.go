@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package campaign
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/test/cluster"
+	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/installation"
+)
+
+// perform begins each act at its time, until ctx ends, and waits for the ends of all.
+func (s *stage) perform(ctx context.Context, acts []Act) {
+	begin := time.Now()
+	defer s.sending.Wait()
+	defer s.disturbing.Wait()
+	for _, act := range acts {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Until(begin.Add(act.At))):
+		}
+		if act.Target == "" {
+			s.deliver(context.WithoutCancel(ctx), act)
+			continue
+		}
+		s.disturbing.Go(func() { s.disturb(ctx, act) })
+	}
+}
+
+// disturb does something to its target, and undoes it. A target that an act before has not yet undone is left alone.
+func (s *stage) disturb(ctx context.Context, act Act) {
+	switch act.Kind {
+	case rolling:
+		s.roll(ctx)
+		return
+	case gitFault:
+		s.failGit(ctx, act)
+		return
+	}
+	p := s.parts[act.Target]
+	select {
+	case <-p.free:
+	default:
+		return
+	}
+	defer func() { p.free <- struct{}{} }()
+	what := act.Kind + " " + act.Target
+	switch act.Kind {
+	case killing:
+		end := s.tally.begin(what)
+		_ = p.Kill()
+		s.tally.add(what, 1)
+		within(ctx, act.Lasts)
+		s.up(p)
+		end()
+	case pausing:
+		end := s.tally.begin(what)
+		if p.Pause() == nil {
+			s.tally.add(what, 1)
+			within(ctx, act.Lasts)
+			_ = p.Continue()
+		}
+		end()
+	case cutting:
+		end := s.tally.begin(what)
+		s.processes[act.Target].Proxy.Cut()
+		s.tally.add(what, 1)
+		within(ctx, act.Lasts)
+		s.processes[act.Target].Proxy.Restore()
+		end()
+	case apiFault:
+		s.failCalls(ctx, act)
+	case killingAtCall:
+		s.killAtCall(ctx, act)
+	}
+}
+
+// within waits for so long, or until ctx ends.
+func within(ctx context.Context, long time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(long):
+	}
+}
+
+// up starts a process that was killed, as the kubelet does: again and again until it is ready.
+func (s *stage) up(p *part) {
+	ctx, cancel := context.WithTimeout(context.Background(), ready)
+	defer cancel()
+	_ = cluster.Poll(ctx, time.Second, func() error { // restore finds what is still down
+		if p.Running() {
+			return nil
+		}
+		return p.Start(ctx)
+	})
+}
+
+// failCalls has one kind of calls of a process answered wrongly.
+func (s *stage) failCalls(ctx context.Context, act Act) {
+	r := act.rand(s.options.Seed)
+	on, answer := pick(r, callsOf(act.Target)), pick(r, apiAnswers())
+	rule := cluster.Rule{Match: on.matches, Do: answer.do}
+	if r.IntN(2) == 0 {
+		rule.Count = 1 + r.IntN(3)
+	}
+	end := s.tally.begin(fmt.Sprintf("%s: %s is answered: %s", act.Target, on, answer.name))
+	armed := s.processes[act.Target].Proxy.Add(rule)
+	within(ctx, act.Lasts)
+	armed.Remove()
+	end()
+	s.tally.add("API server: "+answer.name, armed.Hits())
+}
+
+// killAtCall kills a process when a call of it has arrived at the proxy: before it takes effect, or after.
+func (s *stage) killAtCall(ctx context.Context, act Act) {
+	r := act.rand(s.options.Seed)
+	calls := callsOf(act.Target)[1:] // not any
+	on, nth := pick(r, calls), int64(1+r.IntN(3))
+	do, when := cluster.Drop(), "before"
+	if r.IntN(2) == 0 {
+		do, when = cluster.ApplyThenDrop(), "after"
+	}
+	p := s.parts[act.Target]
+	var seen atomic.Int64
+	killed := make(chan struct{})
+	end := s.tally.begin(fmt.Sprintf("kill -9 %s %s its call %d: %s", act.Target, when, nth, on))
+	armed := s.processes[act.Target].Proxy.Add(cluster.Rule{Do: do, Match: func(c cluster.Call) bool {
+		if !on.matches(c) || seen.Add(1) != nth {
+			return false
+		}
+		_ = p.Kill()
+		close(killed)
+		return true
+	}})
+	select {
+	case <-killed:
+		s.tally.add("kill -9 "+act.Target, 1)
+		s.tally.add("of them at a call", 1)
+		within(ctx, time.Second)
+	case <-ctx.Done():
+	case <-time.After(act.Lasts):
+	}
+	armed.Remove()
+	s.up(p)
+	end()
+}
+
+// failGit has one route of a Git service, or all, answer wrongly.
+func (s *stage) failGit(ctx context.Context, act Act) {
+	r := act.rand(s.options.Seed)
+	answer := pick(r, gitAnswers(act.Target))
+	host := s.hosts[0]
+	if act.Target == onGitLab {
+		host = s.hosts[1]
+	}
+	over := make(chan struct{})
+	fault := forge.Fault{Do: answer.do(over), Route: pick(r, host.routes())}
+	if r.IntN(2) == 0 {
+		fault.Count = 1 + r.IntN(3)
+	}
+	end := s.tally.begin(fmt.Sprintf("%s answers %s %q", act.Target, fault.Route, answer.name))
+	handle := host.inject(fault)
+	within(ctx, act.Lasts)
+	handle.Remove()
+	close(over)
+	end()
+	s.tally.add(act.Target+": "+answer.name, handle.Hits())
+}
+
+// roll replaces the receivers one after the other as a Deployment does, while the first delivery of each service is sent again all
+// the time.
+func (s *stage) roll(ctx context.Context) {
+	if !s.calm() {
+		s.tally.add("rolling restarts left out as something was still down", 1)
+		return
+	}
+	end := s.tally.begin(rolling)
+	begin := time.Now()
+	sending, enough := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	beside.Go(func() { s.insist(sending) })
+	complete := true
+	for _, target := range []string{receiver0, receiver1} {
+		complete = complete && s.replace(s.processes[target], s.parts[target])
+	}
+	enough()
+	beside.Wait()
+	end()
+	if complete {
+		s.tally.add("rolling restarts", 1)
+		s.tally.rolled(begin, time.Now())
+	}
+}
+
+const (
+	// insistEvery is the time between two deliveries in a rolling restart.
+	insistEvery = 50 * time.Millisecond
+	// propagation is when the front hears that an endpoint is gone, less than the receivers' -drain-wait of a second.
+	propagation = 500 * time.Millisecond
+)
+
+// insist sends what is recorded already.
+func (s *stage) insist(ctx context.Context) {
+	tick := time.NewTicker(insistEvery)
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		h := n % len(s.hosts)
+		s.tally.add("deliveries during rolling restarts", 1)
+		s.hosts[h].send(context.WithoutCancel(ctx), s.histories[h].first)
+	}
+}
+
+// replace ends a receiver by SIGTERM and starts it again; the front hears of both late.
+func (s *stage) replace(process *installation.Process, p *part) bool {
+	<-p.free
+	defer func() { p.free <- struct{}{} }()
+	ctx, cancel := context.WithTimeout(context.Background(), ready)
+	defer cancel()
+	if p.Terminate() != nil {
+		return false
+	}
+	within(ctx, propagation)
+	s.front.unlist(process.URL)
+	if p.Wait(ctx) != nil || p.Start(ctx) != nil {
+		return false
+	}
+	s.front.list(process.URL)
+	return true
+}
+
+// calm tells whether nothing is disturbed.
+func (s *stage) calm() bool {
+	for _, p := range s.parts {
+		if len(p.free) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// restore brings up what is still down. Faults and partitions have ended with their acts.
+func (s *stage) restore(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, ready)
+	defer cancel()
+	for _, target := range []string{
+		cluster.Etcd, cluster.APIServer, cluster.TektonWebhook, cluster.TektonController, controller0, controller1, receiver0, receiver1,
+	} {
+		if p := s.parts[target]; !p.Running() {
+			if err := p.Start(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/cluster"
+	"github.com/plumbline-ci/plumbline/test/installation"
+)
+
+const (
+	// ready bounds what the start waits for, closing the end.
+	ready   = 2 * time.Minute
+	closing = 30 * time.Second
+)
+
+// stage is an installation with two receivers and two controllers, each behind a proxy of its own, and a repository on each of
+// two Git services.
+type stage struct {
+	options      Options
+	installation *installation.Installation
+	tenant       string // namespace
+	front        *front
+	hosts        []host
+	histories    []*history                       // of each host
+	processes    map[string]*installation.Process // by target
+	parts        map[string]*part                 // by target
+	tally        *tally
+	// sending and disturbing are the acts that go on.
+	sending, disturbing sync.WaitGroup
+}
+
+// part is a process that is disturbed by one act at a time.
+type part struct {
+	*cluster.Part
+	free chan struct{} // holds a value while nobody disturbs it
+}
+
+// open starts everything. What it started is in the stage even when it fails.
+func open(ctx context.Context, o Options) (*stage, error) {
+	s := &stage{
+		options: o, front: newFront(), tally: newTally(),
+		processes: map[string]*installation.Process{}, parts: map[string]*part{},
+	}
+	hub, err := newGitHub(o.Key)
+	if err != nil {
+		return s, err
+	}
+	lab, err := newGitLab()
+	if err != nil {
+		return s, errors.Join(err, hub.close())
+	}
+	s.hosts = []host{hub, lab}
+	s.histories = []*history{{started: map[string]bool{}}, {started: map[string]bool{}}}
+	hub.SetWebhookURL(hub.app.ID, s.front.server.URL)
+	hub.url, lab.url = s.front.server.URL, s.front.server.URL
+	if s.tenant, err = o.Cluster.CreateNamespace(ctx, "ci"); err != nil {
+		return s, err
+	}
+	system, err := o.Cluster.CreateNamespace(ctx, "plumbline")
+	if err != nil {
+		return s, err
+	}
+	s.installation, err = installation.New(ctx, installation.Options{
+		Cluster: o.Cluster, Forge: hub.GitHub, App: hub.app, Programs: o.Programs, Namespace: system,
+		Config: [][3]string{
+			// Every push is to run: a forced one may leave what was pushed before to a pull request alone.
+			{"plumbline", "skip-push-event-for-pr-commits", "false"},
+			// One bucket with quick leases: a takeover then takes seconds.
+			{"plumbline-config-leader-election", "buckets", "1"},
+			{"plumbline-config-leader-election", "lease-duration", "6s"},
+			{"plumbline-config-leader-election", "renew-deadline", "4s"},
+			{"plumbline-config-leader-election", "retry-period", "1s"},
+		},
+	})
+	if err != nil {
+		return s, err
+	}
+	return s, errors.Join(s.start(ctx), s.serve(ctx))
+}
+
+// start starts the processes.
+func (s *stage) start(ctx context.Context) error {
+	for _, target := range []string{receiver0, receiver1, controller0, controller1} {
+		process, err := s.process(ctx, target)
+		if err != nil {
+			return err
+		}
+		process.Proxy.Add(refusal())
+		s.processes[target] = process
+		s.parts[target] = newPart(process.Part)
+	}
+	for _, name := range []string{cluster.TektonWebhook, cluster.TektonController, cluster.APIServer, cluster.Etcd} {
+		s.parts[name] = newPart(s.options.Cluster.Part(name))
+	}
+	for _, target := range []string{controller0, controller1, receiver0, receiver1} { // receivers are ready when the secrets are copied
+		if err := s.processes[target].Start(ctx); err != nil {
+			return err
+		}
+	}
+	s.front.list(s.processes[receiver0].URL)
+	s.front.list(s.processes[receiver1].URL)
+	return nil
+}
+
+func newPart(p *cluster.Part) *part {
+	all := &part{Part: p, free: make(chan struct{}, 1)}
+	all.free <- struct{}{}
+	return all
+}
+
+func (s *stage) process(ctx context.Context, target string) (*installation.Process, error) {
+	if target == receiver0 || target == receiver1 {
+		return s.installation.Receiver(ctx, true)
+	}
+	// What an operator has to mend and what another controller may still send is waited for as shortly as leases last.
+	return s.installation.Controller(ctx, true, "-operator-retry=3s", "-late-reports=3s")
+}
+
+// serve creates the Repositories, and waits until they own their URLs: before that, receivers answer that nobody does.
+func (s *stage) serve(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, ready)
+	defer cancel()
+	for _, h := range s.hosts {
+		spec, err := h.connect(ctx, s)
+		if err != nil {
+			return err
+		}
+		repository := &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: s.tenant, Name: h.kind()}, Spec: spec}
+		if _, err := s.installation.Plumbline.PipelinesascodeV1alpha1().Repositories(s.tenant).Create(ctx, repository, metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("creating the Repository: %w", err)
+		}
+		url, err := v1alpha1.CanonicalURL(spec.URL)
+		if err != nil {
+			return err
+		}
+		claims := s.installation.Plumbline.PlumblineV1alpha1().RepositoryClaims(s.installation.Namespace)
+		if err := cluster.Poll(ctx, 50*time.Millisecond, func() error {
+			_, err := claims.Get(ctx, v1alpha1.ClaimName(url), metav1.GetOptions{})
+			return err
+		}); err != nil {
+			return fmt.Errorf("waiting for the claim of %s: %w", url, err)
+		}
+	}
+	return s.warm(ctx)
+}
+
+// warm has a first delivery of each service accepted: the receivers then have the webhook secrets.
+func (s *stage) warm(ctx context.Context) error {
+	for i, h := range s.hosts {
+		d := h.push("main", files("warm", 0, 0))
+		s.histories[i].first = d
+		if err := cluster.Poll(ctx, 200*time.Millisecond, func() error {
+			if code := h.send(ctx, d); code/100 != 2 {
+				return fmt.Errorf("the first delivery of %s is answered %d", h.kind(), code)
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close ends everything. What cannot be removed ends with the cluster.
+func (s *stage) close() (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), closing)
+	defer cancel()
+	for _, p := range s.processes {
+		err = errors.Join(err, p.Kill())
+		p.Proxy.Close()
+	}
+	s.front.server.CloseClientConnections()
+	for _, h := range s.hosts {
+		err = errors.Join(err, h.close())
+	}
+	if s.installation != nil {
+		_ = s.options.Cluster.DeleteNamespace(ctx, s.tenant)
+		_ = s.options.Cluster.DeleteNamespace(ctx, s.installation.Namespace)
+	}
+	return err
+}

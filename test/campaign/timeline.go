@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package campaign
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/invariants"
+)
+
+// around is how long before and after what happened to a subject disturbances are told.
+const around = 2 * time.Second
+
+// findings are the broken invariants, each with its timeline.
+func (c *checker) findings() (out []Finding) {
+	for _, v := range c.broken {
+		out = append(out, Finding{Violation: v, Timeline: c.timeline(v.Subject)})
+	}
+	return out
+}
+
+// timeline is what happened to a delivery, GitEvent or PipelineRun, to what belongs to it, and what was disturbed meanwhile.
+func (c *checker) timeline(subject string) []string {
+	names, keys := map[string]bool{subject: true}, map[string]bool{subject: true}
+	var own []moment
+	for _, event := range c.last.Events {
+		if event.Name != subject && event.Spec.DeliveryKey != subject && !slices.ContainsFunc(event.Status.Runs, func(r v1alpha1.Run) bool { return r.Name == subject }) {
+			continue
+		}
+		keys[event.Spec.DeliveryKey] = true
+		own = append(own, moment{event.CreationTimestamp.Time, fmt.Sprintf("GitEvent %s is recorded; it is %s %q now, phase %q, waits %v",
+			event.Name, event.Status.Disposition, event.Status.Outcome, event.Status.Phase, event.Status.Waits)})
+		if event.Status.Plan != nil {
+			for _, d := range event.Status.Plan.Decisions {
+				own = append(own, moment{event.CreationTimestamp.Time, fmt.Sprintf("%s at %s: %s", d.File, event.Spec.BaseRef, d.Reason)})
+			}
+		}
+		for _, run := range event.Status.Runs {
+			names[run.Name] = true
+		}
+	}
+	for _, run := range c.last.Live {
+		if !names[run.Name] {
+			continue
+		}
+		own = append(own, moment{run.CreationTimestamp.Time, fmt.Sprintf("PipelineRun %s is created (%s)", run.Name, run.UID)})
+		if run.Status.CompletionTime != nil {
+			own = append(own, moment{run.Status.CompletionTime.Time, fmt.Sprintf("PipelineRun %s ends: %s", run.Name, run.Status.GetCondition("Succeeded").Reason)})
+		}
+	}
+	for _, d := range c.last.Deliveries {
+		if keys[d.Key] {
+			own = append(own, moment{d.At, fmt.Sprintf("delivery %s is answered %d after %v", d.Key, d.Code, d.Took.Round(time.Millisecond))})
+		}
+	}
+	for _, w := range c.last.Writes {
+		if names[w.ExternalID] {
+			own = append(own, moment{w.At, written(w)})
+		}
+	}
+	if len(own) == 0 {
+		return nil
+	}
+	byTime := func(a, b moment) int { return a.at.Compare(b.at) }
+	begin, end := slices.MinFunc(own, byTime).at, slices.MaxFunc(own, byTime).at
+	return c.stage.tally.lines(append(own, c.stage.tally.between(begin.Add(-around), end.Add(around))...))
+}
+
+func written(w invariants.Write) string {
+	effect := "without effect"
+	if w.Applied {
+		effect = "with effect"
+	}
+	return fmt.Sprintf("write %d: check %s of %s is %s %q, %s", w.N, w.Check, w.ExternalID, w.Status, w.Conclusion, effect)
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package invariants
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// Shown is I-5: every planned run has a check, which is completed with the run's outcome when the run is over, completed
+// as failure when it was refused, and else open with words that say what it waits for.
+func (e *Evidence) Shown() (broken []Violation) {
+	for _, run := range e.Planned {
+		check, found := e.newest(run.Name)
+		if !found {
+			broken = append(broken, violated("I-5", run.Name, "run %s has no check", run.Name))
+			continue
+		}
+		if check.Line && check.Replaced { // by that of another run of its name: GitLab shows one of a name
+			continue
+		}
+		if want := e.conclusions(run); !slices.Contains(want, check.Conclusion) {
+			broken = append(broken, violated("I-5", run.Name, "check %s of run %s is %s %q, want one of %q", check.ID, run.Name, check.Status, check.Conclusion, want))
+		}
+		if (check.Status == "completed") != (check.Conclusion != "") || check.Title == "" || check.Summary == "" {
+			broken = append(broken, violated("I-5", run.Name, "check %s of run %s is %s %q without words", check.ID, run.Name, check.Status, check.Conclusion))
+		}
+		if never := run.UID == "" && run.Refused == nil && run.Result == nil; never && (check.Status != "queued" || check.Text == "") {
+			broken = append(broken, violated("I-5", run.Name, "check %s of run %s, which does not exist, is %s and waits for %q", check.ID, run.Name, check.Status, check.Text))
+		}
+	}
+	return broken
+}
+
+// conclusions are those that a run's check may have now.
+func (e *Evidence) conclusions(run v1alpha1.Run) []string {
+	switch {
+	case run.Refused != nil && run.UID == "":
+		return []string{"failure"}
+	case e.succeeded(run) == corev1.ConditionTrue:
+		return []string{"success"}
+	case run.Result == nil && e.succeeded(run) == corev1.ConditionUnknown:
+		return []string{""}
+	case run.Result != nil && run.Result.Outcome == v1alpha1.OutcomeFailed:
+		return []string{"failure"}
+	case run.Result != nil:
+		return []string{"cancelled"}
+	}
+	return []string{"failure", "cancelled"} // Succeeded=False: its reason tells, and the event will
+}
+
+// newest is the check that tells of a run: the highest id with its name as external id.
+func (e *Evidence) newest(externalID string) (newest Check, found bool) {
+	for _, check := range e.Checks {
+		if check.ExternalID == externalID && check.Number > newest.Number {
+			newest = check
+		}
+	}
+	return newest, newest.Number != 0
+}
+
+// Current is I-8: of each run exactly one check counts, the newest; an older one of the same name is closed as
+// superseded. And no check tells of something that no event planned. An event's own check is never concluded.
+func (e *Evidence) Current() (broken []Violation) {
+	owners := map[string]v1alpha1.Disposition{}
+	for _, event := range e.Events {
+		owners[event.Name] = event.Status.Disposition
+	}
+	for _, check := range e.Checks {
+		_, planned := e.Planned[check.ExternalID]
+		disposition, own := owners[check.ExternalID]
+		newest, _ := e.newest(check.ExternalID)
+		switch {
+		case !planned && !own:
+			broken = append(broken, violated("I-8", check.ExternalID, "check %s %q is of %q, which no GitEvent knows", check.ID, check.Name, check.ExternalID))
+		case newest.ID != check.ID && !check.Replaced:
+			broken = append(broken, violated("I-8", check.ExternalID, "check %s %q is a duplicate of %s and is %s %q", check.ID, check.Name, newest.ID, check.Status, check.Conclusion))
+		case own && disposition == v1alpha1.DispositionPending && newest.ID == check.ID && check.Status != "queued":
+			broken = append(broken, violated("I-8", check.ExternalID, "check %s waits for approval and is %s %q", check.ID, check.Status, check.Conclusion))
+		}
+	}
+	return broken
+}

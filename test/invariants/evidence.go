@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package invariants
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/installation"
+)
+
+// Evidence is the cluster and a Git service at one moment, by the keys the invariants join them on.
+type Evidence struct {
+	Events     []v1alpha1.GitEvent
+	Planned    map[string]v1alpha1.Run // by PipelineRun name
+	Live       []pipelinev1.PipelineRun
+	Deliveries []Delivery
+	Writes     []Write
+	Checks     []Check // oldest first
+}
+
+// Service is a Git service with all that passed there so far.
+type Service interface {
+	Deliveries() []Delivery
+	// Writes are in the order the service decided them.
+	Writes() []Write
+	// Checks are those of a commit, oldest first.
+	Checks(sha string) []Check
+}
+
+// Read reads the service first: a check must not be newer than the run it tells of. It reads the PipelineRuns before the events:
+// each was planned before it was made.
+func Read(ctx context.Context, service Service, i *installation.Installation) (*Evidence, error) {
+	e := &Evidence{Deliveries: service.Deliveries(), Writes: service.Writes()}
+	seen := map[string]bool{"": true}
+	for _, write := range e.Writes {
+		if !seen[write.SHA] {
+			seen[write.SHA] = true
+			e.Checks = append(e.Checks, service.Checks(write.SHA)...)
+		}
+	}
+	runs, err := i.Tekton.TektonV1().PipelineRuns("").List(ctx, metav1.ListOptions{LabelSelector: plumbline.InstallationLabel + "=" + i.Namespace})
+	if err != nil {
+		return nil, fmt.Errorf("reading the PipelineRuns: %w", err)
+	}
+	events, err := i.Plumbline.PlumblineV1alpha1().GitEvents(i.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("reading the GitEvents: %w", err)
+	}
+	e.Live, e.Events = runs.Items, events.Items
+	e.join()
+	return e, nil
+}
+
+// join finds the planned runs, and the names that services keep a digest of.
+func (e *Evidence) join() {
+	e.Planned = map[string]v1alpha1.Run{}
+	names := map[string]string{}
+	for _, event := range e.Events {
+		names[digestOf(event.Name)] = event.Name
+		for _, run := range event.Status.Runs {
+			e.Planned[run.Name] = run
+			names[digestOf(run.Name)] = run.Name
+		}
+	}
+	for i := range e.Writes {
+		e.Writes[i].ExternalID = cmp.Or(names[e.Writes[i].ExternalID], e.Writes[i].ExternalID)
+	}
+	for i := range e.Checks {
+		e.Checks[i].ExternalID = cmp.Or(names[e.Checks[i].ExternalID], e.Checks[i].ExternalID)
+	}
+}
+
+// Never are the violations that nothing can make good: of I-2, I-3, I-4 and I-7. Of I-3 and I-4 they are final when all runs are
+// over.
+func (e *Evidence) Never() []Violation {
+	return slices.Concat(e.Once(), e.Failures(), e.Successes(), e.Reopened())
+}
+
+// Eventually is what is not yet as I-1, I-5 and I-8 want it to become when faults are over.
+func (e *Evidence) Eventually() []Violation {
+	return slices.Concat(e.Accounted(), e.Shown(), e.Current())
+}
+
+// digested begins the external id of a check that tells no more of it than its digest.
+const digested = "sha256:"
+
+// digestOf is the external id of a check whose service keeps only a digest.
+func digestOf(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return digested + hex.EncodeToString(sum[:16])
+}
