@@ -138,7 +138,7 @@ func (l *log) sort() {
 
 // saw takes the failed attempts since through, and returns the oldest one that has to be accounted for; 0 if
 // nothing has changed.
-func (l *log) saw(failed []provider.Attempt, now time.Time) (oldest int64) {
+func (l *log) saw(failed []provider.Attempt) (oldest int64) {
 	news := l.stale
 	for _, a := range failed {
 		l.newest = max(l.newest, a.ID)
@@ -148,21 +148,27 @@ func (l *log) saw(failed []provider.Attempt, now time.Time) (oldest int64) {
 			oldest = least(oldest, a.ID)
 		}
 	}
-	if now.Sub(l.markedAt) >= overlap {
-		l.markedAt, l.through, l.marked = now, l.marked, l.newest
-		current := map[string]bool{}
-		for _, a := range failed {
-			current[a.GUID] = l.done[a.GUID]
-		}
-		l.done = current
-	}
-	if l.stale = false; !news {
+	if !news {
 		return 0
 	}
 	for _, m := range l.missed {
 		oldest = least(oldest, m.first)
 	}
 	return oldest
+}
+
+// accounted notes that all failed attempts since through are accounted for.
+func (l *log) accounted(failed []provider.Attempt, now time.Time) {
+	l.stale = false
+	if now.Sub(l.markedAt) < overlap {
+		return
+	}
+	l.markedAt, l.through, l.marked = now, l.marked, l.newest
+	current := map[string]bool{}
+	for _, a := range failed {
+		current[a.GUID] = l.done[a.GUID]
+	}
+	l.done = current
 }
 
 func least(a, b int64) int64 {

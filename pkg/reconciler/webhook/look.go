@@ -76,23 +76,23 @@ func (r *Reconciler) read(ctx context.Context, l *log, t *target, from provider.
 	if err != nil {
 		return err
 	}
-	oldest := l.saw(failed, r.clock.Now())
+	oldest := l.saw(failed)
 	if oldest == 0 {
+		l.accounted(failed, r.clock.Now())
 		return nil
 	}
-	l.stale = true // until it is read
 	all, err := r.pages(ctx, l, t, from, false, oldest-1)
 	if err != nil {
 		return err
 	}
-	l.stale = false
 	if len(all) > 0 {
 		// What is older than what was read is sent again if it failed: whether it has succeeded since, the receiver knows.
 		end := all[len(all)-1].ID
-		all = append(all, slices.DeleteFunc(failed, func(a provider.Attempt) bool { return a.ID >= end })...)
+		all = append(all, slices.DeleteFunc(slices.Clone(failed), func(a provider.Attempt) bool { return a.ID >= end })...)
 	}
 	slices.Reverse(all)
 	l.account(all)
+	l.accounted(failed, r.clock.Now())
 	return nil
 }
 

@@ -87,3 +87,18 @@ func TestProjectAt(t *testing.T) {
 		}
 	}
 }
+
+// A day without anybody gives up nothing, however often it was tried.
+func TestAnOutageGivesUpNothing(t *testing.T) {
+	w := newWorld(t)
+	w.missed("a")
+	w.receive = func(string) int { return 0 }
+	w.run(24 * time.Hour)
+	if len(w.resent) <= maxRefused || len(w.events.Events) != 0 {
+		t.Errorf("%d tries, %d events", len(w.resent), len(w.events.Events))
+	}
+	w.receive = nil
+	w.heard()
+	w.run(time.Minute)
+	w.wantOnce("a")
+}

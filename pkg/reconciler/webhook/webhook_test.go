@@ -157,6 +157,20 @@ func TestWhatIsNotOurs(t *testing.T) {
 	}
 }
 
+// What failed while the whole log could not be read is not forgotten.
+func TestALogThatCannotBeRead(t *testing.T) {
+	w := newWorld(t)
+	w.run(10 * time.Minute)
+	w.missed("a")
+	w.unread = fault.Transientf("TooLarge", "the answer is larger")
+	w.run(3 * time.Hour)
+	w.missed("b")
+	w.run(3 * time.Hour)
+	w.unread = nil
+	w.run(2 * time.Hour)
+	w.wantOnce("a", "b")
+}
+
 // What is so old that its event may be forgotten is not sent again: it could run twice. Nor is it when GitLab tells no time and it was
 // there when the process began.
 func TestWhatIsOld(t *testing.T) {

@@ -48,7 +48,9 @@ type world struct {
 	// receive answers a delivery; nil is 202 to all.
 	receive func(guid string) int
 	// fails is what every call of the service fails with.
-	fails    error
+	fails error
+	// unread is what reading the whole log fails with.
+	unread   error
 	gone     bool // nothing is sent again
 	recorded map[string]int
 	resent   []string
@@ -134,6 +136,9 @@ func (w *world) Attempts(_ context.Context, hook int64, failed bool, page int) (
 	w.calls++
 	if hook != 7 {
 		w.Errorf("read the log of webhook %d", hook)
+	}
+	if !failed && w.unread != nil {
+		return nil, false, w.unread
 	}
 	var all []provider.Attempt
 	for _, a := range slices.Backward(w.log) {
