@@ -111,7 +111,11 @@ func (s *Session) renews() bool {
 // VisitOf is an event's visit at its Git service.
 func VisitOf(event *v1alpha1.GitEvent) turns.Visit {
 	spec := &event.Spec
-	return turns.Visit{Event: event.Name, Namespace: spec.Repository.Namespace, Host: spec.Host, Installation: spec.InstallationID}
+	visit := turns.Visit{Event: event.Name, Namespace: spec.Repository.Namespace, Host: spec.Host, Installation: spec.InstallationID}
+	if spec.Trigger == v1alpha1.TriggerPullRequest {
+		visit.PullsOf = spec.Repository.Name
+	}
+	return visit
 }
 
 // observe is told of each call to the Git service.

@@ -7,7 +7,6 @@ package receiver
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -208,13 +207,16 @@ func (h *Handler) accept(ctx context.Context, d *delivery) answer {
 		})
 	}
 	d.verified = true
+	canonical, bad := v1alpha1.CanonicalURL(d.origin.URL)
+	if refusal := h.beyondRate(ctx, d, canonical); refusal != nil {
+		return *refusal
+	}
 	spec, err := d.decode()
 	if err != nil {
 		return undecoded(err)
 	}
-	canonical, err := v1alpha1.CanonicalURL(d.origin.URL)
-	if err != nil {
-		return rejected(http.StatusBadRequest, "BadRepositoryURL", "the repository's URL: "+err.Error())
+	if bad != nil {
+		return rejected(http.StatusBadRequest, "BadRepositoryURL", "the repository's URL: "+bad.Error())
 	}
 	if refusal := otherHost(d, h.BaseURL(d.provider.Name), canonical, spec); refusal != nil {
 		return *refusal
@@ -247,38 +249,6 @@ func (h *Handler) record(ctx context.Context, d *delivery, repository *pacv1alph
 		return duplicate(name)
 	}
 	return recorded(name)
-}
-
-// otherHost refuses what is not about the configured service, before anything of the cluster but the webhook secret
-// is read: a payload must not choose which service Plumbline talks to.
-func otherHost(d *delivery, baseURL, canonical string, spec *v1alpha1.GitEventSpec) *answer {
-	configured := hostOf(baseURL)
-	if configured == "" {
-		a := unavailable("the configuration cannot be read at the moment", fault.Transientf("NoConfiguration", "the URL of %s is not known yet", d.provider.Name))
-		return &a
-	}
-	if hostOf(canonical) == configured && hostOf("https://"+spec.Host+"/x") == configured {
-		return nil
-	}
-	a := ignored("OtherHost", "the delivery is about a repository on another host than "+configured)
-	return &a
-}
-
-// hostOf returns host and port of a URL as CanonicalURL spells them, empty when there is none.
-func hostOf(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil || u.Host == "" {
-		return ""
-	}
-	u.Path = "/x" // CanonicalURL wants a repository
-	canonical, err := v1alpha1.CanonicalURL(u.String())
-	if err != nil {
-		return ""
-	}
-	if u, err = url.Parse(canonical); err != nil {
-		return ""
-	}
-	return u.Host
 }
 
 // log writes the one line of a delivery: nothing of its body but its repository's URL, and no secret.

@@ -3,6 +3,7 @@
 package receiver
 
 import (
+	"context"
 	"sync"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -29,4 +30,21 @@ func worked(body []byte, work func()) {
 func (d *delivery) decode() (spec *v1alpha1.GitEventSpec, err error) {
 	worked(d.body, func() { spec, err = d.provider.Webhook.Decode(d.header, d.body) })
 	return spec, err
+}
+
+// beyondRate refuses a body that its namespace's rate would refuse in the end, before it is decoded. So many bytes have little to do
+// with the many deliveries of an App that nobody acts on: they may cost the look-up of a Repository.
+func (h *Handler) beyondRate(ctx context.Context, d *delivery, canonical string) *answer {
+	if len(d.body) <= surelyLarge || canonical == "" {
+		return nil
+	}
+	repository, err := h.Lookup.Find(ctx, canonical)
+	if err != nil {
+		return nil // it is looked up again, and answered, if somebody acts on such events
+	}
+	if err := h.Recorder.Affords(repository.Namespace, len(d.body)); err != nil {
+		a := unrecorded(err)
+		return &a
+	}
+	return nil
 }

@@ -22,6 +22,13 @@ const (
 	// maxInFlight is how many deliveries are handled at once: with maxLargeBodies it bounds the memory. Who has not sent the
 	// whole body yet is none of them.
 	maxInFlight = 160
+	// repositoryLane is how many deliveries of one Repository are recorded at once, pullsLane how many of its pull requests, which
+	// strangers may cause, and largeLane how many over heavyBytes of one namespace. An API server that takes 10 ms for each records
+	// 200 in a second. Others wait for laneWait, which leaves time for a create that is slow, and go on then all the same.
+	repositoryLane = 4
+	pullsLane      = 2
+	largeLane      = 1
+	laneWait       = 5 * time.Second
 	// maxQueued is how many verified deliveries may wait, or have waited, for a place of their namespace. They hold none of the
 	// others and at most smallBodyBytes each.
 	maxQueued = 64

@@ -44,7 +44,7 @@ func (h *Handler) acceptOwn(ctx context.Context, d *delivery) answer {
 	}
 	d.verified = true
 	if err := h.Recorder.Affords(repository.Namespace, len(d.body)); err != nil {
-		return unrecorded(err) // before it is decoded, which costs as much as all before
+		return unrecorded(err) // before it is decoded
 	}
 	spec, err := d.decode()
 	if err != nil {

@@ -50,6 +50,8 @@ type Recorder struct {
 	clocksAgree atomic.Pointer[time.Time]
 	// rates are what the payloads of namespaces have taken.
 	rates rates
+	// lanes are for deliveries that come together.
+	lanes lanes
 }
 
 // parcel is a delivery that is being recorded.
@@ -110,6 +112,7 @@ func (r *Recorder) Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body
 			return "", false, err
 		}
 	}
+	defer r.lanes.lane(spec, body)()
 	p, err := r.pack(spec, body)
 	p.taken = taken
 	// What was refused, or is there since an attempt before, cost little.

@@ -12,6 +12,7 @@ import (
 type lineKey struct {
 	namespace, host string
 	installation    int64
+	pullsOf         string // the Repository whose pull requests they are; of begun ones only where they wait for work
 	visits, fresh   bool
 	renews          bool // they wait to renew a token
 }
@@ -137,10 +138,10 @@ func (t *Turns) next() {
 		}
 		t.count(l.shares)
 		l.served = t.served
-		e.work, e.until = l.shares[:1:1], t.options.Now().Add(Reserved)
+		e.until = t.options.Now().Add(Reserved)
+		e.keep(l.shares, l.key.visits)
 		t.leave(e, e.atWork) // whoever has a turn at a Git service works as well
 		if l.key.visits {
-			e.visit = l.shares[1:]
 			t.leave(e, l)
 		}
 		t.called = append(t.called, call{e.name, 0})
@@ -161,6 +162,14 @@ func (t *Turns) fairest() (*line, *event) {
 		}
 	}
 	return first, called
+}
+
+// keep keeps the turns of a line's shares for an event: those for its work, and those for a visit if it was one.
+func (e *event) keep(shares []*share, visits bool) {
+	e.work = shares
+	if visits {
+		e.work, e.visit = shares[:1:1], shares[1:]
+	}
 }
 
 // idle tells whether an event may be called. One that is worked on keeps its place until that ends.

@@ -5,7 +5,9 @@ package turns
 import "fmt"
 
 // Shares are the names of the shares.
-func Shares() []string { return []string{Work, Namespace, NamespaceHost, Installation, Host} }
+func Shares() []string {
+	return []string{Work, Namespace, NamespaceHost, Installation, PullRequests, Host}
+}
 
 // place is what has a share, e.g. the share "host" of "github.com".
 type place struct{ share, of string }
@@ -30,6 +32,9 @@ const (
 func (t *Turns) sharesOf(key lineKey) []*share {
 	shares := []*share{t.share(place{Work, key.namespace})}
 	if !key.visits {
+		if key.pullsOf != "" {
+			shares = append(shares, t.share(place{PullRequests, key.namespace + "/" + key.pullsOf + " begun"}))
+		}
 		return shares
 	}
 	narrow, installation := t.share(place{NamespaceHost, key.namespace + " at " + key.host}), t.share(place{Installation, fmt.Sprintf("%s/%d", key.host, key.installation)})
@@ -38,7 +43,11 @@ func (t *Turns) sharesOf(key lineKey) []*share {
 	} else {
 		narrow.window = t.window(narrow.place)
 	}
-	return append(shares, narrow, t.share(place{Namespace, key.namespace}), installation, t.share(place{Host, key.host}))
+	shares = append(shares, narrow, t.share(place{Namespace, key.namespace}), installation)
+	if key.pullsOf != "" {
+		shares = append(shares, t.share(place{PullRequests, key.namespace + "/" + key.pullsOf}))
+	}
+	return append(shares, t.share(place{Host, key.host}))
 }
 
 func (t *Turns) share(p place) *share {
@@ -53,7 +62,7 @@ func (t *Turns) share(p place) *share {
 
 func (t *Turns) limit(share string) int {
 	quarter := t.options.Workers / 4
-	return max(1, map[string]int{Work: 2 * quarter, Namespace: quarter, NamespaceHost: quarter - 1, Installation: 2 * quarter, Host: 3 * quarter}[share])
+	return max(1, map[string]int{Work: 2 * quarter, Namespace: quarter, NamespaceHost: quarter - 1, Installation: 2 * quarter, PullRequests: max(2, quarter/8), Host: 3 * quarter}[share])
 }
 
 // full is the first share of which there is no turn, nil if there is one of each.

@@ -39,6 +39,10 @@ const (
 	// Installation is what an installation of the App has, or all tenants of a host without one: a half, so that two
 	// namespaces have their whole quarter there.
 	Installation = "installation"
+	// PullRequests is what those of one Repository have that nothing is done for yet, and as much again what those have that have
+	// begun: one of 32, and at least two. Strangers may push to 80 of them at once, and while all of those were worked on there was no
+	// processor left for the pushes beside them.
+	PullRequests = "pull_requests"
 	// Host is what a Git host has: three quarters. If one hangs that many tenants use, one namespace elsewhere has its whole
 	// quarter.
 	Host = "host"
@@ -54,6 +58,8 @@ type Visit struct {
 	Host string
 	// Installation is that of the GitHub App, 0 if there is none.
 	Installation int64
+	// PullsOf is the Repository if the event is of a pull request, else "".
+	PullsOf string
 	// Renews tells that it is time to renew a token that a run uses. It goes before whatever else waits for the installation: a
 	// check can wait, a token ends.
 	Renews bool
@@ -141,19 +147,16 @@ func (t *Turns) Begin(v Visit, visits bool) (release func(), err error) {
 }
 
 func (t *Turns) begin(e *event, v Visit, visits bool) error {
-	key := lineKey{namespace: v.Namespace}
+	key := lineKey{namespace: v.Namespace, pullsOf: v.PullsOf}
 	if visits {
-		key = lineKey{v.Namespace, v.Host, v.Installation, true, true, false}
+		key = lineKey{namespace: v.Namespace, host: v.Host, installation: v.Installation, pullsOf: v.PullsOf, visits: true, fresh: true}
 	}
 	shares, err := t.take(e, key, 0)
 	if err != nil {
 		return err
 	}
 	t.leave(e, e.atWork) // e.g. after a plan was found that the cache did not have
-	e.work = shares[:1:1]
-	if visits {
-		e.visit = shares[1:]
-	}
+	e.keep(shares, visits)
 	return nil
 }
 
@@ -165,7 +168,7 @@ func (t *Turns) Visit(v Visit) (release func(), err error) {
 	defer t.mu.Unlock()
 	e := t.event(v.Event)
 	if e.visit == nil {
-		if e.visit, err = t.take(e, lineKey{v.Namespace, v.Host, v.Installation, true, false, v.Renews}, 1); err != nil {
+		if e.visit, err = t.take(e, lineKey{namespace: v.Namespace, host: v.Host, installation: v.Installation, visits: true, renews: v.Renews}, 1); err != nil {
 			return nil, err
 		}
 	}

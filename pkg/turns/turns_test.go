@@ -236,3 +236,40 @@ func TestNoMoreThanTheLimitAtOnce(t *testing.T) {
 		t.Errorf("left: %v, waiting %v", s.Taken(), s.Waiting())
 	}
 }
+
+// Of 64 workers the pull requests of one Repository that nothing is done for yet have two, and those that have begun as
+// many, whoever pushes to 80 of them at once. Its pushes and the pull requests of another one are worked on beside them; the others
+// come one after the other.
+func TestFreshPullRequestsOfARepositoryHaveAShareOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 64)
+	pull := func(repository string) Visit {
+		v := w.visit("team", "github.com", 42)
+		v.PullsOf = repository
+		return v
+	}
+	var begun []func()
+	for range 80 {
+		if release := w.begin(pull("app")); release != nil {
+			begun = append(begun, release)
+		}
+	}
+	if len(begun) != 2 || w.Waiting()[PullRequests] != 78 {
+		t.Fatalf("%d pull requests are worked on at once, and %v wait", len(begun), w.Waiting())
+	}
+	if w.begin(pull("other")) == nil || w.begin(w.visit("team", "github.com", 42)) == nil {
+		t.Error("others of the namespace wait for them")
+	}
+	for n := range 3 {
+		v := pull("app")
+		if _, err := w.Begin(v, false); (err == nil) != (n < 2) {
+			t.Errorf("of those that have begun, beside them: %d: %v", n+1, err)
+		} else if _, visits := w.Visit(v); err == nil && visits != nil {
+			t.Errorf("it waits at the Git service: %v", visits)
+		}
+	}
+	begun[0]()
+	if len(w.woken) != 1 || w.Waiting()[PullRequests] != 78 {
+		t.Errorf("%v are woken when one has ended", w.woken)
+	}
+}
