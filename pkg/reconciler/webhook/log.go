@@ -46,6 +46,8 @@ type log struct {
 	// through is the id up to which all attempts are accounted for. It becomes what was the newest at markedAt, when that is long ago.
 	through, newest, marked int64
 	markedAt                time.Time
+	// before is the newest attempt of the first look that has no time.
+	before int64
 	// stale is true when attempts were made since the log was read.
 	stale bool
 	// sent are the times of what was sent again in the last minute.

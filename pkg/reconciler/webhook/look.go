@@ -128,9 +128,9 @@ func (r *Reconciler) pages(ctx context.Context, l *log, t *target, from provider
 func (r *Reconciler) counts(l *log, t *target, a provider.Attempt) bool {
 	if a.At.IsZero() {
 		if l.markedAt.IsZero() { // the first look
-			l.done[a.GUID] = true
+			l.before = max(l.before, a.ID)
 		}
-		return !l.done[a.GUID]
+		return a.ID > l.before
 	}
 	return !a.At.Before(latest(t.repository.CreationTimestamp.Time, r.clock.Now().Add(-r.settings().MaxWait())))
 }
