@@ -18,6 +18,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
+	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
 )
 
 const (
@@ -127,7 +128,8 @@ func (l *hookLog) Attempts(ctx context.Context, hook int64, failed bool, page in
 }
 
 // attempt reads what is needed. An event without an Idempotency-Key, of a server before 17.4, counts as one that starts nothing:
-// sent again it would be taken for another one.
+// sent again it would be taken for another one. So does one with a key that receivers refuse: its length is up to whoever has the server,
+// and what was missed is kept in memory.
 func (e *hookEvent) attempt() provider.Attempt {
 	header := http.Header{}
 	for name, value := range e.Header {
@@ -137,8 +139,8 @@ func (e *hookEvent) attempt() provider.Attempt {
 	if err != nil {
 		status = 0
 	}
-	a := provider.Attempt{ID: e.ID, GUID: header.Get(delivery.KeyHeader), At: e.At, Status: status}
-	if a.GUID == "" {
+	a := provider.Attempt{ID: e.ID, At: e.At, Status: status}
+	if a.GUID, err = payload.Key(header, delivery.KeyHeader); err != nil {
 		return a
 	}
 	_, err = delivery.Webhook{}.Decode(header, bytes.Clone(e.Payload))

@@ -5,6 +5,7 @@ package gitlab
 import (
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -77,6 +78,14 @@ func TestWhatFailedIsSentAgain(t *testing.T) {
 	all, _, err := h.log.Attempts(t.Context(), h.hook, false, 1)
 	if err != nil || len(all) != 4 || !all[0].Succeeded() || all[0].GUID != first {
 		t.Errorf("all: %+v %v", all, err)
+	}
+}
+
+// Whoever has a GitLab chooses the keys in its log, which are kept in memory.
+func TestAKeyThatReceiversRefuseIsNotKept(t *testing.T) {
+	e := hookEvent{ID: 1, Status: "503", Header: map[string]string{"Idempotency-Key": strings.Repeat("k", 100_000)}}
+	if a := e.attempt(); a.GUID != "" || a.Starts || a.ID != 1 || a.Status != 503 {
+		t.Errorf("kept %d bytes of %+v", len(a.GUID), a.ID)
 	}
 }
 
