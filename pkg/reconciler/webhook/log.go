@@ -138,6 +138,12 @@ func (l *log) sort() {
 	slices.SortStableFunc(l.missed, func(a, b missed) int { return cmp.Or(cmp.Compare(a.tries, b.tries), cmp.Compare(a.first, b.first)) })
 }
 
+// unseen forgets what is missed, so that nothing is sent again: the webhook is not called, or cannot be seen. When it can, the log is read anew.
+func (l *log) unseen() {
+	l.missed, l.stale = nil, true
+	l.through, l.marked = 0, 0
+}
+
 // saw takes the failed attempts since through, and returns the oldest one that has to be accounted for; 0 if
 // nothing has changed.
 func (l *log) saw(failed []provider.Attempt) (oldest int64) {

@@ -25,6 +25,7 @@ const (
 func (r *Reconciler) look(ctx context.Context, m *memory, t *target, log provider.HookLog) (time.Duration, error) {
 	hooks, err := log.Hooks(ctx)
 	if f := fault.Of(err); f != nil && f.Reason == fault.ReasonPermissionMissing {
+		m.log.unseen()
 		return deniedEvery, r.tell(ctx, t, denied(t))
 	}
 	if err != nil {
@@ -32,6 +33,7 @@ func (r *Reconciler) look(ctx context.Context, m *memory, t *target, log provide
 	}
 	ours := t.ours(hooks)
 	if len(ours) == 0 {
+		m.log.unseen()
 		return lookEvery, r.tell(ctx, t, noHook(t))
 	}
 	hook := ours[0]
@@ -45,8 +47,7 @@ func (r *Reconciler) look(ctx context.Context, m *memory, t *target, log provide
 		m.log = newLog(hook.ID)
 	}
 	if hook.State != provider.HookCalled {
-		m.log.missed, m.log.stale = nil, true // nothing is sent again; after the pause it is read anew
-		m.log.through, m.log.marked = 0, 0
+		m.log.unseen()
 		return untilPauseEnds(hook, r.clock.Now()), r.tell(ctx, t, notCalled(t, hook))
 	}
 	if err := r.read(ctx, &m.log, t, log); fault.Is(err, fault.Ignored) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
@@ -26,4 +27,21 @@ func TestAPauseDoesNotMakeWhatIsOldNew(t *testing.T) {
 	if len(w.resent) != 1 {
 		t.Errorf("sent again: %v", w.resent)
 	}
+}
+
+// A token that may not look any more does not send again either what was missed before: that is left until it may.
+func TestATokenThatMayNotAnyMoreIsAskedSeldom(t *testing.T) {
+	w := newWorld(t)
+	w.receive = refuses("a")
+	w.missed("a")
+	w.run(time.Minute)
+	w.fails = fault.Operatorf(fault.ReasonPermissionMissing, "403")
+	w.calls = 0
+	w.run(4 * time.Hour)
+	if w.calls > 20 {
+		t.Errorf("%d calls in four hours", w.calls)
+	}
+	w.fails, w.receive = nil, nil
+	w.run(time.Hour)
+	w.wantOnce("a")
 }
