@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -99,10 +100,30 @@ type hookEvent struct {
 	At      time.Time         `json:"created_at"`      // of newer servers
 }
 
-// Attempts implements provider.HookLog.
-func (l *hookLog) Attempts(ctx context.Context, hook int64, failed bool, page int) ([]provider.Attempt, bool, error) {
+// Attempts implements provider.HookLog. A page that is larger than what is read of an answer is read one by one; what is larger alone is
+// left out: it cannot be told what it is.
+func (l *hookLog) Attempts(ctx context.Context, hook int64, failed bool, page int) (attempts []provider.Attempt, more bool, err error) {
+	attempts, more, err = l.attempts(ctx, hook, failed, page, attemptsPerPage)
+	if !errors.Is(err, provider.ErrTooLarge) {
+		return attempts, more, err
+	}
+	more = true
+	for i := 1; i <= attemptsPerPage && more; i++ {
+		one, after, err := l.attempts(ctx, hook, failed, (page-1)*attemptsPerPage+i, 1)
+		if errors.Is(err, provider.ErrTooLarge) {
+			continue
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		attempts, more = append(attempts, one...), after
+	}
+	return attempts, more, nil
+}
+
+func (l *hookLog) attempts(ctx context.Context, hook int64, failed bool, page, perPage int) ([]provider.Attempt, bool, error) {
 	const what = "listing the webhook's events"
-	wanted := url.Values{"per_page": {strconv.Itoa(attemptsPerPage)}, "page": {strconv.Itoa(page)}}
+	wanted := url.Values{"per_page": {strconv.Itoa(perPage)}, "page": {strconv.Itoa(page)}}
 	if failed {
 		wanted.Set("status", serverFailure)
 	}

@@ -105,6 +105,29 @@ func TestTheLogHasPages(t *testing.T) {
 	}
 }
 
+// Events have their whole payloads: a page of large ones is read one by one, and what is too large alone hides no other.
+func TestALargePageOfTheLogIsRead(t *testing.T) {
+	h := openHooked(t, forgelab.Maintainer)
+	h.w.Credentials.Token = h.CreateToken(forgelab.NewToken{Project: testProject, Level: forgelab.Maintainer}).Value
+	h.answer.Store(http.StatusAccepted)
+	for range attemptsPerPage + 1 {
+		h.send(t, true)
+	}
+	for _, c := range []struct {
+		limit int64
+		read  int
+	}{{1 << 14, attemptsPerPage}, {100, 0}} {
+		log, err := New(Options{Limits: provider.Limits{Answer: c.limit}}).Hooks(h.w.BaseURL, h.w.Project, h.w.Credentials)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, more, err := log.Attempts(t.Context(), h.hook, false, 1)
+		if err != nil || !more || len(first) != c.read {
+			t.Errorf("of answers of %d bytes: %d, %v, %v", c.limit, len(first), more, err)
+		}
+	}
+}
+
 // What cannot be asked for says why.
 func TestRefusalsOfHooks(t *testing.T) {
 	developer := openHooked(t, forgelab.Developer)
