@@ -35,8 +35,9 @@ const (
 	age = time.Hour
 	// limit bounds the calls for one run. It is longer than a Git service takes that works.
 	limit = 20 * time.Second
-	// again is how long a run that could not be closed is left alone, and the Git host that failed.
-	again = time.Hour
+	// again is how long what failed is left alone. A run rests twice as long each time, atMost at last: otherwise the first one of a
+	// Repository that never can be closed would be tried each time instead of those after it.
+	again, atMost = time.Hour, 24 * time.Hour
 	// maxFailed bounds what is remembered of failures; forgetting costs attempts.
 	maxFailed = 10_000
 )
@@ -53,14 +54,20 @@ type Closer struct {
 	Providers   map[string]provider.Provider
 	Clock       clock.PassiveClock
 
-	failed map[string]time.Time // when a run or a host has failed
+	failed map[string]pause // runs, Repositories and namespaces
+}
+
+// pause is how long, and until when, something is left alone.
+type pause struct {
+	long  time.Duration
+	until time.Time
 }
 
 // Close closes the check of a run that no event reports any more, and tells whether it asked a Git service. A run whose check is
 // closed is labelled as completed, so that nobody lists it any more. The error is why the check may still be open; another attempt
 // within the hour does nothing.
 func (c *Closer) Close(ctx context.Context, run *metav1.PartialObjectMetadata) (asked bool, err error) {
-	if c.Clock.Since(run.CreationTimestamp.Time) < age || c.rests(string(run.UID)) {
+	if c.Clock.Since(run.CreationTimestamp.Time) < age || c.rests(string(run.UID)) || c.rests(ofNamespace(run)) {
 		return false, nil
 	}
 	event, err := c.eventFor(ctx, run)
@@ -68,17 +75,15 @@ func (c *Closer) Close(ctx context.Context, run *metav1.PartialObjectMetadata) (
 		return false, err
 	}
 	service, known := c.Providers[event.Spec.Provider]
-	if !known || c.rests(event.Spec.Host) {
+	if !known || c.rests(ofRepository(event)) {
 		return false, nil
 	}
-	c.rest(string(run.UID)) // also when it is closed: the label may be refused
+	c.rest(string(run.UID), atMost) // also when it is closed: the label may be refused
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	id, err := c.report(ctx, event, run.Annotations[pipelinesascode.CheckRunID])
 	if err != nil {
-		if f := fault.Of(err); f.Class == fault.Transient || f.Class == fault.Throttled {
-			c.rest(event.Spec.Host)
-		}
+		c.failedFor(run, event, fault.Of(err).Reason)
 		return true, fmt.Errorf("closing the check of PipelineRun %s/%s: %w", run.Namespace, run.Name, err)
 	}
 	return true, c.label(ctx, service, run, id)
@@ -180,15 +185,31 @@ func kube(what string, err error) error {
 	return fault.FromKube(fault.VerbRead, fmt.Errorf("%s: %w", what, err))
 }
 
-// rests tells whether something has failed within the last hour.
-func (c *Closer) rests(what string) bool {
-	at, found := c.failed[what]
-	return found && c.Clock.Since(at) < again
+// failedFor leaves alone what would fail like this run. What a run makes a Git service answer, and how slowly, is up to its namespace: it
+// says nothing of others'.
+func (c *Closer) failedFor(run *metav1.PartialObjectMetadata, event *v1alpha1.GitEvent, reason string) {
+	switch reason {
+	case fault.ReasonCommitUnknown: // other runs are of other commits
+	case fault.ReasonGitUnreachable, fault.ReasonTimeout, fault.ReasonCanceled:
+		c.rest(ofNamespace(run), again)
+	default:
+		c.rest(ofRepository(event), again)
+	}
 }
 
-func (c *Closer) rest(what string) {
+func ofNamespace(run *metav1.PartialObjectMetadata) string { return run.Namespace + "/" }
+
+func ofRepository(event *v1alpha1.GitEvent) string {
+	return event.Spec.Repository.Namespace + "/" + event.Spec.Repository.Name
+}
+
+func (c *Closer) rests(what string) bool { return c.Clock.Now().Before(c.failed[what].until) }
+
+// rest leaves something alone, twice as long as the time before.
+func (c *Closer) rest(what string, most time.Duration) {
+	long := min(most, max(again, 2*c.failed[what].long))
 	if c.failed == nil || len(c.failed) >= maxFailed {
-		c.failed = map[string]time.Time{}
+		c.failed = map[string]pause{}
 	}
-	c.failed[what] = c.Clock.Now()
+	c.failed[what] = pause{long: long, until: c.Clock.Now().Add(long)}
 }

@@ -26,7 +26,6 @@ import (
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
-	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/lost"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
@@ -49,7 +48,9 @@ type world struct {
 	run    *metav1.PartialObjectMetadata
 
 	objects []runtime.Object
-	refuse  error // the answer of the Git service
+	secrets []string // namespaces that have a token too
+	refuse  error    // the answer of the Git service
+	refuses func(head git.Head) error
 	puts    []put
 	patches []string
 }
@@ -94,7 +95,11 @@ func claim() *v1alpha1.RepositoryClaim {
 // start makes the Closer of a new process.
 func (w *world) start() {
 	own := fake.NewSimpleClientset(w.objects...)
-	kube := kubefake.NewSimpleClientset(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "token"}, Data: map[string][]byte{"provider.token": []byte("t")}})
+	var secrets []runtime.Object
+	for _, namespace := range append(w.secrets, tenant) {
+		secrets = append(secrets, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "token"}, Data: map[string][]byte{"provider.token": []byte("t")}})
+	}
+	kube := kubefake.NewSimpleClientset(secrets...)
 	services := map[string]provider.Provider{"own": {
 		Name: "own", BaseURL: func(string, string, v1alpha1.Project) string { return "https://git.example" },
 		Connect: func(_ context.Context, _ string, project v1alpha1.Project, _ provider.Credentials) (provider.Client, error) {
@@ -129,6 +134,9 @@ type reporter struct {
 
 func (r reporter) Put(_ context.Context, head git.Head, id string, check status.Check, _ bool) (string, error) {
 	r.w.puts = append(r.w.puts, put{r.project, head, id, check})
+	if r.w.refuses != nil {
+		return id, r.w.refuses(head)
+	}
 	return id, r.w.refuse
 }
 
@@ -251,25 +259,5 @@ func TestWhatWasGivenUpIsReportedLater(t *testing.T) {
 				t.Errorf("reported %+v", w.puts)
 			}
 		})
-	}
-}
-
-// A Git service that is down is asked once an hour, whichever run it is for; then the check is closed.
-func TestAGitServiceThatIsDownIsAskedAgainAnHourLater(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.refuse = fault.Transientf("Unavailable", "down")
-	w.start()
-	if asked, err := w.close(); !asked || err == nil {
-		t.Fatal(asked, err)
-	}
-	w.run.UID = "another"
-	w.refuse = nil
-	if asked, _ := w.close(); asked {
-		t.Error("it is asked again at once")
-	}
-	w.clock.SetTime(w.clock.Now().Add(time.Hour))
-	if asked, err := w.close(); !asked || err != nil || len(w.patches) != 1 {
-		t.Errorf("an hour later: %v, %v, %d patches", asked, err, len(w.patches))
 	}
 }

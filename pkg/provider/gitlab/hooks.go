@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -18,6 +19,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
+	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
 )
 
 const (
@@ -98,10 +100,30 @@ type hookEvent struct {
 	At      time.Time         `json:"created_at"`      // of newer servers
 }
 
-// Attempts implements provider.HookLog.
-func (l *hookLog) Attempts(ctx context.Context, hook int64, failed bool, page int) ([]provider.Attempt, bool, error) {
+// Attempts implements provider.HookLog. A page that is larger than what is read of an answer is read one by one; what is larger alone is
+// left out: it cannot be told what it is.
+func (l *hookLog) Attempts(ctx context.Context, hook int64, failed bool, page int) (attempts []provider.Attempt, more bool, err error) {
+	attempts, more, err = l.attempts(ctx, hook, failed, page, attemptsPerPage)
+	if !errors.Is(err, provider.ErrTooLarge) {
+		return attempts, more, err
+	}
+	more = true
+	for i := 1; i <= attemptsPerPage && more; i++ {
+		one, after, err := l.attempts(ctx, hook, failed, (page-1)*attemptsPerPage+i, 1)
+		if errors.Is(err, provider.ErrTooLarge) {
+			continue
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		attempts, more = append(attempts, one...), after
+	}
+	return attempts, more, nil
+}
+
+func (l *hookLog) attempts(ctx context.Context, hook int64, failed bool, page, perPage int) ([]provider.Attempt, bool, error) {
 	const what = "listing the webhook's events"
-	wanted := url.Values{"per_page": {strconv.Itoa(attemptsPerPage)}, "page": {strconv.Itoa(page)}}
+	wanted := url.Values{"per_page": {strconv.Itoa(perPage)}, "page": {strconv.Itoa(page)}}
 	if failed {
 		wanted.Set("status", serverFailure)
 	}
@@ -127,7 +149,8 @@ func (l *hookLog) Attempts(ctx context.Context, hook int64, failed bool, page in
 }
 
 // attempt reads what is needed. An event without an Idempotency-Key, of a server before 17.4, counts as one that starts nothing:
-// sent again it would be taken for another one.
+// sent again it would be taken for another one. So does one with a key that receivers refuse: its length is up to whoever has the server,
+// and what was missed is kept in memory.
 func (e *hookEvent) attempt() provider.Attempt {
 	header := http.Header{}
 	for name, value := range e.Header {
@@ -137,8 +160,8 @@ func (e *hookEvent) attempt() provider.Attempt {
 	if err != nil {
 		status = 0
 	}
-	a := provider.Attempt{ID: e.ID, GUID: header.Get(delivery.KeyHeader), At: e.At, Status: status}
-	if a.GUID == "" {
+	a := provider.Attempt{ID: e.ID, At: e.At, Status: status}
+	if a.GUID, err = payload.Key(header, delivery.KeyHeader); err != nil {
 		return a
 	}
 	_, err = delivery.Webhook{}.Decode(header, bytes.Clone(e.Payload))

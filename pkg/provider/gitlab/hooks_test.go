@@ -5,6 +5,7 @@ package gitlab
 import (
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -80,6 +81,14 @@ func TestWhatFailedIsSentAgain(t *testing.T) {
 	}
 }
 
+// Whoever has a GitLab chooses the keys in its log, which are kept in memory.
+func TestAKeyThatReceiversRefuseIsNotKept(t *testing.T) {
+	e := hookEvent{ID: 1, Status: "503", Header: map[string]string{"Idempotency-Key": strings.Repeat("k", 100_000)}}
+	if a := e.attempt(); a.GUID != "" || a.Starts || a.ID != 1 || a.Status != 503 {
+		t.Errorf("kept %d bytes of %+v", len(a.GUID), a.ID)
+	}
+}
+
 // The log comes in pages of 20.
 func TestTheLogHasPages(t *testing.T) {
 	h := openHooked(t, forgelab.Maintainer)
@@ -93,6 +102,29 @@ func TestTheLogHasPages(t *testing.T) {
 	}
 	if second, more, err := h.log.Attempts(t.Context(), h.hook, false, 2); err != nil || more || len(second) != 1 {
 		t.Errorf("second page: %d %v %v", len(second), more, err)
+	}
+}
+
+// Events have their whole payloads: a page of large ones is read one by one, and what is too large alone hides no other.
+func TestALargePageOfTheLogIsRead(t *testing.T) {
+	h := openHooked(t, forgelab.Maintainer)
+	h.w.Credentials.Token = h.CreateToken(forgelab.NewToken{Project: testProject, Level: forgelab.Maintainer}).Value
+	h.answer.Store(http.StatusAccepted)
+	for range attemptsPerPage + 1 {
+		h.send(t, true)
+	}
+	for _, c := range []struct {
+		limit int64
+		read  int
+	}{{1 << 14, attemptsPerPage}, {100, 0}} {
+		log, err := New(Options{Limits: provider.Limits{Answer: c.limit}}).Hooks(h.w.BaseURL, h.w.Project, h.w.Credentials)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, more, err := log.Attempts(t.Context(), h.hook, false, 1)
+		if err != nil || !more || len(first) != c.read {
+			t.Errorf("of answers of %d bytes: %d, %v, %v", c.limit, len(first), more, err)
+		}
 	}
 }
 

@@ -15,6 +15,9 @@ import (
 // leaves thousands; the next pass goes on with the others.
 const maxClosed = 100
 
+// maxClosedOf is for how many of one namespace: whoever may create PipelineRuns could have all of each pass.
+const maxClosedOf = maxClosed / 4
+
 // Closer closes the check of a PipelineRun whose event was deleted, and tells whether it has asked a Git service for that.
 type Closer interface {
 	Close(ctx context.Context, run *metav1.PartialObjectMetadata) (asked bool, err error)
@@ -23,12 +26,13 @@ type Closer interface {
 // closeRun leaves out the runs of open events, which are nearly all. Why a check could not be closed is not tried again in this pass: a
 // Git service may hang, and nothing else is swept meanwhile.
 func (r *Reconciler) closeRun(ctx context.Context, run *metav1.PartialObjectMetadata) error {
-	if r.found.asked >= maxClosed || r.open(run.Labels[plumbline.EventLabel]) {
+	if r.found.asked >= maxClosed || r.found.askedOf[run.Namespace] >= maxClosedOf || r.open(run.Labels[plumbline.EventLabel]) {
 		return nil
 	}
 	asked, err := r.closer.Close(ctx, run)
 	if asked {
 		r.found.asked++
+		r.found.askedOf[run.Namespace]++
 	}
 	if err != nil {
 		logging.FromContext(ctx).Errorw("Not closed: the check of a PipelineRun without a GitEvent", "namespace", run.Namespace, "run", run.Name, "error", err)

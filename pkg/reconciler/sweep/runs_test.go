@@ -59,10 +59,26 @@ func TestAPassAsksForSoManyRuns(t *testing.T) {
 	given := &closer{given: map[string]int{}, asks: true}
 	w.sweep.closer = given
 	for i := range maxClosed + 5 {
-		w.running("a", fmt.Sprintf("z-%03d", i), "push-gone")
+		w.running(fmt.Sprintf("team-%03d", i), "z", "push-gone")
 	}
 	w.pass()
 	if len(given.given) != maxClosed {
 		t.Errorf("%d runs in one pass, want %d", len(given.given), maxClosed)
+	}
+}
+
+// A namespace with any number of PipelineRuns leaves most of a pass to others.
+func TestANamespaceHasAShareOfAPass(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	given := &closer{given: map[string]int{}, asks: true}
+	w.sweep.closer = given
+	for i := range maxClosed {
+		w.running("a", fmt.Sprintf("z-%03d", i), "push-gone")
+	}
+	w.running("b", "a", "push-gone")
+	w.pass()
+	if len(given.given) != maxClosedOf+1 || given.given["b/a"] != 1 {
+		t.Errorf("%d runs in one pass, of b %d", len(given.given), given.given["b/a"])
 	}
 }

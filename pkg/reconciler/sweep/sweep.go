@@ -64,8 +64,9 @@ var _ controller.Reconciler = (*Reconciler)(nil)
 // counts are what a pass has found.
 type counts struct {
 	stubs, tombstones int
-	// asked is for how many runs without an event a Git service was asked.
-	asked int
+	// asked is for how many runs without an event a Git service was asked, askedOf for how many of a namespace.
+	asked   int
+	askedOf map[string]int
 	// partial tells that a kind could not be listed.
 	partial bool
 }
@@ -141,5 +142,5 @@ func goesOn() error { return fault.Throttledf("SweepGoesOn", soon, "the sweep go
 // begin starts a pass.
 func (r *Reconciler) begin(ctx context.Context) {
 	r.ages = ages{keep: config.FromContext(ctx).SettledCap, perMinute: map[int64]int{}}
-	r.found = counts{}
+	r.found = counts{askedOf: map[string]int{}}
 }

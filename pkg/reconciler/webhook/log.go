@@ -46,6 +46,8 @@ type log struct {
 	// through is the id up to which all attempts are accounted for. It becomes what was the newest at markedAt, when that is long ago.
 	through, newest, marked int64
 	markedAt                time.Time
+	// before is the newest attempt of the first look that has no time.
+	before int64
 	// stale is true when attempts were made since the log was read.
 	stale bool
 	// sent are the times of what was sent again in the last minute.
@@ -134,6 +136,12 @@ func (l *log) end(guid string) {
 // sort puts those first that were tried least, the older ones before the newer ones.
 func (l *log) sort() {
 	slices.SortStableFunc(l.missed, func(a, b missed) int { return cmp.Or(cmp.Compare(a.tries, b.tries), cmp.Compare(a.first, b.first)) })
+}
+
+// unseen forgets what is missed, so that nothing is sent again: the webhook is not called, or cannot be seen. When it can, the log is read anew.
+func (l *log) unseen() {
+	l.missed, l.stale = nil, true
+	l.through, l.marked = 0, 0
 }
 
 // saw takes the failed attempts since through, and returns the oldest one that has to be accounted for; 0 if

@@ -25,6 +25,7 @@ const (
 func (r *Reconciler) look(ctx context.Context, m *memory, t *target, log provider.HookLog) (time.Duration, error) {
 	hooks, err := log.Hooks(ctx)
 	if f := fault.Of(err); f != nil && f.Reason == fault.ReasonPermissionMissing {
+		m.log.unseen()
 		return deniedEvery, r.tell(ctx, t, denied(t))
 	}
 	if err != nil {
@@ -32,6 +33,7 @@ func (r *Reconciler) look(ctx context.Context, m *memory, t *target, log provide
 	}
 	hook, found := t.hook(hooks)
 	if !found {
+		m.log.unseen()
 		return lookEvery, r.tell(ctx, t, noHook(t))
 	}
 	if t.project.ID != 0 && t.project.ID != hook.Project {
@@ -41,8 +43,7 @@ func (r *Reconciler) look(ctx context.Context, m *memory, t *target, log provide
 		m.log = newLog(hook.ID)
 	}
 	if hook.State != provider.HookCalled {
-		m.log.missed, m.log.stale = nil, true // nothing is sent again; after the pause it is read anew
-		m.log.through, m.log.marked = 0, 0
+		m.log.unseen()
 		return untilPauseEnds(hook, r.clock.Now()), r.tell(ctx, t, notCalled(t, hook))
 	}
 	if err := r.read(ctx, &m.log, t, log); fault.Is(err, fault.Ignored) {
@@ -149,9 +150,9 @@ func (r *Reconciler) pages(ctx context.Context, v view, failed bool, after int64
 func (r *Reconciler) counts(l *log, t *target, a provider.Attempt) bool {
 	if a.At.IsZero() {
 		if l.markedAt.IsZero() { // the first look
-			l.done[a.GUID] = true
+			l.before = max(l.before, a.ID)
 		}
-		return !l.done[a.GUID]
+		return a.ID > l.before
 	}
 	return !a.At.Before(latest(t.repository.CreationTimestamp.Time, r.clock.Now().Add(-r.settings().MaxWait())))
 }

@@ -154,7 +154,10 @@ func (w *world) Attempts(_ context.Context, hook int64, failed bool, page int) (
 // Resend implements provider.HookLog.
 func (w *world) Resend(_ context.Context, hook, attempt int64) (int, error) {
 	w.calls++
-	if w.fails != nil || w.gone {
+	if w.fails != nil {
+		return 0, w.fails
+	}
+	if w.gone {
 		return 0, fault.Ignoredf("DeliveryGone", "gone")
 	}
 	i := slices.IndexFunc(w.log, func(a provider.Attempt) bool { return a.ID == attempt })
