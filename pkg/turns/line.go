@@ -12,7 +12,7 @@ import (
 type lineKey struct {
 	namespace, host string
 	installation    int64
-	pullsOf         string // the Repository whose pull requests they are; of begun ones only where they wait for work
+	pullsOf         string // the Repository whose pull requests they are
 	visits, fresh   bool
 	renews          bool // they wait to renew a token
 }

@@ -44,7 +44,7 @@ func (t *Turns) sharesOf(key lineKey) []*share {
 		narrow.window = t.window(narrow.place)
 	}
 	shares = append(shares, narrow, t.share(place{Namespace, key.namespace}), installation)
-	if key.pullsOf != "" {
+	if key.pullsOf != "" && key.fresh {
 		shares = append(shares, t.share(place{PullRequests, key.namespace + "/" + key.pullsOf}))
 	}
 	return append(shares, t.share(place{Host, key.host}))

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package turns
+
+import "testing"
+
+// The end of a push's run is not told after that of 80 pull requests, which strangers may cause, when all of them wait for the same Git
+// service, e.g. because its limits have closed it for a minute.
+func TestABegunPushTakesTurnsWithBegunPullRequests(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 16)
+	visits := map[string]Visit{}
+	come := func(pullsOf string) (release func()) {
+		v := w.visit("team", "git.example", 0)
+		v.PullsOf = pullsOf
+		visits[v.Event] = v
+		release, _ = w.Visit(v)
+		return release
+	}
+	first := []func(){come("app"), come("app"), come("app")}
+	for range 80 {
+		come("app")
+	}
+	if come("") != nil {
+		t.Fatal("the Git service has room")
+	}
+	first[0]()
+	first[1]()
+	for _, event := range w.woken {
+		if visits[event].PullsOf == "" {
+			return
+		}
+	}
+	t.Errorf("%v are called before it", w.woken)
+}
