@@ -10,6 +10,8 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/utils/clock"
 	kubeclient "knative.dev/pkg/client/injection/kube/client"
+	"knative.dev/pkg/configmap"
+	"knative.dev/pkg/controller"
 	"knative.dev/pkg/injection"
 	"knative.dev/pkg/system"
 
@@ -17,7 +19,9 @@ import (
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/lost"
+	"github.com/plumbline-ci/plumbline/pkg/openevents"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/sweep"
 	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
 
@@ -34,5 +38,12 @@ func newCloser(ctx context.Context, secret, global string, providers map[string]
 			Kube: kubeclient.Get(ctx).CoreV1(), Cache: repositoryinformer.Get(ctx).Lister(), Repositories: repositories, Clock: clock,
 			Turns: turns.New(turns.Options{Workers: 1, Now: clock.Now, Refused: func(string) {}, Wake: func(string, time.Duration) {}}),
 		}),
+	}
+}
+
+// sweeping is the sweep with a closer.
+func sweeping(secret, global string, events *openevents.Watch, providers map[string]provider.Provider) injection.ControllerConstructor {
+	return func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
+		return sweep.NewController(sweep.Options{Namespace: system.Namespace(), Events: events, Closer: newCloser(ctx, secret, global, providers)})(ctx, cmw)
 	}
 }

@@ -41,7 +41,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/report"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/wiring"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/repository"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/sweep"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/webhook"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/webhooksecret"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
@@ -128,9 +127,7 @@ func main() {
 			shared := repository.Options{OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer(), Claims: claims}
 			return repository.NewController(shared)(ctx, cmw)
 		}),
-		inBulk(func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
-			return sweep.NewController(sweep.Options{Namespace: system.Namespace(), Events: events, Closer: newCloser(ctx, *secret, *global, byName(onGitHub, onGitLab))})(ctx, cmw)
-		}),
+		inBulk(sweeping(*secret, *global, events, byName(onGitHub, onGitLab))),
 		inBulk(webhooksecret.NewController(webhooksecret.Options{Namespace: system.Namespace(), AppSecret: *secret, GlobalRepository: *global})),
 		deliveries.NewController(deliveries.Options{Namespace: system.Namespace(), AppSecret: *secret, GitHub: onGitHub, Claims: claims}),
 		inBulk(webhook.NewController(webhook.Options{Namespace: system.Namespace(), GlobalRepository: *global, Service: onGitLab, Claims: claims})),

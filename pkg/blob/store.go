@@ -33,8 +33,8 @@ type deleter interface {
 }
 
 // writers is how many chunks are written at once: 20 MB of JSON that does not compress are 58 chunks, which one after
-// the other take most of the time a Git service waits for an answer, and eight at a time leave others little of the API server.
-const writers = 3
+// the other take most of the time a Git service waits for an answer, and more than two leave others little of the API server.
+const writers = 2
 
 // Write creates the payloads that Chunks returned; after an error some may be there and some not. One that is there with
 // the same data is success, so Write may be repeated; one with other data is an Operator fault with reason

@@ -131,7 +131,7 @@ func TestALargePlanEndsWhateverOthersDo(t *testing.T) {
 				})
 			}
 		}
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		soon, cancel := context.WithTimeout(ctx, 2*time.Minute)
 		defer cancel()
 		made(soon, "quiet", "quiet0", 186, 7*time.Millisecond)

@@ -151,9 +151,9 @@ func (c *Closer) servedBy(ctx context.Context, run *metav1.PartialObjectMetadata
 	if err != nil {
 		return none, nil, unlessGone("reading Repository "+run.Namespace+"/"+name, err)
 	}
-	canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL)
-	if err != nil || !v1alpha1.SameURL(canonical, run.Annotations[pipelinesascode.RepoURL]) {
-		return none, nil, nil
+	canonical, invalid := v1alpha1.CanonicalURL(repository.Spec.URL)
+	if invalid != nil || !v1alpha1.SameURL(canonical, run.Annotations[pipelinesascode.RepoURL]) {
+		return none, nil, nil //nolint:nilerr // a Repository with such a URL has no claim
 	}
 	claim, err := c.Claims.Get(ctx, v1alpha1.ClaimName(canonical), metav1.GetOptions{})
 	if err != nil {

@@ -139,7 +139,7 @@ type patcher struct {
 
 func (p patcher) Namespace(string) metadata.ResourceInterface { return p }
 
-func (p patcher) Patch(_ context.Context, _ string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*metav1.PartialObjectMetadata, error) {
+func (p patcher) Patch(_ context.Context, _ string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*metav1.PartialObjectMetadata, error) { //nolint:revive // client-go decides what it takes
 	p.w.patches = append(p.w.patches, string(data))
 	return nil, nil
 }

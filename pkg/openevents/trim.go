@@ -21,7 +21,7 @@ func Trim(event *v1alpha1.GitEvent) *v1alpha1.GitEvent {
 			Annotations: budget.Kept(event),
 		},
 		Spec: v1alpha1.GitEventSpec{
-			ReceivedAt: event.Spec.ReceivedAt, Host: event.Spec.Host, InstallationID: event.Spec.InstallationID,
+			ReceivedAt: event.Spec.ReceivedAt, Trigger: event.Spec.Trigger, Host: event.Spec.Host, InstallationID: event.Spec.InstallationID,
 			Repository: v1alpha1.RepositoryReference{Namespace: event.Spec.Repository.Namespace, Name: event.Spec.Repository.Name},
 		},
 		Status: v1alpha1.GitEventStatus{Phase: event.Status.Phase, Waits: event.Status.Waits},

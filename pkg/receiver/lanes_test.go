@@ -17,7 +17,7 @@ func delivered(repository string, trigger v1alpha1.Trigger) *v1alpha1.GitEventSp
 	return &v1alpha1.GitEventSpec{Trigger: trigger, Repository: v1alpha1.RepositoryReference{Namespace: "team", Name: repository}}
 }
 
-// 80 pull requests of a Repository that arrive together are recorded two at a time, and nobody beside them waits: neither a push
+// 80 pull requests of a Repository that arrive together are recorded one after the other, and nobody beside them waits: neither a push
 // to it, nor a pull request of another one, nor a large body.
 func TestDeliveriesOfARepositoryThatArriveTogetherWaitForEachOther(t *testing.T) {
 	t.Parallel()

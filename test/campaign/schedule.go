@@ -20,7 +20,7 @@ type Act struct {
 }
 
 // rand is the act's own source, so that what it chooses does not depend on what other acts did.
-func (a Act) rand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, uint64(a.N))) } //nolint:gosec // a seed is there to repeat it
+func (a Act) rand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, uint64(a.N))) }
 
 const (
 	// deliveryEvery and disturbEvery are the mean times between two.
@@ -36,7 +36,7 @@ const (
 
 // Schedule is what is done in so long a time, by the time of its beginning. It depends on the two arguments only.
 func Schedule(seed uint64, long time.Duration) (acts []Act) {
-	r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a seed is there to repeat it
+	r := rand.New(rand.NewPCG(seed, 0))
 	rolls := rolls(long)
 	for at := between(r, deliveryEvery); at < long; at += between(r, deliveryEvery) {
 		acts = append(acts, Act{At: at, Kind: choose(r, deliveries()).kind})

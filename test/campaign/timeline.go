@@ -24,24 +24,7 @@ func (c *checker) findings() (out []Finding) {
 
 // timeline is what happened to a delivery, GitEvent or PipelineRun, to what belongs to it, and what was disturbed meanwhile.
 func (c *checker) timeline(subject string) []string {
-	names, keys := map[string]bool{subject: true}, map[string]bool{subject: true}
-	var own []moment
-	for _, event := range c.last.Events {
-		if event.Name != subject && event.Spec.DeliveryKey != subject && !slices.ContainsFunc(event.Status.Runs, func(r v1alpha1.Run) bool { return r.Name == subject }) {
-			continue
-		}
-		keys[event.Spec.DeliveryKey] = true
-		own = append(own, moment{event.CreationTimestamp.Time, fmt.Sprintf("GitEvent %s is recorded; it is %s %q now, phase %q, waits %v",
-			event.Name, event.Status.Disposition, event.Status.Outcome, event.Status.Phase, event.Status.Waits)})
-		if event.Status.Plan != nil {
-			for _, d := range event.Status.Plan.Decisions {
-				own = append(own, moment{event.CreationTimestamp.Time, fmt.Sprintf("%s at %s: %s", d.File, event.Spec.BaseRef, d.Reason)})
-			}
-		}
-		for _, run := range event.Status.Runs {
-			names[run.Name] = true
-		}
-	}
+	own, names, keys := c.eventsOf(subject)
 	for _, run := range c.last.Live {
 		if !names[run.Name] {
 			continue
@@ -67,6 +50,28 @@ func (c *checker) timeline(subject string) []string {
 	byTime := func(a, b moment) int { return a.at.Compare(b.at) }
 	begin, end := slices.MinFunc(own, byTime).at, slices.MaxFunc(own, byTime).at
 	return c.stage.tally.lines(append(own, c.stage.tally.between(begin.Add(-around), end.Add(around))...))
+}
+
+// eventsOf tells of the events of a subject, and returns the names of their runs and their deliveries' keys, the subject's among both.
+func (c *checker) eventsOf(subject string) (own []moment, names, keys map[string]bool) {
+	names, keys = map[string]bool{subject: true}, map[string]bool{subject: true}
+	for _, event := range c.last.Events {
+		if event.Name != subject && event.Spec.DeliveryKey != subject && !slices.ContainsFunc(event.Status.Runs, func(r v1alpha1.Run) bool { return r.Name == subject }) {
+			continue
+		}
+		keys[event.Spec.DeliveryKey] = true
+		own = append(own, moment{event.CreationTimestamp.Time, fmt.Sprintf("GitEvent %s is recorded; it is %s %q now, phase %q, waits %v",
+			event.Name, event.Status.Disposition, event.Status.Outcome, event.Status.Phase, event.Status.Waits)})
+		if event.Status.Plan != nil {
+			for _, d := range event.Status.Plan.Decisions {
+				own = append(own, moment{event.CreationTimestamp.Time, fmt.Sprintf("%s at %s: %s", d.File, event.Spec.BaseRef, d.Reason)})
+			}
+		}
+		for _, run := range event.Status.Runs {
+			names[run.Name] = true
+		}
+	}
+	return own, names, keys
 }
 
 func written(w invariants.Write) string {

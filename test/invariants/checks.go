@@ -22,15 +22,21 @@ func (e *Evidence) Shown() (broken []Violation) {
 		if check.Line && check.Replaced { // by that of another run of its name: GitLab shows one of a name
 			continue
 		}
-		if want := e.conclusions(run); !slices.Contains(want, check.Conclusion) {
-			broken = append(broken, violated("I-5", run.Name, "check %s of run %s is %s %q, want one of %q", check.ID, run.Name, check.Status, check.Conclusion, want))
-		}
-		if (check.Status == "completed") != (check.Conclusion != "") || check.Title == "" || check.Summary == "" {
-			broken = append(broken, violated("I-5", run.Name, "check %s of run %s is %s %q without words", check.ID, run.Name, check.Status, check.Conclusion))
-		}
-		if never := run.UID == "" && run.Refused == nil && run.Result == nil; never && (check.Status != "queued" || check.Text == "") {
-			broken = append(broken, violated("I-5", run.Name, "check %s of run %s, which does not exist, is %s and waits for %q", check.ID, run.Name, check.Status, check.Text))
-		}
+		broken = append(broken, e.shown(run, check)...)
+	}
+	return broken
+}
+
+// shown is I-5 for one run and its check.
+func (e *Evidence) shown(run v1alpha1.Run, check Check) (broken []Violation) {
+	if want := e.conclusions(run); !slices.Contains(want, check.Conclusion) {
+		broken = append(broken, violated("I-5", run.Name, "check %s of run %s is %s %q, want one of %q", check.ID, run.Name, check.Status, check.Conclusion, want))
+	}
+	if (check.Status == "completed") != (check.Conclusion != "") || check.Title == "" || check.Summary == "" {
+		broken = append(broken, violated("I-5", run.Name, "check %s of run %s is %s %q without words", check.ID, run.Name, check.Status, check.Conclusion))
+	}
+	if never := run.UID == "" && run.Refused == nil && run.Result == nil; never && (check.Status != "queued" || check.Text == "") {
+		broken = append(broken, violated("I-5", run.Name, "check %s of run %s, which does not exist, is %s and waits for %q", check.ID, run.Name, check.Status, check.Text))
 	}
 	return broken
 }

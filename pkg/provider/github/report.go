@@ -30,22 +30,28 @@ func (r *repository) Put(ctx context.Context, head git.Head, id string, check st
 	if err := provider.CheckSHA(head.SHA); err != nil {
 		return "", err
 	}
-	known, err := strconv.ParseInt(id, 10, 64)
-	if err != nil || known <= 0 {
-		known = 0 // an id that is none of ours is as good as none
-	}
+	known := parsed(id)
+	ends := check.State == status.Completed
 	switch {
 	case check.OnlyOpen:
 		return r.closeOpen(ctx, head.SHA, known, check)
-	case sole && known != 0 && check.State == status.Completed: // any other may be late (E6)
+	case sole && known != 0 && ends: // any other may be late (E6)
 		return r.update(ctx, head.SHA, known, check)
 	case sole && id == "":
 		return r.create(ctx, head.SHA, check)
+	case known != 0 && !ends:
+		return r.progress(ctx, head.SHA, known, check)
 	}
-	if known == 0 || check.State == status.Completed {
-		return r.settle(ctx, head.SHA, known, check)
+	return r.settle(ctx, head.SHA, known, check)
+}
+
+// parsed is the number of a check run, 0 for an id that is none of ours: it is as good as none.
+func parsed(id string) int64 {
+	known, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		return 0
 	}
-	return r.progress(ctx, head.SHA, known, check)
+	return max(0, known)
 }
 
 // progress updates a check run that has no conclusion yet. One that has is left alone: this report is late (E6).

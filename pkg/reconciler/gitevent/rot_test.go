@@ -174,10 +174,10 @@ func TestACheckWhoseAnswerWasLostIsClosedWithItsEvent(t *testing.T) {
 			w := newWorld(t, helloFile("hello"))
 			w.forgets = true
 			w.hook = func(_ int, call string) outcome {
-				switch {
-				case call == "create pipelineruns":
+				switch call {
+				case "create pipelineruns":
 					return outcome{err: errRefused}
-				case call == "put check queued":
+				case "put check queued":
 					return lost
 				}
 				return outcome{}

@@ -30,13 +30,9 @@ func (r *Reconciler) look(ctx context.Context, m *memory, t *target, log provide
 	if err != nil {
 		return 0, err
 	}
-	ours := t.ours(hooks)
-	if len(ours) == 0 {
+	hook, found := t.hook(hooks)
+	if !found {
 		return lookEvery, r.tell(ctx, t, noHook(t))
-	}
-	hook := ours[0]
-	if i := slices.IndexFunc(ours, func(h provider.Hook) bool { return h.State == provider.HookCalled }); i >= 0 {
-		hook = ours[i]
 	}
 	if t.project.ID != 0 && t.project.ID != hook.Project {
 		return lookEvery, nil // another project has the name now: the condition URL tells of it when an event comes
@@ -54,12 +50,29 @@ func (r *Reconciler) look(ctx context.Context, m *memory, t *target, log provide
 	} else if err != nil {
 		return 0, err
 	}
+	r.giveUpRefused(ctx, m, t)
+	return lookEvery, r.tell(ctx, t, called())
+}
+
+// hook is the one of ours that the service calls, or the first of ours.
+func (t *target) hook(hooks []provider.Hook) (provider.Hook, bool) {
+	ours := t.ours(hooks)
+	if i := slices.IndexFunc(ours, func(h provider.Hook) bool { return h.State == provider.HookCalled }); i >= 0 {
+		return ours[i], true
+	}
+	if len(ours) == 0 {
+		return provider.Hook{}, false
+	}
+	return ours[0], true
+}
+
+// giveUpRefused gives up what was refused too often.
+func (r *Reconciler) giveUpRefused(ctx context.Context, m *memory, t *target) {
 	for _, missing := range slices.Clone(m.log.missed) {
 		if missing.refused >= maxRefused {
 			r.giveUp(ctx, m, t, missing, fmt.Sprintf("it was refused %d times when it was sent again", missing.refused))
 		}
 	}
-	return lookEvery, r.tell(ctx, t, called())
 }
 
 // untilPauseEnds is when to look again at a webhook that is not called.
@@ -72,7 +85,8 @@ func untilPauseEnds(hook provider.Hook, now time.Time) time.Duration {
 
 // read accounts for what the log has since the last look.
 func (r *Reconciler) read(ctx context.Context, l *log, t *target, from provider.HookLog) error {
-	failed, err := r.pages(ctx, l, t, from, true, l.through)
+	view := view{l, t, from}
+	failed, err := r.pages(ctx, view, true, l.through)
 	if err != nil {
 		return err
 	}
@@ -81,7 +95,7 @@ func (r *Reconciler) read(ctx context.Context, l *log, t *target, from provider.
 		l.accounted(failed, r.clock.Now())
 		return nil
 	}
-	all, err := r.pages(ctx, l, t, from, false, oldest-1)
+	all, err := r.pages(ctx, view, false, oldest-1)
 	if err != nil {
 		return err
 	}
@@ -96,11 +110,18 @@ func (r *Reconciler) read(ctx context.Context, l *log, t *target, from provider.
 	return nil
 }
 
+// view is what a log is read with.
+type view struct {
+	log    *log
+	target *target
+	from   provider.HookLog
+}
+
 // pages returns the attempts that are newer than an id, newest first.
-func (r *Reconciler) pages(ctx context.Context, l *log, t *target, from provider.HookLog, failed bool, after int64) ([]provider.Attempt, error) {
+func (r *Reconciler) pages(ctx context.Context, v view, failed bool, after int64) ([]provider.Attempt, error) {
 	var all []provider.Attempt
 	for page := 1; page <= maxPages; page++ {
-		attempts, more, err := from.Attempts(ctx, l.hook, failed, page)
+		attempts, more, err := v.from.Attempts(ctx, v.log.hook, failed, page)
 		if err != nil {
 			return nil, err
 		}
@@ -108,7 +129,7 @@ func (r *Reconciler) pages(ctx context.Context, l *log, t *target, from provider
 			if a.ID <= after {
 				return all, nil
 			}
-			a.Starts = a.Starts && r.counts(l, t, a)
+			a.Starts = a.Starts && r.counts(v.log, v.target, a)
 			if len(all) == 0 || a.ID < all[len(all)-1].ID { // pages move while attempts are made
 				all = append(all, a)
 			}
@@ -118,7 +139,7 @@ func (r *Reconciler) pages(ctx context.Context, l *log, t *target, from provider
 		}
 	}
 	if failed {
-		r.logger.Warnw("more deliveries failed than what is read of the webhook's log: older ones have to be sent again by hand", "repository", t.owner.String(), "read", len(all))
+		r.logger.Warnw("more deliveries failed than what is read of the webhook's log: older ones have to be sent again by hand", "repository", v.target.owner.String(), "read", len(all))
 	}
 	return all, nil
 }

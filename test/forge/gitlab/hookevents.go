@@ -37,14 +37,9 @@ func listHookEvents(c *call) answer {
 	if c.text("per_page") != "" && p.per > eventsPerPage {
 		return badParameter("per_page does not have a valid value")
 	}
-	var wanted []string
-	if text := c.text("status"); text != "" {
-		wanted = strings.Split(text, ",")
-	}
-	for _, status := range wanted {
-		if http.StatusText(numberIn(status)) == "" && !slices.Contains([]string{"successful", "client_failure", "server_failure"}, status) {
-			return badParameter("status does not have a valid value")
-		}
+	wanted, valid := statusesOf(c.text("status"))
+	if !valid {
+		return badParameter("status does not have a valid value")
 	}
 	var list []*DeliveryRecord
 	for _, d := range slices.Backward(c.g.deliveries) {
@@ -53,6 +48,17 @@ func listHookEvents(c *call) answer {
 		}
 	}
 	return paged(c, list, func(d *DeliveryRecord) object { return d.json() })
+}
+
+// statusesOf are those that a list asks for; nil is all.
+func statusesOf(text string) (wanted []string, valid bool) {
+	if text == "" {
+		return nil, true
+	}
+	wanted = strings.Split(text, ",")
+	return wanted, !slices.ContainsFunc(wanted, func(status string) bool {
+		return http.StatusText(numberIn(status)) == "" && !slices.Contains([]string{"successful", "client_failure", "server_failure"}, status)
+	})
 }
 
 func numberIn(text string) int {
