@@ -25,17 +25,18 @@ type wish struct {
 
 func (w wish) little() bool { return w.need <= small }
 
-// line are those who found no room. Owners are served in turn: when one is, its other events go behind those of all others, so that
-// nobody waits for a thousand events of one owner. Among those of one owner the first comes first.
+// line are those who found no room. Owners are served in turn: when one is, its other events that need as much, or as little, go
+// behind those of all others, so that nobody waits for a thousand events of one owner. Among those of one owner the first comes first.
 type line []wish
 
-// join puts an event at the end. One that stands in line keeps its place.
+// join puts an event at the end. One that stands in line keeps its place, and needs what it needed before, too: one attempt asks for
+// several things at once.
 func (l *line) join(w wish) {
 	if !w.little() {
 		w.need = min(MaxEvent, (w.need+step-1)/step*step)
 	}
 	if i := l.index(w.event); i >= 0 {
-		(*l)[i] = w
+		(*l)[i].need = max((*l)[i].need, w.need)
 		return
 	}
 	if len(*l) < maxWaiting {
@@ -62,16 +63,16 @@ func (l *line) next(r *Room) (wish, bool) {
 			continue
 		}
 		rest := slices.Delete(*l, i, i+1)
-		slices.SortStableFunc(rest, func(a, b wish) int { return served(a, w.owner) - served(b, w.owner) })
+		slices.SortStableFunc(rest, func(a, b wish) int { return served(a, w) - served(b, w) })
 		*l = rest
 		return w, true
 	}
 	return wish{}, false
 }
 
-// served is 1 for what is of an owner.
-func served(w wish, owner string) int {
-	if w.owner == owner {
+// served is 1 for what has to stand behind others when one of its owner is served.
+func served(w, one wish) int {
+	if w.owner == one.owner && w.little() == one.little() {
 		return 1
 	}
 	return 0

@@ -168,3 +168,38 @@ func TestRoomIsKeptUntilItIsUsed(t *testing.T) {
 	w.Give("second", "two", 5<<20)
 	w.wantWoken("third")
 }
+
+// Whoever waits for much keeps its place when it finds no room for a little more in the same attempt: some calls are made at once.
+func TestALaterWishForLittleCostsNoPlace(t *testing.T) {
+	t.Parallel()
+	w := newWaiting(t)
+	w.want(true, "first", "one", MaxEvent)
+	for n := range forSmall / small {
+		w.want(true, fmt.Sprint("little-", n), "two", small)
+	}
+	w.want(false, "large", "three", MaxEvent)
+	w.want(false, "large", "three", 1<<20)
+	w.want(false, "next", "four", MaxEvent)
+	w.Give("little-0", "two", small)
+	w.wantWoken("") // there is no room for all that it needs
+	w.Give("first", "one", MaxEvent)
+	w.wantWoken("large")
+	w.want(true, "large", "three", MaxEvent)
+}
+
+// Little ones that are let in do not send a large one of their owner behind those of others: it would wait as long as they come.
+func TestLittleOnesCostTheirOwnersLargeOneNoPlace(t *testing.T) {
+	t.Parallel()
+	w := newWaiting(t)
+	w.want(true, "first", "one", MaxEvent)
+	for n := range forSmall / small {
+		w.want(true, fmt.Sprint("little-", n), "two", small)
+	}
+	w.want(false, "large", "busy", 112<<20)
+	w.want(false, "other", "loud", 112<<20)
+	w.want(false, "push", "busy", small)
+	w.Give("little-0", "two", small)
+	w.wantWoken("push")
+	w.Give("first", "one", MaxEvent)
+	w.wantWoken("large")
+}

@@ -3,10 +3,12 @@
 package receiver
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
@@ -26,7 +28,7 @@ func TestDeliveriesOfARepositoryThatArriveTogetherWaitForEachOther(t *testing.T)
 		for range 80 {
 			go func() {
 				defer all.lane(delivered("app", v1alpha1.TriggerPullRequest), nil)()
-				<-time.After(50 * time.Millisecond) // what the API server takes
+				<-time.After(10 * time.Millisecond) // what the API server takes
 				ended <- time.Since(began)
 			}()
 		}
@@ -45,7 +47,7 @@ func TestDeliveriesOfARepositoryThatArriveTogetherWaitForEachOther(t *testing.T)
 		for range 80 {
 			last = max(last, <-ended)
 		}
-		if want := 80 / pullsLane * 50 * time.Millisecond; last != want {
+		if want := 80 / pullsLane * 10 * time.Millisecond; last != want {
 			t.Errorf("the last one is recorded after %v, want %v", last, want)
 		}
 		synctest.Wait()
@@ -79,4 +81,61 @@ func TestWhoHasWaitedForALaneForLongGoesOn(t *testing.T) {
 			t.Error("a lane is remembered that nobody uses")
 		}
 	})
+}
+
+// slowRecorder records in lanes, and takes 300 ms for each call.
+type slowRecorder struct{ lanes lanes }
+
+func (*slowRecorder) Affords(string, int) error { return nil }
+
+func (r *slowRecorder) Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body []byte) (string, bool, error) {
+	defer r.lanes.lane(spec, body)()
+	select {
+	case <-time.After(300 * time.Millisecond):
+		return "event", true, nil
+	case <-ctx.Done():
+		return "", false, ctx.Err()
+	}
+}
+
+// While the API server is slow, more pull requests of a Repository than its namespace has places for wait for each other, and nothing
+// is refused for that: neither one of them nor a push to another Repository of the namespace, for which a place is left too late.
+func TestNothingIsRefusedBecauseOthersWaitForALane(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := &Handler{Options: Options{Recorder: &slowRecorder{}}}
+		answers := make(chan answer)
+		send := func(repository string, trigger v1alpha1.Trigger) {
+			go func() {
+				ctx, cancel := context.WithTimeout(t.Context(), workBudget)
+				defer cancel()
+				whose := &pacv1alpha1.Repository{}
+				whose.Namespace, whose.Name = "team", repository
+				answers <- h.record(ctx, &delivery{release: func() {}}, whose, delivered(repository, trigger))
+			}()
+		}
+		const pulls = maxInFlight/2 + 60
+		for range pulls {
+			send("app", v1alpha1.TriggerPullRequest)
+		}
+		synctest.Wait()
+		send("other", v1alpha1.TriggerPush)
+		refused := 0
+		for range pulls + 1 {
+			if (<-answers).outcome != outcomeRecorded {
+				refused++
+			}
+		}
+		if refused > 0 {
+			t.Errorf("%d of %d deliveries are refused", refused, pulls+1)
+		}
+	})
+}
+
+// Who has waited for every place before it still has the time that a create takes.
+func TestALaneLeavesTimeToRecord(t *testing.T) {
+	t.Parallel()
+	if left := workBudget - 2*slotWait - laneWait; left < 2*time.Second {
+		t.Errorf("%v are left", left)
+	}
 }

@@ -24,11 +24,12 @@ const (
 	maxInFlight = 160
 	// repositoryLane is how many deliveries of one Repository are recorded at once, pullsLane how many of its pull requests, which
 	// strangers may cause, and largeLane how many over heavyBytes of one namespace. An API server that takes 10 ms for each records
-	// 100 pull requests in a second. Others wait for laneWait, which leaves time for a create that is slow, and go on then all the same.
+	// 100 pull requests in a second. Others wait for laneWait and go on then all the same: they hold places of their namespace, for
+	// which others wait no longer than slotWait, and who has waited for those before it needs time for a create that is slow.
 	repositoryLane = 4
 	pullsLane      = 1
 	largeLane      = 1
-	laneWait       = 5 * time.Second
+	laneWait       = time.Second
 	// maxQueued is how many verified deliveries may wait, or have waited, for a place of their namespace. They hold none of the
 	// others and at most smallBodyBytes each.
 	maxQueued = 64

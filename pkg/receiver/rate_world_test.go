@@ -7,8 +7,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 )
 
 // A namespace that has had many large bodies written is refused the next one before it is decoded; small ones are
@@ -37,4 +42,25 @@ func TestLargeBodiesBeyondARateAreNotDecoded(t *testing.T) {
 	w.clock.SetTime(w.clock.Now().Add(time.Minute))
 	w.check(http.StatusBadRequest, w.send(h, sent(n, "").request()))
 	w.check(http.StatusAccepted, w.send(h, sent(n, sha).request()))
+}
+
+// Large bodies that take little when they are compressed are not refused because many of them come together: only those count at
+// once that are worked on.
+func TestLargeBodiesThatTakeLittleAreTakenTogether(t *testing.T) {
+	w := ownWorld(t)
+	w.client.PrependReactor("create", "gitevents", func(clienttesting.Action) (bool, runtime.Object, error) {
+		time.Sleep(30 * time.Millisecond)
+		return false, nil, nil
+	})
+	h := w.both()
+	var together sync.WaitGroup
+	for n := range 14 {
+		together.Go(func() {
+			d := ownPush("")
+			d.key, d.message.Padding = fmt.Sprint("own-", n), strings.Repeat(" many small files", 58<<10)
+			w.check(http.StatusAccepted, w.send(h, d.signed(ownSecret).request()))
+		})
+	}
+	together.Wait()
+	w.wantEvents(14)
 }

@@ -106,13 +106,16 @@ func (r *Recorder) Affords(namespace string, size int) error {
 // again; it is safe to repeat at any time and on any number of replicas at once.
 func (r *Recorder) Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body []byte) (name string, created bool, err error) {
 	namespace, taken := spec.Repository.Namespace, int64(0)
-	if len(body) > surelyLarge { // it counts before it is packed: of many at once the others need not be
+	if err := r.Affords(namespace, len(body)); err != nil {
+		return "", false, err
+	}
+	defer r.lanes.lane(spec, body)()
+	if len(body) > surelyLarge { // it counts before it is packed, so that of many at once the others need not be; not while it only waits
 		taken = int64(len(body))
 		if err := r.rates.take(namespace, taken, r.Clock.Now()); err != nil {
 			return "", false, err
 		}
 	}
-	defer r.lanes.lane(spec, body)()
 	p, err := r.pack(spec, body)
 	p.taken = taken
 	// What was refused, or is there since an attempt before, cost little.

@@ -12,7 +12,7 @@ import (
 type lineKey struct {
 	namespace, host string
 	installation    int64
-	pullsOf         string // the Repository whose pull requests they are; of begun ones only where they wait for work
+	pullsOf         string // the Repository whose pull requests they are
 	visits, fresh   bool
 	renews          bool // they wait to renew a token
 }
@@ -138,6 +138,7 @@ func (t *Turns) next() {
 		}
 		t.count(l.shares)
 		l.served = t.served
+		l.shares[0].pulls = l.key.pullsOf != ""
 		e.until = t.options.Now().Add(Reserved)
 		e.keep(l.shares, l.key.visits)
 		t.leave(e, e.atWork) // whoever has a turn at a Git service works as well
@@ -177,7 +178,7 @@ func (e *event) idle() bool { return !e.attended && e.work == nil }
 
 // before tells whether a line is served before another one: that of the installation which has the fewest turns, then the one
 // whose last turn is the longest ago; within an installation one of renewals, then that of the namespace which has the fewest turns
-// there, then the longest ago.
+// there, then the longest ago; within a namespace pull requests and others in turn, however many Repositories have pull requests.
 func (l *line) before(other *line) bool {
 	if l.key.visits && other.key.visits {
 		if first, decided := l.shares[installationOf].before(other.shares[installationOf]); decided {
@@ -189,6 +190,9 @@ func (l *line) before(other *line) bool {
 		if first, decided := l.shares[namespaceHostOf].before(other.shares[namespaceHostOf]); decided {
 			return first
 		}
+	}
+	if pulls := l.key.pullsOf != ""; l.shares[0] == other.shares[0] && pulls != (other.key.pullsOf != "") {
+		return pulls != l.shares[0].pulls
 	}
 	return l.served < other.served
 }

@@ -19,6 +19,7 @@ type share struct {
 	lines        int     // that need it
 	served       uint64  // when a turn of it was last taken, as Turns count them; of a new one, when it was made
 	window       *window // how many the Git service bears; nil where that is not measured
+	pulls        bool    // of a namespace's work: whether the last one that was called is a pull request
 }
 
 // Where the shares are that a line is chosen by, in what sharesOf returns for a visit.
@@ -44,7 +45,7 @@ func (t *Turns) sharesOf(key lineKey) []*share {
 		narrow.window = t.window(narrow.place)
 	}
 	shares = append(shares, narrow, t.share(place{Namespace, key.namespace}), installation)
-	if key.pullsOf != "" {
+	if key.pullsOf != "" && key.fresh {
 		shares = append(shares, t.share(place{PullRequests, key.namespace + "/" + key.pullsOf}))
 	}
 	return append(shares, t.share(place{Host, key.host}))

@@ -168,7 +168,7 @@ func (t *Turns) Visit(v Visit) (release func(), err error) {
 	defer t.mu.Unlock()
 	e := t.event(v.Event)
 	if e.visit == nil {
-		if e.visit, err = t.take(e, lineKey{namespace: v.Namespace, host: v.Host, installation: v.Installation, visits: true, renews: v.Renews}, 1); err != nil {
+		if e.visit, err = t.take(e, lineKey{namespace: v.Namespace, host: v.Host, installation: v.Installation, pullsOf: v.PullsOf, visits: true, renews: v.Renews}, 1); err != nil {
 			return nil, err
 		}
 	}
