@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,6 +37,27 @@ type deleter interface {
 // the other take most of the time a Git service waits for an answer, and more than two leave others little of the API server.
 const writers = 2
 
+// Beyond the first easyChunks, which 20 MB of usual JSON need, there are pause between two calls: a blob of 75 chunks that is read or
+// written without a break takes a second of the API server from everybody else. The pauses of the largest one are 0.9 s when it
+// is written, well within the time for a delivery.
+const (
+	easyChunks = 8
+	pause      = 20 * time.Millisecond
+)
+
+// breathe pauses before the call for a chunk, unless ctx ends.
+func breathe(ctx context.Context, chunk int) {
+	if chunk < easyChunks {
+		return
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
 // Write creates the payloads that Chunks returned; after an error some may be there and some not. One that is there with
 // the same data is success, so Write may be repeated; one with other data is an Operator fault with reason
 // "ForeignPayload". Errors of the API server are classified as for an update, where a denial is the operator's: what is
@@ -44,8 +66,9 @@ func Write(ctx context.Context, client creator, payloads []*v1alpha1.EventPayloa
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
 	var caught panics.Catcher
-	for _, payload := range payloads {
+	for i, payload := range payloads {
 		group.Go(func() (err error) {
+			breathe(ctx, i)
 			caught.Run(func() { err = writeOne(ctx, client, payload) })
 			return err
 		})
@@ -85,6 +108,7 @@ func Read(ctx context.Context, client getter, ref v1alpha1.BlobReference) ([]byt
 	}
 	var stream []byte
 	for i := range int(ref.Chunks) {
+		breathe(ctx, i)
 		payload, err := client.Get(ctx, chunkName(ref.Name, i), metav1.GetOptions{})
 		if err != nil {
 			return nil, fmt.Errorf("reading EventPayload %s: %w", chunkName(ref.Name, i), fault.FromKube(fault.VerbRead, err))
@@ -132,6 +156,7 @@ func StoredBytes(payloads []*v1alpha1.EventPayload) (n int64) {
 func Delete(ctx context.Context, client deleter, ref v1alpha1.BlobReference) error {
 	var first error
 	for i := range int(min(ref.Chunks, maxChunks)) {
+		breathe(ctx, i)
 		err := client.Delete(ctx, chunkName(ref.Name, i), metav1.DeleteOptions{})
 		if err == nil || apierrors.IsNotFound(err) || first != nil {
 			continue

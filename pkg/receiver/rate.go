@@ -14,7 +14,7 @@ const (
 	// while: at ten times as many the API server has no time for anybody else. A push of 300 files takes 20 KiB and no EventPayload.
 	payloadRate = 1 << 20
 	// payloadBurst is what it writes at once before that counts. What is begun is written, so that the largest body is taken.
-	payloadBurst = 8 << 20
+	payloadBurst = 2 << 20
 	// surelyLarge is a body that is not even compressed while its namespace has used that up: few of that size fit into their event.
 	// A copy of what is recorded is answered as such: its record is looked for first.
 	surelyLarge = 512 << 10
