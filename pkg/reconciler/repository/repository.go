@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,7 +39,6 @@ type Reconciler struct {
 	// repositories and claims are caches; nothing is denied and nothing is ended on their word alone.
 	repositories, claims cache.Indexer
 	replaced             replaced
-	contested            contested
 	// rivals are the Repositories that name the URL of a claim, as far as a cache knows.
 	rivals       func(claim string) []types.NamespacedName
 	settings     interface{ Load() *config.Config }
@@ -76,7 +74,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	if !r.IsLeaderFor(owner) {
 		r.retries.Forget(owner.String())
 		r.replaced.forget(owner)
-		r.contested.forget(owner)
 		return controller.NewSkipKey(key) // being promoted enqueues it again
 	}
 	err = r.reconcile(ctx, owner)
@@ -113,7 +110,6 @@ func (r *Reconciler) reconcile(ctx context.Context, owner types.NamespacedName) 
 		return fault.Requeue(err)
 	case repository == nil:
 		r.replaced.forget(owner)
-		r.contested.forget(owner)
 		return fault.Requeue(r.release(ctx, owner, "")...)
 	case r.replaced.still(repository):
 		return nil // the cache is behind; when it catches up it wakes this key
@@ -137,9 +133,6 @@ func (r *Reconciler) serve(ctx context.Context, repository *pacv1alpha1.Reposito
 		r.retries.Note(owner.String(), step, nil, r.clock.Now()) // a write that failed may have landed, or is not needed any more
 		return errs
 	}
-	if left := r.contested.wait(owner, &repository.Status, r.clock.Now()); left > 0 {
-		return append(errs, fault.Throttledf(reasonContested, left, "somebody else replaces the status of Repository %s", owner))
-	}
 	return append(errs, r.try(owner, step, func() error { return r.writeStatus(ctx, repository, before) }))
 }
 
@@ -153,9 +146,6 @@ func (r *Reconciler) writeStatus(ctx context.Context, repository *pacv1alpha1.Re
 		return fmt.Errorf("writing the status of Repository %s/%s: %w", repository.Namespace, repository.Name, fault.FromKube(fault.VerbUpdate, err))
 	}
 	r.replaced.note(repository, before)
-	if r.contested.note(keyOf(repository), &repository.Status, r.clock.Now()) {
-		r.recorder.Event(repository, corev1.EventTypeWarning, reasonContested, messageContested)
-	}
 	r.tell(repository, before)
 	return nil
 }

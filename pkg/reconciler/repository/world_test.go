@@ -76,9 +76,7 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 }
 
 // restart makes the process forget what it knows beside its caches.
-func (w *world) restart() {
-	w.r.replaced, w.r.contested, w.r.retries = replaced{}, contested{}, retry.New()
-}
+func (w *world) restart() { w.r.replaced, w.r.retries = replaced{}, retry.New() }
 
 // catchUp makes the caches what the API server has.
 func (w *world) catchUp() {
