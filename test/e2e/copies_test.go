@@ -17,6 +17,7 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/webhooksecret"
 	"github.com/plumbline-ci/plumbline/test/cluster"
+	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
 // copied is what the receivers know of the webhook's secret.
@@ -52,23 +53,39 @@ func (w *world) knows(current, previous string) {
 		}
 		return nil
 	})
+	want := http.StatusUnauthorized
+	if current == "" {
+		want = http.StatusServiceUnavailable
+	}
+	for _, receiver := range w.receivers { // whose watches are a moment behind
+		w.eventually(soon, "a receiver has the copy", func() error {
+			if a := w.guess(receiver); w.git.tip("main") != "" && a.status != want {
+				return fmt.Errorf("a guess is answered %v, want %d", a, want)
+			}
+			return nil
+		})
+	}
 }
 
 // guesses sends a delivery that fits no secret to the first receiver.
-func (w *world) guesses() {
+func (w *world) guesses() { w.guess(w.receivers[0]) }
+
+// guess sends a delivery that fits no secret, if there is a commit to tell of.
+func (w *world) guess(receiver *installation.Process) (a answered) {
 	w.t.Helper()
 	if w.git.tip("main") == "" {
-		return
+		return a
 	}
 	push := w.again()
 	_, body := partsOf(push)
-	request, err := w.git.signed(push, body, "a guess").Request(w.ctx, w.receivers[0].URL)
+	request, err := w.git.signed(push, body, "a guess").Request(w.ctx, receiver.URL)
 	w.must(err)
-	a, err := exchange(request)
+	a, err = exchange(request)
 	w.must(err)
 	if a.status/100 == 2 {
 		w.t.Errorf("a guess is answered %v", a)
 	}
+	return a
 }
 
 // S31: an installation and a team come with the Secrets that they had with PaC, and nothing else. The receiver may read none of

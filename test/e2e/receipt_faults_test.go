@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -70,6 +71,12 @@ func refusesWhatItCannotPersist(t *testing.T, w *world) {
 	receiver.Proxy.Restore()
 	w.untouched("after every fault")
 
+	w.eventually(afterFault, "it records again", func() error { // it believes for a second that the API server does not answer
+		if a := w.sent(receiver, first); a.status != http.StatusAccepted {
+			return fmt.Errorf("answered %v", a)
+		}
+		return nil
+	})
 	for _, delivery := range refused {
 		w.deliver(delivery, 202)
 	}
