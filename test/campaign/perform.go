@@ -249,7 +249,7 @@ func (s *stage) calm() bool {
 	return true
 }
 
-// restore brings up what is still down. Faults and partitions have ended with their acts.
+// restore brings up what is still down, and the pods whose last step was lost. Faults and partitions have ended with their acts.
 func (s *stage) restore(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, ready)
 	defer cancel()
@@ -262,5 +262,5 @@ func (s *stage) restore(ctx context.Context) error {
 			}
 		}
 	}
-	return nil
+	return cluster.Poll(ctx, time.Second, func() error { return s.options.Cluster.Resume(ctx) })
 }

@@ -22,7 +22,8 @@ import (
 
 // SIGTERM while a check is being posted: the write under way is not cancelled. Its answer comes while the controller
 // drains and is written down; or it never comes, and the next controller finds the check by its external id. Both ways
-// the controller ends within its grace period and there is one check, which tells the truth.
+// the controller ends within its grace period and there is one check, which tells the truth. The plan has EventPayloads, which the
+// next controller reads.
 func TestTerminatedWhileACheckIsPosted(t *testing.T) {
 	t.Parallel()
 	for name, answered := range map[string]bool{"answered-while-draining": true, "never-answered": false} {
@@ -36,7 +37,7 @@ func TestTerminatedWhileACheckIsPosted(t *testing.T) {
 				do = forge.ApplyThenHold(nil)
 			}
 			posts := w.git.inject(createCheck, forge.Fault{Count: 1, Do: do})
-			sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("drained", "push", held)})
+			sha, delivery := w.push(map[string]string{".tekton/push.yaml": bulky(pipeline("drained", "push", held))})
 			w.deliver(delivery, http.StatusAccepted)
 			w.must(posts.Wait(w.ctx, 1))
 			first := w.controller()
