@@ -3,6 +3,7 @@
 package receiver
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -21,20 +22,35 @@ type lane struct {
 	users  int // who has a place, or waits for one
 }
 
-// enter waits for one of the places of a key, for at most laneWait: then the API server is slow, and more at once do no more harm.
-// Leave must be called once.
-func (l *lanes) enter(key string, places int) (leave func()) {
+// enter waits for one of the places of a key, then for one of those for whoever is late, for at most laneWait in all: then the API
+// server is slow, and more at once do no more harm. Leave must be called once.
+func (l *lanes) enter(ctx context.Context, key string, places int) (leave func()) {
+	leave, entered := l.wait(ctx, key, places)
+	if entered {
+		return leave
+	}
+	leave()
+	leave, _ = l.wait(ctx, key+" late", lateLane)
+	return leave
+}
+
+// wait waits for half of laneWait.
+func (l *lanes) wait(ctx context.Context, key string, places int) (leave func(), entered bool) {
 	its := l.at(key, places)
-	timer := time.NewTimer(laneWait)
+	limit := laneWait / 2
+	if end, ends := ctx.Deadline(); ends {
+		limit = min(limit, time.Until(end)-recordTime)
+	}
+	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
 	case its.places <- struct{}{}:
 		return func() {
 			<-its.places
 			l.left(key, its)
-		}
+		}, true
 	case <-timer.C:
-		return func() { l.left(key, its) }
+		return func() { l.left(key, its) }, false
 	}
 }
 
@@ -62,13 +78,13 @@ func (l *lanes) left(key string, its *lane) {
 }
 
 // lane waits for a place for a delivery.
-func (l *lanes) lane(spec *v1alpha1.GitEventSpec, body []byte) (leave func()) {
+func (l *lanes) lane(ctx context.Context, spec *v1alpha1.GitEventSpec, body []byte) (leave func()) {
 	repository := spec.Repository.Namespace + "/" + spec.Repository.Name
 	switch {
 	case len(body) > heavyBytes:
-		return l.enter(spec.Repository.Namespace, largeLane)
+		return l.enter(ctx, spec.Repository.Namespace, largeLane)
 	case spec.Trigger == v1alpha1.TriggerPullRequest:
-		return l.enter(repository+" pulls", pullsLane)
+		return l.enter(ctx, repository+" pulls", pullsLane)
 	}
-	return l.enter(repository, repositoryLane)
+	return l.enter(ctx, repository, repositoryLane)
 }

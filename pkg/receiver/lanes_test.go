@@ -17,26 +17,26 @@ func delivered(repository string, trigger v1alpha1.Trigger) *v1alpha1.GitEventSp
 	return &v1alpha1.GitEventSpec{Trigger: trigger, Repository: v1alpha1.RepositoryReference{Namespace: "team", Name: repository}}
 }
 
-// 80 pull requests of a Repository that arrive together are recorded one after the other, and nobody beside them waits: neither a push
+// 40 pull requests of a Repository that arrive together are recorded one after the other, and nobody beside them waits: neither a push
 // to it, nor a pull request of another one, nor a large body.
 func TestDeliveriesOfARepositoryThatArriveTogetherWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var all lanes
 		began := time.Now()
-		ended := make(chan time.Duration, 80)
-		for range 80 {
+		ended := make(chan time.Duration, 40)
+		for range 40 {
 			go func() {
-				defer all.lane(delivered("app", v1alpha1.TriggerPullRequest), nil)()
+				defer all.lane(t.Context(), delivered("app", v1alpha1.TriggerPullRequest), nil)()
 				<-time.After(10 * time.Millisecond) // what the API server takes
 				ended <- time.Since(began)
 			}()
 		}
 		synctest.Wait()
 		for _, beside := range []func(){
-			all.lane(delivered("app", v1alpha1.TriggerPush), nil),
-			all.lane(delivered("other", v1alpha1.TriggerPullRequest), nil),
-			all.lane(delivered("app", v1alpha1.TriggerPullRequest), make([]byte, heavyBytes+1)),
+			all.lane(t.Context(), delivered("app", v1alpha1.TriggerPush), nil),
+			all.lane(t.Context(), delivered("other", v1alpha1.TriggerPullRequest), nil),
+			all.lane(t.Context(), delivered("app", v1alpha1.TriggerPullRequest), make([]byte, heavyBytes+1)),
 		} {
 			beside()
 		}
@@ -44,10 +44,10 @@ func TestDeliveriesOfARepositoryThatArriveTogetherWaitForEachOther(t *testing.T)
 			t.Errorf("whoever came beside them waited for %v", waited)
 		}
 		last := time.Duration(0)
-		for range 80 {
+		for range 40 {
 			last = max(last, <-ended)
 		}
-		if want := 80 / pullsLane * 10 * time.Millisecond; last != want {
+		if want := 40 / pullsLane * 10 * time.Millisecond; last != want {
 			t.Errorf("the last one is recorded after %v, want %v", last, want)
 		}
 		synctest.Wait()
@@ -57,22 +57,37 @@ func TestDeliveriesOfARepositoryThatArriveTogetherWaitForEachOther(t *testing.T)
 	})
 }
 
-// Who has waited for long goes on, and takes no place from those who have one.
+// Who has waited for long goes on with few others, and who has waited for longer goes on in any case. Neither takes a place from
+// those who have one.
 func TestWhoHasWaitedForALaneForLongGoesOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var all lanes
-		first, began := all.enter("team", 1), time.Now()
-		second := all.enter("team", 1)
-		if waited := time.Since(began); waited != laneWait {
-			t.Errorf("it went on after %v, want %v", waited, laneWait)
+		first, began := all.enter(t.Context(), "team", 1), time.Now()
+		waited := make(chan time.Duration)
+		leave := make(chan struct{})
+		for range lateLane + 1 {
+			go func() {
+				defer all.enter(t.Context(), "team", 1)()
+				waited <- time.Since(began)
+				<-leave
+			}()
 		}
-		second()
+		for range lateLane {
+			if after := <-waited; after != laneWait/2 {
+				t.Errorf("one of the first went on after %v, want %v", after, laneWait/2)
+			}
+		}
+		if after := <-waited; after != laneWait {
+			t.Errorf("the last one went on after %v, want %v", after, laneWait)
+		}
+		close(leave)
+		synctest.Wait()
 		if len(all.of["team"].places) != 1 {
-			t.Error("it gave back the place of another one")
+			t.Error("they gave back the place of another one")
 		}
 		first()
-		if third := all.enter("team", 1); time.Since(began) != laneWait {
+		if third := all.enter(t.Context(), "team", 1); time.Since(began) != laneWait {
 			t.Error("a free place was waited for")
 		} else {
 			third()
@@ -89,7 +104,7 @@ type slowRecorder struct{ lanes lanes }
 func (*slowRecorder) Affords(string, int) error { return nil }
 
 func (r *slowRecorder) Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body []byte) (string, bool, error) {
-	defer r.lanes.lane(spec, body)()
+	defer r.lanes.lane(ctx, spec, body)()
 	select {
 	case <-time.After(300 * time.Millisecond):
 		return "event", true, nil
@@ -135,7 +150,17 @@ func TestNothingIsRefusedBecauseOthersWaitForALane(t *testing.T) {
 // Who has waited for every place before it still has the time that a create takes.
 func TestALaneLeavesTimeToRecord(t *testing.T) {
 	t.Parallel()
-	if left := workBudget - 2*slotWait - laneWait; left < 2*time.Second {
-		t.Errorf("%v are left", left)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var all lanes
+		for range 1 + lateLane {
+			defer all.enter(t.Context(), "team", 1)()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), recordTime+200*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		defer all.enter(ctx, "team", 1)()
+		if waited := time.Since(began); waited != 200*time.Millisecond {
+			t.Errorf("it waited for %v, want 200ms", waited)
+		}
+	})
 }

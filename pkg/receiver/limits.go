@@ -24,12 +24,15 @@ const (
 	maxInFlight = 160
 	// repositoryLane is how many deliveries of one Repository are recorded at once, pullsLane how many of its pull requests, which
 	// strangers may cause, and largeLane how many over heavyBytes of one namespace. An API server that takes 10 ms for each records
-	// 100 pull requests in a second. Others wait for laneWait and go on then all the same: they hold places of their namespace, for
-	// which others wait no longer than slotWait, and who has waited for those before it needs time for a create that is slow.
+	// 100 pull requests in a second. Who has waited for half of laneWait is one of lateLane, and who has waited for all of it goes on
+	// all the same: they hold places of their namespace, for which others wait no longer than slotWait. Nobody waits for a lane when
+	// only recordTime is left of workBudget: a create that is slow needs it.
 	repositoryLane = 4
 	pullsLane      = 1
 	largeLane      = 1
-	laneWait       = time.Second
+	lateLane       = 3
+	laneWait       = 1500 * time.Millisecond
+	recordTime     = 2 * time.Second
 	// maxQueued is how many verified deliveries may wait, or have waited, for a place of their namespace. They hold none of the
 	// others and at most smallBodyBytes each.
 	maxQueued = 64

@@ -109,7 +109,7 @@ func (r *Recorder) Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body
 	if err := r.Affords(namespace, len(body)); err != nil {
 		return "", false, err
 	}
-	defer r.lanes.lane(spec, body)()
+	defer r.lanes.lane(ctx, spec, body)()
 	if len(body) > surelyLarge { // it counts before it is packed, so that of many at once the others need not be; not while it only waits
 		taken = int64(len(body))
 		if err := r.rates.take(namespace, taken, r.Clock.Now()); err != nil {

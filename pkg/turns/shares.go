@@ -63,7 +63,7 @@ func (t *Turns) share(p place) *share {
 
 func (t *Turns) limit(share string) int {
 	quarter := t.options.Workers / 4
-	return max(1, map[string]int{Work: 2 * quarter, Namespace: quarter, NamespaceHost: quarter - 1, Installation: 2 * quarter, PullRequests: max(2, quarter/8), Host: 3 * quarter}[share])
+	return max(1, map[string]int{Work: 2 * quarter, Namespace: quarter, NamespaceHost: quarter - 1, Installation: 2 * quarter, PullRequests: quarter / 16, Host: 3 * quarter}[share])
 }
 
 // full is the first share of which there is no turn, nil if there is one of each.
