@@ -54,8 +54,8 @@ func Connect(kubeconfig, inContext string, o Options) (*Campaign, error) {
 	return newCampaign(o, clients{kube, tekton, own}), nil
 }
 
-// remember fails unless the canary is served, and notes what there is of it already.
-func (c *Campaign) remember(ctx context.Context) error {
+// served fails unless this installation serves the canary: the claim of its URL tells.
+func (c *Campaign) served(ctx context.Context) error {
 	repository, err := c.plumbline.PipelinesascodeV1alpha1().Repositories(c.Canary.Namespace).Get(ctx, c.Canary.Name, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("reading the canary Repository: %w", err)
@@ -63,9 +63,22 @@ func (c *Campaign) remember(ctx context.Context) error {
 	if len(validation.IsValidLabelValue(repository.Name)) > 0 {
 		return fmt.Errorf("the name of Repository %s is no label's value: PipelineRuns cannot be told by it", c.Canary)
 	}
-	if ready := repository.Status.GetCondition("Ready"); !ready.IsTrue() {
-		return fmt.Errorf("the Repository %s is not served: %s %s", c.Canary, ready.GetReason(), ready.GetMessage())
+	url, err := v1alpha1.CanonicalURL(repository.Spec.URL)
+	if err != nil {
+		return fmt.Errorf("the URL of Repository %s: %w", c.Canary, err)
 	}
+	claim, err := c.plumbline.PlumblineV1alpha1().RepositoryClaims(c.System).Get(ctx, v1alpha1.ClaimName(url), metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading whose the URL of Repository %s is, so that the Plumbline in namespace %s serves it: %w", c.Canary, c.System, err)
+	}
+	if owner := claim.Spec.Repository; owner.Namespace != c.Canary.Namespace || owner.Name != c.Canary.Name || claim.Status.ReleasedAt != nil {
+		return fmt.Errorf("the Plumbline in namespace %s does not serve Repository %s: its URL belongs to %s/%s", c.System, c.Canary, owner.Namespace, owner.Name)
+	}
+	return nil
+}
+
+// remember notes what there is of the canary already.
+func (c *Campaign) remember(ctx context.Context) error {
 	runs, err := c.tekton.TektonV1().PipelineRuns(c.Canary.Namespace).List(ctx, metav1.ListOptions{LabelSelector: c.selector(), Limit: maxRuns})
 	if err != nil {
 		return fmt.Errorf("listing the PipelineRuns of the canary: %w", err)
