@@ -80,6 +80,7 @@ func (j *judge) see(now look, passed time.Duration) (broken []Violation) {
 	due := map[string]bool{}
 	for _, event := range now.events {
 		broken = append(broken, j.never(event)...)
+		broken = append(broken, j.patches(event)...)
 		for _, v := range unfinished(event, live) {
 			due[v.key()] = true
 			if j.overdue(v, now.refusing) {
@@ -152,7 +153,7 @@ func (j *judge) once(run pipelinev1.PipelineRun, events map[string]v1alpha1.GitE
 	return nil
 }
 
-// never is what may not be so at any moment, in one event alone: I-3, I-4, I-5 and I-10.
+// never is what may not be so at any moment, in one event alone: I-3, I-4 and I-5.
 func (j *judge) never(event v1alpha1.GitEvent) (broken []Violation) {
 	for _, run := range event.Status.Runs {
 		if run.Refused != nil && strings.Contains(run.Refused.Message, j.policy) {
@@ -162,6 +163,15 @@ func (j *judge) never(event v1alpha1.GitEvent) (broken []Violation) {
 			broken = append(broken, Violation{"I-3, I-4", event.Name, run.Name, "the check has a conclusion, and no end of the PipelineRun is recorded"})
 		}
 	}
+	reported := event.Status.GetCondition(v1alpha1.GitEventReported)
+	if event.Settled() && len(event.Status.Runs) > 0 && !reported.IsTrue() {
+		broken = append(broken, Violation{"I-5", event.Name, "", fmt.Sprintf("its reports were given up: %s: %s", reported.GetReason(), reported.GetMessage())})
+	}
+	return broken
+}
+
+// patches counts the events of which a patch was refused, and finds those in which something else waits for it: I-10.
+func (j *judge) patches(event v1alpha1.GitEvent) (broken []Violation) {
 	for _, wait := range event.Status.Waits {
 		if !strings.Contains(wait.Message, j.policy) {
 			continue
@@ -170,10 +180,6 @@ func (j *judge) never(event v1alpha1.GitEvent) (broken []Violation) {
 		if wait.Step != v1alpha1.StepAnnotate {
 			broken = append(broken, Violation{"I-10", event.Name, "", fmt.Sprintf("its step %s waits because a patch was refused: %s", wait.Step, wait.Message)})
 		}
-	}
-	reported := event.Status.GetCondition(v1alpha1.GitEventReported)
-	if event.Settled() && len(event.Status.Runs) > 0 && !reported.IsTrue() {
-		broken = append(broken, Violation{"I-5", event.Name, "", fmt.Sprintf("its reports were given up: %s: %s", reported.GetReason(), reported.GetMessage())})
 	}
 	return broken
 }
@@ -214,16 +220,8 @@ func unfinished(event v1alpha1.GitEvent, live map[types.UID]pipelinev1.PipelineR
 	}
 	goesOn := false
 	for _, run := range event.Status.Runs {
-		found, there := live[run.UID]
-		check := checkOf(event, run.Name)
-		switch {
-		case over(run) && (run.UID != "" || run.Refused != nil) && (check == nil || !check.Concluded):
-			add("I-5, I-10", run.Name, "the end of the PipelineRun is recorded, and its check has no conclusion")
-		case over(run):
-		case run.UID == "":
-			add("I-1", run.Name, "the PipelineRun is neither made nor refused")
-		case !there || succeeded(found) != corev1.ConditionUnknown:
-			add("I-5, I-10", run.Name, "the PipelineRun has ended or is gone, and its event does not know")
+		if promise, message := unfinishedRun(event, run, live); promise != "" {
+			add(promise, run.Name, message)
 		}
 		goesOn = goesOn || !over(run)
 	}
@@ -231,6 +229,27 @@ func unfinished(event v1alpha1.GitEvent, live map[types.UID]pipelinev1.PipelineR
 		add(settles, "", "nothing is left to do, and it does not settle")
 	}
 	return due
+}
+
+// unfinishedRun is what one run has still to become, "" for nothing.
+func unfinishedRun(event v1alpha1.GitEvent, run v1alpha1.Run, live map[types.UID]pipelinev1.PipelineRun) (promise, message string) {
+	found, there := live[run.UID]
+	switch {
+	case over(run) && unshown(event, run):
+		return "I-5, I-10", "the end of the PipelineRun is recorded, and its check has no conclusion"
+	case over(run):
+	case run.UID == "":
+		return "I-1", "the PipelineRun is neither made nor refused"
+	case !there || succeeded(found) != corev1.ConditionUnknown:
+		return "I-5, I-10", "the PipelineRun has ended or is gone, and its event does not know"
+	}
+	return "", ""
+}
+
+// unshown tells whether a run that was made or refused has no check with a conclusion.
+func unshown(event v1alpha1.GitEvent, run v1alpha1.Run) bool {
+	check := checkOf(event, run.Name)
+	return (run.UID != "" || run.Refused != nil) && (check == nil || !check.Concluded)
 }
 
 func over(run v1alpha1.Run) bool { return run.Refused != nil || run.Result != nil }

@@ -138,12 +138,8 @@ func (c *Campaign) look(ctx context.Context, all bool) (look, error) {
 	if err != nil {
 		return now, err
 	}
-	for name, event := range c.events {
-		if _, listed := now.events[name]; !listed && event.Settled() {
-			now.events[name] = event
-		} else if err := c.read(ctx, name, now.events); err != nil {
-			return now, err
-		}
+	if err := c.addSettled(ctx, now.events); err != nil {
+		return now, err
 	}
 	for _, run := range runs.Items {
 		name := run.Labels[plumbline.EventLabel]
@@ -157,6 +153,18 @@ func (c *Campaign) look(ctx context.Context, all bool) (look, error) {
 	}
 	c.events = now.events
 	return now, nil
+}
+
+// addSettled adds the events that were seen before and are not listed any more.
+func (c *Campaign) addSettled(ctx context.Context, events map[string]v1alpha1.GitEvent) error {
+	for name, event := range c.events {
+		if _, listed := events[name]; !listed && event.Settled() {
+			events[name] = event
+		} else if err := c.read(ctx, name, events); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // read adds an event that was not listed, if there is one.
