@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command plumb answers from a working tree what Plumbline would do. Installed as kubectl-plumb it is kubectl plumb.
+// Command plumb answers from a working tree what Plumbline would do, and tries an installation. Installed as kubectl-plumb it is kubectl plumb.
 package main
 
 import (
@@ -21,7 +21,11 @@ func main() {
 }
 
 func run() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		ends = append(ends, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
 	dir, err := os.Getwd()
 	if err != nil {

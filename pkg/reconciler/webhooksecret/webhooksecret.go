@@ -137,9 +137,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 		return fmt.Errorf("copying webhook secrets: %w", err)
 	}
 	r.remember(shard, p.next)
-	if after, needed := r.nextLook(p.next, more); needed {
-		r.wake(r.key(shard), after)
-	}
+	r.wake(r.key(shard), r.nextLook(p.next, more))
 	return nil
 }
 
@@ -165,16 +163,17 @@ func (r *Reconciler) remember(shard int, known memory) {
 	r.shards[shard] = known
 }
 
-// nextLook is when the first of a shard's secrets is due; false when there is none.
-func (r *Reconciler) nextLook(known memory, more bool) (time.Duration, bool) {
+// nextLook is how soon a shard is looked at again: when the first of its secrets is due. One that has none is looked at, too:
+// somebody may have deleted it, and a receiver that starts is not ready without it.
+func (r *Reconciler) nextLook(known memory, more bool) time.Duration {
 	if more {
-		return moreAfter, true
+		return moreAfter
 	}
-	next, needed := lookEvery, false
+	next := lookEvery
 	for _, at := range known.read {
-		next, needed = min(next, max(moreAfter, lookEvery-r.clock.Since(at))), true
+		next = min(next, max(moreAfter, lookEvery-r.clock.Since(at)))
 	}
-	return next, needed
+	return next
 }
 
 // states counts what became of the secrets of the shards that this process leads.

@@ -280,3 +280,14 @@ func TestRepositoriesWakeShards(t *testing.T) {
 		}
 	}
 }
+
+// A Secret that has no copy in it is made again, too, when somebody has deleted it: receivers that start wait for each of the eight.
+func TestADeletedShardWithoutCopiesIsMadeAgain(t *testing.T) {
+	w := newWorld(t)
+	w.reconcile()
+	for shard := range copies.Shards {
+		if after := w.woken[copies.ShardName(shard)]; after <= 0 || after > lookEvery {
+			t.Errorf("shard %d is looked at again after %v, want %v at most", shard, after, lookEvery)
+		}
+	}
+}

@@ -67,8 +67,9 @@ func (p Process) say(format string, args ...any) {
 
 func (p Process) root() *cobra.Command {
 	root := &cobra.Command{
-		Use: "plumb", Short: "Ask what Plumbline would do", SilenceUsage: true, SilenceErrors: true,
-		Long: "plumb answers from a working tree what Plumbline does in a cluster. It needs neither a cluster nor a network.",
+		Use: "plumb", Short: "Ask what Plumbline would do, and whether it does", SilenceUsage: true, SilenceErrors: true,
+		Long: "plumb plan answers from a working tree what Plumbline does in a cluster. It needs neither a cluster nor a network.\n" +
+			"plumb campaign tries whether an installation keeps its promises.",
 		Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	if strings.HasPrefix(filepath.Base(p.Args[0]), "kubectl-") {
@@ -80,7 +81,7 @@ func (p Process) root() *cobra.Command {
 		}
 		return fmt.Errorf("%w: %s --help lists the flags", err, c.CommandPath())
 	})
-	root.AddCommand(p.plan(), p.version())
+	root.AddCommand(p.plan(), p.campaign(), p.version())
 	return root
 }
 
