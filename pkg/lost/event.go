@@ -22,7 +22,15 @@ const reason = "GitEventDeleted"
 // unreported returns a settled event whose reports were given up, with the result of the run as it was recorded; nil for every other
 // event. What it waited for may be mended by now.
 func unreported(event *v1alpha1.GitEvent, run *metav1.PartialObjectMetadata) *v1alpha1.GitEvent {
-	if reported := event.Status.GetCondition(v1alpha1.GitEventReported); !event.Settled() || reported == nil || reported.IsTrue() || event.Status.Plan == nil {
+	if reported := event.Status.GetCondition(v1alpha1.GitEventReported); !event.Settled() || reported == nil || reported.IsTrue() {
+		return nil
+	}
+	return recorded(event, run)
+}
+
+// recorded returns the event with that run alone and the result of it; nil if the event has recorded none.
+func recorded(event *v1alpha1.GitEvent, run *metav1.PartialObjectMetadata) *v1alpha1.GitEvent {
+	if event.Status.Plan == nil {
 		return nil
 	}
 	for _, known := range event.Status.Runs {

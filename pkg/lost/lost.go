@@ -33,7 +33,7 @@ const (
 	// age is how old a run must be: by then whoever creates runs has recorded it, and a person who deletes an event by mistake has
 	// had its delivery sent again, which adopts the run.
 	age = time.Hour
-	// limit bounds the calls for one run. It is longer than a Git service takes that works.
+	// limit bounds the calls for one report. It is longer than a Git service takes that works.
 	limit = 20 * time.Second
 	// again is how long what failed is left alone. A run rests twice as long each time, atMost at last: otherwise the first one of a
 	// Repository that never can be closed would be tried each time instead of those after it.
@@ -63,30 +63,59 @@ type pause struct {
 	until time.Time
 }
 
-// Close closes the check of a run that no event reports any more, and tells whether it asked a Git service. A run whose check is
-// closed is labelled as completed, so that nobody lists it any more. The error is why the check may still be open; another attempt
-// within the hour does nothing.
-func (c *Closer) Close(ctx context.Context, run *metav1.PartialObjectMetadata) (asked bool, err error) {
+// Close closes the check of a run that no event reports any more, and tells whether it looked the run's event up, which takes up to
+// three live reads, and whether it asked a Git service. A run whose check is closed is labelled as completed, so that nobody lists it
+// any more. The error is why the check may still be open; another attempt within the hour does nothing.
+func (c *Closer) Close(ctx context.Context, run *metav1.PartialObjectMetadata) (looked, asked bool, err error) {
 	if c.Clock.Since(run.CreationTimestamp.Time) < age || c.rests(string(run.UID)) || c.rests(ofNamespace(run)) {
-		return false, nil
+		return false, false, nil
 	}
 	event, err := c.eventFor(ctx, run)
 	if event == nil || err != nil {
-		return false, err
+		return true, false, err
 	}
 	service, known := c.Providers[event.Spec.Provider]
 	if !known || c.rests(ofRepository(event)) {
-		return false, nil
+		return true, false, nil
 	}
+	return true, true, c.close(ctx, run, event, service)
+}
+
+func (c *Closer) close(ctx context.Context, run *metav1.PartialObjectMetadata, event *v1alpha1.GitEvent, service provider.Provider) error {
 	c.rest(string(run.UID), atMost) // also when it is closed: the label may be refused
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	id, err := c.report(ctx, event, run.Annotations[pipelinesascode.CheckRunID])
+	id, err := c.report(ctx, event, run.Annotations[pipelinesascode.CheckRunID], true)
+	if event.UID == "" { // also after a report that failed: it may have been taken nevertheless
+		followed, wrong := c.correct(ctx, run)
+		if followed || wrong != nil {
+			return wrong // the event labels the run when it has reported its end
+		}
+	}
 	if err != nil {
 		c.failedFor(run, event, fault.Of(err).Reason)
-		return true, fmt.Errorf("closing the check of PipelineRun %s/%s: %w", run.Namespace, run.Name, err)
+		return fmt.Errorf("closing the check of PipelineRun %s/%s: %w", run.Namespace, run.Name, err)
 	}
-	return true, c.label(ctx, service, run, id)
+	return c.label(ctx, service, run, id)
+}
+
+// correct tells whether the run has an event again, which a redelivery made after eventFor had found none. If that event has recorded
+// a result, it may have reported its verdict between the look and the write of the report here, which has then taken it back: no Git
+// service compares before it writes. So the verdict is reported once more. Without a result the event reports later than that, and wins.
+func (c *Closer) correct(ctx context.Context, run *metav1.PartialObjectMetadata) (followed bool, err error) {
+	name := run.Labels[plumbline.EventLabel]
+	event, err := c.Events.Get(ctx, name, metav1.GetOptions{})
+	if fault.Gone(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, kube("reading GitEvent "+name, err)
+	}
+	if event = recorded(event, run); event == nil {
+		return true, nil
+	}
+	if _, err = c.report(ctx, event, "", false); err != nil { // the id that the run names may be anybody's word
+		return true, fmt.Errorf("putting the verdict of PipelineRun %s/%s back: %w", run.Namespace, run.Name, err)
+	}
+	return true, nil
 }
 
 // eventFor returns the event to report the run with, and no other run; nil if there is none.
@@ -109,8 +138,11 @@ func (c *Closer) eventFor(ctx context.Context, run *metav1.PartialObjectMetadata
 	return eventOf(run, repository, *bound), nil
 }
 
-// report closes the check at the Git service.
-func (c *Closer) report(ctx context.Context, event *v1alpha1.GitEvent, id string) (string, error) {
+// report reports the end of the event's one run at the Git service, of checks that are open only if nobody knows what was reported
+// before.
+func (c *Closer) report(ctx context.Context, event *v1alpha1.GitEvent, id string, onlyOpen bool) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	settings := config.FromContext(ctx)
 	session := c.Credentials.Begin(event, settings)
 	defer session.End(false, false)
@@ -122,7 +154,7 @@ func (c *Closer) report(ctx context.Context, event *v1alpha1.GitEvent, id string
 	in := status.Input{Application: settings.ApplicationName, Event: event, Runs: []status.RunState{{Run: run, Links: settings.Console.Links(run.Namespace, run.Name)}}}
 	head := git.Head{SHA: spec.SHA, Project: spec.Project, Ref: spec.HeadRef, PullRequest: spec.PullRequest}
 	for _, check := range status.Desired(in) {
-		check.OnlyOpen = true // what was reported before is not known
+		check.OnlyOpen = onlyOpen
 		if id, err = client.Put(ctx, head, id, check, false); err != nil {
 			return "", err
 		}

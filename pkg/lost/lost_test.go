@@ -23,6 +23,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
+	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/plumbline/v1alpha1"
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
@@ -51,6 +52,7 @@ type world struct {
 	secrets []string // namespaces that have a token too
 	refuse  error    // the answer of the Git service
 	refuses func(head git.Head) error
+	during  func(events plumblineclient.GitEventInterface) // what happens while the first report is under way
 	puts    []put
 	patches []string
 }
@@ -124,7 +126,8 @@ func (w *world) start() {
 func (w *world) close() (asked bool, err error) {
 	settings := config.NewStore(logtesting.TestLogger(w.t))
 	settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}})
-	return w.closer.Close(settings.ToContext(w.t.Context()), w.run)
+	_, asked, err = w.closer.Close(settings.ToContext(w.t.Context()), w.run)
+	return asked, err
 }
 
 type reporter struct {
@@ -134,6 +137,10 @@ type reporter struct {
 
 func (r reporter) Put(_ context.Context, head git.Head, id string, check status.Check, _ bool) (string, error) {
 	r.w.puts = append(r.w.puts, put{r.project, head, id, check})
+	if r.w.during != nil {
+		r.w.during(r.w.closer.Events)
+		r.w.during = nil
+	}
 	if r.w.refuses != nil {
 		return id, r.w.refuses(head)
 	}
@@ -216,6 +223,24 @@ func TestWhatIsNotLostOrNotConfirmedIsLeftAlone(t *testing.T) {
 	}
 }
 
+// recorded is the event of the run, with the results of that and of another one.
+func recorded() *v1alpha1.GitEvent {
+	return &v1alpha1.GitEvent{
+		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "push-1", UID: "event-uid"},
+		Spec: v1alpha1.GitEventSpec{
+			Provider: "own", Host: "git.example", Project: v1alpha1.Project{ID: 5},
+			Repository: v1alpha1.RepositoryReference{Namespace: tenant, Name: "app", UID: "repo-uid", URL: url},
+		},
+		Status: v1alpha1.GitEventStatus{
+			Disposition: v1alpha1.DispositionRuns, Plan: &v1alpha1.Plan{HeadSHA: sha},
+			Runs: []v1alpha1.Run{
+				{Namespace: tenant, Name: "build-1", UID: "run-uid", Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeSucceeded}},
+				{Namespace: tenant, Name: "other", UID: "other-uid", Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeFailed}},
+			},
+		},
+	}
+}
+
 // What an event gave up to report is reported with the result that it recorded, once it can be.
 func TestWhatWasGivenUpIsReportedLater(t *testing.T) {
 	t.Parallel()
@@ -231,20 +256,8 @@ func TestWhatWasGivenUpIsReportedLater(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			event := &v1alpha1.GitEvent{
-				ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "push-1"},
-				Spec: v1alpha1.GitEventSpec{
-					Provider: "own", Host: "git.example", Project: v1alpha1.Project{ID: 5},
-					Repository: v1alpha1.RepositoryReference{Namespace: tenant, Name: "app", UID: "repo-uid", URL: url},
-				},
-				Status: v1alpha1.GitEventStatus{
-					Phase: v1alpha1.PhaseSettled, Disposition: v1alpha1.DispositionRuns, Plan: &v1alpha1.Plan{HeadSHA: sha},
-					Runs: []v1alpha1.Run{
-						{Namespace: tenant, Name: "build-1", UID: "run-uid", Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeSucceeded}},
-						{Namespace: tenant, Name: "other", UID: "other-uid", Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeFailed}},
-					},
-				},
-			}
+			event := recorded()
+			event.Status.Phase = v1alpha1.PhaseSettled
 			event.MarkWaiting(v1alpha1.GitEventReported, "RepositoryGone", "it is gone")
 			c.change(event)
 			w.objects = append(w.objects, event)

@@ -203,3 +203,24 @@ func TestLittleOnesCostTheirOwnersLargeOneNoPlace(t *testing.T) {
 	w.Give("first", "one", MaxEvent)
 	w.wantWoken("large")
 }
+
+// The part for little ones has room again when one of them was woken and does not come, also if somebody takes more than that of the
+// rest at the same moment.
+func TestALittleOneThatGivesWayIsNotHiddenByALargeOneThatGoesOn(t *testing.T) {
+	t.Parallel()
+	w := newWaiting(t)
+	w.want(true, "first", "one", 96<<20)
+	for n := range forSmall / small {
+		w.want(true, fmt.Sprint("little-", n), "two", small)
+	}
+	w.want(false, "large", "four", 112<<20) // nobody who comes later takes what comes together for it
+	w.want(false, "late", "five", small)
+	w.Give("little-0", "two", small)
+	w.wantWoken("late")
+	w.want(false, "waits", "six", small)
+	w.now = w.now.Add(patience + 1)
+	if !w.Take("first", "one", small+1, 96<<20) {
+		t.Fatal("one that was let in does not go on")
+	}
+	w.wantWoken("waits")
+}

@@ -134,14 +134,14 @@ func (r *Room) change(do func()) {
 func (r *Room) changed(do func()) (woken []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now, left, waiting := r.now(), r.left, len(r.line)
+	now, left, little, waiting := r.now(), r.left, r.little, len(r.line)
 	for event, p := range r.kept {
 		if now.After(p.until) && !p.used {
 			r.drop(event)
 		}
 	}
 	do()
-	if r.left <= left && len(r.line) >= waiting {
+	if r.left <= left && r.little >= little && len(r.line) >= waiting {
 		return nil // whoever found no room before finds none now
 	}
 	for {

@@ -16,8 +16,9 @@ const (
 	payloadRate = 256 << 10
 	// payloadBurst is what it writes at once before that counts. What is begun is written, so that the largest body is taken.
 	payloadBurst = 1 << 20
-	// surelyLarge is a body that is not even compressed while its namespace has used that up: few of that size fit into their event.
-	// A copy of what is recorded is answered as such: its record is looked for first.
+	// surelyLarge is a body that is neither decoded nor compressed while its namespace has used that up: few of that size fit into their
+	// event. A copy of what is recorded is refused as well, because only a decoded body tells which record that would be. Nothing is lost
+	// by that, and when it comes again later it is recognised. Of smaller bodies the record is looked for first.
 	surelyLarge = 512 << 10
 	// reasonRate is the reason of a delivery that is not recorded because of that.
 	reasonRate = "NamespaceRate"

@@ -230,6 +230,11 @@ func testOnlyOpen(t *testing.T, w World) {
 	if got := r.only(t); got.Conclusion != "cancelled" {
 		t.Errorf("not closed: %+v", got)
 	}
+	r.put(t, "", ended(status.Success)) // as of a verdict that the closing has overwritten
+	checks := r.Service.Checks(r.head.SHA)
+	if got := checks[len(checks)-1]; got.Conclusion != "success" {
+		t.Errorf("the verdict is not put back: %+v", checks)
+	}
 	r = report(t, w)
 	id := r.put(t, "", ended(status.Success))
 	put(id)

@@ -39,6 +39,8 @@ type line struct {
 	served map[int64]time.Time
 	// gone are those that the service does not have any more.
 	gone map[string]bool
+	// told are those that were told to be given up, as long as that is not written down.
+	told map[string]bool
 	// last is when anything was asked for.
 	last time.Time
 	// away is true when the newest attempt is one that was asked for, and has failed.
@@ -48,7 +50,7 @@ type line struct {
 }
 
 func newLine() line {
-	return line{asked: map[string]ask{}, served: map[int64]time.Time{}, gone: map[string]bool{}}
+	return line{asked: map[string]ask{}, served: map[int64]time.Time{}, gone: map[string]bool{}, told: map[string]bool{}}
 }
 
 // next returns the delivery that is to be asked for next, and when; nil when there is none.
@@ -125,10 +127,10 @@ func (l *line) waits(missing []missed, now time.Time) bool {
 	return false
 }
 
-// forget drops what is known of deliveries that are not missed any more.
+// forget drops what is known of deliveries that are not missed any more, when the others are written down.
 func (l *line) forget(missing []missed) {
 	asked, served := l.asked, l.served
-	l.asked, l.served, l.gone = map[string]ask{}, map[int64]time.Time{}, map[string]bool{}
+	l.asked, l.served, l.gone, l.told = map[string]ask{}, map[int64]time.Time{}, map[string]bool{}, map[string]bool{}
 	for i := range missing {
 		m := &missing[i]
 		if a, known := asked[m.GUID]; known {

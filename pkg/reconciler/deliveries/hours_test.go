@@ -6,10 +6,19 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	asks "github.com/plumbline-ci/plumbline/pkg/missed"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
@@ -118,6 +127,76 @@ func TestMuchThatTheServiceHasForgotten(t *testing.T) {
 	w.run(time.Minute)
 	if asked < 50 || asked > 65 {
 		t.Errorf("%d calls in a minute", asked)
+	}
+}
+
+// What is given up stays so, by the next process as well, whatever else the ledger has to make room for, and is told once although it
+// cannot be written down at first. What others keep in the ConfigMap stays.
+func TestWhatIsGivenUpIsRemembered(t *testing.T) {
+	w := newWorld(t)
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: asks.Ledger, CreationTimestamp: metav1.NewTime(w.clock.Now().Add(-time.Hour))}}
+	cm.Data = map[string]string{"others": "theirs"}
+	err := w.kube.Tracker().Update(corev1.SchemeGroupVersion.WithResource("configmaps"), cm, system)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.run(time.Minute)
+	w.receive = nobody
+	for n := range maxMissed {
+		w.deliver(fmt.Sprint("missed-", n), 2)
+	}
+	w.clock.Step(time.Second)
+	w.deliver("gone", 1)
+	gone, asked := w.log[len(w.log)-1].ID, 0
+	forgotten := func(id int64) error {
+		if id != gone {
+			return nil // and nothing comes of it
+		}
+		asked++
+		return fault.Ignoredf("DeliveryGone", "it is gone")
+	}
+	conflicts := 3
+	w.kube.PrependReactor("update", "configmaps", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		update, _ := a.(clienttesting.UpdateAction)
+		written, _ := update.GetObject().(*corev1.ConfigMap)
+		if conflicts == 0 || !strings.Contains(written.Data[ledgerKey], "gaveUp") {
+			return false, nil, nil
+		}
+		conflicts--
+		return true, nil, apierrors.NewConflict(corev1.Resource("configmaps"), asks.Ledger, nil)
+	})
+	for range 3 {
+		w.redeliverBy(forgotten)
+		w.run(20 * time.Minute)
+		w.start()
+	}
+	if conflicts != 0 || asked != 1 || len(w.events.Events) != 1 {
+		t.Errorf("%d conflicts left; asked for %d times, told %d times", conflicts, asked, len(w.events.Events))
+	}
+	_, cm, err = w.process.store.load(t.Context())
+	if err != nil || cm.Data["others"] != "theirs" {
+		t.Errorf("the ConfigMap has %q besides, %v", cm.Data["others"], err)
+	}
+}
+
+// What was given up is forgotten when the log does not list it any more, and of very many the oldest: for all others there is room.
+func TestWhatIsGivenUpIsForgottenInTheEnd(t *testing.T) {
+	begin := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
+	l := ledger{Through: begin}
+	for n := range maxGivenUp + 5 {
+		l.Missed = append(l.Missed, missed{GUID: fmt.Sprint("given-up-", n), First: begin, Last: begin.Add(time.Duration(n) * time.Second), GaveUp: true})
+	}
+	for n := range maxMissed {
+		l.Missed = append(l.Missed, missed{GUID: fmt.Sprint("wanted-", n), First: begin, Last: begin})
+	}
+	l.forget()
+	if n := len(l.Missed) - l.open(); n != maxGivenUp || len(l.Missed) != maxMissed || slices.ContainsFunc(l.Missed, func(m missed) bool { return m.GUID == "given-up-4" }) {
+		t.Errorf("%d of %d are given up", n, len(l.Missed))
+	}
+	l.Through = begin.Add(remembered + time.Minute)
+	l.forget()
+	if n := len(l.Missed) - l.open(); n != maxGivenUp+5-60 {
+		t.Errorf("%d are remembered", n)
 	}
 }
 

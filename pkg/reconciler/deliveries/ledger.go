@@ -4,6 +4,7 @@ package deliveries
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -13,6 +14,11 @@ import (
 const (
 	// maxMissed bounds the ledger: about 170 bytes each, so that it fits twice into the 1 MiB of a ConfigMap.
 	maxMissed = 3000
+	// maxGivenUp of them may be given up, those that were tried last: whoever forgets one gives it up again if the log is read anew.
+	maxGivenUp = 500
+	// remembered is how long a delivery that is given up stays after its last attempt: as long as GitHub's log lists that, which is three
+	// days, on an Enterprise Server seven, and a day more.
+	remembered = 8 * 24 * time.Hour
 	// maxRefused is how often a delivery is asked for that is refused while others are taken: for more than three hours. Half of the
 	// receivers may be without the API server for so long, or a tenant above its budget, and neither is the delivery's fault.
 	maxRefused = 8
@@ -46,7 +52,7 @@ type missed struct {
 	Tries int `json:"tries,omitempty"`
 	// Refused is how many of them failed although others have succeeded since the one before. An outage refuses nobody.
 	Refused int `json:"refused,omitempty"`
-	// GaveUp is set when it is not asked for any more. It stays until the log is not read as far back as that.
+	// GaveUp is set when it is not asked for any more.
 	GaveUp bool `json:"gaveUp,omitempty"`
 }
 
@@ -99,38 +105,77 @@ func (m *missed) failedAgain(a *provider.Attempt, succeeded time.Time) {
 	m.Tries++
 }
 
-// forget drops what was given up and is not read again. Of more than maxMissed it keeps what is not given up, the oldest of each
-// repository: no tenant takes the room of another. What has no room is found again, because the log is then read as far back as that.
+// ended is a delivery that was just given up, and why.
+type ended struct {
+	missed
+
+	why string
+}
+
+// giveUp gives up what was refused too often, and what the service does not have any more.
+func (l *ledger) giveUp(gone map[string]bool) (all []ended) {
+	for i := range l.Missed {
+		m, why := &l.Missed[i], ""
+		switch {
+		case m.GaveUp:
+			continue
+		case m.Refused >= maxRefused:
+			why = fmt.Sprintf("it was refused %d times when GitHub sent it again", m.Refused)
+		case gone[m.GUID]:
+			why = "GitHub does not have it any more"
+		default:
+			continue
+		}
+		m.GaveUp = true
+		all = append(all, ended{*m, why})
+	}
+	return all
+}
+
+// forget drops what was given up and is not in the log any more, and of more than maxMissed the newest of the repositories with the most.
 func (l *ledger) forget() {
-	from := l.from()
-	l.Missed = slices.DeleteFunc(l.Missed, func(m missed) bool { return m.GaveUp && m.Last.Before(from) })
+	var wanted, givenUp []missed
+	for _, m := range l.Missed {
+		switch {
+		case !m.GaveUp:
+			wanted = append(wanted, m)
+		case !m.Last.Before(l.Through.Add(-remembered)):
+			givenUp = append(givenUp, m)
+		}
+	}
+	slices.SortStableFunc(givenUp, func(a, b missed) int { return b.Last.Compare(a.Last) })
+	givenUp = givenUp[:min(len(givenUp), maxGivenUp)]
+	l.Missed = append(l.fit(wanted, maxMissed-len(givenUp)), givenUp...)
 	slices.SortStableFunc(l.Missed, func(a, b missed) int { return a.First.Compare(b.First) })
-	if len(l.Missed) > maxMissed {
-		l.Missed = slices.DeleteFunc(l.Missed, func(m missed) bool { return m.GaveUp })
+}
+
+// fit returns as many as there is room for, the oldest of each repository: no tenant takes the room of another. What has no room is
+// found again, because the log is then read as far back as that.
+func (l *ledger) fit(wanted []missed, room int) []missed {
+	if len(wanted) <= room {
+		return wanted
 	}
-	if len(l.Missed) <= maxMissed {
-		return
-	}
+	slices.SortStableFunc(wanted, func(a, b missed) int { return a.First.Compare(b.First) })
 	type ranked struct {
 		missed
 		rank int // among those of its repository
 	}
-	ranks, all := map[int64]int{}, make([]ranked, 0, len(l.Missed))
-	for _, m := range l.Missed {
+	ranks, all := map[int64]int{}, make([]ranked, 0, len(wanted))
+	for _, m := range wanted {
 		all = append(all, ranked{m, ranks[m.Repository]})
 		ranks[m.Repository]++
 	}
 	slices.SortStableFunc(all, func(a, b ranked) int { return cmp.Compare(a.rank, b.rank) })
-	for _, r := range all[maxMissed:] {
+	for _, r := range all[room:] {
 		if r.First.Before(l.Through) {
 			l.Through = r.First
 		}
 	}
-	l.Missed = l.Missed[:0]
-	for _, r := range all[:maxMissed] {
-		l.Missed = append(l.Missed, r.missed)
+	wanted = wanted[:0]
+	for _, r := range all[:room] {
+		wanted = append(wanted, r.missed)
 	}
-	slices.SortStableFunc(l.Missed, func(a, b missed) int { return a.First.Compare(b.First) })
+	return wanted
 }
 
 // open counts what is still asked for.

@@ -4,7 +4,6 @@ package deliveries
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -44,13 +43,8 @@ func (r *Reconciler) look(ctx context.Context, log provider.DeliveryLog) error {
 	l.account(attempts)
 	served := servedAt(r.baseURL(), r.claims, r.repositories)
 	l.Missed = slices.DeleteFunc(l.Missed, func(m missed) bool { return !served.may(m.Repository) })
-	for i := range l.Missed {
-		switch m := &l.Missed[i]; {
-		case m.Refused >= maxRefused:
-			r.giveUp(ctx, m, served, fmt.Sprintf("it was refused %d times when GitHub sent it again", m.Refused))
-		case r.line.gone[m.GUID]:
-			r.giveUp(ctx, m, served, "GitHub does not have it any more")
-		}
+	for _, e := range l.giveUp(r.line.gone) {
+		r.tell(ctx, e, served)
 	}
 	l.forget()
 	if err := r.store.save(ctx, l, was); err != nil {
@@ -91,20 +85,21 @@ func (r *Reconciler) read(ctx context.Context, log provider.DeliveryLog, since t
 	return all, nil
 }
 
-// giveUp ends the tries for a delivery, and tells whoever owns its repository.
-func (r *Reconciler) giveUp(ctx context.Context, m *missed, served served, why string) {
-	if m.GaveUp {
-		return
+// tell tells whoever owns its repository that a delivery is given up: before that is written down, so that a process that ends in between
+// tells it twice rather than never.
+func (r *Reconciler) tell(ctx context.Context, m ended, served served) {
+	if r.line.told[m.GUID] {
+		return // and it could not be written down
 	}
-	m.GaveUp = true
+	r.line.told[m.GUID] = true
 	r.metrics.gaveUp(ctx)
 	owner := served.owners[m.Repository]
-	r.logger.Warnw("a delivery is given up", "delivery", m.GUID, "repository", owner.Namespace+"/"+owner.Name, "why", why)
+	r.logger.Warnw("a delivery is given up", "delivery", m.GUID, "repository", owner.Namespace+"/"+owner.Name, "why", m.why)
 	repository, err := r.repositories.Repositories(owner.Namespace).Get(owner.Name)
 	if err != nil {
 		return // there is nobody to be told
 	}
 	r.recorder.Eventf(repository, corev1.EventTypeWarning, reasonGivenUp,
 		"Delivery %s of %s was not recorded, and is not asked for any more: %s. Its answers are in the App's settings at GitHub, under Advanced; when what they name is mended, press Redeliver there.",
-		m.GUID, metav1.NewTime(m.First).UTC().Format(time.RFC3339), why)
+		m.GUID, metav1.NewTime(m.First).UTC().Format(time.RFC3339), m.why)
 }

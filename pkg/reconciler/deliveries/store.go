@@ -15,7 +15,7 @@ import (
 	asks "github.com/plumbline-ci/plumbline/pkg/missed"
 )
 
-// ledgerKey is the only key of the ConfigMap.
+// ledgerKey is the ledger's key in the ConfigMap. The others are of webhooks (package webhook).
 const ledgerKey = "github.json"
 
 // store keeps the ledger in a ConfigMap, which the installation creates.
@@ -50,7 +50,10 @@ func (s store) save(ctx context.Context, l ledger, was *corev1.ConfigMap) error 
 		return nil
 	}
 	cm := was.DeepCopy()
-	cm.Data = map[string]string{ledgerKey: string(text)}
+	if cm.Data == nil {
+		cm.Data = map[string]string{}
+	}
+	cm.Data[ledgerKey] = string(text)
 	if _, err := s.configMaps.Update(ctx, cm, metav1.UpdateOptions{}); err != nil {
 		return fault.FromKube(fault.VerbUpdate, fmt.Errorf("writing ConfigMap %s: %w", asks.Ledger, err))
 	}

@@ -18,18 +18,22 @@ const maxClosed = 100
 // maxClosedOf is for how many of one namespace: whoever may create PipelineRuns could have all of each pass.
 const maxClosedOf = maxClosed / 4
 
-// Closer closes the check of a PipelineRun whose event was deleted, and tells whether it has asked a Git service for that.
+// Closer closes the check of a PipelineRun whose event was deleted. It tells whether it has looked its event up, and whether it has
+// asked a Git service.
 type Closer interface {
-	Close(ctx context.Context, run *metav1.PartialObjectMetadata) (asked bool, err error)
+	Close(ctx context.Context, run *metav1.PartialObjectMetadata) (looked, asked bool, err error)
 }
 
 // closeRun leaves out the runs of open events, which are nearly all. Why a check could not be closed is not tried again in this pass: a
 // Git service may hang, and nothing else is swept meanwhile.
 func (r *Reconciler) closeRun(ctx context.Context, run *metav1.PartialObjectMetadata) error {
-	if r.found.asked >= maxClosed || r.found.askedOf[run.Namespace] >= maxClosedOf || r.open(run.Labels[plumbline.EventLabel]) {
+	if r.found.asked >= maxClosed || r.found.askedOf[run.Namespace] >= maxClosedOf || r.open(run.Labels[plumbline.EventLabel]) || !r.looks.may(run) {
 		return nil
 	}
-	asked, err := r.closer.Close(ctx, run)
+	looked, asked, err := r.closer.Close(ctx, run)
+	if looked {
+		r.looks.took(run)
+	}
 	if asked {
 		r.found.asked++
 		r.found.askedOf[run.Namespace]++

@@ -16,13 +16,14 @@ import (
 // closer takes down which runs it is given.
 type closer struct {
 	given map[string]int
+	looks bool
 	asks  bool
 	err   error
 }
 
-func (c *closer) Close(_ context.Context, run *metav1.PartialObjectMetadata) (bool, error) {
+func (c *closer) Close(_ context.Context, run *metav1.PartialObjectMetadata) (looked, asked bool, err error) {
 	c.given[keyOf(run)]++
-	return c.asks, c.err
+	return c.looks || c.asks, c.asks, c.err
 }
 
 // running adds a PipelineRun of an event.
@@ -80,5 +81,47 @@ func TestANamespaceHasAShareOfAPass(t *testing.T) {
 	w.pass()
 	if len(given.given) != maxClosedOf+1 || given.given["b/a"] != 1 {
 		t.Errorf("%d runs in one pass, of b %d", len(given.given), given.given["b/a"])
+	}
+}
+
+// Runs that somebody has given our label, and for which nothing is ever to be done, cost a pass so many looks of a namespace and of
+// all. Whatever namespace they are in and whatever their names are, all other runs are met within some passes.
+func TestRunsForWhichNothingIsToBeDoneTakeTurns(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ namespaces, runs, first, passes int }{
+		"of one namespace":   {1, 3*maxLookedOf + 20, maxLookedOf, 4},
+		"of many namespaces": {15, maxLookedOf + 20, maxLooked, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			given := &closer{given: map[string]int{}, looks: true}
+			w.sweep.closer = given
+			for n := range c.namespaces {
+				for i := range c.runs {
+					w.running(fmt.Sprintf("hostile-%02d", n), fmt.Sprintf("run-%03d", i), "push-gone")
+				}
+			}
+			w.running("quiet", "lost", "push-gone")
+			all := c.namespaces*c.runs + 1
+			w.pass()
+			if met := len(given.given); met > c.first+1 {
+				t.Errorf("the first pass looked at %d runs", met)
+			}
+			for range c.passes - 1 {
+				w.pass()
+			}
+			if len(given.given) != all {
+				t.Errorf("after %d passes %d of %d runs were met", c.passes, len(given.given), all)
+			}
+			for range c.passes {
+				w.pass()
+			}
+			for run, n := range given.given {
+				if n < 2 {
+					t.Fatalf("after %d passes %s was met %d times", 2*c.passes, run, n)
+				}
+			}
+		})
 	}
 }

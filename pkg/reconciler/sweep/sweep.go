@@ -57,6 +57,7 @@ type Reconciler struct {
 	at     position
 	ages   ages   // of the stubs, as counted in this pass
 	found  counts // in this pass
+	looks  *looks // of this pass, at runs without an open event
 }
 
 var _ controller.Reconciler = (*Reconciler)(nil)
@@ -143,4 +144,9 @@ func goesOn() error { return fault.Throttledf("SweepGoesOn", soon, "the sweep go
 func (r *Reconciler) begin(ctx context.Context) {
 	r.ages = ages{keep: config.FromContext(ctx).SettledCap, perMinute: map[int64]int{}}
 	r.found = counts{askedOf: map[string]int{}}
+	if r.looks == nil || r.looks.next == nil {
+		r.looks = newLooks()
+	} else {
+		r.looks = r.looks.next
+	}
 }

@@ -40,7 +40,7 @@ const (
 	// concurrency is of steps, each of which waits for a Git service most of the time. It is four times what one server or one namespace
 	// may have.
 	concurrency = 4 * atOnce
-	// clientQPS is for one read of a Secret a step.
+	// clientQPS is for one read of a Secret a step, and for what is given up.
 	clientQPS = 20
 )
 
@@ -67,7 +67,7 @@ func NewController(o Options) injection.ControllerConstructor {
 			service: o.Service, namespace: o.Namespace, global: o.GlobalRepository, settings: settings.Load,
 			credentials: credentials.Reader{Namespace: o.Namespace, Kube: kube.CoreV1()},
 			cached:      cachesOf(repositories.Informer().GetIndexer(), claims.Informer().GetIndexer(), o.Namespace),
-			conditions:  conditionsOf(ctx, recorder), recorder: recorder,
+			conditions:  conditionsOf(ctx, recorder), recorder: recorder, givenUp: givenUp{kube.CoreV1().ConfigMaps(o.Namespace)},
 			clock: clock.RealClock{}, logger: logger, pace: newPace(), known: map[types.NamespacedName]*memory{},
 		}
 		var err error

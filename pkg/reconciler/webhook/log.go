@@ -41,8 +41,10 @@ type missed struct {
 type log struct {
 	hook   int64
 	missed []missed // in the order in which they are sent again
-	// done are those among the failed ones that need nothing more: they have succeeded since, or are given up.
-	done map[string]bool
+	// done are those among the failed ones that need nothing more: they have succeeded since, or are given up. Those of unwritten are
+	// given up, and that is not written down yet.
+	done      map[string]bool
+	unwritten []string
 	// through is the id up to which all attempts are accounted for. It becomes what was the newest at markedAt, when that is long ago.
 	through, newest, marked int64
 	markedAt                time.Time
@@ -50,8 +52,8 @@ type log struct {
 	before int64
 	// stale is true when attempts were made since the log was read.
 	stale bool
-	// sent are the times of what was sent again in the last minute.
-	sent []time.Time
+	// last is when something was sent again last.
+	last time.Time
 	// away counts what was sent again and failed, in a row, and back is when something may be sent again after that.
 	away int
 	back time.Time
@@ -67,7 +69,7 @@ func (l *log) heard(at time.Time) {
 	switch {
 	case l.away == 0:
 	case l.answered:
-		l.back = earliest(l.back, l.sent[len(l.sent)-1].Add(secondAfter<<min(l.away-1, 8)))
+		l.back = earliest(l.back, l.last.Add(secondAfter<<min(l.away-1, 8)))
 	default:
 		l.away, l.back = 0, time.Time{}
 	}
@@ -85,11 +87,7 @@ func (l *log) next(now time.Time) (next *missed, at time.Time) {
 	if next == nil {
 		return nil, time.Time{}
 	}
-	at = latest(latest(at, l.back), now)
-	if len(l.sent) >= provider.ResendsAtOnce {
-		at = latest(at, l.sent[len(l.sent)-provider.ResendsAtOnce].Add(provider.ResendsEvery+time.Second))
-	}
-	return next, at
+	return next, latest(latest(at, l.back), now)
 }
 
 // due is when a delivery may be sent again.
@@ -105,10 +103,7 @@ func (l *log) due(m *missed) time.Time {
 
 // took notes that a delivery was sent again and what it was answered with, 0 for no answer.
 func (l *log) took(guid string, status int, now time.Time) {
-	l.sent = append(l.sent, now)
-	if extra := len(l.sent) - provider.ResendsAtOnce; extra > 0 {
-		l.sent = l.sent[extra:]
-	}
+	l.last = now
 	if answer := (provider.Attempt{Status: status}); answer.Succeeded() {
 		l.end(guid)
 		l.away, l.back = 0, time.Time{}

@@ -21,59 +21,61 @@ const (
 	reasonGivenUp = "DeliveryGivenUp"
 )
 
-// look reads what the service says of the webhook, tells it, and notes what is missed. It returns when to look again.
+// look reads what the service says of the webhooks that lead here, tells it, and notes what is missed. It returns when to look again.
 func (r *Reconciler) look(ctx context.Context, m *memory, t *target, log provider.HookLog) (time.Duration, error) {
 	hooks, err := log.Hooks(ctx)
 	if f := fault.Of(err); f != nil && f.Reason == fault.ReasonPermissionMissing {
-		m.log.unseen()
+		m.logs.unseen()
 		return deniedEvery, r.tell(ctx, t, denied(t))
 	}
 	if err != nil {
 		return 0, err
 	}
-	hook, found := t.hook(hooks)
-	if !found {
-		m.log.unseen()
+	ours := t.ours(hooks)
+	if len(ours) == 0 {
+		m.logs.unseen()
 		return lookEvery, r.tell(ctx, t, noHook(t))
 	}
-	if t.project.ID != 0 && t.project.ID != hook.Project {
+	if t.project.ID != 0 && t.project.ID != ours[0].Project {
 		return lookEvery, nil // another project has the name now: the condition URL tells of it when an event comes
 	}
-	if m.log.hook != hook.ID {
-		m.log = newLog(hook.ID)
+	ours = m.logs.open(ours)
+	if ours[0].State != provider.HookCalled { // none of them is called
+		m.logs.unseen()
+		return untilPauseEnds(ours[0], r.clock.Now()), r.tell(ctx, t, notCalled(t, ours[0]))
 	}
-	if hook.State != provider.HookCalled {
-		m.log.unseen()
-		return untilPauseEnds(hook, r.clock.Now()), r.tell(ctx, t, notCalled(t, hook))
-	}
-	if err := r.read(ctx, &m.log, t, log); fault.Is(err, fault.Ignored) {
+	err = r.readAll(ctx, m, ours, view{nil, t, log})
+	if fault.Is(err, fault.Ignored) {
 		return lookEvery, r.tell(ctx, t, noLog(t))
-	} else if err != nil {
+	}
+	if err != nil {
 		return 0, err
 	}
-	r.giveUpRefused(ctx, m, t)
 	return lookEvery, r.tell(ctx, t, called())
 }
 
-// hook is the one of ours that the service calls, or the first of ours.
-func (t *target) hook(hooks []provider.Hook) (provider.Hook, bool) {
-	ours := t.ours(hooks)
-	if i := slices.IndexFunc(ours, func(h provider.Hook) bool { return h.State == provider.HookCalled }); i >= 0 {
-		return ours[i], true
-	}
-	if len(ours) == 0 {
-		return provider.Hook{}, false
-	}
-	return ours[0], true
-}
-
-// giveUpRefused gives up what was refused too often.
-func (r *Reconciler) giveUpRefused(ctx context.Context, m *memory, t *target) {
-	for _, missing := range slices.Clone(m.log.missed) {
-		if missing.refused >= maxRefused {
-			r.giveUp(ctx, m, t, missing, fmt.Sprintf("it was refused %d times when it was sent again", missing.refused))
+// readAll reads the logs of webhooks, of those that the service calls.
+func (r *Reconciler) readAll(ctx context.Context, m *memory, hooks []provider.Hook, v view) error {
+	for i, hook := range hooks {
+		v.log = m.logs.of[i]
+		if hook.State != provider.HookCalled {
+			v.log.unseen()
+			continue
+		}
+		if err := r.readOne(ctx, v); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// readOne notes what is missed of one webhook, and gives up what was refused too often.
+func (r *Reconciler) readOne(ctx context.Context, v view) error {
+	if err := r.read(ctx, v); err != nil {
+		return err
+	}
+	refused := slices.DeleteFunc(slices.Clone(v.log.missed), func(m missed) bool { return m.refused < maxRefused })
+	return r.giveUp(ctx, v, refused, fmt.Sprintf("it was refused %d times or more when it was sent again", maxRefused))
 }
 
 // untilPauseEnds is when to look again at a webhook that is not called.
@@ -85,9 +87,9 @@ func untilPauseEnds(hook provider.Hook, now time.Time) time.Duration {
 }
 
 // read accounts for what the log has since the last look.
-func (r *Reconciler) read(ctx context.Context, l *log, t *target, from provider.HookLog) error {
-	view := view{l, t, from}
-	failed, err := r.pages(ctx, view, true, l.through)
+func (r *Reconciler) read(ctx context.Context, v view) error {
+	l := v.log
+	failed, err := r.pages(ctx, v, true, l.through)
 	if err != nil {
 		return err
 	}
@@ -96,7 +98,7 @@ func (r *Reconciler) read(ctx context.Context, l *log, t *target, from provider.
 		l.accounted(failed, r.clock.Now())
 		return nil
 	}
-	all, err := r.pages(ctx, view, false, oldest-1)
+	all, err := r.pages(ctx, v, false, oldest-1)
 	if err != nil {
 		return err
 	}
@@ -158,28 +160,49 @@ func (r *Reconciler) counts(l *log, t *target, a provider.Attempt) bool {
 }
 
 // resend has a delivery sent again.
-func (r *Reconciler) resend(ctx context.Context, m *memory, t *target, log provider.HookLog, missing *missed) error {
+func (r *Reconciler) resend(ctx context.Context, m *memory, v view, missing *missed) error {
 	guid := missing.guid
-	status, err := log.Resend(ctx, m.log.hook, missing.id)
+	status, err := v.from.Resend(ctx, v.log.hook, missing.id)
 	if fault.Is(err, fault.Ignored) {
-		r.giveUp(ctx, m, t, *missing, "GitLab does not send it again any more")
-		return nil
+		return r.giveUp(ctx, v, []missed{*missing}, "GitLab does not send it again any more")
 	}
 	if err != nil {
 		return err
 	}
-	m.log.took(guid, status, r.clock.Now())
+	m.logs.took(v.log, guid, status, r.clock.Now())
 	r.metrics.resent(ctx, status)
-	r.logger.Infow("had a delivery sent again", "repository", t.owner.String(), "delivery", guid, "answer", status)
+	r.logger.Infow("had a delivery sent again", "repository", v.target.owner.String(), "delivery", guid, "answer", status)
 	return nil
 }
 
-// giveUp ends the tries for a delivery, and tells whoever owns the Repository.
-func (r *Reconciler) giveUp(ctx context.Context, m *memory, t *target, missing missed, why string) {
-	m.log.end(missing.guid)
-	r.metrics.gaveUp(ctx)
-	r.logger.Warnw("a delivery is given up", "repository", t.owner.String(), "delivery", missing.guid, "why", why)
-	r.recorder.Eventf(t.repository, corev1.EventTypeWarning, reasonGivenUp,
-		"Delivery %s was not recorded, and is not sent again any more: %s. Its answers are at GitLab, in Settings, Webhooks, under Recent events; when what they name is mended, press Resend Request there, or push again.",
-		missing.guid, why)
+// giveUp ends the tries for some deliveries. It tells whoever owns the Repository, unless a process has done so before, and then writes
+// down that it has: one that ends in between tells it twice rather than never.
+func (r *Reconciler) giveUp(ctx context.Context, v view, all []missed, why string) error {
+	l, repository := v.log, v.target.repository
+	if len(all) > 0 {
+		known, err := r.givenUp.of(ctx, repository.UID)
+		if err != nil {
+			return err
+		}
+		for _, m := range all {
+			l.end(m.guid)
+			if _, told := known[endOf(m.guid)]; told {
+				continue
+			}
+			l.unwritten = append(l.unwritten, m.guid)
+			r.metrics.gaveUp(ctx)
+			r.logger.Warnw("a delivery is given up", "repository", v.target.owner.String(), "delivery", m.guid, "why", why)
+			r.recorder.Eventf(repository, corev1.EventTypeWarning, reasonGivenUp,
+				"Delivery %s was not recorded, and is not sent again any more: %s. Its answers are at GitLab, in Settings, Webhooks, under Recent events; when what they name is mended, press Resend Request there, or push again.",
+				m.guid, why)
+		}
+	}
+	if len(l.unwritten) == 0 {
+		return nil
+	}
+	if err := r.givenUp.add(ctx, repository.UID, l.unwritten, r.clock.Now()); err != nil {
+		return err // the next look tries again
+	}
+	l.unwritten = nil
+	return nil
 }

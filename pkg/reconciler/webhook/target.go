@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// tokenEvery is the time between two steps with the same token, of two calls each: 60 calls a minute. gitlab.com allows a user 2,000
+	// tokenEvery is the time between two steps with the same token, of two calls each, and one for
+	// each further webhook that leads here: 60 calls a minute. gitlab.com allows a user 2,000
 	// a minute, and a self-managed GitLab that limits users 120 unless told otherwise.
 	tokenEvery = 2 * time.Second
 	// hostEvery is the time between two steps at the same server: gitlab.com allows 2,000 calls a minute from an address.

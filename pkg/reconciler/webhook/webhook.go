@@ -4,8 +4,8 @@
 // service does not call them any more, finds the deliveries that were missed, because no receiver was there or because it answered
 // 503, and has the service send them again, which it never does by itself (docs/adr/0031).
 //
-// It writes no event: a delivery that was sent again comes to a receiver, which knows whether it is recorded already. All that a
-// process knows is read again from the service's log by the next one.
+// It writes no event: a delivery that was sent again comes to a receiver, which knows whether it is recorded already. What a process
+// knows is read again from the service's log by the next one; only which deliveries are given up is written down.
 package webhook
 
 import (
@@ -59,6 +59,7 @@ type Reconciler struct {
 	credentials       credentials.Reader
 	cached            caches
 	conditions        conditions
+	givenUp           givenUp
 	recorder          record.EventRecorder
 	clock             clock.PassiveClock
 	logger            *zap.SugaredLogger
@@ -86,7 +87,7 @@ type memory struct {
 	heard      time.Time // that a look was made for
 	look       time.Time // when the next is due
 	failed     int       // steps that failed, in a row
-	log        log
+	logs       logs
 }
 
 var (
@@ -171,7 +172,7 @@ func (r *Reconciler) learn(m *memory, repository *pacv1alpha1.Repository) {
 	if heard := r.lastHeard(); heard.After(m.heard) {
 		m.heard, m.failed = heard, 0 // what stood in the way may be over
 		m.look = earliest(m.look, heard.Add(settleAfter))
-		m.log.heard(heard)
+		m.logs.heard(heard)
 	}
 }
 
@@ -180,7 +181,7 @@ func (m *memory) due(now time.Time) time.Time {
 	if m.failed > 0 {
 		return m.look // nothing is sent again until a look succeeds
 	}
-	if _, at := m.log.next(now); !at.IsZero() && at.Before(m.look) {
+	if _, _, at := m.logs.next(now); !at.IsZero() && at.Before(m.look) {
 		return at
 	}
 	return m.look
@@ -205,8 +206,8 @@ func (r *Reconciler) step(ctx context.Context, m *memory, t *target) error {
 		}
 		return nil
 	}
-	if missing, at := m.log.next(now); missing != nil && !at.After(now) {
-		return r.resend(ctx, m, t, log, missing)
+	if in, missing, at := m.logs.next(now); missing != nil && !at.After(now) {
+		return r.resend(ctx, m, view{in, t, log}, missing)
 	}
 	return nil
 }
@@ -224,7 +225,7 @@ func (r *Reconciler) after(m *memory, t *target, err error) error {
 	} else {
 		m.failed = 0
 	}
-	r.metrics.missing(t.owner, len(m.log.missed))
+	r.metrics.missing(t.owner, m.logs.missing())
 	return wait("NextStep", m.due(now).Sub(now))
 }
 

@@ -129,7 +129,7 @@ func TestWhatIsGoneIsGivenUp(t *testing.T) {
 	w.missed("a")
 	w.gone = true
 	w.run(time.Minute)
-	if len(w.events.Events) != 1 || len(w.process.memoryOf(key()).log.missed) != 0 {
+	if len(w.events.Events) != 1 || w.process.memoryOf(key()).logs.missing() != 0 {
 		t.Errorf("%d events", len(w.events.Events))
 	}
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	asks "github.com/plumbline-ci/plumbline/pkg/missed"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
@@ -45,6 +46,8 @@ type world struct {
 	clock *clocktesting.FakeClock
 	hooks []provider.Hook
 	log   []provider.Attempt // of hook 7, oldest first
+	// others are the logs of other hooks that lead here.
+	others map[int64]*[]provider.Attempt
 	// receive answers a delivery; nil is 202 to all.
 	receive func(guid string) int
 	// fails is what every call of the service fails with.
@@ -59,6 +62,7 @@ type world struct {
 	repos    cache.Indexer
 	claims   cache.Indexer
 	client   *versioned.Clientset
+	kube     *fake.Clientset
 	events   *record.FakeRecorder
 	process  *Reconciler
 }
@@ -77,7 +81,10 @@ func newWorld(t *testing.T) *world {
 		hooks:  []provider.Hook{{ID: 3, Project: 5, URL: "https://chat.example.com/in", State: provider.HookCalled}, {ID: 7, Project: 5, URL: here + "/", State: provider.HookCalled}},
 		repos:  cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers),
 		claims: cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers),
-		client: versioned.NewSimpleClientset(repository), events: record.NewFakeRecorder(100),
+		kube: fake.NewClientset(
+			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "token"}, Data: map[string][]byte{"provider.token": []byte("t")}},
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: asks.Ledger}, Data: map[string]string{"github.json": "theirs"}}),
+		client: versioned.NewSimpleClientset(repository), others: map[int64]*[]provider.Attempt{}, events: record.NewFakeRecorder(100),
 	}
 	w.add(w.repos, repository)
 	w.add(w.claims, &v1alpha1.RepositoryClaim{
@@ -102,7 +109,6 @@ func (w *world) start() {
 	if err != nil {
 		w.Fatal(err)
 	}
-	kube := fake.NewClientset(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "token"}, Data: map[string][]byte{"provider.token": []byte("t")}})
 	settings := config.Default()
 	settings.WebhookURL = here
 	w.process = &Reconciler{
@@ -115,7 +121,7 @@ func (w *world) start() {
 				return w, nil
 			},
 		},
-		namespace: system, settings: func() *config.Config { return settings }, credentials: credentials.Reader{Namespace: system, Kube: kube.CoreV1()},
+		namespace: system, settings: func() *config.Config { return settings }, credentials: credentials.Reader{Namespace: system, Kube: w.kube.CoreV1()}, givenUp: givenUp{w.kube.CoreV1().ConfigMaps(system)},
 		cached:     cachesOf(w.repos, w.claims, system),
 		conditions: conditionsOf(context.WithValue(context.Background(), client.Key{}, w.client), w.events), recorder: w.events,
 		clock: w.clock, logger: zap.NewNop().Sugar(), metrics: m, pace: newPace(), known: map[types.NamespacedName]*memory{},
@@ -134,14 +140,11 @@ func (w *world) Hooks(context.Context) ([]provider.Hook, error) {
 // Attempts implements provider.HookLog.
 func (w *world) Attempts(_ context.Context, hook int64, failed bool, page int) ([]provider.Attempt, bool, error) {
 	w.calls++
-	if hook != 7 {
-		w.Errorf("read the log of webhook %d", hook)
-	}
 	if !failed && w.unread != nil {
 		return nil, false, w.unread
 	}
 	var all []provider.Attempt
-	for _, a := range slices.Backward(w.log) {
+	for _, a := range slices.Backward(*w.logOf(hook)) {
 		if !failed || a.Status == 0 || a.Status >= 500 {
 			all = append(all, a)
 		}
@@ -160,17 +163,20 @@ func (w *world) Resend(_ context.Context, hook, attempt int64) (int, error) {
 	if w.gone {
 		return 0, fault.Ignoredf("DeliveryGone", "gone")
 	}
-	i := slices.IndexFunc(w.log, func(a provider.Attempt) bool { return a.ID == attempt })
-	if hook != 7 || i < 0 {
+	log := *w.logOf(hook)
+	i := slices.IndexFunc(log, func(a provider.Attempt) bool { return a.ID == attempt })
+	if i < 0 {
 		w.Fatalf("asked for attempt %d of webhook %d", attempt, hook)
 	}
-	guid := w.log[i].GUID
+	guid := log[i].GUID
 	w.resent, w.when = append(w.resent, guid), append(w.when, w.clock.Now())
-	return w.deliver(guid), nil
+	return w.deliverTo(hook, guid), nil
 }
 
 // deliver is what the service does to deliver.
-func (w *world) deliver(guid string) int {
+func (w *world) deliver(guid string) int { return w.deliverTo(7, guid) }
+
+func (w *world) deliverTo(hook int64, guid string) int {
 	status := http.StatusAccepted
 	if w.receive != nil {
 		status = w.receive(guid)
@@ -178,16 +184,19 @@ func (w *world) deliver(guid string) int {
 	if status == http.StatusAccepted {
 		w.recorded[guid]++
 	}
-	w.log = append(w.log, provider.Attempt{ID: int64(len(w.log) + 1), GUID: guid, At: w.clock.Now(), Status: status, Starts: true})
+	log := w.logOf(hook)
+	*log = append(*log, provider.Attempt{ID: int64(len(*log) + 1), GUID: guid, At: w.clock.Now(), Status: status, Starts: true})
 	return status
 }
 
 // missed delivers some that nobody answers.
-func (w *world) missed(names ...string) {
+func (w *world) missed(names ...string) { w.missedBy(7, names...) }
+
+func (w *world) missedBy(hook int64, names ...string) {
 	was := w.receive
 	w.receive = func(string) int { return 0 }
 	for _, name := range names {
-		w.deliver(name)
+		w.deliverTo(hook, name)
 	}
 	w.receive = was
 }

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+// logOf is the log of a webhook that leads here.
+func (w *world) logOf(hook int64) *[]provider.Attempt {
+	log, leadsHere := w.others[hook]
+	if hook == 7 {
+		return &w.log
+	}
+	if !leadsHere {
+		w.Fatalf("webhook %d leads elsewhere", hook)
+	}
+	return log
+}
+
+// lead makes another webhook that leads here.
+func (w *world) lead(hook int64, state provider.HookState) {
+	w.hooks = append(w.hooks, provider.Hook{ID: hook, Project: 5, URL: here, State: state})
+	w.others[hook] = &[]provider.Attempt{}
+}
+
+// A project may have a webhook for pushes and another one for merge requests, and both lead here. What any of them missed is sent again, in turn,
+// five a minute of all, and the next process reads all of them, too.
+func TestEachWebhookThatLeadsHereIsRead(t *testing.T) {
+	w := newWorld(t)
+	w.lead(8, provider.HookCalled)
+	w.missed(names(12)...)
+	w.missedBy(8, "other-0", "other-1")
+	w.run(time.Minute)
+	if !slices.Contains(w.resent, "other-0") {
+		t.Errorf("one webhook has to wait for all of the other: %v", w.resent)
+	}
+	w.start()
+	w.run(10 * time.Minute)
+	w.wantOnce(append(names(12), "other-0", "other-1")...)
+	for i := provider.ResendsAtOnce; i < len(w.when); i++ {
+		if w.when[i].Sub(w.when[i-provider.ResendsAtOnce]) < provider.ResendsEvery {
+			t.Errorf("resend %d was too early: %v", i, w.when)
+		}
+	}
+	w.missedBy(8, "later")
+	w.heard()
+	w.run(time.Minute)
+	w.wantOnce("later")
+	w.wantCondition("")
+}
+
+// What fails at one webhook does not hold up another one, and one that is paused is sent nothing.
+func TestWebhooksDoNotHoldUpEachOther(t *testing.T) {
+	w := newWorld(t)
+	w.lead(8, provider.HookCalled)
+	w.lead(9, provider.HookPaused)
+	w.receive = refuses("bad")
+	w.missed("bad")
+	w.missedBy(8, "a", "b")
+	w.missedBy(9, "paused")
+	w.run(2 * time.Minute)
+	w.wantOnce("a", "b")
+	if slices.Contains(w.resent, "paused") {
+		t.Error("a paused webhook is called")
+	}
+	w.wantCondition("")
+	w.hooks[len(w.hooks)-1].State = provider.HookCalled
+	w.run(10 * time.Minute)
+	w.wantOnce("paused")
+}
+
+// However many lead here, one look reads five of them, those that are called before others.
+func TestManyWebhooksAreBounded(t *testing.T) {
+	w := newWorld(t)
+	w.hooks[1].State = provider.HookDisabled
+	for n := range int64(8) {
+		w.lead(20+n, provider.HookCalled)
+		w.missedBy(20+n, fmt.Sprint("m", n))
+	}
+	w.run(4 * time.Minute)
+	w.wantOnce(names(maxHooks)...)
+	if len(w.resent) != maxHooks {
+		t.Errorf("sent again: %v", w.resent)
+	}
+}
