@@ -27,7 +27,7 @@ func prepare(ctx context.Context, c *cluster.Cluster, dir string) error {
 		return err
 	}
 	programs, err := installation.Build(ctx, dir)
-	shared = Options{Cluster: c, Programs: programs, Seed: seed, Long: 25 * time.Second, Settle: 2 * time.Minute}
+	shared = Options{Cluster: c, Programs: programs, Seed: seed, Acts: Schedule(seed, 25*time.Second), Settle: 2 * time.Minute}
 	return err
 }
 
