@@ -9,6 +9,7 @@ import (
 	"github.com/tektoncd/pipeline/pkg/client/informers/externalversions"
 	pipelineclient "github.com/tektoncd/pipeline/pkg/client/injection/client"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 	"knative.dev/pkg/apis"
 	"knative.dev/pkg/controller"
@@ -33,8 +34,8 @@ func RunInformer(ctx context.Context, namespace string) cache.SharedIndexInforme
 }
 
 // TrimRun returns what the cache keeps of a run, whoever made it: its names, the event that it is of, whether it is wanted,
-// has begun, is over or is being deleted. What has no bound is left out (spec/security.md S9); who needs it, e.g. the
-// tasks for a report, reads the run.
+// has begun, is over or is being deleted, and of one that is over its tasks as far as a report names them. What has no bound is
+// left out (spec/security.md S9); who needs it reads the run, e.g. for the tasks of one that is not Reportable.
 func TrimRun(run *pipelinev1.PipelineRun) *pipelinev1.PipelineRun {
 	kept := &pipelinev1.PipelineRun{
 		ObjectMeta: metav1.ObjectMeta{
@@ -48,7 +49,48 @@ func TrimRun(run *pipelinev1.PipelineRun) *pipelinev1.PipelineRun {
 	if c := run.Status.GetCondition(apis.ConditionSucceeded); c != nil {
 		kept.Status.Conditions = append(kept.Status.Conditions, *c)
 	}
+	if run.IsDone() {
+		keepTasks(kept, run)
+	}
 	return kept
+}
+
+const (
+	// maxTasks are the tasks of an ended run that TrimRun keeps, if it has no more. Each takes some 100 bytes, until the report is
+	// accepted.
+	maxTasks = 20
+	// maxTaskName is more than the name of a task has: Tekton makes labels of them.
+	maxTaskName = 253
+	// leftOut is on what TrimRun returns when it kept no tasks of a run that has some. On a run it costs a read.
+	leftOut = "plumbline.dev/tasks-left-out"
+)
+
+// Reportable tells whether a run, or what TrimRun kept of it, has all that a report says of its tasks.
+func Reportable(run *pipelinev1.PipelineRun) bool { return run.Annotations[leftOut] == "" }
+
+// keepTasks adds the tasks that have or had a run of their own, and those that were skipped.
+func keepTasks(kept, run *pipelinev1.PipelineRun) {
+	long := !Reportable(run) || len(run.Status.ChildReferences)+len(run.Status.SkippedTasks) > maxTasks
+	text := func(s string) string {
+		long = long || len(s) > maxTaskName
+		return s
+	}
+	var children []pipelinev1.ChildStatusReference
+	for _, child := range run.Status.ChildReferences {
+		children = append(children, pipelinev1.ChildStatusReference{
+			TypeMeta: runtime.TypeMeta{Kind: text(child.Kind)},
+			Name:     text(child.Name), DisplayName: text(child.DisplayName), PipelineTaskName: text(child.PipelineTaskName),
+		})
+	}
+	var skipped []pipelinev1.SkippedTask
+	for _, task := range run.Status.SkippedTasks {
+		skipped = append(skipped, pipelinev1.SkippedTask{Name: text(task.Name), Reason: pipelinev1.SkippingReason(text(string(task.Reason)))})
+	}
+	if long {
+		kept.Annotations = map[string]string{leftOut: "true"}
+		return
+	}
+	kept.Status.ChildReferences, kept.Status.SkippedTasks = children, skipped
 }
 
 // trim is TrimRun for an informer, which also hands over what it has missed the deletion of.

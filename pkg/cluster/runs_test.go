@@ -102,7 +102,7 @@ func TestTheCacheKeepsLittleOfARun(t *testing.T) {
 	kept := cluster.TrimRun(whole)
 	all, part := marshal(t, whole), marshal(t, kept)
 	t.Logf("a run of ten tasks has %d bytes, the cache keeps %d", len(all), len(part))
-	if len(part) > 700 {
+	if len(part) > 1500 {
 		t.Errorf("the cache keeps %d bytes: %s", len(part), part)
 	}
 	watched, err := labels.Parse(cluster.RunSelector("plumbline"))
@@ -113,11 +113,24 @@ func TestTheCacheKeepsLittleOfARun(t *testing.T) {
 		kept.Labels[plumbline.EventLabel] != "push-1" || kept.IsDone() != whole.IsDone() || kept.HasStarted() != whole.HasStarted() ||
 		kept.Spec.Status != whole.Spec.Status || kept.DeletionTimestamp.IsZero() != whole.DeletionTimestamp.IsZero() ||
 		*kept.Status.GetCondition(apis.ConditionSucceeded) != *whole.Status.GetCondition(apis.ConditionSucceeded) ||
-		!kept.Status.CompletionTime.Equal(whole.Status.CompletionTime) {
+		!kept.Status.CompletionTime.Equal(whole.Status.CompletionTime) || len(kept.Status.ChildReferences) != 10 || !cluster.Reportable(kept) {
 		t.Errorf("something that is read is missing: %s", part)
 	}
 	if again := marshal(t, cluster.TrimRun(kept)); again != part {
 		t.Errorf("trimmed twice it is another: %s", again)
+	}
+	for what, change := range map[string]func(run *pipelinev1.PipelineRun){
+		"many tasks": func(run *pipelinev1.PipelineRun) { run.Status.SkippedTasks = make([]pipelinev1.SkippedTask, 11) },
+		"a long name": func(run *pipelinev1.PipelineRun) {
+			run.Status.ChildReferences[3].DisplayName = strings.Repeat("x", 1000)
+		},
+	} {
+		whole := large()
+		change(whole)
+		again := cluster.TrimRun(cluster.TrimRun(whole))
+		if cluster.Reportable(again) || len(again.Status.ChildReferences)+len(again.Status.SkippedTasks) > 0 {
+			t.Errorf("%s: kept is %s", what, marshal(t, again))
+		}
 	}
 	if began := cluster.TrimRun(run("new", "plumbline", pipelinesascode.StateStarted)); began.IsDone() || began.HasStarted() {
 		t.Errorf("a new run is %+v", began.Status)

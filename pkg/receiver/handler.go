@@ -66,6 +66,7 @@ type Handler struct {
 
 	inFlight, large slots
 	tenants         tenants
+	lanes           lanes
 	groups          groups
 	// strangers are the deliveries that nobody vouches for.
 	strangers flowcontrol.PassiveRateLimiter
@@ -232,9 +233,14 @@ func (h *Handler) record(ctx context.Context, d *delivery, repository *pacv1alph
 	spec.Repository = v1alpha1.RepositoryReference{
 		Namespace: repository.Namespace, Name: repository.Name, UID: repository.UID, URL: repository.Spec.URL,
 	}
+	waits := func() {}
+	if len(d.body) <= smallBodyBytes {
+		waits = d.release // who waits holds no place that others need
+	}
+	defer h.lanes.enter(ctx, laneOf(spec, d.body), len(d.body), waits)()
 	leave, err := h.tenants.enter(repository.Namespace)
 	if err != nil && len(d.body) <= smallBodyBytes {
-		d.release() // who waits holds no place that others need
+		waits()
 		leave, err = h.tenants.await(ctx, repository.Namespace)
 	}
 	if err != nil {

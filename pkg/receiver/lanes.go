@@ -13,8 +13,15 @@ import (
 // lanes keep the deliveries of one Repository that arrive together from being recorded all at once: the API server needs as long for
 // all of them, and whatever else it is asked meanwhile takes as long as they do. The zero value is ready.
 type lanes struct {
-	mu sync.Mutex
-	of map[string]*lane
+	mu   sync.Mutex
+	of   map[laneKey]*lane
+	held int // by the bodies of those who wait
+}
+
+// laneKey names a lane that has so many places.
+type laneKey struct {
+	of     string
+	places int
 }
 
 type lane struct {
@@ -22,69 +29,95 @@ type lane struct {
 	users  int // who has a place, or waits for one
 }
 
-// enter waits for one of the places of a key, then for one of those for whoever is late, for at most laneWait in all: then the API
-// server is slow, and more at once do no more harm. Leave must be called once.
-func (l *lanes) enter(ctx context.Context, key string, places int) (leave func()) {
-	leave, entered := l.wait(ctx, key, places)
-	if entered {
-		return leave
+// laneOf is the lane of a delivery.
+func laneOf(spec *v1alpha1.GitEventSpec, body []byte) laneKey {
+	repository := spec.Repository.Namespace + "/" + spec.Repository.Name
+	switch {
+	case len(body) > heavyBytes:
+		return laneKey{spec.Repository.Namespace, largeLane}
+	case spec.Trigger == v1alpha1.TriggerPullRequest:
+		return laneKey{repository + " pulls", pullsLane}
 	}
-	leave()
-	leave, _ = l.wait(ctx, key+" late", lateLane)
-	return leave
+	return laneKey{repository, repositoryLane}
 }
 
-// wait waits for half of laneWait.
-func (l *lanes) wait(ctx context.Context, key string, places int) (leave func(), entered bool) {
-	its := l.at(key, places)
-	limit := laneWait / 2
-	if end, ends := ctx.Deadline(); ends {
-		limit = min(limit, time.Until(end)-recordTime)
+// enter takes one of a lane's places. When there is none it calls waits, and waits for one of them and then for one of those for
+// whoever is late, for at most laneWait in all: then the API server is slow, and more at once do no more harm. Leave must be called
+// once. Size is of what the delivery holds meanwhile.
+func (l *lanes) enter(ctx context.Context, key laneKey, size int, waits func()) (leave func()) {
+	if leave = l.wait(key, 0); leave != nil {
+		return leave
+	}
+	if !l.hold(size) {
+		return func() {}
+	}
+	defer l.hold(-size)
+	waits()
+	for _, key := range []laneKey{key, {key.of + " late", lateLane}} {
+		limit := laneWait / 2
+		if end, ends := ctx.Deadline(); ends {
+			limit = min(limit, time.Until(end)-slotWait-recordTime)
+		}
+		if leave = l.wait(key, limit); leave != nil {
+			return leave
+		}
+	}
+	return func() {}
+}
+
+// hold counts what is held by those who wait; false is that nobody more may wait.
+func (l *lanes) hold(size int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if size > 0 && l.held+size > laneBytes {
+		return false
+	}
+	l.held += size
+	return true
+}
+
+// wait waits for a place; nil is that there was none in time.
+func (l *lanes) wait(key laneKey, limit time.Duration) (leave func()) {
+	its := l.at(key)
+	leave = func() {
+		<-its.places
+		l.left(key, its)
+	}
+	select {
+	case its.places <- struct{}{}:
+		return leave
+	default:
 	}
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
 	case its.places <- struct{}{}:
-		return func() {
-			<-its.places
-			l.left(key, its)
-		}, true
+		return leave
 	case <-timer.C:
-		return func() { l.left(key, its) }, false
+		l.left(key, its)
+		return nil
 	}
 }
 
-func (l *lanes) at(key string, places int) *lane {
+func (l *lanes) at(key laneKey) *lane {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.of == nil {
-		l.of = map[string]*lane{}
+		l.of = map[laneKey]*lane{}
 	}
 	its, known := l.of[key]
 	if !known {
-		its = &lane{places: make(chan struct{}, places)}
+		its = &lane{places: make(chan struct{}, key.places)}
 		l.of[key] = its
 	}
 	its.users++
 	return its
 }
 
-func (l *lanes) left(key string, its *lane) {
+func (l *lanes) left(key laneKey, its *lane) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if its.users--; its.users == 0 {
 		delete(l.of, key)
 	}
-}
-
-// lane waits for a place for a delivery.
-func (l *lanes) lane(ctx context.Context, spec *v1alpha1.GitEventSpec, body []byte) (leave func()) {
-	repository := spec.Repository.Namespace + "/" + spec.Repository.Name
-	switch {
-	case len(body) > heavyBytes:
-		return l.enter(ctx, spec.Repository.Namespace, largeLane)
-	case spec.Trigger == v1alpha1.TriggerPullRequest:
-		return l.enter(ctx, repository+" pulls", pullsLane)
-	}
-	return l.enter(ctx, repository, repositoryLane)
 }

@@ -17,6 +17,12 @@ func delivered(repository string, trigger v1alpha1.Trigger) *v1alpha1.GitEventSp
 	return &v1alpha1.GitEventSpec{Trigger: trigger, Repository: v1alpha1.RepositoryReference{Namespace: "team", Name: repository}}
 }
 
+// enterAs enters the lane of a delivery of that size.
+func (l *lanes) enterAs(t *testing.T, repository string, trigger v1alpha1.Trigger, size int) (leave func()) {
+	t.Helper()
+	return l.enter(t.Context(), laneOf(delivered(repository, trigger), make([]byte, size)), size, func() {})
+}
+
 // 40 pull requests of a Repository that arrive together are recorded one after the other, and nobody beside them waits: neither a push
 // to it, nor a pull request of another one, nor a large body.
 func TestDeliveriesOfARepositoryThatArriveTogetherWaitForEachOther(t *testing.T) {
@@ -27,16 +33,16 @@ func TestDeliveriesOfARepositoryThatArriveTogetherWaitForEachOther(t *testing.T)
 		ended := make(chan time.Duration, 40)
 		for range 40 {
 			go func() {
-				defer all.lane(t.Context(), delivered("app", v1alpha1.TriggerPullRequest), nil)()
+				defer all.enterAs(t, "app", v1alpha1.TriggerPullRequest, 1000)()
 				<-time.After(10 * time.Millisecond) // what the API server takes
 				ended <- time.Since(began)
 			}()
 		}
 		synctest.Wait()
 		for _, beside := range []func(){
-			all.lane(t.Context(), delivered("app", v1alpha1.TriggerPush), nil),
-			all.lane(t.Context(), delivered("other", v1alpha1.TriggerPullRequest), nil),
-			all.lane(t.Context(), delivered("app", v1alpha1.TriggerPullRequest), make([]byte, heavyBytes+1)),
+			all.enterAs(t, "app", v1alpha1.TriggerPush, 1000),
+			all.enterAs(t, "other", v1alpha1.TriggerPullRequest, 1000),
+			all.enterAs(t, "app", v1alpha1.TriggerPullRequest, heavyBytes+1),
 		} {
 			beside()
 		}
@@ -51,8 +57,8 @@ func TestDeliveriesOfARepositoryThatArriveTogetherWaitForEachOther(t *testing.T)
 			t.Errorf("the last one is recorded after %v, want %v", last, want)
 		}
 		synctest.Wait()
-		if len(all.of) != 0 {
-			t.Errorf("%d lanes are remembered that nobody uses", len(all.of))
+		if len(all.of) != 0 || all.held != 0 {
+			t.Errorf("%d lanes are remembered that nobody uses, and %d bytes", len(all.of), all.held)
 		}
 	})
 }
@@ -63,12 +69,14 @@ func TestWhoHasWaitedForALaneForLongGoesOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var all lanes
-		first, began := all.enter(t.Context(), "team", 1), time.Now()
+		key := laneKey{"team", 1}
+		enter := func() (leave func()) { return all.enter(t.Context(), key, 1, func() {}) }
+		first, began := enter(), time.Now()
 		waited := make(chan time.Duration)
 		leave := make(chan struct{})
 		for range lateLane + 1 {
 			go func() {
-				defer all.enter(t.Context(), "team", 1)()
+				defer enter()()
 				waited <- time.Since(began)
 				<-leave
 			}()
@@ -83,28 +91,44 @@ func TestWhoHasWaitedForALaneForLongGoesOn(t *testing.T) {
 		}
 		close(leave)
 		synctest.Wait()
-		if len(all.of["team"].places) != 1 {
+		if len(all.of[key].places) != 1 {
 			t.Error("they gave back the place of another one")
 		}
 		first()
-		if third := all.enter(t.Context(), "team", 1); time.Since(began) != laneWait {
+		if third := enter(); time.Since(began) != laneWait {
 			t.Error("a free place was waited for")
 		} else {
 			third()
 		}
-		if len(all.of) != 0 {
-			t.Error("a lane is remembered that nobody uses")
+		if len(all.of) != 0 || all.held != 0 {
+			t.Errorf("a lane is remembered that nobody uses, or %d bytes", all.held)
 		}
 	})
 }
 
-// slowRecorder records in lanes, and takes 300 ms for each call.
-type slowRecorder struct{ lanes lanes }
+// Those who wait hold so much and no more: who comes then goes on at once, and holds what it has.
+func TestWhoWaitsForLanesHoldsLittle(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var all lanes
+		key := laneKey{"team", 1}
+		defer all.enter(t.Context(), key, 1, func() {})()
+		go func() { all.enter(t.Context(), key, laneBytes, func() {})() }()
+		synctest.Wait()
+		began := time.Now()
+		all.enter(t.Context(), key, 1, func() { t.Error("it gave back its place") })()
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("it waited for %v", waited)
+		}
+	})
+}
 
-func (*slowRecorder) Affords(string, int) error { return nil }
+// slowRecorder takes 300 ms for each call.
+type slowRecorder struct{}
 
-func (r *slowRecorder) Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body []byte) (string, bool, error) {
-	defer r.lanes.lane(ctx, spec, body)()
+func (slowRecorder) Affords(string, int) error { return nil }
+
+func (slowRecorder) Record(ctx context.Context, _ *v1alpha1.GitEventSpec, _ []byte) (string, bool, error) {
 	select {
 	case <-time.After(300 * time.Millisecond):
 		return "event", true, nil
@@ -114,11 +138,11 @@ func (r *slowRecorder) Record(ctx context.Context, spec *v1alpha1.GitEventSpec, 
 }
 
 // While the API server is slow, more pull requests of a Repository than its namespace has places for wait for each other, and nothing
-// is refused for that: neither one of them nor a push to another Repository of the namespace, for which a place is left too late.
+// is refused for that: neither one of them nor a push to another Repository of the namespace.
 func TestNothingIsRefusedBecauseOthersWaitForALane(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := &Handler{Options: Options{Recorder: &slowRecorder{}}}
+		h := &Handler{Options: Options{Recorder: slowRecorder{}}}
 		answers := make(chan answer)
 		send := func(repository string, trigger v1alpha1.Trigger) {
 			go func() {
@@ -126,7 +150,7 @@ func TestNothingIsRefusedBecauseOthersWaitForALane(t *testing.T) {
 				defer cancel()
 				whose := &pacv1alpha1.Repository{}
 				whose.Namespace, whose.Name = "team", repository
-				answers <- h.record(ctx, &delivery{release: func() {}}, whose, delivered(repository, trigger))
+				answers <- h.record(ctx, &delivery{body: make([]byte, 20_000), release: func() {}}, whose, delivered(repository, trigger))
 			}()
 		}
 		const pulls = maxInFlight/2 + 60
@@ -134,9 +158,13 @@ func TestNothingIsRefusedBecauseOthersWaitForALane(t *testing.T) {
 			send("app", v1alpha1.TriggerPullRequest)
 		}
 		synctest.Wait()
+		began := time.Now()
 		send("other", v1alpha1.TriggerPush)
+		if first := <-answers; first.outcome != outcomeRecorded || time.Since(began) != 300*time.Millisecond {
+			t.Errorf("after %v the first answer is %+v", time.Since(began), first)
+		}
 		refused := 0
-		for range pulls + 1 {
+		for range pulls {
 			if (<-answers).outcome != outcomeRecorded {
 				refused++
 			}
@@ -152,13 +180,14 @@ func TestALaneLeavesTimeToRecord(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var all lanes
+		key := laneKey{"team", 1}
 		for range 1 + lateLane {
-			defer all.enter(t.Context(), "team", 1)()
+			defer all.enter(t.Context(), key, 1, func() {})()
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), recordTime+200*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), slotWait+recordTime+200*time.Millisecond)
 		defer cancel()
 		began := time.Now()
-		defer all.enter(ctx, "team", 1)()
+		defer all.enter(ctx, key, 1, func() {})()
 		if waited := time.Since(began); waited != 200*time.Millisecond {
 			t.Errorf("it waited for %v, want 200ms", waited)
 		}

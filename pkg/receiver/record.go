@@ -50,8 +50,6 @@ type Recorder struct {
 	clocksAgree atomic.Pointer[time.Time]
 	// rates are what the payloads of namespaces have taken.
 	rates rates
-	// lanes are for deliveries that come together.
-	lanes lanes
 }
 
 // parcel is a delivery that is being recorded.
@@ -109,7 +107,6 @@ func (r *Recorder) Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body
 	if err := r.Affords(namespace, len(body)); err != nil {
 		return "", false, err
 	}
-	defer r.lanes.lane(ctx, spec, body)()
 	if len(body) > surelyLarge { // it counts before it is packed, so that of many at once the others need not be; not while it only waits
 		taken = int64(len(body))
 		if err := r.rates.take(namespace, taken, r.Clock.Now()); err != nil {

@@ -3,6 +3,7 @@
 package gitevent
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -91,25 +92,35 @@ func TestAWatchedRunIsNotLookedAt(t *testing.T) {
 	}
 }
 
-// The cache does not keep the tasks of a run; its report has them all the same.
+// The cache keeps few tasks of a run, and those only of one that has ended; the report has all of them, and the run is read only
+// for those that the cache does not have.
 func TestTheReportNamesTasksThatTheCacheDoesNotKeep(t *testing.T) {
 	t.Parallel()
-	w := running(t)
-	w.change(func(run *pipelinev1.PipelineRun) {
-		run.Status.SkippedTasks = []pipelinev1.SkippedTask{{Name: "deploy", Reason: "When Expressions evaluated to false"}}
-	})
-	w.end(corev1.ConditionTrue)
-	_, _ = w.reconcile()
-	if text := w.git.checks["1"].Text; !strings.Contains(text, "deploy") {
-		t.Errorf("the report does not name the skipped task:\n%s", text)
+	for skipped, reads := range map[int]bool{2: false, 50: true} {
+		w := running(t)
+		w.change(func(run *pipelinev1.PipelineRun) {
+			for n := range skipped {
+				run.Status.SkippedTasks = append(run.Status.SkippedTasks, pipelinev1.SkippedTask{Name: fmt.Sprint("deploy-", n), Reason: "When Expressions evaluated to false"})
+			}
+		})
+		w.end(corev1.ConditionTrue)
+		w.calls = nil
+		_, _ = w.reconcile()
+		if text := w.git.checks["1"].Text; !strings.Contains(text, "deploy-0") || !strings.Contains(text, fmt.Sprint("deploy-", skipped-1)) {
+			t.Errorf("the report does not name the skipped tasks:\n%s", text)
+		}
+		if slices.Contains(w.calls, "get pipelineruns") != reads {
+			t.Errorf("%d tasks: calls %v", skipped, w.calls)
+		}
+		w.wantSuccess()
 	}
-	w.wantSuccess()
 }
 
 // A run that ended and is pruned before it is read has ended as the cache says, and was not deleted while it ran.
 func TestARunThatIsPrunedAsSoonAsItEndsKeepsItsResult(t *testing.T) {
 	t.Parallel()
 	w := running(t)
+	w.change(func(run *pipelinev1.PipelineRun) { run.Status.SkippedTasks = make([]pipelinev1.SkippedTask, 50) })
 	w.end(corev1.ConditionTrue)
 	w.hook = always("get pipelineruns", apierrors.NewNotFound(schema.GroupResource{Group: "tekton.dev", Resource: "pipelineruns"}, "hello"))
 	_, _ = w.reconcile()

@@ -133,9 +133,11 @@ func (s *Step) watched(a *attempt.Attempt, run *v1alpha1.Run) bool {
 	return cached != nil && cached.Labels[plumbline.EventLabel] == a.Event.Name
 }
 
-// whole returns all of a run that has ended: the report names its tasks. One that is gone meanwhile has ended as the cache
-// says.
+// whole returns all that a report says of a run that has ended. One that is gone meanwhile has ended as the cache says.
 func (s *Step) whole(ctx context.Context, run *v1alpha1.Run, known *pipelinev1.PipelineRun) (*pipelinev1.PipelineRun, error) {
+	if cluster.Reportable(known) {
+		return known, nil
+	}
 	live, err := s.read(ctx, run)
 	if live == nil || !live.IsDone() {
 		return known, err
