@@ -75,10 +75,11 @@ hostile: binaries ## play each attack for SECONDS_EACH=60 beside a tenant that p
 	go run ./test/hostile/cmd/hostile -seconds $(SECONDS_EACH) -only '$(FINDINGS)'
 
 SEED ?= 1
+SHRINK_MINUTES ?= 0
 
 .PHONY: campaign
-campaign: binaries ## MINUTES=30 of random deliveries, faults and kill -9, all of it from SEED=1; fails when an invariant is broken
-	go run ./test/campaign/cmd/campaign -seed $(SEED) -minutes $(MINUTES)
+campaign: binaries ## MINUTES=30 of random deliveries, faults and kill -9, all of it from SEED=1; fails when an invariant is broken (ACTS=3,17 does these alone; SHRINK_MINUTES=60 then tries smaller schedules)
+	go run ./test/campaign/cmd/campaign -seed $(SEED) -minutes $(MINUTES) -acts '$(ACTS)' -shrink-minutes $(SHRINK_MINUTES)
 
 MUTANTS ?= .
 

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,8 +24,10 @@ type Options struct {
 	Cluster  *cluster.Cluster
 	Programs installation.Programs
 	Seed     uint64
-	// Long is for how long deliveries are sent; Settle how long everything has afterwards to become true.
-	Long, Settle time.Duration
+	// Acts are what is done, a part of the seed's schedule or all of it.
+	Acts []Act
+	// Settle is how long everything has afterwards to become true.
+	Settle time.Duration
 	// Key is an App's private key, made when empty.
 	Key string
 }
@@ -64,7 +67,12 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// Run installs Plumbline, plays the schedule of the seed and takes everything down. An error means that the campaign itself went
+// Breaks tells whether an invariant is broken.
+func (r Report) Breaks(invariant string) bool {
+	return slices.ContainsFunc(r.Broken, func(f Finding) bool { return f.Invariant == invariant })
+}
+
+// Run installs Plumbline, plays the acts and takes everything down. An error means that the campaign itself went
 // wrong; broken invariants are in the report.
 func Run(ctx context.Context, o Options) (Report, error) {
 	s, err := open(ctx, o)
@@ -87,7 +95,7 @@ func (s *stage) play(ctx context.Context) (Report, error) {
 		c.watch(playing)
 	}()
 	s.tally.began()
-	s.perform(playing, Schedule(s.options.Seed, s.options.Long))
+	s.perform(playing, s.options.Acts)
 	stop()
 	<-watched
 	if err := s.restore(ctx); err != nil {

@@ -27,7 +27,7 @@ func prepare(ctx context.Context, c *cluster.Cluster, dir string) error {
 		return err
 	}
 	programs, err := installation.Build(ctx, dir)
-	shared = Options{Cluster: c, Programs: programs, Seed: seed, Long: 25 * time.Second, Settle: 2 * time.Minute}
+	shared = Options{Cluster: c, Programs: programs, Seed: seed, Acts: Schedule(seed, 25*time.Second), Settle: 2 * time.Minute}
 	return err
 }
 
@@ -62,7 +62,7 @@ func TestTheScheduleFollowsFromTheSeed(t *testing.T) {
 			t.Fatalf("act %d is at %v, after one at %v", act.N, act.At, acts[max(0, i-1)].At)
 		}
 	}
-	if len(kinds) != 8+7 || len(targets) != 12 {
-		t.Errorf("%d kinds %v with %d targets %v, want 8 kinds of deliveries and 7 of disturbances; 12 targets", len(kinds), kinds, len(targets), targets)
+	if len(kinds) != 13+7 || len(targets) != 12 {
+		t.Errorf("%d kinds %v with %d targets %v, want 13 kinds of deliveries and 7 of disturbances; 12 targets", len(kinds), kinds, len(targets), targets)
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"knative.dev/pkg/apis"
 
-	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
@@ -63,7 +62,7 @@ func (c *checker) watch(ctx context.Context) {
 func (c *checker) look(ctx context.Context) (*invariants.Evidence, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
-	e, err := invariants.Read(ctx, all(c.stage.hosts), c.stage.installation)
+	e, err := invariants.Read(ctx, both{c.stage.services[onGitHub], c.stage.services[onGitLab]}, c.stage.installation)
 	if err == nil {
 		c.last = e
 	}
@@ -100,7 +99,7 @@ func (c *checker) settle(ctx context.Context) error {
 
 // never are the violations that nothing can mend.
 func (c *checker) never(e *invariants.Evidence) []invariants.Violation {
-	return slices.Concat(e.Never(), c.twice(e), early(e), unfounded(e), c.failed(e))
+	return slices.Concat(e.Never(), c.twice(e), early(e), unfounded(e), c.failed(e), c.astray(e), c.uncalled(e))
 }
 
 // eventually is what has not become true yet. What does not become so of a PipelineRun whose patches are refused is I-10's.
@@ -177,66 +176,4 @@ func (c *checker) failed(e *invariants.Evidence) (broken []invariants.Violation)
 		}
 	}
 	return broken
-}
-
-// ignored is I-1 as the campaign knows it: every push has pipelines for it, so that nobody may say that it has none.
-func (c *checker) ignored(e *invariants.Evidence) (broken []invariants.Violation) {
-	records := map[string]bool{}
-	for _, event := range e.Events {
-		key, disposition := event.Spec.DeliveryKey, event.Status.Disposition
-		records[key] = true
-		if c.starts(key) && disposition == v1alpha1.DispositionIgnored {
-			broken = append(broken, invariants.Violation{
-				Invariant: "I-1", Subject: key, Message: fmt.Sprintf("GitEvent %s is ignored, and there are pipelines for it", event.Name),
-			})
-		}
-	}
-	for _, d := range e.Deliveries {
-		if d.Code/100 == 2 && c.starts(d.Key) && !records[d.Key] {
-			broken = append(broken, invariants.Violation{
-				Invariant: "I-1", Subject: d.Key, Message: fmt.Sprintf("delivery %s was answered %d and there is no record of it", d.Key, d.Code),
-			})
-		}
-	}
-	return broken
-}
-
-// starts tells whether there are pipelines for a delivery.
-func (c *checker) starts(key string) bool {
-	for _, h := range c.stage.histories {
-		h.mu.Lock()
-		starts := h.started[key]
-		h.mu.Unlock()
-		if starts {
-			return true
-		}
-	}
-	return false
-}
-
-// all are several hosts as one Service.
-type all []host
-
-// Deliveries implements invariants.Service.
-func (a all) Deliveries() (out []invariants.Delivery) {
-	for _, h := range a {
-		out = append(out, h.seen().Deliveries()...)
-	}
-	return out
-}
-
-// Writes implements invariants.Service.
-func (a all) Writes() (out []invariants.Write) {
-	for _, h := range a {
-		out = append(out, h.seen().Writes()...)
-	}
-	return out
-}
-
-// Checks implements invariants.Service.
-func (a all) Checks(sha string) (out []invariants.Check) {
-	for _, h := range a {
-		out = append(out, h.seen().Checks(sha)...)
-	}
-	return out
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"github.com/plumbline-ci/plumbline/test/forge"
@@ -13,132 +14,173 @@ import (
 
 // The kinds of deliveries.
 const (
-	pushing     = "push"
-	forcing     = "forced push"
-	pullOpens   = "pull request opens"
-	pullMoves   = "push to a pull request"
-	pullCloses  = "pull request closes"
-	again       = "same delivery again"
-	twins       = "same delivery twice at once"
-	swapped     = "two pushes, delivered in the other order"
-	opened      = "opened"
-	synchronize = "synchronize"
-	closed      = "closed"
+	pushing    = "push"
+	forcing    = "forced push"
+	pullOpens  = "pull request opens"
+	pullMoves  = "push to a pull request"
+	pullCloses = "pull request closes"
+	again      = "same delivery again"
+	twins      = "same delivery twice at once"
+	swapped    = "two pushes, delivered in the other order"
+	commenting = "comment that starts pipelines"
+	commanding = "command that is not served"
+	chatting   = "comment that asks for nothing"
+	intruding  = "comment of a stranger"
+	late       = "comment on a closed pull request"
 )
 
-// author does everything at the Git services.
-const author = "octocat"
+// author does everything at the Git services; stranger only comments, and has no rights.
+const (
+	author   = "octocat"
+	stranger = "mallory"
+)
 
 // delivering is a kind of deliveries and its weight.
 type delivering struct {
 	kind   string
 	weight int
+	// happen does something at the Git service and returns the deliveries that tell of it, in the order in which they are sent:
+	// none where there is nothing to do it to.
+	happen func(r *repository, by *rand.Rand) []delivery
 }
 
 func (d delivering) heavy() int { return d.weight }
 
 func deliveries() []delivering {
 	return []delivering{
-		{pushing, 40}, {forcing, 8}, {pullOpens, 10}, {pullMoves, 10}, {pullCloses, 5}, {again, 10}, {twins, 8}, {swapped, 9},
+		{pushing, 36, (*repository).pushes},
+		{forcing, 8, (*repository).forces},
+		{pullOpens, 10, (*repository).opens},
+		{pullMoves, 10, (*repository).moves},
+		{pullCloses, 5, (*repository).closes},
+		{again, 10, (*repository).repeats},
+		{twins, 8, (*repository).doubles},
+		{swapped, 9, (*repository).swaps},
+		{commenting, 8, (*repository).asks},
+		{commanding, 4, (*repository).commands},
+		{chatting, 2, (*repository).chats},
+		{intruding, 3, (*repository).intrudes},
+		{late, 3, (*repository).asksLate},
 	}
+}
+
+// wish is what has to become of a delivery.
+type wish int
+
+const (
+	// either may be: it starts something, or it does not.
+	either wish = iota
+	// starts: there are pipelines for it, so that it must not be ignored.
+	starts
+	// nothing may be left of it but a record that it was ignored: no run and no check.
+	nothing
+)
+
+// repository is a project of a Git service and its Repository.
+type repository struct {
+	project
+	// path is the project's, service is onGitHub or onGitLab, tenant whose it is.
+	path, service, tenant string
+	// namespace is the Repository's, and its PipelineRuns'.
+	namespace string
+	first     delivery // of all
+
+	mu     sync.Mutex
+	sent   []delivery
+	wishes map[string]wish // by delivery key, of every delivery
+	count  int
+	// pulling are the pull requests that are open, pulled those that were closed.
+	pulling, pulled []*pull
 }
 
 // branches get pushes beside main. A pull request has one of its own.
 const branches = 5
 
-// history is what was delivered of one host. One goroutine after the other changes it: the acts begin in their order.
-type history struct {
-	first delivery // of all
-	mu    sync.Mutex
-	sent  []delivery
-	pulls []pull // that are open
-	count int
-	// started are the deliveries of commits that have pipelines for them: they must not be ignored.
-	started map[string]bool
-}
-
-type pull struct {
-	number int
-	branch string
-}
-
-// deliver makes what an act delivers and returns what sends it. What is made is so in the order of the acts, what is sent is sent
+// deliver does what an act says, and returns what tells of it. It is called in the order of the acts, and what it returns is sent
 // beside each other.
-func (h *history) deliver(to host, act Act, r *rand.Rand) (sends []delivery, atOnce bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	branch := "main"
-	if r.IntN(2) == 0 {
-		branch = fmt.Sprint("work-", r.IntN(branches))
-	}
-	switch act.Kind {
-	case pullOpens:
-		h.count++
-		branch := fmt.Sprint("pull-", h.count)
-		number := to.open(branch, h.change(r))
-		h.pulls = append(h.pulls, pull{number, branch})
-		sends = []delivery{to.pull(number, opened)}
-	case pullMoves, pullCloses:
-		if len(h.pulls) == 0 {
-			return nil, false
-		}
-		n := r.IntN(len(h.pulls))
-		p, action := h.pulls[n], synchronize
-		if act.Kind == pullCloses {
-			h.pulls, action = append(h.pulls[:n:n], h.pulls[n+1:]...), closed
-		} else {
-			to.push(p.branch, h.change(r)) // the push itself has no pipeline and is not told of
-		}
-		sends = []delivery{to.pull(p.number, action)}
-	case again:
-		if len(h.sent) == 0 {
-			return nil, false
-		}
-		return []delivery{h.sent[r.IntN(len(h.sent))]}, false
-	case twins:
-		d := h.push(to, branch, h.change(r))
-		sends = []delivery{d, d}
-	case swapped:
-		first := h.push(to, branch, h.change(r))
-		sends = []delivery{h.push(to, branch, h.change(r)), first}
-	case forcing:
-		change := h.change(r)
-		change.Parent = to.root()
-		sends = []delivery{h.push(to, branch, change)}
-	default:
-		sends = []delivery{h.push(to, branch, h.change(r))}
-	}
-	h.sent = append(h.sent, sends[0])
-	return sends, act.Kind == twins
+func (r *repository) deliver(kind string, by *rand.Rand) []delivery {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := deliveries()
+	n := slices.IndexFunc(all, func(d delivering) bool { return d.kind == kind })
+	return all[n].happen(r, by)
 }
 
-func (h *history) push(to host, branch string, change forge.Change) delivery {
-	d := to.push(branch, change)
-	h.started[d.ID()] = true
+// told remembers what has to become of a delivery.
+func (r *repository) told(d delivery, w wish) delivery {
+	r.wishes[d.ID()] = w
+	r.sent = append(r.sent, d)
 	return d
 }
 
-func (h *history) change(r *rand.Rand) forge.Change {
-	h.count++
+// wishOf tells what has to become of a delivery, and whether it is of this repository.
+func (r *repository) wishOf(key string) (w wish, ours bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w, ours = r.wishes[key]
+	return w, ours
+}
+
+func (r *repository) change(by *rand.Rand) forge.Change {
+	r.count++
 	const longestTask = 4000 // milliseconds
-	return files(fmt.Sprint("change ", h.count), 1+r.IntN(maxRuns), r.IntN(longestTask))
+	return files(fmt.Sprint("change ", r.count), 1+by.IntN(maxRuns), by.IntN(longestTask))
+}
+
+// branch is main or another one.
+func (r *repository) branch(by *rand.Rand) string {
+	if by.IntN(2) == 0 {
+		return fmt.Sprint("work-", by.IntN(branches))
+	}
+	return "main"
+}
+
+func (r *repository) pushes(by *rand.Rand) []delivery {
+	return []delivery{r.told(r.push(r.branch(by), r.change(by)), starts)}
+}
+
+func (r *repository) forces(by *rand.Rand) []delivery {
+	branch, change := r.branch(by), r.change(by)
+	change.Parent = r.root()
+	return []delivery{r.told(r.push(branch, change), starts)}
+}
+
+// doubles tells of a push twice.
+func (r *repository) doubles(by *rand.Rand) []delivery {
+	d := r.pushes(by)[0]
+	return []delivery{d, d}
+}
+
+// swaps pushes to a branch twice.
+func (r *repository) swaps(by *rand.Rand) []delivery {
+	branch := r.branch(by)
+	first := r.told(r.push(branch, r.change(by)), starts)
+	return []delivery{r.told(r.push(branch, r.change(by)), starts), first}
+}
+
+// repeats tells again of anything.
+func (r *repository) repeats(by *rand.Rand) []delivery {
+	if len(r.sent) == 0 {
+		return nil
+	}
+	return []delivery{pick(by, r.sent)}
 }
 
 // deliver delivers what an act says.
 func (s *stage) deliver(ctx context.Context, act Act) {
-	r := act.rand(s.options.Seed)
-	n := r.IntN(len(s.hosts))
-	to, h := s.hosts[n], s.histories[n]
-	sends, atOnce := h.deliver(to, act, r)
-	if sends == nil {
+	by := act.rand(s.options.Seed)
+	to := pick(by, s.repositories)
+	sends := to.deliver(act.Kind, by)
+	if len(sends) == 0 {
 		return
 	}
-	s.tally.add(to.kind()+": "+act.Kind, 1)
+	s.tally.add(to.service+": "+act.Kind, 1)
+	s.tally.add("of tenant "+to.tenant, 1)
 	s.sending.Go(func() {
 		var all sync.WaitGroup
 		for _, d := range sends {
-			send := func() { s.tally.add(answered(to.send(ctx, d)), 1) }
-			if atOnce {
+			send := func() { s.tally.add(answered(to.send(ctx, s.front.server.URL, d)), 1) }
+			if act.Kind == twins {
 				all.Go(send)
 				continue
 			}

@@ -8,24 +8,28 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/installation"
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
 const (
 	appID     = 7
-	hubRepo   = "acme/app"
-	hubOwner  = "acme"
 	hubSecret = "webhook-secret-of-the-campaign"
 	// unlimited is more requests than any campaign makes: an hour's limit would end it.
 	unlimited = 1 << 30
 )
 
-// github is a host.
+// github is a service. Its repositories share an App.
 type github struct {
 	*forge.GitHub
-	app  forge.App
-	page string // of the repository
-	url  string // where deliveries go
+	app forge.App
+}
+
+// hubRepo is a project of a github.
+type hubRepo struct {
+	*forge.GitHub
+	name string // with its owner
+	page string
 	base string // the oldest commit
 }
 
@@ -35,39 +39,18 @@ func newGitHub(key string) (*github, error) {
 		return nil, fmt.Errorf("starting GitHub: %w", err)
 	}
 	g.app = g.CreateApp(appID, "plumbline", key, hubSecret)
-	g.page = g.CreateRepo(hubOwner, "app", forge.RepoOptions{}).HTMLURL
-	g.Install(appID, hubOwner, hubRepo)
-	g.SetCollaborator(hubRepo, author, "write")
-	g.base = g.Commit(hubRepo, "main", files("warm", 0, 0))
+	g.AddUser(stranger)
 	return g, nil
 }
 
-func (*github) kind() string { return "github" }
-
-func (g *github) connect(context.Context, *stage) (pacv1alpha1.RepositorySpec, error) {
-	return pacv1alpha1.RepositorySpec{URL: g.page}, nil
-}
-
-func (g *github) push(branch string, change forge.Change) delivery {
-	g.Commit(hubRepo, branch, change)
-	return g.PushDelivery(forge.PushEvent{Repo: hubRepo, Ref: "refs/heads/" + branch})
-}
-
-func (g *github) open(branch string, change forge.Change) int {
-	g.Commit(hubRepo, branch, change)
-	return g.OpenPullRequest(forge.NewPull{Base: hubRepo, HeadBranch: branch})
-}
-
-func (g *github) pull(number int, action string) delivery {
-	if action == closed {
-		g.ClosePull(hubRepo, number)
-	}
-	return g.PullRequestDelivery(forge.PullEvent{Repo: hubRepo, Number: number, Action: action})
-}
-
-func (g *github) send(ctx context.Context, d delivery) int {
-	code, _, _ := g.Deliver(ctx, g.url, d.(forge.Delivery))
-	return code
+// found installs the App on the owner, too.
+func (g *github) found(owner string) (project, string) {
+	r := &hubRepo{GitHub: g.GitHub, name: owner + "/app"}
+	r.page = g.CreateRepo(owner, "app", forge.RepoOptions{}).HTMLURL
+	g.Install(appID, owner, r.name)
+	g.SetCollaborator(r.name, author, "write")
+	r.base = g.Commit(r.name, "main", files("warm", 0, 0))
+	return r, r.name
 }
 
 func (g *github) inject(f forge.Fault) *forge.FaultHandle { return g.Inject(f) }
@@ -76,11 +59,41 @@ func (g *github) seen() invariants.Service { return invariants.GitHub{GitHub: g.
 
 func (g *github) close() error { return g.Close() }
 
-func (g *github) root() string { return g.base }
-
 func (*github) routes() []string {
 	return []string{
 		"", forge.RouteCheckCreate, forge.RouteCheckCreate, forge.RouteCheckUpdate, forge.RouteCheckUpdate, forge.RouteCheckList, forge.RouteCheckGet,
-		forge.RouteTree, forge.RouteBlob, forge.RouteRef, forge.RouteToken, forge.RouteRepo, forge.RouteCommit,
+		forge.RouteTree, forge.RouteBlob, forge.RouteRef, forge.RouteToken, forge.RouteRepo, forge.RouteCommit, forge.RoutePull, forge.RoutePermission,
 	}
+}
+
+func (r *hubRepo) connect(context.Context, *installation.Installation, string) (pacv1alpha1.RepositorySpec, error) {
+	return pacv1alpha1.RepositorySpec{URL: r.page}, nil
+}
+
+func (r *hubRepo) push(branch string, change forge.Change) delivery {
+	r.Commit(r.name, branch, change)
+	return r.PushDelivery(forge.PushEvent{Repo: r.name, Ref: "refs/heads/" + branch})
+}
+
+func (r *hubRepo) send(ctx context.Context, url string, d delivery) int {
+	code, _, _ := r.Deliver(ctx, url, d.(forge.Delivery))
+	return code
+}
+
+func (r *hubRepo) root() string { return r.base }
+
+func (r *hubRepo) open(branch string, change forge.Change) int {
+	r.Commit(r.name, branch, change)
+	return r.OpenPullRequest(forge.NewPull{Base: r.name, HeadBranch: branch})
+}
+
+func (r *hubRepo) tell(number int, action string) delivery {
+	if action == closed {
+		r.ClosePull(r.name, number)
+	}
+	return r.PullRequestDelivery(forge.PullEvent{Repo: r.name, Number: number, Action: action})
+}
+
+func (r *hubRepo) comment(number int, user, body string) delivery {
+	return r.CommentDelivery(forge.CommentEvent{Repo: r.name, ID: r.Comment(r.name, number, user, body)})
 }

@@ -12,86 +12,95 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/forge"
 	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
+	"github.com/plumbline-ci/plumbline/test/installation"
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
-const (
-	labProject = "acme/team/app"
-	labSecret  = "gitlab" // the Secret that the Repository names
-	labHook    = "secret-of-the-campaigns-hook"
-)
+// labSecret is the Secret that a Repository names.
+const labSecret = "gitlab"
 
-// onLab is a host.
-type onLab struct {
+// onLab is a service.
+type onLab struct{ *gitlab.GitLab }
+
+// labProject is a project of an onLab, with a token and a webhook of its own.
+type labProject struct {
 	*gitlab.GitLab
-	project gitlab.Project
-	token   gitlab.Token
-	url     string // where deliveries go
-	base    string // the oldest commit
+	gitlab.Project
+	token gitlab.Token
+	hook  string // the webhook's secret
+	base  string // the oldest commit
 }
 
 func newGitLab() (*onLab, error) {
-	g := &onLab{GitLab: gitlab.New(gitlab.Options{RateLimit: unlimited, KeepFailingHooks: true})}
+	g := &onLab{gitlab.New(gitlab.Options{RateLimit: unlimited, KeepFailingHooks: true})}
 	if err := g.Start(); err != nil {
 		return nil, fmt.Errorf("starting GitLab: %w", err)
 	}
-	g.project = g.CreateProject(labProject, gitlab.ProjectOptions{Unprotected: true})
-	g.token = g.CreateToken(gitlab.NewToken{Project: labProject})
 	g.AddUser(author)
-	g.SetMember(labProject, author, gitlab.Developer)
-	g.AddHook(labProject, "http://"+nowhere, labHook) // each delivery is told where to go
-	g.base = g.Commit(labProject, "main", files("warm", 0, 0))
+	g.AddUser(stranger)
 	return g, nil
 }
 
-func (*onLab) kind() string { return "gitlab" }
-
-func (g *onLab) connect(ctx context.Context, s *stage) (pacv1alpha1.RepositorySpec, error) {
-	_, err := s.installation.Kube.CoreV1().Secrets(s.tenant).Create(ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: labSecret},
-		StringData: map[string]string{"provider.token": g.token.Value, "webhook.secret": labHook},
-	}, metav1.CreateOptions{})
-	return pacv1alpha1.RepositorySpec{URL: g.project.WebURL, GitProvider: &pacv1alpha1.GitProvider{
-		Type: "gitlab", URL: g.URL(), Secret: &pacv1alpha1.Secret{Name: labSecret}, WebhookSecret: &pacv1alpha1.Secret{Name: labSecret},
-	}}, err
-}
-
-func (g *onLab) push(branch string, change forge.Change) delivery {
-	g.Commit(labProject, branch, change)
-	return g.PushDelivery(gitlab.PushEvent{Project: labProject, Ref: "refs/heads/" + branch})
-}
-
-func (g *onLab) open(branch string, change forge.Change) int {
-	g.Commit(labProject, branch, change)
-	return int(g.OpenMergeRequest(gitlab.NewMergeRequest{Target: labProject, SourceBranch: branch, Author: author}))
-}
-
-func (g *onLab) pull(number int, action string) delivery {
-	if action == closed {
-		g.CloseMergeRequest(labProject, int64(number), author)
-	}
-	theirs := map[string]string{opened: "open", synchronize: "update", closed: "close"}[action]
-	return g.MergeRequestDelivery(gitlab.MergeRequestEvent{Project: labProject, IID: int64(number), Action: theirs})
-}
-
-func (g *onLab) send(ctx context.Context, d delivery) int {
-	code, _, _ := g.Deliver(ctx, g.url, d.(gitlab.Delivery))
-	return code
+func (g *onLab) found(owner string) (project, string) {
+	path := owner + "/team/app"
+	p := &labProject{GitLab: g.GitLab, hook: "secret-of-the-hook-of-" + owner}
+	p.Project = g.CreateProject(path, gitlab.ProjectOptions{Unprotected: true, Visibility: gitlab.Public}) // strangers may comment
+	p.token = g.CreateToken(gitlab.NewToken{Project: path})
+	g.SetMember(path, author, gitlab.Developer)
+	g.AddHook(path, "http://"+nowhere, p.hook) // each delivery is told where to go
+	p.base = g.Commit(path, "main", files("warm", 0, 0))
+	return p, path
 }
 
 func (g *onLab) inject(f forge.Fault) *forge.FaultHandle { return g.Inject(f) }
 
-func (g *onLab) seen() invariants.Service {
-	return invariants.GitLab{GitLab: g.GitLab, Project: labProject, Bot: g.token.User.Username}
-}
+// seen finds the projects by what was written there. Nobody writes notes: all branches are of the projects themselves.
+func (g *onLab) seen() invariants.Service { return invariants.GitLab{GitLab: g.GitLab} }
 
 func (g *onLab) close() error { return g.Close() }
-
-func (g *onLab) root() string { return g.base }
 
 func (*onLab) routes() []string {
 	return []string{
 		"", gitlab.RouteStatusCreate, gitlab.RouteStatusCreate, gitlab.RouteStatusCreate, gitlab.RouteStatusList, gitlab.RouteTree,
-		gitlab.RouteFile, gitlab.RouteBranch, gitlab.RouteProject, gitlab.RouteMergeRequest,
+		gitlab.RouteFile, gitlab.RouteBranch, gitlab.RouteProject, gitlab.RouteMergeRequest, gitlab.RouteNoteGet, gitlab.RouteMember,
 	}
+}
+
+func (p *labProject) connect(ctx context.Context, i *installation.Installation, namespace string) (pacv1alpha1.RepositorySpec, error) {
+	_, err := i.Kube.CoreV1().Secrets(namespace).Create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: labSecret},
+		StringData: map[string]string{"provider.token": p.token.Value, "webhook.secret": p.hook},
+	}, metav1.CreateOptions{})
+	return pacv1alpha1.RepositorySpec{URL: p.WebURL, GitProvider: &pacv1alpha1.GitProvider{
+		Type: "gitlab", URL: p.URL(), Secret: &pacv1alpha1.Secret{Name: labSecret}, WebhookSecret: &pacv1alpha1.Secret{Name: labSecret},
+	}}, err
+}
+
+func (p *labProject) push(branch string, change forge.Change) delivery {
+	p.Commit(p.FullPath, branch, change)
+	return p.PushDelivery(gitlab.PushEvent{Project: p.FullPath, Ref: "refs/heads/" + branch})
+}
+
+func (p *labProject) send(ctx context.Context, url string, d delivery) int {
+	code, _, _ := p.Deliver(ctx, url, d.(gitlab.Delivery))
+	return code
+}
+
+func (p *labProject) root() string { return p.base }
+
+func (p *labProject) open(branch string, change forge.Change) int {
+	p.Commit(p.FullPath, branch, change)
+	return int(p.OpenMergeRequest(gitlab.NewMergeRequest{Target: p.FullPath, SourceBranch: branch, Author: author}))
+}
+
+func (p *labProject) tell(number int, action string) delivery {
+	if action == closed {
+		p.CloseMergeRequest(p.FullPath, int64(number), author)
+	}
+	theirs := map[string]string{opened: "open", synchronize: "update", closed: "close"}[action]
+	return p.MergeRequestDelivery(gitlab.MergeRequestEvent{Project: p.FullPath, IID: int64(number), Action: theirs})
+}
+
+func (p *labProject) comment(number int, user, body string) delivery {
+	return p.NoteDelivery(p.AddNote(p.FullPath, int64(number), user, body))
 }

@@ -10,44 +10,47 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/installation"
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
-// host is a repository on a Git service. A host that is no use any more is closed.
-type host interface {
-	kind() string
-	// connect creates what the Repository names, and returns the Repository's spec.
-	connect(ctx context.Context, s *stage) (pacv1alpha1.RepositorySpec, error)
-	git
-	outside
-}
-
-// outside is a Git service as the campaign watches and disturbs it.
-type outside interface {
+// service is a Git service as the campaign watches and disturbs it.
+type service interface {
 	seen() invariants.Service
 	// inject arms a fault at one of routes, or at all: "".
 	inject(f forge.Fault) *forge.FaultHandle
 	routes() []string
+	// found makes a project of an owner and returns its path, as the service's log names it.
+	found(owner string) (project, string)
 	close() error
 }
 
-// git is what happens at a Git service.
-type git interface {
+// project is what happens in one project of a Git service.
+type project interface {
+	// connect creates what the Repository names in its namespace, and returns the Repository's spec.
+	connect(ctx context.Context, i *installation.Installation, namespace string) (pacv1alpha1.RepositorySpec, error)
 	// push commits to a branch, by force if the change has another parent than the branch's head.
 	push(branch string, change forge.Change) delivery
-	// open opens a pull request, pull tells of one: opened, synchronize or closed, which closes it.
-	open(branch string, change forge.Change) int
-	pull(number int, action string) delivery
-	// send returns the HTTP status, 0 if there was no answer.
-	send(ctx context.Context, d delivery) int
+	// send sends a delivery to a URL. It returns the HTTP status, 0 if there was no answer.
+	send(ctx context.Context, url string, d delivery) int
 	// root is the oldest commit of the default branch.
 	root() string
+	pulls
+}
+
+// pulls are the pull requests of a project.
+type pulls interface {
+	open(branch string, change forge.Change) int
+	// tell tells of one: opened, synchronize or closed, which closes it.
+	tell(number int, action string) delivery
+	// comment has a user write below one.
+	comment(number int, user, body string) delivery
 }
 
 // delivery is forge.Delivery or gitlab.Delivery.
 type delivery interface{ ID() string }
 
-// files are a commit's: so many PipelineRuns for pushes and pull requests. bad is one that no API server takes, long how many
+// files are a commit's: so many PipelineRuns for pushes, pull requests and comments. Some of them fail. long is how many
 // milliseconds the tasks run.
 func files(content string, runs, long int) forge.Change {
 	all := map[string]string{"content": content}
@@ -80,6 +83,7 @@ metadata:
   annotations:
     pipelinesascode.tekton.dev/on-event: "[push, pull_request]"
     pipelinesascode.tekton.dev/on-target-branch: "[main, work-*]"
+    pipelinesascode.tekton.dev/on-comment: "^/deploy"
     EXIT
     LONG
 spec:

@@ -154,18 +154,14 @@ func (s *stage) killAtCall(ctx context.Context, act Act) {
 // failGit has one route of a Git service, or all, answer wrongly.
 func (s *stage) failGit(ctx context.Context, act Act) {
 	r := act.rand(s.options.Seed)
-	answer := pick(r, gitAnswers(act.Target))
-	host := s.hosts[0]
-	if act.Target == onGitLab {
-		host = s.hosts[1]
-	}
+	answer, service := pick(r, gitAnswers(act.Target)), s.services[act.Target]
 	over := make(chan struct{})
-	fault := forge.Fault{Do: answer.do(over), Route: pick(r, host.routes())}
+	fault := forge.Fault{Do: answer.do(over), Route: pick(r, service.routes())}
 	if r.IntN(2) == 0 {
 		fault.Count = 1 + r.IntN(3)
 	}
 	end := s.tally.begin(fmt.Sprintf("%s answers %s %q", act.Target, fault.Route, answer.name))
-	handle := host.inject(fault)
+	handle := service.inject(fault)
 	within(ctx, act.Lasts)
 	handle.Remove()
 	close(over)
@@ -173,8 +169,8 @@ func (s *stage) failGit(ctx context.Context, act Act) {
 	s.tally.add(act.Target+": "+answer.name, handle.Hits())
 }
 
-// roll replaces the receivers one after the other as a Deployment does, while the first delivery of each service is sent again all
-// the time.
+// roll replaces the receivers one after the other as a Deployment does, while the first delivery of each repository is sent again
+// all the time.
 func (s *stage) roll(ctx context.Context) {
 	if !s.calm() {
 		s.tally.add("rolling restarts left out as something was still down", 1)
@@ -215,9 +211,9 @@ func (s *stage) insist(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		h := n % len(s.hosts)
 		s.tally.add("deliveries during rolling restarts", 1)
-		s.hosts[h].send(context.WithoutCancel(ctx), s.histories[h].first)
+		r := s.repositories[n%len(s.repositories)]
+		r.send(context.WithoutCancel(ctx), s.front.server.URL, r.first)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,15 +24,14 @@ const (
 	closing = 30 * time.Second
 )
 
-// stage is an installation with two receivers and two controllers, each behind a proxy of its own, and a repository on each of
-// two Git services.
+// stage is an installation with two receivers and two controllers, each behind a proxy of its own, and for each tenant a repository
+// on each of two Git services.
 type stage struct {
 	options      Options
 	installation *installation.Installation
-	tenant       string // namespace
 	front        *front
-	hosts        []host
-	histories    []*history                       // of each host
+	services     map[string]service // by target
+	repositories []*repository
 	processes    map[string]*installation.Process // by target
 	parts        map[string]*part                 // by target
 	tally        *tally
@@ -45,27 +45,27 @@ type part struct {
 	free chan struct{} // holds a value while nobody disturbs it
 }
 
+// tenants have nothing in common but the Git services and our processes: each has a namespace, and a project on each service with
+// credentials of its own.
+func tenants() []string { return []string{"acme", "umbra"} }
+
 // open starts everything. What it started is in the stage even when it fails.
 func open(ctx context.Context, o Options) (*stage, error) {
 	s := &stage{
-		options: o, front: newFront(), tally: newTally(),
+		options: o, front: newFront(), tally: newTally(), services: map[string]service{},
 		processes: map[string]*installation.Process{}, parts: map[string]*part{},
 	}
 	hub, err := newGitHub(o.Key)
 	if err != nil {
 		return s, err
 	}
+	s.services[onGitHub] = hub
 	lab, err := newGitLab()
 	if err != nil {
-		return s, errors.Join(err, hub.close())
-	}
-	s.hosts = []host{hub, lab}
-	s.histories = []*history{{started: map[string]bool{}}, {started: map[string]bool{}}}
-	hub.SetWebhookURL(hub.app.ID, s.front.server.URL)
-	hub.url, lab.url = s.front.server.URL, s.front.server.URL
-	if s.tenant, err = o.Cluster.CreateNamespace(ctx, "ci"); err != nil {
 		return s, err
 	}
+	s.services[onGitLab] = lab
+	hub.SetWebhookURL(hub.app.ID, s.front.server.URL)
 	system, err := o.Cluster.CreateNamespace(ctx, "plumbline")
 	if err != nil {
 		return s, err
@@ -130,38 +130,51 @@ func (s *stage) process(ctx context.Context, target string) (*installation.Proce
 func (s *stage) serve(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, ready)
 	defer cancel()
-	for _, h := range s.hosts {
-		spec, err := h.connect(ctx, s)
+	for _, tenant := range tenants() {
+		namespace, err := s.options.Cluster.CreateNamespace(ctx, tenant)
 		if err != nil {
 			return err
 		}
-		repository := &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: s.tenant, Name: h.kind()}, Spec: spec}
-		if _, err := s.installation.Plumbline.PipelinesascodeV1alpha1().Repositories(s.tenant).Create(ctx, repository, metav1.CreateOptions{}); err != nil {
-			return fmt.Errorf("creating the Repository: %w", err)
-		}
-		url, err := v1alpha1.CanonicalURL(spec.URL)
-		if err != nil {
-			return err
-		}
-		claims := s.installation.Plumbline.PlumblineV1alpha1().RepositoryClaims(s.installation.Namespace)
-		if err := cluster.Poll(ctx, 50*time.Millisecond, func() error {
-			_, err := claims.Get(ctx, v1alpha1.ClaimName(url), metav1.GetOptions{})
-			return err
-		}); err != nil {
-			return fmt.Errorf("waiting for the claim of %s: %w", url, err)
+		for _, on := range []string{onGitHub, onGitLab} {
+			r := &repository{service: on, tenant: tenant, namespace: namespace, wishes: map[string]wish{}}
+			r.project, r.path = s.services[on].found(tenant)
+			s.repositories = append(s.repositories, r)
+			if err := s.connect(ctx, r); err != nil {
+				return fmt.Errorf("connecting %s: %w", r.path, err)
+			}
 		}
 	}
 	return s.warm(ctx)
 }
 
-// warm has a first delivery of each service accepted: the receivers then have the webhook secrets.
+// connect creates a Repository.
+func (s *stage) connect(ctx context.Context, r *repository) error {
+	spec, err := r.connect(ctx, s.installation, r.namespace)
+	if err != nil {
+		return err
+	}
+	repository := &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: strings.ToLower(r.service)}, Spec: spec}
+	if _, err := s.installation.Plumbline.PipelinesascodeV1alpha1().Repositories(r.namespace).Create(ctx, repository, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("creating the Repository: %w", err)
+	}
+	url, err := v1alpha1.CanonicalURL(spec.URL)
+	if err != nil {
+		return err
+	}
+	claims := s.installation.Plumbline.PlumblineV1alpha1().RepositoryClaims(s.installation.Namespace)
+	return cluster.Poll(ctx, 50*time.Millisecond, func() error {
+		_, err := claims.Get(ctx, v1alpha1.ClaimName(url), metav1.GetOptions{})
+		return err
+	})
+}
+
+// warm has a first delivery of each repository accepted: the receivers then have the webhook secrets.
 func (s *stage) warm(ctx context.Context) error {
-	for i, h := range s.hosts {
-		d := h.push("main", files("warm", 0, 0))
-		s.histories[i].first = d
+	for _, r := range s.repositories {
+		r.first = r.told(r.push("main", files("warm", 0, 0)), starts)
 		if err := cluster.Poll(ctx, 200*time.Millisecond, func() error {
-			if code := h.send(ctx, d); code/100 != 2 {
-				return fmt.Errorf("the first delivery of %s is answered %d", h.kind(), code)
+			if code := r.send(ctx, s.front.server.URL, r.first); code/100 != 2 {
+				return fmt.Errorf("the first delivery of %s is answered %d", r.path, code)
 			}
 			return nil
 		}); err != nil {
@@ -180,11 +193,13 @@ func (s *stage) close() (err error) {
 		p.Proxy.Close()
 	}
 	s.front.server.CloseClientConnections()
-	for _, h := range s.hosts {
-		err = errors.Join(err, h.close())
+	for _, on := range s.services {
+		err = errors.Join(err, on.close())
+	}
+	for _, r := range s.repositories {
+		_ = s.options.Cluster.DeleteNamespace(ctx, r.namespace)
 	}
 	if s.installation != nil {
-		_ = s.options.Cluster.DeleteNamespace(ctx, s.tenant)
 		_ = s.options.Cluster.DeleteNamespace(ctx, s.installation.Namespace)
 	}
 	return err

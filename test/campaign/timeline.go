@@ -79,5 +79,5 @@ func written(w invariants.Write) string {
 	if w.Applied {
 		effect = "with effect"
 	}
-	return fmt.Sprintf("write %d: check %s of %s is %s %q, %s", w.N, w.Check, w.ExternalID, w.Status, w.Conclusion, effect)
+	return fmt.Sprintf("write %d at %s: check %s of %s is %s %q, %s", w.N, w.Repository, w.Check, w.ExternalID, w.Status, w.Conclusion, effect)
 }

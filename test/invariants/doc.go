@@ -61,6 +61,8 @@ type Write struct {
 	At   time.Time // when it arrived
 	SHA  string    // "" if it is about no check
 	Name string
+	// Repository is where: owner/name, or the full path of a project.
+	Repository string
 	// Check is the check that it changed, "" if none: each has one name here.
 	Check                                 string
 	ExternalID, Status, Conclusion, Title string

@@ -125,7 +125,9 @@ func (g GitLab) Writes() (all []Write) {
 	open := map[string]int64{} // the status of a name that has not ended
 	of := map[int64]string{}   // whose a status is
 	for _, w := range g.GitLab.Writes() {
-		said := Write{N: w.N, At: w.Time, SHA: w.SHA, Name: w.Name, Title: cmp.Or(w.Description, w.Note), Body: w.Body, Applied: w.Applied}
+		said := Write{
+			N: w.N, At: w.Time, SHA: w.SHA, Name: w.Name, Repository: w.Project, Title: cmp.Or(w.Description, w.Note), Body: w.Body, Applied: w.Applied,
+		}
 		if w.Route == gitlab.RouteStatusCreate {
 			name := w.Project + " " + w.SHA + " " + w.Name
 			said.Status, said.Conclusion = inGitHubsWords(w.State)

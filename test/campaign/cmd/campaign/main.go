@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command campaign plays the campaign of a seed on a cluster of its own and fails when an invariant is broken.
+// Command campaign plays the campaign of a seed on a cluster of its own and fails when an invariant is broken. Then it can look for
+// a smaller schedule that breaks it, too.
 package main
 
 import (
@@ -10,6 +11,9 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -21,24 +25,100 @@ import (
 func main() {
 	seed := flag.Uint64("seed", 1, "what the schedule follows from")
 	minutes := flag.Float64("minutes", 5, "for how long deliveries are sent")
+	only := flag.String("acts", "", "numbers of the schedule's `acts` that alone are done, with commas between; \"\" does all")
 	settle := flag.Duration("settle", 10*time.Minute, "for how long everything may take afterwards")
+	shrink := flag.Float64("shrink-minutes", 0, "for how long smaller schedules are tried when an invariant is broken")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *seed, time.Duration(*minutes*float64(time.Minute)), *settle); err != nil {
+	acts, err := choose(campaign.Schedule(*seed, inMinutes(*minutes)), *only)
+	if err == nil {
+		p := player{seed: *seed, minutes: *minutes, shrink: inMinutes(*shrink)}
+		err = p.run(ctx, acts, *settle)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "campaign:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, seed uint64, long, settle time.Duration) error {
-	alone := installation.Play{Name: "campaign", Progress: os.Stdout}
-	return alone.Run(ctx, func(ctx context.Context, c *cluster.Cluster, built installation.Programs) error {
-		report, err := campaign.Run(ctx, campaign.Options{Cluster: c, Programs: built, Seed: seed, Long: long, Settle: settle})
+func inMinutes(n float64) time.Duration { return time.Duration(n * float64(time.Minute)) }
+
+// choose returns the acts with the numbers, all if there are none.
+func choose(acts []campaign.Act, only string) ([]campaign.Act, error) {
+	if only == "" {
+		return acts, nil
+	}
+	var chosen []campaign.Act
+	for _, text := range strings.Split(only, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil || n < 1 || n > len(acts) {
+			return nil, fmt.Errorf("%q is no act of the schedule, which has %d", text, len(acts))
+		}
+		chosen = append(chosen, acts[n-1])
+	}
+	slices.SortFunc(chosen, func(a, b campaign.Act) int { return a.N - b.N })
+	return campaign.Compact(chosen), nil
+}
+
+type player struct {
+	seed     uint64
+	minutes  float64
+	shrink   time.Duration
+	programs installation.Programs // once they are built
+}
+
+var errBroken = errors.New("an invariant is broken")
+
+// run plays the acts, and smaller schedules if they break something.
+func (p *player) run(ctx context.Context, acts []campaign.Act, settle time.Duration) error {
+	report, err := p.play(ctx, acts, settle, true)
+	if errors.Is(err, errBroken) && p.shrink > 0 {
+		p.shrinks(ctx, acts, report.Broken[0].Invariant)
+	}
+	return err
+}
+
+// play plays acts on a new cluster. With keeps a broken invariant is an error, so that the logs and the programs stay.
+func (p *player) play(ctx context.Context, acts []campaign.Act, settle time.Duration, keeps bool) (campaign.Report, error) {
+	alone := installation.Play{Name: "campaign", Programs: p.programs}
+	if keeps {
+		alone.Progress = os.Stdout
+	}
+	var report campaign.Report
+	err := alone.Run(ctx, func(ctx context.Context, c *cluster.Cluster, built installation.Programs) (err error) {
+		p.programs = built
+		report, err = campaign.Run(ctx, campaign.Options{Cluster: c, Programs: built, Seed: p.seed, Acts: acts, Settle: settle})
 		fmt.Println(report)
-		if err == nil && len(report.Broken) > 0 {
-			err = errors.New("an invariant is broken")
+		if err == nil && keeps && len(report.Broken) > 0 {
+			return errBroken
 		}
 		return err
 	})
+	return report, err
+}
+
+// shrunken is how long everything has to become true after a smaller schedule: what is broken for good is so by then, and the time
+// is for replays.
+const shrunken = time.Minute
+
+// shrinks prints the smallest schedule found that breaks the invariant.
+func (p *player) shrinks(ctx context.Context, acts []campaign.Act, invariant string) {
+	ctx, cancel := context.WithTimeout(ctx, p.shrink)
+	defer cancel()
+	smallest := campaign.Shrink(ctx, acts, func(ctx context.Context, part []campaign.Act) bool {
+		fmt.Printf("shrinking: %d acts of %d\n", len(part), len(acts))
+		report, err := p.play(ctx, campaign.Compact(part), shrunken, false)
+		return err == nil && report.Breaks(invariant)
+	})
+	if len(smallest) == len(acts) {
+		fmt.Printf("no smaller schedule has broken %s again within %v\n", invariant, p.shrink)
+		return
+	}
+	var lines, numbers []string
+	for _, act := range campaign.Compact(smallest) {
+		lines, numbers = append(lines, act.String()), append(numbers, strconv.Itoa(act.N))
+	}
+	fmt.Printf("%s is broken by %d acts of %d:\n%s\nmake campaign SEED=%d MINUTES=%v ACTS=%s\n",
+		invariant, len(smallest), len(acts), strings.Join(lines, "\n"), p.seed, p.minutes, strings.Join(numbers, ","))
 }

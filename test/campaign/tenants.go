@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package campaign
+
+import (
+	"fmt"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/invariants"
+)
+
+// apart is what a violation is called that is none of spec/resilience.md: something of one tenant is at another's.
+const apart = "tenants"
+
+// of is the repository that a delivery is of, nil if it is none of the campaign's.
+func (s *stage) of(key string) (*repository, wish) {
+	for _, r := range s.repositories {
+		if w, ours := r.wishOf(key); ours {
+			return r, w
+		}
+	}
+	return nil, either
+}
+
+// ignored is I-1 as the campaign knows it: it is recorded what has pipelines, and nobody may say that it has none.
+func (c *checker) ignored(e *invariants.Evidence) (broken []invariants.Violation) {
+	records := map[string]bool{}
+	for _, event := range e.Events {
+		key := event.Spec.DeliveryKey
+		records[key] = true
+		if _, wish := c.stage.of(key); wish == starts && event.Status.Disposition == v1alpha1.DispositionIgnored {
+			broken = append(broken, invariants.Violation{
+				Invariant: "I-1", Subject: key, Message: fmt.Sprintf("GitEvent %s is ignored, and there are pipelines for it", event.Name),
+			})
+		}
+	}
+	for _, d := range e.Deliveries {
+		if _, wish := c.stage.of(d.Key); wish == starts && d.Code/100 == 2 && !records[d.Key] {
+			broken = append(broken, invariants.Violation{
+				Invariant: "I-1", Subject: d.Key, Message: fmt.Sprintf("delivery %s was answered %d and there is no record of it", d.Key, d.Code),
+			})
+		}
+	}
+	return broken
+}
+
+// uncalled is the other side of it: what nobody may start, or nobody serves, is ignored if it is recorded at all, and leaves neither
+// a run nor a check.
+func (c *checker) uncalled(e *invariants.Evidence) (broken []invariants.Violation) {
+	written := map[string]bool{}
+	for _, w := range e.Writes {
+		written[w.ExternalID] = true
+	}
+	for _, event := range e.Events {
+		key, status := event.Spec.DeliveryKey, event.Status
+		if _, wish := c.stage.of(key); wish != nothing {
+			continue
+		}
+		if len(status.Runs) > 0 || status.Disposition != "" && status.Disposition != v1alpha1.DispositionIgnored || written[event.Name] {
+			broken = append(broken, invariants.Violation{
+				Invariant: "I-1", Subject: key, Message: fmt.Sprintf("GitEvent %s of what starts nothing is %s with %d runs, reported: %v",
+					event.Name, status.Disposition, len(status.Runs), written[event.Name]),
+			})
+		}
+	}
+	return broken
+}
+
+// astray is what was done for a tenant elsewhere than in its namespace and its projects.
+func (c *checker) astray(e *invariants.Evidence) (broken []invariants.Violation) {
+	whose := map[string]*repository{} // by the names of GitEvents and PipelineRuns
+	for _, event := range e.Events {
+		r, _ := c.stage.of(event.Spec.DeliveryKey)
+		whose[event.Name] = r
+		for _, run := range event.Status.Runs {
+			whose[run.Name] = r
+			if r != nil && run.Namespace != r.namespace {
+				broken = append(broken, strayed(run.Name, "run %s of %s is planned in namespace %s", run.Name, r.path, run.Namespace))
+			}
+		}
+	}
+	for _, run := range e.Live {
+		if r := whose[run.Name]; r != nil && run.Namespace != r.namespace {
+			broken = append(broken, strayed(run.Name, "PipelineRun %s of %s is in namespace %s", run.Name, r.path, run.Namespace))
+		}
+	}
+	for _, w := range e.Writes {
+		if r := whose[w.ExternalID]; r != nil && w.Repository != r.path {
+			broken = append(broken, strayed(w.ExternalID, "write %d tells of %s at %s, and it is of %s", w.N, w.ExternalID, w.Repository, r.path))
+		}
+	}
+	return broken
+}
+
+func strayed(subject, format string, args ...any) invariants.Violation {
+	return invariants.Violation{Invariant: apart, Subject: subject, Message: fmt.Sprintf(format, args...)}
+}
+
+// both are two Git services as one.
+type both [2]service
+
+// Deliveries implements invariants.Service.
+func (b both) Deliveries() (out []invariants.Delivery) {
+	for _, on := range b {
+		out = append(out, on.seen().Deliveries()...)
+	}
+	return out
+}
+
+// Writes implements invariants.Service.
+func (b both) Writes() (out []invariants.Write) {
+	for _, on := range b {
+		out = append(out, on.seen().Writes()...)
+	}
+	return out
+}
+
+// Checks implements invariants.Service.
+func (b both) Checks(sha string) (out []invariants.Check) {
+	for _, on := range b {
+		out = append(out, on.seen().Checks(sha)...)
+	}
+	return out
+}

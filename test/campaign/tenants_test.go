@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package campaign
+
+import (
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/invariants"
+)
+
+// What is of the wrong tenant, what was started in vain and what was not started are found, and nothing in what is sound.
+func TestWishesAndTenantsAreFound(t *testing.T) {
+	type world struct {
+		*invariants.Evidence
+		run  *v1alpha1.Run
+		wish map[string]wish
+	}
+	for _, c := range []struct {
+		what  string
+		want  []string // invariants
+		spoil func(w world)
+	}{
+		{"nothing is wrong", nil, func(world) {}},
+		{"a run is planned in another tenant's namespace", []string{apart}, func(w world) { w.run.Namespace = "of-umbra" }},
+		{"a run is made in another tenant's namespace", []string{apart}, func(w world) { w.Live[0].Namespace = "of-umbra" }},
+		{"a check is written at another tenant's project", []string{apart}, func(w world) { w.Writes[0].Repository = "umbra/app" }},
+		{"a push is ignored", []string{"I-1"}, func(w world) {
+			w.Events[0].Status, w.Live, w.Writes = v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionIgnored}, nil, nil
+		}},
+		{"a push has no record", []string{"I-1"}, func(w world) { w.Events = nil }},
+		{"a push has no record, and was refused", nil, func(w world) { w.Events, w.Deliveries[0].Code = nil, 503 }},
+		{"a delivery that starts nothing has a run", []string{"I-1"}, func(w world) { w.wish["d"] = nothing }},
+		{"a delivery that starts nothing is pending", []string{"I-1"}, func(w world) {
+			w.wish["d"], w.Events[0].Status = nothing, v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionPending}
+		}},
+		{"a delivery that starts nothing has a check", []string{"I-1"}, func(w world) {
+			w.wish["d"], w.Events[0].Status = nothing, v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionIgnored}
+			w.Writes[0].ExternalID = "e"
+		}},
+		{"a delivery that starts nothing is ignored", nil, func(w world) {
+			w.wish["d"], w.Events[0].Status = nothing, v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionIgnored}
+		}},
+		{"a delivery that may start something has", nil, func(w world) { w.wish["d"] = either }},
+		{"a delivery that may start something has not", nil, func(w world) {
+			w.wish["d"], w.Events[0].Status = either, v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionIgnored}
+		}},
+	} {
+		e := &invariants.Evidence{
+			Events: []v1alpha1.GitEvent{{
+				ObjectMeta: metav1.ObjectMeta{Name: "e"}, Spec: v1alpha1.GitEventSpec{DeliveryKey: "d"},
+				Status: v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionRuns, Runs: []v1alpha1.Run{{Name: "p", Namespace: "of-acme"}}},
+			}},
+			Live:       []pipelinev1.PipelineRun{{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "of-acme"}}},
+			Deliveries: []invariants.Delivery{{Key: "d", Code: 202}},
+			Writes:     []invariants.Write{{ExternalID: "p", Repository: "acme/app"}},
+		}
+		wishes := map[string]wish{"d": starts}
+		c.spoil(world{Evidence: e, run: &e.Events[0].Status.Runs[0], wish: wishes})
+		check := &checker{stage: &stage{repositories: []*repository{
+			{path: "acme/app", namespace: "of-acme", wishes: wishes}, {path: "umbra/app", namespace: "of-umbra"},
+		}}}
+		var found []string
+		for _, v := range slices.Concat(check.astray(e), check.uncalled(e), check.ignored(e)) {
+			found = append(found, v.Invariant)
+		}
+		if !slices.Equal(found, c.want) {
+			t.Errorf("%s: found %v, want %v", c.what, found, c.want)
+		}
+	}
+}
