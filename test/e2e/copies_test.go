@@ -23,17 +23,23 @@ import (
 // copied is what the receivers know of the webhook's secret.
 func (w *world) copied() webhooksecret.Value {
 	w.t.Helper()
-	namespace, name, key := w.git.secret(w)
-	if w.inherited != "" {
-		namespace, name = w.Namespace, w.inherited
-	}
-	id := webhooksecret.ID(pacv1alpha1.SecretKey{Namespace: namespace, Name: name, Key: key})
-	shard, err := w.Kube.CoreV1().Secrets(w.Namespace).Get(w.ctx, webhooksecret.ShardName(webhooksecret.ShardOf(id)), metav1.GetOptions{})
+	name, id := w.copyIn()
+	shard, err := w.Kube.CoreV1().Secrets(w.Namespace).Get(w.ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return webhooksecret.Value{}
 	}
 	value, _ := webhooksecret.Copy(shard.Data, id)
 	return value
+}
+
+// copyIn is the Secret that has the copy of the webhook's secret, and the copy's ID there.
+func (w *world) copyIn() (shard, id string) {
+	namespace, name, key := w.git.secret(w)
+	if w.inherited != "" {
+		namespace, name = w.Namespace, w.inherited
+	}
+	id = webhooksecret.ID(pacv1alpha1.SecretKey{Namespace: namespace, Name: name, Key: key})
+	return webhooksecret.ShardName(webhooksecret.ShardOf(id)), id
 }
 
 // forNoEvent tells whether a controller made the call to copy webhook secrets or to look for missed deliveries: no event waits

@@ -63,28 +63,30 @@ func readMarks(body string) (marks, bool) {
 
 // putNote tells the verdict in the merge request, where the fork takes no status: in one note a check, which is found by
 // its marks and changed in place, whichever run it is of. The rules are those of statuses: what is late changes nothing,
-// and a run whose note a newer one has taken leaves it alone.
+// and a run whose note a newer one has taken leaves it alone. If there are several, because a post landed after another
+// process had looked, the oldest is kept. The id comes with an error if only a duplicate could not be deleted.
 func (r *repository) putNote(ctx context.Context, head git.Head, id string, check status.Check) (string, error) {
 	number, want := int(head.PullRequest.Number), marksOf(head.SHA, check)
-	note, have, err := r.findNote(ctx, number, want)
+	ours, err := r.ownNotes(ctx, number, want.check)
 	if err != nil {
 		return "", err
 	}
 	body := noteBody(want, check)
-	if check.OnlyOpen && (note == nil || have.run != want.run || have.ended) {
+	if check.OnlyOpen && (len(ours) == 0 || ours[0].run != want.run || ours[0].ended) {
 		return id, nil
 	}
-	if note == nil {
+	if len(ours) == 0 {
 		return r.createNote(ctx, number, body)
 	}
-	leave, err := r.leaves(ctx, number, want, have, strings.HasPrefix(id, notePrefix))
-	if err == nil && !leave && strings.TrimSpace(note.Body) != strings.TrimSpace(body) {
-		err = r.updateNote(ctx, number, note.ID, body)
+	kept := ours[0]
+	leave, err := r.leaves(ctx, number, want, kept.marks, strings.HasPrefix(id, notePrefix))
+	if err == nil && !leave && strings.TrimSpace(kept.Body) != strings.TrimSpace(body) {
+		err = r.updateNote(ctx, number, kept.ID, body)
 	}
 	if err != nil {
 		return "", err // with an id the run would seem to have had the note
 	}
-	return notePrefix + strconv.Itoa(note.ID), nil
+	return notePrefix + strconv.Itoa(kept.ID), r.deleteNotes(ctx, number, ours[1:])
 }
 
 // leaves tells whether a note is left as it is, because what is wanted is older. Of two runs on a commit the newer one is
@@ -115,27 +117,46 @@ func (r *repository) updateNote(ctx context.Context, number, id int, body string
 	return provider.Failed(what, err)
 }
 
-// findNote returns the oldest note of the check that the token's own user wrote: marks can be copied by anybody.
-func (r *repository) findNote(ctx context.Context, number int, want marks) (*gl.Note, marks, error) {
+// deleteNotes takes duplicates back. Whoever wrote a note may delete it (https://docs.gitlab.com/api/notes/).
+func (r *repository) deleteNotes(ctx context.Context, number int, duplicates []ownNote) error {
+	const what = "deleting a duplicate of the note"
+	for _, note := range duplicates {
+		_, err := r.client.Notes.DeleteMergeRequestNote(int(r.id), number, note.ID, gl.WithContext(ctx))
+		if err != nil && provider.StatusCode(err) != http.StatusNotFound { // another process has deleted it
+			return provider.Failed(what, err)
+		}
+	}
+	return nil
+}
+
+// ownNote is a note that the token's own user wrote, and what it says of itself.
+type ownNote struct {
+	*gl.Note
+	marks
+}
+
+// ownNotes returns the notes of a check, oldest first. Only those of the token's own user count: marks can be copied by
+// anybody.
+func (r *repository) ownNotes(ctx context.Context, number int, check string) (ours []ownNote, err error) {
 	const what = "looking the note up"
 	me, _, err := r.client.Users.CurrentUser(gl.WithContext(ctx))
 	if err != nil {
-		return nil, marks{}, provider.Failed(what, err)
+		return nil, provider.Failed(what, err)
 	}
 	notes, err := list(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.Note, *gl.Response, error) {
 		return r.client.Notes.ListMergeRequestNotes(int(r.id), number, nil, page...)
 	})
 	if err != nil {
-		return nil, marks{}, provider.Failed(what, err)
+		return nil, provider.Failed(what, err)
 	}
-	slices.SortFunc(notes, func(a, b *gl.Note) int { return cmp.Compare(a.ID, b.ID) })
 	for _, note := range notes {
 		have, found := readMarks(note.Body)
-		if found && have.check == want.check && note.Author.ID == me.ID && me.ID > 0 {
-			return note, have, nil
+		if found && have.check == check && note.Author.ID == me.ID && me.ID > 0 {
+			ours = append(ours, ownNote{note, have})
 		}
 	}
-	return nil, marks{}, nil
+	slices.SortFunc(ours, func(a, b ownNote) int { return cmp.Compare(a.ID, b.ID) })
+	return ours, nil
 }
 
 func (r *repository) createNote(ctx context.Context, number int, body string) (string, error) {

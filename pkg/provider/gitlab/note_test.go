@@ -3,10 +3,12 @@
 package gitlab
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/test/forge"
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
@@ -49,5 +51,41 @@ func TestTheNoteIsOfTheMergeRequestsHead(t *testing.T) {
 				t.Errorf("%+v, want one note with %q", notes, c.want)
 			}
 		})
+	}
+}
+
+// A process that was told to end, or stopped, may post its note after another one had looked for it and posted its own: the
+// first of the two is kept and tells the truth, whichever knew of it. What others wrote is left alone.
+func TestANoteThatLandedLateIsTakenBack(t *testing.T) {
+	t.Parallel()
+	for _, known := range []bool{true, false} {
+		b, iid := forked(t, forgelab.Private, "")
+		first := b.put(t, "", check(status.InProgress, ""))
+		late := b.ours(iid)[0].Body
+		b.AddNote(testProject, iid, "stranger", late)
+		for range 2 {
+			b.AddNote(testProject, iid, b.token.User.Username, late)
+		}
+		id := first
+		if !known {
+			id = ""
+		}
+		b.Inject(forgelab.Fault{Route: forgelab.RouteNoteDelete, Count: 1, Do: forge.ServerError502HTML()})
+		b.Inject(forgelab.Fault{Route: forgelab.RouteNoteDelete, Count: 1, Do: forge.ApplyThenDrop()})
+		ended := check(status.Completed, status.Success)
+		for range 2 {
+			if again, err := b.client.Put(t.Context(), b.head, id, ended, false); again != first || err == nil {
+				t.Errorf("known %t: a duplicate that cannot be deleted: %q, %v, want %s and an error", known, again, err, first)
+			}
+		}
+		if again := b.put(t, id, ended); again != first {
+			t.Errorf("known %t: the note is %s, want %s", known, again, first)
+		}
+		if notes := b.ours(iid); len(notes) != 1 || !strings.Contains(notes[0].Body, "Title of completedsuccess") {
+			t.Errorf("known %t: %+v, want one note with the verdict", known, notes)
+		}
+		if !slices.ContainsFunc(b.Notes(testProject, iid), func(n forgelab.Note) bool { return n.Author == "stranger" && n.Body == late }) {
+			t.Errorf("known %t: somebody else's note was deleted", known)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/report"
 	"github.com/plumbline-ci/plumbline/pkg/status"
@@ -87,4 +88,35 @@ func TestALateReportOfTheStartDoesNotStay(t *testing.T) {
 		w.end(corev1.ConditionTrue)
 		w.lands(late, func() { _, _ = w.reconcile() })
 	})
+}
+
+// That a pull request waits for approval is the last that is told of it: where what lands late is shown, it is looked up once
+// more, too, when the process that was about to tell it was replaced.
+func TestALateReportThatApprovalIsNeededDoesNotStay(t *testing.T) {
+	t.Parallel()
+	for _, reopens := range []bool{true, false} {
+		w := newWorld(t)
+		w.git.reopens = reopens
+		w.git.canWrite = func(string) (bool, error) { return false, nil }
+		w.fork()
+		w.hook = only("put check queued", outcome{kill: true})
+		for range 3 {
+			if killed, _ := w.reconcile(); killed {
+				break
+			}
+		}
+		w.hook, w.git.soles = nil, nil
+		for range 2 { // the process that takes over
+			_, _ = w.reconcile()
+		}
+		if e := w.event(); e.Settled() == reopens || len(w.git.soles) != 1 || e.Status.Disposition != v1alpha1.DispositionPending {
+			t.Fatalf("reopens %t: %d reports, status %+v", reopens, len(w.git.soles), e.Status)
+		}
+		w.pass(report.LateReports)
+		_, _ = w.reconcile()
+		want := map[bool]int{true: 2, false: 1}[reopens]
+		if !w.event().Settled() || len(w.git.soles) != want || w.git.soles[want-1] || len(w.git.checks) != 1 {
+			t.Errorf("reopens %t: reports whose duplicates are looked for %v, %d checks, status %+v", reopens, w.git.soles, len(w.git.checks), w.event().Status)
+		}
+	}
 }

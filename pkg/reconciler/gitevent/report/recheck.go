@@ -48,12 +48,18 @@ func (s *Step) mayLand(a *attempt.Attempt, check *v1alpha1.Check) {
 	check.RecheckAt = &at
 }
 
-// rechecks are the concluded checks that are due to be looked up once more.
-func rechecks(a *attempt.Attempt) []status.Check {
+// final tells whether a check is not written again by itself: it has a conclusion, or asks for an approval. Of the latter a
+// duplicate that lands late can be taken back only where a late report would also reopen a check; elsewhere it says the same.
+func (s *Step) final(a *attempt.Attempt, check *v1alpha1.Check) bool {
+	return check.Concluded || a.Event.Status.Disposition == v1alpha1.DispositionPending && s.Providers[a.Event.Spec.Provider].Reopens
+}
+
+// rechecks are the final checks that are due to be looked up once more.
+func (s *Step) rechecks(a *attempt.Attempt) []status.Check {
 	var due []status.Check
 	for _, check := range a.Desired() {
 		accepted := a.Accepted(check.Key)
-		if accepted == nil || !accepted.Concluded || accepted.RecheckAt == nil || accepted.Accepted != status.Digest(check) {
+		if accepted == nil || !s.final(a, accepted) || accepted.RecheckAt == nil || accepted.Accepted != status.Digest(check) {
 			continue
 		}
 		if !a.Clock.Now().Before(accepted.RecheckAt.Time) {
@@ -63,11 +69,12 @@ func rechecks(a *attempt.Attempt) []status.Check {
 	return due
 }
 
-// UntilRecheck is the wait for the next recheck of a concluded check, nil when there is none. One that was due when the
+// UntilRecheck is the wait for the next recheck of a final check, nil when there is none. One that was due when the
 // reconcile began is not waited for here: if it could not be made, the report waits, and has its own time.
 func (s *Step) UntilRecheck(a *attempt.Attempt) error {
-	for _, check := range a.Event.Status.Checks {
-		if check.Concluded && check.RecheckAt != nil && check.RecheckAt.After(a.Began) {
+	for i := range a.Event.Status.Checks {
+		check := &a.Event.Status.Checks[i]
+		if s.final(a, check) && check.RecheckAt != nil && check.RecheckAt.After(a.Began) {
 			left := max(time.Second, check.RecheckAt.Sub(a.Clock.Now()))
 			return fault.Throttledf(fault.ReasonBusy, left, "looking for a late duplicate of %q before the event is settled", check.Name)
 		}

@@ -41,7 +41,7 @@ type Step struct {
 // that arose after a PipelineRun was created.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	statuslimit.Fit(&a.Event.Status) // what is sent is what is stored
-	stale, untried := toSend(a)
+	stale, untried := s.toSend(a)
 	stale, held := s.hold(ctx, a, stale)
 	if len(stale) == 0 {
 		return attempt.First([]error{held, untried})
@@ -123,8 +123,8 @@ func (s *Step) store(ctx context.Context, a *attempt.Attempt, checks []status.Ch
 }
 
 // toSend are the checks to send now, and what stands for those that have just failed.
-func toSend(a *attempt.Attempt) (checks []status.Check, untried error) {
-	for _, check := range slices.DeleteFunc(append(a.Outstanding(), rechecks(a)...), func(check status.Check) bool { return early(a, check) }) {
+func (s *Step) toSend(a *attempt.Attempt) (checks []status.Check, untried error) {
+	for _, check := range slices.DeleteFunc(append(a.Outstanding(), s.rechecks(a)...), func(check status.Check) bool { return early(a, check) }) {
 		if err := a.Waits.FailedJustNow(reported(&check)); err != nil {
 			untried = err
 			continue
@@ -158,14 +158,14 @@ func (s *Step) put(ctx context.Context, a *attempt.Attempt, client *provider.Cli
 		s.posts.Known(post, id)
 	}
 	s.Metrics.Accepted(ctx, a.Event, *accepted, check, a.Clock.Now()) // by what was accepted until now
-	note(accepted, check, a.Clock.Now())
+	s.note(a, accepted, check)
 	return nil
 }
 
 // note records that a check was accepted.
-func note(accepted *v1alpha1.Check, check *status.Check, now time.Time) {
+func (s *Step) note(a *attempt.Attempt, accepted *v1alpha1.Check, check *status.Check) {
 	accepted.Accepted, accepted.Concluded = status.Digest(*check), check.Conclusion != ""
-	if accepted.Concluded && accepted.RecheckAt != nil && !now.Before(accepted.RecheckAt.Time) {
+	if s.final(a, accepted) && accepted.RecheckAt != nil && !a.Clock.Now().Before(accepted.RecheckAt.Time) {
 		accepted.RecheckAt = nil // Put looked for duplicates when none could be under way any more
 	}
 }
