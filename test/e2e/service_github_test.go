@@ -149,7 +149,7 @@ func (g *onGitHub) route(at operation) string {
 		readCheck: forge.RouteCheckGet, readDirectory: forge.RouteTree, readFile: forge.RouteBlob,
 		readReference: forge.RouteContents, readCommit: forge.RouteCommit, readBranch: forge.RouteRef,
 		readRepository: forge.RouteRepo, listChanges: forge.RouteCompare, askPermission: forge.RoutePermission,
-		writeComment: forge.RouteCommentCreate,
+		writeComment: forge.RouteCommentCreate, listPullFiles: forge.RoutePullFiles,
 	}[at]
 }
 

@@ -169,7 +169,7 @@ func (g *onGitLab) route(at operation) string {
 		readCheck: gitlab.RouteStatusList, readDirectory: gitlab.RouteTree, readFile: gitlab.RouteFile,
 		readReference: gitlab.RouteFile, readCommit: gitlab.RouteBranch, readBranch: gitlab.RouteBranch, // a branch comes with its commit
 		readRepository: gitlab.RouteProject, listChanges: gitlab.RouteCompare, askPermission: gitlab.RouteMembers,
-		writeComment: gitlab.RouteNoteCreate,
+		writeComment: gitlab.RouteNoteCreate, listPullFiles: gitlab.RouteMRDiffs,
 	}[at]
 }
 

@@ -190,6 +190,7 @@ const (
 	readBranch     operation = "read where a branch is"
 	readRepository operation = "read the repository"
 	listChanges    operation = "list the files that a push changed"
+	listPullFiles  operation = "list the files that a pull request changes"
 	askPermission  operation = "ask for a user's permission"
 	writeComment   operation = "comment on a pull request"
 )
