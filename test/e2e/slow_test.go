@@ -61,7 +61,7 @@ func TestS3SlowConnectionsKeepNobodyWaiting(t *testing.T) {
 	}
 	used, allowed := w.memory(w.receivers[0])
 	t.Logf("the receiver used at most %d MiB of %d", used>>20, allowed>>20)
-	if used >= allowed/2 {
+	if used >= allowed*3/4 { // twice what is live, and more on a busy machine: what ended is collected late
 		t.Errorf("the receiver used %d bytes of %d for what nobody has verified", used, allowed)
 	}
 	w.eventually(soon, "slow bodies are counted", func() error {
