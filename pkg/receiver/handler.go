@@ -233,14 +233,13 @@ func (h *Handler) record(ctx context.Context, d *delivery, repository *pacv1alph
 	spec.Repository = v1alpha1.RepositoryReference{
 		Namespace: repository.Namespace, Name: repository.Name, UID: repository.UID, URL: repository.Spec.URL,
 	}
-	waits := func() {}
-	if len(d.body) <= smallBodyBytes {
-		waits = d.release // who waits holds no place that others need
+	small := len(d.body) <= smallBodyBytes
+	if small { // a larger one has a slot that others wait for; its namespace's rate lets few of them go on
+		defer h.lanes.enter(ctx, laneOf(spec, d.body), len(d.body), d.release)()
 	}
-	defer h.lanes.enter(ctx, laneOf(spec, d.body), len(d.body), waits)()
 	leave, err := h.tenants.enter(repository.Namespace)
-	if err != nil && len(d.body) <= smallBodyBytes {
-		waits()
+	if err != nil && small {
+		d.release()
 		leave, err = h.tenants.await(ctx, repository.Namespace)
 	}
 	if err != nil {

@@ -31,11 +31,13 @@ type lane struct {
 
 // laneOf is the lane of a delivery.
 func laneOf(spec *v1alpha1.GitEventSpec, body []byte) laneKey {
-	repository := spec.Repository.Namespace + "/" + spec.Repository.Name
+	repository, pull := spec.Repository.Namespace+"/"+spec.Repository.Name, spec.Trigger == v1alpha1.TriggerPullRequest
 	switch {
+	case pull && len(body) > heavyBytes: // a stranger's description may be that long
+		return laneKey{spec.Repository.Namespace + " pulls", largeLane}
 	case len(body) > heavyBytes:
 		return laneKey{spec.Repository.Namespace, largeLane}
-	case spec.Trigger == v1alpha1.TriggerPullRequest:
+	case pull:
 		return laneKey{repository + " pulls", pullsLane}
 	}
 	return laneKey{repository, repositoryLane}

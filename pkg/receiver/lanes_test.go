@@ -175,6 +175,46 @@ func TestNothingIsRefusedBecauseOthersWaitForALane(t *testing.T) {
 	})
 }
 
+// A large body that waits for a lane would keep one of the few slots for large ones meanwhile, which other tenants need: it does not wait.
+func TestALargeBodyDoesNotWaitForALane(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := &Handler{Options: Options{Recorder: slowRecorder{}}}
+		whose := &pacv1alpha1.Repository{}
+		whose.Namespace, whose.Name = "team", "app"
+		began := time.Now()
+		freed := make(chan time.Duration, maxLargeBodies)
+		for range maxLargeBodies {
+			go func() {
+				ctx, cancel := context.WithTimeout(t.Context(), workBudget)
+				defer cancel()
+				d := &delivery{body: make([]byte, smallBodyBytes+1), release: func() { t.Error("it gave its slot back before it was recorded") }}
+				h.record(ctx, d, whose, delivered("app", v1alpha1.TriggerPush))
+				freed <- time.Since(began)
+			}()
+		}
+		for range maxLargeBodies {
+			if after := <-freed; after != 300*time.Millisecond {
+				t.Errorf("a slot for large bodies was held for %v, want as long as one is recorded", after)
+			}
+		}
+	})
+}
+
+// A stranger's pull requests with long descriptions are not waited for by a large push.
+func TestALargePushDoesNotWaitForLargePullRequests(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var all lanes
+		defer all.enterAs(t, "app", v1alpha1.TriggerPullRequest, heavyBytes+1)()
+		began := time.Now()
+		defer all.enterAs(t, "app", v1alpha1.TriggerPush, heavyBytes+1)()
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("it waited for %v", waited)
+		}
+	})
+}
+
 // Who has waited for every place before it still has the time that a create takes.
 func TestALaneLeavesTimeToRecord(t *testing.T) {
 	t.Parallel()
