@@ -233,14 +233,14 @@ func (h *Handler) record(ctx context.Context, d *delivery, repository *pacv1alph
 	spec.Repository = v1alpha1.RepositoryReference{
 		Namespace: repository.Namespace, Name: repository.Name, UID: repository.UID, URL: repository.Spec.URL,
 	}
-	small := len(d.body) <= smallBodyBytes
+	small, waited := len(d.body) <= smallBodyBytes, false
 	if small { // a larger one has a slot that others wait for; its namespace's rate lets few of them go on
-		defer h.lanes.enter(ctx, laneOf(spec, d.body), len(d.body), d.release)()
+		defer h.lanes.enter(ctx, laneOf(spec, d.body), len(d.body), func() { waited = true; d.release() })()
 	}
 	leave, err := h.tenants.enter(repository.Namespace)
 	if err != nil && small {
 		d.release()
-		leave, err = h.tenants.await(ctx, repository.Namespace)
+		leave, err = h.tenants.await(ctx, repository.Namespace, waited)
 	}
 	if err != nil {
 		return unavailable("too many deliveries of the Repository's namespace at once", err)

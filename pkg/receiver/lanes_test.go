@@ -175,6 +175,48 @@ func TestNothingIsRefusedBecauseOthersWaitForALane(t *testing.T) {
 	})
 }
 
+// brisk is a recorder that takes 20 ms for each call.
+type brisk struct{ slowRecorder }
+
+func (brisk) Record(context.Context, *v1alpha1.GitEventSpec, []byte) (string, bool, error) {
+	time.Sleep(20 * time.Millisecond)
+	return "event", true, nil
+}
+
+// Of a burst that is too large for its lanes those that are left go on together after laneWait. They are more than maxQueued, and
+// recorded in time all the same.
+func TestABurstThatIsTooLargeForItsLanesIsRecorded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := &Handler{Options: Options{Recorder: brisk{}}}
+		whose := &pacv1alpha1.Repository{}
+		whose.Namespace, whose.Name = "team", "app"
+		const burst = 1000
+		answers := make(chan answer, burst)
+		began := time.Now()
+		for range burst {
+			go func() {
+				ctx, cancel := context.WithTimeout(t.Context(), workBudget)
+				defer cancel()
+				d := &delivery{body: make([]byte, 20_000), release: func() {}}
+				answers <- h.record(ctx, d, whose, delivered("app", v1alpha1.TriggerPullRequest))
+			}()
+		}
+		refused := 0
+		for range burst {
+			if (<-answers).outcome != outcomeRecorded {
+				refused++
+			}
+		}
+		if took := time.Since(began); refused > 0 || took > workBudget {
+			t.Errorf("%d of %d are refused, after %v", refused, burst, took)
+		}
+		if synctest.Wait(); h.lanes.held != 0 || h.tenants.waiting != 0 || h.tenants.there != 0 {
+			t.Errorf("left are %d bytes, %d that wait and %d places", h.lanes.held, h.tenants.waiting, h.tenants.there)
+		}
+	})
+}
+
 // A large body that waits for a lane would keep one of the few slots for large ones meanwhile, which other tenants need: it does not wait.
 func TestALargeBodyDoesNotWaitForALane(t *testing.T) {
 	t.Parallel()
