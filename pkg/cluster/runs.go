@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"context"
+	"slices"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	"github.com/tektoncd/pipeline/pkg/client/informers/externalversions"
@@ -56,7 +57,7 @@ func TrimRun(run *pipelinev1.PipelineRun) *pipelinev1.PipelineRun {
 }
 
 const (
-	// maxTasks are the tasks of an ended run that TrimRun keeps, if it has no more. Each takes some 100 bytes, until the report is
+	// maxTasks are the tasks of an ended run that TrimRun keeps, if it has no more. Each takes some 200 bytes, until the report is
 	// accepted.
 	maxTasks = 20
 	// maxTaskName is more than the name of a task has: Tekton makes labels of them.
@@ -75,14 +76,14 @@ func keepTasks(kept, run *pipelinev1.PipelineRun) {
 		long = long || len(s) > maxTaskName
 		return s
 	}
-	var children []pipelinev1.ChildStatusReference
+	children := slices.Grow([]pipelinev1.ChildStatusReference(nil), len(run.Status.ChildReferences)) // without room for more
 	for _, child := range run.Status.ChildReferences {
 		children = append(children, pipelinev1.ChildStatusReference{
 			TypeMeta: runtime.TypeMeta{Kind: text(child.Kind)},
 			Name:     text(child.Name), DisplayName: text(child.DisplayName), PipelineTaskName: text(child.PipelineTaskName),
 		})
 	}
-	var skipped []pipelinev1.SkippedTask
+	skipped := slices.Grow([]pipelinev1.SkippedTask(nil), len(run.Status.SkippedTasks))
 	for _, task := range run.Status.SkippedTasks {
 		skipped = append(skipped, pipelinev1.SkippedTask{Name: text(task.Name), Reason: pipelinev1.SkippingReason(text(string(task.Reason)))})
 	}

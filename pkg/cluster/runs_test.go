@@ -116,6 +116,9 @@ func TestTheCacheKeepsLittleOfARun(t *testing.T) {
 		!kept.Status.CompletionTime.Equal(whole.Status.CompletionTime) || len(kept.Status.ChildReferences) != 10 || !cluster.Reportable(kept) {
 		t.Errorf("something that is read is missing: %s", part)
 	}
+	if room := cap(kept.Status.ChildReferences); room > 12 {
+		t.Errorf("there is room for %d tasks", room)
+	}
 	if again := marshal(t, cluster.TrimRun(kept)); again != part {
 		t.Errorf("trimmed twice it is another: %s", again)
 	}

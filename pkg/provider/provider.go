@@ -26,6 +26,8 @@ type Origin struct {
 	DeliveryKey string
 	// Event is the service's name of the event ("push"), for logs and metrics.
 	Event string
+	// Push is true for what only writers cause: pushes of branches and tags.
+	Push bool
 }
 
 // Webhook turns bytes into values; it knows no client and no cluster.

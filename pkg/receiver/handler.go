@@ -36,8 +36,8 @@ type serviceFinder interface {
 }
 
 type recorder interface {
-	// Affords returns a Throttled fault if a body of that size would not be recorded for a namespace now.
-	Affords(namespace string, size int) error
+	// Affords returns a Throttled fault if a push's body of that size would not be recorded for a namespace now, or another event's.
+	Affords(namespace string, push bool, size int) error
 	Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body []byte) (name string, created bool, err error)
 }
 
@@ -233,15 +233,14 @@ func (h *Handler) record(ctx context.Context, d *delivery, repository *pacv1alph
 	spec.Repository = v1alpha1.RepositoryReference{
 		Namespace: repository.Namespace, Name: repository.Name, UID: repository.UID, URL: repository.Spec.URL,
 	}
-	waits := func() {}
-	if len(d.body) <= smallBodyBytes {
-		waits = d.release // who waits holds no place that others need
+	small, waited := len(d.body) <= smallBodyBytes, false
+	if small { // a larger one has a slot that others wait for; its namespace's rate lets few of them go on
+		defer h.lanes.enter(ctx, laneOf(spec, d.body), len(d.body), func() { waited = true; d.release() })()
 	}
-	defer h.lanes.enter(ctx, laneOf(spec, d.body), len(d.body), waits)()
 	leave, err := h.tenants.enter(repository.Namespace)
-	if err != nil && len(d.body) <= smallBodyBytes {
-		waits()
-		leave, err = h.tenants.await(ctx, repository.Namespace)
+	if err != nil && small {
+		d.release()
+		leave, err = h.tenants.await(ctx, repository.Namespace, waited)
 	}
 	if err != nil {
 		return unavailable("too many deliveries of the Repository's namespace at once", err)

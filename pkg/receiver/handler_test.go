@@ -175,7 +175,7 @@ func TestRefusedRequests(t *testing.T) {
 // live records nothing and tells whether its context still was.
 type live struct{ err error }
 
-func (l *live) Affords(string, int) error { return nil }
+func (l *live) Affords(string, bool, int) error { return nil }
 
 func (l *live) Record(ctx context.Context, _ *v1alpha1.GitEventSpec, _ []byte) (string, bool, error) {
 	l.err = ctx.Err()

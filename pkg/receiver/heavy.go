@@ -42,7 +42,7 @@ func (h *Handler) beyondRate(ctx context.Context, d *delivery, canonical string)
 	if err != nil {
 		return nil // it is looked up again, and answered, if somebody acts on such events
 	}
-	if err := h.Recorder.Affords(repository.Namespace, len(d.body)); err != nil {
+	if err := h.Recorder.Affords(repository.Namespace, d.origin.Push, len(d.body)); err != nil {
 		a := unrecorded(err)
 		return &a
 	}

@@ -15,7 +15,7 @@ import (
 type lanes struct {
 	mu   sync.Mutex
 	of   map[laneKey]*lane
-	held int // by the bodies of those who wait
+	held int // by the bodies of those who wait, or have waited
 }
 
 // laneKey names a lane that has so many places.
@@ -31,11 +31,13 @@ type lane struct {
 
 // laneOf is the lane of a delivery.
 func laneOf(spec *v1alpha1.GitEventSpec, body []byte) laneKey {
-	repository := spec.Repository.Namespace + "/" + spec.Repository.Name
+	repository, pull := spec.Repository.Namespace+"/"+spec.Repository.Name, spec.Trigger == v1alpha1.TriggerPullRequest
 	switch {
+	case pull && len(body) > heavyBytes: // a stranger's description may be that long
+		return laneKey{spec.Repository.Namespace + " pulls", largeLane}
 	case len(body) > heavyBytes:
 		return laneKey{spec.Repository.Namespace, largeLane}
-	case spec.Trigger == v1alpha1.TriggerPullRequest:
+	case pull:
 		return laneKey{repository + " pulls", pullsLane}
 	}
 	return laneKey{repository, repositoryLane}
@@ -43,7 +45,7 @@ func laneOf(spec *v1alpha1.GitEventSpec, body []byte) laneKey {
 
 // enter takes one of a lane's places. When there is none it calls waits, and waits for one of them and then for one of those for
 // whoever is late, for at most laneWait in all: then the API server is slow, and more at once do no more harm. Leave must be called
-// once. Size is of what the delivery holds meanwhile.
+// once. Size is of what the delivery holds; of one that waited it counts until then.
 func (l *lanes) enter(ctx context.Context, key laneKey, size int, waits func()) (leave func()) {
 	if leave = l.wait(key, 0); leave != nil {
 		return leave
@@ -51,21 +53,20 @@ func (l *lanes) enter(ctx context.Context, key laneKey, size int, waits func()) 
 	if !l.hold(size) {
 		return func() {}
 	}
-	defer l.hold(-size)
 	waits()
 	for _, key := range []laneKey{key, {key.of + " late", lateLane}} {
 		limit := laneWait / 2
 		if end, ends := ctx.Deadline(); ends {
 			limit = min(limit, time.Until(end)-slotWait-recordTime)
 		}
-		if leave = l.wait(key, limit); leave != nil {
-			return leave
+		if place := l.wait(key, limit); place != nil {
+			return func() { place(); l.hold(-size) }
 		}
 	}
-	return func() {}
+	return func() { l.hold(-size) }
 }
 
-// hold counts what is held by those who wait; false is that nobody more may wait.
+// hold counts what is held by those who wait, or have waited; false is that nobody more may wait.
 func (l *lanes) hold(size int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

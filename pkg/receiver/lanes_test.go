@@ -126,7 +126,7 @@ func TestWhoWaitsForLanesHoldsLittle(t *testing.T) {
 // slowRecorder takes 300 ms for each call.
 type slowRecorder struct{}
 
-func (slowRecorder) Affords(string, int) error { return nil }
+func (slowRecorder) Affords(string, bool, int) error { return nil }
 
 func (slowRecorder) Record(ctx context.Context, _ *v1alpha1.GitEventSpec, _ []byte) (string, bool, error) {
 	select {
@@ -171,6 +171,88 @@ func TestNothingIsRefusedBecauseOthersWaitForALane(t *testing.T) {
 		}
 		if refused > 0 {
 			t.Errorf("%d of %d deliveries are refused", refused, pulls+1)
+		}
+	})
+}
+
+// brisk is a recorder that takes 20 ms for each call.
+type brisk struct{ slowRecorder }
+
+func (brisk) Record(context.Context, *v1alpha1.GitEventSpec, []byte) (string, bool, error) {
+	time.Sleep(20 * time.Millisecond)
+	return "event", true, nil
+}
+
+// Of a burst that is too large for its lanes those that are left go on together after laneWait. They are more than maxQueued, and
+// recorded in time all the same.
+func TestABurstThatIsTooLargeForItsLanesIsRecorded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := &Handler{Options: Options{Recorder: brisk{}}}
+		whose := &pacv1alpha1.Repository{}
+		whose.Namespace, whose.Name = "team", "app"
+		const burst = 1000
+		answers := make(chan answer, burst)
+		began := time.Now()
+		for range burst {
+			go func() {
+				ctx, cancel := context.WithTimeout(t.Context(), workBudget)
+				defer cancel()
+				d := &delivery{body: make([]byte, 20_000), release: func() {}}
+				answers <- h.record(ctx, d, whose, delivered("app", v1alpha1.TriggerPullRequest))
+			}()
+		}
+		refused := 0
+		for range burst {
+			if (<-answers).outcome != outcomeRecorded {
+				refused++
+			}
+		}
+		if took := time.Since(began); refused > 0 || took > workBudget {
+			t.Errorf("%d of %d are refused, after %v", refused, burst, took)
+		}
+		if synctest.Wait(); h.lanes.held != 0 || h.tenants.waiting != 0 || h.tenants.there != 0 {
+			t.Errorf("left are %d bytes, %d that wait and %d places", h.lanes.held, h.tenants.waiting, h.tenants.there)
+		}
+	})
+}
+
+// A large body that waits for a lane would keep one of the few slots for large ones meanwhile, which other tenants need: it does not wait.
+func TestALargeBodyDoesNotWaitForALane(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := &Handler{Options: Options{Recorder: slowRecorder{}}}
+		whose := &pacv1alpha1.Repository{}
+		whose.Namespace, whose.Name = "team", "app"
+		began := time.Now()
+		freed := make(chan time.Duration, maxLargeBodies)
+		for range maxLargeBodies {
+			go func() {
+				ctx, cancel := context.WithTimeout(t.Context(), workBudget)
+				defer cancel()
+				d := &delivery{body: make([]byte, smallBodyBytes+1), release: func() { t.Error("it gave its slot back before it was recorded") }}
+				h.record(ctx, d, whose, delivered("app", v1alpha1.TriggerPush))
+				freed <- time.Since(began)
+			}()
+		}
+		for range maxLargeBodies {
+			if after := <-freed; after != 300*time.Millisecond {
+				t.Errorf("a slot for large bodies was held for %v, want as long as one is recorded", after)
+			}
+		}
+	})
+}
+
+// A stranger's pull requests with long descriptions are not waited for by a large push.
+func TestALargePushDoesNotWaitForLargePullRequests(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var all lanes
+		defer all.enterAs(t, "app", v1alpha1.TriggerPullRequest, heavyBytes+1)()
+		began := time.Now()
+		defer all.enterAs(t, "app", v1alpha1.TriggerPush, heavyBytes+1)()
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("it waited for %v", waited)
 		}
 	})
 }

@@ -23,10 +23,11 @@ const (
 	// whole body yet is none of them.
 	maxInFlight = 160
 	// repositoryLane is how many deliveries of one Repository are recorded at once, pullsLane how many of its pull requests, which
-	// strangers may cause, and largeLane how many over heavyBytes of one namespace. An API server that takes 10 ms for each records
-	// 100 pull requests in a second. Who has waited for half of laneWait is one of lateLane, and who has waited for all of it goes on
-	// all the same. Nobody waits for a lane when only slotWait and recordTime are left of workBudget: a create that is slow needs
-	// them. Whoever waits holds no place that others need; all together hold laneBytes at most, and who comes then does not wait.
+	// strangers may cause, and largeLane how many over heavyBytes of one namespace, and as many of its pull requests. An API server that
+	// takes 10 ms for each records 100 pull requests in a second. Who has waited for half of laneWait is one of lateLane, and who has
+	// waited for all of it goes on all the same. Nobody waits for a lane when only slotWait and recordTime are left of workBudget: a
+	// create that is slow needs them. Whoever waits holds no place that others need; all who wait, or have waited, together
+	// hold laneBytes at most, and who comes then does not wait. Nor does a body over smallBodyBytes.
 	repositoryLane = 4
 	pullsLane      = 1
 	largeLane      = 1
@@ -34,8 +35,8 @@ const (
 	laneWait       = 3 * time.Second
 	recordTime     = 2 * time.Second
 	laneBytes      = 32 << 20
-	// maxQueued is how many verified deliveries may wait, or have waited, for a place of their namespace. They hold none of the
-	// others and at most smallBodyBytes each.
+	// maxQueued is how many verified deliveries may wait, or have waited, for a place of their namespace, beside those of
+	// laneBytes. They hold none of the others and at most smallBodyBytes each.
 	maxQueued = 64
 	// maxHeaderBytes: GitHub sends about 1 KiB of headers, proxies and meshes add some. Every connection may take as much
 	// without proving anything.

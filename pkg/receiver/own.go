@@ -43,7 +43,7 @@ func (h *Handler) acceptOwn(ctx context.Context, d *delivery) answer {
 		return unverified(err, func() answer { return h.stranger(d, "Unauthenticated", canonical+": "+fault.Of(err).Message) })
 	}
 	d.verified = true
-	if err := h.Recorder.Affords(repository.Namespace, len(d.body)); err != nil {
+	if err := h.Recorder.Affords(repository.Namespace, d.origin.Push, len(d.body)); err != nil {
 		return unrecorded(err) // before it is decoded
 	}
 	spec, err := d.decode()

@@ -16,20 +16,22 @@ func TestLargeDeliveriesOfANamespaceHaveARate(t *testing.T) {
 	var all rates
 	now := time.Unix(0, 0)
 	const largest = 33 << 20
-	if err := all.take("loud", largest, now); err != nil {
+	if err := all.take(rateKey{namespace: "loud"}, largest, now); err != nil {
 		t.Fatalf("the first one is refused: %v", err)
 	}
-	f := fault.Of(all.take("loud", 1, now))
-	if f == nil || f.Class != fault.Throttled || f.Reason != reasonRate || all.over("loud", now) == nil {
+	f := fault.Of(all.take(rateKey{namespace: "loud"}, 1, now))
+	if f == nil || f.Class != fault.Throttled || f.Reason != reasonRate || all.over(rateKey{namespace: "loud"}, now) == nil {
 		t.Fatalf("the next one is answered %+v", f)
 	}
-	if err := all.take("quiet", largest, now); err != nil {
-		t.Errorf("another namespace is refused: %v", err)
+	for _, other := range []rateKey{{namespace: "quiet"}, {"loud", true}} {
+		if err := all.take(other, largest, now); err != nil {
+			t.Errorf("another namespace, or its own pushes, are refused: %v", err)
+		}
 	}
-	if now = now.Add((largest - payloadBurst) / payloadRate * time.Second); all.over("loud", now) == nil {
+	if now = now.Add((largest - payloadBurst) / payloadRate * time.Second); all.over(rateKey{namespace: "loud"}, now) == nil {
 		t.Errorf("it is taken again before the rate has made up for what was taken")
 	}
-	if now = now.Add(time.Second); all.over("loud", now) != nil || all.take("loud", 1, now) != nil {
+	if now = now.Add(time.Second); all.over(rateKey{namespace: "loud"}, now) != nil || all.take(rateKey{namespace: "loud"}, 1, now) != nil {
 		t.Error("it is not taken again when the rate has made up for what was taken")
 	}
 	if now.Sub(time.Unix(0, 0)) > f.RetryAfter {
@@ -42,10 +44,10 @@ func TestARateIsOfWhatIsWritten(t *testing.T) {
 	t.Parallel()
 	var all rates
 	for range 5 {
-		if err := all.take("team", payloadBurst, time.Unix(0, 0)); err != nil {
+		if err := all.take(rateKey{namespace: "team"}, payloadBurst, time.Unix(0, 0)); err != nil {
 			t.Fatal(err)
 		}
-		all.give("team", payloadBurst)
+		all.give(rateKey{namespace: "team"}, payloadBurst)
 	}
 }
 
@@ -53,7 +55,7 @@ func TestRatesForgetRatherThanGrow(t *testing.T) {
 	t.Parallel()
 	var all rates
 	for n := range maxRates + 5 {
-		if err := all.take(fmt.Sprint("team-", n), payloadBurst, time.Unix(0, 0)); err != nil {
+		if err := all.take(rateKey{namespace: fmt.Sprint("team-", n)}, payloadBurst, time.Unix(0, 0)); err != nil {
 			t.Fatal(err)
 		}
 	}

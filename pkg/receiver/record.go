@@ -90,33 +90,33 @@ func (r *Recorder) pack(spec *v1alpha1.GitEventSpec, body []byte) (*parcel, erro
 	return p, p.compress()
 }
 
-// Affords returns a Throttled fault if a body of that size would not be recorded for a namespace now, because of what was written
-// for it before.
-func (r *Recorder) Affords(namespace string, size int) error {
+// Affords returns a Throttled fault if a push's body of that size, or another event's, would not be recorded for a namespace now,
+// because of what was written for it before.
+func (r *Recorder) Affords(namespace string, push bool, size int) error {
 	if size <= surelyLarge {
 		return nil
 	}
-	return r.rates.over(namespace, r.Clock.Now())
+	return r.rates.over(rateKey{namespace, push}, r.Clock.Now())
 }
 
 // Record returns the name of the GitEvent that records the delivery, and whether this call created it. It returns
 // without error only when that GitEvent is in the API server, or its tombstone. Every error means that the delivery must come
 // again; it is safe to repeat at any time and on any number of replicas at once.
 func (r *Recorder) Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body []byte) (name string, created bool, err error) {
-	namespace, taken := spec.Repository.Namespace, int64(0)
-	if err := r.Affords(namespace, len(body)); err != nil {
+	rate, taken := rateOf(spec), int64(0)
+	if err := r.Affords(rate.namespace, rate.push, len(body)); err != nil {
 		return "", false, err
 	}
 	if len(body) > surelyLarge { // it counts before it is packed, so that of many at once the others need not be; not while it only waits
-		taken = int64(len(body))
-		if err := r.rates.take(namespace, taken, r.Clock.Now()); err != nil {
+		taken = int64(len(body)) / usuallyPacked
+		if err := r.rates.take(rate, taken, r.Clock.Now()); err != nil {
 			return "", false, err
 		}
 	}
 	p, err := r.pack(spec, body)
 	p.taken = taken
 	// What was refused, or is there since an attempt before, cost little.
-	defer func() { r.rates.give(namespace, p.taken-p.made) }()
+	defer func() { r.rates.give(rate, p.taken-p.made) }()
 	if err != nil {
 		return "", false, err
 	}
@@ -187,7 +187,7 @@ func (r *Recorder) createWithPayloads(ctx context.Context, event *v1alpha1.GitEv
 	event.Spec.Payload = ref
 	stored := blob.StoredBytes(payloads)
 	if p.taken == 0 {
-		if err := r.rates.take(event.Spec.Repository.Namespace, stored, r.Clock.Now()); err != nil {
+		if err := r.rates.take(rateOf(&event.Spec), stored, r.Clock.Now()); err != nil {
 			return err
 		}
 		p.taken = stored

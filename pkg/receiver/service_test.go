@@ -42,7 +42,8 @@ func (s service) Peek(h http.Header, body []byte) (provider.Origin, error) {
 	if err := json.Unmarshal(body, &m); err != nil {
 		return provider.Origin{}, fault.Invalidf("BadJSON", "the body is not JSON")
 	}
-	return provider.Origin{URL: m.URL, App: m.App, DeliveryKey: h.Get(s.header("Delivery")), Event: h.Get(s.header("Event"))}, nil
+	event := h.Get(s.header("Event"))
+	return provider.Origin{URL: m.URL, App: m.App, DeliveryKey: h.Get(s.header("Delivery")), Event: event, Push: event == "push"}, nil
 }
 
 func (s service) Verify(h http.Header, body, secret []byte) error {

@@ -22,9 +22,13 @@ type tenants struct {
 }
 
 // await is enter for a delivery that it has refused: a burst of pushes is over in a moment. It waits for at most slotWait, and
-// not at all when maxQueued do.
-func (t *tenants) await(ctx context.Context, namespace string) (leave func(), err error) {
-	if leave, err = t.enter(namespace); err == nil || !t.queue(1) {
+// not at all when maxQueued do. Those that have waited for a lane come many at once, and are counted there.
+func (t *tenants) await(ctx context.Context, namespace string, counted bool) (leave func(), err error) {
+	queue := t.queue
+	if counted {
+		queue = func(int) bool { return true }
+	}
+	if leave, err = t.enter(namespace); err == nil || !queue(1) {
 		return leave, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, slotWait)
@@ -35,12 +39,12 @@ func (t *tenants) await(ctx context.Context, namespace string) (leave func(), er
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			t.queue(-1)
+			queue(-1)
 			return nil, err
 		}
 		var out func()
 		if out, err = t.enter(namespace); err == nil {
-			return func() { out(); t.queue(-1) }, nil
+			return func() { out(); queue(-1) }, nil
 		}
 	}
 }

@@ -33,7 +33,7 @@ func TestANamespaceLeavesPlacesToOthers(t *testing.T) {
 	}
 	came := make(chan func())
 	go func() {
-		leave, err := all.await(t.Context(), "loud-4")
+		leave, err := all.await(t.Context(), "loud-4", false)
 		if err != nil {
 			t.Errorf("a place that becomes free: %v", err)
 			leave = func() {}

@@ -5,6 +5,7 @@ package turns
 import (
 	"fmt"
 	"testing"
+	"time"
 )
 
 // The end of a push's run is not told after that of 80 pull requests, which strangers may cause, when all of them wait for the same Git
@@ -72,5 +73,38 @@ func TestPullRequestsOfManyRepositoriesTakeTurnsWithPushes(t *testing.T) {
 	}
 	if pushes < 15 {
 		t.Errorf("of 40 turns %d are of 20 pushes", pushes)
+	}
+}
+
+// A Git service that hangs holds one pull request of a Repository that has begun, for nearly a minute each time. The ends of the others'
+// runs are stored meanwhile: a pruner may take the runs.
+func TestBegunPullRequestsDoNotWaitForOneAtAGitServiceThatHangs(t *testing.T) {
+	t.Parallel()
+	for _, workers := range []int{4, 16, 64} {
+		w := newWorld(t, workers)
+		hangs := w.visit("team", "git.example", 0)
+		hangs.PullsOf = "app"
+		if _, err := w.Begin(hangs, false); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Visit(hangs); err != nil {
+			t.Fatal(err)
+		}
+		for range 10 { // it has not answered before, so one visits it at a time
+			w.now = w.now.Add(time.Second)
+			w.Learn(hangs, Answer{Began: w.now, Strained: true})
+		}
+		for n := range 80 {
+			v := hangs
+			v.Event = fmt.Sprint("ended-", n)
+			release, err := w.Begin(v, false)
+			if err != nil {
+				t.Fatalf("%d workers: %d of 80 were looked at, and the next waits: %v", workers, n, err)
+			}
+			if _, err := w.Visit(v); err == nil {
+				t.Fatal("two visit a Git service that hangs")
+			}
+			release()
+		}
 	}
 }

@@ -34,7 +34,9 @@ func (t *Turns) sharesOf(key lineKey) []*share {
 	shares := []*share{t.share(place{Work, key.namespace})}
 	if !key.visits {
 		if key.pullsOf != "" {
-			shares = append(shares, t.share(place{PullRequests, key.namespace + "/" + key.pullsOf + " begun"}))
+			begun := t.share(place{PullRequests, key.namespace + "/" + key.pullsOf + " begun"})
+			begun.limit = t.limit(PullRequests) + 1 // one may hang at the Git service, where it is soon the only one
+			shares = append(shares, begun)
 		}
 		return shares
 	}

@@ -39,9 +39,9 @@ const (
 	// Installation is what an installation of the App has, or all tenants of a host without one: a half, so that two
 	// namespaces have their whole quarter there.
 	Installation = "installation"
-	// PullRequests is what those of one Repository have that nothing is done for yet, and as much again what those have that have
-	// begun: one of 32, and at least two. Strangers may push to 80 of them at once, and while all of those were worked on there was no
-	// processor left for the pushes beside them.
+	// PullRequests is what those of one Repository have that nothing is done for yet: one of 64, and at least one. Those that have
+	// begun have one more. Strangers may push to 80 of them at once, and while all of those were worked on there was no processor left
+	// for the pushes beside them.
 	PullRequests = "pull_requests"
 	// Host is what a Git host has: three quarters. If one hangs that many tenants use, one namespace elsewhere has its whole
 	// quarter.

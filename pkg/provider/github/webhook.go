@@ -69,6 +69,7 @@ func (webhook) Peek(h http.Header, body []byte) (provider.Origin, error) {
 		App: h.Get(headerTarget) == "integration", DeliveryKey: key,
 		Event: text.Bytes(text.Clean(h.Get(headerEvent)), payload.MaxHeader),
 	}
+	origin.Push = origin.Event == "push"
 	err = payload.Scan(body, payload.Values{
 		"repository": payload.Object("repository", payload.Values{
 			"html_url": payload.String("repository.html_url", &origin.URL),

@@ -221,7 +221,7 @@ func TestPeek(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			c.want.DeliveryKey, c.want.Event = "72d3162e-cc78-11e3-81ab-4c9367dc0958", "push"
+			c.want.DeliveryKey, c.want.Event, c.want.Push = "72d3162e-cc78-11e3-81ab-4c9367dc0958", "push", true
 			got, err := webhook{}.Peek(headers("push"), []byte(c.body))
 			if err != nil || got != c.want {
 				t.Errorf("got %+v, %v, want %+v", got, err, c.want)
@@ -229,7 +229,7 @@ func TestPeek(t *testing.T) {
 		})
 	}
 	app, err := webhook{}.Peek(headers("ping", headerTarget, "integration"), []byte(`{"zen": "x"}`))
-	if err != nil || !app.App {
+	if err != nil || !app.App || app.Push {
 		t.Errorf("an App's ping: %+v, %v", app, err)
 	}
 }

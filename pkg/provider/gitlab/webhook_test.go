@@ -261,7 +261,7 @@ func TestPeek(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			want := provider.Origin{URL: c.url, DeliveryKey: testKey, Event: eventPush}
+			want := provider.Origin{URL: c.url, DeliveryKey: testKey, Event: eventPush, Push: true}
 			got, err := webhook{}.Peek(headers(eventPush), []byte(c.body))
 			if err != nil || got != want {
 				t.Errorf("got %+v, %v, want %+v", got, err, want)

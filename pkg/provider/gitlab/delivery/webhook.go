@@ -51,6 +51,7 @@ func (Webhook) Peek(h http.Header, body []byte) (provider.Origin, error) {
 		return provider.Origin{}, err
 	}
 	origin := provider.Origin{DeliveryKey: key, Event: text.Bytes(text.Clean(h.Get(headerEvent)), payload.MaxHeader)}
+	origin.Push = origin.Event == eventPush || origin.Event == eventTag
 	err = payload.Scan(body, payload.Values{
 		"project": payload.Object("project", payload.Values{
 			"web_url": payload.String("project.web_url", &origin.URL),
