@@ -179,7 +179,7 @@ func TestNothingIsRefusedBecauseOthersWaitForALane(t *testing.T) {
 type brisk struct{ slowRecorder }
 
 func (brisk) Record(context.Context, *v1alpha1.GitEventSpec, []byte) (string, bool, error) {
-	time.Sleep(20 * time.Millisecond)
+	<-time.After(20 * time.Millisecond)
 	return "event", true, nil
 }
 
