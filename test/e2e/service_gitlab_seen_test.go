@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"strings"
 
 	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
 	"github.com/plumbline-ci/plumbline/test/invariants"
@@ -20,7 +21,13 @@ func (g *onGitLab) await(ctx context.Context, sha string, ok func([]check) bool)
 	return g.WaitFor(ctx, func(s *gitlab.State) bool { return ok(g.seen().Shown(s, sha)) })
 }
 
-func (g *onGitLab) log() traffic {
+func (g *onGitLab) log() (all traffic) {
+	for _, request := range g.Requests() {
+		if !strings.HasPrefix(request.Route, "hooks.") { // which are for no event that there is
+			all.requests = append(all.requests, request)
+		}
+	}
 	seen := g.seen()
-	return traffic{requests: g.Requests(), writes: seen.Writes(), deliveries: seen.Deliveries()}
+	all.writes, all.deliveries = seen.Writes(), seen.Deliveries()
+	return all
 }
