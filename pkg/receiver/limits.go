@@ -35,6 +35,9 @@ const (
 	laneWait       = 3 * time.Second
 	recordTime     = 2 * time.Second
 	laneBytes      = 32 << 20
+	// maxRest is the longest that a place of a lane of pull requests stays empty while others wait: they leave half of the time to
+	// everybody else, but not seconds.
+	maxRest = 50 * time.Millisecond
 	// maxQueued is how many verified deliveries may wait, or have waited, for a place of their namespace, beside those of
 	// laneBytes. They hold none of the others and at most smallBodyBytes each.
 	maxQueued = 64
@@ -130,9 +133,6 @@ const (
 	// payloadReuse is how long another attempt at the same delivery may take over the payload that an earlier one wrote. It
 	// is half of the age at which the sweep deletes a payload without an event: the other half is for clocks that differ.
 	payloadReuse = 30 * time.Minute
-	// rolloutTime is how long after this process has started one of the version before may still record events: a rollout takes
-	// minutes, and one that is stuck is seen within a day.
-	rolloutTime = 24 * time.Hour
 	// recentTime is how long ago an event may have happened of which no record is deleted yet: the sweep (youngest there) lets each
 	// stub stay for half an hour. 20 minutes are left for clocks that differ: clockTolerance for ours and the API server's, the
 	// rest for the Git service's and the controllers'.
