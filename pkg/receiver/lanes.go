@@ -22,8 +22,6 @@ type lanes struct {
 type laneKey struct {
 	of     string
 	places int
-	// rests tells that a place stays empty for as long as it was taken while others wait: they leave half of the time to everybody else.
-	rests bool
 }
 
 type lane struct {
@@ -36,13 +34,13 @@ func laneOf(spec *v1alpha1.GitEventSpec, body []byte) laneKey {
 	repository, pull := spec.Repository.Namespace+"/"+spec.Repository.Name, spec.Trigger == v1alpha1.TriggerPullRequest
 	switch {
 	case pull && len(body) > heavyBytes: // a stranger's description may be that long
-		return laneKey{spec.Repository.Namespace + " pulls", largeLane, true}
+		return laneKey{spec.Repository.Namespace + " pulls", largeLane}
 	case len(body) > heavyBytes:
-		return laneKey{of: spec.Repository.Namespace, places: largeLane}
+		return laneKey{spec.Repository.Namespace, largeLane}
 	case pull:
-		return laneKey{repository + " pulls", pullsLane, true}
+		return laneKey{repository + " pulls", pullsLane}
 	}
-	return laneKey{of: repository, places: repositoryLane}
+	return laneKey{repository, repositoryLane}
 }
 
 // enter takes one of a lane's places. When there is none it calls waits, and waits for one of them and then for one of those for
@@ -56,12 +54,15 @@ func (l *lanes) enter(ctx context.Context, key laneKey, size int, waits func()) 
 		return func() {}
 	}
 	waits()
-	for _, key := range []laneKey{key, {of: key.of + " late", places: lateLane}} {
-		limit := laneWait / 2
+	for _, next := range []struct {
+		lane  laneKey
+		limit time.Duration
+	}{{key, laneWait - lateWait}, {laneKey{key.of + " late", lateLane}, lateWait}} {
+		limit := next.limit
 		if end, ends := ctx.Deadline(); ends {
 			limit = min(limit, time.Until(end)-slotWait-recordTime)
 		}
-		if place := l.wait(key, limit); place != nil {
+		if place := l.wait(next.lane, limit); place != nil {
 			return func() { place(); l.hold(-size) }
 		}
 	}
@@ -82,17 +83,12 @@ func (l *lanes) hold(size int) bool {
 // wait waits for a place; nil is that there was none in time.
 func (l *lanes) wait(key laneKey, limit time.Duration) (leave func()) {
 	its := l.at(key)
-	var since time.Time
 	leave = func() {
-		if rest := min(time.Since(since), maxRest); key.rests && l.isWaitedFor(its) {
-			time.AfterFunc(rest, func() { l.give(key, its) })
-			return
-		}
-		l.give(key, its)
+		<-its.places
+		l.left(key, its)
 	}
 	select {
 	case its.places <- struct{}{}:
-		since = time.Now()
 		return leave
 	default:
 	}
@@ -100,24 +96,11 @@ func (l *lanes) wait(key laneKey, limit time.Duration) (leave func()) {
 	defer timer.Stop()
 	select {
 	case its.places <- struct{}{}:
-		since = time.Now()
 		return leave
 	case <-timer.C:
 		l.left(key, its)
 		return nil
 	}
-}
-
-func (l *lanes) isWaitedFor(its *lane) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return its.users > len(its.places)
-}
-
-// give gives a place back.
-func (l *lanes) give(key laneKey, its *lane) {
-	<-its.places
-	l.left(key, its)
 }
 
 func (l *lanes) at(key laneKey) *lane {

@@ -24,7 +24,7 @@ const (
 	maxInFlight = 160
 	// repositoryLane is how many deliveries of one Repository are recorded at once, pullsLane how many of its pull requests, which
 	// strangers may cause, and largeLane how many over heavyBytes of one namespace, and as many of its pull requests. An API server that
-	// takes 10 ms for each records 100 pull requests in a second. Who has waited for half of laneWait is one of lateLane, and who has
+	// takes 10 ms for each records 100 pull requests in a second. Who has waited for laneWait but lateWait is one of lateLane, and who has
 	// waited for all of it goes on all the same. Nobody waits for a lane when only slotWait and recordTime are left of workBudget: a
 	// create that is slow needs them. Whoever waits holds no place that others need; all who wait, or have waited, together
 	// hold laneBytes at most, and who comes then does not wait. Nor does a body over smallBodyBytes.
@@ -33,11 +33,9 @@ const (
 	largeLane      = 1
 	lateLane       = 3
 	laneWait       = 3 * time.Second
+	lateWait       = 500 * time.Millisecond
 	recordTime     = 2 * time.Second
 	laneBytes      = 32 << 20
-	// maxRest is the longest that a place of a lane of pull requests stays empty while others wait: they leave half of the time to
-	// everybody else, but not seconds.
-	maxRest = 50 * time.Millisecond
 	// maxQueued is how many verified deliveries may wait, or have waited, for a place of their namespace, beside those of
 	// laneBytes. They hold none of the others and at most smallBodyBytes each.
 	maxQueued = 64
