@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	duckv1 "knative.dev/pkg/apis/duck/v1"
 	"knative.dev/pkg/controller"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -99,11 +100,15 @@ func (w watches) wire(impl *controller.Impl, used *budget.Ledger) (synced func()
 func trim(object any) (any, error) {
 	if o, ok := object.(metav1.Object); ok {
 		o.SetManagedFields(nil)
+		o.SetNamespace(unique.Make(o.GetNamespace()).Value())
 		delete(o.GetAnnotations(), corev1.LastAppliedConfigAnnotation)
 	}
 	if repository, ok := object.(*pacv1alpha1.Repository); ok {
-		for i := range repository.Status.Conditions {
-			c := &repository.Status.Conditions[i]
+		conditions := make(duckv1.Conditions, len(repository.Status.Conditions)) // a decoder leaves room for more
+		copy(conditions, repository.Status.Conditions)
+		repository.Status.Conditions = conditions
+		for i := range conditions {
+			c := &conditions[i]
 			c.Type, c.Status, c.Severity = unique.Make(c.Type).Value(), unique.Make(c.Status).Value(), unique.Make(c.Severity).Value()
 			c.Reason, c.Message = unique.Make(c.Reason).Value(), unique.Make(c.Message).Value()
 		}
