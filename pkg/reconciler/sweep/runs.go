@@ -27,16 +27,19 @@ type Closer interface {
 // closeRun leaves out the runs of open events, which are nearly all. Why a check could not be closed is not tried again in this pass: a
 // Git service may hang, and nothing else is swept meanwhile.
 func (r *Reconciler) closeRun(ctx context.Context, run *metav1.PartialObjectMetadata) error {
-	if r.found.asked >= maxClosed || r.found.askedOf[run.Namespace] >= maxClosedOf || r.open(run.Labels[plumbline.EventLabel]) || !r.looks.may(run) {
+	if r.open(run.Labels[plumbline.EventLabel]) || !r.looks.may(run) || r.found.askedOf[run.Namespace] >= maxClosedOf {
 		return nil
 	}
 	looked, asked, err := r.closer.Close(ctx, run)
-	if looked {
-		r.looks.took(run)
-	}
 	if asked {
 		r.found.asked++
 		r.found.askedOf[run.Namespace]++
+	}
+	if r.found.asked >= maxClosed {
+		r.looks.end()
+	}
+	if looked {
+		r.looks.took(run)
 	}
 	if err != nil {
 		logging.FromContext(ctx).Errorw("Not closed: the check of a PipelineRun without a GitEvent", "namespace", run.Namespace, "run", run.Name, "error", err)

@@ -125,3 +125,39 @@ func TestRunsForWhichNothingIsToBeDoneTakeTurns(t *testing.T) {
 		})
 	}
 }
+
+// Namespaces take turns at the Git services too: four of them that always have something to ask for leave the next pass to others.
+func TestNamespacesTakeTurnsAtTheGitServices(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	given := &closer{given: map[string]int{}, asks: true}
+	w.sweep.closer = given
+	for n := range maxClosed / maxClosedOf {
+		for i := range 2 * maxClosedOf {
+			w.running(fmt.Sprintf("hostile-%02d", n), fmt.Sprintf("run-%03d", i), "push-gone")
+		}
+	}
+	w.running("quiet", "lost", "push-gone")
+	w.pass()
+	w.pass()
+	if given.given["quiet/lost"] == 0 {
+		t.Errorf("after two passes %d runs were met, and not that of another namespace", len(given.given))
+	}
+}
+
+// The API server has team-9 before team: a pass that begins with the one goes on to the other.
+func TestNamespacesAreInTheOrderOfTheAPIServer(t *testing.T) {
+	t.Parallel()
+	for first, want := range map[string]map[string]bool{
+		"team-9": {"team-8": false, "team-9": true, "team": true},
+		"team":   {"team-8": false, "team-9": false, "team": true, "teams": true},
+	} {
+		l := newLooks()
+		l.first = first
+		for namespace, may := range want {
+			if got := l.may(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "run"}}); got != may {
+				t.Errorf("a pass that begins with %s looks at runs of %s: %v", first, namespace, got)
+			}
+		}
+	}
+}
