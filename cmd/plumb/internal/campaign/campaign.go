@@ -9,8 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"os/signal"
 	"sync"
+	"syscall"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -98,6 +101,9 @@ func (c *Campaign) Plan(ctx context.Context) ([]string, error) {
 
 // Run does what Plan has said, and judges until Length is over and nothing is due any more, or ctx ends. What it made is removed then.
 func (c *Campaign) Run(ctx context.Context) (err error) {
+	// Whoever reads may be gone, as tee is after Ctrl-C: what was made has to be removed all the same. A signal that is caught ends
+	// nothing, and unlike one that is ignored it is as ever for --push-command.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	if c.policy != nil {
 		if err := c.policy.begin(ctx); err != nil {
 			return err
