@@ -18,10 +18,29 @@ const maxClosed = 100
 // maxClosedOf is for how many of one namespace: whoever may create PipelineRuns could have all of each pass.
 const maxClosedOf = maxClosed / 4
 
-// Closer closes the check of a PipelineRun whose event was deleted. It tells whether it has looked its event up, and whether it has
-// asked a Git service.
+// Closer closes checks that no event closes.
 type Closer interface {
+	// Close closes the check of a PipelineRun whose event was deleted. It tells whether it has looked its event up, and whether it has
+	// asked a Git service.
 	Close(ctx context.Context, run *metav1.PartialObjectMetadata) (looked, asked bool, err error)
+	// Report reports what a settled event has given up to report. It tells whether it has asked a Git service.
+	Report(ctx context.Context, event *metav1.PartialObjectMetadata) (asked bool, err error)
+}
+
+// report is for as many events in a pass as closeRun is for runs. What is reported is not listed any more.
+func (r *Reconciler) report(ctx context.Context, event *metav1.PartialObjectMetadata) error {
+	if r.found.told >= maxClosed {
+		return nil
+	}
+	asked, err := r.closer.Report(ctx, event)
+	if asked {
+		r.found.told++
+	}
+	if err != nil {
+		logging.FromContext(ctx).Errorw("Not reported: what a GitEvent has given up", "event", event.Name, "error", err)
+		r.metrics.skipped(ctx, r.phases[r.at.phase].name)
+	}
+	return nil
 }
 
 // closeRun leaves out the runs of open events, which are nearly all. Why a check could not be closed is not tried again in this pass: a

@@ -26,6 +26,11 @@ func (c *closer) Close(_ context.Context, run *metav1.PartialObjectMetadata) (lo
 	return c.looks || c.asks, c.asks, c.err
 }
 
+func (c *closer) Report(_ context.Context, event *metav1.PartialObjectMetadata) (asked bool, err error) {
+	c.given[event.Name]++
+	return c.asks, c.err
+}
+
 // running adds a PipelineRun of an event.
 func (w *world) running(namespace, name, event string) {
 	if w.runs == nil {
@@ -51,6 +56,24 @@ func TestEachRunWithoutAnOpenEventIsMet(t *testing.T) {
 	w.pass()
 	if len(given.given) != page+1 || given.given["b/a"] != 1 || given.given["b/b"] != 0 {
 		t.Errorf("%d runs were met, b/a %d times and that of an open event %d times", len(given.given), given.given["b/a"], given.given["b/b"])
+	}
+}
+
+// Events that have given up a report are met, whether or not another one cannot be reported; events that have not are not.
+func TestEachEventThatHasGivenUpIsMet(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	given := &closer{given: map[string]int{}, asks: true, err: errors.New("not now")}
+	w.sweep.closer = given
+	for range maxClosed {
+		w.settled(fmt.Sprint("given up ", len(w.events))).Status.Unreported = true
+	}
+	w.settled("reported")
+	w.pass()
+	for name, event := range w.events {
+		if met := given.given[name] == 1; met != event.Status.Unreported {
+			t.Errorf("%s, unreported %v, is met %d times", name, event.Status.Unreported, given.given[name])
+		}
 	}
 }
 

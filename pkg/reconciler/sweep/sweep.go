@@ -68,6 +68,8 @@ type counts struct {
 	// asked is for how many runs without an event a Git service was asked, askedOf for how many of a namespace.
 	asked   int
 	askedOf map[string]int
+	// told is for how many settled events one was asked.
+	told int
 	// partial tells that a kind could not be listed.
 	partial bool
 }
@@ -87,6 +89,7 @@ func (r *Reconciler) plan(of resources) {
 		{name: "events above the cap", list: of("gitevents"), selector: settled + ",status.lateSecrets!=true", batch: evictBatch, handle: r.evict,
 			due: func() bool { return r.ages.excess() > 0 }},
 		{name: "orphaned payloads", list: of("eventpayloads"), batch: 1, handle: each(r.collectPayload)},
+		{name: "reports that were given up", list: of("gitevents"), selector: settled + ",status.unreported=true", batch: 1, handle: each(r.report)},
 		{name: "runs without an event", list: of(runs), labels: cluster.RunSelector(r.namespace), batch: 1, handle: each(r.closeRun)},
 		{name: "tombstones", list: of("tombstonepages"), batch: 1, handle: each(r.tidy)},
 	}

@@ -4,6 +4,7 @@ package settle
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"knative.dev/pkg/logging"
@@ -32,9 +33,14 @@ func unreportable(a *attempt.Attempt) bool {
 func (s *Step) drop(ctx context.Context, a *attempt.Attempt) error {
 	left, wait := len(a.Outstanding()), a.Waits.Of(v1alpha1.StepReport)
 	logging.FromContext(ctx).Errorw("Reports are given up", "event", a.Event.Name, "checks", left, "reason", wait.Reason, "message", wait.Message)
-	if err := s.finish(ctx, a); err != nil {
+	if err := s.finish(ctx, a, open(a.Event.Status.Checks)); err != nil {
 		return err
 	}
 	s.Metrics.Dropped(ctx, left)
 	return nil
+}
+
+// open are the checks that the Git service may show without a conclusion: the sweep reports them when it can.
+func open(checks []v1alpha1.Check) []v1alpha1.Check {
+	return slices.DeleteFunc(slices.Clone(checks), func(c v1alpha1.Check) bool { return c.Concluded })
 }
