@@ -173,7 +173,7 @@ func ended(work <-chan struct{}) bool {
 	}
 }
 
-// disturb makes one fault after the other.
+// disturb makes one fault after the other, until something does not come back: another fault would not be harmless then.
 func (c *Campaign) disturb(ctx context.Context, until time.Time) {
 	for n := 0; time.Now().Before(until) && len(c.faults) > 0; n++ {
 		f, name := c.faults[n%len(c.faults)], c.Faults[n%len(c.faults)]
@@ -184,6 +184,8 @@ func (c *Campaign) disturb(ctx context.Context, until time.Time) {
 			return
 		case errors.As(err, &broken):
 			c.violated(broken)
+			c.say("no other fault is made: the installation is not whole")
+			return
 		case err != nil:
 			c.say("%s: not done: %v", name, err)
 		default:

@@ -171,6 +171,26 @@ func TestAPodThatDoesNotComeBackIsAViolation(t *testing.T) {
 	}
 }
 
+// What does not come back is the last that is disturbed: a receiver that is replaced while the copies are away is not ready.
+func TestNothingIsDisturbedWhenSomethingStaysAway(t *testing.T) {
+	t.Parallel()
+	kube, evicted := installed(true)
+	c := newTest(&output{}, kube, "pods")
+	c.faults, c.Faults = append([]fault{staysAway{}}, c.faults...), append([]string{"secrets"}, c.Faults...)
+	c.Pause = time.Millisecond
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	c.disturb(ctx, time.Now().Add(time.Hour))
+	if ctx.Err() != nil || len(*evicted) > 0 || c.broken != 1 {
+		t.Errorf("evicted: %v; %d violations; %v", *evicted, c.broken, ctx.Err())
+	}
+}
+
+type staysAway struct{}
+
+func (staysAway) prepare(context.Context) (string, error) { return "", nil }
+func (staysAway) inject(context.Context) error            { return Violation{Promise: "secrets"} }
+
 // A pod is evicted only when there are two at least and all are ready.
 func TestAPodIsEvictedWhenAllAreReadyOnly(t *testing.T) {
 	t.Parallel()
