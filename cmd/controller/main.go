@@ -181,8 +181,5 @@ func newElection(ctx context.Context, cfg *rest.Config) (*leadership.Election, e
 	if config.Identity, err = leaderelection.UniqueID(); err != nil {
 		return nil, err
 	}
-	if err := leadership.Wanted(config.Buckets); err != nil {
-		log.Printf("Some metrics will be missing: %v", err)
-	}
 	return leadership.New(ctx.Done(), client, system.Namespace(), config)
 }
