@@ -23,15 +23,9 @@ import (
 // what the event waited for in vain may be mended by now. It needs no PipelineRun: that may be gone, or was never made. The error is why
 // some are still open; another attempt within the hour does nothing.
 func (c *Closer) Report(ctx context.Context, object *metav1.PartialObjectMetadata) (asked bool, err error) {
-	if c.rests(string(object.UID)) {
-		return false, nil
-	}
-	event, err := c.Events.Get(ctx, object.Name, metav1.GetOptions{})
-	if fault.Gone(err) || err == nil && !(event.Settled() && event.Status.Unreported && event.Status.Plan != nil) {
-		return false, nil
-	}
-	if err != nil {
-		return false, kube("reading GitEvent "+object.Name, err)
+	event, err := c.givenUp(ctx, object)
+	if event == nil || err != nil {
+		return false, err
 	}
 	service, known := c.Providers[event.Spec.Provider]
 	if !known || c.rests(ofNamespace(event.Spec.Repository.Namespace)) || c.rests(ofRepository(event)) {
@@ -55,6 +49,21 @@ func (c *Closer) Report(ctx context.Context, object *metav1.PartialObjectMetadat
 	}
 	_, err = c.Events.UpdateStatus(ctx, event, metav1.UpdateOptions{})
 	return true, errors.Join(wrong, kube("taking down what is reported of GitEvent "+event.Name, err)) // else it is reported again, and changes nothing
+}
+
+// givenUp reads an event; nil if it is not its time, or it has nothing left to report.
+func (c *Closer) givenUp(ctx context.Context, object *metav1.PartialObjectMetadata) (*v1alpha1.GitEvent, error) {
+	if c.rests(string(object.UID)) {
+		return nil, nil
+	}
+	event, err := c.Events.Get(ctx, object.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, unlessGone("reading GitEvent "+object.Name, err)
+	}
+	if !event.Settled() || !event.Status.Unreported || event.Status.Plan == nil {
+		return nil, nil
+	}
+	return event, nil
 }
 
 // reportOpen reports the checks that the event has left open, and takes those off it that are reported.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
 // Violation is a promise that was not kept.
@@ -119,7 +118,7 @@ func (j *judge) untold(broken []Violation) (fresh []Violation) {
 }
 
 // overdue tells whether something has been due for longer than the deadline. What was refused is tried again after as long as it has
-// failed, at most retry.MaxWait.
+// failed.
 func (j *judge) overdue(v Violation, refusing bool) bool {
 	since, known := j.since[v.key()]
 	if !known || refusing && v.Promise == settles {
@@ -128,7 +127,7 @@ func (j *judge) overdue(v Violation, refusing bool) bool {
 	}
 	patience := j.deadline
 	if first, was := j.refused[v.Event]; was && v.Promise == settles {
-		patience += min(since-first, retry.MaxWait)
+		patience += since - first
 	}
 	return j.clock-since > patience
 }
