@@ -7,6 +7,17 @@ import (
 	"strconv"
 )
 
+// garbage is how much a process may make before it is collected, in hundredths of what it holds. Most of that are caches of objects
+// that nobody changes: with Go's own 100 each idle Repository would take as much again.
+const garbage = 50
+
+// Collect sets how often the collector runs. Where GOGC is set nothing is changed.
+func Collect(gogc string) {
+	if gogc == "" {
+		debug.SetGCPercent(garbage)
+	}
+}
+
 // Limit makes the collector work harder as the process comes near its container's limit, which is in bytes as the downward API
 // writes it. A tenth is left for what Go does not count. Without a number, and where GOMEMLIMIT is set, nothing is changed.
 func Limit(container, goMemLimit string) {

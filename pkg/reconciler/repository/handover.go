@@ -84,6 +84,6 @@ func (r *Reconciler) markOwned(repository *pacv1alpha1.Repository, claim *v1alph
 	case owners.Asked && !claim.Status.Proven && len(owners.Listed(url)) == 0:
 		by.MarkFalse(pacv1alpha1.RepositoryURL, v1alpha1.ReasonNotProven, ownership.NotProven(url, repository.Namespace))
 	default:
-		by.MarkTrue(pacv1alpha1.RepositoryURL, reasonOwned, "The events of "+url+" are served in this namespace.")
+		by.MarkTrue(pacv1alpha1.RepositoryURL, reasonOwned, "The events of the URL are served in this namespace.")
 	}
 }
