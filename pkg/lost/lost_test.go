@@ -53,6 +53,7 @@ type world struct {
 	refuse  error    // the answer of the Git service
 	refuses func(head git.Head) error
 	during  func(events plumblineclient.GitEventInterface) // what happens while the first report is under way
+	tooMany bool                                           // were asked for
 	puts    []put
 	patches []string
 }

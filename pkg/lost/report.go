@@ -19,17 +19,17 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// Report reports how the checks end that a settled event has left open, as it is recorded, and tells whether it asked a Git service:
-// what the event waited for in vain may be mended by now. It needs no PipelineRun: that may be gone, or was never made. The error is why
-// some are still open; another attempt within the hour does nothing.
-func (c *Closer) Report(ctx context.Context, object *metav1.PartialObjectMetadata) (asked bool, err error) {
+// Report reports how the checks end that a settled event has left open, as it is recorded: what the event waited for in vain may be
+// mended by now. It needs no PipelineRun: that may be gone, or was never made. It asks whether it may before it asks a Git service for a
+// namespace. The error is why some are still open; another attempt within the hour does nothing.
+func (c *Closer) Report(ctx context.Context, object *metav1.PartialObjectMetadata, may func(namespace string) bool) error {
 	event, err := c.givenUp(ctx, object)
 	if event == nil || err != nil {
-		return false, err
+		return err
 	}
 	service, known := c.Providers[event.Spec.Provider]
-	if !known || c.rests(ofNamespace(event.Spec.Repository.Namespace)) || c.rests(ofRepository(event)) {
-		return false, nil
+	if namespace := event.Spec.Repository.Namespace; !known || c.rests(ofNamespace(namespace)) || c.rests(ofRepository(event)) || !may(namespace) {
+		return nil
 	}
 	c.rest(string(event.UID), atMost)
 	left := len(event.Status.Checks)
@@ -39,7 +39,7 @@ func (c *Closer) Report(ctx context.Context, object *metav1.PartialObjectMetadat
 		wrong = fmt.Errorf("reporting what GitEvent %s has given up: %w", event.Name, wrong)
 	}
 	if len(event.Status.Checks) == left {
-		return true, wrong
+		return wrong
 	}
 	delete(c.failed, string(event.UID)) // it goes on where it was
 	if wrong == nil {
@@ -48,7 +48,7 @@ func (c *Closer) Report(ctx context.Context, object *metav1.PartialObjectMetadat
 		event.Status.Outcome = status.Outcome(&event.Status)
 	}
 	_, err = c.Events.UpdateStatus(ctx, event, metav1.UpdateOptions{})
-	return true, errors.Join(wrong, kube("taking down what is reported of GitEvent "+event.Name, err)) // else it is reported again, and changes nothing
+	return errors.Join(wrong, kube("taking down what is reported of GitEvent "+event.Name, err)) // else it is reported again, and changes nothing
 }
 
 // givenUp reads an event; nil if it is not its time, or it has nothing left to report.

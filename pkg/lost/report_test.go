@@ -33,7 +33,12 @@ func givenUp() *v1alpha1.GitEvent {
 func (w *world) report() (asked bool, err error) {
 	settings := config.NewStore(logtesting.TestLogger(w.t))
 	settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}})
-	return w.closer.Report(settings.ToContext(w.t.Context()), &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "push-1", UID: "event-uid"}})
+	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "push-1", UID: "event-uid"}}
+	err = w.closer.Report(settings.ToContext(w.t.Context()), object, func(namespace string) bool {
+		asked = namespace == tenant
+		return !w.tooMany
+	})
+	return asked, err
 }
 
 func (w *world) event() *v1alpha1.GitEvent {
@@ -94,6 +99,21 @@ func TestWhatIsLeftOfAnEventIsReportedLater(t *testing.T) {
 	w.clock.SetTime(w.clock.Now().Add(time.Hour))
 	if asked, err := w.report(); !asked || err != nil || len(w.puts) != 2 || w.event().Status.Unreported {
 		t.Errorf("asked %v, %v; reported %+v", asked, err, w.puts)
+	}
+}
+
+// An event that has to wait for its namespace's turn is as it was in the next pass.
+func TestANamespaceThatHasHadItsShareWaits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.objects, w.tooMany = append(w.objects, givenUp()), true
+	w.start()
+	if _, err := w.report(); err != nil || len(w.puts) != 0 {
+		t.Fatal(err, w.puts)
+	}
+	w.tooMany = false
+	if _, err := w.report(); err != nil || len(w.puts) != 3 {
+		t.Errorf("%v; reported %+v", err, w.puts)
 	}
 }
 

@@ -23,19 +23,20 @@ type Closer interface {
 	// Close closes the check of a PipelineRun whose event was deleted. It tells whether it has looked its event up, and whether it has
 	// asked a Git service.
 	Close(ctx context.Context, run *metav1.PartialObjectMetadata) (looked, asked bool, err error)
-	// Report reports what a settled event has given up to report. It tells whether it has asked a Git service.
-	Report(ctx context.Context, event *metav1.PartialObjectMetadata) (asked bool, err error)
+	// Report reports what a settled event has given up to report. It asks whether it may before it asks a Git service for a namespace.
+	Report(ctx context.Context, event *metav1.PartialObjectMetadata, may func(namespace string) bool) error
 }
 
-// report is for as many events in a pass as closeRun is for runs. What is reported is not listed any more.
+// report is for as many events in a pass, and of a namespace, as closeRun is for runs. What is reported is not listed any more.
 func (r *Reconciler) report(ctx context.Context, event *metav1.PartialObjectMetadata) error {
-	if r.found.told >= maxClosed {
-		return nil
-	}
-	asked, err := r.closer.Report(ctx, event)
-	if asked {
+	err := r.closer.Report(ctx, event, func(namespace string) bool {
+		if r.found.told >= maxClosed || r.found.toldOf[namespace] >= maxClosedOf {
+			return false
+		}
 		r.found.told++
-	}
+		r.found.toldOf[namespace]++
+		return true
+	})
 	if err != nil {
 		logging.FromContext(ctx).Errorw("Not reported: what a GitEvent has given up", "event", event.Name, "error", err)
 		r.metrics.skipped(ctx, r.phases[r.at.phase].name)

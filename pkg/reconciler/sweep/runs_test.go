@@ -26,9 +26,11 @@ func (c *closer) Close(_ context.Context, run *metav1.PartialObjectMetadata) (lo
 	return c.looks || c.asks, c.asks, c.err
 }
 
-func (c *closer) Report(_ context.Context, event *metav1.PartialObjectMetadata) (asked bool, err error) {
-	c.given[event.Name]++
-	return c.asks, c.err
+func (c *closer) Report(_ context.Context, event *metav1.PartialObjectMetadata, may func(namespace string) bool) error {
+	if may(event.Annotations["of"]) {
+		c.given[event.Name]++
+	}
+	return c.err
 }
 
 // running adds a PipelineRun of an event.
@@ -59,21 +61,34 @@ func TestEachRunWithoutAnOpenEventIsMet(t *testing.T) {
 	}
 }
 
-// Events that have given up a report are met, whether or not another one cannot be reported; events that have not are not.
+// Events that have given up a report are met, whether or not another one cannot be reported; events that have not are not. A namespace has
+// a share of them.
 func TestEachEventThatHasGivenUpIsMet(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	given := &closer{given: map[string]int{}, asks: true, err: errors.New("not now")}
+	given := &closer{given: map[string]int{}, err: errors.New("not now")}
 	w.sweep.closer = given
-	for range maxClosed {
-		w.settled(fmt.Sprint("given up ", len(w.events))).Status.Unreported = true
-	}
-	w.settled("reported")
-	w.pass()
-	for name, event := range w.events {
-		if met := given.given[name] == 1; met != event.Status.Unreported {
-			t.Errorf("%s, unreported %v, is met %d times", name, event.Status.Unreported, given.given[name])
+	met := func(namespace string, unreported bool, events int) (n int) {
+		var names []string
+		for range events {
+			event := w.settled(fmt.Sprint("event ", len(w.events)))
+			event.Status.Unreported, event.Annotations = unreported, map[string]string{"of": namespace}
+			names = append(names, event.Name)
 		}
+		w.pass()
+		for _, name := range names {
+			n += given.given[name]
+		}
+		return n
+	}
+	if n := met("reported", false, 3); n != 0 {
+		t.Errorf("%d that are reported were met", n)
+	}
+	if n := met("quiet", true, 3); n != 3 {
+		t.Errorf("%d of 3 were met", n)
+	}
+	if n := met("hostile", true, maxClosed); n != maxClosedOf {
+		t.Errorf("of one namespace %d were met, want %d", n, maxClosedOf)
 	}
 }
 

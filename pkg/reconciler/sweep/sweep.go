@@ -71,8 +71,9 @@ type counts struct {
 	// asked is for how many runs without an event a Git service was asked, askedOf for how many of a namespace.
 	asked   int
 	askedOf map[string]int
-	// told is for how many settled events one was asked.
-	told int
+	// told is for how many settled events one was asked, toldOf for how many of a namespace.
+	told   int
+	toldOf map[string]int
 	// partial tells that a kind could not be listed.
 	partial bool
 }
@@ -152,7 +153,7 @@ func goesOn() error { return fault.Throttledf("SweepGoesOn", soon, "the sweep go
 // begin starts a pass.
 func (r *Reconciler) begin(ctx context.Context) {
 	r.ages = ages{keep: config.FromContext(ctx).SettledCap, perMinute: map[int64]int{}}
-	r.found = counts{askedOf: map[string]int{}}
+	r.found = counts{askedOf: map[string]int{}, toldOf: map[string]int{}}
 	if r.looks == nil || r.looks.next == nil {
 		r.looks = newLooks()
 	} else {
