@@ -19,15 +19,6 @@ import (
 // reason is that of the result of a run whose event was deleted.
 const reason = "GitEventDeleted"
 
-// unreported returns a settled event whose reports were given up, with the result of the run as it was recorded; nil for every other
-// event. What it waited for may be mended by now.
-func unreported(event *v1alpha1.GitEvent, run *metav1.PartialObjectMetadata) *v1alpha1.GitEvent {
-	if reported := event.Status.GetCondition(v1alpha1.GitEventReported); !event.Settled() || reported == nil || reported.IsTrue() {
-		return nil
-	}
-	return recorded(event, run)
-}
-
 // recorded returns the event with that run alone and the result of it; nil if the event has recorded none.
 func recorded(event *v1alpha1.GitEvent, run *metav1.PartialObjectMetadata) *v1alpha1.GitEvent {
 	if event.Status.Plan == nil {
@@ -36,7 +27,7 @@ func recorded(event *v1alpha1.GitEvent, run *metav1.PartialObjectMetadata) *v1al
 	for _, known := range event.Status.Runs {
 		if known.Namespace == run.Namespace && known.Name == run.Name && known.UID == run.UID && known.Result != nil {
 			event = event.DeepCopy()
-			event.Spec.SHA, event.Status.Runs = event.Status.Plan.HeadSHA, []v1alpha1.Run{known}
+			event.Status.Runs = []v1alpha1.Run{known}
 			return event
 		}
 	}

@@ -20,13 +20,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	pacclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/pipelinesascode/v1alpha1"
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/resources"
-	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
 const (
@@ -54,7 +51,7 @@ type Closer struct {
 	Providers   map[string]provider.Provider
 	Clock       clock.PassiveClock
 
-	failed map[string]pause // runs, Repositories and namespaces
+	failed map[string]pause // runs, events, Repositories and namespaces
 }
 
 // pause is how long, and until when, something is left alone.
@@ -67,7 +64,7 @@ type pause struct {
 // three live reads, and whether it asked a Git service. A run whose check is closed is labelled as completed, so that nobody lists it
 // any more. The error is why the check may still be open; another attempt within the hour does nothing.
 func (c *Closer) Close(ctx context.Context, run *metav1.PartialObjectMetadata) (looked, asked bool, err error) {
-	if c.Clock.Since(run.CreationTimestamp.Time) < age || c.rests(string(run.UID)) || c.rests(ofNamespace(run)) {
+	if c.Clock.Since(run.CreationTimestamp.Time) < age || c.rests(string(run.UID)) || c.rests(ofNamespace(run.Namespace)) {
 		return false, false, nil
 	}
 	event, err := c.eventFor(ctx, run)
@@ -84,17 +81,15 @@ func (c *Closer) Close(ctx context.Context, run *metav1.PartialObjectMetadata) (
 func (c *Closer) close(ctx context.Context, run *metav1.PartialObjectMetadata, event *v1alpha1.GitEvent, service provider.Provider) error {
 	c.rest(string(run.UID), atMost) // also when it is closed: the label may be refused
 	id, err := c.report(ctx, event, run.Annotations[pipelinesascode.CheckRunID], true)
-	if event.UID == "" { // also after a report that failed: it may have been taken nevertheless
-		followed, wrong := c.correct(ctx, run)
-		if followed || wrong != nil {
-			return wrong // the event labels the run when it has reported its end
-		}
+	followed, wrong := c.correct(ctx, run) // also after a report that failed: it may have been taken nevertheless
+	if followed || wrong != nil {
+		return wrong // the event labels the run when it has reported its end
 	}
 	if err != nil {
-		c.failedFor(run, event, fault.Of(err).Reason)
+		c.failedFor(event, fault.Of(err).Reason)
 		return fmt.Errorf("closing the check of PipelineRun %s/%s: %w", run.Namespace, run.Name, err)
 	}
-	return c.label(ctx, service, run, id)
+	return c.label(ctx, service, &event.Status.Runs[0], id)
 }
 
 // correct tells whether the run has an event again, which a redelivery made after eventFor had found none. If that event has recorded
@@ -124,9 +119,9 @@ func (c *Closer) eventFor(ctx context.Context, run *metav1.PartialObjectMetadata
 	if len(validation.IsDNS1123Subdomain(name)) != 0 { // no event ever had that name
 		return nil, nil
 	}
-	event, err := c.Events.Get(ctx, name, metav1.GetOptions{})
-	if err == nil {
-		return unreported(event, run), nil
+	_, err := c.Events.Get(ctx, name, metav1.GetOptions{})
+	if err == nil { // it reports itself, or Report does when it has given up
+		return nil, nil
 	}
 	if !fault.Gone(err) {
 		return nil, kube("reading GitEvent "+name, err)
@@ -138,32 +133,8 @@ func (c *Closer) eventFor(ctx context.Context, run *metav1.PartialObjectMetadata
 	return eventOf(run, repository, *bound), nil
 }
 
-// report reports the end of the event's one run at the Git service, of checks that are open only if nobody knows what was reported
-// before.
-func (c *Closer) report(ctx context.Context, event *v1alpha1.GitEvent, id string, onlyOpen bool) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	settings := config.FromContext(ctx)
-	session := c.Credentials.Begin(event, settings)
-	defer session.End(false, false)
-	client, err := session.Connect(ctx)
-	if err != nil {
-		return "", err
-	}
-	spec, run := &event.Spec, event.Status.Runs[0]
-	in := status.Input{Application: settings.ApplicationName, Event: event, Runs: []status.RunState{{Run: run, Links: settings.Console.Links(run.Namespace, run.Name)}}}
-	head := git.Head{SHA: spec.SHA, Project: spec.Project, Ref: spec.HeadRef, PullRequest: spec.PullRequest}
-	for _, check := range status.Desired(in) {
-		check.OnlyOpen = onlyOpen
-		if id, err = client.Put(ctx, head, id, check, false); err != nil {
-			return "", err
-		}
-	}
-	return id, nil
-}
-
 // label marks the run as reported. It is not needed for anything else: without it the check is looked at again.
-func (c *Closer) label(ctx context.Context, service provider.Provider, run *metav1.PartialObjectMetadata, id string) error {
+func (c *Closer) label(ctx context.Context, service provider.Provider, run *v1alpha1.Run, id string) error {
 	labels, annotations := map[string]string{}, map[string]string{}
 	if id != "" {
 		labels, annotations = service.Metadata(id)
@@ -219,17 +190,17 @@ func kube(what string, err error) error {
 
 // failedFor leaves alone what would fail like this run. What a run makes a Git service answer, and how slowly, is up to its namespace: it
 // says nothing of others'.
-func (c *Closer) failedFor(run *metav1.PartialObjectMetadata, event *v1alpha1.GitEvent, reason string) {
+func (c *Closer) failedFor(event *v1alpha1.GitEvent, reason string) {
 	switch reason {
 	case fault.ReasonCommitUnknown: // other runs are of other commits
 	case fault.ReasonGitUnreachable, fault.ReasonTimeout, fault.ReasonCanceled:
-		c.rest(ofNamespace(run), again)
+		c.rest(ofNamespace(event.Spec.Repository.Namespace), again)
 	default:
 		c.rest(ofRepository(event), again)
 	}
 }
 
-func ofNamespace(run *metav1.PartialObjectMetadata) string { return run.Namespace + "/" }
+func ofNamespace(namespace string) string { return namespace + "/" }
 
 func ofRepository(event *v1alpha1.GitEvent) string {
 	return event.Spec.Repository.Namespace + "/" + event.Spec.Repository.Name

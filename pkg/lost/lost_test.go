@@ -53,6 +53,7 @@ type world struct {
 	refuse  error    // the answer of the Git service
 	refuses func(head git.Head) error
 	during  func(events plumblineclient.GitEventInterface) // what happens while the first report is under way
+	tooMany bool                                           // were asked for
 	puts    []put
 	patches []string
 }
@@ -186,6 +187,7 @@ func TestTheCheckOfALostRunIsClosed(t *testing.T) {
 func TestWhatIsNotLostOrNotConfirmedIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(w *world){
+		"its event has settled": func(w *world) { w.objects = append(w.objects, givenUp()) },
 		"its event is there": func(w *world) {
 			w.objects = append(w.objects, &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "push-1"}})
 		},
@@ -238,39 +240,5 @@ func recorded() *v1alpha1.GitEvent {
 				{Namespace: tenant, Name: "other", UID: "other-uid", Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeFailed}},
 			},
 		},
-	}
-}
-
-// What an event gave up to report is reported with the result that it recorded, once it can be.
-func TestWhatWasGivenUpIsReportedLater(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		change func(e *v1alpha1.GitEvent)
-		want   status.Conclusion
-	}{
-		"it succeeded":            {func(*v1alpha1.GitEvent) {}, status.Success},
-		"everything was reported": {func(e *v1alpha1.GitEvent) { e.MarkTrue(v1alpha1.GitEventReported, "", "") }, ""},
-		"the event is open":       {func(e *v1alpha1.GitEvent) { e.Status.Phase = "" }, ""},
-		"it is of another run":    {func(e *v1alpha1.GitEvent) { e.Status.Runs[0].UID = "another" }, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			event := recorded()
-			event.Status.Phase = v1alpha1.PhaseSettled
-			event.MarkWaiting(v1alpha1.GitEventReported, "RepositoryGone", "it is gone")
-			c.change(event)
-			w.objects = append(w.objects, event)
-			w.start()
-			if asked, err := w.close(); asked != (c.want != "") || err != nil {
-				t.Fatal(asked, err)
-			}
-			if c.want == "" {
-				return
-			}
-			if len(w.puts) != 1 || w.puts[0].check.Conclusion != c.want || !w.puts[0].check.OnlyOpen || w.puts[0].head.SHA != sha {
-				t.Errorf("reported %+v", w.puts)
-			}
-		})
 	}
 }

@@ -88,6 +88,7 @@ type repository struct {
 	mu     sync.Mutex
 	sent   []delivery
 	wishes map[string]wish // by delivery key, of every delivery
+	counts map[string]int  // of pushes: how many PipelineRuns their commits define
 	count  int
 	// pulling are the pull requests that are open, pulled those that were closed.
 	pulling, pulled []*pull
@@ -113,6 +114,20 @@ func (r *repository) told(d delivery, w wish) delivery {
 	return d
 }
 
+// pushed pushes, and remembers how many PipelineRuns that starts.
+func (r *repository) pushed(branch string, change forge.Change) delivery {
+	d := r.told(r.push(branch, change), starts)
+	r.counts[d.ID()] = defined(change)
+	return d
+}
+
+// countOf is how many PipelineRuns a push starts, 0 of another delivery.
+func (r *repository) countOf(key string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.counts[key]
+}
+
 // wishOf tells what has to become of a delivery, and whether it is of this repository.
 func (r *repository) wishOf(key string) (w wish, ours bool) {
 	r.mu.Lock()
@@ -136,13 +151,13 @@ func (r *repository) branch(by *rand.Rand) string {
 }
 
 func (r *repository) pushes(by *rand.Rand) []delivery {
-	return []delivery{r.told(r.push(r.branch(by), r.change(by)), starts)}
+	return []delivery{r.pushed(r.branch(by), r.change(by))}
 }
 
 func (r *repository) forces(by *rand.Rand) []delivery {
 	branch, change := r.branch(by), r.change(by)
 	change.Parent = r.root()
-	return []delivery{r.told(r.push(branch, change), starts)}
+	return []delivery{r.pushed(branch, change)}
 }
 
 // doubles tells of a push twice.
@@ -154,8 +169,8 @@ func (r *repository) doubles(by *rand.Rand) []delivery {
 // swaps pushes to a branch twice.
 func (r *repository) swaps(by *rand.Rand) []delivery {
 	branch := r.branch(by)
-	first := r.told(r.push(branch, r.change(by)), starts)
-	return []delivery{r.told(r.push(branch, r.change(by)), starts), first}
+	first := r.pushed(branch, r.change(by))
+	return []delivery{r.pushed(branch, r.change(by)), first}
 }
 
 // repeats tells again of anything.

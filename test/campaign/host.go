@@ -58,9 +58,22 @@ func files(content string, runs, long int) forge.Change {
 		all[fmt.Sprintf(".tekton/run-%d.yaml", n)] = pipeline(fmt.Sprintf("run-%d", n), (len(content)+n)%4 == 3, long)
 	}
 	for n := max(1, runs); n < maxRuns; n++ {
-		all[fmt.Sprintf(".tekton/run-%d.yaml", n)] = "# nothing\n"
+		all[fmt.Sprintf(".tekton/run-%d.yaml", n)] = empty
 	}
 	return forge.Change{Files: all, Message: content}
+}
+
+// empty is a file that defines nothing.
+const empty = "# nothing\n"
+
+// defined is how many PipelineRuns a change defines: each has all files.
+func defined(change forge.Change) (n int) {
+	for path, content := range change.Files {
+		if strings.HasPrefix(path, ".tekton/") && content != empty {
+			n++
+		}
+	}
+	return n
 }
 
 // maxRuns is the most PipelineRuns of one commit.

@@ -136,7 +136,7 @@ func (s *stage) serve(ctx context.Context) error {
 			return err
 		}
 		for _, on := range []string{onGitHub, onGitLab} {
-			r := &repository{service: on, tenant: tenant, namespace: namespace, wishes: map[string]wish{}}
+			r := &repository{service: on, tenant: tenant, namespace: namespace, wishes: map[string]wish{}, counts: map[string]int{}}
 			r.project, r.path = s.services[on].found(tenant)
 			s.repositories = append(s.repositories, r)
 			if err := s.connect(ctx, r); err != nil {
@@ -171,7 +171,7 @@ func (s *stage) connect(ctx context.Context, r *repository) error {
 // warm has a first delivery of each repository accepted: the receivers then have the webhook secrets.
 func (s *stage) warm(ctx context.Context) error {
 	for _, r := range s.repositories {
-		r.first = r.told(r.push("main", files("warm", 0, 0)), starts)
+		r.first = r.pushed("main", files("warm", 0, 0))
 		if err := cluster.Poll(ctx, 200*time.Millisecond, func() error {
 			if code := r.send(ctx, s.front.server.URL, r.first); code/100 != 2 {
 				return fmt.Errorf("the first delivery of %s is answered %d", r.path, code)

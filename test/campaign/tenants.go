@@ -44,6 +44,21 @@ func (c *checker) ignored(e *invariants.Evidence) (broken []invariants.Violation
 	return broken
 }
 
+// incomplete is I-1 for the pipelines of a push: each of them is planned, also when what one needs cannot be had at first.
+func (c *checker) incomplete(e *invariants.Evidence) (broken []invariants.Violation) {
+	for _, event := range e.Events {
+		key, planned := event.Spec.DeliveryKey, len(event.Status.Runs)
+		r, _ := c.stage.of(key)
+		if r == nil || event.Status.Disposition != v1alpha1.DispositionRuns || planned >= r.countOf(key) {
+			continue
+		}
+		broken = append(broken, invariants.Violation{
+			Invariant: "I-1", Subject: event.Name, Message: fmt.Sprintf("of the %d pipelines of its push GitEvent %s has planned %d", r.countOf(key), event.Name, planned),
+		})
+	}
+	return broken
+}
+
 // uncalled is the other side of it: what nobody may start, or nobody serves, is ignored if it is recorded at all, and leaves neither
 // a run nor a check.
 func (c *checker) uncalled(e *invariants.Evidence) (broken []invariants.Violation) {

@@ -18,8 +18,9 @@ import (
 func TestWishesAndTenantsAreFound(t *testing.T) {
 	type world struct {
 		*invariants.Evidence
-		run  *v1alpha1.Run
-		wish map[string]wish
+		run    *v1alpha1.Run
+		wish   map[string]wish
+		counts map[string]int
 	}
 	for _, c := range []struct {
 		what  string
@@ -30,6 +31,8 @@ func TestWishesAndTenantsAreFound(t *testing.T) {
 		{"a run is planned in another tenant's namespace", []string{apart}, func(w world) { w.run.Namespace = "of-umbra" }},
 		{"a run is made in another tenant's namespace", []string{apart}, func(w world) { w.Live[0].Namespace = "of-umbra" }},
 		{"a check is written at another tenant's project", []string{apart}, func(w world) { w.Writes[0].Repository = "umbra/app" }},
+		{"a pipeline of a push is forgotten", []string{"I-1"}, func(w world) { w.counts["d"] = 2 }},
+		{"a push was superseded", nil, func(w world) { w.counts["d"], w.Events[0].Status.Disposition = 2, v1alpha1.DispositionSuperseded }},
 		{"a push is ignored", []string{"I-1"}, func(w world) {
 			w.Events[0].Status, w.Live, w.Writes = v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionIgnored}, nil, nil
 		}},
@@ -60,13 +63,13 @@ func TestWishesAndTenantsAreFound(t *testing.T) {
 			Deliveries: []invariants.Delivery{{Key: "d", Code: 202}},
 			Writes:     []invariants.Write{{ExternalID: "p", Repository: "acme/app"}},
 		}
-		wishes := map[string]wish{"d": starts}
-		c.spoil(world{Evidence: e, run: &e.Events[0].Status.Runs[0], wish: wishes})
+		wishes, counts := map[string]wish{"d": starts}, map[string]int{"d": 1}
+		c.spoil(world{Evidence: e, run: &e.Events[0].Status.Runs[0], wish: wishes, counts: counts})
 		check := &checker{stage: &stage{repositories: []*repository{
-			{path: "acme/app", namespace: "of-acme", wishes: wishes}, {path: "umbra/app", namespace: "of-umbra"},
+			{path: "acme/app", namespace: "of-acme", wishes: wishes, counts: counts}, {path: "umbra/app", namespace: "of-umbra"},
 		}}}
 		var found []string
-		for _, v := range slices.Concat(check.astray(e), check.uncalled(e), check.ignored(e)) {
+		for _, v := range slices.Concat(check.astray(e), check.uncalled(e), check.ignored(e), check.incomplete(e)) {
 			found = append(found, v.Invariant)
 		}
 		if !slices.Equal(found, c.want) {

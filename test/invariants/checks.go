@@ -50,7 +50,7 @@ func (e *Evidence) conclusions(run v1alpha1.Run) []string {
 		return []string{"success"}
 	case run.Result == nil && e.succeeded(run) == corev1.ConditionUnknown:
 		return []string{""}
-	case run.Result != nil && run.Result.Outcome == v1alpha1.OutcomeFailed:
+	case run.Result != nil && (run.Result.Outcome == v1alpha1.OutcomeFailed || e.failed(run)):
 		return []string{"failure"}
 	case run.Result != nil:
 		return []string{"cancelled"}

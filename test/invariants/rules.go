@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"knative.dev/pkg/apis"
 
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -149,4 +151,15 @@ func (e *Evidence) succeeded(run v1alpha1.Run) corev1.ConditionStatus {
 	case v1alpha1.OutcomeCancelled, v1alpha1.OutcomeDeleted:
 	}
 	return corev1.ConditionUnknown
+}
+
+// failed tells whether Tekton says of a run that is there that it failed, and not that somebody cancelled it.
+func (e *Evidence) failed(run v1alpha1.Run) bool {
+	cancelled := []pipelinev1.PipelineRunReason{
+		pipelinev1.PipelineRunReasonCancelled, pipelinev1.PipelineRunReasonCancelledRunningFinally, pipelinev1.PipelineRunReasonStoppedRunningFinally,
+	}
+	return slices.ContainsFunc(e.Live, func(live pipelinev1.PipelineRun) bool {
+		condition := live.Status.GetCondition(apis.ConditionSucceeded)
+		return live.UID == run.UID && condition.IsFalse() && !slices.Contains(cancelled, pipelinev1.PipelineRunReason(condition.Reason))
+	})
 }

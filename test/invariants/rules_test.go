@@ -60,6 +60,16 @@ func TestInvariantsAreFound(t *testing.T) {
 			s.Live[0].Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: corev1.ConditionFalse})
 		}},
 		{"a terminal run has an open check", "I-5", func(s *Evidence) { s.Checks[0].Status, s.Checks[0].Conclusion = "in_progress", "" }},
+		{"a run that failed is said to be cancelled", "I-5", func(s *Evidence) {
+			s.Planned["p-1"] = v1alpha1.Run{Pipeline: "p", Name: "p-1", UID: "u", Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled}}
+			s.Live[0].Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: corev1.ConditionFalse, Reason: "Failed"})
+			s.Writes, s.Checks[0].Conclusion = nil, "cancelled"
+		}},
+		{"a run that was cancelled is said to be", "", func(s *Evidence) {
+			s.Planned["p-1"] = v1alpha1.Run{Pipeline: "p", Name: "p-1", UID: "u", Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled}}
+			s.Live[0].Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: corev1.ConditionFalse, Reason: "Cancelled"})
+			s.Writes, s.Checks[0].Conclusion = nil, "cancelled"
+		}},
 		{"a run has no check", "I-5", func(s *Evidence) { s.Checks = nil }},
 		{"a run that waits does not say for what", "I-5", func(s *Evidence) {
 			s.Planned["p-1"], s.Live = v1alpha1.Run{Pipeline: "p", Name: "p-1"}, nil

@@ -111,6 +111,50 @@ func TestAForkThatTakesNoStatusGetsOneNote(t *testing.T) {
 	}
 }
 
+// What is open is closed wherever a fork's commit shows it: the fork that takes no status lets everybody read its statuses.
+func TestWhatIsOpenOfAForkIsClosedWhereItIs(t *testing.T) {
+	closing := check(status.Completed, status.Cancelled)
+	closing.OnlyOpen = true
+	for name, c := range map[string]struct{ visibility, user string }{
+		"in the fork":                      {forgelab.Public, "bot"},
+		"in the note about a public fork":  {forgelab.Public, ""},
+		"in the note about a private fork": {forgelab.Private, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, iid := forked(t, c.visibility, c.user)
+			if c.user != "" {
+				b.SetMember(testFork, c.user, forgelab.Maintainer)
+				b.SetMember(testProject, c.user, forgelab.Developer)
+			}
+			put := func(c status.Check) {
+				t.Helper()
+				if _, err := b.client.Put(t.Context(), b.head, "", c, false); err != nil {
+					t.Fatal(err)
+				}
+			}
+			shown := func() string {
+				words := b.states(testFork) + b.states(testProject)
+				for _, note := range b.Notes(testProject, iid) {
+					words += note.Body
+				}
+				return words
+			}
+			put(closing)
+			if got := shown(); got != "" {
+				t.Fatalf("made %s", got)
+			}
+			put(check(status.InProgress, ""))
+			before := shown()
+			put(closing)
+			after := shown()
+			put(closing)
+			if before == "" || !strings.Contains(after, "cancel") || strings.Contains(after, "running") || shown() != after {
+				t.Errorf("first %q, then %q, then %q", before, after, shown())
+			}
+		})
+	}
+}
+
 // ours are the notes our token's user wrote.
 func (b bench) ours(iid int64) []forgelab.Note {
 	var out []forgelab.Note

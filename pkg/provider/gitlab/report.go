@@ -40,7 +40,7 @@ func (r *repository) Put(ctx context.Context, head git.Head, id string, check st
 	}
 	if !strings.HasPrefix(id, notePrefix) {
 		shown, err := r.showForFork(ctx, head, want)
-		if err == nil || !refused(err) {
+		if !want.elsewhere(shown, err) {
 			return shown, err
 		}
 	}
@@ -71,14 +71,23 @@ func (r *repository) showForFork(ctx context.Context, head git.Head, want wanted
 	}
 	if source > 0 {
 		id, err := r.show(ctx, place{project: source, ref: refName(head.Ref), foreign: true}, head.SHA, want)
-		if err == nil || !refused(err) {
+		if !want.elsewhere(id, err) {
 			return id, err
 		}
-		if err := r.confirm(ctx, source, err); err != nil {
+		if err != nil {
+			err = r.confirm(ctx, source, err)
+		}
+		if err != nil {
 			return "", err
 		}
 	}
 	return r.show(ctx, place{project: int(r.id), foreign: true}, head.SHA, want)
+}
+
+// elsewhere tells whether the next place is tried: this one has refused the status, or it may be read by anybody and does not have the
+// one that is to be closed.
+func (w wanted) elsewhere(shown string, err error) bool {
+	return w.onlyOpen && err == nil && shown == "" || refused(err)
 }
 
 // source returns the id of the fork, 0 if it is gone. GitLab is asked for it: with an id that a payload chose, a status

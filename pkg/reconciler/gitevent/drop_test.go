@@ -62,6 +62,9 @@ func TestReportsOfARepositoryThatIsGoneAreDropped(t *testing.T) {
 	if reported := e.Status.GetCondition(v1alpha1.GitEventReported); !e.Settled() || reported.Reason != credentials.ReasonRepositoryGone || e.Status.Disposition != v1alpha1.DispositionRuns {
 		t.Errorf("after eleven minutes the event is %s with %v, want it settled with the reason", e.Status.Phase, reported)
 	}
+	if left := e.Status.Checks; !e.Status.Unreported || len(left) != 1 || left[0].ID == "" || left[0].Concluded {
+		t.Errorf("the sweep is told of %+v", left)
+	}
 	if want := "Succeeded, not reported: " + credentials.ReasonRepositoryGone; e.Status.Outcome != want {
 		t.Errorf("the list says %q, want %q", e.Status.Outcome, want)
 	}

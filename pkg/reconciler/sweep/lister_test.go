@@ -75,6 +75,9 @@ func (l lister) selects(selector, name string) bool {
 		return true
 	}
 	s := l.w.events[name].Status
+	if strings.Contains(selector, "status.unreported=true") {
+		return s.Phase == v1alpha1.PhaseSettled && s.Unreported
+	}
 	late := strings.Contains(selector, "status.lateSecrets=true")
 	return s.Phase == v1alpha1.PhaseSettled && s.LateSecrets == late
 }

@@ -33,7 +33,7 @@ func (l *looks) may(run *metav1.PartialObjectMetadata) bool {
 		l.next = newLooks()
 	}
 	switch name, began := l.after[run.Namespace]; {
-	case run.Namespace < l.first:
+	case run.Namespace+"/" < l.first+"/": // as the API server has them: team-a comes before team
 		if began {
 			l.next.after[run.Namespace] = name // it is passed over
 		}
@@ -48,6 +48,9 @@ func (l *looks) may(run *metav1.PartialObjectMetadata) bool {
 	}
 	return true
 }
+
+// end lets the next pass begin after the run that is looked at now.
+func (l *looks) end() { l.total = maxLooked }
 
 // took notes that the pass has looked at a run.
 func (l *looks) took(run *metav1.PartialObjectMetadata) {

@@ -26,6 +26,13 @@ func (c *closer) Close(_ context.Context, run *metav1.PartialObjectMetadata) (lo
 	return c.looks || c.asks, c.asks, c.err
 }
 
+func (c *closer) Report(_ context.Context, event *metav1.PartialObjectMetadata, may func(namespace string) bool) error {
+	if may(event.Annotations["of"]) {
+		c.given[event.Name]++
+	}
+	return c.err
+}
+
 // running adds a PipelineRun of an event.
 func (w *world) running(namespace, name, event string) {
 	if w.runs == nil {
@@ -51,6 +58,37 @@ func TestEachRunWithoutAnOpenEventIsMet(t *testing.T) {
 	w.pass()
 	if len(given.given) != page+1 || given.given["b/a"] != 1 || given.given["b/b"] != 0 {
 		t.Errorf("%d runs were met, b/a %d times and that of an open event %d times", len(given.given), given.given["b/a"], given.given["b/b"])
+	}
+}
+
+// Events that have given up a report are met, whether or not another one cannot be reported; events that have not are not. A namespace has
+// a share of them.
+func TestEachEventThatHasGivenUpIsMet(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	given := &closer{given: map[string]int{}, err: errors.New("not now")}
+	w.sweep.closer = given
+	met := func(namespace string, unreported bool, events int) (n int) {
+		var names []string
+		for range events {
+			event := w.settled(fmt.Sprint("event ", len(w.events)))
+			event.Status.Unreported, event.Annotations = unreported, map[string]string{"of": namespace}
+			names = append(names, event.Name)
+		}
+		w.pass()
+		for _, name := range names {
+			n += given.given[name]
+		}
+		return n
+	}
+	if n := met("reported", false, 3); n != 0 {
+		t.Errorf("%d that are reported were met", n)
+	}
+	if n := met("quiet", true, 3); n != 3 {
+		t.Errorf("%d of 3 were met", n)
+	}
+	if n := met("hostile", true, maxClosed); n != maxClosedOf {
+		t.Errorf("of one namespace %d were met, want %d", n, maxClosedOf)
 	}
 }
 
@@ -123,5 +161,41 @@ func TestRunsForWhichNothingIsToBeDoneTakeTurns(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Namespaces take turns at the Git services too: four of them that always have something to ask for leave the next pass to others.
+func TestNamespacesTakeTurnsAtTheGitServices(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	given := &closer{given: map[string]int{}, asks: true}
+	w.sweep.closer = given
+	for n := range maxClosed / maxClosedOf {
+		for i := range 2 * maxClosedOf {
+			w.running(fmt.Sprintf("hostile-%02d", n), fmt.Sprintf("run-%03d", i), "push-gone")
+		}
+	}
+	w.running("quiet", "lost", "push-gone")
+	w.pass()
+	w.pass()
+	if given.given["quiet/lost"] == 0 {
+		t.Errorf("after two passes %d runs were met, and not that of another namespace", len(given.given))
+	}
+}
+
+// The API server has team-9 before team: a pass that begins with the one goes on to the other.
+func TestNamespacesAreInTheOrderOfTheAPIServer(t *testing.T) {
+	t.Parallel()
+	for first, want := range map[string]map[string]bool{
+		"team-9": {"team-8": false, "team-9": true, "team": true},
+		"team":   {"team-8": false, "team-9": false, "team": true, "teams": true},
+	} {
+		l := newLooks()
+		l.first = first
+		for namespace, may := range want {
+			if got := l.may(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "run"}}); got != may {
+				t.Errorf("a pass that begins with %s looks at runs of %s: %v", first, namespace, got)
+			}
+		}
 	}
 }

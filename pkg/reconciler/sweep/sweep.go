@@ -71,6 +71,9 @@ type counts struct {
 	// asked is for how many runs without an event a Git service was asked, askedOf for how many of a namespace.
 	asked   int
 	askedOf map[string]int
+	// told is for how many settled events one was asked, toldOf for how many of a namespace.
+	told   int
+	toldOf map[string]int
 	// partial tells that a kind could not be listed.
 	partial bool
 }
@@ -90,6 +93,7 @@ func (r *Reconciler) plan(of resources) {
 		{name: "events above the cap", list: of("gitevents"), selector: settled + ",status.lateSecrets!=true", batch: evictBatch, handle: r.evict,
 			due: func() bool { return r.ages.excess() > 0 }},
 		{name: "orphaned payloads", list: of("eventpayloads"), batch: 1, handle: each(r.collectPayload)},
+		{name: "reports that were given up", list: of("gitevents"), selector: settled + ",status.unreported=true", batch: 1, handle: each(r.report)},
 		{name: "runs without an event", list: of(runs), labels: cluster.RunSelector(r.namespace), batch: 1, handle: each(r.closeRun)},
 		{name: "tombstones", list: of("tombstonepages"), batch: 1, handle: each(r.tidy)},
 	}
@@ -149,7 +153,7 @@ func goesOn() error { return fault.Throttledf("SweepGoesOn", soon, "the sweep go
 // begin starts a pass.
 func (r *Reconciler) begin(ctx context.Context) {
 	r.ages = ages{keep: config.FromContext(ctx).SettledCap, perMinute: map[int64]int{}}
-	r.found = counts{askedOf: map[string]int{}}
+	r.found = counts{askedOf: map[string]int{}, toldOf: map[string]int{}}
 	if r.looks == nil || r.looks.next == nil {
 		r.looks = newLooks()
 	} else {

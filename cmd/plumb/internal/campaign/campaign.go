@@ -9,8 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"os/signal"
 	"sync"
+	"syscall"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -98,6 +101,9 @@ func (c *Campaign) Plan(ctx context.Context) ([]string, error) {
 
 // Run does what Plan has said, and judges until Length is over and nothing is due any more, or ctx ends. What it made is removed then.
 func (c *Campaign) Run(ctx context.Context) (err error) {
+	// Whoever reads may be gone, as tee is after Ctrl-C: what was made has to be removed all the same. A signal that is caught ends
+	// nothing, and unlike one that is ignored it is as ever for --push-command.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	if c.policy != nil {
 		if err := c.policy.begin(ctx); err != nil {
 			return err
@@ -167,7 +173,7 @@ func ended(work <-chan struct{}) bool {
 	}
 }
 
-// disturb makes one fault after the other.
+// disturb makes one fault after the other, until something does not come back: another fault would not be harmless then.
 func (c *Campaign) disturb(ctx context.Context, until time.Time) {
 	for n := 0; time.Now().Before(until) && len(c.faults) > 0; n++ {
 		f, name := c.faults[n%len(c.faults)], c.Faults[n%len(c.faults)]
@@ -178,6 +184,8 @@ func (c *Campaign) disturb(ctx context.Context, until time.Time) {
 			return
 		case errors.As(err, &broken):
 			c.violated(broken)
+			c.say("no other fault is made: the installation is not whole")
+			return
 		case err != nil:
 			c.say("%s: not done: %v", name, err)
 		default:

@@ -77,6 +77,28 @@ func TestAnInterruptedCampaignRemovesItsPolicy(t *testing.T) {
 	}
 }
 
+// An API server that is away for longer than one attempt to remove the binding lasts does not leave it: patches would be refused for
+// the rest of the campaign, while nobody expects it.
+func TestPatchesAreAcceptedAgainAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	kube := fake.NewClientset()
+	c := newTest(&output{}, kube, "policy")
+	c.policy.hold, c.policy.limit = time.Millisecond, time.Millisecond
+	failed, expected := false, false
+	kube.PrependReactor("delete", "validatingadmissionpolicybindings", func(clienttesting.Action) (bool, runtime.Object, error) {
+		first := !failed
+		failed, expected = true, c.policy.on.Load()
+		return first, nil, errors.New("the API server is away")
+	})
+	if err := c.policy.inject(t.Context()); err != nil || !expected {
+		t.Errorf("it ends with %v; when the binding was deleted it was still expected: %v", err, expected)
+	}
+	bindings, err := kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(bindings.Items) > 0 {
+		t.Errorf("left: %v, %v", bindings.Items, err)
+	}
+}
+
 // The policy of another campaign is not removed, and its owner is told how to.
 func TestASecondCampaignLeavesTheFirstAlone(t *testing.T) {
 	t.Parallel()
@@ -170,6 +192,26 @@ func TestAPodThatDoesNotComeBackIsAViolation(t *testing.T) {
 		t.Errorf("evicted: %v, want one", *evicted)
 	}
 }
+
+// What does not come back is the last that is disturbed: a receiver that is replaced while the copies are away is not ready.
+func TestNothingIsDisturbedWhenSomethingStaysAway(t *testing.T) {
+	t.Parallel()
+	kube, evicted := installed(true)
+	c := newTest(&output{}, kube, "pods")
+	c.faults, c.Faults = append([]fault{staysAway{}}, c.faults...), append([]string{"secrets"}, c.Faults...)
+	c.Pause = time.Millisecond
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	c.disturb(ctx, time.Now().Add(time.Hour))
+	if ctx.Err() != nil || len(*evicted) > 0 || c.broken != 1 {
+		t.Errorf("evicted: %v; %d violations; %v", *evicted, c.broken, ctx.Err())
+	}
+}
+
+type staysAway struct{}
+
+func (staysAway) prepare(context.Context) (string, error) { return "", nil }
+func (staysAway) inject(context.Context) error            { return Violation{Promise: "secrets"} }
 
 // A pod is evicted only when there are two at least and all are ready.
 func TestAPodIsEvictedWhenAllAreReadyOnly(t *testing.T) {

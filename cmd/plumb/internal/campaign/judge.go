@@ -52,14 +52,14 @@ type judge struct {
 	before map[string]v1alpha1.GitEvent // of the last look
 	since  map[string]time.Duration     // since when something is due, by the key of what it will be
 	told   map[string]bool
-	// refused are the events of which a patch was refused.
-	refused map[string]bool
+	// refused are the events of which a patch was refused, and since when.
+	refused map[string]time.Duration
 }
 
 func newJudge(deadline time.Duration, policy string) *judge {
 	return &judge{
 		deadline: deadline, policy: policy,
-		made: map[string]types.UID{}, since: map[string]time.Duration{}, told: map[string]bool{}, refused: map[string]bool{},
+		made: map[string]types.UID{}, since: map[string]time.Duration{}, told: map[string]bool{}, refused: map[string]time.Duration{},
 	}
 }
 
@@ -117,14 +117,19 @@ func (j *judge) untold(broken []Violation) (fresh []Violation) {
 	return fresh
 }
 
-// overdue tells whether something has been due for longer than the deadline.
+// overdue tells whether something has been due for longer than the deadline. What was refused is tried again after as long as it has
+// failed.
 func (j *judge) overdue(v Violation, refusing bool) bool {
 	since, known := j.since[v.key()]
 	if !known || refusing && v.Promise == settles {
 		since = j.clock
 		j.since[v.key()] = since
 	}
-	return j.clock-since > j.deadline
+	patience := j.deadline
+	if first, was := j.refused[v.Event]; was && v.Promise == settles {
+		patience += since - first
+	}
+	return j.clock-since > patience
 }
 
 // once is I-2: each PipelineRun was planned by its event, and is the only one of its delivery and definition.
@@ -176,7 +181,9 @@ func (j *judge) patches(event v1alpha1.GitEvent) (broken []Violation) {
 		if !strings.Contains(wait.Message, j.policy) {
 			continue
 		}
-		j.refused[event.Name] = true
+		if _, known := j.refused[event.Name]; !known {
+			j.refused[event.Name] = j.clock
+		}
 		if wait.Step != v1alpha1.StepAnnotate {
 			broken = append(broken, Violation{"I-10", event.Name, "", fmt.Sprintf("its step %s waits because a patch was refused: %s", wait.Step, wait.Message)})
 		}

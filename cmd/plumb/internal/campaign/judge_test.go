@@ -105,6 +105,28 @@ func TestTheJudge(t *testing.T) {
 			s.settles()
 			see(2 * deadline)
 		}, ""},
+		"what was refused for long is tried again after as long": {func(s *scene, see func(time.Duration)) {
+			s.refusing = true
+			s.waits(v1alpha1.StepAnnotate)
+			see(0)
+			s.ends(corev1.ConditionTrue)
+			s.records(v1alpha1.OutcomeSucceeded, true)
+			see(5 * deadline)
+			s.refusing = false
+			see(5 * deadline)
+			s.settles()
+			see(lookEvery)
+		}, ""},
+		"what was refused is not tried again": {func(s *scene, see func(time.Duration)) {
+			s.refusing = true
+			s.waits(v1alpha1.StepAnnotate)
+			see(0)
+			s.ends(corev1.ConditionTrue)
+			s.records(v1alpha1.OutcomeSucceeded, true)
+			see(deadline)
+			s.refusing = false
+			see(2*deadline + time.Second)
+		}, "settled: nothing is left to do, and it does not settle"},
 		"a run goes on for hours": {func(_ *scene, see func(time.Duration)) { see(lookEvery); see(time.Hour) }, ""},
 		"a run that nobody planned": {func(s *scene, see func(time.Duration)) {
 			s.event.Status.Runs = nil

@@ -32,6 +32,8 @@ type policy struct {
 	system string
 	hold   time.Duration
 	say    func(format string, args ...any)
+	// limit is how long it is tried to remove something before that is told.
+	limit time.Duration
 	// on is true while something may be refused.
 	on atomic.Bool
 }
@@ -109,8 +111,12 @@ func (p *policy) inject(ctx context.Context) error {
 		p.say("policy: patches of the canary's PipelineRuns are refused")
 		pause(ctx, p.hold)
 	} // else it may be there all the same
-	err = errors.Join(err, p.unbind(ctx))
+	left := p.unbind(ctx)
+	for left != nil && !apierrors.IsForbidden(left) && pause(ctx, retryEvery) { // an outage may last longer: as long as patches are refused nothing else is done
+		left = p.unbind(ctx)
+	}
 	p.on.Store(false)
+	err = errors.Join(err, left)
 	if err == nil {
 		p.say("policy: patches are accepted again")
 	}
@@ -128,7 +134,7 @@ func (p *policy) remove(ctx context.Context) error {
 
 // gone repeats a delete until it has worked, also when ctx has ended.
 func (p *policy) gone(ctx context.Context, kind string, remove func(context.Context, string, metav1.DeleteOptions) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeLimit)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.limit)
 	defer cancel()
 	var last error
 	err := wait.PollUntilContextCancel(ctx, retryEvery, true, func(ctx context.Context) (bool, error) {
@@ -147,5 +153,5 @@ func (p *policy) gone(ctx context.Context, kind string, remove func(context.Cont
 func (c *Campaign) Clean(ctx context.Context) error { return c.newPolicy().remove(ctx) }
 
 func (c *Campaign) newPolicy() *policy {
-	return &policy{client: c.kube.AdmissionregistrationV1(), canary: c.Canary, system: c.System, hold: c.Hold, say: c.say}
+	return &policy{client: c.kube.AdmissionregistrationV1(), canary: c.Canary, system: c.System, hold: c.Hold, limit: removeLimit, say: c.say}
 }

@@ -57,6 +57,10 @@ type GitEventStatus struct {
 	// it, and may have been paused. The sweep deletes such secrets for a while and then takes the mark away.
 	// +optional
 	LateSecrets bool `json:"lateSecrets,omitempty"`
+	// Unreported is true when the event settled because nobody could be told how its checks end: Checks are those that are
+	// still open. The sweep reports them once it can and then takes the mark away.
+	// +optional
+	Unreported bool `json:"unreported,omitempty"`
 }
 
 // Phase tells whether an event still needs a controller.

@@ -18,6 +18,7 @@ import (
 // +kubebuilder:resource:path=gitevents,scope=Namespaced,categories=plumbline
 // +kubebuilder:selectablefield:JSONPath=`.status.phase`
 // +kubebuilder:selectablefield:JSONPath=`.status.lateSecrets`
+// +kubebuilder:selectablefield:JSONPath=`.status.unreported`
 // +kubebuilder:printcolumn:name="Repository",type=string,JSONPath=`.spec.repository.url`
 // +kubebuilder:printcolumn:name="Ref",type=string,JSONPath=`.status.ref`
 // +kubebuilder:printcolumn:name="Outcome",type=string,JSONPath=`.status.outcome`

@@ -4,6 +4,7 @@ package settle
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"knative.dev/pkg/logging"
@@ -32,7 +33,8 @@ func unreportable(a *attempt.Attempt) bool {
 func (s *Step) drop(ctx context.Context, a *attempt.Attempt) error {
 	left, wait := len(a.Outstanding()), a.Waits.Of(v1alpha1.StepReport)
 	logging.FromContext(ctx).Errorw("Reports are given up", "event", a.Event.Name, "checks", left, "reason", wait.Reason, "message", wait.Message)
-	if err := s.finish(ctx, a); err != nil {
+	open := slices.DeleteFunc(slices.Clone(a.Event.Status.Checks), func(c v1alpha1.Check) bool { return c.Concluded })
+	if err := s.finish(ctx, a, open); err != nil { // the sweep reports them when it can
 		return err
 	}
 	s.Metrics.Dropped(ctx, left)

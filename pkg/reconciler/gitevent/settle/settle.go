@@ -44,7 +44,7 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt, idle bool) (due bool,
 	case unreportable(a):
 		return true, s.drop(ctx, a)
 	case idle && finished(a):
-		return true, s.finish(ctx, a)
+		return true, s.finish(ctx, a, nil)
 	}
 	return false, nil
 }
@@ -58,12 +58,12 @@ func finished(a *attempt.Attempt) bool {
 	return a.Over()
 }
 
-// finish removes what only an open event needs and settles the event. Every delete may be repeated.
-func (s *Step) finish(ctx context.Context, a *attempt.Attempt) error {
-	return a.Waits.Try(retry.Step{Name: attempt.StepSettle}, func() error { return s.tidy(ctx, a) })
+// finish removes what only an open event needs and settles the event, with the checks that are left open. Every delete may be repeated.
+func (s *Step) finish(ctx context.Context, a *attempt.Attempt, left []v1alpha1.Check) error {
+	return a.Waits.Try(retry.Step{Name: attempt.StepSettle}, func() error { return s.tidy(ctx, a, left) })
 }
 
-func (s *Step) tidy(ctx context.Context, a *attempt.Attempt) error {
+func (s *Step) tidy(ctx context.Context, a *attempt.Attempt, left []v1alpha1.Check) error {
 	st := &a.Event.Status
 	if st.Plan.Secret != "" || len(st.Runs)+len(st.Plan.Blobs)+int(a.Event.Spec.Payload.Chunks) > 0 { // else only the event is changed
 		if err := a.Record.Confirm(ctx); err != nil {
@@ -99,6 +99,7 @@ func (s *Step) tidy(ctx context.Context, a *attempt.Attempt) error {
 	}
 	s.Failing.forget(a.Event.Name)
 	Shrink(a.Event, a.Clock.Now(), s.Leads.Inherited(a.Event))
+	a.Event.Status.Checks, a.Event.Status.Unreported = left, len(left) > 0
 	return a.Record.Write(ctx)
 }
 
