@@ -89,3 +89,15 @@ func TestManyWebhooksAreBounded(t *testing.T) {
 		t.Errorf("sent again: %v", w.resent)
 	}
 }
+
+// GitLab numbers attempts when they are written down, and lists them by the times that its processes took before that. Those of a burst
+// are in another order, and each is seen.
+func TestAttemptsThatWereMadeTogether(t *testing.T) {
+	w := newWorld(t)
+	all := names(4)
+	w.missed(all...)
+	w.log[0].ID, w.log[1].ID = w.log[1].ID, w.log[0].ID
+	w.log[2].ID, w.log[3].ID = w.log[3].ID, w.log[2].ID
+	w.run(10 * time.Minute)
+	w.wantOnce(all...)
+}

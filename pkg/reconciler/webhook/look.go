@@ -3,8 +3,10 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -120,31 +122,32 @@ type view struct {
 	from   provider.HookLog
 }
 
-// pages returns the attempts that are newer than an id, newest first.
+// pages returns the attempts that are newer than an id, the newest ids first. Their order in the log is that of times, which of attempts that
+// are made together is another one.
 func (r *Reconciler) pages(ctx context.Context, v view, failed bool, after int64) ([]provider.Attempt, error) {
-	var all []provider.Attempt
-	for page := 1; page <= maxPages; page++ {
+	byID := map[int64]provider.Attempt{} // pages move while attempts are made
+	for page, older := 1, false; !older; page++ {
+		if page > maxPages {
+			if failed {
+				r.logger.Warnw("more deliveries failed than what is read of the webhook's log: older ones have to be sent again by hand", "repository", v.target.owner.String(), "read", len(byID))
+			}
+			break
+		}
 		attempts, more, err := v.from.Attempts(ctx, v.log.hook, failed, page)
 		if err != nil {
 			return nil, err
 		}
+		older = !more
 		for _, a := range attempts {
 			if a.ID <= after {
-				return all, nil
+				older = true
+				continue
 			}
 			a.Starts = a.Starts && r.counts(v.log, v.target, a)
-			if len(all) == 0 || a.ID < all[len(all)-1].ID { // pages move while attempts are made
-				all = append(all, a)
-			}
-		}
-		if !more {
-			return all, nil
+			byID[a.ID] = a
 		}
 	}
-	if failed {
-		r.logger.Warnw("more deliveries failed than what is read of the webhook's log: older ones have to be sent again by hand", "repository", v.target.owner.String(), "read", len(all))
-	}
-	return all, nil
+	return slices.SortedFunc(maps.Values(byID), func(a, b provider.Attempt) int { return cmp.Compare(b.ID, a.ID) }), nil
 }
 
 // counts tells whether an attempt may be one of a delivery that is missed: what came before the Repository was for nobody here, and what is
