@@ -72,7 +72,8 @@ type Reconciler struct {
 	ledger ledger
 	line   line
 	looked time.Time // zero for never
-	pages  int       // that the last look had
+	ended  time.Time // when the last look had
+	pages  int       // that the next look has at least
 	failed int       // looks that failed, in a row
 
 	mu sync.Mutex
@@ -156,7 +157,7 @@ func (r *Reconciler) step(ctx context.Context, log provider.DeliveryLog) error {
 		if err != nil {
 			return err
 		}
-		r.failed = 0
+		r.failed, r.ended = 0, r.clock.Now()
 		r.metrics.missing(r.ledger.open())
 	}
 	if m, at := r.line.next(r.ledger.Missed, now); m != nil && !at.After(now) {
@@ -189,10 +190,11 @@ func (r *Reconciler) nextLook(now time.Time) time.Time {
 	case r.failed > 0:
 		return r.looked.Add(retryWait(r.failed))
 	}
-	next := r.looked.Add(min(lookEvery, soon*time.Duration(1+r.pages/manyPages)))
+	rested := r.ended.Add(max(soon*time.Duration(r.pages)/manyPages, min(soon, r.ended.Sub(r.looked))))
+	next := latest(rested, r.looked.Add(min(lookEvery, soon*time.Duration(1+r.pages/manyPages))))
 	settled := r.line.there.Add(settleAfter)
 	if r.looked.Before(settled) { // nobody has looked since a receiver said that it is worth it
-		return earliest(settled, next) // others that say so meanwhile put off nothing
+		return latest(rested, earliest(settled, next)) // others that say so meanwhile put off nothing
 	}
 	if r.line.waits(r.ledger.Missed, now) || now.Before(r.line.there.Add(settleFor)) {
 		return next

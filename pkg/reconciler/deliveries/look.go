@@ -18,7 +18,7 @@ const (
 	// 900 calls a minute.
 	maxPages = 300
 	// manyPages is as long as a look may be to be made again soon; a longer one is made again later, so that looks take one call a
-	// second at most.
+	// second at most, and leave the time for asking.
 	manyPages = 10
 	// reasonGivenUp is of the Kubernetes Event on the Repository.
 	reasonGivenUp = "DeliveryGivenUp"
@@ -52,7 +52,18 @@ func (r *Reconciler) look(ctx context.Context, log provider.DeliveryLog) error {
 	}
 	r.ledger = l
 	r.line.forget(l.Missed)
+	r.pages = 1 + (r.pages-1)*newer(attempts, l.from())/max(1, len(attempts)) // where the ledger is full, it is read again from far back
 	return nil
+}
+
+// newer counts the attempts since then.
+func newer(attempts []provider.Attempt, since time.Time) (n int) {
+	for i := range attempts {
+		if !attempts[i].At.Before(since) {
+			n++
+		}
+	}
+	return n
 }
 
 // read returns the attempts of the log since then, oldest first.
