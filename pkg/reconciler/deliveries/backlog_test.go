@@ -46,3 +46,33 @@ func TestABacklogIsAskedForBetweenLooks(t *testing.T) {
 		t.Errorf("asked for %d in twenty minutes, with %d pages", len(w.asked), w.pages)
 	}
 }
+
+// One tenant's many repositories hold up no other tenant, and take none of its room. Nor do the many of strangers, which count while the
+// number of some Repository is not known.
+func TestTenantsTakeTurns(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
+	for _, crowd := range []string{"crowd", ""} {
+		l := ledger{Through: now.Add(time.Hour)}
+		for n := range 2 * maxMissed {
+			l.Missed = append(l.Missed, missed{GUID: fmt.Sprint(n), Repository: int64(n + 1), Tenant: crowd, First: now})
+		}
+		for n := range 10 {
+			l.Missed = append(l.Missed, missed{GUID: fmt.Sprint("other-", n), Repository: -1, Tenant: "other", First: now.Add(time.Minute)})
+		}
+		l.forget()
+		others, line := 0, newLine()
+		for at := now; at.Before(now.Add(20 * time.Second)); at = at.Add(askEvery) {
+			m, due := line.next(l.Missed, at)
+			if m == nil || due.After(at) {
+				t.Fatalf("nothing is due: %v", due)
+			}
+			line.took(m, at)
+			if m.Tenant == "other" {
+				others++
+			}
+		}
+		if others != 10 || len(l.Missed) != maxMissed {
+			t.Errorf("with the crowd %q %d of 20 are the other's, %d are kept", crowd, others, len(l.Missed))
+		}
+	}
+}

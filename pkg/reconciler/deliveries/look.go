@@ -43,6 +43,9 @@ func (r *Reconciler) look(ctx context.Context, log provider.DeliveryLog) error {
 	l.account(attempts)
 	served := servedAt(r.baseURL(), r.claims, r.repositories)
 	l.Missed = slices.DeleteFunc(l.Missed, func(m missed) bool { return !served.may(m.Repository) })
+	for i := range l.Missed {
+		l.Missed[i].Tenant = served.owners[l.Missed[i].Repository].Namespace
+	}
 	for _, e := range l.giveUp(r.line.gone) {
 		r.tell(ctx, e, served)
 	}
