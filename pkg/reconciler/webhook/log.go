@@ -182,15 +182,19 @@ func least(a, b int64) int64 {
 }
 
 // account replaces what is missed by what the log has: the attempts since the oldest that matters, oldest first. It is a
-// function of the log, but for when this process has tried.
+// function of the log, but for when this process has tried, and for what is older than all that was read of it.
 func (l *log) account(attempts []provider.Attempt) {
 	tried := map[string]time.Time{}
-	for _, m := range l.missed {
-		tried[m.guid] = m.tried
-	}
-	l.missed = nil
 	found := map[string]*missed{}
 	var order []string
+	for _, m := range l.missed {
+		tried[m.guid] = m.tried
+		if len(attempts) > 0 && m.first < attempts[0].ID {
+			found[m.guid] = &m
+			order = append(order, m.guid)
+		}
+	}
+	l.missed = nil
 	succeeded := int64(0) // the newest success before the attempt
 	for i := range attempts {
 		a := &attempts[i]
@@ -205,7 +209,7 @@ func (l *log) account(attempts []provider.Attempt) {
 		case m == nil:
 			found[a.GUID] = &missed{guid: a.GUID, id: a.ID, first: a.ID, tried: tried[a.GUID]}
 			order = append(order, a.GUID)
-		default:
+		case a.ID > m.id:
 			m.tries++
 			if succeeded > m.id {
 				m.refused++

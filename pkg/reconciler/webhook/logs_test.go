@@ -101,3 +101,17 @@ func TestAttemptsThatWereMadeTogether(t *testing.T) {
 	w.run(10 * time.Minute)
 	w.wantOnce(all...)
 }
+
+// Of a busy project's log less is read than what has happened since something was missed. What waits for its turn is sent again all the same.
+func TestWhatIsOlderThanWhatIsRead(t *testing.T) {
+	w := newWorld(t)
+	all := names(60)
+	w.missed(all...)
+	w.run(6 * time.Minute)
+	for n := range (maxPages + 1) * pageSize {
+		w.deliver(fmt.Sprint("good", n))
+	}
+	w.missed("new")
+	w.run(time.Hour)
+	w.wantOnce(append(all, "new")...)
+}
