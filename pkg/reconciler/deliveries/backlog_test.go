@@ -76,3 +76,18 @@ func TestTenantsTakeTurns(t *testing.T) {
 		}
 	}
 }
+
+// The service may make an attempt late, when its queue is long, and list it where it was due.
+func TestAnAttemptThatWasMadeLate(t *testing.T) {
+	w := newWorld(t)
+	w.deliver("first", 1)
+	w.run(10 * time.Minute)
+	w.deliver("second", 1)
+	w.run(10 * time.Minute)
+	w.receive = nobody
+	w.deliver("late", 2)
+	w.receive = nil
+	w.log[0], w.log[1], w.log[2] = w.log[2], w.log[0], w.log[1]
+	w.run(6 * time.Minute)
+	w.wantRecorded("late")
+}

@@ -78,12 +78,13 @@ func (r *Reconciler) read(ctx context.Context, log provider.DeliveryLog, since t
 		if err != nil {
 			return nil, err
 		}
-		for _, a := range page {
-			if a.At.Before(since) {
+		for i, a := range page {
+			switch {
+			case !a.At.Before(since):
+				all = append(all, a) // also after an older one: which was made late may be listed where it was due
+			case i == len(page)-1:
 				next = "" // and all that follow
-				break
 			}
-			all = append(all, a)
 		}
 		if next == "" {
 			break
@@ -96,6 +97,7 @@ func (r *Reconciler) read(ctx context.Context, log provider.DeliveryLog, since t
 		cursor = next
 	}
 	slices.Reverse(all)
+	slices.SortStableFunc(all, func(a, b provider.Attempt) int { return a.At.Compare(b.At) })
 	return all, nil
 }
 
