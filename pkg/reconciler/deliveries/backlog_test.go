@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
@@ -90,4 +91,27 @@ func TestAnAttemptThatWasMadeLate(t *testing.T) {
 	w.log[0], w.log[1], w.log[2] = w.log[2], w.log[0], w.log[1]
 	w.run(6 * time.Minute)
 	w.wantRecorded("late")
+}
+
+// What the service refuses to send again holds up nothing else.
+func TestRefusedRedeliveriesHoldUpNoOther(t *testing.T) {
+	w := newWorld(t)
+	w.run(time.Minute)
+	w.receive = nobody
+	for n := range 20 {
+		w.deliver(fmt.Sprint("odd-", n), 1)
+	}
+	for n := range 5 {
+		w.deliver(fmt.Sprint("good-", n), 1)
+	}
+	w.receive = nil
+	w.redeliverBy(func(id int64) error {
+		if id <= 20 {
+			return fault.Operatorf(fault.ReasonGitRejected, "422 Validation Failed")
+		}
+		return w.Redeliver(context.Background(), id)
+	})
+	w.heard()
+	w.run(time.Minute)
+	w.wantRecorded("good-0", "good-1", "good-2", "good-3", "good-4")
 }

@@ -173,7 +173,11 @@ func (r *Reconciler) ask(ctx context.Context, log provider.DeliveryLog, m *misse
 		r.line.gone[m.GUID], r.line.last = true, r.clock.Now() // the next look gives it up
 		return nil
 	}
-	r.line.took(m, r.clock.Now()) // also one that failed waits for its turn
+	r.line.took(m, r.clock.Now())                                            // also one that failed waits for its turn
+	if f := fault.Of(err); f != nil && f.Reason == fault.ReasonGitRejected { // this one is refused (400, 422), and says nothing of others
+		r.logger.Infow("asking for a delivery to be sent again is refused", "delivery", m.GUID, "error", err.Error())
+		return nil
+	}
 	if err != nil {
 		return err
 	}
