@@ -3,11 +3,13 @@
 package webhook
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
@@ -114,4 +116,31 @@ func TestWhatIsOlderThanWhatIsRead(t *testing.T) {
 	w.missed("new")
 	w.run(time.Hour)
 	w.wantOnce(append(all, "new")...)
+}
+
+// slow is a service that takes a while for a page.
+type slow struct{ *world }
+
+func (s slow) Attempts(ctx context.Context, hook int64, failed bool, page int) ([]provider.Attempt, bool, error) {
+	select {
+	case <-ctx.Done():
+		return nil, false, fault.New(fault.Transient, fault.ReasonCanceled, ctx.Err())
+	case <-time.After(10 * time.Millisecond):
+	}
+	return s.world.Attempts(ctx, hook, failed, page)
+}
+
+// A service that is too slow to be asked for all of its log in time has missed deliveries sent again nevertheless.
+func TestASlowService(t *testing.T) {
+	w := newWorld(t)
+	w.missed("old")
+	for n := range maxPages * pageSize {
+		w.deliver(fmt.Sprint("good", n))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	one := newLog(7)
+	if err := w.process.read(ctx, view{&one, &target{repository: w.sync()}, slow{w}}); err != nil || len(one.missed) != 1 {
+		t.Errorf("%d are missed, %v", len(one.missed), err)
+	}
 }

@@ -126,8 +126,9 @@ type view struct {
 // are made together is another one.
 func (r *Reconciler) pages(ctx context.Context, v view, failed bool, after int64) ([]provider.Attempt, error) {
 	byID := map[int64]provider.Attempt{} // pages move while attempts are made
+	end := shareOf(ctx)
 	for page, older := 1, false; !older; page++ {
-		if page > maxPages {
+		if page > maxPages || page > 1 && time.Now().After(end) {
 			if failed {
 				r.logger.Warnw("more deliveries failed than what is read of the webhook's log: older ones have to be sent again by hand", "repository", v.target.owner.String(), "read", len(byID))
 			}
@@ -148,6 +149,16 @@ func (r *Reconciler) pages(ctx context.Context, v view, failed bool, after int64
 		}
 	}
 	return slices.SortedFunc(maps.Values(byID), func(a, b provider.Attempt) int { return cmp.Compare(b.ID, a.ID) }), nil
+}
+
+// shareOf is until when one list is read, a quarter of the time that is left: a look that has not read all is worth more than one that was
+// stopped, because the next would be stopped as well. GitLab may take seconds for a page of whole payloads, and calls for each of large ones.
+func shareOf(ctx context.Context) time.Time {
+	deadline, limited := ctx.Deadline()
+	if !limited {
+		deadline = time.Now().Add(reconcileTimeout)
+	}
+	return time.Now().Add(time.Until(deadline) / 4)
 }
 
 // counts tells whether an attempt may be one of a delivery that is missed: what came before the Repository was for nobody here, and what is
