@@ -40,9 +40,10 @@ const (
 	settleFor = time.Minute
 	// settleAfter is how long the first look waits after that.
 	settleAfter = 2 * time.Second
-	// A look that failed is repeated after retryLook, twice that and so on, at most retryLookAtMost.
+	// A look that failed is repeated after retryLook, twice that and so on, at most retryLookAtMost: what was missed is to be asked for within a
+	// minute of an outage's end, and the watch that tells of that may be as late.
 	retryLook       = 5 * time.Second
-	retryLookAtMost = time.Minute
+	retryLookAtMost = 20 * time.Second
 	// atLeast is between two reconciles, whatever is due.
 	atLeast = 100 * time.Millisecond
 	// reconcileTimeout ends one reconcile. A look that is ended begins anew, so a slow service must not be stopped while it answers:

@@ -9,6 +9,10 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
@@ -143,4 +147,19 @@ func TestASlowService(t *testing.T) {
 	if err := w.process.read(ctx, view{&one, &target{repository: w.sync()}, slow{w}}); err != nil || len(one.missed) != 1 {
 		t.Errorf("%d are missed, %v", len(one.missed), err)
 	}
+}
+
+// After an outage of the API server what was missed is sent again within a minute, also if the watch that tells of receivers is late.
+func TestTheAPIServerWasAway(t *testing.T) {
+	w := newWorld(t)
+	w.run(7 * time.Minute)
+	away := true
+	w.kube.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return away, nil, apierrors.NewServiceUnavailable("away")
+	})
+	w.missed("a", "b")
+	w.run(29 * time.Minute)
+	away = false
+	w.run(50 * time.Second)
+	w.wantOnce("a", "b")
 }
