@@ -115,3 +115,16 @@ func TestRefusedRedeliveriesHoldUpNoOther(t *testing.T) {
 	w.run(time.Minute)
 	w.wantRecorded("good-0", "good-1", "good-2", "good-3", "good-4")
 }
+
+// However github-url spells the host, its Repositories are served.
+func TestTheDefaultPort(t *testing.T) {
+	for _, base := range []string{"https://GitHub.com", "https://github.com:443"} {
+		w := newWorld(t)
+		w.process.baseURL = func() string { return base }
+		w.receive = nobody
+		w.deliver("missed", 1)
+		w.receive = nil
+		w.run(time.Minute)
+		w.wantRecorded("missed")
+	}
+}
