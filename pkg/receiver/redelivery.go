@@ -29,33 +29,11 @@ func judge(existing *v1alpha1.GitEvent, spec *v1alpha1.GitEventSpec) verdict {
 	if spec.Body == nil && have.DeliveryKey != spec.DeliveryKey {
 		return foreign
 	}
-	if have.Payload.Digest != spec.Payload.Digest && (spec.Body != nil || happeningOf(have) != happeningOf(spec)) {
+	if have.Payload.Digest != spec.Payload.Digest && (spec.Body != nil || have.Happening() != spec.Happening()) {
 		return foreign
 	}
 	if existing.MayRunAgain() {
 		return processAgain
 	}
 	return alreadyRecorded
-}
-
-// happening is what an event is of, whatever else its body says.
-type happening struct {
-	trigger                            v1alpha1.Trigger
-	eventType, action                  string
-	project, pull, comment             int64
-	url, sha, before, baseRef, headRef string
-}
-
-func happeningOf(spec *v1alpha1.GitEventSpec) happening {
-	h := happening{
-		trigger: spec.Trigger, eventType: spec.EventType, action: spec.Action, project: spec.Project.ID,
-		url: spec.Project.URL, sha: spec.SHA, before: spec.Before, baseRef: spec.BaseRef, headRef: spec.HeadRef,
-	}
-	if spec.PullRequest != nil {
-		h.pull = spec.PullRequest.Number
-	}
-	if spec.Comment != nil {
-		h.comment = spec.Comment.ID
-	}
-	return h
 }

@@ -59,9 +59,15 @@ func TestWhatIsSentAgainWithoutAddressesIsRecordedAlready(t *testing.T) {
 	w.wantEvents(1)
 	name := w.settle(0, settled(v1alpha1.DispositionRefused))
 	w.expect(http.StatusAccepted, again)
-	if events := w.wantEvents(2); events[1].Name != name+"-r1" {
+	events := w.wantEvents(2)
+	if events[1].Name != name+"-r1" {
 		t.Errorf("the second record is %s", events[1].Name)
 	}
+	w.settle(1, settled(v1alpha1.DispositionRuns))
+	w.evict(name)
+	w.expect(http.StatusAccepted, first)
+	w.expect(http.StatusAccepted, again)
+	w.wantEvents(1)
 }
 
 // That there is no tombstone must be certain.
