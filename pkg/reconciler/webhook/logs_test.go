@@ -163,3 +163,25 @@ func TestTheAPIServerWasAway(t *testing.T) {
 	w.run(50 * time.Second)
 	w.wantOnce("a", "b")
 }
+
+// What was recorded although nobody answered may run twice when its stub is gone, however often it was sent again meanwhile.
+func TestWhatIsSentAgainGrowsOld(t *testing.T) {
+	w := newWorld(t)
+	w.missed("x")
+	w.recorded["x"] = 1
+	w.receive = func(string) int { return 0 }
+	for range 4 { // days
+		w.run(24 * time.Hour)
+	}
+	w.missed("y")
+	w.receive = nil
+	w.heard()
+	w.run(2 * time.Hour)
+	w.wantOnce("x", "y")
+	w.start()
+	w.run(2 * time.Hour)
+	w.wantOnce("x", "y")
+	if len(w.events.Events) != 1 {
+		t.Errorf("the Repository is told %d times", len(w.events.Events))
+	}
+}

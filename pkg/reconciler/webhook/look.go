@@ -73,7 +73,12 @@ func (r *Reconciler) readAll(ctx context.Context, m *memory, hooks []provider.Ho
 
 // readOne notes what is missed of one webhook, and gives up what was refused too often.
 func (r *Reconciler) readOne(ctx context.Context, v view) error {
+	before := slices.Clone(v.log.missed)
 	if err := r.read(ctx, v); err != nil {
+		return err
+	}
+	old := slices.DeleteFunc(before, func(m missed) bool { return !v.log.over[m.guid] })
+	if err := r.giveUp(ctx, v, old, "it is so old that it would run again if it was recorded after all"); err != nil {
 		return err
 	}
 	refused := slices.DeleteFunc(slices.Clone(v.log.missed), func(m missed) bool { return m.refused < maxRefused })
@@ -144,6 +149,9 @@ func (r *Reconciler) pages(ctx context.Context, v view, failed bool, after int64
 				older = true
 				continue
 			}
+			if a.Starts && r.old(a) {
+				v.log.grownOld(a.GUID)
+			}
 			a.Starts = a.Starts && r.counts(v.log, v.target, a)
 			byID[a.ID] = a
 		}
@@ -170,7 +178,12 @@ func (r *Reconciler) counts(l *log, t *target, a provider.Attempt) bool {
 		}
 		return a.ID > l.before
 	}
-	return !a.At.Before(latest(t.repository.CreationTimestamp.Time, r.clock.Now().Add(-r.settings().MaxWait())))
+	return !r.old(a) && !a.At.Before(t.repository.CreationTimestamp.Time)
+}
+
+// old tells whether the stub of the attempt's event may be gone.
+func (r *Reconciler) old(a provider.Attempt) bool {
+	return !a.At.IsZero() && a.At.Before(r.clock.Now().Add(-r.settings().MaxWait()))
 }
 
 // resend has a delivery sent again.
