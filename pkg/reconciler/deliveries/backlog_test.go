@@ -128,3 +128,20 @@ func TestTheDefaultPort(t *testing.T) {
 		w.wantRecorded("missed")
 	}
 }
+
+// The clock of an Enterprise Server was hours ahead, and is set right.
+func TestAClockThatIsSetBack(t *testing.T) {
+	w := newWorld(t)
+	w.deliver("recorded", 1)
+	w.log[0].At = w.clock.Now().Add(3 * time.Hour)
+	w.run(10 * time.Minute)
+	w.receive = nobody
+	w.deliver("missed", 1)
+	w.receive = nil
+	w.run(6 * time.Minute)
+	w.wantRecorded("missed")
+	w.run(4 * time.Hour)
+	if len(w.asked) != 1 || len(w.events.Events) != 0 {
+		t.Errorf("asked for %q", w.asked)
+	}
+}

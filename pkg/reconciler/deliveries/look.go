@@ -30,6 +30,9 @@ func (r *Reconciler) look(ctx context.Context, log provider.DeliveryLog) error {
 	if err != nil {
 		return err
 	}
+	if now := r.clock.Now(); l.from().After(now) { // the service's clock was set back: an Enterprise Server's may be
+		l.Through = now.Add(-lookEvery)
+	}
 	before := l.Through
 	attempts, err := r.read(ctx, log, l.from())
 	if err != nil {
