@@ -213,7 +213,7 @@ func (r *Reconciler) giveUp(ctx context.Context, v view, all []missed, why strin
 		}
 		for _, m := range all {
 			l.end(m.guid)
-			if _, told := known[endOf(m.guid)]; told {
+			if _, told := known[endOf(m.guid)]; told || slices.Contains(l.unwritten, m.guid) {
 				continue
 			}
 			l.unwritten = append(l.unwritten, m.guid)
@@ -224,8 +224,9 @@ func (r *Reconciler) giveUp(ctx context.Context, v view, all []missed, why strin
 				m.guid, why)
 		}
 	}
-	if len(l.unwritten) == 0 {
-		return nil
+	l.unwritten = l.unwritten[max(0, len(l.unwritten)-maxGivenUp):]
+	if len(l.unwritten) == 0 || !r.givenUp.pace.AllowN(r.clock.Now(), 1) {
+		return nil // a later look writes it
 	}
 	if err := r.givenUp.add(ctx, repository.UID, l.unwritten, r.clock.Now()); err != nil {
 		return err // the next look tries again
