@@ -71,6 +71,7 @@ const defaultWorkers = 64
 
 func main() {
 	memory.Limit(os.Getenv("CONTAINER_MEMORY"), os.Getenv("GOMEMLIMIT"))
+	memory.Collect(os.Getenv("GOGC"))
 	workers := flag.Int("workers", defaultWorkers, "events reconciled at once; the Git services of one namespace get at most a quarter of them")
 	coexist := flag.Bool("coexist-with-pac", false, "start although Pipelines-as-Code runs in this cluster")
 	secret := flag.String("github-app-secret", "plumbline-github-app", "name of the Secret with the GitHub App's credentials")
@@ -180,9 +181,6 @@ func newElection(ctx context.Context, cfg *rest.Config) (*leadership.Election, e
 	config := read.GetComponentConfig(component)
 	if config.Identity, err = leaderelection.UniqueID(); err != nil {
 		return nil, err
-	}
-	if err := leadership.Wanted(config.Buckets); err != nil {
-		log.Printf("Some metrics will be missing: %v", err)
 	}
 	return leadership.New(ctx.Done(), client, system.Namespace(), config)
 }

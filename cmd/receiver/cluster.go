@@ -88,9 +88,8 @@ func newCluster(cfg *rest.Config, namespace string, logger *zap.SugaredLogger) (
 		namespace: namespace, client: client, unverified: unverified, kube: kube, logger: logger, config: settings,
 		missed: missed.NewAsker(kube.CoreV1().ConfigMaps(namespace), logger),
 		asks:   asks, copies: receiver.NewCopies(asks, clock.RealClock{}),
-		own: informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithNamespace(namespace)),
-		// Who applied what is most of a Repository's size and of no use here.
-		everywhere: informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(withoutManagedFields)),
+		own:        informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithNamespace(namespace)),
+		everywhere: informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(trim)),
 		settings: kubeinformers.NewSharedInformerFactoryWithOptions(kube, resync,
 			kubeinformers.WithNamespace(namespace), kubeinformers.WithTweakListOptions(one)),
 		open: metadatainformer.NewFilteredMetadataInformer(objects, v1alpha1.SchemeGroupVersion.WithResource("gitevents"), namespace, resync,
@@ -199,9 +198,14 @@ func (c *cluster) synced() bool {
 		c.copies.Complete()
 }
 
-func withoutManagedFields(object any) (any, error) {
+// trim leaves out what is most of an idle Repository and of no use here: who applied what, and its status.
+func trim(object any) (any, error) {
 	if o, ok := object.(metav1.Object); ok {
 		o.SetManagedFields(nil)
+		delete(o.GetAnnotations(), corev1.LastAppliedConfigAnnotation)
+	}
+	if repository, ok := object.(*pacv1alpha1.Repository); ok {
+		repository.Status = pacv1alpha1.RepositoryStatus{}
 	}
 	return object, nil
 }
@@ -234,7 +238,7 @@ func (c *cluster) options(appSecret, global string) receiver.Options {
 		},
 		Services: receiver.Services{Global: receiver.GlobalOf(cached, receiver.LiveView(c.unverified, c.namespace), c.namespace, global), Secrets: c.copies},
 		Recorder: &receiver.Recorder{
-			Namespace: c.namespace, Clock: clock.RealClock{}, Started: time.Now(), Budget: c.budget,
+			Namespace: c.namespace, Clock: clock.RealClock{}, Budget: c.budget,
 			Events: plumbline.GitEvents(c.namespace), Payloads: blob.Payloads(plumbline, c.namespace), Tombstones: plumbline.TombstonePages(c.namespace),
 		},
 		Missed: c.missed.Ask,

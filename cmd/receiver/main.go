@@ -62,6 +62,7 @@ type settings struct {
 
 func main() {
 	memory.Limit(os.Getenv("CONTAINER_MEMORY"), os.Getenv("GOMEMLIMIT"))
+	memory.Collect(os.Getenv("GOGC"))
 	s, cfg := parse()
 	logger := newLogger()
 	ctx := signals.NewContext()

@@ -60,11 +60,15 @@ func (e *Election) run(q *Queue) error {
 	prefix := e.config.Component + "." + q.name
 	prefix = cmp.Or(e.config.LeaseNamesPrefixMapping[prefix], prefix)
 	names := sets.New[string]()
-	q.log.Infow("Standing for leases", "queue", q.name, "leases", e.config.Buckets, "identity", e.config.Identity)
 	for n := range e.config.Buckets {
 		names.Insert(strings.ToLower(fmt.Sprintf("%s.%02d-of-%02d", prefix, n, e.config.Buckets)))
 	}
-	for _, bucket := range hash.NewBucketSet(names).Buckets() {
+	buckets := q.needed(hash.NewBucketSet(names).Buckets())
+	if err := wanted(q.name, len(buckets)); err != nil {
+		return err
+	}
+	q.log.Infow("Standing for leases", "queue", q.name, "leases", len(buckets), "identity", e.config.Identity)
+	for _, bucket := range buckets {
 		t := &term{queue: q, bucket: bucket}
 		elector, err := e.elector(t)
 		if err != nil {

@@ -16,16 +16,16 @@ import (
 
 const meterName = "github.com/plumbline-ci/plumbline/pkg/leadership"
 
-// Wanted registers the gauge plumbline.leases: how many leases each queue has. Over all processes plumbline.leases.held
-// adds up to it for each queue, except during a takeover.
-func Wanted(leases uint32) error {
-	_, err := otel.Meter(meterName).Int64ObservableGauge("plumbline.leases", metric.WithUnit("{lease}"),
-		metric.WithDescription("Leases that each queue is divided into"),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(int64(leases))
-			return nil
-		}))
-	return err
+// wanted records the gauge plumbline.leases (queue): how many leases a queue has. Over all processes plumbline.leases.held adds up to
+// it, except during a takeover.
+func wanted(queue string, leases int) error {
+	gauge, err := otel.Meter(meterName).Int64Gauge("plumbline.leases", metric.WithUnit("{lease}"),
+		metric.WithDescription("Leases that a queue is divided into, by queue"))
+	if err != nil {
+		return err
+	}
+	gauge.Record(context.Background(), int64(leases), metric.WithAttributes(attribute.String("queue", queue)))
+	return nil
 }
 
 // Count records the gauge plumbline.leases.held (queue): the leases of a queue that this process holds. It wraps

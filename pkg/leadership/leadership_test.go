@@ -32,7 +32,7 @@ func TestCount(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := Wanted(2); err != nil {
+	if err := wanted("a", 2); err != nil {
 		t.Fatal(err)
 	}
 	enqueue := func(reconciler.Bucket, types.NamespacedName) {}
@@ -50,7 +50,7 @@ func TestCount(t *testing.T) {
 		t.Errorf("the reconciler was told %d times that it leads, want 2", promoted)
 	}
 	got := collect(t, reader)
-	for name, want := range map[string]int64{"plumbline.leases.held/a": 1, "plumbline.leases.held/b": 1, "plumbline.leases/": 2} {
+	for name, want := range map[string]int64{"plumbline.leases.held/a": 1, "plumbline.leases.held/b": 1, "plumbline.leases/a": 2} {
 		if got[name] != want {
 			t.Errorf("%s is %d, want %d", name, got[name], want)
 		}

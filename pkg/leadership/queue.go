@@ -4,6 +4,7 @@ package leadership
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"go.uber.org/zap"
@@ -28,6 +29,7 @@ type Queue struct {
 
 	reconciler Led
 	name       string
+	only       []types.NamespacedName // empty: any
 	election   *Election
 	log        *zap.SugaredLogger
 	once       sync.Once
@@ -39,10 +41,19 @@ type Queue struct {
 var _ Led = (*Queue)(nil)
 
 // NewQueue returns the queue of a reconciler in the election of the context; without one the reconciler leads everything. The
-// name is part of the names of its leases.
-func NewQueue(ctx context.Context, r Led, name string) *Queue {
+// name is part of the names of its leases. Only are all the keys that it ever has, if that is known: nobody stands for a lease without
+// a key, each of which would cost the API server a write every two seconds.
+func NewQueue(ctx context.Context, r Led, name string, only ...types.NamespacedName) *Queue {
 	election, _ := ctx.Value(key{}).(*Election)
-	return &Queue{reconciler: r, name: name, election: election, log: logging.FromContext(ctx)}
+	return &Queue{reconciler: r, name: name, only: only, election: election, log: logging.FromContext(ctx)}
+}
+
+// needed are the buckets that have a key.
+func (q *Queue) needed(all []reconciler.Bucket) []reconciler.Bucket {
+	if len(q.only) == 0 {
+		return all
+	}
+	return slices.DeleteFunc(all, func(b reconciler.Bucket) bool { return !slices.ContainsFunc(q.only, b.Has) })
 }
 
 // Promote is called by knative when the caches are filled: the election begins.

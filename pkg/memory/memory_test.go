@@ -86,3 +86,17 @@ func TestOneOwnerGetsHalfOfTheRoom(t *testing.T) {
 		t.Error("an owner did not get back what it gave")
 	}
 }
+
+func TestTheCollectorRunsAsOftenAsSomebodySays(t *testing.T) {
+	before := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(before)
+	for _, c := range []struct {
+		gogc string
+		want int
+	}{{"200", 100}, {"", garbage}} {
+		Collect(c.gogc)
+		if got := debug.SetGCPercent(100); got != c.want {
+			t.Errorf("GOGC=%q: %d, want %d", c.gogc, got, c.want)
+		}
+	}
+}

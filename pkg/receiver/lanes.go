@@ -54,12 +54,15 @@ func (l *lanes) enter(ctx context.Context, key laneKey, size int, waits func()) 
 		return func() {}
 	}
 	waits()
-	for _, key := range []laneKey{key, {key.of + " late", lateLane}} {
-		limit := laneWait / 2
+	for _, next := range []struct {
+		lane  laneKey
+		limit time.Duration
+	}{{key, laneWait - lateWait}, {laneKey{key.of + " late", lateLane}, lateWait}} {
+		limit := next.limit
 		if end, ends := ctx.Deadline(); ends {
 			limit = min(limit, time.Until(end)-slotWait-recordTime)
 		}
-		if place := l.wait(key, limit); place != nil {
+		if place := l.wait(next.lane, limit); place != nil {
 			return func() { place(); l.hold(-size) }
 		}
 	}

@@ -82,8 +82,8 @@ func TestWhoHasWaitedForALaneForLongGoesOn(t *testing.T) {
 			}()
 		}
 		for range lateLane {
-			if after := <-waited; after != laneWait/2 {
-				t.Errorf("one of the first went on after %v, want %v", after, laneWait/2)
+			if after := <-waited; after != laneWait-lateWait {
+				t.Errorf("one of the first went on after %v, want %v", after, laneWait-lateWait)
 			}
 		}
 		if after := <-waited; after != laneWait {

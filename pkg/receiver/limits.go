@@ -24,7 +24,7 @@ const (
 	maxInFlight = 160
 	// repositoryLane is how many deliveries of one Repository are recorded at once, pullsLane how many of its pull requests, which
 	// strangers may cause, and largeLane how many over heavyBytes of one namespace, and as many of its pull requests. An API server that
-	// takes 10 ms for each records 100 pull requests in a second. Who has waited for half of laneWait is one of lateLane, and who has
+	// takes 10 ms for each records 100 pull requests in a second. Who has waited for laneWait but lateWait is one of lateLane, and who has
 	// waited for all of it goes on all the same. Nobody waits for a lane when only slotWait and recordTime are left of workBudget: a
 	// create that is slow needs them. Whoever waits holds no place that others need; all who wait, or have waited, together
 	// hold laneBytes at most, and who comes then does not wait. Nor does a body over smallBodyBytes.
@@ -33,6 +33,7 @@ const (
 	largeLane      = 1
 	lateLane       = 3
 	laneWait       = 3 * time.Second
+	lateWait       = 500 * time.Millisecond
 	recordTime     = 2 * time.Second
 	laneBytes      = 32 << 20
 	// maxQueued is how many verified deliveries may wait, or have waited, for a place of their namespace, beside those of
@@ -130,9 +131,6 @@ const (
 	// payloadReuse is how long another attempt at the same delivery may take over the payload that an earlier one wrote. It
 	// is half of the age at which the sweep deletes a payload without an event: the other half is for clocks that differ.
 	payloadReuse = 30 * time.Minute
-	// rolloutTime is how long after this process has started one of the version before may still record events: a rollout takes
-	// minutes, and one that is stuck is seen within a day.
-	rolloutTime = 24 * time.Hour
 	// recentTime is how long ago an event may have happened of which no record is deleted yet: the sweep (youngest there) lets each
 	// stub stay for half an hour. 20 minutes are left for clocks that differ: clockTolerance for ours and the API server's, the
 	// rest for the Git service's and the controllers'.

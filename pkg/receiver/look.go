@@ -5,7 +5,6 @@ package receiver
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/panics"
 	"github.com/plumbline-ci/plumbline/pkg/tombstone"
 )
 
@@ -22,27 +20,6 @@ type sight struct {
 	verdict verdict
 	known   bool
 	err     error
-}
-
-// first returns the name of the first record of a delivery, and what is known of it.
-//
-// The version before named every event by the delivery's key. Its records are looked for as well for events that happened before
-// the last process of that version can have ended. This process has started after that, or beside it, so that a later event has
-// no such record.
-func (r *Recorder) first(ctx context.Context, p *parcel) (name string, seen sight) {
-	name, former := p.spec.EventName(), p.spec.FormerEventName()
-	if p.spec.Body == nil || !p.spec.Body.At.Time.Before(r.Started.Add(rolloutTime)) {
-		return name, r.before(ctx, name, p)
-	}
-	var recorded sight
-	together(
-		func() { seen = r.before(ctx, name, p) },
-		func() { recorded = r.look(ctx, former, p.spec) },
-	)
-	if recorded.known || recorded.err != nil {
-		return former, recorded
-	}
-	return name, seen
 }
 
 // before is what is known of a name before anything is created. That a record is there, the create of another one tells. But
@@ -138,15 +115,4 @@ func (r *Recorder) remembered(ctx context.Context, name string, spec *v1alpha1.G
 
 func foreignEvent(namespace, name string) error {
 	return fault.Operatorf("ForeignEvent", "GitEvent %s/%s records another delivery", namespace, name)
-}
-
-// together runs functions at the same time, and returns when all of them have.
-func together(fs ...func()) {
-	var running sync.WaitGroup
-	var caught panics.Catcher
-	for _, f := range fs {
-		running.Go(func() { caught.Run(f) })
-	}
-	running.Wait()
-	caught.Again()
 }

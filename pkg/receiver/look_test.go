@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,31 +25,27 @@ import (
 // What a delivery costs: the calls that write, and those that read.
 func TestCallsOfADelivery(t *testing.T) {
 	const event, pages, payload = "gitevents", "tombstonepages", "eventpayloads"
-	day := 25 * time.Hour
 	created := func(at time.Time) delivery { return happened("k", at) }
 	for name, c := range map[string]struct {
 		d     func(at time.Time) delivery
 		old   time.Duration // of the event
-		up    time.Duration // of this process
 		ahead time.Duration // of the API server's clock
 		first bool          // of this process
 		quiet time.Duration // since the delivery before
 		calls []string
 	}{
-		"a small one":                    {d: created, up: day, calls: []string{"create " + event}},
-		"a small one after a start":      {d: created, calls: []string{"create " + event, "get " + event}},
-		"the first of a process":         {d: created, up: day, first: true, calls: []string{"create " + event, "get " + event, "get " + pages}},
-		"one while clocks differ":        {d: created, up: day, ahead: time.Hour, calls: []string{"create " + event, "get " + event, "get " + pages}},
-		"one after a quiet time":         {d: created, up: day, quiet: time.Hour, calls: []string{"create " + event, "get " + event, "get " + pages}},
-		"one when our clock was set":     {d: created, up: day + 2*time.Hour, quiet: -time.Hour, calls: []string{"create " + event, "get " + event, "get " + pages}},
-		"one that was sent for long":     {d: created, old: 50 * time.Minute, up: day, calls: []string{"create " + event, "get " + event, "get " + pages}},
-		"one of a clock that is ahead":   {d: created, old: -time.Hour, up: day, calls: []string{"create " + event, "get " + event, "get " + pages}},
-		"one whose body tells no time":   {d: func(time.Time) delivery { return push("k") }, up: day, calls: []string{"create " + event, "get " + event, "get " + pages}},
-		"a large one writes its payload": {d: func(at time.Time) delivery { d := large("k"); d.message.At = at.Unix(); return d }, up: day, calls: []string{"create " + payload, "create " + event, "get " + event}},
+		"a small one":                    {d: created, calls: []string{"create " + event}},
+		"the first of a process":         {d: created, first: true, calls: []string{"create " + event, "get " + event, "get " + pages}},
+		"one while clocks differ":        {d: created, ahead: time.Hour, calls: []string{"create " + event, "get " + event, "get " + pages}},
+		"one after a quiet time":         {d: created, quiet: time.Hour, calls: []string{"create " + event, "get " + event, "get " + pages}},
+		"one when our clock was set":     {d: created, quiet: -time.Hour, calls: []string{"create " + event, "get " + event, "get " + pages}},
+		"one that was sent for long":     {d: created, old: 50 * time.Minute, calls: []string{"create " + event, "get " + event, "get " + pages}},
+		"one of a clock that is ahead":   {d: created, old: -time.Hour, calls: []string{"create " + event, "get " + event, "get " + pages}},
+		"one whose body tells no time":   {d: func(time.Time) delivery { return push("k") }, calls: []string{"create " + event, "get " + event, "get " + pages}},
+		"a large one writes its payload": {d: func(at time.Time) delivery { d := large("k"); d.message.At = at.Unix(); return d }, calls: []string{"create " + payload, "create " + event, "get " + event}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.clock.SetTime(w.clock.Now().Add(c.up))
 			w.ahead = c.ahead
 			h := w.replica()
 			if !c.first {
@@ -72,55 +67,6 @@ func TestCallsOfADelivery(t *testing.T) {
 			}
 		})
 	}
-}
-
-// slow is an API server of which each answer takes a second, in the bubble's time.
-type slow struct{ reads *sync.Map }
-
-func (slow) Create(_ context.Context, e *v1alpha1.GitEvent, _ metav1.CreateOptions) (*v1alpha1.GitEvent, error) {
-	<-time.After(time.Second)
-	e.CreationTimestamp = e.Spec.ReceivedAt
-	return e, nil
-}
-
-func (s slow) Get(_ context.Context, name string, _ metav1.GetOptions) (*v1alpha1.GitEvent, error) {
-	<-time.After(time.Second)
-	s.reads.Store(name, true)
-	return nil, apierrors.NewNotFound(v1alpha1.Resource("gitevents"), name)
-}
-
-type slowPages struct{ reads *sync.Map }
-
-func (s slowPages) Get(_ context.Context, name string, _ metav1.GetOptions) (*v1alpha1.TombstonePage, error) {
-	<-time.After(time.Second)
-	s.reads.Store(name, true)
-	return nil, apierrors.NewNotFound(v1alpha1.Resource("tombstonepages"), name)
-}
-
-// What has to be looked for under two names is looked for at the same time; in the first delivery of a process that is more.
-func TestReadsAreMadeAtTheSameTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		r := w.recorder()
-		for _, want := range []struct {
-			reads int
-			took  time.Duration
-		}{{4, 3 * time.Second}, {1, 2 * time.Second}} {
-			reads := &sync.Map{}
-			r.Events, r.Tombstones = slow{reads}, slowPages{reads}
-			spec := &v1alpha1.GitEventSpec{Trigger: v1alpha1.TriggerPush, Provider: "test", Host: "h", DeliveryKey: "k",
-				Body: &v1alpha1.BodyIdentity{Key: "x", At: metav1.NewTime(w.clock.Now())}}
-			start := time.Now()
-			if _, created, err := r.Record(t.Context(), spec, []byte("x")); err != nil || !created {
-				t.Fatal(created, err)
-			}
-			read := 0
-			reads.Range(func(any, any) bool { read++; return true })
-			if took := time.Since(start); took != want.took || read != want.reads {
-				t.Errorf("%d things were read, and it took %v; want %d and %v", read, took, want.reads, want.took)
-			}
-		}
-	})
 }
 
 // The sweep writes a tombstone and then deletes the event. Whoever looks for the tombstone before that and creates the event

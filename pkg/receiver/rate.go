@@ -16,7 +16,7 @@ const (
 	// 20 KiB and no EventPayload.
 	payloadRate = 256 << 10
 	// payloadBurst is what it writes at once before that counts. What is begun is written, so that the largest body is taken.
-	payloadBurst = 1 << 20
+	payloadBurst = 512 << 10
 	// surelyLarge is a body that is neither decoded nor compressed while its namespace has used that up: few of that size fit into their
 	// event. A copy of what is recorded is refused as well, because only a decoded body tells which record that would be. Nothing is lost
 	// by that, and when it comes again later it is recognised. Of smaller bodies the record is looked for first.

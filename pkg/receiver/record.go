@@ -43,8 +43,6 @@ type Recorder struct {
 	Clock      clock.PassiveClock
 	// Budget is what open events use; deliveries beyond it are not recorded.
 	Budget *budget.Ledger
-	// Started is when this process did.
-	Started time.Time
 
 	// clocksAgree is our time of the last create, if that showed that the API server's clock is ours.
 	clocksAgree atomic.Pointer[time.Time]
@@ -120,7 +118,8 @@ func (r *Recorder) Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body
 	if err != nil {
 		return "", false, err
 	}
-	base, seen := r.first(ctx, p)
+	base := p.spec.EventName()
+	seen := r.before(ctx, base, p)
 	for n := range maxReopened + 1 {
 		name := base
 		if n > 0 {

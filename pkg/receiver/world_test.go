@@ -54,7 +54,6 @@ type world struct {
 	clock   *clocktesting.FakePassiveClock
 	ahead   time.Duration // of the API server's clock
 	baseURL string
-	started time.Time      // of every replica
 	budget  *budget.Ledger // shared by them
 	limits  budget.Limits
 	cached  receiver.View // empty: every look-up is live
@@ -81,7 +80,7 @@ func newWorld(t *testing.T) *world {
 		}
 		return false, nil, nil
 	})
-	w.started, w.limits = w.clock.Now(), budget.Limits{Events: 1000, Bytes: 1 << 30}
+	w.limits = budget.Limits{Events: 1000, Bytes: 1 << 30}
 	w.budget = budget.New(func() budget.Limits { return w.limits }, w.clock, nil)
 	w.asks = receiver.NewAsks(nil, w.clock, w.logger()) // nobody runs it: nothing is asked
 	w.cached = receiver.LiveView(plumblinefake.NewSimpleClientset(), systemNamespace)
@@ -138,7 +137,7 @@ func (w *world) logger() *zap.SugaredLogger {
 
 func (w *world) recorder() *receiver.Recorder {
 	return &receiver.Recorder{
-		Namespace: systemNamespace, Clock: w.clock, Started: w.started, Budget: w.budget,
+		Namespace: systemNamespace, Clock: w.clock, Budget: w.budget,
 		Events:   w.client.PlumblineV1alpha1().GitEvents(systemNamespace),
 		Payloads: w.client.PlumblineV1alpha1().EventPayloads(systemNamespace), Tombstones: w.client.PlumblineV1alpha1().TombstonePages(systemNamespace),
 	}

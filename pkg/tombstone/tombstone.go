@@ -59,8 +59,8 @@ const maxName = 100
 
 // Of returns what is left of a settled event whose delivery may be sent again until then.
 func Of(event *v1alpha1.GitEvent, until time.Time) Entry {
-	digest := event.Spec.Payload.Digest
-	if strings.HasPrefix(event.Name, event.Spec.FormerEventName()) {
+	digest, spec := event.Spec.Payload.Digest, &event.Spec
+	if strings.HasPrefix(event.Name, v1alpha1.EventName(spec.Kind(), spec.Provider, spec.Host, spec.DeliveryKey)) {
 		digest = event.Spec.Happening()
 	}
 	return Entry{Event: event.Name, Digest: shorten(digest), Again: event.MayRunAgain(), Until: until}

@@ -215,6 +215,9 @@ func (t *Turns) tick() {
 		}
 	}
 	for _, s := range t.shares { // where nobody waits there is none
+		if s.rests.After(now) {
+			t.alarm(s.rests)
+		}
 		if s.window != nil && s.window.closed.After(now) {
 			t.alarm(s.window.closed)
 		}

@@ -2,7 +2,10 @@
 
 package turns
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Shares are the names of the shares.
 func Shares() []string {
@@ -16,10 +19,11 @@ type place struct{ share, of string }
 type share struct {
 	place
 	taken, limit int
-	lines        int     // that need it
-	served       uint64  // when a turn of it was last taken, as Turns count them; of a new one, when it was made
-	window       *window // how many the Git service bears; nil where that is not measured
-	pulls        bool    // of a namespace's work: whether the last one that was called is a pull request
+	lines        int       // that need it
+	served       uint64    // when a turn of it was last taken, as Turns count them; of a new one, when it was made
+	window       *window   // how many the Git service bears; nil where that is not measured
+	pulls        bool      // of a namespace's work: whether the last one that was called is a pull request
+	since, rests time.Time // of pull requests: when a turn was last taken, and until when none is
 }
 
 // Where the shares are that a line is chosen by, in what sharesOf returns for a visit.
@@ -80,7 +84,8 @@ func (t *Turns) full(shares []*share) *share {
 
 // taken tells whether all turns of a share are.
 func (t *Turns) taken(s *share) bool {
-	return s.taken >= s.limit || s.window != nil && s.taken >= s.window.turns(t.options.Now())
+	now := t.options.Now()
+	return s.taken >= s.limit || now.Before(s.rests) || s.window != nil && s.taken >= s.window.turns(now)
 }
 
 // before tells whether a share has fewer turns taken than another one, or as many and none for longer. It is not decided for a share
@@ -100,15 +105,27 @@ func (t *Turns) count(shares []*share) {
 	t.served++
 	for _, s := range shares {
 		s.taken++
-		s.served = t.served
+		s.served, s.since = t.served, t.options.Now()
 	}
 }
 
 func (t *Turns) give(shares []*share) {
 	for _, s := range shares {
 		s.taken--
+		t.rest(s)
 	}
 	t.tidy(shares)
+}
+
+// rest lets pull requests of a Repository that wait do so for as long as the one before them took, so that they leave half of the
+// time to others.
+func (t *Turns) rest(s *share) {
+	if s.share != PullRequests || s.lines == 0 {
+		return
+	}
+	now := t.options.Now()
+	s.rests = now.Add(min(now.Sub(s.since), maxRest))
+	t.alarm(s.rests)
 }
 
 // tidy forgets shares that nobody uses: hosts and namespaces come and go as long as the process lives.

@@ -22,6 +22,9 @@ const (
 	// Reserved is how long a turn is kept for the event that was called: longer than a woken event waits for a free worker,
 	// shorter than the 50 s for which a worker may hang.
 	Reserved = 10 * time.Second
+	// maxRest is the longest pause between two pull requests of a Repository. It is for what takes the API server's and our processors,
+	// which is over sooner; who waits for a Git service leaves them to others anyway.
+	maxRest = 100 * time.Millisecond
 	// maxWaiting bounds the places in all lines, at some 300 bytes each. It is as many as events may be open at once by default.
 	// When all are taken, whose namespace has the most of them makes room for others.
 	maxWaiting = 10_000

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// MaxRatio is how many times the quiet p99 the attacked one may be.
+	// MaxRatio is how many times the quiet p99 until the result the attacked one may be.
 	MaxRatio = 3
 	// MaxEtcd is by how many bytes the attacker's namespace may make etcd grow: its quarter of open-payloads-mebibytes (128 MiB),
 	// and half as much again for the events themselves, their plans and old revisions.
@@ -66,10 +66,11 @@ func (r Report) Failed() error {
 	return errors.Join(errs...)
 }
 
-// Slow says that the tenant waited too much longer.
+// Slow says that the tenant waited too much longer until its pushes had run and were reported. The first check is not judged: its p99 is
+// that of the second slowest of 120 pushes, a tenth of a second in quiet, and swings by half from one minute to the next.
 func (r Report) Slow() error {
-	if first, result := r.Ratio(); first > MaxRatio || result > MaxRatio {
-		return fmt.Errorf("the tenant's p99 is %.1f and %.1f times that of quiet, want at most %d", first, result, MaxRatio)
+	if _, result := r.Ratio(); result > MaxRatio {
+		return fmt.Errorf("the tenant's p99 until the result is %.1f times that of quiet, want at most %d", result, MaxRatio)
 	}
 	return nil
 }

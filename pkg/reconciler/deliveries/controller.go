@@ -69,7 +69,7 @@ func NewController(o Options) injection.ControllerConstructor {
 		if err := leadership.Count(&r.LeaderAwareFuncs, queueName); err != nil {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
 		}
-		queue := leadership.NewQueue(ctx, r, queueName)
+		queue := leadership.NewQueue(ctx, r, queueName, r.key)
 		impl := controller.NewContext(ctx, queue, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger, Concurrency: 1})
 		queue.Enqueue = impl.MaybeEnqueueBucketKey
 		if err := watchAsks(ctx, kube, o.Namespace, func() { impl.EnqueueKeyAfter(r.key, r.Heard()) }); err != nil {

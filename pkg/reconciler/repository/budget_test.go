@@ -77,7 +77,7 @@ func TestARepositorySaysThatItsBudgetIsUsedUp(t *testing.T) {
 // Before the open events are known nothing is said of them: a condition that was written stays.
 func TestABudgetIsNotJudgedBeforeTheEventsAreKnown(t *testing.T) {
 	full := repo("one", "app", appURL)
-	full.MarkFalse(pacv1alpha1.RepositoryBudget, budget.ReasonRepository, "full")
+	full.By(systemNS).MarkFalse(pacv1alpha1.RepositoryBudget, budget.ReasonRepository, "full")
 	w := newWorld(t, full)
 	w.synced = false
 	w.reconcile("one/app")

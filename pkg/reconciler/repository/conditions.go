@@ -36,28 +36,37 @@ const syncWait = time.Second
 
 // markURL claims the URL and says in the condition whose it is.
 func (r *Reconciler) markURL(ctx context.Context, repository *pacv1alpha1.Repository, canonical string, invalid error) error {
+	if invalid != nil && r.isGlobal(repository) {
+		return nil
+	}
 	if invalid != nil {
-		repository.MarkFalse(pacv1alpha1.RepositoryURL, fault.Of(invalid).Reason, invalid.Error())
+		repository.By(r.namespace).MarkFalse(pacv1alpha1.RepositoryURL, fault.Of(invalid).Reason, invalid.Error())
 		return nil // a change of the Repository or of the configuration wakes this key
 	}
 	if canonical == "" {
-		repository.MarkTrue(pacv1alpha1.RepositoryURL, reasonGlobal, "The Repository of Plumbline's own namespace serves no URL.")
+		repository.By(r.namespace).MarkTrue(pacv1alpha1.RepositoryURL, reasonGlobal, "The Repository of Plumbline's own namespace serves no URL.")
 		return nil
 	}
 	claim, err := r.claim(ctx, repository, canonical)
 	if err != nil {
 		if f := fault.Of(err); f.Class == fault.Operator {
-			repository.MarkFalse(pacv1alpha1.RepositoryURL, f.Reason, f.Advice())
+			repository.By(r.namespace).MarkFalse(pacv1alpha1.RepositoryURL, f.Reason, f.Advice())
 		}
 		return err
 	}
 	owner := ownerOf(claim)
 	if owner.Namespace != repository.Namespace || owner.Name != repository.Name {
-		repository.MarkFalse(pacv1alpha1.RepositoryURL, reasonClaimed, claimedMessage(claim))
+		repository.By(r.namespace).MarkFalse(pacv1alpha1.RepositoryURL, reasonClaimed, claimedMessage(claim))
 		return nil // a change of the claim wakes this key
 	}
 	r.markOwned(repository, claim)
 	return r.endTurn(ctx, claim)
+}
+
+// isGlobal tells whether a Repository without a URL is another installation's global one.
+func (r *Reconciler) isGlobal(repository *pacv1alpha1.Repository) bool {
+	is := repository.Status.GetCondition(pacv1alpha1.RepositoryURL)
+	return repository.Spec.URL == "" && is.IsTrue() && is.Reason == reasonGlobal
 }
 
 // claimedMessage names the owner, which someone has to talk to, and nothing else of another tenant.
@@ -72,7 +81,7 @@ func claimedMessage(claim *v1alpha1.RepositoryClaim) string {
 
 // markSettings names the fields that are set and not acted on, the one that denies first. Repositories without such a field
 // have no such condition, unless they had one before.
-func markSettings(repository *pacv1alpha1.Repository) {
+func (r *Reconciler) markSettings(repository *pacv1alpha1.Repository) {
 	denies, kept := repository.Spec.Restricts(), repository.Spec.NotActedOn()
 	message := ""
 	if len(kept) > 0 {
@@ -80,12 +89,12 @@ func markSettings(repository *pacv1alpha1.Repository) {
 	}
 	switch {
 	case denies != "":
-		repository.MarkFalse(pacv1alpha1.RepositorySettings, reasonDenies, strings.TrimSpace(fmt.Sprintf("%s restricts who may start runs, and this version "+
+		repository.By(r.namespace).MarkFalse(pacv1alpha1.RepositorySettings, reasonDenies, strings.TrimSpace(fmt.Sprintf("%s restricts who may start runs, and this version "+
 			"cannot evaluate it: no pull request or merge request starts a run, whoever opened it. Remove the field to leave it to who has write access. %s", denies, message)))
 	case message != "":
-		repository.MarkFalse(pacv1alpha1.RepositorySettings, reasonNotActedOn, message)
+		repository.By(r.namespace).MarkFalse(pacv1alpha1.RepositorySettings, reasonNotActedOn, message)
 	case repository.Status.GetCondition(pacv1alpha1.RepositorySettings) != nil:
-		repository.MarkTrue(pacv1alpha1.RepositorySettings, reasonNoProblem, "All fields that are set are acted on.")
+		repository.By(r.namespace).MarkTrue(pacv1alpha1.RepositorySettings, reasonNoProblem, "All fields that are set are acted on.")
 	}
 }
 
@@ -99,11 +108,11 @@ func (r *Reconciler) markBudget(repository *pacv1alpha1.Repository) {
 	scope, full := r.budget.Full(types.NamespacedName{Namespace: repository.Namespace, Name: repository.Name})
 	switch {
 	case full:
-		repository.MarkFalse(pacv1alpha1.RepositoryBudget, scope.Reason(), fmt.Sprintf("New deliveries are answered 503 while the open events of %s have used up their %s. "+
+		repository.By(r.namespace).MarkFalse(pacv1alpha1.RepositoryBudget, scope.Reason(), fmt.Sprintf("New deliveries are answered 503 while the open events of %s have used up their %s. "+
 			"Events end when what they wait for is mended: see the condition Credentials and kubectl -n %s get gitevents. Then have the Git service send the deliveries again.",
 			scope, r.budget.Limits(scope), r.namespace))
 	case repository.Status.GetCondition(pacv1alpha1.RepositoryBudget) != nil:
-		repository.MarkTrue(pacv1alpha1.RepositoryBudget, reasonFree, "New deliveries are recorded.")
+		repository.By(r.namespace).MarkTrue(pacv1alpha1.RepositoryBudget, reasonFree, "New deliveries are recorded.")
 	}
 }
 
@@ -119,10 +128,10 @@ func (r *Reconciler) markCredentials(repository *pacv1alpha1.Repository) error {
 		return fault.Throttledf("CacheNotSynced", syncWait, "the open events are not known yet")
 	}
 	if worst := newest(r.openEvents(repository.Namespace, repository.Name)...); worst != nil {
-		repository.MarkFalse(pacv1alpha1.RepositoryCredentials, worst.Reason, worst.Message)
+		repository.By(r.namespace).MarkFalse(pacv1alpha1.RepositoryCredentials, worst.Reason, worst.Message)
 		return nil
 	}
-	repository.MarkTrue(pacv1alpha1.RepositoryCredentials, reasonNoProblem, "No open event waits for an operator.")
+	repository.By(r.namespace).MarkTrue(pacv1alpha1.RepositoryCredentials, reasonNoProblem, "No open event waits for an operator.")
 	return nil
 }
 

@@ -74,16 +74,16 @@ func (r *Reconciler) notListed(repository *pacv1alpha1.Repository, canonical str
 
 // markOwned says of a Repository that has its URL whether its events are served.
 func (r *Reconciler) markOwned(repository *pacv1alpha1.Repository, claim *v1alpha1.RepositoryClaim) {
-	owners, url := r.settings.Load().Owners, claim.Spec.URL
+	owners, url, by := r.settings.Load().Owners, claim.Spec.URL, repository.By(r.namespace)
 	refusal := ownership.Refusal(repository, claim.Status)
 	switch {
 	case refusal != "":
-		repository.MarkFalse(pacv1alpha1.RepositoryURL, v1alpha1.ReasonAnotherRepository, refusal)
+		by.MarkFalse(pacv1alpha1.RepositoryURL, v1alpha1.ReasonAnotherRepository, refusal)
 	case owners.Broken != "":
-		repository.MarkFalse(pacv1alpha1.RepositoryURL, reasonBadOwners, ownership.Broken(owners))
+		by.MarkFalse(pacv1alpha1.RepositoryURL, reasonBadOwners, ownership.Broken(owners))
 	case owners.Asked && !claim.Status.Proven && len(owners.Listed(url)) == 0:
-		repository.MarkFalse(pacv1alpha1.RepositoryURL, v1alpha1.ReasonNotProven, ownership.NotProven(url, repository.Namespace))
+		by.MarkFalse(pacv1alpha1.RepositoryURL, v1alpha1.ReasonNotProven, ownership.NotProven(url, repository.Namespace))
 	default:
-		repository.MarkTrue(pacv1alpha1.RepositoryURL, reasonOwned, "The events of "+url+" are served in this namespace.")
+		by.MarkTrue(pacv1alpha1.RepositoryURL, reasonOwned, "The events of the URL are served in this namespace.")
 	}
 }

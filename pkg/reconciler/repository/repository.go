@@ -125,7 +125,7 @@ func (r *Reconciler) serve(ctx context.Context, repository *pacv1alpha1.Reposito
 	errs := append(r.release(ctx, owner, canonical),
 		r.try(owner, retry.Step{Name: stepClaim, Version: canonical}, func() error { return r.markURL(ctx, repository, canonical, invalid) }),
 		r.markCredentials(repository))
-	markSettings(repository)
+	r.markSettings(repository)
 	r.markBudget(repository)
 	repository.Status.ObservedGeneration = repository.Generation
 	step := retry.Step{Name: stepStatus, Version: fmt.Sprint(repository.Generation)}

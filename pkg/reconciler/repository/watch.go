@@ -4,10 +4,13 @@ package repository
 
 import (
 	"fmt"
+	"unique"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	duckv1 "knative.dev/pkg/apis/duck/v1"
 	"knative.dev/pkg/controller"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -72,7 +75,7 @@ func (w watches) wire(impl *controller.Impl, used *budget.Ledger) (synced func()
 		return nil, fmt.Errorf("indexing RepositoryClaims: %w", err)
 	}
 	for _, informer := range []cache.SharedIndexInformer{w.repositories, w.claims} {
-		if err := informer.SetTransform(withoutManagedFields); err != nil {
+		if err := informer.SetTransform(trim); err != nil {
 			return nil, fmt.Errorf("keeping Repositories and claims small: %w", err)
 		}
 	}
@@ -92,10 +95,23 @@ func (w watches) wire(impl *controller.Impl, used *budget.Ledger) (synced func()
 	return added.HasSynced, nil
 }
 
-// withoutManagedFields leaves out what is a third of an idle Repository, and what an update that does not send it keeps.
-func withoutManagedFields(object any) (any, error) {
+// trim leaves out what is half of an idle Repository, and what a write of a status keeps although it does not send it. The words of
+// conditions, which are the same for nearly all Repositories, are kept once.
+func trim(object any) (any, error) {
 	if o, ok := object.(metav1.Object); ok {
 		o.SetManagedFields(nil)
+		o.SetNamespace(unique.Make(o.GetNamespace()).Value())
+		delete(o.GetAnnotations(), corev1.LastAppliedConfigAnnotation)
+	}
+	if repository, ok := object.(*pacv1alpha1.Repository); ok {
+		conditions := make(duckv1.Conditions, len(repository.Status.Conditions)) // a decoder leaves room for more
+		copy(conditions, repository.Status.Conditions)
+		repository.Status.Conditions = conditions
+		for i := range conditions {
+			c := &conditions[i]
+			c.Type, c.Status, c.Severity = unique.Make(c.Type).Value(), unique.Make(c.Status).Value(), unique.Make(c.Severity).Value()
+			c.Reason, c.Message = unique.Make(c.Reason).Value(), unique.Make(c.Message).Value()
+		}
 	}
 	return object, nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -111,5 +112,19 @@ func TestTheFirstNewestProblemIsTheSameInAnyOrder(t *testing.T) {
 	}
 	if !sameProblem(newest(), newest((*v1alpha1.GitEvent)(nil))) || sameProblem(newest(a), nil) {
 		t.Error("no event and no problem are not the same")
+	}
+}
+
+// What is kept of a Repository is what its status is computed from and compared with.
+func TestTheCacheKeepsLittleOfARepository(t *testing.T) {
+	r := repo("one", "app", appURL)
+	r.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
+	r.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: "{}", "a": "b"}
+	r.By(systemNS).MarkTrue(urlCondition, reasonOwned, "owned")
+	want := r.DeepCopy()
+	want.ManagedFields, want.Annotations = nil, map[string]string{"a": "b"}
+	kept, err := trim(r)
+	if diff := cmp.Diff(want, kept); err != nil || diff != "" {
+		t.Errorf("%v (-want +kept):\n%s", err, diff)
 	}
 }

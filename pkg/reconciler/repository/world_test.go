@@ -157,7 +157,7 @@ func (w *world) repository(namespace, name string) *pacv1alpha1.Repository {
 func (w *world) setURL(namespace, name, url string) {
 	w.Helper()
 	r := w.repository(namespace, name)
-	r.Spec.URL = url
+	r.Spec.URL, r.Generation = url, r.Generation+1
 	if _, err := w.client.PipelinesascodeV1alpha1().Repositories(namespace).Update(context.Background(), r, metav1.UpdateOptions{}); err != nil {
 		w.Fatal(err)
 	}

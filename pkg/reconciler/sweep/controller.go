@@ -77,7 +77,7 @@ func NewController(o Options) injection.ControllerConstructor {
 		if err := leadership.Count(&r.LeaderAwareFuncs, queueName); err != nil {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
 		}
-		queue := leadership.NewQueue(ctx, r, queueName)
+		queue := leadership.NewQueue(ctx, r, queueName, name(o.Namespace))
 		impl := controller.NewContext(ctx, queue, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger.Named(queueName), Concurrency: 1})
 		queue.Enqueue = impl.MaybeEnqueueBucketKey
 		r.forget = func() { impl.WorkQueue().Forget(name(o.Namespace)) }

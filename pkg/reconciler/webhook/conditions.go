@@ -52,19 +52,24 @@ type conditions struct {
 	read     func(ctx context.Context, namespace, name string) (*pacv1alpha1.Repository, error)
 	update   func(ctx context.Context, repository *pacv1alpha1.Repository) error
 	recorder record.EventRecorder
+	// namespace is Plumbline's own.
+	namespace string
 }
 
 // tell makes the condition Webhook say what was found. Repositories whose webhooks never had a problem have no such condition.
 func (r *Reconciler) tell(ctx context.Context, t *target, v verdict) error {
 	r.metrics.found(t.owner, v)
-	if v.told(t.repository) {
+	if r.conditions.told(t.repository, v) {
 		return nil
 	}
 	return r.conditions.write(ctx, t, v)
 }
 
-// told tells whether a Repository says so already.
-func (v verdict) told(repository *pacv1alpha1.Repository) bool {
+// told tells whether a Repository says so already, or has to say something else.
+func (c conditions) told(repository *pacv1alpha1.Repository, v verdict) bool {
+	if repository.By(c.namespace).Leaves(pacv1alpha1.RepositoryWebhook) {
+		return true
+	}
 	is := repository.Status.GetCondition(pacv1alpha1.RepositoryWebhook)
 	if is == nil {
 		return v.status == corev1.ConditionTrue
@@ -80,20 +85,20 @@ func (c conditions) write(ctx context.Context, t *target, v verdict) error {
 	if err != nil {
 		return fault.FromKube(fault.VerbRead, err)
 	}
-	if v.told(repository) {
+	if c.told(repository, v) {
 		return nil
 	}
-	was := repository.Status.GetCondition(pacv1alpha1.RepositoryWebhook)
+	was, by := repository.Status.GetCondition(pacv1alpha1.RepositoryWebhook), repository.By(c.namespace)
 	kind := corev1.EventTypeWarning
 	switch v.status {
 	case corev1.ConditionTrue:
 		kind = corev1.EventTypeNormal
-		repository.MarkTrue(pacv1alpha1.RepositoryWebhook, v.reason, v.message)
+		by.MarkTrue(pacv1alpha1.RepositoryWebhook, v.reason, v.message)
 	case corev1.ConditionFalse:
-		repository.MarkFalse(pacv1alpha1.RepositoryWebhook, v.reason, v.message)
+		by.MarkFalse(pacv1alpha1.RepositoryWebhook, v.reason, v.message)
 	default:
 		kind = corev1.EventTypeNormal
-		repository.MarkUnknown(pacv1alpha1.RepositoryWebhook, v.reason, v.message)
+		by.MarkUnknown(pacv1alpha1.RepositoryWebhook, v.reason, v.message)
 	}
 	if err := c.update(ctx, repository); err != nil {
 		return fault.FromKube(fault.VerbUpdate, fmt.Errorf("writing the status of Repository %s: %w", t.owner, err)) // a conflict, too

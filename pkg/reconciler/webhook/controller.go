@@ -67,7 +67,7 @@ func NewController(o Options) injection.ControllerConstructor {
 			service: o.Service, namespace: o.Namespace, global: o.GlobalRepository, settings: settings.Load,
 			credentials: credentials.Reader{Namespace: o.Namespace, Kube: kube.CoreV1()},
 			cached:      cachesOf(repositories.Informer().GetIndexer(), claims.Informer().GetIndexer(), o.Namespace),
-			conditions:  conditionsOf(ctx, recorder), recorder: recorder, givenUp: newGivenUp(kube.CoreV1().ConfigMaps(o.Namespace)),
+			conditions:  conditionsOf(ctx, o.Namespace, recorder), recorder: recorder, givenUp: newGivenUp(kube.CoreV1().ConfigMaps(o.Namespace)),
 			clock: clock.RealClock{}, logger: logger, pace: newPace(), known: map[types.NamespacedName]*memory{},
 		}
 		var err error
@@ -116,7 +116,7 @@ func found[T any](in cache.Store, key string) *T {
 	return t
 }
 
-func conditionsOf(ctx context.Context, recorder record.EventRecorder) conditions {
+func conditionsOf(ctx context.Context, namespace string, recorder record.EventRecorder) conditions {
 	repositories := client.Get(ctx).PipelinesascodeV1alpha1()
 	return conditions{
 		read: func(ctx context.Context, namespace, name string) (*pacv1alpha1.Repository, error) {
@@ -126,7 +126,7 @@ func conditionsOf(ctx context.Context, recorder record.EventRecorder) conditions
 			_, err := repositories.Repositories(repository.Namespace).UpdateStatus(ctx, repository, metav1.UpdateOptions{})
 			return err
 		},
-		recorder: recorder,
+		recorder: recorder, namespace: namespace,
 	}
 }
 

@@ -123,7 +123,7 @@ func (w *world) start() {
 		},
 		namespace: system, settings: func() *config.Config { return settings }, credentials: credentials.Reader{Namespace: system, Kube: w.kube.CoreV1()}, givenUp: newGivenUp(w.kube.CoreV1().ConfigMaps(system)),
 		cached:     cachesOf(w.repos, w.claims, system),
-		conditions: conditionsOf(context.WithValue(context.Background(), client.Key{}, w.client), w.events), recorder: w.events,
+		conditions: conditionsOf(context.WithValue(context.Background(), client.Key{}, w.client), system, w.events), recorder: w.events,
 		clock: w.clock, logger: zap.NewNop().Sugar(), metrics: m, pace: newPace(), known: map[types.NamespacedName]*memory{},
 	}
 	if err := w.process.Promote(pkgreconciler.UniversalBucket(), func(pkgreconciler.Bucket, types.NamespacedName) {}); err != nil {

@@ -30,6 +30,8 @@ type conditions struct {
 	live     typed.RepositoriesGetter
 	recorder record.EventRecorder
 	logger   *zap.SugaredLogger
+	// namespace is Plumbline's own.
+	namespace string
 }
 
 // set makes the condition WebhookSecret of Repositories tell the problem, nil for none. Repositories that never had one have no
@@ -38,7 +40,7 @@ func (c conditions) set(ctx context.Context, repositories []types.NamespacedName
 	done := true
 	for _, name := range repositories {
 		cached, err := c.cached.Repositories(name.Namespace).Get(name.Name)
-		if err != nil || told(cached, found) {
+		if err != nil || c.told(cached, found) {
 			continue // deleted: nobody is to be told
 		}
 		if *room <= 0 {
@@ -53,8 +55,11 @@ func (c conditions) set(ctx context.Context, repositories []types.NamespacedName
 	return done
 }
 
-// told tells whether a Repository says so already.
-func told(repository *pacv1alpha1.Repository, found *problem) bool {
+// told tells whether a Repository says so already, or has to say something else.
+func (c conditions) told(repository *pacv1alpha1.Repository, found *problem) bool {
+	if repository.By(c.namespace).Leaves(pacv1alpha1.RepositoryWebhookSecret) {
+		return true
+	}
 	is := repository.Status.GetCondition(pacv1alpha1.RepositoryWebhookSecret)
 	if found == nil {
 		return is == nil || is.IsTrue()
@@ -71,16 +76,16 @@ func (c conditions) write(ctx context.Context, name types.NamespacedName, found 
 	if fault.Gone(err) {
 		return nil
 	}
-	if err != nil || told(repository, found) {
+	if err != nil || c.told(repository, found) {
 		return err
 	}
 	was := repository.Status.GetCondition(pacv1alpha1.RepositoryWebhookSecret)
 	kind, reason, message := corev1.EventTypeNormal, reasonCopied, "The webhook's secret is known to the receivers."
 	if found != nil {
 		kind, reason, message = corev1.EventTypeWarning, found.reason, found.message
-		repository.MarkFalse(pacv1alpha1.RepositoryWebhookSecret, reason, message)
+		repository.By(c.namespace).MarkFalse(pacv1alpha1.RepositoryWebhookSecret, reason, message)
 	} else {
-		repository.MarkTrue(pacv1alpha1.RepositoryWebhookSecret, reason, message)
+		repository.By(c.namespace).MarkTrue(pacv1alpha1.RepositoryWebhookSecret, reason, message)
 	}
 	if _, err := c.live.Repositories(name.Namespace).UpdateStatus(ctx, repository, metav1.UpdateOptions{}); err != nil {
 		return err // a conflict, too: the next look reads it again

@@ -62,7 +62,7 @@ func NewController(o Options) injection.ControllerConstructor {
 		r := newReconciler(clock.RealClock{})
 		r.namespace, r.secrets, r.logger = o.Namespace, kube.CoreV1(), logger
 		r.conditions = conditions{
-			cached: repositories.Lister(), live: client.Get(ctx).PipelinesascodeV1alpha1(), recorder: kubeevents.Recorder(ctx), logger: logger,
+			cached: repositories.Lister(), live: client.Get(ctx).PipelinesascodeV1alpha1(), recorder: kubeevents.Recorder(ctx), logger: logger, namespace: o.Namespace,
 		}
 		r.names = &names{
 			repositories: repositories.Lister(),
@@ -70,8 +70,8 @@ func NewController(o Options) injection.ControllerConstructor {
 			app:          pacv1alpha1.SecretKey{Namespace: o.Namespace, Name: o.AppSecret, Key: copies.AppKey},
 		}
 		r.PromoteFunc = func(b pkgreconciler.Bucket, enqueue func(pkgreconciler.Bucket, types.NamespacedName)) error {
-			for shard := range copies.Shards {
-				enqueue(b, r.key(shard))
+			for _, key := range r.keys() {
+				enqueue(b, key)
 			}
 			return nil
 		}
@@ -81,7 +81,7 @@ func NewController(o Options) injection.ControllerConstructor {
 		if err := r.observe(); err != nil {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
 		}
-		queue := leadership.NewQueue(ctx, r, queueName)
+		queue := leadership.NewQueue(ctx, r, queueName, r.keys()...)
 		impl := controller.NewContext(ctx, queue, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger, Concurrency: concurrency})
 		queue.Enqueue = impl.MaybeEnqueueBucketKey
 		r.wake = impl.EnqueueKeyAfter

@@ -95,6 +95,15 @@ func (r *Reconciler) key(shard int) types.NamespacedName {
 	return types.NamespacedName{Namespace: r.namespace, Name: copies.ShardName(shard)}
 }
 
+// keys are all there are.
+func (r *Reconciler) keys() []types.NamespacedName {
+	all := make([]types.NamespacedName, 0, copies.Shards)
+	for shard := range copies.Shards {
+		all = append(all, r.key(shard))
+	}
+	return all
+}
+
 // Ask has the copies of these IDs made again, as far as they are of secrets that a Repository names and this process leads
 // their shard.
 func (r *Reconciler) Ask(ids []string) {

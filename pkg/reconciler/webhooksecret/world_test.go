@@ -56,7 +56,7 @@ func (w *world) restart() {
 	r.namespace, r.secrets, r.logger = system, w.kube.CoreV1(), zap.NewNop().Sugar()
 	r.names = &names{repositories: lister, global: types.NamespacedName{Namespace: system, Name: "pipelines-as-code"},
 		app: pacv1alpha1.SecretKey{Namespace: system, Name: "app", Key: copies.AppKey}}
-	r.conditions = conditions{cached: lister, live: w.client.PipelinesascodeV1alpha1(), recorder: &record.FakeRecorder{}, logger: r.logger}
+	r.conditions = conditions{cached: lister, live: w.client.PipelinesascodeV1alpha1(), recorder: &record.FakeRecorder{}, logger: r.logger, namespace: system}
 	r.wake = func(key types.NamespacedName, after time.Duration) { w.woken[key.Name] = after }
 	if err := r.Promote(pkgreconciler.UniversalBucket(), func(pkgreconciler.Bucket, types.NamespacedName) {}); err != nil {
 		w.Fatal(err)

@@ -37,17 +37,60 @@ func (*Repository) GetGroupVersionKind() schema.GroupVersionKind {
 	return SchemeGroupVersion.WithKind("Repository")
 }
 
-// MarkTrue records that a condition holds.
-func (r *Repository) MarkTrue(condition apis.ConditionType, reason, message string) {
-	r.GetConditionSet().Manage(&r.Status).MarkTrueWithReason(condition, reason, "%s", message)
+// Writer sets a Repository's conditions for one installation.
+type Writer struct {
+	repository   *Repository
+	installation string
 }
 
-// MarkFalse records what someone has to do something about.
-func (r *Repository) MarkFalse(condition apis.ConditionType, reason, message string) {
-	r.GetConditionSet().Manage(&r.Status).MarkFalse(condition, reason, "%s", message)
+// By returns the writer of an installation, which has the name of its namespace.
+func (r *Repository) By(installation string) Writer { return Writer{r, installation} }
+
+// Leaves tells whether this installation leaves a condition as it is, because another one on the cluster has said that it does not
+// hold. If both wrote what they find they would overwrite each other for ever.
+func (w Writer) Leaves(condition apis.ConditionType) bool {
+	is, writer := w.repository.Status.GetCondition(condition), w.repository.Status.Annotations[writerOf(condition)]
+	return is != nil && !is.IsTrue() && writer != "" && writer != w.installation
 }
 
-// MarkUnknown records what cannot be told.
-func (r *Repository) MarkUnknown(condition apis.ConditionType, reason, message string) {
-	r.GetConditionSet().Manage(&r.Status).MarkUnknown(condition, reason, "%s", message)
+// writerOf is the annotation of the status with the installation that said that a condition does not hold.
+func writerOf(condition apis.ConditionType) string { return "plumbline.dev/" + string(condition) }
+
+// MarkTrue records that a condition holds, unless another installation says that it does not.
+func (w Writer) MarkTrue(condition apis.ConditionType, reason, message string) {
+	if w.Leaves(condition) {
+		return
+	}
+	delete(w.repository.Status.Annotations, writerOf(condition))
+	w.manage().MarkTrueWithReason(condition, reason, "%s", message)
+}
+
+// MarkFalse records what someone has to do something about, unless another installation has recorded something.
+func (w Writer) MarkFalse(condition apis.ConditionType, reason, message string) {
+	if w.sign(condition) {
+		w.manage().MarkFalse(condition, reason, "%s", message)
+	}
+}
+
+// MarkUnknown records what cannot be told, unless another installation has recorded something.
+func (w Writer) MarkUnknown(condition apis.ConditionType, reason, message string) {
+	if w.sign(condition) {
+		w.manage().MarkUnknown(condition, reason, "%s", message)
+	}
+}
+
+func (w Writer) manage() apis.ConditionManager {
+	return w.repository.GetConditionSet().Manage(&w.repository.Status)
+}
+
+// sign notes who writes a condition that does not hold; false is that nothing may be written.
+func (w Writer) sign(condition apis.ConditionType) bool {
+	if w.Leaves(condition) {
+		return false
+	}
+	if w.repository.Status.Annotations == nil {
+		w.repository.Status.Annotations = map[string]string{}
+	}
+	w.repository.Status.Annotations[writerOf(condition)] = w.installation
+	return true
 }

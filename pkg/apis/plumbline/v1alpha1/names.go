@@ -31,14 +31,9 @@ func EventName(kind, provider, host, key string) string {
 // EventName is the name of the event's GitEvent: by the body of its delivery where that can be, else by the delivery's key.
 func (s *GitEventSpec) EventName() string {
 	if s.Body == nil {
-		return s.FormerEventName()
+		return EventName(s.Kind(), s.Provider, s.Host, s.DeliveryKey)
 	}
 	return EventName(s.Kind(), s.Provider, s.Host, s.Body.Key)
-}
-
-// FormerEventName is the name by the delivery's key, which versions before gave to every event.
-func (s *GitEventSpec) FormerEventName() string {
-	return EventName(s.Kind(), s.Provider, s.Host, s.DeliveryKey)
 }
 
 // Happening is a digest of what happened: the kind of the event and its project, refs and commits, and the numbers of the pull request and of

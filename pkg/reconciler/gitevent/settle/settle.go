@@ -64,8 +64,11 @@ func (s *Step) finish(ctx context.Context, a *attempt.Attempt) error {
 }
 
 func (s *Step) tidy(ctx context.Context, a *attempt.Attempt) error {
-	if err := a.Record.Confirm(ctx); err != nil {
-		return err
+	st := &a.Event.Status
+	if st.Plan.Secret != "" || len(st.Runs)+len(st.Plan.Blobs)+int(a.Event.Spec.Payload.Chunks) > 0 { // else only the event is changed
+		if err := a.Record.Confirm(ctx); err != nil {
+			return err
+		}
 	}
 	if err := s.deleteSecret(ctx, a.Event.Namespace, a.Event.Status.Plan.Secret); err != nil {
 		return err
