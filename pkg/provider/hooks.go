@@ -39,7 +39,7 @@ type HookLog interface {
 	Hooks(ctx context.Context) ([]Hook, error)
 	// Attempts returns one page of attempts to call a webhook, the newest first, and whether there may be older ones. The first page
 	// is 1. With failed it has those that nobody has answered, or that were answered 5xx. Repository of an attempt is not set, nor is At if the service
-	// does not tell; IDs grow with time. A service without such a log is an Ignored fault.
+	// does not tell; IDs grow with time, but for those of attempts that are made together. A service without such a log is an Ignored fault.
 	Attempts(ctx context.Context, hook int64, failed bool, page int) (attempts []Attempt, more bool, err error)
 	// Resend makes another attempt with the same content as this one, and returns what it was answered with, 0 for no answer. What
 	// cannot be sent again any more is an Ignored fault; too many in a minute is a Throttled one.

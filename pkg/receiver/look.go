@@ -105,7 +105,7 @@ func (r *Recorder) remembered(ctx context.Context, name string, spec *v1alpha1.G
 	switch {
 	case !buried:
 		return sight{}
-	case !entry.Records(spec.Payload.Digest):
+	case !entry.Records(spec.Payload.Digest) && !entry.Records(spec.Happening()):
 		return sight{err: foreignEvent(r.Namespace, name)}
 	case entry.Again:
 		return sight{verdict: processAgain, known: true}

@@ -19,13 +19,17 @@ const (
 // judge compares an existing GitEvent with a delivery (architecture, "Redelivery").
 //
 // The delivery is the same when service, body and, unless the body alone tells, delivery key are: what differs between honest
-// copies (ReceivedAt, and the Repository when its URL was claimed anew in between) does not count.
+// copies (ReceivedAt, and the Repository when its URL was claimed anew in between) does not count. What GitLab sends again under a
+// key has no e-mail addresses in its body any more, so there it is the key and what happened.
 func judge(existing *v1alpha1.GitEvent, spec *v1alpha1.GitEventSpec) verdict {
 	have := &existing.Spec
-	if have.Payload.Digest != spec.Payload.Digest || have.Provider != spec.Provider || have.Host != spec.Host {
+	if have.Provider != spec.Provider || have.Host != spec.Host {
 		return foreign
 	}
 	if spec.Body == nil && have.DeliveryKey != spec.DeliveryKey {
+		return foreign
+	}
+	if have.Payload.Digest != spec.Payload.Digest && (spec.Body != nil || have.Happening() != spec.Happening()) {
 		return foreign
 	}
 	if existing.MayRunAgain() {

@@ -49,6 +49,27 @@ func TestRedeliveryAfterTheEventWasEvicted(t *testing.T) {
 	}
 }
 
+// GitLab's log has no e-mail addresses, and what it sends again is from there: the same delivery has another body.
+func TestWhatIsSentAgainWithoutAddressesIsRecordedAlready(t *testing.T) {
+	w := newWorld(t)
+	first, again := push("k1"), push("k1")
+	first.message.Padding, again.message.Padding = bodyMarker+" of ada@example.com", bodyMarker+" of [REDACTED]"
+	w.expect(http.StatusAccepted, first)
+	w.expect(http.StatusAccepted, again)
+	w.wantEvents(1)
+	name := w.settle(0, settled(v1alpha1.DispositionRefused))
+	w.expect(http.StatusAccepted, again)
+	events := w.wantEvents(2)
+	if events[1].Name != name+"-r1" {
+		t.Errorf("the second record is %s", events[1].Name)
+	}
+	w.settle(1, settled(v1alpha1.DispositionRuns))
+	w.evict(name)
+	w.expect(http.StatusAccepted, first)
+	w.expect(http.StatusAccepted, again)
+	w.wantEvents(1)
+}
+
 // That there is no tombstone must be certain.
 func TestATombstoneThatCannotBeReadIsNotAbsent(t *testing.T) {
 	answers := failures()

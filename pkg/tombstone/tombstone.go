@@ -28,7 +28,8 @@ const (
 type Entry struct {
 	// Event is the GitEvent's name.
 	Event string
-	// Digest is the start of its payload's, without "sha256:".
+	// Digest is the start of its payload's, without "sha256:"; of what happened (GitEventSpec.Happening) if its name is made of the delivery's
+	// key, because GitLab sends another body again.
 	Digest string
 	// Again tells that a redelivery is processed as another event (GitEvent.MayRunAgain).
 	Again bool
@@ -58,10 +59,14 @@ const maxName = 100
 
 // Of returns what is left of a settled event whose delivery may be sent again until then.
 func Of(event *v1alpha1.GitEvent, until time.Time) Entry {
-	return Entry{Event: event.Name, Digest: shorten(event.Spec.Payload.Digest), Again: event.MayRunAgain(), Until: until}
+	digest, spec := event.Spec.Payload.Digest, &event.Spec
+	if strings.HasPrefix(event.Name, v1alpha1.EventName(spec.Kind(), spec.Provider, spec.Host, spec.DeliveryKey)) {
+		digest = event.Spec.Happening()
+	}
+	return Entry{Event: event.Name, Digest: shorten(digest), Again: event.MayRunAgain(), Until: until}
 }
 
-// Records tells whether the entry is of a delivery with this payload.
+// Records tells whether the entry is of a delivery with this digest, of its payload or of what happened.
 func (e Entry) Records(digest string) bool { return e.Digest != "" && e.Digest == shorten(digest) }
 
 func shorten(digest string) string {

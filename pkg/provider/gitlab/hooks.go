@@ -135,7 +135,7 @@ func (l *hookLog) attempts(ctx context.Context, hook int64, failed bool, page, p
 	if err != nil {
 		return nil, false, provider.Failed(what, err)
 	}
-	if events == nil {
+	if events == nil || len(events) > perPage { // whoever has the server could have us keep any number
 		return nil, false, noAnswer(what)
 	}
 	attempts := make([]provider.Attempt, 0, len(events))

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/providertest"
@@ -125,6 +126,27 @@ func TestALargePageOfTheLogIsRead(t *testing.T) {
 		if err != nil || !more || len(first) != c.read {
 			t.Errorf("of answers of %d bytes: %d, %v, %v", c.limit, len(first), more, err)
 		}
+	}
+}
+
+// A tenant may have a server of its own, which answers what it likes: what is kept of a log is bounded by the pages that are read of it.
+func TestAPageWithMoreThanWasAskedForIsRefused(t *testing.T) {
+	entries := attemptsPerPage
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Content-Type", "application/json")
+		_, _ = rw.Write([]byte("[" + strings.Repeat(`{"id":1},`, entries-1) + `{"id":1}]`)) // nobody else can be told
+	}))
+	t.Cleanup(server.Close)
+	log, err := New(Options{}).Hooks(server.URL, v1alpha1.Project{Owner: "acme", Name: "app", URL: server.URL + "/acme/app"}, provider.Credentials{Token: "t", Reach: loopback()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if page, _, err := log.Attempts(t.Context(), 7, true, 1); err != nil || len(page) != entries {
+		t.Errorf("a full page: %d, %v", len(page), err)
+	}
+	entries = 10_000
+	if page, _, err := log.Attempts(t.Context(), 7, true, 1); fault.Of(err) == nil || fault.Of(err).Reason != provider.ReasonBadAnswer {
+		t.Errorf("%d are kept of a page, %v", len(page), err)
 	}
 }
 

@@ -40,9 +40,10 @@ const (
 	settleFor = time.Minute
 	// settleAfter is how long the first look waits after that.
 	settleAfter = 2 * time.Second
-	// A look that failed is repeated after retryLook, twice that and so on, at most retryLookAtMost.
+	// A look that failed is repeated after retryLook, twice that and so on, at most retryLookAtMost: what was missed is to be asked for within a
+	// minute of an outage's end, and the watch that tells of that may be as late.
 	retryLook       = 5 * time.Second
-	retryLookAtMost = time.Minute
+	retryLookAtMost = 20 * time.Second
 	// atLeast is between two reconciles, whatever is due.
 	atLeast = 100 * time.Millisecond
 	// reconcileTimeout ends one reconcile. A look that is ended begins anew, so a slow service must not be stopped while it answers:
@@ -72,7 +73,8 @@ type Reconciler struct {
 	ledger ledger
 	line   line
 	looked time.Time // zero for never
-	pages  int       // that the last look had
+	ended  time.Time // when the last look had
+	pages  int       // that the next look has at least
 	failed int       // looks that failed, in a row
 
 	mu sync.Mutex
@@ -156,7 +158,7 @@ func (r *Reconciler) step(ctx context.Context, log provider.DeliveryLog) error {
 		if err != nil {
 			return err
 		}
-		r.failed = 0
+		r.failed, r.ended = 0, r.clock.Now()
 		r.metrics.missing(r.ledger.open())
 	}
 	if m, at := r.line.next(r.ledger.Missed, now); m != nil && !at.After(now) {
@@ -172,7 +174,11 @@ func (r *Reconciler) ask(ctx context.Context, log provider.DeliveryLog, m *misse
 		r.line.gone[m.GUID], r.line.last = true, r.clock.Now() // the next look gives it up
 		return nil
 	}
-	r.line.took(m, r.clock.Now()) // also one that failed waits for its turn
+	r.line.took(m, r.clock.Now())                                            // also one that failed waits for its turn
+	if f := fault.Of(err); f != nil && f.Reason == fault.ReasonGitRejected { // this one is refused (400, 422), and says nothing of others
+		r.logger.Infow("asking for a delivery to be sent again is refused", "delivery", m.GUID, "error", err.Error())
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -189,10 +195,11 @@ func (r *Reconciler) nextLook(now time.Time) time.Time {
 	case r.failed > 0:
 		return r.looked.Add(retryWait(r.failed))
 	}
-	next := r.looked.Add(min(lookEvery, soon*time.Duration(1+r.pages/manyPages)))
+	rested := r.ended.Add(max(soon*time.Duration(r.pages)/manyPages, min(soon, r.ended.Sub(r.looked))))
+	next := latest(rested, r.looked.Add(min(lookEvery, soon*time.Duration(1+r.pages/manyPages))))
 	settled := r.line.there.Add(settleAfter)
 	if r.looked.Before(settled) { // nobody has looked since a receiver said that it is worth it
-		return earliest(settled, next) // others that say so meanwhile put off nothing
+		return latest(rested, earliest(settled, next)) // others that say so meanwhile put off nothing
 	}
 	if r.line.waits(r.ledger.Missed, now) || now.Before(r.line.there.Add(settleFor)) {
 		return next

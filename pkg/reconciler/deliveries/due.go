@@ -35,8 +35,10 @@ type ask struct {
 // line is what a process knows of whom it asks for. All of it is advice: who knows nothing asks once more than necessary.
 type line struct {
 	asked map[string]ask // by GUID
-	// served is when a delivery of a repository was last asked for: they take turns.
-	served map[int64]time.Time
+	// served is when a delivery of a repository was last asked for, and tenants the same of a tenant: these take turns, and the
+	// repositories of one.
+	served  map[int64]time.Time
+	tenants map[string]time.Time
 	// gone are those that the service does not have any more.
 	gone map[string]bool
 	// told are those that were told to be given up, as long as that is not written down.
@@ -50,7 +52,7 @@ type line struct {
 }
 
 func newLine() line {
-	return line{asked: map[string]ask{}, served: map[int64]time.Time{}, gone: map[string]bool{}, told: map[string]bool{}}
+	return line{asked: map[string]ask{}, served: map[int64]time.Time{}, tenants: map[string]time.Time{}, gone: map[string]bool{}, told: map[string]bool{}}
 }
 
 // next returns the delivery that is to be asked for next, and when; nil when there is none.
@@ -68,12 +70,20 @@ func (l *line) next(missing []missed, now time.Time) (next *missed, at time.Time
 		due := latest(l.due(m), free)
 		switch {
 		case next == nil, due.Before(at) && at.After(now):
-		case due.After(now), !l.served[m.Repository].Before(l.served[next.Repository]):
+		case due.After(now), !l.before(m, next):
 			continue
 		}
 		next, at = m, due
 	}
 	return next, at
+}
+
+// before tells whose turn it is.
+func (l *line) before(m, other *missed) bool {
+	if its, others := l.tenants[m.Tenant], l.tenants[other.Tenant]; !its.Equal(others) {
+		return its.Before(others)
+	}
+	return l.served[m.Repository].Before(l.served[other.Repository])
 }
 
 // due is when a delivery may be asked for.
@@ -113,7 +123,7 @@ func (l *line) took(m *missed, now time.Time) {
 		a.before = last.before + 1
 	}
 	l.asked[m.GUID] = a
-	l.served[m.Repository], l.last = now, now
+	l.served[m.Repository], l.tenants[m.Tenant], l.last = now, now, now
 }
 
 // waits tells whether the outcome of something that was asked for is not known yet.
@@ -129,15 +139,19 @@ func (l *line) waits(missing []missed, now time.Time) bool {
 
 // forget drops what is known of deliveries that are not missed any more, when the others are written down.
 func (l *line) forget(missing []missed) {
-	asked, served := l.asked, l.served
-	l.asked, l.served, l.gone, l.told = map[string]ask{}, map[int64]time.Time{}, map[string]bool{}, map[string]bool{}
+	was := *l
+	*l = newLine()
+	l.last, l.away, l.there = was.last, was.away, was.there
 	for i := range missing {
 		m := &missing[i]
-		if a, known := asked[m.GUID]; known {
+		if a, known := was.asked[m.GUID]; known {
 			l.asked[m.GUID] = a
 		}
-		if at, known := served[m.Repository]; known {
+		if at, known := was.served[m.Repository]; known {
 			l.served[m.Repository] = at
+		}
+		if at, known := was.tenants[m.Tenant]; known {
+			l.tenants[m.Tenant] = at
 		}
 	}
 }

@@ -155,7 +155,7 @@ func TestWhatIsGivenUpIsRemembered(t *testing.T) {
 		asked++
 		return fault.Ignoredf("DeliveryGone", "it is gone")
 	}
-	conflicts := 3
+	conflicts := 3 * maxConflicts
 	w.kube.PrependReactor("update", "configmaps", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		update, _ := a.(clienttesting.UpdateAction)
 		written, _ := update.GetObject().(*corev1.ConfigMap)

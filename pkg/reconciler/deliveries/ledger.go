@@ -43,8 +43,9 @@ type missed struct {
 	GUID string `json:"guid"`
 	// ID is the attempt's that is repeated.
 	ID int64 `json:"id"`
-	// Repository is the service's number.
-	Repository int64 `json:"repository,omitempty"`
+	// Repository is the service's number, and Tenant the namespace of the Repository that serves it, "" while none is known.
+	Repository int64  `json:"repository,omitempty"`
+	Tenant     string `json:"-"`
 	// First and Last are the times of its first and of its last attempt.
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
@@ -132,7 +133,7 @@ func (l *ledger) giveUp(gone map[string]bool) (all []ended) {
 	return all
 }
 
-// forget drops what was given up and is not in the log any more, and of more than maxMissed the newest of the repositories with the most.
+// forget drops what was given up and is not in the log any more, and of more than maxMissed the newest of the tenants with the most.
 func (l *ledger) forget() {
 	var wanted, givenUp []missed
 	for _, m := range l.Missed {
@@ -149,33 +150,39 @@ func (l *ledger) forget() {
 	slices.SortStableFunc(l.Missed, func(a, b missed) int { return a.First.Compare(b.First) })
 }
 
-// fit returns as many as there is room for, the oldest of each repository: no tenant takes the room of another. What has no room is
-// found again, because the log is then read as far back as that.
+// fit returns as many as there is room for, the oldest of each tenant, and of each of its repositories: nobody takes the room of another. What
+// has no room is found again, because the log is then read as far back as that.
 func (l *ledger) fit(wanted []missed, room int) []missed {
 	if len(wanted) <= room {
 		return wanted
 	}
 	slices.SortStableFunc(wanted, func(a, b missed) int { return a.First.Compare(b.First) })
-	type ranked struct {
-		missed
-		rank int // among those of its repository
-	}
-	ranks, all := map[int64]int{}, make([]ranked, 0, len(wanted))
-	for _, m := range wanted {
-		all = append(all, ranked{m, ranks[m.Repository]})
-		ranks[m.Repository]++
-	}
-	slices.SortStableFunc(all, func(a, b ranked) int { return cmp.Compare(a.rank, b.rank) })
-	for _, r := range all[room:] {
-		if r.First.Before(l.Through) {
-			l.Through = r.First
+	wanted = inTurn(wanted, func(m missed) int64 { return m.Repository })
+	wanted = inTurn(wanted, func(m missed) string { return m.Tenant })
+	for _, m := range wanted[room:] {
+		if m.First.Before(l.Through) {
+			l.Through = m.First
 		}
 	}
-	wanted = wanted[:0]
-	for _, r := range all[:room] {
-		wanted = append(wanted, r.missed)
+	return wanted[:room]
+}
+
+// inTurn puts the first of each owner before the second ones, and so on.
+func inTurn[K comparable](all []missed, owner func(missed) K) []missed {
+	type ranked struct {
+		missed
+		rank int // among those of its owner
 	}
-	return wanted
+	ranks, order := map[K]int{}, make([]ranked, 0, len(all))
+	for _, m := range all {
+		order = append(order, ranked{m, ranks[owner(m)]})
+		ranks[owner(m)]++
+	}
+	slices.SortStableFunc(order, func(a, b ranked) int { return cmp.Compare(a.rank, b.rank) })
+	for i, r := range order {
+		all[i] = r.missed
+	}
+	return all
 }
 
 // open counts what is still asked for.

@@ -18,7 +18,7 @@ const (
 	// 900 calls a minute.
 	maxPages = 300
 	// manyPages is as long as a look may be to be made again soon; a longer one is made again later, so that looks take one call a
-	// second at most.
+	// second at most, and leave the time for asking.
 	manyPages = 10
 	// reasonGivenUp is of the Kubernetes Event on the Repository.
 	reasonGivenUp = "DeliveryGivenUp"
@@ -29,6 +29,9 @@ func (r *Reconciler) look(ctx context.Context, log provider.DeliveryLog) error {
 	l, was, err := r.store.load(ctx)
 	if err != nil {
 		return err
+	}
+	if now := r.clock.Now(); l.from().After(now) { // the service's clock was set back: an Enterprise Server's may be
+		l.Through = now.Add(-lookEvery)
 	}
 	before := l.Through
 	attempts, err := r.read(ctx, log, l.from())
@@ -43,6 +46,9 @@ func (r *Reconciler) look(ctx context.Context, log provider.DeliveryLog) error {
 	l.account(attempts)
 	served := servedAt(r.baseURL(), r.claims, r.repositories)
 	l.Missed = slices.DeleteFunc(l.Missed, func(m missed) bool { return !served.may(m.Repository) })
+	for i := range l.Missed {
+		l.Missed[i].Tenant = served.owners[l.Missed[i].Repository].Namespace
+	}
 	for _, e := range l.giveUp(r.line.gone) {
 		r.tell(ctx, e, served)
 	}
@@ -52,7 +58,18 @@ func (r *Reconciler) look(ctx context.Context, log provider.DeliveryLog) error {
 	}
 	r.ledger = l
 	r.line.forget(l.Missed)
+	r.pages = 1 + (r.pages-1)*newer(attempts, l.from())/max(1, len(attempts)) // where the ledger is full, it is read again from far back
 	return nil
+}
+
+// newer counts the attempts since then.
+func newer(attempts []provider.Attempt, since time.Time) (n int) {
+	for i := range attempts {
+		if !attempts[i].At.Before(since) {
+			n++
+		}
+	}
+	return n
 }
 
 // read returns the attempts of the log since then, oldest first.
@@ -64,12 +81,13 @@ func (r *Reconciler) read(ctx context.Context, log provider.DeliveryLog, since t
 		if err != nil {
 			return nil, err
 		}
-		for _, a := range page {
-			if a.At.Before(since) {
+		for i, a := range page {
+			switch {
+			case !a.At.Before(since):
+				all = append(all, a) // also after an older one: which was made late may be listed where it was due
+			case i == len(page)-1:
 				next = "" // and all that follow
-				break
 			}
-			all = append(all, a)
 		}
 		if next == "" {
 			break
@@ -82,6 +100,7 @@ func (r *Reconciler) read(ctx context.Context, log provider.DeliveryLog, since t
 		cursor = next
 	}
 	slices.Reverse(all)
+	slices.SortStableFunc(all, func(a, b provider.Attempt) int { return a.At.Compare(b.At) })
 	return all, nil
 }
 

@@ -4,13 +4,13 @@ package deliveries
 
 import (
 	"net/url"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
 // served are the repositories of a Git service that Repositories of this cluster serve.
@@ -59,5 +59,5 @@ func hostOf(raw string) string {
 	if err != nil {
 		return ""
 	}
-	return strings.ToLower(u.Host)
+	return provider.Host(u) // github-url may name the port that https has anyway
 }

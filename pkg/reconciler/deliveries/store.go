@@ -40,20 +40,39 @@ func (s store) load(ctx context.Context) (ledger, *corev1.ConfigMap, error) {
 	return l, cm, nil
 }
 
+// maxConflicts is how often the write is tried at once while others write the ConfigMap: what GitLab's webhooks give up is in it, too, and
+// whoever has such a server says how often.
+const maxConflicts = 5
+
 // save writes the ledger unless it is there already. Of two who have loaded the same one wins: the other begins anew.
 func (s store) save(ctx context.Context, l ledger, was *corev1.ConfigMap) error {
 	text, err := json.Marshal(l)
 	if err != nil {
 		return fmt.Errorf("writing down missed deliveries: %w", err)
 	}
-	if was.Data[ledgerKey] == string(text) {
-		return nil
+	loaded := was.Data[ledgerKey]
+	for tries := 1; was.Data[ledgerKey] != string(text); tries++ {
+		err := s.write(ctx, was.DeepCopy(), string(text))
+		if err == nil {
+			return nil
+		}
+		if !fault.Is(err, fault.Conflict) || tries == maxConflicts {
+			return err
+		}
+		now, unread := s.configMaps.Get(ctx, asks.Ledger, metav1.GetOptions{})
+		if unread != nil || now.Data[ledgerKey] != loaded {
+			return err
+		}
+		was = now
 	}
-	cm := was.DeepCopy()
+	return nil
+}
+
+func (s store) write(ctx context.Context, cm *corev1.ConfigMap, text string) error {
 	if cm.Data == nil {
 		cm.Data = map[string]string{}
 	}
-	cm.Data[ledgerKey] = string(text)
+	cm.Data[ledgerKey] = text
 	if _, err := s.configMaps.Update(ctx, cm, metav1.UpdateOptions{}); err != nil {
 		return fault.FromKube(fault.VerbUpdate, fmt.Errorf("writing ConfigMap %s: %w", asks.Ledger, err))
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -35,11 +36,20 @@ const (
 	maxGivenUpBytes = 256 << 10
 	// maxConflicts is how often the write is tried at once: the others that write the ConfigMap do so every few seconds at most.
 	maxConflicts = 3
+	// writeEvery is the time between two writes, of which writesAtOnce are made at once: whoever has the server says what is given up, and each
+	// write stores the whole ConfigMap anew.
+	writeEvery   = 5 * time.Second
+	writesAtOnce = 10
 )
 
 // givenUp remembers which deliveries were given up, so that no later process tells so again: the service's log still has them.
 type givenUp struct {
 	configMaps typedcorev1.ConfigMapInterface
+	pace       *rate.Limiter
+}
+
+func newGivenUp(configMaps typedcorev1.ConfigMapInterface) givenUp {
+	return givenUp{configMaps, rate.NewLimiter(rate.Every(writeEvery), writesAtOnce)}
 }
 
 // ends are deliveries, by the digest of their GUID, and until when they are remembered, in seconds since 1970.

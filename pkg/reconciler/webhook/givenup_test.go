@@ -134,3 +134,32 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 		t.Errorf("%d are remembered, %v", len(cm.Data), err)
 	}
 }
+
+// A tenant with a server of its own has something else given up at each look. That has the ConfigMap written now and then, and what is left for a later
+// look is not told again.
+func TestWhatIsGivenUpIsWrittenSeldom(t *testing.T) {
+	w := newWorld(t)
+	one := newLog(7)
+	v := view{&one, &target{repository: w.sync()}, w}
+	for n := range 10 * maxGivenUp {
+		if err := w.process.giveUp(t.Context(), v, []missed{{guid: fmt.Sprint(n)}}, "why"); err != nil {
+			t.Fatal(err)
+		}
+		for len(w.events.Events) > 0 {
+			<-w.events.Events
+		}
+	}
+	writes := 0
+	for _, a := range w.kube.Actions() {
+		if a.GetVerb() == "update" {
+			writes++
+		}
+	}
+	if writes > writesAtOnce || len(one.unwritten) > maxGivenUp {
+		t.Errorf("%d writes, %d are left", writes, len(one.unwritten))
+	}
+	w.clock.Step(time.Minute)
+	if err := w.process.giveUp(t.Context(), v, nil, "why"); err != nil || len(one.unwritten) != 0 {
+		t.Errorf("%d are left, %v", len(one.unwritten), err)
+	}
+}

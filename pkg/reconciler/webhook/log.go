@@ -23,6 +23,8 @@ const (
 	awayAfter = 5 * time.Minute
 	// overlap is how long an attempt may take until it shows in the log, and one with a smaller id after it.
 	overlap = 2 * time.Minute
+	// maxOver is of how many deliveries it is remembered that they are too old: twice what one look reads.
+	maxOver = 2000
 )
 
 // missed is a delivery that nobody has acknowledged.
@@ -45,6 +47,8 @@ type log struct {
 	// given up, and that is not written down yet.
 	done      map[string]bool
 	unwritten []string
+	// over are those whose first attempt is so old that they might run twice, whatever attempts there were since.
+	over map[string]bool
 	// through is the id up to which all attempts are accounted for. It becomes what was the newest at markedAt, when that is long ago.
 	through, newest, marked int64
 	markedAt                time.Time
@@ -139,6 +143,14 @@ func (l *log) unseen() {
 	l.through, l.marked = 0, 0
 }
 
+// grownOld notes that a delivery is not sent again, however often it was until now.
+func (l *log) grownOld(guid string) {
+	if l.over == nil || len(l.over) >= maxOver {
+		l.over = map[string]bool{}
+	}
+	l.over[guid] = true
+}
+
 // saw takes the failed attempts since through, and returns the oldest one that has to be accounted for; 0 if
 // nothing has changed.
 func (l *log) saw(failed []provider.Attempt) (oldest int64) {
@@ -146,7 +158,7 @@ func (l *log) saw(failed []provider.Attempt) (oldest int64) {
 	for _, a := range failed {
 		l.newest = max(l.newest, a.ID)
 		known := slices.ContainsFunc(l.missed, func(m missed) bool { return m.guid == a.GUID })
-		if a.Starts && !known && !l.done[a.GUID] {
+		if a.Starts && !known && !l.done[a.GUID] && !l.over[a.GUID] {
 			news = true
 			oldest = least(oldest, a.ID)
 		}
@@ -182,15 +194,19 @@ func least(a, b int64) int64 {
 }
 
 // account replaces what is missed by what the log has: the attempts since the oldest that matters, oldest first. It is a
-// function of the log, but for when this process has tried.
+// function of the log, but for when this process has tried, and for what is older than all that was read of it.
 func (l *log) account(attempts []provider.Attempt) {
 	tried := map[string]time.Time{}
-	for _, m := range l.missed {
-		tried[m.guid] = m.tried
-	}
-	l.missed = nil
 	found := map[string]*missed{}
 	var order []string
+	for _, m := range l.missed {
+		tried[m.guid] = m.tried
+		if len(attempts) > 0 && m.first < attempts[0].ID && !l.over[m.guid] {
+			found[m.guid] = &m
+			order = append(order, m.guid)
+		}
+	}
+	l.missed = nil
 	succeeded := int64(0) // the newest success before the attempt
 	for i := range attempts {
 		a := &attempts[i]
@@ -201,11 +217,11 @@ func (l *log) account(attempts []provider.Attempt) {
 			succeeded = a.ID
 			delete(found, a.GUID)
 			l.done[a.GUID] = true
-		case l.done[a.GUID]:
+		case l.done[a.GUID], l.over[a.GUID]:
 		case m == nil:
 			found[a.GUID] = &missed{guid: a.GUID, id: a.ID, first: a.ID, tried: tried[a.GUID]}
 			order = append(order, a.GUID)
-		default:
+		case a.ID > m.id:
 			m.tries++
 			if succeeded > m.id {
 				m.refused++

@@ -3,11 +3,17 @@
 package webhook
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
@@ -87,5 +93,95 @@ func TestManyWebhooksAreBounded(t *testing.T) {
 	w.wantOnce(names(maxHooks)...)
 	if len(w.resent) != maxHooks {
 		t.Errorf("sent again: %v", w.resent)
+	}
+}
+
+// GitLab numbers attempts when they are written down, and lists them by the times that its processes took before that. Those of a burst
+// are in another order, and each is seen.
+func TestAttemptsThatWereMadeTogether(t *testing.T) {
+	w := newWorld(t)
+	all := names(4)
+	w.missed(all...)
+	w.log[0].ID, w.log[1].ID = w.log[1].ID, w.log[0].ID
+	w.log[2].ID, w.log[3].ID = w.log[3].ID, w.log[2].ID
+	w.run(10 * time.Minute)
+	w.wantOnce(all...)
+}
+
+// Of a busy project's log less is read than what has happened since something was missed. What waits for its turn is sent again all the same.
+func TestWhatIsOlderThanWhatIsRead(t *testing.T) {
+	w := newWorld(t)
+	all := names(60)
+	w.missed(all...)
+	w.run(6 * time.Minute)
+	for n := range (maxPages + 1) * pageSize {
+		w.deliver(fmt.Sprint("good", n))
+	}
+	w.missed("new")
+	w.run(time.Hour)
+	w.wantOnce(append(all, "new")...)
+}
+
+// slow is a service that takes a while for a page.
+type slow struct{ *world }
+
+func (s slow) Attempts(ctx context.Context, hook int64, failed bool, page int) ([]provider.Attempt, bool, error) {
+	select {
+	case <-ctx.Done():
+		return nil, false, fault.New(fault.Transient, fault.ReasonCanceled, ctx.Err())
+	case <-time.After(10 * time.Millisecond):
+	}
+	return s.world.Attempts(ctx, hook, failed, page)
+}
+
+// A service that is too slow to be asked for all of its log in time has missed deliveries sent again nevertheless.
+func TestASlowService(t *testing.T) {
+	w := newWorld(t)
+	w.missed("old")
+	for n := range maxPages * pageSize {
+		w.deliver(fmt.Sprint("good", n))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	one := newLog(7)
+	if err := w.process.read(ctx, view{&one, &target{repository: w.sync()}, slow{w}}); err != nil || len(one.missed) != 1 {
+		t.Errorf("%d are missed, %v", len(one.missed), err)
+	}
+}
+
+// After an outage of the API server what was missed is sent again within a minute, also if the watch that tells of receivers is late.
+func TestTheAPIServerWasAway(t *testing.T) {
+	w := newWorld(t)
+	w.run(7 * time.Minute)
+	away := true
+	w.kube.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return away, nil, apierrors.NewServiceUnavailable("away")
+	})
+	w.missed("a", "b")
+	w.run(29 * time.Minute)
+	away = false
+	w.run(50 * time.Second)
+	w.wantOnce("a", "b")
+}
+
+// What was recorded although nobody answered may run twice when its stub is gone, however often it was sent again meanwhile.
+func TestWhatIsSentAgainGrowsOld(t *testing.T) {
+	w := newWorld(t)
+	w.missed("x")
+	w.recorded["x"] = 1
+	w.receive = func(string) int { return 0 }
+	for range 4 { // days
+		w.run(24 * time.Hour)
+	}
+	w.missed("y")
+	w.receive = nil
+	w.heard()
+	w.run(2 * time.Hour)
+	w.wantOnce("x", "y")
+	w.start()
+	w.run(2 * time.Hour)
+	w.wantOnce("x", "y")
+	if len(w.events.Events) != 1 {
+		t.Errorf("the Repository is told %d times", len(w.events.Events))
 	}
 }

@@ -3,8 +3,10 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -71,7 +73,12 @@ func (r *Reconciler) readAll(ctx context.Context, m *memory, hooks []provider.Ho
 
 // readOne notes what is missed of one webhook, and gives up what was refused too often.
 func (r *Reconciler) readOne(ctx context.Context, v view) error {
+	before := slices.Clone(v.log.missed)
 	if err := r.read(ctx, v); err != nil {
+		return err
+	}
+	old := slices.DeleteFunc(before, func(m missed) bool { return !v.log.over[m.guid] })
+	if err := r.giveUp(ctx, v, old, "it is so old that it would run again if it was recorded after all"); err != nil {
 		return err
 	}
 	refused := slices.DeleteFunc(slices.Clone(v.log.missed), func(m missed) bool { return m.refused < maxRefused })
@@ -120,31 +127,46 @@ type view struct {
 	from   provider.HookLog
 }
 
-// pages returns the attempts that are newer than an id, newest first.
+// pages returns the attempts that are newer than an id, the newest ids first. Their order in the log is that of times, which of attempts that
+// are made together is another one.
 func (r *Reconciler) pages(ctx context.Context, v view, failed bool, after int64) ([]provider.Attempt, error) {
-	var all []provider.Attempt
-	for page := 1; page <= maxPages; page++ {
+	byID := map[int64]provider.Attempt{} // pages move while attempts are made
+	end := shareOf(ctx)
+	for page, older := 1, false; !older; page++ {
+		if page > maxPages || page > 1 && time.Now().After(end) {
+			if failed {
+				r.logger.Warnw("more deliveries failed than what is read of the webhook's log: older ones have to be sent again by hand", "repository", v.target.owner.String(), "read", len(byID))
+			}
+			break
+		}
 		attempts, more, err := v.from.Attempts(ctx, v.log.hook, failed, page)
 		if err != nil {
 			return nil, err
 		}
+		older = !more
 		for _, a := range attempts {
 			if a.ID <= after {
-				return all, nil
+				older = true
+				continue
+			}
+			if a.Starts && r.old(a) {
+				v.log.grownOld(a.GUID)
 			}
 			a.Starts = a.Starts && r.counts(v.log, v.target, a)
-			if len(all) == 0 || a.ID < all[len(all)-1].ID { // pages move while attempts are made
-				all = append(all, a)
-			}
-		}
-		if !more {
-			return all, nil
+			byID[a.ID] = a
 		}
 	}
-	if failed {
-		r.logger.Warnw("more deliveries failed than what is read of the webhook's log: older ones have to be sent again by hand", "repository", v.target.owner.String(), "read", len(all))
+	return slices.SortedFunc(maps.Values(byID), func(a, b provider.Attempt) int { return cmp.Compare(b.ID, a.ID) }), nil
+}
+
+// shareOf is until when one list is read, a quarter of the time that is left: a look that has not read all is worth more than one that was
+// stopped, because the next would be stopped as well. GitLab may take seconds for a page of whole payloads, and calls for each of large ones.
+func shareOf(ctx context.Context) time.Time {
+	deadline, limited := ctx.Deadline()
+	if !limited {
+		deadline = time.Now().Add(reconcileTimeout)
 	}
-	return all, nil
+	return time.Now().Add(time.Until(deadline) / 4)
 }
 
 // counts tells whether an attempt may be one of a delivery that is missed: what came before the Repository was for nobody here, and what is
@@ -156,7 +178,12 @@ func (r *Reconciler) counts(l *log, t *target, a provider.Attempt) bool {
 		}
 		return a.ID > l.before
 	}
-	return !a.At.Before(latest(t.repository.CreationTimestamp.Time, r.clock.Now().Add(-r.settings().MaxWait())))
+	return !r.old(a) && !a.At.Before(t.repository.CreationTimestamp.Time)
+}
+
+// old tells whether the stub of the attempt's event may be gone.
+func (r *Reconciler) old(a provider.Attempt) bool {
+	return !a.At.IsZero() && a.At.Before(r.clock.Now().Add(-r.settings().MaxWait()))
 }
 
 // resend has a delivery sent again.
@@ -186,7 +213,7 @@ func (r *Reconciler) giveUp(ctx context.Context, v view, all []missed, why strin
 		}
 		for _, m := range all {
 			l.end(m.guid)
-			if _, told := known[endOf(m.guid)]; told {
+			if _, told := known[endOf(m.guid)]; told || slices.Contains(l.unwritten, m.guid) {
 				continue
 			}
 			l.unwritten = append(l.unwritten, m.guid)
@@ -197,8 +224,9 @@ func (r *Reconciler) giveUp(ctx context.Context, v view, all []missed, why strin
 				m.guid, why)
 		}
 	}
-	if len(l.unwritten) == 0 {
-		return nil
+	l.unwritten = l.unwritten[max(0, len(l.unwritten)-maxGivenUp):]
+	if len(l.unwritten) == 0 || !r.givenUp.pace.AllowN(r.clock.Now(), 1) {
+		return nil // a later look writes it
 	}
 	if err := r.givenUp.add(ctx, repository.UID, l.unwritten, r.clock.Now()); err != nil {
 		return err // the next look tries again

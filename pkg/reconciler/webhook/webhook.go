@@ -87,6 +87,7 @@ type memory struct {
 	heard      time.Time // that a look was made for
 	look       time.Time // when the next is due
 	failed     int       // steps that failed, in a row
+	away       bool      // the last of these found no API server
 	logs       logs
 }
 
@@ -190,6 +191,7 @@ func (m *memory) due(now time.Time) time.Time {
 // step looks, or has one delivery sent again.
 func (r *Reconciler) step(ctx context.Context, m *memory, t *target) error {
 	log, err := r.connect(ctx, t)
+	m.away = fault.Is(err, fault.Transient)
 	if err != nil {
 		return err
 	}
@@ -218,7 +220,10 @@ func (r *Reconciler) after(m *memory, t *target, err error) error {
 	if f := fault.Of(err); f != nil {
 		m.failed++
 		m.look = now.Add(min(retryAtMost, retryFirst<<min(m.failed-1, 10)))
-		if f.Class == fault.Throttled && f.RetryAfter > 0 {
+		switch {
+		case m.away: // deliveries are missed meanwhile, and the watch that tells of the end may be up to a minute late
+			m.look = now.Add(settleEvery)
+		case f.Class == fault.Throttled && f.RetryAfter > 0:
 			m.look = now.Add(f.RetryAfter)
 		}
 		r.logger.Infow("looking at a webhook failed", "repository", t.owner.String(), "error", err.Error(), "times", m.failed)

@@ -121,7 +121,7 @@ func (w *world) start() {
 				return w, nil
 			},
 		},
-		namespace: system, settings: func() *config.Config { return settings }, credentials: credentials.Reader{Namespace: system, Kube: w.kube.CoreV1()}, givenUp: givenUp{w.kube.CoreV1().ConfigMaps(system)},
+		namespace: system, settings: func() *config.Config { return settings }, credentials: credentials.Reader{Namespace: system, Kube: w.kube.CoreV1()}, givenUp: newGivenUp(w.kube.CoreV1().ConfigMaps(system)),
 		cached:     cachesOf(w.repos, w.claims, system),
 		conditions: conditionsOf(context.WithValue(context.Background(), client.Key{}, w.client), system, w.events), recorder: w.events,
 		clock: w.clock, logger: zap.NewNop().Sugar(), metrics: m, pace: newPace(), known: map[types.NamespacedName]*memory{},

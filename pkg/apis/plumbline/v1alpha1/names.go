@@ -36,6 +36,21 @@ func (s *GitEventSpec) EventName() string {
 	return EventName(s.Kind(), s.Provider, s.Host, s.Body.Key)
 }
 
+// Happening is a digest of what happened: the kind of the event and its project, refs and commits, and the numbers of the pull request and of
+// the comment. All copies of a delivery have it in common, also what GitLab sends again, whose body has no e-mail addresses any more.
+func (s *GitEventSpec) Happening() string {
+	var pull, comment int64
+	if s.PullRequest != nil {
+		pull = s.PullRequest.Number
+	}
+	if s.Comment != nil {
+		comment = s.Comment.ID
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %d %q %q %q %q %q %d %d",
+		s.Trigger, s.EventType, s.Action, s.Project.ID, s.Project.URL, s.SHA, s.Before, s.BaseRef, s.HeadRef, pull, comment))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
 // ReopenedName is the name of the n-th event that a delivery becomes after the first, when the ones before it ended without
 // runs and the service sends it again. Names of events end in hexadecimal digits, so that "-r" tells.
 func ReopenedName(name string, n int) string { return fmt.Sprintf("%s-r%d", name, n) }

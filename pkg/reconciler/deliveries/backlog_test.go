@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deliveries
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+// timed is a service that takes its time for a page, and a receiver that says all the time that it has refused something: a tenant above
+// its budget has it say so.
+type timed struct {
+	*world
+	page  time.Duration
+	heard time.Time
+}
+
+func (s *timed) Page(ctx context.Context, cursor string) ([]provider.Attempt, string, error) {
+	s.clock.Step(s.page)
+	if now := s.clock.Now(); now.Sub(s.heard) > 3*time.Second {
+		s.process.Heard()
+		s.heard = now
+	}
+	return s.world.Page(ctx, cursor)
+}
+
+// Of more than the ledger has room for each look reads all again. Receivers that have refused something meanwhile do not have it read all the
+// time: what was missed is asked for in between.
+func TestABacklogIsAskedForBetweenLooks(t *testing.T) {
+	w := newWorld(t)
+	w.run(time.Minute)
+	w.receive = nobody
+	for n := range maxMissed + 1000 {
+		w.deliver(fmt.Sprint("missed-", n), 1)
+		w.clock.Step(100 * time.Millisecond)
+	}
+	w.receive = nil
+	service := &timed{world: w, page: 300 * time.Millisecond}
+	w.process.open = func(string, provider.Credentials) (provider.DeliveryLog, error) { return service, nil }
+	w.run(20 * time.Minute)
+	if len(w.asked) < 600 || w.pages > 20*60 {
+		t.Errorf("asked for %d in twenty minutes, with %d pages", len(w.asked), w.pages)
+	}
+}
+
+// One tenant's many repositories hold up no other tenant, and take none of its room. Nor do the many of strangers, which count while the
+// number of some Repository is not known.
+func TestTenantsTakeTurns(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
+	for _, crowd := range []string{"crowd", ""} {
+		l := ledger{Through: now.Add(time.Hour)}
+		for n := range 2 * maxMissed {
+			l.Missed = append(l.Missed, missed{GUID: fmt.Sprint(n), Repository: int64(n + 1), Tenant: crowd, First: now})
+		}
+		for n := range 10 {
+			l.Missed = append(l.Missed, missed{GUID: fmt.Sprint("other-", n), Repository: -1, Tenant: "other", First: now.Add(time.Minute)})
+		}
+		l.forget()
+		others, line := 0, newLine()
+		for at := now; at.Before(now.Add(20 * time.Second)); at = at.Add(askEvery) {
+			m, due := line.next(l.Missed, at)
+			if m == nil || due.After(at) {
+				t.Fatalf("nothing is due: %v", due)
+			}
+			line.took(m, at)
+			if m.Tenant == "other" {
+				others++
+			}
+		}
+		if others != 10 || len(l.Missed) != maxMissed {
+			t.Errorf("with the crowd %q %d of 20 are the other's, %d are kept", crowd, others, len(l.Missed))
+		}
+	}
+}
+
+// The service may make an attempt late, when its queue is long, and list it where it was due.
+func TestAnAttemptThatWasMadeLate(t *testing.T) {
+	w := newWorld(t)
+	w.deliver("first", 1)
+	w.run(10 * time.Minute)
+	w.deliver("second", 1)
+	w.run(10 * time.Minute)
+	w.receive = nobody
+	w.deliver("late", 2)
+	w.receive = nil
+	w.log[0], w.log[1], w.log[2] = w.log[2], w.log[0], w.log[1]
+	w.run(6 * time.Minute)
+	w.wantRecorded("late")
+}
+
+// What the service refuses to send again holds up nothing else.
+func TestRefusedRedeliveriesHoldUpNoOther(t *testing.T) {
+	w := newWorld(t)
+	w.run(time.Minute)
+	w.receive = nobody
+	for n := range 20 {
+		w.deliver(fmt.Sprint("odd-", n), 1)
+	}
+	for n := range 5 {
+		w.deliver(fmt.Sprint("good-", n), 1)
+	}
+	w.receive = nil
+	w.redeliverBy(func(id int64) error {
+		if id <= 20 {
+			return fault.Operatorf(fault.ReasonGitRejected, "422 Validation Failed")
+		}
+		return w.Redeliver(context.Background(), id)
+	})
+	w.heard()
+	w.run(time.Minute)
+	w.wantRecorded("good-0", "good-1", "good-2", "good-3", "good-4")
+}
+
+// However github-url spells the host, its Repositories are served.
+func TestTheDefaultPort(t *testing.T) {
+	for _, base := range []string{"https://GitHub.com", "https://github.com:443"} {
+		w := newWorld(t)
+		w.process.baseURL = func() string { return base }
+		w.receive = nobody
+		w.deliver("missed", 1)
+		w.receive = nil
+		w.run(time.Minute)
+		w.wantRecorded("missed")
+	}
+}
+
+// The clock of an Enterprise Server was hours ahead, and is set right.
+func TestAClockThatIsSetBack(t *testing.T) {
+	w := newWorld(t)
+	w.deliver("recorded", 1)
+	w.log[0].At = w.clock.Now().Add(3 * time.Hour)
+	w.run(10 * time.Minute)
+	w.receive = nobody
+	w.deliver("missed", 1)
+	w.receive = nil
+	w.run(6 * time.Minute)
+	w.wantRecorded("missed")
+	w.run(4 * time.Hour)
+	if len(w.asked) != 1 || len(w.events.Events) != 0 {
+		t.Errorf("asked for %q", w.asked)
+	}
+}
