@@ -70,8 +70,7 @@ const (
 const defaultWorkers = 64
 
 func main() {
-	memory.Limit(os.Getenv("CONTAINER_MEMORY"), os.Getenv("GOMEMLIMIT"))
-	memory.Collect(os.Getenv("GOGC"))
+	memory.Set(os.Getenv)
 	workers := flag.Int("workers", defaultWorkers, "events reconciled at once; the Git services of one namespace get at most a quarter of them")
 	coexist := flag.Bool("coexist-with-pac", false, "start although Pipelines-as-Code runs in this cluster")
 	secret := flag.String("github-app-secret", "plumbline-github-app", "name of the Secret with the GitHub App's credentials")

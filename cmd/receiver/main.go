@@ -61,8 +61,7 @@ type settings struct {
 }
 
 func main() {
-	memory.Limit(os.Getenv("CONTAINER_MEMORY"), os.Getenv("GOMEMLIMIT"))
-	memory.Collect(os.Getenv("GOGC"))
+	memory.Set(os.Getenv)
 	s, cfg := parse()
 	logger := newLogger()
 	ctx := signals.NewContext()

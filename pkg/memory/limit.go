@@ -15,6 +15,12 @@ const garbage = 50
 // filled is when the caches of a process that has started are filled.
 const filled = 10 * time.Second
 
+// Set is Limit and Collect with what the environment says.
+func Set(env func(name string) string) {
+	Limit(env("CONTAINER_MEMORY"), env("GOMEMLIMIT"))
+	Collect(env("GOGC"))
+}
+
 // Collect sets how often the collector runs, and gives back what the first lists took as soon as the caches are filled. Where GOGC is
 // set nothing is changed.
 func Collect(gogc string) {

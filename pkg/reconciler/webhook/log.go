@@ -198,14 +198,10 @@ func least(a, b int64) int64 {
 func (l *log) account(attempts []provider.Attempt) {
 	tried := map[string]time.Time{}
 	found := map[string]*missed{}
-	var order []string
 	for _, m := range l.missed {
 		tried[m.guid] = m.tried
-		if len(attempts) > 0 && m.first < attempts[0].ID && !l.over[m.guid] {
-			found[m.guid] = &m
-			order = append(order, m.guid)
-		}
 	}
+	order := l.older(attempts, found)
 	l.missed = nil
 	succeeded := int64(0) // the newest success before the attempt
 	for i := range attempts {
@@ -221,12 +217,8 @@ func (l *log) account(attempts []provider.Attempt) {
 		case m == nil:
 			found[a.GUID] = &missed{guid: a.GUID, id: a.ID, first: a.ID, tried: tried[a.GUID]}
 			order = append(order, a.GUID)
-		case a.ID > m.id:
-			m.tries++
-			if succeeded > m.id {
-				m.refused++
-			}
-			m.id = a.ID
+		default:
+			m.again(a.ID, succeeded)
 		}
 	}
 	for _, guid := range order {
@@ -235,6 +227,29 @@ func (l *log) account(attempts []provider.Attempt) {
 		}
 	}
 	l.sort()
+}
+
+// older finds what is missed and older than all that was read of the log.
+func (l *log) older(attempts []provider.Attempt, found map[string]*missed) (order []string) {
+	for _, m := range l.missed {
+		if len(attempts) > 0 && m.first < attempts[0].ID && !l.over[m.guid] {
+			found[m.guid] = &m
+			order = append(order, m.guid)
+		}
+	}
+	return order
+}
+
+// again counts a later attempt of the same delivery. Succeeded is the newest success of another one before it.
+func (m *missed) again(id, succeeded int64) {
+	if id <= m.id {
+		return
+	}
+	m.tries++
+	if succeeded > m.id {
+		m.refused++
+	}
+	m.id = id
 }
 
 func latest(a, b time.Time) time.Time {
