@@ -38,6 +38,8 @@ func (*Repository) GetGroupVersionKind() schema.GroupVersionKind {
 }
 
 // Writer sets a Repository's conditions for one installation.
+//
+// +k8s:deepcopy-gen=false
 type Writer struct {
 	repository   *Repository
 	installation string
