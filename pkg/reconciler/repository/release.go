@@ -32,13 +32,13 @@ func (r *Reconciler) release(ctx context.Context, owner types.NamespacedName, ca
 
 // others are the claims of a Repository, as far as the cache knows, but for that of its URL.
 func (r *Reconciler) others(owner types.NamespacedName, canonical string) []*v1alpha1.RepositoryClaim {
-	owned, err := r.claims.ByIndex(byOwner, owner.String())
+	owned, err := r.claims.ByIndex(byOwner, shard(owner.String()))
 	if err != nil {
 		return nil // the index exists: wire added it
 	}
 	var claims []*v1alpha1.RepositoryClaim
 	for _, obj := range owned {
-		if claim, ok := obj.(*v1alpha1.RepositoryClaim); ok && claim.Name != v1alpha1.ClaimName(canonical) {
+		if claim, ok := obj.(*v1alpha1.RepositoryClaim); ok && ownerOf(claim) == owner && claim.Name != v1alpha1.ClaimName(canonical) {
 			claims = append(claims, claim)
 		}
 	}

@@ -4,6 +4,8 @@ package repository
 
 import (
 	"fmt"
+	"hash/fnv"
+	"strconv"
 	"unique"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,11 +21,20 @@ import (
 )
 
 const (
-	// byClaimName finds the Repositories that name the URL of a claim.
+	// byClaimName finds the Repositories that may name the URL of a claim, by the shard of its name.
 	byClaimName = "repository.plumbline.dev/claim-name"
-	// byOwner finds the claims of a Repository, which may be gone.
+	// byOwner finds the claims that may be of a Repository, which may be gone, by the shard of its key.
 	byOwner = "repository.plumbline.dev/owner"
+	// shards is how many parts an index has. One for each name would take a third of what the objects do; of 10,000 names ten share
+	// one, and whoever asks takes those that are meant.
+	shards = 1024
 )
+
+func shard(name string) string {
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(name)) // a hash never fails
+	return strconv.Itoa(int(sum.Sum32() % shards))
+}
 
 func repositoryIndexers() cache.Indexers {
 	return cache.Indexers{byClaimName: func(obj any) ([]string, error) {
@@ -31,18 +42,20 @@ func repositoryIndexers() cache.Indexers {
 		if !ok {
 			return nil, nil
 		}
-		return claimNames(repository.Spec.URL), nil
+		if name := claimName(repository.Spec.URL); name != "" {
+			return []string{shard(name)}, nil
+		}
+		return nil, nil
 	}}
 }
 
-// claimNames has one name, or none if the URL cannot be claimed: no claim can wake its Repository, a change of the URL
-// does.
-func claimNames(url string) []string {
+// claimName is empty if the URL cannot be claimed: no claim can wake its Repository, a change of the URL does.
+func claimName(url string) string {
 	canonical, err := v1alpha1.CanonicalURL(url)
 	if err != nil {
-		return nil
+		return ""
 	}
-	return []string{v1alpha1.ClaimName(canonical)}
+	return v1alpha1.ClaimName(canonical)
 }
 
 func claimIndexers() cache.Indexers {
@@ -51,7 +64,7 @@ func claimIndexers() cache.Indexers {
 		if !ok {
 			return nil, nil
 		}
-		return []string{ownerOf(claim).String()}, nil
+		return []string{shard(ownerOf(claim).String())}, nil
 	}}
 }
 
@@ -134,13 +147,13 @@ func (w watches) budgetChanged(enqueue func(types.NamespacedName)) func(budget.S
 // rivals returns the Repositories that name the URL of a claim, in no order.
 func rivals(repositories cache.Indexer) func(string) []types.NamespacedName {
 	return func(claim string) []types.NamespacedName {
-		naming, err := repositories.ByIndex(byClaimName, claim)
+		naming, err := repositories.ByIndex(byClaimName, shard(claim))
 		if err != nil {
 			return nil // the index exists: wire added it
 		}
 		var all []types.NamespacedName
 		for _, obj := range naming {
-			if r, ok := obj.(*pacv1alpha1.Repository); ok {
+			if r, ok := obj.(*pacv1alpha1.Repository); ok && claimName(r.Spec.URL) == claim {
 				all = append(all, types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
 			}
 		}

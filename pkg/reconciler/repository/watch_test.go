@@ -3,6 +3,7 @@
 package repository
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -126,5 +127,27 @@ func TestTheCacheKeepsLittleOfARepository(t *testing.T) {
 	kept, err := trim(r)
 	if diff := cmp.Diff(want, kept); err != nil || diff != "" {
 		t.Errorf("%v (-want +kept):\n%s", err, diff)
+	}
+}
+
+// Names that share a part of an index are not taken for each other.
+func TestNamesThatShareAPartOfAnIndex(t *testing.T) {
+	beside := func(name string, of func(n int) string) string {
+		for n := 0; ; n++ {
+			if other := of(n); other != name && shard(other) == shard(name) {
+				return fmt.Sprint(n)
+			}
+		}
+	}
+	url := appURL + beside(claimName(appURL), func(n int) string { return claimName(appURL + fmt.Sprint(n)) })
+	owner := types.NamespacedName{Namespace: "one", Name: "app"}
+	name := "app" + beside(owner.String(), func(n int) string { return "one/app" + fmt.Sprint(n) })
+	w := newWorld(t, repo("one", "app", appURL), repo("two", "app", url), claimed(appURL, "one", "app", nil), claimed(url, "one", name, nil))
+	w.catchUp()
+	if named := rivals(w.r.repositories)(claimName(appURL)); len(named) != 1 || named[0] != owner {
+		t.Errorf("%v name the URL, want %s", named, owner)
+	}
+	if others := w.r.others(owner, "https://github.com/acme/former"); len(others) != 1 || others[0].Spec.URL != appURL {
+		t.Errorf("%d claims are taken for those of %s", len(others), owner)
 	}
 }
