@@ -81,6 +81,14 @@ SHRINK_MINUTES ?= 0
 campaign: binaries ## MINUTES=30 of random deliveries, faults and kill -9, all of it from SEED=1; fails when an invariant is broken (ACTS=3,17 does these alone; SHRINK_MINUTES=60 then tries smaller schedules)
 	go run ./test/campaign/cmd/campaign -seed $(SEED) -minutes $(MINUTES) -acts '$(ACTS)' -shrink-minutes $(SHRINK_MINUTES)
 
+SCENARIOS ?= 100
+
+.PHONY: oracle
+oracle: binaries ## play SCENARIOS=100 of SEED=1 to Pipelines-as-Code itself and to Plumbline; fails for a difference that no page tells (ONLY=3,17 plays these alone)
+	go -C test/oracle test ./...
+	go -C test/oracle build -o $(CURDIR)/dist/oracle .
+	$(call foreground,dist/oracle -seed $(SEED) -scenarios $(SCENARIOS) -only '$(filter-out .,$(ONLY))')
+
 MUTANTS ?= .
 
 .PHONY: mutants

@@ -25,6 +25,7 @@ import (
 	"knative.dev/pkg/signals"
 	"knative.dev/pkg/system"
 
+	"github.com/plumbline-ci/plumbline/pkg/cancelling"
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -69,6 +70,13 @@ const (
 // share (pkg/memory).
 const defaultWorkers = 64
 
+// limitCalls sets the limits of calls to the API server unless flags did.
+func limitCalls(cfg *rest.Config) {
+	if cfg.QPS == 0 {
+		cfg.QPS, cfg.Burst = defaultQPS, defaultBurst
+	}
+}
+
 func main() {
 	memory.Set(os.Getenv)
 	workers := flag.Int("workers", defaultWorkers, "events reconciled at once; the Git services of one namespace get at most a quarter of them")
@@ -77,15 +85,14 @@ func main() {
 	global := flag.String("global-repository", "pipelines-as-code", "name of the Repository in Plumbline's namespace whose settings complete those of all others")
 	operatorRetry := flag.Duration("operator-retry", fault.OperatorRetry, "how long what an operator has to mend waits before it is tried again")
 	look := flag.Duration("credential-look", credentials.Look, "how often the Secrets are read that events wait for")
+	closeWindow := flag.Duration("close-window", cancelling.Window, "how long the event of a closed pull request stays open for older ones that are delivered late")
 	lateReports := flag.Duration("late-reports", report.LateReports, "how long after a takeover another controller's report may still arrive at the Git service")
 	check := flag.Bool("preflight", false, "print what is wrong with the installation and how to mend it, and end; the exit code is 1 when there is anything")
 	probes := flag.Int("health-port", injection.HealthCheckDefaultPort, "port of /health and /readiness")
 	contention := flag.Int("mutex-profile-fraction", 0, "one of so many waits for a lock is kept for /debug/pprof/mutex, which the key runtime-profiling of the ConfigMap opens; 0 is none")
 	cfg := injection.ParseAndGetRESTConfigOrDie() // parses the flags, -kube-api-qps and -kube-api-burst among them
 	runtime.SetMutexProfileFraction(*contention)
-	if cfg.QPS == 0 {
-		cfg.QPS, cfg.Burst = defaultQPS, defaultBurst
-	}
+	limitCalls(cfg)
 	checker, err := preflight.New(cfg, preflight.Options{
 		Component: preflight.Controller, Namespace: system.Namespace(), AppSecret: *secret, Coexist: *coexist,
 	})
@@ -121,7 +128,7 @@ func main() {
 			GlobalRepository: *global,
 			Workers:          *workers,
 			Identity:         system.PodName() + "-" + string(uuid.NewUUID()),
-			Times:            cluster.Times{OperatorRetry: *operatorRetry, CredentialLook: *look, LateReports: *lateReports},
+			Times:            cluster.Times{OperatorRetry: *operatorRetry, CredentialLook: *look, LateReports: *lateReports, CloseWindow: *closeWindow},
 		}, events, claims),
 		inBulk(func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 			shared := repository.Options{OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer(), Claims: claims}

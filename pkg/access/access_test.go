@@ -3,136 +3,156 @@
 package access
 
 import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-func TestDecide(t *testing.T) {
-	yes, no := true, false
-	tests := map[string]struct {
-		in     Input
-		want   Decision
-		reason string
-	}{
-		"a push is allowed": {
-			in: Input{Trigger: v1alpha1.TriggerPush}, want: Allowed, reason: "can push",
-		},
-		"a push is allowed even when a look-up said that its sender cannot write": {
-			in: Input{Trigger: v1alpha1.TriggerPush, CanWrite: &no}, want: Allowed, reason: "can push",
-		},
-		"a pull request from a branch of the same repository is allowed without a look-up": {
-			in: Input{Trigger: v1alpha1.TriggerPullRequest, SameRepository: true}, want: Allowed, reason: "lives in this repository",
-		},
-		"a pull request from a fork asks for the look-up first": {
-			in: Input{Trigger: v1alpha1.TriggerPullRequest}, want: NeedsWriteAccess, reason: "not known yet",
-		},
-		"a pull request from a fork by someone with write access asks for who acted": {
-			in: Input{Trigger: v1alpha1.TriggerPullRequest, CanWrite: &yes}, want: NeedsActorAccess, reason: "not known yet",
-		},
-		"a pull request from a fork by someone with write access, who acted as well, is allowed": {
-			in: Input{Trigger: v1alpha1.TriggerPullRequest, CanWrite: &yes, ActorCanWrite: &yes}, want: Allowed, reason: "has write access",
-		},
-		"what a stranger did to a writer's pull request from a fork is not approved": {
-			in: Input{Trigger: v1alpha1.TriggerPullRequest, CanWrite: &yes, ActorCanWrite: &no}, want: Unapproved, reason: "but not who changed it",
-		},
-		"what a writer did to a stranger's pull request is not approved": {
-			in: Input{Trigger: v1alpha1.TriggerPullRequest, CanWrite: &no, ActorCanWrite: &yes}, want: Unapproved, reason: "The author of the pull request has no",
-		},
-		"a label asks for who set it, on a branch of the same repository too": {
-			in: Input{Trigger: v1alpha1.TriggerPullRequest, SameRepository: true, Label: true}, want: NeedsActorAccess, reason: "not known yet",
-		},
-		"a stranger's label is not approved on a branch of the same repository": {
-			in: Input{Trigger: v1alpha1.TriggerPullRequest, SameRepository: true, Label: true, ActorCanWrite: &no}, want: Unapproved, reason: "set the label",
-		},
-		"a stranger's label is not approved on a writer's fork": {
-			in: Input{Trigger: v1alpha1.TriggerPullRequest, Label: true, CanWrite: &yes, ActorCanWrite: &no}, want: Unapproved, reason: "set the label",
-		},
-		"a writer's label on a branch of the same repository is allowed": {
-			in: Input{Trigger: v1alpha1.TriggerPullRequest, SameRepository: true, Label: true, ActorCanWrite: &yes}, want: Allowed, reason: "lives in this",
-		},
-		"a writer's label on a fork asks for the author too": {
-			in: Input{Trigger: v1alpha1.TriggerPullRequest, Label: true, ActorCanWrite: &yes}, want: NeedsWriteAccess, reason: "not known yet",
-		},
-		"a writer's label never makes a stranger's pull request run": {
-			in: Input{Trigger: v1alpha1.TriggerPullRequest, Label: true, ActorCanWrite: &yes, CanWrite: &no}, want: Unapproved, reason: "The author",
-		},
-		"a pull request from a fork by a stranger is not approved": {
-			in: Input{Trigger: v1alpha1.TriggerPullRequest, CanWrite: &no}, want: Unapproved, reason: "no write access",
-		},
-		"a comment asks for who wrote it first": {
-			in:   Input{Trigger: v1alpha1.TriggerPullRequest, Comment: true, SameRepository: true, CanWrite: &yes},
-			want: NeedsCommenterAccess, reason: "not known yet",
-		},
-		"a stranger's comment is not approved, on whatever pull request": {
-			in:   Input{Trigger: v1alpha1.TriggerPullRequest, Comment: true, CommenterCanWrite: &no, SameRepository: true, CanWrite: &yes},
-			want: Unapproved, reason: "The author of the comment has no write access",
-		},
-		"a writer's comment on a branch of the same repository is allowed": {
-			in:   Input{Trigger: v1alpha1.TriggerPullRequest, Comment: true, CommenterCanWrite: &yes, SameRepository: true},
-			want: Allowed, reason: "lives in this repository",
-		},
-		"a writer's comment on a fork asks for the author of the pull request too": {
-			in:   Input{Trigger: v1alpha1.TriggerPullRequest, Comment: true, CommenterCanWrite: &yes},
-			want: NeedsWriteAccess, reason: "not known yet",
-		},
-		"a writer's comment on a writer's fork is allowed": {
-			in:   Input{Trigger: v1alpha1.TriggerPullRequest, Comment: true, CommenterCanWrite: &yes, CanWrite: &yes},
-			want: Allowed, reason: "has write access",
-		},
-		"a writer's comment never makes a stranger's pull request run": {
-			in:   Input{Trigger: v1alpha1.TriggerPullRequest, Comment: true, CommenterCanWrite: &yes, CanWrite: &no},
-			want: Unapproved, reason: "The author of the pull request has no write access",
-		},
-		"a comment that is on no pull request is not allowed as a push": {
-			in: Input{Trigger: v1alpha1.TriggerPush, Comment: true}, want: NeedsCommenterAccess, reason: "not known yet",
-		},
-		"a policy that cannot be evaluated denies a pull request, whoever opened it": {
-			in:   Input{Trigger: v1alpha1.TriggerPullRequest, Restricted: true, SameRepository: true, CanWrite: &yes},
-			want: Unapproved, reason: "have a policy",
-		},
-		"and a writer's comment on it": {
-			in:   Input{Trigger: v1alpha1.TriggerPullRequest, Restricted: true, Comment: true, CommenterCanWrite: &yes, SameRepository: true},
-			want: Unapproved, reason: "have a policy",
-		},
-		"and an unknown trigger": {
-			in: Input{Trigger: "workflow_run", Restricted: true}, want: Unapproved, reason: "have a policy",
-		},
-		"pushes are not what a policy is about": {
-			in: Input{Trigger: v1alpha1.TriggerPush, Restricted: true}, want: Allowed, reason: "can push",
-		},
-		"an input that nobody filled is not approved": {
-			in: Input{}, want: Unapproved, reason: "No rule allows",
-		},
-		"an unknown trigger is not approved, whatever else is claimed": {
-			in: Input{Trigger: "workflow_run", SameRepository: true, CanWrite: &yes}, want: Unapproved, reason: "No rule allows",
-		},
+// row is an event with all that could be asked about it, and what becomes of it.
+type row struct {
+	in Input
+	// facts are what is true, "author writer" for example: everything else that is asked for is not.
+	facts []string
+	want  Verdict
+	// asked are the questions, in order.
+	asked  []string
+	reason string
+}
+
+// ends asks and answers until there is a verdict.
+func (r row) ends(chain []rule) (Decision, []string) {
+	in, asked := r.in, []string(nil)
+	in.Known = map[Question]bool{}
+	for {
+		d := decide(chain, in)
+		if d.Verdict != Asks {
+			return d, asked
+		}
+		q := string(d.Question.Who) + " " + string(d.Question.What)
+		if slices.Contains(asked, q) || !strings.Contains(d.Why, "not known yet") {
+			return Decision{Why: fmt.Sprintf("%s is asked after %v because %q", q, asked, d.Why)}, asked
+		}
+		asked = append(asked, q)
+		in.Known[d.Question] = slices.Contains(r.facts, q)
 	}
-	for name, tt := range tests {
+}
+
+// The events of the tables.
+func push() Input { return Input{Trigger: v1alpha1.TriggerPush} }
+func fork() Input { return Input{Trigger: v1alpha1.TriggerPullRequest} }
+func here() Input { return Input{Trigger: v1alpha1.TriggerPullRequest, SameRepository: true} }
+
+func (in Input) with(change func(*Input)) Input { change(&in); return in }
+func (in Input) comment(command Command) Input {
+	return in.with(func(in *Input) { in.Comment, in.Command = true, command })
+}
+func (in Input) own() Input      { return in.with(func(in *Input) { in.Own = true }) }
+func (in Input) label() Input    { return in.with(func(in *Input) { in.Label = true }) }
+func (in Input) approved() Input { return in.with(func(in *Input) { in.Approved = true }) }
+func (in Input) members() Input  { return in.with(func(in *Input) { in.Members = true }) }
+func (in Input) trusts() Input   { return in.with(func(in *Input) { in.Trusts = true }) }
+func (in Input) policy(pull, ok string) Input {
+	split := func(list string) []string {
+		if list == "" {
+			return nil
+		}
+		return strings.Split(list, ",")
+	}
+	return in.with(func(in *Input) { in.Policy = &pacv1alpha1.Policy{PullRequest: split(pull), OkToTest: split(ok)} })
+}
+func (in Input) restricted() Input { return in.with(func(in *Input) { in.Restricted = true }) }
+
+func TestDecide(t *testing.T) {
+	for name, r := range rows() {
 		t.Run(name, func(t *testing.T) {
-			got, reason := Decide(tt.in)
-			if got != tt.want {
-				t.Errorf("Decide(%+v) = %v, want %v", tt.in, got, tt.want)
+			got, asked := r.ends(rules())
+			if got.Verdict != r.want || !strings.Contains(got.Why, r.reason) {
+				t.Errorf("%v because %q, want %v because %q", got.Verdict, got.Why, r.want, r.reason)
 			}
-			if !strings.Contains(reason, tt.reason) {
-				t.Errorf("reason %q does not contain %q", reason, tt.reason)
+			if diff := cmp.Diff(r.asked, asked); diff != "" {
+				t.Errorf("asked (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestTheZeroDecisionAllowsNothing(t *testing.T) {
-	var d Decision
-	if d != Unapproved {
-		t.Errorf("the zero Decision is %v, want Unapproved", d)
+// Each rule is needed: without it at least one row is decided otherwise, or for another reason.
+func TestEveryRuleDecidesSomething(t *testing.T) {
+	chain := rules()
+	for i, left := range chain {
+		name := reflect.TypeOf(left).Name()
+		t.Run(name, func(t *testing.T) {
+			without, rows := slices.Delete(slices.Clone(chain), i, i+1), rows()
+			for _, r := range rows {
+				with, asked := r.ends(chain)
+				got, gotAsked := r.ends(without)
+				if with != got || !slices.Equal(asked, gotAsked) {
+					return
+				}
+			}
+			t.Errorf("without the rule %s all %d rows are decided as with it", name, len(rows))
+		})
 	}
 }
 
-func TestEveryReasonIsOneSentence(t *testing.T) {
-	for _, s := range chain() {
-		if strings.Count(s.reason, ".") != 1 || !strings.HasSuffix(s.reason, ".") {
-			t.Errorf("reason %q is not one sentence", s.reason)
+// Each fact is needed: if it grants nothing at least one row is decided otherwise.
+func TestEveryFactGrantsSomething(t *testing.T) {
+	for _, fact := range []Fact{Trusted, Listed, Writer, Member, Owner, Confirmed} {
+		if !slices.ContainsFunc(slices.Collect(maps.Values(rows())), func(r row) bool {
+			with, _ := r.ends(rules())
+			r.facts = slices.DeleteFunc(slices.Clone(r.facts), func(known string) bool { return strings.HasSuffix(known, " "+string(fact)) })
+			got, _ := r.ends(rules())
+			return with.Verdict == Allowed && got.Verdict != Allowed
+		}) {
+			t.Errorf("no row depends on %s", fact)
 		}
+	}
+}
+
+// Whatever is known and whatever the event is: nobody's comment, label or fork starts anything without a right.
+func TestWithoutAnyRightOnlyPushesAndBranchesOfTheRepositoryRun(t *testing.T) {
+	bools := []bool{false, true}
+	for _, trigger := range []v1alpha1.Trigger{v1alpha1.TriggerPush, v1alpha1.TriggerPullRequest, "workflow_run", ""} {
+		for _, command := range []Command{"", Test, Retest, OkToTest, Cancel, "unknown"} {
+			for i := range 1 << 7 {
+				bit := func(n int) bool { return bools[i>>n&1] }
+				in := Input{Trigger: trigger, Command: command, SameRepository: bit(0), Label: bit(1), Comment: bit(2) || command != "", Own: bit(3),
+					Members: bit(4), Trusts: bit(5), Restricted: bit(6)}
+				for _, in := range []Input{in, in.policy("a", "b"), in.policy("", "b"), in.policy("a", "")} {
+					d, asked := row{in: in, facts: []string{"actor confirmed"}}.ends(rules())
+					may := !in.Comment && (trigger == v1alpha1.TriggerPush ||
+						trigger == v1alpha1.TriggerPullRequest && in.SameRepository && !in.Label && !in.Restricted && in.Policy == nil)
+					may = may || command == Cancel && in.Own && trigger == v1alpha1.TriggerPullRequest && !in.Restricted
+					if (d.Verdict == Allowed) != may {
+						t.Fatalf("%+v: %v because %q after %v, want allowed: %t", in, d.Verdict, d.Why, asked, may)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestTheZeroDecisionAllowsNothing(t *testing.T) {
+	if v := (Decision{}).Verdict; v != Unapproved || v.String() != "Unapproved" {
+		t.Errorf("the zero Decision is %v, want Unapproved", v)
+	}
+}
+
+func TestEveryReasonIsOneSentenceOfItsOwn(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range rules() {
+		text := strings.ReplaceAll(r.why(), "settings.policy", "the policy")
+		if strings.Count(text, ".") != 1 || !strings.HasSuffix(text, ".") || seen[text] {
+			t.Errorf("reason %q is not one sentence of its own", text)
+		}
+		seen[text] = true
 	}
 }

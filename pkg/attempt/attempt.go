@@ -91,10 +91,17 @@ func (a *Attempt) End() {
 	a.Kept.Release()
 }
 
-// pin makes the commit that the plan was made for the event's.
+// pin makes the commit and the ref that the plan was made for the event's.
 func (a *Attempt) pin() {
-	if a.Planned() && a.Event.Spec.Comment != nil {
-		a.Event.Spec.SHA = a.Event.Status.Plan.HeadSHA
+	if !a.Planned() {
+		return
+	}
+	spec, plan := &a.Event.Spec, a.Event.Status.Plan
+	if spec.Comment != nil {
+		spec.SHA = plan.HeadSHA
+	}
+	if plan.Ref != "" {
+		spec.BaseRef, spec.HeadRef = plan.Ref, plan.Ref
 	}
 }
 
@@ -131,6 +138,7 @@ func (a *Attempt) Desired() []status.Check {
 	for _, run := range a.Event.Status.Runs {
 		in.Runs = append(in.Runs, status.RunState{
 			Run: run, PipelineRun: a.Seen[run.Name], Links: a.Config.Console.Links(run.Namespace, run.Name), Wait: a.Waits.Of(v1alpha1.StepCreate + run.Name),
+			Refused: a.Waits.Of(v1alpha1.StepCancel + run.Name),
 		})
 	}
 	return status.Desired(in)

@@ -27,8 +27,21 @@ func (a *Attempt) Conclude() {
 // keeps what it ended with: little of what that follows from is left.
 func Summarize(event *v1alpha1.GitEvent) {
 	if s := &event.Status; !event.Settled() {
-		s.Outcome, s.Ref = status.Outcome(s), event.Spec.Ref()
+		s.Outcome, s.Ref = status.Outcome(s), refOf(event)
 	}
+}
+
+// refOf is what people call what an event is about. Of a re-run the plan finds that out: its spec as it was recorded does not tell.
+func refOf(event *v1alpha1.GitEvent) string {
+	switch s := &event.Status; {
+	case event.Spec.Rerun == nil:
+		return event.Spec.Ref()
+	case s.Plan == nil:
+		return ""
+	case s.Ref != "":
+		return s.Ref
+	}
+	return event.Spec.Ref()
 }
 
 func (a *Attempt) mark(condition apis.ConditionType, done bool, step string) {

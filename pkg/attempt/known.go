@@ -94,8 +94,8 @@ func (k *Known) get(listed *v1alpha1.GitEvent) (event *v1alpha1.GitEvent, found 
 		return nil, found
 	}
 	event = &v1alpha1.GitEvent{}
-	if err := json.Unmarshal(found.data, event); err != nil || event.UID != listed.UID {
-		return nil, known{} // one that was deleted and recorded again is another
+	if err := json.Unmarshal(found.data, event); err != nil || event.UID != listed.UID || !event.Knows(listed) {
+		return nil, known{} // one that was deleted and recorded again is another; and another event may have cancelled this one
 	}
 	return event, found
 }

@@ -104,6 +104,10 @@ func (r *Record) write(ctx context.Context) error {
 	r.desk.Known.Note(written, asked)
 	r.desk.Recorded(r.event)
 	for _, n := range r.waits.news {
+		if n.normal {
+			r.desk.Recorder.Event(repositoryOf(r.event), corev1.EventTypeNormal, n.wait.Reason, n.message)
+			continue
+		}
 		r.desk.Recorder.Event(repositoryOf(r.event), corev1.EventTypeWarning, n.wait.Reason, n.message)
 		r.desk.Metrics.Waiting(ctx, n.wait.Step, n.wait.Class, n.wait.Reason)
 	}

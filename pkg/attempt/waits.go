@@ -35,6 +35,8 @@ type Waits struct {
 type news struct {
 	wait    v1alpha1.Wait
 	message string
+	// normal is true for what nobody has to look after.
+	normal bool
 }
 
 // Step does a step unless it is not its time, and records what it waits for.
@@ -43,7 +45,12 @@ func (w *Waits) Step(step string, do func() error) error { return w.Settle(step,
 // Tell makes one Kubernetes Event of what is not told as the reason of a wait.
 func (w *Waits) Tell(reason, message string) {
 	about := v1alpha1.Wait{Step: v1alpha1.StepReconcile, Class: fault.Operator.String(), Reason: reason}
-	w.news = append(w.news, news{about, fmt.Sprintf("%s: %s", w.event.Name, message)})
+	w.news = append(w.news, news{wait: about, message: fmt.Sprintf("%s: %s", w.event.Name, message)})
+}
+
+// Announce makes one Kubernetes Event, which is no warning, of something that people have decided.
+func (w *Waits) Announce(reason, message string) {
+	w.news = append(w.news, news{wait: v1alpha1.Wait{Reason: reason}, message: fmt.Sprintf("%s: %s", w.event.Name, message), normal: true})
 }
 
 // Due runs a step unless a recorded wait says that it is not its time yet; the wait then stays the reason. What waits for
@@ -131,7 +138,7 @@ func (w *Waits) tell(before *v1alpha1.Wait, next v1alpha1.Wait) {
 	if next.Reason == ReasonPanic || before != nil && before.Reason == next.Reason {
 		return
 	}
-	w.news = append(w.news, news{next, fmt.Sprintf("%s of %s: %s", next.Step, w.event.Name, next.Message)})
+	w.news = append(w.news, news{wait: next, message: fmt.Sprintf("%s of %s: %s", next.Step, w.event.Name, next.Message)})
 }
 
 // handled turns a fault that only an answer to the author or an end of the event could settle into a wait that shows: the

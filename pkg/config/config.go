@@ -40,8 +40,10 @@ const (
 	keyURLOwners        = "url-owners"
 	keyRunAccounts      = "run-service-accounts"
 	keyRunPodSecurity   = "run-pod-security"
+	keyMembersMayRun    = "members-may-run"
 	keyOpenEvents       = "open-events-cap"
 	keyOpenPayloads     = "open-payloads-mebibytes"
+	keyRequireSHA       = "require-ok-to-test-sha"
 )
 
 const (
@@ -98,8 +100,12 @@ type Config struct {
 	GitAllowed hosts.Hosts
 	// Owners says whose URLs are whose, if a proof of that is asked for.
 	Owners Owners
+	// MembersMayRun lets members of a repository's organization or project start runs who cannot write, as in PaC.
+	MembersMayRun bool
 	// SkipPushOfPulls ignores a push to a branch whose commit is in an open pull request: that event runs it.
 	SkipPushOfPulls bool
+	// RequireApprovedSHA lets nobody approve a commit without naming it.
+	RequireApprovedSHA bool
 	// Console is where people watch runs.
 	Console Console
 	// SettledRetention is how long the stub of a settled event is kept, at least as long as the service redelivers.

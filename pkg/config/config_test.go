@@ -33,7 +33,7 @@ func TestNew(t *testing.T) {
 		},
 		"every key is read": {
 			data: map[string]string{
-				"application-name": "Acme CI", "secret-auto-create": "false", "skip-push-event-for-pr-commits": "false", "github-url": "https://GHE.example.com/",
+				"application-name": "Acme CI", "secret-auto-create": "false", "skip-push-event-for-pr-commits": "false", "require-ok-to-test-sha": "true", "github-url": "https://GHE.example.com/",
 				"settled-retention-days": "10", "settled-cap": "500", "open-events-cap": "2000", "open-payloads-mebibytes": "1024", "tekton-dashboard-url": "https://dash.example.com/tekton/",
 				"custom-console-name": "Lens", "custom-console-url": "https://lens.example.com",
 				"custom-console-url-pr-details": "https://lens.example.com/{{ namespace }}/{{pr}}",
@@ -41,19 +41,19 @@ func TestNew(t *testing.T) {
 				"custom-console-url-namespace":  "https://lens.example.com/{{ namespace }}",
 				"remote-tasks":                  "false", "hub-url": "https://hub.example.com/api/v1/", "hub-catalog-name": "ours",
 				"catalog-2-id": "acme", "catalog-2-name": "acme-tasks", "catalog-2-url": "http://hub.acme.svc:8080",
-				"share-global-token": "true", "run-token-permissions": "pull_requests: write,packages:read, ",
+				"share-global-token": "true", "members-may-run": "true", "run-token-permissions": "pull_requests: write,packages:read, ",
 				"remote-allowed-hosts": "Git.example.com, 10.0.0.0/8,", "remote-refused-hosts": "*.corp.example.com",
 				"git-allowed-hosts": "gitlab.corp.example.com", "run-service-accounts": "builder, tester", "run-pod-security": "baseline",
 			},
 			want: &Config{
-				GitAllowed: hosts.Hosts{"gitlab.corp.example.com"},
-				Ceiling:    ceiling.Limits{ServiceAccounts: []string{"builder", "tester"}, PodSecurity: ceiling.Baseline},
+				RequireApprovedSHA: true, GitAllowed: hosts.Hosts{"gitlab.corp.example.com"},
+				Ceiling: ceiling.Limits{ServiceAccounts: []string{"builder", "tester"}, PodSecurity: ceiling.Baseline},
 				Remote: Remote{
 					Hub:      remote.Hub{URL: "https://hub.example.com/api/v1", Catalog: "ours"},
 					Catalogs: map[string]remote.Hub{"acme": {URL: "http://hub.acme.svc:8080", Catalog: "acme-tasks"}},
 					Allowed:  hosts.Hosts{"git.example.com", "10.0.0.0/8"}, Refused: hosts.Hosts{"*.corp.example.com"},
 				},
-				ShareGlobalToken: true, RunPermissions: Permissions{"pull_requests": "write", "packages": "read"},
+				ShareGlobalToken: true, MembersMayRun: true, RunPermissions: Permissions{"pull_requests": "write", "packages": "read"},
 				ApplicationName: "Acme CI", GitHubURL: "https://ghe.example.com", SettledRetention: 240 * time.Hour, SettledCap: 500,
 				Open: budget.Limits{Events: 2000, Bytes: 1 << 30},
 				Console: Console{

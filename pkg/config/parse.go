@@ -51,6 +51,8 @@ func parse(data map[string]string, previous *Config) (*Config, error) {
 	c.Ceiling = p.ceiling(previous.Ceiling)
 	c.GitAllowed = p.hosts(keyGitAllowed, previous.GitAllowed)
 	c.Owners = p.owners()
+	c.MembersMayRun = p.boolean(keyMembersMayRun, false, previous.MembersMayRun)
+	c.RequireApprovedSHA = p.boolean(keyRequireSHA, false, previous.RequireApprovedSHA)
 	c.SettledRetention = p.retention(c.GitHubURL, previous.SettledRetention)
 	p.unknown()
 	return c, errors.Join(p.errs...)

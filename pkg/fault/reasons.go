@@ -82,6 +82,8 @@ const (
 	ReasonCommitUnknown = "CommitUnknown"
 	// ReasonNotClaimedYet: a Repository names a URL, and no controller has decided yet whose it is.
 	ReasonNotClaimedYet = "NotClaimedYet"
+	// ReasonTeamNotFound: the service has no team or group of a name that settings.policy lists, or does not show it to us.
+	ReasonTeamNotFound = "TeamNotFound"
 	// ReasonNotConfirmed: the service that does not sign its deliveries does not say (yet) what one of them does.
 	ReasonNotConfirmed = "NotConfirmed"
 	// ReasonGitRejected: the Git service does not accept what we sent: our bug, never the author's run (G10).

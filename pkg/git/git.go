@@ -4,7 +4,11 @@
 // were learnt.
 package git
 
-import "github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+import (
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+)
 
 // Head is the complete revision an event is about.
 type Head struct {
@@ -18,6 +22,13 @@ type Head struct {
 	Ref string
 	// PullRequest is the event's, nil for pushes. GitLab shows verdicts on forks in the fork, or in the merge request.
 	PullRequest *v1alpha1.PullRequest
+}
+
+// Version is a head that a pull request has had.
+type Version struct {
+	SHA string
+	// Since is when it became the head, by the service's clock, to the second.
+	Since time.Time
 }
 
 // File is one file of a revision.

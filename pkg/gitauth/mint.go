@@ -74,11 +74,16 @@ func owner(ctx context.Context, a *attempt.Attempt) (*pacv1alpha1.Repository, er
 }
 
 // permissionsOf is what the tokens of the event's runs may do. What its Repository asks for beyond reading is for the
-// repository's own code: not for a fork's, and not for what a comment starts, whose head may be a fork's.
+// repository's own code: not for a fork's, and not for what a comment on a pull request starts, whose head may be a fork's. The record of a
+// re-run does not say of which pull request it is, so that another process than the one that planned it knows only that it is of one: its
+// plan has no ref.
 func permissionsOf(ctx context.Context, a *attempt.Attempt, repository *pacv1alpha1.Repository) (config.Permissions, error) {
 	reading, _ := a.Config.RunToken(nil)
 	spec := &a.Event.Spec
-	outside := spec.Comment != nil || spec.PullRequest != nil && spec.PullRequest.HeadProjectID != spec.Project.ID
+	outside := spec.Rerun != nil && a.Event.GitRef() == ""
+	if spec.PullRequest != nil {
+		outside = spec.Comment != nil || spec.PullRequest.HeadProjectID != spec.Project.ID
+	}
 	if outside || len(a.Config.RunPermissions) == 0 { // nobody gets more, so nobody is asked
 		return reading, nil
 	}

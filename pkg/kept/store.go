@@ -162,6 +162,6 @@ func (p *Plan) patch(ctx context.Context, doing string, change map[string]any) e
 	if err != nil {
 		return fault.FromKube(fault.VerbPatch, fmt.Errorf("%s GitEvent %s: %w", doing, p.event.Name, err))
 	}
-	p.event.ResourceVersion, p.event.Annotations, p.event.Payload = patched.ResourceVersion, patched.Annotations, nil
+	p.event.ResourceVersion, p.event.Labels, p.event.Annotations, p.event.Payload = patched.ResourceVersion, patched.Labels, patched.Annotations, nil
 	return nil
 }

@@ -3,6 +3,7 @@
 package lost
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -136,9 +137,9 @@ func desired(ctx context.Context, event *v1alpha1.GitEvent) []status.Check {
 }
 
 func headOf(event *v1alpha1.GitEvent) git.Head {
-	spec, sha := &event.Spec, event.Spec.SHA
+	spec, sha, ref := &event.Spec, event.Spec.SHA, event.Spec.HeadRef
 	if plan := event.Status.Plan; plan != nil {
-		sha = plan.HeadSHA
+		sha, ref = plan.HeadSHA, cmp.Or(plan.Ref, ref)
 	}
-	return git.Head{SHA: sha, Project: spec.Project, Ref: spec.HeadRef, PullRequest: spec.PullRequest}
+	return git.Head{SHA: sha, Project: spec.Project, Ref: ref, PullRequest: spec.PullRequest}
 }

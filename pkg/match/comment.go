@@ -49,8 +49,12 @@ func onComment(ev Event, annotations map[string]string) (Decision, error) {
 // OfComments returns the annotations that decide about comments: what is wrong with the others, or what they wait for, is
 // no comment's.
 func OfComments(annotations map[string]string) map[string]string {
+	return only(annotations, pipelinesascode.OnComment, pipelinesascode.TargetNamespace)
+}
+
+func only(annotations map[string]string, names ...string) map[string]string {
 	kept := map[string]string{}
-	for _, name := range []string{pipelinesascode.OnComment, pipelinesascode.TargetNamespace} {
+	for _, name := range names {
 		if value, found := annotations[name]; found {
 			kept[name] = value
 		}

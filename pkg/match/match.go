@@ -129,8 +129,8 @@ func Select(ev Event, p Pipeline) (Decision, error) {
 }
 
 func decide(ev Event, annotations map[string]string) (Decision, error) {
-	if namespace, found := annotations[pipelinesascode.TargetNamespace]; found && namespace != ev.Namespace {
-		return declined("target-namespace is %q and the Repository of this URL is in %q", shorten(namespace), ev.Namespace), nil
+	if d := elsewhere(ev, annotations); d.Reason != "" {
+		return d, nil
 	}
 	if ev.EventType == CommentEvent {
 		return onComment(ev, annotations)
@@ -153,6 +153,14 @@ func decide(ev Event, annotations map[string]string) (Decision, error) {
 	return Decision{
 		Selected: true, Reason: selected(agreed...) + hint(annotations, pipelinesascode.OnPathChangeIgnore), Incomplete: incomplete(ev, annotations),
 	}, nil
+}
+
+// elsewhere declines a pipeline of another namespace.
+func elsewhere(ev Event, annotations map[string]string) Decision {
+	if namespace, found := annotations[pipelinesascode.TargetNamespace]; found && namespace != ev.Namespace {
+		return declined("target-namespace is %q and the Repository of this URL is in %q", shorten(namespace), ev.Namespace)
+	}
+	return Decision{}
 }
 
 // clause returns why the event matches or does not, what must be known first, or an empty Decision when the pipeline does

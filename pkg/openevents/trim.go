@@ -3,16 +3,20 @@
 package openevents
 
 import (
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"knative.dev/pkg/apis"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/budget"
 )
 
 // Trim returns what the cache keeps of an event: each replica holds every open one, and most of an event is only read
 // live. It keeps names, times, what the steps wait for, how far each run and report is, and where its Git
-// service is: what the gauges, the Repository's conditions, the budgets, the index and the lines (pkg/turns) need. Whoever needs another field of a cached event adds it here; the unit tests
+// service is: what the gauges, the Repository's conditions, the budgets, the index and the lines (pkg/turns) need; and what
+// cancels it, or what it cancels (pkg/cancelling). Whoever needs another field of a cached event adds it here; the unit tests
 // of the reconcilers fill their caches with trimmed objects, so that a missing one shows.
 func Trim(event *v1alpha1.GitEvent) *v1alpha1.GitEvent {
 	kept := &v1alpha1.GitEvent{
@@ -26,6 +30,7 @@ func Trim(event *v1alpha1.GitEvent) *v1alpha1.GitEvent {
 		},
 		Status: v1alpha1.GitEventStatus{Phase: event.Status.Phase, Waits: event.Status.Waits},
 	}
+	cancels(kept, event)
 	for _, c := range event.Status.Conditions {
 		kept.Status.Conditions = append(kept.Status.Conditions, apis.Condition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
 	}
@@ -36,6 +41,25 @@ func Trim(event *v1alpha1.GitEvent) *v1alpha1.GitEvent {
 		kept.Status.Checks = append(kept.Status.Checks, v1alpha1.Check{Key: check.Key, Concluded: check.Concluded})
 	}
 	return kept
+}
+
+// cancels keeps which events have cancelled this one, and all that matters of one that cancels others, which are few.
+func cancels(kept, event *v1alpha1.GitEvent) {
+	for name := range event.Annotations {
+		if !strings.HasPrefix(name, plumbline.CancelAnnotation) {
+			continue
+		}
+		if kept.Annotations == nil {
+			kept.Annotations = map[string]string{}
+		}
+		kept.Annotations[name] = "" // who acts on it reads the event
+	}
+	if event.Status.Plan == nil || event.Status.Plan.Cancels == nil || event.Spec.PullRequest == nil {
+		return
+	}
+	kept.Spec.Repository.UID, kept.Spec.Action = event.Spec.Repository.UID, event.Spec.Action
+	kept.Spec.PullRequest = &v1alpha1.PullRequest{Number: event.Spec.PullRequest.Number}
+	kept.Status.Plan = &v1alpha1.Plan{Cancels: event.Status.Plan.Cancels}
 }
 
 func trimRun(run *v1alpha1.Run) v1alpha1.Run {

@@ -4,8 +4,7 @@ package plan
 
 import (
 	"context"
-	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/plumbline-ci/plumbline/pkg/access"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -14,116 +13,70 @@ import (
 
 // admit asks who may start the event and returns its end when it is not allowed, nil when it is.
 func (p *planner) admit(ctx context.Context) (*Plan, error) {
-	decision, why, err := p.decide(ctx)
-	if err != nil || decision == access.Allowed {
+	decision, err := p.decide(ctx)
+	if err != nil {
 		return nil, err
 	}
-	if p.spec.EventType == match.LabelEvent || p.spec.Comment != nil {
-		// The check of the pull request's own event asks for approval already; each label would add another one. A
-		// comment must leave nothing on the commit unless it may start something.
-		return p.end(v1alpha1.DispositionIgnored, p.spec.SHA, "NotApproved", why), nil
+	simple := decision.Verdict == access.Allowed && !p.binds()
+	if simple {
+		p.heeded = true
+		decision = p.meant(decision)
+	} else {
+		decision, err = p.approve(ctx, decision)
 	}
-	return p.end(v1alpha1.DispositionPending, p.spec.SHA, "PendingApproval", why), nil
+	switch {
+	case err != nil:
+		return nil, err
+	case decision.Verdict == access.Allowed && simple:
+		return nil, p.waited(ctx)
+	case decision.Verdict == access.Allowed:
+		return nil, nil
+	}
+	p.endsPending = false // it goes on waiting
+	if p.spec.EventType == match.LabelEvent || p.spec.Comment != nil || p.rerun != nil {
+		// The check of the pull request's own event asks for approval already; each label would add another one. A
+		// comment and a re-run must leave nothing on the commit unless they may start something.
+		return p.end(v1alpha1.DispositionIgnored, p.spec.SHA, "NotApproved", decision.Why), nil
+	}
+	return p.end(v1alpha1.DispositionPending, p.spec.SHA, "PendingApproval", decision.Why), nil
 }
 
 // decide asks who may start the event, and the Git service only for what the answer depends on, about each account once.
 // An error is never an answer.
-func (p *planner) decide(ctx context.Context) (access.Decision, string, error) {
+func (p *planner) decide(ctx context.Context) (access.Decision, error) {
+	return p.answered(ctx, p.accessInput(), access.Commenter, access.Author, access.Actor)
+}
+
+// accessInput is what decides about the event as far as it is known without asking.
+func (p *planner) accessInput() access.Input {
 	spec := p.spec
 	in := access.Input{
 		Trigger: spec.Trigger, Comment: spec.Comment != nil, Label: spec.EventType == match.LabelEvent, Restricted: p.Repository.Spec.Restricts() != "",
+		SameRepository: p.sameRepository(), Approved: p.approval != nil, Members: p.Config.MembersMayRun, Known: p.people.known,
 	}
-	if spec.PullRequest != nil {
-		in.SameRepository = spec.PullRequest.HeadProjectID == spec.Project.ID && spec.Project.ID != 0
+	if p.command != nil {
+		in.Command = access.Command(p.command.Kind)
 	}
-	known := permissions{p: p, known: map[string]*bool{}}
+	if p.rerun != nil && spec.PullRequest != nil { // it is as a /retest of who pressed the button, who may write (again)
+		in.Comment, in.Command = true, access.Retest
+		in.Known[access.Question{Who: access.Commenter, What: access.Writer}] = true
+	}
+	in.Own = in.Comment && spec.PullRequest != nil && same(spec.Sender, spec.PullRequest.Author)
+	if settings := p.Repository.Spec.Settings; settings != nil {
+		in.Policy, in.Trusts = settings.Policy, len(settings.Trusted) > 0
+	}
+	return in
+}
+
+// answered decides with the answers to all questions about some people: it asks if the next one is about somebody else.
+func (p *planner) answered(ctx context.Context, in access.Input, about ...access.Person) (access.Decision, error) {
 	for {
-		decision, why := access.Decide(in)
-		answer := asked(&in, decision)
-		if answer == nil {
-			return decision, why, nil
+		decision := access.Decide(in)
+		if decision.Verdict != access.Asks || !slices.Contains(about, decision.Question.Who) {
+			return p.people.explained(decision), nil
 		}
-		user, err := p.account(ctx, decision)
-		if err != nil {
-			return access.Unapproved, "", err
-		}
-		if user == "" { // nobody is known who could be asked for
-			return access.Unapproved, why, nil
-		}
-		if *answer, err = known.of(ctx, user); err != nil {
-			return access.Unapproved, "", err
-		}
-		if decision == access.NeedsActorAccess && **answer {
-			if *answer, in.Unconfirmed, err = known.confirmed(ctx, user); err != nil {
-				return access.Unapproved, "", err
-			}
+		if err := p.people.answer(ctx, in, decision.Question); err != nil {
+			return access.Decision{}, err
 		}
 	}
-}
-
-// permissions remembers who may write, within one decision.
-type permissions struct {
-	p     *planner
-	known map[string]*bool
-}
-
-func (k permissions) of(ctx context.Context, user string) (*bool, error) {
-	if k.known[user] == nil {
-		canWrite, err := k.p.Access.CanWrite(ctx, user)
-		if err != nil {
-			return nil, fmt.Errorf("asking for the access of %s: %w", user, err)
-		}
-		k.known[user] = &canWrite
-	}
-	return k.known[user], nil
-}
-
-// confirmed returns the permission of whom the Git service itself names as the one who acted. Who acted by the delivery may
-// write: of a stranger it need not be asked.
-func (k permissions) confirmed(ctx context.Context, told string) (canWrite *bool, unconfirmed bool, err error) {
-	actor, err := k.p.Access.Actor(ctx, k.p.spec, told)
-	if err != nil {
-		return nil, false, fmt.Errorf("asking whether %s has acted: %w", told, err)
-	}
-	if actor == "" {
-		return new(bool), true, nil
-	}
-	if strings.EqualFold(actor, told) {
-		actor = told
-	}
-	canWrite, err = k.of(ctx, actor)
-	return canWrite, false, err
-}
-
-// asked is where the answer to a decision's question belongs, nil when it asks nothing.
-func asked(in *access.Input, decision access.Decision) **bool {
-	switch decision {
-	case access.NeedsCommenterAccess:
-		return &in.CommenterCanWrite
-	case access.NeedsWriteAccess:
-		return &in.CanWrite
-	case access.NeedsActorAccess:
-		return &in.ActorCanWrite
-	}
-	return nil
-}
-
-// account is whom a decision asks about, "" when nobody is known.
-func (p *planner) account(ctx context.Context, decision access.Decision) (string, error) {
-	switch {
-	case decision == access.NeedsCommenterAccess:
-		return p.spec.Sender, nil
-	case p.spec.PullRequest == nil:
-		return "", nil
-	case decision == access.NeedsWriteAccess:
-		return p.spec.PullRequest.Author, nil
-	case p.spec.Actor != "" || p.Actor == nil:
-		return p.spec.Actor, nil
-	}
-	// A version before has recorded the event without it, or the definition of GitEvents is of a version before.
-	actor, err := p.Actor(ctx)
-	if err != nil {
-		return "", fmt.Errorf("reading who acted: %w", err)
-	}
-	return actor, nil
 }

@@ -26,6 +26,11 @@ type draft struct {
 	references resolve.References // nil when they are not followed
 	runs       runs
 	work       work
+	// wanted are the names of the pipelines that a command names, by the definitions'; nil for everything else.
+	wanted map[string]bool
+	// history is what /retest goes by, nil until it is needed; left is how many pipelines it does not start again.
+	history *history
+	left    int
 }
 
 // candidate is a definition that is not decided yet.
@@ -45,6 +50,10 @@ type candidate struct {
 // none of the others waiting (B3, B4).
 func (d *draft) choose(ctx context.Context, made *Plan) error {
 	decisions, open := d.candidates()
+	if end := d.nameUnknown(decisions); end != "" {
+		made.Disposition, made.Reason, made.Message, made.Decisions = v1alpha1.DispositionIgnored, reasonUnknownName, end, decisions
+		return nil
+	}
 	for _, c := range open {
 		d.selects(ctx, c)
 	}
@@ -59,6 +68,10 @@ func (d *draft) choose(ctx context.Context, made *Plan) error {
 		return err
 	}
 	made.Disposition, made.Reason, made.Message = outcome(len(d.runs.all), len(decisions))
+	if len(d.runs.all) == 0 && d.left > 0 {
+		made.Reason, made.Message = "NothingToRetest", fmt.Sprintf("of %d pipelines for this event none has a latest run on this commit that ended without success: "+
+			"a command that names one starts it all the same", d.left)
+	}
 	made.Decisions, made.Runs, made.Secrets, made.Wait = decisions, d.runs.all, d.facts.scope.Secrets(), waiting(open)
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/match"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
@@ -28,6 +29,8 @@ type facts struct {
 	event match.Event
 	// pulls are the pull requests that hold the commit.
 	pulls []git.Pull
+	// withheld are the params whose secrets the runs do not get, by what they refer to.
+	withheld map[template.SecretRef]string
 	// asked holds the answer to each question: nil, or why there is none.
 	asked map[string]error
 }
@@ -41,13 +44,16 @@ func (f *facts) cut() bool {
 func (p *planner) newFacts(head git.Head) (*facts, error) {
 	repository := p.Repository
 	scope, err := template.New(template.Facts{
-		Key: p.Event.Name, Variables: resolve.Variables(p.spec, head, repository.Namespace), Headers: p.spec.Headers, Params: params(repository),
+		Key: p.Event.Name, Variables: resolve.Variables(p.spec, head, repository.Namespace), Headers: p.spec.Headers, Params: append(params(repository), p.arguments()...),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading the params of Repository %s/%s: %w", repository.Namespace, repository.Name, err)
 	}
 	f := &facts{ask: p.Sources, spec: p.spec, scope: scope, event: match.Of(p.spec, head.Commit.Title), asked: map[string]error{}}
 	f.event.Params = scope.Params()
+	if p.approval != nil {
+		f.withheld = withheld(repository)
+	}
 	return f, nil
 }
 
@@ -151,6 +157,10 @@ func (f *facts) learnPulls(ctx context.Context) error {
 }
 
 func (f *facts) learnSecret(ctx context.Context, ref template.SecretRef) error {
+	if name := f.withheld[ref]; name != "" {
+		return fault.Invalidf("SecretWithheld", "the param %s holds a secret, and this commit is of somebody who may not start anything: "+
+			"a maintainer can set untrusted: true beside its secret_ref in the Repository", name)
+	}
 	value, err := f.ask.Secret(ctx, ref)
 	if err != nil {
 		return err

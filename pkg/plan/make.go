@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/plumbline-ci/plumbline/pkg/access"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/command"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/records"
 	"github.com/plumbline-ci/plumbline/pkg/references"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
 )
@@ -28,11 +31,16 @@ func (o *Over) Unwrap() error { return o.Why }
 // It may be made again until its result is written down: the same answers make the same plan.
 func Make(ctx context.Context, in Input, sources Sources) (*Plan, error) {
 	p := &planner{Input: in, Sources: sources, spec: in.Event.Spec.DeepCopy()}
+	if in.Earlier != nil {
+		p.approval, p.endsPending = in.Earlier.Approval, in.Earlier.EndsPending
+	}
+	p.people = &lookups{planner: p, names: map[access.Person]string{}, answers: map[string]bool{}, known: map[access.Question]bool{}}
 	made, err := p.make(ctx)
 	if err != nil {
 		made = &Plan{}
 	}
-	made.Spec = p.spec
+	made.Command = p.asks()
+	made.Spec, made.Approval, made.EndsPending = p.spec, p.approval, p.approval != nil || p.endsPending
 	return made, err
 }
 
@@ -44,32 +52,70 @@ type planner struct {
 	spec *v1alpha1.GitEventSpec
 	// definitions is how many bytes they have.
 	definitions int
+	// command is what a comment asks for, nil for every other event; malformed is why it cannot be done as it is written.
+	command   *command.Command
+	malformed *fault.Error
+	people    *lookups
+	consent
+	// rerun is what is to run again, nil for other events.
+	rerun *rerun
+}
+
+// consent is what is known of an approval.
+type consent struct {
+	// approval is why the commit may run although whoever wrote it may not start anything; nil if it needs none.
+	approval *v1alpha1.Approval
+	// endsPending is true when the commit may show that it waits for approval.
+	endsPending bool
+	// heeded is true when whoever has given a command may give it, or would only need another commit. Nobody else is answered (S17).
+	heeded bool
+	// past is what was recorded of the event's subject, nil as long as it was not asked for.
+	past *[]records.Record
 }
 
 func (p *planner) make(ctx context.Context) (*Plan, error) {
-	if err := p.complete(ctx); err != nil {
-		return nil, err
+	if end, err := p.hear(ctx); end != nil || err != nil {
+		return end, err
 	}
-	if err := p.serves(ctx); err != nil {
-		return nil, err
-	}
-	if p.Earlier == nil {
-		if end, err := p.admit(ctx); end != nil || err != nil {
-			return end, err
+	for _, learn := range []func(context.Context) error{p.again, p.complete, p.serves} {
+		if err := learn(ctx); err != nil {
+			return nil, err
 		}
 	}
-	if err := p.hear(ctx); err != nil {
-		return nil, err
+	if p.spec.Closes() {
+		return p.closed(), nil
+	}
+	if end, err := p.refuses(ctx); end != nil || err != nil {
+		return end, err
 	}
 	head, err := p.Source.Head(ctx, p.spec)
 	if err != nil {
 		return nil, fmt.Errorf("reading commit %s: %w", p.spec.SHA, err)
 	}
-	if head.Commit.SkipCI && p.spec.Comment == nil { // somebody asks now
+	if head.Commit.SkipCI && p.spec.Comment == nil && !p.asked() { // somebody asks now
 		return p.end(v1alpha1.DispositionSkipped, head.SHA, "SkipCI", "the message of the commit has a skip CI command"), nil
 	}
 	return p.define(ctx, head)
 }
+
+// refuses returns the end of an event that may start nothing, or of a command that cannot be done. What an attempt before this one
+// has decided stands.
+func (p *planner) refuses(ctx context.Context) (*Plan, error) {
+	if p.Earlier != nil {
+		return nil, nil
+	}
+	if end, err := p.admit(ctx); end != nil || err != nil {
+		return end, err
+	}
+	end := p.endCommand()
+	if end != nil {
+		p.approval, p.endsPending = nil, false
+	}
+	return end, nil
+}
+
+// asked tells whether somebody asks for runs, with a command or a button, beside those that the Git service's own events start.
+func (p *planner) asked() bool { return p.command != nil || p.rerun != nil }
 
 // complete asks for what the delivery did not say, of a comment, and whether it is true, of a service that does not sign. The
 // head of a comment's pull request may have moved since the plan was begun: what is planned at is what counts.
@@ -84,11 +130,24 @@ func (p *planner) complete(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	heard, sha := p.spec.Comment, p.spec.SHA
 	p.spec = spec.DeepCopy()
-	if p.spec.Comment != nil && p.Earlier != nil {
+	if p.rerun != nil {
+		return p.stands(sha)
+	}
+	if heard == nil {
+		return nil
+	}
+	if p.Earlier != nil {
 		p.spec.SHA = p.Earlier.HeadSHA
 	}
-	return nil
+	// A service that is asked for the comment must say what its delivery says: one that was edited since may not start what it did
+	// not ask for.
+	if now := p.spec.Comment.Body; now != "" && now != heard.Body {
+		return &Over{Why: fault.Of(fault.Ignoredf("CommentEdited", "the comment says something else now than its delivery does"))}
+	}
+	p.spec.Comment.Body = heard.Body
+	return p.isHead(sha)
 }
 
 // serves asks whether what the event is of may be served in its Repository's namespace.
@@ -103,26 +162,9 @@ func (p *planner) serves(ctx context.Context) error {
 	return err
 }
 
-// hear learns what a comment says. Where the Git service was asked for it, both must be the same: a comment that was edited
-// since may not start what it did not ask for.
-func (p *planner) hear(ctx context.Context) error {
-	if p.spec.Comment == nil {
-		return nil
-	}
-	body, err := p.Comment(ctx)
-	if err != nil {
-		return err
-	}
-	if now := p.spec.Comment.Body; now != "" && now != body {
-		return &Over{Why: fault.Of(fault.Ignoredf("CommentEdited", "the comment says something else now than its delivery does"))}
-	}
-	p.spec.Comment.Body = body
-	return nil
-}
-
 // end is the plan of an event that starts nothing, whatever is defined.
 func (p *planner) end(disposition v1alpha1.Disposition, sha, reason, message string) *Plan {
-	return &Plan{Disposition: disposition, Reason: reason, Message: message, HeadSHA: sha, Runs: p.earlierRuns()}
+	return &Plan{Ending: Ending{Disposition: disposition, Reason: reason, Message: message}, Commits: Commits{HeadSHA: sha}, Runs: p.earlierRuns()}
 }
 
 func (p *planner) earlierRuns() []Run {
@@ -163,23 +205,25 @@ func (p *planner) define(ctx context.Context, head git.Head) (*Plan, error) {
 // commits returns a plan with the commits that it is made at.
 func (p *planner) commits(ctx context.Context, head git.Head) (*Plan, error) {
 	if p.Earlier != nil {
-		return &Plan{HeadSHA: p.Earlier.HeadSHA, DefinitionSHA: p.Earlier.DefinitionSHA}, nil
+		return &Plan{Commits: p.Earlier.Commits}, nil
 	}
 	from, err := p.provenance(ctx, head)
 	if err != nil {
 		return nil, err
 	}
-	return &Plan{HeadSHA: head.SHA, DefinitionSHA: from}, nil
+	return &Plan{Commits: Commits{HeadSHA: head.SHA, DefinitionSHA: from}}, nil
 }
 
-// defaultBranch is the value of settings.pipelinerun_provenance that takes definitions from the default branch.
-const defaultBranch = "default_branch"
+// The values of settings.pipelinerun_provenance: definitions of the default branch, and of the commit itself.
+const (
+	defaultBranch = "default_branch"
+	ofCommit      = "source"
+)
 
 // provenance returns the one commit of the target repository that definitions and all they refer to in it are read at.
 // The default branch is asked for once: it may move while the plan is made.
 func (p *planner) provenance(ctx context.Context, head git.Head) (string, error) {
-	settings := p.Repository.Spec.Settings
-	if settings == nil || settings.PipelineRunProvenance != defaultBranch {
+	if !p.fromDefaultBranch() {
 		return head.SHA, nil
 	}
 	sha, err := p.Source.DefaultBranch(ctx)
@@ -219,7 +263,7 @@ func (p *planner) hold(manifests int) error {
 // refuse tells the author that the directory as a whole cannot be read: one run that is never created carries it.
 func (p *planner) refuse(made *Plan, why *fault.Error) *Plan {
 	made.Reason, made.Message = why.Reason, why.Message
-	if p.spec.Comment != nil { // the pull request's own event tells it, once
+	if p.remark() { // the pull request's own event tells it, once
 		made.Disposition = v1alpha1.DispositionIgnored
 		return made
 	}

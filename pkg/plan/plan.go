@@ -16,6 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/records"
 	"github.com/plumbline-ci/plumbline/pkg/references"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
 	"github.com/plumbline-ci/plumbline/pkg/template"
@@ -54,9 +55,9 @@ type Event struct {
 
 // Earlier is what was planned before. It stands: only what is open in it is decided now, at the same commits.
 type Earlier struct {
-	HeadSHA, DefinitionSHA string
-	Decisions              []Decision
-	Runs                   []Run
+	Commits
+	Decisions []Decision
+	Runs      []Run
 	// Bytes are what is kept of its manifests.
 	Bytes int
 }
@@ -93,7 +94,7 @@ type Budget struct {
 	Rest func(ctx context.Context, work time.Duration) error
 }
 
-// Delivery is what the record of an event does not hold of its delivery.
+// Delivery is what the record of an event does not hold of its delivery, and what was recorded of those before it.
 type Delivery struct {
 	// Comment returns what the event's comment says. It is called for comments only.
 	Comment func(ctx context.Context) (string, error)
@@ -102,6 +103,21 @@ type Delivery struct {
 	Actor func(ctx context.Context) (string, error)
 	// Payload returns the delivery's body.
 	Payload func(ctx context.Context) ([]byte, error)
+	// Records returns what was recorded of the event's subject (GitEventSpec.Subject), oldest first and without the event itself. It
+	// is asked for commands only; nil knows of nothing.
+	Records func(ctx context.Context) ([]records.Record, error)
+	Past
+}
+
+// Past is what became of events before. Re-runs are not planned without it.
+type Past struct {
+	// First returns nil once nothing else of a subject is decided without knowing of this event, whose own plan comes after theirs then: what
+	// ran is read after that. It is asked by events that start what has failed; nil has no others beside it.
+	First func(ctx context.Context, subject string) error
+	// RecordsOf returns the records of a subject, the event itself left out, oldest first.
+	RecordsOf func(ctx context.Context, subject string) ([]records.Record, error)
+	// About writes down which subject the event is of, before the Git service is asked how that is now: what ends it finds the event then.
+	About func(ctx context.Context, subject string) error
 }
 
 // Source reads the repository (provider.Source has the contract).
@@ -117,11 +133,16 @@ type Source interface {
 type History interface {
 	Pulls(ctx context.Context, sha string) ([]git.Pull, error)
 	Complete(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error)
+	Versions(ctx context.Context, event *v1alpha1.GitEventSpec) ([]git.Version, error)
 }
 
-// Access answers who may start a run (provider.Access has the contract).
+// Access answers who may start a run (provider.Access has the contract). Owner tells whether OWNERS name the user, as they are on the
+// default branch.
 type Access interface {
 	CanWrite(ctx context.Context, user string) (bool, error)
+	Member(ctx context.Context, user string) (bool, error)
+	InTeam(ctx context.Context, team, user string) (bool, error)
+	Owner(ctx context.Context, user string) (bool, error)
 	Actor(ctx context.Context, event *v1alpha1.GitEventSpec, told string) (string, error)
 }
 
@@ -129,12 +150,10 @@ type Access interface {
 type Plan struct {
 	// Spec is the event's, with what its delivery did not say.
 	Spec *v1alpha1.GitEventSpec
-	// Disposition is what becomes of the event; Reason is one word for it, Message a sentence.
-	Disposition     v1alpha1.Disposition
-	Reason, Message string
-	// HeadSHA is the commit that is run and reported on, DefinitionSHA the one that the definitions are read at: empty
-	// when none were read.
-	HeadSHA, DefinitionSHA string
+	Ending
+	Commits
+	// Command is the command that is to be answered, for people; empty when nobody is told anything.
+	Command string
 	// Decisions has one for each definition, in the order of files and documents.
 	Decisions []Decision
 	// Runs are the earlier ones, some of them completed, and then the new ones.
@@ -143,6 +162,26 @@ type Plan struct {
 	Secrets map[string]string
 	// Wait says why decisions are open, nil when none is.
 	Wait error
+}
+
+// Commits are what a plan is made at, and why that may run.
+type Commits struct {
+	// HeadSHA is the commit that is run and reported on, DefinitionSHA the one that the definitions are read at: empty
+	// when none were read.
+	HeadSHA, DefinitionSHA string
+	// Approval is why HeadSHA may run although whoever wrote it may not start anything; nil if it needs none.
+	Approval *v1alpha1.Approval
+	// EndsPending is true when HeadSHA may show that it waits for approval, which is over with this event.
+	EndsPending bool
+}
+
+// Ending is what becomes of the event as a whole.
+type Ending struct {
+	// Disposition is what becomes of the event; Reason is one word for it, Message a sentence.
+	Disposition     v1alpha1.Disposition
+	Reason, Message string
+	// Cancels is what the event ends of others, nil for most.
+	Cancels *v1alpha1.Cancellation
 }
 
 // Decision says whether one definition is for the event.

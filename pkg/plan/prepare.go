@@ -41,7 +41,7 @@ func (d *draft) prepare(ctx context.Context, c *candidate) *Run {
 	switch {
 	case f == nil:
 		c.decide(c.selection.Reason)
-		run.Note = strings.TrimSpace(run.Note + " " + d.tokenNote(made))
+		run.Note = strings.Join(strings.Fields(run.Note+" "+d.approvalNote()+" "+d.tokenNote(made)), " ")
 	case f.Class == fault.Ignored:
 		c.decide(f.Message)
 		return nil
@@ -125,6 +125,9 @@ func (d *draft) render(ctx context.Context, run *Run, c *candidate) (made *pipel
 		Event: event, Head: d.head, Rendered: rendered, TargetBranch: target, SourceBranch: source, Definition: c.definition, Name: run.Name, Namespace: run.Namespace,
 		Secret: run.Secret, LogURL: d.Config.Console.Links(run.Namespace, run.Name).Run, Version: d.Version,
 	})
+	if d.approval != nil {
+		resources.Confine(made, d.serviceAccount())
+	}
 	if run.Manifest, err = json.Marshal(made); err != nil {
 		return nil, fmt.Errorf("encoding PipelineRun %s: %w", run.Name, err)
 	}

@@ -25,8 +25,14 @@ func (d *draft) selects(ctx context.Context, c *candidate) {
 		c.selection = match.Decision{Selected: true, Reason: cmp.Or(c.decision.Selected, match.Selected), Incomplete: run.Note != ""}
 		return
 	}
+	if d.repeats(c) {
+		return
+	}
+	if c.err = d.unasked(c.definition); c.err != nil {
+		return
+	}
 	if c.err = c.definition.Err; c.err != nil {
-		if d.spec.Comment != nil { // each comment would tell it again, and the pull request's own event does
+		if d.remark() { // each comment would tell it again, and the pull request's own event does
 			c.err = fault.Ignoredf("NotSelected", "%s", fault.Of(c.err).Message)
 		}
 		return
@@ -40,20 +46,30 @@ func (d *draft) selects(ctx context.Context, c *candidate) {
 		c.selection.Reason += "; " + incompleteFiles
 	}
 	c.selection.Reason = d.facts.event.Params.Mask(c.selection.Reason)
-	if c.err == nil && !c.selection.Selected {
+	switch {
+	case c.err != nil:
+	case !c.selection.Selected:
 		c.err = fault.Ignoredf("NotSelected", "%s", c.selection.Reason)
+	default:
+		c.err = d.leave(ctx, c)
 	}
 }
 
 func (d *draft) matches(definition resolve.Definition) (match.Decision, error) {
-	if d.facts.event.EventType == match.CommentEvent {
+	decide := match.Select
+	switch {
+	case d.remark():
 		definition.Annotations = match.OfComments(definition.Annotations)
+	case d.named() && d.anyName():
+		definition.Annotations, decide = match.OfNamed(definition.Annotations), match.SelectNamed
+	case d.named():
+		decide = match.SelectNamed
 	}
 	annotations, err := d.set.Annotations(definition, d.facts.scope)
 	if err != nil {
 		return match.Decision{}, err
 	}
-	decision, err := match.Select(d.facts.event, match.Pipeline{Name: definition.Name, Annotations: annotations})
+	decision, err := decide(d.facts.event, match.Pipeline{Name: definition.Name, Annotations: annotations})
 	if err != nil {
 		return match.Decision{}, fmt.Errorf("%s: %w", definition.File, err)
 	}
@@ -66,7 +82,7 @@ func (d *draft) matches(definition resolve.Definition) (match.Decision, error) {
 // leaveToPull declines everything when the commit of a push is in an open pull request, whose own event runs it. Nobody
 // is asked when nothing would run. An error is not an answer: to guess could run the commit twice (B14).
 func (d *draft) leaveToPull(ctx context.Context, open []*candidate) {
-	if !d.Config.SkipPushOfPulls || d.spec.Trigger != v1alpha1.TriggerPush || !strings.HasPrefix(d.spec.BaseRef, "refs/heads/") {
+	if !d.Config.SkipPushOfPulls || d.asked() || d.spec.Trigger != v1alpha1.TriggerPush || !strings.HasPrefix(d.spec.BaseRef, "refs/heads/") {
 		return
 	}
 	wanted := slices.DeleteFunc(slices.Clone(open), func(c *candidate) bool {

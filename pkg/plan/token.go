@@ -14,7 +14,11 @@ const gitAuthVariable = "git_auth_secret"
 
 // hasToken tells whether runs get a git-auth secret. The token of the global Repository is in none: whoever writes to a
 // tenant's namespace could read every project that it reaches.
+// For an approved commit there is one only if it is the run's own, which reads this repository and nothing else.
 func (d *draft) hasToken() bool {
+	if d.approval != nil && d.spec.InstallationID == 0 {
+		return false
+	}
 	return d.Config.SecretAutoCreate && (!d.Shared || d.Config.ShareGlobalToken)
 }
 
@@ -23,6 +27,9 @@ func (d *draft) tokenNote(made *pipelinev1.PipelineRun) string {
 	if !d.hasToken() {
 		if !d.Config.SecretAutoCreate || !mentions(made, gitAuthVariable) {
 			return ""
+		}
+		if d.approval != nil && d.spec.InstallationID == 0 {
+			return "There is no git-auth secret: the commit is of somebody who may not start anything, and the Repository's token may do more than read it."
 		}
 		return "There is no git-auth secret: the token is that of the global Repository, and it is not given to pods. " +
 			"Name a Secret of this namespace in git_provider.secret of the Repository, or ask the administrator for share-global-token."

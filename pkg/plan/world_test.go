@@ -18,6 +18,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
+	"github.com/plumbline-ci/plumbline/pkg/records"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
@@ -28,23 +29,30 @@ const (
 
 // world is everything that a plan asks. It remembers the questions.
 type world struct {
-	asked   []string
-	files   []git.File
-	tree    map[string]string // other files, by path or address
-	skipCI  bool
-	changed git.Changes
-	pulls   []git.Pull
-	writers string
-	said    string
-	payload string
-	acted   string // who caused the event, by its payload
-	secrets map[template.SecretRef]string
-	moved   string                       // the head of a comment's pull request
-	noted   string                       // what the comment says at the Git service, which not every one is asked for
-	true    func(*v1alpha1.GitEventSpec) // what the Git service says of other events, if it is asked
-	actor   *string                      // who the Git service says has acted, if it signs nothing
+	asked    []string
+	files    []git.File
+	tree     map[string]string // other files, by path or address
+	skipCI   bool
+	changed  git.Changes
+	pulls    []git.Pull
+	writers  string
+	members  string
+	owners   string
+	teams    map[string]string // members by team
+	fails    string            // questions about access that begin so are not answered
+	said     string
+	payload  string
+	acted    string // who caused the event, by its payload
+	secrets  map[template.SecretRef]string
+	moved    string                       // the head of a comment's pull request
+	noted    string                       // what the comment says at the Git service, which not every one is asked for
+	true     func(*v1alpha1.GitEventSpec) // what the Git service says of other events, if it is asked
+	records  []records.Record             // what was recorded of the same pull request
+	versions []git.Version                // the heads of the pull request, if the Git service is asked for them
+	actor    *string                      // who the Git service says has acted, if it signs nothing
+	heads    map[string]string            // where branches and tags are, of a comment on a commit
 
-	headErr, changedErr, pullsErr, accessErr, completeErr, payloadErr, addressErr, actorErr error
+	headErr, changedErr, pullsErr, accessErr, completeErr, payloadErr, addressErr, actorErr, recordsErr, versionsErr error
 }
 
 func (w *world) ask(question string) { w.asked = append(w.asked, question) }
@@ -119,13 +127,50 @@ func (w *world) Complete(_ context.Context, e *v1alpha1.GitEventSpec) (*v1alpha1
 		w.true(e)
 		return e, nil
 	}
+	if e.PullRequest == nil {
+		return w.pointed(e)
+	}
 	e.SHA, e.BaseRef, e.HeadRef, e.Comment.Body = w.moved, "main", "topic", w.noted
 	return e, nil
 }
 
+func (w *world) Versions(context.Context, *v1alpha1.GitEventSpec) ([]git.Version, error) {
+	if w.versions != nil || w.versionsErr != nil {
+		w.ask("versions")
+	}
+	return w.versions, w.versionsErr
+}
+
+// knows asks about somebody's access.
+func (w *world) knows(question string) error {
+	w.ask(question)
+	if w.fails != "" && strings.HasPrefix(question, w.fails) {
+		return down()
+	}
+	return w.accessErr
+}
+
 func (w *world) CanWrite(_ context.Context, user string) (bool, error) {
-	w.ask("access of " + user)
-	return slices.Contains(strings.Fields(w.writers), user), w.accessErr
+	return slices.Contains(strings.Fields(w.writers), user), w.knows("access of " + user)
+}
+
+func (w *world) Member(_ context.Context, user string) (bool, error) {
+	return slices.Contains(strings.Fields(w.members), user), w.knows("membership of " + user)
+}
+
+func (w *world) InTeam(_ context.Context, team, user string) (bool, error) {
+	if err := w.knows(team + " with " + user); err != nil {
+		return false, err
+	}
+	members, found := w.teams[team]
+	if !found {
+		return false, fault.Invalidf(fault.ReasonTeamNotFound, "there is no team %s", team)
+	}
+	return slices.Contains(strings.Fields(members), user), nil
+}
+
+func (w *world) Owner(_ context.Context, user string) (bool, error) {
+	return slices.Contains(strings.Fields(w.owners), user), w.knows("ownership of " + user)
 }
 
 // Actor is as a service that signs deliveries has it, unless the world names somebody.
@@ -143,6 +188,7 @@ func (w *world) sources() plan.Sources {
 		Delivery: plan.Delivery{
 			Comment: func(context.Context) (string, error) { w.ask("comment"); return w.said, w.payloadErr },
 			Actor:   func(context.Context) (string, error) { w.ask("actor"); return w.acted, w.payloadErr },
+			Records: func(context.Context) ([]records.Record, error) { w.ask("records"); return w.records, w.recordsErr },
 			Payload: func(context.Context) ([]byte, error) { w.ask("payload"); return []byte(w.payload), w.payloadErr },
 		},
 		Secret: func(_ context.Context, ref template.SecretRef) (string, error) {
@@ -190,7 +236,7 @@ func forked() plan.Input {
 
 // again is the same event with what is left of a plan.
 func again(in plan.Input, made *plan.Plan) plan.Input {
-	in.Earlier = &plan.Earlier{HeadSHA: made.HeadSHA, DefinitionSHA: made.DefinitionSHA, Decisions: slices.Clone(made.Decisions)}
+	in.Earlier = &plan.Earlier{Commits: made.Commits, Decisions: slices.Clone(made.Decisions)}
 	for _, run := range made.Runs {
 		run.Manifest, run.Wait = nil, nil
 		in.Earlier.Runs = append(in.Earlier.Runs, run)

@@ -73,7 +73,8 @@ type History interface {
 	// Pulls lists the repository's pull requests that hold the commit, all pages. A missing commit is Transient.
 	Pulls(ctx context.Context, sha string) ([]git.Pull, error)
 	// Complete returns the event with what its delivery did not say: for a comment its pull request's head commit, refs,
-	// head repository and author as they are now. The ids of project and owner in it are those of what has the project's name,
+	// head repository and author as they are now. A comment on a commit is returned with the commit that its ref is at now, an annotated
+	// tag's being the one it points to; with the default branch's if it has no ref. A ref that there is not is an Ignored fault. The ids of project and owner in it are those of what has the project's name,
 	// and nobody but the service can have made them up: what a URL is bound to is compared with them. A pull request that is not open any more is an Ignored fault.
 	//
 	// A service whose deliveries are signed returns any other event as it is, without a call. One that signs nothing returns
@@ -81,6 +82,10 @@ type History interface {
 	// and labels of a pull request; and the head was the pull request's, or the pushed ref's. What contradicts the delivery
 	// is an Ignored fault; what is not there (yet) is Transient, with reason NotConfirmed, until the caller gives up.
 	Complete(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error)
+	// Versions returns the heads that the event's pull request has had, newest first, where the service itself has to be asked for them
+	// because it signs no deliveries; the first is the event's commit. Elsewhere deliveries tell them: none, without a call. The event is as
+	// Complete returned it.
+	Versions(ctx context.Context, event *v1alpha1.GitEventSpec) ([]git.Version, error)
 	// Supersedes returns the commit that has taken the place of the event's, "" while none has, as Git has it now: a pull
 	// request's other head, or the tip of a branch that no longer holds what was pushed to it. Tags, what is deleted and
 	// what the service does not know are not superseded: only what is certain keeps an event from running.
@@ -92,10 +97,21 @@ type Access interface {
 	// CanWrite tells whether the user has write access or more to the repository. An unknown user has none. The user is
 	// named as Decode names the author of a pull request.
 	CanWrite(ctx context.Context, user string) (bool, error)
+	// Member tells whether the user belongs to the repository without perhaps being able to write: a collaborator or member of
+	// the organization at GitHub, a member of the project or of a group above it at GitLab.
+	Member(ctx context.Context, user string) (bool, error)
+	// InTeam tells whether the user is an active member of a team: of the organization's at GitHub, by its slug; of a group at
+	// GitLab, by its full path. A team that the service does not show is an Invalid fault with reason TeamNotFound, which says
+	// what to do.
+	InTeam(ctx context.Context, team, user string) (bool, error)
 	// Actor returns who caused a pull request's event, told being who did by its delivery: told itself, without a call, where
 	// the service signs deliveries. Elsewhere it is whom the service itself names, "" if it names nobody. What it may only not show
 	// yet is Transient, with reason NotConfirmed, for a bounded time after the event's receipt. The event is as Complete returned it.
 	Actor(ctx context.Context, event *v1alpha1.GitEventSpec, told string) (string, error)
+	// RootFiles returns those of the named files that the root directory of the default branch has now, all at one commit. That the
+	// first of them is not there costs a single call (at GitLab one for each 100 entries of the directory), and nothing else is read
+	// then; a file that was read before costs none. A link in the place of a file is an Invalid fault. An empty repository is Transient.
+	RootFiles(ctx context.Context, names ...string) (map[string][]byte, error)
 }
 
 // Reporter writes verdicts. It is called by the report step only.
@@ -111,6 +127,16 @@ type Reporter interface {
 	// accepted of it has no conclusion unless the check has one, too. Then nothing need be looked up. A write that is sent
 	// without a look asks Fence before.
 	Put(ctx context.Context, head git.Head, id string, check status.Check, sole bool) (newID string, err error)
+}
+
+// Conversation is what people write on a pull request.
+type Conversation interface {
+	// PutReply makes the pull request's conversation show the text, Markdown that begins with the mark, in a comment of ours: the oldest
+	// that begins with it and that we have written, whatever else has the mark. It is edited if it says something else, and written if there
+	// is none. The text is cut to what the service takes. Whoever may not write there is an Operator fault.
+	//
+	// It never writes a second one unless two calls overlap, or one begins while what an earlier one has sent may still take effect.
+	PutReply(ctx context.Context, number int64, mark, text string) error
 }
 
 // Token is a credential for the pods of a run. It is never logged.
@@ -142,6 +168,7 @@ type Client struct {
 	Addresses
 	Access
 	Reporter
+	Conversation
 	Tokens
 }
 

@@ -44,6 +44,8 @@ func newBudget(b Budget) budget {
 // Call is a call as limits count it.
 type Call struct {
 	Method string
+	// Notifies is true for a call that people are notified of: a new comment.
+	Notifies bool
 	// Alone is a name: no two calls of the same name are made at once. Empty is none.
 	Alone string
 }

@@ -74,16 +74,22 @@ func (t *Trees) Files(ctx context.Context, tree TreeID, list func() ([]Definitio
 		ids[f.Path], names = f.ID, append(names, f.Path)
 	}
 	return ReadFiles(ctx, tree.Dir, names, func(ctx context.Context, name string) ([]byte, error) {
-		key := TreeID{Reader: tree.Reader, ID: ids[name]} // a file has no directory
-		if blob, ok := t.get(key); ok {
-			return blob.data, nil
-		}
-		data, err := read(ctx, Definition{Path: name, ID: ids[name]})
-		if err == nil && IsBlob(ids[name], data) {
-			t.keep(key, object{data: slices.Clip(data)}) // whoever appends to it gets a copy
-		}
-		return data, err
+		return t.File(tree.Reader, ids[name], func() ([]byte, error) { return read(ctx, Definition{Path: name, ID: ids[name]}) })
 	})
+}
+
+// File returns a file by what Git calls its content. read is called for what is not kept. Whoever asks has just been shown the id by the
+// service.
+func (t *Trees) File(reader any, id string, read func() ([]byte, error)) ([]byte, error) {
+	key := TreeID{Reader: reader, ID: id} // a file has no directory
+	if blob, ok := t.get(key); ok {
+		return blob.data, nil
+	}
+	data, err := read()
+	if err == nil && IsBlob(id, data) {
+		t.keep(key, object{data: slices.Clip(data)}) // whoever appends to it gets a copy
+	}
+	return data, err
 }
 
 func (t *Trees) get(key TreeID) (object, bool) {

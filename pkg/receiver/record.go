@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/blob"
 	"github.com/plumbline-ci/plumbline/pkg/budget"
@@ -162,7 +163,9 @@ func (r *Recorder) settleOn(ctx context.Context, name string, seen sight, p *par
 // create writes the record; AlreadyExists stays visible to apierrors. It writes nothing if a budget is used up.
 func (r *Recorder) create(ctx context.Context, name string, p *parcel) error {
 	event := &v1alpha1.GitEvent{Spec: *p.spec.DeepCopy(),
-		ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: name, Annotations: tracecontext.Annotations(ctx)}}
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: r.Namespace, Name: name, Annotations: tracecontext.Annotations(ctx), Labels: map[string]string{plumbline.SubjectLabel: p.spec.Subject()},
+		}}
 	if !p.whole() {
 		return r.createWithPayloads(ctx, event, p)
 	}

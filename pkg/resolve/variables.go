@@ -9,6 +9,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/match"
 )
 
 const (
@@ -32,7 +33,7 @@ func Variables(ev *v1alpha1.GitEventSpec, head git.Head, namespace string) map[s
 		"sender":              strings.ToLower(ev.Sender),
 		"target_namespace":    namespace,
 		"event":               string(ev.Trigger),
-		"event_type":          ev.EventType,
+		"event_type":          eventType(ev),
 		"trigger_comment":     "",
 		"pull_request_labels": "",
 	}
@@ -44,6 +45,15 @@ func Variables(ev *v1alpha1.GitEventSpec, head git.Head, namespace string) map[s
 		vars["pull_request_number"] = strconv.FormatInt(ev.PullRequest.Number, 10)
 	}
 	return vars
+}
+
+// eventType is what definitions see: of a command what it is about, and not which command it is. Pipelines-as-Code has "pull_request" on
+// commits as well, which are pushes.
+func eventType(ev *v1alpha1.GitEventSpec) string {
+	if ev.Comment != nil && ev.EventType != match.CommentEvent {
+		return string(ev.Trigger)
+	}
+	return ev.EventType
 }
 
 // branch is a ref as authors know it: branches without prefix, tags with theirs.

@@ -67,6 +67,17 @@ func TestVariables(t *testing.T) {
 				"pull_request_labels": "", "pull_request_number": "7",
 			},
 		},
+		"a command on a commit is about a push": {
+			v1alpha1.GitEventSpec{
+				Trigger: v1alpha1.TriggerPush, EventType: "test-all-comment", Sender: "joe", Project: project,
+				BaseRef: "refs/heads/main", HeadRef: "refs/heads/main", HeadURL: project.URL, Comment: &v1alpha1.Comment{Body: "/test"},
+			},
+			map[string]string{
+				"revision": "abc", "repo_url": "https://github.com/Acme/App", "repo_owner": "acme", "repo_name": "app",
+				"target_branch": "main", "source_branch": "main", "git_tag": "", "source_url": "https://github.com/Acme/App",
+				"sender": "joe", "target_namespace": "ci", "event": "push", "event_type": "push", "trigger_comment": "/test", "pull_request_labels": "",
+			},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -31,13 +31,13 @@ type Watch struct {
 	Deleted func(event string, eventUID types.UID, run string, runUID types.UID)
 }
 
-// OnEvent enqueues open events. Updates of a GitEvent come from its reconciler alone and are not enqueued: a status write would
-// otherwise defeat the backoff. Resyncs are, and so is what its runs may have told before the cache knew that they are its runs.
+// OnEvent enqueues open events. Updates of a GitEvent come from its reconciler and are not enqueued: a status write would
+// otherwise defeat the backoff. Resyncs are, and that another event has cancelled this one, and so is what its runs may have told before the cache knew that they are its runs.
 func (w *Watch) OnEvent(queue Queue) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: queue.Enqueue,
 		UpdateFunc: func(before, after any) {
-			if sameVersion(before, after) || w.missed(before, after) {
+			if sameVersion(before, after) || cancelled(before, after) || w.missed(before, after) {
 				queue.Enqueue(after)
 			}
 		},
@@ -114,6 +114,13 @@ func (w *Watch) missed(before, after any) bool {
 		}
 	}
 	return false
+}
+
+// cancelled tells whether another event ends what this one has started.
+func cancelled(before, after any) bool {
+	a, okA := before.(*v1alpha1.GitEvent)
+	b, okB := after.(*v1alpha1.GitEvent)
+	return okA && okB && !a.Knows(b)
 }
 
 // tells tells whether the cache says of a run that it has begun, ended or is gone. A run without a UID that the cache does not

@@ -53,6 +53,8 @@ type Check struct {
 	// OnlyOpen ends what is open and nothing else: no check is made, and one that has ended stays as it is. It is set where nobody
 	// knows what was reported before.
 	OnlyOpen bool `json:",omitempty"`
+	// Shared tells that other events post this check as well: it is always looked for, before a post and after the first one.
+	Shared bool `json:",omitempty"`
 }
 
 // EventKey is the Key of the check that is about the event as a whole ("Pending approval").

@@ -30,6 +30,8 @@ type RunState struct {
 	Links       Links
 	// Wait is why the PipelineRun is not created yet, if that is known.
 	Wait *v1alpha1.Wait
+	// Refused is why the PipelineRun could not be told to end, if it is to end and that was tried.
+	Refused *v1alpha1.Wait
 }
 
 // Input is everything a verdict may depend on. It has no room for an error that arose after a PipelineRun was created.
@@ -42,7 +44,7 @@ type Input struct {
 }
 
 // Desired returns what the Git service should show: one check for each run, or the event's own check while it waits for
-// approval. It is the only place where a conclusion is made (the verdict rule of the architecture):
+// approval; and the end of that check if another event's waited. It is the only place where a conclusion is made (the verdict rule of the architecture):
 //
 //   - the terminal state of the PipelineRun, as it is;
 //   - else, if the PipelineRun exists: in progress, whatever fails around it;
@@ -53,8 +55,8 @@ type Input struct {
 // when it is repeated, and that judgement is about nothing.
 func Desired(in Input) []Check {
 	switch in.Event.Status.Disposition {
-	case v1alpha1.DispositionIgnored, v1alpha1.DispositionSuperseded:
-		return nil
+	case v1alpha1.DispositionIgnored, v1alpha1.DispositionSuperseded, v1alpha1.DispositionCancels:
+		return ending(in)
 	case v1alpha1.DispositionPending:
 		return []Check{pending(in.begun(EventKey, ""))}
 	case v1alpha1.DispositionSkipped:
@@ -62,7 +64,7 @@ func Desired(in Input) []Check {
 	case v1alpha1.DispositionRefused:
 		return closing(in)
 	}
-	var checks []Check
+	checks := ending(in)
 	for _, run := range in.Runs {
 		checks = append(checks, in.begun(run.Run.Name, run.Run.Pipeline).run(run))
 	}
@@ -131,7 +133,7 @@ func (in Input) begun(key, pipeline string) Input {
 // closing concludes, for an event that cannot be served any more, the checks that people already see, and tells how its
 // runs ended. It makes none for what will never be.
 func closing(in Input) []Check {
-	var checks []Check
+	checks := ending(in)
 	for _, run := range in.Runs {
 		if run.Run.Result == nil && !seen(in.Event, run.Run.Name) {
 			continue
@@ -144,7 +146,7 @@ func closing(in Input) []Check {
 		}
 		checks = append(checks, c)
 	}
-	if seen(in.Event, EventKey) {
+	if plan := in.Event.Status.Plan; seen(in.Event, EventKey) && (plan == nil || !plan.EndsPending) {
 		in := in.begun(EventKey, "")
 		c := pending(in)
 		in.conclude(&c, "", Cancelled)

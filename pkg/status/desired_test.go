@@ -175,9 +175,11 @@ func TestDesiredByDisposition(t *testing.T) {
 }
 
 func TestDesiredPending(t *testing.T) {
-	got := Desired(Input{Application: "Plumbline CI", Event: event(v1alpha1.DispositionPending)})[0]
+	waits := event(v1alpha1.DispositionPending)
+	waits.Status.Plan = &v1alpha1.Plan{HeadSHA: "0123456789012345678901234567890123456789", Message: "The author has no write access."}
+	got := Desired(Input{Application: "Plumbline CI", Event: waits})[0]
 	golden(t, "check-pending", got.Summary+"\n\n"+got.Text)
-	want := Check{Key: EventKey, Name: "Plumbline CI", ExternalID: "push-0123", State: Queued, Title: "Pending approval, waiting for an /ok-to-test"}
+	want := Check{Key: EventKey, Name: "Plumbline CI", ExternalID: ApprovalID(waits), Shared: true, State: Queued, Title: "Pending approval, waiting for an /ok-to-test"}
 	got.Summary, got.Text = "", ""
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Desired (-want +got):\n%s", diff)

@@ -54,7 +54,7 @@ func share(n, of int) string {
 // disposed names the end of an event that has no run to speak for it. The other dispositions are their own reason.
 func disposed(s *v1alpha1.GitEventStatus) string {
 	switch s.Disposition {
-	case v1alpha1.DispositionIgnored, v1alpha1.DispositionRefused:
+	case v1alpha1.DispositionIgnored, v1alpha1.DispositionRefused, v1alpha1.DispositionCancels:
 		return string(s.Disposition) + ": " + s.Plan.Reason
 	}
 	return string(s.Disposition)

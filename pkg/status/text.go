@@ -24,7 +24,7 @@ type place struct {
 
 type refusal struct{ Pipeline, Name, Namespace, Words string }
 
-type approval struct{ User, Trigger string }
+type approval struct{ User, Trigger, Why, Commit string }
 
 func placeOf(run RunState) place {
 	return place{

@@ -18,9 +18,11 @@ const (
 	titleFailed    = "Failed"
 	titleCanceled  = "Cancelled"
 	titleRefused   = "pipelinerun start failure"
+	titleEnding    = "Cancelling"
 	titlePending   = "Pending approval, waiting for an /ok-to-test"
 	titleUncreated = "Waiting to be created"
 	titleSkipped   = "CI Skipped"
+	titleApproved  = "Approved"
 )
 
 // summary prefixes words with the application and, if there is one, the pipeline.
@@ -52,6 +54,7 @@ func (in Input) ended(c *Check, run RunState) {
 	if c.Conclusion == Failure {
 		c.Words = cmp.Or(result.Brief, result.Message, result.Reason)
 	}
+	in.cancelled(c, run)
 	switch {
 	case c.Text != "":
 	case result.Outcome == v1alpha1.OutcomeDeleted:
@@ -71,6 +74,9 @@ func (in Input) started(c *Check, run RunState) {
 		c.State, c.Title = Queued, "Queued"
 		c.Summary = in.summary(run.Run.Pipeline, "is queued.")
 		c.Text = render("queuing.md", placeOf(run))
+		return
+	}
+	if in.cancelling(c, run) {
 		return
 	}
 	c.State, c.Title = InProgress, titleStarted
@@ -128,17 +134,6 @@ func subject(run RunState) string {
 		return "an operator of the cluster"
 	}
 	return "the cluster"
-}
-
-func pending(in Input) Check {
-	event := in.Event
-	return Check{
-		Key: EventKey, Name: in.Application, ExternalID: event.Name,
-		State: Queued, Title: titlePending, Summary: in.summary("", "is waiting for approval."),
-		Text: render("pending.md", approval{
-			User: plain(event.Spec.Sender), Trigger: plain(string(event.Spec.Trigger)),
-		}),
-	}
 }
 
 // skipped is what a commit shows whose author asked for no CI: spec/compatibility.md 3.9.

@@ -23,6 +23,7 @@ const (
 	maxRun     = 128 << 10 // of one of them
 	maxMessage = 4 << 10   // of anything there is a handful of
 	maxWord    = 128
+	maxReply   = 1 << 10
 	maxStub    = 256 // of any text of a settled event
 )
 
@@ -45,6 +46,9 @@ func Fit(s *v1alpha1.GitEventStatus) {
 	}
 	for i := range s.Runs {
 		fitRun(&s.Runs[i], share)
+	}
+	if s.Reply != nil {
+		s.Reply.Command = cut(s.Reply.Command, maxReply)
 	}
 	if s.Plan != nil {
 		s.Plan.Reason, s.Plan.Message = cut(s.Plan.Reason, maxWord), cut(s.Plan.Message, maxMessage)

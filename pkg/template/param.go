@@ -26,7 +26,7 @@ type entry struct {
 func (s *Scope) declare() error {
 	var filters *expression.Environment
 	for _, p := range s.facts.Params {
-		if p.Name == "" || slices.Contains([]string{expression.Body, expression.Headers, expression.Files, expression.PAC}, p.Name) {
+		if p.Name == "" || slices.Contains(parts(), p.Name) {
 			continue
 		}
 		if p.Value == "" && p.Secret != nil && (p.Secret.Name == "" || p.Secret.Key == "") {
@@ -52,7 +52,7 @@ func (s *Scope) declare() error {
 
 // standardNames are the variables that every expression of a template may read.
 func (s *Scope) standardNames() []string {
-	names := []string{pullNumber, "git_auth_secret", expression.TargetURL, expression.EventTitle}
+	names := always()
 	for name := range s.facts.Variables {
 		names = append(names, name)
 	}
@@ -148,4 +148,21 @@ func (s *Scope) applies(e *entry) (bool, error) {
 // overspent tells that an expression was not evaluated because the event's budget is used up: then nothing was learnt.
 func overspent(err error) bool {
 	return fault.Is(err, fault.Invalid) && fault.Of(err).Reason == expression.ReasonSteps
+}
+
+// Reserved tells whether a name is that of something that every event has, so that a comment may not give it another value:
+// a standard variable, of which resolve.Variables are known, or a part of the payload.
+func Reserved(name string, variables map[string]string) bool {
+	_, standard := variables[name]
+	return standard || slices.Contains(always(), name) || slices.Contains(parts(), name)
+}
+
+// always are the standard variables that resolve.Variables do not have for every event.
+func always() []string {
+	return []string{pullNumber, "git_auth_secret", expression.TargetURL, expression.EventTitle}
+}
+
+// parts are what expressions know the payload and the delivery by.
+func parts() []string {
+	return []string{expression.Body, expression.Headers, expression.Files, expression.PAC}
 }

@@ -103,6 +103,7 @@ func (s *stage) play(ctx context.Context) (Report, error) {
 	}
 	settled := time.Now()
 	err := c.settle(ctx)
+	s.tally.add("PipelineRuns of approved commits", c.allowed)
 	report.Table, report.Broken, report.Settled = s.tally.table(), c.findings(), time.Since(settled)
 	return report, err
 }

@@ -62,7 +62,7 @@ func TestTheScheduleFollowsFromTheSeed(t *testing.T) {
 			t.Fatalf("act %d is at %v, after one at %v", act.N, act.At, acts[max(0, i-1)].At)
 		}
 	}
-	if len(kinds) != 13+7 || len(targets) != 12 {
-		t.Errorf("%d kinds %v with %d targets %v, want 13 kinds of deliveries and 7 of disturbances; 12 targets", len(kinds), kinds, len(targets), targets)
+	if len(kinds) != 17+7 || len(targets) != 12 {
+		t.Errorf("%d kinds %v with %d targets %v, want 17 kinds of deliveries and 7 of disturbances; 12 targets", len(kinds), kinds, len(targets), targets)
 	}
 }

@@ -21,12 +21,17 @@ import (
 const (
 	// lookEvery is how often everything is looked at, or ten times as long as a look takes.
 	lookEvery = time.Second
-	// lookLimit bounds one look: the API server may be paused.
-	lookLimit = 10 * time.Second
+	// lookLimit bounds one look: the API server may be paused. After half an hour there are some 8,000 PipelineRuns.
+	lookLimit = time.Minute
+	// restEvery is how many times as long as a look takes nothing is looked at afterwards, while the others end what is left.
+	restEvery = 3
 	// outwaited is how long a receiver waits for one answer of the API server (kubeCallBudget of pkg/receiver): a 503 that took
 	// longer is the machine's.
 	outwaited = 3 * time.Second
 )
+
+// errEarly says that everything was looked at a moment ago.
+var errEarly = errors.New("it was looked at a moment ago")
 
 // checker looks at everything, again and again.
 type checker struct {
@@ -34,9 +39,13 @@ type checker struct {
 	// stop ends the schedule: what was found cannot be mended.
 	stop func()
 	last *invariants.Evidence
+	// reader knows what it has read before: there may be thousands of commits.
+	reader invariants.Reader
 	// made are the UIDs of the PipelineRuns that were ever seen, by name.
-	made   map[string]types.UID
-	broken []invariants.Violation
+	made map[string]types.UID
+	// allowed is how many PipelineRuns of approved commits the last look has seen.
+	allowed int
+	broken  []invariants.Violation
 }
 
 // watch looks until ctx ends or something is found that nothing can mend.
@@ -62,11 +71,14 @@ func (c *checker) watch(ctx context.Context) {
 func (c *checker) look(ctx context.Context) (*invariants.Evidence, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
-	e, err := invariants.Read(ctx, both{c.stage.services[onGitHub], c.stage.services[onGitLab]}, c.stage.installation)
-	if err == nil {
-		c.last = e
+	e, err := c.reader.Read(ctx, both{c.stage.services[onGitHub], c.stage.services[onGitLab]}, c.stage.installation)
+	if err != nil {
+		c.stage.tally.add("looks that failed", 1)
+		return nil, err
 	}
-	return e, err
+	c.stage.tally.add("looks at everything", 1)
+	c.last = e
+	return e, nil
 }
 
 // settle waits until every invariant holds. What does not in time is in broken.
@@ -76,8 +88,14 @@ func (c *checker) settle(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.stage.options.Settle)
 	defer cancel()
+	var next time.Time // what reads everything all the time keeps the others from ending
 	err := cluster.Poll(ctx, lookEvery, func() error {
+		if time.Now().Before(next) {
+			return errEarly
+		}
+		begin := time.Now()
 		e, err := c.look(ctx)
+		next = time.Now().Add(restEvery * time.Since(begin))
 		if err != nil {
 			return err
 		}
@@ -99,7 +117,7 @@ func (c *checker) settle(ctx context.Context) error {
 
 // never are the violations that nothing can mend.
 func (c *checker) never(e *invariants.Evidence) []invariants.Violation {
-	return slices.Concat(e.Never(), c.twice(e), early(e), unfounded(e), c.failed(e), c.astray(e), c.uncalled(e))
+	return slices.Concat(e.Never(), c.twice(e), early(e), unfounded(e), c.failed(e), c.astray(e), c.uncalled(e), c.unapproved(e))
 }
 
 // eventually is what has not become true yet. What does not become so of a PipelineRun whose patches are refused is I-10's.

@@ -23,13 +23,17 @@ const (
 	twins      = "same delivery twice at once"
 	swapped    = "two pushes, delivered in the other order"
 	commenting = "comment that starts pipelines"
-	commanding = "command that is not served"
+	commanding = "command that starts pipelines"
+	deciding   = "command that depends on what runs"
 	chatting   = "comment that asks for nothing"
 	intruding  = "comment of a stranger"
 	late       = "comment on a closed pull request"
+	asking     = "pull request of a stranger opens"
+	pressing   = "push to a pull request of a stranger"
+	approving  = "approval"
 )
 
-// author does everything at the Git services; stranger only comments, and has no rights.
+// author does everything at the Git services; stranger has no rights, comments, and opens pull requests from a fork.
 const (
 	author   = "octocat"
 	stranger = "mallory"
@@ -57,10 +61,14 @@ func deliveries() []delivering {
 		{twins, 8, (*repository).doubles},
 		{swapped, 9, (*repository).swaps},
 		{commenting, 8, (*repository).asks},
-		{commanding, 4, (*repository).commands},
+		{commanding, 6, (*repository).commands},
+		{deciding, 5, (*repository).decides},
 		{chatting, 2, (*repository).chats},
 		{intruding, 3, (*repository).intrudes},
 		{late, 3, (*repository).asksLate},
+		{asking, 3, (*repository).opensOutside},
+		{pressing, 3, (*repository).movesOutside},
+		{approving, 6, (*repository).approves},
 	}
 }
 
@@ -92,6 +100,9 @@ type repository struct {
 	count  int
 	// pulling are the pull requests that are open, pulled those that were closed.
 	pulling, pulled []*pull
+	// outsiders are those of the stranger; approved has all heads they ever had, and whether the author has approved one.
+	outsiders []*outside
+	approved  map[string]bool
 }
 
 // branches get pushes beside main. A pull request has one of its own.

@@ -31,6 +31,7 @@ type hubRepo struct {
 	name string // with its owner
 	page string
 	base string // the oldest commit
+	fork string // the stranger's
 }
 
 func newGitHub(key string) (*github, error) {
@@ -50,6 +51,7 @@ func (g *github) found(owner string) (project, string) {
 	g.Install(appID, owner, r.name)
 	g.SetCollaborator(r.name, author, "write")
 	r.base = g.Commit(r.name, "main", files("warm", 0, 0))
+	r.fork = g.CreateRepo(stranger, "app-of-"+owner, forge.RepoOptions{ForkOf: r.name}).FullName
 	return r, r.name
 }
 
@@ -86,6 +88,18 @@ func (r *hubRepo) open(branch string, change forge.Change) int {
 	r.Commit(r.name, branch, change)
 	return r.OpenPullRequest(forge.NewPull{Base: r.name, HeadBranch: branch})
 }
+
+func (r *hubRepo) openFork(branch string, change forge.Change) (int, string) {
+	head := r.pushFork(branch, change)
+	return r.OpenPullRequest(forge.NewPull{Base: r.name, Head: r.fork, HeadBranch: branch, Author: stranger}), head
+}
+
+func (r *hubRepo) pushFork(branch string, change forge.Change) string {
+	return r.Commit(r.fork, branch, change)
+}
+
+// checksAt is the project itself: check runs are in the repository that the App is installed on.
+func (r *hubRepo) checksAt() []string { return []string{r.name} }
 
 func (r *hubRepo) tell(number int, action string) delivery {
 	if action == closed {

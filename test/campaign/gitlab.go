@@ -29,6 +29,7 @@ type labProject struct {
 	token gitlab.Token
 	hook  string // the webhook's secret
 	base  string // the oldest commit
+	fork  string // the stranger's
 }
 
 func newGitLab() (*onLab, error) {
@@ -49,12 +50,14 @@ func (g *onLab) found(owner string) (project, string) {
 	g.SetMember(path, author, gitlab.Developer)
 	g.AddHook(path, "http://"+nowhere, p.hook) // each delivery is told where to go
 	p.base = g.Commit(path, "main", files("warm", 0, 0))
+	p.fork = g.CreateProject(stranger+"/app-of-"+owner, gitlab.ProjectOptions{ForkOf: path, Visibility: gitlab.Public}).FullPath
+	g.SetMember(p.fork, p.token.User.Username, gitlab.Developer)
 	return p, path
 }
 
 func (g *onLab) inject(f forge.Fault) *forge.FaultHandle { return g.Inject(f) }
 
-// seen finds the projects by what was written there. Nobody writes notes: all branches are of the projects themselves.
+// seen finds the projects by what was written there. Nobody writes notes: the token may write statuses in the forks, too.
 func (g *onLab) seen() invariants.Service { return invariants.GitLab{GitLab: g.GitLab} }
 
 func (g *onLab) close() error { return g.Close() }
@@ -92,6 +95,18 @@ func (p *labProject) open(branch string, change forge.Change) int {
 	p.Commit(p.FullPath, branch, change)
 	return int(p.OpenMergeRequest(gitlab.NewMergeRequest{Target: p.FullPath, SourceBranch: branch, Author: author}))
 }
+
+func (p *labProject) openFork(branch string, change forge.Change) (int, string) {
+	head := p.pushFork(branch, change)
+	return int(p.OpenMergeRequest(gitlab.NewMergeRequest{Target: p.FullPath, Source: p.fork, SourceBranch: branch, Author: stranger})), head
+}
+
+func (p *labProject) pushFork(branch string, change forge.Change) string {
+	return p.Commit(p.fork, branch, change)
+}
+
+// checksAt are the project and its fork: statuses of a fork's commit are written there first.
+func (p *labProject) checksAt() []string { return []string{p.FullPath, p.fork} }
 
 func (p *labProject) tell(number int, action string) delivery {
 	if action == closed {

@@ -33,14 +33,24 @@ type project interface {
 	push(branch string, change forge.Change) delivery
 	// send sends a delivery to a URL. It returns the HTTP status, 0 if there was no answer.
 	send(ctx context.Context, url string, d delivery) int
+	places
+	pulls
+}
+
+// places are where something of a project is.
+type places interface {
 	// root is the oldest commit of the default branch.
 	root() string
-	pulls
+	// checksAt are the paths of the projects in which checks of its commits may be.
+	checksAt() []string
 }
 
 // pulls are the pull requests of a project.
 type pulls interface {
 	open(branch string, change forge.Change) int
+	// openFork opens one of the stranger's, from its fork, and returns its head too; pushFork pushes to the fork and returns the commit.
+	openFork(branch string, change forge.Change) (number int, head string)
+	pushFork(branch string, change forge.Change) (head string)
 	// tell tells of one: opened, synchronize or closed, which closes it.
 	tell(number int, action string) delivery
 	// comment has a user write below one.

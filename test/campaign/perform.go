@@ -43,6 +43,10 @@ func (s *stage) disturb(ctx context.Context, act Act) {
 		s.failGit(ctx, act)
 		return
 	}
+	if s.rolling.Load() {
+		s.tally.add("disturbances left out as a rolling restart took longer", 1)
+		return
+	}
 	p := s.parts[act.Target]
 	select {
 	case <-p.free:
@@ -156,7 +160,10 @@ func (s *stage) failGit(ctx context.Context, act Act) {
 	r := act.rand(s.options.Seed)
 	answer, service := pick(r, gitAnswers(act.Target)), s.services[act.Target]
 	over := make(chan struct{})
-	fault := forge.Fault{Do: answer.do(over), Route: pick(r, service.routes())}
+	fault := forge.Fault{Do: answer.do(over)}
+	if r.IntN(2) == 0 {
+		fault.Route = pick(r, service.routes())
+	}
 	if r.IntN(2) == 0 {
 		fault.Count = 1 + r.IntN(3)
 	}
@@ -176,6 +183,8 @@ func (s *stage) roll(ctx context.Context) {
 		s.tally.add("rolling restarts left out as something was still down", 1)
 		return
 	}
+	s.rolling.Store(true)
+	defer s.rolling.Store(false)
 	end := s.tally.begin(rolling)
 	begin := time.Now()
 	sending, enough := context.WithCancel(ctx)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 )
 
 // What happens to a pull request.
@@ -62,7 +63,7 @@ func (r *repository) closes(by *rand.Rand) []delivery {
 	return []delivery{r.close(pick(by, r.pulling))}
 }
 
-// close closes a pull request. What was told of it and is not read yet may be ignored from now on.
+// close closes a pull request. What was told of it may be ignored from now on, and what it has started is cancelled.
 func (r *repository) close(p *pull) delivery {
 	r.pulling = slices.DeleteFunc(r.pulling, func(other *pull) bool { return other == p })
 	r.pulled = append(r.pulled, p)
@@ -93,15 +94,30 @@ func (r *repository) asksLate(by *rand.Rand) (all []delivery) {
 
 // intrudes has somebody ask who may not.
 func (r *repository) intrudes(by *rand.Rand) []delivery {
-	return r.inVain(by, stranger, request)
+	return r.inVain(by, stranger, pick(by, []string{request, "/test", "/retest run-0", "/ok-to-test", "/cancel"}))
 }
 
 func (r *repository) chats(by *rand.Rand) []delivery {
 	return r.inVain(by, author, "this looks good to me")
 }
 
+// commands starts pipelines by their names, or all that are for the pull request.
 func (r *repository) commands(by *rand.Rand) []delivery {
-	return r.inVain(by, author, pick(by, []string{"/test", "/test run-0", "/retest", "/ok-to-test", "/cancel", "/cancel run-1"}))
+	p, before := r.some(by)
+	return append(before, r.toldOf(p, r.comment(p.number, author, pick(by, []string{"/test", "/test run-0"}))))
+}
+
+// decides asks for what depends on what is there by then: what has failed runs again, what runs is cancelled. What is not created yet may
+// not be created any more.
+func (r *repository) decides(by *rand.Rand) []delivery {
+	p, before := r.some(by)
+	body := pick(by, []string{"/retest", "/retest run-0", "/cancel", "/cancel run-0"})
+	if strings.HasPrefix(body, "/cancel") {
+		for _, key := range p.keys {
+			r.wishes[key] = either
+		}
+	}
+	return append(before, r.told(r.comment(p.number, author, body), either))
 }
 
 // inVain comments on a pull request without effect.

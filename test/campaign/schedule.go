@@ -23,9 +23,11 @@ type Act struct {
 func (a Act) rand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, uint64(a.N))) }
 
 const (
-	// deliveryEvery and disturbEvery are the mean times between two.
-	deliveryEvery = 450 * time.Millisecond
-	disturbEvery  = 600 * time.Millisecond
+	// deliveryEvery and disturbEvery are the mean times between two. A long campaign has deliveriesAtMost, further apart: each time that
+	// Tekton's controller is killed it reads all PipelineRuns there are, and with some 4,000 it does nothing else any more.
+	deliveryEvery    = 450 * time.Millisecond
+	deliveriesAtMost = 2200
+	disturbEvery     = 450 * time.Millisecond
 	// rest is how long a target is left alone after a disturbance.
 	rest = time.Second
 	// roll is how long a rolling restart of the receivers has, rollEvery when one begins. Nothing else is disturbed meanwhile, nor
@@ -38,7 +40,8 @@ const (
 func Schedule(seed uint64, long time.Duration) (acts []Act) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	rolls := rolls(long)
-	for at := between(r, deliveryEvery); at < long; at += between(r, deliveryEvery) {
+	mean := max(deliveryEvery, long/deliveriesAtMost)
+	for at := between(r, mean); at < long; at += between(r, mean) {
 		acts = append(acts, Act{At: at, Kind: choose(r, deliveries()).kind})
 	}
 	busy := map[string]time.Duration{}

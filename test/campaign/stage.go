@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,6 +38,8 @@ type stage struct {
 	tally        *tally
 	// sending and disturbing are the acts that go on.
 	sending, disturbing sync.WaitGroup
+	// rolling is true while receivers are replaced, which may take longer than the schedule has for it.
+	rolling atomic.Bool
 }
 
 // part is a process that is disturbed by one act at a time.
@@ -136,7 +139,7 @@ func (s *stage) serve(ctx context.Context) error {
 			return err
 		}
 		for _, on := range []string{onGitHub, onGitLab} {
-			r := &repository{service: on, tenant: tenant, namespace: namespace, wishes: map[string]wish{}, counts: map[string]int{}}
+			r := &repository{service: on, tenant: tenant, namespace: namespace, wishes: map[string]wish{}, counts: map[string]int{}, approved: map[string]bool{}}
 			r.project, r.path = s.services[on].found(tenant)
 			s.repositories = append(s.repositories, r)
 			if err := s.connect(ctx, r); err != nil {

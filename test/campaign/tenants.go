@@ -4,6 +4,7 @@ package campaign
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/invariants"
@@ -59,8 +60,8 @@ func (c *checker) incomplete(e *invariants.Evidence) (broken []invariants.Violat
 	return broken
 }
 
-// uncalled is the other side of it: what nobody may start, or nobody serves, is ignored if it is recorded at all, and leaves neither
-// a run nor a check.
+// uncalled is the other side of it: what nobody may start, or what only ends runs, is recorded as that if it is recorded at all, and leaves
+// neither a run nor a check of its own.
 func (c *checker) uncalled(e *invariants.Evidence) (broken []invariants.Violation) {
 	written := map[string]bool{}
 	for _, w := range e.Writes {
@@ -71,7 +72,8 @@ func (c *checker) uncalled(e *invariants.Evidence) (broken []invariants.Violatio
 		if _, wish := c.stage.of(key); wish != nothing {
 			continue
 		}
-		if len(status.Runs) > 0 || status.Disposition != "" && status.Disposition != v1alpha1.DispositionIgnored || written[event.Name] {
+		starts := !slices.Contains([]v1alpha1.Disposition{"", v1alpha1.DispositionIgnored, v1alpha1.DispositionCancels}, status.Disposition)
+		if starts || len(status.Runs) > 0 || written[event.Name] {
 			broken = append(broken, invariants.Violation{
 				Invariant: "I-1", Subject: key, Message: fmt.Sprintf("GitEvent %s of what starts nothing is %s with %d runs, reported: %v",
 					event.Name, status.Disposition, len(status.Runs), written[event.Name]),
@@ -100,7 +102,7 @@ func (c *checker) astray(e *invariants.Evidence) (broken []invariants.Violation)
 		}
 	}
 	for _, w := range e.Writes {
-		if r := whose[w.ExternalID]; r != nil && w.Repository != r.path {
+		if r := whose[w.ExternalID]; r != nil && !slices.Contains(r.checksAt(), w.Repository) {
 			broken = append(broken, strayed(w.ExternalID, "write %d tells of %s at %s, and it is of %s", w.N, w.ExternalID, w.Repository, r.path))
 		}
 	}

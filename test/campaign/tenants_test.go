@@ -10,9 +10,18 @@ import (
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
+
+// at is a project of which only the path is known.
+type at struct {
+	project
+	path string
+}
+
+func (p at) checksAt() []string { return []string{p.path} }
 
 // What is of the wrong tenant, what was started in vain and what was not started are found, and nothing in what is sound.
 func TestWishesAndTenantsAreFound(t *testing.T) {
@@ -49,6 +58,10 @@ func TestWishesAndTenantsAreFound(t *testing.T) {
 		{"a delivery that starts nothing is ignored", nil, func(w world) {
 			w.wish["d"], w.Events[0].Status = nothing, v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionIgnored}
 		}},
+		{"code of a stranger runs that was approved", nil, func(w world) { w.Live[0].Labels = map[string]string{pipelinesascode.SHA: "read"} }},
+		{"code of a stranger runs that nobody has approved", []string{unread}, func(w world) {
+			w.Live[0].Labels = map[string]string{pipelinesascode.SHA: "unread"}
+		}},
 		{"a delivery that may start something has", nil, func(w world) { w.wish["d"] = either }},
 		{"a delivery that may start something has not", nil, func(w world) {
 			w.wish["d"], w.Events[0].Status = either, v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionIgnored}
@@ -66,10 +79,11 @@ func TestWishesAndTenantsAreFound(t *testing.T) {
 		wishes, counts := map[string]wish{"d": starts}, map[string]int{"d": 1}
 		c.spoil(world{Evidence: e, run: &e.Events[0].Status.Runs[0], wish: wishes, counts: counts})
 		check := &checker{stage: &stage{repositories: []*repository{
-			{path: "acme/app", namespace: "of-acme", wishes: wishes, counts: counts}, {path: "umbra/app", namespace: "of-umbra"},
+			{project: at{path: "acme/app"}, path: "acme/app", namespace: "of-acme", wishes: wishes, counts: counts, approved: map[string]bool{"read": true, "unread": false}},
+			{project: at{path: "umbra/app"}, path: "umbra/app", namespace: "of-umbra"},
 		}}}
 		var found []string
-		for _, v := range slices.Concat(check.astray(e), check.uncalled(e), check.ignored(e), check.incomplete(e)) {
+		for _, v := range slices.Concat(check.astray(e), check.uncalled(e), check.ignored(e), check.incomplete(e), check.unapproved(e)) {
 			found = append(found, v.Invariant)
 		}
 		if !slices.Equal(found, c.want) {

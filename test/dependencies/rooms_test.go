@@ -25,9 +25,10 @@ const (
 	hall         = "pkg/reconciler/gitevent"
 	generated    = "pkg/client"
 
+	// maxImports counts those that not everything may know.
 	maxImports   = 12
 	maxFields    = 10
-	maxHallLines = 2400
+	maxHallLines = 2700
 )
 
 // pkg is a package of ours as go list shows it, tests left out.
@@ -66,12 +67,17 @@ func ours(t *testing.T) (packages map[string]pkg, imports map[string][]string) {
 	}
 }
 
+// known tells whether a package has values that everything may know.
+func known(path string) bool {
+	return strings.HasPrefix(path, "pkg/apis/") || slices.Contains([]string{"pkg/fault", "pkg/git", "pkg/panics"}, path)
+}
+
 // shown is what the table of docs/architecture.md says of imports: without the values that everything may know.
 func shown(imports []string) string {
 	names := map[string]bool{}
 	for _, path := range imports {
 		switch {
-		case strings.HasPrefix(path, "pkg/apis/"), path == "pkg/fault", path == "pkg/git", path == "pkg/panics":
+		case known(path):
 		case strings.HasPrefix(path, generated):
 			names["generated"] = true
 		default:
@@ -125,6 +131,7 @@ func TestNoPackageKnowsTooMany(t *testing.T) {
 	t.Parallel()
 	_, imports := ours(t)
 	for name, all := range imports {
+		all = slices.DeleteFunc(slices.Clone(all), known)
 		if len(all) > maxImports && !strings.HasPrefix(name, "cmd/") {
 			t.Errorf("%s imports %d packages of ours, at most %d may be: %s", name, len(all), maxImports, strings.Join(all, " "))
 		}

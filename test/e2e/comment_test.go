@@ -82,14 +82,14 @@ func TestACommentRunsNobodysCode(t *testing.T) {
 	waits := w.said(own, "unknown", "/deploy")
 	w.deliver(waits, 202)
 	reasons := map[string]delivery{
-		"The author of the comment has no write access to this repository.":      w.said(own, "eve", "/deploy"),
-		"The author of the pull request has no write access to this repository.": w.said(fork, "member", "/deploy"),
+		"The author of the comment has no write access to this repository and is not in OWNERS.":      w.said(own, "eve", "/deploy"),
+		"The author of the pull request has no write access to this repository and is not in OWNERS.": w.said(fork, "member", "/deploy"),
 	}
 	for _, delivery := range reasons {
 		w.deliver(delivery, 202)
 	}
 	for _, ignored := range []delivery{
-		w.said(own, "plumbline[bot]", "/deploy"), w.said(own, "member", "/retest"),
+		w.said(own, "plumbline[bot]", "/deploy"),
 		w.forge.CommentDelivery(forge.CommentEvent{Repo: repoName, ID: w.forge.Comment(repoName, own, "member", "/deploy"), Action: "edited"}),
 	} {
 		w.deliver(ignored, 200)

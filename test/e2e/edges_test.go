@@ -3,16 +3,10 @@
 package e2e
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
-	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
@@ -83,60 +77,6 @@ func TestAGitServiceInsideIsNotCalled(t *testing.T) {
 		w.neverFailed(sha)
 		w.ranOnce("inside")
 		w.invariants()
-	})
-}
-
-// S13, finding 12: a policy of teams cannot be evaluated by this version, so nobody's pull request runs, and the Repository
-// says why. Pushes are not what a policy is about. Without the policy members' pull requests run again.
-func TestAPolicyThatCannotBeEvaluatedDenies(t *testing.T) {
-	t.Parallel()
-	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
-		w.git.grant("dev", "write")
-		w.git.commit("main", forge.Change{Files: map[string]string{"README.md": "nothing to run"}, Message: "first"})
-		w.settings(`{"policy":{"pull_request":["release-managers"]}}`, "False NotEvaluated", "settings.policy")
-		pull := func(branch string) (string, delivery) {
-			sha := w.git.commit(branch, forge.Change{Files: map[string]string{".tekton/run.yaml": pipeline("of-"+branch, "pull_request")}, Message: branch})
-			return sha, w.opened(w.git.open("", branch, "dev"))
-		}
-		denied, delivery := pull("denied")
-		w.deliver(delivery, http.StatusAccepted)
-		w.settles(denied, soon)
-		event := w.recordOf(delivery)
-		if event.Status.Disposition != v1alpha1.DispositionPending || len(event.Status.Runs) != 0 || !strings.Contains(planOf(event).Message, "policy") {
-			t.Errorf("the pull request is %s %q with %d runs, want it pending because of the policy", event.Status.Disposition, planOf(event).Message, len(event.Status.Runs))
-		}
-		if all := w.git.checks(denied); len(all) != 1 || all[0].Conclusion != "" {
-			t.Errorf("the commit has the checks %+v, want one that asks for approval", all)
-		}
-		pushed, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("pushed", "push")})
-		w.deliver(delivery, http.StatusAccepted)
-		w.checkReaches(pushed, checkName("pushed"), "success", afterFault)
-
-		w.settings(`{"policy":null}`, "True NoProblem", "")
-		allowed, delivery := pull("allowed")
-		w.deliver(delivery, http.StatusAccepted)
-		w.checkReaches(allowed, checkName("of-allowed"), "success", afterFault)
-		w.settled(afterFault)
-		w.ranOnce("of-allowed")
-	})
-}
-
-// settings patches the Repository's settings and waits for its condition about them.
-func (w *world) settings(patch, want, says string) {
-	w.t.Helper()
-	repositories := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci)
-	_, err := repositories.Patch(w.ctx, "app", types.MergePatchType, []byte(`{"spec":{"settings":`+patch+`}}`), metav1.PatchOptions{})
-	w.must(err)
-	w.eventually(soon, "the Repository's condition Settings is "+want, func() error {
-		repository, err := repositories.Get(w.ctx, "app", metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		condition := repository.Status.GetCondition(pacv1alpha1.RepositorySettings)
-		if condition == nil || string(condition.Status)+" "+condition.Reason != want || !strings.Contains(condition.Message, says) {
-			return fmt.Errorf("it is %v", condition)
-		}
-		return nil
 	})
 }
 

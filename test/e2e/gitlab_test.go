@@ -72,7 +72,7 @@ func TestGitLabComment(t *testing.T) {
 		w.deliver(g.NoteDelivery(g.AddNote(projectName, iid, who, what)), want)
 	}
 	says("stranger", "/deploy staging", http.StatusAccepted)
-	says("rita", "/retest", http.StatusOK)
+	says("rita", "/retest", http.StatusAccepted) // of what has on-comment alone
 	says("project_1_bot_2", "/deploy staging", http.StatusOK)
 	says("rita", "thanks", http.StatusAccepted)
 	head := w.git.commit("topic", forge.Change{Files: map[string]string{"a.go": "package b"}})

@@ -38,6 +38,9 @@ const (
 	credentialFix = 30 * time.Second
 	// lateReports is the -late-reports of all controllers; 45 seconds as shipped.
 	lateReports = 3 * time.Second
+	// closeWindow is the -close-window of all controllers; five minutes as shipped. Two fifths of it are more than a second, which
+	// is what the times of events are told in.
+	closeWindow = 5 * time.Second
 	// refusalLimit is C4's: a refused PipelineRun has its failed check within 30 s.
 	refusalLimit = 30 * time.Second
 	// conflictStorm stands for D4's 1000 conflicts in a row: with the workqueue's backoff (5 ms·2ⁿ) 12 take 20 s and

@@ -82,6 +82,11 @@ func (g *onGitHub) create(name string, files map[string]string, file string) str
 
 func (g *onGitHub) grant(user, role string) { g.SetCollaborator(repoName, user, role) }
 
+func (g *onGitHub) join(team, user string) string {
+	g.SetTeamMember("acme", team, user, "active")
+	return team
+}
+
 func (g *onGitHub) fork(user string) string {
 	g.AddUser(user)
 	fork := g.CreateRepo(user, "app", forge.RepoOptions{ForkOf: repoName})
@@ -149,7 +154,7 @@ func (g *onGitHub) route(at operation) string {
 		readCheck: forge.RouteCheckGet, readDirectory: forge.RouteTree, readFile: forge.RouteBlob,
 		readReference: forge.RouteContents, readCommit: forge.RouteCommit, readBranch: forge.RouteRef,
 		readRepository: forge.RouteRepo, listChanges: forge.RouteCompare, askPermission: forge.RoutePermission,
-		writeComment: forge.RouteCommentCreate, listPullFiles: forge.RoutePullFiles,
+		askTeam: forge.RouteTeamMembership, askMember: forge.RouteCollaborator, writeComment: forge.RouteCommentCreate, listPullFiles: forge.RoutePullFiles,
 	}[at]
 }
 

@@ -109,6 +109,15 @@ func (g *onGitLab) grant(user, role string) {
 	g.SetMember(projectName, user, level)
 }
 
+func (g *onGitLab) join(team, user string) string {
+	space := projectName[:strings.LastIndex(projectName, "/")]
+	g.CreateGroup(space + "/" + team)
+	g.SetMember(space, g.token.User.Username, gitlab.Guest) // who sees its groups
+	g.AddUser(user)
+	g.SetMember(space+"/"+team, user, gitlab.Guest)
+	return space + "/" + team
+}
+
 // fork makes one that takes the bot's statuses; closeFork ends that.
 func (g *onGitLab) fork(user string) string {
 	g.AddUser(user)
@@ -141,7 +150,7 @@ func (g *onGitLab) pushed(ref string) delivery {
 }
 
 func (g *onGitLab) pulled(number int, action string) delivery {
-	theirs, known := map[string]string{"opened": "open", "synchronize": "update", "reopened": "reopen", "closed": "close", "edited": "update"}[action]
+	theirs, known := map[string]string{"opened": "open", "synchronize": "update", "reopened": "reopen", "closed": "close", "merged": "merge", "edited": "update"}[action]
 	if !known {
 		panic("GitLab has no action " + action)
 	}
@@ -169,7 +178,7 @@ func (g *onGitLab) route(at operation) string {
 		readCheck: gitlab.RouteStatusList, readDirectory: gitlab.RouteTree, readFile: gitlab.RouteFile,
 		readReference: gitlab.RouteFile, readCommit: gitlab.RouteBranch, readBranch: gitlab.RouteBranch, // a branch comes with its commit
 		readRepository: gitlab.RouteProject, listChanges: gitlab.RouteCompare, askPermission: gitlab.RouteMembers,
-		writeComment: gitlab.RouteNoteCreate, listPullFiles: gitlab.RouteMRDiffs,
+		askTeam: gitlab.RouteGroupMembers, askMember: gitlab.RouteMembers, writeComment: gitlab.RouteNoteCreate, listPullFiles: gitlab.RouteMRDiffs,
 	}[at]
 }
 

@@ -87,6 +87,8 @@ type branches interface {
 type people interface {
 	// grant gives a user a role: read, write or admin.
 	grant(user, role string)
+	// join makes a team beside the repository and a user a member of it; it returns what settings.policy calls the team.
+	join(team, user string) string
 	// fork makes a user's own fork with a commit on the branch feature, and returns that.
 	fork(user string) string
 	// closeFork makes a user's fork take nothing from Plumbline, or hides that it is there.
@@ -192,6 +194,8 @@ const (
 	listChanges    operation = "list the files that a push changed"
 	listPullFiles  operation = "list the files that a pull request changes"
 	askPermission  operation = "ask for a user's permission"
+	askTeam        operation = "ask whether a user is in a team"
+	askMember      operation = "ask whether a user is a member"
 	writeComment   operation = "comment on a pull request"
 )
 

@@ -98,21 +98,19 @@ func TestS14ARepositoryUnderATakenOverNameStartsNothing(t *testing.T) {
 // served; the push that adds the file is.
 func TestS15AURLIsServedWithAProof(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1, config: [][3]string{{"plumbline", "url-owners", "{}"}}})
-	w.claimed()
-	sha, pushed := w.push(map[string]string{".tekton/push.yaml": pipeline("proven", "push"), ".tekton/.plumbline-namespace": "somebody-else\n"})
-	w.deliver(pushed, http.StatusAccepted)
-	w.disposed(pushed, v1alpha1.DispositionIgnored, v1alpha1.ReasonNotProven)
-	if runs, told := w.runs(), w.writes(sha, ""); len(runs) != 0 || len(told) != 0 {
-		t.Errorf("%d runs, told %+v: want none", len(runs), told)
-	}
-	sha, pushed = w.push(map[string]string{".tekton/.plumbline-namespace": w.ci + "\n"})
-	w.deliver(pushed, http.StatusAccepted)
-	w.checkReaches(sha, checkName("proven"), "success", soon)
-	if !w.claim(w.git.page()).Status.Proven {
-		t.Error("the claim does not say that the URL is proven")
-	}
-	w.settled(soon)
-	w.invariants()
-	w.tellsNoSecret()
+	forEachService(t, setup{receivers: 1, controllers: 1, config: [][3]string{{"plumbline", "url-owners", "{}"}}}, func(t *testing.T, w *world) {
+		sha, pushed := w.push(map[string]string{".tekton/push.yaml": pipeline("proven", "push"), ".tekton/.plumbline-namespace": "somebody-else\n"})
+		w.deliver(pushed, http.StatusAccepted)
+		w.disposed(pushed, v1alpha1.DispositionIgnored, v1alpha1.ReasonNotProven)
+		if runs, told := w.runs(), w.writes(sha, ""); len(runs) != 0 || len(told) != 0 {
+			t.Errorf("%d runs, told %+v: want none", len(runs), told)
+		}
+		sha, pushed = w.push(map[string]string{".tekton/.plumbline-namespace": w.ci + "\n"})
+		w.deliver(pushed, http.StatusAccepted)
+		w.checkReaches(sha, checkName("proven"), "success", soon)
+		if !w.claim(w.git.page()).Status.Proven {
+			t.Error("the claim does not say that the URL is proven")
+		}
+		w.settled(soon)
+	})
 }

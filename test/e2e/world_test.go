@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -90,11 +91,20 @@ func newWorld(t *testing.T, s setup) *world {
 	return w
 }
 
-// forgetRepositories deletes those of a world that is over: the controllers of every later one would claim them, too.
+// forgetRepositories deletes those of a world that is over, in whatever namespace: the controllers of every later one would claim
+// them, too, and the port of its Git service, and with it their URLs, can become another world's.
 func (w *world) forgetRepositories() {
 	w.t.Helper()
-	err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).DeleteCollection(w.ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	all, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories("").List(w.ctx, metav1.ListOptions{})
 	w.must(err)
+	for _, r := range all.Items {
+		if r.Namespace != w.ci && !strings.HasPrefix(r.Spec.URL, w.git.url()+"/") {
+			continue
+		}
+		if err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(r.Namespace).Delete(w.ctx, r.Name, metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
+			w.must(err)
+		}
+	}
 }
 
 // namespace creates one whose name begins so.
@@ -147,7 +157,7 @@ func (w *world) startReceiver(proxied bool, flags ...string) *installation.Proce
 
 func (w *world) startController(proxied bool, flags ...string) *installation.Process {
 	w.t.Helper()
-	p, err := w.Controller(w.ctx, proxied, append([]string{"-late-reports=" + lateReports.String()}, flags...)...)
+	p, err := w.Controller(w.ctx, proxied, append([]string{"-late-reports=" + lateReports.String(), "-close-window=" + closeWindow.String()}, flags...)...)
 	w.must(err)
 	w.start(p)
 	w.controllers = append(w.controllers, p)

@@ -15,6 +15,7 @@ type account struct {
 	kind    string // User, Bot or Organization
 	members map[string]*membership
 	base    string // an organisation's base permission for members
+	teams   map[string]*team
 }
 
 type membership struct {

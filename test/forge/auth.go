@@ -4,6 +4,7 @@ package forge
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -101,7 +102,11 @@ func (c *call) notAccessible() answer {
 	if c.rt.permission == "" {
 		return a
 	}
-	return a.With("X-Accepted-GitHub-Permissions", c.rt.permission+"="+c.rt.level)
+	var accepted []string
+	for _, permission := range strings.Split(c.rt.permission, "|") {
+		accepted = append(accepted, permission+"="+c.rt.level)
+	}
+	return a.With("X-Accepted-GitHub-Permissions", strings.Join(accepted, "; "))
 }
 
 // covers tells whether the token reaches the repository.
@@ -110,9 +115,11 @@ func (t *token) covers(r *repo) bool {
 }
 
 // may tells whether both the token and its installation, as it is now, hold
-// the permission.
+// the permission, or one of several.
 func (t *token) may(permission, level string) bool {
-	return grants(t.permissions[permission], level) && grants(t.in.permissions[permission], level)
+	return slices.ContainsFunc(strings.Split(permission, "|"), func(one string) bool {
+		return grants(t.permissions[one], level) && grants(t.in.permissions[one], level)
+	})
 }
 
 func grants(have, want string) bool {

@@ -30,13 +30,19 @@ func (g *GitHub) Comment(repo string, number int, user, body string) int64 {
 	if r.pull(int64(number)) == nil {
 		mistake("Comment: no pull request %s#%d", repo, number)
 	}
-	if strings.TrimSpace(body) == "" || utf8.RuneCountInString(body) > maxComment {
-		mistake("Comment: GitHub takes 1 to %d characters", maxComment)
-	}
-	m := &comment{g.nextID(), r, int64(number), g.userOf(user), body, g.now()}
+	mustBeTaken("Comment", body)
+	now := g.now()
+	m := &comment{id: g.nextID(), repo: r, pull: int64(number), by: g.userOf(user), body: body, at: now, updated: now}
 	g.comments = append(g.comments, m)
 	g.notify()
 	return m.id
+}
+
+// mustBeTaken is for what GitHub would refuse to store as a comment.
+func mustBeTaken(by, body string) {
+	if strings.TrimSpace(body) == "" || utf8.RuneCountInString(body) > maxComment {
+		mistake("%s: GitHub takes 1 to %d characters", by, maxComment)
+	}
 }
 
 // CommentDelivery builds an issue_comment event as it stands, without sending it.
@@ -68,12 +74,7 @@ func (g *GitHub) CommentDelivery(e CommentEvent) Delivery {
 func (p *pull) issue(g *GitHub) object {
 	pull := p.json(g)
 	self := p.base.api(g) + "/issues/" + itoa(int64(p.number))
-	comments := 0
-	for _, m := range g.comments {
-		if m.repo == p.base && m.pull == int64(p.number) {
-			comments++
-		}
-	}
+	comments := len(g.commentsOf(p.base, int64(p.number)))
 	o := object{
 		"url": self, "repository_url": p.base.api(g), "labels_url": self + "/labels{/name}", "comments_url": self + "/comments",
 		"events_url": self + "/events", "timeline_url": self + "/timeline", "html_url": pull["html_url"],

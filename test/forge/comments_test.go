@@ -45,3 +45,42 @@ func TestCommentDelivery(t *testing.T) {
 		t.Error("a comment's payload names no commit of its pull request")
 	}
 }
+
+// An App writes and edits its own comments, and is refused what GitHub refuses.
+func TestCommentsOfApps(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.Commit("org/app", "topic", Change{Files: map[string]string{"a": "1"}})
+	n := w.OpenPullRequest(NewPull{Base: "org/app", HeadBranch: "topic", Author: "dev"})
+	theirs, token := w.Comment("org/app", n, "bob", "hi"), w.token(w.inst, nil)
+	const at = "/repos/org/app/issues/"
+	for _, c := range []struct {
+		name, method, path string
+		body               any
+		want               int
+	}{
+		{"a comment", "POST", at + "1/comments", object{"body": "one"}, 201},
+		{"a blank one", "POST", at + "1/comments", object{"body": " "}, 422},
+		{"one without a body", "POST", at + "1/comments", object{}, 422},
+		{"one that is too long", "POST", at + "1/comments", object{"body": strings.Repeat("é", maxComment+1)}, 422},
+		{"the longest", "POST", at + "1/comments", object{"body": strings.Repeat("é", maxComment)}, 201},
+		{"an unknown pull request", "POST", at + "9/comments", object{"body": "x"}, 404},
+		{"an edit", "PATCH", "", object{"body": "two"}, 200},
+		{"an edit that is too long", "PATCH", "", object{"body": strings.Repeat("é", maxComment+1)}, 422},
+		{"somebody else's", "PATCH", at + "comments/" + itoa(theirs), object{"body": "x"}, 403},
+		{"an unknown one", "PATCH", at + "comments/7", object{"body": "x"}, 404},
+	} {
+		if c.path == "" {
+			c.path = at + "comments/" + itoa(w.Comments("org/app", n)[1].ID)
+		}
+		if r := w.do(c.method, c.path, token, c.body); r.status != c.want {
+			t.Errorf("%s: %d %s, want %d", c.name, r.status, r.body, c.want)
+		}
+	}
+	w.LockPull("org/app", n, true)
+	if r := w.do("POST", at+"1/comments", token, object{"body": "x"}); r.status != 403 || !strings.Contains(string(r.body), "issue is locked") {
+		t.Errorf("in a locked conversation: %d %s", r.status, r.body)
+	}
+	if all := w.Comments("org/app", n); len(all) != 3 || all[1].Body != "two" || all[1].Edits != 1 || all[0].Author != "bob" {
+		t.Errorf("comments %.200v", all)
+	}
+}

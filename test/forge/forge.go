@@ -58,12 +58,12 @@ type GitHub struct {
 	repos      map[string]*repo
 	checks     []*checkRun
 	comments   []*comment
+	remarks    []*remark
 	suites     map[string]int64
 	usage      map[string]*usage
 	writes     []*Write
 	deliveries []*DeliveryRecord
 	bodies     map[string]Delivery
-	lastEvent  time.Time
 }
 
 // New returns a forge that is not listening yet. Handler works at once; URL

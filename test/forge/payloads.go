@@ -38,15 +38,15 @@ type PullEvent struct {
 	Label string
 }
 
-// happened is the time of another event: later than that of the one before,
-// to the second, as events are at GitHub where one thing happens to a ref or a
-// pull request after the other. The caller holds mu.
-func (g *GitHub) happened() time.Time {
+// happened is the time of another event of a repository: later than that of
+// the one before, to the second, as events are at GitHub where one thing
+// happens to a ref or a pull request after the other. The caller holds mu.
+func (g *GitHub) happened(r *repo) time.Time {
 	now := g.now().Truncate(time.Second)
-	if !now.After(g.lastEvent) {
-		now = g.lastEvent.Add(time.Second)
+	if !now.After(r.lastEvent) {
+		now = r.lastEvent.Add(time.Second)
 	}
-	g.lastEvent = now
+	r.lastEvent = now
 	return now
 }
 
@@ -99,7 +99,7 @@ func (g *GitHub) pushPayload(r *repo, ref string, up refUpdate, in *installation
 	g.common(body, r, up.by, in)
 	// A push event's repository has three fields of an older shape.
 	body["repository"].(object)["created_at"] = r.created.Unix()
-	body["repository"].(object)["pushed_at"] = g.happened().Unix()
+	body["repository"].(object)["pushed_at"] = g.happened(r).Unix()
 	body["repository"].(object)["master_branch"] = r.defaultBranch
 	return body
 }
@@ -142,7 +142,7 @@ func (g *GitHub) PullRequestDelivery(e PullEvent) Delivery {
 		sender = g.userOf(e.Sender)
 	}
 	in := g.coveringInstallation(e.AppID, r)
-	p.updated = g.happened()
+	p.updated = g.happened(r)
 	body := object{"action": e.Action, "number": p.number, "pull_request": p.full(g)}
 	switch e.Action {
 	case "synchronize":

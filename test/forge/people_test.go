@@ -90,6 +90,33 @@ func TestMembers(t *testing.T) {
 	}
 }
 
+func TestTeams(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.SetTeamMember("org", "crew", "in", "active")
+	w.SetTeamMember("org", "crew", "invited", "pending")
+	w.SetTeamMember("elsewhere", "crew", "in", "active")
+	tok := w.token(w.inst, nil)
+	is := func(path string) string {
+		r := w.do("GET", "/orgs/"+path, tok, nil)
+		if r.status != 200 {
+			return fmt.Sprint(r.status)
+		}
+		return text(r.object(t), "state") + text(r.object(t), "slug")
+	}
+	for path, want := range map[string]string{
+		"org/teams/crew": "crew", "org/teams/none": "404", "elsewhere/teams/crew": "404", "org/teams/crew/memberships/in": "active", "org/teams/CREW/memberships/IN": "active",
+		"org/teams/crew/memberships/invited": "pending", "org/teams/crew/memberships/nobody": "404", "elsewhere/teams/crew/memberships/in": "404",
+	} {
+		if got := is(path); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+	w.SetPermissions(w.inst, map[string]string{"metadata": "read"})
+	if got := is("org/teams/crew/memberships/in"); got != "403" {
+		t.Errorf("an App that may not read members: %s, want 403", got)
+	}
+}
+
 func TestPullRequests(t *testing.T) {
 	w := newWorld(t, Options{})
 	tok := w.token(w.inst, nil)

@@ -4,7 +4,6 @@ package forge
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/plumbline-ci/plumbline/test/forge/internal/gitdb"
@@ -89,7 +88,7 @@ func (p *pull) json(g *GitHub) object {
 		labels = append(labels, labelJSON(p, i, l))
 	}
 	o := object{
-		"id": p.id, "node_id": nodeID("PR", p.id), "number": p.number, "state": p.state, "locked": false,
+		"id": p.id, "node_id": nodeID("PR", p.id), "number": p.number, "state": p.state, "locked": p.locked,
 		"title": p.title, "body": p.body, "draft": p.draft, "user": p.user.json(g), "labels": labels,
 		"url": p.base.api(g) + "/pulls/" + n, "html_url": p.base.html(g) + "/pull/" + n,
 		"issue_url": p.base.api(g) + "/issues/" + n, "diff_url": p.base.html(g) + "/pull/" + n + ".diff",
@@ -141,51 +140,4 @@ func (p *pull) association() string {
 		return "COLLABORATOR"
 	}
 	return "NONE"
-}
-
-type comment struct {
-	id   int64
-	repo *repo
-	pull int64
-	by   *account
-	body string
-	at   time.Time
-}
-
-// createComment answers a comment on a pull request's conversation.
-func createComment(c *call) answer {
-	if c.repo.pull(c.number("number")) == nil {
-		return notFound(c.rt.doc)
-	}
-	var req struct{ Body *string }
-	if err := c.decode(&req); err != nil {
-		return c.problemsParsing()
-	}
-	if req.Body == nil {
-		return invalidRequest(c.rt.doc, []string{`"body" wasn't supplied.`})
-	}
-	if strings.TrimSpace(*req.Body) == "" {
-		return validationFailed(c.rt.doc, fieldError{"IssueComment", "missing_field", "body", ""})
-	}
-	m := &comment{c.g.nextID(), c.repo, c.number("number"), c.g.accountOf(c.app.Slug+"[bot]", "Bot"), *req.Body, c.g.now()}
-	c.g.comments = append(c.g.comments, m)
-	return created(m.json(c.g))
-}
-
-func listComments(c *call) answer {
-	if c.repo.pull(c.number("number")) == nil {
-		return notFound(c.rt.doc)
-	}
-	list := []object{}
-	for _, m := range c.g.comments {
-		if m.repo == c.repo && m.pull == c.number("number") {
-			list = append(list, m.json(c.g))
-		}
-	}
-	return paged(c, list, nil)
-}
-
-func (m *comment) json(g *GitHub) object {
-	return object{"id": m.id, "body": m.body, "user": m.by.json(g), "created_at": m.at.Format(time.RFC3339),
-		"updated_at": m.at.Format(time.RFC3339), "html_url": m.repo.html(g) + "/pull/" + itoa(m.pull) + "#issuecomment-" + itoa(m.id)}
 }

@@ -23,6 +23,7 @@ type pull struct {
 	body    string
 	state   string
 	draft   bool
+	locked  bool
 	merged  string // the merge commit
 	labels  []string
 	created time.Time

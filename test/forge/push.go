@@ -86,8 +86,23 @@ func (g *GitHub) CreateTag(repo, tag, sha, user string) {
 	}
 	before := orDefault(r.tags[tag], zeroSHA)
 	r.tags[tag] = sha
+	delete(r.annotated, tag)
 	r.updates["refs/tags/"+tag] = refUpdate{before: before, after: sha, by: g.userOf(user)}
 	g.notify()
+}
+
+// Annotate makes a tag that there is an annotated one: the ref points to a
+// tag object, whose id it returns, and that to the commit. Its push events stay
+// those of a lightweight one.
+func (g *GitHub) Annotate(repo, tag string) string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r := g.mustRepo(repo)
+	if r.tags[tag] == "" {
+		mistake("Annotate: no tag %s in %s", tag, repo)
+	}
+	r.annotated[tag] = gitdb.TagID(tag, r.tags[tag])
+	return r.annotated[tag]
 }
 
 // DeleteTag deletes a tag.

@@ -39,10 +39,12 @@ type repo struct {
 	created       time.Time
 	db            gitdb.DB
 	branches      map[string]string
-	tags          map[string]string
+	tags          map[string]string    // name -> commit
+	annotated     map[string]string    // name -> tag object, of annotated tags
 	updates       map[string]refUpdate // the last change of every full ref
 	pulls         []*pull
 	collaborators map[string]string // login -> role
+	lastEvent     time.Time
 }
 
 // refUpdate is what a push event tells.
@@ -69,7 +71,7 @@ func (g *GitHub) CreateRepo(owner, name string, o RepoOptions) Repo {
 	r := &repo{
 		id: g.nextID(), owner: g.accountOf(owner, kind), name: name, private: o.Private,
 		defaultBranch: orDefault(o.DefaultBranch, "main"), created: g.now(), db: gitdb.DB{},
-		branches: map[string]string{}, tags: map[string]string{},
+		branches: map[string]string{}, tags: map[string]string{}, annotated: map[string]string{},
 		updates: map[string]refUpdate{}, collaborators: map[string]string{},
 	}
 	if o.ForkOf != "" {
@@ -120,7 +122,13 @@ func (r *repo) html(g *GitHub) string { return g.baseURL + "/" + r.fullName() }
 func (r *repo) api(g *GitHub) string { return g.baseURL + "/api/v3/repos/" + r.fullName() }
 
 // resolve finds the commit a ref means; "" is none.
-func (r *repo) resolve(ref string) string { return r.db.Resolve(r.branches, r.tags, ref) }
+// resolve returns the commit that a ref means; HEAD is the default branch.
+func (r *repo) resolve(ref string) string {
+	if ref == "HEAD" {
+		ref = r.defaultBranch
+	}
+	return r.db.Resolve(r.branches, r.tags, ref)
+}
 
 func (r *repo) json(g *GitHub) object {
 	api, html := r.api(g), r.html(g)
@@ -176,14 +184,18 @@ func getBranch(c *call) answer {
 func getRef(c *call) answer {
 	ref := c.r.PathValue("ref")
 	var sha string
+	kind := "commit"
 	if name, found := strings.CutPrefix(ref, "heads/"); found {
 		sha = c.repo.branches[name]
 	} else if name, found := strings.CutPrefix(ref, "tags/"); found {
 		sha = c.repo.tags[name]
+		if object := c.repo.annotated[name]; object != "" {
+			sha, kind = object, "tag"
+		}
 	}
 	if sha == "" {
 		return notFound(c.rt.doc)
 	}
 	return ok(object{"ref": "refs/" + ref, "url": c.repo.api(c.g) + "/git/refs/" + ref,
-		"object": object{"sha": sha, "type": "commit", "url": c.repo.api(c.g) + "/git/commits/" + sha}})
+		"object": object{"sha": sha, "type": kind, "url": c.repo.api(c.g) + "/git/" + kind + "s/" + sha}})
 }

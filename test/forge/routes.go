@@ -32,11 +32,14 @@ const (
 	RouteMember           = "members.check"
 	RoutePublicMember     = "members.public"
 	RouteMembers          = "members.list"
+	RouteTeam             = "teams.get"
+	RouteTeamMembership   = "teams.membership"
 	RouteCheckCreate      = "checks.create"
 	RouteCheckUpdate      = "checks.update"
 	RouteCheckGet         = "checks.get"
 	RouteCheckList        = "checks.list"
 	RouteCommentCreate    = "comments.create"
+	RouteCommentUpdate    = "comments.update"
 	RouteCommentList      = "comments.list"
 	RouteClone            = "git.infoRefs"
 	RouteUnknown          = "unknown"
@@ -54,6 +57,7 @@ const (
 	docPulls               = docs + "/pulls/pulls"
 	docCollaborators       = docs + "/collaborators/collaborators"
 	docMembers             = docs + "/orgs/members"
+	docTeams               = docs + "/teams"
 	docChecks              = docs + "/checks/runs"
 	docComments            = docs + "/issues/comments"
 	docCreateCheck         = docChecks + "#create-a-check-run"
@@ -80,7 +84,7 @@ type route struct {
 	method   string
 	pattern  string
 	audience audience
-	// permission is what a token needs here; empty needs none beyond being valid.
+	// permission is what a token needs here, one of several if there is a bar between them; empty needs none beyond being valid.
 	permission string
 	level      string // "read" or "write"
 	doc        string
@@ -128,8 +132,9 @@ func repoRoutes() []route {
 		{RoutePulls, "GET", r + "/pulls", repoReader, "pull_requests", "read", docPulls, listPulls},
 		{RoutePull, "GET", r + "/pulls/{number}", repoReader, "pull_requests", "read", docPulls, getPull},
 		{RoutePullFiles, "GET", r + "/pulls/{number}/files", repoReader, "pull_requests", "read", docPulls, listPullFiles},
-		{RouteCommentCreate, "POST", r + "/issues/{number}/comments", repoMember, "issues", "write", docComments, createComment},
-		{RouteCommentList, "GET", r + "/issues/{number}/comments", repoReader, "issues", "read", docComments, listComments},
+		{RouteCommentCreate, "POST", r + "/issues/{number}/comments", repoMember, "issues|pull_requests", "write", docComments, createComment},
+		{RouteCommentUpdate, "PATCH", r + "/issues/comments/{id}", repoMember, "issues|pull_requests", "write", docComments, updateComment},
+		{RouteCommentList, "GET", r + "/issues/{number}/comments", repoReader, "issues|pull_requests", "read", docComments, listComments},
 	}
 }
 
@@ -141,6 +146,8 @@ func peopleRoutes() []route {
 		{RoutePermission, "GET", r + "/{user}/permission", repoMember, "metadata", "read", docPermissionOfUser, getPermission},
 		{RouteMembers, "GET", "/orgs/{org}/members", anyToken, "", "", docMembers, listMembers},
 		{RouteMember, "GET", "/orgs/{org}/members/{user}", anyToken, "", "", docMembers, getMember},
+		{RouteTeam, "GET", "/orgs/{org}/teams/{team}", anyToken, "members", "read", docTeams, getTeam},
+		{RouteTeamMembership, "GET", "/orgs/{org}/teams/{team}/memberships/{user}", anyToken, "members", "read", docTeams, getTeamMembership},
 		{RoutePublicMember, "GET", "/orgs/{org}/public_members/{user}", anyToken, "", "", docMembers, getPublicMember},
 	}
 }

@@ -93,7 +93,7 @@ func (i *Installation) process(ctx context.Context, component, path string, prox
 	p.Part = i.Cluster.Add(cluster.Process{
 		Name: name, Path: path, Args: flags,
 		Env:   environment,
-		Ready: func(ctx context.Context) error { return answers(ctx, ready) },
+		Ready: func(ctx context.Context) error { return Answers(ctx, ready) },
 	})
 	return p, nil
 }
@@ -120,7 +120,8 @@ func (i *Installation) name(component string) string {
 	return fmt.Sprintf("%s-%s-%d", i.Namespace, component, i.started[component])
 }
 
-func answers(ctx context.Context, url string) error {
+// Answers tells whether a process answers 200 at a URL.
+func Answers(ctx context.Context, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
 // Shown is I-5: every planned run has a check, which is completed with the run's outcome when the run is over, completed
@@ -69,24 +70,45 @@ func (e *Evidence) newest(externalID string) (newest Check, found bool) {
 }
 
 // Current is I-8: of each run exactly one check counts, the newest; an older one of the same name is closed as
-// superseded. And no check tells of something that no event planned. An event's own check is never concluded.
+// superseded. And no check tells of something that no event planned. A check that waits for approval ends when an event has started its
+// commit, and not before.
 func (e *Evidence) Current() (broken []Violation) {
-	owners := map[string]v1alpha1.Disposition{}
-	for _, event := range e.Events {
-		owners[event.Name] = event.Status.Disposition
-	}
+	owners, started := e.owners()
 	for _, check := range e.Checks {
 		_, planned := e.Planned[check.ExternalID]
 		disposition, own := owners[check.ExternalID]
 		newest, _ := e.newest(check.ExternalID)
+		waits := own && disposition == v1alpha1.DispositionPending && !started[check.ExternalID]
 		switch {
 		case !planned && !own:
 			broken = append(broken, violated("I-8", check.ExternalID, "check %s %q is of %q, which no GitEvent knows", check.ID, check.Name, check.ExternalID))
-		case newest.ID != check.ID && !check.Replaced:
-			broken = append(broken, violated("I-8", check.ExternalID, "check %s %q is a duplicate of %s and is %s %q", check.ID, check.Name, newest.ID, check.Status, check.Conclusion))
-		case own && disposition == v1alpha1.DispositionPending && newest.ID == check.ID && check.Status != "queued":
+		case newest.ID != check.ID:
+			if !check.Replaced {
+				broken = append(broken, violated("I-8", check.ExternalID, "check %s %q is a duplicate of %s and is %s %q", check.ID, check.Name, newest.ID, check.Status, check.Conclusion))
+			}
+		case started[check.ExternalID] && check.Status == "queued":
+			broken = append(broken, violated("I-8", check.ExternalID, "check %s waits for approval, and an event has started its commit", check.ID))
+		case waits && check.Status != "queued":
 			broken = append(broken, violated("I-8", check.ExternalID, "check %s waits for approval and is %s %q", check.ID, check.Status, check.Conclusion))
 		}
 	}
 	return broken
+}
+
+// owners are the dispositions of events by the external ids of their own checks, and which of these ids are of commits that an event has
+// started.
+func (e *Evidence) owners() (owners map[string]v1alpha1.Disposition, started map[string]bool) {
+	owners, started = map[string]v1alpha1.Disposition{}, map[string]bool{}
+	for i := range e.Events {
+		event := &e.Events[i]
+		owners[event.Name] = event.Status.Disposition
+		id := status.ApprovalID(event)
+		if event.Status.Disposition == v1alpha1.DispositionPending {
+			owners[id] = event.Status.Disposition
+		}
+		if plan := event.Status.Plan; plan != nil {
+			started[id] = started[id] || plan.Approval != nil || event.Status.Disposition == v1alpha1.DispositionRuns
+		}
+	}
+	return owners, started
 }

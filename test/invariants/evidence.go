@@ -16,6 +16,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/status"
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
@@ -38,17 +39,25 @@ type Service interface {
 	Checks(sha string) []Check
 }
 
+// Reader reads again and again, and keeps the checks of commits that nothing was written about since. Its zero value is ready.
+type Reader struct{ known map[string]shown }
+
+// shown are the checks of a commit after so many writes.
+type shown struct {
+	writes int
+	checks []Check
+}
+
+// Read is that of a Reader which has read nothing before.
+func Read(ctx context.Context, service Service, i *installation.Installation) (*Evidence, error) {
+	return (&Reader{}).Read(ctx, service, i)
+}
+
 // Read reads the service first: a check must not be newer than the run it tells of. It reads the PipelineRuns before the events:
 // each was planned before it was made.
-func Read(ctx context.Context, service Service, i *installation.Installation) (*Evidence, error) {
+func (r *Reader) Read(ctx context.Context, service Service, i *installation.Installation) (*Evidence, error) {
 	e := &Evidence{Deliveries: service.Deliveries(), Writes: service.Writes()}
-	seen := map[string]bool{"": true}
-	for _, write := range e.Writes {
-		if !seen[write.SHA] {
-			seen[write.SHA] = true
-			e.Checks = append(e.Checks, service.Checks(write.SHA)...)
-		}
-	}
+	e.Checks = r.checks(service, e.Writes)
 	runs, err := i.Tekton.TektonV1().PipelineRuns("").List(ctx, metav1.ListOptions{LabelSelector: plumbline.InstallationLabel + "=" + i.Namespace})
 	if err != nil {
 		return nil, fmt.Errorf("reading the PipelineRuns: %w", err)
@@ -62,12 +71,36 @@ func Read(ctx context.Context, service Service, i *installation.Installation) (*
 	return e, nil
 }
 
+// checks are those of all commits that something was written about, in the order in which that began. A write that names no commit
+// may be about any.
+func (r *Reader) checks(service Service, writes []Write) (all []Check) {
+	var commits []string
+	counts := map[string]int{}
+	for _, write := range writes {
+		if counts[write.SHA]++; counts[write.SHA] == 1 && write.SHA != "" {
+			commits = append(commits, write.SHA)
+		}
+	}
+	if r.known == nil {
+		r.known = map[string]shown{}
+	}
+	for _, sha := range commits {
+		writes := counts[sha] + counts[""]
+		if r.known[sha].writes != writes {
+			r.known[sha] = shown{writes: writes, checks: service.Checks(sha)}
+		}
+		all = append(all, r.known[sha].checks...)
+	}
+	return all
+}
+
 // join finds the planned runs, and the names that services keep a digest of.
 func (e *Evidence) join() {
 	e.Planned = map[string]v1alpha1.Run{}
 	names := map[string]string{}
 	for _, event := range e.Events {
 		names[digestOf(event.Name)] = event.Name
+		names[digestOf(status.ApprovalID(&event))] = status.ApprovalID(&event)
 		for _, run := range event.Status.Runs {
 			e.Planned[run.Name] = run
 			names[digestOf(run.Name)] = run.Name

@@ -5,6 +5,14 @@ package plumbline
 const (
 	// EventLabel on a PipelineRun, Secret or EventPayload is the name of the GitEvent it belongs to.
 	EventLabel = GroupName + "/event"
+	// SubjectLabel on a GitEvent is what it is about (GitEventSpec.Subject): all events of a pull request or of a commit have one
+	// value. Events of versions before have none.
+	SubjectLabel = GroupName + "/subject"
+	// TrustLabel on a PipelineRun is TrustUntrusted if it runs the commit of somebody who may not start anything, which somebody else has
+	// approved. Admission policies can act on it: no author can write it.
+	TrustLabel = GroupName + "/trust"
+	// TrustUntrusted is the value of TrustLabel.
+	TrustUntrusted = "untrusted"
 	// InstallationLabel on a PipelineRun or Secret is the namespace of the Plumbline installation that made it.
 	InstallationLabel = GroupName + "/installation"
 	// RunKeyAnnotation on a PipelineRun is its idempotency key: <namespace>/<GitEvent>/<file>#<document>. An object
@@ -29,6 +37,11 @@ const (
 	// PlanBytesAnnotation on a GitEvent is how many of these are the plan's, absent for none: the controller adds them before it
 	// stores the plan.
 	PlanBytesAnnotation = GroupName + "/plan-bytes"
+	// CancelAnnotation and the name of a GitEvent that cancels, on a GitEvent whose runs it ends, are a Cancellation in JSON.
+	CancelAnnotation = GroupName + "/cancel."
+	// OutdatedAnnotation on a GitEvent that is not planned is its version when another event of the same pull request or commit was about
+	// to decide by what has run: whatever it had decided by then without knowing of that one cannot be recorded any more.
+	OutdatedAnnotation = GroupName + "/outdated"
 	// PlanDigestAnnotation on a GitEvent is the start of the digest of what was added last.
 	PlanDigestAnnotation = GroupName + "/plan-digest"
 )

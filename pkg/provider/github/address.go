@@ -12,6 +12,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/github/delivery"
 )
 
 // address is what a page of GitHub shows a file of.
@@ -66,7 +67,7 @@ func parseAddress(web, text string) (address, bool) {
 		return address{}, false
 	}
 	parts := provider.Segments(base, u)
-	if len(parts) < 3 || !validName(parts[0], parts[1]) {
+	if len(parts) < 3 || !delivery.ValidName(parts[0], parts[1]) {
 		return address{}, false
 	}
 	rest := parts[2:]

@@ -28,7 +28,7 @@ func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !strings.EqualFold(req.URL.Host, a.host) {
 		return nil, fault.Operatorf("ForeignHost", "GitHub redirects to another host; its token is not sent there")
 	}
-	leave, err := a.pace.Enter(req.Context(), provider.Call{Method: req.Method})
+	leave, err := a.pace.Enter(req.Context(), provider.Call{Method: req.Method, Notifies: notifies(req)})
 	if err != nil {
 		provider.NotMade(a.observe, time.Now(), err)
 		return nil, err

@@ -28,7 +28,7 @@ func TestDecodeComment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want.Body = got.Body // TestABodyIsOneEventUnderAnyID
+	want.Body, want.HappenedAt = got.Body, got.Body.At.DeepCopy() // TestABodyIsOneEventUnderAnyID
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -59,7 +59,7 @@ func TestDecodeRefusesComments(t *testing.T) {
 		{"a bot", `"type": "User"`, `"type": "Bot"`, -1, fault.Ignored, "a bot"},
 		{"a bot by its login", ada, `"login": "renovate[bot]"`, -1, fault.Ignored, "a bot"},
 		{"somebody else sent it", ada, `"login": "eve"`, 1, fault.Ignored, "somebody else"},
-		{"a command on a line of its own", `/deploy staging \"größe\"`, `/retest build`, 1, fault.Ignored, "commands are not served yet"},
+		{"a comment of our own, whoever wrote it", `/deploy staging`, `<!-- plumbline answer --> /test`, 1, fault.Ignored, "a bot"},
 		{"no issue", `"issue"`, `"issue_"`, 1, fault.Invalid, "issue.number"},
 		{"no comment", `"comment"`, `"comment_"`, 1, fault.Invalid, "comment.id"},
 		{"no author of the comment", ada, `"login": ""`, 1, fault.Invalid, "comment.user.login"},

@@ -13,6 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/github/delivery"
 )
 
 // attemptsPerPage is the most that GitHub gives at once.
@@ -64,23 +65,10 @@ func (l *deliveryLog) Page(ctx context.Context, cursor string) ([]provider.Attem
 		}
 		attempts = append(attempts, provider.Attempt{
 			ID: d.GetID(), GUID: d.GetGUID(), At: d.GetDeliveredAt().Time, Status: d.GetStatusCode(), Again: d.GetRedelivery(),
-			Starts: starts(d.GetEvent(), d.GetAction()), Repository: d.GetRepositoryID(),
+			Starts: delivery.Starts(d.GetEvent(), d.GetAction()), Repository: d.GetRepositoryID(),
 		})
 	}
 	return attempts, resp.Cursor, nil
-}
-
-// starts tells of an event what Decode tells of its delivery: whether it may start something.
-func starts(event, action string) bool {
-	switch event {
-	case "push":
-		return true
-	case "pull_request":
-		return startsPull(action)
-	case "issue_comment":
-		return action == actionCreated
-	}
-	return false
 }
 
 // Redeliver implements provider.DeliveryLog.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/github/delivery"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
@@ -102,16 +103,16 @@ func TestWhatTheDeliveryLogRefuses(t *testing.T) {
 // What of the log may start something is what Decode takes.
 func TestStartsIsWhatDecodeTakes(t *testing.T) {
 	got := map[string]bool{}
-	for _, event := range []string{"push", "pull_request", "issue_comment", "check_run", "ping", ""} {
-		for _, action := range []string{"", "opened", "synchronize", "labeled", "closed", "created", "edited"} {
-			if starts(event, action) {
+	for _, event := range []string{"push", "pull_request", "issue_comment", "check_run", "check_suite", "ping", ""} {
+		for _, action := range []string{"", "opened", "synchronize", "labeled", "closed", "created", "edited", "rerequested"} {
+			if delivery.Starts(event, action) {
 				got[fmt.Sprint(event, " ", action)] = true
 			}
 		}
 	}
 	want := map[string]bool{
-		"push ": true, "push opened": true, "push synchronize": true, "push labeled": true, "push closed": true, "push created": true, "push edited": true,
-		"pull_request opened": true, "pull_request synchronize": true, "pull_request labeled": true, "issue_comment created": true,
+		"push ": true, "push opened": true, "push synchronize": true, "push labeled": true, "push closed": true, "push created": true, "push edited": true, "push rerequested": true, "check_run rerequested": true, "check_suite rerequested": true,
+		"pull_request opened": true, "pull_request synchronize": true, "pull_request labeled": true, "pull_request closed": true, "issue_comment created": true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

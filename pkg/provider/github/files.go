@@ -134,6 +134,33 @@ func (r *repository) list(ctx context.Context, what, id string) ([]*gh.TreeEntry
 	return out, nil
 }
 
+// RootFiles reads files of the default branch at the tree that GitHub calls HEAD. Everything else is named by its digest, so that
+// it is of the same commit.
+func (r *repository) RootFiles(ctx context.Context, names ...string) (map[string][]byte, error) {
+	const what = "reading the root directory of the default branch"
+	tree, _, err := r.client.Git.GetTree(ctx, r.owner, r.name, "HEAD", false)
+	switch {
+	case err != nil:
+		return nil, r.unavailable(ctx, what, "HEAD", err)
+	case !isTree(tree):
+		return nil, noAnswer(what)
+	case tree.GetTruncated():
+		return nil, truncated(what)
+	}
+	sizes := map[string]int{}
+	entries := make([]provider.Entry, 0, len(tree.Entries))
+	for _, e := range tree.Entries {
+		sizes[e.GetSHA()] = e.GetSize()
+		entries = append(entries, provider.Entry{Name: e.GetPath(), Type: e.GetType(), Mode: e.GetMode(), ID: e.GetSHA()})
+	}
+	return provider.RootFiles(entries, names, func(e provider.Entry) ([]byte, error) {
+		if sizes[e.ID] > provider.MaxFile {
+			return nil, provider.TooLarge(e.Name, sizes[e.ID])
+		}
+		return r.trees.File(r.reader, e.ID, func() ([]byte, error) { return r.blob(ctx, provider.Definition{Path: e.Name, ID: e.ID}) })
+	})
+}
+
 func (r *repository) tree(ctx context.Context, what, id string, recursive bool) (*gh.Tree, error) {
 	tree, _, err := r.client.Git.GetTree(ctx, r.owner, r.name, id, recursive)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider/github/delivery"
 	"github.com/plumbline-ci/plumbline/pkg/provider/providertest"
 )
 
@@ -32,16 +33,16 @@ func FuzzDecode(f *testing.F) {
 			f.Fatal(err)
 		}
 		event, _, _ := strings.Cut(filepath.Base(file), "-")
-		event = map[string]string{"push": "push", "pull": "pull_request", "comment": "issue_comment"}[event]
+		event = map[string]string{"push": "push", "pull": "pull_request", "comment": "issue_comment", "check": "check_run", "commit": "commit_comment"}[event]
 		var compact bytes.Buffer
 		if err := json.Compact(&compact, body); err != nil {
 			f.Fatal(err)
 		}
 		f.Add(event, compact.Bytes())
-		if !strings.Contains(file, "push-branch") && !strings.Contains(file, "opened-fork") && event != "issue_comment" {
+		if !strings.Contains(file, "push-branch") && !strings.Contains(file, "opened-fork") && event != "issue_comment" && event != "check_run" && event != "commit_comment" {
 			continue
 		}
-		for _, old := range []string{`"ref":"`, `"default_branch":"`, `"url":"`, `"name":"`, `"login":"`, `"html_url":"https://`, `"title":"`} {
+		for _, old := range []string{`"ref":"`, `"default_branch":"`, `"url":"`, `"name":"`, `"login":"`, `"html_url":"https://`, `"title":"`, `"head_branch":"`, `"external_id":"`} {
 			for _, text := range []string{strings.Repeat("x", 3000), strings.Repeat("x", 300), `\u0000`, "\xff", `\ud800`} {
 				f.Add(event, bytes.ReplaceAll(compact.Bytes(), []byte(old), []byte(old+text)))
 			}
@@ -106,7 +107,7 @@ func FuzzAddress(f *testing.F) {
 		if !ok {
 			return
 		}
-		if !validName(at.owner, at.name) || at.ref == "" || at.path == "" || path.IsAbs(at.path) || path.Clean(at.path) != at.path || strings.Contains(at.path, "..") {
+		if !delivery.ValidName(at.owner, at.name) || at.ref == "" || at.path == "" || path.IsAbs(at.path) || path.Clean(at.path) != at.path || strings.Contains(at.path, "..") {
 			t.Errorf("%q became %+v", text, at)
 		}
 	})

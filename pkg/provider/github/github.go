@@ -20,10 +20,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/cache"
+	"github.com/plumbline-ci/plumbline/pkg/provider/github/delivery"
 )
 
 // Name is GitEventSpec.provider of the events this package decodes.
-const Name = "github"
+const Name = delivery.Name
 
 // maxCached bounds each of the in-memory caches; what is evicted is made anew.
 const maxCached = 2000
@@ -53,7 +54,7 @@ func New(o Options) provider.Provider {
 		paces: cache.New[paceKey, *provider.Pace](maxCached), minters: cache.New[minterKey, *minter](maxCached), limits: cache.New[limitKey, *mintLimit](maxCached),
 		logins: cache.New[loginKey, *login](maxCached),
 	}
-	return provider.Provider{Name: Name, Webhook: webhook{}, Connect: s.connect, Deliveries: s.deliveries, Metadata: metadata}
+	return provider.Provider{Name: Name, Webhook: delivery.Webhook{}, Connect: s.connect, Deliveries: s.deliveries, Metadata: metadata}
 }
 
 type service struct {
@@ -117,7 +118,7 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 	client.BaseURL, client.UserAgent = api, s.options.UserAgent
 	runs := &runTokens{minter: tokens, base: base, limit: s.limits.Get(limitKey{api.String(), c.AppID}, func() *mintLimit { return &mintLimit{} })}
 	r := &repository{client: client, runs: runs, app: c.AppID, owner: p.Owner, name: p.Name, id: p.ID, web: baseURL, reader: reader, trees: &s.trees}
-	return provider.Client{Source: r, History: r, Addresses: r, Access: r, Reporter: r, Tokens: r}, nil
+	return provider.Client{Source: r, History: r, Addresses: r, Access: r, Reporter: r, Conversation: r, Tokens: r}, nil
 }
 
 // repository is one repository seen through one installation.
@@ -170,20 +171,12 @@ func apiOf(baseURL string) (api, base *url.URL, err error) {
 	return &url.URL{Scheme: base.Scheme, Host: base.Host, Path: "/api/v3/"}, base, nil
 }
 
-// GitHub's own alphabets. They matter: names become parts of API paths.
-var (
-	ownerPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
-	namePattern  = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
-	loginPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*(\[bot\])?$`)
-)
-
-func validName(owner, name string) bool {
-	return ownerPattern.MatchString(owner) && namePattern.MatchString(name) && name != "." && name != ".."
-}
+// loginPattern is GitHub's own alphabet for accounts. It matters: logins become parts of API paths.
+var loginPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*(\[bot\])?$`)
 
 func checkCredentials(p v1alpha1.Project, c provider.Credentials) error {
 	switch {
-	case !validName(p.Owner, p.Name) || p.ID <= 0:
+	case !delivery.ValidName(p.Owner, p.Name) || p.ID <= 0:
 		// A token is never minted without the repository's id: it would reach the whole installation.
 		return fault.Operatorf("BadRepository", "%q is not a GitHub repository", p.Owner+"/"+p.Name)
 	case c.AppID <= 0 || len(c.PrivateKey) == 0:

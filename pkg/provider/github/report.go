@@ -76,7 +76,7 @@ func (r *repository) settle(ctx context.Context, sha string, known int64, check 
 		return "", err
 	}
 	if len(ours) == 0 {
-		return r.create(ctx, sha, check)
+		return r.first(ctx, sha, check)
 	}
 	newest := ours[0]
 	id := format(newest.GetID())
@@ -85,15 +85,34 @@ func (r *repository) settle(ctx context.Context, sha string, known int64, check 
 			return "", err
 		}
 	}
-	for _, older := range ours[1:] {
-		if completed(older) && (check.State != status.Completed || older.GetConclusion() == string(status.Cancelled)) {
+	return id, r.closeOlder(ctx, ours[1:], check)
+}
+
+// first posts a check of which there is none. Another event may have posted a shared one in the same moment: whichever looks later sees
+// both.
+func (r *repository) first(ctx context.Context, sha string, check status.Check) (string, error) {
+	id, err := r.create(ctx, sha, check)
+	if err != nil || !check.Shared {
+		return id, err
+	}
+	ours, err := r.find(ctx, sha, 0, check)
+	if err != nil || len(ours) == 0 {
+		return id, err
+	}
+	return format(ours[0].GetID()), r.closeOlder(ctx, ours[1:], check)
+}
+
+// closeOlder closes check runs that a newer one of the same check has taken the place of.
+func (r *repository) closeOlder(ctx context.Context, older []*gh.CheckRun, check status.Check) error {
+	for _, run := range older {
+		if completed(run) && (check.State != status.Completed || run.GetConclusion() == string(status.Cancelled)) {
 			continue
 		}
-		if _, err := r.write(ctx, "closing a duplicate of the check", http.MethodPatch, r.runPath(older.GetID()), superseded()); err != nil {
-			return id, err
+		if _, err := r.write(ctx, "closing a duplicate of the check", http.MethodPatch, r.runPath(run.GetID()), superseded()); err != nil {
+			return err
 		}
 	}
-	return id, nil
+	return nil
 }
 
 // closeOpen completes every check run of ours that is open, and makes none.

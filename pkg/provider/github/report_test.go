@@ -5,6 +5,7 @@ package github
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -45,6 +46,21 @@ func (b bench) duplicate(t *testing.T, check status.Check) string {
 		t.Fatal(err)
 	}
 	return id
+}
+
+// Two events of one commit find no check that waits for approval and post one each, in the same moment.
+func TestASharedCheckIsPostedTwiceAtOnce(t *testing.T) {
+	b := newBench(t)
+	shared := check(status.Queued, "")
+	shared.Shared = true
+	b.duplicate(t, shared)
+	r, _ := b.client.Reporter.(*repository)
+	if id, err := r.first(t.Context(), b.head.SHA, shared); err != nil || id == "" {
+		t.Fatalf("got id %q, %v", id, err)
+	}
+	if got, want := b.shown(), []string{"completed/cancelled/Superseded", "queued//queued"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
 }
 
 func check(state status.State, conclusion status.Conclusion) status.Check {

@@ -15,9 +15,9 @@ import (
 const (
 	pointsPerMinute = 900
 	pointsOfWrite   = 5
-	// madePerMinute is requests that make something. The 500 an hour for content are not counted: they are about what people
-	// are notified of, and of that Plumbline writes nothing on GitHub.
+	// madePerMinute is requests that make something, toldPerHour those of them that people are notified of.
 	madePerMinute = 80
+	toldPerHour   = 500
 	// atOnce is half of GitHub's 100: after a takeover the calls of another process may still be in flight.
 	atOnce = 50
 )
@@ -36,6 +36,7 @@ func rulesOf(apiHost string) provider.Rules {
 		Budgets: []provider.Budget{
 			{Most: pointsPerMinute, Within: time.Minute, Costs: points},
 			{Most: madePerMinute, Within: time.Minute, Costs: made},
+			{Most: toldPerHour, Within: time.Hour, Costs: told},
 		},
 	}
 }
@@ -52,4 +53,16 @@ func made(c provider.Call) int {
 		return 1
 	}
 	return 0
+}
+
+func told(c provider.Call) int {
+	if c.Notifies {
+		return 1
+	}
+	return 0
+}
+
+// notifies tells whether a request writes a comment. Nobody is notified of an edit.
+func notifies(req *http.Request) bool {
+	return req.Method == http.MethodPost && strings.HasSuffix(req.URL.Path, "/comments")
 }

@@ -142,7 +142,7 @@ func TestDecodeRefuses(t *testing.T) {
 		message                     string
 	}{
 		{"a ping", "ping", branch, "", "", fault.Ignored, `event "ping" starts nothing`},
-		{"a comment on a commit", "commit_comment", fork, "", "", fault.Ignored, `event "commit_comment" starts nothing`},
+		{"a review", "pull_request_review", fork, "", "", fault.Ignored, `event "pull_request_review" starts nothing`},
 		{"a push to a note", "push", branch, `"refs/heads/main"`, `"refs/notes/x"`, fault.Ignored, "neither a branch nor a tag"},
 		{"no pusher", "push", branch, `"pusher"`, `"pusher_"`, fault.Invalid, "pusher"},
 		{"no sender", "push", branch, `"sender"`, `"sender_"`, fault.Invalid, "sender"},

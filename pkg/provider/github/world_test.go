@@ -38,8 +38,9 @@ var appKey = sync.OnceValue(func() string {
 // fake is the forge as the suite wants it.
 type fake struct {
 	*forge.GitHub
-	t    *testing.T
-	hook webhook
+	t         *testing.T
+	hook      webhook
+	installed int64
 }
 
 func openFake(t *testing.T, o forge.Options) (*fake, providertest.World) {
@@ -54,7 +55,7 @@ func openFake(t *testing.T, o forge.Options) (*fake, providertest.World) {
 	repo := g.CreateRepo("acme", "app", forge.RepoOptions{Private: true})
 	g.CreateRepo("acme", "other", forge.RepoOptions{Private: true})
 	installation := g.Install(testApp, "acme")
-	f := &fake{GitHub: g, t: t}
+	f := &fake{GitHub: g, t: t, installed: installation}
 	w := worldOf(g, repo, installation)
 	w.Service = f
 	return f, w
@@ -138,13 +139,19 @@ func (f *fake) Grant(user, role string) {
 	}
 }
 
+func (f *fake) Join(team, user string) string {
+	f.SetTeamMember("acme", team, user, "active")
+	return team
+}
+
 func (f *fake) Fail(op providertest.Operation, how providertest.Failure, count int) {
 	route := map[providertest.Operation]string{
 		providertest.CreateCheck: forge.RouteCheckCreate, providertest.UpdateCheck: forge.RouteCheckUpdate,
 		providertest.FindChecks: forge.RouteCheckList, providertest.ReadDirectory: forge.RouteTree,
 		providertest.ReadFile: forge.RouteContents, providertest.AskPermission: forge.RoutePermission,
 		providertest.ReadRepository: forge.RouteRepo, providertest.MintToken: forge.RouteToken,
-		providertest.ReadPull: forge.RoutePull,
+		providertest.ReadPull: forge.RoutePull, providertest.AskMember: forge.RouteCollaborator, providertest.AskTeam: forge.RouteTeamMembership,
+		providertest.ListComments: forge.RouteCommentList, providertest.WriteComment: forge.RouteCommentCreate, providertest.EditComment: forge.RouteCommentUpdate,
 	}[op]
 	f.Inject(forge.Fault{Route: route, Count: count, Do: action(how)})
 }
@@ -168,6 +175,8 @@ func action(how providertest.Failure) forge.Action {
 	}[how]
 }
 
+func (f *fake) Calls() int { return len(f.Requests()) }
+
 func (f *fake) Checks(sha string) []providertest.Check {
 	var out []providertest.Check
 	for _, k := range f.ChecksFor(testRepo, sha) {
@@ -177,4 +186,28 @@ func (f *fake) Checks(sha string) []providertest.Check {
 		})
 	}
 	return out
+}
+
+func (f *fake) Comments(on *v1alpha1.GitEventSpec) []providertest.Comment {
+	var out []providertest.Comment
+	for _, c := range f.GitHub.Comments(testRepo, int(on.PullRequest.Number)) {
+		out = append(out, providertest.Comment{Ours: c.Author == "plumbline[bot]", Body: c.Body, Edits: c.Edits})
+	}
+	return out
+}
+
+func (f *fake) DeleteComments(on *v1alpha1.GitEventSpec) {
+	for _, c := range f.GitHub.Comments(testRepo, int(on.PullRequest.Number)) {
+		if c.Author == "plumbline[bot]" {
+			f.DeleteComment(testRepo, c.ID)
+		}
+	}
+}
+
+func (f *fake) Imitate(on *v1alpha1.GitEventSpec, user, body string) {
+	f.GitHub.Comment(testRepo, int(on.PullRequest.Number), user, body)
+}
+
+func (f *fake) Lock(on *v1alpha1.GitEventSpec) {
+	f.LockPull(testRepo, int(on.PullRequest.Number), true)
 }

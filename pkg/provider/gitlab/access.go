@@ -23,42 +23,48 @@ var idPattern = regexp.MustCompile(`^` + delivery.IDPrefix + `([1-9][0-9]{0,17})
 // CanWrite tells whether the user is an active member with the role Developer or more, directly or through a group; that
 // is who may push (https://docs.gitlab.com/user/permissions/). Guests and Reporters may not, unlike in Pipelines-as-Code.
 func (r *repository) CanWrite(ctx context.Context, user string) (bool, error) {
+	return r.hasRole(ctx, user, gl.DeveloperPermissions)
+}
+
+// Member tells whether the user is an active member of the project, directly or through a group, with whatever role.
+func (r *repository) Member(ctx context.Context, user string) (bool, error) {
+	return r.hasRole(ctx, user, gl.MinimalAccessPermissions)
+}
+
+func (r *repository) hasRole(ctx context.Context, user string, least gl.AccessLevelValue) (bool, error) {
 	if number := idPattern.FindStringSubmatch(user); number != nil {
 		id, err := strconv.Atoi(number[1])
 		if err != nil {
 			return false, fault.Operatorf("BadUser", "%q is no account of GitLab: %w", user, err)
 		}
-		return r.memberByID(ctx, id)
+		return r.memberByID(ctx, id, least)
 	}
 	if !delivery.ValidName(user) {
 		return false, nil // GitLab issues no such name, so it is nobody's
 	}
-	return r.memberByName(ctx, user)
+	return r.memberByName(ctx, user, least)
 }
 
-func (r *repository) memberByID(ctx context.Context, id int) (bool, error) {
+func (r *repository) memberByID(ctx context.Context, id int, least gl.AccessLevelValue) (bool, error) {
 	const what = "asking for the user's role"
-	member, _, err := r.client.ProjectMembers.GetInheritedProjectMember(r.path, id, gl.WithContext(ctx))
+	found, _, err := get[member](r, fmt.Sprintf("projects/%s/members/all/%d", gl.PathEscape(r.path), id), nil, gl.WithContext(ctx))
 	if provider.StatusCode(err) == http.StatusNotFound {
 		return false, r.nobody(ctx, what)
 	}
 	if err != nil {
 		return false, provider.Failed(what, err)
 	}
-	if member.ID != id {
+	if found.ID != id {
 		return false, noAnswer(what)
 	}
-	return r.writes(member), nil
+	return found.counts(least, r.now()), nil
 }
 
 // memberByName searches among the members: GitLab finds more than the username (names, parts of them), and may name one
 // that is a member in several ways more than once.
-func (r *repository) memberByName(ctx context.Context, user string) (bool, error) {
+func (r *repository) memberByName(ctx context.Context, user string, least gl.AccessLevelValue) (bool, error) {
 	const what = "asking for the user's role"
-	opts := &gl.ListProjectMembersOptions{Query: &user}
-	members, err := list(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.ProjectMember, *gl.Response, error) {
-		return r.client.ProjectMembers.ListAllProjectMembers(r.path, opts, page...)
-	})
+	members, err := r.members(ctx, what, "projects/"+gl.PathEscape(r.path), user)
 	if provider.StatusCode(err) == http.StatusNotFound {
 		if err := r.nobody(ctx, what); err != nil {
 			return false, err
@@ -68,11 +74,38 @@ func (r *repository) memberByName(ctx context.Context, user string) (bool, error
 	if err != nil {
 		return false, provider.Failed(what, err)
 	}
-	for _, member := range members {
-		if member.Username == "" {
+	return r.anyOf(what, user, least, members)
+}
+
+// members lists those of a project or group, inherited ones too, that a search for the name finds; without a name all
+// (https://docs.gitlab.com/api/members/).
+func (r *repository) members(ctx context.Context, what, of, name string) ([]*member, error) {
+	opts := &gl.ListProjectMembersOptions{} // a group's are the same
+	if name != "" {
+		opts.Query = &name
+	}
+	return list(ctx, what, func(page ...gl.RequestOptionFunc) ([]*member, *gl.Response, error) {
+		return get[[]*member](r, of+"/members/all", opts, page...)
+	})
+}
+
+// get reads what go-gitlab has no complete type for.
+func get[T any](r *repository, path string, opts any, options ...gl.RequestOptionFunc) (answer T, resp *gl.Response, err error) {
+	req, err := r.client.NewRequest(http.MethodGet, path, opts, options)
+	if err != nil {
+		return answer, nil, err //nolint:wrapcheck // as the errors of go-gitlab's own calls
+	}
+	resp, err = r.client.Do(req, &answer)
+	return answer, resp, err //nolint:wrapcheck // as above
+}
+
+// anyOf tells whether one of the memberships is the user's and counts.
+func (r *repository) anyOf(what, user string, least gl.AccessLevelValue, members []*member) (bool, error) {
+	for _, m := range members {
+		if m == nil || m.Username == "" {
 			return false, noAnswer(what) // of something else, which says nothing of the user
 		}
-		if strings.EqualFold(member.Username, user) && r.writes(member) {
+		if (strings.EqualFold(m.Username, user) || user == delivery.IDPrefix+strconv.Itoa(m.ID)) && m.counts(least, r.now()) {
 			return true, nil
 		}
 	}
@@ -87,8 +120,24 @@ func (r *repository) nobody(ctx context.Context, what string) error {
 	return nil
 }
 
-// writes takes a membership that ended for none: GitLab removes those once a day only.
-func (r *repository) writes(m *gl.ProjectMember) bool {
-	ended := m.ExpiresAt != nil && !time.Time(*m.ExpiresAt).After(r.now())
-	return m.State == "active" && m.AccessLevel >= gl.DeveloperPermissions && !ended
+// stateActive is that of an account that is not blocked, and of a membership that an administrator has let begin.
+const stateActive = "active"
+
+// member is a member of a project or group.
+type member struct {
+	ID       int    `json:"id"`
+	Username string `json:"username"`
+	// State is the account's: active or blocked, say.
+	State string `json:"state"`
+	// Membership is active, or awaiting for who was added beyond the seats that are paid for: that one may not do anything yet. GitLab's
+	// free edition has no such field.
+	Membership *string             `json:"membership_state"`
+	Level      gl.AccessLevelValue `json:"access_level"`
+	// Ends is the day on which the membership ends; GitLab removes those once a day only.
+	Ends *gl.ISOTime `json:"expires_at"`
+}
+
+func (m *member) counts(least gl.AccessLevelValue, now time.Time) bool {
+	begun := m.Membership == nil || *m.Membership == stateActive
+	return m.State == stateActive && begun && (m.Ends == nil || time.Time(*m.Ends).After(now)) && m.Level >= least
 }

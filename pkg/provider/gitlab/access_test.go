@@ -50,14 +50,42 @@ func TestRoles(t *testing.T) {
 
 func TestAMembershipThatEndedIsNone(t *testing.T) {
 	now := time.Date(2026, 5, 2, 0, 0, 0, 0, time.UTC)
-	r := &repository{now: func() time.Time { return now }}
 	for day, want := range map[string]bool{"2026-05-01": false, "2026-05-02": false, "2026-05-03": true} {
 		end, err := gl.ParseISOTime(day)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := r.writes(&gl.ProjectMember{State: "active", AccessLevel: 30, ExpiresAt: &end}); got != want {
+		if got := (&member{State: "active", Level: 30, Ends: &end}).counts(30, now); got != want {
 			t.Errorf("until %s: %t, want %t", day, got, want)
+		}
+	}
+}
+
+// Who was added beyond the paid seats is listed with a role, and has no right yet. The free edition does not say it at all.
+func TestAMembershipThatAwaitsIsNone(t *testing.T) {
+	b := newBench(t, forgelab.Options{})
+	b.CreateGroup("acme/team")
+	b.SetMember("acme/team", b.token.User.Username, forgelab.Guest)
+	id := b.AddUser("waits").ID
+	b.SetMember("acme/team", "waits", forgelab.Owner)
+	for _, awaits := range []bool{true, false} {
+		b.SetAwaiting("acme/team", "waits", awaits)
+		for _, user := range []string{"waits", fmt.Sprintf("id:%d", id)} {
+			writes, err := b.client.CanWrite(t.Context(), user)
+			is, err2 := b.client.Member(t.Context(), user)
+			in, err3 := b.client.InTeam(t.Context(), "acme/team", user)
+			if err != nil || err2 != nil || err3 != nil || writes == awaits || is == awaits || in == awaits {
+				t.Errorf("%s, who awaits: %t: writes %t, is a member %t, is in the group %t: %v %v %v", user, awaits, writes, is, in, err, err2, err3)
+			}
+		}
+	}
+	for answer, want := range map[string]bool{
+		`{"state":"active"}`: true, `{"state":"active","membership_state":null}`: true, `{"state":"active","membership_state":""}`: false,
+		`{"state":"active","membership_state":"later"}`: false, `{"state":"blocked","membership_state":"active"}`: false,
+	} {
+		b.Inject(forgelab.Fault{Route: forgelab.RouteMembers, Count: 1, Do: forge.Answer(200, nil, `[{"id":7,"username":"waits","access_level":40,`+answer[1:]+`]`)})
+		if got, err := b.client.CanWrite(t.Context(), "waits"); err != nil || got != want {
+			t.Errorf("%s: %t, %v, want %t", answer, got, err, want)
 		}
 	}
 }

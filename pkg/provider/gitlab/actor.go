@@ -154,7 +154,7 @@ func (r *repository) pushedBy(ctx context.Context, event *v1alpha1.GitEventSpec)
 	if source <= 0 { // the fork was deleted
 		return acted{final: true}, nil
 	}
-	push, err := r.findPush(ctx, source, func(a *gl.ProjectEvent) bool {
+	push, err := r.findPush(ctx, source, event.ReceivedAt.Time, func(a *gl.ProjectEvent) bool {
 		return a.PushData.CommitTo == event.SHA && a.PushData.RefType == "branch" && a.PushData.Ref == event.HeadRef
 	})
 	if code := provider.StatusCode(err); code == http.StatusNotFound || code == http.StatusForbidden {

@@ -7,8 +7,11 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	gl "github.com/xanzy/go-gitlab"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -20,6 +23,7 @@ import (
 
 const (
 	stateClosed = "closed"
+	stateMerged = "merged"
 	// reasonForged is that of an event that GitLab's own answers contradict.
 	reasonForged = "NotTrue"
 )
@@ -27,12 +31,16 @@ const (
 // Complete asks GitLab for what the delivery says. GitLab signs nothing: whoever knows a webhook's token can send any body,
 // and the global token is known to every team that uses it. So a body only says where to look.
 func (r *repository) Complete(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
-	owner, err := r.owner(ctx)
+	project, err := r.owned(ctx)
 	if err != nil {
 		return nil, err
 	}
 	complete := r.pushed
 	switch {
+	case event.PullRequest == nil && event.Comment != nil:
+		complete = func(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+			return r.pointed(ctx, event, project.DefaultBranch)
+		}
 	case event.PullRequest != nil && event.Comment != nil:
 		complete = r.comment
 	case event.PullRequest != nil:
@@ -40,22 +48,22 @@ func (r *repository) Complete(ctx context.Context, event *v1alpha1.GitEventSpec)
 	}
 	out, err := complete(ctx, event)
 	if err == nil {
-		out.Project.OwnerID = owner
+		out.Project.OwnerID = int64(project.Namespace.ID)
 	}
 	return out, err
 }
 
-// owner returns the id of the group or user whose project has the path now. It is an error if that is another project than the
-// delivery's: a path that changed hands says nothing of what was pushed before.
-func (r *repository) owner(ctx context.Context) (int64, error) {
+// owned returns the project that has the path now, with the group or user whose it is. It is an error if that is another project than
+// the delivery's: a path that changed hands says nothing of what was pushed before.
+func (r *repository) owned(ctx context.Context) (*gl.Project, error) {
 	project, err := r.describe(ctx)
 	switch {
 	case err != nil:
-		return 0, err
+		return nil, err
 	case project.Namespace == nil || project.Namespace.ID <= 0:
-		return 0, noAnswer("reading " + r.path)
+		return nil, noAnswer("reading " + r.path)
 	}
-	return int64(project.Namespace.ID), nil
+	return project, nil
 }
 
 // comment takes everything from the merge request of this moment: its head may have moved, its branch may have been
@@ -69,34 +77,43 @@ func (r *repository) comment(ctx context.Context, event *v1alpha1.GitEventSpec) 
 	if mr.State != delivery.StateOpened {
 		return nil, fault.Ignoredf("PullRequestClosed", "merge request !%d was closed before its comment was read", mr.IID)
 	}
-	body, err := r.noted(ctx, event)
+	body, written, err := r.noted(ctx, event)
 	if err != nil {
 		return nil, err
 	}
 	out := as(event, mr)
 	out.SHA, out.Comment.Body = mr.SHA, body
+	if written != nil {
+		out.HappenedAt = written
+	}
 	return out, nil
 }
 
-// noted returns what a comment says, if the one who is said to have written it has.
-func (r *repository) noted(ctx context.Context, event *v1alpha1.GitEventSpec) (string, error) {
+// noted returns what a comment says and when it was written, if the one who is said to have written it has.
+func (r *repository) noted(ctx context.Context, event *v1alpha1.GitEventSpec) (string, *metav1.Time, error) {
 	const what = "reading the comment"
 	note, _, err := r.client.Notes.GetMergeRequestNote(r.path, int(event.PullRequest.Number), int(event.Comment.ID), gl.WithContext(ctx))
 	if provider.StatusCode(err) == http.StatusNotFound {
 		if err := r.nobody(ctx, what); err != nil {
-			return "", err
+			return "", nil, err
 		}
-		return "", fault.Transientf(fault.ReasonNotConfirmed, "GitLab shows no comment %d on merge request !%d (yet)", event.Comment.ID, event.PullRequest.Number)
+		return "", nil, fault.Transientf(fault.ReasonNotConfirmed, "GitLab shows no comment %d on merge request !%d (yet)", event.Comment.ID, event.PullRequest.Number)
 	}
+	if err != nil {
+		return "", nil, provider.Failed(what, err)
+	}
+	return said(what, event, note)
+}
+
+// said returns what GitLab says of the event's comment, if the one who is said to have written it has.
+func said(what string, event *v1alpha1.GitEventSpec, note *gl.Note) (string, *metav1.Time, error) {
 	switch {
-	case err != nil:
-		return "", provider.Failed(what, err)
 	case note == nil || int64(note.ID) != event.Comment.ID || note.Author.Username == "" || note.Body == "":
-		return "", noAnswer(what)
+		return "", nil, noAnswer(what)
 	case note.System || !strings.EqualFold(note.Author.Username, event.Sender):
-		return "", forged("the comment is not of %s", event.Sender)
+		return "", nil, forged("the comment is not of %s", event.Sender)
 	}
-	return text.Clean(note.Body), nil
+	return text.Clean(note.Body), second(note.CreatedAt), nil
 }
 
 // merging confirms the event of a merge request. Its head may be an older one than that of now; of a fork only the newest
@@ -107,7 +124,10 @@ func (r *repository) merging(ctx context.Context, event *v1alpha1.GitEventSpec) 
 	if err != nil {
 		return nil, err
 	}
-	if mr.State == stateClosed {
+	if event.Closes() {
+		return closing(event, mr)
+	}
+	if mr.State == stateClosed || mr.State == stateMerged {
 		return nil, fault.Ignoredf("PullRequestClosed", "merge request !%d was closed before its event was read", mr.IID)
 	}
 	if mr.SHA != event.SHA {
@@ -126,6 +146,39 @@ func (r *repository) merging(ctx context.Context, event *v1alpha1.GitEventSpec) 
 		out.PullRequest.Labels = append(out.PullRequest.Labels, text.Bytes(text.Clean(label), payload.MaxName))
 	}
 	return out, nil
+}
+
+// closing confirms that a merge request is not open any more, and tells who has closed or merged it, and when, as GitLab says it. One
+// that is open was reopened, or a replica does not know better yet.
+func closing(event *v1alpha1.GitEventSpec, mr *gl.MergeRequest) (*v1alpha1.GitEventSpec, error) {
+	var who *gl.BasicUser
+	var at *time.Time
+	switch mr.State {
+	case stateClosed:
+		who, at = mr.ClosedBy, mr.ClosedAt
+	case stateMerged:
+		who, at = mr.MergedBy, mr.MergedAt
+	default:
+		return nil, fault.Transientf(fault.ReasonNotConfirmed, "merge request !%d is %s, and not closed (yet)", mr.IID, mr.State)
+	}
+	out := as(event, mr)
+	out.Actor = ""
+	if who != nil {
+		out.Actor = text.Bytes(text.Clean(who.Username), payload.MaxLogin)
+	}
+	if at != nil {
+		out.HappenedAt = second(at)
+	}
+	return out, nil
+}
+
+// second is a time as events have it; nil stays nil.
+func second(at *time.Time) *metav1.Time {
+	if at == nil {
+		return nil
+	}
+	stamp := metav1.NewTime(at.UTC().Truncate(time.Second))
+	return &stamp
 }
 
 // told returns the merge request of the event unless it is another one than the delivery speaks of. Neither its author nor
@@ -190,17 +243,4 @@ func (r *repository) wasHead(ctx context.Context, event *v1alpha1.GitEventSpec) 
 		return nil
 	}
 	return fault.Transientf(fault.ReasonNotConfirmed, "commit %s is no head that merge request !%d ever had (yet)", event.SHA, event.PullRequest.Number)
-}
-
-// versions returns the heads that the event's merge request has had, newest first: each push makes one
-// (https://docs.gitlab.com/api/merge_requests/#get-merge-request-diff-versions).
-func (r *repository) versions(ctx context.Context, event *v1alpha1.GitEventSpec) ([]*gl.MergeRequestDiffVersion, error) {
-	const what = "listing the merge request's versions"
-	versions, err := list(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.MergeRequestDiffVersion, *gl.Response, error) {
-		return r.client.MergeRequests.GetMergeRequestDiffVersions(r.path, int(event.PullRequest.Number), nil, page...)
-	})
-	if err != nil {
-		return nil, provider.Failed(what, err)
-	}
-	return versions, nil
 }

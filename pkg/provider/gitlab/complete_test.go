@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -68,14 +70,31 @@ func TestOnlyTheNewestHeadOfAForkCounts(t *testing.T) {
 	b.wantFault(t, event, fault.Ignored, "Superseded")
 }
 
-// A merged merge request's events are still about its head.
-func TestAMergeRequestThatWasMergedSinceIsConfirmed(t *testing.T) {
-	b := newBench(t, forgelab.Options{})
-	b.Commit("topic", map[string]string{"x": "z"})
-	event := b.PullRequest("topic", "dev")
-	b.Merge(testProject, event.PullRequest.Number, "dev")
-	if got := b.completes(t, event); got.SHA != event.SHA {
-		t.Errorf("%+v", got)
+// What happened before a merge request was merged or closed starts nothing any more. That it is not open is believed only once GitLab
+// says so, and who has closed it and when is what GitLab says: the body may have said anything.
+func TestAMergeRequestThatIsNotOpen(t *testing.T) {
+	for name, close := range map[string]func(b bench, iid int64){
+		"merge": func(b bench, iid int64) { b.Merge(testProject, iid, "dev") },
+		"close": func(b bench, iid int64) { b.CloseMergeRequest(testProject, iid, "dev") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, forgelab.Options{})
+			b.Commit("topic", map[string]string{"x": "z"})
+			event := b.PullRequest("topic", "dev")
+			closing := event.DeepCopy()
+			closing.Action, closing.Actor = name, "forged"
+			future := metav1.NewTime(time.Now().Add(24 * time.Hour))
+			closing.HappenedAt = &future
+			b.wantFault(t, closing, fault.Transient, fault.ReasonNotConfirmed)
+			close(b, event.PullRequest.Number)
+			b.wantFault(t, event, fault.Ignored, "PullRequestClosed")
+			got := b.completes(t, closing)
+			if !got.Closes() || got.SHA != event.SHA || got.Actor != "" && got.Actor != "dev" || !got.HappenedAt.Before(&future) {
+				t.Errorf("%+v", got)
+			}
+			closing.PullRequest.AuthorID++
+			b.wantFault(t, closing, fault.Ignored, reasonForged)
+		})
 	}
 }
 
@@ -133,11 +152,13 @@ func TestACommitInTheHistoryOfABranchWasNotPushed(t *testing.T) {
 	b.completes(t, tag)
 }
 
-// Of a busy project only the newest pushes are looked through, in three pages.
+// Of a busy project so many pages of pushes are looked through, which came before the event was received. One that has waited for long,
+// because the API server was down say, is found behind whatever was pushed since (I-1).
 func TestThePushesThatAreLookedThroughAreBounded(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	event := b.pushEvent("refs/heads/main")
-	for i := range 3*perPage + 1 {
+	event.ReceivedAt = metav1.Now()
+	for i := range maxActivityPages*perPage + 1 {
 		b.SetBranch(testProject, fmt.Sprint("b", i), b.head.SHA, "dev")
 	}
 	b.Commit("main", map[string]string{"x": "later"})
@@ -145,6 +166,8 @@ func TestThePushesThatAreLookedThroughAreBounded(t *testing.T) {
 	if n := b.Count(forgelab.RouteEvents); n != maxActivityPages {
 		t.Errorf("%d calls, want %d", n, maxActivityPages)
 	}
+	event.ReceivedAt = metav1.NewTime(time.Now().Add(-2 * clockSkew))
+	b.completes(t, event)
 }
 
 // S12: an error of any look-up is a wait and confirms nothing.

@@ -135,9 +135,22 @@ type ownNote struct {
 	marks
 }
 
-// ownNotes returns the notes of a check, oldest first. Only those of the token's own user count: marks can be copied by
-// anybody.
+// ownNotes returns the notes of a check, oldest first. Only what the token's own user wrote counts: marks can be copied by anybody.
 func (r *repository) ownNotes(ctx context.Context, number int, check string) (ours []ownNote, err error) {
+	notes, err := r.myNotes(ctx, number)
+	if err != nil {
+		return nil, err
+	}
+	for _, note := range notes {
+		if have, found := readMarks(note.Body); found && have.check == check {
+			ours = append(ours, ownNote{note, have})
+		}
+	}
+	return ours, nil
+}
+
+// myNotes returns what the token's own user has written on a merge request, oldest first.
+func (r *repository) myNotes(ctx context.Context, number int) ([]*gl.Note, error) {
 	const what = "looking the note up"
 	me, _, err := r.client.Users.CurrentUser(gl.WithContext(ctx))
 	if err != nil {
@@ -149,14 +162,9 @@ func (r *repository) ownNotes(ctx context.Context, number int, check string) (ou
 	if err != nil {
 		return nil, provider.Failed(what, err)
 	}
-	for _, note := range notes {
-		have, found := readMarks(note.Body)
-		if found && have.check == check && note.Author.ID == me.ID && me.ID > 0 {
-			ours = append(ours, ownNote{note, have})
-		}
-	}
-	slices.SortFunc(ours, func(a, b ownNote) int { return cmp.Compare(a.ID, b.ID) })
-	return ours, nil
+	notes = slices.DeleteFunc(notes, func(note *gl.Note) bool { return note.System || note.Author.ID != me.ID || me.ID <= 0 })
+	slices.SortFunc(notes, func(a, b *gl.Note) int { return cmp.Compare(a.ID, b.ID) })
+	return notes, nil
 }
 
 func (r *repository) createNote(ctx context.Context, number int, body string) (string, error) {

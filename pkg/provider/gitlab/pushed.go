@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	gl "github.com/xanzy/go-gitlab"
 
@@ -16,8 +17,16 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
 )
 
-// maxActivityPages is how many pages of a project's newest pushes are looked through for one whose ref has moved on since.
-const maxActivityPages = 3
+const (
+	// maxActivityPages is how many pages of a project's pushes are looked through for one whose ref has moved on since: a delivery that
+	// was missed may be sent again when there were as many others. Those of pushes that came after the delivery are only passed over: an
+	// event may have waited for hours.
+	maxActivityPages = 10
+	// maxPassedPages is how many pages are passed over at most: 10,000 pushes.
+	maxPassedPages = 100
+	// clockSkew is by how much GitLab's clock may be ahead of a receiver's.
+	clockSkew = 5 * time.Minute
+)
 
 // pushed confirms that the ref is at the commit or, if it has moved on or was deleted, that it was. That another commit of the
 // ref's history holds it does not suffice: nobody has pushed that.
@@ -38,7 +47,7 @@ func (r *repository) pushed(ctx context.Context, event *v1alpha1.GitEventSpec) (
 		out.Commit = delivery.Commit(now.Message, now.WebURL)
 		return out, nil
 	}
-	if err := r.wasPushed(ctx, kind, name, event.SHA); err != nil {
+	if err := r.wasPushed(ctx, kind, name, event); err != nil {
 		return nil, err
 	}
 	out.Commit = nil // GitLab is asked for it
@@ -75,8 +84,9 @@ func (r *repository) at(ctx context.Context, kind, name string) (*gl.Commit, err
 // wasPushed is nil if the project's activity has a push of the commit to the ref. GitLab writes it down before it calls
 // webhooks (https://docs.gitlab.com/api/events/). A push of more refs at once than an administrator allows is one activity
 // without refs; GitLab calls no webhook for it either, unless that limit was set to another number.
-func (r *repository) wasPushed(ctx context.Context, kind, name, sha string) error {
-	push, err := r.findPush(ctx, r.path, func(a *gl.ProjectEvent) bool {
+func (r *repository) wasPushed(ctx context.Context, kind, name string, event *v1alpha1.GitEventSpec) error {
+	sha := event.SHA
+	push, err := r.findPush(ctx, r.path, event.ReceivedAt.Time, func(a *gl.ProjectEvent) bool {
 		return a.PushData.CommitTo == sha && a.PushData.RefType == kind && a.PushData.Ref == name
 	})
 	if provider.StatusCode(err) == http.StatusNotFound {
@@ -90,12 +100,12 @@ func (r *repository) wasPushed(ctx context.Context, kind, name, sha string) erro
 
 const listingPushes = "listing what was pushed"
 
-// findPush looks through the newest pushes of a project, given by path or id, and returns the newest that is meant, nil if
-// there is none.
-func (r *repository) findPush(ctx context.Context, project any, is func(*gl.ProjectEvent) bool) (*gl.ProjectEvent, error) {
+// findPush looks through the pushes of a project, given by path or id, before a delivery was received, and returns the newest that is
+// meant, nil if there is none.
+func (r *repository) findPush(ctx context.Context, project any, received time.Time, is func(*gl.ProjectEvent) bool) (*gl.ProjectEvent, error) {
 	pushed := gl.PushedEventType
 	opts := &gl.ListProjectVisibleEventsOptions{Action: &pushed, ListOptions: gl.ListOptions{PerPage: perPage, Page: 1}}
-	for range maxActivityPages {
+	for looked := 0; looked < maxActivityPages && opts.Page <= maxPassedPages; {
 		found, resp, err := r.client.Events.ListProjectVisibleEvents(project, opts, gl.WithContext(ctx))
 		switch {
 		case err != nil:
@@ -106,9 +116,21 @@ func (r *repository) findPush(ctx context.Context, project any, is func(*gl.Proj
 		if at := slices.IndexFunc(found, is); at >= 0 {
 			return found[at], nil
 		}
+		if !allAfter(found, received.Add(clockSkew)) {
+			looked++
+		}
 		if opts.Page = resp.NextPage; opts.Page == 0 {
 			break
 		}
 	}
 	return nil, nil
+}
+
+// allAfter tells whether all of a page, which has the newest first, happened after a moment.
+func allAfter(page []*gl.ProjectEvent, moment time.Time) bool {
+	if len(page) == 0 {
+		return false
+	}
+	oldest, err := time.Parse(time.RFC3339, page[len(page)-1].CreatedAt)
+	return err == nil && oldest.After(moment)
 }

@@ -147,9 +147,13 @@ func (r *repository) entry(ctx context.Context, sha, name string) (*gl.TreeNode,
 	}
 }
 
-// tree lists a directory by keyset pages, the kind GitLab has no limit for.
+// tree lists a directory by keyset pages, the kind GitLab has no limit for. Of no commit it is the default branch's
+// (https://docs.gitlab.com/api/repositories/#list-all-repository-trees-in-a-project).
 func (r *repository) tree(ctx context.Context, sha, dir string, recursive bool) ([]*gl.TreeNode, error) {
-	opts := &gl.ListTreeOptions{Ref: &sha, Recursive: &recursive, ListOptions: gl.ListOptions{Pagination: "keyset"}}
+	opts := &gl.ListTreeOptions{Recursive: &recursive, ListOptions: gl.ListOptions{Pagination: "keyset"}}
+	if sha != "" {
+		opts.Ref = &sha
+	}
 	if dir != "" {
 		opts.Path = &dir
 	}

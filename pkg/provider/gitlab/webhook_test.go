@@ -126,13 +126,13 @@ func recordings(t *testing.T) []providertest.Recorded {
 		{"a draft runs", eventMergeRequest, "mr-draft", merging("Merge Request", "open", 1001, func(s *v1alpha1.GitEventSpec) {
 			s.PullRequest.Draft, s.PullRequest.Title = true, "Draft: Pump faster"
 		}), ""},
-		{"closed", eventMergeRequest, "mr-close", nil, `action "close" stops nothing yet`},
-		{"merged", eventMergeRequest, "mr-merge", nil, `action "merge" stops nothing yet`},
+		{"closed", eventMergeRequest, "mr-close", merging("Merge Request", "close", 2002, unchanged), ""},
+		{"merged", eventMergeRequest, "mr-merge", merging("Merge Request", "merge", 2002, unchanged), ""},
 		{"approved", eventMergeRequest, "mr-approved", nil, `action "approved" starts nothing`},
 		{"a merge request whose fork was deleted", eventMergeRequest, "mr-deleted-fork", merging("Merge Request", "reopen", 0, func(s *v1alpha1.GitEventSpec) { s.HeadURL = "" }), ""},
 		{"a merge request without commits", eventMergeRequest, "mr-no-commits", nil, "has no commits"},
 		{"a comment on a merge request", eventNote, "note-merge-request", commenting(), ""},
-		{"a comment on a commit", eventNote, "note-commit", nil, "commands are not served yet"},
+		{"a comment on a commit", eventNote, "note-commit", remarking(), ""},
 		{"an event that is not asked for", "Pipeline Hook", "push-branch", nil, `event "Pipeline Hook" starts nothing`},
 	}
 	var out []providertest.Recorded

@@ -125,6 +125,16 @@ func (f *fake) Grant(user, role string) {
 	}
 }
 
+func (f *fake) Join(team, user string) string {
+	group := "acme/team/" + team
+	f.CreateGroup(group)
+	f.SetMember("acme/team", f.token.User.Username, forgelab.Guest) // who sees the groups
+	if user != "" {
+		f.SetMember(group, user, forgelab.Guest)
+	}
+	return group
+}
+
 func (f *fake) Fail(op providertest.Operation, how providertest.Failure, count int) {
 	route := map[providertest.Operation]string{
 		// GitLab has one call for both.
@@ -132,6 +142,8 @@ func (f *fake) Fail(op providertest.Operation, how providertest.Failure, count i
 		providertest.FindChecks: forgelab.RouteStatusList, providertest.ReadDirectory: forgelab.RouteTree,
 		providertest.ReadFile: forgelab.RouteFile, providertest.AskPermission: forgelab.RouteMembers,
 		providertest.ReadRepository: forgelab.RouteProject, providertest.ReadPull: forgelab.RouteMergeRequest,
+		providertest.AskMember: forgelab.RouteMembers, providertest.AskTeam: forgelab.RouteGroupMembers,
+		providertest.ListComments: forgelab.RouteNoteList, providertest.WriteComment: forgelab.RouteNoteCreate, providertest.EditComment: forgelab.RouteNoteUpdate,
 	}[op]
 	if route == "" {
 		f.t.Fatalf("GitLab has no such operation: %s", op)
@@ -160,6 +172,8 @@ func action(how providertest.Failure) forgelab.Action {
 		providertest.Garbage:         forge.Answer(http.StatusOK, http.Header{"Content-Type": {"text/html"}}, "<html>Log in</html>"),
 	}[how]
 }
+
+func (f *fake) Calls() int { return len(f.Requests()) }
 
 func (f *fake) Checks(sha string) []providertest.Check {
 	var out []providertest.Check
@@ -190,4 +204,31 @@ func asCheck(s forgelab.CommitStatus) providertest.Check {
 		}
 	}
 	return c
+}
+
+func (f *fake) Comments(on *v1alpha1.GitEventSpec) []providertest.Comment {
+	var out []providertest.Comment
+	for _, n := range f.Notes(testProject, on.PullRequest.Number) {
+		out = append(out, providertest.Comment{Ours: n.Author == f.token.User.Username, Body: n.Body, Edits: n.Edits})
+	}
+	return out
+}
+
+func (f *fake) DeleteComments(on *v1alpha1.GitEventSpec) {
+	for _, n := range f.Notes(testProject, on.PullRequest.Number) {
+		if n.Author == f.token.User.Username {
+			f.DeleteNote(testProject, on.PullRequest.Number, n.ID)
+		}
+	}
+}
+
+func (f *fake) Imitate(on *v1alpha1.GitEventSpec, user, body string) {
+	f.AddNote(testProject, on.PullRequest.Number, user, body)
+}
+
+// Lock leaves the token's user who it is to everybody else: no member of the project.
+func (f *fake) Lock(on *v1alpha1.GitEventSpec) {
+	f.SetVisibility(testProject, forgelab.Public)
+	f.SetMember(testProject, f.token.User.Username, forgelab.NoAccess)
+	f.LockMergeRequest(testProject, on.PullRequest.Number, "dev", true)
 }

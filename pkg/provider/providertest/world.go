@@ -22,9 +22,14 @@ const (
 	ReadDirectory  Operation = "read a directory"
 	ReadFile       Operation = "read a file"
 	AskPermission  Operation = "ask for a user's permission"
+	AskMember      Operation = "ask whether a user is a member"
+	AskTeam        Operation = "ask whether a user is in a team"
 	ReadRepository Operation = "read the repository"
 	ReadPull       Operation = "read a pull request"
 	MintToken      Operation = "mint a token"
+	ListComments   Operation = "list the comments"
+	WriteComment   Operation = "write a comment"
+	EditComment    Operation = "edit a comment"
 )
 
 // Failure is how an operation fails.
@@ -72,12 +77,39 @@ type Git interface {
 // Service is a fake service with one repository.
 type Service interface {
 	Git
-	// Grant makes a user known, with a role: "none", "read", "write" or "admin".
-	Grant(user, role string)
-	// Fail makes the next count calls of an operation fail; 0 is all.
-	Fail(op Operation, how Failure, count int)
+	People
+	Conversation
+	Traffic
 	// Checks lists the checks of a commit, oldest first.
 	Checks(sha string) []Check
+}
+
+// People are who may do what.
+type People interface {
+	// Grant makes a user known, with a role: "none", "read", "write" or "admin".
+	Grant(user, role string)
+	// Join makes a team beside the repository, unless it is there, and the user a member of it. It returns what settings.policy
+	// calls the team. Without a user there is only the team.
+	Join(team, user string) string
+}
+
+// Conversation is what is written on the event's pull request.
+type Conversation interface {
+	// Comments lists the comments, oldest first; DeleteComments has somebody delete ours.
+	Comments(on *v1alpha1.GitEventSpec) []Comment
+	DeleteComments(on *v1alpha1.GitEventSpec)
+	// Imitate writes a comment as somebody else, whatever it says.
+	Imitate(on *v1alpha1.GitEventSpec, user, body string)
+	// Lock locks it, so that the World's credentials may not write there.
+	Lock(on *v1alpha1.GitEventSpec)
+}
+
+// Traffic is what the service is called for.
+type Traffic interface {
+	// Fail makes the next count calls of an operation fail; 0 is all.
+	Fail(op Operation, how Failure, count int)
+	// Calls is how many calls it got so far.
+	Calls() int
 }
 
 // World is a provider and the service it talks to.
@@ -115,7 +147,11 @@ func Run(t *testing.T, open func(*testing.T) World) {
 	t.Run("source", func(t *testing.T) { testSource(t, open) })
 	t.Run("memory", func(t *testing.T) { testMemory(t, open) })
 	t.Run("access", func(t *testing.T) { testAccess(t, open) })
+	t.Run("member", func(t *testing.T) { testMember(t, open) })
+	t.Run("team", func(t *testing.T) { testTeam(t, open) })
+	t.Run("files of the default branch", func(t *testing.T) { testRootFiles(t, open) })
 	t.Run("reporter", func(t *testing.T) { testReporter(t, open) })
+	t.Run("reply", func(t *testing.T) { testReply(t, open) })
 	t.Run("texts", func(t *testing.T) { testTexts(t, open) })
 	t.Run("faults", func(t *testing.T) { testFaults(t, open) })
 	t.Run("rows", func(t *testing.T) { testRows(t, open) })

@@ -82,6 +82,33 @@ func TestNoPatchEverWorks(t *testing.T) {
 	}
 }
 
+// atEveryCall begins a world again for each call that one makes until it is over, and each way in which that call may fail. In the end
+// all of them have to pass the check.
+func atEveryCall(t *testing.T, begin func(*testing.T) *world, check func(*testing.T, *world)) {
+	t.Helper()
+	free := begin(t)
+	free.until(free.over)
+	for kind, fault := range map[string]outcome{
+		"refused": {err: errRefused}, "denied": {err: errDenied}, "conflict": {err: errConflict}, "throttled": {err: errThrottled},
+		"applied": {err: errRefused, apply: true}, "killed before": {kill: true}, "killed after": {kill: true, apply: true},
+	} {
+		for k := 1; k <= len(free.calls); k++ {
+			t.Run(fmt.Sprintf("%s/call %d %s", kind, k, free.calls[k-1]), func(t *testing.T) {
+				t.Parallel()
+				w := begin(t)
+				w.hook = func(n int, _ string) outcome {
+					if n == k {
+						return fault
+					}
+					return outcome{}
+				}
+				w.until(w.over)
+				check(t, w)
+			})
+		}
+	}
+}
+
 func always(call string, err error) func(int, string) outcome {
 	return func(_ int, name string) outcome {
 		if name == call {

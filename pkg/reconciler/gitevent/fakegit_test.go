@@ -60,6 +60,7 @@ type fakeGit struct {
 	revoked     []string
 	permissions map[string]string // asked for last
 	complete    func(*v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error)
+	replies     conversation
 	own         bool     // the Repository names its credentials
 	large       int      // bytes that an answer with files takes
 	placedBy    []string // the Repositories' URLs that the service's was read off
@@ -74,7 +75,7 @@ func (g *fakeGit) provider() provider.Provider {
 		if g.loginErr != nil {
 			return provider.Client{}, g.loginErr
 		}
-		return provider.Client{Source: g, History: g, Addresses: g, Access: g, Reporter: g, Tokens: g}, nil
+		return provider.Client{Source: g, History: g, Addresses: g, Access: g, Reporter: g, Conversation: g, Tokens: g}, nil
 	}, Metadata: func(id string) (labels, annotations map[string]string) {
 		return map[string]string{pipelinesascode.CheckRunID: id}, map[string]string{}
 	}}
@@ -142,12 +143,24 @@ func (g *fakeGit) Complete(_ context.Context, e *v1alpha1.GitEventSpec) (*v1alph
 	return g.complete(e.DeepCopy())
 }
 
+func (g *fakeGit) Versions(context.Context, *v1alpha1.GitEventSpec) ([]git.Version, error) {
+	return nil, g.err
+}
+
 func (g *fakeGit) Supersedes(_ context.Context, e *v1alpha1.GitEventSpec) (string, error) {
 	g.newerFor = append(g.newerFor, e.SHA)
 	return g.newer, g.newerErr
 }
 
 func (g *fakeGit) CanWrite(_ context.Context, user string) (bool, error) { return g.canWrite(user) }
+
+func (g *fakeGit) Member(context.Context, string) (bool, error) { return false, nil }
+
+func (g *fakeGit) InTeam(context.Context, string, string) (bool, error) { return false, nil }
+
+func (g *fakeGit) RootFiles(context.Context, ...string) (map[string][]byte, error) {
+	return nil, g.err
+}
 
 func (g *fakeGit) Actor(_ context.Context, _ *v1alpha1.GitEventSpec, told string) (string, error) {
 	return told, nil
@@ -208,6 +221,14 @@ func (g *fakeGit) Put(ctx context.Context, _ git.Head, id string, check status.C
 		return id, nil
 	}
 	g.writes = append(g.writes, check)
+	if check.OnlyOpen {
+		for known, other := range g.checks {
+			if other.ExternalID == check.ExternalID && other.Conclusion == "" {
+				g.checks[known] = check
+			}
+		}
+		return id, nil
+	}
 	if id == "" {
 		id = fmt.Sprint(len(g.checks) + 1)
 	}

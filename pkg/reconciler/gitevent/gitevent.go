@@ -226,12 +226,17 @@ func (r *Reconciler) untilReported(ctx context.Context, a *attempt.Attempt) []er
 	}
 	faults = append(faults, r.steps.Create.Do(ctx, a)...)
 	faults = append(faults, r.steps.Observe.Do(ctx, a))
-	return append(faults, a.Waits.Settle(v1alpha1.StepReport, a.Waits.Slowed(v1alpha1.StepReport,
+	faults = append(faults, r.steps.Cancel.Do(ctx, a))
+	faults = append(faults, a.Waits.Settle(v1alpha1.StepReport, a.Waits.Slowed(v1alpha1.StepReport,
 		a.Waits.Due(v1alpha1.StepReport, func() error { return r.steps.Report.Do(ctx, a) }))))
+	return append(faults, a.Waits.Step(v1alpha1.StepReply, func() error { return r.steps.Report.Reply(ctx, a) }))
 }
 
-// plan ends the planning of an event that waits in vain.
+// plan ends the planning of an event that is cancelled, or that waits in vain.
 func (r *Reconciler) plan(ctx context.Context, a *attempt.Attempt) error {
+	if why := a.Event.Cancelled(""); why != nil { // whatever it waits for
+		return a.Waits.Settle(v1alpha1.StepPlan, r.steps.Plan.Cancel(ctx, a, why))
+	}
 	err := a.Waits.Settle(v1alpha1.StepPlan, a.Waits.Slowed(v1alpha1.StepPlan, a.Waits.Due(v1alpha1.StepPlan, func() error {
 		return a.Waits.Try(retry.Step{Name: v1alpha1.StepPlan}, func() error {
 			return a.Traced(ctx, v1alpha1.StepPlan, func(ctx context.Context) error { return r.steps.Plan.Do(ctx, a) })

@@ -42,6 +42,17 @@ func TestOnlyWhatOthersMayHavePostedIsLookedFor(t *testing.T) {
 			t.Errorf("%v, %d checks, want %v and one", w.git.soles, len(w.git.checks), want)
 		}
 	}
+	t.Run("other events post it, too", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		w.git.canWrite = func(string) (bool, error) { return false, nil }
+		w.fork()
+		r := w.reconciler()
+		for range 2 {
+			_ = r.Reconcile(t.Context(), system+"/push-1")
+		}
+		is(t, w, false)
+	})
 	t.Run("one process", func(t *testing.T) {
 		t.Parallel()
 		w, reconcile := waiting(t)

@@ -24,7 +24,10 @@ import (
 )
 
 // successor is another process on the same cluster, with clients of its own: it can work while a call of the first one is answered.
-func (w *world) successor() (reconcile func()) {
+func (w *world) successor() (reconcile func()) { return w.successorOf("push-1") }
+
+// successorOf is one that works on an event.
+func (w *world) successorOf(event string) (reconcile func()) {
 	own, tekton, kube := fake.NewSimpleClientset(), tektonfake.NewSimpleClientset(), kubefake.NewSimpleClientset()
 	tekton.PrependReactor("*", "*", clienttesting.ObjectReaction(w.tekton.Tracker()))
 	tekton.PrependReactor("create", "pipelineruns", w.identify)
@@ -43,7 +46,7 @@ func (w *world) successor() (reconcile func()) {
 	_ = r.Promote(reconciler.UniversalBucket(), nil)
 	return func() {
 		w.fill(c)
-		_ = r.Reconcile(w.t.Context(), system+"/push-1")
+		_ = r.Reconcile(w.t.Context(), system+"/"+event)
 	}
 }
 

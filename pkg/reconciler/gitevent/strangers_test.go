@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/status"
@@ -169,5 +170,32 @@ func TestACommitThatRunsIsNotReportedAsWaiting(t *testing.T) {
 	_, _ = w.reconcileEvent("push-2")
 	if e := w.named("push-2"); !e.Settled() || len(w.git.checks) != before {
 		t.Errorf("status %+v, checks %v: want it settled and not reported", e.Status, w.git.checks)
+	}
+}
+
+// A commit that another event has started while this one's report was late does not stay waiting for approval: the report itself is taken
+// back, and the event says who has started it.
+func TestALateReportThatACommitWaitsIsEnded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.git.canWrite = func(string) (bool, error) { return false, nil }
+	w.fork()
+	w.git.asked = func(status.Check) error { // by the time it lands
+		comment := w.event()
+		comment.Name, comment.UID, comment.ResourceVersion = "comment-1", types.UID("comment"), ""
+		comment.Status = v1alpha1.GitEventStatus{
+			Phase: v1alpha1.PhaseSettled, Disposition: v1alpha1.DispositionRuns, Plan: &v1alpha1.Plan{HeadSHA: sha, Approval: &v1alpha1.Approval{By: "member"}},
+		}
+		comment.Labels = map[string]string{plumbline.SubjectLabel: comment.Spec.Subject()}
+		w.git.asked = nil
+		return w.own.Tracker().Add(comment)
+	}
+	_, _ = w.reconcile()
+	e := w.named(w.event().Name)
+	if check := w.git.checks["1"]; check.State != status.Completed || check.Conclusion != status.Skipped || len(w.git.checks) != 1 {
+		t.Errorf("checks %v, want the one skipped", w.git.checks)
+	}
+	if !e.Settled() || e.Status.Plan.StartedBy != "comment-1" || e.Status.Disposition != v1alpha1.DispositionPending {
+		t.Errorf("%+v", e.Status)
 	}
 }

@@ -198,6 +198,13 @@ func TestARunsPermissions(t *testing.T) {
 	}{
 		"a push":                   {func(*v1alpha1.GitEvent) {}, map[string]string{"pull_requests": "write"}},
 		"a pull request of a fork": {func(e *v1alpha1.GitEvent) { e.Spec.PullRequest = &v1alpha1.PullRequest{Number: 1, HeadProjectID: 99} }, nil},
+		"a command on a commit": {func(e *v1alpha1.GitEvent) {
+			e.Spec.Comment, e.Status.Plan.Ref = &v1alpha1.Comment{ID: 9}, "refs/heads/main"
+		}, map[string]string{"pull_requests": "write"}},
+		"a re-run of a push": {func(e *v1alpha1.GitEvent) {
+			e.Spec.Rerun, e.Status.Plan.Ref = &v1alpha1.Rerun{AppID: 1}, "refs/heads/main"
+		}, map[string]string{"pull_requests": "write"}},
+		"a re-run of a pull request, which may be a fork's": {func(e *v1alpha1.GitEvent) { e.Spec.Rerun = &v1alpha1.Rerun{AppID: 1} }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -52,9 +52,10 @@ type world struct {
 	settings   map[string]string
 	repository func(*pacv1alpha1.Repository)
 
-	alive     *Reconciler // the process; nil before the first one and after one was killed
-	caches    caches      // the process's, as its informers would keep them
-	forgets   bool        // each reconcile is another process's, as when each one is killed after it
+	alive     *Reconciler            // the process; nil before the first one and after one was killed
+	caches    caches                 // the process's, as its informers would keep them
+	forgets   bool                   // each reconcile is another process's, as when each one is killed after it
+	ends      corev1.ConditionStatus // how each PipelineRun ends in until; "" if it goes on until it is told to end
 	processes atomic.Int64
 	mu        sync.Mutex
 	calls     []string

@@ -16,6 +16,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/command"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
@@ -87,10 +88,20 @@ func (r *Reconciler) markSettings(repository *pacv1alpha1.Repository) {
 	if len(kept) > 0 {
 		message = "These fields are kept and not acted on by this version: " + strings.Join(kept, ", ") + "."
 	}
+	prefix := ""
+	if repository.Spec.Settings != nil {
+		prefix = repository.Spec.Settings.GitOpsCommandPrefix
+	}
+	_, invalid := command.Prefix(prefix)
+	if invalid != nil {
+		message = strings.TrimSpace(fmt.Sprintf("settings.gitops_command_prefix: %s. Until it is mended no comment is a command. %s", invalid.Error(), message))
+	}
 	switch {
 	case denies != "":
 		repository.By(r.namespace).MarkFalse(pacv1alpha1.RepositorySettings, reasonDenies, strings.TrimSpace(fmt.Sprintf("%s restricts who may start runs, and this version "+
 			"cannot evaluate it: no pull request or merge request starts a run, whoever opened it. Remove the field to leave it to who has write access. %s", denies, message)))
+	case invalid != nil:
+		repository.By(r.namespace).MarkFalse(pacv1alpha1.RepositorySettings, fault.Of(invalid).Reason, message)
 	case message != "":
 		repository.By(r.namespace).MarkFalse(pacv1alpha1.RepositorySettings, reasonNotActedOn, message)
 	case repository.Status.GetCondition(pacv1alpha1.RepositorySettings) != nil:

@@ -200,8 +200,15 @@ func TestSettingsThatAreNotActedOnAreNamed(t *testing.T) {
 		says   []string
 	}{
 		{func(s *pacv1alpha1.RepositorySpec) { s.ConcurrencyLimit = &limit }, "False NotActedOn", []string{"concurrency_limit"}},
-		{func(s *pacv1alpha1.RepositorySpec) { s.Settings = &pacv1alpha1.Settings{Policy: &pacv1alpha1.Policy{}} }, "False NotEvaluated", []string{"settings.policy", "concurrency_limit"}},
-		{func(s *pacv1alpha1.RepositorySpec) { s.Settings, s.ConcurrencyLimit = nil, nil }, "True NoProblem", nil},
+		{func(s *pacv1alpha1.RepositorySpec) {
+			s.GitProvider = &pacv1alpha1.GitProvider{Type: "gitea"}
+			s.Settings = &pacv1alpha1.Settings{Policy: &pacv1alpha1.Policy{}}
+		}, "False NotEvaluated", []string{"settings.policy", "concurrency_limit"}},
+		{func(s *pacv1alpha1.RepositorySpec) { s.Settings = &pacv1alpha1.Settings{GitOpsCommandPrefix: "my ci"} }, "False BadCommandPrefix", []string{"settings.gitops_command_prefix", "concurrency_limit"}},
+		{func(s *pacv1alpha1.RepositorySpec) { s.Settings.Policy = &pacv1alpha1.Policy{} }, "False NotEvaluated", []string{"settings.gitops_command_prefix", "settings.policy"}},
+		{func(s *pacv1alpha1.RepositorySpec) { s.GitProvider, s.Settings, s.ConcurrencyLimit = nil, nil, nil }, "True NoProblem", nil},
+		{func(s *pacv1alpha1.RepositorySpec) { s.Settings = &pacv1alpha1.Settings{GitOpsCommandPrefix: "/"} }, "False BadCommandPrefix", []string{"/ci test"}},
+		{func(s *pacv1alpha1.RepositorySpec) { s.Settings.GitOpsCommandPrefix = "/ci" }, "True NoProblem", nil},
 	} {
 		changed := w.repository("one", "app")
 		step.change(&changed.Spec)

@@ -82,8 +82,9 @@ func getTag(c *call) answer {
 		return notFound("Tag")
 	}
 	commit := c.project.commitJSON(c.g, c.project.db.Commit(sha))
+	target := orDefault(c.project.annotated[name], sha)
 	return ok(object{
-		"name": name, "message": "", "target": sha, "commit": commit, "release": nil, "protected": false, "created_at": nil,
+		"name": name, "message": "", "target": target, "commit": commit, "release": nil, "protected": false, "created_at": nil,
 	})
 }
 

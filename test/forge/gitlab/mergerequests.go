@@ -31,6 +31,7 @@ type mergeRequest struct {
 	last         lastChange
 	states       []resourceEvent
 	labelEvents  []resourceEvent
+	locked       bool // its discussion
 }
 
 // lastChange is what a merge request hook tells of.
@@ -138,6 +139,11 @@ func (g *GitLab) ReopenMergeRequest(project string, iid int64, username string) 
 // RetitleMergeRequest changes the title; "Draft: " at its start makes it a draft.
 func (g *GitLab) RetitleMergeRequest(project string, iid int64, username, title string) {
 	g.changeMR(project, iid, username, func(m *mergeRequest, by *user) { m.retitle(g, by, title) })
+}
+
+// LockMergeRequest locks a merge request's discussion, or unlocks it.
+func (g *GitLab) LockMergeRequest(project string, iid int64, username string, locked bool) {
+	g.changeMR(project, iid, username, func(m *mergeRequest, _ *user) { m.locked = locked })
 }
 
 // ReadyMergeRequest ends a merge request's draft.

@@ -21,6 +21,9 @@ const (
 // maxNote is the most characters of a note.
 const maxNote = 1_000_000
 
+// maxNotes is the most comments of a merge request.
+const maxNotes = 5000
+
 // note is a comment on a merge request or, with a SHA, on a commit.
 type note struct {
 	id      int64
@@ -81,6 +84,13 @@ func (g *GitLab) AddNote(project string, iid int64, username, body string) int64
 		id = g.addNote(&note{project: m.target, mr: m, by: by, body: body}).id
 	})
 	return id
+}
+
+// DeleteNote has somebody who may delete a note of a merge request.
+func (g *GitLab) DeleteNote(project string, iid, id int64) {
+	g.changeMR(project, iid, "octocat", func(m *mergeRequest, _ *user) {
+		g.notes = slices.DeleteFunc(g.notes, func(n *note) bool { return n.mr == m && n.id == id })
+	})
 }
 
 // AddCommitNote comments on a commit and returns the note's id.
@@ -177,8 +187,14 @@ func createNote(c *call) answer {
 	if problem != nil {
 		return *problem
 	}
+	if m.locked && c.project.levelOf(c.user) == NoAccess {
+		return forbidden()
+	}
 	if problem := c.checkNote(); problem != nil {
 		return *problem
+	}
+	if len(c.g.notesOf(m, false)) >= maxNotes {
+		return refuse(http.StatusBadRequest, `400 Bad request - Note {:base=>["Maximum number of comments exceeded"]}`)
 	}
 	c.note = c.g.addNote(&note{project: c.project, mr: m, by: c.user, body: c.text("body")})
 	return created(c.note.json(c.g))

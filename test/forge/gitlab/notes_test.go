@@ -76,3 +76,19 @@ func TestNotes(t *testing.T) {
 		t.Errorf("applied writes of notes: %d, want 4", applied)
 	}
 }
+
+// Where the discussion is locked only members write.
+func TestNotesOfALockedDiscussion(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.Commit(app, "topic", Change{Files: map[string]string{"a": "1"}})
+	iid := w.OpenMergeRequest(NewMergeRequest{Target: app, SourceBranch: "topic"})
+	w.LockMergeRequest(app, iid, "bob", true)
+	if r := w.do("POST", at+"/merge_requests/1/notes", w.token, map[string]any{"body": "one"}); r.status != 201 {
+		t.Errorf("a member's note: %d %s", r.status, r.body)
+	}
+	w.SetVisibility(app, Public)
+	w.SetMember(app, w.bot.Username, NoAccess)
+	if r := w.do("POST", at+"/merge_requests/1/notes", w.token, map[string]any{"body": "one"}); r.status != 403 {
+		t.Errorf("somebody else's note: %d %s", r.status, r.body)
+	}
+}

@@ -42,6 +42,7 @@ type group struct {
 	path    string // full
 	parent  *group
 	members map[int64]Level
+	awaits  map[int64]bool
 }
 
 // userOf finds a user or creates one. The caller holds mu.
@@ -80,6 +81,15 @@ func (g *GitLab) SetBlocked(username string, blocked bool) {
 	g.notify()
 }
 
+// SetAwaiting makes a user's membership of a group one that awaits approval, or ends that. Such a member has its level, and may
+// do nothing (https://docs.gitlab.com/user/free_user_limit/).
+func (g *GitLab) SetAwaiting(group, username string, awaits bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.groupOf(group).awaits[g.userOf(username).id] = awaits
+	g.notify()
+}
+
 // CreateGroup creates a group by its full path, such as org/team, and those
 // above it, and returns its id.
 func (g *GitLab) CreateGroup(path string) int64 {
@@ -92,7 +102,7 @@ func (g *GitLab) CreateGroup(path string) int64 {
 func (g *GitLab) groupOf(path string) *group {
 	gr := g.groups[key(path)]
 	if gr == nil {
-		gr = &group{id: g.nextID(), path: path, members: map[int64]Level{}}
+		gr = &group{id: g.nextID(), path: path, members: map[int64]Level{}, awaits: map[int64]bool{}}
 		if i := strings.LastIndex(path, "/"); i > 0 {
 			gr.parent = g.groupOf(path[:i])
 		}

@@ -73,3 +73,35 @@ func TestTheTokensOwnUser(t *testing.T) {
 		t.Errorf("web URLs: %v, %s", me["web_url"], w.project.WebURL)
 	}
 }
+
+func TestMembersOfGroups(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.CreateGroup("org/team/sub")
+	w.CreateGroup("secret")
+	w.SetMember("org", "ann", Owner)
+	w.SetMember("org/team/sub", "ben", Guest)
+	w.SetMember(app, "cat", Developer)
+	w.SetMember("secret", "zoe", Guest)
+	tok := w.CreateToken(NewToken{User: "ann"}).Value
+	names := func(path string) string {
+		r := w.do("GET", api+"/groups/"+path+"/members/all", tok, nil)
+		if r.status != 200 {
+			return fmt.Sprint(r.status, " ", r.said())
+		}
+		var all []string
+		for _, m := range r.list(t) {
+			all = append(all, text(m, "username"))
+		}
+		return strings.Join(all, " ")
+	}
+	for path, want := range map[string]string{
+		"org%2Fteam%2Fsub": "ann ben", "org": "ann", "secret": "404 404 Group Not Found", "nowhere": "404 404 Group Not Found",
+	} {
+		if got := names(path); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: got %s, want %s", path, got, want)
+		}
+	}
+	if got := len(w.do("GET", api+"/groups/org%2Fteam%2Fsub/members/all?query=BE", tok, nil).list(t)); got != 1 {
+		t.Errorf("%d members with a be, want 1", got)
+	}
+}

@@ -49,7 +49,8 @@ type project struct {
 	created       time.Time
 	db            gitdb.DB
 	branches      map[string]string
-	tags          map[string]string
+	tags          map[string]string    // name -> commit
+	annotated     map[string]string    // name -> tag object, of annotated tags
 	updates       map[string]refUpdate // the last change of every full ref
 	activities    []activity           // oldest first
 	mrs           []*mergeRequest
@@ -76,7 +77,7 @@ func (g *GitLab) CreateProject(path string, o ProjectOptions) Project {
 	p := &project{
 		id: g.nextID(), path: path, visibility: orDefault(o.Visibility, Private),
 		defaultBranch: orDefault(o.DefaultBranch, "main"), created: g.now(), db: gitdb.DB{},
-		branches: map[string]string{}, tags: map[string]string{}, updates: map[string]refUpdate{},
+		branches: map[string]string{}, tags: map[string]string{}, annotated: map[string]string{}, updates: map[string]refUpdate{},
 		members: map[int64]Level{}, protected: map[string]Level{}, labels: map[string]int64{},
 	}
 	if space := path[:slash]; o.ForkOf != "" && g.groups[key(space)] == nil {
@@ -156,7 +157,13 @@ func (p *project) ssh(g *GitLab) string {
 	return "git@" + host + ":" + p.path + ".git"
 }
 
-func (p *project) resolve(ref string) string { return p.db.Resolve(p.branches, p.tags, ref) }
+// resolve returns the commit that a ref means; HEAD is the default branch.
+func (p *project) resolve(ref string) string {
+	if ref == "HEAD" {
+		ref = p.defaultBranch
+	}
+	return p.db.Resolve(p.branches, p.tags, ref)
+}
 
 // canSee tells whether a user (nil is nobody) may know of the project.
 func (p *project) canSee(u *user) bool {

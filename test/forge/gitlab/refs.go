@@ -84,8 +84,23 @@ func (g *GitLab) CreateTag(project, tag, sha, username string) {
 	}
 	before := orDefault(p.tags[tag], gitdb.ZeroSHA)
 	p.tags[tag] = sha
+	delete(p.annotated, tag)
 	g.updated(p, "refs/tags/"+tag, refUpdate{before: before, after: sha, by: g.userOf(username)})
 	g.notify()
+}
+
+// Annotate makes a tag that there is an annotated one: it targets a tag object,
+// whose id it returns, and that the commit. Its push events stay those of a
+// lightweight one.
+func (g *GitLab) Annotate(project, tag string) string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	p := g.mustProject(project)
+	if p.tags[tag] == "" {
+		mistake("Annotate: no tag %s in %s", tag, project)
+	}
+	p.annotated[tag] = gitdb.TagID(tag, p.tags[tag])
+	return p.annotated[tag]
 }
 
 // DeleteTag deletes a tag.

@@ -9,6 +9,7 @@ const (
 	RouteProject       = "project.get"
 	RouteMembers       = "members.list"
 	RouteMember        = "members.get"
+	RouteGroupMembers  = "groups.members"
 	RouteUser          = "user.get"
 	RouteUsers         = "users.list"
 	RouteUserByID      = "users.get"
@@ -19,6 +20,7 @@ const (
 	RouteCommitDiff    = "commits.diff"
 	RouteCommitRefs    = "commits.refs"
 	RouteCommitMRs     = "commits.mergeRequests"
+	RouteDiscussions   = "commits.discussions"
 	RouteCompare       = "compare.get"
 	RouteBranch        = "branches.get"
 	RouteTag           = "tags.get"
@@ -84,6 +86,7 @@ func projectRoutes() []route {
 		{RouteUser, "GET", "/user", signedIn, users, getUser},
 		{RouteUsers, "GET", "/users", signedIn, users, listUsers},
 		{RouteUserByID, "GET", "/users/{user}", signedIn, users, getUserByID},
+		{RouteGroupMembers, "GET", "/groups/{group}/members/all", signedIn, nil, listGroupMembers},
 		{RouteProject, "GET", "/projects/{id}", seen, nil, getProject},
 		{RouteEvents, "GET", "/projects/{id}/events", seen, users, listEvents},
 		{RouteMembers, "GET", "/projects/{id}/members/all", visitor, nil, listMembers},
@@ -102,6 +105,7 @@ func repositoryRoutes() []route {
 		{RouteCommitDiff, "GET", r + "/commits/{sha}/diff", readable, nil, getCommitDiff},
 		{RouteCommitRefs, "GET", r + "/commits/{sha}/refs", readable, nil, getCommitRefs},
 		{RouteCommitMRs, "GET", r + "/commits/{sha}/merge_requests", readable, nil, getCommitMRs},
+		{RouteDiscussions, "GET", r + "/commits/{sha}/discussions", reader, nil, listDiscussions},
 		{RouteCompare, "GET", r + "/compare", readable, nil, compare},
 		{RouteBranch, "GET", r + "/branches/{branch}", readable, nil, getBranch},
 		{RouteTag, "GET", r + "/tags/{tag}", readable, nil, getTag},

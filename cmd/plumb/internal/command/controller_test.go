@@ -66,6 +66,11 @@ func (s *service) File(context.Context, string, string) ([]byte, error)      { r
 func (s *service) DefaultBranch(context.Context) (string, error)             { return "", nil }
 func (s *service) FileAt(context.Context, string) ([]byte, error)            { return nil, nil }
 func (s *service) CanWrite(context.Context, string) (bool, error)            { return true, nil }
+func (s *service) Member(context.Context, string) (bool, error)              { return true, nil }
+func (s *service) InTeam(context.Context, string, string) (bool, error)      { return true, nil }
+func (s *service) RootFiles(context.Context, ...string) (map[string][]byte, error) {
+	return nil, nil
+}
 
 func (s *service) Actor(_ context.Context, _ *v1alpha1.GitEventSpec, told string) (string, error) {
 	return told, nil
@@ -85,6 +90,9 @@ func (s *service) Complete(_ context.Context, e *v1alpha1.GitEventSpec) (*v1alph
 	return out, nil
 }
 
+func (s *service) Versions(context.Context, *v1alpha1.GitEventSpec) ([]git.Version, error) {
+	return nil, nil
+}
 func (s *service) Supersedes(context.Context, *v1alpha1.GitEventSpec) (string, error) {
 	return "", nil
 }

@@ -160,7 +160,7 @@ func (w *planner) complete(ctx context.Context, files *settings.Settings, url st
 // at says where .tekton is read: on disk, or at the commit of a recorded delivery if the clone has it.
 func (w *planner) at(ctx context.Context, tree *worktree.Tree, sent delivery.Delivery, spec *v1alpha1.GitEventSpec) string {
 	switch {
-	case !sent.Recorded || spec.Comment != nil:
+	case !sent.Recorded || spec.Comment != nil && spec.PullRequest != nil:
 		return worktree.OnDisk
 	case tree.Has(ctx, spec.SHA):
 		w.note(".tekton is read at the event's commit %.8s", spec.SHA)

@@ -92,7 +92,7 @@ func TestPlanWithNothingToStart(t *testing.T) {
 		want    string
 	}{
 		"a commit that asks for no CI":                {"x [skip ci]", nil, "Nothing starts: the message of the commit has a skip CI command.\n"},
-		"a comment that is a command":                 {"x", []string{"--comment", "/retest"}, "Nothing starts: the comment has a command, and commands are not served yet.\n"},
+		"a command that names what there is not":      {"x", []string{"--comment", "/test biuld"}, ""},
 		"an event that the Git service never is told": {"x", []string{"--comment", "  "}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -205,6 +205,9 @@ func (l *local) Complete(_ context.Context, event *v1alpha1.GitEventSpec) (*v1al
 	if event.Comment == nil {
 		return event, nil
 	}
+	if event.PullRequest == nil {
+		return l.pointed(event), nil
+	}
 	out := event.DeepCopy()
 	out.SHA, out.BaseRef, out.HeadRef = l.Tree.Head.SHA, cmp.Or(event.BaseRef, l.To), cmp.Or(event.HeadRef, l.From)
 	if out.HeadURL == "" {
@@ -216,11 +219,37 @@ func (l *local) Complete(_ context.Context, event *v1alpha1.GitEventSpec) (*v1al
 	return out, nil
 }
 
+// Versions implements plan.History: whoever plans on the command line vouches for what is approved.
+func (l *local) Versions(context.Context, *v1alpha1.GitEventSpec) ([]git.Version, error) {
+	return nil, nil
+}
+
+// pointed is a comment on a commit, which is taken for the head of the branch or tag that the comment is about.
+func (l *local) pointed(event *v1alpha1.GitEventSpec) *v1alpha1.GitEventSpec {
+	out := event.DeepCopy()
+	out.BaseRef = cmp.Or(event.BaseRef, "refs/heads/"+cmp.Or(event.Project.DefaultBranch, "main"))
+	out.HeadRef = out.BaseRef
+	l.assume("%s is at the commit that the comment is on", out.BaseRef)
+	return out
+}
+
 // CanWrite implements plan.Access.
 func (l *local) CanWrite(_ context.Context, user string) (bool, error) {
 	l.assume("%s may write to the repository, so that nobody has to approve", user)
 	return true, nil
 }
+
+// Member implements plan.Access. It is asked of nobody who can write.
+func (l *local) Member(context.Context, string) (bool, error) { return false, nil }
+
+// InTeam implements plan.Access.
+func (l *local) InTeam(_ context.Context, team, user string) (bool, error) {
+	l.assume("%s is in %s, which settings.policy lists", user, team)
+	return true, nil
+}
+
+// Owner implements plan.Access. It is asked of nobody who can write or is listed.
+func (l *local) Owner(context.Context, string) (bool, error) { return false, nil }
 
 // Actor implements plan.Access: whoever plans on the command line vouches for what the event says.
 func (l *local) Actor(_ context.Context, _ *v1alpha1.GitEventSpec, told string) (string, error) {

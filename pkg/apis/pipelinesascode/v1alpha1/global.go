@@ -41,13 +41,17 @@ func (s *Settings) withGlobal(g *Settings) *Settings {
 		return cmp.Or(s, g)
 	}
 	s.PipelineRunProvenance = cmp.Or(s.PipelineRunProvenance, g.PipelineRunProvenance)
-	s.GitOpsCommandPrefix = cmp.Or(s.GitOpsCommandPrefix, g.GitOpsCommandPrefix)
+	s.UntrustedServiceAccount = cmp.Or(s.UntrustedServiceAccount, g.UntrustedServiceAccount)
+	s.GitOpsCommandPrefix, s.TestAny = cmp.Or(s.GitOpsCommandPrefix, g.GitOpsCommandPrefix), cmp.Or(s.TestAny, g.TestAny)
 	s.Policy, s.Github, s.Forgejo, s.AIAnalysis = cmp.Or(s.Policy, g.Policy), cmp.Or(s.Github, g.Github), cmp.Or(s.Forgejo, g.Forgejo), cmp.Or(s.AIAnalysis, g.AIAnalysis)
 	if len(s.GithubAppTokenScopeRepos) == 0 {
 		s.GithubAppTokenScopeRepos = g.GithubAppTokenScopeRepos
 	}
 	if s.RunTokenPermissions == nil {
 		s.RunTokenPermissions = g.RunTokenPermissions
+	}
+	if s.Trusted == nil {
+		s.Trusted = g.Trusted
 	}
 	s.RunCeiling = s.RunCeiling.withGlobal(g.RunCeiling)
 	if s.Gitlab == nil || g.Gitlab == nil {

@@ -31,6 +31,12 @@ func TestTheGlobalRepositoryCompletesWhatIsNotSet(t *testing.T) {
 			RepositorySpec{Settings: &Settings{Policy: &Policy{OkToTest: []string{"a"}}, Github: &CommentSettings{CommentStrategy: "update"},
 				Gitlab: &GitlabSettings{CommentSettings: CommentSettings{CommentStrategy: "update"}, TokenAutoRotation: &no}, GithubAppTokenScopeRepos: []string{"o/r"}}},
 		},
+		"trusted accounts as a whole": {
+			RepositorySpec{Settings: &Settings{Trusted: []string{"a"}}}, RepositorySpec{Settings: &Settings{Trusted: []string{"b"}}}, RepositorySpec{Settings: &Settings{Trusted: []string{"a"}}},
+		},
+		"trusted accounts of the global one": {
+			RepositorySpec{Settings: &Settings{}}, RepositorySpec{Settings: &Settings{Trusted: []string{"b"}}}, RepositorySpec{Settings: &Settings{Trusted: []string{"b"}}},
+		},
 		"a provider that is not named inherits none": {
 			RepositorySpec{}, RepositorySpec{GitProvider: &GitProvider{Type: "gitlab", Secret: secret("g")}}, RepositorySpec{},
 		},

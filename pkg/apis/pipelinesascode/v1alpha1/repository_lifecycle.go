@@ -25,6 +25,9 @@ const (
 	// RepositoryWebhook means that the Git service calls the project's webhook. It is Unknown where that cannot be seen, and missed
 	// deliveries not be found. It is no part of Ready, and absent where there never was a problem.
 	RepositoryWebhook apis.ConditionType = "Webhook"
+	// RepositoryPolicy means that the Git service shows the teams of settings.policy, as far as events have asked. It is no part of Ready,
+	// and absent where there never was a problem.
+	RepositoryPolicy apis.ConditionType = "Policy"
 )
 
 // GetConditionSet returns the dependents of Ready.

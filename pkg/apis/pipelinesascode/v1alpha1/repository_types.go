@@ -106,6 +106,10 @@ type Params struct {
 	// Filter is a CEL expression.
 	// +optional
 	Filter string `json:"filter,omitempty"`
+	// Untrusted gives the value of secret_ref to runs of approved commits of strangers, too. Without it they get none. Plumbline's own; PaC
+	// has no such field.
+	// +optional
+	Untrusted bool `json:"untrusted,omitempty"`
 }
 
 // Settings changes how the repository's events are handled.
@@ -123,8 +127,21 @@ type Settings struct {
 	PipelineRunProvenance string `json:"pipelinerun_provenance,omitempty"`
 	// +optional
 	GitOpsCommandPrefix string `json:"gitops_command_prefix,omitempty"`
+	// TestAny lets a comment start any pipeline by its name although the definitions are those of the default branch. Without it
+	// that starts only those for the event and those without an event. PaC has no such field.
+	// +optional
+	TestAny *bool `json:"test_any,omitempty"`
+	// Policy lists the teams that may act, in the place of whoever can write.
 	// +optional
 	Policy *Policy `json:"policy,omitempty"`
+	// Trusted are accounts and Apps that may start runs of their own pull requests as if they could write: "renovate[bot]",
+	// "dependabot[bot]" or the name of a bot's account. They may do nothing else by that. Plumbline's own; PaC has no such field.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=255
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_][A-Za-z0-9_.-]*(\[bot\])?$`
+	Trusted []string `json:"trusted,omitempty"`
 	// +optional
 	Gitlab *GitlabSettings `json:"gitlab,omitempty"`
 	// +optional
@@ -133,6 +150,11 @@ type Settings struct {
 	Forgejo *ForgejoSettings `json:"forgejo,omitempty"`
 	// +optional
 	AIAnalysis *AIAnalysis `json:"ai,omitempty"`
+	// UntrustedServiceAccount is the ServiceAccount of runs of approved commits of strangers, whatever their definition names; without it
+	// that is the namespace's default. Plumbline's own; PaC has no such field.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	UntrustedServiceAccount string `json:"untrusted_service_account,omitempty"`
 	// RunCeiling is what an author's PipelineRun may ask for at most; without it that is only the installation's ceiling.
 	// PaC has no such field.
 	// +optional
@@ -155,10 +177,13 @@ type RunCeiling struct {
 // +kubebuilder:validation:Enum=read;write;admin
 type PermissionLevel string
 
-// Policy lists the teams that may act.
+// Policy lists the teams that may act: teams of the organization by their slugs at GitHub, groups by their full paths at GitLab.
+// While there is a policy, a list that is missing or names no team lets nobody act.
 type Policy struct {
+	// OkToTest are the teams whose members may approve pull requests (/ok-to-test) and write /test and /retest.
 	// +optional
 	OkToTest []string `json:"ok_to_test,omitempty"`
+	// PullRequest are the teams whose members' pull requests, labels and other comments start runs.
 	// +optional
 	PullRequest []string `json:"pull_request,omitempty"`
 }

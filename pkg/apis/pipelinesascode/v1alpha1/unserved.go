@@ -4,14 +4,17 @@ package v1alpha1
 
 import "slices"
 
-// Restricts names the field that restricts who may start runs and that this version cannot evaluate, "" if none is set.
-// What it restricts is denied to everybody: a restriction that does not hold is worse than one that holds too much.
+// Restricts names the field that restricts who may start runs and that this version cannot evaluate for the Repository's service, "" if
+// none is set. What it restricts is denied to everybody: a restriction that does not hold is worse than one that holds too much.
 func (s *RepositorySpec) Restricts() string {
-	if s.Settings != nil && s.Settings.Policy != nil {
+	if s.Settings != nil && s.Settings.Policy != nil && s.GitProvider != nil && !served(s.GitProvider.Type) {
 		return "settings.policy"
 	}
 	return ""
 }
+
+// served tells whether a type of service is one that this version serves. One that is not named is found by the delivery.
+func served(kind string) bool { return kind == "" || kind == "github" || kind == "gitlab" }
 
 // NotActedOn lists the fields that are set and kept, and that this version does not act on, as they are written below spec.
 func (s *RepositorySpec) NotActedOn() []string {
@@ -22,7 +25,7 @@ func (s *RepositorySpec) NotActedOn() []string {
 	s.Settings.notActedOn(set)
 	if git := s.GitProvider; git != nil {
 		set["settings.run_token_permissions (GitLab's tokens are what their owner made them)"] = git.Type == "gitlab" && s.Settings != nil && len(s.Settings.RunTokenPermissions) > 0
-		set["git_provider.type: "+git.Type] = git.Type != "" && git.Type != "github" && git.Type != "gitlab"
+		set["git_provider.type: "+git.Type] = !served(git.Type)
 	}
 	var all []string
 	for field, isSet := range set {
@@ -40,7 +43,6 @@ func (s *Settings) notActedOn(set map[string]bool) {
 		return
 	}
 	set["settings.github_app_token_scope_repos"] = len(s.GithubAppTokenScopeRepos) > 0
-	set["settings.gitops_command_prefix"] = s.GitOpsCommandPrefix != ""
 	set["settings.ai"] = s.AIAnalysis != nil
 	set["settings.github.comment_strategy"] = s.Github != nil && s.Github.CommentStrategy != ""
 	set["settings.forgejo"] = s.Forgejo != nil && *s.Forgejo != ForgejoSettings{}

@@ -19,10 +19,10 @@ func TestNotActedOn(t *testing.T) {
 		`{"git_provider":{"type":"gitlab"},"settings":{"run_token_permissions":{"issues":"write"}}}`:                                                                    {"settings.run_token_permissions (GitLab's tokens are what their owner made them)"},
 		`{"settings":{"run_token_permissions":{"issues":"write"}}}`:                                                                                                     nil,
 		`{"git_provider":{"type":"gitea"}}`: {"git_provider.type: gitea"},
-		`{"settings":{"github_app_token_scope_repos":["a/b"],"gitops_command_prefix":"x","ai":{"enabled":true},"github":{"comment_strategy":"update"},
+		`{"settings":{"github_app_token_scope_repos":["a/b"],"ai":{"enabled":true},"github":{"comment_strategy":"update"},
 			"forgejo":{"user_agent":"x"},"gitlab":{"comment_strategy":"update","token_auto_rotation":true}}}`: {
 			"settings.ai", "settings.forgejo", "settings.github.comment_strategy", "settings.github_app_token_scope_repos",
-			"settings.gitlab.comment_strategy", "settings.gitlab.token_auto_rotation", "settings.gitops_command_prefix",
+			"settings.gitlab.comment_strategy", "settings.gitlab.token_auto_rotation",
 		},
 	} {
 		var spec RepositorySpec
@@ -35,11 +35,12 @@ func TestNotActedOn(t *testing.T) {
 	}
 }
 
-// A policy restricts as soon as it is there: in PaC an empty list lets nobody in.
+// A policy is evaluated at GitHub and GitLab alone.
 func TestRestricts(t *testing.T) {
 	for text, want := range map[string]string{
-		`{}`: "", `{"settings":{}}`: "", `{"settings":{"policy":{}}}`: "settings.policy",
-		`{"settings":{"policy":{"ok_to_test":["a"]}}}`: "settings.policy", `{"settings":{"policy":{"pull_request":["a"]}}}`: "settings.policy",
+		`{}`: "", `{"settings":{}}`: "", `{"settings":{"policy":{}}}`: "", `{"git_provider":{"type":"gitea"}}`: "",
+		`{"git_provider":{"type":"gitlab"},"settings":{"policy":{"ok_to_test":["a"]}}}`: "", `{"git_provider":{"type":"github"},"settings":{"policy":{}}}`: "",
+		`{"git_provider":{"type":"gitea"},"settings":{"policy":{}}}`: "settings.policy",
 	} {
 		var spec RepositorySpec
 		if err := json.Unmarshal([]byte(text), &spec); err != nil {

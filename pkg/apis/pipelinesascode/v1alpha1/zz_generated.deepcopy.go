@@ -469,10 +469,20 @@ func (in *Settings) DeepCopyInto(out *Settings) {
 			(*out)[key] = val
 		}
 	}
+	if in.TestAny != nil {
+		in, out := &in.TestAny, &out.TestAny
+		*out = new(bool)
+		**out = **in
+	}
 	if in.Policy != nil {
 		in, out := &in.Policy, &out.Policy
 		*out = new(Policy)
 		(*in).DeepCopyInto(*out)
+	}
+	if in.Trusted != nil {
+		in, out := &in.Trusted, &out.Trusted
+		*out = make([]string, len(*in))
+		copy(*out, *in)
 	}
 	if in.Gitlab != nil {
 		in, out := &in.Gitlab, &out.Gitlab

@@ -70,7 +70,7 @@ func (e *GitEvent) Settled() bool { return e.Status.Phase == PhaseSettled }
 // MayRunAgain tells whether a redelivery is processed as another event: this one is settled, no run of it was created, and
 // what stopped it was not the pushed content. That is Refused (namespace or Repository gone, parked) and PendingApproval
 // (access can be granted). Ignored comes from the pushed files, which a SHA fixes, so it stays, unless what is at the URL
-// was not confirmed or not proven: that can be done. A commit that was superseded and is pushed again comes as another
+// was not confirmed or not proven: that can be done; and whoever presses a re-run button again wants it looked at again. A commit that was superseded and is pushed again comes as another
 // delivery; and a disposition of a newer version is for that version to judge.
 func (e *GitEvent) MayRunAgain() bool {
 	if !e.Settled() {
@@ -85,6 +85,9 @@ func (e *GitEvent) MayRunAgain() bool {
 	case DispositionRefused, DispositionPending:
 		return true
 	case DispositionIgnored:
+		if e.Spec.Rerun != nil {
+			return true
+		}
 		return e.Status.Plan != nil && (e.Status.Plan.Reason == ReasonAnotherRepository || e.Status.Plan.Reason == ReasonNotProven)
 	}
 	return false

@@ -37,6 +37,9 @@ type GitEventStatus struct {
 	// Checks are the reports that were sent or are about to be sent.
 	// +optional
 	Checks []Check `json:"checks,omitempty"`
+	// Reply is what is told of the command that the event is, to whoever may give one; unset for every other event.
+	// +optional
+	Reply *Reply `json:"reply,omitempty"`
 	// Waits are the steps that wait for something, and until when they are not tried again.
 	// +optional
 	// +listType=map
@@ -86,6 +89,8 @@ const (
 	DispositionSkipped Disposition = "Skipped"
 	// DispositionRefused means that it cannot be served (namespace gone, Repository gone, parked).
 	DispositionRefused Disposition = "Refused"
+	// DispositionCancels means that it ends what other events of its pull request or commit have started, and starts nothing.
+	DispositionCancels Disposition = "Cancels"
 	// DispositionSuperseded means that Git had another commit in its place before anything was created for it.
 	DispositionSuperseded Disposition = "Superseded"
 )
@@ -94,6 +99,11 @@ const (
 type Plan struct {
 	// HeadSHA is the commit that is run and reported on.
 	HeadSHA string `json:"headSHA"`
+	// Ref is the branch or tag that the event turned out to be of, in full ("refs/heads/main"): of a comment on a commit, whose delivery
+	// names none, and of a re-run of a push. Empty for everything else.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Ref string `json:"ref,omitempty"`
 	// DefinitionSHA is the commit .tekton was read at.
 	// +optional
 	DefinitionSHA string `json:"definitionSHA,omitempty"`
@@ -102,6 +112,9 @@ type Plan struct {
 	// Message says the same in one sentence.
 	// +optional
 	Message string `json:"message,omitempty"`
+	// Cancels is what the event ends, of the other events of its pull request or commit; unset for most.
+	// +optional
+	Cancels *Cancellation `json:"cancels,omitempty"`
 	// Decisions hold one entry for each pipeline found.
 	// +optional
 	Decisions []Decision `json:"decisions,omitempty"`
@@ -121,6 +134,27 @@ type Plan struct {
 	// the values of secret params. Empty when there are none.
 	// +optional
 	Secret string `json:"secret,omitempty"`
+	// Approval is why headSHA may run although whoever wrote it may not start anything: somebody has approved it. It is on record for
+	// later events of the pull request at the same commit.
+	// +optional
+	Approval *Approval `json:"approval,omitempty"`
+	// EndsPending is true when the commit may show that it waits for approval, which is over with this event.
+	// +optional
+	EndsPending bool `json:"endsPending,omitempty"`
+	// StartedBy is, of an event that waits for approval, the GitEvent that has started its commit.
+	// +optional
+	StartedBy string `json:"startedBy,omitempty"`
+}
+
+// Approval says that somebody who may has approved one commit of a pull request.
+type Approval struct {
+	// By is the login of whoever approved it.
+	By string `json:"by"`
+	// Event is the GitEvent of the comment that did.
+	Event string `json:"event"`
+	// BaseRef and HeadProjectID are the pull request's target branch and the repository of its branch by then.
+	BaseRef       string `json:"baseRef"`
+	HeadProjectID int64  `json:"headProjectID"`
 }
 
 // MaxManifestBytes is more than the manifests that a status holds itself, compressed. One of a usual pipeline takes 1 to 3 KiB. The
@@ -251,31 +285,4 @@ type Check struct {
 	// Concluded is true when what was accepted had a conclusion.
 	// +optional
 	Concluded bool `json:"concluded,omitempty"`
-}
-
-// The steps that can wait.
-const (
-	StepPlan     = "plan"
-	StepCreate   = "create/" // and the PipelineRun's name
-	StepReport   = "report"
-	StepRenew    = "renew"
-	StepAnnotate = "annotate"
-	// StepReconcile is all of them: an event that panics waits with it.
-	StepReconcile = "reconcile"
-)
-
-// Wait is a step that waits.
-type Wait struct {
-	// Step is "plan", "create/<pipelinerun>", "report", "renew", "annotate", or "reconcile" for all of them after a panic.
-	Step string `json:"step"`
-	// Class is the pkg/fault class of what it waits for.
-	Class string `json:"class"`
-	// Reason and Message are stable across retries and free of times, counters and secrets.
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
-	// Since is when the step first met this reason.
-	Since metav1.Time `json:"since"`
-	// NotBefore is when the step may be tried again; unset when the workqueue's backoff decides.
-	// +optional
-	NotBefore *metav1.Time `json:"notBefore,omitempty"`
 }

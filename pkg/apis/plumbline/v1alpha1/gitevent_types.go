@@ -115,8 +115,8 @@ type GitEventSpec struct {
 	// InstallationID is the GitHub App installation, 0 elsewhere.
 	// +optional
 	InstallationID int64 `json:"installationID,omitempty"`
-	// SHA is the commit to run on and to report on: 40 or 64 hexadecimal digits. It is empty for a comment, whose delivery
-	// names none: the plan takes the pull request's head, and keeps it in status.plan.headSHA.
+	// SHA is the commit to run on and to report on: 40 or 64 hexadecimal digits. It is empty for a comment on a pull request, whose
+	// delivery names none: the plan takes the pull request's head, and keeps it in status.plan.headSHA.
 	// +kubebuilder:validation:Pattern=`^([0-9a-f]{40}([0-9a-f]{24})?)?$`
 	SHA string `json:"sha"`
 	// Before is the commit that a push replaced, to a pull request's branch as well; empty for what is new or was not pushed.
@@ -124,7 +124,7 @@ type GitEventSpec struct {
 	// +kubebuilder:validation:MaxLength=64
 	Before string `json:"before,omitempty"`
 	// BaseRef is the ref that is pushed to ("refs/heads/main", "refs/tags/v1"), or the target branch of a pull
-	// request without prefix ("main").
+	// request without prefix ("main"). It is empty for a comment on a commit: the plan keeps it in status.plan.ref.
 	// +kubebuilder:validation:MaxLength=1024
 	BaseRef string `json:"baseRef"`
 	// HeadRef is BaseRef for a push, the source branch without prefix for a pull request.
@@ -145,10 +145,14 @@ type GitEventSpec struct {
 	// PullRequest is set for TriggerPullRequest.
 	// +optional
 	PullRequest *PullRequest `json:"pullRequest,omitempty"`
-	// Comment is set when the event is a comment on the pull request. SHA, BaseRef, HeadRef, HeadURL and HeadProjectID,
-	// which its delivery does not tell, are then empty.
+	// Comment is set when the event is a comment. Of one on a pull request SHA, BaseRef, HeadRef, HeadURL and HeadProjectID, which its
+	// delivery does not tell, are empty. One without a pull request is on the commit SHA, and then BaseRef and HeadRef are.
 	// +optional
 	Comment *Comment `json:"comment,omitempty"`
+	// Rerun is set when somebody asked on the Git service's page for a check to run again. What the event is about, beside SHA, the plan
+	// finds in the records of events before.
+	// +optional
+	Rerun *Rerun `json:"rerun,omitempty"`
 	// Commit is what the payload says of SHA. Providers complete it when it is nil.
 	// +optional
 	Commit *Commit `json:"commit,omitempty"`
@@ -158,6 +162,10 @@ type GitEventSpec struct {
 	Headers map[string]string `json:"headers,omitempty"`
 	// Payload tells where the raw body is: in EventPayload objects, or beside the spec if there are no chunks.
 	Payload BlobReference `json:"payload"`
+	// HappenedAt is when it happened by the Git service's clock, to the second, as the delivery says: when the pull request was
+	// changed, when the comment was written. Absent where it does not say, and in what versions before recorded.
+	// +optional
+	HappenedAt *metav1.Time `json:"happenedAt,omitempty"`
 	// ReceivedAt is when the receiver accepted the delivery.
 	ReceivedAt metav1.Time `json:"receivedAt"`
 }
@@ -217,7 +225,7 @@ type PullRequest struct {
 	Draft bool `json:"draft,omitempty"`
 }
 
-// Comment is what somebody wrote on a pull or merge request.
+// Comment is what somebody wrote on a pull or merge request, or on a commit.
 type Comment struct {
 	// ID is the service's.
 	ID int64 `json:"id"`
@@ -225,6 +233,30 @@ type Comment struct {
 	// has to stay small, whoever comments. The plan reads it from the payload again.
 	Body string `json:"-"`
 }
+
+// Rerun is what was asked to run again.
+type Rerun struct {
+	// All is true for all checks of the commit; Check and ExternalID are then empty.
+	// +optional
+	All bool `json:"all,omitempty"`
+	// Check is the check's name as the Git service shows it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=255
+	Check string `json:"check,omitempty"`
+	// ExternalID is what Plumbline called the check: the name of its PipelineRun, or of its GitEvent.
+	// +optional
+	// +kubebuilder:validation:MaxLength=255
+	ExternalID string `json:"externalID,omitempty"`
+	// AppID is the GitHub App whose check it is.
+	AppID int64 `json:"appID"`
+	// Pulls are the numbers of the pull requests that the delivery names for the commit: those of branches of this repository.
+	// +optional
+	// +kubebuilder:validation:MaxItems=10
+	Pulls []int64 `json:"pulls,omitempty"`
+}
+
+// MaxRerunPulls bounds Rerun.Pulls. A commit is the head of more than a few pull requests only if somebody makes them so.
+const MaxRerunPulls = 10
 
 // Commit is what people know a commit by.
 type Commit struct {

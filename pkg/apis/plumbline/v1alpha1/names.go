@@ -51,6 +51,17 @@ func (s *GitEventSpec) Happening() string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
+// Subject is what the event is about, as the value of a label: a pull request, for a push the commit. It has the UID of the
+// Repository in it, so that nobody finds what another Repository of the same URL has recorded.
+func (s *GitEventSpec) Subject() string {
+	about := "commit " + s.SHA
+	if s.PullRequest != nil {
+		about = fmt.Sprintf("pull %d", s.PullRequest.Number)
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s", s.Repository.UID, about))
+	return hex.EncodeToString(sum[:])[:32]
+}
+
 // ReopenedName is the name of the n-th event that a delivery becomes after the first, when the ones before it ended without
 // runs and the service sends it again. Names of events end in hexadecimal digits, so that "-r" tells.
 func ReopenedName(name string, n int) string { return fmt.Sprintf("%s-r%d", name, n) }
@@ -61,10 +72,13 @@ func Reopened(name string) bool {
 	return last >= 0 && strings.HasPrefix(name[last:], "-r")
 }
 
-// Kind is what people call the event: its Trigger, or "comment".
+// Kind is what people call the event: its Trigger, "comment" or "rerun".
 func (s *GitEventSpec) Kind() string {
-	if s.Comment != nil {
+	switch {
+	case s.Comment != nil:
 		return "comment"
+	case s.Rerun != nil:
+		return "rerun"
 	}
 	return string(s.Trigger)
 }

@@ -4,7 +4,7 @@ package delivery
 
 import (
 	"regexp"
-	"strings"
+	"unicode/utf8"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -18,12 +18,15 @@ const (
 	typeComment = "on-comment"
 	// StateOpened is the state of a merge request that is open.
 	StateOpened = "opened"
+	// longestNote is the characters of a comment that is read: GitHub's limit. GitLab's own is a million, and a few of that size a second
+	// would use up what a namespace may record, so that its deliveries are refused and GitLab pauses the webhook.
+	longestNote = 65536
 	// OwnNote is how our own notes begin, unseen by people.
 	OwnNote = "<!-- plumbline check:"
 )
 
-// decodeNote reads a comment on a merge request, in its conversation or at its lines. The commit is not taken from it but
-// asked for, as for every service.
+// decodeNote reads a comment on a merge request or on a commit, in its conversation or at its lines. The head of a merge request is not
+// taken from it but asked for, as for every service.
 func decodeNote(body []byte) (*v1alpha1.GitEventSpec, error) {
 	var p payloadNote
 	if err := payload.Unmarshal(body, &p); err != nil {
@@ -36,17 +39,13 @@ func decodeNote(body []byte) (*v1alpha1.GitEventSpec, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	if err := p.elsewhere(); err != nil {
-		return nil, err
-	}
-	if err := p.MergeRequest.check("merge_request", p.payloadCommon, p.User); err != nil {
+	if err := p.on(spec); err != nil {
 		return nil, err
 	}
 	if err := p.silent(); err != nil {
 		return nil, err
 	}
-	p.MergeRequest.describe(spec, p.User, p.MergeRequest.Labels)
-	spec.EventType, spec.Action = typeComment, p.Attributes.Action
+	spec.EventType, spec.Action, spec.HappenedAt = typeComment, p.Attributes.Action, p.Attributes.CreatedAt.time()
 	spec.Comment = &v1alpha1.Comment{ID: p.Attributes.ID, Body: text.Clean(*p.Attributes.Note)}
 	return spec, nil
 }
@@ -66,16 +65,36 @@ func (p *payloadNote) check() error {
 	return nil
 }
 
-// elsewhere tells why a comment is not about a merge request.
-func (p *payloadNote) elsewhere() error {
-	switch {
-	case p.Attributes.NoteableType == "Commit":
-		return fault.Ignoredf("Command", "a comment on a commit can only have a command, and commands are not served yet")
-	case p.Attributes.NoteableType != "MergeRequest":
-		return fault.Ignoredf("NotAPullRequest", "a comment on this kind of object starts nothing")
-	case p.MergeRequest == nil:
+// on fills in what the comment is on: a merge request or a commit.
+func (p *payloadNote) on(spec *v1alpha1.GitEventSpec) error {
+	switch p.Attributes.NoteableType {
+	case "Commit":
+		return p.onCommit(spec)
+	case "MergeRequest":
+		return p.onMergeRequest(spec)
+	}
+	return fault.Ignoredf("NotAPullRequest", "a comment on this kind of object starts nothing")
+}
+
+func (p *payloadNote) onCommit(spec *v1alpha1.GitEventSpec) error {
+	if !provider.IsSHA(p.Attributes.CommitID) {
+		return payload.Missing("object_attributes.commit_id")
+	}
+	spec.Trigger, spec.Sender, spec.SHA, spec.HeadURL = v1alpha1.TriggerPush, p.User.Username, p.Attributes.CommitID, p.Project.WebURL
+	return payload.Check(payload.Text("user.username", p.User.Username, payload.MaxLogin))
+}
+
+func (p *payloadNote) onMergeRequest(spec *v1alpha1.GitEventSpec) error {
+	if p.MergeRequest == nil {
 		return payload.Missing("merge_request")
 	}
+	if err := p.MergeRequest.check("merge_request", p.payloadCommon, p.User); err != nil {
+		return err
+	}
+	if p.MergeRequest.State != StateOpened {
+		return fault.Ignoredf("PullRequestClosed", "a comment on a merge request that is not open starts nothing")
+	}
+	p.MergeRequest.describe(spec, p.User, p.MergeRequest.Labels)
 	return nil
 }
 
@@ -89,14 +108,12 @@ func (p *payloadNote) silent() error {
 	switch {
 	case p.Attributes.Action != "" && p.Attributes.Action != "create": // versions before 16.11 do not tell
 		return fault.Ignoredf("UnsupportedAction", "comment action %q starts nothing", text.Bytes(text.Clean(p.Attributes.Action), payload.MaxName))
-	case p.MergeRequest.State != StateOpened:
-		return fault.Ignoredf("PullRequestClosed", "a comment on a merge request that is not open starts nothing")
-	case p.Attributes.System || strings.HasPrefix(*p.Attributes.Note, OwnNote) || botPattern.MatchString(p.User.Username):
+	case p.Attributes.System || provider.IsOwnComment(*p.Attributes.Note) || botPattern.MatchString(p.User.Username):
 		return fault.Ignoredf("Bot", "the comment of a bot starts nothing")
+	case utf8.RuneCountInString(*p.Attributes.Note) > longestNote:
+		return fault.Ignoredf("TooLong", "a comment of more than %d characters starts nothing", longestNote)
 	case p.Attributes.AuthorID != p.User.ID:
 		return fault.Ignoredf("NotTheAuthor", "the comment was sent by somebody else than its author")
-	case provider.IsCommand(*p.Attributes.Note):
-		return fault.Ignoredf("Command", "the comment has a command, and commands are not served yet")
 	}
 	return nil
 }

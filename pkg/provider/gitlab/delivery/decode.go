@@ -16,7 +16,7 @@ import (
 )
 
 // Decode returns the event. Pushes to branches and tags, merge requests that get new commits or labels, and comments on
-// open merge requests are events; everything else GitLab sends is Ignored with the reason.
+// open merge requests and on commits are events; everything else GitLab sends is Ignored with the reason.
 func (w Webhook) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, error) {
 	// Peek has the stricter reader; what it refuses must not be decoded.
 	origin, err := w.Peek(h, body)

@@ -108,7 +108,7 @@ func decodeMergeRequest(body []byte) (*v1alpha1.GitEventSpec, error) {
 	}
 	mr := p.Attributes
 	mr.describe(spec, p.User, p.Labels)
-	spec.Actor = p.User.Username
+	spec.Actor, spec.HappenedAt = p.User.Username, mr.UpdatedAt.time()
 	spec.EventType, spec.Action, spec.SHA, spec.Commit = eventType, mr.Action, mr.LastCommit.ID, mr.LastCommit.describe()
 	if provider.IsSHA(mr.OldRev) {
 		spec.Before = mr.OldRev
@@ -150,7 +150,7 @@ func (p *payloadMergeRequest) eventType() (string, error) {
 	}
 	switch {
 	case mr.Action == "close" || mr.Action == "merge":
-		return "", fault.Ignoredf("UnsupportedAction", "merge request action %q stops nothing yet", mr.Action)
+		return typeMergeRequest, nil
 	case !slices.Contains([]string{"open", "reopen", "update"}, mr.Action):
 		return "", fault.Ignoredf("UnsupportedAction", "merge request action %q starts nothing", mr.Action)
 	case mr.State == "closed" || mr.State == "merged":

@@ -2,7 +2,13 @@
 
 package delivery
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // The parts of GitLab's payloads that are read. Pointers tell absent from empty where that matters.
 
@@ -21,6 +27,19 @@ type payloadUser struct {
 type payloadCommon struct {
 	Kind    string          `json:"object_kind"`
 	Project *payloadProject `json:"project"`
+}
+
+// moment is a time in a payload: RFC 3339, or as most versions write it "2013-12-03 17:23:34 UTC". What is neither is no time.
+type moment string
+
+func (m moment) time() *metav1.Time {
+	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05 MST", "2006-01-02 15:04:05 -0700"} {
+		if at, err := time.Parse(layout, string(m)); err == nil && (layout != "2006-01-02 15:04:05 MST" || strings.HasSuffix(string(m), " UTC")) {
+			stamp := metav1.NewTime(at.UTC().Truncate(time.Second))
+			return &stamp
+		}
+	}
+	return nil
 }
 
 type payloadCommit struct {
@@ -67,6 +86,7 @@ type payloadAttributes struct {
 	TargetProjectID int64           `json:"target_project_id"`
 	Source          *payloadProject `json:"source"`
 	LastCommit      *payloadCommit  `json:"last_commit"`
+	UpdatedAt       moment          `json:"updated_at"`
 }
 
 // payloadNote is a comment. Its merge request has no action, and its labels with it.
@@ -77,9 +97,11 @@ type payloadNote struct {
 		ID           int64   `json:"id"`
 		AuthorID     int64   `json:"author_id"`
 		Note         *string `json:"note"`
+		CommitID     string  `json:"commit_id"`
 		NoteableType string  `json:"noteable_type"` //nolint:misspell // GitLab's word for what can be commented on
 		Action       string  `json:"action"`
 		System       bool    `json:"system"`
+		CreatedAt    moment  `json:"created_at"`
 	} `json:"object_attributes"`
 	MergeRequest *struct {
 		payloadAttributes

@@ -6,6 +6,7 @@ package create
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
@@ -37,7 +38,7 @@ type Step struct {
 	// Created is what the status does not know yet.
 	Created attempt.Created
 	// Quotas is where there is no room for PipelineRuns.
-	Quotas *quota.Memory
+	Quotas quota.Memory
 }
 
 // Do goes through the runs. Each waits for itself: one that is refused or has to wait does not stop the others.
@@ -50,7 +51,7 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) []error {
 			return append(faults, err)
 		}
 		step := v1alpha1.StepCreate + run.Name
-		err := a.Waits.Due(step, func() error {
+		err := due(a, step, run, func() error {
 			return a.Waits.Try(retry.Step{Name: v1alpha1.StepCreate, Of: run.Name}, func() error {
 				return a.Traced(ctx, step, func(ctx context.Context) error { return s.createRun(ctx, a, run) })
 			})
@@ -119,7 +120,7 @@ func judge(a *attempt.Attempt, step string, run *v1alpha1.Run, err error) error 
 	if f.Reason == fault.ReasonInstallationGone && a.Waits.Hopeless(a.Waits.Of(step)) {
 		f.Reason = attempt.ReasonGivenUp
 	}
-	if noPlace(f.Reason) || f.Reason == attempt.ReasonSuperseded || f.Reason == attempt.ReasonGivenUp {
+	if noPlace(f.Reason) || slices.Contains([]string{attempt.ReasonSuperseded, attempt.ReasonCancelled, attempt.ReasonGivenUp}, f.Reason) {
 		run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled, Reason: f.Reason, Message: f.Message}
 		return nil
 	}
@@ -129,6 +130,9 @@ func judge(a *attempt.Attempt, step string, run *v1alpha1.Run, err error) error 
 // createRun creates the git-auth secret, then the PipelineRun. Both names are known, so a create that landed although
 // its answer was lost is found again.
 func (s *Step) createRun(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) error {
+	if why := a.Event.Cancelled(run.Pipeline); why != nil {
+		return s.cancelled(ctx, a, run, why)
+	}
 	if err := s.giveUp(ctx, a, run); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +17,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/records"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
@@ -26,14 +28,20 @@ type asks struct {
 }
 
 // sources are the Git service, the cluster and the web.
-func (s *Step) sources(a *attempt.Attempt, client *provider.Client) plan.Sources {
+func (s *Step) sources(a *attempt.Attempt, client *provider.Client, who *answers.Access) plan.Sources {
 	q := asks{s, a}
 	return plan.Sources{
 		Source: client, History: client, Addresses: client, Web: s.Web,
-		Access:  answers.Access{Access: client, Denials: &s.Denials, Spec: &a.Event.Spec, Asked: v1alpha1.Reopened(a.Event.Name), Now: a.Clock.Now},
-		Missing: q.missing, Secret: q.secret,
+		Access: who, Missing: q.missing, Secret: q.secret,
 		Budget:   plan.Budget{Hold: q.hold, Rest: a.Kept.Rest},
-		Delivery: plan.Delivery{Comment: q.comment, Actor: q.actor, Payload: q.body},
+		Delivery: plan.Delivery{Comment: q.comment, Actor: q.actor, Payload: q.body, Records: q.records, Past: plan.Past{First: q.first, RecordsOf: q.recordsOf, About: a.Kept.About}},
+	}
+}
+
+// access asks who may do what.
+func (s *Step) access(a *attempt.Attempt, client *provider.Client) *answers.Access {
+	return &answers.Access{
+		Service: client, Denials: &s.Denials, Spec: &a.Event.Spec, Asked: v1alpha1.Reopened(a.Event.Name), Now: a.Clock.Now, Tell: a.Waits.Tell,
 	}
 }
 
@@ -48,6 +56,22 @@ func (q asks) missing(address string) time.Duration {
 // hold takes the memory for definitions and manifests of so many bytes, until the attempt is over.
 func (q asks) hold(definitions, manifests int) error {
 	return q.a.Kept.Hold(plan.Definitions, leastHeld+heldPerByte*definitions+manifests)
+}
+
+// records are what was recorded of the same pull request or commit.
+func (q asks) records(ctx context.Context) ([]records.Record, error) {
+	return q.recordsOf(ctx, q.a.Event.Spec.Subject())
+}
+
+// recordsOf are those of any pull request or commit.
+func (q asks) recordsOf(ctx context.Context, subject string) ([]records.Record, error) {
+	all, err := records.List(ctx, q.step.Events, subject)
+	return slices.DeleteFunc(all, func(r records.Record) bool { return r.Event.Name == q.a.Event.Name }), err
+}
+
+// first keeps two events from deciding by what has run at the same moment.
+func (q asks) first(ctx context.Context, subject string) error {
+	return records.First(ctx, q.step.Events, q.a.Event, subject, q.a.Clock.Now())
 }
 
 func (q asks) body(ctx context.Context) ([]byte, error) {

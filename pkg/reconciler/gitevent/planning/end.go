@@ -26,6 +26,23 @@ func (s *Step) GiveUp(ctx context.Context, a *attempt.Attempt, wait *v1alpha1.Wa
 	return abandon(ctx, a, v1alpha1.DispositionRefused, reason, message)
 }
 
+// Cancel ends the planning of an event that another one has cancelled as a whole.
+func (s *Step) Cancel(ctx context.Context, a *attempt.Attempt, why *v1alpha1.Cancellation) error {
+	return abandon(ctx, a, v1alpha1.DispositionIgnored, attempt.ReasonCancelled, "cancelled: "+why.Why)
+}
+
+// closed ends an event whose pull request was closed after it happened, before anything is planned for it.
+func (s *Step) closed(ctx context.Context, a *attempt.Attempt) (bool, error) {
+	if a.Planned() {
+		return false, nil
+	}
+	why, err := s.Closings.Since(ctx, a.Event)
+	if why == nil || err != nil {
+		return false, err
+	}
+	return true, s.Cancel(ctx, a, why)
+}
+
 func (s *Step) park(ctx context.Context, a *attempt.Attempt) error {
 	return s.parkFor(ctx, a, fmt.Sprintf("planning this event panicked %d times; the controller's log has the stacks. "+
 		"Report it, and deliver the event again once the cause is gone", attempt.MaxPanics))
@@ -53,7 +70,7 @@ func unlessMissing(ctx context.Context, a *attempt.Attempt, err error) error {
 // abandon ends the planning of an event that is not to be planned any further. What was created before goes on.
 func abandon(ctx context.Context, a *attempt.Attempt, disposition v1alpha1.Disposition, reason, message string) error {
 	if !a.Planned() {
-		return accept(ctx, a, disposition, &v1alpha1.Plan{HeadSHA: a.Event.Spec.SHA, Reason: reason, Message: message})
+		return accept(ctx, a, disposition, &v1alpha1.Plan{HeadSHA: a.Event.Spec.SHA, Ref: refOf(&a.Event.Spec), Reason: reason, Message: message})
 	}
 	next := a.Event.Status.Plan.DeepCopy()
 	for i := range next.Decisions {

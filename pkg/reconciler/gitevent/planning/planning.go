@@ -7,16 +7,19 @@ package planning
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/plumbline-ci/plumbline/pkg/answers"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
+	pacclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/kept"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/records"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 )
 
@@ -24,16 +27,24 @@ import (
 type Step struct {
 	Providers map[string]provider.Provider
 	Web       *remote.Client
+	// Events are what was recorded of the same pull request or commit, read live.
+	Events records.Writer
 	// Version is written to the version label of PipelineRuns.
 	Version string
 	Owners  Owners
 	Metrics *metrics.Metrics
+	// Closings tell why an event must not start anything: its pull request was closed after it happened. nil, nil: go on.
+	Closings interface {
+		Since(ctx context.Context, event *v1alpha1.GitEvent) (*v1alpha1.Cancellation, error)
+	}
 	// Misses is what the Git service did not show.
 	Misses *Misses
 	// Denials is who may not write.
 	Denials answers.Denials
 	// Beginnings are recorded for events that another process may have died of.
 	Beginnings *Beginnings
+	// Repositories are told which teams of their policies are missing.
+	Repositories pacclient.RepositoriesGetter
 	// Sets are the definitions that were read last.
 	Sets plan.Sets
 }
@@ -82,6 +93,9 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) (err error) {
 // plan reads what decides and writes the decision down. It does nothing else, so it may be repeated until its one
 // status write is accepted. What cannot be decided yet is left open and planned again, at the same commits.
 func (s *Step) plan(ctx context.Context, a *attempt.Attempt) error {
+	if closed, err := s.closed(ctx, a); closed || err != nil {
+		return err
+	}
 	repository, err := serves(ctx, a)
 	if repository == nil || err != nil {
 		return err
@@ -90,11 +104,15 @@ func (s *Step) plan(ctx context.Context, a *attempt.Attempt) error {
 	if err != nil {
 		return err
 	}
-	sources := s.sources(a, client)
+	who := s.access(a, client)
+	sources := s.sources(a, client, who)
 	sources.Serves = func(ctx context.Context, event *v1alpha1.GitEventSpec) error {
 		return s.Owners.Serves(ctx, repository, event, client)
 	}
 	made, err := plan.Make(ctx, s.input(a, repository), sources)
+	if !a.Planned() {
+		teams{s.Repositories, a.Event.Namespace}.tell(ctx, repository, who.Teams)
+	}
 	a.Event.Spec = *made.Spec
 	var over *plan.Over
 	if errors.As(err, &over) {
@@ -139,7 +157,9 @@ func earlier(s *v1alpha1.GitEventStatus) *plan.Earlier {
 	if s.Plan == nil {
 		return nil
 	}
-	before := &plan.Earlier{HeadSHA: s.Plan.HeadSHA, DefinitionSHA: s.Plan.DefinitionSHA, Bytes: kept.Bytes(s.Plan)}
+	before := &plan.Earlier{Bytes: kept.Bytes(s.Plan), Commits: plan.Commits{
+		HeadSHA: s.Plan.HeadSHA, DefinitionSHA: s.Plan.DefinitionSHA, Approval: s.Plan.Approval, EndsPending: s.Plan.EndsPending,
+	}}
 	for _, d := range s.Plan.Decisions {
 		before.Decisions = append(before.Decisions, plan.Decision{
 			File: d.File, Document: d.Document, Pipeline: d.Pipeline, Open: d.Open, Selected: d.Selected, Reason: d.Reason,
@@ -171,10 +191,21 @@ func enter(ctx context.Context, a *attempt.Attempt, made *plan.Plan) error {
 		return made.Wait
 	}
 	a.Event.Status.Runs = runs
+	announce(a, next)
+	if made.Command != "" && a.Event.Status.Reply == nil {
+		a.Event.Status.Reply = &v1alpha1.Reply{Command: made.Command}
+	}
 	if err := accept(ctx, a, made.Disposition, next); err != nil {
 		return err
 	}
 	return made.Wait
+}
+
+// announce tells people of an approval, once.
+func announce(a *attempt.Attempt, next *v1alpha1.Plan) {
+	if given := next.Approval; given != nil && given.Event == a.Event.Name && !a.Planned() {
+		a.Waits.Announce("Approved", fmt.Sprintf("%s has approved commit %s of pull request %s", given.By, next.HeadSHA, a.Event.Spec.Ref()))
+	}
 }
 
 // planOf is what the status says of a plan. What is kept of earlier attempts stays.
@@ -184,13 +215,23 @@ func planOf(a *attempt.Attempt, made *plan.Plan) *v1alpha1.Plan {
 		next = a.Event.Status.Plan.DeepCopy()
 	}
 	next.HeadSHA, next.DefinitionSHA, next.Reason, next.Message = made.HeadSHA, made.DefinitionSHA, made.Reason, made.Message
-	next.Decisions = nil
+	next.Ref = refOf(&a.Event.Spec)
+	next.Approval, next.EndsPending = made.Approval, made.EndsPending
+	next.Cancels, next.Decisions = made.Cancels, nil
 	for _, d := range made.Decisions {
 		next.Decisions = append(next.Decisions, v1alpha1.Decision{
 			File: d.File, Document: d.Document, Pipeline: d.Pipeline, Open: d.Open, Selected: d.Selected, Reason: d.Reason,
 		})
 	}
 	return next
+}
+
+// refOf is the branch or tag of an event whose record does not tell it, "" for every other one.
+func refOf(spec *v1alpha1.GitEventSpec) string {
+	if spec.PullRequest == nil && (spec.Comment != nil || spec.Rerun != nil) {
+		return spec.BaseRef
+	}
+	return ""
 }
 
 // runsOf are the runs of the status as a plan has them. What an attempt before it has decided stands.

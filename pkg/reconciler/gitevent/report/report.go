@@ -17,6 +17,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/records"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
@@ -34,12 +35,22 @@ type Step struct {
 	Late time.Duration
 	// Strangers are the reports of events that wait for approval.
 	Strangers strangers.Reports
-	posts     provider.Posts
+	// Events are read live, for what else has happened to a commit that waits for approval.
+	Events records.Lister
+	posts  provider.Posts
 }
 
 // Do sends what the Git service has not accepted yet. What it sends is computed from the status alone, which holds no error
 // that arose after a PipelineRun was created.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
+	if err := s.sendAll(ctx, a); err != nil {
+		return err
+	}
+	return s.overtaken(ctx, a)
+}
+
+// sendAll sends the checks that are stale. The error is the first that is worth a retry.
+func (s *Step) sendAll(ctx context.Context, a *attempt.Attempt) error {
 	statuslimit.Fit(&a.Event.Status) // what is sent is what is stored
 	stale, untried := s.toSend(a)
 	stale, held := s.hold(ctx, a, stale)
@@ -142,7 +153,7 @@ func (s *Step) put(ctx context.Context, a *attempt.Attempt, client *provider.Cli
 	accepted := entry(a, check)
 	matters := s.lateMatters(a, accepted)
 	post := postOf(a, check.Key)
-	sole := s.posts.Take(post, accepted.ID) && accepted.RecheckAt == nil && (check.Conclusion != "" || !accepted.Concluded)
+	sole := s.posts.Take(post, accepted.ID) && !check.Shared && accepted.RecheckAt == nil && (check.Conclusion != "" || !accepted.Concluded)
 	fenced := provider.Fenced(ctx, func() error { return a.Record.Confirm(ctx) })
 	id, err := client.Put(fenced, head, accepted.ID, *check, sole)
 	if id != "" {

@@ -6,8 +6,10 @@ import (
 	"context"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/approval"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/records"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 	"github.com/plumbline-ci/plumbline/pkg/strangers"
 )
@@ -42,6 +44,26 @@ func (s *Step) hold(ctx context.Context, a *attempt.Attempt, checks []status.Che
 	}
 	s.Metrics.Held(ctx)
 	return nil, fault.Throttledf(fault.ReasonBusy, wait, "other pull requests that wait for approval are reported first")
+}
+
+// overtaken ends the check of an event that waits for approval if another event has started its commit meanwhile. That one ends the check,
+// too; but a report here may have come later than its. So what has started is looked up once more after each report: either that
+// event is planned by then and found, or it reports after this and finds the check.
+func (s *Step) overtaken(ctx context.Context, a *attempt.Attempt) error {
+	if a.Event.Status.Disposition != v1alpha1.DispositionPending || a.Event.Status.Plan.StartedBy != "" {
+		return nil
+	}
+	if check := a.Accepted(status.EventKey); check == nil || !check.Intent || check.Accepted == "" {
+		return nil // nothing was sent
+	}
+	recorded, err := records.List(ctx, s.Events, a.Event.Spec.Subject())
+	if err != nil {
+		return err
+	}
+	if a.Event.Status.Plan.StartedBy = approval.Started(recorded, a.Event.Status.Plan.HeadSHA); a.Event.Status.Plan.StartedBy == "" {
+		return nil
+	}
+	return s.Do(ctx, a)
 }
 
 // told notes what became of a check that says that an event waits for approval.

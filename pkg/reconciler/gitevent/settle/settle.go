@@ -123,6 +123,9 @@ func Shrink(event *v1alpha1.GitEvent, now time.Time, late bool) {
 	st := &event.Status
 	st.Phase, st.SettledAt, st.Checks, st.Waits = v1alpha1.PhaseSettled, &settled, nil, nil
 	st.LateSecrets = late
+	if st.Reply != nil {
+		st.Reply.Release()
+	}
 	st.Plan.Manifests, st.Plan.Blobs, st.Plan.Secret = nil, nil, ""
 	if len(st.Plan.Decisions) > maxDecisions {
 		st.Plan.Decisions = st.Plan.Decisions[:maxDecisions]

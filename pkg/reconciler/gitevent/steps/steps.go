@@ -4,11 +4,11 @@
 package steps
 
 import (
+	"github.com/plumbline-ci/plumbline/pkg/cancelling"
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/gitauth"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/ownership"
-	"github.com/plumbline-ci/plumbline/pkg/quota"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/annotate"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/create"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/observe"
@@ -23,6 +23,7 @@ type Steps struct {
 	Plan     *planning.Step
 	Create   *create.Step
 	Observe  *observe.Step
+	Cancel   *cancelling.Step
 	Report   *report.Step
 	Renew    *renew.Step
 	Annotate *annotate.Step
@@ -34,14 +35,16 @@ func New(c cluster.Cluster, o cluster.Options, m *metrics.Metrics) *Steps {
 	leads := &settle.Tenure{}
 	secrets := gitauth.New(c.Kube)
 	owners := &ownership.Keeper{Cached: c.Claims.RepositoryClaims(o.Namespace), Claims: c.Plumbline.RepositoryClaims(o.Namespace), Repositories: c.PaC}
+	ends := &cancelling.Step{Events: c.Plumbline.GitEvents(o.Namespace), Open: c.Open.GitEvents(o.Namespace), Tekton: c.Tekton, Window: o.Times.CloseWindow}
 	return &Steps{
 		Plan: &planning.Step{
-			Providers: o.Providers, Web: o.Remote, Version: o.Version, Owners: owners, Metrics: m, Misses: &planning.Misses{},
-			Beginnings: &planning.Beginnings{Inherited: leads.Inherited},
+			Providers: o.Providers, Web: o.Remote, Events: c.Plumbline.GitEvents(o.Namespace), Version: o.Version, Owners: owners, Repositories: c.PaC, Metrics: m, Misses: &planning.Misses{},
+			Beginnings: &planning.Beginnings{Inherited: leads.Inherited}, Closings: ends,
 		},
-		Create:   &create.Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Quotas: &quota.Memory{}},
+		Create:   &create.Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m},
 		Observe:  &observe.Step{Tekton: c.Tekton, Runs: c.Runs},
-		Report:   &report.Step{Providers: o.Providers, Metrics: m, Identity: o.Identity, Late: o.Times.LateReports},
+		Cancel:   ends,
+		Report:   &report.Step{Providers: o.Providers, Metrics: m, Identity: o.Identity, Late: o.Times.LateReports, Events: c.Plumbline.GitEvents(o.Namespace)},
 		Renew:    &renew.Step{GitAuth: secrets},
 		Annotate: &annotate.Step{Tekton: c.Tekton, Providers: o.Providers, Metrics: m},
 		Settle:   &settle.Step{Secrets: c.Kube, GitAuth: secrets, Failing: &settle.Failing{}, Metrics: m, Leads: leads},

@@ -26,7 +26,7 @@ func main() {
 	seed := flag.Uint64("seed", 1, "what the schedule follows from")
 	minutes := flag.Float64("minutes", 5, "for how long deliveries are sent")
 	only := flag.String("acts", "", "numbers of the schedule's `acts` that alone are done, with commas between; \"\" does all")
-	settle := flag.Duration("settle", 10*time.Minute, "for how long everything may take afterwards")
+	settle := flag.Duration("settle", 25*time.Minute, "for how long everything may take afterwards")
 	shrink := flag.Float64("shrink-minutes", 0, "for how long smaller schedules are tried when an invariant is broken")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -60,9 +60,18 @@ func (db DB) Commit(sha string) *Commit {
 	return nil
 }
 
-func (db DB) put(kind string, body []byte, o *Object) string {
+func id(kind string, body []byte) string {
 	sum := sha1.Sum(append(fmt.Appendf(nil, "%s %d\x00", kind, len(body)), body...))
-	sha := hex.EncodeToString(sum[:])
+	return hex.EncodeToString(sum[:])
+}
+
+// TagID is the SHA of a tag object of that name that points to the commit.
+func TagID(name, commit string) string {
+	return id("tag", fmt.Appendf(nil, "object %s\ntype commit\ntag %s\n\na release\n", commit, name))
+}
+
+func (db DB) put(kind string, body []byte, o *Object) string {
+	sha := id(kind, body)
 	if db[sha] == nil {
 		o.Kind = kind
 		db[sha] = o

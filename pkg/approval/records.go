@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package approval
+
+import (
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/records"
+)
+
+// Heads are the moments that the deliveries of a pull request tell. One that does not say when it happened proves nothing.
+func Heads(recorded []records.Record) (heads []Head) {
+	for _, r := range recorded {
+		spec := &r.Event.Spec
+		if spec.PullRequest == nil || spec.Comment != nil || spec.HappenedAt == nil {
+			continue
+		}
+		heads = append(heads, Head{SHA: spec.SHA, Before: spec.Before, At: spec.HappenedAt.Time, Received: spec.ReceivedAt.Time})
+	}
+	return heads
+}
+
+// Standing returns the approval that is on record for the commit of an event, nil if there is none. One that was given for another target
+// branch, or for the branch of another repository, does not stand.
+func Standing(recorded []records.Record, event *v1alpha1.GitEventSpec) *v1alpha1.Approval {
+	for _, r := range recorded {
+		if plan := r.Event.Status.Plan; plan != nil && plan.HeadSHA == event.SHA && same(plan.Approval, event) {
+			return plan.Approval
+		}
+	}
+	return nil
+}
+
+// same tells whether an approval was given for the pull request as the event has it.
+func same(given *v1alpha1.Approval, event *v1alpha1.GitEventSpec) bool {
+	return given != nil && event.PullRequest != nil && event.PullRequest.HeadProjectID != 0 &&
+		given.BaseRef == event.BaseRef && given.HeadProjectID == event.PullRequest.HeadProjectID
+}
+
+// Waits tells whether an event of the commit waits for approval, or did.
+func Waits(recorded []records.Record, sha string) bool {
+	for _, r := range recorded {
+		if r.Event.Status.Disposition == v1alpha1.DispositionPending && r.SHA() == sha {
+			return true
+		}
+	}
+	return false
+}
+
+// Started returns the name of an event that has started the commit, "" if none has.
+func Started(recorded []records.Record, sha string) string {
+	for _, r := range recorded {
+		if plan := r.Event.Status.Plan; plan != nil && r.SHA() == sha && (plan.Approval != nil || r.Event.Status.Disposition == v1alpha1.DispositionRuns) {
+			return r.Event.Name
+		}
+	}
+	return ""
+}

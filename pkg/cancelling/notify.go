@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cancelling
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/retry"
+)
+
+// notify tells the events that happened before this one what it cancels. It is repeated until each has taken note. An event that
+// closes its pull request does so once more at the end of the Window; until then it stays open, and new ones find it in their cache.
+func (s *Step) notify(ctx context.Context, a *attempt.Attempt) error {
+	if a.Event.Status.Plan.Cancels == nil {
+		return nil
+	}
+	left := s.left(a)
+	err := a.Waits.Try(retry.Step{Name: v1alpha1.StepNotify}, func() error { return s.tellAll(ctx, a) })
+	if err = a.Waits.Settle(v1alpha1.StepNotify, err); err != nil || left <= 0 {
+		return err
+	}
+	return fault.Throttledf(fault.ReasonBusy, left, "looking for events of the closed pull request that are recorded late")
+}
+
+// left is how much of the Window there is, when the look begins. There is none if the pull request was closed again since, and so
+// another event looks: whoever opens and closes one all the time would use up the Repository's open events.
+func (s *Step) left(a *attempt.Attempt) time.Duration {
+	if !a.Event.Spec.Closes() || a.Event.Cancelled("") != nil {
+		return 0
+	}
+	return a.Event.Status.Plan.Cancels.At.Add(s.window()).Sub(a.Clock.Now())
+}
+
+func (s *Step) tellAll(ctx context.Context, a *attempt.Attempt) error {
+	cancels := a.Event.Status.Plan.Cancels
+	all, err := records.List(ctx, s.Events, a.Event.Spec.Subject())
+	if err != nil {
+		return err
+	}
+	var faults []error
+	over := a.Turn(attempt.ShortTurn)
+	for _, record := range all {
+		other := record.Event
+		if other.Name == a.Event.Name || other.Settled() || !other.Needs(cancels) || elsewhere(cancels, other) || !ends(&a.Event.Spec, cancels, &other.Spec) {
+			continue
+		}
+		if err := attempt.First([]error{over(), a.Record.Confirm(ctx)}); err != nil {
+			return attempt.First(append(faults, err))
+		}
+		faults = append(faults, s.tell(ctx, a.Event.Name, cancels, other))
+	}
+	return attempt.First(faults)
+}
+
+// ends tells whether an event ends another one: that has happened before. Of two that close the pull request the later one ends the other.
+func ends(spec *v1alpha1.GitEventSpec, cancels *v1alpha1.Cancellation, other *v1alpha1.GitEventSpec) bool {
+	if other.Closes() {
+		return spec.Closes() && other.Happened().Before(cancels.At.Time)
+	}
+	return other.Precedes(spec, cancels.At.Time)
+}
+
+// elsewhere tells whether an event is known to be of another branch or tag than the one whose runs end.
+func elsewhere(cancels *v1alpha1.Cancellation, other *v1alpha1.GitEvent) bool {
+	ref := other.GitRef()
+	return cancels.Ref != "" && ref != "" && ref != cancels.Ref
+}
+
+// tell annotates an event that is still the one that was listed. It may be repeated.
+func (s *Step) tell(ctx context.Context, from string, cancels *v1alpha1.Cancellation, other *v1alpha1.GitEvent) error {
+	name, value, err := cancels.CancelsAs(from)
+	if err != nil {
+		return err
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": other.UID, "annotations": map[string]string{name: value}}})
+	if err != nil {
+		return fmt.Errorf("encoding the patch of GitEvent %s: %w", other.Name, err)
+	}
+	_, err = s.Events.Patch(ctx, other.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err == nil || fault.Gone(err) { // what is gone starts nothing
+		return nil
+	}
+	return again(fault.FromKube(fault.VerbPatch, fmt.Errorf("cancelling GitEvent %s: %w", other.Name, err)))
+}
+
+// again makes the retry of a refused patch the workqueue's, whatever refuses it (docs/adr/0003).
+func again(f *fault.Error) error { return fault.Transientf(f.Reason, "%s", f.Message) }
+
+// Since returns why an event of a pull request that is about to be planned must not start anything: the pull request was closed after
+// it happened. It is nil if that is not known; then whoever closed it finds this event. Of events that are recorded long after they
+// happened it asks the API server, of all others the cache.
+func (s *Step) Since(ctx context.Context, event *v1alpha1.GitEvent) (*v1alpha1.Cancellation, error) {
+	spec := &event.Spec
+	if spec.PullRequest == nil || spec.Closes() {
+		return nil, nil
+	}
+	var others []*v1alpha1.GitEvent
+	if spec.ReceivedAt.Sub(spec.Happened()) > s.window()*2/5 {
+		all, err := records.List(ctx, s.Events, spec.Subject())
+		if err != nil {
+			return nil, err
+		}
+		for _, record := range all {
+			others = append(others, record.Event)
+		}
+	} else {
+		cached, err := s.Open.List(labels.Everything())
+		if err != nil {
+			return nil, fmt.Errorf("listing open GitEvents: %w", err)
+		}
+		others = cached
+	}
+	for _, other := range others {
+		if closes(other, spec) {
+			return other.Status.Plan.Cancels, nil
+		}
+	}
+	return nil, nil
+}
+
+// closes tells whether an event has closed the pull request of another one after that happened. It counts only once it is planned:
+// what a delivery that is not signed says is confirmed by then.
+func closes(event *v1alpha1.GitEvent, earlier *v1alpha1.GitEventSpec) bool {
+	plan := event.Status.Plan
+	return plan != nil && plan.Cancels != nil && event.Spec.Closes() && event.Spec.Repository.UID == earlier.Repository.UID &&
+		event.Spec.PullRequest.Number == earlier.PullRequest.Number && earlier.Precedes(&event.Spec, plan.Cancels.At.Time)
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package openevents_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/openevents"
+)
+
+// Of an event that is cancelled the cache keeps by which others, of one that cancels what, of which pull request and by what; of every
+// other neither. An informer trims a streamed list twice.
+func TestTheCacheKeepsWhatIsCancelled(t *testing.T) {
+	t.Parallel()
+	const name = plumbline.CancelAnnotation + "comment-1"
+	cancelled := open("cancelled", "north/app")
+	cancelled.Annotations = map[string]string{name: `{"why":"x"}`, "other": "x"}
+	cancelled.Spec.PullRequest = &v1alpha1.PullRequest{Number: 3, Title: "long"}
+	if kept := openevents.Trim(openevents.Trim(cancelled)); !cmp.Equal(kept.Annotations, map[string]string{name: ""}) || kept.Spec.PullRequest != nil || kept.Status.Plan != nil {
+		t.Errorf("%+v", kept)
+	}
+	cancels := open("cancels", "north/app")
+	cancels.Spec.PullRequest, cancels.Spec.Action, cancels.Spec.Repository.UID = &v1alpha1.PullRequest{Number: 3, Title: "long"}, "closed", "uid"
+	cancels.Status.Plan = &v1alpha1.Plan{Message: "long", Cancels: &v1alpha1.Cancellation{Why: "x", At: metav1.Now()}}
+	kept := openevents.Trim(openevents.Trim(cancels))
+	if !cmp.Equal(kept.Status.Plan, &v1alpha1.Plan{Cancels: cancels.Status.Plan.Cancels}) || !cmp.Equal(kept.Spec.PullRequest, &v1alpha1.PullRequest{Number: 3}) ||
+		!kept.Spec.Closes() || kept.Spec.Repository.UID != "uid" {
+		t.Errorf("%+v", kept)
+	}
+}

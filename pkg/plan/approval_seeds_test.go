@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/plan"
+	"github.com/plumbline-ci/plumbline/pkg/records"
+)
+
+// happening is something that happened to a stranger's pull request, in tenths of a second: a push, that it was opened again, or a writer's
+// command. It is received and planned later.
+type happening struct {
+	kind                       string
+	sha                        string // the head from then on
+	before                     string
+	at, received, planned, age int
+	event                      *v1alpha1.GitEvent
+}
+
+// stamp is a tenth of a second as deliveries tell it.
+func stamp(tenth int) metav1.Time {
+	return metav1.NewTime(time.Unix(int64(1_800_000_000+tenth/10), 0))
+}
+
+// story is what happens in one seed, in the order of time.
+func story(r *rand.Rand) (all []*happening) {
+	now, head := 0, ""
+	for i := range 4 + r.IntN(7) {
+		now += 1 + r.IntN([]int{3, 10, 30}[r.IntN(3)])
+		h := &happening{kind: []string{"push", "push", "/ok-to-test", "/test", "reopened"}[r.IntN(5)], at: now, age: i}
+		if i == 0 {
+			h.kind = "push"
+		}
+		if h.kind == "push" {
+			h.before, head = head, fmt.Sprintf("%040x", i+1)
+			if i > 2 && r.IntN(3) == 0 { // back to an older commit
+				if older := all[r.IntN(len(all))].sha; older != h.before {
+					head = older
+				}
+			}
+		}
+		h.sha = head
+		h.received = now + r.IntN(40)*r.IntN(2)
+		h.planned = h.received + 1 + r.IntN(30)
+		all = append(all, h)
+	}
+	return all
+}
+
+// recorded is the GitEvent of a happening.
+func (h *happening) recorded() *v1alpha1.GitEvent {
+	in := forked()
+	if strings.HasPrefix(h.kind, "/") {
+		in = saying("member")
+	}
+	spec, at := in.Event.Spec, stamp(h.at)
+	spec.HappenedAt, spec.ReceivedAt = &at, stamp(h.received)
+	if spec.Comment == nil {
+		spec.SHA, spec.Before, spec.Action = h.sha, h.before, h.kind
+	}
+	return &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("event-%d", h.age)}, Spec: *spec}
+}
+
+// S21 as a whole, over 1,000 seeds: whatever is pushed, received and planned when, no commit of a stranger runs but one that was the head before a
+// writer's command was written. In each second seed nothing is signed, deliveries lie about heads and times, and the Git service tells them.
+func TestNoOrderRunsAnUnapprovedCommit(t *testing.T) {
+	t.Parallel()
+	ran, declined := 0, 0
+	for seed := range uint64(1000) {
+		r := rand.New(rand.NewPCG(21, seed))
+		all := story(r)
+		var forging *rand.Rand
+		if seed%2 == 1 {
+			forging = r
+		}
+		planned := slices.Clone(all)
+		slices.SortStableFunc(planned, func(a, b *happening) int { return a.planned - b.planned })
+		for _, h := range planned {
+			h.event = h.recorded()
+			made := planAt(t, h, all, forging)
+			h.event.Status = v1alpha1.GitEventStatus{Disposition: made.Disposition, Plan: &v1alpha1.Plan{HeadSHA: made.HeadSHA, Approval: made.Approval}}
+			if len(made.Runs) == 0 {
+				declined++
+				continue
+			}
+			ran++
+			if !slices.ContainsFunc(all, func(c *happening) bool {
+				return strings.HasPrefix(c.kind, "/") && c.received <= h.planned && wasHead(all, made.HeadSHA, c.at)
+			}) {
+				t.Errorf("seed %d: %s of %d runs %s, which no command can have been about", seed, h.kind, h.at, made.HeadSHA)
+			}
+			if strings.HasPrefix(h.kind, "/") && made.Approval.Event == h.event.Name && !wasHead(all, made.HeadSHA, h.at) {
+				t.Errorf("seed %d: the command of %d approves %s, which was pushed later", seed, h.at, made.HeadSHA)
+			}
+		}
+	}
+	if ran < 200 || declined < 200 {
+		t.Errorf("%d ran and %d did not: the seeds show too little", ran, declined)
+	}
+}
+
+// wasHead tells whether a commit became the head before a moment.
+func wasHead(all []*happening, sha string, moment int) bool {
+	return slices.ContainsFunc(all, func(h *happening) bool { return h.kind == "push" && h.sha == sha && h.at < moment })
+}
+
+// versions are the heads that the pull request has had until a moment, newest first.
+func versions(all []*happening, moment int) (heads []git.Version) {
+	for _, h := range all {
+		if h.kind == "push" && h.at <= moment {
+			heads = append([]git.Version{{SHA: h.sha, Since: stamp(h.at).Time}}, heads...)
+		}
+	}
+	return heads
+}
+
+// lies makes a record say what did not happen.
+func lies(forging *rand.Rand, event *v1alpha1.GitEvent, all []*happening) *v1alpha1.GitEvent {
+	forged, at := event.DeepCopy(), stamp(forging.IntN(200))
+	if forged.Spec.Comment == nil {
+		forged.Spec.SHA, forged.Spec.HappenedAt = all[forging.IntN(len(all))].sha, &at
+	}
+	return forged
+}
+
+// planAt plans an event with what is on record by then, and the head of that moment.
+func planAt(t *testing.T, h *happening, all []*happening, forging *rand.Rand) *plan.Plan {
+	t.Helper()
+	w := &world{files: []git.File{edited(pipeline("a"), "[push]", "[pull_request]")}, writers: "member", said: h.kind}
+	var known []records.Record
+	for _, other := range all {
+		if other.at <= h.planned {
+			w.moved = other.sha
+		}
+		if other == h || other.received > h.planned {
+			continue
+		}
+		event := other.event
+		if event == nil { // it is not planned yet
+			event = other.recorded()
+		}
+		if forging != nil {
+			event = lies(forging, event, all)
+		}
+		known = append(known, records.Record{Event: event})
+	}
+	if forging != nil {
+		w.versions = versions(all, h.planned)
+	}
+	in := forked()
+	in.Event.Name, in.Event.Spec = h.event.Name, &h.event.Spec
+	sources := w.sources()
+	sources.Records = func(context.Context) ([]records.Record, error) { return known, nil }
+	made, err := plan.Make(t.Context(), in, sources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/plan"
+	"github.com/plumbline-ci/plumbline/pkg/records"
+)
+
+const laterSHA = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+
+func second(n int) *metav1.Time {
+	at := metav1.NewTime(time.Unix(int64(1_800_000_000+n), 0))
+	return &at
+}
+
+// onRecord is a recorded event of the pull request: its head at a second, and what became of it.
+func onRecord(name, sha string, happened int, disposition v1alpha1.Disposition) records.Record {
+	e := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: *forked().Event.Spec}
+	e.Spec.SHA, e.Spec.HappenedAt, e.Spec.ReceivedAt = sha, second(happened), *second(happened)
+	e.Status = v1alpha1.GitEventStatus{Disposition: disposition, Plan: &v1alpha1.Plan{HeadSHA: sha}}
+	return records.Record{Event: e}
+}
+
+// approvedBefore is a comment that approved a commit.
+func approvedBefore(sha, base string) records.Record {
+	r := onRecord("comment-1", sha, 3, v1alpha1.DispositionRuns)
+	r.Event.Spec.Comment, r.Event.Spec.SHA = &v1alpha1.Comment{ID: 1}, ""
+	r.Event.Status.Plan.Approval = &v1alpha1.Approval{By: "member", Event: "comment-1", BaseRef: base, HeadProjectID: 99}
+	return r
+}
+
+// saying is a comment on the author's pull request, written in the fifth second.
+func saying(sender string) plan.Input {
+	in := forked()
+	spec := in.Event.Spec
+	in.Event.Name, spec.EventType, spec.Action, spec.SHA, spec.Actor, spec.Sender = "comment-2", match.CommentEvent, "created", "", "", sender
+	spec.Comment, spec.HappenedAt, spec.ReceivedAt = &v1alpha1.Comment{ID: 2}, second(5), *second(6)
+	return in
+}
+
+// S21, S24: who may approve which commit, and what is on record of it.
+func TestACommandOnAStrangersPullRequestRunsWhatWasApproved(t *testing.T) {
+	t.Parallel()
+	opened, moved := onRecord("pull-1", sha, 1, v1alpha1.DispositionPending), onRecord("pull-2", laterSHA, 7, v1alpha1.DispositionPending)
+	label := func(in *plan.Input) {
+		in.Event.Spec.EventType, in.Event.Spec.Action, in.Event.Spec.Actor = match.LabelEvent, "labeled", "member"
+	}
+	event := func(changes ...func(*plan.Input)) plan.Input {
+		in := forked()
+		in.Event.Spec.Action = "reopened"
+		for _, change := range changes {
+			change(&in)
+		}
+		return in
+	}
+	requiring := func(in plan.Input) plan.Input {
+		config := *in.Config
+		config.RequireApprovedSHA = true
+		in.Config = &config
+		return in
+	}
+	for name, c := range map[string]struct {
+		in      plan.Input
+		said    string
+		head    string
+		known   []records.Record
+		writers string
+		by      string // who approved, "" if it does not run
+		why     string // part of the message if it does not
+	}{
+		"a writer approves":  {saying("member"), "/ok-to-test", sha, []records.Record{opened}, "member", "member", ""},
+		"naming the commit":  {saying("member"), "/ok-to-test " + sha[:12], sha, []records.Record{opened}, "member", "member", ""},
+		"naming another one": {saying("member"), "/ok-to-test " + laterSHA, sha, []records.Record{opened}, "member", "", "the head of the pull request is " + sha},
+		"by /test":           {saying("member"), "/test", sha, []records.Record{opened}, "member", "member", ""},
+		"and asks for something else in the same comment": {saying("member"), "/ok-to-test\n/cancel", sha, []records.Record{opened}, "member", "", ""},
+		"the head moved":                      {saying("member"), "/ok-to-test", laterSHA, []records.Record{opened, moved}, "member", "", "was not " + laterSHA},
+		"the head moved and nobody knows yet": {saying("member"), "/test", laterSHA, []records.Record{opened}, "member", "", "was not " + laterSHA},
+		"nothing is on record":                {saying("member"), "/ok-to-test", sha, nil, "member", "", "/ok-to-test " + sha},
+		"the author":                          {saying("author"), "/ok-to-test", sha, []records.Record{opened}, "author", "", "cannot approve it"},
+		"a stranger":                          {saying("eve"), "/ok-to-test", sha, []records.Record{opened}, "", "", "no write access"},
+		"the commit has to be named":          {requiring(saying("member")), "/ok-to-test", sha, []records.Record{opened}, "member", "", "require-ok-to-test-sha"},
+		"the commit has to be named, and /test names none": {requiring(saying("member")), "/test", sha, []records.Record{opened}, "member", "", "require-ok-to-test-sha"},
+		"the commit has to be named, and is":               {requiring(saying("member")), "/ok-to-test " + sha, sha, []records.Record{opened}, "member", "member", ""},
+		"it is approved already":                           {saying("other"), "/test", sha, []records.Record{opened, approvedBefore(sha, "main")}, "other", "member", ""},
+		"another commit was approved":                      {event(), "", "", []records.Record{opened, approvedBefore(laterSHA, "main")}, "member", "", "no write access"},
+		"it is opened again after the approval":            {event(), "", "", []records.Record{opened, approvedBefore(sha, "main")}, "member", "member", ""},
+		"it goes to another branch now":                    {event(), "", "", []records.Record{opened, approvedBefore(sha, "release")}, "member", "", "no write access"},
+		"a writer labels it after the approval":            {event(label), "", "", []records.Record{opened, approvedBefore(sha, "main")}, "member", "member", ""},
+		"a stranger labels it after the approval":          {event(label), "", "", []records.Record{opened, approvedBefore(sha, "main")}, "", "", "no write access"},
+		"a writer remarks on it":                           {saying("member"), "nice", sha, []records.Record{opened}, "member", "", "no write access"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, writers: c.writers, said: c.said, moved: c.head}
+			sources := w.sources()
+			sources.Records = func(context.Context) ([]records.Record, error) { w.ask("records"); return c.known, nil }
+			made, err := plan.Make(t.Context(), c.in, sources)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.by == "" {
+				if len(made.Runs) != 0 || made.Approval != nil || made.EndsPending || !strings.Contains(made.Message, c.why) {
+					t.Errorf("%+v, want no run because of %q", made, c.why)
+				}
+				return
+			}
+			if made.Disposition != v1alpha1.DispositionRuns || made.HeadSHA != sha || made.Approval == nil || made.Approval.By != c.by || !made.EndsPending {
+				t.Fatalf("%+v, %+v, want the run of %s by %s", made, made.Approval, sha, c.by)
+			}
+			if a := made.Approval; a.BaseRef != "main" || a.HeadProjectID != 99 || a.Event == "" || !strings.Contains(made.Runs[0].Note, c.by+" has approved commit "+sha) {
+				t.Errorf("%+v, noted %q", a, made.Runs[0].Note)
+			}
+			if w.count("records") != 1 {
+				t.Errorf("asked %v", w.asked)
+			}
+		})
+	}
+}
+
+// Who names a commit that is not the head has meant another one, also on a pull request that needs no approval.
+func TestAnotherCommitThanTheHeadIsNamed(t *testing.T) {
+	t.Parallel()
+	for name, in := range map[string]plan.Input{"a branch of the repository": commentedHere(), "a writer's fork": commented()} {
+		for said, runs := range map[string]int{"/ok-to-test " + laterSHA: 0, "/ok-to-test " + sha[:12]: 1, "/ok-to-test": 1} {
+			w := &world{files: []git.File{pulled("a")}, writers: "member author", said: said, moved: sha}
+			made := w.make(t, in)
+			if len(made.Runs) != runs || runs == 0 && !strings.Contains(made.Message, "the head of the pull request is "+sha) {
+				t.Errorf("%s on %s: %d runs, %s %q", said, name, len(made.Runs), made.Reason, made.Message)
+			}
+		}
+	}
+}
+
+// Where the Git service signs nothing its own word counts of heads and times, whatever deliveries say, and nothing runs while it cannot be asked.
+func TestAnApprovalGoesByTheHeadsThatTheServiceTells(t *testing.T) {
+	t.Parallel()
+	version := func(sha string, since int) git.Version { return git.Version{SHA: sha, Since: second(since).Time} }
+	for name, c := range map[string]struct {
+		known    []records.Record
+		versions []git.Version
+		runs     bool
+	}{
+		"the head was there before the comment":                {nil, []git.Version{version(sha, 1)}, true},
+		"a delivery says that it came later":                   {[]records.Record{onRecord("forged", sha, 7, "")}, []git.Version{version(sha, 1)}, true},
+		"a delivery says that there was another one":           {[]records.Record{onRecord("forged", laterSHA, 4, "")}, []git.Version{version(sha, 1)}, true},
+		"it came later, and a delivery says that it was there": {[]records.Record{onRecord("forged", sha, 1, "")}, []git.Version{version(sha, 7), version(laterSHA, 1)}, false},
+		"it was pushed back after another one":                 {[]records.Record{onRecord("held", sha, 1, "")}, []git.Version{version(sha, 7), version(laterSHA, 3), version(sha, 1)}, false},
+		"it came in the second of the comment":                 {nil, []git.Version{version(sha, 5)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{files: []git.File{edited(pipeline("a"), "[push]", "[pull_request]")}, writers: "member", said: "/ok-to-test", moved: sha, records: c.known, versions: c.versions}
+			if made := w.make(t, saying("member")); (len(made.Runs) > 0) != c.runs || (made.Approval != nil) != c.runs {
+				t.Errorf("%+v, want that it runs: %t", made.Ending, c.runs)
+			}
+		})
+	}
+	w := &world{writers: "member", said: "/ok-to-test", moved: sha, records: []records.Record{onRecord("pull-1", sha, 1, "")}, versionsErr: down()}
+	if made, err := plan.Make(t.Context(), saying("member"), w.sources()); err == nil || made.Disposition != "" {
+		t.Errorf("%v, %+v: what is not known is waited for", err, made)
+	}
+	w = &world{said: "/ok-to-test", versions: []git.Version{version(sha, 1)}}
+	if w.make(t, saying("eve")); w.count("versions") != 0 {
+		t.Errorf("a stranger's command asks %v", w.asked)
+	}
+}
+
+// A stranger's command asks for nothing on record; neither does a pull request that is allowed by itself and was just opened.
+func TestWhatIsOnRecordIsAskedForWhatDependsOnIt(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		in      plan.Input
+		writers string
+		asked   int
+	}{
+		"a stranger's command":            {saying("eve"), "", 0},
+		"a writer's pull request, opened": {func() plan.Input { in := forked(); in.Event.Spec.Action = "opened"; return in }(), "author", 0},
+		"a writer's pull request, pushed": {func() plan.Input { in := forked(); in.Event.Spec.Action = "synchronize"; return in }(), "author", 1},
+		"a push":                          {push(), "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{writers: c.writers, said: "/ok-to-test", moved: sha}
+			sources := w.sources()
+			sources.Records = func(context.Context) ([]records.Record, error) {
+				w.ask("records")
+				return []records.Record{onRecord("pull-1", sha, 1, v1alpha1.DispositionPending)}, nil
+			}
+			made, err := plan.Make(t.Context(), c.in, sources)
+			if err != nil || w.count("records") != c.asked || made.EndsPending != (c.asked > 0) || made.Approval != nil {
+				t.Errorf("%v, %+v, asked %v", err, made, w.asked)
+			}
+		})
+	}
+	w := &world{writers: "member", said: "/ok-to-test", moved: sha}
+	sources := w.sources()
+	sources.Records = func(context.Context) ([]records.Record, error) { return nil, down() }
+	if made, err := plan.Make(t.Context(), saying("member"), sources); err == nil || made.Disposition != "" {
+		t.Errorf("%v, %+v: what is not known is waited for", err, made)
+	}
+}
+
+// What is left open of an approved commit is decided under the same approval.
+func TestAnApprovalStandsForWhatWasLeftOpen(t *testing.T) {
+	t.Parallel()
+	in := saying("member")
+	given := &v1alpha1.Approval{By: "member", Event: "comment-2", BaseRef: "main", HeadProjectID: 99}
+	in.Earlier = &plan.Earlier{Commits: plan.Commits{HeadSHA: sha, DefinitionSHA: sha, Approval: given, EndsPending: true}}
+	w := &world{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, said: "/ok-to-test", moved: laterSHA}
+	made := w.make(t, in)
+	if made.Approval != given || !made.EndsPending || made.HeadSHA != sha || len(made.Runs) != 1 || !strings.Contains(made.Runs[0].Note, "member has approved") {
+		t.Errorf("%+v", made)
+	}
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/plumbline-ci/plumbline/pkg/access"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/command"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/template"
+)
+
+const (
+	reasonUnknownName = "UnknownName"
+	// maxListed is the names that a message lists, each of at most maxShown characters.
+	maxListed = 20
+	maxShown  = 64
+)
+
+// hear learns what a comment says. One with a command is an event of the command's type from here on, and it ends here if whoever
+// wrote it may not write: before anything is read that a stranger could have us read (S17). A service that signs nothing has not
+// said yet that the comment is theirs: that only keeps a comment from ending here.
+func (p *planner) hear(ctx context.Context) (end *Plan, err error) {
+	if p.spec.Comment == nil {
+		return nil, nil
+	}
+	if p.spec.Comment.Body, err = p.Comment(ctx); err != nil {
+		return nil, err
+	}
+	p.command, err = command.Parse(p.spec.Comment.Body, p.prefix(), p.onCommit())
+	p.malformed = fault.Of(err)
+	if p.command == nil {
+		return p.saidOnCommit(), nil
+	}
+	p.spec.EventType = p.command.EventType()
+	p.aim()
+	if p.Earlier != nil {
+		return nil, nil
+	}
+	decision, err := p.answered(ctx, p.accessInput(), access.Commenter)
+	switch {
+	case err != nil:
+		return nil, err
+	case decision.Verdict == access.Unapproved:
+		return p.end(v1alpha1.DispositionIgnored, p.Event.Spec.SHA, "NotApproved", decision.Why), nil
+	case p.startsFailed():
+		return nil, p.first(ctx)
+	}
+	return nil, nil
+}
+
+// startsFailed tells whether a command starts what is for it as far as it has not run with success.
+func (p *planner) startsFailed() bool {
+	return p.command != nil && p.malformed == nil && (p.command.Kind == command.Retest && !p.named() || p.command.Kind == command.OkToTest)
+}
+
+// first waits until what ran can be read without somebody else deciding by the same.
+func (p *planner) first(ctx context.Context) error {
+	if p.First == nil {
+		return nil
+	}
+	return p.First(ctx, p.spec.Subject())
+}
+
+// prefix is the word that commands begin with.
+func (p *planner) prefix() string {
+	if p.Repository.Spec.Settings == nil {
+		return ""
+	}
+	return p.Repository.Spec.Settings.GitOpsCommandPrefix
+}
+
+// asks is the command of somebody who may give it, as it is written but without its arguments, for the reply; "" for every other event. Of
+// a command that is not written as it has to be it is the first word.
+func (p *planner) asks() string {
+	if p.command == nil || !p.heeded || p.spec.PullRequest == nil {
+		return ""
+	}
+	const names, most = 10, 200
+	words := []string{"/" + string(p.command.Kind)}
+	if prefix, err := command.Prefix(p.prefix()); err == nil && prefix != "" {
+		words = []string{"/" + prefix, string(p.command.Kind)}
+	}
+	if p.command.SHA != "" {
+		words = append(words, p.command.SHA)
+	}
+	for i, name := range p.command.Names {
+		if i == names {
+			words = append(words, "…")
+			break
+		}
+		words = append(words, shown(name))
+	}
+	asked := []rune(strings.Join(words, " "))
+	if len(asked) > most {
+		asked = append(asked[:most], '…')
+	}
+	return string(asked)
+}
+
+// remark tells whether the event is a comment without a command. Only pipelines with on-comment are for it.
+func (p *planner) remark() bool { return p.spec.Comment != nil && p.command == nil }
+
+// endCommand ends a command of somebody who may write and that cannot be done, nil if the event goes on.
+func (p *planner) endCommand() *Plan {
+	if p.command == nil {
+		return nil
+	}
+	end := func(reason, message string) *Plan {
+		return p.end(v1alpha1.DispositionIgnored, p.spec.SHA, reason, message)
+	}
+	if p.malformed != nil {
+		return end(p.malformed.Reason, p.malformed.Message)
+	}
+	if p.command.Kind == command.Cancel {
+		return p.cancelled()
+	}
+	if why := p.badArgument(); why != "" {
+		return end("BadArgument", "nothing was started: "+why)
+	}
+	return nil
+}
+
+// badArgument says why a value that a command has for a param may not be used, "" if all may (S19).
+func (p *planner) badArgument() string {
+	declared := map[string]bool{}
+	secret := map[string]bool{}
+	for _, param := range params(p.Repository) {
+		declared[param.Name] = true
+		secret[param.Name] = secret[param.Name] || param.Secret != nil
+	}
+	standard := resolve.Variables(p.spec, git.Head{}, p.Repository.Namespace)
+	maps.DeleteFunc(declared, func(name string, _ bool) bool { return secret[name] || template.Reserved(name, standard) })
+	for _, name := range slices.Sorted(maps.Keys(p.command.Args)) {
+		switch {
+		case template.Reserved(name, standard):
+			return shown(name) + " is a variable of Plumbline's own, which nobody sets"
+		case secret[name]:
+			return shown(name) + " has its value from a secret, which no comment replaces"
+		case !declared[name]:
+			return fmt.Sprintf("the Repository has no param %s in spec.params. Those that can be set: %s", shown(name), listed(slices.Sorted(maps.Keys(declared))))
+		}
+	}
+	return ""
+}
+
+// arguments are the values that a command has for params. They go before the Repository's own.
+func (p *planner) arguments() []template.Param {
+	if p.command == nil {
+		return nil
+	}
+	var all []template.Param
+	for _, name := range slices.Sorted(maps.Keys(p.command.Args)) {
+		all = append(all, template.Param{Name: name, Value: p.command.Args[name], Field: "the comment"})
+	}
+	return all
+}
+
+// named tells whether a command names pipelines.
+func (p *planner) named() bool { return p.command != nil && len(p.command.Names) > 0 }
+
+// anyName tells whether a name starts its pipeline whatever the annotations say (S20). Whoever can change the definitions of a pull
+// request could change the annotations as well; those of the default branch restrict.
+func (p *planner) anyName() bool {
+	settings := p.Repository.Spec.Settings
+	return !p.fromDefaultBranch() || settings != nil && settings.TestAny != nil && *settings.TestAny
+}
+
+// nameUnknown finds the definitions that a command names. If it names one that there is not, every decision is closed and the
+// answer says so: whoever asked can ask again, and nothing runs twice.
+func (d *draft) nameUnknown(decisions []Decision) string {
+	if !d.named() {
+		return ""
+	}
+	known := map[string]bool{}
+	for _, definition := range d.set.Definitions() {
+		known[d.nameOf(definition)] = true
+	}
+	d.wanted = map[string]bool{}
+	var unknown []string
+	for _, name := range d.command.Names {
+		switch {
+		case known[name]:
+			d.wanted[name] = true
+		case known[name+"-"]: // a generateName
+			d.wanted[name+"-"] = true
+		default:
+			unknown = append(unknown, name)
+		}
+	}
+	if len(unknown) == 0 || d.Earlier != nil {
+		return ""
+	}
+	for i := range decisions {
+		decisions[i].Open, decisions[i].Reason = false, "the command names a pipeline that there is not, so it starts nothing"
+	}
+	return fmt.Sprintf("nothing was started: %s has no pipeline called %s. There are: %s", Definitions, listed(unknown), listed(slices.Sorted(maps.Keys(known))))
+}
+
+// nameOf is what people call a definition, its placeholders replaced as far as that is known without asking anybody.
+func (d *draft) nameOf(definition resolve.Definition) string {
+	return d.facts.scope.Known(definition.Name)
+}
+
+// unasked is an Ignored fault for a definition that a command does not name.
+func (d *draft) unasked(definition resolve.Definition) error {
+	if d.wanted == nil || d.wanted[d.nameOf(definition)] {
+		return nil
+	}
+	return fault.Ignoredf("NotSelected", v1alpha1.NotNamed)
+}
+
+// listed writes names for people, some of them if there are many.
+func listed(names []string) string {
+	more := ""
+	if len(names) > maxListed {
+		more = fmt.Sprintf(" and %d more", len(names)-maxListed)
+		names = names[:maxListed]
+	}
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = shown(name)
+	}
+	return cmp.Or(strings.Join(all, ", "), "none") + more
+}
+
+func shown(name string) string {
+	if runes := []rune(name); len(runes) > maxShown {
+		return string(runes[:maxShown]) + "…"
+	}
+	return name
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/template"
+)
+
+// What a commit may do that runs because somebody has approved it (S23): an approval is of what people have read, and what they overlook
+// must not cost more than a run.
+
+// fromDefaultBranch tells whether definitions are taken from the default branch. Those of an approved commit are, unless the Repository says
+// that they are the commit's.
+func (p *planner) fromDefaultBranch() bool {
+	set := ""
+	if settings := p.Repository.Spec.Settings; settings != nil {
+		set = settings.PipelineRunProvenance
+	}
+	return set == defaultBranch || set != ofCommit && p.approval != nil
+}
+
+// serviceAccount is the one of runs of an approved commit, "" for the namespace's default.
+func (p *planner) serviceAccount() string {
+	if settings := p.Repository.Spec.Settings; settings != nil {
+		return settings.UntrustedServiceAccount
+	}
+	return ""
+}
+
+// withheld are the secrets that runs of an approved commit do not get, with the name of a param that refers to each. One that another param
+// gives to them is not withheld.
+func withheld(repository *pacv1alpha1.Repository) map[template.SecretRef]string {
+	if repository.Spec.Params == nil {
+		return nil
+	}
+	names := map[template.SecretRef]string{}
+	for _, p := range *repository.Spec.Params {
+		if p.SecretRef != nil && !p.Untrusted {
+			names[template.SecretRef{Name: p.SecretRef.Name, Key: p.SecretRef.Key}] = p.Name
+		}
+	}
+	for _, p := range *repository.Spec.Params {
+		if p.SecretRef != nil && p.Untrusted {
+			delete(names, template.SecretRef{Name: p.SecretRef.Name, Key: p.SecretRef.Key})
+		}
+	}
+	return names
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package delivery
+
+import (
+	"strings"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
+	"github.com/plumbline-ci/plumbline/pkg/provider/text"
+)
+
+const (
+	// eventComment is PaC's name of the event type of a comment that starts a pipeline.
+	eventComment = "on-comment"
+	// StateOpen is the state of a pull request that is open.
+	StateOpen = "open"
+)
+
+// actionCreated is a new comment; what becomes of it later starts nothing.
+const actionCreated = "created"
+
+// decodeComment reads a comment on the conversation of a pull request. Of the pull request the payload has the issue's
+// side only: no commit and no branch.
+func decodeComment(body []byte) (*v1alpha1.GitEventSpec, error) {
+	var p payloadComment
+	if err := payload.Unmarshal(body, &p); err != nil {
+		return nil, err
+	}
+	if p.Action != actionCreated {
+		return nil, fault.Ignoredf("UnsupportedAction", "issue_comment action %q starts nothing", p.Action)
+	}
+	spec, err := p.base()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	if err := p.silent(); err != nil {
+		return nil, err
+	}
+	spec.Trigger, spec.EventType, spec.Action, spec.Sender = v1alpha1.TriggerPullRequest, eventComment, p.Action, p.Comment.User.Login
+	spec.PullRequest = &v1alpha1.PullRequest{
+		Number: p.Issue.Number, Title: text.FirstLine(p.Issue.Title, payload.MaxTitle), Author: p.Issue.User.Login, Labels: labels(p.Issue.Labels),
+	}
+	spec.Comment = &v1alpha1.Comment{ID: p.Comment.ID, Body: text.Clean(p.Comment.Body)}
+	spec.Body = p.Comment.CreatedAt.identity()
+	return spec, nil
+}
+
+// check tells whether the comment has what an event needs.
+func (p *payloadComment) check() error {
+	switch {
+	case p.Issue == nil || p.Issue.Number <= 0:
+		return payload.Missing("issue.number")
+	case p.Issue.User == nil:
+		return payload.Missing("issue.user")
+	}
+	if err := p.Comment.check(p.Sender); err != nil {
+		return err
+	}
+	return payload.Check(payload.Text("issue.user.login", p.Issue.User.Login, payload.MaxLogin))
+}
+
+// check tells whether what was written has what an event needs, and who sent it.
+func (c *payloadRemark) check(sender *payloadUser) error {
+	switch {
+	case c == nil || c.ID <= 0:
+		return payload.Missing("comment.id")
+	case c.User == nil:
+		return payload.Missing("comment.user")
+	case sender == nil:
+		return payload.Missing("sender")
+	}
+	return payload.Check(payload.Text("comment.user.login", c.User.Login, payload.MaxLogin), payload.Text("sender.login", sender.Login, payload.MaxLogin))
+}
+
+// silent tells why a comment is never acted on.
+func (p *payloadComment) silent() error {
+	switch {
+	case p.Issue.PullRequest == nil:
+		return fault.Ignoredf("NotAPullRequest", "a comment on an issue starts nothing")
+	case p.Issue.State != StateOpen:
+		return fault.Ignoredf("PullRequestClosed", "a comment on a pull request that is not open starts nothing")
+	}
+	return p.Comment.silent(p.Sender)
+}
+
+// silent tells why nothing that was written so is acted on. Bots are not: what they write about a run would start the next one.
+func (c *payloadRemark) silent(sender *payloadUser) error {
+	switch {
+	case c.User.bot() || sender.bot() || provider.IsOwnComment(c.Body):
+		return fault.Ignoredf("Bot", "the comment of a bot starts nothing")
+	case !strings.EqualFold(c.User.Login, sender.Login):
+		return fault.Ignoredf("NotTheAuthor", "the comment was sent by somebody else than its author")
+	}
+	return nil
+}
+
+func (u payloadUser) bot() bool {
+	return u.Type == "Bot" || strings.HasSuffix(u.Login, "[bot]")
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package delivery
+
+import (
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
+	"github.com/plumbline-ci/plumbline/pkg/provider/text"
+)
+
+// decodeCommitComment reads a comment on a commit. Of the commit the payload has nothing but its id: no branch, and not whether it is a
+// fork's, whose commits GitHub shows as if they were the repository's.
+func decodeCommitComment(body []byte) (*v1alpha1.GitEventSpec, error) {
+	var p payloadCommitComment
+	if err := payload.Unmarshal(body, &p); err != nil {
+		return nil, err
+	}
+	if p.Action != actionCreated {
+		return nil, fault.Ignoredf("UnsupportedAction", "commit_comment action %q starts nothing", p.Action)
+	}
+	spec, err := p.base()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Comment.check(p.Sender); err != nil {
+		return nil, err
+	}
+	if !provider.IsSHA(p.Comment.CommitID) {
+		return nil, payload.Missing("comment.commit_id")
+	}
+	if err := p.Comment.silent(p.Sender); err != nil {
+		return nil, err
+	}
+	spec.Trigger, spec.EventType, spec.Action, spec.Sender = v1alpha1.TriggerPush, eventComment, p.Action, p.Comment.User.Login
+	spec.SHA, spec.HeadURL = p.Comment.CommitID, p.Repository.HTMLURL
+	spec.Comment = &v1alpha1.Comment{ID: p.Comment.ID, Body: text.Clean(p.Comment.Body)}
+	spec.Body = p.Comment.CreatedAt.identity()
+	return spec, nil
+}

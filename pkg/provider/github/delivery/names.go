@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package delivery
+
+import "regexp"
+
+// Name is GitEventSpec.provider of the events this package decodes.
+const Name = "github"
+
+// GitHub's own alphabets. They matter: names become parts of API paths.
+var (
+	ownerPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
+	namePattern  = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+)
+
+// ValidName tells whether GitHub could have given an account and its repository these names.
+func ValidName(owner, name string) bool {
+	return ownerPattern.MatchString(owner) && namePattern.MatchString(name) && name != "." && name != ".."
+}

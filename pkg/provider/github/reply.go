@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	gh "github.com/google/go-github/v60/github"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/text"
+)
+
+// maxComment is the characters of a comment: GitHub's refusal of a longer one says so.
+const maxComment = 65536
+
+// PutReply writes a comment, or edits the one that is there.
+func (r *repository) PutReply(ctx context.Context, number int64, mark, body string) error {
+	body = text.Markdown(body, maxComment, cutMark, text.Runes)
+	known, err := r.ownComment(ctx, number, mark)
+	if err != nil {
+		return err
+	}
+	if known == nil {
+		return r.comment(ctx, "writing the reply", http.MethodPost, fmt.Sprintf("repos/%s/%s/issues/%d/comments", r.owner, r.name, number), body)
+	}
+	if strings.TrimSpace(strings.ReplaceAll(known.GetBody(), "\r\n", "\n")) == strings.TrimSpace(body) {
+		return nil
+	}
+	const what = "updating the reply"
+	err = r.comment(ctx, what, http.MethodPatch, fmt.Sprintf("repos/%s/%s/issues/comments/%d", r.owner, r.name, known.GetID()), body)
+	if provider.StatusCode(err) == http.StatusNotFound {
+		return fault.Transientf("CommentGone", "%s: it was deleted meanwhile", what)
+	}
+	return err
+}
+
+// ownComment returns the oldest comment on the pull request that begins with the mark and that the App wrote, nil if there is none.
+// GitHub lists the oldest first. What others have written may be large, so that no page is kept.
+func (r *repository) ownComment(ctx context.Context, number int64, mark string) (*gh.IssueComment, error) {
+	const what = "looking the reply up"
+	login, err := r.botLogin(ctx)
+	if err != nil {
+		return nil, wrapf(what, err)
+	}
+	opts := &gh.IssueListCommentsOptions{ListOptions: gh.ListOptions{PerPage: perPage}}
+	for range maxPages {
+		part, resp, err := r.client.Issues.ListComments(ctx, r.owner, r.name, int(number), opts)
+		if err != nil {
+			return nil, failed(what, err)
+		}
+		for _, comment := range part {
+			if strings.HasPrefix(comment.GetBody(), mark) && strings.EqualFold(comment.GetUser().GetLogin(), login) && comment.GetID() > 0 {
+				return comment, nil
+			}
+		}
+		if resp.NextPage == 0 {
+			return nil, nil
+		}
+		opts.Page = resp.NextPage
+	}
+	return nil, fault.Operatorf("TooMany", "%s: GitHub lists more than %d comments", what, maxPages*perPage)
+}
+
+// botLogin is the account in whose name the App writes. It is asked for each time: an App may be renamed.
+func (r *repository) botLogin(ctx context.Context) (string, error) {
+	app, err := r.runs.minter.asApp()
+	if err != nil {
+		return "", err
+	}
+	const what = "asking for the App's name"
+	self, _, err := app.Apps.Get(ctx, "")
+	switch {
+	case err != nil:
+		return "", failed(what, err)
+	case self.GetID() != r.app || self.GetSlug() == "":
+		return "", noAnswer(what)
+	}
+	return self.GetSlug() + "[bot]", nil
+}
+
+func (r *repository) comment(ctx context.Context, what, method, path, body string) error {
+	req, err := r.client.NewRequest(method, path, &gh.IssueComment{Body: &body})
+	if err != nil {
+		return failed(what, err)
+	}
+	var written gh.IssueComment
+	_, err = r.client.Do(ctx, req, &written)
+	switch {
+	case provider.StatusCode(err) == http.StatusForbidden && fault.Is(failed(what, err), fault.Operator):
+		return fmt.Errorf("%w (to write comments the GitHub App needs the permission Pull requests: write, and the conversation must not be locked)", failed(what, err))
+	case err != nil:
+		return failed(what, err)
+	case written.GetID() == 0: // it may be there: the next attempt looks
+		f := fault.Transientf(provider.ReasonBadAnswer, "%s: the answer holds no id", what)
+		f.Unknown = true
+		return f
+	}
+	return nil
+}

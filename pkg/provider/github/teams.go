@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	gh "github.com/google/go-github/v60/github"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/text"
+)
+
+// maxSlug is what is repeated of a team's name; GitHub's own are shorter.
+const maxSlug = 100
+
+// slugPattern is GitHub's alphabet of the slugs of teams, which it makes of their names.
+var slugPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$`)
+
+// Member tells whether the user is a collaborator of the repository, with whatever role, or a member of its organization
+// (https://docs.github.com/rest/collaborators/collaborators#check-if-a-user-is-a-repository-collaborator and
+// https://docs.github.com/rest/orgs/members#check-organization-membership-for-a-user). An App that may not read members is
+// sent to the public ones.
+func (r *repository) Member(ctx context.Context, user string) (bool, error) {
+	if !loginPattern.MatchString(user) {
+		return false, nil
+	}
+	const collaborator, member = "asking whether the user is a collaborator", "asking whether the user is a member of the organization"
+	_, resp, err := r.client.Repositories.IsCollaborator(ctx, r.owner, r.name, url.PathEscape(user))
+	is, err := yesOrNo(collaborator, resp, err)
+	if err != nil || is {
+		return is, err
+	}
+	if err := r.readable(ctx); err != nil {
+		return false, wrapf(collaborator, err)
+	}
+	_, resp, err = r.client.Organizations.IsMember(ctx, r.owner, url.PathEscape(user))
+	return yesOrNo(member, resp, err)
+}
+
+// yesOrNo reads an answer that is in its status alone. go-github takes each of 2xx for a yes.
+func yesOrNo(what string, resp *gh.Response, err error) (bool, error) {
+	switch code := provider.StatusCode(err); {
+	case code == http.StatusNotFound:
+		return false, nil
+	case err != nil:
+		return false, failed(what, err)
+	case resp == nil || resp.StatusCode != http.StatusNoContent && resp.StatusCode != http.StatusNotFound:
+		return false, noAnswer(what)
+	}
+	return resp.StatusCode == http.StatusNoContent, nil
+}
+
+// InTeam tells whether the user is an active member of a team of the organization, or of a team below it, by the team's slug
+// (https://docs.github.com/rest/teams/members#get-team-membership-for-a-user). GitHub answers 404 for a user who is no member
+// and for a team that does not exist.
+func (r *repository) InTeam(ctx context.Context, team, user string) (bool, error) {
+	const what = "asking whether the user is in the team"
+	if !slugPattern.MatchString(team) {
+		return false, r.noTeam(team)
+	}
+	if !loginPattern.MatchString(user) {
+		return false, nil
+	}
+	membership, _, err := r.client.Teams.GetTeamMembershipBySlug(ctx, r.owner, team, url.PathEscape(user))
+	switch code := provider.StatusCode(err); {
+	case code == http.StatusNotFound:
+		return false, r.hasTeam(ctx, team)
+	case err != nil:
+		return false, failed(what, err)
+	case membership.GetState() == "active":
+		return true, nil
+	case membership.GetState() == "pending": // invited
+		return false, nil
+	}
+	return false, noAnswer(what)
+}
+
+// hasTeam is nil if the organization has the team.
+func (r *repository) hasTeam(ctx context.Context, team string) error {
+	const what = "reading the team"
+	got, _, err := r.client.Teams.GetTeamBySlug(ctx, r.owner, team)
+	switch code := provider.StatusCode(err); {
+	case code == http.StatusNotFound:
+		return r.noTeam(team)
+	case err != nil:
+		return failed(what, err)
+	case !strings.EqualFold(got.GetSlug(), team):
+		return noAnswer(what)
+	}
+	return nil
+}
+
+func (r *repository) noTeam(team string) error {
+	return fault.Invalidf(fault.ReasonTeamNotFound, "GitHub shows no team %q of %s to the App, so nobody is in it: "+
+		"name it in settings.policy by its slug (as in its web address), or remove it there", text.Bytes(team, maxSlug), r.owner)
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitlab
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	gl "github.com/xanzy/go-gitlab"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
+)
+
+// pointed confirms a comment on a commit, and asks which commit its ref points to: that of the default branch if the event has none.
+// GitLab's answer for a tag has the commit, also if the tag is annotated (https://docs.gitlab.com/api/tags/).
+func (r *repository) pointed(ctx context.Context, event *v1alpha1.GitEventSpec, defaultBranch string) (*v1alpha1.GitEventSpec, error) {
+	if err := provider.CheckSHA(event.SHA); err != nil {
+		return nil, err
+	}
+	const what = "reading the comment on the commit"
+	note, err := r.commitNote(ctx, what, event)
+	if err != nil {
+		return nil, err
+	}
+	body, written, err := said(what, event, note)
+	if err != nil {
+		return nil, err
+	}
+	if event.BaseRef == "" && defaultBranch == "" {
+		return nil, noAnswer("reading the default branch")
+	}
+	ref := cmp.Or(event.BaseRef, "refs/heads/"+defaultBranch)
+	kind, name := "branch", strings.TrimPrefix(ref, "refs/heads/")
+	if tag, isTag := strings.CutPrefix(ref, "refs/tags/"); isTag {
+		kind, name = "tag", tag
+	}
+	now, err := r.at(ctx, kind, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case now == nil:
+		return nil, fault.Ignoredf("RefNotFound", "nothing was done: %s has no %s", r.path, ref)
+	}
+	out := event.DeepCopy()
+	out.BaseRef, out.HeadRef, out.SHA, out.Comment.Body, out.Commit = ref, ref, now.ID, body, delivery.Commit(now.Message, now.WebURL)
+	if written != nil {
+		out.HappenedAt = written
+	}
+	return out, nil
+}
+
+// commitNote returns the event's comment. GitLab lists those of a commit without their ids, unless it is asked for discussions, of which
+// each comment that answers none is one (https://docs.gitlab.com/api/discussions/).
+func (r *repository) commitNote(ctx context.Context, what string, event *v1alpha1.GitEventSpec) (*gl.Note, error) {
+	all, err := list(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.Discussion, *gl.Response, error) {
+		return r.client.Discussions.ListCommitDiscussions(r.path, event.SHA, nil, page...)
+	})
+	switch {
+	case provider.StatusCode(err) == http.StatusNotFound: // a commit that there is not has no comments
+		if err := r.nobody(ctx, what); err != nil {
+			return nil, err
+		}
+	case err != nil:
+		return nil, provider.Failed(what, err)
+	}
+	for _, discussion := range all {
+		at := slices.IndexFunc(discussion.Notes, func(n *gl.Note) bool { return n != nil && int64(n.ID) == event.Comment.ID })
+		if at >= 0 {
+			return discussion.Notes[at], nil
+		}
+	}
+	return nil, fault.Transientf(fault.ReasonNotConfirmed, "GitLab shows no comment %d on commit %s (yet)", event.Comment.ID, event.SHA)
+}

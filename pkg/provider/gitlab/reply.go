@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitlab
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/text"
+)
+
+// PutReply writes a note, or edits the one that is there.
+func (r *repository) PutReply(ctx context.Context, number int64, mark, body string) error {
+	body = text.Markdown(commandPattern.ReplaceAllString(body, "$1\u200b/"), maxNote, noteCutOff, text.Runes)
+	err := r.reply(ctx, int(number), mark, body)
+	if provider.StatusCode(err) == http.StatusForbidden && fault.Is(err, fault.Operator) {
+		return fmt.Errorf("%w (to write comments the token needs the scope api and a user that is a member of the project; where the discussion is locked nobody else may write)", err)
+	}
+	return err
+}
+
+func (r *repository) reply(ctx context.Context, number int, mark, body string) error {
+	notes, err := r.myNotes(ctx, number)
+	if err != nil {
+		return err
+	}
+	for _, note := range notes {
+		switch {
+		case !strings.HasPrefix(note.Body, mark):
+			continue
+		case strings.TrimSpace(note.Body) == strings.TrimSpace(body):
+			return nil
+		}
+		return r.updateNote(ctx, number, note.ID, body)
+	}
+	_, err = r.createNote(ctx, number, body)
+	return err
+}

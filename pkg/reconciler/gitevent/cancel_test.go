@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"knative.dev/pkg/apis"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/status"
+)
+
+// cancelled has another event end what the world's event has started: all of it, or some pipelines.
+func (w *world) cancelled(names ...string) {
+	w.t.Helper()
+	name, value, err := (&v1alpha1.Cancellation{By: "rita", Why: "rita asked for it", Names: names, At: metav1.NewTime(w.clock.Now())}).CancelsAs("comment-9")
+	w.must(err)
+	e := w.event()
+	e.Annotations = map[string]string{name: value}
+	w.must(w.own.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), next(e), system)) // the process has not noticed it
+}
+
+// obey ends each PipelineRun that was told to end, as Tekton does.
+func (w *world) obey() (told int) {
+	for _, run := range w.runs() {
+		if run.Spec.Status == "" || run.IsDone() {
+			continue
+		}
+		told++
+		run.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: "False", Reason: "Cancelled", Message: "was cancelled"})
+		w.must(w.tekton.Tracker().Update(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns"), &run, run.Namespace))
+	}
+	return told
+}
+
+// until reconciles until the event is settled, with Tekton ending what it is told to end, and everything else if the world says how.
+func (w *world) until(settled func() bool) {
+	w.t.Helper()
+	for range 40 {
+		_, _ = w.reconcile()
+		w.pass(time.Minute)
+		w.quietly(func() *Reconciler {
+			w.obey()
+			if w.ends != "" {
+				w.end(w.ends)
+			}
+			return nil
+		})
+		if settled() {
+			return
+		}
+	}
+	w.t.Fatalf("not settled: %+v", w.event().Status)
+}
+
+func (w *world) over() bool { return w.event().Settled() }
+
+// A run that is cancelled is told to end once, is "cancelling" until it has, and is then cancelled by name.
+func TestACancelledRunEnds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("hello"))
+	_, _ = w.reconcile()
+	w.cancelled()
+	for range 3 {
+		_, _ = w.reconcile()
+	}
+	if got := w.git.checks["1"]; got.State != status.InProgress || got.Title != "Cancelling" || !strings.Contains(got.Text, "rita asked for it") {
+		t.Errorf("the check is %s %q: %s", got.State, got.Title, got.Text)
+	}
+	if n := w.count("patch pipelineruns"); w.runs()[0].Spec.Status != pipelinev1.PipelineRunSpecStatusCancelledRunFinally || n > 3 { // two are of metadata
+		t.Errorf("spec.status is %q after %d patches", w.runs()[0].Spec.Status, n)
+	}
+	w.until(w.over)
+	if got := w.git.checks["1"]; got.Conclusion != status.Cancelled || !strings.Contains(got.Text, "rita asked for it") || got.Words != "rita asked for it" {
+		t.Errorf("the check says %q (%s): %s", got.Conclusion, got.Words, got.Text)
+	}
+	if result := w.event().Status.Runs[0].Result; result.Outcome != v1alpha1.OutcomeCancelled || w.secrets() != 1 {
+		t.Errorf("result %+v, %d secrets", result, w.secrets())
+	}
+}
+
+// D5: whatever refuses to end a run, the check says that it goes on and why, and never that it was cancelled; what ended by itself
+// meanwhile keeps its verdict.
+func TestACancelThatIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, err := range map[string]error{"webhook down": errRefused, "denied": errDenied, "throttled": errThrottled} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, helloFile("hello"))
+			_, _ = w.reconcile()
+			_, _ = w.reconcile()
+			w.cancelled()
+			w.hook = always("patch pipelineruns", err)
+			for range 4 {
+				if _, err := w.reconcile(); err == nil {
+					t.Error("a refused patch is not tried again")
+				}
+				w.pass(time.Minute)
+			}
+			wait := w.event().Status.Waits
+			if len(wait) == 0 || wait[0].Step != v1alpha1.StepCancel+w.runs()[0].Name || wait[0].Class != fault.Transient.String() || wait[0].NotBefore != nil {
+				t.Errorf("waits %+v, want one for the workqueue", wait)
+			}
+			got := w.git.checks["1"]
+			if got.State != status.InProgress || got.Title != "Cancelling" || !strings.Contains(got.Text, "goes on, because that was refused") {
+				t.Errorf("the check is %s %q: %s", got.State, got.Title, got.Text)
+			}
+			w.hook = nil
+			w.end(corev1.ConditionTrue)
+			w.until(w.over)
+			w.wantSuccess()
+		})
+	}
+}
+
+// A run ends between the last look at it and the patch, which is then refused for good; or another object has its name.
+func TestACancelRacesWithTheEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("hello"))
+	_, _ = w.reconcile()
+	w.cancelled()
+	w.hook = func(_ int, call string) outcome {
+		if call != "patch pipelineruns" {
+			return outcome{}
+		}
+		w.mu.Unlock()
+		w.end(corev1.ConditionTrue)
+		w.mu.Lock()
+		return outcome{err: errDenied}
+	}
+	_, _ = w.reconcile()
+	if waits := w.event().Status.Waits; len(waits) > 0 && strings.HasPrefix(waits[0].Step, v1alpha1.StepCancel) {
+		t.Errorf("waits %+v for a run that is over", waits)
+	}
+	w.hook = nil
+	w.until(w.over)
+	w.wantSuccess()
+}
+
+// What is not planned starts nothing, whatever it waits for; what is planned and not created is not created, though the quota is
+// used up for hours. Both end at once.
+func TestWhatIsCancelledBeforeItsCreate(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		fails string
+		want  string // the check's conclusion, "none" for no check
+	}{"not planned": {"get secrets", "none"}, "not created": {"create pipelineruns", "cancelled"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, helloFile("hello"))
+			w.hook = always(test.fails, errRefused)
+			_, _ = w.reconcile()
+			_, _ = w.reconcile()
+			w.hook = nil
+			w.edit(func(e *v1alpha1.GitEvent) { // not for an hour
+				later := metav1.NewTime(w.clock.Now().Add(time.Hour))
+				for i := range e.Status.Waits {
+					e.Status.Waits[i].NotBefore = &later
+				}
+			})
+			w.cancelled()
+			w.until(w.over)
+			got := "none"
+			for _, check := range w.git.checks {
+				if got = string(check.Conclusion); !strings.Contains(check.Text, "rita asked for it") {
+					t.Errorf("the check says %s", check.Text)
+				}
+			}
+			if got != test.want || len(w.runs()) != 0 || w.secrets() != 1 {
+				t.Errorf("conclusion %q, want %s; %d runs, %d secrets", got, test.want, len(w.runs()), w.secrets())
+			}
+		})
+	}
+}
+
+// A create has landed whose answer nobody has: the run is found and ended.
+func TestACancelFindsWhatLanded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("hello"))
+	w.hook = func(_ int, call string) outcome { return outcome{err: lost(call), apply: true} }
+	_, _ = w.reconcile()
+	w.hook = nil
+	w.cancelled()
+	w.until(w.over)
+	if e := w.event(); len(w.runs()) != 1 || e.Status.Runs[0].UID == "" || w.git.checks["1"].Conclusion != status.Cancelled {
+		t.Errorf("%d runs, %+v, checks %v", len(w.runs()), e.Status.Runs[0], w.git.checks)
+	}
+}
+
+// Only the runs that are named end, with or without the dash of a generateName; the others go on.
+func TestOnlyWhatIsNamedIsCancelled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("first"), helloFile("second"))
+	_, _ = w.reconcile()
+	w.cancelled("second", "unknown")
+	for range 3 {
+		_, _ = w.reconcile()
+	}
+	if told := w.obey(); told != 1 {
+		t.Errorf("%d runs were told to end, want one", told)
+	}
+	w.settle(corev1.ConditionTrue)
+	if got := w.conclusions(); got["first"] != status.Success || got["second"] != status.Cancelled {
+		t.Errorf("%v", got)
+	}
+}
+
+// Whatever call of a cancelled event fails or is the last one of its process, its run ends, once, and nothing says otherwise.
+func TestEveryCallOfACancelMayFail(t *testing.T) {
+	t.Parallel()
+	atEveryCall(t, func(t *testing.T) *world {
+		w := newWorld(t, helloFile("hello"))
+		_, _ = w.reconcile()
+		w.cancelled()
+		w.calls = nil
+		return w
+	}, func(t *testing.T, w *world) {
+		if e := w.event(); len(w.runs()) != 1 || e.Status.Runs[0].Result.Outcome != v1alpha1.OutcomeCancelled || w.git.checks["1"].Conclusion != status.Cancelled {
+			t.Errorf("%d runs, %+v, checks %v", len(w.runs()), e.Status.Runs, w.git.checks)
+		}
+	})
+}

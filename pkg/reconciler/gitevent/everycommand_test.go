@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/status"
+)
+
+// asked is a comment on a pull request, of this repository or of a stranger's fork, whose one pipeline has failed, or waits for approval.
+func asked(t *testing.T, comment string, stranger bool) *world {
+	t.Helper()
+	w := retested(t, comment, false, false)
+	w.must(w.own.Tracker().Delete(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), system, earlier))
+	w.ends = corev1.ConditionTrue
+	if !stranger {
+		return w
+	}
+	w.git.complete = w.headAt(sha)
+	w.git.canWrite = func(user string) (bool, error) { return user == "member", nil }
+	first := w.named("first")
+	first.Spec.PullRequest.HeadProjectID, first.Spec.PullRequest.Author = 99, "author"
+	first.Status.Disposition, first.Status.Plan.Reason, first.Status.Runs = v1alpha1.DispositionPending, "PendingApproval", nil
+	w.edited(first)
+	return w
+}
+
+// C9 for commands, without a cluster: whatever call of a comment's event fails, is lost or is the last one of its process, it is one set of
+// runs, each check tells the truth, and an approval is on record. On services where what lands late reopens a check, too.
+func TestEveryCallOfACommandMayFail(t *testing.T) {
+	t.Parallel()
+	for comment, stranger := range map[string]bool{"/test": false, "/retest": false, "/ok-to-test": true} {
+		for service, reopens := range map[string]bool{"checks": false, "statuses": true} {
+			t.Run(comment[1:]+"/"+service, func(t *testing.T) {
+				t.Parallel()
+				atEveryCall(t, func(t *testing.T) *world {
+					w := asked(t, comment, stranger)
+					w.git.reopens, w.calls = reopens, nil
+					return w
+				}, func(t *testing.T, w *world) { w.wantOneSet(t, stranger) })
+			})
+		}
+	}
+}
+
+func (w *world) wantOneSet(t *testing.T, approved bool) {
+	t.Helper()
+	e, runs := w.event(), w.runs()
+	if len(e.Status.Runs) != 1 || (e.Status.Plan.Approval != nil) != approved || w.secrets() != 1 {
+		t.Fatalf("%d runs are recorded, approval %+v, %d secrets: %+v", len(e.Status.Runs), e.Status.Plan.Approval, w.secrets(), e.Status)
+	}
+	want := status.Success
+	if e.Status.Runs[0].Refused != nil { // the create was denied
+		want = status.Failure
+	}
+	if (len(runs) == 1) != (want == status.Success) || len(runs) > 1 {
+		t.Errorf("%d PipelineRuns, %+v", len(runs), e.Status.Runs[0])
+	}
+	for _, run := range runs {
+		if (run.Labels[plumbline.TrustLabel] == plumbline.TrustUntrusted) != approved {
+			t.Errorf("labels %v of what somebody approved: %t", run.Labels, approved)
+		}
+	}
+	var ends []status.Conclusion
+	for _, check := range w.git.checks {
+		if check.ExternalID == e.Status.Runs[0].Name {
+			ends = append(ends, check.Conclusion)
+		}
+	}
+	if !slices.Equal(ends, []status.Conclusion{want}) {
+		t.Errorf("the run's checks say %v, want %s once: %v", ends, want, w.git.checks)
+	}
+}
+
+// The same of /cancel: the event whose run is to end is told, once, and nothing is started or reported.
+func TestEveryCallOfACancelCommandMayFail(t *testing.T) {
+	t.Parallel()
+	atEveryCall(t, func(t *testing.T) *world {
+		w := asked(t, "/cancel", false)
+		w.other("before", "synchronize", -time.Minute, func(e *v1alpha1.GitEvent) {
+			e.Status.Plan = &v1alpha1.Plan{HeadSHA: sha, Reason: "Selected"}
+			e.Status.Runs = []v1alpha1.Run{{Pipeline: "hello", Namespace: tenant, Name: "before-run", UID: "1"}}
+		})
+		w.other("after", "synchronize", time.Minute)
+		w.calls = nil
+		return w
+	}, func(t *testing.T, w *world) {
+		if got := w.cancelledOnes(); !slices.Equal(got, []string{"before"}) || len(w.git.writes) != 0 || len(w.runs()) != 0 || w.event().Status.Disposition != v1alpha1.DispositionCancels {
+			t.Errorf("%v are cancelled, %d reports, %d runs, %+v", got, len(w.git.writes), len(w.runs()), w.event().Status)
+		}
+	})
+}
+
+// And of a press of a re-run button.
+func TestEveryCallOfAPressMayFail(t *testing.T) {
+	t.Parallel()
+	atEveryCall(t, func(t *testing.T) *world {
+		w := asked(t, "", false)
+		w.edit(func(e *v1alpha1.GitEvent) {
+			e.Spec.Comment, e.Spec.PullRequest, e.Spec.SHA, e.Spec.EventType = nil, nil, sha, "push"
+			e.Spec.Rerun = &v1alpha1.Rerun{All: true, Pulls: []int64{3}}
+			e.Labels = map[string]string{plumbline.SubjectLabel: e.Spec.Subject()}
+			e.Spec.ReceivedAt = metav1.NewTime(w.clock.Now())
+		})
+		w.calls = nil
+		return w
+	}, func(t *testing.T, w *world) { w.wantOneSet(t, false) })
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/blob"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/status"
+)
+
+// second adds a second command of the pull request, given so much later, and returns its name.
+func (w *world) second(after time.Duration, change func(*v1alpha1.GitEvent)) string {
+	w.t.Helper()
+	name := fmt.Sprint("comment-", after)
+	first := w.event()
+	packed, err := blob.Pack([]byte("/test helo"))
+	w.must(err)
+	ref, chunks := packed.Chunks(system, name, name)
+	for _, chunk := range chunks {
+		w.must(w.own.Tracker().Add(chunk))
+	}
+	w.other(name, "", after, func(e *v1alpha1.GitEvent) {
+		e.UID = "uid-of-second"
+		e.Spec.PullRequest.Author, e.Spec.PullRequest.HeadProjectID = "author", 0
+		e.Spec.EventType, e.Spec.SHA, e.Spec.Sender, e.Spec.Actor, e.Spec.Comment = match.CommentEvent, "", "rita", "", &v1alpha1.Comment{ID: 10}
+		e.Spec.BaseRef, e.Spec.HeadRef, e.Spec.HeadURL, e.Spec.Commit, e.Spec.Headers = "", "", "", nil, first.Spec.Headers
+		e.Spec.Payload = ref
+		if change != nil {
+			change(e)
+		}
+	})
+	return name
+}
+
+// Two commands of one pull request share one comment, whichever is processed first and whichever process begins while another one is
+// writing. The newer one is on top.
+func TestTwoCommandsShareOneComment(t *testing.T) {
+	t.Parallel()
+	for name, later := range map[string]time.Duration{"the second one is newer": time.Second, "it is older": -time.Second} {
+		for _, meanwhile := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, "/meanwhile ", meanwhile), func(t *testing.T) {
+				t.Parallel()
+				w := commands(t, "/test helo", pullFile("hello"))
+				other := w.second(later, nil)
+				if meanwhile {
+					successor := w.successorOf(other)
+					w.git.replies.looked = func() {
+						for range 3 {
+							successor()
+						}
+					}
+				}
+				for range 10 {
+					_, _ = w.reconcileEvent("push-1")
+					_, _ = w.reconcileEvent(other)
+					w.pass(30 * time.Second)
+				}
+				w.wantReply("**member**: `/test helo`", "**rita**: `/test helo`")
+				newest, _, _ := strings.Cut(w.git.replies.comments[0], "Commands before")
+				if strings.Contains(newest, "**rita**") != (later > 0) {
+					t.Errorf("on top is %s", newest)
+				}
+				if !w.over() || !w.named(other).Settled() {
+					t.Errorf("%+v and %+v", w.event().Status.Reply, w.named(other).Status.Reply)
+				}
+			})
+		}
+	}
+}
+
+// An event that began to write and never ends must not keep the others from being answered.
+func TestAnEventThatNeverEndsItsReply(t *testing.T) {
+	t.Parallel()
+	w := commands(t, "/test helo", pullFile("hello"))
+	w.second(-time.Second, func(e *v1alpha1.GitEvent) {
+		e.Status.Plan, e.Status.Reply = &v1alpha1.Plan{HeadSHA: sha}, &v1alpha1.Reply{Command: "/test", Begun: &metav1.Time{Time: w.clock.Now()}}
+	})
+	_, err := w.reconcile()
+	if _, known := fault.KnownWait(err); !known || w.over() || len(w.git.replies.comments) != 0 || w.event().Status.Reply.Begun != nil {
+		t.Fatalf("%v, %+v, %q", err, w.event().Status.Reply, w.git.replies.comments)
+	}
+	w.pass(2*time.Hour + time.Second)
+	_, _ = w.reconcile()
+	w.wantReply("no pipeline called helo")
+	if !w.over() {
+		t.Errorf("%+v", w.event().Status)
+	}
+}
+
+// What was sent and not answered may still take effect, also if the status that says so cannot be written: nothing is sent before that
+// is over.
+func TestALateReplyIsWaitedForAlthoughNothingSaysSo(t *testing.T) {
+	t.Parallel()
+	w := commands(t, "/test helo", pullFile("hello"))
+	sent := false
+	w.hook = func(_ int, call string) outcome {
+		switch {
+		case call == "put reply":
+			sent = true
+			return outcome{err: &fault.Error{Class: fault.Transient, Reason: fault.ReasonTimeout, Message: "no answer", Unknown: true}}
+		case sent && call == "update gitevents/status":
+			return outcome{err: errConflict}
+		}
+		return outcome{}
+	}
+	_, _ = w.reconcile()
+	w.hook = nil
+	for range 5 {
+		w.pass(8 * time.Second)
+		if _, _ = w.reconcile(); w.count("put reply") != 1 {
+			t.Fatalf("after %d attempts there are %q", w.count("put reply"), w.git.replies.comments)
+		}
+	}
+	w.git.replies.comments = []string{status.ReplyMark + " late"}
+	w.pass(20 * time.Second)
+	_, _ = w.reconcile()
+	w.wantReply("no pipeline called helo")
+	if !w.over() || w.git.replies.edits != 1 {
+		t.Errorf("over %t after %d edits: %+v", w.over(), w.git.replies.edits, w.event().Status.Reply)
+	}
+}
+
+// Anybody may make a conversation larger than what is read of it. It is read once for each command, and ends nothing but the reply.
+func TestAConversationThatIsTooLargeIsReadOnce(t *testing.T) {
+	t.Parallel()
+	w := commands(t, "/test", pullFile("hello"))
+	w.git.looks(w)
+	w.git.replies.asked = func() error {
+		return fault.New(fault.Transient, fault.ReasonGitUnreachable, fmt.Errorf("%w than 8 MB", provider.ErrTooLarge))
+	}
+	for range 5 {
+		_, _ = w.reconcile()
+		w.pass(time.Minute)
+	}
+	if reply := w.event().Status.Reply; !w.over() || w.count("put reply") != 1 || reply.GivenUp == "" {
+		t.Errorf("over %t after %d attempts: %+v", w.over(), w.count("put reply"), reply)
+	}
+}
+
+// Anybody may write /cancel on their own pull request, as often as they like. What is not in the comment any more waits for nobody.
+func TestOfManyCommandsTheOldOnesAreNotWritten(t *testing.T) {
+	t.Parallel()
+	w := commands(t, "/test helo", pullFile("hello"))
+	for i := range 5 {
+		w.second(time.Duration(i+1)*time.Second, func(e *v1alpha1.GitEvent) {
+			e.UID = types.UID(e.Name)
+			e.Status.Plan, e.Status.Reply = &v1alpha1.Plan{HeadSHA: sha}, &v1alpha1.Reply{Command: "/cancel", Begun: &metav1.Time{Time: w.clock.Now()}}
+		})
+	}
+	_, _ = w.reconcile()
+	if !w.over() || w.count("put reply") != 0 {
+		t.Errorf("over %t after %d attempts: %+v", w.over(), w.count("put reply"), w.event().Status)
+	}
+}
+
+// Who has only waited for its turn has sent nothing, and writes as soon as it is alone.
+func TestWhoeverHasWaitedForItsTurnWritesAtOnce(t *testing.T) {
+	t.Parallel()
+	w := commands(t, "/test helo", pullFile("hello"))
+	other := w.second(time.Second, func(e *v1alpha1.GitEvent) {
+		e.Status.Plan, e.Status.Reply = &v1alpha1.Plan{HeadSHA: sha}, &v1alpha1.Reply{Command: "/test", Begun: &metav1.Time{Time: w.clock.Now()}}
+	})
+	for range 2 {
+		if _, _ = w.reconcile(); w.over() || w.count("put reply") != 0 || w.event().Status.Reply.Begun == nil {
+			t.Fatalf("it does not wait: %+v", w.event().Status.Reply)
+		}
+		w.pass(2 * time.Second)
+	}
+	ended := w.named(other)
+	ended.Status.Reply.Release()
+	w.must(w.own.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), ended, system))
+	if _, _ = w.reconcile(); !w.over() || w.count("put reply") != 1 {
+		t.Errorf("over %t after %d attempts: %+v", w.over(), w.count("put reply"), w.event().Status.Reply)
+	}
+}

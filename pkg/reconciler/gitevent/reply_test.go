@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/status"
+)
+
+// conversation is what we have written on a pull request.
+type conversation struct {
+	comments []string // of ours
+	edits    int
+	asked    func() error // may refuse a write
+	looked   func()       // is called once between a look and the write that follows from it
+}
+
+// PutReply does what a real provider does: it looks, and then writes what is missing.
+func (g *fakeGit) PutReply(ctx context.Context, _ int64, mark, text string) error {
+	o := g.world.called("put reply")
+	if g.replies.asked != nil && o.err == nil {
+		o.err = g.replies.asked()
+	}
+	if o.err != nil && !o.apply {
+		return o.err
+	}
+	if o.kill && !o.apply {
+		runtime.Goexit()
+	}
+	none := len(g.replies.comments) == 0
+	if looked := g.replies.looked; looked != nil {
+		g.replies.looked = nil
+		looked()
+	}
+	if err := provider.Fence(ctx); err != nil {
+		return err
+	}
+	switch {
+	case !strings.HasPrefix(text, mark):
+		return fault.Operatorf("BadReply", "a reply without its mark")
+	case none:
+		g.replies.comments = append(g.replies.comments, text)
+	case g.replies.comments[0] != text:
+		g.replies.comments[0] = text
+		g.replies.edits++
+	}
+	if o.kill {
+		runtime.Goexit()
+	}
+	if o.err != nil {
+		return &fault.Error{Class: fault.Transient, Reason: "GitServiceUnavailable", Message: "502", Unknown: true}
+	}
+	return nil
+}
+
+// commands makes the event a command of member, of whom everybody knows that they may give it.
+func commands(t *testing.T, body string, files ...git.File) *world {
+	t.Helper()
+	w := commented(t, body, files...)
+	w.edit(func(e *v1alpha1.GitEvent) {
+		at := metav1.NewTime(w.clock.Now())
+		e.Spec.HappenedAt, e.Spec.ReceivedAt = &at, at
+		e.Labels = map[string]string{plumbline.SubjectLabel: e.Spec.Subject()}
+	})
+	return w
+}
+
+func pullFile(name string) git.File {
+	file := helloFile(name)
+	file.Data = []byte(strings.Replace(string(file.Data), "[push]", "[pull_request]", 1))
+	return file
+}
+
+// wantReply requires one comment of ours with the words.
+func (w *world) wantReply(words ...string) {
+	w.t.Helper()
+	if len(w.git.replies.comments) != 1 {
+		w.t.Fatalf("%d comments, want one: %q", len(w.git.replies.comments), w.git.replies.comments)
+	}
+	for _, word := range words {
+		if !strings.Contains(w.git.replies.comments[0], word) {
+			w.t.Errorf("the comment has no %q: %s", word, w.git.replies.comments[0])
+		}
+	}
+}
+
+// Whoever may give a command is told what became of it.
+func TestACommandIsAnswered(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		body string
+		want string
+	}{
+		"started":               {"/test", "**member**: `/test` at " + sha + "\n\nStarts `hello`."},
+		"an unknown name":       {"/test helo", "`/test helo` at " + sha + "\n\nNothing was started: .tekton has no pipeline called helo. There are: hello"},
+		"two commands":          {"/test\n/cancel", "The comment has two different commands, test and cancel"},
+		"a bad argument":        {"/test hello x=1", "Nothing was started: the Repository has no param x"},
+		"a commit that is none": {"/ok-to-test 1111111111", "commit 1111111111, and the head of the pull request is " + sha},
+		"cancelled":             {"/cancel hello", "The runs of `hello`"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := commands(t, test.body, pullFile("hello"))
+			if strings.HasPrefix(test.body, "/ok-to-test") {
+				w.git.canWrite = func(user string) (bool, error) { return user == "member", nil }
+			}
+			w.settle(corev1.ConditionTrue)
+			w.wantReply(status.ReplyMark, test.want)
+			if reply := w.event().Status.Reply; reply == nil || reply.Begun != nil || reply.Accepted == "" || w.git.replies.edits != 0 {
+				t.Errorf("on record is %+v after %d edits", reply, w.git.replies.edits)
+			}
+		})
+	}
+}
+
+// S17, S24: nobody is answered who may not ask, who has not asked, or of whom it is not known.
+func TestNobodyElseIsAnswered(t *testing.T) {
+	t.Parallel()
+	no := func(string) (bool, error) { return false, nil }
+	for name, change := range map[string]func(*world){
+		"a stranger":                   func(w *world) { w.git.canWrite = no },
+		"a stranger's contradiction":   func(w *world) { w.payload2("/test\n/cancel"); w.git.canWrite = no },
+		"a comment that is no command": func(w *world) { w.payload2("I will /test it") },
+		"an approval of the author":    func(w *world) { w.payload2("/ok-to-test"); w.by("author") },
+		"a look-up that fails":         func(w *world) { w.git.canWrite = func(string) (bool, error) { return false, errDown } },
+		"a pull request that is not open": func(w *world) {
+			w.git.complete = func(*v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+				return nil, fault.Ignoredf("PullRequestClosed", "it is closed")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := commands(t, "/test", pullFile("hello"))
+			change(w)
+			for range 5 {
+				_, _ = w.reconcile()
+				w.pass(time.Minute)
+			}
+			if len(w.git.replies.comments) != 0 || w.event().Status.Reply != nil || w.count("put reply") != 0 {
+				t.Errorf("comments %q, on record %+v", w.git.replies.comments, w.event().Status.Reply)
+			}
+		})
+	}
+}
+
+// payload2 is another body than the one that the world began with.
+func (w *world) payload2(body string) {
+	w.edit(func(e *v1alpha1.GitEvent) { e.Spec.Payload.Name = "" })
+	for _, payload := range w.payloads() {
+		w.must(w.own.Tracker().Delete(v1alpha1.SchemeGroupVersion.WithResource("eventpayloads"), system, payload))
+	}
+	w.payload(body)
+}
+
+func (w *world) payloads() (names []string) {
+	list, err := w.own.PlumblineV1alpha1().EventPayloads(system).List(context.Background(), metav1.ListOptions{})
+	w.must(err)
+	for _, item := range list.Items {
+		names = append(names, item.Name)
+	}
+	return names
+}
+
+func (w *world) by(sender string) { w.edit(func(e *v1alpha1.GitEvent) { e.Spec.Sender = sender }) }
+
+// Whatever call of a command's event fails, is lost, or is the last before the process dies: one run, and one comment.
+func TestEveryCallOfAReplyMayFail(t *testing.T) {
+	t.Parallel()
+	atEveryCall(t, func(t *testing.T) *world {
+		w := commands(t, "/test", pullFile("hello"))
+		w.git.looks(w)
+		return w
+	}, func(t *testing.T, w *world) {
+		if n := len(w.runs()); n > 1 {
+			t.Errorf("%d runs", n)
+		}
+		w.wantReply("`/test` at " + sha)
+	})
+}
+
+// looks ends each run as soon as it is there.
+func (g *fakeGit) looks(w *world) {
+	g.asked = func(status.Check) error { w.end(corev1.ConditionTrue); return nil }
+}
+
+// What somebody would have to mend is told once and given up; the run goes on and its check is true.
+func TestAReplyThatIsRefusedIsGivenUp(t *testing.T) {
+	t.Parallel()
+	w := commands(t, "/test", pullFile("hello"))
+	w.git.replies.asked = func() error {
+		return fault.Operatorf(fault.ReasonPermissionMissing, "403 Unable to create comment because issue is locked.")
+	}
+	var told []string
+	for range 6 {
+		_ = w.reconcileTelling(&told)
+		w.pass(6 * time.Minute)
+		w.end(corev1.ConditionTrue)
+	}
+	e := w.event()
+	if !e.Settled() || e.Status.Reply.GivenUp != fault.ReasonPermissionMissing || w.git.checks["1"].Conclusion != status.Success || w.count("put reply") != 1 {
+		t.Errorf("%s, %+v, checks %v after %d attempts", e.Status.Outcome, e.Status.Reply, w.git.checks, w.count("put reply"))
+	}
+	if len(told) != 1 || !strings.Contains(told[0], "issue is locked") {
+		t.Errorf("the Repository is told %q, want it once", told)
+	}
+}
+
+// What may mend itself is tried again for an hour, and ends nothing else meanwhile.
+func TestAReplyThatFailsForLongIsGivenUp(t *testing.T) {
+	t.Parallel()
+	w := commands(t, "/test", pullFile("hello"))
+	w.git.replies.asked = func() error { return errDown }
+	var told []string
+	began := w.clock.Now()
+	for !w.over() && w.clock.Since(began) < 3*time.Hour {
+		_ = w.reconcileTelling(&told)
+		w.pass(5 * time.Minute)
+		w.end(corev1.ConditionTrue)
+	}
+	if lasted := w.clock.Since(began); !w.over() || lasted < time.Hour || lasted > 2*time.Hour || w.event().Status.Reply.GivenUp == "" {
+		t.Errorf("over %t after %s: %+v", w.over(), lasted, w.event().Status.Reply)
+	}
+	if w.git.checks["1"].Conclusion != status.Success || len(w.runs()) != 1 {
+		t.Errorf("checks %v, %d runs", w.git.checks, len(w.runs()))
+	}
+}
+
+// Another process may have sent a comment that is not there yet: nothing is written before it is there or lost.
+func TestWhoeverTakesOverWaits(t *testing.T) {
+	t.Parallel()
+	w := commands(t, "/test helo", pullFile("hello"))
+	w.hook = func(_ int, call string) outcome { return outcome{kill: call == "put reply"} }
+	if killed, _ := w.reconcile(); !killed {
+		t.Fatal("no reply is sent")
+	}
+	w.hook = nil
+	for range 5 {
+		_, err := w.reconcile()
+		if wait, known := fault.KnownWait(err); !known || wait <= 0 || w.over() || w.count("put reply") != 1 {
+			t.Fatalf("it comes back after %s (%v) having written %q", wait, err, w.git.replies.comments)
+		}
+		w.pass(8 * time.Second)
+	}
+	w.git.replies.comments = []string{status.ReplyMark + " late"} // the first process'
+	w.pass(6 * time.Second)
+	_, _ = w.reconcile()
+	w.wantReply("no pipeline called helo")
+	if !w.over() || w.git.replies.edits != 1 {
+		t.Errorf("over %t after %d edits", w.over(), w.git.replies.edits)
+	}
+}

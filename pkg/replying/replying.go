@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package replying answers the commands of a pull request, in one comment that all of them share. One event at a time writes it: the one
+// that has it on record. See docs/adr/0039.
+package replying
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/status"
+)
+
+const (
+	// replyLimit is how long a reply is tried for one reason. What it says is in the GitEvent, and an event must not stay open for it.
+	replyLimit = time.Hour
+	// beganLimit is how long ago an event may have begun to write the comment for the others to wait for it. It is more than any event takes
+	// that goes on: one that does not, because it panics say, must not keep the others from being answered.
+	beganLimit = 2 * time.Hour
+	// inTurn is when an event looks again whether another one writes the comment; yielded is the same for the one that goes second.
+	inTurn, yielded = 2 * time.Second, 5 * time.Second
+)
+
+// Step writes the comment of a command's event.
+type Step struct {
+	// Events are read live: the other commands of the pull request.
+	Events records.Lister
+	// Identity is this process's name among all that ever ran.
+	Identity string
+	// Late is how long what a process has sent may take to take effect.
+	Late time.Duration
+}
+
+// Do writes the comment that answers the commands of the event's pull request, if what it says of this one is not accepted. It fails
+// no run and no check: what somebody would have to mend, and what lasts, is told once and given up.
+func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
+	reply := a.Event.Status.Reply
+	if reply == nil || !a.Planned() || reply.GivenUp != "" {
+		return nil
+	}
+	digest := status.ReplyDigest(a.Event)
+	if reply.Accepted == digest && reply.Begun == nil {
+		return nil
+	}
+	return a.Waits.Try(retry.Step{Name: v1alpha1.StepReply, Version: digest}, func() error {
+		if err := s.reply(ctx, a, reply); err != nil {
+			return s.failed(a, reply, err)
+		}
+		reply.Accepted = digest
+		reply.Release()
+		return nil
+	})
+}
+
+// failed lets others write the comment, unless what was sent may still take effect, and gives up what the Git service refuses. It
+// returns what is to be waited for.
+func (s *Step) failed(a *attempt.Attempt, reply *v1alpha1.Reply, err error) error {
+	f := fault.Of(err)
+	switch {
+	case f.Class == fault.Conflict, f.Reason == fault.ReasonBusy: // nothing was sent, or another process knows better
+		if reply.LateUntil == nil {
+			reply.Holder = ""
+		}
+	case f.Unknown:
+		until := metav1.NewTime(a.Clock.Now().Add(s.Late))
+		reply.LateUntil = &until
+	default:
+		reply.Release()
+	}
+	var refused *refusal
+	if errors.As(err, &refused) {
+		giveUp(a, reply, f)
+		return nil
+	}
+	return err
+}
+
+// giveUp tells the Repository that nobody is told, and why.
+func giveUp(a *attempt.Attempt, reply *v1alpha1.Reply, f *fault.Error) {
+	reply.GivenUp = f.Reason
+	reply.Release()
+	a.Waits.Tell(f.Reason, "the reply to a command is not written: "+f.Advice())
+}
+
+// refusal is the error of a reply that is not tried again: a permission is missing, say, or the conversation is locked.
+type refusal struct{ error }
+
+// Unwrap returns the Git service's error.
+func (r *refusal) Unwrap() error { return r.error }
+
+// refused makes a refusal of what will not change by itself. Credentials may be replaced. A conversation that is too large to be read
+// stays so, and anybody may write into it: it is not read again and again.
+func refused(err error) error {
+	f := fault.Of(err)
+	if errors.Is(err, provider.ErrTooLarge) {
+		return &refusal{err}
+	}
+	if f.Class == fault.Transient || f.Class == fault.Throttled || f.Class == fault.Conflict || f.Reason == fault.ReasonCredentialsRefused {
+		return err
+	}
+	return &refusal{err}
+}
+
+// reply writes the comment once this event alone may. That it is about to is on record before it looks who else is: of two that begin
+// at once at least one sees the other. So the comment has been written by whoever wrote it before when this one looks for it, and a
+// write that was lost is not repeated before it is known to be lost. What the comment says is decided after that as well: it has
+// everything that those before have said.
+func (s *Step) reply(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Reply) error {
+	if err := s.begin(ctx, a, reply); err != nil {
+		return err
+	}
+	if wait := a.Waits.Of(v1alpha1.StepReply); wait != nil && a.Clock.Since(wait.Since.Time) >= replyLimit {
+		return &refusal{fault.Transientf(wait.Reason, "%s", wait.Message)}
+	}
+	spec := &a.Event.Spec
+	recorded, err := records.List(ctx, s.Events, spec.Subject())
+	if err != nil {
+		return err
+	}
+	events := []*v1alpha1.GitEvent{a.Event}
+	for _, record := range recorded {
+		if record.Event.Name != a.Event.Name {
+			events = append(events, record.Event)
+		}
+	}
+	if !status.Tells(events, a.Event) { // whoever writes many commands must not have each of them wait for its turn
+		return nil
+	}
+	if err := s.alone(ctx, a, events); err != nil {
+		return err
+	}
+	client, err := a.Git.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.hold(ctx, a, reply); err != nil {
+		return err
+	}
+	fenced := provider.Fenced(ctx, func() error { return a.Record.Confirm(ctx) })
+	return a.Traced(fenced, v1alpha1.StepReply, func(ctx context.Context) error {
+		if err := client.PutReply(ctx, spec.PullRequest.Number, status.ReplyMark, status.Replies(events)); err != nil {
+			return refused(fmt.Errorf("replying to a command: %w", err))
+		}
+		return nil
+	})
+}
+
+// begin puts on record that the event is about to write the comment, and waits until nothing can take effect any more that a process
+// before this one, or this one, may have sent. Whoever is on record as the holder may have: how it ended may have been lost.
+func (s *Step) begin(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Reply) error {
+	now := metav1.NewTime(a.Clock.Now().Truncate(time.Second))
+	switch {
+	case reply.Begun == nil:
+		reply.Begun = &now
+	case reply.Holder == "": // it waits for its turn, and has sent nothing
+		return nil
+	case reply.Holder != s.Identity || reply.LateUntil == nil:
+		until := metav1.NewTime(now.Add(s.Late))
+		reply.LateUntil = &until
+	}
+	left := time.Duration(0)
+	if reply.LateUntil != nil {
+		left = reply.LateUntil.Sub(a.Clock.Now())
+	}
+	if left <= 0 {
+		reply.LateUntil = nil
+	}
+	reply.Holder = s.Identity
+	if err := a.Record.Write(ctx); err != nil {
+		return err
+	}
+	if left > 0 {
+		return fault.Throttledf(fault.ReasonBusy, left, "what was sent before may still take effect")
+	}
+	return nil
+}
+
+// hold puts on record, if it is not, that this process is about to send something.
+func (s *Step) hold(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Reply) error {
+	reply.Holder = s.Identity
+	if err := a.Record.Write(ctx); err != nil {
+		return err
+	}
+	return a.Record.Confirm(ctx)
+}
+
+// alone returns nil if no other event of the pull request may be writing the comment. Of two that have begun the older one goes first,
+// unless the other one is in the middle of it; so the younger one takes its beginning back.
+func (s *Step) alone(ctx context.Context, a *attempt.Attempt, events []*v1alpha1.GitEvent) error {
+	waits, second := false, false
+	for _, other := range events[1:] {
+		reply := other.Status.Reply
+		if reply == nil || reply.Begun == nil || a.Clock.Since(reply.Begun.Time) > beganLimit {
+			continue
+		}
+		waits, second = true, second || status.After(a.Event, other) > 0
+	}
+	switch {
+	case second:
+		a.Event.Status.Reply.Release()
+		if err := a.Record.Write(ctx); err != nil {
+			return err
+		}
+		return fault.Throttledf(fault.ReasonBusy, yielded, "another command of the pull request is answered first")
+	case waits:
+		return fault.Throttledf(fault.ReasonBusy, inTurn, "another command of the pull request is being answered")
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package campaign
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/test/invariants"
+)
+
+// unread is what a violation of S21 in spec/security.md is called: code ran that nobody had approved.
+const unread = "S21"
+
+// outside is a pull request of the stranger, from a fork.
+type outside struct {
+	*pull
+	head string
+}
+
+// opensOutside has the stranger open a pull request. It waits for an approval.
+func (r *repository) opensOutside(by *rand.Rand) []delivery {
+	r.count++
+	p := &outside{pull: &pull{branch: fmt.Sprint("outside-", r.count)}}
+	p.number, p.head = r.openFork(p.branch, r.change(by))
+	r.fromOutside(p)
+	r.outsiders = append(r.outsiders, p)
+	return []delivery{r.told(r.tell(p.number, opened), either)}
+}
+
+// fromOutside remembers the head of a pull request as one that nobody has approved.
+func (r *repository) fromOutside(p *outside) {
+	if _, known := r.approved[p.head]; !known {
+		r.approved[p.head] = false
+	}
+}
+
+// someOutside is a pull request of the stranger. If there is none, one is opened.
+func (r *repository) someOutside(by *rand.Rand) (*outside, []delivery) {
+	var before []delivery
+	if len(r.outsiders) == 0 {
+		before = r.opensOutside(by)
+	}
+	return pick(by, r.outsiders), before
+}
+
+// movesOutside has the stranger push: that waits again, whatever was approved before.
+func (r *repository) movesOutside(by *rand.Rand) []delivery {
+	p, before := r.someOutside(by)
+	return append(before, r.moveOutside(p, by))
+}
+
+func (r *repository) moveOutside(p *outside, by *rand.Rand) delivery {
+	p.head = r.pushFork(p.branch, r.change(by))
+	r.fromOutside(p)
+	return r.told(r.tell(p.number, synchronize), either)
+}
+
+// approves has the author of everything else approve what is the head, with its commit id or without. The stranger may push in the same
+// moment, and the two deliveries come in either order; it may also try to approve itself.
+func (r *repository) approves(by *rand.Rand) []delivery {
+	p, before := r.someOutside(by)
+	if by.IntN(5) == 0 {
+		return append(before, r.told(r.comment(p.number, stranger, "/ok-to-test "+p.head), nothing))
+	}
+	body := pick(by, []string{"/ok-to-test", "/ok-to-test " + p.head, "/test"})
+	all := []delivery{r.told(r.comment(p.number, author, body), either)}
+	r.approved[p.head] = true
+	if by.IntN(3) == 0 {
+		all = append(all, r.moveOutside(p, by))
+		by.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	}
+	return append(before, all...)
+}
+
+// unapproved is S21: no PipelineRun is of a stranger's commit that was not the head when somebody who may approved it. It counts those
+// of commits that were.
+func (c *checker) unapproved(e *invariants.Evidence) (broken []invariants.Violation) {
+	c.allowed = 0
+	for _, run := range e.Live {
+		sha := run.Labels[pipelinesascode.SHA]
+		approved, foreign := c.stage.approval(sha)
+		switch {
+		case foreign && !approved:
+			broken = append(broken, invariants.Violation{
+				Invariant: unread, Subject: run.Name, Message: fmt.Sprintf("PipelineRun %s is of the stranger's commit %s, which nobody has approved", run.Name, sha),
+			})
+		case foreign:
+			c.allowed++
+		}
+	}
+	return broken
+}
+
+// approval tells whether a commit was approved, and whether it is a stranger's.
+func (s *stage) approval(sha string) (approved, foreign bool) {
+	i := slices.IndexFunc(s.repositories, func(r *repository) bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		approved, foreign = r.approved[sha]
+		return foreign
+	})
+	return i >= 0 && approved, foreign
+}

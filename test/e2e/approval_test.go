@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// errTooEarly says that the second is not over.
+var errTooEarly = errors.New("it is the same second by the Git service's clock")
+
+// says is the delivery of a command that a user has just written. It is of another second than everything before: what happens in one
+// second has no order.
+func (w *world) says(number int, user, body string) delivery {
+	w.t.Helper()
+	w.nextSecond()
+	return w.commands(number, user, body)
+}
+
+// nextSecond waits until everything before was in another second.
+func (w *world) nextSecond() {
+	w.t.Helper()
+	before := time.Now().Truncate(time.Second)
+	w.eventually(soon, "another second has begun", func() error {
+		if !time.Now().Truncate(time.Second).After(before) {
+			return errTooEarly
+		}
+		return nil
+	})
+}
+
+// declines waits until a comment is settled, and requires that it started nothing, with a sentence that has the words.
+func (w *world) declines(d delivery, words ...string) {
+	w.t.Helper()
+	w.disposed(d, v1alpha1.DispositionIgnored, "NotApproved")
+	for _, word := range words {
+		if message := w.recordOf(d).Status.Plan.Message; !strings.Contains(message, word) {
+			w.t.Errorf("the reason is %q, want %q in it", message, word)
+		}
+	}
+}
+
+// S21, S24: a stranger's pull request runs once somebody else who may write has approved its commit, by comments that name it or not. The
+// check that asked for it ends, and what is pushed later waits again.
+func TestS21AnApprovalRunsOneCommit(t *testing.T) {
+	t.Parallel()
+	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
+		w.git.grant("member", "write")
+		number, first := w.forkPull("stranger")
+		w.deliver(w.opened(number), http.StatusAccepted)
+		if check := w.checkReaches(first, application, "queued", soon); !strings.Contains(check.Title, "Pending approval") {
+			t.Errorf("the check says %q, want Pending approval", check.Title)
+		}
+		own, strange := w.says(number, "stranger", "/ok-to-test"), w.says(number, "eve", "/ok-to-test "+first)
+		w.deliver(own, http.StatusAccepted)
+		w.deliver(strange, http.StatusAccepted)
+		w.declines(own, "cannot approve it")
+		w.declines(strange, "no write access")
+		wrong := w.says(number, "member", "/ok-to-test "+strings.Repeat("0", 40))
+		w.deliver(wrong, http.StatusAccepted)
+		w.declines(wrong, first)
+		if runs := w.runs(); len(runs) != 0 {
+			t.Fatalf("%d PipelineRuns, want none", len(runs))
+		}
+
+		approval := w.says(number, "member", "I have read it.\n/ok-to-test "+first[:12])
+		w.deliver(approval, http.StatusAccepted)
+		w.checkReaches(first, checkName("pr"), "success", soon)
+		w.checkReaches(first, application, "skipped", soon)
+		w.eventually(soon, "the event is settled", func() error {
+			if record := w.recordOf(approval); !record.Settled() {
+				return errMissing
+			}
+			return nil
+		})
+		record := w.recordOf(approval)
+		if given := record.Status.Plan.Approval; given == nil || given.By != "member" || given.Event != record.Name || record.Status.Plan.HeadSHA != first {
+			t.Errorf("on record is %+v at %s, want member's approval of %s", given, record.Status.Plan.HeadSHA, first)
+		}
+		if note := record.Status.Runs[0].Note; !strings.Contains(note, "member has approved commit "+first) {
+			t.Errorf("the run is told with %q", note)
+		}
+		w.toldApproval(first)
+
+		w.deliver(w.reopens(number, "stranger"), http.StatusAccepted)
+		w.eventually(soon, "the approved commit runs when it is opened again", func() error {
+			if got := w.runsBySHA(); got[first] != 2 {
+				return fmt.Errorf("PipelineRuns by commit: %v", got)
+			}
+			return nil
+		})
+		second, pushed := w.pushTo("stranger", number, "stranger", "more")
+		w.deliver(pushed, http.StatusAccepted)
+		w.pends(pushed)
+		if got := w.runsBySHA(); got[second] != 0 || len(w.runs()) != 2 {
+			t.Errorf("PipelineRuns by commit: %v, want none of %s", got, second)
+		}
+	})
+}
+
+// toldApproval waits for the Kubernetes Event that names approver and commit.
+func (w *world) toldApproval(sha string) {
+	w.t.Helper()
+	w.eventually(soon, "a Kubernetes Event names approver and commit", func() error {
+		list, err := w.Kube.CoreV1().Events("").List(w.ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, event := range list.Items {
+			if event.Reason == "Approved" && strings.Contains(event.Message, "member has approved commit "+sha) {
+				return nil
+			}
+		}
+		return errMissing
+	})
+}
+
+// S21: a head that moves after the comment does not run, whichever delivery comes first; and neither does the one that was commented on,
+// which is not the head any more.
+func TestS21AHeadThatMovesIsNotApproved(t *testing.T) {
+	t.Parallel()
+	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
+		w.git.grant("member", "write")
+		for i, words := range []string{"/ok-to-test", "/test", "/ok-to-test"} {
+			user := fmt.Sprintf("stranger%d", i)
+			number, first := w.forkPull(user)
+			w.deliver(w.opened(number), http.StatusAccepted)
+			comment := w.says(number, "member", words)
+			second, pushed := w.pushTo(user, number, user, "more")
+			switch i {
+			case 0, 1: // the push comes first
+				w.deliver(pushed, http.StatusAccepted)
+				w.pends(pushed)
+				w.deliver(comment, http.StatusAccepted)
+			default: // it does not come in time
+				w.deliver(comment, http.StatusAccepted)
+			}
+			w.declines(comment, second)
+			if got := w.runsBySHA(); got[first]+got[second] != 0 {
+				t.Errorf("%s: PipelineRuns by commit: %v, want none", words, got)
+			}
+		}
+	})
+}

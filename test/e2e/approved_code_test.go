@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+	"github.com/plumbline-ci/plumbline/test/forge"
+)
+
+// pushToFork pushes files to the branch of a user's fork.
+func (w *world) pushToFork(user string, files map[string]string) string {
+	change := forge.Change{Files: files, Author: user}
+	if g, ok := w.git.(*onGitLab); ok {
+		return g.Commit(user+"/app", "feature", change)
+	}
+	return w.forge.Commit(user+"/app", "feature", change)
+}
+
+// asPowerful names a ServiceAccount in a definition.
+func asPowerful(definition string) string {
+	return strings.Replace(definition, "spec:\n  params:", "spec:\n  taskRunTemplate:\n    serviceAccountName: powerful\n  params:", 1)
+}
+
+// keyed uses the param "key".
+func keyed(definition string) string {
+	return strings.Replace(definition, "  params:\n", "  params:\n    - name: key\n      value: \"{{ key }}\"\n", 1)
+}
+
+// S23: the run of a stranger's approved commit has the definitions of the default branch, the namespace's own ServiceAccount, no secret
+// param, a token that reads or none, and a label that says whose code it is. What the Repository gives it, it has.
+func TestS23WhatApprovedCodeMayDo(t *testing.T) {
+	t.Parallel()
+	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
+		w.git.grant("member", "write")
+		_, err := w.Kube.CoreV1().Secrets(w.ci).Create(w.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "keys"}, StringData: map[string]string{"key": "not for strangers"}}, metav1.CreateOptions{})
+		w.must(err)
+		w.parameter(`[{"name":"key","secret_ref":{"name":"keys","key":"key"}}]`)
+		w.git.commit("main", forge.Change{Files: map[string]string{
+			".tekton/pr.yaml": asPowerful(pipeline("pr", "pull_request")), ".tekton/secretive.yaml": keyed(pipeline("secretive", "pull_request")),
+		}})
+		w.git.fork("stranger")
+		sha := w.pushToFork("stranger", map[string]string{".tekton/pr.yaml": pipeline("mine", "pull_request")})
+		number := w.git.open("stranger", "feature", "stranger")
+		w.deliver(w.opened(number), http.StatusAccepted)
+		w.checkReaches(sha, application, "queued", soon)
+		w.deliver(w.says(number, "member", "/ok-to-test"), http.StatusAccepted)
+		w.checkReaches(sha, checkName("pr"), "success", soon)
+		if refused := w.checkReaches(sha, checkName("secretive"), "failure", soon); !strings.Contains(refused.Text+refused.Summary, "key") {
+			t.Errorf("the check of what uses a secret says %q %q", refused.Summary, refused.Text)
+		}
+		run := w.runs()[0]
+		if account := run.Spec.TaskRunTemplate.ServiceAccountName; len(w.runs()) != 1 || account == "powerful" || run.Labels[plumbline.TrustLabel] != plumbline.TrustUntrusted {
+			t.Errorf("%d runs, that of the stranger's code has the ServiceAccount %q and the labels %v", len(w.runs()), account, run.Labels)
+		}
+
+		_, err = w.Kube.CoreV1().ServiceAccounts(w.ci).Create(w.ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "quarantine"}}, metav1.CreateOptions{})
+		w.must(err)
+		w.parameter(`[{"name":"key","secret_ref":{"name":"keys","key":"key"},"untrusted":true}]`)
+		w.set(`{"untrusted_service_account":"quarantine","pipelinerun_provenance":"source"}`)
+		w.deliver(w.says(number, "member", "/test mine secretive"), http.StatusAccepted)
+		w.checkReaches(sha, checkName("mine"), "success", soon)
+		w.checkReaches(sha, checkName("secretive"), "success", soon)
+		w.settled(soon)
+		w.started("mine", "pr", "secretive")
+		accounts := map[string]int{}
+		for _, run := range w.runs() {
+			accounts[run.Spec.TaskRunTemplate.ServiceAccountName]++
+			if run.Labels[plumbline.TrustLabel] != plumbline.TrustUntrusted {
+				t.Errorf("%s of the stranger's code has the labels %v", run.Name, run.Labels)
+			}
+		}
+		if accounts["quarantine"] != 2 {
+			t.Errorf("the ServiceAccounts of the runs are %v, want two of quarantine", accounts)
+		}
+	})
+}
+
+// parameter sets the params of the Repository, and waits until they are seen.
+func (w *world) parameter(params string) {
+	w.t.Helper()
+	_, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Patch(w.ctx, "app", types.MergePatchType, []byte(`{"spec":{"params":`+params+`}}`), metav1.PatchOptions{})
+	w.must(err)
+	w.set(`{}`)
+}
+
+// S20: with definitions of the default branch, which the author of a pull request cannot change, a name starts what is for pull requests
+// and what is made to be started by hand, and nothing else unless the Repository says so.
+func TestS20ANameStartsNoOtherEventsPipeline(t *testing.T) {
+	t.Parallel()
+	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
+		w.git.grant("member", "write")
+		byHand := strings.Replace(pipeline("by-hand", "push"), "    pipelinesascode.tekton.dev/on-event: \"[push]\"\n", "", 1)
+		w.git.commit("main", forge.Change{Files: map[string]string{
+			".tekton/pr.yaml": pipeline("pr", "pull_request"), ".tekton/release.yaml": pipeline("release", "push"), ".tekton/by-hand.yaml": byHand,
+		}})
+		w.set(`{"pipelinerun_provenance":"default_branch"}`)
+		w.git.commit("topic", forge.Change{Author: "member", Files: map[string]string{".tekton/release.yaml": pipeline("release", "pull_request")}})
+		number := w.git.open("", "topic", "member")
+		for _, row := range []struct{ settings, comment, want string }{
+			{`{}`, "/test release", ""},
+			{`{}`, "/test pr by-hand", "by-hand test-comment ; pr test-comment "},
+			{`{"test_any":true}`, "/test release", "release test-comment "},
+		} {
+			w.set(row.settings)
+			if event := w.commanded(number, "member", row.comment); w.ran(event) != row.want {
+				t.Errorf("%s with %s: runs %q, plan %+v, want %q", row.comment, row.settings, w.ran(event), event.Status.Plan, row.want)
+			}
+		}
+		w.started("by-hand", "pr", "release")
+	})
+}

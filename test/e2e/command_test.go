@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/forge"
+)
+
+// commands is the delivery of a comment that a user has just written on a pull request.
+func (w *world) commands(number int, user, body string) delivery {
+	if g, isGitLab := w.git.(*onGitLab); isGitLab {
+		g.AddUser(user)
+		return g.NoteDelivery(g.AddNote(projectName, int64(number), user, body))
+	}
+	return w.said(number, user, body)
+}
+
+// changed is the delivery of a comment that its author has edited.
+func (w *world) changed(number int, user, body string) delivery {
+	if g, isGitLab := w.git.(*onGitLab); isGitLab {
+		d := g.NoteDelivery(g.AddNote(projectName, int64(number), user, body))
+		d.Body = []byte(strings.Replace(string(d.Body), `"action":"create"`, `"action":"update"`, 1))
+		return d
+	}
+	return w.forge.CommentDelivery(forge.CommentEvent{Repo: repoName, ID: w.forge.Comment(repoName, number, user, body), Action: "edited"})
+}
+
+// commanded delivers a comment, waits until its event is over, and returns that.
+func (w *world) commanded(number int, user, body string) v1alpha1.GitEvent {
+	w.t.Helper()
+	d := w.commands(number, user, body)
+	w.deliver(d, http.StatusAccepted)
+	w.eventually(soon, body+" is over", func() error {
+		if event := w.recordOf(d); !event.Settled() {
+			return fmt.Errorf("it waits for %v", event.Status.Waits)
+		}
+		return nil
+	})
+	return w.recordOf(d)
+}
+
+// ran are the runs of an event by pipeline, each with the event type and the param "version" that its PipelineRun has.
+func (w *world) ran(event v1alpha1.GitEvent) string {
+	w.t.Helper()
+	var all []string
+	for _, run := range event.Status.Runs {
+		made := w.run(run.Name)
+		version := ""
+		for _, param := range made.Spec.Params {
+			if param.Name == "version" {
+				version = param.Value.StringVal
+			}
+		}
+		all = append(all, fmt.Sprintf("%s %s %s", run.Pipeline, made.Labels[pipelinesascode.EventType], version))
+	}
+	return strings.Join(all, "; ")
+}
+
+// versioned shows the param "version".
+func versioned(text string) string {
+	return strings.Replace(text, "  params:\n", "  params:\n    - name: version\n      value: \"{{ version }}\"\n", 1)
+}
+
+// The rows of the commands that start pipelines, in one world for each service.
+func TestCommandsStartPipelines(t *testing.T) {
+	t.Parallel()
+	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
+		_, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Patch(w.ctx, "app", types.MergePatchType, []byte(`{"spec":{"params":[{"name":"version","value":"1"}]}}`), metav1.PatchOptions{})
+		w.must(err)
+		w.git.grant("member", "write")
+		w.git.commit("main", forge.Change{Files: map[string]string{".tekton/push.yaml": pipeline("push", "push")}})
+		sha := w.git.commit("topic", forge.Change{Author: "member", Message: "a change [skip ci]", Files: map[string]string{
+			".tekton/build.yaml": versioned(pipeline("build", "pull_request")), ".tekton/manual.yaml": versioned(pipeline("manual", "none")),
+		}})
+		number := w.git.open("", "topic", "member")
+		w.deliver(w.opened(number), http.StatusAccepted)
+		w.settled(soon)
+		if runs := w.runs(); len(runs) != 0 {
+			t.Errorf("%d runs of a commit that asks for none", len(runs))
+		}
+		for _, row := range []struct{ comment, want, reason, says string }{
+			{"please\n\n/test\n", "build test-all-comment 1", "Selected", ""},
+			{"/test manual build version=\"2 3\"", "build test-comment 2 3; manual test-comment 2 3", "Selected", ""},
+			{"/test biuld", "", "UnknownName", "There are: build, manual, push"},
+			{"/test build other=1", "", "BadArgument", "Those that can be set: version"},
+			{"/test build\n/cancel", "", "ContradictoryCommands", "two different commands"},
+			{"> /test\n\nno", "", "NoMatch", ""},
+			{"/retest", "", "NothingToRetest", "a command that names one starts it"},
+			{"/retest manual version=4", "manual retest-comment 4", "Selected", ""},
+		} {
+			event := w.commanded(number, "member", row.comment)
+			if got := w.ran(event); got != row.want || event.Status.Plan.Reason != row.reason || !strings.Contains(event.Status.Plan.Message, row.says) || event.Status.Plan.HeadSHA != sha {
+				t.Errorf("%q: runs %q, plan %+v, want %q because of %s", row.comment, got, event.Status.Plan, row.want, row.reason)
+			}
+		}
+		w.checkReaches(sha, checkName("build"), "success", soon)
+		again := w.commands(number, "member", "/test build")
+		w.deliver(again, http.StatusAccepted)
+		w.deliver(again, http.StatusAccepted)
+		w.settled(soon)
+		w.deliver(again, http.StatusAccepted)
+		w.settled(soon)
+		w.oneOf(again)
+		w.deliver(w.changed(number, "member", "/test build"), http.StatusOK)
+		w.settings(`{"gitops_command_prefix":"my ci"}`, "False BadCommandPrefix", "/ci test")
+		if event := w.commanded(number, "member", "/test build"); event.Status.Plan.Reason != "NoMatch" {
+			t.Errorf("without a prefix that can be used: %+v", event.Status.Plan)
+		}
+		w.settings(`{"gitops_command_prefix":"/ci"}`, "True NoProblem", "")
+		if got := w.ran(w.commanded(number, "member", "/ci test manual")); got != "manual test-comment 1" {
+			t.Errorf("with the prefix: %q", got)
+		}
+		w.strangersCommand(number, "build")
+		w.started("build", "build", "build", "manual", "manual", "manual")
+		w.neverFailed(sha)
+	})
+}
+
+// strangersCommand requires that a stranger's command costs two calls, none of them for .tekton, and leaves nothing (S17): one for the
+// right to write, and one for whether there is an OWNERS file.
+func (w *world) strangersCommand(number int, name string) {
+	w.t.Helper()
+	before := len(w.git.log().requests)
+	checks := len(w.git.log().writes)
+	event := w.commanded(number, "eve", "/ci test "+name)
+	if event.Status.Plan.Reason != "NotApproved" || event.Status.Disposition != v1alpha1.DispositionIgnored || len(event.Status.Runs) != 0 {
+		w.t.Errorf("a stranger's command: %+v", event.Status)
+	}
+	var calls []string
+	for _, request := range w.git.log().requests[before:] {
+		calls = append(calls, request.Method+" "+request.Path)
+	}
+	if len(calls) > 2 || strings.Contains(strings.Join(calls, " "), "tekton") {
+		w.t.Errorf("a stranger's command costs %q", calls)
+	}
+	if writes := w.git.log().writes[checks:]; len(writes) != 0 {
+		w.t.Errorf("a stranger's command leaves %+v", writes)
+	}
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/forge"
+)
+
+// set patches the Repository's settings and waits until they are known.
+func (w *world) set(patch string) {
+	w.t.Helper()
+	repositories := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci)
+	patched, err := repositories.Patch(w.ctx, "app", types.MergePatchType, []byte(`{"spec":{"settings":`+patch+`}}`), metav1.PatchOptions{})
+	w.must(err)
+	w.eventually(soon, "the settings "+patch+" are seen", func() error {
+		repository, err := repositories.Get(w.ctx, "app", metav1.GetOptions{})
+		if err == nil && repository.Status.ObservedGeneration < patched.Generation {
+			err = errMissing
+		}
+		return err
+	})
+}
+
+// settings patches the Repository's settings and waits for its condition about them.
+func (w *world) settings(patch, want, says string) {
+	w.t.Helper()
+	w.set(patch)
+	w.eventually(soon, "the Repository's condition Settings is "+want, func() error {
+		repository, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Get(w.ctx, "app", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		condition := repository.Status.GetCondition(pacv1alpha1.RepositorySettings)
+		if condition == nil || string(condition.Status)+" "+condition.Reason != want || !strings.Contains(condition.Message, says) {
+			return fmt.Errorf("it is %v", condition)
+		}
+		return nil
+	})
+}
+
+// runsFor delivers the pull request of a user's fork, which must run and tell nothing else.
+func (w *world) runsFor(user string) {
+	w.t.Helper()
+	number, sha := w.forkPull(user)
+	w.deliver(w.opened(number), http.StatusAccepted)
+	w.checkReaches(sha, checkName("pr"), "success", soon)
+	w.neverFailed(sha)
+}
+
+// pendsFor delivers the pull request of a user's fork, which must wait for approval for the reason.
+func (w *world) pendsFor(user, reason string) {
+	w.t.Helper()
+	number, _ := w.forkPull(user)
+	w.pendsBecause(w.opened(number), reason)
+}
+
+func (w *world) pendsBecause(d delivery, reason string) {
+	w.t.Helper()
+	w.deliver(d, http.StatusAccepted)
+	w.pends(d)
+	if event := w.recordOf(d); len(event.Status.Runs) != 0 || !strings.Contains(planOf(event).Message, reason) {
+		w.t.Errorf("%d runs and %q, want none because %q", len(event.Status.Runs), planOf(event).Message, reason)
+	}
+}
+
+// repositoryTold waits for a Kubernetes Event on the Repository.
+func (w *world) repositoryTold(reason, says string) {
+	w.t.Helper()
+	w.eventually(soon, "the Repository is told "+reason, func() error {
+		list, err := w.Kube.CoreV1().Events(w.ci).List(w.ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Repository,reason=" + reason})
+		if err != nil {
+			return err
+		}
+		for i := range list.Items {
+			if strings.Contains(list.Items[i].Message, says) {
+				return nil
+			}
+		}
+		return fmt.Errorf("%d Events", len(list.Items))
+	})
+}
+
+// listing is the patch that lets the teams' pull requests run.
+func listing(teams ...string) string {
+	return `{"policy":{"pull_request":["` + strings.Join(teams, `","`) + `"]}}`
+}
+
+// S10, S13, S25: a policy of teams says who may in the place of write access, on branches of the repository as well. Whoever acted has to be
+// in it, too. A list that names no team lets nobody in, and a team that is not there has nobody in it.
+func TestAPolicyOfTeams(t *testing.T) {
+	t.Parallel()
+	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
+		w.git.grant("writer", "write")
+		w.git.commit("main", forge.Change{Files: map[string]string{
+			".tekton/pr.yaml": pipeline("pr", "pull_request"), ".tekton/push.yaml": pipeline("push", "push"), "OWNERS": "approvers: [owen]\n",
+		}})
+		team := w.git.join("releasers", "lisa")
+		w.set(listing(team))
+		w.runsFor("lisa")
+		w.runsFor("owen")
+		w.pendsFor("stranger", "is in no team that the Repository's settings.policy lists")
+		own := w.git.commit("topic", forge.Change{Files: map[string]string{"a": "b"}, Author: "writer"})
+		branch := w.git.open("", "topic", "writer")
+		w.pendsBecause(w.opened(branch), "is in no team")
+
+		w.git.join("releasers", "lena")
+		number, first := w.forkPull("lena")
+		w.deliver(w.opened(number), http.StatusAccepted)
+		w.checkReaches(first, checkName("pr"), "success", soon)
+		theirs, pushed := w.pushTo("lena", number, "writer", "theirs")
+		w.pendsBecause(pushed, "but not who changed it")
+
+		w.set(listing("", " "))
+		w.git.join("releasers", "lara")
+		w.pendsFor("lara", "names no team for pull requests")
+		w.set(listing("nowhere"))
+		w.git.join("releasers", "lotte")
+		w.pendsFor("lotte", `"nowhere"`)
+		w.repositoryTold("TeamNotFound", `"nowhere"`)
+		pushedTo := w.git.commit("main", forge.Change{Files: map[string]string{"c": "d"}})
+		w.deliver(w.git.pushed("refs/heads/main"), http.StatusAccepted)
+		w.checkReaches(pushedTo, checkName("push"), "success", soon)
+
+		w.set(`{"policy":null}`)
+		mine := w.git.commit("other", forge.Change{Files: map[string]string{"e": "f"}, Author: "writer"})
+		w.deliver(w.opened(w.git.open("", "other", "writer")), http.StatusAccepted)
+		w.checkReaches(mine, checkName("pr"), "success", soon)
+		if got := w.runsBySHA(); got[own] != 0 || got[theirs] != 0 || len(w.runs()) != 5 {
+			t.Errorf("PipelineRuns by commit: %v, want five and none of %s and %s", got, own, theirs)
+		}
+	})
+}
+
+// S25: OWNERS of the default branch let run who cannot write. Of a pull request's own branch they count for nothing, and broken ones grant
+// nobody anything, which the Repository is told.
+func TestOwners(t *testing.T) {
+	t.Parallel()
+	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
+		w.git.grant("writer", "write")
+		w.git.commit("main", forge.Change{Files: map[string]string{
+			".tekton/pr.yaml": pipeline("pr", "pull_request"),
+			"OWNERS":          "filters:\n  '.*': {approvers: [anna, leads]}\n  '\\.go$': {approvers: [gus]}\n", "OWNERS_ALIASES": "aliases: {leads: [lea]}\n",
+		}})
+		w.runsFor("anna")
+		w.runsFor("lea")
+		w.pendsFor("gus", "is not in OWNERS")
+		w.pendsFor("leads", "is not in OWNERS")
+		number, _ := w.forkPull("eve")
+		if w.git.kind() == githubApp {
+			w.forge.Commit("eve/app", "feature", forge.Change{Files: map[string]string{"OWNERS": "approvers: [eve]\n"}, Author: "eve"})
+		}
+		w.pendsBecause(w.opened(number), "is not in OWNERS")
+		w.git.commit("main", forge.Change{Files: map[string]string{"OWNERS": "approvers: [hans\n"}})
+		w.pendsFor("hans", "is not in OWNERS")
+		w.repositoryTold("BadOwners", "OWNERS is not YAML")
+		w.runsFor("writer")
+		if runs := w.runs(); len(runs) != 3 {
+			t.Errorf("%d PipelineRuns, want three", len(runs))
+		}
+	})
+}
+
+// S10: an account that the Repository trusts runs its own pull requests, and what others push to them waits. Members run where the
+// administrator says so.
+func TestTrustedAccountsAndMembers(t *testing.T) {
+	t.Parallel()
+	forEachService(t, setup{receivers: 1, controllers: 1, config: [][3]string{{"plumbline", "members-may-run", "true"}}}, func(t *testing.T, w *world) {
+		w.git.commit("main", forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("pr", "pull_request")}})
+		w.set(`{"trusted":["Robot","other[bot]"]}`)
+		w.git.grant("reader", "read")
+		w.runsFor("reader")
+		number, sha := w.forkPull("robot")
+		w.deliver(w.opened(number), http.StatusAccepted)
+		w.checkReaches(sha, checkName("pr"), "success", soon)
+		_, pushed := w.pushTo("robot", number, "stranger", "theirs")
+		w.pendsBecause(pushed, "but not who changed it")
+		w.pendsFor("stranger", "no write access")
+		if runs := w.runs(); len(runs) != 2 {
+			t.Errorf("%d PipelineRuns, want two", len(runs))
+		}
+	})
+}
+
+// ownersFail makes the look-up of OWNERS fail: on GitHub where it is, on GitLab what it says.
+func (w *world) ownersFail() *forge.FaultHandle {
+	at, path := readDirectory, "/git/trees/HEAD"
+	if w.git.kind() == gitLab {
+		at, path = readReference, "OWNERS"
+	}
+	return w.git.inject(at, forge.Fault{Match: func(r *http.Request) bool { return strings.Contains(r.URL.Path, path) }, Do: forge.ServerError502HTML()})
+}
+
+// S12: an error of any look-up is a wait, whatever was asked for. That somebody is in no team is an answer.
+func TestStrangerNeverRunsWhateverIsAskedFor(t *testing.T) {
+	t.Parallel()
+	answers := map[string]forge.Action{
+		"broken-500": forge.Answer(500, http.Header{"Content-Type": {"application/json"}}, `{"message":"Server Error"}`), "unicorn-502": forge.ServerError502HTML(),
+		"page-200": forge.Answer(200, http.Header{"Content-Type": {"text/html"}}, "<html>active</html>"), "dropped": forge.Drop(),
+		"forbidden-403": forge.Answer(403, http.Header{"Content-Type": {"application/json"}}, `{"message":"Forbidden"}`),
+		"empty-200":     forge.Answer(200, http.Header{"Content-Type": {"application/json"}}, `{}`),
+	}
+	config := [][3]string{{"plumbline", "members-may-run", "true"}}
+	for asked, prepare := range map[operation]func(*world){
+		askTeam:   func(w *world) { w.set(listing(w.git.join("releasers", "somebody"))) },
+		askMember: func(*world) {},
+	} {
+		t.Run(strings.ReplaceAll(string(asked), " ", "_"), func(t *testing.T) {
+			t.Parallel()
+			forEachKind(t, func(t *testing.T, on kind) { // the others still wait at its end
+				w := newWorld(t, setup{service: on, receivers: 1, controllers: 1, proxied: true, config: config})
+				w.claimed()
+				w.git.commit("main", forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("pr", "pull_request"), "OWNERS": "approvers: [somebody]\n"}})
+				prepare(w)
+				owners := w.ownersFail()
+				type waiting struct {
+					sha string
+					delivery
+				}
+				all := map[string]waiting{}
+				for name, do := range answers {
+					if asked == askMember && w.git.kind() == gitLab && name == "empty-200" {
+						continue // who can write is asked for in the same words
+					}
+					user := name
+					number, sha := w.forkPull(user)
+					w.git.inject(asked, forge.Fault{Match: about(user), Do: do})
+					all[name] = waiting{sha, w.opened(number)}
+					w.deliver(all[name].delivery, http.StatusAccepted)
+				}
+				number, sha := w.forkPull("of-owners")
+				all["of-owners"] = waiting{sha, w.opened(number)}
+				w.deliver(all["of-owners"].delivery, http.StatusAccepted)
+				w.met("of-owners", owners)
+				for name, e := range all {
+					w.waitsForAccess(name, e.sha, e.delivery)
+				}
+				w.nothingRan()
+				owners.Remove()
+				w.eventually(afterFault, "that nobody names the stranger is an answer then", func() error {
+					if d := w.recordOf(all["of-owners"].delivery).Status.Disposition; d != v1alpha1.DispositionPending {
+						return fmt.Errorf("it is %q", d)
+					}
+					return nil
+				})
+				w.nothingRan()
+			})
+		})
+	}
+}

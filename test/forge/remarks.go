@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package forge
+
+import (
+	"time"
+)
+
+// remark is a comment on a commit.
+type remark struct {
+	id   int64
+	repo *repo
+	sha  string
+	by   *account
+	body string
+	at   time.Time
+}
+
+// CommitComment writes a comment on a commit that the repository shows and
+// returns its ID. GitHub lets everybody who can read the repository write one.
+func (g *GitHub) CommitComment(repo, sha, user, body string) int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r := g.mustRepo(repo)
+	if o := r.db[sha]; o == nil || o.Commit == nil {
+		mistake("CommitComment: no commit %s in %s", sha, repo)
+	}
+	mustBeTaken("CommitComment", body)
+	m := &remark{g.nextID(), r, sha, g.userOf(user), body, g.now()}
+	g.remarks = append(g.remarks, m)
+	g.notify()
+	return m.id
+}
+
+// CommitCommentDelivery builds a commit_comment event as it stands, without
+// sending it. GitHub tells of new comments only: Action is for tests that
+// expect what it does not do.
+func (g *GitHub) CommitCommentDelivery(e CommentEvent) Delivery {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r := g.mustRepo(e.Repo)
+	var m *remark
+	for _, known := range g.remarks {
+		if known.repo == r && known.id == e.ID {
+			m = known
+		}
+	}
+	if m == nil {
+		mistake("CommitCommentDelivery: no comment %d in %s", e.ID, e.Repo)
+	}
+	sender := m.by
+	if e.Sender != "" {
+		sender = g.userOf(e.Sender)
+	}
+	in := g.coveringInstallation(e.AppID, r)
+	body := object{"action": orDefault(e.Action, "created"), "comment": m.json(g)}
+	g.common(body, r, sender, in)
+	return g.deliver(in.app, "commit_comment", body)
+}
+
+// json is a comment on a commit as a whole: position, line and path are of one
+// on a line.
+func (m *remark) json(g *GitHub) object {
+	self := m.repo.api(g) + "/comments/" + itoa(m.id)
+	at := m.at.Format(time.RFC3339)
+	return object{
+		"url": self, "html_url": m.repo.html(g) + "/commit/" + m.sha + "#commitcomment-" + itoa(m.id), "id": m.id, "node_id": nodeID("CC", m.id),
+		"user": m.by.json(g), "position": nil, "line": nil, "path": nil, "commit_id": m.sha, "created_at": at, "updated_at": at,
+		"author_association": (&pull{base: m.repo, user: m.by}).association(), "body": m.body, "reactions": reactions(self),
+	}
+}

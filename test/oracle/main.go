@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command oracle plays scenarios of a seed to Pipelines-as-Code itself and to Plumbline, and fails when they differ in anything that is not
+// in the list of differences of package verdict.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/plumbline-ci/plumbline/test/oracle/play"
+	"github.com/plumbline-ci/plumbline/test/oracle/scenario"
+	"github.com/plumbline-ci/plumbline/test/oracle/verdict"
+)
+
+func main() {
+	seed := flag.Uint64("seed", 1, "what the scenarios follow from")
+	count := flag.Int("scenarios", 100, "how many are played")
+	only := flag.String("only", "", "numbers of the `scenarios` that alone are played, with commas between")
+	parallel := flag.Int("parallel", 6, "how many are played at once")
+	show := flag.Bool("show", false, "print the scenarios and play nothing")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	scenarios, err := choose(*seed, *count, *only)
+	if err == nil && *show {
+		for _, s := range scenarios {
+			fmt.Println(s)
+		}
+		return
+	}
+	if err == nil {
+		err = run(ctx, scenarios, *parallel)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "oracle:", err)
+		os.Exit(1)
+	}
+}
+
+func choose(seed uint64, count int, only string) ([]scenario.Scenario, error) {
+	var all []scenario.Scenario
+	if only == "" {
+		for n := 1; n <= count; n++ {
+			all = append(all, scenario.Draw(seed, n))
+		}
+		return all, nil
+	}
+	for _, text := range strings.Split(only, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("%q is no number of a scenario", text)
+		}
+		all = append(all, scenario.Draw(seed, n))
+	}
+	return all, nil
+}
+
+// run plays the scenarios. When something is wrong the logs stay, and the error says where.
+func run(ctx context.Context, scenarios []scenario.Scenario, parallel int) error {
+	begin := time.Now()
+	stage, err := play.Open(ctx, os.Stdout)
+	if err == nil {
+		fmt.Printf("both run after %s\n", time.Since(begin).Round(time.Second))
+		err = playAll(ctx, stage, scenarios, parallel)
+	}
+	stage.Close(err != nil)
+	if err != nil {
+		return fmt.Errorf("%w\nthe logs are in %s", err, stage.Logs())
+	}
+	fmt.Printf("%d scenarios in %s: everything that differs is meant\n", len(scenarios), time.Since(begin).Round(time.Second))
+	return nil
+}
+
+// enough scenarios are those of which at least half have to run something.
+const enough = 10
+
+// tally is what all scenarios have come to.
+type tally struct {
+	mu     sync.Mutex
+	meant  map[string]int
+	broken []int
+	// runs of Pipelines-as-Code there were, in so many scenarios.
+	runs, ran int
+	// played is how many scenarios there were.
+	played int
+}
+
+func playAll(ctx context.Context, stage *play.Stage, scenarios []scenario.Scenario, parallel int) error {
+	t := &tally{meant: map[string]int{}}
+	group, within := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
+	for _, s := range scenarios {
+		group.Go(func() error { return t.play(within, stage, s) })
+	}
+	err := group.Wait() // what was played until then is told in any case
+	fmt.Printf("%d PipelineRuns of Pipelines-as-Code, in %d of %d scenarios. Differences that are meant:\n", t.runs, t.ran, t.played)
+	for _, d := range verdict.Differences() {
+		fmt.Printf("  %4d  %s\n", t.meant[d.Name], d.Name)
+	}
+	if err != nil {
+		return err
+	}
+	if len(t.broken) > 0 {
+		slices.Sort(t.broken)
+		return fmt.Errorf("scenarios %v have differences that are in no list", t.broken)
+	}
+	if len(scenarios) >= enough && 2*t.ran < len(scenarios) {
+		return fmt.Errorf("Pipelines-as-Code ran something in %d of %d scenarios only: that shows too little", t.ran, len(scenarios))
+	}
+	return nil
+}
+
+// play plays one scenario. What differs and is not meant is printed; what could not be played counts as that.
+func (t *tally) play(ctx context.Context, stage *play.Stage, s scenario.Scenario) error {
+	pac, ours, err := stage.Play(ctx, s, func(pac, ours []verdict.Side) bool {
+		_, others := verdict.Judge(s, verdict.Compare(play.Application, pac, ours))
+		return slices.ContainsFunc(others, func(d verdict.Difference) bool { return d.Act == len(pac)-1 })
+	})
+	if ctx.Err() != nil {
+		return errors.Join(ctx.Err(), err)
+	}
+	meant, others := verdict.Judge(s, verdict.Compare(play.Application, pac, ours))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.played++
+	before := t.runs
+	for _, side := range pac {
+		t.runs += len(side.Runs)
+	}
+	if t.runs > before {
+		t.ran++
+	}
+	for name := range maps.Keys(meant) {
+		t.meant[name] += meant[name]
+	}
+	if err == nil && len(others) == 0 {
+		return nil
+	}
+	t.broken = append(t.broken, s.N)
+	fmt.Println(s)
+	if err != nil {
+		fmt.Println("  not played to its end:", err)
+	}
+	for _, d := range others {
+		fmt.Println("  DIFFERS", d)
+	}
+	if len(ours) > 0 {
+		for _, plan := range ours[len(ours)-1].Plans {
+			fmt.Println("  Plumbline planned:", plan)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package play
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
+	"github.com/plumbline-ci/plumbline/test/cluster"
+	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/installation"
+	"github.com/plumbline-ci/plumbline/test/oracle/scenario"
+)
+
+const (
+	// Application is what both call themselves in the names of checks.
+	Application = "Pipelines as Code CI"
+
+	organisation = "acme"
+	// unlimited is more requests than any seed makes: an hour's limit would end it.
+	unlimited = 1 << 30
+)
+
+// side is one of both.
+type side struct {
+	cluster   *cluster.Cluster
+	dynamic   dynamic.Interface
+	plumbline versioned.Interface // knows the kind Repository, which both have
+	app       forge.App
+	// hook is where deliveries go, with header beside their own.
+	hook   string
+	header http.Header
+}
+
+// Stage is both sides, running.
+type Stage struct {
+	dir       string
+	forge     *forge.GitHub
+	gateway   *gateway
+	ours, pac side
+	// system is Plumbline's namespace.
+	system string
+}
+
+// Open starts everything. Close ends what it started, also when it fails.
+func Open(ctx context.Context, progress io.Writer) (s *Stage, err error) {
+	s = &Stage{system: "plumbline"}
+	if s.dir, err = os.MkdirTemp("", "plumbline-oracle-"); err != nil {
+		return s, err
+	}
+	built, err := buildOriginal(ctx, progress)
+	if err != nil {
+		return s, err
+	}
+	programs, err := installation.Build(ctx, s.dir)
+	if err != nil {
+		return s, err
+	}
+	if err := s.host(); err != nil {
+		return s, err
+	}
+	both, within := errgroup.WithContext(ctx)
+	both.Go(func() error { return s.startOurs(within, programs) })
+	both.Go(func() error { return s.startPaC(within, built) })
+	return s, both.Wait()
+}
+
+// host starts the forge, with everybody who acts and the two Apps.
+func (s *Stage) host() error {
+	s.forge = forge.New(forge.Options{RateLimit: unlimited})
+	if err := s.forge.Start(); err != nil {
+		return err
+	}
+	var err error
+	if s.gateway, err = newGateway(s.forge.URL()); err != nil {
+		return err
+	}
+	for _, user := range []string{scenario.Writer, scenario.Triager, scenario.Reader, scenario.Stranger} {
+		s.forge.AddUser(user)
+	}
+	s.forge.SetOrgOwner(organisation, scenario.Owner)
+	s.forge.SetOrgMember(organisation, scenario.Member, true)
+	s.ours.app = s.forge.CreateApp(7, "plumbline", "", "webhook-secret-of-plumbline")
+	s.pac.app = s.forge.CreateApp(8, "original", "", "webhook-secret-of-the-original")
+	s.forge.Install(s.ours.app.ID, organisation)
+	s.forge.Install(s.pac.app.ID, organisation)
+	return nil
+}
+
+func (s *Stage) startOurs(ctx context.Context, programs installation.Programs) error {
+	if err := s.ours.begin(ctx, filepath.Join(s.dir, "plumbline")); err != nil {
+		return err
+	}
+	if err := installation.Define(ctx, s.ours.cluster); err != nil {
+		return err
+	}
+	i, err := installation.New(ctx, installation.Options{
+		Cluster: s.ours.cluster, Forge: s.forge, App: s.ours.app, Programs: programs, Namespace: s.system,
+	})
+	if err != nil {
+		return err
+	}
+	controller, err := i.Controller(ctx, false, "-late-reports=3s", "-close-window=5s")
+	if err != nil {
+		return err
+	}
+	receiver, err := i.Receiver(ctx, false)
+	if err != nil {
+		return err
+	}
+	s.ours.hook = receiver.URL
+	return errors.Join(controller.Start(ctx), receiver.Start(ctx))
+}
+
+func (s *Stage) startPaC(ctx context.Context, built original) (err error) {
+	if err := s.pac.begin(ctx, filepath.Join(s.dir, "original")); err != nil {
+		return err
+	}
+	s.pac.hook, err = installOriginal(ctx, s.pac.cluster, built, s.pac.app, s.gateway.server.URL)
+	// An Enterprise Server names its host. With the scheme Pipelines-as-Code takes it as it is, without one it would want TLS.
+	s.pac.header = http.Header{"X-Github-Enterprise-Host": {s.forge.URL()}}
+	return err
+}
+
+// begin starts a cluster.
+func (s *side) begin(ctx context.Context, dir string) (err error) {
+	if s.cluster, err = cluster.Start(ctx, cluster.Options{Dir: dir}); err != nil {
+		return err
+	}
+	if s.dynamic, err = dynamic.NewForConfig(s.cluster.RESTConfig()); err != nil {
+		return err
+	}
+	s.plumbline, err = versioned.NewForConfig(s.cluster.RESTConfig())
+	return err
+}
+
+// namespace creates one, and waits until runs have an account there.
+func (s *side) namespace(ctx context.Context, name string) error {
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}
+	core := schema.GroupVersion{Version: "v1"}
+	if _, err := s.dynamic.Resource(core.WithResource("namespaces")).Create(ctx, object, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	return cluster.Poll(ctx, 50*time.Millisecond, func() error {
+		_, err := s.dynamic.Resource(core.WithResource("serviceaccounts")).Namespace(name).Get(ctx, "default", metav1.GetOptions{})
+		return err
+	})
+}
+
+// Logs is the folder with the logs of everything.
+func (s *Stage) Logs() string { return s.dir }
+
+// Close ends everything. keep leaves the logs.
+func (s *Stage) Close(keep bool) {
+	for _, c := range []*cluster.Cluster{s.ours.cluster, s.pac.cluster} {
+		if c != nil {
+			c.Stop()
+		}
+	}
+	if s.gateway != nil {
+		s.gateway.server.CloseClientConnections()
+		s.gateway.server.Close()
+	}
+	if s.forge != nil {
+		_ = s.forge.Close()
+	}
+	if !keep {
+		_ = os.RemoveAll(s.dir)
+	}
+}
+
+// namespaceOf is where a scenario's repository runs, on both sides.
+func namespaceOf(s scenario.Scenario) string { return "ci-" + s.Name() }
+
+// fullName is a scenario's repository at the forge.
+func fullName(s scenario.Scenario) string { return fmt.Sprintf("%s/%s", organisation, s.Name()) }

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verdict
+
+import "slices"
+
+const (
+	commands = "docs/commands.md"
+	language = "docs/language.md"
+	template = "docs/templates.md"
+	operate  = "docs/operations.md"
+)
+
+// Differences are those that Plumbline wants. What one explains is as narrow as it can be told: who acts on what.
+func Differences() []Meant {
+	return slices.Concat(aboutPeople(), aboutCommands(), aboutEnds(), aboutValues())
+}
+
+// aboutPeople are about who may start runs, and what is asked of the others.
+func aboutPeople() []Meant {
+	return []Meant{
+		{
+			Name: "a member or reader runs a pull request of a fork", Because: "by default the right to write decides",
+			Page: commands, Says: "members of the organisation and collaborators who may only read run their pull requests",
+			Explains: readersPull,
+		},
+		{
+			Name: "a member or reader starts or ends runs by a comment", Because: "by default the right to write decides",
+			Page: commands, Says: "members of the organisation and collaborators who may only read run their pull requests",
+			Explains: readersComment,
+		},
+		{
+			Name: "whoever may not push labels a pull request", Because: "people may label who may not push",
+			Page: language, Says: "Anybody's label starts what is for it in the repository itself",
+			Explains: triagersLabel,
+		},
+		{
+			Name: "a stranger's command shows that it waits for approval", Because: "anybody could make it comment",
+			Page: commands, Says: "and in the GitEvent; strangers get no answer",
+			Explains: strangersCommand,
+		},
+		{
+			Name: "each push to a stranger's pull request shows at once that it waits for approval", Because: "strangers must not use up the calls of an installation",
+			Page: operate, Says: "once a minute for one, 20 at once for an installation, then one each 6 s; late ones follow",
+			Explains: pushedAgain,
+		},
+		{
+			Name: "a check that waited for approval ends", Because: "it ran nothing",
+			Page: commands, Says: "the waiting check ends as skipped",
+			Explains: waitingCheckEnds,
+		},
+		{
+			Name: "a label asks for approval of a commit that was approved", Because: "an approval stands for its commit",
+			Page: commands, Says: "An approval stands for its commit: when the pull request is opened again, or somebody who may sets a label, it runs",
+			Explains: labelAsks,
+		},
+		{
+			Name: "the author approves its own pull request", Because: "an approval is of a second person",
+			Page: commands, Says: "the author cannot approve, whatever rights it has",
+			Explains: ownApproval,
+		},
+		{
+			Name: "an approved commit runs with the definitions of the default branch", Because: "whoever approves may have overlooked something",
+			Page: commands, Says: "the definitions are those of the default branch",
+			Explains: approvedDefinitions,
+		},
+		{
+			Name: "a stranger asks for no CI", Because: "a stranger must not conclude a check",
+			Page: language, Says: "`[skip ci]` is looked for before it is asked who may start CI",
+			Explains: strangerSkips,
+		},
+	}
+}

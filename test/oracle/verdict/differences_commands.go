@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verdict
+
+// aboutCommands are about what comments mean.
+func aboutCommands() []Meant {
+	return []Meant{
+		{
+			Name: "two different commands in one comment", Because: "nobody knows which was meant",
+			Page: commands, Says: "the first kind of command in its own order wins",
+			Explains: twoCommands,
+		},
+		{
+			Name: "a pipeline without annotations is started by its name", Because: "it is made for that",
+			Page: commands, Says: "a pipeline without annotations is not found",
+			Explains: withoutAnnotations,
+		},
+		{
+			Name: "a generateName is named without its dash", Because: "people write the name that they see",
+			Page: commands, Says: "or its `generateName` with or without the dash at the end",
+			Explains: withoutDash,
+		},
+		{
+			Name: "/retest and /ok-to-test start what runs already", Because: "its result is not there yet",
+			Page: commands, Says: "`/retest` and `/ok-to-test` start what is running already",
+			Explains: runsAlready,
+		},
+	}
+}
+
+// aboutEnds are about what ends runs.
+func aboutEnds() []Meant {
+	return []Meant{
+		{
+			Name: "a close ends every run", Because: "nobody waits for them any more",
+			Page: commands, Says: "a close ends only runs with the annotation `cancel-in-progress:",
+			Explains: closeEnds,
+		},
+		{
+			Name: "the close of a stranger's pull request asks for approval", Because: "closing is no start",
+			Page: commands, Says: "the close of a stranger's pull request ends nothing, and asks for approval",
+			Explains: closeAsks,
+		},
+	}
+}
+
+// aboutValues are about what placeholders become.
+func aboutValues() []Meant {
+	return []Meant{{
+		Name: "the line ends of a value in a quoted scalar", Because: "a value is data, and no part of the file's text",
+		Page: template, Says: "Values are put into the text of the file before YAML is read",
+		Explains: linesOfAValue,
+	}}
+}

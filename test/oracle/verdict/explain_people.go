@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verdict
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/plumbline-ci/plumbline/test/oracle/scenario"
+)
+
+func readersPull(s scenario.Scenario, d Difference) bool {
+	a := act(s, d)
+	moved := a.Kind == scenario.Open || a.Kind == scenario.Sync || a.Kind == scenario.Labeled
+	waits := isEvent(d) && d.PaC == "" && d.Ours == "queued"
+	return fromReader(s, d) && (moved && d.What == OnlyPaC || waits)
+}
+
+func readersComment(s scenario.Scenario, d Difference) bool {
+	a := act(s, d)
+	ends := asks(a, "/cancel") && d.What == Reported && d.PaC == "cancelled"
+	// Of a check that waits Pipelines-as-Code makes that of the first run.
+	starts := d.What == OnlyPaC || isEvent(d) && outside(s, d) && d.PaC == "" && d.Ours == "queued"
+	return reads(a.By) && (ends || starts && asks(a, "/test", "/retest", "/ok-to-test", "/deploy"))
+}
+
+func triagersLabel(s scenario.Scenario, d Difference) bool {
+	a := act(s, d)
+	return a.Kind == scenario.Labeled && !scenario.MayWrite(a.By) && d.What == OnlyPaC
+}
+
+func strangersCommand(s scenario.Scenario, d Difference) bool {
+	a := act(s, d)
+	return asks(a, "/") && !scenario.MayWrite(a.By) && isEvent(d) && d.PaC == "queued" && d.Ours == ""
+}
+
+func pushedAgain(s scenario.Scenario, d Difference) bool {
+	return outside(s, d) && act(s, d).Kind == scenario.Sync && isEvent(d) && d.PaC == "queued" && d.Ours == ""
+}
+
+func waitingCheckEnds(s scenario.Scenario, d Difference) bool {
+	return outside(s, d) && approves(act(s, d)) && isEvent(d) && d.Ours == "skipped"
+}
+
+func ownApproval(s scenario.Scenario, d Difference) bool {
+	open, _ := s.Opened(d.Act)
+	return asks(act(s, d), "/ok-to-test") && act(s, d).By == open.By && d.What == OnlyPaC
+}
+
+func labelAsks(s scenario.Scenario, d Difference) bool {
+	return outside(s, d) && act(s, d).Kind == scenario.Labeled && isEvent(d) && d.PaC == "queued" && d.Ours == "skipped"
+}
+
+func approvedDefinitions(s scenario.Scenario, d Difference) bool {
+	return outside(s, d) && s.Provenance == "" && d.What == Rendered && strings.Contains(d.Path, "[WHERE]") && d.PaC == "head" && d.Ours == "main"
+}
+
+func strangerSkips(s scenario.Scenario, d Difference) bool {
+	waits := d.Ours == "queued" || d.Ours == "" && act(s, d).Kind == scenario.Sync // which may show it later
+	return outside(s, d) && isEvent(d) && d.PaC == "skipped" && waits
+}
+
+// asks tells whether an act is a comment of which a line begins with one of some words.
+func asks(a scenario.Act, words ...string) bool {
+	return a.Kind == scenario.Comment && slices.ContainsFunc(words, func(word string) bool { return strings.Contains("\n"+a.Text, "\n"+word) })
+}
+
+// approves tells whether an act lets the commit of a pull request run: of somebody who may write, it says what starts runs.
+func approves(a scenario.Act) bool {
+	return scenario.MayWrite(a.By) && asks(a, "/test", "/retest", "/ok-to-test")
+}
+
+// pipelineOf is the name of the pipeline that a difference is about, or whose check it is about; "" at the check of an event.
+func pipelineOf(d Difference) string {
+	if d.What != Reported {
+		return d.Subject
+	}
+	_, name, _ := strings.Cut(d.Subject, between)
+	return name
+}
+
+// act is what the difference was found after.
+func act(s scenario.Scenario, d Difference) scenario.Act { return s.Acts[d.Act] }
+
+// reads tells whether somebody may run nothing because reading is all the rights there are.
+func reads(user string) bool { return user == scenario.Member || user == scenario.Reader }
+
+// outside tells whether the pull request is from a fork of somebody who may not write.
+func outside(s scenario.Scenario, d Difference) bool {
+	open, is := s.Opened(d.Act)
+	return is && open.Fork && !scenario.MayWrite(open.By)
+}
+
+// fromReader tells whether it is from a fork of somebody who may read.
+func fromReader(s scenario.Scenario, d Difference) bool {
+	open, is := s.Opened(d.Act)
+	return is && open.Fork && reads(open.By)
+}
+
+// isEvent tells whether a difference is about the check of an event as a whole.
+func isEvent(d Difference) bool { return d.What == Reported && !strings.Contains(d.Subject, between) }
