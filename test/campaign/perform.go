@@ -108,7 +108,7 @@ func (s *stage) up(p *part) {
 // failCalls has one kind of calls of a process answered wrongly.
 func (s *stage) failCalls(ctx context.Context, act Act) {
 	r := act.rand(s.options.Seed)
-	on, answer := pick(r, callsOf(act.Target)), pick(r, apiAnswers())
+	on, answer := pick(r, callsOf(act.Target)), takesTurn(act, apiAnswers())
 	rule := cluster.Rule{Match: on.matches, Do: answer.do}
 	if r.IntN(2) == 0 {
 		rule.Count = 1 + r.IntN(3)
@@ -120,6 +120,9 @@ func (s *stage) failCalls(ctx context.Context, act Act) {
 	end()
 	s.tally.add("API server: "+answer.name, armed.Hits())
 }
+
+// takesTurn is the entry whose turn it is.
+func takesTurn[T any](act Act, all []T) T { return all[act.Nth%len(all)] }
 
 // killAtCall kills a process when a call of it has arrived at the proxy: before it takes effect, or after.
 func (s *stage) killAtCall(ctx context.Context, act Act) {
@@ -158,7 +161,7 @@ func (s *stage) killAtCall(ctx context.Context, act Act) {
 // failGit has one route of a Git service, or all, answer wrongly.
 func (s *stage) failGit(ctx context.Context, act Act) {
 	r := act.rand(s.options.Seed)
-	answer, service := pick(r, gitAnswers(act.Target)), s.services[act.Target]
+	answer, service := takesTurn(act, gitAnswers(act.Target)), s.services[act.Target]
 	over := make(chan struct{})
 	fault := forge.Fault{Do: answer.do(over)}
 	if r.IntN(2) == 0 {

@@ -17,6 +17,8 @@ type Act struct {
 	At, Lasts time.Duration
 	// Kind is the name of an entry of deliveries() or disturbances(), Target what a disturbance is done to.
 	Kind, Target string
+	// Nth numbers the faults of a Kind from 0, those of each Git service by themselves: they take turns, so that each is played about as often.
+	Nth int
 }
 
 // rand is the act's own source, so that what it chooses does not depend on what other acts did.
@@ -44,7 +46,7 @@ func Schedule(seed uint64, long time.Duration) (acts []Act) {
 	for at := between(r, mean); at < long; at += between(r, mean) {
 		acts = append(acts, Act{At: at, Kind: choose(r, deliveries()).kind})
 	}
-	busy := map[string]time.Duration{}
+	busy, turn := map[string]time.Duration{}, map[string]int{}
 	for at := between(r, disturbEvery); at < long; at += between(r, disturbEvery) {
 		d := disturbance(r)
 		act := Act{At: at, Lasts: time.Duration(r.Int64N(int64(d.longest))), Kind: d.kind, Target: pick(r, d.targets)}
@@ -57,6 +59,12 @@ func Schedule(seed uint64, long time.Duration) (acts []Act) {
 			continue
 		}
 		busy[act.Target] = end + rest
+		turns := act.Kind
+		if act.Kind == gitFault {
+			turns += act.Target
+		}
+		act.Nth = turn[turns]
+		turn[turns]++
 		acts = append(acts, act)
 	}
 	for _, at := range rolls {
