@@ -93,7 +93,8 @@ func (d *draft) leave(ctx context.Context, c *candidate) error {
 }
 
 // leaveToApproval declines what the comment that has approved the commit has started, of an event that happened before it and is planned
-// after it: a pull request that was opened during an outage, say.
+// after it: a pull request that was opened during an outage, say. What happened in the comment's second came after it: a comment approves only
+// what was the head in a second before.
 func (d *draft) leaveToApproval(ctx context.Context, c *candidate) error {
 	if d.approval == nil || d.asked() || d.spec.Comment != nil || d.spec.EventType == match.LabelEvent {
 		return nil
@@ -103,7 +104,7 @@ func (d *draft) leaveToApproval(ctx context.Context, c *candidate) error {
 		return err
 	}
 	for _, r := range all {
-		if r.Event.Name != d.approval.Event || r.Event.Spec.Happened().Before(d.spec.Happened()) {
+		if r.Event.Name != d.approval.Event || !d.spec.Happened().Before(r.Event.Spec.Happened()) {
 			continue
 		}
 		if slices.ContainsFunc(r.Event.Status.Runs, func(run v1alpha1.Run) bool { return run.Pipeline == d.nameOf(c.definition) }) {
