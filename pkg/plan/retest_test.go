@@ -103,3 +103,19 @@ func TestRetestOfWhatSucceeded(t *testing.T) {
 		t.Errorf("nothing is selected: %+v, asked %v", made, w.asked)
 	}
 }
+
+// A comment that approves a commit starts what events before it would have started, however late those are planned. What happens in its
+// second or later comes after it.
+func TestWhatTheApprovalHasStartedIsNotStartedByAnOlderEvent(t *testing.T) {
+	t.Parallel()
+	approval := approvedBefore(sha, "main") // in the third second
+	approval.Event.Status.Runs = []v1alpha1.Run{{Pipeline: "a"}}
+	for happened, runs := range map[int]int{1: 0, 2: 0, 3: 1, 4: 1} {
+		in := forked()
+		in.Event.Spec.Action, in.Event.Spec.HappenedAt, in.Event.Spec.ReceivedAt = "reopened", second(happened), *second(4)
+		w := &world{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, records: []records.Record{approval}}
+		if made := w.make(t, in); len(made.Runs) != runs {
+			t.Errorf("of second %d: %d runs, want %d: %+v", happened, len(made.Runs), runs, made.Decisions)
+		}
+	}
+}
