@@ -66,7 +66,7 @@ func (p *Plan) room(use budget.Use) error {
 		scope, p.Budget.Limits(scope).Bytes>>20)
 }
 
-// About writes down which subject the event is of, if that is another one than its delivery told (GitEventSpec.Subject).
+// About writes down which subject the event is of, if that is another one than its delivery told (GitEventSpec.Subject); "" is none.
 func (p *Plan) About(ctx context.Context, subject string) error {
 	if p.event.Labels[plumbline.SubjectLabel] == subject {
 		return nil

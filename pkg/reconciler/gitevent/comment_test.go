@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
@@ -113,6 +114,9 @@ func TestACommentRunsNobodysCode(t *testing.T) {
 			t.Parallel()
 			w := commented(t, "/deploy", annotated("deploy", "on-comment: ^/deploy"))
 			w.git.canWrite = test.canWrite
+			w.edit(func(e *v1alpha1.GitEvent) {
+				e.Labels = map[string]string{plumbline.SubjectLabel: e.Spec.Subject()}
+			})
 			if test.complete != nil {
 				w.git.complete = func(*v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) { return nil, test.complete }
 			}
@@ -126,6 +130,9 @@ func TestACommentRunsNobodysCode(t *testing.T) {
 			e := w.event()
 			if test.reason == "" && e.Status.Plan != nil || test.reason != "" && (!e.Settled() || e.Status.Disposition != v1alpha1.DispositionIgnored || e.Status.Plan.Message != test.reason) {
 				t.Errorf("%+v, want %q", e.Status, test.reason)
+			}
+			if subject := e.Labels[plumbline.SubjectLabel]; (subject == "") != (test.reason != "") {
+				t.Errorf("it is found as one of subject %q; what did nothing is not in anybody's way, and what is open is", subject)
 			}
 		})
 	}

@@ -97,10 +97,22 @@ func (s *Step) tidy(ctx context.Context, a *attempt.Attempt, left []v1alpha1.Che
 	if err := a.Kept.Remove(ctx); err != nil {
 		return err
 	}
+	if meantNothing(a.Event) {
+		if err := a.Kept.About(ctx, ""); err != nil {
+			return err
+		}
+	}
 	s.Failing.forget(a.Event.Name)
 	Shrink(a.Event, a.Clock.Now(), s.Leads.Inherited(a.Event))
 	a.Event.Status.Checks, a.Event.Status.Unreported = left, len(left) > 0
 	return a.Record.Write(ctx)
+}
+
+// meantNothing tells whether nobody has to know of a comment any more: it did nothing, and nobody was told. It is not found as one of its
+// pull request then: strangers may write thousands, and what is decided there reads all that there are.
+func meantNothing(event *v1alpha1.GitEvent) bool {
+	st := &event.Status
+	return event.Spec.Comment != nil && st.Disposition == v1alpha1.DispositionIgnored && st.Reply == nil && st.Plan.Cancels == nil
 }
 
 // deleteSecret does nothing for an empty name.
