@@ -4,6 +4,7 @@ package campaign
 
 import (
 	"hash/fnv"
+	"slices"
 	"time"
 
 	"github.com/plumbline-ci/plumbline/test/cluster"
@@ -29,26 +30,30 @@ func apiAnswers() []apiAnswer {
 	status := func(name string, code int) apiAnswer {
 		return apiAnswer{name: name, do: cluster.Page(code, "<html>upstream</html>")}
 	}
-	return []apiAnswer{
+	once := []apiAnswer{
 		{"webhook refuses connections", cluster.Fault(cluster.WebhookRefused())},
-		{"webhook times out", cluster.Fault(cluster.WebhookTimeout())},
 		{"webhook denies (400)", cluster.Fault(cluster.WebhookDenied(denial))},
 		{"run has started (400)", cluster.Fault(cluster.RunStarted())},
 		{"forbidden (403)", cluster.Fault(cluster.Forbidden("plumbline", "do", "ci"))},
 		{"quota exceeded (403)", cluster.Fault(cluster.QuotaExceeded("it"))},
 		{"not served (404)", cluster.NotServed()},
 		{"conflict (409)", cluster.Fault(cluster.Conflict("it"))},
-		{"throttled (429)", cluster.Fault(cluster.TooManyRequests())},
 		{"unauthorized (401)", cluster.Fault(cluster.Unauthorized())},
 		{"etcd times out (500)", cluster.Fault(cluster.EtcdTimeout())},
 		{"unavailable (503)", cluster.Fault(cluster.Unavailable())},
 		{"timeout (504)", cluster.Fault(cluster.RequestTimeout())},
 		status("page of a proxy (502)", 502),
 		{"connection dropped", cluster.Drop()},
+	}
+	// After these a process waits before it calls again, or calls no more: each has two turns of a round.
+	twice := []apiAnswer{
+		{"webhook times out", cluster.Fault(cluster.WebhookTimeout())},
+		{"throttled (429)", cluster.Fault(cluster.TooManyRequests())},
 		{"applied, connection dropped", cluster.ApplyThenDrop()},
 		{"applied, timeout (504)", cluster.ApplyThenAnswer(504, cluster.RequestTimeout())},
 		{"slow", cluster.Delay(slow)},
 	}
+	return slices.Concat(once, twice, twice)
 }
 
 // call is a kind of call to the API server; its zero value is every one.
@@ -101,9 +106,8 @@ func gitAnswers(service string) []gitAnswer {
 		{"applied, answer withheld", forge.ApplyThenHold},
 	}
 	if service == onGitHub {
-		all = append(all,
-			gitAnswer{"secondary limit (429)", plain(forge.SecondaryRateLimit(time.Second))},
-			gitAnswer{"unauthorized (401)", plain(forge.Unauthorized401())})
+		limit := gitAnswer{"secondary limit (429)", plain(forge.SecondaryRateLimit(time.Second))} // nothing is called for a while after it
+		all = append(all, limit, gitAnswer{"unauthorized (401)", plain(forge.Unauthorized401())}, limit)
 	}
 	return all
 }
