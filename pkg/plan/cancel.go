@@ -4,7 +4,6 @@ package plan
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -13,8 +12,8 @@ const (
 	// maxCancelled is the names that one command may end the runs of, each of at most 253 bytes as names of pipelines are: they are
 	// copied into an annotation of each event that is cancelled.
 	maxCancelled = 50
-	// maxAnnotation is the bytes of all of these names together. An event takes note of 50 cancellations (v1alpha1.MaxCancellations),
-	// and all annotations of an object may have 256 KiB.
+	// maxAnnotation is the bytes of that annotation, in JSON: it writes some characters as six. An event takes note of 50 cancellations
+	// (v1alpha1.MaxCancellations), and all annotations of an object may have 256 KiB.
 	maxAnnotation = 4 << 10
 )
 
@@ -25,9 +24,11 @@ func (p *planner) cancelled() *Plan {
 	if p.onCommit() {
 		ref = p.spec.BaseRef
 	}
-	if len(names) > maxCancelled || len(strings.Join(names, " ")) > maxAnnotation {
+	c := v1alpha1.Cancellation{By: p.spec.Sender, Names: names, Ref: ref, Why: p.spec.Sender + " asked for it in a comment"}
+	_, encoded, err := c.CancelsAs(p.Event.Name)
+	if len(names) > maxCancelled || len(names) > 0 && len(encoded) > maxAnnotation || err != nil {
 		return p.end(v1alpha1.DispositionIgnored, p.spec.SHA, "TooManyNames",
-			fmt.Sprintf("nothing was cancelled: a comment may name %d pipelines, of %d bytes together", maxCancelled, maxAnnotation))
+			fmt.Sprintf("nothing was cancelled: a comment may name %d pipelines, of about %d bytes together", maxCancelled, maxAnnotation))
 	}
-	return p.cancel("CancelRequested", v1alpha1.Cancellation{By: p.spec.Sender, Names: names, Ref: ref, Why: p.spec.Sender + " asked for it in a comment"})
+	return p.cancel("CancelRequested", c)
 }
