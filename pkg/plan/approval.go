@@ -13,8 +13,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/records"
 )
 
-// approve decides about what depends on an approval: it is not allowed by itself, and would be if its commit were approved; or it is a command
-// on a pull request whose branch lives in another repository.
+// approve decides about what depends on an approval: it is not allowed by itself, and would be if its commit were approved; or it is a comment
+// on a pull request to which others can push than those who may.
 func (p *planner) approve(ctx context.Context, decision access.Decision) (access.Decision, error) {
 	if decision.Verdict != access.Allowed {
 		would, err := p.wouldBeAllowed(ctx)
@@ -33,7 +33,10 @@ func (p *planner) approve(ctx context.Context, decision access.Decision) (access
 		p.approval = standing
 		return access.Decision{Verdict: access.Allowed}, nil
 	}
-	if !p.starts() {
+	switch {
+	case p.remark() && decision.Verdict == access.Allowed && p.endsPending:
+		return access.Decision{Why: "The commit waits for approval, and a comment without a command gives none."}, nil
+	case !p.starts() && (!p.remark() || decision.Verdict != access.Allowed):
 		return decision, nil
 	}
 	heads, err := p.heads(ctx, recorded)
@@ -58,18 +61,25 @@ func (p *planner) heads(ctx context.Context, recorded []records.Record) (heads [
 	return heads, nil
 }
 
-// bind lets a command run the commit that was the head when the comment was written (S21). On a pull request that is allowed by itself
-// and of which nothing is on record there is nobody to be careful about.
+// bind lets a comment run the commit that was the head when it was written (S21). On a pull request that is allowed by itself
+// and of which nothing is on record there is nobody to be careful about. Its author approves nothing by whatever command (S24).
 func (p *planner) bind(decision access.Decision, heads []approval.Head) access.Decision {
 	trusted := decision.Verdict == access.Allowed
-	if trusted && len(heads) == 0 {
+	switch {
+	case trusted && len(heads) == 0:
 		return p.meant(decision)
+	case !trusted && same(p.spec.Sender, p.spec.PullRequest.Author):
+		return access.Decision{Why: decision.Why + " Somebody else than its author has to approve the commit."}
 	}
-	if p.command.SHA == "" && p.Config.RequireApprovedSHA && (!trusted || p.command.Kind == command.OkToTest) {
+	asked := command.Command{}
+	if p.command != nil {
+		asked = *p.command
+	}
+	if asked.SHA == "" && p.Config.RequireApprovedSHA && (!trusted || asked.Kind == command.OkToTest) {
 		return access.Decision{Why: fmt.Sprintf("An approval has to name its commit here (require-ok-to-test-sha). The head of the pull request is %s: "+
 			"after reading it write /ok-to-test %s.", p.spec.SHA, p.spec.SHA)}
 	}
-	comment := approval.Comment{Received: p.spec.ReceivedAt.Time, SHA: p.command.SHA}
+	comment := approval.Comment{Received: p.spec.ReceivedAt.Time, SHA: asked.SHA}
 	if at := p.spec.HappenedAt; at != nil {
 		comment.At = at.Time
 	}
@@ -111,10 +121,17 @@ func (p *planner) starts() bool {
 	return p.command != nil && p.command.Kind != command.Cancel && p.spec.PullRequest != nil
 }
 
-// binds tells whether an event that is allowed by itself depends on what is on record of its commit nevertheless: to the branch of another
-// repository others than the author can push, and what was approved there runs apart again (S23).
+// binds tells whether an event that is allowed by itself depends on what is on record of its commit nevertheless: what was approved runs apart
+// again (S23).
 func (p *planner) binds() bool {
-	return (p.starts() || p.rerun != nil) && p.spec.PullRequest != nil && !p.sameRepository()
+	return (p.starts() || p.remark() || p.rerun != nil) && p.othersPush()
+}
+
+// othersPush tells whether others can push to the branch of a pull request than those who may start its pipelines: it lives in another
+// repository, or a policy says who may.
+func (p *planner) othersPush() bool {
+	settings := p.Repository.Spec.Settings
+	return p.spec.PullRequest != nil && (!p.sameRepository() || settings != nil && settings.Policy != nil)
 }
 
 // sameRepository tells whether a pull request's branch lives in the repository it is to be merged into.
@@ -127,7 +144,7 @@ func (p *planner) sameRepository() bool {
 // one that was just opened shows nothing yet.
 func (p *planner) waited(ctx context.Context) error {
 	first := p.spec.Action == "opened" || p.spec.Action == "open"
-	if p.spec.PullRequest == nil || p.spec.Comment != nil || p.rerun != nil || p.sameRepository() || first && !v1alpha1.Reopened(p.Event.Name) {
+	if p.spec.Comment != nil || p.rerun != nil || !p.othersPush() || first && !v1alpha1.Reopened(p.Event.Name) {
 		return nil
 	}
 	recorded, err := p.recorded(ctx)
