@@ -33,17 +33,28 @@ func (p *planner) approve(ctx context.Context, decision access.Decision) (access
 		p.approval = standing
 		return access.Decision{Verdict: access.Allowed}, nil
 	}
-	switch {
-	case p.remark() && decision.Verdict == access.Allowed && p.endsPending:
-		return access.Decision{Why: "The commit waits for approval, and a comment without a command gives none."}, nil
-	case !p.starts() && (!p.remark() || decision.Verdict != access.Allowed):
-		return decision, nil
+	if end, ends := p.givesNone(decision); ends {
+		return end, nil
 	}
 	heads, err := p.heads(ctx, recorded)
 	if err != nil {
 		return access.Decision{}, err
 	}
 	return p.bind(decision, heads), nil
+}
+
+// givesNone decides about an event that cannot approve its commit. It tells whether the event is one, or may run what is approved alone.
+func (p *planner) givesNone(decision access.Decision) (end access.Decision, ends bool) {
+	allowed := decision.Verdict == access.Allowed
+	switch {
+	case p.starts() && !allowed && same(p.spec.Sender, p.spec.PullRequest.Author): // S24, whatever the command
+		return access.Decision{Why: decision.Why + " Somebody else than its author has to approve the commit."}, true
+	case p.starts():
+		return decision, false
+	case p.remark() && allowed && p.endsPending:
+		return access.Decision{Why: "The commit waits for approval, and a comment without a command gives none."}, true
+	}
+	return decision, !p.remark() || !allowed
 }
 
 // heads are the heads that the pull request has had: by the Git service's own word where it signs nothing, so that nobody can make them up.
@@ -62,19 +73,13 @@ func (p *planner) heads(ctx context.Context, recorded []records.Record) (heads [
 }
 
 // bind lets a comment run the commit that was the head when it was written (S21). On a pull request that is allowed by itself
-// and of which nothing is on record there is nobody to be careful about. Its author approves nothing by whatever command (S24).
+// and of which nothing is on record there is nobody to be careful about.
 func (p *planner) bind(decision access.Decision, heads []approval.Head) access.Decision {
 	trusted := decision.Verdict == access.Allowed
-	switch {
-	case trusted && len(heads) == 0:
+	if trusted && len(heads) == 0 {
 		return p.meant(decision)
-	case !trusted && same(p.spec.Sender, p.spec.PullRequest.Author):
-		return access.Decision{Why: decision.Why + " Somebody else than its author has to approve the commit."}
 	}
-	asked := command.Command{}
-	if p.command != nil {
-		asked = *p.command
-	}
+	asked := p.written()
 	if asked.SHA == "" && p.Config.RequireApprovedSHA && (!trusted || asked.Kind == command.OkToTest) {
 		return access.Decision{Why: fmt.Sprintf("An approval has to name its commit here (require-ok-to-test-sha). The head of the pull request is %s: "+
 			"after reading it write /ok-to-test %s.", p.spec.SHA, p.spec.SHA)}
@@ -92,6 +97,14 @@ func (p *planner) bind(decision access.Decision, heads []approval.Head) access.D
 		}
 	}
 	return access.Decision{Verdict: access.Allowed}
+}
+
+// written is the command that a comment has, the zero one if it has none.
+func (p *planner) written() command.Command {
+	if p.command == nil {
+		return command.Command{}
+	}
+	return *p.command
 }
 
 // meant is a decision to allow, unless the command names a commit that is not the head: then something else was meant, whoever wrote it.
