@@ -3,6 +3,8 @@
 package approval
 
 import (
+	"strings"
+
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/records"
 )
@@ -36,14 +38,20 @@ func same(given *v1alpha1.Approval, event *v1alpha1.GitEventSpec) bool {
 		given.BaseRef == event.BaseRef && given.HeadProjectID == event.PullRequest.HeadProjectID
 }
 
-// Waits tells whether an event of the commit waits for approval, or did.
+// Waits tells whether an event of the commit waits for approval, or did, or may when it is planned: somebody else than the author of the pull
+// request has caused it.
 func Waits(recorded []records.Record, sha string) bool {
 	for _, r := range recorded {
-		if r.Event.Status.Disposition == v1alpha1.DispositionPending && r.SHA() == sha {
+		if r.SHA() == sha && (r.Event.Status.Disposition == v1alpha1.DispositionPending || mayWait(r.Event)) {
 			return true
 		}
 	}
 	return false
+}
+
+func mayWait(event *v1alpha1.GitEvent) bool {
+	spec := &event.Spec
+	return spec.PullRequest != nil && spec.Comment == nil && event.Status.Plan == nil && !event.Settled() && !strings.EqualFold(spec.Actor, spec.PullRequest.Author)
 }
 
 // Started returns the name of an event that has started the commit, "" if none has.

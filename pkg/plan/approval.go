@@ -13,8 +13,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/records"
 )
 
-// approve decides about what depends on an approval: it is not allowed by itself, and would be if its commit were approved; or it is a command
-// on a pull request whose branch lives in another repository.
+// approve decides about what depends on an approval: it is not allowed by itself, and would be if its commit were approved; or it is a comment
+// on a pull request to which others can push than those who may.
 func (p *planner) approve(ctx context.Context, decision access.Decision) (access.Decision, error) {
 	if decision.Verdict != access.Allowed {
 		would, err := p.wouldBeAllowed(ctx)
@@ -33,14 +33,28 @@ func (p *planner) approve(ctx context.Context, decision access.Decision) (access
 		p.approval = standing
 		return access.Decision{Verdict: access.Allowed}, nil
 	}
-	if !p.starts() {
-		return decision, nil
+	if end, ends := p.givesNone(decision); ends {
+		return end, nil
 	}
 	heads, err := p.heads(ctx, recorded)
 	if err != nil {
 		return access.Decision{}, err
 	}
 	return p.bind(decision, heads), nil
+}
+
+// givesNone decides about an event that cannot approve its commit. It tells whether the event is one, or may run what is approved alone.
+func (p *planner) givesNone(decision access.Decision) (end access.Decision, ends bool) {
+	allowed := decision.Verdict == access.Allowed
+	switch {
+	case p.starts() && !allowed && same(p.spec.Sender, p.spec.PullRequest.Author): // S24, whatever the command
+		return access.Decision{Why: decision.Why + " Somebody else than its author has to approve the commit."}, true
+	case p.starts():
+		return decision, false
+	case p.remark() && allowed && p.endsPending:
+		return access.Decision{Why: "The commit waits for approval, and a comment without a command gives none."}, true
+	}
+	return decision, !p.remark() || !allowed
 }
 
 // heads are the heads that the pull request has had: by the Git service's own word where it signs nothing, so that nobody can make them up.
@@ -58,18 +72,19 @@ func (p *planner) heads(ctx context.Context, recorded []records.Record) (heads [
 	return heads, nil
 }
 
-// bind lets a command run the commit that was the head when the comment was written (S21). On a pull request that is allowed by itself
+// bind lets a comment run the commit that was the head when it was written (S21). On a pull request that is allowed by itself
 // and of which nothing is on record there is nobody to be careful about.
 func (p *planner) bind(decision access.Decision, heads []approval.Head) access.Decision {
 	trusted := decision.Verdict == access.Allowed
 	if trusted && len(heads) == 0 {
 		return p.meant(decision)
 	}
-	if p.command.SHA == "" && p.Config.RequireApprovedSHA && (!trusted || p.command.Kind == command.OkToTest) {
+	asked := p.written()
+	if asked.SHA == "" && p.Config.RequireApprovedSHA && (!trusted || asked.Kind == command.OkToTest) {
 		return access.Decision{Why: fmt.Sprintf("An approval has to name its commit here (require-ok-to-test-sha). The head of the pull request is %s: "+
 			"after reading it write /ok-to-test %s.", p.spec.SHA, p.spec.SHA)}
 	}
-	comment := approval.Comment{Received: p.spec.ReceivedAt.Time, SHA: p.command.SHA}
+	comment := approval.Comment{Received: p.spec.ReceivedAt.Time, SHA: asked.SHA}
 	if at := p.spec.HappenedAt; at != nil {
 		comment.At = at.Time
 	}
@@ -82,6 +97,14 @@ func (p *planner) bind(decision access.Decision, heads []approval.Head) access.D
 		}
 	}
 	return access.Decision{Verdict: access.Allowed}
+}
+
+// written is the command that a comment has, the zero one if it has none.
+func (p *planner) written() command.Command {
+	if p.command == nil {
+		return command.Command{}
+	}
+	return *p.command
 }
 
 // meant is a decision to allow, unless the command names a commit that is not the head: then something else was meant, whoever wrote it.
@@ -111,10 +134,17 @@ func (p *planner) starts() bool {
 	return p.command != nil && p.command.Kind != command.Cancel && p.spec.PullRequest != nil
 }
 
-// binds tells whether an event that is allowed by itself depends on what is on record of its commit nevertheless: to the branch of another
-// repository others than the author can push, and what was approved there runs apart again (S23).
+// binds tells whether an event that is allowed by itself depends on what is on record of its commit nevertheless: what was approved runs apart
+// again (S23).
 func (p *planner) binds() bool {
-	return (p.starts() || p.rerun != nil) && p.spec.PullRequest != nil && !p.sameRepository()
+	return (p.starts() || p.remark() || p.rerun != nil) && p.othersPush()
+}
+
+// othersPush tells whether others can push to the branch of a pull request than those who may start its pipelines: it lives in another
+// repository, or a policy says who may.
+func (p *planner) othersPush() bool {
+	settings := p.Repository.Spec.Settings
+	return p.spec.PullRequest != nil && (!p.sameRepository() || settings != nil && settings.Policy != nil)
 }
 
 // sameRepository tells whether a pull request's branch lives in the repository it is to be merged into.
@@ -127,7 +157,7 @@ func (p *planner) sameRepository() bool {
 // one that was just opened shows nothing yet.
 func (p *planner) waited(ctx context.Context) error {
 	first := p.spec.Action == "opened" || p.spec.Action == "open"
-	if p.spec.PullRequest == nil || p.spec.Comment != nil || p.rerun != nil || p.sameRepository() || first && !v1alpha1.Reopened(p.Event.Name) {
+	if p.spec.Comment != nil || p.rerun != nil || !p.othersPush() || first && !v1alpha1.Reopened(p.Event.Name) {
 		return nil
 	}
 	recorded, err := p.recorded(ctx)

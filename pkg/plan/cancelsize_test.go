@@ -3,38 +3,53 @@
 package plan_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/validation"
+
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-// As many cancellations as an event takes note of fit into its annotations, of which the API server takes 256 KiB, whatever their names are: the
-// author of a pull request may write any. Otherwise nobody could cancel or close it any more.
-func TestAllCancellationsFitIntoTheAnnotations(t *testing.T) {
+// Whatever the author of a pull request writes behind /cancel, its events have room for the annotation by which a close ends their runs: the API
+// server takes 256 KiB of them.
+func TestNoCancellationKeepsACloseFromEndingRuns(t *testing.T) {
 	t.Parallel()
-	const most = 256 << 10
 	for what, one := range map[string]string{"letters": "x", "escapes": "<", "controls": "\x01", "separators": "\u2028"} {
 		e := &v1alpha1.GitEvent{}
 		e.Annotations = map[string]string{}
-		total := 0
-		for i := range v1alpha1.MaxCancellations {
-			in := happened(commented())
-			in.Event.Spec.Sender = "author"
-			w := written("/cancel " + strings.Repeat("a", i) + strings.Repeat(one, (4096-i)/len(one)))
-			made := w.make(t, in)
-			if made.Cancels == nil || !e.Needs(made.Cancels) {
-				continue
-			}
-			name, value, err := made.Cancels.CancelsAs("comment-" + strings.Repeat("0", 30))
+		takes := func(n int, made *plan.Plan) bool { // as the API server does
+			name, value, err := made.Cancels.CancelsAs(fmt.Sprintf("comment-%032d", n))
 			if err != nil {
 				t.Fatal(err)
 			}
-			e.Annotations[name+strings.Repeat("i", i)] = value
-			total += len(name) + len(value)
+			if e.Annotations[name] = value; validation.ValidateAnnotationsSize(e.Annotations) == nil {
+				return true
+			}
+			delete(e.Annotations, name)
+			return false
 		}
-		if total > most {
-			t.Errorf("%s: %d cancellations take %d bytes, and an object has room for %d", what, len(e.Annotations), total, most)
+		sizes := make([]int, 0, 200)
+		for range 50 {
+			sizes = append(sizes, 4080/len(one))
+		}
+		for size := 3000 / len(one); size > 0; size -= size/20 + 1 {
+			sizes = append(sizes, size)
+		}
+		for i, size := range sizes {
+			in := happened(commented())
+			in.Event.Spec.Sender = "author"
+			w := written(fmt.Sprintf("/cancel %s%d", strings.Repeat(one, size), i))
+			if made := w.make(t, in); made.Cancels != nil && e.Needs(made.Cancels) {
+				takes(i, made)
+			}
+		}
+		in := happened(forked())
+		in.Event.Spec.Action, in.Event.Spec.Actor = "closed", "maintainer"
+		if made := (&world{}).make(t, in); !e.Needs(made.Cancels) || !takes(len(sizes), made) {
+			t.Errorf("%s: after %d cancellations there is no room for a close", what, len(e.Annotations))
 		}
 	}
 }

@@ -52,6 +52,7 @@ func (d *draft) choose(ctx context.Context, made *Plan) error {
 	decisions, open := d.candidates()
 	if end := d.nameUnknown(decisions); end != "" {
 		made.Disposition, made.Reason, made.Message, made.Decisions = v1alpha1.DispositionIgnored, reasonUnknownName, end, decisions
+		d.approval, d.endsPending = nil, false // as of every command that cannot be done
 		return nil
 	}
 	for _, c := range open {

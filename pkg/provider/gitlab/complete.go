@@ -140,11 +140,6 @@ func (r *repository) merging(ctx context.Context, event *v1alpha1.GitEventSpec) 
 	}
 	out := as(event, mr)
 	out.Commit = nil // GitLab is asked for it
-	out.PullRequest.Title = text.FirstLine(mr.Title, payload.MaxTitle)
-	out.PullRequest.Labels = nil
-	for _, label := range mr.Labels[:min(len(mr.Labels), payload.MaxLabels)] {
-		out.PullRequest.Labels = append(out.PullRequest.Labels, text.Bytes(text.Clean(label), payload.MaxName))
-	}
 	return out, nil
 }
 
@@ -214,6 +209,11 @@ func as(event *v1alpha1.GitEventSpec, mr *gl.MergeRequest) *v1alpha1.GitEventSpe
 	out := event.DeepCopy()
 	out.BaseRef, out.HeadRef = mr.TargetBranch, mr.SourceBranch
 	out.PullRequest.Author, out.PullRequest.Draft = mr.Author.Username, mr.Draft
+	out.PullRequest.Title = text.FirstLine(mr.Title, payload.MaxTitle)
+	out.PullRequest.Labels = nil
+	for _, label := range mr.Labels[:min(len(mr.Labels), payload.MaxLabels)] {
+		out.PullRequest.Labels = append(out.PullRequest.Labels, text.Bytes(text.Clean(label), payload.MaxName))
+	}
 	if int64(mr.SourceProjectID) != out.PullRequest.HeadProjectID { // the fork was deleted
 		out.PullRequest.HeadProjectID, out.HeadURL = int64(mr.SourceProjectID), ""
 	}

@@ -106,10 +106,14 @@ func (e *GitEvent) Knows(other *GitEvent) bool {
 	return true
 }
 
-// Needs tells whether a cancellation says something new to an event that is open: no other one ends the same runs.
+// Needs tells whether a cancellation says something new to an event that is open: no other one ends the same runs, and the event has or may
+// have one of the name.
 func (e *GitEvent) Needs(c *Cancellation) bool {
 	if len(c.Names) == 0 {
 		return e.Cancelled("") == nil
+	}
+	if e.Status.Plan.Decided() && !slices.ContainsFunc(e.Status.Runs, func(run Run) bool { return c.Covers(run.Pipeline) }) {
+		return false
 	}
 	return len(e.cancellations()) < MaxCancellations && slices.ContainsFunc(c.Names, func(name string) bool { return e.Cancelled(name) == nil })
 }
@@ -146,13 +150,18 @@ func (s *GitEventSpec) Happened() time.Time {
 }
 
 // Precedes tells whether the event happened before another one, which happened then and ends what is older. Of two within one
-// second a pull request is closed after everything but its reopening; else the one that was received first is the older one.
+// second a pull request is closed after everything but its reopening, and comments have the order of their numbers; else the one that was
+// received first is the older one. What is reopened is so after a close that came in the same second: otherwise nothing would run it.
 func (s *GitEventSpec) Precedes(other *GitEventSpec, then time.Time) bool {
 	switch happened := s.Happened(); {
 	case !happened.Equal(then):
 		return happened.Before(then)
-	case other.Closes() && !s.Reopens():
+	case other.Closes() && s.Reopens():
+		return s.ReceivedAt.Time.Before(other.ReceivedAt.Time)
+	case other.Closes():
 		return true
+	case s.Comment != nil && other.Comment != nil:
+		return s.Comment.ID <= other.Comment.ID
 	}
 	return !s.ReceivedAt.After(other.ReceivedAt.Time)
 }

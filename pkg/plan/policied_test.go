@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"testing"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/plan"
+	"github.com/plumbline-ci/plumbline/pkg/records"
+)
+
+// underPolicy is a comment on a pull request of a branch of the repository itself, whose Repository has the policy of docs/commands.md.
+func underPolicy(sender, author string) plan.Input {
+	in := saying(sender)
+	in.Event.Spec.PullRequest.HeadProjectID, in.Event.Spec.PullRequest.Author = in.Event.Spec.Project.ID, author
+	in.Repository.Spec.Settings = &pacv1alpha1.Settings{Policy: &pacv1alpha1.Policy{PullRequest: []string{"maintainers"}, OkToTest: []string{"maintainers", "releasers"}}}
+	return in
+}
+
+// ofPolicy is a world with the teams of that policy.
+func ofPolicy(said string, known ...records.Record) *world {
+	for _, r := range known {
+		r.Event.Spec.PullRequest.HeadProjectID = r.Event.Spec.Project.ID
+	}
+	return &world{files: []git.File{pulled("a")}, said: said, moved: sha, records: known, teams: map[string]string{"maintainers": "ann lea", "releasers": "rob"}}
+}
+
+// Where a policy is, a branch of the repository itself may wait for approval as well: somebody who is not listed has pushed to the pull request of
+// somebody who is. Whoever approves that ends the check that waits, and is on record.
+func TestAnApprovalUnderAPolicyEndsTheCheckThatWaits(t *testing.T) {
+	t.Parallel()
+	for _, said := range []string{"/ok-to-test", "/test"} {
+		made := ofPolicy(said, onRecord("pull-1", sha, 1, v1alpha1.DispositionPending)).make(t, underPolicy("lea", "ann"))
+		if len(made.Runs) != 1 || !made.EndsPending || made.Approval == nil || made.Approval.By != "lea" {
+			t.Errorf("%s: %d runs, ends what waits: %t, approved by %+v", said, len(made.Runs), made.EndsPending, made.Approval)
+		}
+	}
+}
+
+// S21: what somebody who is not listed has pushed after the comment was not approved with it.
+func TestUnderAPolicyWhatIsPushedAfterACommandDoesNotRun(t *testing.T) {
+	t.Parallel()
+	w := ofPolicy("/test", onRecord("pull-1", sha, 1, v1alpha1.DispositionRuns), onRecord("pull-2", laterSHA, 7, v1alpha1.DispositionPending))
+	w.moved = laterSHA
+	if made := w.make(t, underPolicy("lea", "ann")); len(made.Runs) != 0 {
+		t.Errorf("%d runs of %s, which came after the comment and waits for approval", len(made.Runs), made.HeadSHA)
+	}
+}
+
+// S24: whoever may approve cannot approve their own pull request, with whatever command.
+func TestAnAuthorDoesNotApproveByAnotherCommand(t *testing.T) {
+	t.Parallel()
+	for _, said := range []string{"/ok-to-test", "/test", "/retest", "/test a"} {
+		made := ofPolicy(said, onRecord("pull-1", sha, 1, v1alpha1.DispositionPending)).make(t, underPolicy("rob", "rob"))
+		if len(made.Runs) != 0 || made.Approval != nil {
+			t.Errorf("%s: %d runs, approved by %+v, who is the author", said, len(made.Runs), made.Approval)
+		}
+	}
+}

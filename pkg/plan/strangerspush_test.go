@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"testing"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/records"
+)
+
+// S10: to a writer's pull request from another repository a stranger has pushed, and that waits for approval. A remark of a writer that matches
+// on-comment approves nothing: with what it would start the stranger's definitions would run, with every secret.
+func TestARemarkDoesNotRunWhatAStrangerHasPushed(t *testing.T) {
+	t.Parallel()
+	for name, known := range map[string][]records.Record{
+		"it waits since before the remark": {onRecord("pull-1", laterSHA, 1, v1alpha1.DispositionRuns), onRecord("pull-2", sha, 3, v1alpha1.DispositionPending)},
+		"it was pushed after the remark":   {onRecord("pull-1", laterSHA, 1, v1alpha1.DispositionRuns), onRecord("pull-2", sha, 7, v1alpha1.DispositionPending)},
+	} {
+		known[1].Event.Spec.Before, known[1].Event.Spec.Actor = laterSHA, "stranger"
+		w := &world{files: []git.File{pipeline("deploy", "on-comment: ^LGTM")}, writers: "member author", said: "LGTM", moved: sha, records: known}
+		if made := w.make(t, saying("member")); len(made.Runs) != 0 {
+			t.Errorf("%s: %s runs with definitions of %s, approved by %+v", name, made.HeadSHA, made.DefinitionSHA, made.Approval)
+		}
+	}
+}
