@@ -34,7 +34,7 @@ func (p *planner) approve(ctx context.Context, decision access.Decision) (access
 		return access.Decision{Verdict: access.Allowed}, nil
 	}
 	if !p.starts() {
-		return decision, nil
+		return p.remember(ctx, decision, recorded)
 	}
 	heads, err := p.heads(ctx, recorded)
 	if err != nil {
@@ -160,5 +160,5 @@ func (p *planner) approvalNote() string {
 	if p.approval == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s has approved commit %s.", p.approval.By, p.spec.SHA)
+	return p.approval.Says(p.spec.SHA)
 }
