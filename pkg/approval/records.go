@@ -3,6 +3,7 @@
 package approval
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -21,21 +22,28 @@ func Heads(recorded []records.Record) (heads []Head) {
 	return heads
 }
 
-// Standing returns the approval that is on record for the commit of an event, nil if there is none. One that was given for another target
-// branch, or for the branch of another repository, does not stand.
+// Standing returns the last approval that is on record for the commit of an event, nil if there is none. One that was given for another
+// target branch, or for the branch of another repository, does not stand; and one of another commit, which was remembered, is judged anew
+// for each event.
 func Standing(recorded []records.Record, event *v1alpha1.GitEventSpec) *v1alpha1.Approval {
-	for _, r := range recorded {
-		if plan := r.Event.Status.Plan; plan != nil && plan.HeadSHA == event.SHA && same(plan.Approval, event) {
+	for _, r := range slices.Backward(recorded) {
+		plan := r.Event.Status.Plan
+		if plan != nil && plan.HeadSHA == event.SHA && plan.Approval != nil && plan.Approval.SHA == "" && Changed(plan.Approval, event) == "" {
 			return plan.Approval
 		}
 	}
 	return nil
 }
 
-// same tells whether an approval was given for the pull request as the event has it.
-func same(given *v1alpha1.Approval, event *v1alpha1.GitEventSpec) bool {
-	return given != nil && event.PullRequest != nil && event.PullRequest.HeadProjectID != 0 &&
-		given.BaseRef == event.BaseRef && given.HeadProjectID == event.PullRequest.HeadProjectID
+// Changed says what is not as it was when an approval was given, "" if the pull request goes from the same repository to the same branch.
+func Changed(given *v1alpha1.Approval, event *v1alpha1.GitEventSpec) (what string) {
+	switch pr := event.PullRequest; {
+	case pr == nil || pr.HeadProjectID == 0 || given.HeadProjectID != pr.HeadProjectID:
+		return "the branch of the pull request lives in another repository than then, or in none"
+	case given.BaseRef != event.BaseRef:
+		return "the pull request went to another target branch then"
+	}
+	return ""
 }
 
 // Waits tells whether an event of the commit waits for approval, or did, or may when it is planned: somebody else than the author of the pull

@@ -44,6 +44,7 @@ const (
 	keyOpenEvents       = "open-events-cap"
 	keyOpenPayloads     = "open-payloads-mebibytes"
 	keyRequireSHA       = "require-ok-to-test-sha"
+	keyRemember         = "remember-ok-to-test"
 )
 
 const (
@@ -106,6 +107,9 @@ type Config struct {
 	SkipPushOfPulls bool
 	// RequireApprovedSHA lets nobody approve a commit without naming it.
 	RequireApprovedSHA bool
+	// RememberApprovals lets what the author of an approved pull request pushes later run by that approval, unless something has changed
+	// that it depended on (spec/security.md S22).
+	RememberApprovals bool
 	// Console is where people watch runs.
 	Console Console
 	// SettledRetention is how long the stub of a settled event is kept, at least as long as the service redelivers.

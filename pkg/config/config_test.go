@@ -33,7 +33,7 @@ func TestNew(t *testing.T) {
 		},
 		"every key is read": {
 			data: map[string]string{
-				"application-name": "Acme CI", "secret-auto-create": "false", "skip-push-event-for-pr-commits": "false", "require-ok-to-test-sha": "true", "github-url": "https://GHE.example.com/",
+				"application-name": "Acme CI", "secret-auto-create": "false", "skip-push-event-for-pr-commits": "false", "require-ok-to-test-sha": "true", "remember-ok-to-test": "true", "github-url": "https://GHE.example.com/",
 				"settled-retention-days": "10", "settled-cap": "500", "open-events-cap": "2000", "open-payloads-mebibytes": "1024", "tekton-dashboard-url": "https://dash.example.com/tekton/",
 				"custom-console-name": "Lens", "custom-console-url": "https://lens.example.com",
 				"custom-console-url-pr-details": "https://lens.example.com/{{ namespace }}/{{pr}}",
@@ -46,7 +46,7 @@ func TestNew(t *testing.T) {
 				"git-allowed-hosts": "gitlab.corp.example.com", "run-service-accounts": "builder, tester", "run-pod-security": "baseline",
 			},
 			want: &Config{
-				RequireApprovedSHA: true, GitAllowed: hosts.Hosts{"gitlab.corp.example.com"},
+				RequireApprovedSHA: true, RememberApprovals: true, GitAllowed: hosts.Hosts{"gitlab.corp.example.com"},
 				Ceiling: ceiling.Limits{ServiceAccounts: []string{"builder", "tester"}, PodSecurity: ceiling.Baseline},
 				Remote: Remote{
 					Hub:      remote.Hub{URL: "https://hub.example.com/api/v1", Catalog: "ours"},

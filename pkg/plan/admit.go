@@ -8,6 +8,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/access"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/approval"
 	"github.com/plumbline-ci/plumbline/pkg/match"
 )
 
@@ -38,13 +39,17 @@ func (p *planner) admit(ctx context.Context) (*Plan, error) {
 		// comment and a re-run must leave nothing on the commit unless they may start something.
 		return p.end(v1alpha1.DispositionIgnored, p.spec.SHA, "NotApproved", decision.Why), nil
 	}
-	return p.end(v1alpha1.DispositionPending, p.spec.SHA, "PendingApproval", decision.Why), nil
+	reason := "PendingApproval"
+	if p.forgotten {
+		reason = approval.ReasonForgotten
+	}
+	return p.end(v1alpha1.DispositionPending, p.spec.SHA, reason, decision.Why), nil
 }
 
 // decide asks who may start the event, and the Git service only for what the answer depends on, about each account once.
 // An error is never an answer.
 func (p *planner) decide(ctx context.Context) (access.Decision, error) {
-	return p.answered(ctx, p.accessInput(), access.Commenter, access.Author, access.Actor)
+	return p.people.answered(ctx, p.accessInput(), access.Commenter, access.Author, access.Actor)
 }
 
 // accessInput is what decides about the event as far as it is known without asking.
@@ -69,13 +74,13 @@ func (p *planner) accessInput() access.Input {
 }
 
 // answered decides with the answers to all questions about some people: it asks if the next one is about somebody else.
-func (p *planner) answered(ctx context.Context, in access.Input, about ...access.Person) (access.Decision, error) {
+func (l *lookups) answered(ctx context.Context, in access.Input, about ...access.Person) (access.Decision, error) {
 	for {
 		decision := access.Decide(in)
 		if decision.Verdict != access.Asks || !slices.Contains(about, decision.Question.Who) {
-			return p.people.explained(decision), nil
+			return l.explained(decision), nil
 		}
-		if err := p.people.answer(ctx, in, decision.Question); err != nil {
+		if err := l.answer(ctx, in, decision.Question); err != nil {
 			return access.Decision{}, err
 		}
 	}

@@ -33,6 +33,9 @@ func (p *planner) approve(ctx context.Context, decision access.Decision) (access
 		p.approval = standing
 		return access.Decision{Verdict: access.Allowed}, nil
 	}
+	if decision.Verdict != access.Allowed && !p.starts() {
+		return p.remember(ctx, decision, recorded)
+	}
 	if end, ends := p.givesNone(decision); ends {
 		return end, nil
 	}
@@ -190,5 +193,5 @@ func (p *planner) approvalNote() string {
 	if p.approval == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s has approved commit %s.", p.approval.By, p.spec.SHA)
+	return p.approval.Says(p.spec.SHA)
 }

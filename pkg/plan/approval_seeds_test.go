@@ -22,7 +22,8 @@ import (
 // happening is something that happened to a stranger's pull request, in tenths of a second: a push, that it was opened again, or a writer's
 // command. It is received and planned later.
 type happening struct {
-	kind                       string
+	kind, by                   string // by is who pushes
+	base                       string // the target branch, as a push tells it
 	sha                        string // the head from then on
 	before                     string
 	at, received, planned, age int
@@ -34,15 +35,16 @@ func stamp(tenth int) metav1.Time {
 	return metav1.NewTime(time.Unix(int64(1_800_000_000+tenth/10), 0))
 }
 
-// story is what happens in one seed, in the order of time.
-func story(r *rand.Rand) (all []*happening) {
+// story is what happens in one seed, in the order of time: at least so much.
+func story(r *rand.Rand, least int) (all []*happening) {
 	now, head := 0, ""
-	for i := range 4 + r.IntN(7) {
+	for i := range least + r.IntN(7) {
 		now += 1 + r.IntN([]int{3, 10, 30}[r.IntN(3)])
 		h := &happening{kind: []string{"push", "push", "/ok-to-test", "/test", "reopened"}[r.IntN(5)], at: now, age: i}
 		if i == 0 {
 			h.kind = "push"
 		}
+		h.by, h.base = []string{"author", "author", "author", "eve"}[r.IntN(4)], []string{"main", "main", "main", "main", "main", "release"}[r.IntN(6)]
 		if h.kind == "push" {
 			h.before, head = head, fmt.Sprintf("%040x", i+1)
 			if i > 2 && r.IntN(3) == 0 { // back to an older commit
@@ -68,7 +70,7 @@ func (h *happening) recorded() *v1alpha1.GitEvent {
 	spec, at := in.Event.Spec, stamp(h.at)
 	spec.HappenedAt, spec.ReceivedAt = &at, stamp(h.received)
 	if spec.Comment == nil {
-		spec.SHA, spec.Before, spec.Action = h.sha, h.before, h.kind
+		spec.SHA, spec.Before, spec.Action, spec.Actor, spec.BaseRef = h.sha, h.before, strings.Replace(h.kind, "push", "synchronize", 1), h.by, h.base
 	}
 	return &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("event-%d", h.age)}, Spec: *spec}
 }
@@ -80,7 +82,7 @@ func TestNoOrderRunsAnUnapprovedCommit(t *testing.T) {
 	ran, declined := 0, 0
 	for seed := range uint64(1000) {
 		r := rand.New(rand.NewPCG(21, seed))
-		all := story(r)
+		all := story(r, 4)
 		var forging *rand.Rand
 		if seed%2 == 1 {
 			forging = r
@@ -89,7 +91,7 @@ func TestNoOrderRunsAnUnapprovedCommit(t *testing.T) {
 		slices.SortStableFunc(planned, func(a, b *happening) int { return a.planned - b.planned })
 		for _, h := range planned {
 			h.event = h.recorded()
-			made := planAt(t, h, all, forging)
+			made := planAt(t, h, all, seeds{forging: forging})
 			h.event.Status = v1alpha1.GitEventStatus{Disposition: made.Disposition, Plan: &v1alpha1.Plan{HeadSHA: made.HeadSHA, Approval: made.Approval}}
 			if len(made.Runs) == 0 {
 				declined++
@@ -100,6 +102,9 @@ func TestNoOrderRunsAnUnapprovedCommit(t *testing.T) {
 				return strings.HasPrefix(c.kind, "/") && c.received <= h.planned && wasHead(all, made.HeadSHA, c.at)
 			}) {
 				t.Errorf("seed %d: %s of %d runs %s, which no command can have been about", seed, h.kind, h.at, made.HeadSHA)
+			}
+			if made.Approval.SHA != "" {
+				t.Errorf("seed %d: %s of %d runs %s by an approval of %s", seed, h.kind, h.at, made.HeadSHA, made.Approval.SHA)
 			}
 			if strings.HasPrefix(h.kind, "/") && made.Approval.Event == h.event.Name && !wasHead(all, made.HeadSHA, h.at) {
 				t.Errorf("seed %d: the command of %d approves %s, which was pushed later", seed, h.at, made.HeadSHA)
@@ -135,10 +140,23 @@ func lies(forging *rand.Rand, event *v1alpha1.GitEvent, all []*happening) *v1alp
 	return forged
 }
 
+// seeds are the circumstances in which events are planned.
+type seeds struct {
+	// forging makes deliveries lie, unless it is nil.
+	forging *rand.Rand
+	// remember is the setting; fired is when the writer may write no more, and touched what commits have otherwise than others.
+	remember bool
+	fired    int
+	touched  map[string]string
+}
+
 // planAt plans an event with what is on record by then, and the head of that moment.
-func planAt(t *testing.T, h *happening, all []*happening, forging *rand.Rand) *plan.Plan {
+func planAt(t *testing.T, h *happening, all []*happening, s seeds) *plan.Plan {
 	t.Helper()
-	w := &world{files: []git.File{edited(pipeline("a"), "[push]", "[pull_request]")}, writers: "member", said: h.kind}
+	w := &world{files: []git.File{edited(pipeline("a"), "[push]", "[pull_request]", "[main]", "[main, release]")}, writers: "member", said: h.kind, touched: s.touched}
+	if s.fired > 0 && h.planned >= s.fired {
+		w.writers = ""
+	}
 	var known []records.Record
 	for _, other := range all {
 		if other.at <= h.planned {
@@ -151,16 +169,21 @@ func planAt(t *testing.T, h *happening, all []*happening, forging *rand.Rand) *p
 		if event == nil { // it is not planned yet
 			event = other.recorded()
 		}
-		if forging != nil {
-			event = lies(forging, event, all)
+		if s.forging != nil {
+			event = lies(s.forging, event, all)
 		}
 		known = append(known, records.Record{Event: event})
 	}
-	if forging != nil {
-		w.versions = versions(all, h.planned)
-	}
 	in := forked()
 	in.Event.Name, in.Event.Spec = h.event.Name, &h.event.Spec
+	if s.forging != nil {
+		w.versions, w.actor = versions(all, h.planned), &h.by
+		if in.Event.Spec.Comment == nil {
+			in.Event.Spec.Actor = []string{"author", "eve"}[s.forging.IntN(2)]
+		}
+	}
+	config := *in.Config
+	config.RememberApprovals, in.Config = s.remember, &config
 	sources := w.sources()
 	sources.Records = func(context.Context) ([]records.Record, error) { return known, nil }
 	made, err := plan.Make(t.Context(), in, sources)

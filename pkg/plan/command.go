@@ -46,7 +46,7 @@ func (p *planner) hear(ctx context.Context) (end *Plan, err error) {
 	if p.Earlier != nil {
 		return nil, nil
 	}
-	decision, err := p.answered(ctx, p.accessInput(), access.Commenter)
+	decision, err := p.people.answered(ctx, p.accessInput(), access.Commenter)
 	switch {
 	case err != nil:
 		return nil, err

@@ -69,6 +69,8 @@ type consent struct {
 	endsPending bool
 	// heeded is true when whoever has given a command may give it, or would only need another commit. Nobody else is answered (S17).
 	heeded bool
+	// forgotten is true when an approval of another commit would have let this one run if nothing had changed since (S22).
+	forgotten bool
 	// past is what was recorded of the event's subject, nil as long as it was not asked for.
 	past *[]records.Record
 }
@@ -224,7 +226,7 @@ const (
 // The default branch is asked for once: it may move while the plan is made.
 func (p *planner) provenance(ctx context.Context, head git.Head) (string, error) {
 	if !p.fromDefaultBranch() {
-		return head.SHA, nil
+		return p.definitionsOf(head.SHA), nil
 	}
 	sha, err := p.Source.DefaultBranch(ctx)
 	if err != nil {

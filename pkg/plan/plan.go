@@ -134,6 +134,7 @@ type History interface {
 	Pulls(ctx context.Context, sha string) ([]git.Pull, error)
 	Complete(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error)
 	Versions(ctx context.Context, event *v1alpha1.GitEventSpec) ([]git.Version, error)
+	Differ(ctx context.Context, earlier, later string, names ...string) ([]string, error)
 }
 
 // Access answers who may start a run (provider.Access has the contract). Owner tells whether OWNERS name the user, as they are on the

@@ -3,6 +3,7 @@
 package plan_test
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -48,11 +49,12 @@ type world struct {
 	noted    string                       // what the comment says at the Git service, which not every one is asked for
 	true     func(*v1alpha1.GitEventSpec) // what the Git service says of other events, if it is asked
 	records  []records.Record             // what was recorded of the same pull request
+	touched  map[string]string            // what a commit has that no other has alike
 	versions []git.Version                // the heads of the pull request, if the Git service is asked for them
 	actor    *string                      // who the Git service says has acted, if it signs nothing
 	heads    map[string]string            // where branches and tags are, of a comment on a commit
 
-	headErr, changedErr, pullsErr, accessErr, completeErr, payloadErr, addressErr, actorErr, recordsErr, versionsErr error
+	headErr, changedErr, pullsErr, accessErr, completeErr, payloadErr, addressErr, actorErr, recordsErr, versionsErr, differErr, failsWith error
 }
 
 func (w *world) ask(question string) { w.asked = append(w.asked, question) }
@@ -145,7 +147,7 @@ func (w *world) Versions(context.Context, *v1alpha1.GitEventSpec) ([]git.Version
 func (w *world) knows(question string) error {
 	w.ask(question)
 	if w.fails != "" && strings.HasPrefix(question, w.fails) {
-		return down()
+		return cmp.Or(w.failsWith, down())
 	}
 	return w.accessErr
 }

@@ -86,6 +86,11 @@ type History interface {
 	// because it signs no deliveries; the first is the event's commit. Elsewhere deliveries tell them: none, without a call. The event is as
 	// Complete returned it.
 	Versions(ctx context.Context, event *v1alpha1.GitEventSpec) ([]git.Version, error)
+	// Differ returns those of the named entries of the root directory, files or directories with all they hold, that two commits do not have
+	// alike, by Git's own digests: nothing is cut, whatever lies between the commits. A later commit that is missing is Transient. That it
+	// cannot be told, because the earlier one is gone, one of them may not be read (403) or the directory is too large to be listed, is
+	// an Invalid fault with reason NotComparable.
+	Differ(ctx context.Context, earlier, later string, names ...string) ([]string, error)
 	// Supersedes returns the commit that has taken the place of the event's, "" while none has, as Git has it now: a pull
 	// request's other head, or the tip of a branch that no longer holds what was pushed to it. Tags, what is deleted and
 	// what the service does not know are not superseded: only what is certain keeps an event from running.

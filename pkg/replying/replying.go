@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// replyLimit is how long a reply is tried for one reason. What it says is in the GitEvent, and an event must not stay open for it.
+	// replyLimit is how long a reply is tried, for one reason or several. What it says is in the GitEvent, and an event must not stay open for it.
 	replyLimit = time.Hour
 	// beganLimit is how long ago an event may have begun to write the comment for the others to wait for it. It is more than any event takes
 	// that goes on: one that does not, because it panics say, must not keep the others from being answered.
@@ -56,7 +56,7 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 		if err := s.reply(ctx, a, reply); err != nil {
 			return s.failed(a, reply, err)
 		}
-		reply.Accepted = digest
+		reply.Accepted, reply.FailingSince = digest, nil
 		reply.Release()
 		return nil
 	})
@@ -66,6 +66,10 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 // returns what is to be waited for.
 func (s *Step) failed(a *attempt.Attempt, reply *v1alpha1.Reply, err error) error {
 	f := fault.Of(err)
+	if f.Reason != fault.ReasonBusy && reply.FailingSince == nil {
+		now := metav1.NewTime(a.Clock.Now().Truncate(time.Second))
+		reply.FailingSince = &now
+	}
 	switch {
 	case f.Class == fault.Conflict, f.Reason == fault.ReasonBusy: // nothing was sent, or another process knows better
 		if reply.LateUntil == nil {
@@ -119,7 +123,7 @@ func (s *Step) reply(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Re
 	if err := s.begin(ctx, a, reply); err != nil {
 		return err
 	}
-	if wait := a.Waits.Of(v1alpha1.StepReply); wait != nil && a.Clock.Since(wait.Since.Time) >= replyLimit {
+	if wait := a.Waits.Of(v1alpha1.StepReply); wait != nil && reply.FailingSince != nil && a.Clock.Since(reply.FailingSince.Time) >= replyLimit {
 		return &refusal{fault.Transientf(wait.Reason, "%s", wait.Message)}
 	}
 	spec := &a.Event.Spec

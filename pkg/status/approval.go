@@ -39,7 +39,7 @@ func approved(in Input) Check {
 		Text: "Somebody who may has started the pipelines of this commit. Their own checks tell how they end.",
 	}
 	if plan := in.Event.Status.Plan; plan.Approval != nil {
-		c.Text = plain(plan.Approval.By) + " has approved commit " + plan.HeadSHA + ". The checks of its pipelines tell how they end; without any, no pipeline is for it."
+		c.Text = plain(plan.Approval.Says(plan.HeadSHA)) + " The checks of its pipelines tell how they end; without any, no pipeline is for it."
 	}
 	return c
 }

@@ -137,21 +137,9 @@ func (r *repository) list(ctx context.Context, what, id string) ([]*gh.TreeEntry
 // RootFiles reads files of the default branch at the tree that GitHub calls HEAD. Everything else is named by its digest, so that
 // it is of the same commit.
 func (r *repository) RootFiles(ctx context.Context, names ...string) (map[string][]byte, error) {
-	const what = "reading the root directory of the default branch"
-	tree, _, err := r.client.Git.GetTree(ctx, r.owner, r.name, "HEAD", false)
-	switch {
-	case err != nil:
-		return nil, r.unavailable(ctx, what, "HEAD", err)
-	case !isTree(tree):
-		return nil, noAnswer(what)
-	case tree.GetTruncated():
-		return nil, truncated(what)
-	}
-	sizes := map[string]int{}
-	entries := make([]provider.Entry, 0, len(tree.Entries))
-	for _, e := range tree.Entries {
-		sizes[e.GetSHA()] = e.GetSize()
-		entries = append(entries, provider.Entry{Name: e.GetPath(), Type: e.GetType(), Mode: e.GetMode(), ID: e.GetSHA()})
+	entries, sizes, err := r.root(ctx, "reading the root directory of the default branch", "HEAD")
+	if err != nil {
+		return nil, err
 	}
 	return provider.RootFiles(entries, names, func(e provider.Entry) ([]byte, error) {
 		if sizes[e.ID] > provider.MaxFile {
@@ -159,6 +147,33 @@ func (r *repository) RootFiles(ctx context.Context, names ...string) (map[string
 		}
 		return r.trees.File(r.reader, e.ID, func() ([]byte, error) { return r.blob(ctx, provider.Definition{Path: e.Name, ID: e.ID}) })
 	})
+}
+
+// Differ compares the root directories of two commits.
+func (r *repository) Differ(ctx context.Context, earlier, later string, names ...string) ([]string, error) {
+	return provider.Differ(earlier, later, names, func(sha string) ([]provider.Entry, error) {
+		entries, _, err := r.root(ctx, "reading the root directory of commit "+sha, sha)
+		return entries, err
+	})
+}
+
+// root lists the root directory of a commit, with the sizes of its files by their ids.
+func (r *repository) root(ctx context.Context, what, sha string) (entries []provider.Entry, sizes map[string]int, err error) {
+	tree, _, err := r.client.Git.GetTree(ctx, r.owner, r.name, sha, false)
+	switch {
+	case err != nil:
+		return nil, nil, r.unavailable(ctx, what, sha, err)
+	case !isTree(tree):
+		return nil, nil, noAnswer(what)
+	case tree.GetTruncated():
+		return nil, nil, truncated(what)
+	}
+	sizes = map[string]int{}
+	for _, e := range tree.Entries {
+		sizes[e.GetSHA()] = e.GetSize()
+		entries = append(entries, provider.Entry{Name: e.GetPath(), Type: e.GetType(), Mode: e.GetMode(), ID: e.GetSHA()})
+	}
+	return entries, sizes, nil
 }
 
 func (r *repository) tree(ctx context.Context, what, id string, recursive bool) (*gh.Tree, error) {
@@ -180,7 +195,7 @@ func isTree(tree *gh.Tree) bool {
 }
 
 func truncated(what string) error {
-	return fault.Operatorf("TreeTruncated", "%s: GitHub does not list all of it: make the directory smaller", what)
+	return fault.Operatorf(provider.ReasonTreeTruncated, "%s: GitHub does not list all of it: make the directory smaller", what)
 }
 
 func (r *repository) blob(ctx context.Context, file provider.Definition) ([]byte, error) {

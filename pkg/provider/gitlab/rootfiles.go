@@ -15,13 +15,9 @@ const headRef = "HEAD"
 // RootFiles reads files of the default branch. The directory says which content each of them has: one that has another by the time it
 // is read is of another commit.
 func (r *repository) RootFiles(ctx context.Context, names ...string) (map[string][]byte, error) {
-	nodes, err := r.tree(ctx, "", "", false)
+	entries, err := r.root(ctx, "")
 	if err != nil {
 		return nil, r.unavailable(ctx, "reading the root directory of the default branch", headRef, err)
-	}
-	entries := make([]provider.Entry, 0, len(nodes))
-	for _, n := range nodes {
-		entries = append(entries, provider.Entry{Name: n.Name, Type: n.Type, Mode: n.Mode, ID: n.ID})
 	}
 	return provider.RootFiles(entries, names, func(e provider.Entry) ([]byte, error) {
 		return r.trees.File(r.reader, e.ID, func() ([]byte, error) {
@@ -32,4 +28,31 @@ func (r *repository) RootFiles(ctx context.Context, names ...string) (map[string
 			return data, err
 		})
 	})
+}
+
+// Differ compares the root directories of two commits. Those of a fork are in the project as well (Head).
+func (r *repository) Differ(ctx context.Context, earlier, later string, names ...string) ([]string, error) {
+	return provider.Differ(earlier, later, names, func(sha string) ([]provider.Entry, error) {
+		what := "reading the root directory of commit " + sha
+		entries, err := r.root(ctx, sha)
+		if err != nil {
+			return nil, r.unavailable(ctx, what, sha, err)
+		}
+		for _, e := range entries {
+			if !provider.IsSHA(e.ID) {
+				return nil, noAnswer(what)
+			}
+		}
+		return entries, nil
+	})
+}
+
+// root lists the root directory of a commit, without one that of the default branch.
+func (r *repository) root(ctx context.Context, sha string) ([]provider.Entry, error) {
+	nodes, err := r.tree(ctx, sha, "", false)
+	entries := make([]provider.Entry, 0, len(nodes))
+	for _, n := range nodes {
+		entries = append(entries, provider.Entry{Name: n.Name, Type: n.Type, Mode: n.Mode, ID: n.ID})
+	}
+	return entries, err
 }

@@ -132,6 +132,7 @@ func testSource(t *testing.T, open func(*testing.T) World) {
 	t.Run("a comment is completed with what its pull request is now", func(t *testing.T) { testComment(t, open(t)) })
 	t.Run("a pull request that cannot be read", func(t *testing.T) { testCommentFaults(t, open(t)) })
 	t.Run("what supersedes an event", func(t *testing.T) { testSupersedes(t, open) })
+	t.Run("what two commits do not have alike", func(t *testing.T) { testDiffer(t, open) })
 	t.Run("changed files come from all pages", func(t *testing.T) { testChanged(t, open(t)) })
 }
 

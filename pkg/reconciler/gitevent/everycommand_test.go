@@ -99,6 +99,51 @@ func TestEveryCallOfACancelCommandMayFail(t *testing.T) {
 	})
 }
 
+// And of commands on a commit that was pushed, of which one branch is meant.
+func TestEveryCallOfACommandOnACommitMayFail(t *testing.T) {
+	t.Parallel()
+	for _, comment := range []string{"/test branch:main", "/retest branch:main"} {
+		for service, reopens := range map[string]bool{"checks": false, "statuses": true} {
+			t.Run(comment[1:7]+"/"+service, func(t *testing.T) {
+				t.Parallel()
+				atEveryCall(t, func(t *testing.T) *world {
+					w := remarked(t, comment, helloFile("hello"))
+					w.git.reopens, w.ends, w.calls = reopens, corev1.ConditionTrue, nil
+					return w
+				}, func(t *testing.T, w *world) {
+					w.wantOneSet(t, false)
+					if e := w.event(); e.Status.Plan.Ref != "refs/heads/main" || e.Status.Plan.HeadSHA != sha {
+						t.Errorf("it ran %s of %s", e.Status.Plan.HeadSHA, e.Status.Plan.Ref)
+					}
+				})
+			})
+		}
+	}
+}
+
+// And of a /cancel there: what ran for that branch is told, what ran for another one is not.
+func TestEveryCallOfACancelOnACommitMayFail(t *testing.T) {
+	t.Parallel()
+	atEveryCall(t, func(t *testing.T) *world {
+		w := remarked(t, "/cancel branch:main", helloFile("hello"))
+		for _, branch := range []string{"main", "release"} {
+			w.other("on-"+branch, "", -time.Minute, func(e *v1alpha1.GitEvent) {
+				e.Spec.Trigger, e.Spec.EventType, e.Spec.PullRequest = v1alpha1.TriggerPush, "push", nil
+				e.Spec.BaseRef, e.Spec.HeadRef = "refs/heads/"+branch, "refs/heads/"+branch
+				e.Labels = map[string]string{plumbline.SubjectLabel: e.Spec.Subject()}
+				e.Status.Plan = &v1alpha1.Plan{HeadSHA: sha, Reason: "Selected"}
+				e.Status.Runs = []v1alpha1.Run{{Pipeline: "hello", Namespace: tenant, Name: branch + "-run", UID: "1"}}
+			})
+		}
+		w.ends, w.calls = corev1.ConditionTrue, nil
+		return w
+	}, func(t *testing.T, w *world) {
+		if got := w.cancelledOnes(); !slices.Equal(got, []string{"on-main"}) || len(w.git.writes) != 0 || len(w.runs()) != 0 || w.event().Status.Disposition != v1alpha1.DispositionCancels {
+			t.Errorf("%v are cancelled, %d reports, %d runs, %+v", got, len(w.git.writes), len(w.runs()), w.event().Status)
+		}
+	})
+}
+
 // And of a press of a re-run button.
 func TestEveryCallOfAPressMayFail(t *testing.T) {
 	t.Parallel()

@@ -45,7 +45,8 @@ type fakeGit struct {
 	pulls        []git.Pull
 	pullsErr     error
 	pullsCalls   int
-	newer        string // what has superseded the event
+	differs      []string // what any two commits do not have alike
+	newer        string   // what has superseded the event
 	newerErr     error
 	newerFor     []string // the commits that were asked about
 	poison       bool     // listing the changed files panics
@@ -145,6 +146,10 @@ func (g *fakeGit) Complete(_ context.Context, e *v1alpha1.GitEventSpec) (*v1alph
 
 func (g *fakeGit) Versions(context.Context, *v1alpha1.GitEventSpec) ([]git.Version, error) {
 	return nil, g.err
+}
+
+func (g *fakeGit) Differ(context.Context, string, string, ...string) ([]string, error) {
+	return g.differs, g.err
 }
 
 func (g *fakeGit) Supersedes(_ context.Context, e *v1alpha1.GitEventSpec) (string, error) {

@@ -4,6 +4,7 @@ package gitevent
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -219,11 +220,24 @@ func TestAReplyThatIsRefusedIsGivenUp(t *testing.T) {
 	}
 }
 
-// What may mend itself is tried again for an hour, and ends nothing else meanwhile.
+// What may mend itself is tried again for an hour, and ends nothing else meanwhile: also if it fails for another reason each time.
 func TestAReplyThatFailsForLongIsGivenUp(t *testing.T) {
 	t.Parallel()
+	for name, reasons := range map[string]int{"one reason": 1, "several": 2} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			failsForLong(t, reasons)
+		})
+	}
+}
+
+func failsForLong(t *testing.T, reasons int) {
 	w := commands(t, "/test", pullFile("hello"))
-	w.git.replies.asked = func() error { return errDown }
+	asked := 0
+	w.git.replies.asked = func() error {
+		asked++
+		return fault.Transientf(fmt.Sprint("Reason", asked%reasons), "502")
+	}
 	var told []string
 	began := w.clock.Now()
 	for !w.over() && w.clock.Since(began) < 3*time.Hour {

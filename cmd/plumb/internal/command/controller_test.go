@@ -93,6 +93,11 @@ func (s *service) Complete(_ context.Context, e *v1alpha1.GitEventSpec) (*v1alph
 func (s *service) Versions(context.Context, *v1alpha1.GitEventSpec) ([]git.Version, error) {
 	return nil, nil
 }
+
+func (s *service) Differ(context.Context, string, string, ...string) ([]string, error) {
+	return nil, nil
+}
+
 func (s *service) Supersedes(context.Context, *v1alpha1.GitEventSpec) (string, error) {
 	return "", nil
 }

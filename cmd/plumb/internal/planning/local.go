@@ -224,6 +224,11 @@ func (l *local) Versions(context.Context, *v1alpha1.GitEventSpec) ([]git.Version
 	return nil, nil
 }
 
+// Differ implements plan.History: nothing is on record of an approval that could be remembered.
+func (l *local) Differ(context.Context, string, string, ...string) ([]string, error) {
+	return nil, nil
+}
+
 // pointed is a comment on a commit, which is taken for the head of the branch or tag that the comment is about.
 func (l *local) pointed(event *v1alpha1.GitEventSpec) *v1alpha1.GitEventSpec {
 	out := event.DeepCopy()

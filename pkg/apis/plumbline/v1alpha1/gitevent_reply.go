@@ -18,6 +18,9 @@ type Reply struct {
 	// LateUntil is until when a write whose outcome is not known may take effect. Nothing is written before.
 	// +optional
 	LateUntil *metav1.Time `json:"lateUntil,omitempty"`
+	// FailingSince is since when the Git service has not taken it, for whatever reasons; unset while nothing fails.
+	// +optional
+	FailingSince *metav1.Time `json:"failingSince,omitempty"`
 	// Accepted is the digest of what the Git service has accepted of this command.
 	// +optional
 	Accepted string `json:"accepted,omitempty"`

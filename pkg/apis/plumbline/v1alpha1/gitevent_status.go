@@ -150,6 +150,10 @@ type Plan struct {
 type Approval struct {
 	// By is the login of whoever approved it.
 	By string `json:"by"`
+	// SHA is the commit that was approved if it is another one than headSHA, for which that is remembered (S22). Empty if it is headSHA.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	SHA string `json:"sha,omitempty"`
 	// Event is the GitEvent of the comment that did.
 	Event string `json:"event"`
 	// BaseRef and HeadProjectID are the pull request's target branch and the repository of its branch by then.

@@ -542,6 +542,10 @@ func (in *Reply) DeepCopyInto(out *Reply) {
 		in, out := &in.LateUntil, &out.LateUntil
 		*out = (*in).DeepCopy()
 	}
+	if in.FailingSince != nil {
+		in, out := &in.FailingSince, &out.FailingSince
+		*out = (*in).DeepCopy()
+	}
 	return
 }
 

@@ -203,8 +203,15 @@ func enter(ctx context.Context, a *attempt.Attempt, made *plan.Plan) error {
 
 // announce tells people of an approval, once.
 func announce(a *attempt.Attempt, next *v1alpha1.Plan) {
-	if given := next.Approval; given != nil && given.Event == a.Event.Name && !a.Planned() {
+	given := next.Approval
+	if given == nil || a.Planned() {
+		return
+	}
+	switch {
+	case given.Event == a.Event.Name:
 		a.Waits.Announce("Approved", fmt.Sprintf("%s has approved commit %s of pull request %s", given.By, next.HeadSHA, a.Event.Spec.Ref()))
+	case given.Of(next.HeadSHA) != next.HeadSHA:
+		a.Waits.Announce("ApprovalRemembered", "pull request "+a.Event.Spec.Ref()+": "+given.Says(next.HeadSHA))
 	}
 }
 

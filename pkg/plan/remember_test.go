@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/approval"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/plan"
+	"github.com/plumbline-ci/plumbline/pkg/records"
+)
+
+// Differ tells of commits that they are alike but for what was touched in one of them.
+func (w *world) Differ(_ context.Context, earlier, later string, names ...string) ([]string, error) {
+	w.ask("differ " + earlier[:7] + " " + later[:7])
+	var differing []string
+	for _, name := range names {
+		if (w.touched[later] == name) != (w.touched[earlier] == name) {
+			differing = append(differing, name)
+		}
+	}
+	return differing, w.differErr
+}
+
+// forbidden is what a service says that does not let us ask.
+func forbidden() error { return fault.Operatorf(fault.ReasonPermissionMissing, "403") }
+
+// remembering is an event with remember-ok-to-test: the author pushes a commit on top of the one that member has approved.
+func remembering(changes ...func(*plan.Input)) plan.Input {
+	in := forked()
+	config := *in.Config
+	config.RememberApprovals = true
+	in.Config = &config
+	in.Event.Name = "pull-3"
+	in.Event.Spec.SHA, in.Event.Spec.Before, in.Event.Spec.Action = laterSHA, sha, "synchronize"
+	for _, change := range changes {
+		change(&in)
+	}
+	return in
+}
+
+// rememberedBefore is an event that ran a commit by the approval of another.
+func rememberedBefore(of string) records.Record {
+	r := onRecord("pull-2", of, 5, v1alpha1.DispositionRuns)
+	r.Event.Status.Plan.Approval = &v1alpha1.Approval{By: "member", SHA: sha, Event: "comment-1", BaseRef: "main", HeadProjectID: 99}
+	return r
+}
+
+// forgottenBefore is an event for whose commit the approval was forgotten.
+func forgottenBefore() records.Record {
+	r := onRecord("pull-4", defaultSHA, 5, v1alpha1.DispositionPending)
+	r.Event.Status.Plan.Reason = approval.ReasonForgotten
+	return r
+}
+
+// spec changes what the event says.
+func spec(change func(*v1alpha1.GitEventSpec)) func(*plan.Input) {
+	return func(in *plan.Input) { change(in.Event.Spec) }
+}
+
+// policed gives the Repository a policy by which only team may approve.
+func policed(in *plan.Input) {
+	in.Repository.Spec.Settings = &pacv1alpha1.Settings{Policy: &pacv1alpha1.Policy{PullRequest: []string{"team"}, OkToTest: []string{"team"}}}
+}
+
+// S22: what the author of an approved pull request pushes later runs, compared with what was approved, unless one of the reasons to forget
+// that holds. Whatever waits says why.
+func TestAnApprovalIsRemembered(t *testing.T) {
+	t.Parallel()
+	const pending, forgotten, ignored = "PendingApproval", approval.ReasonForgotten, "NotApproved"
+	approvedFirst := []records.Record{onRecord("pull-1", sha, 1, v1alpha1.DispositionPending), approvedBefore(sha, "main")}
+	and := func(r ...records.Record) []records.Record {
+		return append(append([]records.Record{}, approvedFirst...), r...)
+	}
+	off := func(in *plan.Input) { config := *in.Config; config.RememberApprovals = false; in.Config = &config }
+	labelled := spec(func(s *v1alpha1.GitEventSpec) {
+		s.EventType, s.Action, s.Before, s.Actor = match.LabelEvent, "labeled", "", "member"
+	})
+	reopened := spec(func(s *v1alpha1.GitEventSpec) { s.Action, s.Before = "reopened", "" })
+	eve := "eve"
+	for name, c := range map[string]struct {
+		in     plan.Input
+		world  world
+		known  []records.Record
+		reason string // "" when it runs
+		why    string
+	}{
+		"the author pushes":                   {remembering(), world{writers: "member"}, approvedFirst, "", ""},
+		"at a service that calls it update":   {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.Action = "update" })), world{writers: "member"}, approvedFirst, "", ""},
+		"on top of what is remembered":        {remembering(), world{writers: "member"}, and(rememberedBefore(defaultSHA)), "", ""},
+		"the comment is not on record":        {remembering(), world{writers: "member"}, []records.Record{rememberedBefore(defaultSHA)}, "", ""},
+		"a member of the team has approved":   {remembering(policed), world{teams: map[string]string{"team": "member"}}, approvedFirst, "", ""},
+		"the key is off":                      {remembering(off), world{writers: "member"}, approvedFirst, pending, "no write access"},
+		"nothing was approved":                {remembering(), world{writers: "member"}, approvedFirst[:1], pending, "no write access"},
+		"somebody else pushes":                {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.Actor = "eve" })), world{writers: "member"}, approvedFirst, pending, "eve has pushed"},
+		"a maintainer pushes":                 {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.Actor = "member" })), world{writers: "member"}, approvedFirst, pending, "member has pushed"},
+		"the service names somebody else":     {remembering(), world{writers: "member", actor: &eve}, approvedFirst, pending, "eve has pushed"},
+		"the service names nobody":            {remembering(), world{writers: "member", actor: new(string)}, approvedFirst, pending, "does not say who"},
+		"it goes to another branch":           {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.BaseRef = "release" })), world{writers: "member"}, approvedFirst, forgotten, "another target branch"},
+		"it comes from another repository":    {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.PullRequest.HeadProjectID = 7 })), world{writers: "member"}, approvedFirst, forgotten, "another repository"},
+		"its repository is gone":              {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.PullRequest.HeadProjectID = 0 })), world{writers: "member"}, approvedFirst, forgotten, "another repository"},
+		"the approver may not write any more": {remembering(), world{}, approvedFirst, forgotten, "member may not approve it any more"},
+		"the approver is out of the team":     {remembering(policed), world{writers: "member", teams: map[string]string{"team": "x"}}, approvedFirst, forgotten, "member may not approve"},
+		"the approver is the author":          {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.PullRequest.Author, s.Actor = "Member", "member" })), world{writers: "member"}, approvedFirst, forgotten, "may not approve"},
+		"definitions were changed":            {remembering(), world{writers: "member", touched: map[string]string{laterSHA: ".tekton"}}, approvedFirst, forgotten, "another .tekton"},
+		"OWNERS were changed":                 {remembering(), world{writers: "member", touched: map[string]string{laterSHA: "OWNERS"}}, approvedFirst, forgotten, "another OWNERS"},
+		"aliases were changed":                {remembering(), world{writers: "member", touched: map[string]string{laterSHA: "OWNERS_ALIASES"}}, approvedFirst, forgotten, "another OWNERS_ALIASES"},
+		"it is changed from what was approved, though not from what is remembered": {
+			remembering(spec(func(s *v1alpha1.GitEventSpec) { s.Before = defaultSHA })), world{writers: "member", touched: map[string]string{laterSHA: ".tekton"}},
+			and(rememberedBefore(defaultSHA)), forgotten, "another .tekton",
+		},
+		"what was approved is gone":              {remembering(), world{writers: "member", differErr: fault.Invalidf("NotComparable", "no commit")}, approvedFirst, forgotten, "cannot be told: no commit"},
+		"the approver may not be asked for":      {remembering(), world{fails: "access of member", failsWith: forbidden()}, approvedFirst, forgotten, "asking for the access of member: 403"},
+		"it was forgotten before":                {remembering(), world{writers: "member"}, and(forgottenBefore()), forgotten, "since commit " + defaultSHA},
+		"a writer labels what is remembered":     {remembering(labelled), world{writers: "member"}, and(rememberedBefore(laterSHA)), "", ""},
+		"a writer labels what nobody has judged": {remembering(labelled), world{writers: "member"}, approvedFirst, ignored, "no write access"},
+		"what is remembered is opened again":     {remembering(reopened), world{writers: "member"}, and(rememberedBefore(laterSHA)), "", ""},
+		"it is opened again with a new commit":   {remembering(reopened), world{writers: "member"}, approvedFirst, pending, "no write access"},
+		"opened again without the approver":      {remembering(reopened), world{}, and(rememberedBefore(laterSHA)), forgotten, "may not approve"},
+		"opened again with the key off":          {remembering(reopened, off), world{writers: "member"}, and(rememberedBefore(laterSHA)), pending, "no write access"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.world.files, c.world.records = []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, c.known
+			made := c.world.make(t, c.in)
+			if c.reason != "" {
+				if made.Reason != c.reason || !strings.Contains(made.Message, c.why) || len(made.Runs) != 0 || made.Approval != nil || made.EndsPending {
+					t.Errorf("%s, %q, %+v, want %s with %q", made.Reason, made.Message, made.Approval, c.reason, c.why)
+				}
+				return
+			}
+			if made.Disposition != v1alpha1.DispositionRuns || made.HeadSHA != laterSHA || made.Approval == nil || !made.EndsPending {
+				t.Fatalf("%+v, %q, want that %s runs", made.Ending, made.Message, laterSHA)
+			}
+			if a := made.Approval; a.By != "member" || a.SHA != sha || a.Event != "comment-1" {
+				t.Errorf("%+v", a)
+			}
+			if note := made.Runs[0].Note; !strings.Contains(note, "member has approved commit "+sha+", which is remembered for commit "+laterSHA) {
+				t.Errorf("the run is told with %q", note)
+			}
+			if want := "differ " + sha[:7] + " " + laterSHA[:7]; c.world.count(want) != 1 {
+				t.Errorf("asked %v, want %s", c.world.asked, want)
+			}
+		})
+	}
+}
+
+// What cannot be asked is waited for: no run, no verdict.
+func TestWhatDecidesOverAMemoryIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	author := "author"
+	for name, w := range map[string]*world{
+		"who has pushed":                      {writers: "member", actor: &author, actorErr: down()},
+		"whether the approver may still":      {fails: "access of member"},
+		"with a login that does not work":     {fails: "access of member", failsWith: fault.Operatorf(fault.ReasonCredentialsRefused, "401")},
+		"whether OWNERS name the approver":    {fails: "ownership of member"},
+		"whether definitions were changed":    {writers: "member", differErr: down()},
+		"what is on record":                   {writers: "member", recordsErr: down()},
+		"whether the approver is in the team": {fails: "team with member", teams: map[string]string{"team": "member"}},
+	} {
+		in := remembering()
+		if w.teams != nil {
+			policed(&in)
+		}
+		w.files, w.records = []git.File{pulled("a")}, []records.Record{approvedBefore(sha, "main")}
+		made, err := plan.Make(t.Context(), in, w.sources())
+		if err == nil || made.Disposition != "" || made.Approval != nil || len(made.Runs) != 0 {
+			t.Errorf("%s: %v, %+v", name, err, made)
+		}
+	}
+}
+
+// A command on a commit that is remembered approves that commit, or nothing (S21).
+func TestACommandIsNotLetByAMemory(t *testing.T) {
+	t.Parallel()
+	in := saying("member")
+	config := *in.Config
+	config.RememberApprovals = true
+	in.Config = &config
+	for head, runs := range map[string]bool{sha: true, laterSHA: false} {
+		w := &world{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, writers: "member", said: "/test", moved: head}
+		w.records = []records.Record{onRecord("pull-1", sha, 1, ""), approvedBefore(defaultSHA, "main"), onRecord("pull-2", laterSHA, 7, "")}
+		if head == sha {
+			w.records = w.records[:2]
+		}
+		made := w.make(t, in)
+		if (len(made.Runs) > 0) != runs || runs && made.Approval.SHA != "" || w.count("differ") != 0 {
+			t.Errorf("%s: %+v, approval %+v, asked %v", head, made.Ending, made.Approval, w.asked)
+		}
+	}
+}
+
+// The definitions of a commit that is remembered are the default branch's; if the Repository says that they are the commit's own, those of the
+// commit that was approved: files that .tekton refers to may be anywhere.
+func TestARememberedCommitHasTheDefinitionsThatWereApproved(t *testing.T) {
+	t.Parallel()
+	for provenance, want := range map[string]string{"": defaultSHA, "source": sha} {
+		in := remembering()
+		in.Repository.Spec.Settings = &pacv1alpha1.Settings{PipelineRunProvenance: provenance}
+		w := &world{files: []git.File{pulled("a")}, writers: "member", records: []records.Record{approvedBefore(sha, "main")}}
+		made := w.make(t, in)
+		if made.DefinitionSHA != want || made.HeadSHA != laterSHA || w.count("files "+want) != 1 {
+			t.Errorf("%q: definitions of %s, want %s; asked %v", provenance, made.DefinitionSHA, want, w.asked)
+		}
+	}
+}
+
+// S27: what ran by a remembered approval runs again by a button as long as that is remembered, which is found out again.
+func TestAButtonGoesByWhatIsRemembered(t *testing.T) {
+	t.Parallel()
+	before := ran(forked(), "pull-1", "a=Failed")
+	before.Event.Status.Plan.Approval = &v1alpha1.Approval{By: "member", SHA: laterSHA, Event: "comment-1", BaseRef: "main", HeadProjectID: 99}
+	for name, c := range map[string]struct {
+		remember bool
+		writers  string
+		touched  map[string]string
+		runs     int
+	}{
+		"it is remembered":              {true, "presser member", nil, 1},
+		"the setting is off":            {false, "presser member", nil, 0},
+		"the approver may not any more": {true, "presser", nil, 0},
+		"definitions are others'":       {true, "presser member", map[string]string{sha: ".tekton"}, 0},
+	} {
+		w := &past{world: &world{writers: c.writers, files: []git.File{pipeline("a")}, touched: c.touched}, byNumber: map[int64][]records.Record{4: {before}}}
+		w.true = described(sha, 99, "author")
+		in := pressed(v1alpha1.Rerun{All: true, Pulls: []int64{4}})
+		config := *in.Config
+		config.RememberApprovals, in.Config = c.remember, &config
+		made, err := w.make(t, in)
+		if err != nil || len(made.Runs) != c.runs || c.runs > 0 && made.Approval.SHA != laterSHA {
+			t.Errorf("%s: %v, %+v, approval %+v, want %d runs", name, err, made.Ending, made.Approval, c.runs)
+		}
+	}
+}

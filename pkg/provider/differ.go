@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"errors"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+const (
+	// ReasonTreeTruncated is that of a directory of which a service does not list all.
+	ReasonTreeTruncated = "TreeTruncated"
+	// ReasonNotComparable is that of two commits of which it cannot be told in what they differ.
+	ReasonNotComparable = "NotComparable"
+)
+
+// Differ compares what two commits have in their root directories under some names, as History.Differ has it. root lists the root
+// directory of a commit; that the service does not know it is a fault with reason CommitUnknown.
+func Differ(earlier, later string, names []string, root func(sha string) ([]Entry, error)) ([]string, error) {
+	now, err := listed(root, later)
+	if err != nil {
+		return nil, notComparable(err)
+	}
+	before, err := listed(root, earlier)
+	if f := fault.Of(err); f != nil && f.Reason == fault.ReasonCommitUnknown { // it was there: it has been replaced and thrown away
+		return nil, fault.Invalidf(ReasonNotComparable, "%s", f.Message)
+	}
+	if err != nil {
+		return nil, notComparable(err)
+	}
+	var different []string
+	for _, name := range names {
+		if now[name] != before[name] {
+			different = append(different, name)
+		}
+	}
+	return different, nil
+}
+
+// listed returns the entries of a commit's root directory by their names.
+func listed(root func(sha string) ([]Entry, error), sha string) (map[string]Entry, error) {
+	if err := CheckSHA(sha); err != nil {
+		return nil, err
+	}
+	entries, err := root(sha)
+	byName := map[string]Entry{}
+	for _, e := range entries {
+		byName[e.Name] = e
+	}
+	return byName, err
+}
+
+// notComparable is an Invalid fault for what no later attempt will be told either; every other error is waited for.
+func notComparable(err error) error {
+	f := fault.Of(err)
+	switch {
+	case f.Reason == fault.ReasonPermissionMissing, f.Reason == ReasonTreeTruncated, errors.Is(err, ErrTooLarge):
+		return fault.Invalidf(ReasonNotComparable, "%s", f.Message)
+	}
+	return err
+}
