@@ -44,6 +44,8 @@ const (
 	keyOpenEvents       = "open-events-cap"
 	keyOpenPayloads     = "open-payloads-mebibytes"
 	keyRequireSHA       = "require-ok-to-test-sha"
+	keyKeepDefault      = "default-max-keep-runs"
+	keyKeepLimit        = "max-keep-run-upper-limit"
 )
 
 const (
@@ -116,6 +118,8 @@ type Config struct {
 	Open budget.Limits
 	// Remote says where references of authors may lead.
 	Remote Remote
+	// Keep says how many ended runs are kept.
+	Keep Keep
 }
 
 // Default returns the configuration of an empty ConfigMap.
