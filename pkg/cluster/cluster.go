@@ -6,7 +6,6 @@ package cluster
 import (
 	"time"
 
-	tektonv1 "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/typed/pipeline/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
@@ -25,7 +24,7 @@ import (
 type Cluster struct {
 	Plumbline    plumblineclient.PlumblineV1alpha1Interface
 	PaC          pacclient.PipelinesascodeV1alpha1Interface
-	Tekton       tektonv1.TektonV1Interface
+	Tekton       Tekton
 	Kube         corev1client.CoreV1Interface
 	Open         listers.GitEventLister
 	Repositories paclisters.RepositoryLister

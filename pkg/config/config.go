@@ -45,6 +45,8 @@ const (
 	keyOpenPayloads     = "open-payloads-mebibytes"
 	keyRequireSHA       = "require-ok-to-test-sha"
 	keyRemember         = "remember-ok-to-test"
+	keyKeepDefault      = "default-max-keep-runs"
+	keyKeepLimit        = "max-keep-run-upper-limit"
 )
 
 const (
@@ -120,6 +122,8 @@ type Config struct {
 	Open budget.Limits
 	// Remote says where references of authors may lead.
 	Remote Remote
+	// Keep says how many ended runs are kept.
+	Keep Keep
 }
 
 // Default returns the configuration of an empty ConfigMap.

@@ -44,8 +44,10 @@ func TestNew(t *testing.T) {
 				"share-global-token": "true", "members-may-run": "true", "run-token-permissions": "pull_requests: write,packages:read, ",
 				"remote-allowed-hosts": "Git.example.com, 10.0.0.0/8,", "remote-refused-hosts": "*.corp.example.com",
 				"git-allowed-hosts": "gitlab.corp.example.com", "run-service-accounts": "builder, tester", "run-pod-security": "baseline",
+				"default-max-keep-runs": "5", "max-keep-run-upper-limit": "50",
 			},
 			want: &Config{
+				Keep:               Keep{Default: 5, Limit: 50},
 				RequireApprovedSHA: true, RememberApprovals: true, GitAllowed: hosts.Hosts{"gitlab.corp.example.com"},
 				Ceiling: ceiling.Limits{ServiceAccounts: []string{"builder", "tester"}, PodSecurity: ceiling.Baseline},
 				Remote: Remote{
@@ -91,6 +93,7 @@ func TestNew(t *testing.T) {
 		"each bad key is named with what is allowed, and the others apply": {
 			data: map[string]string{
 				"application-name": "Acme CI", "secret-auto-create": "maybe", "settled-cap": "1", "open-events-cap": "99", "open-payloads-mebibytes": "1", "tekton-dashboard-url": "dash.example.com",
+				"default-max-keep-runs": "-1",
 			},
 			want: with(func(c *Config) { c.ApplicationName = "Acme CI" }),
 			errs: []string{
@@ -99,6 +102,7 @@ func TestNew(t *testing.T) {
 				`key "tekton-dashboard-url": it is not an absolute web URL; allowed: an absolute URL`,
 				`key "open-events-cap": "99" is out of range or not a number; allowed: a whole number from 100 to 200000`,
 				`key "open-payloads-mebibytes": "1" is out of range or not a number; allowed: a whole number from 350 to 8192`,
+				`key "default-max-keep-runs": "-1" is out of range or not a number; allowed: a whole number from 0 to 1000000`,
 			},
 		},
 		"a permission without a level, or with another one, grants nothing": {

@@ -158,9 +158,31 @@ func (s Secrets) Tokens(ctx context.Context, a *attempt.Attempt, run *v1alpha1.R
 	return resources.OwnTokens(secret), nil
 }
 
-// Deleted notes that a run's secret is gone.
-func (s Secrets) Deleted(a *attempt.Attempt, run *v1alpha1.Run) {
+// Leave is called when the event is done with a run's secret. It stays as long as the PipelineRun does, so that people can start the
+// same again with a console, and goes with it (compat 2.7, G4); without a PipelineRun it is deleted. What was revoked is taken out. It may
+// be repeated.
+func (s Secrets) Leave(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, revoked bool) error {
 	s.made.forget(holder{a.Event.UID, run.Secret})
+	if run.UID == "" || run.Result == nil || run.Result.Outcome == v1alpha1.OutcomeDeleted {
+		return s.Delete(ctx, run.Namespace, run.Secret)
+	}
+	_, err := s.client.Secrets(run.Namespace).Patch(ctx, run.Secret, types.MergePatchType, resources.LeaveToRun(run, revoked), metav1.PatchOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fault.FromKube(fault.VerbPatch, fmt.Errorf("leaving secret %s/%s to its run: %w", run.Namespace, run.Secret, err)).AsOwn()
+	}
+	return nil
+}
+
+// Delete deletes a secret that may be gone already. It does nothing for an empty name.
+func (s Secrets) Delete(ctx context.Context, namespace, name string) error {
+	if name == "" {
+		return nil
+	}
+	err := s.client.Secrets(namespace).Delete(ctx, name, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fault.FromKube(fault.VerbDelete, fmt.Errorf("deleting secret %s/%s: %w", namespace, name, err))
+	}
+	return nil
 }
 
 // Revoke ends tokens of a run at the Git service. It may be repeated.

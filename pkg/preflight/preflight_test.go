@@ -87,7 +87,7 @@ func TestRights(t *testing.T) {
 		says    string
 	}{
 		"all are there":                 {allowed: true},
-		"none is there":                 {says: "does not let plumbline-controller get, list, watch, create, patch pipelineruns.tekton.dev in any namespace"},
+		"none is there":                 {says: "does not let plumbline-controller get, list, watch, create, patch, delete pipelineruns.tekton.dev in any namespace"},
 		"the API server does not say":   {err: errors.New("overloaded"), says: "could not be checked: overloaded"},
 		"a subresource is named as one": {says: "update gitevents.plumbline.dev/status in namespace plumbline"},
 	} {

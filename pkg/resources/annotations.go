@@ -58,6 +58,9 @@ func runAnnotations(in RunInput) map[string]string {
 		pipelinesascode.GHEURL:        enterpriseURL(spec),
 		tektonSpanContext:             tracecontext.Tekton(in.Event.Annotations),
 	}
+	if undashed(in.Definition.Name) != undashed(originalName(in)) {
+		known[plumbline.DefinitionAnnotation] = in.Definition.Name
+	}
 	if spec.PullRequest != nil {
 		known[pipelinesascode.PullRequest] = strconv.FormatInt(spec.PullRequest.Number, 10)
 	}

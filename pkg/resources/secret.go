@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -92,6 +93,30 @@ func MakeGitAuthSecret(in SecretInput) *corev1.Secret {
 		secret.Annotations[plumbline.TokenAnnotation] = plumbline.TokenOwn
 	}
 	return secret
+}
+
+// LeaveToRun returns a JSON merge patch that gives a git-auth secret to its PipelineRun: it goes when that is deleted. The tokens of a
+// revoked one are taken out. Its keys stay, so that whatever mounts them starts, and git asks without a token.
+func LeaveToRun(run *v1alpha1.Run, revoked bool) []byte {
+	type metadata struct {
+		OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
+	}
+	patch := struct {
+		Metadata metadata           `json:"metadata"`
+		Data     map[string]*[]byte `json:"data,omitempty"`
+	}{Metadata: metadata{OwnerReferences: []metav1.OwnerReference{{
+		APIVersion: pipelinev1.SchemeGroupVersion.String(), Kind: "PipelineRun", Name: run.Name, UID: run.UID,
+	}}}}
+	if revoked {
+		patch.Data = map[string]*[]byte{keyGitCredentials: {}, keyProviderToken: {}, keyFormerTokens: nil}
+	}
+	return []byte(mustJSON(patch))
+}
+
+// LeftToRun tells whether a secret is its PipelineRun's own, and its event is done with it.
+func LeftToRun(secret *corev1.Secret, run *v1alpha1.Run) bool {
+	owners := secret.OwnerReferences
+	return run.UID != "" && len(owners) == 1 && owners[0].UID == run.UID
 }
 
 // OwnTokens returns the tokens of a git-auth secret that were minted for its run, the newest first; none if they were not.

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -23,7 +22,7 @@ import (
 
 // A run goes on for more than two token lives, and the controller that leads is killed meanwhile: git, with the files of
 // the run's secret, can read the repository at every moment, and no other one. The renewals tell nobody. A secret that
-// somebody deletes comes back, and when the run is over it is gone.
+// somebody deletes comes back, and when the run is over it has no token.
 func TestASecretWorksAsLongAsItsRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true, private: true, forge: forge.Options{TokenLife: tokenLife}})
@@ -70,7 +69,7 @@ func TestASecretWorksAsLongAsItsRun(t *testing.T) {
 	w.worksAgain(event)
 	w.release(event)
 	w.endsOnce(sha, "long")
-	w.noSecret(event)
+	w.leftSecret(event)
 }
 
 // A token that expired while no controller was running is replaced as soon as one is.
@@ -94,7 +93,7 @@ func TestALateRenewalIsMadeAtOnce(t *testing.T) {
 	w.worksAgain(event)
 	w.release(event)
 	w.endsOnce(sha, "late")
-	w.noSecret(event)
+	w.leftSecret(event)
 }
 
 // tick waits for the next moment to look.
@@ -130,10 +129,17 @@ func (w *world) worksAgain(event *v1alpha1.GitEvent) {
 	})
 }
 
-func (w *world) noSecret(event *v1alpha1.GitEvent) {
+// leftSecret requires that the secret is the run's own, and has no token any more.
+func (w *world) leftSecret(event *v1alpha1.GitEvent) {
 	w.t.Helper()
-	if _, err := w.gitAuth(event); !apierrors.IsNotFound(err) {
-		w.t.Errorf("after the end the secret is there: %v", err)
+	secret, run := w.secret(event), event.Status.Runs[0]
+	if owners := secret.OwnerReferences; len(owners) != 1 || owners[0].UID != run.UID {
+		w.t.Errorf("after the end the owners of the secret are %v", owners)
+	}
+	for key, data := range secret.Data {
+		if len(data) != 0 && key != ".gitconfig" {
+			w.t.Errorf("after the end %s of the secret has %d bytes", key, len(data))
+		}
 	}
 }
 

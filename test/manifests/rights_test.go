@@ -51,7 +51,7 @@ func TestWhatNobodyMayDo(t *testing.T) {
 		"impersonate":                                {"", "", "users", []string{"impersonate"}},
 		"grant rights":                               {"", "rbac.authorization.k8s.io", "clusterroles", []string{"bind", "escalate", "create", "update", "patch"}},
 		"change a Repository from a controller":      {"ClusterRole plumbline-controller", "pipelinesascode.tekton.dev", "repositories", []string{"create", "update", "patch", "delete"}},
-		"delete or replace runs":                     {"ClusterRole plumbline-controller", "tekton.dev", "pipelineruns", []string{"delete", "update"}},
+		"replace runs, or delete many at once":       {"ClusterRole plumbline-controller", "tekton.dev", "pipelineruns", []string{"deletecollection", "update"}},
 		"rewrite what was received":                  {"Role plumbline-controller", "plumbline.dev", "gitevents", []string{"create", "update"}},
 		"wait for a leader in the receiver":          {"Role plumbline-receiver", "coordination.k8s.io", "leases", []string{"get", "list", "watch", "create", "update", "patch"}},
 		"forget or change what is remembered":        {"Role plumbline-receiver", "plumbline.dev", "tombstonepages", []string{"list", "watch", "create", "update", "patch", "delete"}},

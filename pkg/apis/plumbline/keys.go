@@ -18,6 +18,8 @@ const (
 	// RunKeyAnnotation on a PipelineRun is its idempotency key: <namespace>/<GitEvent>/<file>#<document>. An object
 	// with the planned name and this key is ours whoever created it; with another key it is foreign (C10).
 	RunKeyAnnotation = GroupName + "/run-key"
+	// DefinitionAnnotation on a PipelineRun is its name as it is defined, if that has placeholders: the name of the PipelineRun is made of it.
+	DefinitionAnnotation = GroupName + "/definition"
 	// TokenAnnotation on a git-auth secret is TokenOwn when its tokens were minted for its run alone: they are revoked when the
 	// event settles. Others are a service's configured ones, or those that versions before shared among runs.
 	TokenAnnotation = GroupName + "/token"

@@ -4,11 +4,15 @@ package gitevent
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/resources"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -157,5 +161,13 @@ func (w *world) secrets() int {
 	}
 	app, err := w.kube.Tracker().List(corev1.SchemeGroupVersion.WithResource("secrets"), corev1.SchemeGroupVersion.WithKind("Secret"), system)
 	w.must(err)
-	return len(list.Items) + len(app.(*corev1.SecretList).Items)
+	left := slices.DeleteFunc(slices.Clone(list.Items), func(secret corev1.Secret) bool { return w.leftToRun(&secret) })
+	return len(left) + len(app.(*corev1.SecretList).Items)
+}
+
+// leftToRun tells whether a secret goes with a PipelineRun that is there.
+func (w *world) leftToRun(secret *corev1.Secret) bool {
+	return slices.ContainsFunc(w.runs(), func(run pipelinev1.PipelineRun) bool {
+		return resources.LeftToRun(secret, &v1alpha1.Run{UID: run.UID})
+	})
 }

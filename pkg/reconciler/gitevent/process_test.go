@@ -76,7 +76,7 @@ func (w *world) reconciler() *Reconciler {
 
 func (w *world) reconcilerWith(c caches) *Reconciler {
 	r := New(cluster.Cluster{
-		Plumbline: w.own.PlumblineV1alpha1(), PaC: w.own.PipelinesascodeV1alpha1(), Tekton: w.tekton.TektonV1(), Kube: w.kube.CoreV1(),
+		Plumbline: w.own.PlumblineV1alpha1(), PaC: w.own.PipelinesascodeV1alpha1(), Tekton: cluster.Tekton{TektonV1Interface: w.tekton.TektonV1(), Metadata: runLister{w: w}}, Kube: w.kube.CoreV1(),
 		Open: listers.NewGitEventLister(c.events), Repositories: paclisters.NewRepositoryLister(c.repositories), Claims: listers.NewRepositoryClaimLister(c.claims), Runs: c.runs,
 		Recorder: record.NewFakeRecorder(1000), Clock: w.clock,
 	}, cluster.Options{

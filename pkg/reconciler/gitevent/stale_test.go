@@ -94,7 +94,7 @@ func TestADeleteThatFailsOnceDelaysNoEnd(t *testing.T) {
 		w.later(20 * time.Minute)
 	}
 	w.end(corev1.ConditionTrue)
-	w.hook = always("delete secrets", apierrors.NewServiceUnavailable("once"))
+	w.hook = always("patch secrets", apierrors.NewServiceUnavailable("once"))
 	_, err := w.reconcile()
 	if err == nil || len(w.wakes) != 1 || w.wakes[0] > retry.MinWait {
 		t.Errorf("error %v, woken after %v: want another look a second later", err, w.wakes)

@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
@@ -116,10 +117,27 @@ func (r *Reconciler) deleteSecrets(ctx context.Context, event *v1alpha1.GitEvent
 	ctx, cancel := context.WithTimeout(ctx, lateBudget)
 	defer cancel()
 	faults := []error{r.deleteSecret(ctx, event.Namespace, names.PlanSecretName(event.Name))} // its plan may never have been accepted
-	for _, run := range event.Status.Runs {
-		faults = append(faults, r.deleteSecret(ctx, run.Namespace, names.SecretName(run.Name)))
+	for i := range event.Status.Runs {
+		faults = append(faults, r.deleteUnlessLeft(ctx, &event.Status.Runs[i]))
 	}
 	return errors.Join(faults...)
+}
+
+// deleteUnlessLeft deletes the git-auth secret of a run, unless it is the one that its event has left to the run: what comes late has the
+// Repository for its owner. The controller may not read Secrets everywhere; a patch that changes nothing is answered with the secret.
+func (r *Reconciler) deleteUnlessLeft(ctx context.Context, run *v1alpha1.Run) error {
+	name := names.SecretName(run.Name)
+	secret, err := r.secrets.Secrets(run.Namespace).Patch(ctx, name, types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fault.FromKube(fault.VerbPatch, fmt.Errorf("reading secret %s/%s: %w", run.Namespace, name, err)).AsOwn()
+	}
+	if names.LeftToRun(secret, run) {
+		return nil
+	}
+	return r.deleteSecret(ctx, run.Namespace, name)
 }
 
 func (r *Reconciler) deleteSecret(ctx context.Context, namespace, name string) error {

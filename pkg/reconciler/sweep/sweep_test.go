@@ -232,22 +232,25 @@ func TestASecretThatComesLateIsDeleted(t *testing.T) {
 	w := newWorld(t)
 	event, other := w.settled("taken over"), w.settled("other")
 	event.Status.LateSecrets = true
-	event.Status.Runs = []v1alpha1.Run{{Namespace: "team", Name: "run"}}
+	event.Status.Runs = []v1alpha1.Run{{Namespace: "team", Name: "run", UID: "run-uid"}, {Namespace: "team", Name: "left", UID: "left-uid"}}
 	other.Status.Runs = []v1alpha1.Run{{Namespace: "team", Name: "other"}}
 	late := []*corev1.Secret{
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: names.SecretName("run")}},
 		{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: names.PlanSecretName(event.Name)}}, // of a plan that was not accepted
 	}
 	w.must(w.kube.Tracker().Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "a-teams-own"}}))
+	w.must(w.kube.Tracker().Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{ // its event has left it to its run
+		Namespace: "team", Name: names.SecretName("left"), OwnerReferences: []metav1.OwnerReference{{Kind: "PipelineRun", Name: "left", UID: "left-uid"}},
+	}}))
 	for _, s := range []struct {
 		name  string
 		after time.Duration
 		left  int
 		mark  bool
 	}{
-		{"its creator may still be under way", lateAfter - time.Second, 3, true},
-		{"its creator has ended", time.Second, 1, true},
-		{"another one was paused for longer", lateFor - lateAfter, 1, false},
+		{"its creator may still be under way", lateAfter - time.Second, 4, true},
+		{"its creator has ended", time.Second, 2, true},
+		{"another one was paused for longer", lateFor - lateAfter, 2, false},
 	} {
 		for _, secret := range late {
 			_ = w.kube.Tracker().Add(secret)

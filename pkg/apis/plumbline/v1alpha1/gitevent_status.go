@@ -215,6 +215,11 @@ type Run struct {
 	// Result is the terminal state, kept so that a run pruned during an outage keeps its result.
 	// +optional
 	Result *Result `json:"result,omitempty"`
+	// MaxKeepRuns is how many ended runs of the pipeline its author wants to keep; -1 if what is written is no number of runs, and all
+	// are kept. Unset if the author says nothing, and for a settled event.
+	// +optional
+	// +kubebuilder:validation:Minimum=-1
+	MaxKeepRuns *int64 `json:"maxKeepRuns,omitempty"`
 	// Patched is the digest of the metadata that was last patched onto the PipelineRun.
 	// +optional
 	Patched string `json:"patched,omitempty"`

@@ -16,13 +16,15 @@ const (
 	StepReply    = "reply"
 	StepRenew    = "renew"
 	StepAnnotate = "annotate"
+	// StepPrune deletes ended runs beyond the number that is kept.
+	StepPrune = "prune"
 	// StepReconcile is all of them: an event that panics waits with it.
 	StepReconcile = "reconcile"
 )
 
 // Wait is a step that waits.
 type Wait struct {
-	// Step is "plan", "create/<pipelinerun>", "cancel/<pipelinerun>", "notify", "report", "reply", "renew", "annotate", or "reconcile" for all of them after a panic.
+	// Step is "plan", "create/<pipelinerun>", "cancel/<pipelinerun>", "notify", "report", "reply", "renew", "annotate", "prune", or "reconcile" for all of them after a panic.
 	Step string `json:"step"`
 	// Class is the pkg/fault class of what it waits for.
 	Class string `json:"class"`

@@ -749,6 +749,11 @@ func (in *Run) DeepCopyInto(out *Run) {
 		*out = new(Result)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.MaxKeepRuns != nil {
+		in, out := &in.MaxKeepRuns, &out.MaxKeepRuns
+		*out = new(int64)
+		**out = **in
+	}
 	return
 }
 

@@ -191,7 +191,7 @@ func enter(ctx context.Context, a *attempt.Attempt, made *plan.Plan) error {
 		return made.Wait
 	}
 	a.Event.Status.Runs = runs
-	announce(a, next)
+	announce(a, next, made.Runs)
 	if made.Command != "" && a.Event.Status.Reply == nil {
 		a.Event.Status.Reply = &v1alpha1.Reply{Command: made.Command}
 	}
@@ -201,8 +201,13 @@ func enter(ctx context.Context, a *attempt.Attempt, made *plan.Plan) error {
 	return made.Wait
 }
 
-// announce tells people of an approval, once.
-func announce(a *attempt.Attempt, next *v1alpha1.Plan) {
+// announce tells people of an approval, and of what is not done as they have written it, once.
+func announce(a *attempt.Attempt, next *v1alpha1.Plan, made []plan.Run) {
+	for _, run := range made { // only one that is new has read it
+		if run.Keep != nil && run.Keep.Problem != "" {
+			a.Waits.Tell("MaxKeepRuns", run.Pipeline+": "+run.Keep.Problem)
+		}
+	}
 	given := next.Approval
 	if given == nil || a.Planned() {
 		return
@@ -252,6 +257,9 @@ func runsOf(a *attempt.Attempt, made *plan.Plan) []v1alpha1.Run {
 		runs = append(runs, v1alpha1.Run{
 			Pipeline: run.Pipeline, Namespace: run.Namespace, Name: run.Name, Note: run.Note, Secret: run.Secret, Refused: run.Refused, Unresolved: run.Unresolved,
 		})
+		if run.Keep != nil {
+			runs[i].MaxKeepRuns = &run.Keep.Most
+		}
 	}
 	return runs
 }

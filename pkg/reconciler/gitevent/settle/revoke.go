@@ -55,20 +55,20 @@ type revoking struct {
 	givenUp bool
 }
 
-// run ends the tokens of one run. It returns an error as long as that is to be tried again.
-func (r *revoking) run(ctx context.Context, run *v1alpha1.Run) error {
+// run ends the tokens of one run, and tells whether it may have had any. It returns an error as long as that is to be tried again.
+func (r *revoking) run(ctx context.Context, run *v1alpha1.Run) (had bool, err error) {
 	tokens, err := r.step.GitAuth.Tokens(ctx, r.a, run)
 	if err == nil && len(tokens) == 0 {
-		return nil
+		return false, nil
 	}
 	if err == nil && !r.givenUp {
 		err = gitauth.Revoke(ctx, r.a, tokens)
 		if err == nil {
-			return nil
+			return true, nil
 		}
 	}
 	if err != nil && !r.givenUp && r.waits(fault.Of(err)) {
-		return err
+		return true, err
 	}
 	r.givenUp = true
 	fields := []any{"event", r.a.Event.Name, "run", run.Name}
@@ -77,7 +77,7 @@ func (r *revoking) run(ctx context.Context, run *v1alpha1.Run) error {
 	}
 	logging.FromContext(ctx).Warnw("The token of a run is not revoked; it ends by itself", fields...)
 	r.step.Metrics.Unrevoked(ctx)
-	return nil
+	return true, nil
 }
 
 // waits tells whether another attempt may help within RevokeLimit. What an operator would have to mend, or what GitHub limits

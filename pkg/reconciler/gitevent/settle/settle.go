@@ -6,18 +6,17 @@ package settle
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/gitauth"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
+	"github.com/plumbline-ci/plumbline/pkg/pruning"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 )
@@ -27,13 +26,18 @@ const maxDecisions = 20
 
 // Step takes an event of which nothing is left to do, and gives the stub of it.
 type Step struct {
-	Secrets corev1client.SecretsGetter
 	GitAuth gitauth.Secrets
+	Pruning *pruning.Step
 	// Failing is since when tokens cannot be revoked.
 	Failing *Failing
 	Metrics *metrics.Metrics
 	// Leads is since when this process leads.
 	Leads *Tenure
+}
+
+// New returns a step that has settled nothing yet.
+func New(c cluster.Cluster, secrets gitauth.Secrets, m *metrics.Metrics, leads *Tenure) *Step {
+	return &Step{GitAuth: secrets, Pruning: pruning.New(c), Failing: &Failing{}, Metrics: m, Leads: leads}
 }
 
 // Do settles the event if nothing is left to do, or if nobody can be told what is left; due is false if neither is so, and
@@ -44,6 +48,9 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt, idle bool) (due bool,
 	case unreportable(a):
 		return true, s.drop(ctx, a)
 	case idle && finished(a):
+		if err := s.Pruning.Do(ctx, a); err != nil {
+			return true, err
+		}
 		return true, s.finish(ctx, a, nil)
 	}
 	return false, nil
@@ -52,10 +59,8 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt, idle bool) (due bool,
 // finished tells whether nothing is left to do: every run is refused or over, every report accepted. Every run is patched when
 // no step has met a fault.
 func finished(a *attempt.Attempt) bool {
-	if !a.Decided() || len(a.Event.Status.Waits) > 0 || len(a.Outstanding()) > 0 {
-		return false
-	}
-	return a.Over()
+	waits := func(w v1alpha1.Wait) bool { return w.Step != v1alpha1.StepPrune } // that is this step's
+	return a.Decided() && !slices.ContainsFunc(a.Event.Status.Waits, waits) && len(a.Outstanding()) == 0 && a.Over()
 }
 
 // finish removes what only an open event needs and settles the event, with the checks that are left open. Every delete may be repeated.
@@ -70,7 +75,7 @@ func (s *Step) tidy(ctx context.Context, a *attempt.Attempt, left []v1alpha1.Che
 			return err
 		}
 	}
-	if err := s.deleteSecret(ctx, a.Event.Namespace, a.Event.Status.Plan.Secret); err != nil {
+	if err := s.GitAuth.Delete(ctx, a.Event.Namespace, a.Event.Status.Plan.Secret); err != nil {
 		return err
 	}
 	over, revoking := a.Turn(attempt.ShortTurn), &revoking{step: s, a: a}
@@ -85,14 +90,14 @@ func (s *Step) tidy(ctx context.Context, a *attempt.Attempt, left []v1alpha1.Che
 		if err := a.Record.Confirm(ctx); err != nil {
 			return err
 		}
-		if err := revoking.run(ctx, run); err != nil {
+		revoked, err := revoking.run(ctx, run)
+		if err == nil {
+			err = s.GitAuth.Leave(ctx, a, run, revoked)
+		}
+		if err != nil {
 			return err
 		}
-		if err := s.deleteSecret(ctx, run.Namespace, run.Secret); err != nil {
-			return err
-		}
-		s.GitAuth.Deleted(a, run)
-		run.Secret = "" // recorded when not all of them are deleted in one turn
+		run.Secret = "" // recorded when one turn is not enough for all of them
 	}
 	if err := a.Kept.Remove(ctx); err != nil {
 		return err
@@ -115,18 +120,6 @@ func meantNothing(event *v1alpha1.GitEvent) bool {
 	return event.Spec.Comment != nil && st.Disposition == v1alpha1.DispositionIgnored && st.Reply == nil && st.Plan.Cancels == nil
 }
 
-// deleteSecret does nothing for an empty name.
-func (s *Step) deleteSecret(ctx context.Context, namespace, name string) error {
-	if name == "" {
-		return nil
-	}
-	err := s.Secrets.Secrets(namespace).Delete(ctx, name, metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fault.FromKube(fault.VerbDelete, fmt.Errorf("deleting secret %s/%s: %w", namespace, name, err))
-	}
-	return nil
-}
-
 // Shrink leaves the stub that redeliveries are compared with and that tells people what became of the event.
 // late is true while a secret of the event may still be made.
 func Shrink(event *v1alpha1.GitEvent, now time.Time, late bool) {
@@ -143,7 +136,7 @@ func Shrink(event *v1alpha1.GitEvent, now time.Time, late bool) {
 		st.Plan.Decisions = st.Plan.Decisions[:maxDecisions]
 	}
 	for i := range st.Runs {
-		st.Runs[i].Patched, st.Runs[i].Secret, st.Runs[i].SecretRenewAt = "", "", nil
+		st.Runs[i].Patched, st.Runs[i].Secret, st.Runs[i].SecretRenewAt, st.Runs[i].MaxKeepRuns = "", "", nil, nil
 		if st.Runs[i].Result != nil {
 			st.Runs[i].Result.Text, st.Runs[i].Result.Brief = "", ""
 		}

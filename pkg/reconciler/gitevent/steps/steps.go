@@ -47,6 +47,6 @@ func New(c cluster.Cluster, o cluster.Options, m *metrics.Metrics) *Steps {
 		Report:   &report.Step{Providers: o.Providers, Metrics: m, Identity: o.Identity, Late: o.Times.LateReports, Events: c.Plumbline.GitEvents(o.Namespace)},
 		Renew:    &renew.Step{GitAuth: secrets},
 		Annotate: &annotate.Step{Tekton: c.Tekton, Providers: o.Providers, Metrics: m},
-		Settle:   &settle.Step{Secrets: c.Kube, GitAuth: secrets, Failing: &settle.Failing{}, Metrics: m, Leads: leads},
+		Settle:   settle.New(c, secrets, m, leads),
 	}
 }

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"time"
 
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	pipelineclient "github.com/tektoncd/pipeline/pkg/client/injection/client"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	kubeclient "knative.dev/pkg/client/injection/kube/client"
@@ -43,9 +45,12 @@ func NewController(o cluster.Options, events *openevents.Watch, claims *ownershi
 		settings := config.NewStore(logger.Named("config"))
 		o.Budget = budget.New(func() budget.Limits { return settings.Load().Open }, clock.RealClock{}, nil)
 		c := cluster.Cluster{
-			Plumbline:    plumblineclient.Get(ctx).PlumblineV1alpha1(),
-			PaC:          plumblineclient.Get(ctx).PipelinesascodeV1alpha1(),
-			Tekton:       pipelineclient.Get(ctx).TektonV1(),
+			Plumbline: plumblineclient.Get(ctx).PlumblineV1alpha1(),
+			PaC:       plumblineclient.Get(ctx).PipelinesascodeV1alpha1(),
+			Tekton: cluster.Tekton{
+				TektonV1Interface: pipelineclient.Get(ctx).TektonV1(),
+				Metadata:          metadata.NewForConfigOrDie(injection.GetConfig(ctx)).Resource(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns")),
+			},
 			Kube:         kubeclient.Get(ctx).CoreV1(),
 			Open:         events.Informer(ctx).Lister(),
 			Repositories: repositoryinformer.Get(ctx).Lister(),

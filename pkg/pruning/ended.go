@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pruning
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/resources"
+)
+
+// ended is a run of which it is certain that it is over, reported and ours.
+type ended struct {
+	*metav1.ObjectMeta
+	at time.Time // its completion
+}
+
+// certain returns those of the listed runs that are certain, the one that was completed first at the beginning. It may return an error
+// beside them: what it leaves out is neither counted nor deleted, so that more is kept than without it and never less.
+func (s *Step) certain(ctx context.Context, a *attempt.Attempt, listed []metav1.ObjectMeta, over func() error) ([]ended, error) {
+	var all []ended
+	var faults []error
+	reads, learnt := 0, 0
+	for i := range listed {
+		object := &listed[i]
+		verdict, found := s.known.of(object.UID)
+		if !found && (reads >= maxReads || over() != nil) {
+			continue
+		}
+		if !found {
+			var err error
+			verdict, err = s.read(ctx, a, object)
+			faults = append(faults, err)
+			reads++
+			if verdict.final && err == nil {
+				s.known.put(object.UID, verdict)
+				learnt++
+			}
+		}
+		if verdict.ended {
+			all = append(all, ended{object, verdict.at})
+		}
+	}
+	slices.SortFunc(all, func(x, y ended) int {
+		return cmp.Or(x.at.Compare(y.at), x.CreationTimestamp.Compare(y.CreationTimestamp.Time), cmp.Compare(x.Name, y.Name))
+	})
+	if err := attempt.First(faults); err != nil {
+		return all, err
+	}
+	if learnt >= maxReads/2 { // else it is somebody's labels that are looked at, and will be again
+		return all, fault.Throttledf(fault.ReasonBusy, time.Second, "the other runs of the pipeline are next")
+	}
+	return all, nil
+}
+
+// verdict is what is known of a run.
+type verdict struct {
+	// ended is true if it is certain that it is over, reported and ours; at is its completion then.
+	ended bool
+	at    time.Time
+	// final is true if that does not change any more.
+	final bool
+}
+
+// read finds out about a run. It is certain that it is over if a settled event of the same Repository has recorded this object and its
+// end, and has nothing left to report; or the event itself, of which nothing is left to do but to settle.
+func (s *Step) read(ctx context.Context, a *attempt.Attempt, object *metav1.ObjectMeta) (verdict, error) {
+	name := object.Labels[plumbline.EventLabel]
+	if name == a.Event.Name {
+		own := recorded(a.Event, a.Event, object)
+		own.final = false
+		return own, nil
+	}
+	if len(validation.IsDNS1123Subdomain(name)) != 0 { // no event ever had that name
+		return verdict{final: true}, nil
+	}
+	event, err := s.Events.GitEvents(a.Event.Namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case fault.Gone(err):
+		return s.forgotten(ctx, a, object)
+	case err != nil:
+		return verdict{}, notPruned(fault.VerbRead, fmt.Errorf("reading GitEvent %s: %w", name, err))
+	case !event.Settled() || event.Status.Unreported:
+		return verdict{}, nil
+	}
+	return recorded(event, a.Event, object), nil
+}
+
+// recorded is what an event has recorded of an object. Nothing counts that is of another Repository; one that was deleted and made again
+// for the same URL is the same.
+func recorded(event, now *v1alpha1.GitEvent, object *metav1.ObjectMeta) verdict {
+	of, is := event.Spec.Repository, now.Spec.Repository
+	if of.Namespace != is.Namespace || of.Name != is.Name || !v1alpha1.SameURL(of.URL, is.URL) {
+		return verdict{final: true}
+	}
+	for i := range event.Status.Runs {
+		run := &event.Status.Runs[i]
+		if run.UID != object.UID || run.Result == nil || run.Result.Outcome == v1alpha1.OutcomeDeleted {
+			continue
+		}
+		return verdict{ended: true, at: completion(run.Result.CompletedAt), final: true}
+	}
+	return verdict{final: true}
+}
+
+// forgotten is what is certain of a run whose event is not kept any more. Its name proves that it was planned; it is as old as any event
+// that may be forgotten, so that nobody can pass off what has just been made; and its label says that its end was accepted.
+func (s *Step) forgotten(ctx context.Context, a *attempt.Attempt, object *metav1.ObjectMeta) (verdict, error) {
+	if !resources.Named(object, a.Event.Namespace) {
+		return verdict{final: true}, nil
+	}
+	if a.Clock.Since(object.CreationTimestamp.Time) < a.Config.SettledRetention {
+		return verdict{}, nil
+	}
+	run, err := s.Tekton.PipelineRuns(object.Namespace).Get(ctx, object.Name, metav1.GetOptions{})
+	if err != nil && !fault.Gone(err) {
+		return verdict{}, notPruned(fault.VerbRead, fmt.Errorf("reading pipelinerun %s/%s: %w", object.Namespace, object.Name, err))
+	}
+	if err != nil || run.UID != object.UID || !run.IsDone() {
+		return verdict{}, nil
+	}
+	return verdict{ended: true, at: completion(run.Status.CompletionTime), final: true}, nil
+}
+
+// completion is a time to sort by. What has none counts as the last, as in PaC; Tekton sets one.
+func completion(at *metav1.Time) time.Time {
+	if at == nil {
+		return time.Unix(1<<40, 0)
+	}
+	return at.Time
+}

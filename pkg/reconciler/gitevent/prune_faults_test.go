@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/plumbline-ci/plumbline/pkg/pruning"
+)
+
+// Whatever call fails, is lost, or is the last before the process dies: the two that were completed last are left, and each delete names
+// the object that was looked at.
+func TestEveryCallOfAPruningMayFail(t *testing.T) {
+	t.Parallel()
+	begin := func(t *testing.T) *world {
+		w := newWorld(t, keepFile("hello", `"2"`))
+		w.history(4)
+		w.tekton.PrependReactor("delete", "pipelineruns", func(action clienttesting.Action) (bool, k8sruntime.Object, error) {
+			deleted, _ := action.(clienttesting.DeleteActionImpl)
+			if p := deleted.DeleteOptions.Preconditions; p == nil || p.UID == nil || !strings.HasPrefix(string(*p.UID), "run-of-push-old-") {
+				t.Errorf("%s is deleted whatever it is", deleted.Name)
+			}
+			return false, nil, nil
+		})
+		return w
+	}
+	free := begin(t)
+	free.settle(corev1.ConditionTrue)
+	first := slices.Index(free.calls, "list pipelineruns") + 1
+	if first == 0 {
+		t.Fatal("nothing is listed")
+	}
+	for kind, fault := range map[string]outcome{
+		"refused": {err: errRefused}, "denied": {err: errDenied}, "conflict": {err: errConflict}, "throttled": {err: errThrottled},
+		"applied": {err: errRefused, apply: true}, "killed before": {kill: true}, "killed after": {kill: true, apply: true},
+	} {
+		for k := first; k <= len(free.calls); k++ {
+			t.Run(fmt.Sprintf("%s/call %d %s", kind, k, free.calls[k-1]), func(t *testing.T) {
+				t.Parallel()
+				w := begin(t)
+				w.hook = func(n int, _ string) outcome {
+					if n == k {
+						return fault
+					}
+					return outcome{}
+				}
+				w.settle(corev1.ConditionTrue)
+				if got := w.left(); got != "1 old-1" {
+					t.Errorf("left are %q", got)
+				}
+				w.wantNoFailure()
+			})
+		}
+	}
+}
+
+func (w *world) wantNoFailure() {
+	w.t.Helper()
+	for _, check := range w.git.writes {
+		if check.Conclusion != "" && check.Conclusion != "success" {
+			w.t.Errorf("a write said %s: %s", check.Conclusion, check.Text)
+		}
+	}
+}
+
+// One delete that is refused stops none of the others, tells the Repository once, and is given up after an hour: the event settles.
+func TestADeleteThatIsAlwaysRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, keepFile("hello", `"1"`))
+	w.history(3)
+	kept := w.past("push-old-2", 0).run
+	w.asked = func(action clienttesting.Action) error {
+		if deleted, is := action.(clienttesting.DeleteActionImpl); is && deleted.Name == kept.Name {
+			return errDenied
+		}
+		return nil
+	}
+	var told []string
+	began := w.clock.Now()
+	for range 40 {
+		_ = w.reconcileTelling(&told)
+		w.end(corev1.ConditionTrue)
+		if e := w.event(); e.Settled() {
+			break
+		} else if wait := e.Status.Waits; len(wait) > 0 && (wait[0].Reason != pruning.ReasonNotPruned || e.Status.Outcome != "Succeeded") {
+			t.Fatalf("outcome %q, waits %+v", e.Status.Outcome, wait)
+		}
+		w.pass(5 * time.Minute)
+	}
+	if took := w.clock.Since(began); !w.event().Settled() || took < pruning.GiveUp || took > 2*pruning.GiveUp {
+		t.Errorf("settled %v after %v", w.event().Settled(), took)
+	}
+	if got := w.left(); got != "1 old-2" {
+		t.Errorf("left are %q, want what could not be deleted and the last", got)
+	}
+	if len(told) != 1 || !strings.Contains(told[0], "NotPruned") || !strings.Contains(told[0], errDenied.Error()) {
+		t.Errorf("told is %q", told)
+	}
+}
+
+// Pruning reads nothing that it knows: a pipeline whose runs were looked at costs a list and a delete.
+func TestPruningReadsARunOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, keepFile("hello", `"3"`))
+	w.history(3)
+	refuse := errors.New("not now")
+	w.hook = always("delete pipelineruns", refuse)
+	for range 6 {
+		_, _ = w.reconcile()
+		w.end(corev1.ConditionTrue)
+		w.pass(time.Minute)
+	}
+	w.hook, w.calls = nil, nil
+	_, _ = w.reconcile()
+	if w.count("list pipelineruns") != 2 || w.count("get gitevents") > 1 || w.count("delete pipelineruns") != 1 {
+		t.Errorf("calls %v: want two pages, one read that confirms the event, one delete", w.calls)
+	}
+	free := newWorld(t, helloFile("hello"))
+	free.history(3)
+	free.settle(corev1.ConditionTrue)
+	if free.count("list pipelineruns") != 0 {
+		t.Error("runs are listed although all of them are kept")
+	}
+}

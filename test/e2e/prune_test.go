@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/cluster"
+	"github.com/plumbline-ci/plumbline/test/forge"
+)
+
+// keeps is the annotation of an author who wants to keep so many runs.
+func keeps(written string) string { return fmt.Sprintf("%s: %q", pipelinesascode.MaxKeepRuns, written) }
+
+// G5: no run is deleted before the Git service has accepted how it ended, nor because of one whose end it has not accepted. After the
+// outage the one is left that was completed last, which was not created last, and the events settle.
+func TestG5RunsAreKeptUntilTheyAreReported(t *testing.T) {
+	t.Parallel()
+	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
+		first := w.pushed(map[string]string{".tekton/kept.yaml": pipeline("kept", "push", keeps("1"))})
+		w.settles(first, soon)
+		files := map[string]string{".tekton/kept.yaml": pipeline("kept", "push", keeps("1"), held)}
+		older, newer := w.pushed(files), w.pushed(files)
+		last, before := w.created(older), w.created(newer)
+		w.checkReaches(older, checkName("kept"), "in_progress", soon)
+		w.checkReaches(newer, checkName("kept"), "in_progress", soon)
+		down := w.git.inject(anything, forge.Fault{Do: forge.ServerError502HTML()})
+		w.release(before)
+		ended := w.ended(before.Status.Runs[0])
+		w.eventually(soon, "the next second begins", func() error {
+			if time.Since(w.completed(before)) < 2*time.Second {
+				return errMissing
+			}
+			return nil
+		})
+		w.release(last)
+		if after := w.ended(last.Status.Runs[0]); ended.Status != "True" || after.Status != "True" {
+			t.Fatalf("they ended %+v and %+v", ended, after)
+		}
+		w.eventually(soon, "the reports are refused", func() error {
+			for _, sha := range []string{older, newer} {
+				if event := w.record(sha); event.Status.Runs[0].Result == nil || len(event.Status.Waits) == 0 {
+					return fmt.Errorf("%s: %+v", event.Name, event.Status)
+				}
+			}
+			return nil
+		})
+		if runs := w.runs(); len(runs) != 3 {
+			t.Errorf("%d PipelineRuns while their ends are not reported, want all three", len(runs))
+		}
+		down.Remove()
+		w.settled(afterFault)
+		if runs := w.runs(); len(runs) != 1 || runs[0].Name != last.Status.Runs[0].Name {
+			t.Errorf("left are %v, want the one that was completed last, %s", namesOf(runs), last.Status.Runs[0].Name)
+		}
+		for _, sha := range []string{first, older, newer} {
+			w.checkReaches(sha, checkName("kept"), "success", soon)
+			w.oneCheck(sha, checkName("kept"))
+			w.neverFailed(sha)
+		}
+	})
+}
+
+// pushed pushes files, and returns the commit once its delivery is accepted.
+func (w *world) pushed(files map[string]string) string {
+	w.t.Helper()
+	sha, delivery := w.push(files)
+	w.deliver(delivery, http.StatusAccepted)
+	return sha
+}
+
+// record is the GitEvent of a commit.
+func (w *world) record(sha string) *v1alpha1.GitEvent {
+	w.t.Helper()
+	return w.eventOf(sha, "the event is there", func(*v1alpha1.GitEvent) error { return nil })
+}
+
+// completed is when an event's only run was.
+func (w *world) completed(event *v1alpha1.GitEvent) time.Time {
+	w.t.Helper()
+	if at := w.run(event.Status.Runs[0].Name).Status.CompletionTime; at != nil {
+		return at.Time
+	}
+	return time.Now()
+}
+
+func namesOf(runs []pipelinev1.PipelineRun) (names []string) {
+	for _, run := range runs {
+		names = append(names, run.Name)
+	}
+	return names
+}
+
+// What an author writes that is no number keeps all runs and is told; a number keeps so many, whatever they ended with; and what somebody
+// else has made, or has labelled, stays.
+func TestWhatAnAuthorMayWriteOfHowManyRunsAreKept(t *testing.T) {
+	t.Parallel()
+	const pushes = 3
+	for name, c := range map[string]struct {
+		config [][3]string
+		left   map[string]int
+	}{
+		"as shipped": {nil, map[string]int{"letters": 3, "minus": 3, "huge": 3, "zero": 0, "two": 2, "nothing": 3}},
+		"with limits": {[][3]string{{"plumbline", "max-keep-run-upper-limit", "1"}, {"plumbline", "default-max-keep-runs", "2"}},
+			map[string]int{"letters": 3, "minus": 3, "huge": 1, "zero": 0, "two": 1, "nothing": 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, setup{receivers: 1, controllers: 2, config: c.config})
+			w.claimed()
+			files := map[string]string{".tekton/nothing.yaml": pipeline("nothing", "push")}
+			for pipelineName, written := range map[string]string{"letters": "abc", "minus": "-1", "huge": "1000000000000", "zero": "0", "two": "2"} {
+				files[".tekton/"+pipelineName+".yaml"] = pipeline(pipelineName, "push", keeps(written))
+			}
+			files[".tekton/two.yaml"] = pipeline("two", "push", keeps("2"), fails)
+			var foreign []string
+			for n := range pushes {
+				sha := w.pushed(files)
+				w.settles(sha, afterFault)
+				if n == 0 {
+					foreign = w.imitate(w.record(sha))
+				}
+			}
+			left := map[string]int{}
+			for _, run := range w.runs() {
+				if !slices.Contains(foreign, run.Name) {
+					left[run.Annotations[pipelinesascode.OriginalPRName]]++
+				}
+			}
+			for pipelineName, want := range c.left {
+				if left[pipelineName] != want {
+					t.Errorf("%s: %d runs are left, want %d", pipelineName, left[pipelineName], want)
+				}
+			}
+			for _, name := range foreign {
+				w.run(name)
+				w.must(w.Tekton.TektonV1().PipelineRuns(w.ci).Delete(w.ctx, name, metav1.DeleteOptions{})) // no event has planned it: I-2
+			}
+			w.toldOfMistakes(files, len(c.config) > 0)
+			w.invariants()
+		})
+	}
+}
+
+// imitate makes two PipelineRuns that look like one of an event: a copy of it, and somebody's that was labelled like it.
+func (w *world) imitate(event *v1alpha1.GitEvent) (names []string) {
+	w.t.Helper()
+	runs := w.Tekton.TektonV1().PipelineRuns(w.ci)
+	real := w.run(runOf(event, "two"))
+	for _, name := range []string{"two-copied", "two-labelled"} {
+		made := &pipelinev1.PipelineRun{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: maps.Clone(real.Labels), Annotations: maps.Clone(real.Annotations)}, Spec: real.Spec,
+		}
+		if name == "two-labelled" {
+			delete(made.Annotations, "plumbline.dev/run-key")
+		}
+		_, err := runs.Create(w.ctx, made, metav1.CreateOptions{})
+		w.must(err)
+		names = append(names, name)
+	}
+	for _, name := range names {
+		w.ended(v1alpha1.Run{Namespace: w.ci, Name: name})
+	}
+	return names
+}
+
+// toldOfMistakes requires that the decisions of the last event say why all runs are kept, and one Kubernetes Event for each pipeline.
+func (w *world) toldOfMistakes(files map[string]string, capped bool) {
+	w.t.Helper()
+	event := w.record(w.git.tip("main"))
+	mistakes := map[string]bool{"letters": true, "minus": true, "huge": !capped}
+	told := 0
+	for _, decision := range event.Status.Plan.Decisions {
+		if says := strings.Contains(decision.Reason, "all runs are kept"); says != mistakes[decision.Pipeline] {
+			w.t.Errorf("%s: %s", decision.Pipeline, decision.Reason)
+		} else if says {
+			told++
+		}
+	}
+	if got := w.told(event.Name)["MaxKeepRuns"]; got != told || len(event.Status.Plan.Decisions) != len(files) {
+		w.t.Errorf("%d Kubernetes Events about %d mistakes", got, told)
+	}
+}
+
+// A delete that is refused is tried again, says nothing to the author and ends nothing but itself; after the outage what is not kept is
+// gone. The deletes name the object.
+func TestARefusedDeleteIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true})
+	w.claimed()
+	files := map[string]string{".tekton/kept.yaml": pipeline("kept", "push", keeps("1"))}
+	w.settles(w.pushed(files), soon)
+	w.settles(w.pushed(map[string]string{".tekton/kept.yaml": pipeline("kept", "push", keeps("9"))}), soon)
+	refused := w.controller().Proxy.Add(cluster.Rule{
+		Match: func(c cluster.Call) bool { return c.Is("delete", "pipelineruns") }, Count: 5, Do: cluster.Fault(cluster.WebhookRefused()),
+	})
+	sha := w.pushed(files)
+	w.checkReaches(sha, checkName("kept"), "success", soon)
+	w.settles(sha, afterFault)
+	if runs := w.runs(); len(runs) != 1 || refused.Hits() < 5 {
+		t.Errorf("%d PipelineRuns are left after %d refusals", len(runs), refused.Hits())
+	}
+	if told := w.told(w.record(sha).Name); told["NotPruned"] != 1 {
+		t.Errorf("told is %v", told)
+	}
+	w.neverFailed(sha)
+	w.invariants()
+}
+
+// The git-auth secret lives as long as its run, so that a console can start an ended one again: with GitLab's token git reads the
+// repository still; one that was minted for the run is revoked and not in there any more. It goes with the run.
+func TestASecretGoesWithItsRun(t *testing.T) {
+	t.Parallel()
+	forEachService(t, setup{receivers: 1, controllers: 1, private: true}, func(t *testing.T, w *world) {
+		sha := w.pushed(map[string]string{".tekton/push.yaml": pipeline("hello", "push", held)})
+		event := w.created(sha)
+		before := w.secret(event)
+		w.release(event)
+		w.settles(sha, soon)
+		run := w.run(event.Status.Runs[0].Name)
+		secret := w.secret(event)
+		if owners := secret.OwnerReferences; len(owners) != 1 || owners[0].UID != run.UID {
+			t.Errorf("the owners are %+v, want the run", owners)
+		}
+		revoked := w.git.kind() == githubApp
+		for key, data := range before.Data {
+			if now, there := secret.Data[key]; !there || key != ".gitconfig" && (string(now) == string(data)) == revoked {
+				t.Errorf("%s is there %v and the same %v", key, there, string(now) == string(data))
+			}
+		}
+		w.must(w.Tekton.TektonV1().PipelineRuns(w.ci).Delete(w.ctx, run.Name, metav1.DeleteOptions{}))
+		w.eventually(soon, "the secret goes", func() error {
+			if _, err := w.gitAuth(event); !apierrors.IsNotFound(err) {
+				return fmt.Errorf("it is there: %v", err)
+			}
+			return nil
+		})
+	})
+}
