@@ -178,7 +178,7 @@ func (s *simulation) catchUp(w *world) {
 			}
 		}
 	}
-	if err := w.runs.Replace(runs, ""); err != nil {
+	if err := w.runs().Replace(runs, ""); err != nil {
 		s.Fatal(err)
 	}
 }

@@ -42,6 +42,9 @@ func (w *world) must(err error) {
 	}
 }
 
+// runs is the cache of PipelineRuns.
+func (w *world) runs() cache.Indexer { return w.r.runs.(cache.Indexer) }
+
 // wantQueue reconciles and requires the runs that have slots, and the numbers.
 func (w *world) wantQueue(running, queued int, slots ...string) time.Duration {
 	w.Helper()
@@ -115,11 +118,11 @@ func TestAFinishedRunHoldsNoSlot(t *testing.T) {
 	w.wantQueue(1, 1, "r0")
 	run := &pipelinev1.PipelineRun{ObjectMeta: metav1.ObjectMeta{Namespace: "one", Name: "r0", UID: "another"}}
 	run.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: corev1.ConditionTrue})
-	w.must(w.runs.Add(run))
+	w.must(w.runs().Add(run))
 	w.wantQueue(1, 1, "r0")
 	run = run.DeepCopy()
 	run.UID = "uid"
-	w.must(w.runs.Update(run))
+	w.must(w.runs().Update(run))
 	w.wantQueue(1, 0, "r1")
 }
 

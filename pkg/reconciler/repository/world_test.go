@@ -49,7 +49,6 @@ type world struct {
 	wakes    []time.Duration // beside what reconciles returned
 	budget   *budget.Ledger
 	tekton   *tektonfake.Clientset
-	runs     cache.Indexer
 	crossed  []budget.Scope // that became full or free
 	r        *Reconciler
 }
@@ -58,13 +57,13 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 	w := &world{
 		T: t, client: fake.NewSimpleClientset(objects...), recorder: record.NewFakeRecorder(100),
 		clock: clocktesting.NewFakePassiveClock(start), synced: true,
-		tekton: tektonfake.NewSimpleClientset(), runs: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}),
+		tekton: tektonfake.NewSimpleClientset(),
 	}
 	w.budget = budget.New(func() budget.Limits { return budget.Limits{Events: 40, Bytes: 1 << 30} }, w.clock, func(s budget.Scope) { w.crossed = append(w.crossed, s) })
 	w.r = &Reconciler{
 		budget: w.budget,
 		client: w.client, namespace: systemNS, recorder: w.recorder, clock: w.clock,
-		tekton: w.tekton.TektonV1(), runs: w.runs, global: "pipelines-as-code",
+		tekton: w.tekton.TektonV1(), runs: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}), global: "pipelines-as-code",
 		repositories: cache.NewIndexer(cache.MetaNamespaceKeyFunc, repositoryIndexers()),
 		claims:       cache.NewIndexer(cache.MetaNamespaceKeyFunc, claimIndexers()),
 		settings:     config.NewStore(logtesting.TestLogger(t)),

@@ -2,10 +2,39 @@
 
 package v1alpha1
 
-import "slices"
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // MaxConcurrency is the most runs of a Repository with a limit that run at once: the names of all of them are in its status.
 const MaxConcurrency = 1000
+
+// Queue is what one installation runs of a Repository with a concurrency_limit.
+type Queue struct {
+	// Installation is its namespace.
+	Installation string `json:"installation"`
+	// Queued is how many of its runs wait for a slot.
+	Queued int `json:"queued"`
+	// Slots are the runs that may be created or are there. A run has its slot until it has ended, or can never be created.
+	// +optional
+	// +listType=map
+	// +listMapKey=run
+	Slots []Slot `json:"slots,omitempty"`
+}
+
+// Slot is the permission of one run to be created.
+type Slot struct {
+	// Run is the name of the PipelineRun.
+	Run string `json:"run"`
+	// Event is the name of its GitEvent.
+	Event string `json:"event"`
+	// FreeAt is when the slot of a run is free that ended before anybody saw its PipelineRun: a create that is on its way may still
+	// arrive until then. Unset as long as that is not so.
+	// +optional
+	FreeAt *metav1.Time `json:"freeAt,omitempty"`
+}
 
 // Concurrency is how many runs of a Repository with this spec run at once, 0 for no limit. What it does not set is that of the global
 // Repository, nil if there is none. The schema refuses limits below 1; in an object that is older than the schema they are none.

@@ -287,28 +287,3 @@ type RepositoryStatus struct {
 	// +listMapKey=installation
 	Queues []Queue `json:"queues,omitempty"`
 }
-
-// Queue is what one installation runs of a Repository with a concurrency_limit.
-type Queue struct {
-	// Installation is its namespace.
-	Installation string `json:"installation"`
-	// Queued is how many of its runs wait for a slot.
-	Queued int `json:"queued"`
-	// Slots are the runs that may be created or are there. A run has its slot until it has ended, or can never be created.
-	// +optional
-	// +listType=map
-	// +listMapKey=run
-	Slots []Slot `json:"slots,omitempty"`
-}
-
-// Slot is the permission of one run to be created.
-type Slot struct {
-	// Run is the name of the PipelineRun.
-	Run string `json:"run"`
-	// Event is the name of its GitEvent.
-	Event string `json:"event"`
-	// FreeAt is when the slot of a run is free that ended before anybody saw its PipelineRun: a create that is on its way may still
-	// arrive until then. Unset as long as that is not so.
-	// +optional
-	FreeAt *metav1.Time `json:"freeAt,omitempty"`
-}
