@@ -96,7 +96,7 @@ func TestWhatWaitsForASlotIsCancelled(t *testing.T) {
 		"its Repository is deleted": {func(w *world) {
 			w.repository = func(r *pacv1alpha1.Repository) { r.Spec.URL = "https://git.example/acme/renamed" } // so that it is read live
 			w.must(w.own.PipelinesascodeV1alpha1().Repositories(tenant).Delete(t.Context(), "app", metav1.DeleteOptions{}))
-		}, "Repository team/app is gone"},
+		}, "Repository team/app is gone`"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
