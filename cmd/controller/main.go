@@ -116,7 +116,7 @@ func main() {
 	// sharedmain would hold the election on the client that the reconcilers use, and serve the probes on a fixed port.
 	ctx = sharedmain.WithHealthProbesDisabled(sharedmain.WithHADisabled(leadership.With(ctx, election)))
 	go serveProbes(ctx, *probes)
-	events, claims := openevents.New(system.Namespace()), ownership.NewClaims(system.Namespace())
+	events, claims, runs := openevents.New(system.Namespace()), ownership.NewClaims(system.Namespace()), cluster.NewRuns(system.Namespace())
 	onGitHub, onGitLab := github.New(github.Options{UserAgent: "plumbline/" + version}), gitlab.New(gitlab.Options{UserAgent: "plumbline/" + version})
 	sharedmain.MainWithConfig(ctx, component, cfg,
 		wiring.NewController(cluster.Options{
@@ -129,9 +129,11 @@ func main() {
 			Workers:          *workers,
 			Identity:         system.PodName() + "-" + string(uuid.NewUUID()),
 			Times:            cluster.Times{OperatorRetry: *operatorRetry, CredentialLook: *look, LateReports: *lateReports, CloseWindow: *closeWindow},
-		}, events, claims),
+		}, events, claims, runs),
 		inBulk(func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
-			shared := repository.Options{OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer(), Claims: claims}
+			shared := repository.Options{
+				OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer(), Claims: claims, Runs: runs.Informer(ctx).GetIndexer(), GlobalRepository: *global,
+			}
 			return repository.NewController(shared)(ctx, cmw)
 		}),
 		inBulk(sweeping(*secret, *global, events, byName(onGitHub, onGitLab))),

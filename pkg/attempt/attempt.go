@@ -128,9 +128,7 @@ func (a *Attempt) Over() bool {
 }
 
 // Creatable tells whether a run is still to be created.
-func Creatable(run *v1alpha1.Run) bool {
-	return !run.Unresolved && run.UID == "" && run.Refused == nil && run.Result == nil
-}
+func Creatable(run *v1alpha1.Run) bool { return run.Creatable() }
 
 // Desired is what the Git service should show now.
 func (a *Attempt) Desired() []status.Check {

@@ -133,9 +133,10 @@ func (w *Waits) seldom(reason string, before *v1alpha1.Wait) bool {
 	return kept.NoRoom(reason) && before.NotBefore != nil && w.desk.Clock.Since(before.NotBefore.Time) < w.desk.operatorRetry()
 }
 
-// tell makes one Kubernetes Event for each change of reason. No tenant is told of a panic, which is ours.
+// tell makes one Kubernetes Event for each change of reason. No tenant is told of a panic, which is ours, nor of a wait for a slot, which
+// is nobody's trouble.
 func (w *Waits) tell(before *v1alpha1.Wait, next v1alpha1.Wait) {
-	if next.Reason == ReasonPanic || before != nil && before.Reason == next.Reason {
+	if next.Reason == ReasonPanic || next.Reason == fault.ReasonConcurrencyLimit || before != nil && before.Reason == next.Reason {
 		return
 	}
 	w.news = append(w.news, news{wait: next, message: fmt.Sprintf("%s of %s: %s", next.Step, w.event.Name, next.Message)})
@@ -170,6 +171,9 @@ func (w *Waits) needsHelp(err error, f *fault.Error) {
 }
 
 func (w *Waits) notBefore(f *fault.Error, now metav1.Time) *metav1.Time {
+	if f.Reason == fault.ReasonConcurrencyLimit {
+		return nil // it is looked at whenever something wakes the event; a time would be written anew at each look
+	}
 	wait := f.RetryAfter
 	if f.Class == fault.Operator && wait == 0 {
 		wait = w.desk.operatorRetry()

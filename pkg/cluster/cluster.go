@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/budget"
 	pacclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/pipelinesascode/v1alpha1"
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/plumbline/v1alpha1"
@@ -26,13 +27,20 @@ type Cluster struct {
 	PaC          pacclient.PipelinesascodeV1alpha1Interface
 	Tekton       Tekton
 	Kube         corev1client.CoreV1Interface
-	Open         listers.GitEventLister
+	Open         Open
 	Repositories paclisters.RepositoryLister
 	Claims       listers.RepositoryClaimLister
 	// Runs is the cache of PipelineRuns (RunInformer).
 	Runs     cache.KeyListerGetter
 	Recorder record.EventRecorder
 	Clock    clock.PassiveClock
+}
+
+// Open is the cache of the open events, trimmed.
+type Open struct {
+	listers.GitEventLister
+	// Of returns those of a Repository, in no order. They are shared: do not change them.
+	Of func(namespace, name string) []*v1alpha1.GitEvent
 }
 
 // Options are what cmd/controller decides.

@@ -5,6 +5,7 @@ package cluster
 import (
 	"context"
 	"slices"
+	"sync"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	"github.com/tektoncd/pipeline/pkg/client/informers/externalversions"
@@ -24,6 +25,22 @@ import (
 // leaves the watch has neither been deleted for that, nor is it over.
 func RunSelector(namespace string) string {
 	return plumbline.InstallationLabel + "=" + namespace + "," + pipelinesascode.State + "!=" + pipelinesascode.StateCompleted
+}
+
+// Runs is one informer of PipelineRuns, shared by the controllers of a process.
+type Runs struct {
+	namespace string
+	once      sync.Once
+	informer  cache.SharedIndexInformer
+}
+
+// NewRuns returns the informer of the installation in a namespace; nothing is listed before it is started.
+func NewRuns(namespace string) *Runs { return &Runs{namespace: namespace} }
+
+// Informer returns the informer, made on the first call with the client in ctx.
+func (r *Runs) Informer(ctx context.Context) cache.SharedIndexInformer {
+	r.once.Do(func() { r.informer = RunInformer(ctx, r.namespace) })
+	return r.informer
 }
 
 // RunInformer returns the informer of the runs; whoever calls it starts it. What it holds is trimmed.

@@ -24,6 +24,8 @@ const (
 	ReasonQuota = "QuotaExceeded"
 	// ReasonBusy: it is not this event's turn yet. Nobody needs to be told, so it is never recorded.
 	ReasonBusy = "Busy"
+	// ReasonConcurrencyLimit: as many runs of the Repository are there as may be.
+	ReasonConcurrencyLimit = "ConcurrencyLimit"
 	// ReasonUnhandled: nothing turned an Invalid or Ignored fault into an answer or an end; a defect of Plumbline.
 	ReasonUnhandled = "Unhandled"
 	// ReasonNamespaceTerminating: nothing can be created any more (K16).

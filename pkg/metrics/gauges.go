@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
 
@@ -23,6 +24,7 @@ import (
 const (
 	doingPlan     = "plan"     // since it was received
 	doingCreate   = "create"   // since it was planned
+	doingQueue    = "queue"    // it waits for slots of its Repository and for nothing else, since it was planned
 	doingRun      = "run"      // Tekton's part, since the runs were created
 	doingReport   = "report"   // since the last run ended
 	doingAnnotate = "annotate" // since then
@@ -108,7 +110,7 @@ type summary struct {
 
 func summarize(events []*v1alpha1.GitEvent, now time.Time) summary {
 	s := summary{open: map[string]int{}, oldest: map[string]time.Duration{}, waiting: map[waitKind]int{}}
-	for _, step := range []string{doingPlan, doingCreate, doingRun, doingReport, doingAnnotate, doingSettle} {
+	for _, step := range []string{doingPlan, doingCreate, doingQueue, doingRun, doingReport, doingAnnotate, doingSettle} {
 		s.open[step], s.oldest[step] = 0, 0 // a step that nobody is at is a zero, not a gap
 	}
 	for _, event := range events {
@@ -156,6 +158,8 @@ func doing(event *v1alpha1.GitEvent) (step string, since time.Time) {
 	switch {
 	case !planned.IsTrue():
 		return doingPlan, event.Spec.ReceivedAt.Time
+	case !created.IsTrue() && queues(s):
+		return doingQueue, planned.LastTransitionTime.Inner.Time
 	case !created.IsTrue():
 		return doingCreate, planned.LastTransitionTime.Inner.Time
 	}
@@ -172,6 +176,23 @@ func doing(event *v1alpha1.GitEvent) (step string, since time.Time) {
 		return doingAnnotate, since
 	}
 	return doingSettle, since
+}
+
+// queues tells whether all that an event has not created waits for a slot.
+func queues(s *v1alpha1.GitEventStatus) bool {
+	waits := map[string]bool{}
+	for _, wait := range s.Waits {
+		waits[wait.Step] = wait.Reason == fault.ReasonConcurrencyLimit
+	}
+	queued := false
+	for i := range s.Runs {
+		if run := &s.Runs[i]; run.UID == "" && run.Refused == nil && run.Result == nil {
+			if queued = true; !waits[v1alpha1.StepCreate+run.Name] {
+				return false
+			}
+		}
+	}
+	return queued
 }
 
 // unreported counts the ends of runs that the Git service has not accepted; an event whose report waits counts once

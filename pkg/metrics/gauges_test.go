@@ -46,6 +46,11 @@ func TestDoing(t *testing.T) {
 			s.Waits = append(s.Waits, v1alpha1.Wait{Step: step, Class: "Transient", Reason: "Timeout", Since: at(minute)})
 		}
 	}
+	queued := func(name string) func(*v1alpha1.GitEventStatus) {
+		return func(s *v1alpha1.GitEventStatus) {
+			s.Waits = append(s.Waits, v1alpha1.Wait{Step: v1alpha1.StepCreate + name, Class: "Throttled", Reason: "ConcurrencyLimit", Since: at(2)})
+		}
+	}
 	cases := []struct {
 		sentence    string
 		status      []func(*v1alpha1.GitEventStatus)
@@ -56,6 +61,8 @@ func TestDoing(t *testing.T) {
 	}{
 		{"it was received", nil, doingPlan, 0, 0, 0},
 		{"it is planned", []func(*v1alpha1.GitEventStatus){planned, run("a", 0)}, doingCreate, 1, 0, 0},
+		{"all that is left waits for a slot", []func(*v1alpha1.GitEventStatus){planned, run("a", 3), run("b", 0), check("a", true), queued("b")}, doingQueue, 1, 0, 0},
+		{"one waits for a slot, and another one for something else", []func(*v1alpha1.GitEventStatus){planned, run("a", 0), run("b", 0), queued("b")}, doingCreate, 1, 0, 0},
 		{"a run goes on", []func(*v1alpha1.GitEventStatus){planned, created, run("a", 3), run("b", 0), check("a", true)}, doingRun, 2, 0, 0},
 		{"a run goes on and its report waits", []func(*v1alpha1.GitEventStatus){planned, created, run("a", 0), waits(v1alpha1.StepReport, 3)}, doingRun, 2, 1, 3},
 		{"runs ended and one end is not accepted", []func(*v1alpha1.GitEventStatus){planned, created, run("a", 3), run("b", 5), check("a", true), check("b", false)}, doingReport, 5, 1, 5},
@@ -74,7 +81,7 @@ func TestDoing(t *testing.T) {
 			now := at(30).Time
 			got := summarize([]*v1alpha1.GitEvent{openevents.Trim(event)}, now)
 			want := summary{open: map[string]int{}, oldest: map[string]time.Duration{}, waiting: map[waitKind]int{}, outstanding: c.outstanding}
-			for _, step := range []string{doingPlan, doingCreate, doingRun, doingReport, doingAnnotate, doingSettle} {
+			for _, step := range []string{doingPlan, doingCreate, doingQueue, doingRun, doingReport, doingAnnotate, doingSettle} {
 				want.open[step], want.oldest[step] = 0, 0
 			}
 			want.open[c.step], want.oldest[c.step] = 1, now.Sub(at(c.since).Time)
@@ -82,7 +89,7 @@ func TestDoing(t *testing.T) {
 				want.outstandingOldest = now.Sub(at(c.reportSince).Time)
 			}
 			for _, wait := range event.Status.Waits {
-				want.waiting[waitKind{wait.Step, "Transient", "Timeout"}] = 1
+				want.waiting[waitKind{KindOf(wait.Step), wait.Class, wait.Reason}] = 1
 			}
 			if diff := cmp.Diff(want, got, cmp.AllowUnexported(summary{}, waitKind{})); diff != "" {
 				t.Error("summary (-want +got):", diff)

@@ -63,7 +63,7 @@ func cancels(kept, event *v1alpha1.GitEvent) {
 }
 
 func trimRun(run *v1alpha1.Run) v1alpha1.Run {
-	kept := v1alpha1.Run{Namespace: run.Namespace, Name: run.Name, UID: run.UID}
+	kept := v1alpha1.Run{Namespace: run.Namespace, Name: run.Name, UID: run.UID, Unresolved: run.Unresolved}
 	if run.Refused != nil {
 		kept.Refused = &v1alpha1.Refusal{Reason: run.Refused.Reason}
 	}

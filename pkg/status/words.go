@@ -4,6 +4,7 @@ package status
 
 import (
 	"cmp"
+	"strings"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 
@@ -106,6 +107,11 @@ func (in Input) waiting(c *Check, run RunState) {
 	c.Text = titleUncreated + "."
 	c.DetailsURL = "" // there is nothing to look at yet
 	if run.Wait == nil {
+		return
+	}
+	if run.Wait.Reason == fault.ReasonConcurrencyLimit {
+		place, _, _ := strings.Cut(run.Wait.Message, " in the line")
+		c.Title, c.Text = "Queued: "+plain(place), "Waiting for a slot: "+plain(run.Wait.Message)+"."
 		return
 	}
 	c.Title = "Waiting for " + subject(run) + " (" + plain(run.Wait.Reason) + ")"

@@ -67,6 +67,11 @@ func table() []shownBy {
 		by("E10", both, "TestE10AForkIsToldOfInOnePlace"),
 		by("E11", both, "TestE11ABusyServiceIsAskedAgain"),
 		by("E12", "GitHub has no transitions that it refuses", "TestE12CannotTransition"),
+		by("F2", both, "TestRunsWaitForASlot"),
+		by("F9", both, "TestRunsWaitForASlot", "TestWhatWaitsForASlotCanBeCancelled", "TestAQuotaKeepsTheSlot"),
+		by("F10", "it is the Repository that is deleted, whatever its service", "TestALimitOfADeletedRepository"),
+		by("F11", both, "TestWhatWaitsForASlotCanBeCancelled"),
+		by("F12", both, "TestRunsWaitForASlot"),
 	}
 }
 

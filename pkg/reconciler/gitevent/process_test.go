@@ -37,6 +37,18 @@ func newCaches() caches {
 	}
 }
 
+func (c caches) open() cluster.Open {
+	of := func(namespace, name string) (events []*v1alpha1.GitEvent) {
+		for _, obj := range c.events.List() {
+			if event, ok := obj.(*v1alpha1.GitEvent); ok && event.Spec.Repository.Namespace == namespace && event.Spec.Repository.Name == name {
+				events = append(events, event)
+			}
+		}
+		return events
+	}
+	return cluster.Open{GitEventLister: listers.NewGitEventLister(c.events), Of: of}
+}
+
 // fill brings caches up to date with the cluster.
 func (w *world) fill(c caches) {
 	w.t.Helper()
@@ -77,7 +89,7 @@ func (w *world) reconciler() *Reconciler {
 func (w *world) reconcilerWith(c caches) *Reconciler {
 	r := New(cluster.Cluster{
 		Plumbline: w.own.PlumblineV1alpha1(), PaC: w.own.PipelinesascodeV1alpha1(), Tekton: cluster.Tekton{TektonV1Interface: w.tekton.TektonV1(), Metadata: runLister{w: w}}, Kube: w.kube.CoreV1(),
-		Open: listers.NewGitEventLister(c.events), Repositories: paclisters.NewRepositoryLister(c.repositories), Claims: listers.NewRepositoryClaimLister(c.claims), Runs: c.runs,
+		Open: c.open(), Repositories: paclisters.NewRepositoryLister(c.repositories), Claims: listers.NewRepositoryClaimLister(c.claims), Runs: c.runs,
 		Recorder: record.NewFakeRecorder(1000), Clock: w.clock,
 	}, cluster.Options{
 		Namespace: system, Version: "test", AppSecret: "app", GlobalRepository: "pipelines-as-code", Identity: fmt.Sprint("process-", w.processes.Add(1)),

@@ -49,11 +49,13 @@ func (r *Reconciler) OnRepository() cache.ResourceEventHandler {
 			}
 		},
 		UpdateFunc: r.repositoryChanged,
+		DeleteFunc: func(obj any) { r.steps.Create.Line.Changed(nil, obj, r.desk.Wake) },
 	}
 }
 
 func (r *Reconciler) repositoryChanged(before, after any) {
 	r.credentials.RepositoryChanged(before, after, r.listed)
+	r.steps.Create.Line.Changed(before, after, r.desk.Wake)
 }
 
 // LookAround reads the Secrets that events wait for until ctx is done.

@@ -193,20 +193,19 @@ func TestSettingsThatAreNotActedOnAreNamed(t *testing.T) {
 	if c := w.repository("one", "app").Status.GetCondition(pacv1alpha1.RepositorySettings); c != nil {
 		t.Errorf("a Repository that sets nothing of the kind has the condition %+v", c)
 	}
-	limit := 1
 	for _, step := range []struct {
 		change func(*pacv1alpha1.RepositorySpec)
 		want   string
 		says   []string
 	}{
-		{func(s *pacv1alpha1.RepositorySpec) { s.ConcurrencyLimit = &limit }, "False NotActedOn", []string{"concurrency_limit"}},
+		{func(s *pacv1alpha1.RepositorySpec) { s.Incomings = &[]pacv1alpha1.Incoming{{Type: "webhook-url"}} }, "False NotActedOn", []string{"incoming"}},
 		{func(s *pacv1alpha1.RepositorySpec) {
 			s.GitProvider = &pacv1alpha1.GitProvider{Type: "gitea"}
 			s.Settings = &pacv1alpha1.Settings{Policy: &pacv1alpha1.Policy{}}
-		}, "False NotEvaluated", []string{"settings.policy", "concurrency_limit"}},
-		{func(s *pacv1alpha1.RepositorySpec) { s.Settings = &pacv1alpha1.Settings{GitOpsCommandPrefix: "my ci"} }, "False BadCommandPrefix", []string{"settings.gitops_command_prefix", "concurrency_limit"}},
+		}, "False NotEvaluated", []string{"settings.policy", "incoming"}},
+		{func(s *pacv1alpha1.RepositorySpec) { s.Settings = &pacv1alpha1.Settings{GitOpsCommandPrefix: "my ci"} }, "False BadCommandPrefix", []string{"settings.gitops_command_prefix", "incoming"}},
 		{func(s *pacv1alpha1.RepositorySpec) { s.Settings.Policy = &pacv1alpha1.Policy{} }, "False NotEvaluated", []string{"settings.gitops_command_prefix", "settings.policy"}},
-		{func(s *pacv1alpha1.RepositorySpec) { s.GitProvider, s.Settings, s.ConcurrencyLimit = nil, nil, nil }, "True NoProblem", nil},
+		{func(s *pacv1alpha1.RepositorySpec) { s.GitProvider, s.Settings, s.Incomings = nil, nil, nil }, "True NoProblem", nil},
 		{func(s *pacv1alpha1.RepositorySpec) { s.Settings = &pacv1alpha1.Settings{GitOpsCommandPrefix: "/"} }, "False BadCommandPrefix", []string{"/ci test"}},
 		{func(s *pacv1alpha1.RepositorySpec) { s.Settings.GitOpsCommandPrefix = "/ci" }, "True NoProblem", nil},
 	} {

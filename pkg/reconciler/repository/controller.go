@@ -5,6 +5,7 @@ package repository
 import (
 	"context"
 
+	pipelineclient "github.com/tektoncd/pipeline/pkg/client/injection/client"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -30,7 +31,7 @@ import (
 const (
 	queueName = "repositories"
 	// A new Repository costs two writes, one after the other, and five thousand of them may be there at the first start.
-	concurrency = 16
+	workers = 16
 )
 
 // EventInformer is the part of the informer of open GitEvents that is used here.
@@ -46,6 +47,10 @@ type Options struct {
 	EventInformer EventInformer
 	// Claims are those in Plumbline's own namespace.
 	Claims *ownership.Claims
+	// Runs is the cache of PipelineRuns. It may not be filled yet: what it does not have is not over.
+	Runs cache.KeyListerGetter
+	// GlobalRepository is the name of the Repository in Plumbline's own namespace whose limit is that of all that have none; "" for none.
+	GlobalRepository string
 	// Clock tells when a claim ends; nil is the real one.
 	Clock clock.PassiveClock
 }
@@ -56,6 +61,7 @@ func NewController(options Options) injection.ControllerConstructor {
 		repositories, claims := repositoryinformer.Get(ctx), options.Claims.Informer(ctx)
 		r := newReconciler(options)
 		r.client = client.Get(ctx)
+		r.tekton = pipelineclient.Get(ctx).TektonV1()
 		r.namespace = system.Namespace()
 		r.repositories, r.claims = repositories.Informer().GetIndexer(), claims.Informer().GetIndexer()
 		r.rivals = rivals(repositories.Informer().GetIndexer())
@@ -67,11 +73,14 @@ func NewController(options Options) injection.ControllerConstructor {
 
 		queue := leadership.NewQueue(ctx, r, queueName)
 		impl := controller.NewContext(ctx, queue, controller.ControllerOptions{
-			WorkQueueName: queueName, Logger: logging.FromContext(ctx), Concurrency: concurrency,
+			WorkQueueName: queueName, Logger: logging.FromContext(ctx), Concurrency: workers,
 		})
 		queue.Enqueue = impl.MaybeEnqueueBucketKey
 		r.wake = impl.EnqueueKeyAfter
-		w := watches{repositories: repositories.Informer(), claims: claims.Informer(), events: options.EventInformer}
+		w := watches{
+			repositories: repositories.Informer(), claims: claims.Informer(), events: options.EventInformer, limited: r.limited,
+			global: types.NamespacedName{Namespace: r.namespace, Name: r.global},
+		}
 		settings := config.NewStore(logging.FromContext(ctx).Named("config"), func(string, any) {
 			impl.GlobalResync(repositories.Informer()) // whose a URL is may follow from it
 		})
@@ -89,7 +98,7 @@ func NewController(options Options) injection.ControllerConstructor {
 }
 
 func newReconciler(options Options) *Reconciler {
-	r := &Reconciler{clock: options.Clock, openEvents: options.OpenEvents, retries: retry.New()}
+	r := &Reconciler{clock: options.Clock, openEvents: options.OpenEvents, runs: options.Runs, global: options.GlobalRepository, retries: retry.New()}
 	if r.clock == nil {
 		r.clock = clock.RealClock{}
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	tektonfake "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/fake"
+	pipelineclient "github.com/tektoncd/pipeline/pkg/client/injection/client"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,6 +42,7 @@ func TestControllerHandsAURLOver(t *testing.T) {
 	t.Setenv(system.NamespaceEnvKey, systemNS)
 	ctx, cancel, informers := rtesting.SetupFakeContextWithCancel(t)
 	defer cancel()
+	ctx = context.WithValue(ctx, pipelineclient.Key{}, tektonfake.NewSimpleClientset())
 	clock := clocktesting.NewFakePassiveClock(start)
 	cache := fakeinformer.Get(ctx).Lister()
 	impl := NewController(Options{

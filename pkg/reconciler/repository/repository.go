@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	tektonv1 "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/typed/pipeline/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,15 +35,19 @@ type Reconciler struct {
 	pkgreconciler.LeaderAwareFuncs
 
 	client versioned.Interface
+	tekton tektonv1.PipelineRunsGetter
 	// namespace is Plumbline's own: claims live there.
 	namespace string
 	// repositories and claims are caches; nothing is denied and nothing is ended on their word alone.
 	repositories, claims cache.Indexer
 	replaced             replaced
 	// rivals are the Repositories that name the URL of a claim, as far as a cache knows.
-	rivals       func(claim string) []types.NamespacedName
-	settings     interface{ Load() *config.Config }
+	rivals   func(claim string) []types.NamespacedName
+	settings interface{ Load() *config.Config }
+	// global is the name of the global Repository in namespace.
+	global       string
 	openEvents   func(namespace, name string) []*v1alpha1.GitEvent
+	runs         cache.KeyListerGetter
 	eventsSynced func() bool
 	budget       *budget.Ledger
 	recorder     record.EventRecorder
@@ -124,7 +129,7 @@ func (r *Reconciler) serve(ctx context.Context, repository *pacv1alpha1.Reposito
 	canonical, invalid := r.wantedURL(repository)
 	errs := append(r.release(ctx, owner, canonical),
 		r.try(owner, retry.Step{Name: stepClaim, Version: canonical}, func() error { return r.markURL(ctx, repository, canonical, invalid) }),
-		r.markCredentials(repository))
+		r.markCredentials(repository), r.admit(ctx, repository))
 	r.markSettings(repository)
 	r.markBudget(repository)
 	repository.Status.ObservedGeneration = repository.Generation

@@ -76,6 +76,9 @@ func ownerOf(claim *v1alpha1.RepositoryClaim) types.NamespacedName {
 type watches struct {
 	repositories, claims cache.SharedIndexInformer
 	events               EventInformer
+	// limited tells whether a Repository has a limit or slots; global is the one whose limit is that of all others.
+	limited func(types.NamespacedName) bool
+	global  types.NamespacedName
 }
 
 // wire adds the indexes and handlers; the informers must not have been started. synced tells whether the open events there
@@ -95,10 +98,13 @@ func (w watches) wire(impl *controller.Impl, used *budget.Ledger) (synced func()
 	if _, err := w.repositories.AddEventHandler(controller.HandleAll(impl.Enqueue)); err != nil {
 		return nil, fmt.Errorf("watching Repositories: %w", err)
 	}
+	if _, err := w.repositories.AddEventHandler(w.globalChanged(func() { impl.GlobalResync(w.repositories) })); err != nil {
+		return nil, fmt.Errorf("watching the global Repository: %w", err)
+	}
 	if _, err := w.claims.AddEventHandler(controller.HandleAll(w.claimChanged(impl.EnqueueKey))); err != nil {
 		return nil, fmt.Errorf("watching RepositoryClaims: %w", err)
 	}
-	if _, err := w.events.AddEventHandler(eventHandler(impl.EnqueueKey)); err != nil {
+	if _, err := w.events.AddEventHandler(eventHandler(impl.EnqueueKey, w.limited)); err != nil {
 		return nil, fmt.Errorf("watching GitEvents: %w", err)
 	}
 	added, err := w.events.AddEventHandler(used.Handler())
@@ -175,18 +181,19 @@ func (w watches) claimChanged(enqueue func(types.NamespacedName)) func(any) {
 	}
 }
 
-// eventHandler wakes a Repository when what its events wait for an operator to do changes, not for each of the many
-// other updates of an event.
-func eventHandler(enqueue func(types.NamespacedName)) cache.ResourceEventHandler {
+// eventHandler wakes a Repository when what its events wait for an operator to do changes, or, where not all of them may run at once,
+// what they run; not for each of the many other updates of an event.
+func eventHandler(enqueue func(types.NamespacedName), limited func(types.NamespacedName) bool) cache.ResourceEventHandler {
 	wake := func(before, after *v1alpha1.GitEvent) {
-		if sameProblem(newest(before), newest(after)) {
-			return
-		}
 		event := after
 		if event == nil {
 			event = before
 		}
-		enqueue(types.NamespacedName{Namespace: event.Spec.Repository.Namespace, Name: event.Spec.Repository.Name})
+		owner := types.NamespacedName{Namespace: event.Spec.Repository.Namespace, Name: event.Spec.Repository.Name}
+		if sameProblem(newest(before), newest(after)) && (sameRuns(before, after) || !limited(owner)) {
+			return
+		}
+		enqueue(owner)
 	}
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {

@@ -78,7 +78,7 @@ func TestAnEventWakesItsRepositoryWhenItsProblemChanges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var q queue
-			test.call(eventHandler(q.add))
+			test.call(eventHandler(q.add, func(types.NamespacedName) bool { return false }))
 			if diff := cmp.Diff(test.want, []string(q)); diff != "" {
 				t.Errorf("enqueued (-want +got):\n%s", diff)
 			}

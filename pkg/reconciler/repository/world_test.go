@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	tektonfake "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/fake"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,6 +48,7 @@ type world struct {
 	synced   bool
 	wakes    []time.Duration // beside what reconciles returned
 	budget   *budget.Ledger
+	tekton   *tektonfake.Clientset
 	crossed  []budget.Scope // that became full or free
 	r        *Reconciler
 }
@@ -55,11 +57,13 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 	w := &world{
 		T: t, client: fake.NewSimpleClientset(objects...), recorder: record.NewFakeRecorder(100),
 		clock: clocktesting.NewFakePassiveClock(start), synced: true,
+		tekton: tektonfake.NewSimpleClientset(),
 	}
 	w.budget = budget.New(func() budget.Limits { return budget.Limits{Events: 40, Bytes: 1 << 30} }, w.clock, func(s budget.Scope) { w.crossed = append(w.crossed, s) })
 	w.r = &Reconciler{
 		budget: w.budget,
 		client: w.client, namespace: systemNS, recorder: w.recorder, clock: w.clock,
+		tekton: w.tekton.TektonV1(), runs: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}), global: "pipelines-as-code",
 		repositories: cache.NewIndexer(cache.MetaNamespaceKeyFunc, repositoryIndexers()),
 		claims:       cache.NewIndexer(cache.MetaNamespaceKeyFunc, claimIndexers()),
 		settings:     config.NewStore(logtesting.TestLogger(t)),

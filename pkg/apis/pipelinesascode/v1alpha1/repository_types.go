@@ -17,6 +17,8 @@ import (
 // +kubebuilder:printcolumn:name="URL",type=string,JSONPath=`.spec.url`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Running",type=integer,JSONPath=`.status.running`
+// +kubebuilder:printcolumn:name="Queued",type=integer,JSONPath=`.status.queued`
 type Repository struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -44,7 +46,8 @@ type RepositorySpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	URL string `json:"url,omitempty"`
-	// ConcurrencyLimit is the most PipelineRuns that run at once; unset is unlimited.
+	// ConcurrencyLimit is the most PipelineRuns of the Repository that run at once; unset is unlimited. More than 1,000 is as 1,000. Plumbline
+	// creates a PipelineRun when it has a slot: see docs/running.md.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	ConcurrencyLimit *int `json:"concurrency_limit,omitempty"`
@@ -269,8 +272,18 @@ type ContainerLogs struct {
 	MaxLines int `json:"max_lines,omitempty"`
 }
 
-// RepositoryStatus tells whether events of the URL are served.
+// RepositoryStatus tells whether events of the URL are served, and who runs where not all may run at once.
 type RepositoryStatus struct {
 	// Status carries the conditions URL and Credentials, aggregated in Ready.
 	duckv1.Status `json:",inline"`
+	// Running is how many slots are taken, Queued how many runs wait for one: the sums of Queues. Both are absent without a limit.
+	// +optional
+	Running *int `json:"running,omitempty"`
+	// +optional
+	Queued *int `json:"queued,omitempty"`
+	// Queues are those of the installations of Plumbline on the cluster, of which there is one as a rule. Each writes its own.
+	// +optional
+	// +listType=map
+	// +listMapKey=installation
+	Queues []Queue `json:"queues,omitempty"`
 }

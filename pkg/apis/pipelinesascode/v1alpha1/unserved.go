@@ -19,8 +19,7 @@ func served(kind string) bool { return kind == "" || kind == "github" || kind ==
 // NotActedOn lists the fields that are set and kept, and that this version does not act on, as they are written below spec.
 func (s *RepositorySpec) NotActedOn() []string {
 	set := map[string]bool{
-		"concurrency_limit": s.ConcurrencyLimit != nil,
-		"incoming":          s.Incomings != nil && len(*s.Incomings) > 0,
+		"incoming": s.Incomings != nil && len(*s.Incomings) > 0,
 	}
 	s.Settings.notActedOn(set)
 	if git := s.GitProvider; git != nil {

@@ -225,6 +225,11 @@ type Run struct {
 	Patched string `json:"patched,omitempty"`
 }
 
+// Creatable tells whether the PipelineRun is still to be created.
+func (r *Run) Creatable() bool {
+	return !r.Unresolved && r.UID == "" && r.Refused == nil && r.Result == nil
+}
+
 // Refusal is why the author's text was refused.
 type Refusal struct {
 	// Reason is one word for machines ("BadYAML", "AdmissionDenied").

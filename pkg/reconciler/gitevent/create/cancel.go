@@ -15,14 +15,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// due does a run's step when it is its time: of one that is cancelled at once, whatever it waits for.
-func due(a *attempt.Attempt, step string, run *v1alpha1.Run, do func() error) error {
-	if a.Event.Cancelled(run.Pipeline) != nil {
-		return do()
-	}
-	return a.Waits.Due(step, do)
-}
-
 // cancelled returns a fault that judge turns into a cancellation of a run that is not to be created any more. One that is there all the
 // same, because an earlier create landed and nobody recorded it, is the event's run, and pkg/cancelling ends it.
 func (s *Step) cancelled(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, why *v1alpha1.Cancellation) error {

@@ -17,11 +17,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/gitauth"
 	"github.com/plumbline-ci/plumbline/pkg/kept"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
+	"github.com/plumbline-ci/plumbline/pkg/queueing"
 	"github.com/plumbline-ci/plumbline/pkg/quota"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
@@ -35,10 +37,16 @@ type Step struct {
 	Tekton  tektonv1.PipelineRunsGetter
 	GitAuth gitauth.Secrets
 	Metrics *metrics.Metrics
+	Line    *queueing.Line
 	// Created is what the status does not know yet.
 	Created attempt.Created
 	// Quotas is where there is no room for PipelineRuns.
 	Quotas quota.Memory
+}
+
+// New returns the step of an installation.
+func New(c cluster.Cluster, o cluster.Options, secrets gitauth.Secrets, m *metrics.Metrics) *Step {
+	return &Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Line: queueing.New(c, o)}
 }
 
 // Do goes through the runs. Each waits for itself: one that is refused or has to wait does not stop the others.
@@ -51,7 +59,7 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) []error {
 			return append(faults, err)
 		}
 		step := v1alpha1.StepCreate + run.Name
-		err := due(a, step, run, func() error {
+		err := s.Line.Due(ctx, a, run, func() error {
 			return a.Waits.Try(retry.Step{Name: v1alpha1.StepCreate, Of: run.Name}, func() error {
 				return a.Traced(ctx, step, func(ctx context.Context) error { return s.createRun(ctx, a, run) })
 			})

@@ -41,7 +41,7 @@ func New(c cluster.Cluster, o cluster.Options, m *metrics.Metrics) *Steps {
 			Providers: o.Providers, Web: o.Remote, Events: c.Plumbline.GitEvents(o.Namespace), Version: o.Version, Owners: owners, Repositories: c.PaC, Metrics: m, Misses: &planning.Misses{},
 			Beginnings: &planning.Beginnings{Inherited: leads.Inherited}, Closings: ends,
 		},
-		Create:   &create.Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m},
+		Create:   create.New(c, o, secrets, m),
 		Observe:  &observe.Step{Tekton: c.Tekton, Runs: c.Runs},
 		Cancel:   ends,
 		Report:   &report.Step{Providers: o.Providers, Metrics: m, Identity: o.Identity, Late: o.Times.LateReports, Events: c.Plumbline.GitEvents(o.Namespace)},

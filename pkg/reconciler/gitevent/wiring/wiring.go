@@ -36,12 +36,12 @@ import (
 // queueName names the workqueue, its metrics and its leases.
 const queueName = "gitevents"
 
-// NewController returns the constructor that sharedmain calls. The watches of open events and of claims are shared with the
-// other reconcilers.
-func NewController(o cluster.Options, events *openevents.Watch, claims *ownership.Claims) injection.ControllerConstructor {
+// NewController returns the constructor that sharedmain calls. The watches of open events, of claims and of PipelineRuns are shared
+// with the other reconcilers.
+func NewController(o cluster.Options, events *openevents.Watch, claims *ownership.Claims, pipelineRuns *cluster.Runs) injection.ControllerConstructor {
 	return func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 		logger := logging.FromContext(ctx)
-		runs := cluster.RunInformer(ctx, o.Namespace)
+		runs := pipelineRuns.Informer(ctx)
 		settings := config.NewStore(logger.Named("config"))
 		o.Budget = budget.New(func() budget.Limits { return settings.Load().Open }, clock.RealClock{}, nil)
 		c := cluster.Cluster{
@@ -52,7 +52,7 @@ func NewController(o cluster.Options, events *openevents.Watch, claims *ownershi
 				Metadata:          metadata.NewForConfigOrDie(injection.GetConfig(ctx)).Resource(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns")),
 			},
 			Kube:         kubeclient.Get(ctx).CoreV1(),
-			Open:         events.Informer(ctx).Lister(),
+			Open:         cluster.Open{GitEventLister: events.Informer(ctx).Lister(), Of: events.Of},
 			Repositories: repositoryinformer.Get(ctx).Lister(),
 			Claims:       claims.Informer(ctx).Lister(),
 			Runs:         runs.GetIndexer(),

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// step is one of the things that may happen next.
+func (s *simulation) step(number int) {
+	for _, w := range s.giving {
+		w.advance(time.Duration(s.random.IntN(3000)) * time.Millisecond)
+	}
+	s.giving[1].clock.SetTime(s.giving[0].clock.Now())
+	switch s.random.IntN(12) {
+	case 0:
+		if s.faults && s.started < 40 {
+			s.receive()
+		}
+	case 1, 2, 3:
+		s.give()
+	case 4, 5:
+		s.decide()
+	case 6, 7:
+		s.land()
+	case 8, 9:
+		s.end()
+	case 10:
+		s.observe()
+	case 11:
+		s.disturb()
+	}
+	r := s.repository()
+	for run, event := range s.running {
+		if !r.Status.HasSlot(systemNS, event, run) {
+			s.Fatalf("step %d: %s runs without a slot: %+v", number, run, r.Status.Slots())
+		}
+	}
+}
+
+// disturb changes the limit, or deletes an event of which nothing is about to be created: its PipelineRuns go on.
+func (s *simulation) disturb() {
+	if !s.faults {
+		return
+	}
+	if s.random.IntN(3) > 0 {
+		r, limit := s.repository(), 1+s.random.IntN(4)
+		r.Spec.ConcurrencyLimit = &limit
+		s.store(r)
+		return
+	}
+	if e, _ := s.any(creatable); e != nil && s.lucky(3) {
+		for _, run := range e.Status.Runs {
+			if live := s.pipelineRun(run.Name); live != nil && !live.IsDone() {
+				return // nobody would end it
+			}
+		}
+		delete(s.events, e.Name)
+	}
+}
+
+// Whatever order the calls of processes that lag and are killed have: what runs has a slot, slots are never more than the limit, and in
+// the end all have run and no slot is lost.
+func TestSlotsAreNeitherLostNorTakenTwice(t *testing.T) {
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			s := newSimulation(t, seed)
+			for number := range 600 {
+				s.step(number)
+			}
+			s.faults = false
+			for number := range 20000 {
+				if s.step(number); s.over() {
+					return
+				}
+			}
+			s.Errorf("not over: slots %+v, %d events", s.repository().Status.Queues, s.started)
+		})
+	}
+}
+
+// over tells whether every event is settled or gone and every slot free.
+func (s *simulation) over() bool {
+	for _, e := range s.events {
+		if !e.Settled() {
+			return false
+		}
+	}
+	return len(s.repository().Status.Slots()) == 0
+}
