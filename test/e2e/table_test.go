@@ -86,7 +86,7 @@ func decided() []shownBy {
 		by("S13", both, "TestAPolicyOfTeams"),
 		by("S14", both, "TestS14ARepositoryUnderATakenOverNameStartsNothing"),
 		by("S15", both, "TestS15AURLIsServedWithAProof"),
-		by("S16", both, "TestCommandsStartPipelines"),
+		by("S16", both, "TestS16WhatIsNoCommandStartsNothing", "TestCommandsStartPipelines"),
 		by("S17", both, "TestCommandsStartPipelines"),
 		by("S18", both, "TestCommandsStartPipelines"),
 		by("S19", both, "TestCommandsStartPipelines"),
@@ -100,6 +100,7 @@ func decided() []shownBy {
 		by("S27", buttons, "TestACheckIsPressed", "TestWhoMayPressAButton"),
 		by("unknown names, two commands, prefixes", both, "TestCommandsStartPipelines"),
 		by("a head that moved", both, "TestS21AHeadThatMovesIsNotApproved"),
+		by("a team that is not there: condition Policy", both, "TestAPolicyOfTeams"),
 		by("look-ups that fail", both, "TestStrangerNeverRunsWhateverIsAskedFor"),
 		by("OWNERS that are broken", both, "TestOwners"),
 	}

@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"knative.dev/pkg/apis"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -35,12 +36,18 @@ func (w *world) set(patch string) {
 func (w *world) settings(patch, want, says string) {
 	w.t.Helper()
 	w.set(patch)
-	w.eventually(soon, "the Repository's condition Settings is "+want, func() error {
+	w.conditioned(pacv1alpha1.RepositorySettings, want, says)
+}
+
+// conditioned waits for a condition of the Repository: its status and reason, and words of its message.
+func (w *world) conditioned(of apis.ConditionType, want, says string) {
+	w.t.Helper()
+	w.eventually(soon, "the Repository's condition "+string(of)+" is "+want, func() error {
 		repository, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Get(w.ctx, "app", metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		condition := repository.Status.GetCondition(pacv1alpha1.RepositorySettings)
+		condition := repository.Status.GetCondition(of)
 		if condition == nil || string(condition.Status)+" "+condition.Reason != want || !strings.Contains(condition.Message, says) {
 			return fmt.Errorf("it is %v", condition)
 		}
@@ -127,6 +134,11 @@ func TestAPolicyOfTeams(t *testing.T) {
 		w.git.join("releasers", "lotte")
 		w.pendsFor("lotte", `"nowhere"`)
 		w.repositoryTold("TeamNotFound", `"nowhere"`)
+		w.conditioned(pacv1alpha1.RepositoryPolicy, "False TeamNotFound", `"nowhere"`)
+		w.set(listing(team))
+		w.git.join("releasers", "lulu")
+		w.runsFor("lulu")
+		w.conditioned(pacv1alpha1.RepositoryPolicy, "True TeamsFound", "")
 		pushedTo := w.git.commit("main", forge.Change{Files: map[string]string{"c": "d"}})
 		w.deliver(w.git.pushed("refs/heads/main"), http.StatusAccepted)
 		w.checkReaches(pushedTo, checkName("push"), "success", soon)
@@ -135,8 +147,8 @@ func TestAPolicyOfTeams(t *testing.T) {
 		mine := w.git.commit("other", forge.Change{Files: map[string]string{"e": "f"}, Author: "writer"})
 		w.deliver(w.opened(w.git.open("", "other", "writer")), http.StatusAccepted)
 		w.checkReaches(mine, checkName("pr"), "success", soon)
-		if got := w.runsBySHA(); got[own] != 0 || got[theirs] != 0 || len(w.runs()) != 5 {
-			t.Errorf("PipelineRuns by commit: %v, want five and none of %s and %s", got, own, theirs)
+		if got := w.runsBySHA(); got[own] != 0 || got[theirs] != 0 || len(w.runs()) != 6 {
+			t.Errorf("PipelineRuns by commit: %v, want six and none of %s and %s", got, own, theirs)
 		}
 	})
 }
