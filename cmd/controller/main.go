@@ -131,10 +131,9 @@ func main() {
 			Times:            cluster.Times{OperatorRetry: *operatorRetry, CredentialLook: *look, LateReports: *lateReports, CloseWindow: *closeWindow},
 		}, events, claims, runs),
 		inBulk(func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
-			shared := repository.Options{
+			return repository.NewController(repository.Options{
 				OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer(), Claims: claims, Runs: runs.Informer(ctx).GetIndexer(), GlobalRepository: *global,
-			}
-			return repository.NewController(shared)(ctx, cmw)
+			})(ctx, cmw)
 		}),
 		inBulk(sweeping(*secret, *global, events, byName(onGitHub, onGitLab))),
 		inBulk(webhooksecret.NewController(webhooksecret.Options{Namespace: system.Namespace(), AppSecret: *secret, GlobalRepository: *global})),

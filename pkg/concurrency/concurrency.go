@@ -66,14 +66,14 @@ func digits(text string) int {
 	return len(text) - len(strings.TrimLeft(text, "0123456789"))
 }
 
-// places are the last ones of the ranges in which a check tells its place. Each change of a check is a request to the Git service: so
+// places returns the last ones of the ranges in which a check tells its place. Each change of a check is a request to the Git service: so
 // fifty that wait cost eight of them each, and not fifty.
-var places = []int{1, 2, 3, 5, 10, 20, 50, 100}
+func places() []int { return []int{1, 2, 3, 5, 10, 20, 50, 100} }
 
 // Place says where in the line a run is, from 1 on: "place 2", "places 6 to 10".
 func Place(place int) string {
 	before := 0
-	for _, last := range places {
+	for _, last := range places() {
 		switch {
 		case place > last:
 			before = last

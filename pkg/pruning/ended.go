@@ -123,10 +123,13 @@ func (s *Step) forgotten(ctx context.Context, a *attempt.Attempt, object *metav1
 		return verdict{}, nil
 	}
 	run, err := s.Tekton.PipelineRuns(object.Namespace).Get(ctx, object.Name, metav1.GetOptions{})
-	if err != nil && !fault.Gone(err) {
+	switch {
+	case fault.Gone(err):
+		return verdict{}, nil
+	case err != nil:
 		return verdict{}, notPruned(fault.VerbRead, fmt.Errorf("reading pipelinerun %s/%s: %w", object.Namespace, object.Name, err))
 	}
-	if err != nil || run.UID != object.UID || !run.IsDone() {
+	if run.UID != object.UID || !run.IsDone() {
 		return verdict{}, nil
 	}
 	return verdict{ended: true, at: completion(run.Status.CompletionTime), final: true}, nil

@@ -127,15 +127,9 @@ func (s *Step) reply(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Re
 		return &refusal{fault.Transientf(wait.Reason, "%s", wait.Message)}
 	}
 	spec := &a.Event.Spec
-	recorded, err := records.List(ctx, s.Events, spec.Subject())
+	events, err := s.said(ctx, a)
 	if err != nil {
 		return err
-	}
-	events := []*v1alpha1.GitEvent{a.Event}
-	for _, record := range recorded {
-		if record.Event.Name != a.Event.Name {
-			events = append(events, record.Event)
-		}
 	}
 	if !status.Tells(events, a.Event) { // whoever writes many commands must not have each of them wait for its turn
 		return nil
@@ -157,6 +151,21 @@ func (s *Step) reply(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Re
 		}
 		return nil
 	})
+}
+
+// said are the event and all others that are on record of its pull request.
+func (s *Step) said(ctx context.Context, a *attempt.Attempt) ([]*v1alpha1.GitEvent, error) {
+	recorded, err := records.List(ctx, s.Events, a.Event.Spec.Subject())
+	if err != nil {
+		return nil, err
+	}
+	events := []*v1alpha1.GitEvent{a.Event}
+	for _, record := range recorded {
+		if record.Event.Name != a.Event.Name {
+			events = append(events, record.Event)
+		}
+	}
+	return events, nil
 }
 
 // begin puts on record that the event is about to write the comment, and waits until nothing can take effect any more that a process

@@ -243,7 +243,7 @@ func TestASecretGoesWithItsRun(t *testing.T) {
 		w.must(w.Tekton.TektonV1().PipelineRuns(w.ci).Delete(w.ctx, run.Name, metav1.DeleteOptions{}))
 		w.eventually(soon, "the secret goes", func() error {
 			if _, err := w.gitAuth(event); !apierrors.IsNotFound(err) {
-				return fmt.Errorf("it is there: %v", err)
+				return fmt.Errorf("it is there: %w", err)
 			}
 			return nil
 		})

@@ -78,6 +78,25 @@ func (s *Step) tidy(ctx context.Context, a *attempt.Attempt, left []v1alpha1.Che
 	if err := s.GitAuth.Delete(ctx, a.Event.Namespace, a.Event.Status.Plan.Secret); err != nil {
 		return err
 	}
+	if err := s.leave(ctx, a); err != nil {
+		return err
+	}
+	if err := a.Kept.Remove(ctx); err != nil {
+		return err
+	}
+	if meantNothing(a.Event) {
+		if err := a.Kept.About(ctx, ""); err != nil {
+			return err
+		}
+	}
+	s.Failing.forget(a.Event.Name)
+	Shrink(a.Event, a.Clock.Now(), s.Leads.Inherited(a.Event))
+	a.Event.Status.Checks, a.Event.Status.Unreported = left, len(left) > 0
+	return a.Record.Write(ctx)
+}
+
+// leave is done with the git-auth secrets of the event's runs.
+func (s *Step) leave(ctx context.Context, a *attempt.Attempt) error {
 	over, revoking := a.Turn(attempt.ShortTurn), &revoking{step: s, a: a}
 	for i := range a.Event.Status.Runs {
 		run := &a.Event.Status.Runs[i]
@@ -99,18 +118,7 @@ func (s *Step) tidy(ctx context.Context, a *attempt.Attempt, left []v1alpha1.Che
 		}
 		run.Secret = "" // recorded when one turn is not enough for all of them
 	}
-	if err := a.Kept.Remove(ctx); err != nil {
-		return err
-	}
-	if meantNothing(a.Event) {
-		if err := a.Kept.About(ctx, ""); err != nil {
-			return err
-		}
-	}
-	s.Failing.forget(a.Event.Name)
-	Shrink(a.Event, a.Clock.Now(), s.Leads.Inherited(a.Event))
-	a.Event.Status.Checks, a.Event.Status.Unreported = left, len(left) > 0
-	return a.Record.Write(ctx)
+	return nil
 }
 
 // meantNothing tells whether nobody has to know of a comment any more: it did nothing, and nobody was told. It is not found as one of its
