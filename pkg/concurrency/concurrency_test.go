@@ -70,8 +70,8 @@ func TestPlacesAreCoarse(t *testing.T) {
 			changes, before = changes+1, now
 		}
 	}
-	if changes != len(places)+1 {
-		t.Errorf("%d changes, want %d", changes, len(places)+1)
+	if changes != len(places())+1 {
+		t.Errorf("%d changes, want %d", changes, len(places())+1)
 	}
 }
 

@@ -9,7 +9,9 @@ import (
 	"slices"
 	"time"
 
+	tektonv1 "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/typed/pipeline/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
 
@@ -21,6 +23,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/concurrency"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/kept"
 )
 
 // Look is how often a run that waits looks for its slot although nothing has told of a change.
@@ -32,11 +35,12 @@ type Line struct {
 	installation, global string
 	repositories         paclisters.RepositoryLister
 	open                 cluster.Open
+	tekton               tektonv1.PipelineRunsGetter
 }
 
 // New returns the line of an installation.
 func New(c cluster.Cluster, o cluster.Options) *Line {
-	return &Line{installation: o.Namespace, global: o.GlobalRepository, repositories: c.Repositories, open: c.Open}
+	return &Line{installation: o.Namespace, global: o.GlobalRepository, repositories: c.Repositories, open: c.Open, tekton: c.Tekton}
 }
 
 // limit is how many runs of a Repository run at once, 0 for no limit.
@@ -61,8 +65,8 @@ func (l *Line) Due(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, d
 }
 
 // wait returns why a run that may be created waits for a slot: a Throttled fault with fault.ReasonConcurrencyLimit, or that its
-// Repository is gone. It is nil if there is no limit or the run has its slot. Nobody is asked for that unless the cache does not have the
-// Repository.
+// Repository is gone, or that it is refused. It is nil if there is no limit or the run has its slot: nobody is asked for that unless the
+// cache does not have the Repository.
 func (l *Line) wait(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) error {
 	repository, err := a.Git.Repository(ctx)
 	if err != nil {
@@ -84,6 +88,8 @@ func (l *Line) wait(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) 
 	before := ""
 	if waited {
 		before = wait.Message
+	} else if err := l.invalid(ctx, a, run); err != nil {
+		return err
 	}
 	slots := repository.Status.Slots()
 	line := concurrency.Line(l.open.Of(repository.Namespace, repository.Name), slots)
@@ -93,6 +99,36 @@ func (l *Line) wait(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) 
 	}
 	return fault.Throttledf(fault.ReasonConcurrencyLimit, Look, "%s",
 		concurrency.Says(before, repository.Namespace+"/"+repository.Name, limit, place, slots))
+}
+
+// invalid asks once, before a run waits, whether the API server and its webhooks refuse it as the author's text is: an author who is wrong
+// learns that at once, and not when the line is at its end. Whatever else that dry run meets is met again at the create. A run that is
+// there already, because an earlier create landed, is not refused.
+func (l *Line) invalid(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) error {
+	values, err := a.Kept.Values(ctx)
+	if err != nil {
+		return err
+	}
+	manifest, err := a.Kept.Manifest(ctx, run.Name)
+	if err != nil {
+		return err
+	}
+	if manifest, err = kept.Reveal(manifest, values); err != nil {
+		return err
+	}
+	runs := l.tekton.PipelineRuns(run.Namespace)
+	_, err = runs.Create(ctx, manifest, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if err == nil {
+		return nil
+	}
+	refused := fault.FromKube(fault.VerbCreate, err)
+	if refused.Class != fault.Invalid {
+		return nil
+	}
+	if _, err = runs.Get(ctx, run.Name, metav1.GetOptions{}); !fault.Gone(err) {
+		return nil
+	}
+	return kept.Masked(refused, values)
 }
 
 // Changed wakes, in their order, the events that wait for a slot when the slots or the limit of their Repository have changed. Before and

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -61,6 +62,36 @@ func TestARunWaitsForItsSlot(t *testing.T) {
 	w.slots(slot)
 	w.settle(corev1.ConditionTrue)
 	w.wantSuccess()
+}
+
+// What the API server refuses as its author wrote it is told before it waits; nothing else that the dry run meets is, and it is asked once.
+func TestWhatIsRefusedNeedsNoSlot(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		err  error
+		want status.Conclusion
+	}{"denied": {errDenied, status.Failure}, "webhook down": {errRefused, ""}, "throttled": {errThrottled, ""}, "it is there": {errDenied, ""}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, helloFile("hello"))
+			w.slots(pacv1alpha1.Slot{Run: "other-run", Event: "push-0"})
+			w.hook = always("create pipelineruns", test.err)
+			if name == "it is there" {
+				w.asked = func(action clienttesting.Action) error {
+					if action.Matches("get", "pipelineruns") {
+						return errThrottled
+					}
+					return nil
+				}
+			}
+			for range 4 {
+				_, _ = w.reconcile()
+			}
+			if got := w.git.checks["1"].Conclusion; got != test.want || len(w.runs()) > 0 || w.count("create pipelineruns") != 1 {
+				t.Errorf("the check says %q, want %q; %d runs, %d creates", got, test.want, len(w.runs()), w.count("create pipelineruns"))
+			}
+		})
+	}
 }
 
 // A slot of another event, or one that another installation gave, is none.

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/blob"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/settle"
 	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 )
 
@@ -76,7 +76,7 @@ func TestWhatIsKeptOfASettledEventIsSmall(t *testing.T) {
 				c.change(settled)
 				settled.Status.Phase = ""
 				statuslimit.Fit(&settled.Status) // as it was recorded
-				settle.Shrink(settled, w.clock.Now(), true)
+				attempt.Shrink(settled, w.clock.Now(), true)
 			}
 			stub, err := json.Marshal(settled)
 			w.must(err)

@@ -90,9 +90,12 @@ func newWorld(t *testing.T, files ...git.File) *world {
 	return w
 }
 
-// identify gives a new PipelineRun the UID that a real API server would.
+// identify gives a new PipelineRun the UID that a real API server would, and stores none of a dry run.
 func (w *world) identify(action clienttesting.Action) (bool, k8sruntime.Object, error) {
 	create, _ := action.(clienttesting.CreateAction)
+	if impl, ok := action.(clienttesting.CreateActionImpl); ok && len(impl.GetCreateOptions().DryRun) > 0 {
+		return true, create.GetObject(), nil
+	}
 	if run, ok := create.GetObject().(*pipelinev1.PipelineRun); ok && run.UID == "" {
 		run.UID = types.UID("uid-" + run.Name)
 	}

@@ -7,9 +7,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
@@ -18,11 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/pruning"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
-	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 )
-
-// maxDecisions is how many decisions a settled event keeps: they are the answer to "why did it not run".
-const maxDecisions = 20
 
 // Step takes an event of which nothing is left to do, and gives the stub of it.
 type Step struct {
@@ -90,7 +83,7 @@ func (s *Step) tidy(ctx context.Context, a *attempt.Attempt, left []v1alpha1.Che
 		}
 	}
 	s.Failing.forget(a.Event.Name)
-	Shrink(a.Event, a.Clock.Now(), s.Leads.Inherited(a.Event))
+	attempt.Shrink(a.Event, a.Clock.Now(), s.Leads.Inherited(a.Event))
 	a.Event.Status.Checks, a.Event.Status.Unreported = left, len(left) > 0
 	return a.Record.Write(ctx)
 }
@@ -126,28 +119,4 @@ func (s *Step) leave(ctx context.Context, a *attempt.Attempt) error {
 func meantNothing(event *v1alpha1.GitEvent) bool {
 	st := &event.Status
 	return event.Spec.Comment != nil && st.Disposition == v1alpha1.DispositionIgnored && st.Reply == nil && st.Plan.Cancels == nil
-}
-
-// Shrink leaves the stub that redeliveries are compared with and that tells people what became of the event.
-// late is true while a secret of the event may still be made.
-func Shrink(event *v1alpha1.GitEvent, now time.Time, late bool) {
-	attempt.Summarize(event)
-	settled := metav1.NewTime(now)
-	st := &event.Status
-	st.Phase, st.SettledAt, st.Checks, st.Waits = v1alpha1.PhaseSettled, &settled, nil, nil
-	st.LateSecrets = late
-	if st.Reply != nil {
-		st.Reply.Release()
-	}
-	st.Plan.Manifests, st.Plan.Blobs, st.Plan.Secret = nil, nil, ""
-	if len(st.Plan.Decisions) > maxDecisions {
-		st.Plan.Decisions = st.Plan.Decisions[:maxDecisions]
-	}
-	for i := range st.Runs {
-		st.Runs[i].Patched, st.Runs[i].Secret, st.Runs[i].SecretRenewAt, st.Runs[i].MaxKeepRuns = "", "", nil, nil
-		if st.Runs[i].Result != nil {
-			st.Runs[i].Result.Text, st.Runs[i].Result.Brief = "", ""
-		}
-	}
-	statuslimit.Shrink(st)
 }
