@@ -168,11 +168,16 @@ func (l *ladder) refused(right installation.Right) error {
 	return nil
 }
 
-// rest does what needs the rights that a push on GitHub does not: a run that is deleted, a delivery for a repository that
-// nobody claims, one of a GitLab, and a Repository that is deleted.
+// rest does what needs the rights that a push on GitHub does not: a run that is not kept, one that somebody deletes, a delivery for a
+// repository that nobody claims, one of a GitLab, and a Repository that is deleted.
 func (l *ladder) rest() {
 	l.t.Helper()
-	receiver := l.receivers[0]
+	receiver, prune := l.receivers[0], controllerMay("delete", "tekton.dev/pipelineruns")
+	sha, pruned := l.push(map[string]string{".tekton/push.yaml": pipeline("pruned", "push", keeps("0"))})
+	l.deliver(pruned, http.StatusAccepted)
+	l.checkReaches(sha, checkName("pruned"), "success", afterFault)
+	l.refuses(prune)
+	l.settled(afterFault)
 	sha, goner := l.push(map[string]string{".tekton/push.yaml": pipeline("goner", "push", held)})
 	l.deliver(goner, http.StatusAccepted)
 	run := l.created(sha).Status.Runs[0].Name
