@@ -159,18 +159,22 @@ func (s Secrets) Tokens(ctx context.Context, a *attempt.Attempt, run *v1alpha1.R
 }
 
 // Leave is called when the event is done with a run's secret. It stays as long as the PipelineRun does, so that people can start the
-// same again with a console, and goes with it (compat 2.7, G4); without a PipelineRun it is deleted. What was revoked is taken out. It may
-// be repeated.
+// same again with a console, and goes with it (compat 2.7, G4); without a PipelineRun it is deleted, and so is one that may not be changed.
+// What was revoked is taken out. It may be repeated.
 func (s Secrets) Leave(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, revoked bool) error {
 	s.made.forget(holder{a.Event.UID, run.Secret})
 	if run.UID == "" || run.Result == nil || run.Result.Outcome == v1alpha1.OutcomeDeleted {
 		return s.Delete(ctx, run.Namespace, run.Secret)
 	}
 	_, err := s.client.Secrets(run.Namespace).Patch(ctx, run.Secret, types.MergePatchType, resources.LeaveToRun(run, revoked), metav1.PatchOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fault.FromKube(fault.VerbPatch, fmt.Errorf("leaving secret %s/%s to its run: %w", run.Namespace, run.Secret, err)).AsOwn()
+	if err == nil || apierrors.IsNotFound(err) {
+		return nil
 	}
-	return nil
+	left := fault.FromKube(fault.VerbPatch, fmt.Errorf("leaving secret %s/%s to its run: %w", run.Namespace, run.Secret, err)).AsOwn()
+	if left.Class == fault.Operator { // nothing waits for that, least of all the event
+		return s.Delete(ctx, run.Namespace, run.Secret)
+	}
+	return left
 }
 
 // Delete deletes a secret that may be gone already. It does nothing for an empty name.
