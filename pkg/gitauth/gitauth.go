@@ -27,6 +27,8 @@ const (
 	unknownLife = time.Hour
 	// minRenewal keeps a clock that runs ahead of the service's from renewing without a pause.
 	minRenewal = 5 * time.Second
+	// leaveFor is how long after the run's end an event tries to leave a secret to it although it may not: no event is to wait for that for ever.
+	leaveFor = 10 * time.Minute
 	// revokeTimeout bounds the calls that revoke one run's tokens.
 	revokeTimeout = 5 * time.Second
 )
@@ -159,8 +161,8 @@ func (s Secrets) Tokens(ctx context.Context, a *attempt.Attempt, run *v1alpha1.R
 }
 
 // Leave is called when the event is done with a run's secret. It stays as long as the PipelineRun does, so that people can start the
-// same again with a console, and goes with it (compat 2.7, G4); without a PipelineRun it is deleted, and so is one that may not be changed.
-// What was revoked is taken out. It may be repeated.
+// same again with a console, and goes with it (compat 2.7, G4); without a PipelineRun it is deleted, and so is one that may still
+// not be changed when the run has been over for leaveFor. What was revoked is taken out. It may be repeated.
 func (s Secrets) Leave(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, revoked bool) error {
 	s.made.forget(holder{a.Event.UID, run.Secret})
 	if run.UID == "" || run.Result == nil || run.Result.Outcome == v1alpha1.OutcomeDeleted {
@@ -171,7 +173,7 @@ func (s Secrets) Leave(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Ru
 		return nil
 	}
 	left := fault.FromKube(fault.VerbPatch, fmt.Errorf("leaving secret %s/%s to its run: %w", run.Namespace, run.Secret, err)).AsOwn()
-	if left.Class == fault.Operator { // nothing waits for that, least of all the event
+	if ended := run.Result.CompletedAt; left.Class == fault.Operator && (ended == nil || a.Clock.Since(ended.Time) >= leaveFor) {
 		return s.Delete(ctx, run.Namespace, run.Secret)
 	}
 	return left
