@@ -3,6 +3,7 @@
 package repository
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -96,12 +97,7 @@ func (r *Reconciler) unlisted(events []*v1alpha1.GitEvent, slots []pacv1alpha1.S
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b pacv1alpha1.Slot) int {
-		if a.Run < b.Run {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(all, func(a, b pacv1alpha1.Slot) int { return cmp.Compare(a.Run, b.Run) })
 	return all
 }
 
