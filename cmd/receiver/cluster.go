@@ -28,6 +28,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/missed"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/copies"
 	"github.com/plumbline-ci/plumbline/pkg/webhooksecret"
 )
 
@@ -54,10 +55,10 @@ type cluster struct {
 	counted cache.InformerSynced
 	// configured tells whether the ConfigMap, if there is one, was read.
 	configured cache.InformerSynced
-	asks       *receiver.Asks
+	asks       *copies.Asks
 	// missed tells controllers that deliveries may have been missed.
 	missed *missed.Asker
-	copies *receiver.Copies
+	copies *copies.Copies
 }
 
 // newCluster makes no call.
@@ -79,7 +80,7 @@ func newCluster(cfg *rest.Config, namespace string, logger *zap.SugaredLogger) (
 		return nil, fmt.Errorf("making the client for metadata: %w", err)
 	}
 	settings := config.NewStore(logger)
-	asks := receiver.NewAsks(kube.CoreV1().ConfigMaps(namespace), clock.RealClock{}, logger)
+	asks := copies.NewAsks(kube.CoreV1().ConfigMaps(namespace), clock.RealClock{}, logger)
 	one := func(o *metav1.ListOptions) {
 		// With the name as field selector a Role that names the ConfigMap is enough for list and watch.
 		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", config.Name).String()
@@ -87,7 +88,7 @@ func newCluster(cfg *rest.Config, namespace string, logger *zap.SugaredLogger) (
 	return &cluster{
 		namespace: namespace, client: client, unverified: unverified, kube: kube, logger: logger, config: settings,
 		missed: missed.NewAsker(kube.CoreV1().ConfigMaps(namespace), logger),
-		asks:   asks, copies: receiver.NewCopies(asks, clock.RealClock{}),
+		asks:   asks, copies: copies.New(asks, clock.RealClock{}),
 		own:        informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithNamespace(namespace)),
 		everywhere: informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(trim)),
 		settings: kubeinformers.NewSharedInformerFactoryWithOptions(kube, resync,
@@ -231,7 +232,7 @@ func (c *cluster) options(appSecret, global string) receiver.Options {
 	live := receiver.LiveView(c.client, c.namespace)
 	return receiver.Options{
 		BaseURL: c.baseURL,
-		Secret:  receiver.AppSecret{Copies: c.copies, Namespace: c.namespace, Name: appSecret},
+		Secret:  copies.AppSecret{Copies: c.copies, Namespace: c.namespace, Name: appSecret},
 		Lookup: receiver.Lookup{
 			Cached: cached, Live: live, Unverified: receiver.LiveView(c.unverified, c.namespace),
 			Named: receiver.NamedBy(c.repositories().GetIndexer()), Beside: receiver.BesideBy(c.repositories().GetIndexer()),

@@ -19,12 +19,5 @@ func (s *Server) Bound(limits connections.Limits, metrics *Metrics) {
 	s.connections = connections.New(limits, metrics)
 }
 
-// Waiting is how many deliveries wait for a copy.
-func (c *Copies) Waiting() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.all
-}
-
 // Open is what the server's connections say.
 func (s *Server) Open() (connections, large, bytes int) { return s.connections.Open() }

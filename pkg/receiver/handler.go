@@ -20,19 +20,20 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/connections"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/copies"
 )
 
 type secretReader interface {
-	Read(ctx context.Context) (WebhookSecret, error)
+	Read(ctx context.Context) (copies.Secret, error)
 }
 
 type serviceFinder interface {
 	// GlobalRepository returns the one whose settings complete all others, nil when there is none.
 	GlobalRepository(ctx context.Context) (*pacv1alpha1.Repository, error)
 	Of(ctx context.Context, repository *pacv1alpha1.Repository) (pacv1alpha1.Service, error)
-	Secret(ctx context.Context, key pacv1alpha1.SecretKey) (WebhookSecret, error)
+	Secret(ctx context.Context, key pacv1alpha1.SecretKey) (copies.Secret, error)
 	// Copy is as Secret, and neither waits nor asks for a copy.
-	Copy(key pacv1alpha1.SecretKey) (WebhookSecret, error)
+	Copy(key pacv1alpha1.SecretKey) (copies.Secret, error)
 }
 
 type recorder interface {

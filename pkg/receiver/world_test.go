@@ -34,6 +34,7 @@ import (
 	plumblinefake "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/copies"
 )
 
 const (
@@ -50,7 +51,7 @@ type world struct {
 	t       *testing.T
 	client  *plumblinefake.Clientset
 	copied  map[string]map[string]string // what controllers have copied: the data of Secrets by namespace/name
-	asks    *receiver.Asks
+	asks    *copies.Asks
 	clock   *clocktesting.FakePassiveClock
 	ahead   time.Duration // of the API server's clock
 	baseURL string
@@ -82,7 +83,7 @@ func newWorld(t *testing.T) *world {
 	})
 	w.limits = budget.Limits{Events: 1000, Bytes: 1 << 30}
 	w.budget = budget.New(func() budget.Limits { return w.limits }, w.clock, nil)
-	w.asks = receiver.NewAsks(nil, w.clock, w.logger()) // nobody runs it: nothing is asked
+	w.asks = copies.NewAsks(nil, w.clock, w.logger()) // nobody runs it: nothing is asked
 	w.cached = receiver.LiveView(plumblinefake.NewSimpleClientset(), systemNamespace)
 	metrics, err := receiver.NewMetrics(metric.NewMeterProvider(metric.WithReader(w.reader)))
 	if err != nil {
@@ -148,7 +149,7 @@ func (w *world) replica() *receiver.Handler {
 	return receiver.NewHandler(receiver.Options{
 		Providers: []provider.Provider{{Name: "test", Webhook: service{}}},
 		BaseURL:   func(string) string { return w.baseURL },
-		Secret:    receiver.AppSecret{Copies: w.copies(), Namespace: systemNamespace, Name: "plumbline-github-app"},
+		Secret:    copies.AppSecret{Copies: w.copies(), Namespace: systemNamespace, Name: "plumbline-github-app"},
 		Lookup: receiver.Lookup{
 			Cached: w.cached, Live: receiver.LiveView(w.client, systemNamespace), Unverified: receiver.LiveView(w.client, systemNamespace),
 			Named: receiver.NamedBy(w.repositories()), Beside: receiver.BesideBy(w.repositories()),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package receiver
+// Package copies has the webhook secrets as controllers have copied them for the receivers, and asks for newer copies.
+package copies
 
 import (
 	"bytes"
@@ -17,11 +18,10 @@ import (
 )
 
 const (
-	// newerWait is Copies.Wait as shipped: the controller needs some 100 ms for a copy, and the delivery has 7 s in all
-	// (workBudget).
+	// newerWait is Copies.Wait as shipped: the controller needs some 100 ms for a copy, and the delivery has 7 s in all.
 	newerWait = 2 * time.Second
 	// maxWaiting and maxWaitingForOne bound the deliveries that wait: nobody has verified them, and each holds one of the
-	// maxInFlight places. As many as wait for one are kept for a newer copy, which only the App's deliveries wait for: whoever
+	// places for deliveries. As many as wait for one are kept for a newer copy, which only the App's deliveries wait for: whoever
 	// names Secrets that are missing does not take the room of a rotation.
 	maxWaiting       = 16
 	maxWaitingForOne = 4
@@ -48,8 +48,8 @@ type Copies struct {
 	vain     map[string]time.Time // when somebody last waited in vain, by ID
 }
 
-// NewCopies returns Copies that have none yet.
-func NewCopies(asks *Asks, c clock.PassiveClock) *Copies {
+// New returns Copies that have none yet.
+func New(asks *Asks, c clock.PassiveClock) *Copies {
 	return &Copies{Wait: newerWait, clock: c, asks: asks, changed: make(chan struct{}), waiting: map[string]int{}, vain: map[string]time.Time{}}
 }
 
@@ -92,36 +92,36 @@ func (c *Copies) Complete() bool {
 
 // Secret returns the copy of a webhook's secret. Without one it waits for it shortly. That there is none says nothing of the
 // delivery: it is an Operator fault once everything was copied, and a Transient one before.
-func (c *Copies) Secret(ctx context.Context, key pacv1alpha1.SecretKey) (WebhookSecret, error) {
+func (c *Copies) Secret(ctx context.Context, key pacv1alpha1.SecretKey) (Secret, error) {
 	id := webhooksecret.ID(key)
 	value, found, _ := c.find(id)
 	if !found {
 		value, found = c.await(ctx, id, webhooksecret.Value{})
 	}
 	if !found {
-		return WebhookSecret{}, c.missing(key)
+		return Secret{}, c.missing(key)
 	}
 	c.asks.Used(id)
 	secret := secretOf(key, value)
-	secret.newer = func(wait bool) (WebhookSecret, error) {
+	secret.newer = func(wait bool) (Secret, error) {
 		if !wait {
 			c.asks.Wanted(id)
 		} else if next, changed := c.await(ctx, id, value); changed {
 			return secretOf(key, next), nil
 		}
 		if c.asks.Failing() {
-			return WebhookSecret{}, fault.Transientf("SecretNotRead", "the delivery does not fit the copy of Secret %s/%s, and a newer one cannot be asked for", key.Namespace, key.Name)
+			return Secret{}, fault.Transientf("SecretNotRead", "the delivery does not fit the copy of Secret %s/%s, and a newer one cannot be asked for", key.Namespace, key.Name)
 		}
-		return WebhookSecret{}, nil
+		return Secret{}, nil
 	}
 	return secret, nil
 }
 
 // Copy is as Secret, and neither waits nor asks for a copy.
-func (c *Copies) Copy(key pacv1alpha1.SecretKey) (WebhookSecret, error) {
+func (c *Copies) Copy(key pacv1alpha1.SecretKey) (Secret, error) {
 	value, found, _ := c.find(webhooksecret.ID(key))
 	if !found {
-		return WebhookSecret{}, c.missing(key)
+		return Secret{}, c.missing(key)
 	}
 	return secretOf(key, value), nil
 }
@@ -135,8 +135,15 @@ func (c *Copies) missing(key pacv1alpha1.SecretKey) error {
 		"the controllers copy it within seconds", key.Key, key.Namespace, key.Name, webhooksecret.MaxValueBytes)
 }
 
-func secretOf(key pacv1alpha1.SecretKey, value webhooksecret.Value) WebhookSecret {
-	return WebhookSecret{Key: key, Current: value.Current, Previous: value.Previous}
+func secretOf(key pacv1alpha1.SecretKey, value webhooksecret.Value) Secret {
+	return Secret{Key: key, Current: value.Current, Previous: value.Previous}
+}
+
+// Waiting is how many deliveries wait for a copy.
+func (c *Copies) Waiting() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.all
 }
 
 // find returns the copy, and what is closed when there may be another.

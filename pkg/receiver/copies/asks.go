@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package receiver
+package copies
 
 import (
 	"context"
@@ -27,6 +27,8 @@ const (
 	usedEvery = 20 * time.Second
 	// wantedEvery is how soon a secret is asked for again that deliveries do not fit (S4: at most once a second).
 	wantedEvery = time.Second
+	// askTime bounds an ask whose answer does not come.
+	askTime = 3 * time.Second
 	// maxPending bounds what waits to be asked for; what does not fit is asked for at its next use.
 	maxPending = 1024
 )
@@ -122,14 +124,14 @@ func (a *Asks) send() {
 	// The time makes each ask a change, which whoever watches is told of.
 	patch, err := json.Marshal(map[string]any{"data": map[string]string{webhooksecret.AsksKey: strings.Join(ids, " "), "at": a.clock.Now().UTC().Format(time.RFC3339Nano)}})
 	if err == nil {
-		ctx, cancel := context.WithTimeout(context.Background(), kubeCallBudget)
+		ctx, cancel := context.WithTimeout(context.Background(), askTime)
 		defer cancel()
 		_, err = a.client.Patch(ctx, webhooksecret.Asks, types.MergePatchType, patch, metav1.PatchOptions{})
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err != nil && !a.failing {
-		a.logger.Warnw("asking for webhook secrets to be copied anew failed: rotated ones are noticed later; grant patch on ConfigMap "+webhooksecret.Asks+" as in config/ if it is forbidden", "error", cut(err.Error()))
+		a.logger.Warnw("asking for webhook secrets to be copied anew failed: rotated ones are noticed later; grant patch on ConfigMap "+webhooksecret.Asks+" as in config/ if it is forbidden", "error", err)
 	}
 	a.failing = err != nil
 	if err != nil {
