@@ -12,14 +12,15 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/receiver/connections"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/share"
 )
 
 // slots is a semaphore that is waited for until a context ends.
 type slots chan struct{}
 
-// take waits for at most slotWait. Until it is done it calls waiting every contendedEvery.
+// take waits for at most share.PlaceWait. Until it is done it calls waiting every contendedEvery.
 func (s slots) take(ctx context.Context, waiting func()) bool {
-	ctx, cancel := context.WithTimeout(ctx, slotWait)
+	ctx, cancel := context.WithTimeout(ctx, share.PlaceWait)
 	defer cancel()
 	tick := time.NewTicker(contendedEvery)
 	defer tick.Stop()

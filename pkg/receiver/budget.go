@@ -9,6 +9,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/share"
 )
 
 // isBudget tells whether a delivery was not recorded because a budget is used up.
@@ -37,7 +38,7 @@ func unrecorded(err error) answer {
 		return unavailable("the open events of this Repository have used up their budget: "+again, err)
 	case budget.ReasonNamespace:
 		return unavailable("the open events of the Repository's namespace have used up their budget: "+again, err)
-	case reasonRate:
+	case share.ReasonRate:
 		return unavailable("Repositories of this namespace have sent many large deliveries in a short time: send the delivery again in a minute", err)
 	case budget.ReasonTotal:
 		return unavailable("the open events of this installation have used up their budget: "+again, err)
@@ -47,7 +48,7 @@ func unrecorded(err error) answer {
 
 // budgetScope is the word of a metric for the reason of a budget that is used up, empty for other reasons.
 func budgetScope(reason string) string {
-	return map[string]string{budget.ReasonRepository: "repository", budget.ReasonNamespace: "namespace", budget.ReasonTotal: "total", reasonRate: "rate"}[reason]
+	return map[string]string{budget.ReasonRepository: "repository", budget.ReasonNamespace: "namespace", budget.ReasonTotal: "total", share.ReasonRate: "rate"}[reason]
 }
 
 // uncontended repeats a create while several of them contend for the usage of a ResourceQuota: API servers count it by an

@@ -21,6 +21,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/connections"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/copies"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/share"
 )
 
 type secretReader interface {
@@ -66,8 +67,8 @@ type Handler struct {
 	Options
 
 	inFlight, large slots
-	tenants         tenants
-	lanes           lanes
+	places          share.Places
+	lanes           share.Lanes
 	groups          groups
 	// strangers are the deliveries that nobody vouches for.
 	strangers flowcontrol.PassiveRateLimiter
@@ -81,7 +82,7 @@ func NewHandler(o Options) *Handler {
 		o.Metrics.begin(p.Name)
 	}
 	return &Handler{
-		Options: o, inFlight: make(slots, maxInFlight), large: make(slots, maxLargeBodies),
+		Options: o, inFlight: make(slots, share.MaxInFlight), large: make(slots, maxLargeBodies),
 		strangers: flowcontrol.NewTokenBucketPassiveRateLimiter(UnverifiedQPS, UnverifiedBurst), late: unverifiedAnswer,
 	}
 }
@@ -175,7 +176,7 @@ func (h *Handler) receive(ctx context.Context, d *delivery, w http.ResponseWrite
 		return unread(err)
 	}
 	d.body, d.arrived = body, h.Clock.Now()
-	if worked(d.body, func() { d.origin, err = d.provider.Webhook.Peek(d.header, d.body) }); err != nil {
+	if share.Worked(d.body, func() { d.origin, err = d.provider.Webhook.Peek(d.header, d.body) }); err != nil {
 		return undecoded(err)
 	}
 	switch {
@@ -236,12 +237,12 @@ func (h *Handler) record(ctx context.Context, d *delivery, repository *pacv1alph
 	}
 	small, waited := len(d.body) <= smallBodyBytes, false
 	if small { // a larger one has a slot that others wait for; its namespace's rate lets few of them go on
-		defer h.lanes.enter(ctx, laneOf(spec, d.body), len(d.body), func() { waited = true; d.release() })()
+		defer h.lanes.Enter(ctx, share.LaneOf(spec, d.body), len(d.body), func() { waited = true; d.release() })()
 	}
-	leave, err := h.tenants.enter(repository.Namespace)
+	leave, err := h.places.Enter(repository.Namespace)
 	if err != nil && small {
 		d.release()
-		leave, err = h.tenants.await(ctx, repository.Namespace, waited)
+		leave, err = h.places.Await(ctx, repository.Namespace, waited)
 	}
 	if err != nil {
 		return unavailable("too many deliveries of the Repository's namespace at once", err)

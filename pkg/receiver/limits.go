@@ -13,32 +13,12 @@ const (
 	// smallBodyBytes is read without any slot; nearly every delivery is below it.
 	smallBodyBytes = 1 << 20
 	// maxUnslottedBytes is what the bodies that have no slot take together, as they arrive and while they wait for one:
-	// 64 of the largest, or a thousand of the usual 30 KiB and more. With maxConnections times maxHeaderBytes, maxInFlight and
+	// 64 of the largest, or a thousand of the usual 30 KiB and more. With maxConnections times maxHeaderBytes, share.MaxInFlight and
 	// maxLargeBodies it stays below the container's limit of 1 GiB.
 	maxUnslottedBytes = 64 << 20
 	// maxLargeBodies is how many bodies over smallBodyBytes are held at once. Each costs about three times its size: the
 	// bytes, the compressed stream and its chunks on their way (docs/reliability.md has what a process was measured at).
 	maxLargeBodies = 2
-	// maxInFlight is how many deliveries are handled at once: with maxLargeBodies it bounds the memory. Who has not sent the
-	// whole body yet is none of them.
-	maxInFlight = 160
-	// repositoryLane is how many deliveries of one Repository are recorded at once, pullsLane how many of its pull requests, which
-	// strangers may cause, and largeLane how many over heavyBytes of one namespace, and as many of its pull requests. An API server that
-	// takes 10 ms for each records 100 pull requests in a second. Who has waited for laneWait but lateWait is one of lateLane, and who has
-	// waited for all of it goes on all the same. Nobody waits for a lane when only slotWait and recordTime are left of workBudget: a
-	// create that is slow needs them. Whoever waits holds no place that others need; all who wait, or have waited, together
-	// hold laneBytes at most, and who comes then does not wait. Nor does a body over smallBodyBytes.
-	repositoryLane = 4
-	pullsLane      = 1
-	largeLane      = 1
-	lateLane       = 3
-	laneWait       = 3 * time.Second
-	lateWait       = 500 * time.Millisecond
-	recordTime     = 2 * time.Second
-	laneBytes      = 32 << 20
-	// maxQueued is how many verified deliveries may wait, or have waited, for a place of their namespace, beside those of
-	// laneBytes. They hold none of the others and at most smallBodyBytes each.
-	maxQueued = 64
 	// maxHeaderBytes: GitHub sends about 1 KiB of headers, proxies and meshes add some. Every connection may take as much
 	// without proving anything.
 	maxHeaderBytes = 32 << 10
@@ -66,8 +46,6 @@ const (
 	confirmBudget = time.Second
 	// kubeCallBudget bounds each call to the API server, so that a call that hangs leaves time to answer 503.
 	kubeCallBudget = 3 * time.Second
-	// slotWait is how long a delivery waits for room before it is answered 503.
-	slotWait = 2 * time.Second
 
 	// headerTimeout is for the headers, from the connection's begin or the request's first byte. Services send them in one
 	// packet.

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/plumbline-ci/plumbline/pkg/budget"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/share"
 )
 
 const meterName = "github.com/plumbline-ci/plumbline/pkg/receiver"
@@ -55,7 +56,7 @@ func NewMetrics(provider metric.MeterProvider) (*Metrics, error) {
 		return nil, err
 	}
 	refused.Add(context.Background(), 0) // a series that begins at its first event hides that event from increase()
-	for _, reason := range []string{budget.ReasonRepository, budget.ReasonNamespace, budget.ReasonTotal, reasonRate} {
+	for _, reason := range []string{budget.ReasonRepository, budget.ReasonNamespace, budget.ReasonTotal, share.ReasonRate} {
 		overBudget.Add(context.Background(), 0, metric.WithAttributes(attribute.String("scope", budgetScope(reason))))
 	}
 	return &Metrics{

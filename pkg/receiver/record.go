@@ -17,6 +17,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/blob"
 	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/share"
 	"github.com/plumbline-ci/plumbline/pkg/tracecontext"
 )
 
@@ -48,7 +49,7 @@ type Recorder struct {
 	// clocksAgree is our time of the last create, if that showed that the API server's clock is ours.
 	clocksAgree atomic.Pointer[time.Time]
 	// rates are what the payloads of namespaces have taken.
-	rates rates
+	rates share.Rates
 }
 
 // parcel is a delivery that is being recorded.
@@ -72,7 +73,7 @@ func (p *parcel) compress() (err error) {
 		return nil
 	}
 	var packed blob.Packed
-	if worked(p.body, func() { packed, err = blob.Pack(p.body) }); err == nil {
+	if share.Worked(p.body, func() { packed, err = blob.Pack(p.body) }); err == nil {
 		p.packed = &packed
 	}
 	return err
@@ -92,30 +93,30 @@ func (r *Recorder) pack(spec *v1alpha1.GitEventSpec, body []byte) (*parcel, erro
 // Affords returns a Throttled fault if a push's body of that size, or another event's, would not be recorded for a namespace now,
 // because of what was written for it before.
 func (r *Recorder) Affords(namespace string, push bool, size int) error {
-	if size <= surelyLarge {
+	if size <= share.SurelyLarge {
 		return nil
 	}
-	return r.rates.over(rateKey{namespace, push}, r.Clock.Now())
+	return r.rates.Over(share.Rate{Namespace: namespace, Push: push}, r.Clock.Now())
 }
 
 // Record returns the name of the GitEvent that records the delivery, and whether this call created it. It returns
 // without error only when that GitEvent is in the API server, or its tombstone. Every error means that the delivery must come
 // again; it is safe to repeat at any time and on any number of replicas at once.
 func (r *Recorder) Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body []byte) (name string, created bool, err error) {
-	rate, taken := rateOf(spec), int64(0)
-	if err := r.Affords(rate.namespace, rate.push, len(body)); err != nil {
+	rate, taken := share.RateOf(spec), int64(0)
+	if err := r.Affords(rate.Namespace, rate.Push, len(body)); err != nil {
 		return "", false, err
 	}
-	if len(body) > surelyLarge { // it counts before it is packed, so that of many at once the others need not be; not while it only waits
-		taken = int64(len(body)) / usuallyPacked
-		if err := r.rates.take(rate, taken, r.Clock.Now()); err != nil {
+	if len(body) > share.SurelyLarge { // it counts before it is packed, so that of many at once the others need not be; not while it only waits
+		taken = int64(len(body)) / share.UsuallyPacked
+		if err := r.rates.Take(rate, taken, r.Clock.Now()); err != nil {
 			return "", false, err
 		}
 	}
 	p, err := r.pack(spec, body)
 	p.taken = taken
 	// What was refused, or is there since an attempt before, cost little.
-	defer func() { r.rates.give(rate, p.taken-p.made) }()
+	defer func() { r.rates.Give(rate, p.taken-p.made) }()
 	if err != nil {
 		return "", false, err
 	}
@@ -189,7 +190,7 @@ func (r *Recorder) createWithPayloads(ctx context.Context, event *v1alpha1.GitEv
 	event.Spec.Payload = ref
 	stored := blob.StoredBytes(payloads)
 	if p.taken == 0 {
-		if err := r.rates.take(rateOf(&event.Spec), stored, r.Clock.Now()); err != nil {
+		if err := r.rates.Take(share.RateOf(&event.Spec), stored, r.Clock.Now()); err != nil {
 			return err
 		}
 		p.taken = stored

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package receiver
+package share
 
 import (
 	"sync"
@@ -17,33 +17,34 @@ const (
 	payloadRate = 256 << 10
 	// payloadBurst is what it writes at once before that counts. What is begun is written, so that the largest body is taken.
 	payloadBurst = 512 << 10
-	// surelyLarge is a body that is neither decoded nor compressed while its namespace has used that up: few of that size fit into their
+	// SurelyLarge is a body that is neither decoded nor compressed while its namespace has used that up: few of that size fit into their
 	// event. A copy of what is recorded is refused as well, because only a decoded body tells which record that would be. Nothing is lost
 	// by that, and when it comes again later it is recognised. Of smaller bodies the record is looked for first.
-	surelyLarge = 512 << 10
-	// usuallyPacked is by how much a body is smaller at least once it is compressed: so much of one counts until that is known, and
+	SurelyLarge = 512 << 10
+	// UsuallyPacked is by how much a body is smaller at least once it is compressed: so much of one counts until that is known, and
 	// those that come together and take little are not refused because of each other.
-	usuallyPacked = 4
-	// reasonRate is the reason of a delivery that is not recorded because of that.
-	reasonRate = "NamespaceRate"
+	UsuallyPacked = 4
+	// ReasonRate is the reason of a delivery that is not recorded because of that.
+	ReasonRate = "NamespaceRate"
 	// maxRates bounds the namespaces that are remembered. To forget them costs the API server a burst of each.
 	maxRates = 10_000
 )
 
-// rateKey names one of the two rates of a namespace. What strangers may cause leaves the one of its pushes alone.
-type rateKey struct {
-	namespace string
-	push      bool
+// Rate names one of the two rates of a namespace. What strangers may cause leaves the one of its pushes alone.
+type Rate struct {
+	Namespace string
+	Push      bool
 }
 
-func rateOf(spec *v1alpha1.GitEventSpec) rateKey {
-	return rateKey{spec.Repository.Namespace, spec.Trigger == v1alpha1.TriggerPush}
+// RateOf is the rate that a delivery counts for.
+func RateOf(spec *v1alpha1.GitEventSpec) Rate {
+	return Rate{spec.Repository.Namespace, spec.Trigger == v1alpha1.TriggerPush}
 }
 
-// rates count what was written for namespaces. Each count falls by payloadRate a second. The zero value is ready.
-type rates struct {
+// Rates count what was written for namespaces. Each count falls by payloadRate a second. The zero value is ready.
+type Rates struct {
 	mu sync.Mutex
-	of map[rateKey]count
+	of map[Rate]count
 }
 
 type count struct {
@@ -56,29 +57,29 @@ func (c count) used(now time.Time) int64 {
 	return max(0, c.bytes-int64(now.Sub(c.at).Seconds()*payloadRate))
 }
 
-// over returns a Throttled fault if a namespace has used up its burst.
-func (r *rates) over(key rateKey, now time.Time) error {
+// Over returns a Throttled fault if a namespace has used up its burst.
+func (r *Rates) Over(key Rate, now time.Time) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.free(key, now)
 }
 
-// take counts bytes that are about to be written. The error is as of over; nothing is counted then.
-func (r *rates) take(key rateKey, bytes int64, now time.Time) error {
+// Take counts bytes that are about to be written. The error is as of Over; nothing is counted then.
+func (r *Rates) Take(key Rate, bytes int64, now time.Time) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.free(key, now); err != nil {
 		return err
 	}
 	if r.of == nil || len(r.of) >= maxRates {
-		r.of = map[rateKey]count{}
+		r.of = map[Rate]count{}
 	}
 	r.of[key] = count{r.of[key].used(now) + bytes, now}
 	return nil
 }
 
-// give takes back what was counted and not written; it is negative where more was written.
-func (r *rates) give(key rateKey, bytes int64) {
+// Give takes back what was counted and not written; it is negative where more was written.
+func (r *Rates) Give(key Rate, bytes int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if known, found := r.of[key]; found {
@@ -87,12 +88,12 @@ func (r *rates) give(key rateKey, bytes int64) {
 	}
 }
 
-func (r *rates) free(key rateKey, now time.Time) error {
+func (r *Rates) free(key Rate, now time.Time) error {
 	used := r.of[key].used(now)
 	if used < payloadBurst {
 		return nil
 	}
 	again := time.Duration(used-payloadBurst)*time.Second/payloadRate + time.Second
-	return fault.Throttledf(reasonRate, again, "large deliveries of Repositories in namespace %s have taken more than %d KiB of the API server, which %d KiB a second make up for",
-		key.namespace, payloadBurst>>10, payloadRate>>10)
+	return fault.Throttledf(ReasonRate, again, "large deliveries of Repositories in namespace %s have taken more than %d KiB of the API server, which %d KiB a second make up for",
+		key.Namespace, payloadBurst>>10, payloadRate>>10)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package receiver
+package share
 
 import (
 	"fmt"
@@ -12,12 +12,12 @@ import (
 // S5: however many namespaces send as much as they can, there is a place for one that has none.
 func TestANamespaceLeavesPlacesToOthers(t *testing.T) {
 	t.Parallel()
-	var all tenants
+	var all Places
 	var leaves []func()
 	for n := range 5 {
 		loud, its := fmt.Sprint("loud-", n), 0
 		for {
-			leave, err := all.enter(loud)
+			leave, err := all.Enter(loud)
 			if err != nil {
 				if !fault.Is(err, fault.Transient) {
 					t.Errorf("%s: %v", loud, err)
@@ -27,13 +27,13 @@ func TestANamespaceLeavesPlacesToOthers(t *testing.T) {
 			leaves = append(leaves, leave)
 			its++
 		}
-		if want := maxInFlight >> (n + 1); its != want {
+		if want := MaxInFlight >> (n + 1); its != want {
 			t.Errorf("%s gets %d places, want %d", loud, its, want)
 		}
 	}
 	came := make(chan func())
 	go func() {
-		leave, err := all.await(t.Context(), "loud-4", false)
+		leave, err := all.Await(t.Context(), "loud-4", false)
 		if err != nil {
 			t.Errorf("a place that becomes free: %v", err)
 			leave = func() {}
@@ -42,13 +42,13 @@ func TestANamespaceLeavesPlacesToOthers(t *testing.T) {
 	}()
 	leaves[len(leaves)-1]()
 	leaves = append(leaves[:len(leaves)-1], <-came)
-	quiet, err := all.enter("quiet")
+	quiet, err := all.Enter("quiet")
 	if err != nil {
 		t.Fatalf("a namespace that has no delivery here: %v", err)
 	}
 	quiet()
 	leaves[0]()
-	again, err := all.enter("loud-0")
+	again, err := all.Enter("loud-0")
 	if err == nil {
 		t.Error("a namespace gets back the half that it had alone, beside four others")
 		again()
