@@ -63,7 +63,12 @@ func natural(a, b string) int {
 
 // digits is how many digits a text begins with.
 func digits(text string) int {
-	return len(text) - len(strings.TrimLeft(text, "0123456789"))
+	for i := range len(text) {
+		if text[i] < '0' || text[i] > '9' {
+			return i
+		}
+	}
+	return len(text)
 }
 
 // places returns the last ones of the ranges in which a check tells its place. Each change of a check is a request to the Git service: so

@@ -6,7 +6,6 @@ package queueing
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	tektonv1 "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/typed/pipeline/v1"
@@ -52,22 +51,48 @@ func (l *Line) limit(repository *pacv1alpha1.Repository) int {
 	return repository.Spec.Concurrency(global)
 }
 
+// View is the line as one attempt sees it. The line is put in order once for all runs of the event: thousands may wait.
+type View struct {
+	*Line
+	a *attempt.Attempt
+	// of is the version of the Repository that the places are of.
+	of     *pacv1alpha1.Repository
+	places map[pacv1alpha1.Slot]int
+}
+
+// Of returns the line as an attempt sees it.
+func (l *Line) Of(a *attempt.Attempt) *View { return &View{Line: l, a: a} }
+
 // Due creates a run when it has a slot, or needs none, and it is its time. One that is cancelled waits for nothing: do finds out whether
 // it is there.
-func (l *Line) Due(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, do func() error) error {
-	if a.Event.Cancelled(run.Pipeline) != nil {
+func (l *View) Due(ctx context.Context, run *v1alpha1.Run, do func() error) error {
+	if l.a.Event.Cancelled(run.Pipeline) != nil {
 		return do()
 	}
-	if err := l.wait(ctx, a, run); err != nil {
+	if err := l.wait(ctx, l.a, run); err != nil {
 		return err
 	}
-	return a.Waits.Due(v1alpha1.StepCreate+run.Name, do)
+	return l.a.Waits.Due(v1alpha1.StepCreate+run.Name, do)
+}
+
+// place is where a run stands, from 1 on. One that the cache does not have yet stands behind all others.
+func (l *View) place(repository *pacv1alpha1.Repository, run *v1alpha1.Run) int {
+	if l.of != repository {
+		l.of, l.places = repository, map[pacv1alpha1.Slot]int{}
+		for i, slot := range concurrency.Line(l.open.Of(repository.Namespace, repository.Name), repository.Status.Slots()) {
+			l.places[slot] = i + 1
+		}
+	}
+	if place, known := l.places[pacv1alpha1.Slot{Run: run.Name, Event: l.a.Event.Name}]; known {
+		return place
+	}
+	return len(l.places) + 1
 }
 
 // wait returns why a run that may be created waits for a slot: a Throttled fault with fault.ReasonConcurrencyLimit, or that its
 // Repository is gone, or that it is refused. It is nil if there is no limit or the run has its slot: nobody is asked for that unless the
 // cache does not have the Repository.
-func (l *Line) wait(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) error {
+func (l *View) wait(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) error {
 	repository, err := a.Git.Repository(ctx)
 	if err != nil {
 		return err
@@ -91,12 +116,7 @@ func (l *Line) wait(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) 
 	} else if err := l.invalid(ctx, a, run); err != nil {
 		return err
 	}
-	slots := repository.Status.Slots()
-	line := concurrency.Line(l.open.Of(repository.Namespace, repository.Name), slots)
-	place := slices.Index(line, pacv1alpha1.Slot{Run: run.Name, Event: a.Event.Name}) + 1
-	if place == 0 {
-		place = len(line) + 1 // the cache does not have it yet
-	}
+	slots, place := repository.Status.Slots(), l.place(repository, run)
 	return fault.Throttledf(fault.ReasonConcurrencyLimit, Look, "%s",
 		concurrency.Says(before, repository.Namespace+"/"+repository.Name, limit, place, slots))
 }
@@ -147,10 +167,10 @@ func (l *Line) Changed(before, after any, wake func(event string, after time.Dur
 	if is.Namespace == l.installation && is.Name == l.global { // it completes all of them
 		events, _ = l.open.List(labels.Everything()) // a list of a cache has no error
 	}
-	var woken []string
+	woken := map[string]bool{}
 	for _, slot := range concurrency.Line(events, nil) {
-		if !slices.Contains(woken, slot.Event) {
-			woken = append(woken, slot.Event)
+		if !woken[slot.Event] {
+			woken[slot.Event] = true
 			wake(slot.Event, 0)
 		}
 	}
