@@ -6,6 +6,7 @@ package queueing
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	tektonv1 "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/typed/pipeline/v1"
@@ -168,10 +169,22 @@ func (l *Line) Changed(before, after any, wake func(event string, after time.Dur
 		events, _ = l.open.List(labels.Everything()) // a list of a cache has no error
 	}
 	woken := map[string]bool{}
-	for _, slot := range concurrency.Line(events, nil) {
+	for _, slot := range append(l.given(was, is), concurrency.Line(events, nil)...) {
 		if !woken[slot.Event] {
 			woken[slot.Event] = true
 			wake(slot.Event, 0)
 		}
 	}
+}
+
+// given returns the slots that a Repository did not have before. The process that gave one may know of a plan that the cache of this one
+// does not have yet: its event is not in the line then, and would look for its slot after Look only.
+func (l *Line) given(was, is *pacv1alpha1.Repository) []pacv1alpha1.Slot {
+	queue := is.Status.Queue(l.installation)
+	if queue == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(queue.Slots), func(slot pacv1alpha1.Slot) bool {
+		return was != nil && was.Status.HasSlot(l.installation, slot.Event, slot.Run)
+	})
 }

@@ -4,7 +4,9 @@ package queueing
 
 import (
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -49,5 +51,27 @@ func TestTheLineIsPutInOrderOnceForAllRunsOfAnEvent(t *testing.T) {
 	}
 	if place := view.place(later, &v1alpha1.Run{Name: "not in the cache"}); place != 253 {
 		t.Errorf("what the cache does not have has place %d", place)
+	}
+}
+
+// Another process may give a slot before the cache of this one has the plan of its event. Nothing else wakes the event then.
+func TestAnEventIsWokenForItsSlotBeforeTheCacheHasItsPlan(t *testing.T) {
+	t.Parallel()
+	l := &Line{installation: installation, open: cluster.Open{Of: func(string, string) []*v1alpha1.GitEvent {
+		return []*v1alpha1.GitEvent{event("unplanned", 0), event("waits", 2)}
+	}}}
+	with := func(events ...string) *pacv1alpha1.Repository {
+		queue := &pacv1alpha1.Queue{Installation: installation}
+		for _, name := range events {
+			queue.Slots = append(queue.Slots, pacv1alpha1.Slot{Event: name, Run: "run-0"})
+		}
+		r := &pacv1alpha1.Repository{}
+		r.Status.SetQueue(installation, queue)
+		return r
+	}
+	var woken []string
+	l.Changed(with("runs"), with("runs", "unplanned"), func(event string, _ time.Duration) { woken = append(woken, event) })
+	if want := []string{"unplanned", "waits"}; !slices.Equal(woken, want) {
+		t.Errorf("woken %v, want %v", woken, want)
 	}
 }
