@@ -130,6 +130,7 @@ func (r *Reconciler) taken(ctx context.Context, namespace string, slot *pacv1alp
 	if run == nil || run.UID == "" && run.Result != nil {
 		return r.mayBeThere(ctx, namespace, slot)
 	}
+	slot.FreeAt = nil // a delivery that is sent again may plan the run of a deleted event anew
 	return r.holds(run), nil
 }
 
