@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
@@ -30,18 +31,23 @@ type ended struct {
 func (s *Step) certain(ctx context.Context, a *attempt.Attempt, listed []metav1.ObjectMeta, over func() error) ([]ended, error) {
 	var all []ended
 	var faults []error
-	reads, learnt := 0, 0
+	reads, learnt, left := 0, 0, false
+	listed = attempt.InTurn(len(listed) > maxVain, listed) // so that those that teach nothing do not always come first
 	for i := range listed {
 		object := &listed[i]
 		verdict, found := s.known.of(object.UID)
-		if !found && (reads >= maxReads || over() != nil) {
+		own := object.Labels[plumbline.EventLabel] == a.Event.Name // which costs no call
+		if !found && !own && (reads >= maxReads || reads-learnt >= maxVain || over() != nil) {
+			left = true
 			continue
 		}
 		if !found {
 			var err error
 			verdict, err = s.read(ctx, a, object)
 			faults = append(faults, err)
-			reads++
+			if !own {
+				reads++
+			}
 			if verdict.final && err == nil {
 				s.known.put(object.UID, verdict)
 				learnt++
@@ -57,7 +63,7 @@ func (s *Step) certain(ctx context.Context, a *attempt.Attempt, listed []metav1.
 	if err := attempt.First(faults); err != nil {
 		return all, err
 	}
-	if learnt >= maxReads/2 { // else it is somebody's labels that are looked at, and will be again
+	if left && learnt >= maxVain { // else it is somebody's labels that are looked at, and will be again
 		return all, fault.Throttledf(fault.ReasonBusy, time.Second, "the other runs of the pipeline are next")
 	}
 	return all, nil
@@ -113,10 +119,11 @@ func recorded(event, now *v1alpha1.GitEvent, object *metav1.ObjectMeta) verdict 
 	return verdict{final: true}
 }
 
-// forgotten is what is certain of a run whose event is not kept any more. Its name proves that it was planned; it is as old as any event
-// that may be forgotten, so that nobody can pass off what has just been made; and its label says that its end was accepted.
+// forgotten is what is certain of a run whose event is not kept any more. Its name proves that it was planned; it is of the same URL; it is
+// as old as any event that may be forgotten, so that nobody can pass off what has just been made; and its label says that its end was accepted.
 func (s *Step) forgotten(ctx context.Context, a *attempt.Attempt, object *metav1.ObjectMeta) (verdict, error) {
-	if !resources.Named(object, a.Event.Namespace) {
+	of := object.Annotations[pipelinesascode.RepoURL]
+	if !resources.Named(object, a.Event.Namespace) || of != "" && !v1alpha1.SameURL(of, a.Event.Spec.Repository.URL) {
 		return verdict{final: true}, nil
 	}
 	if a.Clock.Since(object.CreationTimestamp.Time) < a.Config.SettledRetention {

@@ -39,6 +39,9 @@ const (
 	maxText   = 1 << 10
 	// maxReads is how many events and runs one attempt reads to learn that runs are over. The next attempt goes on.
 	maxReads = 300
+	// maxVain is how many of these may teach nothing that stays true, because the event that a run names is open or gone. Each event would
+	// read them again; and anybody who may label PipelineRuns can have any number of them, at the cost of everybody's calls.
+	maxVain = 50
 )
 
 // Step takes an event whose runs are over and reported, and deletes runs of the same pipelines.
@@ -163,7 +166,7 @@ func trimmed(whole *metav1.ObjectMeta) metav1.ObjectMeta {
 		Labels: map[string]string{plumbline.EventLabel: whole.Labels[plumbline.EventLabel]}, Annotations: map[string]string{},
 	}
 	for _, key := range []string{
-		pipelinesascode.MaxKeepRuns, pipelinesascode.OriginalPRName, plumbline.RunKeyAnnotation, plumbline.DefinitionAnnotation,
+		pipelinesascode.MaxKeepRuns, pipelinesascode.OriginalPRName, pipelinesascode.RepoURL, plumbline.RunKeyAnnotation, plumbline.DefinitionAnnotation,
 	} {
 		if text, found := whole.Annotations[key]; found {
 			kept.Annotations[key] = text[:min(len(text), maxText)]
