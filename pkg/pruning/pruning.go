@@ -82,7 +82,7 @@ func (s *Step) prune(ctx context.Context, a *attempt.Attempt) error {
 	for i := range a.Event.Status.Runs {
 		run := &a.Event.Status.Runs[i]
 		keep, limited := a.Config.Keep.Of(run.MaxKeepRuns)
-		if run.UID == "" || !limited {
+		if run.UID == "" || !limited || keep >= maxListed { // no more are looked at, so all are kept
 			continue
 		}
 		listed, err := s.list(ctx, a, run)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/pruning"
 )
 
@@ -125,11 +126,13 @@ func TestPruningReadsARunOnce(t *testing.T) {
 	if w.count("list pipelineruns") != 2 || w.count("get gitevents") > 1 || w.count("delete pipelineruns") != 1 {
 		t.Errorf("calls %v: want two pages, one read that confirms the event, one delete", w.calls)
 	}
-	free := newWorld(t, helloFile("hello"))
-	free.history(3)
-	free.settle(corev1.ConditionTrue)
-	if free.count("list pipelineruns") != 0 {
-		t.Error("runs are listed although all of them are kept")
+	for _, file := range []git.File{helloFile("hello"), keepFile("hello", `"10000"`)} { // of more than that none would be deleted
+		free := newWorld(t, file)
+		free.history(3)
+		free.settle(corev1.ConditionTrue)
+		if free.count("list pipelineruns") != 0 {
+			t.Error("runs are listed although all of them are kept")
+		}
 	}
 }
 
