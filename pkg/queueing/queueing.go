@@ -7,6 +7,7 @@ package queueing
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	tektonv1 "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/typed/pipeline/v1"
@@ -152,29 +153,57 @@ func (l *Line) invalid(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Ru
 	return kept.Masked(refused, values)
 }
 
-// Changed wakes, in their order, the events that wait for a slot when the slots or the limit of their Repository have changed. Before and
-// after are what an informer tells: before is nil when the Repository was created, or deleted.
+// Changed wakes, in their order, the events that wait for a slot when the slots or the limit of their Repository have changed: after a
+// change of slots those that have one now, and those whose check says another place. Thousands may wait, and each slot that falls free
+// changes the place of all of them, but what the checks say of a few. Before and after are what an informer tells: before is nil when the
+// Repository was created, or deleted.
 func (l *Line) Changed(before, after any, wake func(event string, after time.Duration)) {
 	if gone, missed := after.(cache.DeletedFinalStateUnknown); missed {
 		after = gone.Obj
 	}
 	was, _ := before.(*pacv1alpha1.Repository)
 	is, ok := after.(*pacv1alpha1.Repository)
-	if !ok || was != nil && equality.Semantic.DeepEqual(was.Spec.ConcurrencyLimit, is.Spec.ConcurrencyLimit) &&
-		equality.Semantic.DeepEqual(was.Status.Queues, is.Status.Queues) {
+	if !ok {
 		return
 	}
-	events := l.open.Of(is.Namespace, is.Name)
-	if is.Namespace == l.installation && is.Name == l.global { // it completes all of them
-		events, _ = l.open.List(labels.Everything()) // a list of a cache has no error
+	slots, woken := l.given(was, is), map[string]bool{}
+	switch {
+	case was == nil || !equality.Semantic.DeepEqual(was.Spec.ConcurrencyLimit, is.Spec.ConcurrencyLimit):
+		events := l.open.Of(is.Namespace, is.Name)
+		if is.Namespace == l.installation && is.Name == l.global { // it completes all of them
+			events, _ = l.open.List(labels.Everything()) // a list of a cache has no error
+		}
+		slots = append(slots, concurrency.Line(events, nil)...)
+	case equality.Semantic.DeepEqual(was.Status.Queues, is.Status.Queues):
+		return
+	default:
+		slots = append(slots, moved(l.open.Of(is.Namespace, is.Name), is)...)
 	}
-	woken := map[string]bool{}
-	for _, slot := range append(l.given(was, is), concurrency.Line(events, nil)...) {
+	for _, slot := range slots {
 		if !woken[slot.Event] {
 			woken[slot.Event] = true
 			wake(slot.Event, 0)
 		}
 	}
+}
+
+// moved returns those in a Repository's line of which their events have recorded another place, or none.
+func moved(events []*v1alpha1.GitEvent, repository *pacv1alpha1.Repository) []pacv1alpha1.Slot {
+	says := map[pacv1alpha1.Slot]string{}
+	for _, event := range events {
+		for _, wait := range event.Status.Waits {
+			if run, creates := strings.CutPrefix(wait.Step, v1alpha1.StepCreate); creates {
+				says[pacv1alpha1.Slot{Run: run, Event: event.Name}] = wait.Message
+			}
+		}
+	}
+	var all []pacv1alpha1.Slot
+	for i, slot := range concurrency.Line(events, repository.Status.Slots()) {
+		if !concurrency.Shows(says[slot], i+1) {
+			all = append(all, slot)
+		}
+	}
+	return all
 }
 
 // given returns the slots that a Repository did not have before. The process that gave one may know of a plan that the cache of this one

@@ -5,6 +5,7 @@ package queueing
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
+	"github.com/plumbline-ci/plumbline/pkg/concurrency"
 )
 
 const installation = "plumbline"
@@ -73,5 +75,38 @@ func TestAnEventIsWokenForItsSlotBeforeTheCacheHasItsPlan(t *testing.T) {
 	l.Changed(with("runs"), with("runs", "unplanned"), func(event string, _ time.Duration) { woken = append(woken, event) })
 	if want := []string{"unplanned", "waits"}; !slices.Equal(woken, want) {
 		t.Errorf("woken %v, want %v", woken, want)
+	}
+}
+
+// Each slot that falls free moves all that wait, and changes what the checks of a few say. Only these are woken.
+func TestASlotWakesFewOfManyThatWait(t *testing.T) {
+	t.Parallel()
+	const all = 1000
+	var events []*v1alpha1.GitEvent
+	for i := range all {
+		e := event(fmt.Sprintf("e%04d", i), 1)
+		e.Status.Waits = []v1alpha1.Wait{{Step: v1alpha1.StepCreate + "run-0", Message: concurrency.Says("", "team/app", 1, i, nil)}}
+		events = append(events, e)
+	}
+	l := &Line{installation: installation, open: cluster.Open{Of: func(string, string) []*v1alpha1.GitEvent { return events }}}
+	with := func(limit int, event string) *pacv1alpha1.Repository {
+		r := &pacv1alpha1.Repository{Spec: pacv1alpha1.RepositorySpec{ConcurrencyLimit: &limit}}
+		r.Status.SetQueue(installation, &pacv1alpha1.Queue{Installation: installation, Slots: []pacv1alpha1.Slot{{Event: event, Run: "run-0"}}})
+		return r
+	}
+	var woken []string
+	wake := func(event string, _ time.Duration) { woken = append(woken, event) }
+	l.Changed(with(1, "runs"), with(1, "e0000"), wake)
+	if want := []string{"e0000"}; !slices.Equal(woken, want) {
+		t.Errorf("when the first of the line gets a slot %v are woken", woken)
+	}
+	woken, events[0].Status.Runs[0].Result = nil, &v1alpha1.Result{}
+	l.Changed(with(1, "e0000"), with(1, "e0001"), wake)
+	if want := strings.Fields("e0001 e0002 e0003 e0004 e0006 e0011 e0021 e0051 e0101"); !slices.Equal(woken, want) {
+		t.Errorf("when it has ended %v are woken, want %v", woken, want)
+	}
+	woken = nil
+	if l.Changed(with(1, "e0001"), with(2, "e0001"), wake); len(woken) != all-1 {
+		t.Errorf("%d are woken when the limit changes", len(woken))
 	}
 }
