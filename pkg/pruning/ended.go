@@ -31,27 +31,15 @@ type ended struct {
 func (s *Step) certain(ctx context.Context, a *attempt.Attempt, listed []metav1.ObjectMeta, over func() error) ([]ended, error) {
 	var all []ended
 	var faults []error
-	reads, learnt, left := 0, 0, false
+	reads := &reads{over: over}
 	listed = attempt.InTurn(len(listed) > maxVain, listed) // so that those that teach nothing do not always come first
 	for i := range listed {
 		object := &listed[i]
 		verdict, found := s.known.of(object.UID)
-		own := object.Labels[plumbline.EventLabel] == a.Event.Name // which costs no call
-		if !found && !own && (reads >= maxReads || reads-learnt >= maxVain || over() != nil) {
-			left = true
-			continue
-		}
 		if !found {
 			var err error
-			verdict, err = s.read(ctx, a, object)
+			verdict, err = s.learn(ctx, a, object, reads)
 			faults = append(faults, err)
-			if !own {
-				reads++
-			}
-			if verdict.final && err == nil {
-				s.known.put(object.UID, verdict)
-				learnt++
-			}
 		}
 		if verdict.ended {
 			all = append(all, ended{object, verdict.at})
@@ -63,10 +51,45 @@ func (s *Step) certain(ctx context.Context, a *attempt.Attempt, listed []metav1.
 	if err := attempt.First(faults); err != nil {
 		return all, err
 	}
-	if left && learnt >= maxVain { // else it is somebody's labels that are looked at, and will be again
+	if reads.left && reads.learnt >= maxVain { // else it is somebody's labels that are looked at, and will be again
 		return all, fault.Throttledf(fault.ReasonBusy, time.Second, "the other runs of the pipeline are next")
 	}
 	return all, nil
+}
+
+// reads is what one attempt reads to learn that runs are over.
+type reads struct {
+	all, learnt int
+	// left is true if there was more to read.
+	left bool
+	over func() error
+}
+
+// may tells whether one more may be read.
+func (r *reads) may() bool {
+	if r.all < maxReads && r.all-r.learnt < maxVain && r.over() == nil {
+		return true
+	}
+	r.left = true
+	return false
+}
+
+// learn finds out about a run, and remembers what does not change any more. One that is not read is not certain. The event's own runs are
+// over when nothing is left to do but to settle, and cost no read.
+func (s *Step) learn(ctx context.Context, a *attempt.Attempt, object *metav1.ObjectMeta, r *reads) (verdict, error) {
+	if object.Labels[plumbline.EventLabel] == a.Event.Name {
+		return recorded(a.Event, a.Event, object), nil
+	}
+	if !r.may() {
+		return verdict{}, nil
+	}
+	learnt, err := s.read(ctx, a, object)
+	r.all++
+	if learnt.final && err == nil {
+		s.known.put(object.UID, learnt)
+		r.learnt++
+	}
+	return learnt, err
 }
 
 // verdict is what is known of a run.
@@ -78,15 +101,10 @@ type verdict struct {
 	final bool
 }
 
-// read finds out about a run. It is certain that it is over if a settled event of the same Repository has recorded this object and its
-// end, and has nothing left to report; or the event itself, of which nothing is left to do but to settle.
+// read finds out about a run of another event. It is certain that it is over if a settled event of the same Repository has recorded this
+// object and its end, and has nothing left to report.
 func (s *Step) read(ctx context.Context, a *attempt.Attempt, object *metav1.ObjectMeta) (verdict, error) {
 	name := object.Labels[plumbline.EventLabel]
-	if name == a.Event.Name {
-		own := recorded(a.Event, a.Event, object)
-		own.final = false
-		return own, nil
-	}
 	if len(validation.IsDNS1123Subdomain(name)) != 0 { // no event ever had that name
 		return verdict{final: true}, nil
 	}
