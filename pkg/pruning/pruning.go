@@ -32,9 +32,10 @@ const (
 	ReasonNotPruned = "NotPruned"
 	// GiveUp is how long an event stays open because of that. The pipeline's next event deletes what is left.
 	GiveUp = time.Hour
-	// page is how many PipelineRuns are listed at once, without their specs; maxListed bounds those of one pipeline that one attempt looks
-	// at, and maxText what is kept of each of their annotations. What it does not look at makes it delete less, never more.
-	page      = 250
+	// page is how many PipelineRuns are listed at once, without their specs: whoever makes one may give it a mebibyte of labels and
+	// annotations. maxListed bounds those of one pipeline that one attempt looks at, and maxText what is kept of each of their annotations.
+	// What it does not look at makes it delete less, never more.
+	page      = 50
 	maxListed = 10_000
 	maxText   = 1 << 10
 	// maxReads is how many events and runs one attempt reads to learn that runs are over. The next attempt goes on.
