@@ -32,6 +32,7 @@ func newCloser(ctx context.Context, secret, global string, providers map[string]
 	return &lost.Closer{
 		Events: own.GitEvents(system.Namespace()), Claims: own.RepositoryClaims(system.Namespace()), Repositories: repositories,
 		Runs:      metadata.NewForConfigOrDie(injection.GetConfig(ctx)).Resource(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns")),
+		Secrets:   kubeclient.Get(ctx).CoreV1(),
 		Providers: providers, Clock: clock,
 		Credentials: credentials.New(credentials.Options{
 			Namespace: system.Namespace(), AppSecret: secret, GlobalRepository: global, Providers: providers,

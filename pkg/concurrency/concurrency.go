@@ -63,7 +63,12 @@ func natural(a, b string) int {
 
 // digits is how many digits a text begins with.
 func digits(text string) int {
-	return len(text) - len(strings.TrimLeft(text, "0123456789"))
+	for i := range len(text) {
+		if text[i] < '0' || text[i] > '9' {
+			return i
+		}
+	}
+	return len(text)
 }
 
 // places returns the last ones of the ranges in which a check tells its place. Each change of a check is a request to the Git service: so
@@ -86,13 +91,19 @@ func Place(place int) string {
 	return fmt.Sprintf("a place after %d", before)
 }
 
+// inLine is what follows the place in what a run that waits is told.
+const inLine = " in the line"
+
+// Shows tells whether what a run that waits was told names its place still.
+func Shows(text string, place int) bool { return strings.HasPrefix(text, Place(place)+inLine) }
+
 // maxNames is how many runs that have a slot are named to one that waits.
 const maxNames = 5
 
 // Says is what a run that waits is told: its place, the limit, and which runs have the slots. Of what stands already the same place and
 // limit are left as they are: who has the slots changes with every run that ends. Before anybody has one it names nobody.
 func Says(before, repository string, limit, place int, slots []pacv1alpha1.Slot) string {
-	head := fmt.Sprintf("%s in the line of Repository %s, of which %d may run at once", Place(place), repository, limit)
+	head := fmt.Sprintf("%s"+inLine+" of Repository %s, of which %d may run at once", Place(place), repository, limit)
 	if strings.HasPrefix(before, head+"; ") {
 		return before
 	}

@@ -6,11 +6,13 @@ import (
 	"context"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/resources"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -55,5 +57,24 @@ func TestTheVerdictOfARedeliveryWins(t *testing.T) {
 				t.Errorf("reported %v, want %v; patched %v", got, c.want, w.patches)
 			}
 		})
+	}
+}
+
+// The git-auth secret of a run whose event was deleted goes with the run: it belonged to the Repository, and nobody else would give it away.
+func TestASecretGoesWithItsLostRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	secrets := w.closer.Secrets.Secrets(tenant)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: resources.SecretName(w.run.Name), OwnerReferences: []metav1.OwnerReference{{Kind: "Repository", UID: "repo-uid"}}}}
+	if _, err := secrets.Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.close(); err != nil || len(w.patches) != 1 {
+		t.Fatal(err, w.patches)
+	}
+	got, err := secrets.Get(t.Context(), secret.Name, metav1.GetOptions{})
+	if err != nil || len(got.OwnerReferences) != 1 || got.OwnerReferences[0].UID != w.run.UID || got.OwnerReferences[0].Kind != "PipelineRun" {
+		t.Errorf("%v: it belongs to %+v", err, got.OwnerReferences)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/utils/clock"
 
@@ -45,8 +46,9 @@ type Closer struct {
 	Events       plumblineclient.GitEventInterface
 	Claims       plumblineclient.RepositoryClaimInterface
 	Repositories pacclient.RepositoriesGetter
-	// Runs patches PipelineRuns.
+	// Runs patches PipelineRuns, and Secrets what they clone with.
 	Runs        metadata.Getter
+	Secrets     corev1client.SecretsGetter
 	Credentials *credentials.Keeper
 	Providers   map[string]provider.Provider
 	Clock       clock.PassiveClock
@@ -133,8 +135,11 @@ func (c *Closer) eventFor(ctx context.Context, run *metav1.PartialObjectMetadata
 	return eventOf(run, repository, *bound), nil
 }
 
-// label marks the run as reported. It is not needed for anything else: without it the check is looked at again.
+// label marks the run as reported, when it has its git-auth secret. It is not needed for anything else: without it both are looked at again.
 func (c *Closer) label(ctx context.Context, service provider.Provider, run *v1alpha1.Run, id string) error {
+	if err := c.leave(ctx, run); err != nil {
+		return err
+	}
 	labels, annotations := map[string]string{}, map[string]string{}
 	if id != "" {
 		labels, annotations = service.Metadata(id)
@@ -145,6 +150,16 @@ func (c *Closer) label(ctx context.Context, service provider.Provider, run *v1al
 		return nil
 	}
 	return fault.FromKube(fault.VerbPatch, fmt.Errorf("labelling PipelineRun %s/%s: %w", run.Namespace, run.Name, err))
+}
+
+// leave gives the run its git-auth secret, as its event would have done: the Repository owns it, and would keep it when the run is gone.
+func (c *Closer) leave(ctx context.Context, run *v1alpha1.Run) error {
+	name := resources.SecretName(run.Name)
+	_, err := c.Secrets.Secrets(run.Namespace).Patch(ctx, name, types.MergePatchType, resources.LeaveToRun(run, false), metav1.PatchOptions{})
+	if err == nil || fault.Gone(err) {
+		return nil
+	}
+	return fault.FromKube(fault.VerbPatch, fmt.Errorf("leaving secret %s/%s to its run: %w", run.Namespace, name, err))
 }
 
 // servedBy returns the Repository that a run is of, and what its URL is bound to at the Git service; nil if that is not certain.

@@ -115,7 +115,7 @@ func (w *world) start() {
 	nobody := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	w.closer = &lost.Closer{
 		Events: own.PlumblineV1alpha1().GitEvents(system), Claims: own.PlumblineV1alpha1().RepositoryClaims(system),
-		Repositories: own.PipelinesascodeV1alpha1(), Runs: patcher{w: w}, Providers: services, Clock: w.clock,
+		Repositories: own.PipelinesascodeV1alpha1(), Runs: patcher{w: w}, Secrets: kube.CoreV1(), Providers: services, Clock: w.clock,
 		Credentials: credentials.New(credentials.Options{
 			Namespace: system, Providers: services, Kube: kube.CoreV1(), Cache: paclisters.NewRepositoryLister(nobody),
 			Repositories: own.PipelinesascodeV1alpha1(), Clock: w.clock,

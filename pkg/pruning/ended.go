@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
@@ -30,22 +31,15 @@ type ended struct {
 func (s *Step) certain(ctx context.Context, a *attempt.Attempt, listed []metav1.ObjectMeta, over func() error) ([]ended, error) {
 	var all []ended
 	var faults []error
-	reads, learnt := 0, 0
+	reads := &reads{over: over}
+	listed = attempt.InTurn(len(listed) > maxVain, listed) // so that those that teach nothing do not always come first
 	for i := range listed {
 		object := &listed[i]
 		verdict, found := s.known.of(object.UID)
-		if !found && (reads >= maxReads || over() != nil) {
-			continue
-		}
 		if !found {
 			var err error
-			verdict, err = s.read(ctx, a, object)
+			verdict, err = s.learn(ctx, a, object, reads)
 			faults = append(faults, err)
-			reads++
-			if verdict.final && err == nil {
-				s.known.put(object.UID, verdict)
-				learnt++
-			}
 		}
 		if verdict.ended {
 			all = append(all, ended{object, verdict.at})
@@ -57,10 +51,45 @@ func (s *Step) certain(ctx context.Context, a *attempt.Attempt, listed []metav1.
 	if err := attempt.First(faults); err != nil {
 		return all, err
 	}
-	if learnt >= maxReads/2 { // else it is somebody's labels that are looked at, and will be again
+	if reads.left && reads.learnt >= maxVain { // else it is somebody's labels that are looked at, and will be again
 		return all, fault.Throttledf(fault.ReasonBusy, time.Second, "the other runs of the pipeline are next")
 	}
 	return all, nil
+}
+
+// reads is what one attempt reads to learn that runs are over.
+type reads struct {
+	all, learnt int
+	// left is true if there was more to read.
+	left bool
+	over func() error
+}
+
+// may tells whether one more may be read.
+func (r *reads) may() bool {
+	if r.all < maxReads && r.all-r.learnt < maxVain && r.over() == nil {
+		return true
+	}
+	r.left = true
+	return false
+}
+
+// learn finds out about a run, and remembers what does not change any more. One that is not read is not certain. The event's own runs are
+// over when nothing is left to do but to settle, and cost no read.
+func (s *Step) learn(ctx context.Context, a *attempt.Attempt, object *metav1.ObjectMeta, r *reads) (verdict, error) {
+	if object.Labels[plumbline.EventLabel] == a.Event.Name {
+		return recorded(a.Event, a.Event, object), nil
+	}
+	if !r.may() {
+		return verdict{}, nil
+	}
+	learnt, err := s.read(ctx, a, object)
+	r.all++
+	if learnt.final && err == nil {
+		s.known.put(object.UID, learnt)
+		r.learnt++
+	}
+	return learnt, err
 }
 
 // verdict is what is known of a run.
@@ -72,15 +101,10 @@ type verdict struct {
 	final bool
 }
 
-// read finds out about a run. It is certain that it is over if a settled event of the same Repository has recorded this object and its
-// end, and has nothing left to report; or the event itself, of which nothing is left to do but to settle.
+// read finds out about a run of another event. It is certain that it is over if a settled event of the same Repository has recorded this
+// object and its end, and has nothing left to report.
 func (s *Step) read(ctx context.Context, a *attempt.Attempt, object *metav1.ObjectMeta) (verdict, error) {
 	name := object.Labels[plumbline.EventLabel]
-	if name == a.Event.Name {
-		own := recorded(a.Event, a.Event, object)
-		own.final = false
-		return own, nil
-	}
 	if len(validation.IsDNS1123Subdomain(name)) != 0 { // no event ever had that name
 		return verdict{final: true}, nil
 	}
@@ -113,10 +137,11 @@ func recorded(event, now *v1alpha1.GitEvent, object *metav1.ObjectMeta) verdict 
 	return verdict{final: true}
 }
 
-// forgotten is what is certain of a run whose event is not kept any more. Its name proves that it was planned; it is as old as any event
-// that may be forgotten, so that nobody can pass off what has just been made; and its label says that its end was accepted.
+// forgotten is what is certain of a run whose event is not kept any more. Its name proves that it was planned; it is of the same URL; it is
+// as old as any event that may be forgotten, so that nobody can pass off what has just been made; and its label says that its end was accepted.
 func (s *Step) forgotten(ctx context.Context, a *attempt.Attempt, object *metav1.ObjectMeta) (verdict, error) {
-	if !resources.Named(object, a.Event.Namespace) {
+	of := object.Annotations[pipelinesascode.RepoURL]
+	if !resources.Named(object, a.Event.Namespace) || of != "" && !v1alpha1.SameURL(of, a.Event.Spec.Repository.URL) {
 		return verdict{final: true}, nil
 	}
 	if a.Clock.Since(object.CreationTimestamp.Time) < a.Config.SettledRetention {

@@ -32,13 +32,17 @@ const (
 	ReasonNotPruned = "NotPruned"
 	// GiveUp is how long an event stays open because of that. The pipeline's next event deletes what is left.
 	GiveUp = time.Hour
-	// page is how many PipelineRuns are listed at once, without their specs; maxListed bounds those of one pipeline that one attempt looks
-	// at, and maxText what is kept of each of their annotations. What it does not look at makes it delete less, never more.
-	page      = 250
+	// page is how many PipelineRuns are listed at once, without their specs: whoever makes one may give it a mebibyte of labels and
+	// annotations. maxListed bounds those of one pipeline that one attempt looks at, and maxText what is kept of each of their annotations.
+	// What it does not look at makes it delete less, never more.
+	page      = 50
 	maxListed = 10_000
 	maxText   = 1 << 10
 	// maxReads is how many events and runs one attempt reads to learn that runs are over. The next attempt goes on.
 	maxReads = 300
+	// maxVain is how many of these may teach nothing that stays true, because the event that a run names is open or gone. Each event would
+	// read them again; and anybody who may label PipelineRuns can have any number of them, at the cost of everybody's calls.
+	maxVain = 50
 )
 
 // Step takes an event whose runs are over and reported, and deletes runs of the same pipelines.
@@ -79,7 +83,7 @@ func (s *Step) prune(ctx context.Context, a *attempt.Attempt) error {
 	for i := range a.Event.Status.Runs {
 		run := &a.Event.Status.Runs[i]
 		keep, limited := a.Config.Keep.Of(run.MaxKeepRuns)
-		if run.UID == "" || !limited {
+		if run.UID == "" || !limited || keep >= maxListed { // no more are looked at, so all are kept
 			continue
 		}
 		listed, err := s.list(ctx, a, run)
@@ -163,7 +167,7 @@ func trimmed(whole *metav1.ObjectMeta) metav1.ObjectMeta {
 		Labels: map[string]string{plumbline.EventLabel: whole.Labels[plumbline.EventLabel]}, Annotations: map[string]string{},
 	}
 	for _, key := range []string{
-		pipelinesascode.MaxKeepRuns, pipelinesascode.OriginalPRName, plumbline.RunKeyAnnotation, plumbline.DefinitionAnnotation,
+		pipelinesascode.MaxKeepRuns, pipelinesascode.OriginalPRName, pipelinesascode.RepoURL, plumbline.RunKeyAnnotation, plumbline.DefinitionAnnotation,
 	} {
 		if text, found := whole.Annotations[key]; found {
 			kept.Annotations[key] = text[:min(len(text), maxText)]

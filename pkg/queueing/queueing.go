@@ -7,6 +7,7 @@ package queueing
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	tektonv1 "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/typed/pipeline/v1"
@@ -52,22 +53,48 @@ func (l *Line) limit(repository *pacv1alpha1.Repository) int {
 	return repository.Spec.Concurrency(global)
 }
 
+// View is the line as one attempt sees it. The line is put in order once for all runs of the event: thousands may wait.
+type View struct {
+	*Line
+	a *attempt.Attempt
+	// of is the version of the Repository that the places are of.
+	of     *pacv1alpha1.Repository
+	places map[pacv1alpha1.Slot]int
+}
+
+// Of returns the line as an attempt sees it.
+func (l *Line) Of(a *attempt.Attempt) *View { return &View{Line: l, a: a} }
+
 // Due creates a run when it has a slot, or needs none, and it is its time. One that is cancelled waits for nothing: do finds out whether
 // it is there.
-func (l *Line) Due(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, do func() error) error {
-	if a.Event.Cancelled(run.Pipeline) != nil {
+func (l *View) Due(ctx context.Context, run *v1alpha1.Run, do func() error) error {
+	if l.a.Event.Cancelled(run.Pipeline) != nil {
 		return do()
 	}
-	if err := l.wait(ctx, a, run); err != nil {
+	if err := l.wait(ctx, l.a, run); err != nil {
 		return err
 	}
-	return a.Waits.Due(v1alpha1.StepCreate+run.Name, do)
+	return l.a.Waits.Due(v1alpha1.StepCreate+run.Name, do)
+}
+
+// place is where a run stands, from 1 on. One that the cache does not have yet stands behind all others.
+func (l *View) place(repository *pacv1alpha1.Repository, run *v1alpha1.Run) int {
+	if l.of != repository {
+		l.of, l.places = repository, map[pacv1alpha1.Slot]int{}
+		for i, slot := range concurrency.Line(l.open.Of(repository.Namespace, repository.Name), repository.Status.Slots()) {
+			l.places[slot] = i + 1
+		}
+	}
+	if place, known := l.places[pacv1alpha1.Slot{Run: run.Name, Event: l.a.Event.Name}]; known {
+		return place
+	}
+	return len(l.places) + 1
 }
 
 // wait returns why a run that may be created waits for a slot: a Throttled fault with fault.ReasonConcurrencyLimit, or that its
 // Repository is gone, or that it is refused. It is nil if there is no limit or the run has its slot: nobody is asked for that unless the
 // cache does not have the Repository.
-func (l *Line) wait(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) error {
+func (l *View) wait(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) error {
 	repository, err := a.Git.Repository(ctx)
 	if err != nil {
 		return err
@@ -91,12 +118,7 @@ func (l *Line) wait(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) 
 	} else if err := l.invalid(ctx, a, run); err != nil {
 		return err
 	}
-	slots := repository.Status.Slots()
-	line := concurrency.Line(l.open.Of(repository.Namespace, repository.Name), slots)
-	place := slices.Index(line, pacv1alpha1.Slot{Run: run.Name, Event: a.Event.Name}) + 1
-	if place == 0 {
-		place = len(line) + 1 // the cache does not have it yet
-	}
+	slots, place := repository.Status.Slots(), l.place(repository, run)
 	return fault.Throttledf(fault.ReasonConcurrencyLimit, Look, "%s",
 		concurrency.Says(before, repository.Namespace+"/"+repository.Name, limit, place, slots))
 }
@@ -131,27 +153,67 @@ func (l *Line) invalid(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Ru
 	return kept.Masked(refused, values)
 }
 
-// Changed wakes, in their order, the events that wait for a slot when the slots or the limit of their Repository have changed. Before and
-// after are what an informer tells: before is nil when the Repository was created, or deleted.
+// Changed wakes, in their order, the events that wait for a slot when the slots or the limit of their Repository have changed: after a
+// change of slots those that have one now, and those whose check says another place. Thousands may wait, and each slot that falls free
+// changes the place of all of them, but what the checks say of a few. Before and after are what an informer tells: before is nil when the
+// Repository was created, or deleted.
 func (l *Line) Changed(before, after any, wake func(event string, after time.Duration)) {
 	if gone, missed := after.(cache.DeletedFinalStateUnknown); missed {
 		after = gone.Obj
 	}
 	was, _ := before.(*pacv1alpha1.Repository)
 	is, ok := after.(*pacv1alpha1.Repository)
-	if !ok || was != nil && equality.Semantic.DeepEqual(was.Spec.ConcurrencyLimit, is.Spec.ConcurrencyLimit) &&
-		equality.Semantic.DeepEqual(was.Status.Queues, is.Status.Queues) {
+	if !ok {
 		return
 	}
-	events := l.open.Of(is.Namespace, is.Name)
-	if is.Namespace == l.installation && is.Name == l.global { // it completes all of them
-		events, _ = l.open.List(labels.Everything()) // a list of a cache has no error
+	slots, woken := l.given(was, is), map[string]bool{}
+	switch {
+	case was == nil || !equality.Semantic.DeepEqual(was.Spec.ConcurrencyLimit, is.Spec.ConcurrencyLimit):
+		events := l.open.Of(is.Namespace, is.Name)
+		if is.Namespace == l.installation && is.Name == l.global { // it completes all of them
+			events, _ = l.open.List(labels.Everything()) // a list of a cache has no error
+		}
+		slots = append(slots, concurrency.Line(events, nil)...)
+	case equality.Semantic.DeepEqual(was.Status.Queues, is.Status.Queues):
+		return
+	default:
+		slots = append(slots, moved(l.open.Of(is.Namespace, is.Name), is)...)
 	}
-	var woken []string
-	for _, slot := range concurrency.Line(events, nil) {
-		if !slices.Contains(woken, slot.Event) {
-			woken = append(woken, slot.Event)
+	for _, slot := range slots {
+		if !woken[slot.Event] {
+			woken[slot.Event] = true
 			wake(slot.Event, 0)
 		}
 	}
+}
+
+// moved returns those in a Repository's line of which their events have recorded another place, or none.
+func moved(events []*v1alpha1.GitEvent, repository *pacv1alpha1.Repository) []pacv1alpha1.Slot {
+	says := map[pacv1alpha1.Slot]string{}
+	for _, event := range events {
+		for _, wait := range event.Status.Waits {
+			if run, creates := strings.CutPrefix(wait.Step, v1alpha1.StepCreate); creates {
+				says[pacv1alpha1.Slot{Run: run, Event: event.Name}] = wait.Message
+			}
+		}
+	}
+	var all []pacv1alpha1.Slot
+	for i, slot := range concurrency.Line(events, repository.Status.Slots()) {
+		if !concurrency.Shows(says[slot], i+1) {
+			all = append(all, slot)
+		}
+	}
+	return all
+}
+
+// given returns the slots that a Repository did not have before. The process that gave one may know of a plan that the cache of this one
+// does not have yet: its event is not in the line then, and would look for its slot after Look only.
+func (l *Line) given(was, is *pacv1alpha1.Repository) []pacv1alpha1.Slot {
+	queue := is.Status.Queue(l.installation)
+	if queue == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(queue.Slots), func(slot pacv1alpha1.Slot) bool {
+		return was != nil && was.Status.HasSlot(l.installation, slot.Event, slot.Run)
+	})
 }

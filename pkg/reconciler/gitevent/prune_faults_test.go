@@ -12,8 +12,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/pruning"
 )
 
@@ -124,10 +126,31 @@ func TestPruningReadsARunOnce(t *testing.T) {
 	if w.count("list pipelineruns") != 2 || w.count("get gitevents") > 1 || w.count("delete pipelineruns") != 1 {
 		t.Errorf("calls %v: want two pages, one read that confirms the event, one delete", w.calls)
 	}
-	free := newWorld(t, helloFile("hello"))
-	free.history(3)
-	free.settle(corev1.ConditionTrue)
-	if free.count("list pipelineruns") != 0 {
-		t.Error("runs are listed although all of them are kept")
+	for _, file := range []git.File{helloFile("hello"), keepFile("hello", `"10000"`)} { // of more than that none would be deleted
+		free := newWorld(t, file)
+		free.history(3)
+		free.settle(corev1.ConditionTrue)
+		if free.count("list pipelineruns") != 0 {
+			t.Error("runs are listed although all of them are kept")
+		}
+	}
+}
+
+// Somebody labels hundreds of PipelineRuns as ended runs of an open event. They are looked at by each event that prunes: that takes few of
+// the calls that all tenants share, and what is known is deleted as ever.
+func TestManyRunsThatTeachNothingCostFewReads(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, keepFile("hello", `"1"`))
+	open := w.past("push-open", 30)
+	open.event.Status.Phase = ""
+	w.remember(open)
+	for i := range 400 {
+		copied := open.run.DeepCopy()
+		copied.Name, copied.UID = fmt.Sprint("copy-", i), types.UID(fmt.Sprint("copy-", i))
+		w.must(w.tekton.Tracker().Add(copied))
+	}
+	w.settle(corev1.ConditionTrue)
+	if n := w.count("get gitevents"); n > 60 || len(w.runs()) != 402 {
+		t.Errorf("%d events are read, %d runs are left", n, len(w.runs()))
 	}
 }

@@ -163,6 +163,9 @@ func TestWhatIsNotPruned(t *testing.T) {
 		"its event is gone, and should not be yet": func(w *world, p *past) {
 			p.event, p.run.CreationTimestamp = nil, metav1.NewTime(w.clock.Now().Add(-4*24*time.Hour+time.Minute))
 		},
+		"its event is forgotten, and was another URL's": func(_ *world, p *past) {
+			p.event, p.run.Annotations[pipelinesascode.RepoURL] = nil, "https://git.example/acme/other"
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

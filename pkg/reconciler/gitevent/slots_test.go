@@ -171,7 +171,7 @@ func TestWhoWaitsForASlotIsWoken(t *testing.T) {
 		woken  int
 	}{
 		"a slot is given": {func(r *pacv1alpha1.Repository) {
-			r.Status.SetQueue(system, &pacv1alpha1.Queue{Slots: []pacv1alpha1.Slot{slot}})
+			r.Status.SetQueue(system, &pacv1alpha1.Queue{Installation: system, Slots: []pacv1alpha1.Slot{slot}})
 		}, 1},
 		"the limit changes":         {func(r *pacv1alpha1.Repository) { r.Spec.ConcurrencyLimit = &limit }, 1},
 		"something else changes":    {func(r *pacv1alpha1.Repository) { r.Status.ObservedGeneration = 7 }, 0},

@@ -87,12 +87,15 @@ func first(errs []error) error {
 
 // unlisted returns the slots of runs that are there and have none: they were created while there was no limit.
 func (r *Reconciler) unlisted(events []*v1alpha1.GitEvent, slots []pacv1alpha1.Slot) []pacv1alpha1.Slot {
+	known := map[string]bool{}
+	for _, slot := range slots {
+		known[slot.Run] = true
+	}
 	var all []pacv1alpha1.Slot
 	for _, event := range events {
 		for i := range event.Status.Runs {
 			run := &event.Status.Runs[i]
-			known := slices.ContainsFunc(slots, func(s pacv1alpha1.Slot) bool { return s.Run == run.Name })
-			if !known && run.Refused == nil && run.Result == nil && r.created(run) {
+			if !known[run.Name] && run.Refused == nil && run.Result == nil && r.created(run) {
 				all = append(all, pacv1alpha1.Slot{Run: run.Name, Event: event.Name})
 			}
 		}
@@ -127,6 +130,7 @@ func (r *Reconciler) taken(ctx context.Context, namespace string, slot *pacv1alp
 	if run == nil || run.UID == "" && run.Result != nil {
 		return r.mayBeThere(ctx, namespace, slot)
 	}
+	slot.FreeAt = nil // a delivery that is sent again may plan the run of a deleted event anew
 	return r.holds(run), nil
 }
 

@@ -164,6 +164,23 @@ func TestACreateMayBeOnItsWay(t *testing.T) {
 	}
 }
 
+// The run of an event that was deleted is planned anew under the same name when its delivery is sent again. When that is cancelled, too,
+// its create may be on its way as long as every other one.
+func TestARunThatIsPlannedAnewKeepsItsSlotAsLong(t *testing.T) {
+	w := line(t, 1, 2)
+	w.wantQueue(1, 1, "r0")
+	cancelled := func(run *v1alpha1.Run) { run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled} }
+	w.ran(0, cancelled)
+	w.wantQueue(1, 1, "r0")
+	w.ran(0, func(run *v1alpha1.Run) { run.Result = nil })
+	w.wantQueue(1, 1, "r0")
+	w.advance(inFlight)
+	w.ran(0, cancelled)
+	w.wantQueue(1, 1, "r0")
+	w.advance(inFlight)
+	w.wantQueue(1, 0, "r1")
+}
+
 // Two installations share the limit. Neither touches what the other one wrote.
 func TestTwoInstallationsShareALimit(t *testing.T) {
 	w := line(t, 3, 4)

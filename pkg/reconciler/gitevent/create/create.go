@@ -52,14 +52,14 @@ func New(c cluster.Cluster, o cluster.Options, secrets gitauth.Secrets, m *metri
 // Do goes through the runs. Each waits for itself: one that is refused or has to wait does not stop the others.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) []error {
 	var faults []error
-	over := a.Turn(attempt.LongTurn)
+	over, line := a.Turn(attempt.LongTurn), s.Line.Of(a)
 	s.recall(a)
 	for _, run := range uncreated(a) {
 		if err := attempt.First([]error{a.Record.WriteMade(ctx, attempt.AfterCreate), over()}); err != nil {
 			return append(faults, err)
 		}
 		step := v1alpha1.StepCreate + run.Name
-		err := s.Line.Due(ctx, a, run, func() error {
+		err := line.Due(ctx, run, func() error {
 			return a.Waits.Try(retry.Step{Name: v1alpha1.StepCreate, Of: run.Name}, func() error {
 				return a.Traced(ctx, step, func(ctx context.Context) error { return s.createRun(ctx, a, run) })
 			})
