@@ -150,6 +150,9 @@ type Plan struct {
 	StartedBy string `json:"startedBy,omitempty"`
 }
 
+// MaxPriority is the most that a priority is, and -MaxPriority the least.
+const MaxPriority = 100
+
 // Approval says that somebody who may has approved one commit of a pull request.
 type Approval struct {
 	// By is the login of whoever approved it.
