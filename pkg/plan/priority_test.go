@@ -55,7 +55,7 @@ func TestThePriorityOfAnEvent(t *testing.T) {
 			w.files = []git.File{pipeline("a")}
 			long := strings.Repeat("[1,2,3,4,5,6,7,8,9,10].map(x, ", 6) + "1" + strings.Repeat(")", 6) + ".size() > 0"
 			for i := range 12 {
-				w.files = append(w.files, git.File{Path: fmt.Sprint(".tekton/0", i, ".yaml"), Data: pipeline(fmt.Sprint("greedy", i), "on-cel-expression: "+long).Data})
+				w.files = append(w.files, git.File{Path: fmt.Sprint(".tekton/0", i, ".yaml"), Data: pipeline(fmt.Sprint("greedy", i), `on-cel-expression: "`+long+`"`).Data})
 			}
 		}},
 		"it was evaluated before": {text: "50", want: "3", change: func(_ *world, in *plan.Input) {

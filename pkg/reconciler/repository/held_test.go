@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -68,22 +70,26 @@ func TestASlotThatIsHeldForLong(t *testing.T) {
 
 // The condition names a few of many, those that are held for the longest time; and it goes with the limit.
 func TestManySlotsThatAreHeldForLong(t *testing.T) {
-	w := line(t, 1, 8)
+	w := line(t, 8, 8)
+	changed := w.repository("one", "app")
+	queue := &pacv1alpha1.Queue{Installation: systemNS}
 	for i := range 8 {
-		changed := w.repository("one", "app")
-		limit := 8 - i
-		changed.Spec.ConcurrencyLimit = &limit
-		changed.Status.SetQueue(systemNS, &pacv1alpha1.Queue{Installation: systemNS, Slots: append(changed.Status.Slots(), pacv1alpha1.Slot{Run: fmt.Sprint("r", 7-i), Event: fmt.Sprint("e", 7-i)})})
-		w.must(w.client.Tracker().Update(pacv1alpha1.SchemeGroupVersion.WithResource("repositories"), changed, "one"))
-		w.reconcile("one/app") // slots of an older version have no time
-		w.advance(time.Minute)
+		since := metav1.NewTime(start.Add(-time.Duration(i) * time.Minute))
+		slot := pacv1alpha1.Slot{Run: fmt.Sprint("r", i), Event: fmt.Sprint("e", i), Since: &since}
+		if i == 0 {
+			slot.Since = nil // as in a status of an older version
+		}
+		queue.Slots = append(queue.Slots, slot)
 	}
+	changed.Status.SetQueue(systemNS, queue)
+	w.must(w.client.Tracker().Update(pacv1alpha1.SchemeGroupVersion.WithResource("repositories"), changed, "one"))
+	w.reconcile("one/app")
 	w.advance(time.Hour)
 	w.reconcile("one/app")
-	if got := w.heldMessage(); !strings.Contains(got, "r7") || strings.Contains(got, "r0") || !strings.Contains(got, " and 3 more. ") {
+	if got := w.heldMessage(); !strings.Contains(got, "hour: r7 ") || strings.Contains(got, "r2 ") || !strings.Contains(got, " and 3 more. ") {
 		t.Errorf("the condition says %q", got)
 	}
-	changed := w.repository("one", "app")
+	changed = w.repository("one", "app")
 	changed.Spec.ConcurrencyLimit = nil
 	w.must(w.client.Tracker().Update(pacv1alpha1.SchemeGroupVersion.WithResource("repositories"), changed, "one"))
 	w.reconcile("one/app")
