@@ -9,14 +9,20 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
+// Step is what one of settings.queue_priority counts: a run with priority 12 stands where it would stand with priority 0 if its delivery had
+// been recorded an hour earlier. All that wait grow old alike, so their order does not change while they wait, and nobody is overtaken by a
+// run that was recorded more than 2*MaxPriority*Step later (docs/adr/0044).
+const Step = 5 * time.Minute
+
 // Line returns the runs of a Repository's open events that may be created and have no slot, in the order in which they get one: by when
-// the delivery was recorded, to the second, then by the event's name, which is random; and those of one event as Pipelines-as-Code orders
-// them, by name, with numbers as numbers ("test-2" before "test-10").
+// the delivery was recorded, to the second, which the event's priority moves; then by that time itself and by the event's name, which is
+// random; and those of one event as Pipelines-as-Code orders them, by name, with numbers as numbers ("test-2" before "test-10").
 func Line(events []*v1alpha1.GitEvent, slots []pacv1alpha1.Slot) []pacv1alpha1.Slot {
 	granted := map[pacv1alpha1.Slot]bool{}
 	for _, slot := range slots {
@@ -24,7 +30,7 @@ func Line(events []*v1alpha1.GitEvent, slots []pacv1alpha1.Slot) []pacv1alpha1.S
 	}
 	events = slices.Clone(events)
 	slices.SortFunc(events, func(a, b *v1alpha1.GitEvent) int {
-		return cmp.Or(a.Spec.ReceivedAt.Compare(b.Spec.ReceivedAt.Time), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(turn(a).Compare(turn(b)), a.Spec.ReceivedAt.Compare(b.Spec.ReceivedAt.Time), cmp.Compare(a.Name, b.Name))
 	})
 	var line []pacv1alpha1.Slot
 	for _, event := range events {
@@ -38,6 +44,19 @@ func Line(events []*v1alpha1.GitEvent, slots []pacv1alpha1.Slot) []pacv1alpha1.S
 		slices.SortFunc(line[first:], func(a, b pacv1alpha1.Slot) int { return natural(a.Run, b.Run) })
 	}
 	return line
+}
+
+// Priority is that of an event, 0 if it has none.
+func Priority(event *v1alpha1.GitEvent) int32 {
+	if event.Status.Plan == nil || event.Status.Plan.Priority == nil {
+		return 0
+	}
+	return max(-v1alpha1.MaxPriority, min(v1alpha1.MaxPriority, *event.Status.Plan.Priority))
+}
+
+// turn is when an event without a priority that stands at the same place would have been recorded.
+func turn(event *v1alpha1.GitEvent) time.Time {
+	return event.Spec.ReceivedAt.Add(-time.Duration(Priority(event)) * Step)
 }
 
 // natural compares names with numbers as numbers. Leading zeros do not count unless nothing else differs.
@@ -100,11 +119,24 @@ func Shows(text string, place int) bool { return strings.HasPrefix(text, Place(p
 // maxNames is how many runs that have a slot are named to one that waits.
 const maxNames = 5
 
+// Standing is where a run stands: in the line of which Repository, how many of that may run at once, its place from 1 on, and its priority.
+type Standing struct {
+	Repository   string
+	Limit, Place int
+	Priority     int32
+}
+
+// Have is what stands between the place and the names of the runs that have the slots.
+const Have = "; the slots have "
+
 // Says is what a run that waits is told: its place, the limit, and which runs have the slots. Of what stands already the same place and
 // limit are left as they are: who has the slots changes with every run that ends. Before anybody has one it names nobody.
-func Says(before, repository string, limit, place int, slots []pacv1alpha1.Slot) string {
-	head := fmt.Sprintf("%s"+inLine+" of Repository %s, of which %d may run at once", Place(place), repository, limit)
-	if strings.HasPrefix(before, head+"; ") {
+func Says(before string, at Standing, slots []pacv1alpha1.Slot) string {
+	head := fmt.Sprintf("%s%s of Repository %s, of which %d may run at once", Place(at.Place), inLine, at.Repository, at.Limit)
+	if at.Priority != 0 {
+		head += fmt.Sprintf(", with priority %d", at.Priority)
+	}
+	if strings.HasPrefix(before, head+Have) {
 		return before
 	}
 	if len(slots) == 0 {
@@ -114,7 +146,7 @@ func Says(before, repository string, limit, place int, slots []pacv1alpha1.Slot)
 	for _, slot := range slots[:min(len(slots), maxNames)] {
 		names = append(names, slot.Run)
 	}
-	text := head + "; the slots have " + strings.Join(names, ", ")
+	text := head + Have + strings.Join(names, ", ")
 	if more := len(slots) - maxNames; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}

@@ -75,27 +75,36 @@ func TestPlacesAreCoarse(t *testing.T) {
 	}
 }
 
+func at(limit, place int) Standing {
+	return Standing{Repository: "team/app", Limit: limit, Place: place}
+}
+
 // What a run is told changes with its place and the limit, not with who has the slots.
 func TestWhatIsSaidIsSaidOnce(t *testing.T) {
 	t.Parallel()
 	slots := []pacv1alpha1.Slot{{Run: "a"}, {Run: "b"}, {Run: "c"}, {Run: "d"}, {Run: "e"}, {Run: "f"}, {Run: "g"}}
-	first := Says("", "team/app", 2, 7, slots)
+	first := Says("", at(2, 7), slots)
 	if want := "places 6 to 10 in the line of Repository team/app, of which 2 may run at once; the slots have a, b, c, d, e and 2 more"; first != want {
 		t.Errorf("it says %q, want %q", first, want)
 	}
-	if again := Says(first, "team/app", 2, 6, slots[5:]); again != first {
+	if again := Says(first, at(2, 6), slots[5:]); again != first {
 		t.Errorf("in the same range it says %q", again)
 	}
 	for name, other := range map[string]string{
-		"another range": Says(first, "team/app", 2, 5, slots[5:]), "another limit": Says(first, "team/app", 20, 6, slots[5:]),
+		"another range": Says(first, at(2, 5), slots[5:]), "another limit": Says(first, at(20, 6), slots[5:]),
 	} {
 		if !strings.HasSuffix(other, "; the slots have f, g") {
 			t.Errorf("%s: it says %q", name, other)
 		}
 	}
-	none := Says("", "team/app", 2, 1, nil)
-	if strings.Contains(none, ";") || Says(none, "team/app", 2, 1, nil) != none ||
-		!strings.Contains(Says(none, "team/app", 2, 1, slots), "; the slots have a") {
+	urgent := at(2, 1)
+	urgent.Priority = 10
+	if got, want := Says("", urgent, slots[:1]), "place 1 in the line of Repository team/app, of which 2 may run at once, with priority 10; the slots have a"; got != want {
+		t.Errorf("it says %q, want %q", got, want)
+	}
+	none := Says("", at(2, 1), nil)
+	if strings.Contains(none, ";") || Says(none, at(2, 1), nil) != none ||
+		!strings.Contains(Says(none, at(2, 1), slots), "; the slots have a") {
 		t.Errorf("without slots it says %q", none)
 	}
 }

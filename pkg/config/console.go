@@ -23,13 +23,17 @@ var variable = regexp.MustCompile(`{{\s*([^{}]*?)\s*}}`)
 // Links returns the links of one PipelineRun. All of them are empty, and Task returns "", when no console is
 // configured: a report never holds a link that leads nowhere.
 func (c Console) Links(namespace, pipelineRun string) status.Links {
+	var links status.Links
 	switch {
 	case c.url != "":
-		return c.custom(namespace, pipelineRun)
+		links = c.custom(namespace, pipelineRun)
 	case c.dashboard != "":
-		return tektonDashboard(c.dashboard, namespace, pipelineRun)
+		links = tektonDashboard(c.dashboard, namespace, pipelineRun)
+	default:
+		return status.Links{Task: func(string) string { return "" }}
 	}
-	return status.Links{Task: func(string) string { return "" }}
+	links.Other = func(name string) string { return c.Links(namespace, name).Run }
+	return links
 }
 
 func tektonDashboard(base, namespace, pipelineRun string) status.Links {

@@ -71,6 +71,9 @@ func TestLinks(t *testing.T) {
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("links (-want +got):\n%s", diff)
 			}
+			if another := c.Console.Links("ci", "run-2").Run; (l.Other == nil) != (l.Run == "") || l.Other != nil && l.Other("run-2") != another {
+				t.Errorf("another run's link is not %q", another)
+			}
 		})
 	}
 }

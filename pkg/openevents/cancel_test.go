@@ -13,6 +13,23 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/openevents"
 )
 
+// The cache keeps where the runs of an event stand in the line, whether it cancels others or not; an informer trims a streamed list twice.
+func TestTheCacheKeepsPriorities(t *testing.T) {
+	t.Parallel()
+	urgent := int32(7)
+	event := open("urgent", "north/app")
+	event.Spec.PullRequest = &v1alpha1.PullRequest{Number: 3}
+	event.Status.Plan = &v1alpha1.Plan{Message: "long", Priority: &urgent}
+	want := v1alpha1.Plan{Priority: &urgent}
+	for range 2 {
+		if kept := openevents.Trim(openevents.Trim(event)); !cmp.Equal(kept.Status.Plan, &want) {
+			t.Errorf("%+v", kept.Status.Plan)
+		}
+		event.Status.Plan.Cancels = &v1alpha1.Cancellation{Why: "x"}
+		want.Cancels = event.Status.Plan.Cancels
+	}
+}
+
 // Of an event that is cancelled the cache keeps by which others, of one that cancels what, of which pull request and by what; of every
 // other neither. An informer trims a streamed list twice.
 func TestTheCacheKeepsWhatIsCancelled(t *testing.T) {

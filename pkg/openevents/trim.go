@@ -30,6 +30,9 @@ func Trim(event *v1alpha1.GitEvent) *v1alpha1.GitEvent {
 		},
 		Status: v1alpha1.GitEventStatus{Phase: event.Status.Phase, Waits: event.Status.Waits},
 	}
+	if plan := event.Status.Plan; plan != nil && plan.Priority != nil {
+		kept.Status.Plan = &v1alpha1.Plan{Priority: plan.Priority} // where its runs stand in the line (pkg/concurrency)
+	}
 	cancels(kept, event)
 	for _, c := range event.Status.Conditions {
 		kept.Status.Conditions = append(kept.Status.Conditions, apis.Condition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
@@ -59,7 +62,7 @@ func cancels(kept, event *v1alpha1.GitEvent) {
 	}
 	kept.Spec.Repository.UID, kept.Spec.Action = event.Spec.Repository.UID, event.Spec.Action
 	kept.Spec.PullRequest = &v1alpha1.PullRequest{Number: event.Spec.PullRequest.Number}
-	kept.Status.Plan = &v1alpha1.Plan{Cancels: event.Status.Plan.Cancels}
+	kept.Status.Plan = &v1alpha1.Plan{Cancels: event.Status.Plan.Cancels, Priority: event.Status.Plan.Priority}
 }
 
 func trimRun(run *v1alpha1.Run) v1alpha1.Run {

@@ -60,6 +60,8 @@ type Earlier struct {
 	Runs      []Run
 	// Bytes are what is kept of its manifests.
 	Bytes int
+	// Priority is what Plan.Priority was.
+	Priority *int32
 }
 
 // Sources answer what a plan asks. Each is asked only if a decision depends on it, and each thing once. An error is never
@@ -161,6 +163,8 @@ type Plan struct {
 	Runs []Run
 	// Secrets is what the markers of the manifests stand for.
 	Secrets map[string]string
+	// Priority is what settings.queue_priority of the Repository gives, nil if it is not evaluated (yet).
+	Priority *int32
 	// Wait says why decisions are open, nil when none is.
 	Wait error
 }

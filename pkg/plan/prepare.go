@@ -40,7 +40,7 @@ func (d *draft) prepare(ctx context.Context, c *candidate) *Run {
 	f := fault.Of(c.err)
 	switch {
 	case f == nil:
-		c.decide(c.selection.Reason)
+		c.decide(c.selection.Reason + d.prioritize(ctx))
 		if run.Keep = d.keeps(made); run.Keep != nil && run.Keep.Problem != "" {
 			c.decision.Reason += "; " + run.Keep.Problem
 		}

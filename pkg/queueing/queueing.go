@@ -120,7 +120,9 @@ func (l *View) wait(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) 
 	}
 	slots, place := repository.Status.Slots(), l.place(repository, run)
 	return fault.Throttledf(fault.ReasonConcurrencyLimit, Look, "%s",
-		concurrency.Says(before, repository.Namespace+"/"+repository.Name, limit, place, slots))
+		concurrency.Says(before, concurrency.Standing{
+			Repository: repository.Namespace + "/" + repository.Name, Limit: limit, Place: place, Priority: concurrency.Priority(a.Event),
+		}, slots))
 }
 
 // invalid asks once, before a run waits, whether the API server and its webhooks refuse it as the author's text is: an author who is wrong

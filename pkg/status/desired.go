@@ -19,6 +19,8 @@ type Links struct {
 	Run, Namespace string
 	// Task returns the URL of a pipeline task's log, or "". It may be nil.
 	Task func(task string) string
+	// Other returns the URL of another PipelineRun of the namespace. It is nil if no console is configured.
+	Other func(pipelineRun string) string
 }
 
 // RunState is one planned PipelineRun and what is known of it now.

@@ -4,11 +4,13 @@ package status
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/concurrency"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
@@ -111,11 +113,25 @@ func (in Input) waiting(c *Check, run RunState) {
 	}
 	if run.Wait.Reason == fault.ReasonConcurrencyLimit {
 		place, _, _ := strings.Cut(run.Wait.Message, " in the line")
-		c.Title, c.Text = "Queued: "+plain(place), "Waiting for a slot: "+plain(run.Wait.Message)+"."
+		c.Title, c.Text = "Queued: "+plain(place), "Waiting for a slot: "+slots(run)+"."
 		return
 	}
 	c.Title = "Waiting for " + subject(run) + " (" + plain(run.Wait.Reason) + ")"
 	c.Text = c.Title + ": " + code(run.Wait.Message)
+}
+
+// slots says where a run stands in the line, with links to the runs that have the slots.
+func slots(run RunState) string {
+	place, names, found := strings.Cut(run.Wait.Message, concurrency.Have)
+	if !found || run.Links.Other == nil {
+		return plain(run.Wait.Message)
+	}
+	all := strings.Split(names, ", ")
+	for i, part := range all {
+		name, more, _ := strings.Cut(part, " ")
+		all[i] = strings.TrimSpace(fmt.Sprintf("[%s](%s) %s", plain(name), target(run.Links.Other(name)), plain(more)))
+	}
+	return plain(place+concurrency.Have) + " " + strings.Join(all, ", ")
 }
 
 // subject says who or what must change before the run can be created.

@@ -65,6 +65,25 @@ func keepsTheSlot(t *testing.T, w *world) {
 	w.neverFailed(sha)
 }
 
+// What waits for a slot in a namespace that is deleted is cancelled with the reason, and nothing waits for what is gone.
+func TestALimitInADeletedNamespace(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{receivers: 1, controllers: 1})
+	w.claimed()
+	w.limits(w.ci, "app", 1)
+	sha, d := w.push(map[string]string{".tekton/a.yaml": pipeline("a", "push", held), ".tekton/b.yaml": pipeline("b", "push", held)})
+	w.deliver(d, http.StatusAccepted)
+	w.checkReaches(sha, checkName("b"), "queued", soon)
+	w.checkReaches(sha, checkName("a"), "in_progress", soon)
+	w.must(w.Cluster.DeleteNamespace(w.ctx, w.ci))
+	w.gone(namespaceLimit)
+	if check := w.checkReaches(sha, checkName("b"), "cancelled", afterFault); !check.Tells("gone") && !check.Tells("deleted") {
+		t.Errorf("the check does not say why: %s", check.Text)
+	}
+	w.checkReaches(sha, checkName("a"), "completed", afterFault)
+	w.settles(sha, soon)
+}
+
 // The schema refuses limits that are none, and what waits for a slot of a Repository that is deleted is cancelled with the reason.
 func TestALimitOfADeletedRepository(t *testing.T) {
 	t.Parallel()

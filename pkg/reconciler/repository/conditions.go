@@ -18,6 +18,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/command"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/match"
 )
 
 // The reasons of the conditions URL, Credentials and Settings that arise here; Credentials also has those of events.
@@ -88,14 +89,8 @@ func (r *Reconciler) markSettings(repository *pacv1alpha1.Repository) {
 	if len(kept) > 0 {
 		message = "These fields are kept and not acted on by this version: " + strings.Join(kept, ", ") + "."
 	}
-	prefix := ""
-	if repository.Spec.Settings != nil {
-		prefix = repository.Spec.Settings.GitOpsCommandPrefix
-	}
-	_, invalid := command.Prefix(prefix)
-	if invalid != nil {
-		message = strings.TrimSpace(fmt.Sprintf("settings.gitops_command_prefix: %s. Until it is mended no comment is a command. %s", invalid.Error(), message))
-	}
+	invalid, wrong := r.wrongSettings(&repository.Spec)
+	message = strings.TrimSpace(wrong + " " + message)
 	switch {
 	case denies != "":
 		repository.By(r.namespace).MarkFalse(pacv1alpha1.RepositorySettings, reasonDenies, strings.TrimSpace(fmt.Sprintf("%s restricts who may start runs, and this version "+
@@ -107,6 +102,37 @@ func (r *Reconciler) markSettings(repository *pacv1alpha1.Repository) {
 	case repository.Status.GetCondition(pacv1alpha1.RepositorySettings) != nil:
 		repository.By(r.namespace).MarkTrue(pacv1alpha1.RepositorySettings, reasonNoProblem, "All fields that are set are acted on.")
 	}
+}
+
+// wrongSettings returns the first setting that cannot be acted on as it is written, nil if there is none, and what all of them mean.
+func (r *Reconciler) wrongSettings(spec *pacv1alpha1.RepositorySpec) (invalid error, message string) {
+	settings := spec.Settings
+	if settings == nil {
+		return nil, ""
+	}
+	var all []string
+	if _, err := command.Prefix(settings.GitOpsCommandPrefix); err != nil {
+		invalid = err
+		all = append(all, fmt.Sprintf("settings.gitops_command_prefix: %s. Until it is mended no comment is a command.", err.Error()))
+	}
+	if settings.QueuePriority == "" {
+		return invalid, strings.Join(all, " ")
+	}
+	params := spec.Params
+	if global := r.globalSpec(); params == nil && global != nil {
+		params = global.Params
+	}
+	var names []string
+	if params != nil {
+		for _, param := range *params {
+			names = append(names, param.Name)
+		}
+	}
+	if err := match.CheckPriority(settings.QueuePriority, names); err != nil {
+		invalid = cmp.Or(invalid, err)
+		all = append(all, fmt.Sprintf("settings.queue_priority: %s. Until it is mended all events have priority 0.", err.Error()))
+	}
+	return invalid, strings.Join(all, " ")
 }
 
 // markBudget tells that deliveries are refused because open events have used up a budget. The message has no number that changes
@@ -178,7 +204,9 @@ func sameProblem(a, b *problem) bool {
 
 // tell makes one Kubernetes Event for each condition whose reason changed. That all is well from the start is no news.
 func (r *Reconciler) tell(repository *pacv1alpha1.Repository, before *pacv1alpha1.RepositoryStatus) {
-	for _, condition := range []apis.ConditionType{pacv1alpha1.RepositoryURL, pacv1alpha1.RepositoryCredentials, pacv1alpha1.RepositorySettings, pacv1alpha1.RepositoryBudget} {
+	for _, condition := range []apis.ConditionType{
+		pacv1alpha1.RepositoryURL, pacv1alpha1.RepositoryCredentials, pacv1alpha1.RepositorySettings, pacv1alpha1.RepositoryBudget, pacv1alpha1.RepositorySlots,
+	} {
 		was, is := before.GetCondition(condition), repository.Status.GetCondition(condition)
 		if is == nil || was == nil && is.IsTrue() || was != nil && was.Reason == is.Reason {
 			continue

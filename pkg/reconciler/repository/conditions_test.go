@@ -208,6 +208,14 @@ func TestSettingsThatAreNotActedOnAreNamed(t *testing.T) {
 		{func(s *pacv1alpha1.RepositorySpec) { s.GitProvider, s.Settings, s.Incomings = nil, nil, nil }, "True NoProblem", nil},
 		{func(s *pacv1alpha1.RepositorySpec) { s.Settings = &pacv1alpha1.Settings{GitOpsCommandPrefix: "/"} }, "False BadCommandPrefix", []string{"/ci test"}},
 		{func(s *pacv1alpha1.RepositorySpec) { s.Settings.GitOpsCommandPrefix = "/ci" }, "True NoProblem", nil},
+		{func(s *pacv1alpha1.RepositorySpec) { s.Settings.QueuePriority = `event ==` }, "False BadExpression", []string{"settings.queue_priority: 1:9: ", "priority 0"}},
+		{func(s *pacv1alpha1.RepositorySpec) { s.Settings.QueuePriority = `event == "push"` }, "False BadExpression", []string{"whole number"}},
+		{func(s *pacv1alpha1.RepositorySpec) {
+			s.Settings.QueuePriority, s.Settings.GitOpsCommandPrefix = `urgent == "yes" ? 5 : 0`, "my ci"
+		}, "False BadCommandPrefix", []string{"settings.gitops_command_prefix", "undeclared reference to 'urgent'"}},
+		{func(s *pacv1alpha1.RepositorySpec) {
+			s.Settings.GitOpsCommandPrefix, s.Params = "", &[]pacv1alpha1.Params{{Name: "urgent"}}
+		}, "True NoProblem", nil},
 	} {
 		changed := w.repository("one", "app")
 		step.change(&changed.Spec)

@@ -129,7 +129,7 @@ func (r *Reconciler) serve(ctx context.Context, repository *pacv1alpha1.Reposito
 	canonical, invalid := r.wantedURL(repository)
 	errs := append(r.release(ctx, owner, canonical),
 		r.try(owner, retry.Step{Name: stepClaim, Version: canonical}, func() error { return r.markURL(ctx, repository, canonical, invalid) }),
-		r.markCredentials(repository), r.admit(ctx, repository))
+		r.markCredentials(repository), r.admit(ctx, repository), r.markHeld(repository))
 	r.markSettings(repository)
 	r.markBudget(repository)
 	repository.Status.ObservedGeneration = repository.Generation

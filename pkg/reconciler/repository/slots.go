@@ -61,6 +61,7 @@ func (r *Reconciler) admit(ctx context.Context, repository *pacv1alpha1.Reposito
 	repository.Status.SetQueue(r.namespace, next)
 	free := max(0, limit-len(repository.Status.Slots()))
 	next.Slots = append(next.Slots, line[:min(free, len(line))]...)
+	r.stamp(next.Slots)
 	next.Queued = len(line) - min(free, len(line))
 	repository.Status.SetQueue(r.namespace, next)
 	return first(append(errs, look(next, events)))

@@ -28,6 +28,9 @@ const (
 	// RepositoryPolicy means that the Git service shows the teams of settings.policy, as far as events have asked. It is no part of Ready,
 	// and absent where there never was a problem.
 	RepositoryPolicy apis.ConditionType = "Policy"
+	// RepositorySlots means that no run has had a slot of the concurrency_limit for longer than an hour. It is no part of Ready, and absent
+	// where there never was such a run.
+	RepositorySlots apis.ConditionType = "Slots"
 )
 
 // GetConditionSet returns the dependents of Ready.

@@ -30,6 +30,9 @@ type Slot struct {
 	Run string `json:"run"`
 	// Event is the name of its GitEvent.
 	Event string `json:"event"`
+	// Since is when the slot was given, or its run was found to be there without one. Unset in an older object.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
 	// FreeAt is when the slot of a run is free that ended before anybody saw its PipelineRun: a create that is on its way may still
 	// arrive until then. Unset as long as that is not so.
 	// +optional

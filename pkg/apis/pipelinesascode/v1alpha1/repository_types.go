@@ -162,6 +162,11 @@ type Settings struct {
 	// PaC has no such field.
 	// +optional
 	RunCeiling *RunCeiling `json:"run_ceiling,omitempty"`
+	// QueuePriority is a CEL expression with the variables of on-cel-expression that gives a whole number from -100 to 100. Where
+	// concurrency_limit has runs wait, each of it counts as five minutes of waiting; unset is 0. Plumbline's own; PaC has no such field.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	QueuePriority string `json:"queue_priority,omitempty"`
 }
 
 // RunCeiling bounds what the PipelineRuns of a Repository ask the cluster for.

@@ -141,10 +141,17 @@ type Plan struct {
 	// EndsPending is true when the commit may show that it waits for approval, which is over with this event.
 	// +optional
 	EndsPending bool `json:"endsPending,omitempty"`
+	// Priority is what settings.queue_priority of the Repository gave when the first run was decided, from -100 to 100. It stands: unset as
+	// long as nothing was evaluated.
+	// +optional
+	Priority *int32 `json:"priority,omitempty"`
 	// StartedBy is, of an event that waits for approval, the GitEvent that has started its commit.
 	// +optional
 	StartedBy string `json:"startedBy,omitempty"`
 }
+
+// MaxPriority is the most that a priority is, and -MaxPriority the least.
+const MaxPriority = 100
 
 // Approval says that somebody who may has approved one commit of a pull request.
 type Approval struct {

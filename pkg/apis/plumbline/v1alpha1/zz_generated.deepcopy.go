@@ -449,6 +449,11 @@ func (in *Plan) DeepCopyInto(out *Plan) {
 		*out = new(Approval)
 		**out = **in
 	}
+	if in.Priority != nil {
+		in, out := &in.Priority, &out.Priority
+		*out = new(int32)
+		**out = **in
+	}
 	return
 }
 

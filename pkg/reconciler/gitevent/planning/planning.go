@@ -157,7 +157,7 @@ func earlier(s *v1alpha1.GitEventStatus) *plan.Earlier {
 	if s.Plan == nil {
 		return nil
 	}
-	before := &plan.Earlier{Bytes: kept.Bytes(s.Plan), Commits: plan.Commits{
+	before := &plan.Earlier{Bytes: kept.Bytes(s.Plan), Priority: s.Plan.Priority, Commits: plan.Commits{
 		HeadSHA: s.Plan.HeadSHA, DefinitionSHA: s.Plan.DefinitionSHA, Approval: s.Plan.Approval, EndsPending: s.Plan.EndsPending,
 	}}
 	for _, d := range s.Plan.Decisions {
@@ -228,7 +228,7 @@ func planOf(a *attempt.Attempt, made *plan.Plan) *v1alpha1.Plan {
 	}
 	next.HeadSHA, next.DefinitionSHA, next.Reason, next.Message = made.HeadSHA, made.DefinitionSHA, made.Reason, made.Message
 	next.Ref = refOf(&a.Event.Spec)
-	next.Approval, next.EndsPending = made.Approval, made.EndsPending
+	next.Approval, next.EndsPending, next.Priority = made.Approval, made.EndsPending, made.Priority
 	next.Cancels, next.Decisions = made.Cancels, nil
 	for _, d := range made.Decisions {
 		next.Decisions = append(next.Decisions, v1alpha1.Decision{

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package match
+
+import (
+	"fmt"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/expression"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// Priority evaluates an expression of a Repository that gives an event its place among those that wait: from -v1alpha1.MaxPriority to
+// v1alpha1.MaxPriority. What is beyond that is capped, and told. The error is a fault.Invalid, or *template.Unknown as long as something that
+// the expression depends on is not known. No text holds a secret.
+func Priority(ev Event, text string) (priority int32, told string, err error) {
+	program, err := ev.Params.Compile(text)
+	if err == nil {
+		err = integer(program)
+	}
+	if err != nil {
+		return 0, "", ev.Params.Conceal(err)
+	}
+	outcome, err := evaluate(ev, program)
+	if err != nil {
+		return 0, "", ev.Params.Conceal(err)
+	}
+	value, err := outcome.Int()
+	if err != nil {
+		return 0, "", err
+	}
+	capped := max(-v1alpha1.MaxPriority, min(v1alpha1.MaxPriority, value))
+	if capped != value {
+		told = fmt.Sprintf("it is %d, which counts as %d", value, capped)
+	}
+	return int32(capped), told, nil
+}
+
+// CheckPriority compiles such an expression for Repositories with these params, before there is an event. The error is a fault.Invalid.
+func CheckPriority(text string, params []string) error {
+	environment, err := expression.ForMatching(params)
+	if err != nil {
+		return err
+	}
+	program, err := environment.Compile(text)
+	if err != nil {
+		return err
+	}
+	return integer(program)
+}
+
+func integer(program *expression.Program) error {
+	if program.Integer() {
+		return nil
+	}
+	return fault.Invalidf(expression.ReasonBad, "1:1: the expression does not give a whole number: write a condition as event == \"pull_request\" ? 10 : 0")
+}

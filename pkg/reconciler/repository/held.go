@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+const (
+	// heldLong is how long a run may have its slot before a condition names it.
+	heldLong = time.Hour
+	// maxHeld is how many runs the condition names.
+	maxHeld = 5
+
+	reasonHeld = "Held"
+)
+
+// stamp notes of slots without a time that they are held from now on.
+func (r *Reconciler) stamp(slots []pacv1alpha1.Slot) {
+	now := metav1.NewTime(r.clock.Now().Truncate(time.Second))
+	for i := range slots {
+		if slots[i].Since == nil {
+			slots[i].Since = now.DeepCopy()
+		}
+	}
+}
+
+// markHeld names the runs that have had a slot for long. The message has no times: it changes when a run comes or goes. The error is the time
+// of the next look, because nothing else tells that an hour is over.
+func (r *Reconciler) markHeld(repository *pacv1alpha1.Repository) error {
+	if !r.eventsSynced() {
+		return nil // markCredentials says so
+	}
+	var held []pacv1alpha1.Slot
+	var next time.Duration
+	if queue := repository.Status.Queue(r.namespace); queue != nil {
+		for _, slot := range queue.Slots {
+			if slot.Since == nil {
+				continue
+			}
+			left := heldLong - r.clock.Since(slot.Since.Time)
+			if left <= 0 {
+				held = append(held, slot)
+				continue
+			}
+			if next == 0 || left < next {
+				next = left
+			}
+		}
+	}
+	switch {
+	case len(held) > 0:
+		repository.By(r.namespace).MarkFalse(pacv1alpha1.RepositorySlots, reasonHeld, r.heldMessage(repository, held))
+	case repository.Status.GetCondition(pacv1alpha1.RepositorySlots) != nil:
+		repository.By(r.namespace).MarkTrue(pacv1alpha1.RepositorySlots, reasonFree, "No run has had its slot for longer than an hour.")
+	}
+	if next == 0 {
+		return nil
+	}
+	return fault.Throttledf(reasonHeld, next, "a run has its slot for an hour then")
+}
+
+// heldMessage says which runs these are, the longest first, and what can be done.
+func (r *Reconciler) heldMessage(repository *pacv1alpha1.Repository, held []pacv1alpha1.Slot) string {
+	slices.SortFunc(held, func(a, b pacv1alpha1.Slot) int {
+		return cmp.Or(a.Since.Compare(b.Since.Time), cmp.Compare(a.Run, b.Run))
+	})
+	events := r.openEvents(repository.Namespace, repository.Name)
+	var names []string
+	for _, slot := range held[:min(len(held), maxHeld)] {
+		names = append(names, slot.Run+r.why(slot, events))
+	}
+	more := ""
+	if len(held) > maxHeld {
+		more = fmt.Sprintf(" and %d more", len(held)-maxHeld)
+	}
+	return fmt.Sprintf("Of the slots of concurrency_limit these PipelineRuns have had theirs for longer than an hour: %s%s. "+
+		"If one should not, end it with /cancel on its pull request or commit, or with tkn pipelinerun cancel -n %s <name>; a timeout in its definition ends the next one.",
+		strings.Join(names, ", "), more, repository.Namespace)
+}
+
+// why is what else than running keeps a slot.
+func (r *Reconciler) why(slot pacv1alpha1.Slot, events []*v1alpha1.GitEvent) string {
+	if run := runOf(slot, events); run != nil && run.UID == "" {
+		return fmt.Sprintf(" (not created yet: kubectl -n %s get gitevent %s says what it waits for)", r.namespace, slot.Event)
+	}
+	return ""
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"strings"
+	"testing"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/concurrency"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// What waits for a slot says its place and which runs have the slots, each with a link where there is a console. A name is no Markdown.
+func TestWhoHasTheSlotsIsLinked(t *testing.T) {
+	other := func(name string) string { return "https://console.example/ci/" + name }
+	for name, test := range map[string]struct {
+		slots []string
+		links Links
+		want  string
+	}{
+		"no console": {[]string{"a", "b"}, Links{}, "which 2 may run at once; the slots have a, b."},
+		"a console": {[]string{"a", "b"}, Links{Other: other},
+			"which 2 may run at once; the slots have [a](https://console.example/ci/a), [b](https://console.example/ci/b)."},
+		"many": {[]string{"a", "b", "c", "d", "e", "f", "g"}, Links{Other: other},
+			"[d](https://console.example/ci/d), [e](https://console.example/ci/e) and 2 more."},
+		"nobody": {nil, Links{Other: other}, "Waiting for a slot: place 1 in the line of Repository ci/app, of which 2 may run at once."},
+		"a name": {[]string{"a](x)"}, Links{Other: other}, `the slots have [a\](x)](https://console.example/ci/a]%28x%29).`},
+	} {
+		var slots []pacv1alpha1.Slot
+		for _, run := range test.slots {
+			slots = append(slots, pacv1alpha1.Slot{Run: run})
+		}
+		says := concurrency.Says("", concurrency.Standing{Repository: "ci/app", Limit: 2, Place: 1}, slots)
+		got := Desired(Input{Application: "CI", Event: event(v1alpha1.DispositionRuns), Runs: []RunState{
+			{Run: planned(), Links: test.links, Wait: waitFor("Throttled", fault.ReasonConcurrencyLimit, says)},
+		}})[0]
+		if got.State != Queued || got.Title != "Queued: place 1" || !strings.HasSuffix(got.Text, test.want) {
+			t.Errorf("%s: %s %q %s", name, got.State, got.Title, got.Text)
+		}
+	}
+}
