@@ -102,6 +102,10 @@ func (s *service) Supersedes(context.Context, *v1alpha1.GitEventSpec) (string, e
 	return "", nil
 }
 
+func (s *service) Tip(context.Context, *v1alpha1.GitEventSpec) (string, error) {
+	return "", nil
+}
+
 func (s *service) Put(_ context.Context, _ git.Head, _ string, c status.Check, _ bool) (string, error) {
 	return c.ExternalID, nil
 }

@@ -207,6 +207,9 @@ func announce(a *attempt.Attempt, next *v1alpha1.Plan, made []plan.Run) {
 		if run.Keep != nil && run.Keep.Problem != "" {
 			a.Waits.Tell("MaxKeepRuns", run.Pipeline+": "+run.Keep.Problem)
 		}
+		if run.Cancel.Problem != "" {
+			a.Waits.Tell("CancelInProgress", run.Pipeline+": "+run.Cancel.Problem)
+		}
 	}
 	given := next.Approval
 	if given == nil || a.Planned() {
@@ -256,6 +259,7 @@ func runsOf(a *attempt.Attempt, made *plan.Plan) []v1alpha1.Run {
 		}
 		runs = append(runs, v1alpha1.Run{
 			Pipeline: run.Pipeline, Namespace: run.Namespace, Name: run.Name, Note: run.Note, Secret: run.Secret, Refused: run.Refused, Unresolved: run.Unresolved,
+			CancelInProgress: run.Cancel.On,
 		})
 		if run.Keep != nil {
 			runs[i].MaxKeepRuns = &run.Keep.Most

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"strconv"
+	"strings"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+)
+
+// Wishes are what an author says of other runs of the pipeline.
+type Wishes struct {
+	// Keep is how many ended runs its author wants to keep, nil if the author says nothing of it.
+	Keep *Keep
+	// Cancel is whether older runs end; the zero value is no.
+	Cancel CancelInProgress
+}
+
+// CancelInProgress is whether a run ends older ones of its pipeline, of the same pull request, branch or tag.
+type CancelInProgress struct {
+	On bool
+	// Problem says why it does not although its author has written something, "" if that is understood.
+	Problem string
+}
+
+// wishes reads the annotations of a PipelineRun.
+func (d *draft) wishes(made *pipelinev1.PipelineRun) Wishes {
+	return Wishes{Keep: d.keeps(made), Cancel: d.cancelsInProgress(made)}
+}
+
+// cancelsInProgress reads the annotation cancel-in-progress; where there is none the installation's setting counts.
+func (d *draft) cancelsInProgress(made *pipelinev1.PipelineRun) CancelInProgress {
+	written, found := made.Annotations[pipelinesascode.CancelInProgress]
+	switch text := strings.TrimSpace(written); {
+	case !found && d.spec.PullRequest != nil:
+		return CancelInProgress{On: d.Config.CancelInProgress.PullRequests}
+	case !found:
+		return CancelInProgress{On: d.Config.CancelInProgress.Pushes}
+	case text == "true" || text == "false":
+		return CancelInProgress{On: text == "true"}
+	}
+	return CancelInProgress{Problem: pipelinesascode.CancelInProgress + " is " + strconv.Quote(shown(d.facts.event.Params.Mask(written))) +
+		", which is neither true nor false: no run is cancelled"}
+}
+
+// problems are what is not done as the author has written it, for people.
+func (w Wishes) problems() (problems []string) {
+	if w.Keep != nil && w.Keep.Problem != "" {
+		problems = append(problems, w.Keep.Problem)
+	}
+	if w.Cancel.Problem != "" {
+		problems = append(problems, w.Cancel.Problem)
+	}
+	return problems
+}
