@@ -11,7 +11,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/records"
 )
 
@@ -29,13 +28,23 @@ type line struct {
 
 // line is that of an event, as the cache knows it.
 func (s *Step) line(a *attempt.Attempt) *line {
-	l := &line{self: a.Event, sha: shaOf(a.Event), name: nameOf(a.Event), pushed: map[string][]string{}}
-	if l.name == "" || len(a.Event.Status.Runs) == 0 {
+	ref := a.Event.Spec.Repository
+	return lineOf(a.Event, s.Of(ref.Namespace, ref.Name))
+}
+
+func lineOf(event *v1alpha1.GitEvent, open []*v1alpha1.GitEvent) *line {
+	self := *event
+	l := &line{self: &self, sha: shaOf(event), name: nameOf(event), pushed: map[string][]string{}}
+	if l.name == "" || len(event.Status.Runs) == 0 {
 		return l
 	}
-	l.push(a.Event)
-	for _, other := range s.Of(a.Event.Spec.Repository.Namespace, a.Event.Spec.Repository.Name) {
-		if other.Name == a.Event.Name || other.Settled() || nameOf(other) != l.name {
+	l.push(event)
+	for _, other := range open {
+		if other.Name == self.Name { // the plan may have learnt more than was recorded; the others see what was
+			self.Spec.HappenedAt = other.Spec.HappenedAt
+			continue
+		}
+		if other.Settled() || nameOf(other) != l.name {
 			continue
 		}
 		l.push(other)
@@ -72,8 +81,8 @@ func nameOf(event *v1alpha1.GitEvent) string {
 func shaOf(event *v1alpha1.GitEvent) string { return records.Record{Event: event}.SHA() }
 
 // spec is the event's for a question to Git: a re-run does not tell of which pull request it is, and the others do.
-func (l *line) spec(own *v1alpha1.GitEventSpec) *v1alpha1.GitEventSpec {
-	spec := own.DeepCopy()
+func (l *line) spec() *v1alpha1.GitEventSpec {
+	spec := l.self.Spec.DeepCopy()
 	if spec.BaseRef = l.self.GitRef(); spec.BaseRef != "" || spec.PullRequest != nil {
 		return spec
 	}
@@ -86,83 +95,14 @@ func (l *line) spec(own *v1alpha1.GitEventSpec) *v1alpha1.GitEventSpec {
 	return spec // of no branch: there is no tip
 }
 
-// replaces are the pipelines whose older runs an event ends: its own are there, or wait for nothing but what older ones may have.
-func replaces(event *v1alpha1.GitEvent) (names []string) {
-	for i := range event.Status.Runs {
-		run := &event.Status.Runs[i]
-		if run.CancelInProgress && starts(event, run) && event.Cancelled(run.Pipeline) == nil {
-			names = append(names, run.Pipeline)
-		}
-	}
-	return names
-}
-
-// starts tells whether a run was created, or will be when there is room: whoever refuses its text has been asked by then.
-func starts(event *v1alpha1.GitEvent, run *v1alpha1.Run) bool {
-	if run.UID != "" || !run.Creatable() {
-		return run.UID != ""
-	}
-	return slices.ContainsFunc(event.Status.Waits, func(wait v1alpha1.Wait) bool {
-		return wait.Step == v1alpha1.StepCreate+run.Name && (wait.Reason == fault.ReasonConcurrencyLimit || wait.Reason == fault.ReasonQuota)
-	})
-}
-
-// lives tells whether a run is not over.
-func lives(run *v1alpha1.Run) bool { return run.Refused == nil && run.Result == nil }
-
-// ended are the pipelines of an event that another one ends if that is newer.
-func ended(event, other *v1alpha1.GitEvent) (names []string) {
-	by := replaces(other)
-	for i := range event.Status.Runs {
-		if run := &event.Status.Runs[i]; lives(run) && slices.Contains(by, run.Pipeline) && event.Cancelled(run.Pipeline) == nil {
-			names = append(names, run.Pipeline)
-		}
-	}
-	return names
-}
-
-// mayHave tells whether an event has a run of one of the pipelines that is not over, or may get one.
-func mayHave(event *v1alpha1.GitEvent, names []string) bool {
-	return !event.Status.Plan.Decided() || slices.ContainsFunc(event.Status.Runs, func(run v1alpha1.Run) bool {
-		return lives(&run) && slices.Contains(names, run.Pipeline)
-	})
-}
-
-// told tells whether another event knows already that runs of these pipelines end: one of the line has told it that ends as many, or the
-// event itself found out. One that cannot take note of more is left alone.
-func (l *line) told(other *v1alpha1.GitEvent, names []string) bool {
-	notes := 0
-	for key := range other.Annotations {
-		from, is := strings.CutPrefix(key, plumbline.CancelAnnotation)
-		if !is {
-			continue
-		}
-		notes++
-		if from == other.Name || from == l.self.Name && covers(l.self, names) {
-			return true
-		}
-		for _, event := range l.others {
-			if event.Name == from && covers(event, names) {
-				return true
-			}
-		}
-	}
-	return notes >= v1alpha1.MaxCancellations
-}
-
-func covers(event *v1alpha1.GitEvent, names []string) bool {
-	all := replaces(event)
-	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(all, name) })
-}
-
 // order is how the event stands to another one.
 type order int
 
 const (
-	unknown  order = iota // as long as the Git service may not have heard of all pushes
-	older                 // the other event, or one that is newer than both, takes its place
-	newer                 // it takes the other one's place
-	unrelated             // Git says of neither that it is newer, and will not
+	unknown   order = iota // as long as the Git service may not have heard of all pushes
+	older                  // the other event, or one that is newer than both, takes its place
+	newer                  // it takes the other one's place
+	unrelated              // Git says of neither that it is newer, and will not
 )
 
 // order compares the event with another one of its line, by what Git has now: the one whose commit is the head of the pull request or
@@ -170,7 +110,7 @@ const (
 // whose push has replaced the other's commit. With older it returns the commit that takes the event's place.
 func (l *line) order(other *v1alpha1.GitEvent, head string, now time.Time) (result order, newest string) {
 	its := shaOf(other)
-	age := min(now.Sub(l.self.Spec.ReceivedAt.Time), now.Sub(other.Spec.ReceivedAt.Time))
+	age, itsAge := now.Sub(l.self.Spec.ReceivedAt.Time), now.Sub(other.Spec.ReceivedAt.Time)
 	switch {
 	case its == l.sha && later(l.self, other) > 0:
 		return newer, ""
@@ -180,9 +120,9 @@ func (l *line) order(other *v1alpha1.GitEvent, head string, now time.Time) (resu
 		return older, its
 	case head == "" && l.replaced(its, l.sha):
 		return newer, ""
-	case head == "" && age >= Lag:
+	case head == "" && min(age, itsAge) >= Lag:
 		return unrelated, ""
-	case head == l.sha && l.sure(its, l.sha, age):
+	case head == l.sha && l.sure(its, l.sha, itsAge):
 		return newer, ""
 	case head != "" && head != l.sha && l.sure(l.sha, head, age):
 		return older, head
@@ -191,8 +131,10 @@ func (l *line) order(other *v1alpha1.GitEvent, head string, now time.Time) (resu
 }
 
 // sure tells whether it may be believed that one commit is newer than another, as Git says: the pushes that are on record agree, or the
-// events are older than any replica lags.
-func (l *line) sure(sha, newest string, age time.Duration) bool { return age >= Lag || l.replaced(sha, newest) }
+// event of the first is older than any replica lags.
+func (l *line) sure(sha, newest string, age time.Duration) bool {
+	return age >= Lag || l.replaced(sha, newest)
+}
 
 // replaced tells whether pushes have replaced one commit with another, and none the other way.
 func (l *line) replaced(sha, by string) bool { return l.leads(sha, by) && !l.leads(by, sha) }

@@ -16,8 +16,6 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/cancelling"
-	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
@@ -35,7 +33,7 @@ const (
 
 // Step ends runs that a newer event has taken the place of.
 type Step struct {
-	Events cancelling.Events
+	Events Patcher
 	// Of returns the open events of a Repository, trimmed, from the cache. They are not changed.
 	Of func(namespace, name string) []*v1alpha1.GitEvent
 }
@@ -59,58 +57,14 @@ func (s *Step) Tell(ctx context.Context, a *attempt.Attempt) error {
 
 func (s *Step) heed(ctx context.Context, a *attempt.Attempt) error {
 	l := s.line(a)
-	var undecided error
-	for _, other := range l.others {
-		names := ended(l.self, other)
-		if len(names) == 0 || l.told(other, names) {
-			continue
-		}
-		head, err := s.head(ctx, a, l, other)
-		if err != nil {
+	tip := func() (string, error) { return a.Git.Tip(ctx, l.spec()) }
+	notes, err := l.heed(tip, a.Clock.Now())
+	for _, n := range notes {
+		if err := s.note(ctx, a, n); err != nil {
 			return err
 		}
-		order, newest := l.order(other, head, a.Clock.Now())
-		switch order {
-		case older:
-			return s.note(ctx, a, other.Name, names, newest)
-		case unknown:
-			undecided = fault.Throttledf(fault.ReasonBusy, again, "whether GitEvent %s is newer is not known yet", other.Name)
-		}
 	}
-	if undecided != nil {
-		return undecided
-	}
-	return s.heedLate(ctx, a, l)
-}
-
-// heedLate asks Git about an event that was recorded late and has created nothing yet: a newer one may have come, run and ended.
-func (s *Step) heedLate(ctx context.Context, a *attempt.Attempt, l *line) error {
-	spec := &a.Event.Spec
-	var names []string
-	for i := range a.Event.Status.Runs {
-		if run := &a.Event.Status.Runs[i]; run.CancelInProgress && run.Creatable() && a.Event.Cancelled(run.Pipeline) == nil {
-			names = append(names, run.Pipeline)
-		}
-	}
-	if len(names) == 0 || l.name == "" || spec.Comment != nil || spec.Rerun != nil || spec.ReceivedAt.Sub(spec.Happened()) < Late {
-		return nil
-	}
-	head, err := a.Git.Tip(ctx, l.spec(spec))
-	if err != nil || head == "" || head == l.sha {
-		return err
-	}
-	if !l.sure(l.sha, head, a.Clock.Since(spec.ReceivedAt.Time)) {
-		return fault.Throttledf(fault.ReasonBusy, again, "whether commit %s is newer is not known yet", head)
-	}
-	return s.note(ctx, a, a.Event.Name, names, head)
-}
-
-// head is the commit that the pull request or branch is at now. Nobody is asked about two events of one commit.
-func (s *Step) head(ctx context.Context, a *attempt.Attempt, l *line, other *v1alpha1.GitEvent) (string, error) {
-	if shaOf(other) == l.sha {
-		return "", nil
-	}
-	return a.Git.Tip(ctx, l.spec(&a.Event.Spec))
+	return err
 }
 
 func (s *Step) tell(ctx context.Context, a *attempt.Attempt) error {
@@ -119,25 +73,14 @@ func (s *Step) tell(ctx context.Context, a *attempt.Attempt) error {
 		return nil
 	}
 	l := s.line(a)
-	var faults []error
 	over := a.Turn(attempt.ShortTurn)
-	for _, other := range l.others {
-		if !mayHave(other, names) || l.told(other, names) {
-			continue
-		}
-		head, err := s.head(ctx, a, l, other)
-		if err != nil {
+	olders, err := l.olders(names, func() (string, error) { return a.Git.Tip(ctx, l.spec()) }, a.Clock.Now())
+	faults := []error{err}
+	for _, other := range olders {
+		if err := attempt.First([]error{over(), a.Record.Confirm(ctx)}); err != nil {
 			return attempt.First(append(faults, err))
 		}
-		switch order, _ := l.order(other, head, a.Clock.Now()); order {
-		case newer:
-			if err := attempt.First([]error{over(), a.Record.Confirm(ctx)}); err != nil {
-				return attempt.First(append(faults, err))
-			}
-			faults = append(faults, s.endOther(ctx, a, other, names))
-		case unknown:
-			faults = append(faults, fault.Throttledf(fault.ReasonBusy, again, "whether GitEvent %s is older is not known yet", other.Name))
-		}
+		faults = append(faults, s.endOther(ctx, a, other, names))
 	}
 	return attempt.First(faults)
 }
@@ -146,7 +89,7 @@ func (s *Step) tell(ctx context.Context, a *attempt.Attempt) error {
 func (s *Step) endOther(ctx context.Context, a *attempt.Attempt, other *v1alpha1.GitEvent, names []string) error {
 	from := a.Event.Name
 	for part, some := range parts(names) {
-		if err := cancelling.Tell(ctx, s.Events, partName(from, part), cancellation(&a.Event.Spec, some, shaOf(a.Event)), other); err != nil {
+		if err := Tell(ctx, s.Events, partName(from, part), cancellation(&a.Event.Spec, some, shaOf(a.Event)), other); err != nil {
 			return err
 		}
 	}
@@ -155,13 +98,13 @@ func (s *Step) endOther(ctx context.Context, a *attempt.Attempt, other *v1alpha1
 
 // note has the event take note of what takes its place, as if the newer event had told it, and goes on with that version of it. It may be
 // repeated; if somebody else has written the event meanwhile, it is read again.
-func (s *Step) note(ctx context.Context, a *attempt.Attempt, from string, names []string, newest string) error {
+func (s *Step) note(ctx context.Context, a *attempt.Attempt, n note) error {
 	if err := a.Record.Confirm(ctx); err != nil {
 		return err
 	}
-	for part, some := range parts(names) {
-		patched, err := cancelling.Note(ctx, s.Events, partName(from, part), cancellation(&a.Event.Spec, some, newest), a.Event)
-		if err != nil {
+	for part, some := range parts(n.names) {
+		patched, err := annotate(ctx, s.Events, partName(n.from, part), cancellation(&a.Event.Spec, some, n.newest), a.Event, a.Event.ResourceVersion)
+		if err != nil || patched == nil {
 			return err
 		}
 		a.Event.ResourceVersion, a.Event.Annotations = patched.ResourceVersion, patched.Annotations

@@ -50,7 +50,7 @@ type fakeGit struct {
 	newerErr     error
 	newerFor     []string // the commits that were asked about
 	tip          func(*v1alpha1.GitEventSpec) (string, error)
-	poison       bool     // listing the changed files panics
+	poison       bool // listing the changed files panics
 	skipCI       bool
 	reopens      bool // what lands late is shown
 

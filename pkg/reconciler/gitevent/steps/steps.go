@@ -16,20 +16,18 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/renew"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/report"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/settle"
-	"github.com/plumbline-ci/plumbline/pkg/superseding"
 )
 
 // Steps are what an event goes through. None of them knows another.
 type Steps struct {
-	Plan      *planning.Step
-	Supersede *superseding.Step
-	Create    *create.Step
-	Observe   *observe.Step
-	Cancel    *cancelling.Step
-	Report    *report.Step
-	Renew     *renew.Step
-	Annotate  *annotate.Step
-	Settle    *settle.Step
+	Plan     *planning.Step
+	Create   *create.Step
+	Observe  *observe.Step
+	Cancel   *cancelling.Step
+	Report   *report.Step
+	Renew    *renew.Step
+	Annotate *annotate.Step
+	Settle   *settle.Step
 }
 
 // New gives each step what it asks.
@@ -37,19 +35,18 @@ func New(c cluster.Cluster, o cluster.Options, m *metrics.Metrics) *Steps {
 	leads := &settle.Tenure{}
 	secrets := gitauth.New(c.Kube)
 	owners := &ownership.Keeper{Cached: c.Claims.RepositoryClaims(o.Namespace), Claims: c.Plumbline.RepositoryClaims(o.Namespace), Repositories: c.PaC}
-	ends := &cancelling.Step{Events: c.Plumbline.GitEvents(o.Namespace), Open: c.Open.GitEvents(o.Namespace), Tekton: c.Tekton, Window: o.Times.CloseWindow}
+	ends := cancelling.New(c, o)
 	return &Steps{
 		Plan: &planning.Step{
 			Providers: o.Providers, Web: o.Remote, Events: c.Plumbline.GitEvents(o.Namespace), Version: o.Version, Owners: owners, Repositories: c.PaC, Metrics: m, Misses: &planning.Misses{},
 			Beginnings: &planning.Beginnings{Inherited: leads.Inherited}, Closings: ends,
 		},
-		Supersede: &superseding.Step{Events: c.Plumbline.GitEvents(o.Namespace), Of: c.Open.Of},
-		Create:    create.New(c, o, secrets, m),
-		Observe:   &observe.Step{Tekton: c.Tekton, Runs: c.Runs},
-		Cancel:    ends,
-		Report:    &report.Step{Providers: o.Providers, Metrics: m, Identity: o.Identity, Late: o.Times.LateReports, Events: c.Plumbline.GitEvents(o.Namespace)},
-		Renew:     &renew.Step{GitAuth: secrets},
-		Annotate:  &annotate.Step{Tekton: c.Tekton, Providers: o.Providers, Metrics: m},
-		Settle:    settle.New(c, secrets, m, leads),
+		Create:   create.New(c, o, secrets, m),
+		Observe:  &observe.Step{Tekton: c.Tekton, Runs: c.Runs},
+		Cancel:   ends,
+		Report:   &report.Step{Providers: o.Providers, Metrics: m, Identity: o.Identity, Late: o.Times.LateReports, Events: c.Plumbline.GitEvents(o.Namespace)},
+		Renew:    &renew.Step{GitAuth: secrets},
+		Annotate: &annotate.Step{Tekton: c.Tekton, Providers: o.Providers, Metrics: m},
+		Settle:   settle.New(c, secrets, m, leads),
 	}
 }
