@@ -90,8 +90,9 @@ func (w *world) together(first, second delivery) {
 		wait.Add(1)
 		go func() {
 			defer wait.Done()
-			if got, body := w.post(w.receivers[i], d); got != http.StatusAccepted {
-				answers[i] = fmt.Errorf("answered %d %s", got, body)
+			got, body, err := w.git.deliver(w.ctx, w.receivers[i].URL, d)
+			if err != nil || got != http.StatusAccepted {
+				answers[i] = fmt.Errorf("answered %d %s: %w", got, body, err)
 			}
 		}()
 	}
