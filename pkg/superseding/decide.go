@@ -39,6 +39,9 @@ func (l *line) heed(ask tip, now time.Time) (notes []note, err error) {
 		case older:
 			notes = append(notes, note{other.Name, names, newest})
 		case unknown:
+			if head == l.sha { // what Git calls the newest is not kept waiting
+				continue
+			}
 			undecided = fault.Throttledf(fault.ReasonBusy, again, "whether GitEvent %s is newer is not known yet", other.Name)
 		}
 	}

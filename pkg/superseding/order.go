@@ -102,7 +102,7 @@ const (
 	unknown   order = iota // as long as the Git service may not have heard of all pushes
 	older                  // the other event, or one that is newer than both, takes its place
 	newer                  // it takes the other one's place
-	unrelated              // Git says of neither that it is newer, and will not
+	unrelated              // Git says of neither that it is newer
 )
 
 // order compares the event with another one of its line, by what Git has now: the one whose commit is the head of the pull request or
@@ -120,11 +120,11 @@ func (l *line) order(other *v1alpha1.GitEvent, head string, now time.Time) (resu
 		return older, its
 	case head == "" && l.replaced(its, l.sha):
 		return newer, ""
-	case head == "" && min(age, itsAge) >= Lag:
+	case head == "":
 		return unrelated, ""
 	case head == l.sha && l.sure(its, l.sha, itsAge):
 		return newer, ""
-	case head != "" && head != l.sha && l.sure(l.sha, head, age):
+	case head != l.sha && l.sure(l.sha, head, age):
 		return older, head
 	}
 	return unknown, ""

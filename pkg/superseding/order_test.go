@@ -67,7 +67,8 @@ func TestWhoIsNewer(t *testing.T) {
 		"a branch that is gone: by what was pushed":        {push("o", "", a, 0), "", 0, "ends o", 1},
 		"a branch that is gone, the other way":             {push("o", b, c, 0), "", 0, "yields c", 1},
 		"a branch that is gone, and nobody knows":          {push("o", "", "x", 0), "", time.Minute, "", 1},
-		"a push back to the commit before":                 {push("o", b, a, 0), a, 0, "yields a", 1},
+		"a push back to the commit before":                 {push("o", b, a, 0), a, time.Minute, "yields a", 1},
+		"a push back, or a replica that lags":              {push("o", b, a, 0), a, 0, "waits", 1},
 		"another branch":                                   {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Spec.BaseRef = "refs/heads/x" }), b, 0, "", 0},
 		"a tag of the branch's name":                       {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Spec.BaseRef = "refs/tags/main" }), b, 0, "", 0},
 		"a pull request":                                   {with(push("o", "", a, 0), pulled(1)), b, 0, "", 0},
@@ -77,7 +78,7 @@ func TestWhoIsNewer(t *testing.T) {
 		"it does not cancel, and is older":                 {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].CancelInProgress = false }), b, 0, "ends o", 1},
 		"it is not planned":                                {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Status = v1alpha1.GitEventStatus{} }), b, 0, "ends o", 1},
 		"it knows":                                         {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Annotations = map[string]string{plumbline.CancelAnnotation + "self": ""} }), b, 0, "", 0},
-		"a newer one was refused":                          {with(push("o", b, c, 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].UID, e.Status.Runs[0].Refused = "", &v1alpha1.Refusal{} }), c, time.Minute, "", 1},
+		"a newer one was refused":                          {with(push("o", b, c, 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].UID, e.Status.Runs[0].Refused = "", &v1alpha1.Refusal{} }), c, time.Minute, "", 0},
 		"a newer one is not created yet":                   {with(push("o", b, c, 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].UID = "" }), c, 0, "", 1},
 		"a newer one waits for the slot that this one has": {with(push("o", b, c, 0), waiting), c, 0, "yields c", 1},
 	}

@@ -4,6 +4,7 @@ package gitevent
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -11,9 +12,12 @@ import (
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clienttesting "k8s.io/client-go/testing"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -148,12 +152,16 @@ func TestWhatAuthorsSayOfCancelInProgress(t *testing.T) {
 // A single push with the annotation, and pushes whose runs are over, ask nobody anything.
 func TestTheUsualPushAsksNobody(t *testing.T) {
 	t.Parallel()
-	w := pushes(t, 1, "'true'")
-	w.settle("True")
-	if n := w.count("ask tip") + w.count("list gitevents") + w.count("patch gitevents"); n > 0 {
-		t.Errorf("%d calls more", n)
+	calls := map[string][]string{}
+	for _, says := range []string{"'true'", "'false'"} {
+		w := pushes(t, 1, says)
+		w.settle("True")
+		w.wantSuccess()
+		calls[says] = w.calls
 	}
-	w.wantSuccess()
+	if more := len(calls["'true'"]) - len(calls["'false'"]); more != 0 {
+		t.Errorf("%d calls more", more)
+	}
 }
 
 // With a limit of one run the newer run waits for the slot of the older one, which ends at once.
@@ -195,7 +203,9 @@ func TestNobodyGuessesWhoIsNewer(t *testing.T) {
 	t.Parallel()
 	w := pushes(t, 2, "'true'")
 	tip := w.git.tip
-	w.git.tip = func(*v1alpha1.GitEventSpec) (string, error) { return "", errThrottled }
+	w.git.tip = func(*v1alpha1.GitEventSpec) (string, error) {
+		return "", fault.Transientf(fault.ReasonGitUnavailable, "502")
+	}
 	for range 3 {
 		for _, event := range []string{"push-2", "push-1"} {
 			_, _ = w.reconcileEvent(event)
@@ -221,7 +231,12 @@ func TestTellingIsRepeated(t *testing.T) {
 	t.Parallel()
 	w := pushes(t, 2, "'true'")
 	_, _ = w.reconcileEvent("push-1")
-	w.hook = always("patch gitevents", errRefused)
+	w.asked = func(action clienttesting.Action) error {
+		if patch, ok := action.(clienttesting.PatchAction); ok && patch.GetName() == "push-1" {
+			return errRefused
+		}
+		return nil
+	}
 	for range 3 {
 		if _, err := w.reconcileEvent("push-2"); err == nil {
 			t.Error("a refused patch is not tried again")
@@ -231,10 +246,66 @@ func TestTellingIsRepeated(t *testing.T) {
 	if _, started := w.told(); started != "12" {
 		t.Errorf("going on: %q, want both", started)
 	}
-	w.hook = nil
+	w.asked = nil
 	_, _ = w.reconcileEvent("push-2")
 	_, _ = w.reconcileEvent("push-1")
 	if told, started := w.told(); told != "1" || started != "2" {
 		t.Errorf("told to end: %q, going on: %q", told, started)
+	}
+}
+
+// Ten pushes, to a branch or to a pull request, are recorded in any order and worked on in any order, by processes that are killed after
+// each step, too: the newest run goes on, and every other one was told to end or never created.
+func TestTenPushesInAnyOrder(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(12) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, 15)) //nolint:gosec // a seed makes it repeatable
+			w := pushes(t, 10, "'true'")
+			w.forgets = seed%3 == 0
+			if seed%2 == 0 {
+				w.asPulls()
+			}
+			all := w.events()
+			for _, e := range all[1:] {
+				w.must(w.own.Tracker().Delete(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), system, e.Name))
+			}
+			recorded := []string{all[0].Name}
+			for _, i := range r.Perm(9) {
+				all[i+1].Spec.ReceivedAt = metav1.NewTime(w.clock.Now())
+				w.must(w.own.Tracker().Add(&all[i+1]))
+				recorded = append(recorded, all[i+1].Name)
+				for range r.IntN(5) {
+					_, _ = w.reconcileEvent(recorded[r.IntN(len(recorded))])
+				}
+				w.pass(time.Duration(r.IntN(3)) * time.Second)
+			}
+			for range 8 {
+				for _, name := range recorded {
+					_, _ = w.reconcileEvent(name)
+				}
+				w.pass(10 * time.Second)
+			}
+			for _, e := range w.events() {
+				run := e.Status.Runs[0]
+				ended := run.UID == "" && run.Result != nil || w.runOf(run.Name).Spec.Status == pipelinev1.PipelineRunSpecStatusCancelledRunFinally
+				if newest := e.Spec.SHA == commit(10); ended == newest {
+					t.Errorf("%s: ended %t, %+v", e.Name, ended, run)
+				}
+			}
+		})
+	}
+}
+
+// asPulls makes the pushes those to the branch of a pull request.
+func (w *world) asPulls() {
+	w.t.Helper()
+	w.git.files = []git.File{annotated("hello", "on-event: pull_request", "on-target-branch: main", "cancel-in-progress: 'true'")}
+	w.git.canWrite = func(string) (bool, error) { return true, nil }
+	for _, e := range w.events() {
+		asPull(&e, "synchronize", w.clock.Now(), w.clock.Now())
+		e.Spec.BaseRef = "main"
+		w.must(w.own.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), next(&e), system))
 	}
 }
