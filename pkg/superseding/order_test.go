@@ -119,9 +119,9 @@ func waiting(e *v1alpha1.GitEvent) {
 // whoever asks.
 func TestOfOneCommitOneIsLeft(t *testing.T) {
 	t.Parallel()
-	at := func(second time.Duration) func(*v1alpha1.GitEvent) {
+	at := func(second int) func(*v1alpha1.GitEvent) {
 		return func(e *v1alpha1.GitEvent) {
-			h := metav1.NewTime(start.Add(second * time.Second))
+			h := metav1.NewTime(start.Add(time.Duration(second) * time.Second))
 			e.Spec.HappenedAt = &h
 		}
 	}
