@@ -46,13 +46,19 @@ func (d *draft) cancelsInProgress(made *pipelinev1.PipelineRun) CancelInProgress
 		", which is neither true nor false: no run is cancelled"}
 }
 
-// problems are what is not done as the author has written it, for people.
-func (w Wishes) problems() (problems []string) {
+// Problem is what is not done as an author has written it.
+type Problem struct {
+	// Reason is one word for it, Says a sentence without its full stop.
+	Reason, Says string
+}
+
+// Problems are those of the wishes, for people.
+func (w Wishes) Problems() (problems []Problem) {
 	if w.Keep != nil && w.Keep.Problem != "" {
-		problems = append(problems, w.Keep.Problem)
+		problems = append(problems, Problem{"MaxKeepRuns", w.Keep.Problem})
 	}
 	if w.Cancel.Problem != "" {
-		problems = append(problems, w.Cancel.Problem)
+		problems = append(problems, Problem{"CancelInProgress", w.Cancel.Problem})
 	}
 	return problems
 }

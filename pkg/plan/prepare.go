@@ -42,8 +42,8 @@ func (d *draft) prepare(ctx context.Context, c *candidate) *Run {
 	case f == nil:
 		c.decide(c.selection.Reason)
 		run.Wishes = d.wishes(made)
-		for _, problem := range run.problems() {
-			c.decision.Reason += "; " + problem
+		for _, problem := range run.Problems() {
+			c.decision.Reason += "; " + problem.Says
 		}
 		run.Note = strings.Join(strings.Fields(run.Note+" "+d.approvalNote()+" "+d.tokenNote(made)), " ")
 	case f.Class == fault.Ignored:

@@ -204,11 +204,8 @@ func enter(ctx context.Context, a *attempt.Attempt, made *plan.Plan) error {
 // announce tells people of an approval, and of what is not done as they have written it, once.
 func announce(a *attempt.Attempt, next *v1alpha1.Plan, made []plan.Run) {
 	for _, run := range made { // only one that is new has read it
-		if run.Keep != nil && run.Keep.Problem != "" {
-			a.Waits.Tell("MaxKeepRuns", run.Pipeline+": "+run.Keep.Problem)
-		}
-		if run.Cancel.Problem != "" {
-			a.Waits.Tell("CancelInProgress", run.Pipeline+": "+run.Cancel.Problem)
+		for _, problem := range run.Problems() {
+			a.Waits.Tell(problem.Reason, run.Pipeline+": "+problem.Says)
 		}
 	}
 	given := next.Approval
