@@ -16,6 +16,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/cluster"
+	"github.com/plumbline-ci/plumbline/pkg/superseding"
 )
 
 // Window is how long after its pull request was closed an event looks for others once more. Deliveries overtake each other: one that
@@ -33,6 +35,17 @@ type Step struct {
 	Tekton tektonv1.PipelineRunsGetter
 	// Window is the constant if it is 0.
 	Window time.Duration
+	// Newer ends what a newer commit has taken the place of.
+	Newer *superseding.Step
+}
+
+// New returns the step of an installation.
+func New(c cluster.Cluster, o cluster.Options) *Step {
+	events := c.Plumbline.GitEvents(o.Namespace)
+	return &Step{
+		Events: events, Open: c.Open.GitEvents(o.Namespace), Tekton: c.Tekton, Window: o.Times.CloseWindow,
+		Newer: &superseding.Step{Events: events, Of: c.Open.Of},
+	}
 }
 
 // Events is what is asked of the GitEvents' client.
@@ -43,7 +56,7 @@ type Events interface {
 
 // Do returns what it waits for, nil when there is nothing left to do for now.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
-	return attempt.First([]error{s.notify(ctx, a), s.end(ctx, a)})
+	return attempt.First([]error{s.notify(ctx, a), s.Newer.Tell(ctx, a), s.end(ctx, a)})
 }
 
 func (s *Step) window() time.Duration {

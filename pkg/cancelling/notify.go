@@ -4,19 +4,17 @@ package cancelling
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/records"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/superseding"
 )
 
 // notify tells the events that happened before this one what it cancels. It is repeated until each has taken note. An event that
@@ -58,7 +56,7 @@ func (s *Step) tellAll(ctx context.Context, a *attempt.Attempt) error {
 		if err := attempt.First([]error{over(), a.Record.Confirm(ctx)}); err != nil {
 			return attempt.First(append(faults, err))
 		}
-		faults = append(faults, s.tell(ctx, a.Event.Name, cancels, other))
+		faults = append(faults, superseding.Tell(ctx, s.Events, a.Event.Name, cancels, other))
 	}
 	return attempt.First(faults)
 }
@@ -75,23 +73,6 @@ func ends(spec *v1alpha1.GitEventSpec, cancels *v1alpha1.Cancellation, other *v1
 func elsewhere(cancels *v1alpha1.Cancellation, other *v1alpha1.GitEvent) bool {
 	ref := other.GitRef()
 	return cancels.Ref != "" && ref != "" && ref != cancels.Ref
-}
-
-// tell annotates an event that is still the one that was listed. It may be repeated.
-func (s *Step) tell(ctx context.Context, from string, cancels *v1alpha1.Cancellation, other *v1alpha1.GitEvent) error {
-	name, value, err := cancels.CancelsAs(from)
-	if err != nil {
-		return err
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": other.UID, "annotations": map[string]string{name: value}}})
-	if err != nil {
-		return fmt.Errorf("encoding the patch of GitEvent %s: %w", other.Name, err)
-	}
-	_, err = s.Events.Patch(ctx, other.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-	if err == nil || fault.Gone(err) { // what is gone starts nothing
-		return nil
-	}
-	return again(fault.FromKube(fault.VerbPatch, fmt.Errorf("cancelling GitEvent %s: %w", other.Name, err)))
 }
 
 // again makes the retry of a refused patch the workqueue's, whatever refuses it (docs/adr/0003).

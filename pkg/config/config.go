@@ -47,6 +47,8 @@ const (
 	keyRemember         = "remember-ok-to-test"
 	keyKeepDefault      = "default-max-keep-runs"
 	keyKeepLimit        = "max-keep-run-upper-limit"
+	keyCancelPulls      = "enable-cancel-in-progress-on-pull-requests"
+	keyCancelPushes     = "enable-cancel-in-progress-on-push"
 )
 
 const (
@@ -124,6 +126,8 @@ type Config struct {
 	Remote Remote
 	// Keep says how many ended runs are kept.
 	Keep Keep
+	// CancelInProgress says whose older runs end where the author says nothing.
+	CancelInProgress CancelInProgress
 }
 
 // Default returns the configuration of an empty ConfigMap.

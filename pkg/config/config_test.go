@@ -45,9 +45,11 @@ func TestNew(t *testing.T) {
 				"remote-allowed-hosts": "Git.example.com, 10.0.0.0/8,", "remote-refused-hosts": "*.corp.example.com",
 				"git-allowed-hosts": "gitlab.corp.example.com", "run-service-accounts": "builder, tester", "run-pod-security": "baseline",
 				"default-max-keep-runs": "5", "max-keep-run-upper-limit": "50",
+				"enable-cancel-in-progress-on-pull-requests": "true", "enable-cancel-in-progress-on-push": "true",
 			},
 			want: &Config{
 				Keep:               Keep{Default: 5, Limit: 50},
+				CancelInProgress:   CancelInProgress{PullRequests: true, Pushes: true},
 				RequireApprovedSHA: true, RememberApprovals: true, GitAllowed: hosts.Hosts{"gitlab.corp.example.com"},
 				Ceiling: ceiling.Limits{ServiceAccounts: []string{"builder", "tester"}, PodSecurity: ceiling.Baseline},
 				Remote: Remote{

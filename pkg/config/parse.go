@@ -55,6 +55,7 @@ func parse(data map[string]string, previous *Config) (*Config, error) {
 	c.RequireApprovedSHA = p.boolean(keyRequireSHA, false, previous.RequireApprovedSHA)
 	c.RememberApprovals = p.boolean(keyRemember, false, previous.RememberApprovals)
 	c.Keep = p.keep(previous.Keep)
+	c.CancelInProgress = p.cancelInProgress(previous.CancelInProgress)
 	c.SettledRetention = p.retention(c.GitHubURL, previous.SettledRetention)
 	p.unknown()
 	return c, errors.Join(p.errs...)

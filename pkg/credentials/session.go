@@ -28,6 +28,7 @@ type Session struct {
 	loginErr error                            // why it could not be
 	release  func()                           // gives the turn back; nil while none is taken
 	newer    func() (string, error)           // what has superseded the event, asked once; nil while nobody has to know
+	tip      func() (string, error)           // what the event's pull request or branch is at, likewise
 	saw      map[types.NamespacedName]content // the Secrets that were read
 	secret   types.NamespacedName             // of them the one with the credentials of the Git service
 	repeated bool                             // the Git service was not asked, because it has just refused the same

@@ -26,6 +26,24 @@ func (s *Session) Superseding(ctx context.Context, spec *v1alpha1.GitEventSpec, 
 	return s.newer()
 }
 
+// Tip returns the commit that the pull request or branch of the event is at now, "" if there is none (provider.Tips). The Git service is
+// asked once a session. The spec of the first question counts; it is the event's with what its plan has found out.
+func (s *Session) Tip(ctx context.Context, spec *v1alpha1.GitEventSpec) (sha string, err error) {
+	if s.tip == nil {
+		s.tip = sync.OnceValues(func() (string, error) {
+			client, err := s.Connect(ctx)
+			if err != nil {
+				return "", err
+			}
+			if sha, err = client.Tip(ctx, spec); err != nil {
+				return "", fmt.Errorf("asking what is newest of %s: %w", spec.Ref(), err)
+			}
+			return sha, nil
+		})
+	}
+	return s.tip()
+}
+
 func (s *Session) supersedes(ctx context.Context, spec *v1alpha1.GitEventSpec) (string, error) {
 	client, err := s.Connect(ctx)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 
 // Trim returns what the cache keeps of an event: each replica holds every open one, and most of an event is only read
 // live. It keeps names, times, what the steps wait for, how far each run and report is, and where its Git
-// service is: what the gauges, the Repository's conditions, the budgets, the index and the lines (pkg/turns) need; and what
-// cancels it, or what it cancels (pkg/cancelling). Whoever needs another field of a cached event adds it here; the unit tests
+// service is: what the gauges, the Repository's conditions, the budgets, the index and the lines (pkg/turns) need; what
+// cancels it, or what it cancels (pkg/cancelling); and which events of its pull request, branch or tag are newer (pkg/superseding). Whoever needs another field of a cached event adds it here; the unit tests
 // of the reconcilers fill their caches with trimmed objects, so that a missing one shows.
 func Trim(event *v1alpha1.GitEvent) *v1alpha1.GitEvent {
 	kept := &v1alpha1.GitEvent{
@@ -30,9 +30,7 @@ func Trim(event *v1alpha1.GitEvent) *v1alpha1.GitEvent {
 		},
 		Status: v1alpha1.GitEventStatus{Phase: event.Status.Phase, Waits: event.Status.Waits},
 	}
-	if plan := event.Status.Plan; plan != nil && plan.Priority != nil {
-		kept.Status.Plan = &v1alpha1.Plan{Priority: plan.Priority} // where its runs stand in the line (pkg/concurrency)
-	}
+	newest(kept, event)
 	cancels(kept, event)
 	for _, c := range event.Status.Conditions {
 		kept.Status.Conditions = append(kept.Status.Conditions, apis.Condition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
@@ -60,13 +58,37 @@ func cancels(kept, event *v1alpha1.GitEvent) {
 	if event.Status.Plan == nil || event.Status.Plan.Cancels == nil || event.Spec.PullRequest == nil {
 		return
 	}
-	kept.Spec.Repository.UID, kept.Spec.Action = event.Spec.Repository.UID, event.Spec.Action
-	kept.Spec.PullRequest = &v1alpha1.PullRequest{Number: event.Spec.PullRequest.Number}
-	kept.Status.Plan = &v1alpha1.Plan{Cancels: event.Status.Plan.Cancels, Priority: event.Status.Plan.Priority}
+	kept.Status.Plan.Cancels = event.Status.Plan.Cancels
+}
+
+// newest keeps what tells which of several events of one pull request, branch or tag is the newest (pkg/superseding).
+func newest(kept, event *v1alpha1.GitEvent) {
+	of, to := &event.Spec, &kept.Spec
+	to.Repository.UID, to.Action, to.SHA, to.Before, to.HappenedAt = of.Repository.UID, of.Action, of.SHA, of.Before, of.HappenedAt
+	if of.PullRequest != nil {
+		to.PullRequest = &v1alpha1.PullRequest{Number: of.PullRequest.Number}
+	} else {
+		to.BaseRef = of.BaseRef
+	}
+	if of.Comment != nil {
+		to.Comment = &v1alpha1.Comment{ID: of.Comment.ID}
+	}
+	if of.Rerun != nil {
+		to.Rerun = &v1alpha1.Rerun{}
+		kept.Labels = map[string]string{plumbline.SubjectLabel: event.Labels[plumbline.SubjectLabel]}
+	}
+	plan := event.Status.Plan
+	if plan == nil {
+		return
+	}
+	kept.Status.Plan = &v1alpha1.Plan{HeadSHA: plan.HeadSHA, Ref: plan.Ref, Priority: plan.Priority} // the last is where its runs stand in the line (pkg/concurrency)
+	if !plan.Decided() {
+		kept.Status.Plan.Decisions = []v1alpha1.Decision{{Open: true}}
+	}
 }
 
 func trimRun(run *v1alpha1.Run) v1alpha1.Run {
-	kept := v1alpha1.Run{Namespace: run.Namespace, Name: run.Name, UID: run.UID, Unresolved: run.Unresolved}
+	kept := v1alpha1.Run{Namespace: run.Namespace, Name: run.Name, UID: run.UID, Unresolved: run.Unresolved, Pipeline: run.Pipeline, CancelInProgress: run.CancelInProgress}
 	if run.Refused != nil {
 		kept.Refused = &v1alpha1.Refusal{Reason: run.Refused.Reason}
 	}

@@ -214,8 +214,7 @@ type Run struct {
 	// Unresolved is true while what it refers to cannot be read; Wait says why, in the attempt that met it.
 	Unresolved bool
 	Wait       error
-	// Keep is how many ended runs its author wants to keep, nil if the author says nothing of it.
-	Keep *Keep
+	Wishes
 	// Manifest is what is created, in JSON and with markers for secret values; nil for what is refused, unresolved or of an
 	// earlier attempt. As an object it may take twelve times as much memory, and a plan may have hundreds.
 	Manifest []byte

@@ -41,8 +41,9 @@ func (d *draft) prepare(ctx context.Context, c *candidate) *Run {
 	switch {
 	case f == nil:
 		c.decide(c.selection.Reason + d.prioritize(ctx))
-		if run.Keep = d.keeps(made); run.Keep != nil && run.Keep.Problem != "" {
-			c.decision.Reason += "; " + run.Keep.Problem
+		run.Wishes = d.wishes(made)
+		for _, problem := range run.Problems() {
+			c.decision.Reason += "; " + problem.Says
 		}
 		run.Note = strings.Join(strings.Fields(run.Note+" "+d.approvalNote()+" "+d.tokenNote(made)), " ")
 	case f.Class == fault.Ignored:

@@ -97,6 +97,13 @@ type History interface {
 	Supersedes(ctx context.Context, event *v1alpha1.GitEventSpec) (sha string, err error)
 }
 
+// Tips answers what is newest.
+type Tips interface {
+	// Tip returns the commit that the event's pull request or branch is at now, "" if the service has none: for a tag, a branch that was
+	// deleted, a pull request that is gone. Its replicas may not have heard of a push yet.
+	Tip(ctx context.Context, event *v1alpha1.GitEventSpec) (sha string, err error)
+}
+
 // Access answers who may start a run. An error means that it is not known: wait, never assume.
 type Access interface {
 	// CanWrite tells whether the user has write access or more to the repository. An unknown user has none. The user is
@@ -170,6 +177,7 @@ type Tokens interface {
 type Client struct {
 	Source
 	History
+	Tips
 	Addresses
 	Access
 	Reporter

@@ -118,7 +118,7 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 	client.BaseURL, client.UserAgent = api, s.options.UserAgent
 	runs := &runTokens{minter: tokens, base: base, limit: s.limits.Get(limitKey{api.String(), c.AppID}, func() *mintLimit { return &mintLimit{} })}
 	r := &repository{client: client, runs: runs, app: c.AppID, owner: p.Owner, name: p.Name, id: p.ID, web: baseURL, reader: reader, trees: &s.trees}
-	return provider.Client{Source: r, History: r, Addresses: r, Access: r, Reporter: r, Conversation: r, Tokens: r}, nil
+	return provider.Client{Source: r, History: r, Tips: r, Addresses: r, Access: r, Reporter: r, Conversation: r, Tokens: r}, nil
 }
 
 // repository is one repository seen through one installation.

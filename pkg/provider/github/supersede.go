@@ -29,7 +29,25 @@ func (r *repository) Supersedes(ctx context.Context, event *v1alpha1.GitEventSpe
 	return r.otherTip(ctx, branch, event.SHA)
 }
 
+// Tip returns the pull request's head or the branch's tip of this moment.
+func (r *repository) Tip(ctx context.Context, event *v1alpha1.GitEventSpec) (string, error) {
+	if event.PullRequest != nil {
+		return r.head(ctx, int(event.PullRequest.Number))
+	}
+	branch, isBranch := strings.CutPrefix(event.BaseRef, "refs/heads/")
+	if !isBranch {
+		return "", nil
+	}
+	return r.tip(ctx, branch)
+}
+
 func (r *repository) otherHead(ctx context.Context, number int, sha string) (string, error) {
+	head, err := r.head(ctx, number)
+	return other(head, sha), err
+}
+
+// head returns "" for a pull request that is not there.
+func (r *repository) head(ctx context.Context, number int) (string, error) {
 	const what = "reading the pull request's head"
 	pull, _, err := r.client.PullRequests.Get(ctx, r.owner, r.name, number)
 	if provider.StatusCode(err) == http.StatusNotFound {
@@ -38,11 +56,20 @@ func (r *repository) otherHead(ctx context.Context, number int, sha string) (str
 	if err != nil {
 		return "", failed(what, err)
 	}
-	return other(what, pull.GetHead().GetSHA(), sha)
+	return named(what, pull.GetHead().GetSHA())
 }
 
 // otherTip asks for the tip first: the comparison is then of two commits, whatever the branch's name looks like.
 func (r *repository) otherTip(ctx context.Context, branch, sha string) (string, error) {
+	tip, err := r.tip(ctx, branch)
+	if tip = other(tip, sha); err != nil || tip == "" {
+		return "", err
+	}
+	return r.unlessHeld(ctx, sha, tip)
+}
+
+// tip returns "" for a branch that is not there.
+func (r *repository) tip(ctx context.Context, branch string) (string, error) {
 	const what = "reading where the branch is now"
 	ref, _, err := r.client.Git.GetRef(ctx, r.owner, r.name, "heads/"+branch)
 	if provider.StatusCode(err) == http.StatusNotFound {
@@ -51,11 +78,7 @@ func (r *repository) otherTip(ctx context.Context, branch, sha string) (string, 
 	if err != nil {
 		return "", failed(what, err)
 	}
-	tip, err := other(what, ref.GetObject().GetSHA(), sha)
-	if err != nil || tip == "" {
-		return "", err
-	}
-	return r.unlessHeld(ctx, sha, tip)
+	return named(what, ref.GetObject().GetSHA())
 }
 
 // unlessHeld returns the tip unless its history holds the commit
@@ -79,15 +102,20 @@ func (r *repository) unlessHeld(ctx context.Context, sha, tip string) (string, e
 	return "", noAnswer(what)
 }
 
-// other is what the service names instead of a commit, "" when it names that one.
-func other(what, named, sha string) (string, error) {
-	if !provider.IsSHA(named) {
+// other is what is there instead of a commit, "" if it is that one.
+func other(now, sha string) string {
+	if now == sha {
+		return ""
+	}
+	return now
+}
+
+// named is the commit that the service names.
+func named(what, sha string) (string, error) {
+	if !provider.IsSHA(sha) {
 		return "", fault.Transientf("BadAnswer", "%s: GitHub names no commit", what)
 	}
-	if named == sha {
-		return "", nil
-	}
-	return named, nil
+	return sha, nil
 }
 
 // absent interprets a 404: nil when the repository itself can be read.

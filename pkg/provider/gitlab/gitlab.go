@@ -116,7 +116,7 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 	}
 	token := strings.TrimSpace(c.Token)
 	r := &repository{client: client, token: provider.Token{User: c.User, Value: token}, shared: c.Shared, path: p.Owner + "/" + p.Name, id: p.ID, base: base, now: s.options.Now, reader: readerKey{user, p.ID}, trees: &s.trees}
-	return provider.Client{Source: r, History: r, Addresses: r, Access: r, Reporter: r, Conversation: r, Tokens: r}, nil
+	return provider.Client{Source: r, History: r, Tips: r, Addresses: r, Access: r, Reporter: r, Conversation: r, Tokens: r}, nil
 }
 
 // client calls the API of a GitLab with a token.

@@ -30,7 +30,25 @@ func (r *repository) Supersedes(ctx context.Context, event *v1alpha1.GitEventSpe
 	return r.otherTip(ctx, branch, event.SHA)
 }
 
+// Tip returns the merge request's head or the branch's tip of this moment.
+func (r *repository) Tip(ctx context.Context, event *v1alpha1.GitEventSpec) (string, error) {
+	if event.PullRequest != nil {
+		return r.head(ctx, int(event.PullRequest.Number))
+	}
+	branch, isBranch := strings.CutPrefix(event.BaseRef, "refs/heads/")
+	if !isBranch {
+		return "", nil
+	}
+	return r.tip(ctx, branch)
+}
+
 func (r *repository) otherHead(ctx context.Context, number int, sha string) (string, error) {
+	head, err := r.head(ctx, number)
+	return other(head, sha), err
+}
+
+// head returns "" for a merge request that is not there.
+func (r *repository) head(ctx context.Context, number int) (string, error) {
 	const what = "reading the merge request's head"
 	mr, _, err := r.client.MergeRequests.GetMergeRequest(r.path, number, nil, gl.WithContext(ctx))
 	if provider.StatusCode(err) == http.StatusNotFound {
@@ -39,10 +57,19 @@ func (r *repository) otherHead(ctx context.Context, number int, sha string) (str
 	if err != nil {
 		return "", provider.Failed(what, err)
 	}
-	return other(what, mr.SHA, sha)
+	return named(what, mr.SHA)
 }
 
 func (r *repository) otherTip(ctx context.Context, branch, sha string) (string, error) {
+	tip, err := r.tip(ctx, branch)
+	if tip = other(tip, sha); err != nil || tip == "" {
+		return "", err
+	}
+	return r.unlessHeld(ctx, sha, branch, tip)
+}
+
+// tip returns "" for a branch that is not there.
+func (r *repository) tip(ctx context.Context, branch string) (string, error) {
 	const what = "reading where the branch is now"
 	now, _, err := r.client.Branches.GetBranch(r.path, branch, gl.WithContext(ctx))
 	if provider.StatusCode(err) == http.StatusNotFound {
@@ -54,11 +81,7 @@ func (r *repository) otherTip(ctx context.Context, branch, sha string) (string, 
 	if now.Commit == nil {
 		return "", noAnswer(what)
 	}
-	tip, err := other(what, now.Commit.ID, sha)
-	if err != nil || tip == "" {
-		return "", err
-	}
-	return r.unlessHeld(ctx, sha, branch, tip)
+	return named(what, now.Commit.ID)
 }
 
 // unlessHeld returns the tip unless the branch holds the commit
@@ -82,13 +105,18 @@ func (r *repository) unlessHeld(ctx context.Context, sha, branch, tip string) (s
 	return tip, nil
 }
 
-// other is what GitLab names instead of a commit, "" when it names that one.
-func other(what, named, sha string) (string, error) {
-	if !provider.IsSHA(named) {
+// other is what is there instead of a commit, "" if it is that one.
+func other(now, sha string) string {
+	if now == sha {
+		return ""
+	}
+	return now
+}
+
+// named is the commit that GitLab names.
+func named(what, sha string) (string, error) {
+	if !provider.IsSHA(sha) {
 		return "", fault.Transientf("BadAnswer", "%s: GitLab names no commit", what)
 	}
-	if named == sha {
-		return "", nil
-	}
-	return named, nil
+	return sha, nil
 }

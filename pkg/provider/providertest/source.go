@@ -131,6 +131,7 @@ func testSource(t *testing.T, open func(*testing.T) World) {
 	t.Run("what a delivery says without a signature", func(t *testing.T) { testForged(t, open) })
 	t.Run("a comment is completed with what its pull request is now", func(t *testing.T) { testComment(t, open(t)) })
 	t.Run("a pull request that cannot be read", func(t *testing.T) { testCommentFaults(t, open(t)) })
+	t.Run("what is newest", func(t *testing.T) { testTip(t, open) })
 	t.Run("what supersedes an event", func(t *testing.T) { testSupersedes(t, open) })
 	t.Run("what two commits do not have alike", func(t *testing.T) { testDiffer(t, open) })
 	t.Run("changed files come from all pages", func(t *testing.T) { testChanged(t, open(t)) })

@@ -49,7 +49,8 @@ type fakeGit struct {
 	newer        string   // what has superseded the event
 	newerErr     error
 	newerFor     []string // the commits that were asked about
-	poison       bool     // listing the changed files panics
+	tip          func(*v1alpha1.GitEventSpec) (string, error)
+	poison       bool // listing the changed files panics
 	skipCI       bool
 	reopens      bool // what lands late is shown
 
@@ -76,7 +77,7 @@ func (g *fakeGit) provider() provider.Provider {
 		if g.loginErr != nil {
 			return provider.Client{}, g.loginErr
 		}
-		return provider.Client{Source: g, History: g, Addresses: g, Access: g, Reporter: g, Conversation: g, Tokens: g}, nil
+		return provider.Client{Source: g, History: g, Tips: g, Addresses: g, Access: g, Reporter: g, Conversation: g, Tokens: g}, nil
 	}, Metadata: func(id string) (labels, annotations map[string]string) {
 		return map[string]string{pipelinesascode.CheckRunID: id}, map[string]string{}
 	}}
@@ -155,6 +156,14 @@ func (g *fakeGit) Differ(context.Context, string, string, ...string) ([]string, 
 func (g *fakeGit) Supersedes(_ context.Context, e *v1alpha1.GitEventSpec) (string, error) {
 	g.newerFor = append(g.newerFor, e.SHA)
 	return g.newer, g.newerErr
+}
+
+func (g *fakeGit) Tip(_ context.Context, e *v1alpha1.GitEventSpec) (string, error) {
+	g.world.called("ask tip")
+	if g.tip == nil {
+		return "", nil
+	}
+	return g.tip(e)
 }
 
 func (g *fakeGit) CanWrite(_ context.Context, user string) (bool, error) { return g.canWrite(user) }

@@ -224,7 +224,10 @@ func (r *Reconciler) untilReported(ctx context.Context, a *attempt.Attempt) []er
 	if !a.Planned() {
 		return faults
 	}
-	faults = append(faults, r.steps.Create.Do(ctx, a)...)
+	heeded := r.steps.Cancel.Newer.Heed(ctx, a)
+	if faults = append(faults, heeded); heeded == nil {
+		faults = append(faults, r.steps.Create.Do(ctx, a)...)
+	}
 	faults = append(faults, r.steps.Observe.Do(ctx, a))
 	faults = append(faults, r.steps.Cancel.Do(ctx, a))
 	faults = append(faults, a.Waits.Settle(v1alpha1.StepReport, a.Waits.Slowed(v1alpha1.StepReport,

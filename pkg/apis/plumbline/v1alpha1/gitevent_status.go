@@ -227,6 +227,9 @@ type Run struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=-1
 	MaxKeepRuns *int64 `json:"maxKeepRuns,omitempty"`
+	// CancelInProgress is true if the run ends older ones of the pipeline, of the same pull request, branch or tag. Unset for a settled event.
+	// +optional
+	CancelInProgress bool `json:"cancelInProgress,omitempty"`
 	// Patched is the digest of the metadata that was last patched onto the PipelineRun.
 	// +optional
 	Patched string `json:"patched,omitempty"`

@@ -204,8 +204,8 @@ func enter(ctx context.Context, a *attempt.Attempt, made *plan.Plan) error {
 // announce tells people of an approval, and of what is not done as they have written it, once.
 func announce(a *attempt.Attempt, next *v1alpha1.Plan, made []plan.Run) {
 	for _, run := range made { // only one that is new has read it
-		if run.Keep != nil && run.Keep.Problem != "" {
-			a.Waits.Tell("MaxKeepRuns", run.Pipeline+": "+run.Keep.Problem)
+		for _, problem := range run.Problems() {
+			a.Waits.Tell(problem.Reason, run.Pipeline+": "+problem.Says)
 		}
 	}
 	given := next.Approval
@@ -256,6 +256,7 @@ func runsOf(a *attempt.Attempt, made *plan.Plan) []v1alpha1.Run {
 		}
 		runs = append(runs, v1alpha1.Run{
 			Pipeline: run.Pipeline, Namespace: run.Namespace, Name: run.Name, Note: run.Note, Secret: run.Secret, Refused: run.Refused, Unresolved: run.Unresolved,
+			CancelInProgress: run.Cancel.On,
 		})
 		if run.Keep != nil {
 			runs[i].MaxKeepRuns = &run.Keep.Most

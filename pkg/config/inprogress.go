@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+// CancelInProgress says whether a new run ends the older ones of its pipeline where its author says nothing
+// (spec/compatibility.md 6.5).
+type CancelInProgress struct {
+	// PullRequests is for runs of the same pull request, Pushes for those of the same branch or tag.
+	PullRequests, Pushes bool
+}
+
+func (p *parser) cancelInProgress(previous CancelInProgress) CancelInProgress {
+	return CancelInProgress{
+		PullRequests: p.boolean(keyCancelPulls, false, previous.PullRequests),
+		Pushes:       p.boolean(keyCancelPushes, false, previous.Pushes),
+	}
+}

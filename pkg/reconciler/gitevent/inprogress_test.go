@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clienttesting "k8s.io/client-go/testing"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/status"
+)
+
+// commit is that of the n-th push.
+func commit(n int) string { return fmt.Sprintf("%040x", n) }
+
+// pushes is a world with so many pushes to main, one after the other, of a pipeline that says this of cancel-in-progress. The events are
+// push-1, push-2 and so on; the last one is the branch's tip. All of them are recorded.
+func pushes(t *testing.T, count int, says string) *world {
+	t.Helper()
+	w := newWorld(t, annotated("hello", "cancel-in-progress: "+says))
+	if says == "" {
+		w = newWorld(t, helloFile("hello"))
+	}
+	w.git.tip = func(*v1alpha1.GitEventSpec) (string, error) { return commit(count), nil }
+	for n := 1; n <= count; n++ {
+		e := event()
+		if n == 1 {
+			e = w.event()
+		}
+		e.Name, e.UID, e.Spec.DeliveryKey, e.Spec.SHA = fmt.Sprint("push-", n), types.UID(fmt.Sprint("uid-of-", n)), fmt.Sprint(n), commit(n)
+		if n > 1 {
+			e.Spec.Before = commit(n - 1)
+		}
+		e.Spec.ReceivedAt = metav1.NewTime(w.clock.Now())
+		if n == 1 {
+			w.edited(e)
+			continue
+		}
+		w.must(w.own.Tracker().Add(e))
+	}
+	return w
+}
+
+// told are the pushes whose run was told to end, or was not created and is cancelled; started are those with a run that goes on.
+func (w *world) told() (told, started string) {
+	for _, e := range w.events() {
+		for _, run := range e.Status.Runs {
+			n := strings.TrimPrefix(e.Name, "push-")
+			switch {
+			case run.UID == "" && run.Result != nil:
+				told += n
+			case run.UID != "" && w.runOf(run.Name).Spec.Status == pipelinev1.PipelineRunSpecStatusCancelledRunFinally:
+				told += n
+			case run.UID != "":
+				started += n
+			}
+		}
+	}
+	return told, started
+}
+
+func (w *world) runOf(name string) *pipelinev1.PipelineRun {
+	for _, run := range w.runs() {
+		if run.Name == name {
+			return &run
+		}
+	}
+	return &pipelinev1.PipelineRun{}
+}
+
+// The newer push ends the run of the one before, whose check says by which commit; Git is asked once, and the newest run goes on. Processed
+// the other way round the older one creates nothing.
+func TestANewerPushEndsTheRun(t *testing.T) {
+	t.Parallel()
+	for name, order := range map[string][]string{"in order": {"push-1", "push-2"}, "reversed": {"push-2", "push-1"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := pushes(t, 2, "'true'")
+			for _, event := range append(order, "push-1", "push-1", "push-2") {
+				_, _ = w.reconcileEvent(event)
+				w.quietly(func() *Reconciler { w.obey(); return nil })
+			}
+			for range 3 {
+				_, _ = w.reconcileEvent("push-1")
+				w.pass(time.Second)
+			}
+			told, started := w.told()
+			if told != "1" || started != "2" || w.count("ask tip") != 1 {
+				t.Errorf("told to end: %q, going on: %q, after %d questions", told, started, w.count("ask tip"))
+			}
+			said := ""
+			for _, check := range w.git.checks {
+				if check.Conclusion != "" {
+					said += fmt.Sprintf("%s %s", check.Conclusion, check.Text)
+				}
+			}
+			if !strings.HasPrefix(said, string(status.Cancelled)) || !strings.Contains(said, "superseded by "+commit(2)) || !w.named("push-1").Settled() {
+				t.Errorf("the check says %q, %+v", said, w.named("push-1").Status)
+			}
+		})
+	}
+}
+
+// Who says nothing, false, or what is neither true nor false cancels nothing and asks nobody; the installation may say so for those who
+// say nothing. What is not understood is told once, in the decision and as a Kubernetes Event.
+func TestWhatAuthorsSayOfCancelInProgress(t *testing.T) {
+	t.Parallel()
+	on := map[string]string{"enable-cancel-in-progress-on-push": "true"}
+	for name, test := range map[string]struct {
+		says     string
+		settings map[string]string
+		told     string
+		words    string
+	}{
+		"true":                     {"'true'", nil, "1", ""},
+		"false":                    {"'false'", on, "", ""},
+		"nothing":                  {"", nil, "", ""},
+		"nothing, and the default": {"", on, "1", ""},
+		"of pull requests only":    {"", map[string]string{"enable-cancel-in-progress-on-pull-requests": "true"}, "", ""},
+		"yes":                      {"'yes'", on, "", `cancel-in-progress is "yes", which is neither true nor false`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := pushes(t, 2, test.says)
+			w.settings = test.settings
+			for _, event := range []string{"push-1", "push-2", "push-1", "push-2"} {
+				_, _ = w.reconcileEvent(event)
+			}
+			told, _ := w.told()
+			reason := w.named("push-2").Status.Plan.Decisions[0].Reason
+			if told != test.told || strings.Contains(reason, test.words) != true || test.words == "" && strings.Contains(reason, "neither") {
+				t.Errorf("told to end: %q, want %q; the decision is %q", told, test.told, reason)
+			}
+			if asked := w.count("ask tip"); (asked > 0) != (test.told != "") {
+				t.Errorf("%d questions", asked)
+			}
+		})
+	}
+}
+
+// A single push with the annotation, and pushes whose runs are over, ask nobody anything.
+func TestTheUsualPushAsksNobody(t *testing.T) {
+	t.Parallel()
+	calls := map[string][]string{}
+	for _, says := range []string{"'true'", "'false'"} {
+		w := pushes(t, 1, says)
+		w.settle("True")
+		w.wantSuccess()
+		calls[says] = w.calls
+	}
+	if more := len(calls["'true'"]) - len(calls["'false'"]); more != 0 {
+		t.Errorf("%d calls more", more)
+	}
+}
+
+// With a limit of one run the newer run waits for the slot of the older one, which ends at once.
+func TestTheOlderRunEndsAlthoughTheNewerOneWaits(t *testing.T) {
+	t.Parallel()
+	w := pushes(t, 2, "'true'")
+	_, _ = w.reconcileEvent("push-1")
+	w.slots(pacv1alpha1.Slot{Run: w.named("push-1").Status.Runs[0].Name, Event: "push-1"})
+	_, _ = w.reconcileEvent("push-2")
+	_, _ = w.reconcileEvent("push-1")
+	if told, started := w.told(); told != "1" || started != "" {
+		t.Errorf("told to end: %q, going on: %q", told, started)
+	}
+	w.slots(pacv1alpha1.Slot{Run: w.named("push-2").Status.Runs[0].Name, Event: "push-2"})
+	_, _ = w.reconcileEvent("push-2")
+	if told, started := w.told(); told != "1" || started != "2" {
+		t.Errorf("with a slot: told to end: %q, going on: %q", told, started)
+	}
+}
+
+// A newer run that the API server refuses as its author wrote it ends nothing.
+func TestWhatIsRefusedEndsNothing(t *testing.T) {
+	t.Parallel()
+	w := pushes(t, 2, "'true'")
+	_, _ = w.reconcileEvent("push-1")
+	w.hook = always("create pipelineruns", errDenied)
+	for range 3 {
+		_, _ = w.reconcileEvent("push-2")
+	}
+	w.hook = nil
+	_, _ = w.reconcileEvent("push-1")
+	if told, started := w.told(); told != "" || started != "1" || w.named("push-2").Status.Runs[0].Refused == nil {
+		t.Errorf("told to end: %q, going on: %q", told, started)
+	}
+}
+
+// While Git cannot be asked nobody is ended and nothing older is created; then it goes on.
+func TestNobodyGuessesWhoIsNewer(t *testing.T) {
+	t.Parallel()
+	w := pushes(t, 2, "'true'")
+	tip := w.git.tip
+	w.git.tip = func(*v1alpha1.GitEventSpec) (string, error) {
+		return "", fault.Transientf(fault.ReasonGitUnavailable, "502")
+	}
+	for range 3 {
+		for _, event := range []string{"push-2", "push-1"} {
+			_, _ = w.reconcileEvent(event)
+			w.pass(time.Minute)
+		}
+	}
+	if told, started := w.told(); told != "" || started != "2" {
+		t.Errorf("told to end: %q, going on: %q", told, started)
+	}
+	w.git.tip = tip
+	for range 4 {
+		_, _ = w.reconcileEvent("push-2")
+		_, _ = w.reconcileEvent("push-1")
+		w.pass(time.Minute)
+	}
+	if told, started := w.told(); told != "1" || started != "2" {
+		t.Errorf("then told to end: %q, going on: %q", told, started)
+	}
+}
+
+// A refused patch is tried again until the older event has taken note.
+func TestTellingIsRepeated(t *testing.T) {
+	t.Parallel()
+	w := pushes(t, 2, "'true'")
+	_, _ = w.reconcileEvent("push-1")
+	w.asked = func(action clienttesting.Action) error {
+		if patch, ok := action.(clienttesting.PatchAction); ok && patch.GetName() == "push-1" {
+			return errRefused
+		}
+		return nil
+	}
+	for range 3 {
+		if _, err := w.reconcileEvent("push-2"); err == nil {
+			t.Error("a refused patch is not tried again")
+		}
+		w.pass(time.Minute)
+	}
+	if _, started := w.told(); started != "12" {
+		t.Errorf("going on: %q, want both", started)
+	}
+	w.asked = nil
+	_, _ = w.reconcileEvent("push-2")
+	_, _ = w.reconcileEvent("push-1")
+	if told, started := w.told(); told != "1" || started != "2" {
+		t.Errorf("told to end: %q, going on: %q", told, started)
+	}
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package superseding ends the older runs of a pipeline when a newer event of the same pull request, branch or tag has started one
+// (cancel-in-progress). Which event is newer is decided from Git, never by which came first: see order.go and docs/adr/0043. The newer
+// event tells the older ones, as an event does that closes a pull request (pkg/cancelling); each ends its own runs. An older one that
+// comes late finds the newer one itself.
+package superseding
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/retry"
+)
+
+const (
+	// Lag is for how long a replica of the Git service may not have heard of a push. What it says of events that were received since then
+	// counts only if the commits that their pushes replaced agree.
+	Lag = 30 * time.Second
+	// Late is how long a delivery may take. Of one that took longer the newer event may be over already, and Git is asked.
+	Late = 10 * time.Second
+	// again is how soon an event comes back that cannot be ordered yet.
+	again = 3 * time.Second
+	// maxNames is the bytes of names in one annotation: an event takes note of 50, and all of an object may have 256 KiB.
+	maxNames = 3500
+)
+
+// Step ends runs that a newer event has taken the place of.
+type Step struct {
+	Events Patcher
+	// Of returns the open events of a Repository, trimmed, from the cache. They are not changed.
+	Of func(namespace, name string) []*v1alpha1.GitEvent
+}
+
+// Heed is done before the event creates anything: it takes note if a newer event has taken the place of its runs. It returns an error as
+// long as that is not known; nothing is created until then.
+func (s *Step) Heed(ctx context.Context, a *attempt.Attempt) error {
+	return a.Waits.Step(v1alpha1.StepSupersede, func() error {
+		return a.Waits.Try(retry.Step{Name: v1alpha1.StepSupersede}, func() error { return s.heed(ctx, a) })
+	})
+}
+
+// Tell is done after the event has created what it can: it tells the older events. It is repeated until each of them has taken note.
+func (s *Step) Tell(ctx context.Context, a *attempt.Attempt) error {
+	if a.Event.Status.Plan.Cancels != nil {
+		return nil // it starts nothing, and the step is that of pkg/cancelling
+	}
+	err := a.Waits.Try(retry.Step{Name: v1alpha1.StepNotify}, func() error { return s.tell(ctx, a) })
+	return a.Waits.Settle(v1alpha1.StepNotify, err)
+}
+
+func (s *Step) heed(ctx context.Context, a *attempt.Attempt) error {
+	l := s.line(a)
+	tip := func() (string, error) { return a.Git.Tip(ctx, l.spec()) }
+	notes, err := l.heed(tip, a.Clock.Now())
+	for _, n := range notes {
+		if err := s.note(ctx, a, n); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+func (s *Step) tell(ctx context.Context, a *attempt.Attempt) error {
+	names := replaces(a.Event)
+	if len(names) == 0 {
+		return nil
+	}
+	l := s.line(a)
+	over := a.Turn(attempt.ShortTurn)
+	olders, err := l.olders(names, func() (string, error) { return a.Git.Tip(ctx, l.spec()) }, a.Clock.Now())
+	faults := []error{err}
+	for _, other := range olders {
+		if err := attempt.First([]error{over(), a.Record.Confirm(ctx)}); err != nil {
+			return attempt.First(append(faults, err))
+		}
+		faults = append(faults, s.endOther(ctx, a, other, names))
+	}
+	return attempt.First(faults)
+}
+
+// endOther tells an older event which of its runs end.
+func (s *Step) endOther(ctx context.Context, a *attempt.Attempt, other *v1alpha1.GitEvent, names []string) error {
+	from := a.Event.Name
+	for part, some := range parts(names) {
+		if err := Tell(ctx, s.Events, partName(from, part), cancellation(&a.Event.Spec, some, shaOf(a.Event)), other); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// note has the event take note of what takes its place, as if the newer event had told it, and goes on with that version of it. It may be
+// repeated; if somebody else has written the event meanwhile, it is read again.
+func (s *Step) note(ctx context.Context, a *attempt.Attempt, n note) error {
+	if err := a.Record.Confirm(ctx); err != nil {
+		return err
+	}
+	for part, some := range parts(n.names) {
+		patched, err := annotate(ctx, s.Events, partName(n.from, part), cancellation(&a.Event.Spec, some, n.newest), a.Event, a.Event.ResourceVersion)
+		if err != nil || patched == nil {
+			return err
+		}
+		a.Event.ResourceVersion, a.Event.Annotations = patched.ResourceVersion, patched.Annotations
+	}
+	return nil
+}
+
+// cancellation ends runs because of a commit.
+func cancellation(spec *v1alpha1.GitEventSpec, names []string, newest string) *v1alpha1.Cancellation {
+	return &v1alpha1.Cancellation{Names: names, Why: attempt.SupersededBy(newest), At: metav1.NewTime(spec.Happened().Truncate(time.Second))}
+}
+
+// parts are the names in portions that fit into an annotation.
+func parts(names []string) [][]string {
+	all, bytes := [][]string{nil}, 0
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+		if bytes += len(name) + len(`"",`); bytes > maxNames && len(all[len(all)-1]) > 0 {
+			all, bytes = append(all, nil), len(name)
+		}
+		all[len(all)-1] = append(all[len(all)-1], name)
+	}
+	return all
+}
+
+// partName is what a portion is said to come from. No name of an event has a dot.
+func partName(from string, part int) string {
+	if part == 0 {
+		return from
+	}
+	return fmt.Sprintf("%s.%d", from, part)
+}
