@@ -42,6 +42,12 @@ func (s *stage) disturb(ctx context.Context, act Act) {
 	case gitFault:
 		s.failGit(ctx, act)
 		return
+	case limiting:
+		s.limit(ctx, act)
+		return
+	case killingInTurn:
+		s.killInTurn(ctx, act)
+		return
 	}
 	if s.rolling.Load() {
 		s.tally.add("disturbances left out as a rolling restart took longer", 1)
