@@ -33,8 +33,12 @@ const registry = "/registry/"
 // again is how long nobody tries after etcd has not answered.
 const again = 200 * time.Millisecond
 
-// errHistory says that versions are missing.
-var errHistory = errors.New("versions are missing")
+var (
+	// errHistory says that versions are missing.
+	errHistory = errors.New("versions are missing")
+	// errNoAnswer is any message without a resource version.
+	errNoAnswer = errors.New("etcd answers with an error")
+)
 
 // History tells of every version of the objects of some custom resources ("<group>/<resource>") that is stored from now on, each once and
 // in the order of their resource versions. It asks etcd, not the API server: what was stored in the moment in which the API server is
@@ -48,7 +52,11 @@ type History struct {
 
 // Follow returns a history from now on.
 func (c *Cluster) Follow(ctx context.Context, resources []string, saw func(Version)) (*History, error) {
-	h := &History{etcd: c.EtcdURL(), resources: resources, saw: saw}
+	return follow(ctx, c.EtcdURL(), resources, saw)
+}
+
+func follow(ctx context.Context, etcd string, resources []string, saw func(Version)) (*History, error) {
+	h := &History{etcd: etcd, resources: resources, saw: saw}
 	began := errors.New("it has begun")
 	err := h.watch(ctx, func() error { return began })
 	if errors.Is(err, began) {
@@ -117,6 +125,9 @@ func (h *History) read(stream io.Reader, begun func() error) error {
 		var all answer
 		if err := decoder.Decode(&all); err != nil {
 			return fmt.Errorf("following etcd: %w", err)
+		}
+		if all.Result.Header.Revision == 0 {
+			return errNoAnswer
 		}
 		if all.Result.Canceled {
 			return fmt.Errorf("%w from resource version %d on: %s", errHistory, h.next, all.Result.Reason)

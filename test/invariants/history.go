@@ -97,8 +97,9 @@ func (h *History) run(v cluster.Version) {
 		return
 	}
 	var now pipelinev1.PipelineRun
-	if json.Unmarshal(v.Object, &now) != nil {
-		return // nobody has defined another version of the kind
+	if err := json.Unmarshal(v.Object, &now); err != nil {
+		h.unread(v, err)
+		return
 	}
 	if now.Labels[plumbline.InstallationLabel] != h.Installation {
 		return
@@ -130,8 +131,14 @@ func (h *History) run(v cluster.Version) {
 // event remembers which runs are to be created.
 func (h *History) event(v cluster.Version) {
 	var event v1alpha1.GitEvent
-	if v.Namespace != h.Installation || v.Object != nil && json.Unmarshal(v.Object, &event) != nil {
+	if v.Namespace != h.Installation {
 		return
+	}
+	if v.Object != nil {
+		if err := json.Unmarshal(v.Object, &event); err != nil {
+			h.unread(v, err)
+			return
+		}
 	}
 	var wait []string
 	for i := range event.Status.Runs {
@@ -177,13 +184,19 @@ func (h *History) repository(v cluster.Version) {
 		return
 	}
 	var now pacv1alpha1.Repository
-	if json.Unmarshal(v.Object, &now) != nil {
+	if err := json.Unmarshal(v.Object, &now); err != nil {
+		h.unread(v, err)
 		return
 	}
 	if h.repositories[id] == nil {
 		h.repositories[id] = &limited{slots: map[string]int64{}}
 	}
 	h.gives(v, h.repositories[id], &now)
+}
+
+// unread is a version that cannot be judged: then nothing is known of the limit.
+func (h *History) unread(v cluster.Version, err error) {
+	h.broke("I-6", v.Name, "%s %s/%s cannot be read at resource version %d: %v", v.Resource, v.Namespace, v.Name, v.Revision, err)
 }
 
 func (h *History) broke(invariant, subject, format string, args ...any) {
