@@ -108,13 +108,7 @@ func (h *History) run(v cluster.Version) {
 		h.broke("I-2", now.Name, "PipelineRun %s was made again at resource version %d", id, v.Revision)
 	}
 	if run == nil || run.UID != now.UID {
-		run = &made{
-			repository: key(v.Namespace, now.Annotations[pipelinesascode.Repository]), pipeline: now.Annotations[pipelinesascode.OriginalPRName],
-			keep: -1,
-		}
-		if keep, err := strconv.Atoi(now.Annotations[pipelinesascode.MaxKeepRuns]); err == nil {
-			run.keep = keep
-		}
+		run = created(&now)
 		h.runs[id] = run
 	}
 	was := run.active
@@ -126,6 +120,17 @@ func (h *History) run(v cluster.Version) {
 	if run.active && !was {
 		h.starts(v, run)
 	}
+}
+
+// created is a PipelineRun of which nothing was known.
+func created(now *pipelinev1.PipelineRun) *made {
+	run := &made{
+		repository: key(now.Namespace, now.Annotations[pipelinesascode.Repository]), pipeline: now.Annotations[pipelinesascode.OriginalPRName], keep: -1,
+	}
+	if keep, err := strconv.Atoi(now.Annotations[pipelinesascode.MaxKeepRuns]); err == nil {
+		run.keep = keep
+	}
+	return run
 }
 
 // event remembers which runs are to be created.
@@ -148,15 +153,7 @@ func (h *History) event(v cluster.Version) {
 			continue
 		}
 		wait = append(wait, id)
-		if h.waiting[id] == nil {
-			h.waiting[id] = &queued{
-				repository: key(event.Spec.Repository.Namespace, event.Spec.Repository.Name), event: v.Name, pipeline: run.Pipeline,
-				received: event.Spec.ReceivedAt.Time,
-			}
-		}
-		if h.waiting[id].since.IsZero() && waitsForSlot(&event, run) {
-			h.waiting[id].since = v.At
-		}
+		h.waits(v, id, &event, run)
 	}
 	for _, id := range h.events[v.Name] {
 		if !slices.Contains(wait, id) {
@@ -164,6 +161,19 @@ func (h *History) event(v cluster.Version) {
 		}
 	}
 	h.events[v.Name] = wait
+}
+
+// waits remembers a run that is to be created, and since when it waits for a slot.
+func (h *History) waits(v cluster.Version, id string, event *v1alpha1.GitEvent, run *v1alpha1.Run) {
+	if h.waiting[id] == nil {
+		h.waiting[id] = &queued{
+			repository: key(event.Spec.Repository.Namespace, event.Spec.Repository.Name), event: v.Name, pipeline: run.Pipeline,
+			received: event.Spec.ReceivedAt.Time,
+		}
+	}
+	if h.waiting[id].since.IsZero() && waitsForSlot(event, run) {
+		h.waiting[id].since = v.At
+	}
 }
 
 // waitsForSlot tells whether a run says that it waits for a slot.
