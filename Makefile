@@ -81,6 +81,12 @@ SHRINK_MINUTES ?= 0
 campaign: binaries ## MINUTES=30 of random deliveries, faults and kill -9, all of it from SEED=1; fails when an invariant is broken (ACTS=3,17 does these alone; SHRINK_MINUTES=60 then tries smaller schedules)
 	go run ./test/campaign/cmd/campaign -seed $(SEED) -minutes $(MINUTES) -acts '$(ACTS)' -shrink-minutes $(SHRINK_MINUTES)
 
+EVENTS ?= 200
+
+.PHONY: limits
+limits: binaries ## EVENTS=200 random deliveries of SEED=1 in MINUTES while concurrency_limits change and controllers are killed at each kind of call; fails when more run than may, in the wrong order, or something is pruned too early
+	go run ./test/campaign/cmd/campaign -seed $(SEED) -minutes $(MINUTES) -limits $(EVENTS) -acts '$(ACTS)' -shrink-minutes $(SHRINK_MINUTES)
+
 SCENARIOS ?= 100
 
 .PHONY: oracle

@@ -26,6 +26,10 @@ type Options struct {
 	Seed     uint64
 	// Acts are what is done, a part of the seed's schedule or all of it.
 	Acts []Act
+	// Limits are the first concurrency_limits of the repositories, in the order in which they are made; 0 is none, and nil what a campaign has.
+	Limits []int
+	// Patience is invariants.History's; 0 is what a campaign needs.
+	Patience time.Duration
 	// Settle is how long everything has afterwards to become true.
 	Settle time.Duration
 	// Key is an App's private key, made when empty.
@@ -103,7 +107,12 @@ func (s *stage) play(ctx context.Context) (Report, error) {
 	}
 	settled := time.Now()
 	err := c.settle(ctx)
+	err = errors.Join(err, s.remembered())
+	most, given := s.history.Most()
 	s.tally.add("PipelineRuns of approved commits", c.allowed)
+	s.tally.add("PipelineRuns pruned", len(c.pruned))
+	s.tally.add("slots given", given)
+	s.tally.add("PipelineRuns at once of a Repository with a limit, at most", most)
 	report.Table, report.Broken, report.Settled = s.tally.table(), c.findings(), time.Since(settled)
 	return report, err
 }

@@ -19,7 +19,7 @@ const seed = 13
 var shared Options // set once before any test runs
 
 func TestMain(m *testing.M) {
-	os.Exit(cluster.Suite{Name: "campaign", Limit: 10 * time.Minute, Prepare: prepare}.Run(m))
+	os.Exit(cluster.Suite{Name: "campaign", Limit: 15 * time.Minute, Prepare: prepare}.Run(m))
 }
 
 func prepare(ctx context.Context, c *cluster.Cluster, dir string) error {
@@ -27,7 +27,7 @@ func prepare(ctx context.Context, c *cluster.Cluster, dir string) error {
 		return err
 	}
 	programs, err := installation.Build(ctx, dir)
-	shared = Options{Cluster: c, Programs: programs, Seed: seed, Acts: Schedule(seed, 25*time.Second), Settle: 2 * time.Minute}
+	shared = Options{Cluster: c, Programs: programs, Seed: seed, Acts: Schedule(seed, 25*time.Second), Settle: 4 * time.Minute}
 	return err
 }
 
@@ -41,6 +41,44 @@ func TestEveryInvariantHolds(t *testing.T) {
 	}
 	if len(report.Broken) > 0 {
 		t.Errorf("%d invariants are broken", len(report.Broken))
+	}
+}
+
+// The short form of `make limits`: whoever is killed, and however the limits change, never more run than the limit is, first come is first
+// served, everything starts or is cancelled, and nothing is deleted before its result was accepted.
+func TestLimitsHold(t *testing.T) {
+	o := OfLimits()
+	o.Cluster, o.Programs, o.Seed, o.Settle, o.Acts = shared.Cluster, shared.Programs, seed, shared.Settle, Limits(seed, 40*time.Second, 40)
+	report, err := Run(t.Context(), o)
+	t.Log(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Broken) > 0 {
+		t.Errorf("%d invariants are broken", len(report.Broken))
+	}
+}
+
+// The schedule of limits has as many deliveries as it is told, changes every limit, and kills controllers at each kind of call.
+func TestTheScheduleOfLimitsFollowsFromTheSeed(t *testing.T) {
+	acts := Limits(seed, 10*time.Minute, 200)
+	if !slices.Equal(acts, Limits(seed, 10*time.Minute, 200)) {
+		t.Error("two schedules of one seed differ")
+	}
+	delivered, targets, calls := 0, map[string]bool{}, map[string]bool{}
+	for _, act := range acts {
+		switch {
+		case act.Target == "":
+			delivered++
+		case act.Kind == limiting:
+			targets[act.Target] = true
+		default:
+			at := takesTurn(act, deadlyCalls())
+			calls[at.String()+at.when] = true
+		}
+	}
+	if all := len(deadlyCalls()); delivered != 200 || len(targets) != len(limitables()) || len(calls) != all {
+		t.Errorf("%d deliveries, limits changed of %v, killed at %d calls; want 200, of all, and %d", delivered, targets, len(calls), all)
 	}
 }
 
@@ -62,7 +100,7 @@ func TestTheScheduleFollowsFromTheSeed(t *testing.T) {
 			t.Fatalf("act %d is at %v, after one at %v", act.N, act.At, acts[max(0, i-1)].At)
 		}
 	}
-	if len(kinds) != 17+7 || len(targets) != 12 {
-		t.Errorf("%d kinds %v with %d targets %v, want 17 kinds of deliveries and 7 of disturbances; 12 targets", len(kinds), kinds, len(targets), targets)
+	if len(kinds) != 17+8 || len(targets) != 14 {
+		t.Errorf("%d kinds %v with %d targets %v, want 17 kinds of deliveries and 8 of disturbances; 14 targets", len(kinds), kinds, len(targets), targets)
 	}
 }

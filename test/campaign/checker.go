@@ -41,6 +41,8 @@ type checker struct {
 	last *invariants.Evidence
 	// reader knows what it has read before: there may be thousands of commits.
 	reader invariants.Reader
+	// pruned are the PipelineRuns that were deleted before the last look.
+	pruned []invariants.Pruned
 	// made are the UIDs of the PipelineRuns that were ever seen, by name.
 	made map[string]types.UID
 	// allowed is how many PipelineRuns of approved commits the last look has seen.
@@ -71,13 +73,15 @@ func (c *checker) watch(ctx context.Context) {
 func (c *checker) look(ctx context.Context) (*invariants.Evidence, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
+	pruned := c.stage.history.Pruned() // before the writes: what was accepted before it was deleted is among them
 	e, err := c.reader.Read(ctx, both{c.stage.services[onGitHub], c.stage.services[onGitLab]}, c.stage.installation)
 	if err != nil {
 		c.stage.tally.add("looks that failed", 1)
 		return nil, err
 	}
 	c.stage.tally.add("looks at everything", 1)
-	c.last = e
+	e.Remember(pruned)
+	c.last, c.pruned = e, pruned
 	return e, nil
 }
 
@@ -117,12 +121,13 @@ func (c *checker) settle(ctx context.Context) error {
 
 // never are the violations that nothing can mend.
 func (c *checker) never(e *invariants.Evidence) []invariants.Violation {
-	return slices.Concat(e.Never(), c.twice(e), early(e), unfounded(e), c.failed(e), c.astray(e), c.uncalled(e), c.unapproved(e))
+	return slices.Concat(e.Never(), c.twice(e), early(e), unfounded(e), c.failed(e), c.astray(e), c.uncalled(e), c.unapproved(e),
+		e.Early(c.pruned), c.stage.history.Never())
 }
 
 // eventually is what has not become true yet. What does not become so of a PipelineRun whose patches are refused is I-10's.
 func (c *checker) eventually(e *invariants.Evidence) []invariants.Violation {
-	all := slices.Concat(e.Eventually(), c.ignored(e), c.incomplete(e))
+	all := slices.Concat(e.Eventually(), c.ignored(e), c.incomplete(e), c.stage.history.Queue())
 	for i, v := range all {
 		if v.Invariant == "I-5" && refused(v.Subject) {
 			all[i].Invariant = "I-10"
@@ -141,7 +146,7 @@ func (c *checker) twice(e *invariants.Evidence) (broken []invariants.Violation) 
 	if c.made == nil {
 		c.made = map[string]types.UID{}
 	}
-	for _, run := range e.Live {
+	for _, run := range e.Made() {
 		if was := c.made[run.Name]; was != "" && was != run.UID {
 			broken = append(broken, invariants.Violation{Invariant: "I-2", Subject: run.Name, Message: "PipelineRun " + run.Name + " was made again"})
 		}
@@ -154,7 +159,7 @@ func (c *checker) twice(e *invariants.Evidence) (broken []invariants.Violation) 
 // before one was written before the other.
 func early(e *invariants.Evidence) (broken []invariants.Violation) {
 	ended := map[string]time.Time{}
-	for _, run := range e.Live {
+	for _, run := range e.Made() {
 		if run.Status.CompletionTime != nil {
 			ended[run.Name] = run.Status.CompletionTime.Time
 		}

@@ -91,6 +91,7 @@ type repository struct {
 	path, service, tenant string
 	// namespace is the Repository's, and its PipelineRuns'.
 	namespace string
+	limit     int      // its first concurrency_limit, 0 for none
 	first     delivery // of all
 
 	mu     sync.Mutex

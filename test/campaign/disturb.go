@@ -13,6 +13,7 @@ import (
 const (
 	killing, killingAtCall, pausing, cutting = "kill -9", "kill -9 at a call", "SIGSTOP", "partition"
 	apiFault, gitFault, rolling              = "fault of the API server", "fault of the Git service", "rolling restart"
+	limiting, killingInTurn                  = "change of a limit", "kill -9 of a controller at the call whose turn it is"
 )
 
 // The targets that are no part of the cluster. There are two of each process of ours.
@@ -47,6 +48,7 @@ func disturbance(r *rand.Rand) disturbing {
 		{cutting, 3, 9 * time.Second, ours},
 		{apiFault, 9, 5 * time.Second, most},
 		{gitFault, 9, 4 * time.Second, []string{onGitHub, onGitLab}},
+		{limiting, 2, time.Second, limitables()[:2]}, // the other tenant has no limits
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/forge"
@@ -95,8 +96,18 @@ func pipeline(name string, fails bool, long int) string {
 	if fails {
 		code = 1
 	}
-	return strings.NewReplacer("NAME", name, "EXIT", cluster.ExitCodeAnnotation+fmt.Sprintf(": %q", fmt.Sprint(code)),
+	return strings.NewReplacer("NAME", name, "KEEP", keeps(name), "EXIT", cluster.ExitCodeAnnotation+fmt.Sprintf(": %q", fmt.Sprint(code)),
 		"LONG", cluster.DurationAnnotation+fmt.Sprintf(": %q", fmt.Sprint(long))).Replace(definition)
+}
+
+// keeps is the annotation that says how many ended runs of a pipeline are kept: all of the first one, two of the second and none of the
+// third. An annotation that cancels what is in progress would be another line here.
+func keeps(name string) string {
+	most := map[string]string{"run-1": "2", "run-2": "0"}[name]
+	if most == "" {
+		return ""
+	}
+	return pipelinesascode.MaxKeepRuns + fmt.Sprintf(": %q", most)
 }
 
 const definition = `apiVersion: tekton.dev/v1
@@ -107,6 +118,7 @@ metadata:
     pipelinesascode.tekton.dev/on-event: "[push, pull_request]"
     pipelinesascode.tekton.dev/on-target-branch: "[main, work-*]"
     pipelinesascode.tekton.dev/on-comment: "^/deploy"
+    KEEP
     EXIT
     LONG
 spec:

@@ -79,7 +79,7 @@ func (r *repository) approves(by *rand.Rand) []delivery {
 // of commits that were.
 func (c *checker) unapproved(e *invariants.Evidence) (broken []invariants.Violation) {
 	c.allowed = 0
-	for _, run := range e.Live {
+	for _, run := range e.Made() {
 		sha := run.Labels[pipelinesascode.SHA]
 		approved, foreign := c.stage.approval(sha)
 		switch {

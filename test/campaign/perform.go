@@ -35,12 +35,8 @@ func (s *stage) perform(ctx context.Context, acts []Act) {
 
 // disturb does something to its target, and undoes it. A target that an act before has not yet undone is left alone.
 func (s *stage) disturb(ctx context.Context, act Act) {
-	switch act.Kind {
-	case rolling:
-		s.roll(ctx)
-		return
-	case gitFault:
-		s.failGit(ctx, act)
+	if _, one := s.parts[act.Target]; !one {
+		s.disturbOthers(ctx, act)
 		return
 	}
 	if s.rolling.Load() {
@@ -82,6 +78,20 @@ func (s *stage) disturb(ctx context.Context, act Act) {
 		s.failCalls(ctx, act)
 	case killingAtCall:
 		s.killAtCall(ctx, act)
+	}
+}
+
+// disturbOthers disturbs what is not one process.
+func (s *stage) disturbOthers(ctx context.Context, act Act) {
+	switch act.Kind {
+	case rolling:
+		s.roll(ctx)
+	case gitFault:
+		s.failGit(ctx, act)
+	case limiting:
+		s.limit(ctx, act)
+	case killingInTurn:
+		s.killInTurn(ctx, act)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/installation"
+	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
 const (
@@ -38,6 +38,11 @@ type stage struct {
 	tally        *tally
 	// sending and disturbing are the acts that go on.
 	sending, disturbing sync.WaitGroup
+	// history judges every version of what is stored. followed is closed when it ends, with followErr; follow ends it.
+	history   *invariants.History
+	follow    context.CancelFunc
+	followed  chan struct{}
+	followErr error
 	// rolling is true while receivers are replaced, which may take longer than the schedule has for it.
 	rolling atomic.Bool
 }
@@ -71,6 +76,9 @@ func open(ctx context.Context, o Options) (*stage, error) {
 	hub.SetWebhookURL(hub.app.ID, s.front.server.URL)
 	system, err := o.Cluster.CreateNamespace(ctx, "plumbline")
 	if err != nil {
+		return s, err
+	}
+	if err := s.remember(ctx, system); err != nil {
 		return s, err
 	}
 	s.installation, err = installation.New(ctx, installation.Options{
@@ -139,7 +147,7 @@ func (s *stage) serve(ctx context.Context) error {
 			return err
 		}
 		for _, on := range []string{onGitHub, onGitLab} {
-			r := &repository{service: on, tenant: tenant, namespace: namespace, wishes: map[string]wish{}, counts: map[string]int{}, approved: map[string]bool{}}
+			r := &repository{service: on, tenant: tenant, namespace: namespace, limit: s.limitOf(len(s.repositories)), wishes: map[string]wish{}, counts: map[string]int{}, approved: map[string]bool{}}
 			r.project, r.path = s.services[on].found(tenant)
 			s.repositories = append(s.repositories, r)
 			if err := s.connect(ctx, r); err != nil {
@@ -156,7 +164,10 @@ func (s *stage) connect(ctx context.Context, r *repository) error {
 	if err != nil {
 		return err
 	}
-	repository := &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: strings.ToLower(r.service)}, Spec: spec}
+	if r.limit > 0 {
+		spec.ConcurrencyLimit = &r.limit
+	}
+	repository := &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: r.name()}, Spec: spec}
 	if _, err := s.installation.Plumbline.PipelinesascodeV1alpha1().Repositories(r.namespace).Create(ctx, repository, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("creating the Repository: %w", err)
 	}
@@ -198,6 +209,10 @@ func (s *stage) close() (err error) {
 	s.front.server.CloseClientConnections()
 	for _, on := range s.services {
 		err = errors.Join(err, on.close())
+	}
+	if s.follow != nil {
+		s.follow()
+		<-s.followed
 	}
 	for _, r := range s.repositories {
 		_ = s.options.Cluster.DeleteNamespace(ctx, r.namespace)

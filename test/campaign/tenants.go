@@ -96,7 +96,7 @@ func (c *checker) astray(e *invariants.Evidence) (broken []invariants.Violation)
 			}
 		}
 	}
-	for _, run := range e.Live {
+	for _, run := range e.Made() {
 		if r := whose[run.Name]; r != nil && run.Namespace != r.namespace {
 			broken = append(broken, strayed(run.Name, "PipelineRun %s of %s is in namespace %s", run.Name, r.path, run.Namespace))
 		}

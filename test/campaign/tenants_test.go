@@ -78,7 +78,7 @@ func TestWishesAndTenantsAreFound(t *testing.T) {
 		}
 		wishes, counts := map[string]wish{"d": starts}, map[string]int{"d": 1}
 		c.spoil(world{Evidence: e, run: &e.Events[0].Status.Runs[0], wish: wishes, counts: counts})
-		check := &checker{stage: &stage{repositories: []*repository{
+		check := &checker{stage: &stage{history: &invariants.History{}, repositories: []*repository{
 			{project: at{path: "acme/app"}, path: "acme/app", namespace: "of-acme", wishes: wishes, counts: counts, approved: map[string]bool{"read": true, "unread": false}},
 			{project: at{path: "umbra/app"}, path: "umbra/app", namespace: "of-umbra"},
 		}}}

@@ -25,13 +25,18 @@ func (c *checker) findings() (out []Finding) {
 // timeline is what happened to a delivery, GitEvent or PipelineRun, to what belongs to it, and what was disturbed meanwhile.
 func (c *checker) timeline(subject string) []string {
 	own, names, keys := c.eventsOf(subject)
-	for _, run := range c.last.Live {
+	for _, run := range c.last.Made() {
 		if !names[run.Name] {
 			continue
 		}
 		own = append(own, moment{run.CreationTimestamp.Time, fmt.Sprintf("PipelineRun %s is created (%s)", run.Name, run.UID)})
 		if run.Status.CompletionTime != nil {
 			own = append(own, moment{run.Status.CompletionTime.Time, fmt.Sprintf("PipelineRun %s ends: %s", run.Name, run.Status.GetCondition("Succeeded").Reason)})
+		}
+	}
+	for _, p := range c.pruned {
+		if names[p.Run.Name] {
+			own = append(own, moment{p.At, fmt.Sprintf("PipelineRun %s is gone", p.Run.Name)})
 		}
 	}
 	for _, d := range c.last.Deliveries {

@@ -25,6 +25,7 @@ type Evidence struct {
 	Events     []v1alpha1.GitEvent
 	Planned    map[string]v1alpha1.Run // by PipelineRun name
 	Live       []pipelinev1.PipelineRun
+	Gone       []pipelinev1.PipelineRun // that Remember was told of
 	Deliveries []Delivery
 	Writes     []Write
 	Checks     []Check // oldest first

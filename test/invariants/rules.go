@@ -69,7 +69,7 @@ func (e *Evidence) Once() (broken []Violation) {
 		deliveries[event.Name] = event.Spec.DeliveryKey
 	}
 	made := map[string]string{}
-	for _, run := range e.Live {
+	for _, run := range e.Made() {
 		delivery, known := deliveries[run.Labels[plumbline.EventLabel]]
 		planned, ours := e.Planned[run.Name]
 		if !known || !ours {
@@ -132,13 +132,11 @@ func (e *Evidence) Reopened() (broken []Violation) {
 
 // succeeded is the Succeeded condition a planned run ended with, Unknown while it has not.
 func (e *Evidence) succeeded(run v1alpha1.Run) corev1.ConditionStatus {
-	for i := range e.Live {
-		if e.Live[i].Name == run.Name && e.Live[i].UID == run.UID {
-			if condition := e.Live[i].Status.GetCondition(apis.ConditionSucceeded); condition != nil {
-				return condition.Status
-			}
-			return corev1.ConditionUnknown
+	if live := e.pipelineRun(run); live != nil {
+		if condition := live.Status.GetCondition(apis.ConditionSucceeded); condition != nil {
+			return condition.Status
 		}
+		return corev1.ConditionUnknown
 	}
 	if run.Result == nil {
 		return corev1.ConditionUnknown
@@ -158,8 +156,22 @@ func (e *Evidence) failed(run v1alpha1.Run) bool {
 	cancelled := []pipelinev1.PipelineRunReason{
 		pipelinev1.PipelineRunReasonCancelled, pipelinev1.PipelineRunReasonCancelledRunningFinally, pipelinev1.PipelineRunReasonStoppedRunningFinally,
 	}
-	return slices.ContainsFunc(e.Live, func(live pipelinev1.PipelineRun) bool {
-		condition := live.Status.GetCondition(apis.ConditionSucceeded)
-		return live.UID == run.UID && condition.IsFalse() && !slices.Contains(cancelled, pipelinev1.PipelineRunReason(condition.Reason))
-	})
+	live := e.pipelineRun(run)
+	if live == nil {
+		return false
+	}
+	condition := live.Status.GetCondition(apis.ConditionSucceeded)
+	return condition.IsFalse() && !slices.Contains(cancelled, pipelinev1.PipelineRunReason(condition.Reason))
+}
+
+// pipelineRun is that of a planned run, nil if nobody has seen it.
+func (e *Evidence) pipelineRun(run v1alpha1.Run) *pipelinev1.PipelineRun {
+	for _, all := range [][]pipelinev1.PipelineRun{e.Live, e.Gone} {
+		for i := range all {
+			if all[i].Name == run.Name && all[i].UID == run.UID {
+				return &all[i]
+			}
+		}
+	}
+	return nil
 }

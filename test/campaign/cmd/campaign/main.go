@@ -25,15 +25,16 @@ import (
 func main() {
 	seed := flag.Uint64("seed", 1, "what the schedule follows from")
 	minutes := flag.Float64("minutes", 5, "for how long deliveries are sent")
+	limits := flag.Int("limits", 0, "if not 0: instead of a campaign, so many deliveries while limits change and controllers are killed at each kind of call")
 	only := flag.String("acts", "", "numbers of the schedule's `acts` that alone are done, with commas between; \"\" does all")
 	settle := flag.Duration("settle", 25*time.Minute, "for how long everything may take afterwards")
 	shrink := flag.Float64("shrink-minutes", 0, "for how long smaller schedules are tried when an invariant is broken")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	acts, err := choose(campaign.Schedule(*seed, inMinutes(*minutes)), *only)
+	p := player{seed: *seed, minutes: *minutes, limits: *limits, shrink: inMinutes(*shrink)}
+	acts, err := choose(p.schedule(), *only)
 	if err == nil {
-		p := player{seed: *seed, minutes: *minutes, shrink: inMinutes(*shrink)}
 		err = p.run(ctx, acts, *settle)
 	}
 	if err != nil {
@@ -64,8 +65,25 @@ func choose(acts []campaign.Act, only string) ([]campaign.Act, error) {
 type player struct {
 	seed     uint64
 	minutes  float64
+	limits   int
 	shrink   time.Duration
 	programs installation.Programs // once they are built
+}
+
+// schedule is that of a campaign, or the one in which limits change.
+func (p *player) schedule() []campaign.Act {
+	if p.limits > 0 {
+		return campaign.Limits(p.seed, inMinutes(p.minutes), p.limits)
+	}
+	return campaign.Schedule(p.seed, inMinutes(p.minutes))
+}
+
+// options are those of the schedule.
+func (p *player) options() campaign.Options {
+	if p.limits > 0 {
+		return campaign.OfLimits()
+	}
+	return campaign.Options{}
 }
 
 var errBroken = errors.New("an invariant is broken")
@@ -88,7 +106,9 @@ func (p *player) play(ctx context.Context, acts []campaign.Act, settle time.Dura
 	var report campaign.Report
 	err := alone.Run(ctx, func(ctx context.Context, c *cluster.Cluster, built installation.Programs) (err error) {
 		p.programs = built
-		report, err = campaign.Run(ctx, campaign.Options{Cluster: c, Programs: built, Seed: p.seed, Acts: acts, Settle: settle})
+		o := p.options()
+		o.Cluster, o.Programs, o.Seed, o.Acts, o.Settle = c, built, p.seed, acts, settle
+		report, err = campaign.Run(ctx, o)
 		fmt.Println(report)
 		if err == nil && keeps && len(report.Broken) > 0 {
 			return errBroken
@@ -119,6 +139,10 @@ func (p *player) shrinks(ctx context.Context, acts []campaign.Act, invariant str
 	for _, act := range campaign.Compact(smallest) {
 		lines, numbers = append(lines, act.String()), append(numbers, strconv.Itoa(act.N))
 	}
-	fmt.Printf("%s is broken by %d acts of %d:\n%s\nmake campaign SEED=%d MINUTES=%v ACTS=%s\n",
-		invariant, len(smallest), len(acts), strings.Join(lines, "\n"), p.seed, p.minutes, strings.Join(numbers, ","))
+	again := "make campaign"
+	if p.limits > 0 {
+		again = fmt.Sprintf("make limits EVENTS=%d", p.limits)
+	}
+	fmt.Printf("%s is broken by %d acts of %d:\n%s\n%s SEED=%d MINUTES=%v ACTS=%s\n",
+		invariant, len(smallest), len(acts), strings.Join(lines, "\n"), again, p.seed, p.minutes, strings.Join(numbers, ","))
 }
