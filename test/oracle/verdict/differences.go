@@ -40,6 +40,11 @@ func aboutPeople() []Meant {
 			Explains: strangersCommand,
 		},
 		{
+			Name: "a stranger's command asks for approval of a commit that was approved", Because: "an approval stands for its commit",
+			Page: commands, Says: "a command of somebody who may not give it leaves the commit's checks as they are",
+			Explains: strangerAsksAgain,
+		},
+		{
 			Name: "each push to a stranger's pull request shows at once that it waits for approval", Because: "strangers must not use up the calls of an installation",
 			Page: operate, Says: "once a minute for one, 20 at once for an installation, then one each 6 s; late ones follow",
 			Explains: pushedAgain,

@@ -34,6 +34,12 @@ func strangersCommand(s scenario.Scenario, d Difference) bool {
 	return asks(a, "/") && !scenario.MayWrite(a.By) && isEvent(d) && d.PaC == "queued" && d.Ours == ""
 }
 
+func strangerAsksAgain(s scenario.Scenario, d Difference) bool {
+	a := act(s, d)
+	asked := asks(a, "/") && !scenario.MayWrite(a.By) && outside(s, d)
+	return asked && slices.ContainsFunc(s.Acts[:d.Act], approves) && isEvent(d) && d.PaC == "queued" && d.Ours == "skipped"
+}
+
 func pushedAgain(s scenario.Scenario, d Difference) bool {
 	return outside(s, d) && act(s, d).Kind == scenario.Sync && isEvent(d) && d.PaC == "queued" && d.Ours == ""
 }
