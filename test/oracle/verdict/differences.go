@@ -25,6 +25,11 @@ func aboutPeople() []Meant {
 			Explains: readersPull,
 		},
 		{
+			Name: "an approval starts what had run for a member or reader", Because: "nothing had run before it",
+			Page: commands, Says: "members of the organisation and collaborators who may only read run their pull requests",
+			Explains: readersApproved,
+		},
+		{
 			Name: "a member or reader starts or ends runs by a comment", Because: "by default the right to write decides",
 			Page: commands, Says: "members of the organisation and collaborators who may only read run their pull requests",
 			Explains: readersComment,
