@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/forge"
 	"github.com/plumbline-ci/plumbline/test/oracle/verdict"
@@ -58,6 +59,9 @@ func (p *performance) fingerprint(ctx context.Context) (string, error) {
 		}
 		if event.Status.Disposition == "" {
 			return "", fmt.Errorf("GitEvent %s is not planned", name)
+		}
+		if slices.ContainsFunc(event.Status.Runs, func(run v1alpha1.Run) bool { return run.Creatable() }) {
+			return "", fmt.Errorf("GitEvent %s has runs that wait for a slot", name)
 		}
 		print += " " + event.ResourceVersion
 	}
@@ -161,28 +165,32 @@ func (p *performance) plans(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
-// remember has the runs that are there now counted as those of earlier acts.
-func (p *performance) remember(ctx context.Context) error {
+// remember has the runs that are there now, and were not before, counted as those of an act.
+func (p *performance) remember(ctx context.Context, act int) error {
 	for _, side := range []side{p.pac, p.ours} {
 		runs, err := p.runsOf(ctx, side)
 		if err != nil {
 			return err
 		}
 		for _, run := range runs {
-			p.seen[run.GetUID()] = true
+			if p.seen[run.GetUID()] == 0 {
+				p.seen[run.GetUID()] = act
+			}
 		}
 	}
 	return nil
 }
 
 func (p *performance) show(ctx context.Context, s side) (verdict.Side, error) {
-	var shown verdict.Side
+	shown := verdict.Side{Left: map[string][]int{}}
 	runs, err := p.runsOf(ctx, s)
 	if err != nil {
 		return shown, err
 	}
 	for _, run := range runs {
-		if p.seen[run.GetUID()] {
+		before := p.seen[run.GetUID()]
+		shown.Left[pipelineOf(run)] = append(shown.Left[pipelineOf(run)], before)
+		if before > 0 {
 			continue
 		}
 		spec, _, _ := unstructured.NestedMap(run.Object, "spec")

@@ -36,13 +36,13 @@ type performance struct {
 	// events are the GitEvents of the acts so far.
 	events []string
 	shas   map[string]bool
-	seen   map[types.UID]bool // runs of acts before
+	seen   map[types.UID]int // runs of acts before, and of which, from one
 }
 
 // Play plays a scenario to both sides and returns what each shows after each act. What doubt says no to is looked at once more, after
 // nothing has changed for longer: on a busy machine Pipelines-as-Code may have been about to do something.
 func (s *Stage) Play(ctx context.Context, sc scenario.Scenario, doubt func(pac, ours []verdict.Side) bool) (pac, ours []verdict.Side, err error) {
-	p := &performance{Stage: s, scenario: sc, repo: fullName(sc), shas: map[string]bool{}, seen: map[types.UID]bool{}}
+	p := &performance{Stage: s, scenario: sc, repo: fullName(sc), shas: map[string]bool{}, seen: map[types.UID]int{}}
 	if err := p.prepare(ctx); err != nil {
 		return nil, nil, fmt.Errorf("preparing %s: %w", sc.Name(), err)
 	}
@@ -58,7 +58,7 @@ func (s *Stage) Play(ctx context.Context, sc scenario.Scenario, doubt func(pac, 
 			return pac, ours, fmt.Errorf("after act %d of %s: %w", n+1, sc.Name(), err)
 		}
 		pac, ours = append(pac, left), append(ours, right)
-		if err := p.remember(ctx); err != nil {
+		if err := p.remember(ctx, n+1); err != nil {
 			return pac, ours, err
 		}
 	}
@@ -77,6 +77,9 @@ func (p *performance) prepare(ctx context.Context) error {
 	object := &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Name: "app"}, Spec: pacv1alpha1.RepositorySpec{URL: repo.HTMLURL}}
 	if p.scenario.Provenance != "" {
 		object.Spec.Settings = &pacv1alpha1.Settings{PipelineRunProvenance: p.scenario.Provenance}
+	}
+	if p.scenario.Limit > 0 {
+		object.Spec.ConcurrencyLimit = &p.scenario.Limit
 	}
 	for _, side := range []side{p.pac, p.ours} {
 		if err := side.namespace(ctx, namespaceOf(p.scenario)); err != nil {

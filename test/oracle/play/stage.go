@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
 	"github.com/plumbline-ci/plumbline/test/cluster"
@@ -140,10 +141,12 @@ func (s *side) begin(ctx context.Context, dir string) (err error) {
 	if s.cluster, err = cluster.Start(ctx, cluster.Options{Dir: dir}); err != nil {
 		return err
 	}
-	if s.dynamic, err = dynamic.NewForConfig(s.cluster.RESTConfig()); err != nil {
+	config := rest.CopyConfig(s.cluster.RESTConfig())
+	config.WarningHandler = rest.NoWarnings{} // the Repository of Pipelines-as-Code has no status, and would warn of ours with each scenario
+	if s.dynamic, err = dynamic.NewForConfig(config); err != nil {
 		return err
 	}
-	s.plumbline, err = versioned.NewForConfig(s.cluster.RESTConfig())
+	s.plumbline, err = versioned.NewForConfig(config)
 	return err
 }
 

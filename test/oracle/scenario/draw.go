@@ -33,6 +33,9 @@ func Draw(seed uint64, n int) Scenario {
 			s.Acts[i].Text = d.comment(a, s.Pipelines)
 		}
 	}
+	if !held {
+		d.control(&s)
+	}
 	return s
 }
 

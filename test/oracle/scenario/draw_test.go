@@ -3,6 +3,7 @@
 package scenario
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
 )
@@ -25,11 +26,12 @@ func TestAHundredScenariosHaveEverything(t *testing.T) {
 		seen := map[string]bool{}
 		for n := 1; n <= 100; n++ {
 			s := Draw(seed, n)
-			seen["provenance "+s.Provenance] = true
+			seen["provenance "+s.Provenance], seen[fmt.Sprintf("limit %d", s.Limit)] = true, true
 			for _, a := range s.Acts {
 				seen[string(a.Kind)], seen["by "+a.By] = true, true
 			}
 			for _, p := range s.Pipelines {
+				seen["keeps "+p.Keeps] = true
 				for name := range p.On {
 					seen[name] = true
 				}
@@ -38,6 +40,7 @@ func TestAHundredScenariosHaveEverything(t *testing.T) {
 		for _, want := range []string{
 			"push", "tag", "open", "sync", "echo", "label", "comment", "close", "by tria", "by olga", "by will", "by mia", "by rita", "by sam", "on-event", "on-target-branch",
 			"on-path-change", "on-path-change-ignore", "on-cel-expression", "on-comment", "on-label", "provenance ", "provenance source", "provenance default_branch",
+			"limit 1", "keeps 1", "keeps 2",
 		} {
 			if !seen[want] {
 				t.Errorf("seed %d has no %q", seed, want)

@@ -71,6 +71,9 @@ func (p Pipeline) annotations() string {
 	for name, value := range p.On {
 		all[prefix+name] = value
 	}
+	if p.Keeps != "" {
+		all[prefix+"max-keep-runs"] = p.Keeps
+	}
 	if p.Fails {
 		all["test.plumbline.dev/exit-code"] = "1"
 	}

@@ -39,6 +39,8 @@ type Scenario struct {
 	Provenance string
 	// HeadEdits is true when the head of the pull request or the pushed branch has other definitions than main.
 	HeadEdits bool
+	// Limit is the Repository's concurrency_limit; 0 is none.
+	Limit     int
 	Pipelines []Pipeline
 	Acts      []Act
 }
@@ -54,6 +56,8 @@ type Pipeline struct {
 	Fails, Held bool
 	// Clones gives the run the secret that it clones with.
 	Clones bool
+	// Keeps is the annotation max-keep-runs; "" leaves it out.
+	Keeps string
 }
 
 // Kind is what happens.
@@ -118,6 +122,9 @@ func (s Scenario) String() string {
 	if s.HeadEdits {
 		b.WriteString(", the head edits .tekton")
 	}
+	if s.Limit > 0 {
+		fmt.Fprintf(&b, ", concurrency_limit %d", s.Limit)
+	}
 	for _, p := range s.Pipelines {
 		fmt.Fprintf(&b, "\n  pipeline %s%s", p.Name, p.traits())
 	}
@@ -132,7 +139,9 @@ func (p Pipeline) traits() string {
 	for _, name := range sorted(p.On) {
 		list = append(list, name+": "+p.On[name])
 	}
-	for name, is := range map[string]bool{"fails": p.Fails, "held": p.Held, "clones": p.Clones, "generateName": p.Generated} {
+	for name, is := range map[string]bool{
+		"fails": p.Fails, "held": p.Held, "clones": p.Clones, "generateName": p.Generated, "max-keep-runs: " + p.Keeps: p.Keeps != "",
+	} {
 		if is {
 			list = append(list, name)
 		}

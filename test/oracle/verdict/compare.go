@@ -32,6 +32,8 @@ func (c Check) state() string { return cmp.Or(c.Conclusion, c.Status) }
 type Side struct {
 	Runs   []Run
 	Checks []Check
+	// Left are the acts, from one, of the runs of a pipeline that are still there; 0 stands for the act itself.
+	Left map[string][]int
 	// Plans are what the events of the scenario came to, for people; Pipelines-as-Code has none.
 	Plans []string
 }
@@ -54,6 +56,8 @@ const (
 	Ending What = "ended"
 	// Reported is a check's state, "" where it is not there.
 	Reported What = "check"
+	// Left are the acts whose runs of a pipeline are still there.
+	Left What = "runs that are left"
 )
 
 // Difference is one, after one act.
@@ -83,8 +87,8 @@ func (d Difference) String() string {
 // between stands in the name of a pipeline's check between the application's and its own.
 const between = " / "
 
-// Compare lists how two sides differ after each act. What differs in a check is listed once, after the act that made it so. A pipeline whose runs differ is not asked for its checks, from that act on: they follow
-// from the runs. application is the first part of the names of checks.
+// Compare lists how two sides differ after each act. What differs in a check is listed once, after the act that made it so. A pipeline whose
+// runs differ is not asked for its checks, nor for which of its runs are left, from that act on: they follow from the runs. application is the first part of the names of checks.
 func Compare(application string, pac, ours []Side) []Difference {
 	var all []Difference
 	differ, before := map[string]bool{}, map[Difference]bool{}
@@ -103,6 +107,11 @@ func Compare(application string, pac, ours []Side) []Difference {
 			}
 		}
 		before = now
+		for _, d := range left(pac[act].Left, ours[act].Left) {
+			if !differ[application+between+d.Subject] {
+				found = append(found, d)
+			}
+		}
 		for i := range found {
 			found[i].Act = act
 		}
@@ -194,6 +203,18 @@ func checks(pac, ours []Check) []Difference {
 	for _, key := range slices.SortedFunc(maps.Keys(names), func(a, b [2]string) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) }) {
 		if a, b := left[key].state(), right[key].state(); a != b {
 			all = append(all, Difference{What: Reported, Subject: key[0], SHA: key[1], PaC: a, Ours: b})
+		}
+	}
+	return all
+}
+
+func left(pac, ours map[string][]int) []Difference {
+	names := maps.Clone(pac)
+	maps.Copy(names, ours)
+	var all []Difference
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if a, b := fmt.Sprint(slices.Sorted(slices.Values(pac[name]))), fmt.Sprint(slices.Sorted(slices.Values(ours[name]))); a != b {
+			all = append(all, Difference{What: Left, Subject: name, PaC: a, Ours: b})
 		}
 	}
 	return all

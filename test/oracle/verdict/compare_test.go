@@ -34,6 +34,10 @@ func TestWhatDiffersIsFound(t *testing.T) {
 			Side{Checks: []Check{{Name: "CI", SHA: "abc", Status: "queued"}}}, Side{},
 			`after act 1: check, CI: Pipelines-as-Code "queued", Plumbline ""`,
 		},
+		"a run that is left": {
+			Side{Left: map[string][]int{"build": {0}}}, Side{Left: map[string][]int{"build": {1, 0}}},
+			`after act 1: runs that are left, build: Pipelines-as-Code "[0]", Plumbline "[0 1]"`,
+		},
 		"the newest check counts": {
 			Side{Checks: []Check{{Name: "CI", SHA: "abc", Status: "queued"}, {Name: "CI", SHA: "abc", Status: "completed", Conclusion: "success"}}},
 			Side{Checks: []Check{{Name: "CI", SHA: "abc", Status: "completed", Conclusion: "success"}}}, "",
@@ -88,12 +92,42 @@ func TestDifferencesAreDocumented(t *testing.T) {
 // Between people who may write, a push and its pull request, nothing is meant to differ but what the table says of commands.
 func TestWhatNobodyMeansIsReported(t *testing.T) {
 	s := scenario.Scenario{Pipelines: []scenario.Pipeline{{Name: "p1", On: map[string]string{"on-event": "[push]"}}}, Acts: []scenario.Act{{Kind: scenario.Push, By: scenario.Writer}}}
-	for _, what := range []What{OnlyPaC, OnlyOurs, Rendered, Labelled, Commit, Ending, Reported} {
+	for _, what := range []What{OnlyPaC, OnlyOurs, Rendered, Labelled, Commit, Ending, Reported, Left} {
 		for _, state := range []string{"", "queued", "success", "skipped", "cancelled", "main"} {
 			d := Difference{What: what, Subject: "p1", Path: "env[WHERE].value", PaC: "head", Ours: state}
 			if meant, others := Judge(s, []Difference{d}); len(others) != 1 {
 				t.Errorf("%v is taken for %s", d, fmt.Sprint(meant))
 			}
 		}
+	}
+}
+
+// A stranger's command leaves alone what somebody has approved. Of a commit that nobody has approved it is no such thing.
+func TestAStrangerAsksAgainOnlyAfterAnApproval(t *testing.T) {
+	approval := scenario.Act{Kind: scenario.Comment, By: scenario.Writer, Text: "/ok-to-test"}
+	remark := scenario.Act{Kind: scenario.Comment, By: scenario.Writer, Text: "looks good"}
+	for name, test := range map[string]struct {
+		before scenario.Act
+		want   int
+	}{"approved": {approval, 1}, "not approved": {remark, 0}} {
+		t.Run(name, func(t *testing.T) {
+			s := scenario.Scenario{Acts: []scenario.Act{
+				{Kind: scenario.Open, By: scenario.Stranger, Fork: true}, test.before, {Kind: scenario.Comment, By: scenario.Stranger, Text: "/test"},
+			}}
+			meant, _ := Judge(s, []Difference{{Act: 2, What: Reported, Subject: application, PaC: "queued", Ours: "skipped"}})
+			if len(meant) != test.want {
+				t.Errorf("meant are %v", meant)
+			}
+		})
+	}
+}
+
+// Which runs are left is asked of pipelines only whose runs do not differ.
+func TestWhatIsLeftFollowsFromTheRuns(t *testing.T) {
+	a := run("build", "push", "succeeded", "1")
+	pac := []Side{{Runs: []Run{a}, Left: map[string][]int{"build": {0}}}, {Left: map[string][]int{"build": {1}}}}
+	ours := []Side{{}, {}}
+	if found := Compare(application, pac, ours); len(found) != 1 || found[0].What != OnlyPaC {
+		t.Errorf("found %v", found)
 	}
 }

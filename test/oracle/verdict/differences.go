@@ -25,6 +25,11 @@ func aboutPeople() []Meant {
 			Explains: readersPull,
 		},
 		{
+			Name: "an approval starts what had run for a member or reader", Because: "nothing had run before it",
+			Page: commands, Says: "members of the organisation and collaborators who may only read run their pull requests",
+			Explains: readersApproved,
+		},
+		{
 			Name: "a member or reader starts or ends runs by a comment", Because: "by default the right to write decides",
 			Page: commands, Says: "members of the organisation and collaborators who may only read run their pull requests",
 			Explains: readersComment,
@@ -38,6 +43,11 @@ func aboutPeople() []Meant {
 			Name: "a stranger's command shows that it waits for approval", Because: "anybody could make it comment",
 			Page: commands, Says: "and in the GitEvent; strangers get no answer",
 			Explains: strangersCommand,
+		},
+		{
+			Name: "a stranger's command asks for approval of a commit that was approved", Because: "an approval stands for its commit",
+			Page: commands, Says: "a command of somebody who may not give it leaves the commit's checks as they are",
+			Explains: strangerAsksAgain,
 		},
 		{
 			Name: "each push to a stranger's pull request shows at once that it waits for approval", Because: "strangers must not use up the calls of an installation",

@@ -16,6 +16,27 @@ func readersPull(s scenario.Scenario, d Difference) bool {
 	return fromReader(s, d) && (moved && d.What == OnlyPaC || waits)
 }
 
+// readersApproved is about the first approval of a commit. Pipelines-as-Code starts nothing that has succeeded by /ok-to-test and /retest.
+func readersApproved(s scenario.Scenario, d Difference) bool {
+	p, _ := s.Pipeline(d.Subject)
+	a := act(s, d)
+	again := asks(a, "/ok-to-test") || a.Text == "/retest"
+	return fromReader(s, d) && approves(a) && again && !p.Fails && d.What == OnlyOurs && !approvedBefore(s, d)
+}
+
+// approvedBefore tells whether the commit that is the head at an act was approved by an earlier one.
+func approvedBefore(s scenario.Scenario, d Difference) bool {
+	for _, a := range slices.Backward(s.Acts[:d.Act]) {
+		if a.Kind == scenario.Sync || a.Kind == scenario.Open {
+			return false
+		}
+		if approves(a) {
+			return true
+		}
+	}
+	return false
+}
+
 func readersComment(s scenario.Scenario, d Difference) bool {
 	a := act(s, d)
 	ends := asks(a, "/cancel") && d.What == Reported && d.PaC == "cancelled"
@@ -32,6 +53,12 @@ func triagersLabel(s scenario.Scenario, d Difference) bool {
 func strangersCommand(s scenario.Scenario, d Difference) bool {
 	a := act(s, d)
 	return asks(a, "/") && !scenario.MayWrite(a.By) && isEvent(d) && d.PaC == "queued" && d.Ours == ""
+}
+
+func strangerAsksAgain(s scenario.Scenario, d Difference) bool {
+	a := act(s, d)
+	asked := asks(a, "/") && !scenario.MayWrite(a.By) && outside(s, d)
+	return asked && approvedBefore(s, d) && isEvent(d) && d.PaC == "queued" && d.Ours == "skipped"
 }
 
 func pushedAgain(s scenario.Scenario, d Difference) bool {
