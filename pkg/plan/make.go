@@ -58,7 +58,7 @@ type planner struct {
 	people    *lookups
 	consent
 	// rerun is what is to run again, nil for other events.
-	rerun *rerun
+	rerun    *rerun
 	priority priority
 }
 
