@@ -35,9 +35,9 @@ func TestAPriorityIsAHeadStart(t *testing.T) {
 	const hour = 3600
 	got := names(Line([]*v1alpha1.GitEvent{
 		event("none", hour, v1alpha1.Run{Name: "run"}), prioritized("just not", 2*hour+1, 12), prioritized("as early", 2*hour, 12), prioritized("urgent", 2*hour, 13),
-		prioritized("low", 0, -12), prioritized("lower", 0, -13), prioritized("most", 9*hour, 1<<31-1), prioritized("least", 0, -1<<31),
+		prioritized("low", 0, -12), prioritized("lower", 0, -13), prioritized("most", 10*hour, 1<<31-1), prioritized("least", 0, -1<<31),
 	}, nil))
-	if want := []string{"urgent", "most", "low", "none", "as early", "just not", "lower", "least"}; !slices.Equal(got, want) {
+	if want := []string{"urgent", "low", "none", "as early", "just not", "lower", "most", "least"}; !slices.Equal(got, want) {
 		t.Errorf("the line is %q, want %q", got, want)
 	}
 }

@@ -31,8 +31,6 @@ type draft struct {
 	// history is what /retest goes by, nil until it is needed; left is how many pipelines it does not start again.
 	history *history
 	left    int
-	// prioritized is what decisions say of the priority.
-	prioritized string
 }
 
 // candidate is a definition that is not decided yet.

@@ -32,7 +32,7 @@ func (o *Over) Unwrap() error { return o.Why }
 func Make(ctx context.Context, in Input, sources Sources) (*Plan, error) {
 	p := &planner{Input: in, Sources: sources, spec: in.Event.Spec.DeepCopy()}
 	if in.Earlier != nil {
-		p.approval, p.endsPending, p.priority = in.Earlier.Approval, in.Earlier.EndsPending, in.Earlier.Priority
+		p.approval, p.endsPending, p.priority.value = in.Earlier.Approval, in.Earlier.EndsPending, in.Earlier.Priority
 	}
 	p.people = &lookups{planner: p, names: map[access.Person]string{}, answers: map[string]bool{}, known: map[access.Question]bool{}}
 	made, err := p.make(ctx)
@@ -40,7 +40,7 @@ func Make(ctx context.Context, in Input, sources Sources) (*Plan, error) {
 		made = &Plan{}
 	}
 	made.Command = p.asks()
-	made.Spec, made.Approval, made.Priority, made.EndsPending = p.spec, p.approval, p.priority, p.approval != nil || p.endsPending
+	made.Spec, made.Approval, made.Priority, made.EndsPending = p.spec, p.approval, p.priority.value, p.approval != nil || p.endsPending
 	return made, err
 }
 
@@ -58,9 +58,8 @@ type planner struct {
 	people    *lookups
 	consent
 	// rerun is what is to run again, nil for other events.
-	rerun *rerun
-	// priority is what settings.queue_priority gave, nil as long as it is not evaluated.
-	priority *int32
+	rerun    *rerun
+	priority priority
 }
 
 // consent is what is known of an approval.
