@@ -27,11 +27,16 @@ type Session struct {
 	client   *provider.Client                 // connected on first use
 	loginErr error                            // why it could not be
 	release  func()                           // gives the turn back; nil while none is taken
-	newer    func() (string, error)           // what has superseded the event, asked once; nil while nobody has to know
-	tip      func() (string, error)           // what the event's pull request or branch is at, likewise
+	asked    asked                            // what Git has said of newer commits
 	saw      map[types.NamespacedName]content // the Secrets that were read
 	secret   types.NamespacedName             // of them the one with the credentials of the Git service
 	repeated bool                             // the Git service was not asked, because it has just refused the same
+}
+
+// asked are questions that the Git service is asked once; nil while nobody has to know.
+type asked struct {
+	newer func() (string, error) // what has superseded the event
+	tip   func() (string, error) // what the event's pull request or branch is at
 }
 
 // Begin opens a session, which lasts until its End is called. It makes no call. The event's spec is read whenever it is

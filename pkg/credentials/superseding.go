@@ -17,20 +17,20 @@ import (
 // somebody wants of this very commit. The spec of the first question counts; it is the event's with the planned commit, and it is not
 // changed.
 func (s *Session) Superseding(ctx context.Context, spec *v1alpha1.GitEventSpec, waited bool) (sha string, err error) {
-	if s.newer == nil && !waited || spec.SHA == "" || spec.Rerun != nil {
+	if s.asked.newer == nil && !waited || spec.SHA == "" || spec.Rerun != nil {
 		return "", nil
 	}
-	if s.newer == nil {
-		s.newer = sync.OnceValues(func() (string, error) { return s.supersedes(ctx, spec) })
+	if s.asked.newer == nil {
+		s.asked.newer = sync.OnceValues(func() (string, error) { return s.supersedes(ctx, spec) })
 	}
-	return s.newer()
+	return s.asked.newer()
 }
 
 // Tip returns the commit that the pull request or branch of the event is at now, "" if there is none (provider.Tips). The Git service is
 // asked once a session. The spec of the first question counts; it is the event's with what its plan has found out.
 func (s *Session) Tip(ctx context.Context, spec *v1alpha1.GitEventSpec) (sha string, err error) {
-	if s.tip == nil {
-		s.tip = sync.OnceValues(func() (string, error) {
+	if s.asked.tip == nil {
+		s.asked.tip = sync.OnceValues(func() (string, error) {
 			client, err := s.Connect(ctx)
 			if err != nil {
 				return "", err
@@ -41,7 +41,7 @@ func (s *Session) Tip(ctx context.Context, spec *v1alpha1.GitEventSpec) (sha str
 			return sha, nil
 		})
 	}
-	return s.tip()
+	return s.asked.tip()
 }
 
 func (s *Session) supersedes(ctx context.Context, spec *v1alpha1.GitEventSpec) (string, error) {

@@ -74,7 +74,7 @@ func TestWhoIsNewer(t *testing.T) {
 		"a pull request":                                   {with(push("o", "", a, 0), pulled(1)), b, 0, "", 0},
 		"another Repository":                               {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Spec.Repository.UID = "x" }), b, 0, "", 0},
 		"another pipeline":                                 {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].Pipeline = "lint" }), b, 0, "", 0},
-		"it is over":                                       {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].Result = &v1alpha1.Result{} }), b, 0, "", 0},
+		"it is over, and is not settled":                   {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].Result = &v1alpha1.Result{} }), b, 0, "", 1},
 		"it does not cancel, and is older":                 {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].CancelInProgress = false }), b, 0, "ends o", 1},
 		"it is not planned":                                {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Status = v1alpha1.GitEventStatus{} }), b, 0, "ends o", 1},
 		"it knows":                                         {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Annotations = map[string]string{plumbline.CancelAnnotation + "self": ""} }), b, 0, "", 0},
