@@ -33,7 +33,7 @@ func Priority(ev Event, text string) (priority int32, told string, err error) {
 	if capped != value {
 		told = fmt.Sprintf("it is %d, which counts as %d", value, capped)
 	}
-	return int32(capped), told, nil
+	return int32(capped), told, nil //nolint:gosec // it is bounded
 }
 
 // CheckPriority compiles such an expression for Repositories with these params, before there is an event. The error is a fault.Invalid.

@@ -10,7 +10,7 @@ import "github.com/plumbline-ci/plumbline/pkg/receiver/copies"
 func (d *delivery) verify(secret copies.Secret, wait bool) error {
 	mismatch := d.fits(secret)
 	if mismatch == nil {
-		return mismatch
+		return nil
 	}
 	newer, err := secret.Newer(wait)
 	if err != nil {

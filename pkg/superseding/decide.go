@@ -51,15 +51,19 @@ func (l *line) heed(ask tip, now time.Time) (notes []note, err error) {
 	return l.late(ask, now)
 }
 
-// late asks Git about an event that was recorded late and has created nothing yet: a newer one may have come, run and ended.
-func (l *line) late(ask tip, now time.Time) ([]note, error) {
-	spec := &l.self.Spec
-	var names []string
+// begins are the pipelines that the event may create a run of, and of which a newer run ends the older ones.
+func (l *line) begins() (names []string) {
 	for i := range l.self.Status.Runs {
 		if run := &l.self.Status.Runs[i]; run.CancelInProgress && run.Creatable() && l.self.Cancelled(run.Pipeline) == nil {
 			names = append(names, run.Pipeline)
 		}
 	}
+	return names
+}
+
+// late asks Git about an event that was recorded late and has created nothing yet: a newer one may have come, run and ended.
+func (l *line) late(ask tip, now time.Time) ([]note, error) {
+	spec, names := &l.self.Spec, l.begins()
 	if len(names) == 0 || l.name == "" || spec.Comment != nil || spec.Rerun != nil || spec.ReceivedAt.Sub(spec.Happened()) < Late {
 		return nil, nil
 	}

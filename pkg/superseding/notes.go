@@ -21,19 +21,22 @@ type Patcher interface {
 
 // Tell annotates an event, if it is still the same object, with what ends its runs. It may be repeated.
 func Tell(ctx context.Context, events Patcher, from string, cancels *v1alpha1.Cancellation, other *v1alpha1.GitEvent) error {
-	_, err := annotate(ctx, events, from, cancels, other, "")
+	anyVersion := *other
+	anyVersion.ResourceVersion = ""
+	_, err := annotate(ctx, events, from, cancels, &anyVersion)
 	return err
 }
 
-// annotate returns the annotated event, nil if it is gone: then it starts nothing. With a version that is not the newest it is a conflict.
-func annotate(ctx context.Context, events Patcher, from string, cancels *v1alpha1.Cancellation, event *v1alpha1.GitEvent, version string) (*v1alpha1.GitEvent, error) {
+// annotate returns the annotated event, nil if it is gone: then it starts nothing. With a version of the event that is not the newest it is a
+// conflict; an event without one is annotated whatever its version is.
+func annotate(ctx context.Context, events Patcher, from string, cancels *v1alpha1.Cancellation, event *v1alpha1.GitEvent) (*v1alpha1.GitEvent, error) {
 	name, value, err := cancels.CancelsAs(from)
 	if err != nil {
 		return nil, err
 	}
 	metadata := map[string]any{"uid": event.UID, "annotations": map[string]string{name: value}}
-	if version != "" {
-		metadata["resourceVersion"] = version
+	if event.ResourceVersion != "" {
+		metadata["resourceVersion"] = event.ResourceVersion
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {
@@ -47,7 +50,7 @@ func annotate(ctx context.Context, events Patcher, from string, cancels *v1alpha
 		return nil, nil
 	}
 	refused := fault.FromKube(fault.VerbPatch, fmt.Errorf("cancelling GitEvent %s: %w", event.Name, err))
-	if version != "" && refused.Class == fault.Conflict {
+	if event.ResourceVersion != "" && refused.Class == fault.Conflict {
 		return nil, refused
 	}
 	// Whatever refuses it, it is tried again by the workqueue's backoff (docs/adr/0003).

@@ -116,18 +116,25 @@ func (l *line) order(other *v1alpha1.GitEvent, head string, now time.Time) (resu
 		return newer, ""
 	case its == l.sha:
 		return older, its
-	case head == "" && l.replaced(l.sha, its):
-		return older, its
-	case head == "" && l.replaced(its, l.sha):
-		return newer, ""
 	case head == "":
-		return unrelated, ""
+		return l.pushes(its)
 	case head == l.sha && l.sure(its, l.sha, itsAge):
 		return newer, ""
 	case head != l.sha && l.sure(l.sha, head, age):
 		return older, head
 	}
 	return unknown, ""
+}
+
+// pushes is order where there is no head: by the pushes that are on record.
+func (l *line) pushes(its string) (result order, newest string) {
+	switch {
+	case l.replaced(l.sha, its):
+		return older, its
+	case l.replaced(its, l.sha):
+		return newer, ""
+	}
+	return unrelated, ""
 }
 
 // sure tells whether it may be believed that one commit is newer than another, as Git says: the pushes that are on record agree, or the

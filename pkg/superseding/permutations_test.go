@@ -34,7 +34,7 @@ type model struct {
 }
 
 func newModel(seed uint64) *model {
-	m := &model{r: rand.New(rand.NewPCG(seed, 43)), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)} //nolint:gosec // a seed makes it repeatable
+	m := &model{r: rand.New(rand.NewPCG(seed, 43)), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	m.pull, m.limit = seed%2 == 0, seed%4 > 1
 	for i := range pushes {
 		sha := fmt.Sprintf("%040x", i+1)

@@ -103,7 +103,7 @@ func (s *Step) note(ctx context.Context, a *attempt.Attempt, n note) error {
 		return err
 	}
 	for part, some := range parts(n.names) {
-		patched, err := annotate(ctx, s.Events, partName(n.from, part), cancellation(&a.Event.Spec, some, n.newest), a.Event, a.Event.ResourceVersion)
+		patched, err := annotate(ctx, s.Events, partName(n.from, part), cancellation(&a.Event.Spec, some, n.newest), a.Event)
 		if err != nil || patched == nil {
 			return err
 		}

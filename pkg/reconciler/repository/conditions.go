@@ -89,7 +89,7 @@ func (r *Reconciler) markSettings(repository *pacv1alpha1.Repository) {
 	if len(kept) > 0 {
 		message = "These fields are kept and not acted on by this version: " + strings.Join(kept, ", ") + "."
 	}
-	invalid, wrong := r.wrongSettings(&repository.Spec)
+	wrong, invalid := r.wrongSettings(&repository.Spec)
 	message = strings.TrimSpace(wrong + " " + message)
 	switch {
 	case denies != "":
@@ -104,11 +104,11 @@ func (r *Reconciler) markSettings(repository *pacv1alpha1.Repository) {
 	}
 }
 
-// wrongSettings returns the first setting that cannot be acted on as it is written, nil if there is none, and what all of them mean.
-func (r *Reconciler) wrongSettings(spec *pacv1alpha1.RepositorySpec) (invalid error, message string) {
+// wrongSettings returns what all settings mean that cannot be acted on as they are written, and the first of them, nil if there is none.
+func (r *Reconciler) wrongSettings(spec *pacv1alpha1.RepositorySpec) (message string, invalid error) {
 	settings := spec.Settings
 	if settings == nil {
-		return nil, ""
+		return "", nil
 	}
 	var all []string
 	if _, err := command.Prefix(settings.GitOpsCommandPrefix); err != nil {
@@ -116,7 +116,7 @@ func (r *Reconciler) wrongSettings(spec *pacv1alpha1.RepositorySpec) (invalid er
 		all = append(all, fmt.Sprintf("settings.gitops_command_prefix: %s. Until it is mended no comment is a command.", err.Error()))
 	}
 	if settings.QueuePriority == "" {
-		return invalid, strings.Join(all, " ")
+		return strings.Join(all, " "), invalid
 	}
 	params := spec.Params
 	if global := r.globalSpec(); params == nil && global != nil {
@@ -132,7 +132,7 @@ func (r *Reconciler) wrongSettings(spec *pacv1alpha1.RepositorySpec) (invalid er
 		invalid = cmp.Or(invalid, err)
 		all = append(all, fmt.Sprintf("settings.queue_priority: %s. Until it is mended all events have priority 0.", err.Error()))
 	}
-	return invalid, strings.Join(all, " ")
+	return strings.Join(all, " "), invalid
 }
 
 // markBudget tells that deliveries are refused because open events have used up a budget. The message has no number that changes
