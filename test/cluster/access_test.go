@@ -4,10 +4,12 @@ package cluster
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -178,4 +180,28 @@ func statusOf(t *testing.T, err error) metav1.Status {
 		t.Fatal(err)
 	}
 	return status
+}
+
+// A campaign of an hour settles for some more minutes: with the hour that tokens have by default every call was refused at its end.
+func TestATokenOutlivesACampaign(t *testing.T) {
+	c, ctx := theCluster(t), within(t, time.Minute)
+	token, err := c.Token(ctx, c.Namespace(t, "token"), "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		t.Fatalf("the token has %d parts, want the three of a JWT", len(parts))
+	}
+	claims, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lives struct{ Exp, Iat int64 }
+	if err := json.Unmarshal(claims, &lives); err != nil {
+		t.Fatal(err)
+	}
+	if lives.Exp-lives.Iat != tokenSeconds {
+		t.Errorf("the token is valid for %d seconds, want %d", lives.Exp-lives.Iat, tokenSeconds)
+	}
 }

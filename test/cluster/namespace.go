@@ -46,10 +46,14 @@ func (c *Cluster) DeleteNamespace(ctx context.Context, name string) error {
 	return nil
 }
 
-// Token is a bearer token of a service account, valid for an hour, as a pod of
-// that account would have it.
+// tokenSeconds is a day. A pod's token is valid for an hour, and its kubelet renews it; nothing does that here, and a campaign
+// takes longer.
+const tokenSeconds = int64(24 * 60 * 60)
+
+// Token is a bearer token of a service account, as a pod of that account would have it, valid for tokenSeconds.
 func (c *Cluster) Token(ctx context.Context, namespace, serviceAccount string) (string, error) {
 	request := object("authentication.k8s.io/v1", "TokenRequest", "", serviceAccount)
+	request.Object["spec"] = map[string]any{"expirationSeconds": tokenSeconds}
 	answer, err := c.dynamic.Resource(serviceAccounts()).Namespace(namespace).
 		Create(ctx, request, metav1.CreateOptions{}, "token")
 	if err != nil {
