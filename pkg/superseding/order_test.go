@@ -214,3 +214,20 @@ func TestNamesArePortioned(t *testing.T) {
 		t.Errorf("%d names, want %d", len(all), len(names))
 	}
 }
+
+// A newer event that gets a second run later has the older one take note of both: what was noted first is not forgotten.
+func TestALaterNoteKeepsTheFirst(t *testing.T) {
+	t.Parallel()
+	self := push("self", "", "a", 0)
+	for part, name := range []string{"build", "lint"} {
+		key, value, err := cancellation(&self.Spec, []string{name}, "b").CancelsAs(partName("newer", part))
+		if err != nil {
+			t.Fatal(err)
+		}
+		metav1.SetMetaDataAnnotation(&self.ObjectMeta, key, value)
+	}
+	metav1.SetMetaDataAnnotation(&self.ObjectMeta, plumbline.CancelAnnotation+"newer2", `{"names":["other"]}`)
+	if got := parts(append(noted(self, "newer"), "test")); len(got) != 1 || !slices.Equal(got[0], []string{"build", "lint", "test"}) {
+		t.Errorf("%v", got)
+	}
+}
