@@ -106,8 +106,8 @@ const (
 )
 
 // order compares the event with another one of its line, by what Git has now: the one whose commit is the head of the pull request or
-// branch is newer. Of two of one commit it is the one that happened later. Where there is no head (a tag, a deleted branch) it is the one
-// whose push has replaced the other's commit. With older it returns the commit that takes the event's place.
+// branch is newer. Of two of one commit it is the one that happened later. Where there is no head (a tag, a deleted branch), or where it is
+// neither of theirs, it is the one whose push has replaced the other's commit. With older it returns the commit that takes the event's place.
 func (l *line) order(other *v1alpha1.GitEvent, head string, now time.Time) (result order, newest string) {
 	its := shaOf(other)
 	age, itsAge := now.Sub(l.self.Spec.ReceivedAt.Time), now.Sub(other.Spec.ReceivedAt.Time)
@@ -120,10 +120,12 @@ func (l *line) order(other *v1alpha1.GitEvent, head string, now time.Time) (resu
 		return l.pushes(its)
 	case head == l.sha && l.sure(its, l.sha, itsAge):
 		return newer, ""
-	case head != l.sha && l.sure(l.sha, head, age):
-		return older, head
+	case head == its && l.sure(l.sha, its, age):
+		return older, its
+	case head == l.sha || head == its || !l.sure(l.sha, head, age) || !l.sure(its, head, itsAge):
+		return unknown, ""
 	}
-	return unknown, ""
+	return l.pushes(its) // the head may have no run of the pipeline: it ends the runs of both when it has one
 }
 
 // pushes is order where there is no head: by the pushes that are on record.

@@ -58,7 +58,8 @@ func TestWhoIsNewer(t *testing.T) {
 		"a replica that has not heard of the push":         {push("o", "", a, 0), a, 0, "waits", 1},
 		"a replica that has not heard of the next":         {push("o", b, c, 0), b, 0, "waits", 1},
 		"a replica does not lag for a minute":              {push("o", b, c, 0), b, time.Minute, "ends o", 1},
-		"both are replaced by what is not recorded":        {push("o", "", a, 0), c, time.Minute, "yields c", 1},
+		"both are replaced by what is not recorded":        {push("o", "", a, 0), c, time.Minute, "ends o", 1},
+		"both are replaced, and this one before the other": {push("o", b, "d", 0), c, time.Minute, "yields d", 1},
 		"both are replaced, and nobody confirms":           {push("o", "", a, 0), c, time.Second, "waits", 1},
 		"pushes in between are not recorded":               {push("o", "", "x", 0), b, time.Second, "waits", 1},
 		"that for long":                                    {push("o", "", "x", 0), b, time.Minute, "ends o", 1},
@@ -211,5 +212,22 @@ func TestNamesArePortioned(t *testing.T) {
 	}
 	if len(all) != len(names) {
 		t.Errorf("%d names, want %d", len(all), len(names))
+	}
+}
+
+// A newer event that gets a second run later has the older one take note of both: what was noted first is not forgotten.
+func TestALaterNoteKeepsTheFirst(t *testing.T) {
+	t.Parallel()
+	self := push("self", "", "a", 0)
+	for part, name := range []string{"build", "lint"} {
+		key, value, err := cancellation(&self.Spec, []string{name}, "b").CancelsAs(partName("newer", part))
+		if err != nil {
+			t.Fatal(err)
+		}
+		metav1.SetMetaDataAnnotation(&self.ObjectMeta, key, value)
+	}
+	metav1.SetMetaDataAnnotation(&self.ObjectMeta, plumbline.CancelAnnotation+"newer2", `{"names":["other"]}`)
+	if got := parts(append(noted(self, "newer"), "test")); len(got) != 1 || !slices.Equal(got[0], []string{"build", "lint", "test"}) {
+		t.Errorf("%v", got)
 	}
 }

@@ -8,12 +8,15 @@ package superseding
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
@@ -102,7 +105,7 @@ func (s *Step) note(ctx context.Context, a *attempt.Attempt, n note) error {
 	if err := a.Record.Confirm(ctx); err != nil {
 		return err
 	}
-	for part, some := range parts(n.names) {
+	for part, some := range parts(append(noted(a.Event, n.from), n.names...)) {
 		patched, err := annotate(ctx, s.Events, partName(n.from, part), cancellation(&a.Event.Spec, some, n.newest), a.Event)
 		if err != nil || patched == nil {
 			return err
@@ -110,6 +113,17 @@ func (s *Step) note(ctx context.Context, a *attempt.Attempt, n note) error {
 		a.Event.ResourceVersion, a.Event.Annotations = patched.ResourceVersion, patched.Annotations
 	}
 	return nil
+}
+
+// noted are the pipelines of what the event has taken note of from another one: the note that replaces it has to keep them.
+func noted(event *v1alpha1.GitEvent, from string) (names []string) {
+	for key, value := range event.Annotations {
+		c := &v1alpha1.Cancellation{}
+		if of := strings.TrimPrefix(key, plumbline.CancelAnnotation); of != key && (of == from || strings.HasPrefix(of, from+".")) && json.Unmarshal([]byte(value), c) == nil {
+			names = append(names, c.Names...)
+		}
+	}
+	return names
 }
 
 // cancellation ends runs because of a commit.
