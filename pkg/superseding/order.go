@@ -122,10 +122,19 @@ func (l *line) order(other *v1alpha1.GitEvent, head string, now time.Time) (resu
 		return newer, ""
 	case head == its && l.sure(l.sha, its, age):
 		return older, its
-	case head == l.sha || head == its || !l.sure(l.sha, head, age) || !l.sure(its, head, itsAge):
+	case head != l.sha && head != its && l.sure(l.sha, head, age):
+		return l.neither(its, head, itsAge)
+	}
+	return unknown, ""
+}
+
+// neither is order where the head is the commit of neither event, which is sure for this one. The head may have no run of the pipeline: it
+// ends the runs of both when it has one, and until then the pushes decide.
+func (l *line) neither(its, head string, itsAge time.Duration) (result order, newest string) {
+	if !l.sure(its, head, itsAge) {
 		return unknown, ""
 	}
-	return l.pushes(its) // the head may have no run of the pipeline: it ends the runs of both when it has one
+	return l.pushes(its)
 }
 
 // pushes is order where there is no head: by the pushes that are on record.
