@@ -10,7 +10,6 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
@@ -43,7 +42,7 @@ func (r *repository) Tip(ctx context.Context, event *v1alpha1.GitEventSpec) (str
 
 func (r *repository) otherHead(ctx context.Context, number int, sha string) (string, error) {
 	head, err := r.head(ctx, number)
-	return other(head, sha), err
+	return provider.Other(head, sha), err
 }
 
 // head returns "" for a pull request that is not there.
@@ -56,13 +55,13 @@ func (r *repository) head(ctx context.Context, number int) (string, error) {
 	if err != nil {
 		return "", failed(what, err)
 	}
-	return named(what, pull.GetHead().GetSHA())
+	return provider.Commit(what, "GitHub", pull.GetHead().GetSHA())
 }
 
 // otherTip asks for the tip first: the comparison is then of two commits, whatever the branch's name looks like.
 func (r *repository) otherTip(ctx context.Context, branch, sha string) (string, error) {
 	tip, err := r.tip(ctx, branch)
-	if tip = other(tip, sha); err != nil || tip == "" {
+	if tip = provider.Other(tip, sha); err != nil || tip == "" {
 		return "", err
 	}
 	return r.unlessHeld(ctx, sha, tip)
@@ -78,7 +77,7 @@ func (r *repository) tip(ctx context.Context, branch string) (string, error) {
 	if err != nil {
 		return "", failed(what, err)
 	}
-	return named(what, ref.GetObject().GetSHA())
+	return provider.Commit(what, "GitHub", ref.GetObject().GetSHA())
 }
 
 // unlessHeld returns the tip unless its history holds the commit
@@ -100,22 +99,6 @@ func (r *repository) unlessHeld(ctx context.Context, sha, tip string) (string, e
 		return tip, nil
 	}
 	return "", noAnswer(what)
-}
-
-// other is what is there instead of a commit, "" if it is that one.
-func other(now, sha string) string {
-	if now == sha {
-		return ""
-	}
-	return now
-}
-
-// named is the commit that the service names.
-func named(what, sha string) (string, error) {
-	if !provider.IsSHA(sha) {
-		return "", fault.Transientf("BadAnswer", "%s: GitHub names no commit", what)
-	}
-	return sha, nil
 }
 
 // absent interprets a 404: nil when the repository itself can be read.

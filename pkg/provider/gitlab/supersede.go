@@ -11,7 +11,6 @@ import (
 	gl "github.com/xanzy/go-gitlab"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
@@ -44,7 +43,7 @@ func (r *repository) Tip(ctx context.Context, event *v1alpha1.GitEventSpec) (str
 
 func (r *repository) otherHead(ctx context.Context, number int, sha string) (string, error) {
 	head, err := r.head(ctx, number)
-	return other(head, sha), err
+	return provider.Other(head, sha), err
 }
 
 // head returns "" for a merge request that is not there.
@@ -57,12 +56,12 @@ func (r *repository) head(ctx context.Context, number int) (string, error) {
 	if err != nil {
 		return "", provider.Failed(what, err)
 	}
-	return named(what, mr.SHA)
+	return provider.Commit(what, "GitLab", mr.SHA)
 }
 
 func (r *repository) otherTip(ctx context.Context, branch, sha string) (string, error) {
 	tip, err := r.tip(ctx, branch)
-	if tip = other(tip, sha); err != nil || tip == "" {
+	if tip = provider.Other(tip, sha); err != nil || tip == "" {
 		return "", err
 	}
 	return r.unlessHeld(ctx, sha, branch, tip)
@@ -81,7 +80,7 @@ func (r *repository) tip(ctx context.Context, branch string) (string, error) {
 	if now.Commit == nil {
 		return "", noAnswer(what)
 	}
-	return named(what, now.Commit.ID)
+	return provider.Commit(what, "GitLab", now.Commit.ID)
 }
 
 // unlessHeld returns the tip unless the branch holds the commit
@@ -103,20 +102,4 @@ func (r *repository) unlessHeld(ctx context.Context, sha, branch, tip string) (s
 		return "", nil
 	}
 	return tip, nil
-}
-
-// other is what is there instead of a commit, "" if it is that one.
-func other(now, sha string) string {
-	if now == sha {
-		return ""
-	}
-	return now
-}
-
-// named is the commit that GitLab names.
-func named(what, sha string) (string, error) {
-	if !provider.IsSHA(sha) {
-		return "", fault.Transientf("BadAnswer", "%s: GitLab names no commit", what)
-	}
-	return sha, nil
 }
