@@ -28,9 +28,7 @@ type draft struct {
 	work       work
 	// wanted are the names of the pipelines that a command names, by the definitions'; nil for everything else.
 	wanted map[string]bool
-	// history is what /retest goes by, nil until it is needed; left is how many pipelines it does not start again.
-	history *history
-	left    int
+	retest retest
 }
 
 // candidate is a definition that is not decided yet.
@@ -52,7 +50,7 @@ func (d *draft) choose(ctx context.Context, made *Plan) error {
 	decisions, open := d.candidates()
 	if end := d.nameUnknown(decisions); end != "" {
 		made.Disposition, made.Reason, made.Message, made.Decisions = v1alpha1.DispositionIgnored, reasonUnknownName, end, decisions
-		d.approval, d.endsPending = nil, false // as of every command that cannot be done
+		d.Approval, d.EndsPending = nil, false // as of every command that cannot be done
 		return nil
 	}
 	for _, c := range open {
@@ -69,9 +67,9 @@ func (d *draft) choose(ctx context.Context, made *Plan) error {
 		return err
 	}
 	made.Disposition, made.Reason, made.Message = outcome(len(d.runs.all), len(decisions))
-	if len(d.runs.all) == 0 && d.left > 0 {
+	if len(d.runs.all) == 0 && d.retest.left > 0 {
 		made.Reason, made.Message = "NothingToRetest", fmt.Sprintf("of %d pipelines for this event none has a latest run on this commit that ended without success: "+
-			"a command that names one starts it all the same", d.left)
+			"a command that names one starts it all the same", d.retest.left)
 	}
 	made.Decisions, made.Runs, made.Secrets, made.Wait = decisions, d.runs.all, d.facts.scope.Secrets(), waiting(open)
 	return nil

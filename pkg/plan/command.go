@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/plumbline-ci/plumbline/pkg/access"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/command"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -25,6 +24,12 @@ const (
 	maxListed = 20
 	maxShown  = 64
 )
+
+// heard is what a comment asks for, nil for every other event; malformed is why it cannot be done as it is written.
+type heard struct {
+	command   *command.Command
+	malformed *fault.Error
+}
 
 // hear learns what a comment says. One with a command is an event of the command's type from here on, and it ends here if whoever
 // wrote it may not write: before anything is read that a stranger could have us read (S17). A service that signs nothing has not
@@ -46,12 +51,12 @@ func (p *planner) hear(ctx context.Context) (end *Plan, err error) {
 	if p.Earlier != nil {
 		return nil, nil
 	}
-	decision, err := p.people.answered(ctx, p.accessInput(), access.Commenter)
+	refused, why, err := p.desk.Commenter(ctx, p.known())
 	switch {
 	case err != nil:
 		return nil, err
-	case decision.Verdict == access.Unapproved:
-		return p.end(v1alpha1.DispositionIgnored, p.Event.Spec.SHA, "NotApproved", decision.Why), nil
+	case refused:
+		return p.end(v1alpha1.DispositionIgnored, p.Event.Spec.SHA, "NotApproved", why), nil
 	case p.startsFailed():
 		return nil, p.first(ctx)
 	}
@@ -82,7 +87,7 @@ func (p *planner) prefix() string {
 // asks is the command of somebody who may give it, as it is written but without its arguments, for the reply; "" for every other event. Of
 // a command that is not written as it has to be it is the first word.
 func (p *planner) asks() string {
-	if p.command == nil || !p.heeded || p.spec.PullRequest == nil {
+	if p.command == nil || !p.Heeded || p.spec.PullRequest == nil {
 		return ""
 	}
 	const names, most = 10, 200

@@ -51,7 +51,7 @@ func (p *planner) newFacts(head git.Head) (*facts, error) {
 	}
 	f := &facts{ask: p.Sources, spec: p.spec, scope: scope, event: match.Of(p.spec, head.Commit.Title), asked: map[string]error{}}
 	f.event.Params = scope.Params()
-	if p.approval != nil {
+	if p.Approval != nil {
 		f.withheld = withheld(repository)
 	}
 	return f, nil

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/plumbline-ci/plumbline/pkg/access"
+	"github.com/plumbline-ci/plumbline/pkg/admission"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/command"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/records"
 	"github.com/plumbline-ci/plumbline/pkg/references"
+	"github.com/plumbline-ci/plumbline/pkg/rerun"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
 )
 
@@ -27,20 +27,28 @@ func (o *Over) Error() string { return o.Why.Error() }
 // Unwrap returns the fault, whose class is Ignored.
 func (o *Over) Unwrap() error { return o.Why }
 
+// ends makes an Ignored fault the end of the event.
+func ends(err error) error {
+	if fault.Is(err, fault.Ignored) {
+		return &Over{Why: fault.Of(err)}
+	}
+	return err
+}
+
 // Make plans an event. The Plan is never nil: with an error it has the Spec, as far as it was completed, and nothing else.
 // It may be made again until its result is written down: the same answers make the same plan.
 func Make(ctx context.Context, in Input, sources Sources) (*Plan, error) {
 	p := &planner{Input: in, Sources: sources, spec: in.Event.Spec.DeepCopy()}
 	if in.Earlier != nil {
-		p.approval, p.endsPending, p.priority.value = in.Earlier.Approval, in.Earlier.EndsPending, in.Earlier.Priority
+		p.Approval, p.EndsPending, p.priority.value = in.Earlier.Approval, in.Earlier.EndsPending, in.Earlier.Priority
 	}
-	p.people = &lookups{planner: p, names: map[access.Person]string{}, answers: map[string]bool{}, known: map[access.Question]bool{}}
+	p.desk = admission.New(in.Repository, in.Config, admission.Sources{Access: sources.Access, History: sources.History, Actor: sources.Actor, Recorded: p.recorded})
 	made, err := p.make(ctx)
 	if err != nil {
 		made = &Plan{}
 	}
 	made.Command = p.asks()
-	made.Spec, made.Approval, made.Priority, made.EndsPending = p.spec, p.approval, p.priority.value, p.approval != nil || p.endsPending
+	made.Spec, made.Approval, made.Priority, made.EndsPending = p.spec, p.Approval, p.priority.value, p.Approval != nil || p.EndsPending
 	return made, err
 }
 
@@ -52,28 +60,14 @@ type planner struct {
 	spec *v1alpha1.GitEventSpec
 	// definitions is how many bytes they have.
 	definitions int
-	// command is what a comment asks for, nil for every other event; malformed is why it cannot be done as it is written.
-	command   *command.Command
-	malformed *fault.Error
-	people    *lookups
-	consent
-	// rerun is what is to run again, nil for other events.
-	rerun    *rerun
-	priority priority
-}
-
-// consent is what is known of an approval.
-type consent struct {
-	// approval is why the commit may run although whoever wrote it may not start anything; nil if it needs none.
-	approval *v1alpha1.Approval
-	// endsPending is true when the commit may show that it waits for approval.
-	endsPending bool
-	// heeded is true when whoever has given a command may give it, or would only need another commit. Nobody else is answered (S17).
-	heeded bool
-	// forgotten is true when an approval of another commit would have let this one run if nothing had changed since (S22).
-	forgotten bool
+	heard
+	desk *admission.Desk
+	admission.Consent
 	// past is what was recorded of the event's subject, nil as long as it was not asked for.
 	past *[]records.Record
+	// rerun is what is to run again, nil for other events.
+	rerun    *rerun.Found
+	priority priority
 }
 
 func (p *planner) make(ctx context.Context) (*Plan, error) {
@@ -112,7 +106,7 @@ func (p *planner) refuses(ctx context.Context) (*Plan, error) {
 	}
 	end := p.endCommand()
 	if end != nil {
-		p.approval, p.endsPending = nil, false
+		p.Approval, p.EndsPending = nil, false
 	}
 	return end, nil
 }
@@ -127,11 +121,8 @@ func (p *planner) complete(ctx context.Context) error {
 		return nil
 	}
 	spec, err := p.History.Complete(ctx, p.spec)
-	if fault.Is(err, fault.Ignored) {
-		return &Over{Why: fault.Of(err)}
-	}
 	if err != nil {
-		return err
+		return ends(err)
 	}
 	heard, sha := p.spec.Comment, p.spec.SHA
 	p.spec = spec.DeepCopy()
@@ -158,11 +149,7 @@ func (p *planner) serves(ctx context.Context) error {
 	if p.Serves == nil {
 		return nil
 	}
-	err := p.Serves(ctx, p.spec)
-	if fault.Is(err, fault.Ignored) {
-		return &Over{Why: fault.Of(err)}
-	}
-	return err
+	return ends(p.Serves(ctx, p.spec))
 }
 
 // end is the plan of an event that starts nothing, whatever is defined.

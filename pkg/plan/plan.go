@@ -12,6 +12,7 @@ import (
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
@@ -20,10 +21,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/references"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
 	"github.com/plumbline-ci/plumbline/pkg/template"
+	"github.com/plumbline-ci/plumbline/pkg/wishes"
 )
 
 // Definitions is the directory that authors keep their pipelines in.
-const Definitions = ".tekton"
+const Definitions = pipelinesascode.Definitions
 
 // Input is what is planned. Nothing in it is changed but what Sets keeps.
 type Input struct {
@@ -214,7 +216,7 @@ type Run struct {
 	// Unresolved is true while what it refers to cannot be read; Wait says why, in the attempt that met it.
 	Unresolved bool
 	Wait       error
-	Wishes
+	wishes.Wishes
 	// Manifest is what is created, in JSON and with markers for secret values; nil for what is refused, unresolved or of an
 	// earlier attempt. As an object it may take twelve times as much memory, and a plan may have hundreds.
 	Manifest []byte

@@ -17,6 +17,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
 	"github.com/plumbline-ci/plumbline/pkg/resources"
 	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
+	"github.com/plumbline-ci/plumbline/pkg/wishes"
 )
 
 // maxPipelineName is the API server's limit of a name. It is counted as the status keeps it.
@@ -41,7 +42,8 @@ func (d *draft) prepare(ctx context.Context, c *candidate) *Run {
 	switch {
 	case f == nil:
 		c.decide(c.selection.Reason + d.prioritize(ctx))
-		run.Wishes = d.wishes(made)
+		run.Wishes = wishes.Read(made.Annotations, wishes.Options{Config: d.Config, PullRequest: d.spec.PullRequest != nil,
+			Words: func(written string) string { return shown(d.facts.event.Params.Mask(written)) }})
 		for _, problem := range run.Problems() {
 			c.decision.Reason += "; " + problem.Says
 		}
@@ -129,7 +131,7 @@ func (d *draft) render(ctx context.Context, run *Run, c *candidate) (made *pipel
 		Event: event, Head: d.head, Rendered: rendered, TargetBranch: target, SourceBranch: source, Definition: c.definition, Name: run.Name, Namespace: run.Namespace,
 		Secret: run.Secret, LogURL: d.Config.Console.Links(run.Namespace, run.Name).Run, Version: d.Version,
 	})
-	if d.approval != nil {
+	if d.Approval != nil {
 		resources.Confine(made, d.serviceAccount())
 	}
 	if run.Manifest, err = json.Marshal(made); err != nil {

@@ -16,7 +16,7 @@ const gitAuthVariable = "git_auth_secret"
 // tenant's namespace could read every project that it reaches.
 // For an approved commit there is one only if it is the run's own, which reads this repository and nothing else.
 func (d *draft) hasToken() bool {
-	if d.approval != nil && d.spec.InstallationID == 0 {
+	if d.Approval != nil && d.spec.InstallationID == 0 {
 		return false
 	}
 	return d.Config.SecretAutoCreate && (!d.Shared || d.Config.ShareGlobalToken)
@@ -28,7 +28,7 @@ func (d *draft) tokenNote(made *pipelinev1.PipelineRun) string {
 		if !d.Config.SecretAutoCreate || !mentions(made, gitAuthVariable) {
 			return ""
 		}
-		if d.approval != nil && d.spec.InstallationID == 0 {
+		if d.Approval != nil && d.spec.InstallationID == 0 {
 			return "There is no git-auth secret: the commit is of somebody who may not start anything, and the Repository's token may do more than read it."
 		}
 		return "There is no git-auth secret: the token is that of the global Repository, and it is not given to pods. " +

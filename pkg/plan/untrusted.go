@@ -17,7 +17,7 @@ func (p *planner) fromDefaultBranch() bool {
 	if settings := p.Repository.Spec.Settings; settings != nil {
 		set = settings.PipelineRunProvenance
 	}
-	return set == defaultBranch || set != ofCommit && p.approval != nil
+	return set == defaultBranch || set != ofCommit && p.Approval != nil
 }
 
 // serviceAccount is the one of runs of an approved commit, "" for the namespace's default.
@@ -46,4 +46,21 @@ func withheld(repository *pacv1alpha1.Repository) map[template.SecretRef]string 
 		}
 	}
 	return names
+}
+
+// definitionsOf is the commit whose definitions a commit has that brings its own. One that runs by an approval of another has that one's: they are
+// the same in .tekton, and files elsewhere that .tekton refers to are as they were approved.
+func (p *planner) definitionsOf(head string) string {
+	if p.Approval == nil {
+		return head
+	}
+	return p.Approval.Of(head)
+}
+
+// approvalNote is told with the result of each run that somebody's approval has started.
+func (p *planner) approvalNote() string {
+	if p.Approval == nil {
+		return ""
+	}
+	return p.Approval.Says(p.spec.SHA)
 }

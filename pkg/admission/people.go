@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package admission
 
 import (
 	"context"
@@ -9,15 +9,17 @@ import (
 	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/access"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// lookups answer the questions of one plan, each about each account once.
+// lookups answer the questions about one event, each about each account once.
 type lookups struct {
-	*planner
+	*Desk
+	spec     *v1alpha1.GitEventSpec
 	names    map[access.Person]string // "" when nobody is known
 	answers  map[string]bool          // by question
-	known    map[access.Question]bool // what every decision of the plan knows
+	known    map[access.Question]bool // what every decision about the event knows
 	problems []string                 // what people have to mend before a question can be answered otherwise
 }
 
@@ -45,7 +47,7 @@ func (l *lookups) answer(ctx context.Context, in access.Input, q access.Question
 // isTrusted tells whether the Repository trusts an account with the pull request, which has to be its own.
 func (l *lookups) isTrusted(ctx context.Context, name string) (bool, error) {
 	author, err := l.name(ctx, access.Author)
-	trusted := slices.ContainsFunc(l.Repository.Spec.Settings.Trusted, func(t string) bool { return same(t, name) })
+	trusted := slices.ContainsFunc(l.repository.Spec.Settings.Trusted, func(t string) bool { return same(t, name) })
 	return trusted && same(author, name), err
 }
 
@@ -53,7 +55,7 @@ func (l *lookups) isTrusted(ctx context.Context, name string) (bool, error) {
 // should know.
 func (l *lookups) listed(ctx context.Context, teams []string, name string) (bool, error) {
 	for _, team := range teams {
-		in, err := l.once("team "+team+" "+name, func() (bool, error) { return l.Access.InTeam(ctx, team, name) })
+		in, err := l.once("team "+team+" "+name, func() (bool, error) { return l.sources.Access.InTeam(ctx, team, name) })
 		switch {
 		case fault.Is(err, fault.Invalid):
 			if problem := fault.Of(err).Message + "."; !slices.Contains(l.problems, problem) {
@@ -70,12 +72,12 @@ func (l *lookups) listed(ctx context.Context, teams []string, name string) (bool
 
 // granted asks for a fact that does not depend on whether the account is the author's or the actor's.
 func (l *lookups) granted(ctx context.Context, fact access.Fact, name string) (bool, error) {
-	ask, what := l.Access.CanWrite, "asking for the access of %s: %w"
+	ask, what := l.sources.Access.CanWrite, "asking for the access of %s: %w"
 	switch fact {
 	case access.Member:
-		ask, what = l.Access.Member, "asking whether %s is a member: %w"
+		ask, what = l.sources.Access.Member, "asking whether %s is a member: %w"
 	case access.Owner:
-		ask, what = l.Access.Owner, "asking whether OWNERS name %s: %w"
+		ask, what = l.sources.Access.Owner, "asking whether OWNERS name %s: %w"
 	}
 	yes, err := l.once(string(fact)+" "+name, func() (bool, error) { return ask(ctx, name) })
 	if err != nil {
@@ -107,7 +109,7 @@ func (l *lookups) explained(d access.Decision) access.Decision {
 // confirm asks whether the Git service itself names the actor, who by the delivery has the right: of a stranger it need not be
 // asked. If it names somebody else that is the actor from now on, of whom nothing is known yet.
 func (l *lookups) confirm(ctx context.Context, in access.Input, told string) error {
-	actor, err := l.Access.Actor(ctx, l.spec, told)
+	actor, err := l.sources.Access.Actor(ctx, l.spec, told)
 	if err != nil {
 		return fmt.Errorf("asking whether %s has acted: %w", told, err)
 	}
@@ -136,19 +138,19 @@ func (l *lookups) name(ctx context.Context, who access.Person) (string, error) {
 	return name, err
 }
 
-func (p *planner) account(ctx context.Context, who access.Person) (string, error) {
+func (l *lookups) account(ctx context.Context, who access.Person) (string, error) {
 	switch {
 	case who == access.Commenter:
-		return p.spec.Sender, nil
-	case p.spec.PullRequest == nil:
+		return l.spec.Sender, nil
+	case l.spec.PullRequest == nil:
 		return "", nil
 	case who == access.Author:
-		return p.spec.PullRequest.Author, nil
-	case p.spec.Actor != "" || p.Actor == nil:
-		return p.spec.Actor, nil
+		return l.spec.PullRequest.Author, nil
+	case l.spec.Actor != "" || l.sources.Actor == nil:
+		return l.spec.Actor, nil
 	}
 	// A version before has recorded the event without it, or the definition of GitEvents is of a version before.
-	actor, err := p.Actor(ctx)
+	actor, err := l.sources.Actor(ctx)
 	if err != nil {
 		return "", fmt.Errorf("reading who acted: %w", err)
 	}

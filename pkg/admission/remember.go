@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package admission
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/access"
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/approval"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -21,21 +22,21 @@ import (
 // than one. It is by the event of the push that this is found out, and nothing is kept but what is on record.
 
 // remember decides about a commit that nobody has approved, and that runs by an approval of another one or not at all.
-func (p *planner) remember(ctx context.Context, decision access.Decision, recorded []records.Record) (access.Decision, error) {
-	if !p.Config.RememberApprovals || decision.Verdict == access.Allowed {
+func (m *matter) remember(ctx context.Context, decision access.Decision, recorded []records.Record) (access.Decision, error) {
+	if !m.config.RememberApprovals || decision.Verdict == access.Allowed {
 		return decision, nil
 	}
 	given, forgotten := approval.Given(recorded)
 	if given == nil {
 		return decision, nil
 	}
-	known := approval.Remembered(recorded, p.spec.SHA)
-	if !known && !p.wasPushed() { // the event of the push tells who has pushed it
+	known := approval.Remembered(recorded, m.Spec.SHA)
+	if !known && !m.wasPushed() { // the event of the push tells who has pushed it
 		return decision, nil
 	}
 	why, err := "", error(nil)
 	if !known {
-		why, err = p.pushedBySomebodyElse(ctx)
+		why, err = m.pushedBySomebodyElse(ctx)
 	}
 	if err != nil {
 		return access.Decision{}, err
@@ -46,39 +47,39 @@ func (p *planner) remember(ctx context.Context, decision access.Decision, record
 	}
 	why = "it is since commit " + forgotten
 	if forgotten == "" {
-		why, err = p.forgets(ctx, given)
+		why, err = m.forgets(ctx, given)
 	}
 	if err != nil {
 		return access.Decision{}, err
 	}
 	if why != "" {
-		p.forgotten = true
+		m.Forgotten = true
 		decision.Why += fmt.Sprintf(" That %s has approved commit %s is forgotten: %s.", given.By, given.SHA, why)
 		return decision, nil
 	}
-	p.approval = given
+	m.Approval = given
 	return access.Decision{Verdict: access.Allowed}, nil
 }
 
 // wasPushed tells whether the event is that of a push to the pull request's branch.
-func (p *planner) wasPushed() bool {
-	return p.spec.Comment == nil && p.spec.Before != "" && slices.Contains([]string{"synchronize", "update"}, p.spec.Action)
+func (m *matter) wasPushed() bool {
+	return m.Spec.Comment == nil && m.Spec.Before != "" && slices.Contains([]string{"synchronize", "update"}, m.Spec.Action)
 }
 
 // pushedBySomebodyElse says that the commit was pushed by another account than the author of the pull request, which is whose work was
 // approved; "" if the author has pushed it. A service that signs nothing is asked who has.
-func (p *planner) pushedBySomebodyElse(ctx context.Context) (why string, err error) {
-	told, err := p.people.name(ctx, access.Actor)
+func (m *matter) pushedBySomebodyElse(ctx context.Context) (why string, err error) {
+	told, err := m.people.name(ctx, access.Actor)
 	if err != nil {
 		return "", err
 	}
-	who, err := p.Access.Actor(ctx, p.spec, told)
+	who, err := m.sources.Access.Actor(ctx, m.Spec, told)
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("asking who has pushed %s: %w", p.spec.SHA, err)
+		return "", fmt.Errorf("asking who has pushed %s: %w", m.Spec.SHA, err)
 	case who == "":
 		return "the Git service does not say who has pushed this one", nil
-	case !same(who, p.spec.PullRequest.Author):
+	case !same(who, m.Spec.PullRequest.Author):
 		return fmt.Sprintf("%s has pushed this one, and not the author of the pull request", who), nil
 	}
 	return "", nil
@@ -86,11 +87,11 @@ func (p *planner) pushedBySomebodyElse(ctx context.Context) (why string, err err
 
 // forgets says why an approval of another commit does not count for this one, "" if it does. What cannot be asked because the Git service
 // does not allow it or has it no more is forgotten; every other error is waited for.
-func (p *planner) forgets(ctx context.Context, given *v1alpha1.Approval) (why string, err error) {
-	if why = approval.Changed(given, p.spec); why != "" {
+func (m *matter) forgets(ctx context.Context, given *v1alpha1.Approval) (why string, err error) {
+	if why = approval.Changed(given, m.Spec); why != "" {
 		return why, nil
 	}
-	may, err := p.mayApprove(ctx, given.By)
+	may, err := m.mayApprove(ctx, given.By)
 	switch f := fault.Of(err); {
 	case f != nil && f.Reason == fault.ReasonPermissionMissing:
 		return "whether " + given.By + " may still approve it cannot be asked: " + f.Message, nil
@@ -99,12 +100,12 @@ func (p *planner) forgets(ctx context.Context, given *v1alpha1.Approval) (why st
 	case !may:
 		return given.By + " may not approve it any more", nil
 	}
-	different, err := p.History.Differ(ctx, given.SHA, p.spec.SHA, Definitions, owners.File, owners.AliasesFile)
+	different, err := m.sources.History.Differ(ctx, given.SHA, m.Spec.SHA, pipelinesascode.Definitions, owners.File, owners.AliasesFile)
 	switch {
 	case fault.Is(err, fault.Invalid):
 		return "what has been changed since cannot be told: " + fault.Of(err).Message, nil
 	case err != nil:
-		return "", fmt.Errorf("comparing %s with %s, which was approved: %w", p.spec.SHA, given.SHA, err)
+		return "", fmt.Errorf("comparing %s with %s, which was approved: %w", m.Spec.SHA, given.SHA, err)
 	case len(different) > 0:
 		return "this one has another " + strings.Join(different, " and another "), nil
 	}
@@ -112,20 +113,11 @@ func (p *planner) forgets(ctx context.Context, given *v1alpha1.Approval) (why st
 }
 
 // mayApprove tells whether somebody could approve a commit of the pull request now.
-func (p *planner) mayApprove(ctx context.Context, who string) (bool, error) {
-	in := p.accessInput()
-	in.Comment, in.Command, in.Own = true, access.OkToTest, same(who, p.spec.PullRequest.Author)
+func (m *matter) mayApprove(ctx context.Context, who string) (bool, error) {
+	in := m.accessInput()
+	in.Comment, in.Command, in.Own = true, access.OkToTest, same(who, m.Spec.PullRequest.Author)
 	in.Label, in.Approved, in.Known = false, true, map[access.Question]bool{}
-	approver := &lookups{planner: p, names: map[access.Person]string{access.Commenter: who}, answers: p.people.answers, known: in.Known}
+	approver := &lookups{Desk: m.Desk, spec: m.Spec, names: map[access.Person]string{access.Commenter: who}, answers: m.people.answers, known: in.Known}
 	decision, err := approver.answered(ctx, in, access.Commenter)
 	return decision.Verdict == access.Allowed, err
-}
-
-// definitionsOf is the commit whose definitions a commit has that brings its own. One that runs by an approval of another has that one's: they are
-// the same in .tekton, and files elsewhere that .tekton refers to are as they were approved.
-func (p *planner) definitionsOf(head string) string {
-	if p.approval == nil {
-		return head
-	}
-	return p.approval.Of(head)
 }

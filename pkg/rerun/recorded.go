@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package rerun
 
 import (
 	"slices"
 	"strings"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/records"
 	"github.com/plumbline-ci/plumbline/pkg/resources"
 )
@@ -17,24 +19,25 @@ const (
 	pushEvent = "push"
 )
 
-// rerun is what a press of a re-run button is about.
-type rerun struct {
+// Found is what a press of a re-run button is about.
+type Found struct {
 	// pull is the number of the pull request, 0 for a push.
 	pull int64
 	// push is the event of the push, nil if it is not on record.
 	push *v1alpha1.GitEventSpec
-	// pipelines are what runs again, by the names that their authors wrote; nil is whatever is for the event by its annotations.
-	pipelines []string
-	// running is the newest run of each pipeline that is not over: it is left alone.
-	running map[string]string
-	// ran is true if a run of the commit was created before, which somebody must have allowed.
-	ran bool
-	// unrecorded is true if no record tells any of that.
-	unrecorded bool
+	// Pipelines are what runs again, by the names that their authors wrote; nil is whatever is for the event by its annotations.
+	Pipelines []string
+	// Running is the newest run of each pipeline that is not over: it is left alone.
+	Running map[string]string
+	// Ran is true if a run of the commit was created before, which somebody must have allowed.
+	Ran bool
+	// Unrecorded is true if no record tells any of that.
+	Unrecorded bool
 }
 
-// describe completes an event's spec as far as records tell. The rest of a pull request is asked for.
-func (r *rerun) describe(spec *v1alpha1.GitEventSpec) error {
+// Describe completes an event's spec as far as records tell. The rest of a pull request is asked for. An Ignored fault says that nothing
+// tells what the check is of.
+func (r *Found) Describe(spec *v1alpha1.GitEventSpec) error {
 	switch {
 	case r.pull != 0:
 		spec.Trigger, spec.EventType = v1alpha1.TriggerPullRequest, pullEvent
@@ -43,7 +46,7 @@ func (r *rerun) describe(spec *v1alpha1.GitEventSpec) error {
 		spec.Trigger, spec.EventType = v1alpha1.TriggerPush, r.push.EventType
 		spec.BaseRef, spec.HeadRef, spec.HeadURL, spec.Before, spec.Commit = r.push.BaseRef, r.push.HeadRef, r.push.HeadURL, r.push.Before, r.push.Commit
 	case spec.BaseRef == "":
-		return over("UnknownCheck", "Nothing is on record of the check, and GitHub names neither branch nor pull request for its commit.")
+		return fault.Ignoredf("UnknownCheck", "Nothing is on record of the check, and GitHub names neither branch nor pull request for its commit.")
 	}
 	return nil
 }
@@ -56,7 +59,7 @@ func of(list []records.Record, sha string) []records.Record {
 }
 
 // findCheck looks for the run or the event that a check reports on.
-func findCheck(list []records.Record, externalID string) *rerun {
+func findCheck(list []records.Record, externalID string) *Found {
 	for _, record := range list {
 		event := record.Event
 		if event.Name == externalID {
@@ -91,15 +94,15 @@ func (l *last) failed() bool {
 }
 
 // run notes which pipelines run now, of the ref that is to run again.
-func (r *rerun) run(list []records.Record) {
+func (r *Found) run(list []records.Record) {
 	ref := ""
 	if r.push != nil {
 		ref = r.push.BaseRef
 	}
-	r.running = map[string]string{}
+	r.Running = map[string]string{}
 	for _, l := range newestRuns(list) {
 		if l.running() && l.ref == ref {
-			r.running[l.name] = l.run.Name
+			r.Running[l.name] = l.run.Name
 		}
 	}
 }
@@ -107,7 +110,7 @@ func (r *rerun) run(list []records.Record) {
 // findAll takes the pipelines whose newest run did not succeed, or all of them if each did: whoever presses "Re-run all checks" on a green
 // commit wants them to run. What runs now is left alone, and nobody knows yet whether it is green. One event is of one ref: that of the
 // newest run counts.
-func findAll(list []records.Record) (again *rerun, failed bool) {
+func findAll(list []records.Record) (again *Found, failed bool) {
 	newest := newestRuns(list)
 	if len(newest) == 0 {
 		return findEvent(list), false
@@ -131,7 +134,7 @@ func findAll(list []records.Record) (again *rerun, failed bool) {
 }
 
 // findEvent takes the newest event that has a check and no runs: it was skipped, or waits for approval.
-func findEvent(list []records.Record) *rerun {
+func findEvent(list []records.Record) *Found {
 	for _, record := range slices.Backward(list) {
 		if d := record.Event.Status.Disposition; d == v1alpha1.DispositionSkipped || d == v1alpha1.DispositionPending {
 			return found(list, record.Event, "", nil)
@@ -165,13 +168,13 @@ func newestRuns(list []records.Record) []last {
 }
 
 // found is the re-run of pipelines that a recorded event has started. What is wrong with the whole directory is looked at as a whole.
-func found(list []records.Record, event *v1alpha1.GitEvent, pipeline string, pipelines []string) *rerun {
-	again := &rerun{push: pushOf(list, event, pipeline), pipelines: pipelines}
-	if slices.Contains(pipelines, Definitions) {
-		again.pipelines = nil
+func found(list []records.Record, event *v1alpha1.GitEvent, pipeline string, pipelines []string) *Found {
+	again := &Found{push: pushOf(list, event, pipeline), Pipelines: pipelines}
+	if slices.Contains(pipelines, pipelinesascode.Definitions) {
+		again.Pipelines = nil
 	}
 	for _, record := range list {
-		again.ran = again.ran || slices.ContainsFunc(record.Event.Status.Runs, func(run v1alpha1.Run) bool { return run.UID != "" })
+		again.Ran = again.Ran || slices.ContainsFunc(record.Event.Status.Runs, func(run v1alpha1.Run) bool { return run.UID != "" })
 	}
 	return again
 }
@@ -220,7 +223,7 @@ func written(event *v1alpha1.GitEvent, run *v1alpha1.Run) string {
 
 // findIn is what is to run again by the records of one subject, nil if they do not tell. Wanted is false if it succeeded, so that
 // another subject's comes first.
-func findIn(list []records.Record, asked *v1alpha1.Rerun) (again *rerun, wanted bool) {
+func findIn(list []records.Record, asked *v1alpha1.Rerun) (again *Found, wanted bool) {
 	if asked.All {
 		return findAll(list)
 	}

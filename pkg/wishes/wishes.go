@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+// Package wishes reads what the author of a pipeline says of its other runs: how many that are over are kept, and whether a newer one ends
+// older ones.
+package wishes
 
 import (
 	"strconv"
 	"strings"
 
-	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
-
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/config"
 )
 
 // Wishes are what an author says of other runs of the pipeline.
@@ -26,23 +27,32 @@ type CancelInProgress struct {
 	Problem string
 }
 
-// wishes reads the annotations of a PipelineRun.
-func (d *draft) wishes(made *pipelinev1.PipelineRun) Wishes {
-	return Wishes{Keep: d.keeps(made), Cancel: d.cancelsInProgress(made)}
+// Options are what the annotations are read by.
+type Options struct {
+	Config *config.Config
+	// PullRequest is true for runs of a pull request.
+	PullRequest bool
+	// Words makes what an author has written fit for a message.
+	Words func(written string) string
+}
+
+// Read reads the annotations of a PipelineRun.
+func Read(annotations map[string]string, o Options) Wishes {
+	return Wishes{Keep: o.keeps(annotations), Cancel: o.cancelsInProgress(annotations)}
 }
 
 // cancelsInProgress reads the annotation cancel-in-progress; where there is none the installation's setting counts.
-func (d *draft) cancelsInProgress(made *pipelinev1.PipelineRun) CancelInProgress {
-	written, found := made.Annotations[pipelinesascode.CancelInProgress]
+func (o Options) cancelsInProgress(annotations map[string]string) CancelInProgress {
+	written, found := annotations[pipelinesascode.CancelInProgress]
 	switch text := strings.TrimSpace(written); {
-	case !found && d.spec.PullRequest != nil:
-		return CancelInProgress{On: d.Config.CancelInProgress.PullRequests}
+	case !found && o.PullRequest:
+		return CancelInProgress{On: o.Config.CancelInProgress.PullRequests}
 	case !found:
-		return CancelInProgress{On: d.Config.CancelInProgress.Pushes}
+		return CancelInProgress{On: o.Config.CancelInProgress.Pushes}
 	case text == "true" || text == "false":
 		return CancelInProgress{On: text == "true"}
 	}
-	return CancelInProgress{Problem: pipelinesascode.CancelInProgress + " is " + strconv.Quote(shown(d.facts.event.Params.Mask(written))) +
+	return CancelInProgress{Problem: pipelinesascode.CancelInProgress + " is " + strconv.Quote(o.Words(written)) +
 		", which is neither true nor false: no run is cancelled"}
 }
 

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package wishes
 
 import (
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
-
-	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/config"
@@ -22,18 +20,18 @@ type Keep struct {
 	Problem string
 }
 
-// keeps reads the annotation max-keep-runs of a PipelineRun, nil if there is none. Who errs keeps more, never less.
-func (d *draft) keeps(made *pipelinev1.PipelineRun) *Keep {
-	written, found := made.Annotations[pipelinesascode.MaxKeepRuns]
+// keeps reads the annotation max-keep-runs, nil if there is none. Who errs keeps more, never less.
+func (o Options) keeps(annotations map[string]string) *Keep {
+	written, found := annotations[pipelinesascode.MaxKeepRuns]
 	if !found {
 		return nil
 	}
 	most, err := strconv.ParseInt(strings.TrimSpace(written), 10, 64)
-	says := pipelinesascode.MaxKeepRuns + " is " + strconv.Quote(shown(d.facts.event.Params.Mask(written)))
+	says := pipelinesascode.MaxKeepRuns + " is " + strconv.Quote(o.Words(written))
 	if err != nil && !errors.Is(err, strconv.ErrRange) || most < 0 {
 		return &Keep{Most: config.KeepAll, Problem: says + ", which is not a whole number from 0: all runs are kept"}
 	}
-	if _, limited := d.Config.Keep.Of(&most); !limited {
+	if _, limited := o.Config.Keep.Of(&most); !limited {
 		return &Keep{Most: most, Problem: fmt.Sprintf("%s, more than %d: all runs are kept", says, config.MaxKeep)}
 	}
 	return &Keep{Most: most}

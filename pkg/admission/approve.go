@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/plumbline-ci/plumbline/pkg/access"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/approval"
+	"github.com/plumbline-ci/plumbline/pkg/command"
+	"github.com/plumbline-ci/plumbline/pkg/records"
+)
+
+// approve decides about what depends on an approval: it is not allowed by itself, and would be if its commit were approved; or it is a comment
+// on a pull request to which others can push than those who may.
+func (m *matter) approve(ctx context.Context, decision access.Decision) (access.Decision, error) {
+	if decision.Verdict != access.Allowed {
+		would, err := m.wouldBeAllowed(ctx)
+		if err != nil || !would {
+			return decision, err
+		}
+	}
+	m.Heeded = true
+	recorded, err := m.sources.Recorded(ctx)
+	if err != nil {
+		return access.Decision{}, err
+	}
+	m.EndsPending = approval.Waits(recorded, m.Spec.SHA)
+	names := m.Command != nil && m.Command.SHA != ""
+	if standing := approval.Standing(recorded, m.Spec); standing != nil && !names {
+		m.Approval = standing
+		return access.Decision{Verdict: access.Allowed}, nil
+	}
+	if decision.Verdict != access.Allowed && !m.starts() {
+		return m.remember(ctx, decision, recorded)
+	}
+	if end, ends := m.givesNone(decision); ends {
+		return end, nil
+	}
+	heads, err := m.heads(ctx, recorded)
+	if err != nil {
+		return access.Decision{}, err
+	}
+	return m.bind(decision, heads), nil
+}
+
+// givesNone decides about an event that cannot approve its commit. It tells whether the event is one, or may run what is approved alone.
+func (m *matter) givesNone(decision access.Decision) (end access.Decision, ends bool) {
+	allowed := decision.Verdict == access.Allowed
+	switch {
+	case m.starts() && !allowed && same(m.Spec.Sender, m.Spec.PullRequest.Author): // S24, whatever the command
+		return access.Decision{Why: decision.Why + " Somebody else than its author has to approve the commit."}, true
+	case m.starts():
+		return decision, false
+	case m.remark() && allowed && m.EndsPending:
+		return access.Decision{Why: "The commit waits for approval, and a comment without a command gives none."}, true
+	}
+	return decision, !m.remark() || !allowed
+}
+
+// heads are the heads that the pull request has had: by the Git service's own word where it signs nothing, so that nobody can make them up.
+func (m *matter) heads(ctx context.Context, recorded []records.Record) (heads []approval.Head, err error) {
+	versions, err := m.sources.History.Versions(ctx, m.Spec)
+	if err != nil {
+		return nil, fmt.Errorf("asking which heads the pull request has had: %w", err)
+	}
+	if len(versions) == 0 {
+		return approval.Heads(recorded), nil
+	}
+	for _, v := range versions {
+		heads = append(heads, approval.Head{SHA: v.SHA, At: v.Since})
+	}
+	return heads, nil
+}
+
+// bind lets a comment run the commit that was the head when it was written (S21). On a pull request that is allowed by itself
+// and of which nothing is on record there is nobody to be careful about.
+func (m *matter) bind(decision access.Decision, heads []approval.Head) access.Decision {
+	trusted := decision.Verdict == access.Allowed
+	if trusted && len(heads) == 0 {
+		return m.meant(decision)
+	}
+	asked := m.written()
+	if asked.SHA == "" && m.config.RequireApprovedSHA && (!trusted || asked.Kind == command.OkToTest) {
+		return access.Decision{Why: fmt.Sprintf("An approval has to name its commit here (require-ok-to-test-sha). The head of the pull request is %s: "+
+			"after reading it write /ok-to-test %s.", m.Spec.SHA, m.Spec.SHA)}
+	}
+	comment := approval.Comment{Received: m.Spec.ReceivedAt.Time, SHA: asked.SHA}
+	if at := m.Spec.HappenedAt; at != nil {
+		comment.At = at.Time
+	}
+	if approved, why := approval.Decide(comment, m.Spec.SHA, heads); !approved {
+		return access.Decision{Why: why}
+	}
+	if !trusted || m.EndsPending {
+		m.Approval = &v1alpha1.Approval{
+			By: m.Spec.Sender, Event: m.Name, BaseRef: m.Spec.BaseRef, HeadProjectID: m.Spec.PullRequest.HeadProjectID,
+		}
+	}
+	return access.Decision{Verdict: access.Allowed}
+}
+
+// written is the command that a comment has, the zero one if it has none.
+func (m *matter) written() command.Command {
+	if m.Command == nil {
+		return command.Command{}
+	}
+	return *m.Command
+}
+
+// meant is a decision to allow, unless the command names a commit that is not the head: then something else was meant, whoever wrote it.
+func (m *matter) meant(allowed access.Decision) access.Decision {
+	if m.Command == nil || m.Command.SHA == "" {
+		return allowed
+	}
+	if why := approval.Misnamed(m.Command.SHA, m.Spec.SHA); why != "" {
+		return access.Decision{Why: why}
+	}
+	return allowed
+}
+
+// wouldBeAllowed tells whether nothing but an approval of the commit is missing.
+func (m *matter) wouldBeAllowed(ctx context.Context) (bool, error) {
+	if m.Spec.PullRequest == nil {
+		return false, nil
+	}
+	m.Approval = &v1alpha1.Approval{}
+	decision, err := m.decide(ctx)
+	m.Approval = nil
+	return decision.Verdict == access.Allowed, err
+}
+
+// starts tells whether the event is a command that starts runs of a pull request.
+func (m *matter) starts() bool {
+	return m.Command != nil && m.Command.Kind != command.Cancel && m.Spec.PullRequest != nil
+}
+
+// binds tells whether an event that is allowed by itself depends on what is on record of its commit nevertheless: what was approved runs apart
+// again (S23).
+func (m *matter) binds() bool {
+	return (m.starts() || m.remark() || m.Rerun) && m.othersPush()
+}
+
+// othersPush tells whether others can push to the branch of a pull request than those who may start its pipelines: it lives in another
+// repository, or a policy says who may.
+func (m *matter) othersPush() bool {
+	settings := m.repository.Spec.Settings
+	return m.Spec.PullRequest != nil && (!SameRepository(m.Spec) || settings != nil && settings.Policy != nil)
+}
+
+// waited notes whether the commit of a pull request that is allowed may show that it waits for approval, because that is over now. That of
+// one that was just opened shows nothing yet.
+func (m *matter) waited(ctx context.Context) error {
+	first := m.Spec.Action == "opened" || m.Spec.Action == "open"
+	if m.Spec.Comment != nil || m.Rerun || !m.othersPush() || first && !v1alpha1.Reopened(m.Name) {
+		return nil
+	}
+	recorded, err := m.sources.Recorded(ctx)
+	m.EndsPending = approval.Waits(recorded, m.Spec.SHA)
+	return err
+}
