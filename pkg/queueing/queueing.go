@@ -71,7 +71,7 @@ func (l *View) Due(ctx context.Context, run *v1alpha1.Run, do func() error) erro
 	if l.a.Event.Cancelled(run.Pipeline) != nil {
 		return do()
 	}
-	if err := l.wait(ctx, l.a, run); err != nil {
+	if err := l.wait(ctx, run); err != nil {
 		return err
 	}
 	return l.a.Waits.Due(v1alpha1.StepCreate+run.Name, do)
@@ -94,7 +94,8 @@ func (l *View) place(repository *pacv1alpha1.Repository, run *v1alpha1.Run) int 
 // wait returns why a run that may be created waits for a slot: a Throttled fault with fault.ReasonConcurrencyLimit, or that its
 // Repository is gone, or that it is refused. It is nil if there is no limit or the run has its slot: nobody is asked for that unless the
 // cache does not have the Repository.
-func (l *View) wait(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) error {
+func (l *View) wait(ctx context.Context, run *v1alpha1.Run) error {
+	a := l.a
 	repository, err := a.Git.Repository(ctx)
 	if err != nil {
 		return err
