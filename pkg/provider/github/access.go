@@ -10,6 +10,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
 
 // CanWrite asks for the user's permission on the repository, from whatever source (direct, team, organization, owner).
@@ -28,7 +29,7 @@ func (r *repository) CanWrite(ctx context.Context, user string) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, failed(what, err)
+		return false, limits.Failed(what, err)
 	}
 	switch level.GetPermission() {
 	case "admin", "maintain", "write":

@@ -13,6 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/delivery"
+	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
 
 // address is what a page of GitHub shows a file of.
@@ -43,7 +44,7 @@ func (r *repository) contents(ctx context.Context, at address) ([]byte, error) {
 	case provider.StatusCode(err) == http.StatusNotFound:
 		return nil, fault.Ignoredf("NotFound", "%s at %s: GitHub shows no such file to the App", what, at.ref)
 	case err != nil:
-		return nil, failed(what, err)
+		return nil, limits.Failed(what, err)
 	}
 	switch isFile, err := isFile(what, file, dir); {
 	case err != nil:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
 
 // authenticated sends calls with the repository's token, in their turn, to one host.
@@ -28,7 +29,7 @@ func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !strings.EqualFold(req.URL.Host, a.host) {
 		return nil, fault.Operatorf("ForeignHost", "GitHub redirects to another host; its token is not sent there")
 	}
-	leave, err := a.pace.Enter(req.Context(), provider.Call{Method: req.Method, Notifies: notifies(req)})
+	leave, err := a.pace.Enter(req.Context(), provider.Call{Method: req.Method, Notifies: limits.Notifies(req)})
 	if err != nil {
 		provider.NotMade(a.observe, time.Now(), err)
 		return nil, err

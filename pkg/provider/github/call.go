@@ -4,40 +4,15 @@ package github
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
-
-// secondaryWait is how long a secondary limit lasts that names no time (G2).
-const secondaryWait = time.Minute
-
-// failed is provider.Failed, after what go-github itself refuses to call.
-func failed(what string, err error) error {
-	var limit *gh.RateLimitError
-	var abuse *gh.AbuseRateLimitError
-	switch {
-	case errors.As(err, &limit):
-		err = throttled(time.Until(limit.Rate.Reset.Time))
-	case errors.As(err, &abuse):
-		err = throttled(abuse.GetRetryAfter())
-	}
-	return provider.Failed(what, err)
-}
-
-// throttled is go-github's refusal to call while it remembers a limit.
-func throttled(wait time.Duration) error {
-	if wait <= 0 {
-		wait = secondaryWait
-	}
-	return fault.Throttledf(fault.ReasonRateLimited, wait, "waiting for GitHub's rate limit to be lifted")
-}
 
 // readable returns nil if the installation can read the repository. GitHub answers 404 for what it hides, so that a
 // 404 below a repository means "absent" only if this says nil (G7).
@@ -54,7 +29,7 @@ func (r *repository) describe(ctx context.Context) (*gh.Repository, error) {
 		return nil, fault.Operatorf("RepositoryNotReadable",
 			"GitHub shows no repository %s to the App: it was deleted or renamed, or the App is not installed on it", r.fullName())
 	case err != nil:
-		return nil, failed("reading "+r.fullName(), err)
+		return nil, limits.Failed("reading "+r.fullName(), err)
 	case got.GetID() <= 0:
 		return nil, noAnswer("reading " + r.fullName())
 	case got.GetID() != r.id:
@@ -76,5 +51,5 @@ func (r *repository) unavailable(ctx context.Context, what, sha string, err erro
 		}
 		return fault.Transientf(fault.ReasonCommitUnknown, "%s: %s has no commit %s (yet)", what, r.fullName(), sha)
 	}
-	return failed(what, err)
+	return limits.Failed(what, err)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
 
 // GitHub lists no more files than these, over all pages
@@ -53,7 +54,7 @@ func (r *repository) changedByPull(ctx context.Context, number int) (git.Changes
 			return git.Changes{}, fault.Transientf("PullRequestUnknown", "%s: GitHub does not show it (yet)", what)
 		}
 		if err != nil {
-			return git.Changes{}, failed(what, err)
+			return git.Changes{}, limits.Failed(what, err)
 		}
 		if part == nil {
 			return git.Changes{}, noAnswer(what)
@@ -103,7 +104,7 @@ func (r *repository) changedByPush(ctx context.Context, before, after string) (g
 		return own, err
 	}
 	if err != nil {
-		return git.Changes{}, failed(what, err)
+		return git.Changes{}, limits.Failed(what, err)
 	}
 	if diff.GetStatus() == "" {
 		return git.Changes{}, noAnswer(what)

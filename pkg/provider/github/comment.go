@@ -13,6 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/delivery"
+	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
@@ -38,7 +39,7 @@ func (r *repository) Complete(ctx context.Context, event *v1alpha1.GitEventSpec)
 		return nil, fault.Transientf("PullRequestUnknown", "%s: GitHub does not show it (yet)", what)
 	}
 	if err != nil {
-		return nil, failed(what, err)
+		return nil, limits.Failed(what, err)
 	}
 	if err := r.believable(event, pull); err != nil {
 		return nil, err

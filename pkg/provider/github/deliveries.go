@@ -14,6 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/delivery"
+	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
 
 // attemptsPerPage is the most that GitHub gives at once.
@@ -41,7 +42,7 @@ func (s *service) deliveries(baseURL string, c provider.Credentials) (provider.D
 		return nil, err
 	}
 	client.UserAgent = s.options.UserAgent
-	pace := s.paces.Get(paceKey{api: api.String()}, func() *provider.Pace { return provider.NewPace(s.options.Now, rulesOf(api.Host)) })
+	pace := s.paces.Get(paceKey{api: api.String()}, func() *provider.Pace { return provider.NewPace(s.options.Now, limits.Of(api.Host)) })
 	return &deliveryLog{client: client, pace: pace, from: c.From}, nil
 }
 
@@ -104,5 +105,5 @@ func (l *deliveryLog) failed(what string, err error) error {
 	if provider.StatusCode(err) == http.StatusUnauthorized {
 		return provider.Refused(err, "GitHub refuses the App's id and private key in "+l.from+": check both, and the cluster's clock")
 	}
-	return failed(what, err)
+	return limits.Failed(what, err)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
 
 // maxTrees is the directories walked when GitHub does not list them at once.
@@ -208,5 +209,5 @@ func (r *repository) blob(ctx context.Context, file provider.Definition) ([]byte
 	if err == nil && !provider.IsBlob(id, data) {
 		return nil, fault.Transientf(provider.ReasonBadAnswer, "reading %s: what GitHub answers is not this file (a proxy's page, or a part of it)", name)
 	}
-	return data, failed("reading "+name, err)
+	return data, limits.Failed("reading "+name, err)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/cache"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/delivery"
+	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
 
 // Name is GitEventSpec.provider of the events this package decodes.
@@ -51,7 +52,7 @@ func New(o Options) provider.Provider {
 	transport.Provider = Name
 	s := &service{
 		options: o, transport: transport,
-		paces: cache.New[paceKey, *provider.Pace](maxCached), minters: cache.New[minterKey, *minter](maxCached), limits: cache.New[limitKey, *mintLimit](maxCached),
+		paces: cache.New[paceKey, *provider.Pace](maxCached), minters: cache.New[minterKey, *minter](maxCached), limits: cache.New[limitKey, *limits.Mints](maxCached),
 		logins: cache.New[loginKey, *login](maxCached),
 	}
 	return provider.Provider{Name: Name, Webhook: delivery.Webhook{}, Connect: s.connect, Deliveries: s.deliveries, Metadata: metadata}
@@ -62,7 +63,7 @@ type service struct {
 	transport *provider.Transport
 	paces     *cache.Cache[paceKey, *provider.Pace]
 	minters   *cache.Cache[minterKey, *minter]
-	limits    *cache.Cache[limitKey, *mintLimit]
+	limits    *cache.Cache[limitKey, *limits.Mints]
 	logins    *cache.Cache[loginKey, *login]
 	trees     provider.Trees
 }
@@ -109,14 +110,14 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 		}
 	})
 	pace := s.paces.Get(paceKey{api.String(), c.InstallationID}, func() *provider.Pace {
-		return provider.NewPace(s.options.Now, rulesOf(api.Host))
+		return provider.NewPace(s.options.Now, limits.Of(api.Host))
 	})
 	client := gh.NewClient(&http.Client{
 		Transport:     &authenticated{base: base, tokens: tokens, pace: pace, host: api.Host, observe: c.Observe},
 		CheckRedirect: provider.CheckRedirect,
 	})
 	client.BaseURL, client.UserAgent = api, s.options.UserAgent
-	runs := &runTokens{minter: tokens, base: base, limit: s.limits.Get(limitKey{api.String(), c.AppID}, func() *mintLimit { return &mintLimit{} })}
+	runs := &runTokens{minter: tokens, base: base, limit: s.limits.Get(limitKey{api.String(), c.AppID}, func() *limits.Mints { return &limits.Mints{} })}
 	r := &repository{client: client, runs: runs, app: c.AppID, owner: p.Owner, name: p.Name, id: p.ID, web: baseURL, reader: reader, trees: &s.trees}
 	return provider.Client{Source: r, History: r, Tips: r, Addresses: r, Access: r, Reporter: r, Conversation: r, Tokens: r}, nil
 }

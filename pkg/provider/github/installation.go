@@ -12,6 +12,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
 
 // successor interprets a 404 in answer to a mint (G8): it returns the installation that the repository has now, if the App
@@ -26,7 +27,7 @@ func (m *minter) successor(ctx context.Context) (int64, error) {
 	case provider.StatusCode(err) == http.StatusNotFound:
 		return 0, m.uninstalled(ctx, app)
 	case err != nil:
-		return 0, failed("looking for the App's installation on the repository", err)
+		return 0, limits.Failed("looking for the App's installation on the repository", err)
 	case now.GetID() == 0 || now.GetID() == m.installation:
 		return 0, installationNotFound() // another answer than the mint's: a replica lags
 	}
@@ -41,14 +42,14 @@ func (m *minter) uninstalled(ctx context.Context, app *gh.Client) error {
 	case err == nil:
 		return installationNotFound()
 	case provider.StatusCode(err) != http.StatusNotFound:
-		return failed("looking for the App's installation", err)
+		return limits.Failed("looking for the App's installation", err)
 	}
 	self, _, err := app.Apps.Get(ctx, "")
 	switch {
 	case provider.StatusCode(err) == http.StatusNotFound, err == nil && self.GetID() != m.app:
 		return installationNotFound() // what answers is not the API that the App is registered at
 	case err != nil:
-		return failed("looking for the App", err)
+		return limits.Failed("looking for the App", err)
 	}
 	return fault.Operatorf(fault.ReasonInstallationGone,
 		"the GitHub App was uninstalled from %s: install it again, then push or redeliver", m.owner)

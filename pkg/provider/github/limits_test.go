@@ -3,12 +3,8 @@
 package github
 
 import (
-	"context"
-	"net/http"
 	"testing"
 	"time"
-
-	gh "github.com/google/go-github/v60/github"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/test/forge"
@@ -49,33 +45,5 @@ func TestNothingIsCalledWhileLimited(t *testing.T) {
 	clock.add(11 * time.Minute)
 	if got := ask("app"); got != nil {
 		t.Errorf("after the reset: %+v", got)
-	}
-}
-
-func TestClassifiedKnowsGoGitHubsOwnRefusals(t *testing.T) {
-	wait := 90 * time.Second
-	cases := []struct {
-		name  string
-		err   error
-		class fault.Class
-		wait  time.Duration
-	}{
-		{"the primary limit it remembers", &gh.RateLimitError{Rate: gh.Rate{Reset: gh.Timestamp{Time: time.Now().Add(wait)}}, Response: &http.Response{}}, fault.Throttled, wait},
-		{"one that has just ended", &gh.RateLimitError{Response: &http.Response{}}, fault.Throttled, secondaryWait},
-		{"the secondary limit it remembers", &gh.AbuseRateLimitError{RetryAfter: &wait, Response: &http.Response{}}, fault.Throttled, wait},
-		{"without a time", &gh.AbuseRateLimitError{Response: &http.Response{}}, fault.Throttled, secondaryWait},
-		{"our own deadline", context.DeadlineExceeded, fault.Transient, 0},
-		{"an answer still being computed", &gh.AcceptedError{}, fault.Transient, 0},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			f := fault.Of(failed("x", c.err))
-			if f.Class != c.class || f.Reason == "Error" || f.RetryAfter > c.wait || f.RetryAfter < c.wait-5*time.Second {
-				t.Errorf("got %+v, want %s after %s", f, c.class, c.wait)
-			}
-		})
-	}
-	if failed("x", nil) != nil {
-		t.Error("nil became an error")
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
@@ -51,7 +52,7 @@ func (r *repository) ownComment(ctx context.Context, number int64, mark string) 
 	for range maxPages {
 		part, resp, err := r.client.Issues.ListComments(ctx, r.owner, r.name, int(number), opts)
 		if err != nil {
-			return nil, failed(what, err)
+			return nil, limits.Failed(what, err)
 		}
 		for _, comment := range part {
 			if strings.HasPrefix(comment.GetBody(), mark) && strings.EqualFold(comment.GetUser().GetLogin(), login) && comment.GetID() > 0 {
@@ -76,7 +77,7 @@ func (r *repository) botLogin(ctx context.Context) (string, error) {
 	self, _, err := app.Apps.Get(ctx, "")
 	switch {
 	case err != nil:
-		return "", failed(what, err)
+		return "", limits.Failed(what, err)
 	case self.GetID() != r.app || self.GetSlug() == "":
 		return "", noAnswer(what)
 	}
@@ -86,15 +87,15 @@ func (r *repository) botLogin(ctx context.Context) (string, error) {
 func (r *repository) comment(ctx context.Context, what, method, path, body string) error {
 	req, err := r.client.NewRequest(method, path, &gh.IssueComment{Body: &body})
 	if err != nil {
-		return failed(what, err)
+		return limits.Failed(what, err)
 	}
 	var written gh.IssueComment
 	_, err = r.client.Do(ctx, req, &written)
 	switch {
-	case provider.StatusCode(err) == http.StatusForbidden && fault.Is(failed(what, err), fault.Operator):
-		return fmt.Errorf("%w (to write comments the GitHub App needs the permission Pull requests: write, and the conversation must not be locked)", failed(what, err))
+	case provider.StatusCode(err) == http.StatusForbidden && fault.Is(limits.Failed(what, err), fault.Operator):
+		return fmt.Errorf("%w (to write comments the GitHub App needs the permission Pull requests: write, and the conversation must not be locked)", limits.Failed(what, err))
 	case err != nil:
-		return failed(what, err)
+		return limits.Failed(what, err)
 	case written.GetID() == 0: // it may be there: the next attempt looks
 		f := fault.Transientf(provider.ReasonBadAnswer, "%s: the answer holds no id", what)
 		f.Unknown = true

@@ -17,6 +17,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -179,7 +180,7 @@ func (r *repository) get(ctx context.Context, id int64) (*gh.CheckRun, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, failed(what, err)
+		return nil, limits.Failed(what, err)
 	}
 	return run, nil
 }
@@ -209,7 +210,7 @@ func (r *repository) runPath(id int64) string {
 func (r *repository) write(ctx context.Context, what, method, path string, body checkRun) (string, error) {
 	req, err := r.client.NewRequest(method, path, body)
 	if err != nil {
-		return "", failed(what, err)
+		return "", limits.Failed(what, err)
 	}
 	var run gh.CheckRun
 	if _, err := r.client.Do(ctx, req, &run); err != nil {
@@ -226,7 +227,7 @@ func (r *repository) write(ctx context.Context, what, method, path string, body 
 
 // refusedCheck keeps every refusal of a check away from the author: G10 and D3 make it never Invalid.
 func refusedCheck(what string, err error) error {
-	err = failed(what, err)
+	err = limits.Failed(what, err)
 	if provider.StatusCode(err) == http.StatusUnprocessableEntity && strings.Contains(provider.Said(err), "No commit found") {
 		return fault.Transientf(fault.ReasonCommitUnknown, "%s: GitHub does not know the commit (yet)", what)
 	}

@@ -8,13 +8,12 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"sync"
-	"time"
 
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
 
 // runTokens mints and revokes the tokens of runs. The controller's own token is another one: it may write checks, which no
@@ -23,38 +22,7 @@ type runTokens struct {
 	minter *minter
 	base   http.RoundTripper
 	// limit is the App's, as mints are: one that is limited stops those of its other repositories for a while as well.
-	limit *mintLimit
-}
-
-// mintLimit is what a process remembers of GitHub's limit on an App's mints. Each run needs one, and an event may have
-// hundreds: after a refusal the others must not ask again one by one.
-type mintLimit struct {
-	mu    sync.Mutex
-	fault *fault.Error
-	until time.Time
-}
-
-// stands returns the limit that GitHub told of, in the same words, until it is over.
-func (l *mintLimit) stands(now time.Time) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	left := l.until.Sub(now)
-	if l.fault == nil || left <= 0 {
-		return nil
-	}
-	again := *l.fault
-	again.RetryAfter = left
-	return &again
-}
-
-func (l *mintLimit) learn(err error, now time.Time) {
-	f := fault.Of(err)
-	if f == nil || f.Class != fault.Throttled || f.RetryAfter <= 0 {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.fault, l.until = f, now.Add(f.RetryAfter)
+	limit *limits.Mints
 }
 
 // mint asks for a token of the repository alone with these permissions. Nobody waits for somebody else's mint.
@@ -63,11 +31,11 @@ func (t *runTokens) mint(ctx context.Context, permissions map[string]string) (pr
 	if err != nil {
 		return provider.Token{}, err
 	}
-	if err := t.limit.stands(t.minter.now()); err != nil {
+	if err := t.limit.Stands(t.minter.now()); err != nil {
 		return provider.Token{}, err
 	}
 	token, err := t.minter.ask(ctx, wanted)
-	t.limit.learn(err, t.minter.now())
+	t.limit.Learn(err, t.minter.now())
 	token.Own = err == nil
 	return token, err
 }
@@ -86,7 +54,7 @@ func (t *runTokens) revoke(ctx context.Context, secret string) error {
 	case provider.StatusCode(err) == http.StatusUnauthorized:
 		return nil
 	case err != nil:
-		return failed(what, err)
+		return limits.Failed(what, err)
 	}
 	_ = resp.Body.Close() // it was read whole
 	if resp.StatusCode != http.StatusNoContent {

@@ -13,6 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
@@ -55,7 +56,7 @@ func (r *repository) DefaultBranch(ctx context.Context) (string, error) {
 		return "", fault.Transientf(fault.ReasonCommitUnknown, "%s: %s has no such branch (yet)", what, r.fullName())
 	}
 	if err != nil {
-		return "", failed(what, err)
+		return "", limits.Failed(what, err)
 	}
 	sha := ref.GetObject().GetSHA()
 	if !provider.IsSHA(sha) {
@@ -112,7 +113,7 @@ func decoded(what, name string, file *gh.RepositoryContent) ([]byte, error) {
 	}
 	content, err := file.GetContent()
 	if err != nil {
-		return nil, failed(what, err)
+		return nil, limits.Failed(what, err)
 	}
 	data := []byte(content)
 	if file.Content == nil || file.Size == nil || len(data) != file.GetSize() && !provider.IsBlob(file.GetSHA(), data) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
 
 // Supersedes compares the event with the pull request's head or the branch's tip of this moment.
@@ -53,7 +54,7 @@ func (r *repository) head(ctx context.Context, number int) (string, error) {
 		return "", r.absent(ctx, what)
 	}
 	if err != nil {
-		return "", failed(what, err)
+		return "", limits.Failed(what, err)
 	}
 	return provider.Commit(what, "GitHub", pull.GetHead().GetSHA())
 }
@@ -75,7 +76,7 @@ func (r *repository) tip(ctx context.Context, branch string) (string, error) {
 		return "", r.absent(ctx, what)
 	}
 	if err != nil {
-		return "", failed(what, err)
+		return "", limits.Failed(what, err)
 	}
 	return provider.Commit(what, "GitHub", ref.GetObject().GetSHA())
 }
@@ -90,7 +91,7 @@ func (r *repository) unlessHeld(ctx context.Context, sha, tip string) (string, e
 		return "", r.absent(ctx, what)
 	}
 	if err != nil {
-		return "", failed(what, err)
+		return "", limits.Failed(what, err)
 	}
 	switch diff.GetStatus() {
 	case "ahead", "identical":

@@ -13,6 +13,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
@@ -49,7 +50,7 @@ func yesOrNo(what string, resp *gh.Response, err error) (bool, error) {
 	case code == http.StatusNotFound:
 		return false, nil
 	case err != nil:
-		return false, failed(what, err)
+		return false, limits.Failed(what, err)
 	case resp == nil || resp.StatusCode != http.StatusNoContent && resp.StatusCode != http.StatusNotFound:
 		return false, noAnswer(what)
 	}
@@ -72,7 +73,7 @@ func (r *repository) InTeam(ctx context.Context, team, user string) (bool, error
 	case code == http.StatusNotFound:
 		return false, r.hasTeam(ctx, team)
 	case err != nil:
-		return false, failed(what, err)
+		return false, limits.Failed(what, err)
 	case membership.GetState() == "active":
 		return true, nil
 	case membership.GetState() == "pending": // invited
@@ -89,7 +90,7 @@ func (r *repository) hasTeam(ctx context.Context, team string) error {
 	case code == http.StatusNotFound:
 		return r.noTeam(team)
 	case err != nil:
-		return failed(what, err)
+		return limits.Failed(what, err)
 	case !strings.EqualFold(got.GetSlug(), team):
 		return noAnswer(what)
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package github
+// Package limits knows what GitHub limits: the rules that it publishes, and what it says of one that was exceeded.
+package limits
 
 import (
 	"net/http"
@@ -22,9 +23,9 @@ const (
 	atOnce = 50
 )
 
-// rulesOf are the published limits of an API, of one installation. GitHub Enterprise Server has none unless its administrator
+// Of are the published limits of an API, of one installation. GitHub Enterprise Server has none unless its administrator
 // sets some; its answers tell then.
-func rulesOf(apiHost string) provider.Rules {
+func Of(apiHost string) provider.Rules {
 	if apiHost != "api.github.com" && !strings.HasSuffix(apiHost, ".ghe.com") {
 		return provider.Rules{}
 	}
@@ -62,7 +63,7 @@ func told(c provider.Call) int {
 	return 0
 }
 
-// notifies tells whether a request writes a comment. Nobody is notified of an edit.
-func notifies(req *http.Request) bool {
+// Notifies tells whether a request writes a comment. Nobody is notified of an edit.
+func Notifies(req *http.Request) bool {
 	return req.Method == http.MethodPost && strings.HasSuffix(req.URL.Path, "/comments")
 }

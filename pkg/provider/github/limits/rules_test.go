@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package github
+package limits
 
 import (
 	"net/http"
@@ -15,7 +15,7 @@ import (
 func TestRules(t *testing.T) {
 	t.Parallel()
 	for host, published := range map[string]bool{"api.github.com": true, "octocorp.ghe.com": true, "ghe.example": false, "api.github.com.example": false} {
-		rules := rulesOf(host)
+		rules := Of(host)
 		if got := rules.OneWrite && rules.AtOnce > 0 && rules.AtOnce <= 100 && len(rules.Budgets) == 3; got != published || !published && (rules.OneWrite || rules.AtOnce != 0 || rules.Budgets != nil) {
 			t.Errorf("%s: %+v", host, rules)
 		}
@@ -27,7 +27,7 @@ func TestRules(t *testing.T) {
 	}
 	for request, want := range map[string]int{"POST /repos/a/b/issues/1/comments": 1, "PATCH /repos/a/b/issues/comments/1": 0, "GET /repos/a/b/issues/1/comments": 0, "POST /repos/a/b/check-runs": 0} {
 		method, path, _ := strings.Cut(request, " ")
-		if got := told(provider.Call{Notifies: notifies(httptest.NewRequest(method, path, nil))}); got != want {
+		if got := told(provider.Call{Notifies: Notifies(httptest.NewRequest(method, path, nil))}); got != want {
 			t.Errorf("%s: people are notified of %d comments, want %d", request, got, want)
 		}
 	}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package limits
+
+import (
+	"sync"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// Mints is what a process remembers of GitHub's limit on an App's mints. Each run needs one, and an event may have
+// hundreds: after a refusal the others must not ask again one by one.
+type Mints struct {
+	mu    sync.Mutex
+	fault *fault.Error
+	until time.Time
+}
+
+// Stands returns the limit that GitHub told of, in the same words, until it is over.
+func (l *Mints) Stands(now time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	left := l.until.Sub(now)
+	if l.fault == nil || left <= 0 {
+		return nil
+	}
+	again := *l.fault
+	again.RetryAfter = left
+	return &again
+}
+
+// Learn notes a limit that a mint was refused for.
+func (l *Mints) Learn(err error, now time.Time) {
+	f := fault.Of(err)
+	if f == nil || f.Class != fault.Throttled || f.RetryAfter <= 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fault, l.until = f, now.Add(f.RetryAfter)
+}
