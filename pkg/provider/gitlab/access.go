@@ -15,6 +15,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
 )
 
@@ -47,15 +48,15 @@ func (r *repository) hasRole(ctx context.Context, user string, least gl.AccessLe
 
 func (r *repository) memberByID(ctx context.Context, id int, least gl.AccessLevelValue) (bool, error) {
 	const what = "asking for the user's role"
-	found, _, err := get[member](r, fmt.Sprintf("projects/%s/members/all/%d", gl.PathEscape(r.path), id), nil, gl.WithContext(ctx))
+	found, _, err := api.Get[member](r.Client, fmt.Sprintf("projects/%s/members/all/%d", gl.PathEscape(r.Path), id), nil, gl.WithContext(ctx))
 	if provider.StatusCode(err) == http.StatusNotFound {
-		return false, r.nobody(ctx, what)
+		return false, r.Nobody(ctx, what)
 	}
 	if err != nil {
 		return false, provider.Failed(what, err)
 	}
 	if found.ID != id {
-		return false, noAnswer(what)
+		return false, api.NoAnswer(what)
 	}
 	return found.counts(least, r.now()), nil
 }
@@ -64,9 +65,9 @@ func (r *repository) memberByID(ctx context.Context, id int, least gl.AccessLeve
 // that is a member in several ways more than once.
 func (r *repository) memberByName(ctx context.Context, user string, least gl.AccessLevelValue) (bool, error) {
 	const what = "asking for the user's role"
-	members, err := r.members(ctx, what, "projects/"+gl.PathEscape(r.path), user)
+	members, err := r.members(ctx, what, "projects/"+gl.PathEscape(r.Path), user)
 	if provider.StatusCode(err) == http.StatusNotFound {
-		if err := r.nobody(ctx, what); err != nil {
+		if err := r.Nobody(ctx, what); err != nil {
 			return false, err
 		}
 		return false, fault.Transientf("BadAnswer", "%s: GitLab does not show who is a member (yet)", what)
@@ -84,40 +85,22 @@ func (r *repository) members(ctx context.Context, what, of, name string) ([]*mem
 	if name != "" {
 		opts.Query = &name
 	}
-	return list(ctx, what, func(page ...gl.RequestOptionFunc) ([]*member, *gl.Response, error) {
-		return get[[]*member](r, of+"/members/all", opts, page...)
+	return api.List(ctx, what, func(page ...gl.RequestOptionFunc) ([]*member, *gl.Response, error) {
+		return api.Get[[]*member](r.Client, of+"/members/all", opts, page...)
 	})
-}
-
-// get reads what go-gitlab has no complete type for.
-func get[T any](r *repository, path string, opts any, options ...gl.RequestOptionFunc) (answer T, resp *gl.Response, err error) {
-	req, err := r.client.NewRequest(http.MethodGet, path, opts, options)
-	if err != nil {
-		return answer, nil, err //nolint:wrapcheck // as the errors of go-gitlab's own calls
-	}
-	resp, err = r.client.Do(req, &answer)
-	return answer, resp, err //nolint:wrapcheck // as above
 }
 
 // anyOf tells whether one of the memberships is the user's and counts.
 func (r *repository) anyOf(what, user string, least gl.AccessLevelValue, members []*member) (bool, error) {
 	for _, m := range members {
 		if m == nil || m.Username == "" {
-			return false, noAnswer(what) // of something else, which says nothing of the user
+			return false, api.NoAnswer(what) // of something else, which says nothing of the user
 		}
 		if (strings.EqualFold(m.Username, user) || user == delivery.IDPrefix+strconv.Itoa(m.ID)) && m.counts(least, r.now()) {
 			return true, nil
 		}
 	}
 	return false, nil
-}
-
-// nobody is nil if a 404 was an answer about the user.
-func (r *repository) nobody(ctx context.Context, what string) error {
-	if err := r.readable(ctx); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return nil
 }
 
 // stateActive is that of an account that is not blocked, and of a membership that an administrator has let begin.

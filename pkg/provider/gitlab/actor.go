@@ -15,6 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
 )
 
@@ -82,8 +83,8 @@ func (r *repository) openedBy(ctx context.Context, event *v1alpha1.GitEventSpec)
 // reopenedBy returns who opened the merge request again last, "" if that was before its head was pushed.
 func (r *repository) reopenedBy(ctx context.Context, event *v1alpha1.GitEventSpec) (string, error) {
 	const what = "listing who closed and opened the merge request"
-	states, err := list(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.StateEvent, *gl.Response, error) {
-		return r.client.ResourceStateEvents.ListMergeStateEvents(r.path, int(event.PullRequest.Number), nil, page...)
+	states, err := api.List(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.StateEvent, *gl.Response, error) {
+		return r.Client.ResourceStateEvents.ListMergeStateEvents(r.Path, int(event.PullRequest.Number), nil, page...)
 	})
 	if err != nil {
 		return "", provider.Failed(what, err)
@@ -104,8 +105,8 @@ func (r *repository) reopenedBy(ctx context.Context, event *v1alpha1.GitEventSpe
 // those push who may write.
 func (r *repository) labelledBy(ctx context.Context, event *v1alpha1.GitEventSpec) (string, error) {
 	const what = "listing who set labels"
-	labels, err := list(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.LabelEvent, *gl.Response, error) {
-		return r.client.ResourceLabelEvents.ListMergeRequestsLabelEvents(r.path, int(event.PullRequest.Number), nil, page...)
+	labels, err := api.List(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.LabelEvent, *gl.Response, error) {
+		return r.Client.ResourceLabelEvents.ListMergeRequestsLabelEvents(r.Path, int(event.PullRequest.Number), nil, page...)
 	})
 	if err != nil {
 		return "", provider.Failed(what, err)
@@ -115,8 +116,8 @@ func (r *repository) labelledBy(ctx context.Context, event *v1alpha1.GitEventSpe
 		case l.Action != "add":
 			continue
 		case l.CreatedAt == nil:
-			return "", noAnswer(what)
-		case event.PullRequest.HeadProjectID == r.id:
+			return "", api.NoAnswer(what)
+		case event.PullRequest.HeadProjectID == r.ID:
 			return l.User.Username, nil
 		}
 		return r.sinceHead(ctx, event, l.User.Username, *l.CreatedAt)

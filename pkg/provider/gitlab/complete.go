@@ -16,6 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
 	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
@@ -56,12 +57,12 @@ func (r *repository) Complete(ctx context.Context, event *v1alpha1.GitEventSpec)
 // owned returns the project that has the path now, with the group or user whose it is. It is an error if that is another project than
 // the delivery's: a path that changed hands says nothing of what was pushed before.
 func (r *repository) owned(ctx context.Context) (*gl.Project, error) {
-	project, err := r.describe(ctx)
+	project, err := r.Describe(ctx)
 	switch {
 	case err != nil:
 		return nil, err
 	case project.Namespace == nil || project.Namespace.ID <= 0:
-		return nil, noAnswer("reading " + r.path)
+		return nil, api.NoAnswer("reading " + r.Path)
 	}
 	return project, nil
 }
@@ -92,9 +93,9 @@ func (r *repository) comment(ctx context.Context, event *v1alpha1.GitEventSpec) 
 // noted returns what a comment says and when it was written, if the one who is said to have written it has.
 func (r *repository) noted(ctx context.Context, event *v1alpha1.GitEventSpec) (string, *metav1.Time, error) {
 	const what = "reading the comment"
-	note, _, err := r.client.Notes.GetMergeRequestNote(r.path, int(event.PullRequest.Number), int(event.Comment.ID), gl.WithContext(ctx))
+	note, _, err := r.Client.Notes.GetMergeRequestNote(r.Path, int(event.PullRequest.Number), int(event.Comment.ID), gl.WithContext(ctx))
 	if provider.StatusCode(err) == http.StatusNotFound {
-		if err := r.nobody(ctx, what); err != nil {
+		if err := r.Nobody(ctx, what); err != nil {
 			return "", nil, err
 		}
 		return "", nil, fault.Transientf(fault.ReasonNotConfirmed, "GitLab shows no comment %d on merge request !%d (yet)", event.Comment.ID, event.PullRequest.Number)
@@ -109,7 +110,7 @@ func (r *repository) noted(ctx context.Context, event *v1alpha1.GitEventSpec) (s
 func said(what string, event *v1alpha1.GitEventSpec, note *gl.Note) (string, *metav1.Time, error) {
 	switch {
 	case note == nil || int64(note.ID) != event.Comment.ID || note.Author.Username == "" || note.Body == "":
-		return "", nil, noAnswer(what)
+		return "", nil, api.NoAnswer(what)
 	case note.System || !strings.EqualFold(note.Author.Username, event.Sender):
 		return "", nil, forged("the comment is not of %s", event.Sender)
 	}
@@ -134,7 +135,7 @@ func (r *repository) merging(ctx context.Context, event *v1alpha1.GitEventSpec) 
 		if err := r.wasHead(ctx, event); err != nil {
 			return nil, err
 		}
-		if int64(mr.SourceProjectID) != r.id {
+		if int64(mr.SourceProjectID) != r.ID {
 			return nil, fault.Ignoredf("Superseded", "merge request !%d has another head by now, %s, whose own event counts", mr.IID, mr.SHA)
 		}
 	}
@@ -222,13 +223,13 @@ func as(event *v1alpha1.GitEventSpec, mr *gl.MergeRequest) *v1alpha1.GitEventSpe
 
 // believable refuses an answer that is not about the project, or that lacks what decides about the merge request.
 func (r *repository) believable(what string, mr *gl.MergeRequest) error {
-	if int64(mr.TargetProjectID) != r.id || mr.State == "" || mr.Author == nil || mr.Author.ID <= 0 || !provider.IsSHA(mr.SHA) {
-		return noAnswer(what)
+	if int64(mr.TargetProjectID) != r.ID || mr.State == "" || mr.Author == nil || mr.Author.ID <= 0 || !provider.IsSHA(mr.SHA) {
+		return api.NoAnswer(what)
 	}
 	err := payload.Check(payload.Text("", mr.SourceBranch, payload.MaxRef), payload.Text("", mr.TargetBranch, payload.MaxRef),
 		payload.Text("", mr.Author.Username, payload.MaxLogin))
 	if err != nil {
-		return noAnswer(what)
+		return api.NoAnswer(what)
 	}
 	return nil
 }

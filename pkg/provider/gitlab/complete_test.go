@@ -13,6 +13,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
 	"github.com/plumbline-ci/plumbline/test/forge"
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
@@ -158,7 +159,7 @@ func TestThePushesThatAreLookedThroughAreBounded(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	event := b.pushEvent("refs/heads/main")
 	event.ReceivedAt = metav1.Now()
-	for i := range maxActivityPages*perPage + 1 {
+	for i := range maxActivityPages*api.PerPage + 1 {
 		b.SetBranch(testProject, fmt.Sprint("b", i), b.head.SHA, "dev")
 	}
 	b.Commit("main", map[string]string{"x": "later"})

@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
@@ -21,7 +20,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/cache"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/hooks"
 )
 
 // Name is GitEventSpec.provider of GitLab's events.
@@ -100,8 +101,7 @@ type paceKey struct {
 	token [sha256.Size]byte
 }
 
-// connect returns a client for the project; it makes no call. The library neither waits nor repeats: go-gitlab sleeps
-// until the reset of a limit, in the worker, and repeats POSTs (L1).
+// connect returns a client for the project; it makes no call.
 func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project, c provider.Credentials) (provider.Client, error) {
 	base, err := baseOf(baseURL, p)
 	if err != nil {
@@ -115,8 +115,21 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 		return provider.Client{}, err
 	}
 	token := strings.TrimSpace(c.Token)
-	r := &repository{client: client, token: provider.Token{User: c.User, Value: token}, shared: c.Shared, path: p.Owner + "/" + p.Name, id: p.ID, base: base, now: s.options.Now, reader: readerKey{user, p.ID}, trees: &s.trees}
+	r := &repository{Project: api.Project{Client: client, Path: p.Owner + "/" + p.Name, ID: p.ID}, token: provider.Token{User: c.User, Value: token}, shared: c.Shared, base: base, now: s.options.Now, reader: readerKey{user, p.ID}, trees: &s.trees}
 	return provider.Client{Source: r, History: r, Tips: r, Addresses: r, Access: r, Reporter: r, Conversation: r, Tokens: r}, nil
+}
+
+// hooks returns the webhooks of a project; it makes no call.
+func (s *service) hooks(baseURL string, p v1alpha1.Project, c provider.Credentials) (provider.HookLog, error) {
+	base, err := baseOf(baseURL, p)
+	if err != nil {
+		return nil, err
+	}
+	client, _, err := s.client(base, c)
+	if err != nil {
+		return nil, err
+	}
+	return hooks.Of(client, p.Owner+"/"+p.Name), nil
 }
 
 // client calls the API of a GitLab with a token.
@@ -125,16 +138,12 @@ func (s *service) client(base *url.URL, c provider.Credentials) (*gl.Client, pac
 	if err := checkToken(token, c.From); err != nil {
 		return nil, paceKey{}, err
 	}
-	api := base.JoinPath("api/v4/")
-	user := paceKey{api.String(), sha256.Sum256([]byte(token))}
+	at := base.JoinPath("api/v4/")
+	user := paceKey{at.String(), sha256.Sum256([]byte(token))}
 	pace := s.paces.Get(user, func() *provider.Pace {
 		return provider.NewPace(s.options.Now, provider.Rules{}) // gitlab.com says in its answers what is left
 	})
-	client, err := gl.NewClient("", gl.WithBaseURL(api.String()), gl.WithoutRetries(),
-		gl.WithCustomLimiter(unlimited{}), gl.WithHTTPClient(&http.Client{
-			Transport:     &authenticated{base: s.transport.Within(c.Reach), token: token, from: c.From, pace: pace, host: api.Host, observe: c.Observe},
-			CheckRedirect: provider.CheckRedirect,
-		}))
+	client, err := api.New(at, s.transport.Within(c.Reach), api.Login{Token: token, From: c.From, Pace: pace, Observe: c.Observe})
 	if err != nil {
 		return nil, paceKey{}, fault.Operatorf("BadConfiguration", "git_provider.url %q is not a URL: set it to https://<host>", base)
 	}
@@ -145,11 +154,9 @@ func (s *service) client(base *url.URL, c provider.Credentials) (*gl.Client, pac
 // repository is one project seen with one token. It is called by its path, which the payload's URL was checked against,
 // never by the payload's id: that could be any project's which the token reaches.
 type repository struct {
-	client *gl.Client
+	api.Project
 	token  provider.Token
-	shared bool // other tenants use the token as well
-	path   string
-	id     int64
+	shared bool     // other tenants use the token as well
 	base   *url.URL // where the service shows its pages
 	now    func() time.Time
 	reader readerKey

@@ -13,6 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
 )
 
 // maxCommitFiles is how many files of a commit GitLab lists, unless its operators allow more
@@ -55,8 +56,8 @@ func (r *repository) changedByMergeRequest(ctx context.Context, number int) (git
 			return all, err
 		}
 	}
-	files, err := list(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.MergeRequestDiff, *gl.Response, error) {
-		part, resp, err := r.client.MergeRequests.ListMergeRequestDiffs(r.path, number, nil, page...)
+	files, err := api.List(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.MergeRequestDiff, *gl.Response, error) {
+		part, resp, err := r.Client.MergeRequests.ListMergeRequestDiffs(r.Path, number, nil, page...)
 		for _, f := range part {
 			f.Diff = "" // not read, and the next page comes on top
 		}
@@ -74,9 +75,9 @@ func (r *repository) changedByMergeRequest(ctx context.Context, number int) (git
 
 // mergeRequest reads a merge request of the project.
 func (r *repository) mergeRequest(ctx context.Context, what string, number int) (*gl.MergeRequest, error) {
-	mr, _, err := r.client.MergeRequests.GetMergeRequest(r.path, number, nil, gl.WithContext(ctx))
+	mr, _, err := r.Client.MergeRequests.GetMergeRequest(r.Path, number, nil, gl.WithContext(ctx))
 	if provider.StatusCode(err) == http.StatusNotFound {
-		if err := r.nobody(ctx, what); err != nil {
+		if err := r.Nobody(ctx, what); err != nil {
 			return nil, err
 		}
 		return nil, fault.Transientf(reasonNoMergeRequest, "%s: GitLab does not show merge request !%d (yet)", what, number)
@@ -85,22 +86,22 @@ func (r *repository) mergeRequest(ctx context.Context, what string, number int) 
 		return nil, provider.Failed(what, err)
 	}
 	if mr.IID != number {
-		return nil, noAnswer(what)
+		return nil, api.NoAnswer(what)
 	}
 	return mr, nil
 }
 
 func (r *repository) changedByCommit(ctx context.Context, sha string) (git.Changes, error) {
 	const what = "listing the commit's files"
-	files, err := list(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.Diff, *gl.Response, error) {
-		part, resp, err := r.client.Commits.GetCommitDiff(r.path, sha, nil, page...)
+	files, err := api.List(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.Diff, *gl.Response, error) {
+		part, resp, err := r.Client.Commits.GetCommitDiff(r.Path, sha, nil, page...)
 		for _, f := range part {
 			f.Diff = ""
 		}
 		return part, resp, err
 	})
 	if err != nil {
-		return git.Changes{}, r.unavailable(ctx, what, sha, err)
+		return git.Changes{}, r.Unavailable(ctx, what, sha, err)
 	}
 	return changes(what, files, len(files) >= maxCommitFiles)
 }
@@ -125,13 +126,13 @@ func (r *repository) between(ctx context.Context, from, to string) (git.Changes,
 		}
 	}
 	const what = "comparing two commits"
-	diff, _, err := r.client.Repositories.Compare(r.path,
+	diff, _, err := r.Client.Repositories.Compare(r.Path,
 		&gl.CompareOptions{From: &from, To: &to, Straight: gl.Ptr(true)}, gl.WithContext(ctx))
 	if err != nil {
 		return git.Changes{}, provider.Failed(what, err)
 	}
 	if diff.Diffs == nil {
-		return git.Changes{}, noAnswer(what)
+		return git.Changes{}, api.NoAnswer(what)
 	}
 	return changes(what, diff.Diffs, diff.CompareTimeout)
 }
@@ -140,7 +141,7 @@ func changes(what string, files []*gl.Diff, truncated bool) (git.Changes, error)
 	out := git.Changes{Truncated: truncated}
 	for _, f := range files {
 		if f.NewPath == "" {
-			return git.Changes{}, noAnswer(what)
+			return git.Changes{}, api.NoAnswer(what)
 		}
 		add(&out, f)
 	}
@@ -167,18 +168,18 @@ func (r *repository) Pulls(ctx context.Context, sha string) ([]git.Pull, error) 
 		return nil, err
 	}
 	const what = "listing the commit's merge requests"
-	found, err := list(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.MergeRequest, *gl.Response, error) {
-		return r.client.Commits.ListMergeRequestsByCommit(r.path, sha, page...)
+	found, err := api.List(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.MergeRequest, *gl.Response, error) {
+		return r.Client.Commits.ListMergeRequestsByCommit(r.Path, sha, page...)
 	})
 	if err != nil {
-		return nil, r.unavailable(ctx, what, sha, err)
+		return nil, r.Unavailable(ctx, what, sha, err)
 	}
 	var pulls []git.Pull
 	for _, mr := range found {
 		switch {
 		case mr.IID <= 0 || mr.State == "":
 			return nil, fault.Transientf("BadAnswer", "%s: GitLab answered with one that has no number or state", what)
-		case int64(mr.TargetProjectID) == r.id:
+		case int64(mr.TargetProjectID) == r.ID:
 			pulls = append(pulls, git.Pull{Number: int64(mr.IID), Open: mr.State == "opened", Merged: mr.State == "merged"})
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/hooks"
 	"github.com/plumbline-ci/plumbline/pkg/provider/providertest"
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
@@ -82,23 +83,15 @@ func TestWhatFailedIsSentAgain(t *testing.T) {
 	}
 }
 
-// Whoever has a GitLab chooses the keys in its log, which are kept in memory.
-func TestAKeyThatReceiversRefuseIsNotKept(t *testing.T) {
-	e := hookEvent{ID: 1, Status: "503", Header: map[string]string{"Idempotency-Key": strings.Repeat("k", 100_000)}}
-	if a := e.attempt(); a.GUID != "" || a.Starts || a.ID != 1 || a.Status != 503 {
-		t.Errorf("kept %d bytes of %+v", len(a.GUID), a.ID)
-	}
-}
-
 // The log comes in pages of 20.
 func TestTheLogHasPages(t *testing.T) {
 	h := openHooked(t, forgelab.Maintainer)
 	h.answer.Store(http.StatusAccepted)
-	for range attemptsPerPage + 1 {
+	for range hooks.PerPage + 1 {
 		h.send(t, true)
 	}
 	first, more, err := h.log.Attempts(t.Context(), h.hook, false, 1)
-	if err != nil || !more || len(first) != attemptsPerPage {
+	if err != nil || !more || len(first) != hooks.PerPage {
 		t.Fatalf("first page: %d %v %v", len(first), more, err)
 	}
 	if second, more, err := h.log.Attempts(t.Context(), h.hook, false, 2); err != nil || more || len(second) != 1 {
@@ -111,13 +104,13 @@ func TestALargePageOfTheLogIsRead(t *testing.T) {
 	h := openHooked(t, forgelab.Maintainer)
 	h.w.Credentials.Token = h.CreateToken(forgelab.NewToken{Project: testProject, Level: forgelab.Maintainer}).Value
 	h.answer.Store(http.StatusAccepted)
-	for range attemptsPerPage + 1 {
+	for range hooks.PerPage + 1 {
 		h.send(t, true)
 	}
 	for _, c := range []struct {
 		limit int64
 		read  int
-	}{{1 << 14, attemptsPerPage}, {100, 0}} {
+	}{{1 << 14, hooks.PerPage}, {100, 0}} {
 		log, err := New(Options{Limits: provider.Limits{Answer: c.limit}}).Hooks(h.w.BaseURL, h.w.Project, h.w.Credentials)
 		if err != nil {
 			t.Fatal(err)
@@ -131,7 +124,7 @@ func TestALargePageOfTheLogIsRead(t *testing.T) {
 
 // A tenant may have a server of its own, which answers what it likes: what is kept of a log is bounded by the pages that are read of it.
 func TestAPageWithMoreThanWasAskedForIsRefused(t *testing.T) {
-	entries := attemptsPerPage
+	entries := hooks.PerPage
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Content-Type", "application/json")
 		_, _ = rw.Write([]byte("[" + strings.Repeat(`{"id":1},`, entries-1) + `{"id":1}]`)) // nobody else can be told

@@ -18,6 +18,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 	"github.com/plumbline-ci/plumbline/pkg/status"
@@ -110,7 +111,7 @@ func (r *repository) leaves(ctx context.Context, number int, want, have marks, h
 
 func (r *repository) updateNote(ctx context.Context, number, id int, body string) error {
 	const what = "updating the note"
-	_, _, err := r.client.Notes.UpdateMergeRequestNote(int(r.id), number, id, &gl.UpdateMergeRequestNoteOptions{Body: &body}, gl.WithContext(ctx))
+	_, _, err := r.Client.Notes.UpdateMergeRequestNote(int(r.ID), number, id, &gl.UpdateMergeRequestNoteOptions{Body: &body}, gl.WithContext(ctx))
 	if provider.StatusCode(err) == http.StatusNotFound {
 		return fault.Transientf("NoteGone", "%s: it was deleted meanwhile", what)
 	}
@@ -121,7 +122,7 @@ func (r *repository) updateNote(ctx context.Context, number, id int, body string
 func (r *repository) deleteNotes(ctx context.Context, number int, duplicates []ownNote) error {
 	const what = "deleting a duplicate of the note"
 	for _, note := range duplicates {
-		_, err := r.client.Notes.DeleteMergeRequestNote(int(r.id), number, note.ID, gl.WithContext(ctx))
+		_, err := r.Client.Notes.DeleteMergeRequestNote(int(r.ID), number, note.ID, gl.WithContext(ctx))
 		if err != nil && provider.StatusCode(err) != http.StatusNotFound { // another process has deleted it
 			return provider.Failed(what, err)
 		}
@@ -152,12 +153,12 @@ func (r *repository) ownNotes(ctx context.Context, number int, check string) (ou
 // myNotes returns what the token's own user has written on a merge request, oldest first.
 func (r *repository) myNotes(ctx context.Context, number int) ([]*gl.Note, error) {
 	const what = "looking the note up"
-	me, _, err := r.client.Users.CurrentUser(gl.WithContext(ctx))
+	me, _, err := r.Client.Users.CurrentUser(gl.WithContext(ctx))
 	if err != nil {
 		return nil, provider.Failed(what, err)
 	}
-	notes, err := list(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.Note, *gl.Response, error) {
-		return r.client.Notes.ListMergeRequestNotes(int(r.id), number, nil, page...)
+	notes, err := api.List(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.Note, *gl.Response, error) {
+		return r.Client.Notes.ListMergeRequestNotes(int(r.ID), number, nil, page...)
 	})
 	if err != nil {
 		return nil, provider.Failed(what, err)
@@ -169,7 +170,7 @@ func (r *repository) myNotes(ctx context.Context, number int) ([]*gl.Note, error
 
 func (r *repository) createNote(ctx context.Context, number int, body string) (string, error) {
 	const what = "writing the note"
-	note, _, err := r.client.Notes.CreateMergeRequestNote(int(r.id), number,
+	note, _, err := r.Client.Notes.CreateMergeRequestNote(int(r.ID), number,
 		&gl.CreateMergeRequestNoteOptions{Body: &body}, gl.WithContext(ctx))
 	if err != nil {
 		return "", provider.Failed(what, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
 )
 
@@ -33,7 +34,7 @@ func (r *repository) pointed(ctx context.Context, event *v1alpha1.GitEventSpec, 
 		return nil, err
 	}
 	if event.BaseRef == "" && defaultBranch == "" {
-		return nil, noAnswer("reading the default branch")
+		return nil, api.NoAnswer("reading the default branch")
 	}
 	ref := cmp.Or(event.BaseRef, "refs/heads/"+defaultBranch)
 	kind, name := "branch", strings.TrimPrefix(ref, "refs/heads/")
@@ -45,7 +46,7 @@ func (r *repository) pointed(ctx context.Context, event *v1alpha1.GitEventSpec, 
 	case err != nil:
 		return nil, err
 	case now == nil:
-		return nil, fault.Ignoredf("RefNotFound", "nothing was done: %s has no %s", r.path, ref)
+		return nil, fault.Ignoredf("RefNotFound", "nothing was done: %s has no %s", r.Path, ref)
 	}
 	out := event.DeepCopy()
 	out.BaseRef, out.HeadRef, out.SHA, out.Comment.Body, out.Commit = ref, ref, now.ID, body, delivery.Commit(now.Message, now.WebURL)
@@ -58,12 +59,12 @@ func (r *repository) pointed(ctx context.Context, event *v1alpha1.GitEventSpec, 
 // commitNote returns the event's comment. GitLab lists those of a commit without their ids, unless it is asked for discussions, of which
 // each comment that answers none is one (https://docs.gitlab.com/api/discussions/).
 func (r *repository) commitNote(ctx context.Context, what string, event *v1alpha1.GitEventSpec) (*gl.Note, error) {
-	all, err := list(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.Discussion, *gl.Response, error) {
-		return r.client.Discussions.ListCommitDiscussions(r.path, event.SHA, nil, page...)
+	all, err := api.List(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.Discussion, *gl.Response, error) {
+		return r.Client.Discussions.ListCommitDiscussions(r.Path, event.SHA, nil, page...)
 	})
 	switch {
 	case provider.StatusCode(err) == http.StatusNotFound: // a commit that there is not has no comments
-		if err := r.nobody(ctx, what); err != nil {
+		if err := r.Nobody(ctx, what); err != nil {
 			return nil, err
 		}
 	case err != nil:

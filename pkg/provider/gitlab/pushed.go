@@ -14,6 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
 )
 
@@ -61,22 +62,22 @@ func (r *repository) at(ctx context.Context, kind, name string) (*gl.Commit, err
 	var err error
 	if kind == "tag" {
 		var tag *gl.Tag
-		if tag, _, err = r.client.Tags.GetTag(r.path, name, gl.WithContext(ctx)); err == nil && tag != nil {
+		if tag, _, err = r.Client.Tags.GetTag(r.Path, name, gl.WithContext(ctx)); err == nil && tag != nil {
 			now = tag.Commit
 		}
 	} else {
 		var branch *gl.Branch
-		if branch, _, err = r.client.Branches.GetBranch(r.path, name, gl.WithContext(ctx)); err == nil && branch != nil {
+		if branch, _, err = r.Client.Branches.GetBranch(r.Path, name, gl.WithContext(ctx)); err == nil && branch != nil {
 			now = branch.Commit
 		}
 	}
 	switch {
 	case provider.StatusCode(err) == http.StatusNotFound:
-		return nil, r.nobody(ctx, what)
+		return nil, r.Nobody(ctx, what)
 	case err != nil:
 		return nil, provider.Failed(what, err)
 	case now == nil || !provider.IsSHA(now.ID):
-		return nil, noAnswer(what)
+		return nil, api.NoAnswer(what)
 	}
 	return now, nil
 }
@@ -86,11 +87,11 @@ func (r *repository) at(ctx context.Context, kind, name string) (*gl.Commit, err
 // without refs; GitLab calls no webhook for it either, unless that limit was set to another number.
 func (r *repository) wasPushed(ctx context.Context, kind, name string, event *v1alpha1.GitEventSpec) error {
 	sha := event.SHA
-	push, err := r.findPush(ctx, r.path, event.ReceivedAt.Time, func(a *gl.ProjectEvent) bool {
+	push, err := r.findPush(ctx, r.Path, event.ReceivedAt.Time, func(a *gl.ProjectEvent) bool {
 		return a.PushData.CommitTo == sha && a.PushData.RefType == kind && a.PushData.Ref == name
 	})
 	if provider.StatusCode(err) == http.StatusNotFound {
-		err = r.nobody(ctx, listingPushes) // a project may hide its activity from the token
+		err = r.Nobody(ctx, listingPushes) // a project may hide its activity from the token
 	}
 	if err != nil || push != nil {
 		return err
@@ -104,14 +105,14 @@ const listingPushes = "listing what was pushed"
 // meant, nil if there is none.
 func (r *repository) findPush(ctx context.Context, project any, received time.Time, is func(*gl.ProjectEvent) bool) (*gl.ProjectEvent, error) {
 	pushed := gl.PushedEventType
-	opts := &gl.ListProjectVisibleEventsOptions{Action: &pushed, ListOptions: gl.ListOptions{PerPage: perPage, Page: 1}}
+	opts := &gl.ListProjectVisibleEventsOptions{Action: &pushed, ListOptions: gl.ListOptions{PerPage: api.PerPage, Page: 1}}
 	for looked := 0; looked < maxActivityPages && opts.Page <= maxPassedPages; {
-		found, resp, err := r.client.Events.ListProjectVisibleEvents(project, opts, gl.WithContext(ctx))
+		found, resp, err := r.Client.Events.ListProjectVisibleEvents(project, opts, gl.WithContext(ctx))
 		switch {
 		case err != nil:
 			return nil, provider.Failed(listingPushes, err)
 		case found == nil:
-			return nil, noAnswer(listingPushes)
+			return nil, api.NoAnswer(listingPushes)
 		}
 		if at := slices.IndexFunc(found, is); at >= 0 {
 			return found[at], nil

@@ -36,7 +36,7 @@ func (r *repository) Put(ctx context.Context, head git.Head, id string, check st
 		return "", err
 	}
 	if !fork(head) {
-		return r.show(ctx, place{project: int(r.id), ref: refName(head.Ref)}, head.SHA, want)
+		return r.show(ctx, place{project: int(r.ID), ref: refName(head.Ref)}, head.SHA, want)
 	}
 	if !strings.HasPrefix(id, notePrefix) {
 		shown, err := r.showForFork(ctx, head, want)
@@ -81,7 +81,7 @@ func (r *repository) showForFork(ctx context.Context, head git.Head, want wanted
 			return "", err
 		}
 	}
-	return r.show(ctx, place{project: int(r.id), foreign: true}, head.SHA, want)
+	return r.show(ctx, place{project: int(r.ID), foreign: true}, head.SHA, want)
 }
 
 // elsewhere tells whether the next place is tried: this one has refused the status, or it may be read by anybody and does not have the
@@ -113,7 +113,7 @@ func (r *repository) confirm(ctx context.Context, source int, refusal error) err
 	}
 	const what = "reading the source project"
 	for range sourceReads {
-		_, _, err := r.client.Projects.GetProject(source, nil, gl.WithContext(ctx))
+		_, _, err := r.Client.Projects.GetProject(source, nil, gl.WithContext(ctx))
 		switch {
 		case err == nil:
 			return fault.Transientf(fault.ReasonCommitUnknown, "the source project has no such commit (yet)")

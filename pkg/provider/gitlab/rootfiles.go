@@ -7,6 +7,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
 )
 
 // headRef is what GitLab calls the commit that the default branch is at (https://docs.gitlab.com/api/repository_files/).
@@ -17,11 +18,11 @@ const headRef = "HEAD"
 func (r *repository) RootFiles(ctx context.Context, names ...string) (map[string][]byte, error) {
 	entries, err := r.root(ctx, "")
 	if err != nil {
-		return nil, r.unavailable(ctx, "reading the root directory of the default branch", headRef, err)
+		return nil, r.Unavailable(ctx, "reading the root directory of the default branch", headRef, err)
 	}
 	return provider.RootFiles(entries, names, func(e provider.Entry) ([]byte, error) {
 		return r.trees.File(r.reader, e.ID, func() ([]byte, error) {
-			data, err := r.contents(ctx, r.path, headRef, e.Name)
+			data, err := r.contents(ctx, r.Path, headRef, e.Name)
 			if err == nil && !provider.IsBlob(e.ID, data) {
 				err = fault.Transientf(fault.ReasonCommitUnknown, "reading %s: the default branch has moved meanwhile", e.Name)
 			}
@@ -36,11 +37,11 @@ func (r *repository) Differ(ctx context.Context, earlier, later string, names ..
 		what := "reading the root directory of commit " + sha
 		entries, err := r.root(ctx, sha)
 		if err != nil {
-			return nil, r.unavailable(ctx, what, sha, err)
+			return nil, r.Unavailable(ctx, what, sha, err)
 		}
 		for _, e := range entries {
 			if !provider.IsSHA(e.ID) {
-				return nil, noAnswer(what)
+				return nil, api.NoAnswer(what)
 			}
 		}
 		return entries, nil

@@ -20,6 +20,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
 	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
@@ -41,7 +42,7 @@ func (r *repository) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (gi
 	what := "reading commit " + event.SHA
 	commit, err := r.commit(ctx, event.SHA)
 	if err != nil {
-		return git.Head{}, r.unavailable(ctx, what, event.SHA, err)
+		return git.Head{}, r.Unavailable(ctx, what, event.SHA, err)
 	}
 	if commit.ID != event.SHA {
 		return git.Head{}, fault.Transientf("BadAnswer", "%s: GitLab answered with another commit", what)
@@ -53,23 +54,23 @@ func (r *repository) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (gi
 }
 
 func (r *repository) commit(ctx context.Context, sha string) (*gl.Commit, error) {
-	commit, _, err := r.client.Commits.GetCommit(r.path, sha, &gl.GetCommitOptions{Stats: gl.Ptr(false)}, gl.WithContext(ctx))
+	commit, _, err := r.Client.Commits.GetCommit(r.Path, sha, &gl.GetCommitOptions{Stats: gl.Ptr(false)}, gl.WithContext(ctx))
 	return commit, err
 }
 
 // DefaultBranch asks where the default branch is now; what the payload called it may be renamed since.
 func (r *repository) DefaultBranch(ctx context.Context) (string, error) {
-	described, err := r.describe(ctx)
+	described, err := r.Describe(ctx)
 	if err != nil {
 		return "", err
 	}
 	what := "reading the default branch " + described.DefaultBranch
 	if described.DefaultBranch == "" {
-		return "", fault.Transientf("RepositoryEmpty", "%s: %s is empty", what, r.path)
+		return "", fault.Transientf("RepositoryEmpty", "%s: %s is empty", what, r.Path)
 	}
-	branch, _, err := r.client.Branches.GetBranch(r.path, described.DefaultBranch, gl.WithContext(ctx))
+	branch, _, err := r.Client.Branches.GetBranch(r.Path, described.DefaultBranch, gl.WithContext(ctx))
 	if provider.StatusCode(err) == http.StatusNotFound {
-		return "", fault.Transientf(fault.ReasonCommitUnknown, "%s: %s has no such branch (yet)", what, r.path)
+		return "", fault.Transientf(fault.ReasonCommitUnknown, "%s: %s has no such branch (yet)", what, r.Path)
 	}
 	if err != nil {
 		return "", provider.Failed(what, err)
@@ -95,12 +96,12 @@ func (r *repository) Files(ctx context.Context, sha, dir string) ([]git.File, er
 	case found.Type != "tree":
 		return nil, provider.NotDirectory(dir)
 	case !provider.IsSHA(found.ID):
-		return nil, noAnswer("reading " + dir)
+		return nil, api.NoAnswer("reading " + dir)
 	}
 	id := provider.TreeID{Reader: r.reader, ID: found.ID, Dir: dir}
 	list := func() ([]provider.Definition, error) { return r.definitions(ctx, sha, dir) }
 	return r.trees.Files(ctx, id, list, func(ctx context.Context, file provider.Definition) ([]byte, error) {
-		data, err := r.contents(ctx, r.path, sha, file.Path)
+		data, err := r.contents(ctx, r.Path, sha, file.Path)
 		if provider.StatusCode(err) == http.StatusNotFound {
 			// A tree that was just read names it: the answer comes from a replica that lags.
 			return nil, fault.Transientf(fault.ReasonCommitUnknown, "GitLab does not show %s (yet)", file.Path)
@@ -113,7 +114,7 @@ func (r *repository) Files(ctx context.Context, sha, dir string) ([]git.File, er
 func (r *repository) definitions(ctx context.Context, sha, dir string) ([]provider.Definition, error) {
 	entries, err := r.tree(ctx, sha, dir, true)
 	if err != nil {
-		return nil, r.unavailable(ctx, "reading "+dir, sha, err)
+		return nil, r.Unavailable(ctx, "reading "+dir, sha, err)
 	}
 	var found []provider.Definition
 	for _, e := range entries {
@@ -132,7 +133,7 @@ func (r *repository) entry(ctx context.Context, sha, name string) (*gl.TreeNode,
 	for i, parent := 0, ""; ; i++ {
 		entries, err := r.tree(ctx, sha, parent, false)
 		if err != nil {
-			return nil, r.unavailable(ctx, "reading "+name, sha, err)
+			return nil, r.Unavailable(ctx, "reading "+name, sha, err)
 		}
 		at := slices.IndexFunc(entries, func(e *gl.TreeNode) bool { return e.Name == segments[i] })
 		switch {
@@ -158,8 +159,8 @@ func (r *repository) tree(ctx context.Context, sha, dir string, recursive bool) 
 		opts.Path = &dir
 	}
 	what := "reading " + cmp.Or(dir, "the root directory")
-	entries, err := list(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.TreeNode, *gl.Response, error) {
-		return r.client.Repositories.ListTree(r.path, opts, page...)
+	entries, err := api.List(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.TreeNode, *gl.Response, error) {
+		return r.Client.Repositories.ListTree(r.Path, opts, page...)
 	})
 	if err != nil {
 		return nil, err
@@ -167,7 +168,7 @@ func (r *repository) tree(ctx context.Context, sha, dir string, recursive bool) 
 	for _, e := range entries {
 		// Any other list of objects would be read as a directory without files.
 		if e.Name == "" || e.Type == "" || !strings.HasPrefix("/"+e.Path, path.Join("/", dir)) {
-			return nil, noAnswer(what)
+			return nil, api.NoAnswer(what)
 		}
 	}
 	return entries, nil
@@ -181,7 +182,7 @@ func (r *repository) File(ctx context.Context, sha, name string) ([]byte, error)
 	if err := provider.CheckPath(name); err != nil {
 		return nil, err
 	}
-	data, err := r.contents(ctx, r.path, sha, name)
+	data, err := r.contents(ctx, r.Path, sha, name)
 	if provider.StatusCode(err) != http.StatusNotFound {
 		return data, err
 	}
@@ -193,14 +194,14 @@ func (r *repository) File(ctx context.Context, sha, name string) ([]byte, error)
 	case found != nil && found.Type == "blob":
 		return nil, fault.Transientf(fault.ReasonCommitUnknown, "GitLab does not show %s (yet)", name)
 	}
-	return nil, fault.Invalidf("FileNotFound", "%s does not exist in %s at commit %s", name, r.path, sha)
+	return nil, fault.Invalidf("FileNotFound", "%s does not exist in %s at commit %s", name, r.Path, sha)
 }
 
 // contents reads a file of a project as JSON, which a proxy's page is not, and compares it with its digest: a page that
 // was taken for a definition would be reported as the author's mistake.
 func (r *repository) contents(ctx context.Context, project, ref, name string) ([]byte, error) {
 	what := "reading " + name
-	file, _, err := r.client.RepositoryFiles.GetFile(project, name, &gl.GetFileOptions{Ref: &ref}, gl.WithContext(ctx))
+	file, _, err := r.Client.RepositoryFiles.GetFile(project, name, &gl.GetFileOptions{Ref: &ref}, gl.WithContext(ctx))
 	switch {
 	case errors.Is(err, provider.ErrTooLarge):
 		return nil, fault.Invalidf("FileTooLarge", "%s is far larger than the %d bytes that are read", name, provider.MaxFile)

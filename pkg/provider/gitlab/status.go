@@ -15,6 +15,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
@@ -121,14 +122,14 @@ func (r *repository) replace(ctx context.Context, at place, sha string, want wan
 func (r *repository) statuses(ctx context.Context, at place, sha, name string) ([]*gl.CommitStatus, error) {
 	const what = "looking the status up"
 	opts := &gl.GetCommitStatusesOptions{Name: &name, All: gl.Ptr(true)}
-	found, err := list(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.CommitStatus, *gl.Response, error) {
-		return r.client.Commits.GetCommitStatuses(at.project, sha, opts, page...)
+	found, err := api.List(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.CommitStatus, *gl.Response, error) {
+		return r.Client.Commits.GetCommitStatuses(at.project, sha, opts, page...)
 	})
 	if err != nil && at.foreign {
 		return nil, provider.Failed(what, err)
 	}
 	if err != nil {
-		return nil, r.unavailable(ctx, what, sha, err)
+		return nil, r.Unavailable(ctx, what, sha, err)
 	}
 	found = slices.DeleteFunc(found, func(s *gl.CommitStatus) bool { return s.Name != name })
 	slices.SortFunc(found, func(a, b *gl.CommitStatus) int { return b.ID - a.ID })
@@ -184,7 +185,7 @@ func (r *repository) compare(ctx context.Context, at place, sha string, want wan
 }
 
 func (r *repository) post(ctx context.Context, at place, sha string, opts *gl.SetCommitStatusOptions) (*gl.CommitStatus, error) {
-	shown, _, err := r.client.Commits.SetCommitStatus(at.project, sha, opts, gl.WithContext(ctx))
+	shown, _, err := r.Client.Commits.SetCommitStatus(at.project, sha, opts, gl.WithContext(ctx))
 	if err != nil {
 		return nil, provider.Failed("setting the status", err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
 )
 
 // Supersedes compares the event with the merge request's head or the branch's tip of this moment.
@@ -49,9 +50,9 @@ func (r *repository) otherHead(ctx context.Context, number int, sha string) (str
 // head returns "" for a merge request that is not there.
 func (r *repository) head(ctx context.Context, number int) (string, error) {
 	const what = "reading the merge request's head"
-	mr, _, err := r.client.MergeRequests.GetMergeRequest(r.path, number, nil, gl.WithContext(ctx))
+	mr, _, err := r.Client.MergeRequests.GetMergeRequest(r.Path, number, nil, gl.WithContext(ctx))
 	if provider.StatusCode(err) == http.StatusNotFound {
-		return "", r.nobody(ctx, what)
+		return "", r.Nobody(ctx, what)
 	}
 	if err != nil {
 		return "", provider.Failed(what, err)
@@ -70,15 +71,15 @@ func (r *repository) otherTip(ctx context.Context, branch, sha string) (string, 
 // tip returns "" for a branch that is not there.
 func (r *repository) tip(ctx context.Context, branch string) (string, error) {
 	const what = "reading where the branch is now"
-	now, _, err := r.client.Branches.GetBranch(r.path, branch, gl.WithContext(ctx))
+	now, _, err := r.Client.Branches.GetBranch(r.Path, branch, gl.WithContext(ctx))
 	if provider.StatusCode(err) == http.StatusNotFound {
-		return "", r.nobody(ctx, what)
+		return "", r.Nobody(ctx, what)
 	}
 	if err != nil {
 		return "", provider.Failed(what, err)
 	}
 	if now.Commit == nil {
-		return "", noAnswer(what)
+		return "", api.NoAnswer(what)
 	}
 	return provider.Commit(what, "GitLab", now.Commit.ID)
 }
@@ -89,11 +90,11 @@ func (r *repository) tip(ctx context.Context, branch string) (string, error) {
 func (r *repository) unlessHeld(ctx context.Context, sha, branch, tip string) (string, error) {
 	const what = "listing the branches that hold the commit"
 	opts := &gl.GetCommitRefsOptions{Type: gl.Ptr("branch")}
-	held, err := list(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.CommitRef, *gl.Response, error) {
-		return r.client.Commits.GetCommitRefs(r.path, sha, opts, page...)
+	held, err := api.List(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.CommitRef, *gl.Response, error) {
+		return r.Client.Commits.GetCommitRefs(r.Path, sha, opts, page...)
 	})
 	if provider.StatusCode(err) == http.StatusNotFound {
-		return "", r.nobody(ctx, what)
+		return "", r.Nobody(ctx, what)
 	}
 	if err != nil {
 		return "", provider.Failed(what, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
 )
 
 // Versions returns the heads that the event's merge request has had, by GitLab's own word: its deliveries are not signed. They are known once
@@ -23,7 +24,7 @@ func (r *repository) Versions(ctx context.Context, event *v1alpha1.GitEventSpec)
 	var all []git.Version
 	for _, v := range listed {
 		if v.CreatedAt == nil || !provider.IsSHA(v.HeadCommitSHA) {
-			return nil, noAnswer("listing the merge request's versions")
+			return nil, api.NoAnswer("listing the merge request's versions")
 		}
 		all = append(all, git.Version{SHA: v.HeadCommitSHA, Since: second(v.CreatedAt).Time})
 	}
@@ -37,8 +38,8 @@ func (r *repository) Versions(ctx context.Context, event *v1alpha1.GitEventSpec)
 // (https://docs.gitlab.com/api/merge_requests/#get-merge-request-diff-versions).
 func (r *repository) versions(ctx context.Context, event *v1alpha1.GitEventSpec) ([]*gl.MergeRequestDiffVersion, error) {
 	const what = "listing the merge request's versions"
-	versions, err := list(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.MergeRequestDiffVersion, *gl.Response, error) {
-		return r.client.MergeRequests.GetMergeRequestDiffVersions(r.path, int(event.PullRequest.Number), nil, page...)
+	versions, err := api.List(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.MergeRequestDiffVersion, *gl.Response, error) {
+		return r.Client.MergeRequests.GetMergeRequestDiffVersions(r.Path, int(event.PullRequest.Number), nil, page...)
 	})
 	if err != nil {
 		return nil, provider.Failed(what, err)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package gitlab
+// Package hooks reads what a GitLab remembers of a project's webhooks, and has it send events again.
+package hooks
 
 import (
 	"bytes"
@@ -15,16 +16,16 @@ import (
 
 	gl "github.com/xanzy/go-gitlab"
 
-	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
 	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
 )
 
 const (
-	// attemptsPerPage is the most that GitLab shows of a webhook's events at once. Each has its whole payload.
-	attemptsPerPage = 20
+	// PerPage is the most that GitLab shows of a webhook's events at once. Each has its whole payload.
+	PerPage = 20
 	// serverFailure is what GitLab calls answers of 5xx, and no answer.
 	serverFailure = "server_failure"
 	// saidDisabled is what GitLab says when it resends nothing because the webhook is paused or disabled.
@@ -33,27 +34,19 @@ const (
 	saidMoved = "The hook URL has changed, and this log entry cannot be retried"
 )
 
-// hookLog is the webhooks of one project: the calls need the role Maintainer (https://docs.gitlab.com/api/project_webhooks).
-type hookLog struct {
+// Log is the webhooks of one project: the calls need the role Maintainer (https://docs.gitlab.com/api/project_webhooks).
+type Log struct {
 	client *gl.Client
 	path   string
 }
 
-// hooks returns the webhooks of a project; it makes no call.
-func (s *service) hooks(baseURL string, p v1alpha1.Project, c provider.Credentials) (provider.HookLog, error) {
-	base, err := baseOf(baseURL, p)
-	if err != nil {
-		return nil, err
-	}
-	client, _, err := s.client(base, c)
-	if err != nil {
-		return nil, err
-	}
-	return &hookLog{client: client, path: "projects/" + gl.PathEscape(p.Owner+"/"+p.Name) + "/hooks"}, nil
+// Of returns the webhooks of a project; it makes no call.
+func Of(client *gl.Client, project string) *Log {
+	return &Log{client: client, path: "projects/" + gl.PathEscape(project) + "/hooks"}
 }
 
 // Hooks implements provider.HookLog.
-func (l *hookLog) Hooks(ctx context.Context) ([]provider.Hook, error) {
+func (l *Log) Hooks(ctx context.Context) ([]provider.Hook, error) {
 	const what = "listing the project's webhooks"
 	type hook struct {
 		ID      int64     `json:"id"`
@@ -62,7 +55,7 @@ func (l *hookLog) Hooks(ctx context.Context) ([]provider.Hook, error) {
 		Alert   string    `json:"alert_status"`
 		Until   time.Time `json:"disabled_until"`
 	}
-	all, err := list(ctx, what, func(options ...gl.RequestOptionFunc) ([]hook, *gl.Response, error) {
+	all, err := api.List(ctx, what, func(options ...gl.RequestOptionFunc) ([]hook, *gl.Response, error) {
 		var page []hook
 		resp, err := l.call(http.MethodGet, l.path, &page, options...)
 		return page, resp, err
@@ -73,7 +66,7 @@ func (l *hookLog) Hooks(ctx context.Context) ([]provider.Hook, error) {
 	hooks := make([]provider.Hook, 0, len(all))
 	for _, h := range all {
 		if h.ID <= 0 || h.Project <= 0 {
-			return nil, noAnswer(what)
+			return nil, api.NoAnswer(what)
 		}
 		hooks = append(hooks, provider.Hook{ID: h.ID, Project: h.Project, URL: h.URL, State: hookStateOf(h.Alert), Until: h.Until})
 	}
@@ -102,14 +95,14 @@ type hookEvent struct {
 
 // Attempts implements provider.HookLog. A page that is larger than what is read of an answer is read one by one; what is larger alone is
 // left out: it cannot be told what it is.
-func (l *hookLog) Attempts(ctx context.Context, hook int64, failed bool, page int) (attempts []provider.Attempt, more bool, err error) {
-	attempts, more, err = l.attempts(ctx, hook, failed, page, attemptsPerPage)
+func (l *Log) Attempts(ctx context.Context, hook int64, failed bool, page int) (attempts []provider.Attempt, more bool, err error) {
+	attempts, more, err = l.attempts(ctx, hook, failed, page, PerPage)
 	if !errors.Is(err, provider.ErrTooLarge) {
 		return attempts, more, err
 	}
 	more = true
-	for i := 1; i <= attemptsPerPage && more; i++ {
-		one, after, err := l.attempts(ctx, hook, failed, (page-1)*attemptsPerPage+i, 1)
+	for i := 1; i <= PerPage && more; i++ {
+		one, after, err := l.attempts(ctx, hook, failed, (page-1)*PerPage+i, 1)
 		if errors.Is(err, provider.ErrTooLarge) {
 			continue
 		}
@@ -121,14 +114,14 @@ func (l *hookLog) Attempts(ctx context.Context, hook int64, failed bool, page in
 	return attempts, more, nil
 }
 
-func (l *hookLog) attempts(ctx context.Context, hook int64, failed bool, page, perPage int) ([]provider.Attempt, bool, error) {
+func (l *Log) attempts(ctx context.Context, hook int64, failed bool, page, perPage int) ([]provider.Attempt, bool, error) {
 	const what = "listing the webhook's events"
 	wanted := url.Values{"per_page": {strconv.Itoa(perPage)}, "page": {strconv.Itoa(page)}}
 	if failed {
 		wanted.Set("status", serverFailure)
 	}
 	var events []hookEvent
-	resp, err := l.call(http.MethodGet, fmt.Sprintf("%s/%d/events", l.path, hook), &events, gl.WithContext(ctx), query(wanted))
+	resp, err := l.call(http.MethodGet, fmt.Sprintf("%s/%d/events", l.path, hook), &events, gl.WithContext(ctx), api.Query(wanted))
 	if provider.StatusCode(err) == http.StatusNotFound {
 		return nil, false, fault.Ignoredf("NoHookLog", "%s: this GitLab shows none; it does since 17.3", what)
 	}
@@ -136,12 +129,12 @@ func (l *hookLog) attempts(ctx context.Context, hook int64, failed bool, page, p
 		return nil, false, provider.Failed(what, err)
 	}
 	if events == nil || len(events) > perPage { // whoever has the server could have us keep any number
-		return nil, false, noAnswer(what)
+		return nil, false, api.NoAnswer(what)
 	}
 	attempts := make([]provider.Attempt, 0, len(events))
 	for i := range events {
 		if events[i].ID <= 0 {
-			return nil, false, noAnswer(what)
+			return nil, false, api.NoAnswer(what)
 		}
 		attempts = append(attempts, events[i].attempt())
 	}
@@ -170,7 +163,7 @@ func (e *hookEvent) attempt() provider.Attempt {
 }
 
 // Resend implements provider.HookLog.
-func (l *hookLog) Resend(ctx context.Context, hook, attempt int64) (int, error) {
+func (l *Log) Resend(ctx context.Context, hook, attempt int64) (int, error) {
 	const what = "asking GitLab to send an event again"
 	var answer struct {
 		Status int `json:"response_status"`
@@ -194,7 +187,7 @@ func (l *hookLog) Resend(ctx context.Context, hook, attempt int64) (int, error) 
 }
 
 // call makes a call that go-gitlab has no method for.
-func (l *hookLog) call(method, path string, into any, options ...gl.RequestOptionFunc) (*gl.Response, error) {
+func (l *Log) call(method, path string, into any, options ...gl.RequestOptionFunc) (*gl.Response, error) {
 	req, err := l.client.NewRequest(method, path, nil, options)
 	if err != nil {
 		return nil, err

@@ -1,26 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package gitlab
+package api
 
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
+
+	gl "github.com/xanzy/go-gitlab"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
+// Login is as whom calls are made.
+type Login struct {
+	Token string
+	From  string // where the token is kept
+	// Pace is that of the token's user.
+	Pace *provider.Pace
+	// Observe is told how each call went.
+	Observe func(provider.Answered)
+}
+
+// New returns a client that calls the API at an address through base. The library neither waits nor repeats: go-gitlab sleeps until the
+// reset of a limit, in the worker, and repeats POSTs (L1). It is an error if the address is none.
+func New(at *url.URL, base http.RoundTripper, l Login) (*gl.Client, error) {
+	return gl.NewClient("", gl.WithBaseURL(at.String()), gl.WithoutRetries(), gl.WithCustomLimiter(unlimited{}),
+		gl.WithHTTPClient(&http.Client{Transport: &authenticated{Login: l, base: base, host: at.Host}, CheckRedirect: provider.CheckRedirect}))
+}
+
 // authenticated sends calls with the token, in their turn, to one host.
 type authenticated struct {
-	base  http.RoundTripper
-	token string
-	from  string // where the token is kept
-	pace  *provider.Pace
-	host  string
-	// observe is told how each call went.
-	observe func(provider.Answered)
+	Login
+	base http.RoundTripper
+	host string
 }
 
 // RoundTrip implements http.RoundTripper. Bearer is what tokens of all kinds may be sent as
@@ -33,34 +49,34 @@ func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !strings.EqualFold(req.URL.Host, a.host) {
 		return nil, fault.Operatorf("ForeignHost", "GitLab redirects to another host; the token is not sent there")
 	}
-	leave, err := a.pace.Enter(req.Context(), provider.Call{Method: req.Method, Alone: alone(req)})
+	leave, err := a.Pace.Enter(req.Context(), provider.Call{Method: req.Method, Alone: alone(req)})
 	if err != nil {
-		provider.NotMade(a.observe, time.Now(), err)
+		provider.NotMade(a.Observe, time.Now(), err)
 		return nil, err
 	}
 	defer leave()
 	if req.Method != http.MethodGet {
 		if err := provider.Fence(req.Context()); err != nil {
-			provider.NotMade(a.observe, time.Now(), err)
+			provider.NotMade(a.Observe, time.Now(), err)
 			return nil, err
 		}
 	}
 	began := time.Now()
 	out := req.Clone(req.Context())
 	out.Header.Del("Private-Token")
-	out.Header.Set("Authorization", "Bearer "+a.token)
+	out.Header.Set("Authorization", "Bearer "+a.Token)
 	resp, err := a.base.RoundTrip(out)
 	if provider.StatusCode(err) == http.StatusUnauthorized {
-		err = provider.Refused(err, "GitLab refuses the token in "+a.from+": it expired or was revoked; put a new one there")
+		err = provider.Refused(err, "GitLab refuses the token in "+a.From+": it expired or was revoked; put a new one there")
 	}
 	var header http.Header
 	if resp != nil {
 		header = resp.Header
 	}
 	if !resends(req) || provider.StatusCode(err) != http.StatusTooManyRequests {
-		a.pace.Learn(header, err)
+		a.Pace.Learn(header, err)
 	}
-	provider.Observed(a.observe, began, err)
+	provider.Observed(a.Observe, began, err)
 	return resp, err
 }
 
