@@ -75,11 +75,12 @@ func (m *matter) heads(ctx context.Context, recorded []records.Record) (heads []
 	return heads, nil
 }
 
-// bind lets a comment run the commit that was the head when it was written (S21). On a pull request that is allowed by itself
-// and of which nothing is on record there is nobody to be careful about.
+// bind lets a comment run the commit that was the head when it was written (S21), on a writer's pull request as well: whoever may push to
+// the fork that it comes from need not be a writer. Nobody but writers pushes to a branch of the repository itself: if nothing is on
+// record of such a pull request, its head may run.
 func (m *matter) bind(decision access.Decision, heads []approval.Head) access.Decision {
 	trusted := decision.Verdict == access.Allowed
-	if trusted && len(heads) == 0 {
+	if trusted && len(heads) == 0 && SameRepository(m.Spec) {
 		return m.meant(decision)
 	}
 	asked := m.written()

@@ -128,6 +128,33 @@ func TestACommandOnAStrangersPullRequestRunsWhatWasApproved(t *testing.T) {
 	}
 }
 
+// S10, S21: whoever pushes to the fork that a writer's pull request comes from need not be a writer. If nothing is on record of it, what
+// is its head now may have come after the comment: it does not run, whatever the comment says, unless that names it in full.
+func TestAWritersPullRequestOfWhichNothingIsOnRecord(t *testing.T) {
+	t.Parallel()
+	for said, c := range map[string]struct {
+		here bool
+		runs int
+	}{
+		"/test":              {},
+		"/deploy":            {},
+		"/ok-to-test":        {},
+		"/ok-to-test " + sha: {runs: 1},
+		"/test ":             {here: true, runs: 1},
+		"/deploy ":           {here: true, runs: 1},
+	} {
+		in := commented()
+		if c.here {
+			in = commentedHere()
+		}
+		w := &world{files: []git.File{pipeline("a", "on-comment: ^/deploy", `on-cel-expression: 'event_type != ""'`)}, writers: "member author", said: said, moved: sha, records: []records.Record{}}
+		made := w.make(t, in)
+		if len(made.Runs) != c.runs || c.runs == 0 && !strings.Contains(made.Message, "/ok-to-test "+sha) {
+			t.Errorf("%q in the repository itself %t: %d runs, %s %q", said, c.here, len(made.Runs), made.Reason, made.Message)
+		}
+	}
+}
+
 // Who names a commit that is not the head has meant another one, also on a pull request that needs no approval.
 func TestAnotherCommitThanTheHeadIsNamed(t *testing.T) {
 	t.Parallel()

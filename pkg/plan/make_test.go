@@ -133,7 +133,7 @@ func TestDefinitionsAreReadAtTheDefaultBranchIfTheRepositorySaysSo(t *testing.T)
 func commented() plan.Input {
 	in := forked()
 	in.Event.Spec.EventType, in.Event.Spec.Sender, in.Event.Spec.SHA = match.CommentEvent, "member", ""
-	in.Event.Spec.Comment = &v1alpha1.Comment{ID: 9}
+	in.Event.Spec.Comment, in.Event.Spec.HappenedAt, in.Event.Spec.ReceivedAt = &v1alpha1.Comment{ID: 9}, second(5), *second(6)
 	return in
 }
 

@@ -48,7 +48,7 @@ type world struct {
 	moved    string                       // the head of a comment's pull request
 	noted    string                       // what the comment says at the Git service, which not every one is asked for
 	true     func(*v1alpha1.GitEventSpec) // what the Git service says of other events, if it is asked
-	records  []records.Record             // what was recorded of the same pull request
+	records  []records.Record             // what was recorded of the same pull request; nil is its opening
 	touched  map[string]string            // what a commit has that no other has alike
 	versions []git.Version                // the heads of the pull request, if the Git service is asked for them
 	actor    *string                      // who the Git service says has acted, if it signs nothing
@@ -190,7 +190,7 @@ func (w *world) sources() plan.Sources {
 		Delivery: plan.Delivery{
 			Comment: func(context.Context) (string, error) { w.ask("comment"); return w.said, w.payloadErr },
 			Actor:   func(context.Context) (string, error) { w.ask("actor"); return w.acted, w.payloadErr },
-			Records: func(context.Context) ([]records.Record, error) { w.ask("records"); return w.records, w.recordsErr },
+			Records: func(context.Context) ([]records.Record, error) { w.ask("records"); return w.onRecord(), w.recordsErr },
 			Payload: func(context.Context) ([]byte, error) { w.ask("payload"); return []byte(w.payload), w.payloadErr },
 		},
 		Secret: func(_ context.Context, ref template.SecretRef) (string, error) {
@@ -234,6 +234,14 @@ func forked() plan.Input {
 	in.Event.Spec.Trigger, in.Event.Spec.EventType, in.Event.Spec.BaseRef, in.Event.Spec.HeadRef = v1alpha1.TriggerPullRequest, "pull_request", "main", "topic"
 	in.Event.Spec.PullRequest, in.Event.Spec.Actor = &v1alpha1.PullRequest{Number: 3, Author: "author", HeadProjectID: 99}, "author"
 	return in
+}
+
+// onRecord is what was recorded of the pull request: that it was opened, unless the test says something else.
+func (w *world) onRecord() []records.Record {
+	if w.records != nil {
+		return w.records
+	}
+	return []records.Record{onRecord("pull-1", sha, 1, v1alpha1.DispositionRuns)}
 }
 
 // again is the same event with what is left of a plan.
