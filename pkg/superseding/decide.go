@@ -97,7 +97,7 @@ func (l *line) heed(rivals []rival, ask git, now time.Time) (v verdict, err erro
 // or by a re-run, wants it now.
 func (l *line) late() (names []string) {
 	spec := &l.self.Spec
-	if l.name == "" || spec.Comment != nil || spec.Rerun != nil || max(spec.ReceivedAt.Sub(spec.Happened()), learnt(l.self).Sub(spec.Happened())) < Late {
+	if l.name == "" || spec.Comment != nil || spec.Rerun != nil || learnt(l.self).Sub(spec.Happened()) < Late {
 		return nil
 	}
 	for i := range l.self.Status.Runs {

@@ -161,12 +161,20 @@ func (h *history) seenLater(one, another string) bool {
 	return !a.IsZero() && !b.IsZero() && a.After(b)
 }
 
-// replaced tells whether pushes have replaced one commit with another: they lead there and not back.
+// doubtful tells whether one commit may have been the newest after another one was, by the clock. One of which it is known to the second
+// was pushed then.
+func (h *history) doubtful(one, another string) bool {
+	a, b := h.seen[one], h.seen[another]
+	return h.seenLater(one, another) || (a.from != a.to || b.from != b.to) && !h.seenLater(another, one)
+}
+
+// replaced tells whether pushes have replaced one commit with another: those on record lead there and not back, and the clock does not tell
+// of one that is not on record. That of an event without runs, which is settled at once, may be such.
 func (l *line) replaced(sha, by string) bool {
 	of, with := sha, by
 	if sha != l.sha { // one of the two is the event's own commit or the head: walks from there serve for all other events
 		of, with = by, sha
 	}
 	there, back := l.pushes.from(walk{of, sha != l.sha})[with], l.pushes.from(walk{of, sha == l.sha})[with]
-	return there && !back
+	return there && !back && !l.pushes.doubtful(sha, by)
 }

@@ -47,28 +47,21 @@ func (l *line) order(other *v1alpha1.GitEvent, head string, now time.Time) (resu
 	return l.byPushes(its)
 }
 
-// byPushes is order by the pushes that are on record, and where they do not tell by when they happened: events that have no run, or whose
-// runs are over, are not open, and so the pushes of open ones may not lead from one to the other.
+// byPushes is order by the clock of the Git service, and where that does not tell by the pushes that are on record.
 func (l *line) byPushes(its string) (result order, newest string) {
 	switch {
-	case l.replaced(l.sha, its):
+	case l.pushes.seenLater(its, l.sha), l.replaced(l.sha, its):
 		return older, its
-	case l.replaced(its, l.sha):
-		return newer, ""
-	case l.pushes.seenLater(its, l.sha):
-		return older, its
-	case l.pushes.seenLater(l.sha, its):
+	case l.pushes.seenLater(l.sha, its), l.replaced(its, l.sha):
 		return newer, ""
 	}
 	return unrelated, ""
 }
 
 // sure tells whether it may be believed that the head, as Git says it, is newer than an event's commit: that has been known for longer than
-// any replica lags, or pushes on record have replaced it with the head. They do not count if the event's commit was the newest one after
-// the head was last pushed: then a push back to it is not on record.
+// any replica lags, or pushes on record have replaced it with the head.
 func (l *line) sure(event *v1alpha1.GitEvent, head string, now time.Time) bool {
-	sha := shaOf(event)
-	return now.Sub(learnt(event)) >= Lag || l.replaced(sha, head) && !l.pushes.seenLater(sha, head)
+	return now.Sub(learnt(event)) >= Lag || l.replaced(shaOf(event), head)
 }
 
 // later orders events of one commit by when they happened by the Git service's clock, those of one second by the number of their comment,

