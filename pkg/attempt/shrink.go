@@ -25,12 +25,12 @@ func Shrink(event *v1alpha1.GitEvent, now time.Time, late bool) {
 	if st.Reply != nil {
 		st.Reply.Release()
 	}
-	st.Plan.Manifests, st.Plan.Blobs, st.Plan.Secret = nil, nil, ""
+	st.Plan.Manifests, st.Plan.Blobs, st.Plan.Secret, st.Plan.At = nil, nil, "", nil
 	if len(st.Plan.Decisions) > maxDecisions {
 		st.Plan.Decisions = st.Plan.Decisions[:maxDecisions]
 	}
 	for i := range st.Runs {
-		st.Runs[i].Patched, st.Runs[i].Secret, st.Runs[i].SecretRenewAt, st.Runs[i].MaxKeepRuns, st.Runs[i].CancelInProgress = "", "", nil, nil, false
+		st.Runs[i].Patched, st.Runs[i].Secret, st.Runs[i].SecretRenewAt, st.Runs[i].MaxKeepRuns = "", "", nil, nil
 		if st.Runs[i].Result != nil {
 			st.Runs[i].Result.Text, st.Runs[i].Result.Brief = "", ""
 		}

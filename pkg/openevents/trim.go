@@ -3,6 +3,9 @@
 package openevents
 
 import (
+	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,21 +47,43 @@ func Trim(event *v1alpha1.GitEvent) *v1alpha1.GitEvent {
 	return kept
 }
 
-// cancels keeps which events have cancelled this one, and all that matters of one that cancels others, which are few.
+// cancels keeps which events have cancelled which runs of this one, and all that matters of one that cancels others, which are few.
 func cancels(kept, event *v1alpha1.GitEvent) {
-	for name := range event.Annotations {
+	ended := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(event.Annotations)) {
 		if !strings.HasPrefix(name, plumbline.CancelAnnotation) {
 			continue
 		}
 		if kept.Annotations == nil {
 			kept.Annotations = map[string]string{}
 		}
-		kept.Annotations[name] = "" // who acts on it reads the event
+		kept.Annotations[name] = trimCancellation(event.Annotations[name], ended)
 	}
 	if event.Status.Plan == nil || event.Status.Plan.Cancels == nil || event.Spec.PullRequest == nil {
 		return
 	}
 	kept.Status.Plan.Cancels = event.Status.Plan.Cancels
+}
+
+// trimCancellation keeps what a cancellation ends; who acts on it reads the event. What another one ends already is left out, so that each
+// pipeline is kept once, however often it is cancelled. One that is about a branch or tag may turn out not to be about this event.
+func trimCancellation(value string, ended map[string]bool) string {
+	c := &v1alpha1.Cancellation{}
+	if json.Unmarshal([]byte(value), c) != nil {
+		return ""
+	}
+	left := v1alpha1.Cancellation{Ref: c.Ref}
+	for _, name := range c.Names {
+		if !ended[name] {
+			left.Names = append(left.Names, name)
+		}
+		ended[name] = ended[name] || c.Ref == ""
+	}
+	data, err := json.Marshal(left)
+	if err != nil || len(c.Names) > 0 && len(left.Names) == 0 {
+		return ""
+	}
+	return string(data)
 }
 
 // newest keeps what tells which of several events of one pull request, branch or tag is the newest (pkg/superseding).
@@ -81,7 +106,7 @@ func newest(kept, event *v1alpha1.GitEvent) {
 	if plan == nil {
 		return
 	}
-	kept.Status.Plan = &v1alpha1.Plan{HeadSHA: plan.HeadSHA, Ref: plan.Ref, Priority: plan.Priority} // the last is where its runs stand in the line (pkg/concurrency)
+	kept.Status.Plan = &v1alpha1.Plan{HeadSHA: plan.HeadSHA, Ref: plan.Ref, At: plan.At, Priority: plan.Priority} // the last is where its runs stand in the line (pkg/concurrency)
 	if !plan.Decided() {
 		kept.Status.Plan.Decisions = []v1alpha1.Decision{{Open: true}}
 	}

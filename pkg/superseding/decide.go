@@ -4,109 +4,167 @@ package superseding
 
 import (
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
+// git is what a decision asks for, when it needs it.
+type git struct {
+	// tip is the commit that the pull request or branch is at now, "" if there is none.
+	tip func() (string, error)
+	// had returns the events of the line that are on record of a commit, settled ones, too.
+	had func(sha string) ([]*v1alpha1.GitEvent, error)
+}
+
 // note is what the event takes note of: runs of it end because of a commit.
 type note struct {
-	from   string // the GitEvent that is newer, or the event itself if nobody knows one
+	from   string // the GitEvent that is newer
 	names  []string
 	newest string
 }
 
-// tip asks Git what the pull request or branch is at now.
-type tip func() (string, error)
-
-// heed returns what takes the place of runs of the event. Beside that it may return an error: what Git says is not known, or the Git
-// service may not have heard of all pushes yet (a Throttled fault).
-func (l *line) heed(ask tip, now time.Time) (notes []note, err error) {
-	var undecided error
-	for _, other := range l.others {
-		names := ended(l.self, other)
-		if len(names) == 0 || l.told(other, names) {
-			continue
-		}
-		head, err := l.head(ask, other)
-		if err != nil {
-			return notes, err
-		}
-		switch order, newest := l.order(other, head, now); order {
-		case older:
-			notes = append(notes, note{other.Name, names, newest})
-		case unknown:
-			if head == l.sha { // what Git calls the newest is not kept waiting
-				continue
-			}
-			undecided = fault.Throttledf(fault.ReasonBusy, again, "whether GitEvent %s is newer is not known yet", other.Name)
-		}
-	}
-	if len(notes) > 0 || undecided != nil {
-		return notes, undecided
-	}
-	return l.late(ask, now)
+// verdict is what comes of the look before the event creates anything.
+type verdict struct {
+	notes []note
+	// held are the pipelines of which it is not known yet whether a newer event has taken their place.
+	held []string
 }
 
-// begins are the pipelines that the event may create a run of, and of which a newer run ends the older ones.
-func (l *line) begins() (names []string) {
+func (v *verdict) note(from string, names []string, newest string) {
+	v.notes = append(v.notes, note{from, names, newest})
+}
+
+// rival is another event that has runs of the same pipelines, and ends those of the event if it is the newer one.
+type rival struct {
+	event *v1alpha1.GitEvent
+	names []string
+}
+
+func (l *line) rivals() (all []rival) {
+	for _, other := range l.others {
+		if names := goingOn(l.self, replaces(other)); len(names) > 0 {
+			all = append(all, rival{other, names})
+		}
+	}
+	return all
+}
+
+// contested are the pipelines whose runs a newer event may have taken the place of. Nobody is asked for that.
+func (l *line) contested(rivals []rival) []string {
+	names := l.late()
+	for _, r := range rivals {
+		names = append(names, r.names...)
+	}
+	return names
+}
+
+// heed finds out what takes the place of runs of the event. It returns an error as long as something is held: Git does not say what is
+// newest, or may not have heard of all pushes yet (a Throttled fault).
+func (l *line) heed(rivals []rival, ask git, now time.Time) (v verdict, err error) {
+	over := map[string]bool{}
+	for _, r := range rivals {
+		names := slices.DeleteFunc(r.names, func(name string) bool { return over[name] })
+		if len(names) == 0 {
+			continue // one note is enough
+		}
+		order, newest, unasked := l.compare(ask, r.event, now)
+		switch {
+		case unasked != nil:
+			v.held, err = append(v.held, names...), unasked
+		case order == older:
+			v.note(r.event.Name, names, newest)
+			for _, name := range names {
+				over[name] = true
+			}
+		case order == unknown: // what Git calls the newest is not kept waiting
+			v.held = append(v.held, names...)
+		}
+	}
+	v.held = slices.DeleteFunc(v.held, func(name string) bool { return over[name] })
+	if names := l.late(); len(names) > 0 && len(v.notes) == 0 && len(v.held) == 0 {
+		err = l.heedPast(ask, &v, names, now)
+	}
+	if len(v.held) > 0 && err == nil {
+		err = fault.Throttledf(fault.ReasonBusy, again, "whether there is a newer run is not known yet")
+	}
+	return v, err
+}
+
+// late are the pipelines of an event that was planned long after it happened, whose runs nobody has asked for yet: a newer event may have
+// come, run and ended. What waits for a slot or a quota is seen by each newer event, as what runs is. Whoever asks for a run in a comment,
+// or by a re-run, wants it now.
+func (l *line) late() (names []string) {
+	spec := &l.self.Spec
+	if l.name == "" || spec.Comment != nil || spec.Rerun != nil || learnt(l.self).Sub(spec.Happened()) < Late {
+		return nil
+	}
 	for i := range l.self.Status.Runs {
-		if run := &l.self.Status.Runs[i]; run.CancelInProgress && run.Creatable() && l.self.Cancelled(run.Pipeline) == nil {
+		if run := &l.self.Status.Runs[i]; run.CancelInProgress && run.Creatable() && !starts(l.self, run) && l.self.Cancelled(run.Pipeline) == nil {
 			names = append(names, run.Pipeline)
 		}
 	}
 	return names
 }
 
-// late asks Git about an event that was recorded late and has created nothing yet: a newer one may have come, run and ended.
-func (l *line) late(ask tip, now time.Time) ([]note, error) {
-	spec, names := &l.self.Spec, l.begins()
-	if len(names) == 0 || l.name == "" || spec.Comment != nil || spec.Rerun != nil || spec.ReceivedAt.Sub(spec.Happened()) < Late {
-		return nil, nil
+// heedPast asks what was run for the head, if the event is not of it. Of a pipeline that the head's events have not run the late event's is
+// the newest run.
+func (l *line) heedPast(ask git, v *verdict, names []string, now time.Time) error {
+	head, err := ask.tip()
+	if err == nil && (head == "" || head == l.sha) {
+		return nil
 	}
-	head, err := ask()
-	switch {
-	case err != nil || head == "" || head == l.sha:
-		return nil, err
-	case !l.sure(l.sha, head, now.Sub(spec.ReceivedAt.Time)):
-		return nil, fault.Throttledf(fault.ReasonBusy, again, "whether commit %s is newer is not known yet", head)
+	v.held = names
+	if err != nil || !l.sure(l.self, head, now) {
+		return err
 	}
-	return []note{{l.self.Name, names, head}}, nil
+	had, err := ask.had(head)
+	if err != nil {
+		return err
+	}
+	v.held = nil
+	for _, event := range had {
+		if taken := intersection(replaces(event), names); len(taken) > 0 && nameOf(event) == l.name && shaOf(event) == head {
+			v.note(event.Name, taken, head)
+		}
+	}
+	return nil
 }
 
-// olders returns the events whose runs of these pipelines end because the event has one, and have not been told. The error is as of heed.
-func (l *line) olders(names []string, ask tip, now time.Time) (olders []*v1alpha1.GitEvent, err error) {
-	var undecided error
+// olders returns the events that have to be told that their runs of these pipelines end, because the event has one. The error is as of heed.
+func (l *line) olders(names []string, ask git, now time.Time) (olders []*v1alpha1.GitEvent, err error) {
 	for _, other := range l.others {
-		if !mayHave(other, names) || l.told(other, names) {
+		if len(goingOn(other, names)) == 0 {
 			continue
 		}
-		head, err := l.head(ask, other)
-		if err != nil {
-			return olders, err
-		}
-		switch order, _ := l.order(other, head, now); order {
-		case newer:
+		order, _, unasked := l.compare(ask, other, now)
+		switch {
+		case unasked != nil:
+			err = unasked
+		case order == newer:
 			olders = append(olders, other)
-		case unknown:
-			undecided = fault.Throttledf(fault.ReasonBusy, again, "whether GitEvent %s is older is not known yet", other.Name)
+		case err == nil && (order == unknown || order == unconfirmed):
+			err = fault.Throttledf(fault.ReasonBusy, again, "whether GitEvent %s is older is not known yet", other.Name)
 		}
 	}
-	return olders, undecided
+	return olders, err
 }
 
-// head is the commit that the pull request or branch is at now. Nobody is asked about two events of one commit.
-func (l *line) head(ask tip, other *v1alpha1.GitEvent) (string, error) {
-	if shaOf(other) == l.sha {
-		return "", nil
+// compare is order with the head of this moment. Nobody is asked about two events of one commit.
+func (l *line) compare(ask git, other *v1alpha1.GitEvent, now time.Time) (result order, newest string, err error) {
+	head := ""
+	if shaOf(other) != l.sha {
+		if head, err = ask.tip(); err != nil {
+			return unknown, "", err
+		}
 	}
-	return ask()
+	result, newest = l.order(other, head, now)
+	return result, newest, nil
 }
 
-// replaces are the pipelines whose older runs an event ends: its own are there, or wait for nothing but what older ones may have.
+// replaces are the pipelines whose older runs an event ends: its own are there, or wait for nothing but what older ones may have. What is
+// cancelled itself takes nobody's place.
 func replaces(event *v1alpha1.GitEvent) (names []string) {
 	for i := range event.Status.Runs {
 		run := &event.Status.Runs[i]
@@ -127,50 +185,29 @@ func starts(event *v1alpha1.GitEvent, run *v1alpha1.Run) bool {
 	})
 }
 
-// lives tells whether a run is not over.
-func lives(run *v1alpha1.Run) bool { return run.Refused == nil && run.Result == nil }
-
-// ended are the pipelines of an event that another one ends if that is newer.
-func ended(event, other *v1alpha1.GitEvent) (names []string) {
-	by := replaces(other)
-	for i := range event.Status.Runs {
-		if run := &event.Status.Runs[i]; lives(run) && slices.Contains(by, run.Pipeline) && event.Cancelled(run.Pipeline) == nil {
-			names = append(names, run.Pipeline)
+// goingOn are those of the pipelines that an event has a run of that is not over, or may get one, and that nothing has cancelled. One that
+// cannot take note of more is left alone.
+func goingOn(event *v1alpha1.GitEvent, names []string) (left []string) {
+	decided := event.Status.Plan.Decided()
+	for _, name := range names {
+		has := !decided || slices.ContainsFunc(event.Status.Runs, func(run v1alpha1.Run) bool {
+			return run.Pipeline == name && run.Refused == nil && run.Result == nil
+		})
+		if has && event.Cancelled(name) == nil {
+			left = append(left, name)
 		}
 	}
-	return names
+	if len(left) > 0 && !event.Needs(&v1alpha1.Cancellation{Names: left}) {
+		return nil
+	}
+	return left
 }
 
-// mayHave tells whether an event has a run of one of the pipelines that is not over, or may get one.
-func mayHave(event *v1alpha1.GitEvent, names []string) bool {
-	return !event.Status.Plan.Decided() || slices.ContainsFunc(event.Status.Runs, func(run v1alpha1.Run) bool {
-		return lives(&run) && slices.Contains(names, run.Pipeline)
-	})
-}
-
-// told tells whether another event knows already that runs of these pipelines end: one of the line has told it that ends as many, or the
-// event itself found out. One that cannot take note of more is left alone.
-func (l *line) told(other *v1alpha1.GitEvent, names []string) bool {
-	notes := 0
-	for key := range other.Annotations {
-		from, is := strings.CutPrefix(key, plumbline.CancelAnnotation)
-		if !is {
-			continue
-		}
-		notes++
-		if from == other.Name || from == l.self.Name && covers(l.self, names) {
-			return true
-		}
-		for _, event := range l.others {
-			if event.Name == from && covers(event, names) {
-				return true
-			}
+func intersection(some, others []string) (both []string) {
+	for _, name := range some {
+		if slices.Contains(others, name) {
+			both = append(both, name)
 		}
 	}
-	return notes >= v1alpha1.MaxCancellations
-}
-
-func covers(event *v1alpha1.GitEvent, names []string) bool {
-	all := replaces(event)
-	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(all, name) })
+	return both
 }

@@ -4,6 +4,7 @@ package superseding
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/openevents"
 )
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -29,6 +31,43 @@ func push(name, before, sha string, received time.Duration) *v1alpha1.GitEvent {
 	e.Status.Plan = &v1alpha1.Plan{HeadSHA: sha}
 	e.Status.Runs = []v1alpha1.Run{{Pipeline: "build", Name: name, UID: "uid", CancelInProgress: true}}
 	return e
+}
+
+// trimmed are events as the cache has them.
+func trimmed(events ...*v1alpha1.GitEvent) (kept []*v1alpha1.GitEvent) {
+	for _, e := range events {
+		kept = append(kept, openevents.Trim(e))
+	}
+	return kept
+}
+
+// cancelled has an event take note that runs of these pipelines end.
+func cancelled(e *v1alpha1.GitEvent, from string, names ...string) {
+	key, value, _ := cancellation(&e.Spec, names, "x").CancelsAs(from)
+	metav1.SetMetaDataAnnotation(&e.ObjectMeta, key, value)
+}
+
+// planned is so long after the start.
+func planned(after time.Duration) func(*v1alpha1.GitEvent) {
+	return func(e *v1alpha1.GitEvent) {
+		at := metav1.NewTime(start.Add(after))
+		e.Status.Plan.At = &at
+	}
+}
+
+// happened is so long after the start, by the Git service's clock.
+func happened(after time.Duration) func(*v1alpha1.GitEvent) {
+	return func(e *v1alpha1.GitEvent) {
+		at := metav1.NewTime(start.Add(after))
+		e.Spec.HappenedAt = &at
+	}
+}
+
+// adds gives an event a run of another pipeline, that is there.
+func adds(pipeline string, cancels bool) func(*v1alpha1.GitEvent) {
+	return func(e *v1alpha1.GitEvent) {
+		e.Status.Runs = append(e.Status.Runs, v1alpha1.Run{Pipeline: pipeline, Name: e.Name + pipeline, UID: "uid", CancelInProgress: cancels})
+	}
 }
 
 func with(e *v1alpha1.GitEvent, change func(*v1alpha1.GitEvent)) *v1alpha1.GitEvent {
@@ -53,49 +92,52 @@ func TestWhoIsNewer(t *testing.T) {
 		want  string        // of the event: "ends" the other, "yields" to a commit, "waits", or nothing
 		calls int
 	}{
-		"the one before is ended":                          {push("o", "", a, 0), b, 0, "ends o", 1},
-		"the one after takes its place":                    {push("o", b, c, 0), c, 0, "yields c", 1},
-		"a replica that has not heard of the push":         {push("o", "", a, 0), a, 0, "waits", 1},
-		"a replica that has not heard of the next":         {push("o", b, c, 0), b, 0, "waits", 1},
-		"a replica does not lag for a minute":              {push("o", b, c, 0), b, time.Minute, "ends o", 1},
-		"both are replaced by what is not recorded":        {push("o", "", a, 0), c, time.Minute, "ends o", 1},
-		"both are replaced, and this one before the other": {push("o", b, "d", 0), c, time.Minute, "yields d", 1},
-		"both are replaced, and nobody confirms":           {push("o", "", a, 0), c, time.Second, "waits", 1},
-		"pushes in between are not recorded":               {push("o", "", "x", 0), b, time.Second, "waits", 1},
-		"that for long":                                    {push("o", "", "x", 0), b, time.Minute, "ends o", 1},
-		"of one commit the later one":                      {push("o", a, b, time.Second), c, 0, "yields b", 0},
-		"of one commit the earlier one":                    {push("o", a, b, -time.Second), c, 0, "ends o", 0},
-		"a branch that is gone: by what was pushed":        {push("o", "", a, 0), "", 0, "ends o", 1},
-		"a branch that is gone, the other way":             {push("o", b, c, 0), "", 0, "yields c", 1},
-		"a branch that is gone, and nobody knows":          {push("o", "", "x", 0), "", time.Minute, "", 1},
-		"a push back to the commit before":                 {push("o", b, a, 0), a, time.Minute, "yields a", 1},
-		"a push back, or a replica that lags":              {push("o", b, a, 0), a, 0, "waits", 1},
-		"another branch":                                   {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Spec.BaseRef = "refs/heads/x" }), b, 0, "", 0},
-		"a tag of the branch's name":                       {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Spec.BaseRef = "refs/tags/main" }), b, 0, "", 0},
-		"a pull request":                                   {with(push("o", "", a, 0), pulled(1)), b, 0, "", 0},
-		"another Repository":                               {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Spec.Repository.UID = "x" }), b, 0, "", 0},
-		"another pipeline":                                 {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].Pipeline = "lint" }), b, 0, "", 0},
-		"it is over, and is not settled":                   {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].Result = &v1alpha1.Result{} }), b, 0, "", 1},
-		"it does not cancel, and is older":                 {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].CancelInProgress = false }), b, 0, "ends o", 1},
-		"it is not planned":                                {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Status = v1alpha1.GitEventStatus{} }), b, 0, "ends o", 1},
-		"it knows":                                         {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Annotations = map[string]string{plumbline.CancelAnnotation + "self": ""} }), b, 0, "", 0},
-		"a newer one was refused":                          {with(push("o", b, c, 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].UID, e.Status.Runs[0].Refused = "", &v1alpha1.Refusal{} }), c, time.Minute, "", 0},
-		"a newer one is not created yet":                   {with(push("o", b, c, 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].UID = "" }), c, 0, "", 1},
-		"a newer one waits for the slot that this one has": {with(push("o", b, c, 0), waiting), c, 0, "yields c", 1},
+		"the one before is ended":                              {push("o", "", a, 0), b, 0, "ends o", 1},
+		"the one after takes its place":                        {push("o", b, c, 0), c, 0, "yields c", 1},
+		"a replica that has not heard of the push":             {push("o", "", a, 0), a, 0, "waits", 1},
+		"a replica that has not heard of the next":             {push("o", b, c, 0), b, 0, "waits", 1},
+		"a replica does not lag for a minute":                  {push("o", b, c, 0), b, time.Minute, "ends o", 1},
+		"both are replaced by what is not recorded":            {push("o", "", a, 0), c, time.Minute, "ends o", 1},
+		"both are replaced, and this one before the other":     {push("o", b, "d", 0), c, time.Minute, "yields d", 1},
+		"both are replaced, and nobody confirms":               {push("o", "", a, 0), c, time.Second, "waits", 1},
+		"pushes in between are not recorded":                   {push("o", "", "x", 0), b, time.Second, "waits", 1},
+		"that for long":                                        {push("o", "", "x", 0), b, time.Minute, "ends o", 1},
+		"of one commit the later one":                          {push("o", a, b, time.Second), c, 0, "yields b", 0},
+		"of one commit the earlier one":                        {push("o", a, b, -time.Second), c, 0, "ends o", 0},
+		"a branch that is gone: by what was pushed":            {push("o", "", a, 0), "", 0, "ends o", 1},
+		"a branch that is gone, the other way":                 {push("o", b, c, 0), "", 0, "yields c", 1},
+		"a branch that is gone, and nobody knows":              {push("o", "", "x", 0), "", time.Minute, "", 1},
+		"a push back to the commit before":                     {push("o", b, a, 0), a, time.Minute, "yields a", 1},
+		"a push back, or a replica that lags":                  {push("o", b, a, 0), a, 0, "waits", 1},
+		"another branch":                                       {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Spec.BaseRef = "refs/heads/x" }), b, 0, "", 0},
+		"a tag of the branch's name":                           {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Spec.BaseRef = "refs/tags/main" }), b, 0, "", 0},
+		"a pull request":                                       {with(push("o", "", a, 0), pulled(1)), b, 0, "", 0},
+		"another Repository":                                   {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Spec.Repository.UID = "x" }), b, 0, "", 0},
+		"another pipeline":                                     {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].Pipeline = "lint" }), b, 0, "", 0},
+		"it is over, and is not settled":                       {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].Result = &v1alpha1.Result{} }), b, 0, "", 1},
+		"it does not cancel, and is older":                     {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].CancelInProgress = false }), b, 0, "ends o", 1},
+		"it is not planned":                                    {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Status = v1alpha1.GitEventStatus{} }), b, 0, "ends o", 1},
+		"it knows":                                             {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { cancelled(e, "self", "build") }), b, 0, "", 0},
+		"a comment that waited for its plan is as new as that": {with(push("o", "", "x", -2*time.Minute), planned(5*time.Second)), b, 10 * time.Second, "waits", 1},
+		"and no replica lags behind the plan for long":         {with(push("o", "", "x", -2*time.Minute), planned(5*time.Second)), b, 40 * time.Second, "ends o", 1},
+		"a newer one was cancelled itself":                     {with(push("o", b, c, 0), func(e *v1alpha1.GitEvent) { cancelled(e, "x", "build") }), c, time.Minute, "", 0},
+		"a newer one was refused":                              {with(push("o", b, c, 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].UID, e.Status.Runs[0].Refused = "", &v1alpha1.Refusal{} }), c, time.Minute, "", 0},
+		"a newer one is not created yet":                       {with(push("o", b, c, 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].UID = "" }), c, 0, "", 1},
+		"a newer one waits for the slot that this one has":     {with(push("o", b, c, 0), waiting), c, 0, "yields c", 1},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			self, calls := push("self", a, b, 0), 0
 			ask := func() (string, error) { calls = 1; return test.head, nil }
-			l, now := lineOf(self, []*v1alpha1.GitEvent{self, test.other}), start.Add(test.after)
+			l, now := lineOf(self, trimmed(self, test.other)), start.Add(test.after)
 			got := ""
-			notes, undecided := l.heed(ask, now)
-			for _, n := range notes {
+			v, undecided := l.heed(l.rivals(), git{tip: ask}, now)
+			for _, n := range v.notes {
 				got = "yields " + n.newest
 			}
-			if len(notes) == 0 {
-				olders, err := l.olders(replaces(self), ask, now)
+			if len(v.notes) == 0 {
+				olders, err := l.olders(replaces(self), git{tip: ask}, now)
 				undecided = errors.Join(undecided, err)
 				for _, o := range olders {
 					got = "ends " + o.Name
@@ -140,7 +182,8 @@ func TestOfOneCommitOneIsLeft(t *testing.T) {
 	for i := range all { // whichever cannot be seen by others
 		var left []string
 		for _, self := range all {
-			if notes, err := lineOf(self, all).heed(nil, start); err == nil && len(notes) == 0 {
+			l := lineOf(self, trimmed(all...))
+			if v, err := l.heed(l.rivals(), git{}, start); err == nil && len(v.notes) == 0 {
 				left = append(left, self.Name)
 			}
 		}
@@ -151,48 +194,185 @@ func TestOfOneCommitOneIsLeft(t *testing.T) {
 	}
 }
 
-// An event that is recorded long after it happened asks Git, once it is to be created; what is recorded at once asks nobody.
+// An event that is planned long after it happened asks Git, once it is to be created, and what was run for the head; what is planned at
+// once asks nobody. A pipeline that the head's event has not run is run.
 func TestALateEventAsksGit(t *testing.T) {
 	t.Parallel()
+	ran := with(with(push("head", "b", "c", 0), adds("lint", false)), func(e *v1alpha1.GitEvent) { // as a settled one is
+		e.Status.Phase, e.Status.Runs[0].Result = v1alpha1.PhaseSettled, &v1alpha1.Result{Outcome: v1alpha1.OutcomeSucceeded}
+	})
 	for name, test := range map[string]struct {
-		late   time.Duration
-		head   string
-		after  time.Duration
-		there  bool
-		want   string
-		asked  bool
-		failed bool
+		late  time.Duration
+		head  string
+		after time.Duration
+		past  *v1alpha1.GitEvent
+		want  string // the pipelines that end, and of which commit, or that are held
+		asked string
 	}{
-		"at once":                   {time.Second, "c", 0, false, "", false, false},
-		"late, and still the head":  {time.Minute, "b", 0, false, "", true, false},
-		"late, and replaced":        {time.Minute, "c", time.Minute, false, "c", true, false},
-		"late, not confirmed":       {time.Minute, "c", 0, false, "", true, true},
-		"late, but it runs already": {time.Minute, "c", time.Minute, true, "", false, false},
-		"late, the branch is gone":  {time.Minute, "", time.Minute, false, "", true, false},
-		"late, nobody can be asked": {time.Minute, "!", time.Minute, false, "", true, true},
+		"at once":                                  {time.Second, "c", 0, ran, "", ""},
+		"late, and still the head":                 {time.Minute, "b", 0, ran, "", "tip"},
+		"late, and replaced":                       {time.Minute, "c", time.Minute, ran, "[build] by c", "tip c"},
+		"late, and the head has no such pipeline":  {time.Minute, "c", time.Minute, with(push("head", "b", "c", 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].Pipeline = "docs" }), "", "tip c"},
+		"late, and the head's does not cancel":     {time.Minute, "c", time.Minute, with(push("head", "b", "c", 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].CancelInProgress = false }), "", "tip c"},
+		"late, and the head's was refused":         {time.Minute, "c", time.Minute, with(push("head", "b", "c", 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].UID = "" }), "", "tip c"},
+		"late, and that is another branch's event": {time.Minute, "c", time.Minute, with(push("head", "b", "c", 0), func(e *v1alpha1.GitEvent) { e.Spec.BaseRef = "refs/heads/x" }), "", "tip c"},
+		"late, and the head is not on record":      {time.Minute, "c", time.Minute, nil, "", "tip c"},
+		"late, not confirmed":                      {time.Minute, "c", 0, ran, "held [build]", "tip"},
+		"late, but it runs already":                {time.Minute, "there", time.Minute, ran, "", ""},
+		"late, but it waits for a slot":            {time.Minute, "waits", time.Minute, ran, "", ""},
+		"late, the branch is gone":                 {time.Minute, "", time.Minute, ran, "", "tip"},
+		"late, nobody can be asked":                {time.Minute, "!", time.Minute, ran, "held [build]", "tip"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			self, asked := push("self", "a", "b", 0), false
-			happened := metav1.NewTime(start.Add(-test.late))
-			if self.Spec.HappenedAt = &happened; !test.there {
+			self, asked := with(push("self", "a", "b", 0), happened(-test.late)), ""
+			if test.head != "there" {
 				self.Status.Runs[0].UID = ""
 			}
-			notes, err := lineOf(self, nil).heed(func() (string, error) {
-				asked = true
-				if test.head == "!" {
-					return "", errors.New("502")
-				}
-				return test.head, nil
+			if test.head == "waits" {
+				waiting(self)
+			}
+			l := lineOf(self, nil)
+			v, err := l.heed(l.rivals(), git{
+				tip: func() (string, error) {
+					asked = "tip"
+					if test.head == "!" {
+						return "", errors.New("502")
+					}
+					return test.head, nil
+				},
+				had: func(sha string) ([]*v1alpha1.GitEvent, error) {
+					asked += " " + sha
+					if test.past == nil {
+						return nil, nil
+					}
+					return []*v1alpha1.GitEvent{test.past}, nil
+				},
 			}, start.Add(test.after))
 			got := ""
-			for _, n := range notes {
-				got = n.newest
+			for _, n := range v.notes {
+				got = fmt.Sprintf("%v by %s", n.names, n.newest)
 			}
-			if got != test.want || asked != test.asked || (err != nil) != test.failed {
-				t.Errorf("%q, asked %t, error %v; want %q, %t, %t", got, asked, err, test.want, test.asked, test.failed)
+			if len(v.held) > 0 {
+				got = fmt.Sprintf("held %v", v.held)
+			}
+			if got != test.want || asked != test.asked || (err != nil) != strings.HasPrefix(test.want, "held") || !slices.Equal(l.contested(nil), l.late()) {
+				t.Errorf("%q, asked %q, error %v; want %q, %q", got, asked, err, test.want, test.asked)
 			}
 		})
+	}
+}
+
+// A push back to the first commit is not on record. Whoever asks for a run of that commit then is not taken for older because a replica
+// that lags agrees with the pushes that are.
+func TestAPushIsNotOnRecord(t *testing.T) {
+	t.Parallel()
+	comment := with(with(with(push("comment", "", "", 5*time.Minute), pulled(3)), happened(5*time.Minute)), planned(5*time.Minute))
+	comment.Spec.Comment, comment.Status.Plan.HeadSHA = &v1alpha1.Comment{ID: 1}, "a"
+	second := with(with(push("second", "a", "b", time.Minute), pulled(3)), happened(time.Minute))
+	all := trimmed(comment, second)
+	for name, test := range map[string]struct {
+		after time.Duration
+		tip   string
+		want  string
+	}{"a replica lags": {5*time.Minute + time.Second, "b", ""}, "none lags": {6 * time.Minute, "a", "second"}} {
+		ask := git{tip: func() (string, error) { return test.tip, nil }}
+		got := ""
+		for _, self := range []*v1alpha1.GitEvent{comment, second} {
+			l := lineOf(self, all)
+			if v, _ := l.heed(l.rivals(), ask, start.Add(test.after)); len(v.notes) > 0 {
+				got += self.Name
+			}
+			if olders, _ := l.olders([]string{"build"}, ask, start.Add(test.after)); len(olders) > 0 && test.want == "" {
+				t.Errorf("%s: %s ends %s", name, self.Name, olders[0].Name)
+			}
+		}
+		if got != test.want {
+			t.Errorf("%s: %q yields, want %q", name, got, test.want)
+		}
+	}
+}
+
+// Where the head has no run of the pipeline the clock of the Git service tells which of two others is newer, if the pushes that are on
+// record lead back, or do not lead from one to the other: events without runs are settled at once.
+func TestTheClockTellsWherePushesDoNot(t *testing.T) {
+	t.Parallel()
+	first, third := with(push("first", "", "a", 0), happened(0)), with(push("third", "b", "c", 0), happened(2*time.Second))
+	back := with(push("back", "c", "a", 0), happened(3*time.Second))
+	for name, test := range map[string]struct {
+		events []*v1alpha1.GitEvent
+		left   string
+	}{
+		"no way from one to the other": {[]*v1alpha1.GitEvent{first, third}, "third"},
+		"a circle":                     {[]*v1alpha1.GitEvent{back, third, with(push("between", "a", "b", 0), happened(time.Second))}, "back"},
+		"no clock":                     {[]*v1alpha1.GitEvent{push("first", "", "a", 0), third}, "firstthird"},
+	} {
+		left := ""
+		for _, self := range test.events {
+			l := lineOf(self, trimmed(test.events...))
+			if v, err := l.heed(l.rivals(), git{tip: func() (string, error) { return "head", nil }}, start.Add(time.Minute)); err == nil && len(v.notes) == 0 {
+				left += self.Name
+			}
+		}
+		if left != test.left {
+			t.Errorf("%s: %q left, want %q", name, left, test.left)
+		}
+	}
+}
+
+// Only the pipelines wait that both events have, and that cancel others; and they only as long as Git does not say who is newer.
+func TestOnlyWhatIsContestedIsHeld(t *testing.T) {
+	t.Parallel()
+	self := with(with(push("self", "", "a", 0), adds("docs", true)), adds("lint", false))
+	other := with(push("other", "", "b", 0), adds("lint", false))
+	for name, tip := range map[string]func() (string, error){
+		"not confirmed": func() (string, error) { return "b", nil },
+		"refused":       func() (string, error) { return "", errors.New("403") },
+	} {
+		l := lineOf(self, trimmed(self, other))
+		v, err := l.heed(l.rivals(), git{tip: tip}, start)
+		if err == nil || !slices.Equal(v.held, []string{"build"}) || len(v.notes) > 0 || !slices.Equal(l.contested(l.rivals()), v.held) {
+			t.Errorf("%s: %+v, %v", name, v, err)
+		}
+	}
+}
+
+// A pipeline that starts later in the newer event is told, too, and what was told before is not forgotten.
+func TestASecondPipelineIsTold(t *testing.T) {
+	t.Parallel()
+	self, older := with(push("self", "a", "b", 0), adds("docs", true)), with(push("older", "", "a", 0), adds("docs", true))
+	cancelled(older, "self", "build")
+	ask := git{tip: func() (string, error) { return "b", nil }}
+	for names, want := range map[string]int{"build": 0, "docs": 1} {
+		l := lineOf(self, trimmed(self, older))
+		if olders, err := l.olders([]string{names}, ask, start); err != nil || len(olders) != want {
+			t.Errorf("%s: %d events are told, want %d (%v)", names, len(olders), want, err)
+		}
+	}
+	if before := noted(openevents.Trim(older), "self"); !slices.Equal(before, []string{"build"}) {
+		t.Errorf("%v was told before", before)
+	}
+}
+
+// Hundreds of events of a branch are open. Each takes one note, and what it costs to look at them grows as they do.
+func TestManyOpenEventsOfABranch(t *testing.T) { //nolint:paralleltest // it counts what is allocated
+	cost := func(count int) (allocations float64) {
+		var all []*v1alpha1.GitEvent
+		for n := range count {
+			all = append(all, push(fmt.Sprint("push-", n), fmt.Sprint(n), fmt.Sprint(n+1), 0))
+		}
+		self, open := all[count/2], trimmed(all...)
+		return testing.AllocsPerRun(1, func() {
+			l, ask := lineOf(self, open), git{tip: func() (string, error) { return fmt.Sprint(count), nil }}
+			v, err := l.heed(l.rivals(), ask, start)
+			olders, failed := l.olders(replaces(self), ask, start)
+			if err != nil || failed != nil || len(v.notes) != 1 || len(olders) != count/2 {
+				t.Errorf("%d events: %d notes, %d older ones, %v, %v", count, len(v.notes), len(olders), err, failed)
+			}
+		})
+	}
+	if few, many := cost(100), cost(500); many > 8*few {
+		t.Errorf("100 events cost %.0f allocations, 500 cost %.0f", few, many)
 	}
 }
 

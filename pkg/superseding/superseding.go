@@ -19,15 +19,20 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/records"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
 const (
-	// Lag is for how long a replica of the Git service may not have heard of a push. What it says of events that were received since then
-	// counts only if the commits that their pushes replaced agree.
+	// Lag is for how long after a commit was learnt the Git service's answer may be of before: what it says then counts only if the pushes
+	// on record agree. Its replicas lag up to 20 s; the rest is for the clocks of the processes that note the times.
 	Lag = 30 * time.Second
-	// Late is how long a delivery may take. Of one that took longer the newer event may be over already, and Git is asked.
+	// Late is how long it may take from an event to its plan. Of one that took longer the newer event may be over already, and Git is asked.
 	Late = 10 * time.Second
+	// Patience is for how long an event creates nothing that a newer one may have taken the place of, while the Git service refuses to say.
+	// Nobody guesses then either: both runs go on.
+	Patience = 10 * time.Minute
 	// again is how soon an event comes back that cannot be ordered yet.
 	again = 3 * time.Second
 	// maxNames is the bytes of names in one annotation: an event takes note of 50, and all of an object may have 256 KiB.
@@ -36,17 +41,42 @@ const (
 
 // Step ends runs that a newer event has taken the place of.
 type Step struct {
-	Events Patcher
+	Events Events
 	// Of returns the open events of a Repository, trimmed, from the cache. They are not changed.
 	Of func(namespace, name string) []*v1alpha1.GitEvent
 }
 
-// Heed is done before the event creates anything: it takes note if a newer event has taken the place of its runs. It returns an error as
-// long as that is not known; nothing is created until then.
-func (s *Step) Heed(ctx context.Context, a *attempt.Attempt) error {
-	return a.Waits.Step(v1alpha1.StepSupersede, func() error {
-		return a.Waits.Try(retry.Step{Name: v1alpha1.StepSupersede}, func() error { return s.heed(ctx, a) })
+// Events is what is asked of the GitEvents' client.
+type Events interface {
+	Patcher
+	records.Lister
+}
+
+// Heed is done before the event creates anything: it takes note if a newer event has taken the place of its runs. As long as that is not
+// known of some pipelines it returns them, and an error: they are not created yet. The others do not wait.
+func (s *Step) Heed(ctx context.Context, a *attempt.Attempt) (held []string, err error) {
+	l := s.line(a)
+	rivals := l.rivals()
+	if held = l.contested(rivals); len(held) == 0 {
+		a.Waits.Clear(v1alpha1.StepSupersede)
+		return nil, nil
+	}
+	err = a.Waits.Step(v1alpha1.StepSupersede, func() error {
+		return a.Waits.Try(retry.Step{Name: v1alpha1.StepSupersede}, func() (err error) {
+			held, err = s.heed(ctx, a, l, rivals)
+			return err
+		})
 	})
+	f, wait := fault.Of(err), a.Waits.Of(v1alpha1.StepSupersede)
+	switch {
+	case f == nil:
+		return held, nil
+	case f.Class == fault.Conflict: // somebody else has written the event: it may be cancelled
+		return pipelines(a.Event), err
+	case wait != nil && wait.Class == fault.Operator.String() && wait.Reason == f.Reason && a.Clock.Since(wait.Since.Time) >= Patience:
+		return nil, err
+	}
+	return held, err
 }
 
 // Tell is done after the event has created what it can: it tells the older events. It is repeated until each of them has taken note.
@@ -58,16 +88,46 @@ func (s *Step) Tell(ctx context.Context, a *attempt.Attempt) error {
 	return a.Waits.Settle(v1alpha1.StepNotify, err)
 }
 
-func (s *Step) heed(ctx context.Context, a *attempt.Attempt) error {
-	l := s.line(a)
-	tip := func() (string, error) { return a.Git.Tip(ctx, l.spec()) }
-	notes, err := l.heed(tip, a.Clock.Now())
-	for _, n := range notes {
+// line is that of an event, as the cache knows it.
+func (s *Step) line(a *attempt.Attempt) *line {
+	ref := a.Event.Spec.Repository
+	return lineOf(a.Event, s.Of(ref.Namespace, ref.Name))
+}
+
+// git asks for a line.
+func (s *Step) git(ctx context.Context, a *attempt.Attempt, l *line) git {
+	return git{
+		tip: func() (string, error) { return a.Git.Tip(ctx, l.spec()) },
+		had: func(sha string) (events []*v1alpha1.GitEvent, err error) {
+			spec := l.self.Spec
+			spec.SHA = sha
+			all, err := records.List(ctx, s.Events, spec.Subject())
+			for _, record := range all {
+				events = append(events, record.Event)
+			}
+			return events, err
+		},
+	}
+}
+
+func (s *Step) heed(ctx context.Context, a *attempt.Attempt, l *line, rivals []rival) (held []string, err error) {
+	v, err := l.heed(rivals, s.git(ctx, a, l), a.Clock.Now())
+	for _, n := range v.notes {
 		if err := s.note(ctx, a, n); err != nil {
-			return err
+			return append(v.held, n.names...), err
 		}
 	}
-	return err
+	if f := fault.Of(err); f != nil && f.Class == fault.Operator {
+		err = fault.Operatorf(f.Reason, "%s; whether there is a newer run is not known, and after %s both go on", f.Message, Patience)
+	}
+	return v.held, err
+}
+
+func pipelines(event *v1alpha1.GitEvent) (names []string) {
+	for _, run := range event.Status.Runs {
+		names = append(names, run.Pipeline)
+	}
+	return names
 }
 
 func (s *Step) tell(ctx context.Context, a *attempt.Attempt) error {
@@ -77,7 +137,7 @@ func (s *Step) tell(ctx context.Context, a *attempt.Attempt) error {
 	}
 	l := s.line(a)
 	over := a.Turn(attempt.ShortTurn)
-	olders, err := l.olders(names, func() (string, error) { return a.Git.Tip(ctx, l.spec()) }, a.Clock.Now())
+	olders, err := l.olders(names, s.git(ctx, a, l), a.Clock.Now())
 	faults := []error{err}
 	for _, other := range olders {
 		if err := attempt.First([]error{over(), a.Record.Confirm(ctx)}); err != nil {
@@ -88,10 +148,10 @@ func (s *Step) tell(ctx context.Context, a *attempt.Attempt) error {
 	return attempt.First(faults)
 }
 
-// endOther tells an older event which of its runs end.
+// endOther tells an older event which of its runs end. It keeps what was said before.
 func (s *Step) endOther(ctx context.Context, a *attempt.Attempt, other *v1alpha1.GitEvent, names []string) error {
 	from := a.Event.Name
-	for part, some := range parts(names) {
+	for part, some := range parts(append(noted(other, from), names...)) {
 		if err := Tell(ctx, s.Events, partName(from, part), cancellation(&a.Event.Spec, some, shaOf(a.Event)), other); err != nil {
 			return err
 		}

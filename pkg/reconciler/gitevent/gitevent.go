@@ -224,10 +224,9 @@ func (r *Reconciler) untilReported(ctx context.Context, a *attempt.Attempt) []er
 	if !a.Planned() {
 		return faults
 	}
-	heeded := r.steps.Cancel.Newer.Heed(ctx, a)
-	if faults = append(faults, heeded); heeded == nil {
-		faults = append(faults, r.steps.Create.Do(ctx, a)...)
-	}
+	held, err := r.steps.Cancel.Newer.Heed(ctx, a)
+	faults = append(faults, err)
+	faults = append(faults, r.steps.Create.Do(ctx, a, held)...)
 	faults = append(faults, r.steps.Observe.Do(ctx, a))
 	faults = append(faults, r.steps.Cancel.Do(ctx, a))
 	faults = append(faults, a.Waits.Settle(v1alpha1.StepReport, a.Waits.Slowed(v1alpha1.StepReport,

@@ -4,6 +4,7 @@ package gitevent
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,9 +15,11 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/superseding"
 )
 
 // commit is that of the n-th push.
@@ -105,6 +108,11 @@ func TestANewerPushEndsTheRun(t *testing.T) {
 			}
 			if !strings.HasPrefix(said, string(status.Cancelled)) || !strings.Contains(said, "superseded by "+commit(2)) || !w.named("push-1").Settled() {
 				t.Errorf("the check says %q, %+v", said, w.named("push-1").Status)
+			}
+			// What comes later asks a settled event whether its run ended others, and an open one since when its commit is known.
+			settled, open := w.named("push-1").Status, w.named("push-2").Status
+			if !settled.Runs[0].CancelInProgress || settled.Plan.At != nil || open.Plan.At == nil {
+				t.Errorf("a settled event keeps %+v, an open one's plan is of %v", settled.Runs[0], open.Plan.At)
 			}
 		})
 	}
@@ -221,6 +229,69 @@ func TestNobodyGuessesWhoIsNewer(t *testing.T) {
 	}
 	if told, started := w.told(); told != "1" || started != "2" {
 		t.Errorf("then told to end: %q, going on: %q", told, started)
+	}
+}
+
+// Only the pipeline waits of which Git does not say whether a newer commit has it, too. If Git refuses to say for long both runs go on, and
+// the wait says so; when it answers the older one ends.
+func TestOnlyWhatMayBeOlderWaitsAndNotForEver(t *testing.T) {
+	t.Parallel()
+	w := pushes(t, 2, "'true'")
+	w.git.files = append(w.git.files, helloFile("lint"))
+	_, _ = w.reconcileEvent("push-2")
+	tip := w.git.tip
+	w.git.tip = func(*v1alpha1.GitEventSpec) (string, error) { return "", fault.Operatorf(fault.ReasonForbidden, "403") }
+	created := func() (names []string) {
+		_, _ = w.reconcileEvent("push-1")
+		for _, run := range w.named("push-1").Status.Runs {
+			if run.UID != "" {
+				names = append(names, run.Pipeline)
+			}
+		}
+		return names
+	}
+	for waited := time.Duration(0); waited < superseding.Patience; waited += time.Minute {
+		if got := created(); !slices.Equal(got, []string{"lint"}) {
+			t.Fatalf("after %s %v are created: %+v", waited, got, w.named("push-1").Status.Waits)
+		}
+		w.pass(time.Minute)
+	}
+	if says := w.named("push-1").Status.Waits[0]; says.Step != v1alpha1.StepSupersede || !strings.Contains(says.Message, "after 10m0s both go on") {
+		t.Errorf("it waits for %+v", says)
+	}
+	if got := created(); len(got) != 2 {
+		t.Errorf("after that %v are created", got)
+	}
+	w.git.tip = tip
+	w.pass(time.Hour)
+	_ = created()
+	if told, started := w.told(); told != "1" || started != "122" {
+		t.Errorf("then told to end: %q, going on: %q", told, started)
+	}
+}
+
+// A push that comes late is not run if the newest commit has run the pipeline, and is if it has not.
+func TestALatePushRunsWhatTheNewestHasNot(t *testing.T) {
+	t.Parallel()
+	for pipeline, want := range map[string]string{"hello": "", "docs": "1"} {
+		w := pushes(t, 2, "'true'")
+		for _, e := range w.events() {
+			happened := metav1.NewTime(w.clock.Now().Add(-time.Minute))
+			if e.Spec.HappenedAt = &happened; e.Name == "push-2" {
+				e.Labels = map[string]string{plumbline.SubjectLabel: e.Spec.Subject()}
+				e.Status.Phase, e.Status.Plan = v1alpha1.PhaseSettled, &v1alpha1.Plan{HeadSHA: e.Spec.SHA}
+				e.Status.Runs = []v1alpha1.Run{{Pipeline: pipeline, Name: "run", UID: "uid", CancelInProgress: true, Result: &v1alpha1.Result{}}}
+			}
+			w.must(w.own.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), next(&e), system))
+		}
+		for range 2 {
+			_, _ = w.reconcileEvent("push-1")
+			w.pass(superseding.Lag)
+		}
+		runs, result := w.runs(), w.named("push-1").Status.Runs[0].Result
+		if started := len(runs) == 1; started != (want == "1") || started == (result != nil) {
+			t.Errorf("the newest has run %s: %d runs, %+v", pipeline, len(runs), w.named("push-1").Status)
+		}
 	}
 }
 

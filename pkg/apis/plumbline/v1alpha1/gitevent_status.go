@@ -104,6 +104,10 @@ type Plan struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Ref string `json:"ref,omitempty"`
+	// At is when the plan was first written, by the controller's clock: the Git service had headSHA by then. Unset for a settled event, and
+	// in what versions before recorded.
+	// +optional
+	At *metav1.Time `json:"at,omitempty"`
 	// DefinitionSHA is the commit .tekton was read at.
 	// +optional
 	DefinitionSHA string `json:"definitionSHA,omitempty"`
@@ -227,7 +231,7 @@ type Run struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=-1
 	MaxKeepRuns *int64 `json:"maxKeepRuns,omitempty"`
-	// CancelInProgress is true if the run ends older ones of the pipeline, of the same pull request, branch or tag. Unset for a settled event.
+	// CancelInProgress is true if the run ends older ones of the pipeline, of the same pull request, branch or tag.
 	// +optional
 	CancelInProgress bool `json:"cancelInProgress,omitempty"`
 	// Patched is the digest of the metadata that was last patched onto the PipelineRun.

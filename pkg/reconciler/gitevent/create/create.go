@@ -49,12 +49,13 @@ func New(c cluster.Cluster, o cluster.Options, secrets gitauth.Secrets, m *metri
 	return &Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Line: queueing.New(c, o)}
 }
 
-// Do goes through the runs. Each waits for itself: one that is refused or has to wait does not stop the others.
-func (s *Step) Do(ctx context.Context, a *attempt.Attempt) []error {
+// Do goes through the runs. Each waits for itself: one that is refused or has to wait does not stop the others. Those of the held pipelines
+// are not created yet, because a newer event may have taken their place; what is cancelled is held by nothing.
+func (s *Step) Do(ctx context.Context, a *attempt.Attempt, held []string) []error {
 	var faults []error
 	over, line := a.Turn(attempt.LongTurn), s.Line.Of(a)
 	s.recall(a)
-	for _, run := range uncreated(a) {
+	for _, run := range uncreated(a, held) {
 		if err := attempt.First([]error{a.Record.WriteMade(ctx, attempt.AfterCreate), over()}); err != nil {
 			return append(faults, err)
 		}
@@ -95,11 +96,11 @@ func noPlace(reason string) bool {
 }
 
 // uncreated returns the runs to create, those first that nothing is known against.
-func uncreated(a *attempt.Attempt) []*v1alpha1.Run {
+func uncreated(a *attempt.Attempt, held []string) []*v1alpha1.Run {
 	var fresh, waiting []*v1alpha1.Run
 	for i := range a.Event.Status.Runs {
 		run := &a.Event.Status.Runs[i]
-		if !attempt.Creatable(run) {
+		if !attempt.Creatable(run) || slices.Contains(held, run.Pipeline) && a.Event.Cancelled(run.Pipeline) == nil {
 			continue
 		}
 		if a.Waits.Of(v1alpha1.StepCreate+run.Name) == nil {

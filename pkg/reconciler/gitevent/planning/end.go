@@ -5,6 +5,9 @@ package planning
 import (
 	"context"
 	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
@@ -92,6 +95,10 @@ func abandon(ctx context.Context, a *attempt.Attempt, disposition v1alpha1.Dispo
 func accept(ctx context.Context, a *attempt.Attempt, disposition v1alpha1.Disposition, next *v1alpha1.Plan) error {
 	if next.Decided() {
 		a.Waits.Clear(v1alpha1.StepPlan)
+	}
+	if next.At == nil {
+		now := metav1.NewTime(a.Clock.Now().Truncate(time.Second))
+		next.At = &now
 	}
 	a.Event.Status.Plan, a.Event.Status.Disposition, a.Event.Status.Begun = next, disposition, 0
 	a.Conclude()
