@@ -35,7 +35,7 @@ func TestEachPatchApplies(t *testing.T) {
 			t.Fatal(err)
 		}
 		command := exec.CommandContext(t.Context(), "git", "apply", "--check", path)
-		command.Dir = "../../.."
+		command.Dir = root
 		if out, err := command.CombinedOutput(); err != nil {
 			t.Errorf("%s does not apply any more, make it anew: %v\n%s", patch, err, out)
 		}
