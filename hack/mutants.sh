@@ -7,20 +7,32 @@ cd "$(dirname "$0")/.."
 chosen=${1:-.}
 seeds=${SEEDS:-1 2 3} # a mutant shows only if what it gets wrong happens: the next seed is tried when one finds nothing
 work=$(mktemp -d)
-trap 'git worktree remove --force "$work/tree" 2>/dev/null; rm -rf "$work"' EXIT
+trap 'rm -rf "$work"' EXIT
 go build -o "$work/campaign" ./test/campaign/cmd/campaign
+
+# mutate makes an overlay for go build, in which patched copies take the place of this tree's files: nothing else is compiled anew.
+mutate() {
+  rm -rf "$work/tree"
+  mkdir "$work/tree"
+  local replaced=""
+  for file in $(sed -n 's|^+++ b/||p' "$1"); do
+    mkdir -p "$work/tree/$(dirname "$file")"
+    cp "$file" "$work/tree/$file"
+    replaced+="${replaced:+, }\"$PWD/$file\": \"$work/tree/$file\""
+  done
+  (cd "$work/tree" && GIT_CEILING_DIRECTORIES=$work git apply "$OLDPWD/$1")
+  echo "{\"Replace\": {$replaced}}" >"$work/overlay.json"
+}
+
 survived=0
 for patch in test/campaign/mutants/*.patch; do
   name=$(basename "$patch" .patch)
   [[ $name =~ $chosen ]] || continue
   invariant=$(sed -n '1s/^Breaks: //p' "$patch")
-  git worktree remove --force "$work/tree" 2>/dev/null || true
-  git worktree add -q --detach "$work/tree" HEAD
-  git -C "$work/tree" apply "$PWD/$patch"
+  mutate "$patch"
   found=
   for seed in $seeds; do
-    # The campaign is this tree's; what it installs and builds is the mutant's.
-    PLUMBLINE_OF="$work/tree" "$work/campaign" -seed "$seed" -minutes "${MUTANT_MINUTES:-0.5}" -settle "${MUTANT_SETTLE:-60s}" >"$work/log" 2>&1 || true
+    GOFLAGS="-overlay=$work/overlay.json" "$work/campaign" -seed "$seed" -minutes "${MUTANT_MINUTES:-0.5}" -settle "${MUTANT_SETTLE:-60s}" >"$work/log" 2>&1 || true
     if grep -q " breaks $invariant: " "$work/log"; then
       found=$seed
       break

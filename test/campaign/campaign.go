@@ -110,6 +110,7 @@ func (s *stage) play(ctx context.Context) (Report, error) {
 	err = errors.Join(err, s.remembered())
 	most, given := s.history.Most()
 	s.tally.add("PipelineRuns of approved commits", c.allowed)
+	s.tally.add("runs ended by newer ones", c.superseded)
 	s.tally.add("PipelineRuns pruned", len(c.pruned))
 	s.tally.add("slots given", given)
 	s.tally.add("PipelineRuns at once of a Repository with a limit, at most", most)

@@ -45,9 +45,9 @@ type checker struct {
 	pruned []invariants.Pruned
 	// made are the UIDs of the PipelineRuns that were ever seen, by name.
 	made map[string]types.UID
-	// allowed is how many PipelineRuns of approved commits the last look has seen.
-	allowed int
-	broken  []invariants.Violation
+	// allowed is how many PipelineRuns of approved commits the last look has seen, and superseded how many runs newer ones had ended by then.
+	allowed, superseded int
+	broken              []invariants.Violation
 }
 
 // watch looks until ctx ends or something is found that nothing can mend.
@@ -122,7 +122,13 @@ func (c *checker) settle(ctx context.Context) error {
 // never are the violations that nothing can mend.
 func (c *checker) never(e *invariants.Evidence) []invariants.Violation {
 	return slices.Concat(e.Never(), c.twice(e), early(e), unfounded(e), c.failed(e), c.astray(e), c.uncalled(e), c.unapproved(e),
-		e.Early(c.pruned), c.stage.history.Never())
+		e.Early(c.pruned), c.stage.history.Never(), c.outdated())
+}
+
+// outdated is what newer runs have ended that they should not have, or have not ended that they should.
+func (c *checker) outdated() (broken []invariants.Violation) {
+	broken, c.superseded = c.stage.history.Superseded(c.stage.heads)
+	return broken
 }
 
 // eventually is what has not become true yet. What does not become so of a PipelineRun whose patches are refused is I-10's.

@@ -8,8 +8,10 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
 // The kinds of deliveries.
@@ -104,6 +106,8 @@ type repository struct {
 	// outsiders are those of the stranger; approved has all heads they ever had, and whether the author has approved one.
 	outsiders []*outside
 	approved  map[string]bool
+	// heads are all commits that a branch or a pull request ever was at.
+	heads invariants.Heads
 }
 
 // branches get pushes beside main. A pull request has one of its own.
@@ -129,8 +133,15 @@ func (r *repository) told(d delivery, w wish) delivery {
 // pushed pushes, and remembers how many PipelineRuns that starts.
 func (r *repository) pushed(branch string, change forge.Change) delivery {
 	d := r.told(r.push(branch, change), starts)
+	r.got(0, "refs/heads/"+branch, r.tip(branch))
 	r.counts[d.ID()] = defined(change)
 	return d
+}
+
+// got remembers what a pull request is at, or a branch if the number is 0; "" if the pull request is closed.
+func (r *repository) got(number int, ref, sha string) {
+	line := invariants.Line(r.namespace, r.name(), int64(number), ref)
+	r.heads[line] = append(r.heads[line], invariants.Head{SHA: sha, At: time.Now()})
 }
 
 // countOf is how many PipelineRuns a push starts, 0 of another delivery.

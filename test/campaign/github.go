@@ -84,6 +84,8 @@ func (r *hubRepo) send(ctx context.Context, url string, d delivery) int {
 
 func (r *hubRepo) root() string { return r.base }
 
+func (r *hubRepo) tip(branch string) string { return r.Branches(r.name)[branch] }
+
 func (r *hubRepo) open(branch string, change forge.Change) int {
 	r.Commit(r.name, branch, change)
 	return r.OpenPullRequest(forge.NewPull{Base: r.name, HeadBranch: branch})

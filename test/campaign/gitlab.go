@@ -91,6 +91,8 @@ func (p *labProject) send(ctx context.Context, url string, d delivery) int {
 
 func (p *labProject) root() string { return p.base }
 
+func (p *labProject) tip(branch string) string { return p.Branches(p.FullPath)[branch] }
+
 func (p *labProject) open(branch string, change forge.Change) int {
 	p.Commit(p.FullPath, branch, change)
 	return int(p.OpenMergeRequest(gitlab.NewMergeRequest{Target: p.FullPath, SourceBranch: branch, Author: author}))

@@ -40,8 +40,9 @@ type project interface {
 
 // places are where something of a project is.
 type places interface {
-	// root is the oldest commit of the default branch.
+	// root is the oldest commit of the default branch, and tip what a branch is at.
 	root() string
+	tip(branch string) string
 	// checksAt are the paths of the projects in which checks of its commits may be.
 	checksAt() []string
 }
@@ -96,18 +97,27 @@ func pipeline(name string, fails bool, long int) string {
 	if fails {
 		code = 1
 	}
-	return strings.NewReplacer("NAME", name, "KEEP", keeps(name), "EXIT", cluster.ExitCodeAnnotation+fmt.Sprintf(": %q", fmt.Sprint(code)),
+	return strings.NewReplacer("NAME", name, "KEEP", keeps(name), "CANCEL", cancels(name), "EXIT", cluster.ExitCodeAnnotation+fmt.Sprintf(": %q", fmt.Sprint(code)),
 		"LONG", cluster.DurationAnnotation+fmt.Sprintf(": %q", fmt.Sprint(long))).Replace(definition)
 }
 
 // keeps is the annotation that says how many ended runs of a pipeline are kept: all of the first one, two of the second and none of the
-// third. An annotation that cancels what is in progress would be another line here.
+// third.
 func keeps(name string) string {
 	most := map[string]string{"run-1": "2", "run-2": "0"}[name]
 	if most == "" {
 		return ""
 	}
 	return pipelinesascode.MaxKeepRuns + fmt.Sprintf(": %q", most)
+}
+
+// cancels is the annotation with which a newer run ends the older ones, of the second pipeline. Not every commit has it: the newest may have no
+// run that ends the older ones.
+func cancels(name string) string {
+	if name != "run-1" {
+		return ""
+	}
+	return pipelinesascode.CancelInProgress + `: "true"`
 }
 
 const definition = `apiVersion: tekton.dev/v1
@@ -119,6 +129,7 @@ metadata:
     pipelinesascode.tekton.dev/on-target-branch: "[main, work-*]"
     pipelinesascode.tekton.dev/on-comment: "^/deploy"
     KEEP
+    CANCEL
     EXIT
     LONG
 spec:

@@ -32,6 +32,7 @@ func (r *repository) opensOutside(by *rand.Rand) []delivery {
 
 // fromOutside remembers the head of a pull request as one that nobody has approved.
 func (r *repository) fromOutside(p *outside) {
+	r.got(p.number, "", p.head)
 	if _, known := r.approved[p.head]; !known {
 		r.approved[p.head] = false
 	}

@@ -42,6 +42,7 @@ func (r *repository) opens(by *rand.Rand) []delivery {
 	r.count++
 	p := &pull{branch: fmt.Sprint("pull-", r.count)}
 	p.number = r.open(p.branch, r.change(by))
+	r.got(p.number, "", r.tip(p.branch))
 	r.pulling = append(r.pulling, p)
 	return []delivery{r.toldOf(p, r.tell(p.number, opened))}
 }
@@ -53,6 +54,7 @@ func (r *repository) moves(by *rand.Rand) []delivery {
 	}
 	p := pick(by, r.pulling)
 	r.push(p.branch, r.change(by))
+	r.got(p.number, "", r.tip(p.branch))
 	return []delivery{r.toldOf(p, r.tell(p.number, synchronize))}
 }
 
@@ -70,6 +72,7 @@ func (r *repository) close(p *pull) delivery {
 	for _, key := range p.keys {
 		r.wishes[key] = either
 	}
+	r.got(p.number, "", "")
 	return r.told(r.tell(p.number, closed), nothing)
 }
 

@@ -147,7 +147,10 @@ func (s *stage) serve(ctx context.Context) error {
 			return err
 		}
 		for _, on := range []string{onGitHub, onGitLab} {
-			r := &repository{service: on, tenant: tenant, namespace: namespace, limit: s.limitOf(len(s.repositories)), wishes: map[string]wish{}, counts: map[string]int{}, approved: map[string]bool{}}
+			r := &repository{
+				service: on, tenant: tenant, namespace: namespace, limit: s.limitOf(len(s.repositories)),
+				wishes: map[string]wish{}, counts: map[string]int{}, approved: map[string]bool{}, heads: invariants.Heads{},
+			}
 			r.project, r.path = s.services[on].found(tenant)
 			s.repositories = append(s.repositories, r)
 			if err := s.connect(ctx, r); err != nil {

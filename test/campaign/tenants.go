@@ -4,6 +4,7 @@ package campaign
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -21,6 +22,17 @@ func (s *stage) of(key string) (*repository, wish) {
 		}
 	}
 	return nil, either
+}
+
+// heads are those of all repositories.
+func (s *stage) heads() invariants.Heads {
+	all := invariants.Heads{}
+	for _, r := range s.repositories {
+		r.mu.Lock()
+		maps.Copy(all, r.heads)
+		r.mu.Unlock()
+	}
+	return all
 }
 
 // ignored is I-1 as the campaign knows it: it is recorded what has pipelines, and nobody may say that it has none.

@@ -43,9 +43,11 @@ type History struct {
 	runs         map[string]*made    // by namespace and name: every run that was ever there
 	waiting      map[string]*queued  // by namespace and name: the runs that are planned and not there
 	events       map[string][]string // by the event's name: those of waiting that are of it
-	broken       []Violation
-	most         int // runs that ran at once of a Repository with a limit
-	given        int // slots
+	// contenders are all runs that were ever planned, by the event's name and the pipeline.
+	contenders map[string]map[string]*contender
+	broken     []Violation
+	most       int // runs that ran at once of a Repository with a limit
+	given      int // slots
 }
 
 // made is a PipelineRun.
@@ -65,6 +67,8 @@ type queued struct {
 	received                    time.Time
 	// since is when it first said that it waits for a slot, zero if it does not.
 	since time.Time
+	// cancelled: its event has been told that it is not to be created any more.
+	cancelled bool
 }
 
 func key(namespace, name string) string { return namespace + "/" + name }
@@ -144,6 +148,9 @@ func (h *History) event(v cluster.Version) {
 			h.unread(v, err)
 			return
 		}
+		h.contends(v, &event)
+	} else {
+		h.contends(v, nil)
 	}
 	var wait []string
 	for i := range event.Status.Runs {
@@ -154,6 +161,7 @@ func (h *History) event(v cluster.Version) {
 		}
 		wait = append(wait, id)
 		h.waits(v, id, &event, run)
+		h.waiting[id].cancelled = event.Cancelled(run.Pipeline) != nil
 	}
 	for _, id := range h.events[v.Name] {
 		if !slices.Contains(wait, id) {
@@ -171,20 +179,20 @@ func (h *History) waits(v cluster.Version, id string, event *v1alpha1.GitEvent, 
 			received: event.Spec.ReceivedAt.Time,
 		}
 	}
-	if h.waiting[id].since.IsZero() && waitsForSlot(event, run) {
+	if h.waiting[id].since.IsZero() && waitsFor(event, run, concurrencyLimit) {
 		h.waiting[id].since = v.At
 	}
 }
 
-// waitsForSlot tells whether a run says that it waits for a slot.
-func waitsForSlot(event *v1alpha1.GitEvent, run *v1alpha1.Run) bool {
+// waitsFor tells whether a run says that it waits for one of these reasons.
+func waitsFor(event *v1alpha1.GitEvent, run *v1alpha1.Run, reasons ...string) bool {
 	return slices.ContainsFunc(event.Status.Waits, func(w v1alpha1.Wait) bool {
-		return w.Step == v1alpha1.StepCreate+run.Name && w.Reason == concurrencyLimit
+		return w.Step == v1alpha1.StepCreate+run.Name && slices.Contains(reasons, w.Reason)
 	})
 }
 
-// concurrencyLimit is the reason of what waits for a slot (docs/running.md).
-const concurrencyLimit = "ConcurrencyLimit"
+// The reasons of what waits for a slot (docs/running.md), and for a ResourceQuota.
+const concurrencyLimit, quota = "ConcurrencyLimit", "QuotaExceeded"
 
 // repository judges a version of a Repository.
 func (h *History) repository(v cluster.Version) {

@@ -93,7 +93,7 @@ func (h *History) passed(v cluster.Version, id string, slots map[string]int64) {
 	}
 	for other, waits := range h.waiting {
 		_, has := slots[other]
-		if has || waits.repository != first.repository || waits.since.IsZero() || v.At.Sub(waits.since) < h.Patience || !waits.before(first) {
+		if has || waits.cancelled || waits.repository != first.repository || waits.since.IsZero() || v.At.Sub(waits.since) < h.Patience || !waits.before(first) {
 			continue
 		}
 		h.broke("I-6", nameOf(other), "run %s, recorded at %s, gets a slot at resource version %d before %s, recorded at %s, which has waited for %v",

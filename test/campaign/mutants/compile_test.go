@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mutants
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+)
+
+// root is this repository, from here; module begins the paths of its packages.
+const (
+	root   = "../../.."
+	module = "github.com/plumbline-ci/plumbline/"
+)
+
+var errNoPackage = errors.New("it changes no package")
+
+// listed is what `go list` tells of a package.
+type listed struct {
+	ImportPath, Dir, Export string
+	GoFiles                 []string
+}
+
+// Each patch leaves packages that compile: of a mutant that does not, a campaign would find nothing. The types of what it changes are checked
+// against what the compiler has kept of the other packages, so that nothing is built or linked for a single patch.
+func TestEachPatchCompiles(t *testing.T) {
+	patches, err := filepath.Glob("*.patch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed, dirs := map[string][]string{}, map[string]bool{}
+	for _, patch := range patches {
+		changed[patch] = changes(t, patch)
+		for _, file := range changed[patch] {
+			dirs["./"+filepath.Dir(file)] = true
+		}
+	}
+	packages := list(t, dirs)
+	compiled := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) { return os.Open(packages[path].Export) })
+	for _, patch := range patches {
+		if err := compiles(patched(t, patch, changed[patch]), changed[patch], packages, compiled); err != nil {
+			t.Errorf("%s does not compile any more, make it anew: %v", patch, err)
+		}
+	}
+}
+
+// changes are the files that a patch changes.
+func changes(t *testing.T, patch string) (files []string) {
+	t.Helper()
+	text, err := os.ReadFile(patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range regexp.MustCompile(`(?m)^\+\+\+ b/(.*)$`).FindAllSubmatch(text, -1) {
+		files = append(files, string(file[1]))
+	}
+	return files
+}
+
+// list tells of the packages in the folders and of all that they import, by their paths, after compiling what was not.
+func list(t *testing.T, dirs map[string]bool) map[string]listed {
+	t.Helper()
+	args := []string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles"}
+	for dir := range dirs {
+		args = append(args, dir)
+	}
+	command := exec.CommandContext(t.Context(), "go", args...)
+	var stderr bytes.Buffer
+	command.Dir, command.Stderr = root, &stderr
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, stderr.Bytes())
+	}
+	packages := map[string]listed{}
+	for all := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		err := all.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return packages
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		packages[p.ImportPath] = p
+	}
+}
+
+// patched returns a folder with the files that a patch changes, changed.
+func patched(t *testing.T, patch string, files []string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for _, file := range files {
+		content, err := os.ReadFile(filepath.Join(root, file))
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o755)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, file), content, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	path, err := filepath.Abs(patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), "git", "apply", path)
+	command.Dir, command.Env = dir, append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Errorf("%s does not apply any more, make it anew: %v\n%s", patch, err, out)
+	}
+	return dir
+}
+
+// compiles checks the types of the packages of the files, each of which is taken from the folder.
+func compiles(dir string, files []string, packages map[string]listed, compiled types.Importer) error {
+	for _, file := range files {
+		folder := filepath.Dir(file)
+		if err := checks(packages[module+folder], filepath.Join(dir, folder), compiled); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checks checks the types of a package, of which files in another folder take the place of its own.
+func checks(p listed, instead string, compiled types.Importer) error {
+	if len(p.GoFiles) == 0 {
+		return errNoPackage
+	}
+	all := token.NewFileSet()
+	var parsed []*ast.File
+	for _, name := range p.GoFiles {
+		path := filepath.Join(instead, name)
+		if _, err := os.Stat(path); err != nil {
+			path = filepath.Join(p.Dir, name)
+		}
+		file, err := parser.ParseFile(all, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", name, err)
+		}
+		parsed = append(parsed, file)
+	}
+	config := types.Config{Importer: compiled}
+	if _, err := config.Check(p.ImportPath, all, parsed, nil); err != nil {
+		return fmt.Errorf("checking the types of %s: %w", p.ImportPath, err)
+	}
+	return nil
+}
