@@ -120,6 +120,7 @@ func (s *stage) play(ctx context.Context) (Report, error) {
 	s.tally.add("PipelineRuns of approved commits", c.allowed)
 	s.tally.add("PipelineRuns pruned", len(c.pruned))
 	s.tally.add("slots given", given)
+	s.tally.add("PipelineRuns told to end", s.history.Ended())
 	s.tally.add("PipelineRuns at once of a Repository with a limit, at most", most)
 	report.Table, report.counts, report.Settled = s.tally.table(), maps.Clone(s.tally.counts), time.Since(settled)
 	report.Broken, report.Unmade = slices.Concat(c.findings(), s.died()), s.unmade()
