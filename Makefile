@@ -84,7 +84,8 @@ campaign: binaries ## MINUTES=30 of random deliveries, faults and kill -9, all o
 EVENTS ?= 200
 
 .PHONY: limits
-limits: binaries ## EVENTS=200 random deliveries of SEED=1 in MINUTES while concurrency_limits change and controllers are killed at each kind of call; fails when more run than may, in the wrong order, or something is pruned too early
+limits: MINUTES = 6
+limits: binaries ## EVENTS=200 random deliveries of SEED=1 in MINUTES=6 while concurrency_limits change and controllers are killed at each kind of call; fails when more run than may, in the wrong order, something is pruned too early, or nobody has made one of those calls
 	go run ./test/campaign/cmd/campaign -seed $(SEED) -minutes $(MINUTES) -limits $(EVENTS) -acts '$(ACTS)' -shrink-minutes $(SHRINK_MINUTES)
 
 SCENARIOS ?= 100

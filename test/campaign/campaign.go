@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -45,6 +46,9 @@ type Report struct {
 	Settled time.Duration
 	// Broken are the invariants that do not hold, each with what happened to its subject.
 	Broken []Finding
+	// Unmade are the kinds of calls at which processes are disturbed and that nobody has made.
+	Unmade []string
+	counts map[string]int
 }
 
 // Finding is a violation and its timeline.
@@ -56,6 +60,9 @@ type Finding struct {
 func (r Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "campaign with SEED=%d\n%s", r.Seed, r.Table)
+	for _, kind := range r.Unmade {
+		fmt.Fprintf(&b, "nobody has made the call: %s\n", kind)
+	}
 	if len(r.Broken) == 0 {
 		fmt.Fprintf(&b, "every invariant holds, %v after the last disturbance\n", r.Settled.Round(time.Second))
 		return b.String()
@@ -98,6 +105,7 @@ func (s *stage) play(ctx context.Context) (Report, error) {
 		defer close(watched)
 		c.watch(playing)
 	}()
+	s.expect()
 	s.tally.began()
 	s.perform(playing, s.options.Acts)
 	stop()
@@ -113,7 +121,9 @@ func (s *stage) play(ctx context.Context) (Report, error) {
 	s.tally.add("runs ended by newer ones", c.superseded)
 	s.tally.add("PipelineRuns pruned", len(c.pruned))
 	s.tally.add("slots given", given)
+	s.tally.add("PipelineRuns told to end", s.history.Ended())
 	s.tally.add("PipelineRuns at once of a Repository with a limit, at most", most)
-	report.Table, report.Broken, report.Settled = s.tally.table(), c.findings(), time.Since(settled)
+	report.Table, report.counts, report.Settled = s.tally.table(), maps.Clone(s.tally.counts), time.Since(settled)
+	report.Broken, report.Unmade = slices.Concat(c.findings(), s.died()), s.unmade()
 	return report, err
 }

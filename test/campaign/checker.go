@@ -133,7 +133,7 @@ func (c *checker) outdated() (broken []invariants.Violation) {
 
 // eventually is what has not become true yet. What does not become so of a PipelineRun whose patches are refused is I-10's.
 func (c *checker) eventually(e *invariants.Evidence) []invariants.Violation {
-	all := slices.Concat(e.Eventually(), c.ignored(e), c.incomplete(e), c.stage.history.Queue())
+	all := slices.Concat(e.Eventually(), c.ignored(e), c.incomplete(e), c.stage.history.Queue(), c.stage.history.Cancelled())
 	for i, v := range all {
 		if v.Invariant == "I-5" && refused(v.Subject) {
 			all[i].Invariant = "I-10"

@@ -15,6 +15,8 @@ import (
 type apiAnswer struct {
 	name string
 	do   cluster.Action
+	// often: it is met at calls that are made all the time only.
+	often bool
 }
 
 // denial is what a policy says in the campaign.
@@ -31,29 +33,33 @@ func apiAnswers() []apiAnswer {
 		return apiAnswer{name: name, do: cluster.Page(code, "<html>upstream</html>")}
 	}
 	once := []apiAnswer{
-		{"webhook refuses connections", cluster.Fault(cluster.WebhookRefused())},
-		{"webhook denies (400)", cluster.Fault(cluster.WebhookDenied(denial))},
-		{"run has started (400)", cluster.Fault(cluster.RunStarted())},
-		{"forbidden (403)", cluster.Fault(cluster.Forbidden("plumbline", "do", "ci"))},
-		{"quota exceeded (403)", cluster.Fault(cluster.QuotaExceeded("it"))},
-		{"not served (404)", cluster.NotServed()},
-		{"conflict (409)", cluster.Fault(cluster.Conflict("it"))},
-		{"unauthorized (401)", cluster.Fault(cluster.Unauthorized())},
-		{"etcd times out (500)", cluster.Fault(cluster.EtcdTimeout())},
-		{"unavailable (503)", cluster.Fault(cluster.Unavailable())},
-		{"timeout (504)", cluster.Fault(cluster.RequestTimeout())},
+		{name: "webhook refuses connections", do: cluster.Fault(cluster.WebhookRefused())},
+		{name: "webhook denies (400)", do: cluster.Fault(cluster.WebhookDenied(denial))},
+		{name: "run has started (400)", do: cluster.Fault(cluster.RunStarted())},
+		{name: "forbidden (403)", do: cluster.Fault(cluster.Forbidden("plumbline", "do", "ci"))},
+		{name: "quota exceeded (403)", do: cluster.Fault(cluster.QuotaExceeded("it"))},
+		{name: "not served (404)", do: cluster.NotServed()},
+		{name: "conflict (409)", do: cluster.Fault(cluster.Conflict("it"))},
+		{name: "unauthorized (401)", do: cluster.Fault(cluster.Unauthorized())},
+		{name: "etcd times out (500)", do: cluster.Fault(cluster.EtcdTimeout())},
+		{name: "unavailable (503)", do: cluster.Fault(cluster.Unavailable())},
+		{name: "timeout (504)", do: cluster.Fault(cluster.RequestTimeout())},
 		status("page of a proxy (502)", 502),
-		{"connection dropped", cluster.Drop()},
+		{name: "connection dropped", do: cluster.Drop()},
 	}
-	// After these a process waits before it calls again, or calls no more: each has two turns of a round.
+	// After these a process waits before it calls again, or calls no more: each has two turns of a round, one of them where they are met often.
 	twice := []apiAnswer{
-		{"webhook times out", cluster.Fault(cluster.WebhookTimeout())},
-		{"throttled (429)", cluster.Fault(cluster.TooManyRequests())},
-		{"applied, connection dropped", cluster.ApplyThenDrop()},
-		{"applied, timeout (504)", cluster.ApplyThenAnswer(504, cluster.RequestTimeout())},
-		{"slow", cluster.Delay(slow)},
+		{name: "webhook times out", do: cluster.Fault(cluster.WebhookTimeout())},
+		{name: "throttled (429)", do: cluster.Fault(cluster.TooManyRequests())},
+		{name: "applied, connection dropped", do: cluster.ApplyThenDrop()},
+		{name: "applied, timeout (504)", do: cluster.ApplyThenAnswer(504, cluster.RequestTimeout())},
+		{name: "slow", do: cluster.Delay(slow)},
 	}
-	return slices.Concat(once, twice, twice)
+	all := slices.Concat(once, twice, twice)
+	for i := range twice {
+		all[len(once)+i].often = true
+	}
+	return all
 }
 
 // call is a kind of call to the API server; its zero value is every one.
@@ -76,20 +82,30 @@ func (c call) matches(other cluster.Call) bool {
 // callsOf are those of a receiver or a controller that an event needs; the creation of what runs is there more often.
 func callsOf(target string) []call {
 	if target == receiver0 || target == receiver1 {
-		return []call{{}, {"create", "gitevents", ""}, {"create", "gitevents", ""}, {"get", "gitevents", ""}, {"get", "repositories", ""}, {"get", "secrets", ""}}
+		return []call{{}, {"create", "gitevents", ""}, {"create", "gitevents", ""}, {"get", "gitevents", ""}, {"get", "tombstonepages", ""}, {"patch", "configmaps", ""}}
 	}
 	create := call{"create", "pipelineruns", ""}
 	return []call{
 		{}, create, create, create, {"get", "pipelineruns", ""}, {"patch", "pipelineruns", ""}, {"list", "taskruns", ""},
-		{"update", "gitevents", "status"}, {"update", "gitevents", "status"}, {"patch", "gitevents", "status"}, {"get", "gitevents", ""},
+		{"update", "gitevents", "status"}, {"update", "gitevents", "status"}, {"patch", "gitevents", ""}, {"list", "gitevents", ""}, {"get", "gitevents", ""},
 		{"create", "secrets", ""}, {"get", "secrets", ""}, {"delete", "secrets", ""}, {"get", "repositories", ""}, {"update", "leases", ""},
 	}
+}
+
+// oftenOf are those that a receiver or a controller that leads makes for every event.
+func oftenOf(target string) []call {
+	if target == receiver0 || target == receiver1 {
+		return []call{{}, {"create", "gitevents", ""}}
+	}
+	return []call{{}, {"create", "pipelineruns", ""}, {"update", "gitevents", "status"}}
 }
 
 // gitAnswer is what a Git service does instead of answering; hang is released when the fault ends.
 type gitAnswer struct {
 	name string
 	do   func(over <-chan struct{}) forge.Action
+	// often: it is the answer to whatever is asked.
+	often bool
 }
 
 func gitAnswers(service string) []gitAnswer {
@@ -97,17 +113,19 @@ func gitAnswers(service string) []gitAnswer {
 		return func(<-chan struct{}) forge.Action { return a }
 	}
 	all := []gitAnswer{
-		{"502", plain(forge.ServerError502HTML())},
-		{"connection dropped", plain(forge.Drop())},
-		{"applied, 502", plain(forge.ApplyThenAnswer(502))},
-		{"applied, connection dropped", plain(forge.ApplyThenDrop())},
-		{"slow", plain(forge.Delay(time.Second))},
-		{"hangs", forge.Hang},
-		{"applied, answer withheld", forge.ApplyThenHold},
+		{name: "502", do: plain(forge.ServerError502HTML())},
+		{name: "connection dropped", do: plain(forge.Drop())},
+		{name: "applied, 502", do: plain(forge.ApplyThenAnswer(502))},
+		{name: "applied, connection dropped", do: plain(forge.ApplyThenDrop())},
+		{name: "slow", do: plain(forge.Delay(time.Second))},
+		{name: "hangs", do: forge.Hang},
+		{name: "applied, answer withheld", do: forge.ApplyThenHold},
 	}
 	if service == onGitHub {
-		limit := gitAnswer{"secondary limit (429)", plain(forge.SecondaryRateLimit(time.Second))} // nothing is called for a while after it
-		all = append(all, limit, gitAnswer{"unauthorized (401)", plain(forge.Unauthorized401())}, limit)
+		// Nothing is called for a while after it: it has two turns of a round, one of them where it is met often.
+		limit := gitAnswer{name: "secondary limit (429)", do: plain(forge.SecondaryRateLimit(time.Second))}
+		all = append(all, limit, gitAnswer{name: "unauthorized (401)", do: plain(forge.Unauthorized401())}, limit)
+		all[len(all)-1].often = true
 	}
 	return all
 }

@@ -119,6 +119,9 @@ func (s *stage) up(p *part) {
 func (s *stage) failCalls(ctx context.Context, act Act) {
 	r := act.rand(s.options.Seed)
 	on, answer := pick(r, callsOf(act.Target)), takesTurn(act, apiAnswers())
+	if answer.often {
+		on = pick(r, oftenOf(act.Target))
+	}
 	rule := cluster.Rule{Match: on.matches, Do: answer.do}
 	if r.IntN(2) == 0 {
 		rule.Count = 1 + r.IntN(3)
@@ -128,7 +131,7 @@ func (s *stage) failCalls(ctx context.Context, act Act) {
 	within(ctx, act.Lasts)
 	armed.Remove()
 	end()
-	s.tally.add("API server: "+answer.name, armed.Hits())
+	s.tally.add(apiHits(answer.name), armed.Hits())
 }
 
 // takesTurn is the entry whose turn it is.
@@ -157,7 +160,7 @@ func (s *stage) killAtCall(ctx context.Context, act Act) {
 	}})
 	select {
 	case <-killed:
-		s.tally.add("kill -9 "+act.Target, 1)
+		s.tally.add(killsOf(act.Target), 1)
 		s.tally.add("of them at a call", 1)
 		within(ctx, time.Second)
 	case <-ctx.Done():
@@ -174,7 +177,7 @@ func (s *stage) failGit(ctx context.Context, act Act) {
 	answer, service := takesTurn(act, gitAnswers(act.Target)), s.services[act.Target]
 	over := make(chan struct{})
 	fault := forge.Fault{Do: answer.do(over)}
-	if r.IntN(2) == 0 {
+	if r.IntN(2) == 0 && !answer.often {
 		fault.Route = pick(r, service.routes())
 	}
 	if r.IntN(2) == 0 {
@@ -186,7 +189,7 @@ func (s *stage) failGit(ctx context.Context, act Act) {
 	handle.Remove()
 	close(over)
 	end()
-	s.tally.add(act.Target+": "+answer.name, handle.Hits())
+	s.tally.add(gitHits(act.Target, answer.name), handle.Hits())
 }
 
 // roll replaces the receivers one after the other as a Deployment does, while the first delivery of each repository is sent again

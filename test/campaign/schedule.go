@@ -17,7 +17,8 @@ type Act struct {
 	At, Lasts time.Duration
 	// Kind is the name of an entry of deliveries() or disturbances(), Target what a disturbance is done to.
 	Kind, Target string
-	// Nth numbers the faults of a Kind from 0, those of each Git service by themselves: they take turns, so that each is played about as often.
+	// Nth numbers the faults of a Kind, those of each Git service by themselves: they take turns, so that each is played about as often. Which is
+	// the first follows from the seed: a short campaign plays few.
 	Nth int
 }
 
@@ -36,6 +37,8 @@ const (
 	// in the time calm before: then no delivery may fail.
 	roll, calm = 6 * time.Second, 3 * time.Second
 	rollEvery  = 2 * time.Minute
+	// first is more than there are faults of a kind.
+	first = 100
 )
 
 // Schedule is what is done in so long a time, by the time of its beginning. It depends on the two arguments only.
@@ -63,7 +66,7 @@ func Schedule(seed uint64, long time.Duration) (acts []Act) {
 		if act.Kind == gitFault {
 			turns += act.Target
 		}
-		act.Nth = turn[turns]
+		act.Nth = int(seed%first) + turn[turns]
 		turn[turns]++
 		acts = append(acts, act)
 	}

@@ -45,12 +45,10 @@ type stage struct {
 	followErr error
 	// rolling is true while receivers are replaced, which may take longer than the schedule has for it.
 	rolling atomic.Bool
-}
-
-// part is a process that is disturbed by one act at a time.
-type part struct {
-	*cluster.Part
-	free chan struct{} // holds a value while nobody disturbs it
+	overdue overdue
+	// deaths are the processes of ours that ended by themselves.
+	deathsMu sync.Mutex
+	deaths   []Finding
 }
 
 // tenants have nothing in common but the Git services and our processes: each has a namespace, and a project on each service with
@@ -108,25 +106,19 @@ func (s *stage) start(ctx context.Context) error {
 		}
 		process.Proxy.Add(refusal())
 		s.processes[target] = process
-		s.parts[target] = newPart(process.Part)
+		s.parts[target] = s.ours(target, process.Part)
 	}
 	for _, name := range []string{cluster.TektonWebhook, cluster.TektonController, cluster.APIServer, cluster.Etcd} {
 		s.parts[name] = newPart(s.options.Cluster.Part(name))
 	}
 	for _, target := range []string{controller0, controller1, receiver0, receiver1} { // receivers are ready when the secrets are copied
-		if err := s.processes[target].Start(ctx); err != nil {
+		if err := s.parts[target].Start(ctx); err != nil {
 			return err
 		}
 	}
 	s.front.list(s.processes[receiver0].URL)
 	s.front.list(s.processes[receiver1].URL)
 	return nil
-}
-
-func newPart(p *cluster.Part) *part {
-	all := &part{Part: p, free: make(chan struct{}, 1)}
-	all.free <- struct{}{}
-	return all
 }
 
 func (s *stage) process(ctx context.Context, target string) (*installation.Process, error) {
@@ -205,8 +197,8 @@ func (s *stage) warm(ctx context.Context) error {
 func (s *stage) close() (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), closing)
 	defer cancel()
-	for _, p := range s.processes {
-		err = errors.Join(err, p.Kill())
+	for target, p := range s.processes {
+		err = errors.Join(err, s.parts[target].Kill())
 		p.Proxy.Close()
 	}
 	s.front.server.CloseClientConnections()

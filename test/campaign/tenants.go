@@ -35,7 +35,10 @@ func (s *stage) heads() invariants.Heads {
 	return all
 }
 
-// ignored is I-1 as the campaign knows it: it is recorded what has pipelines, and nobody may say that it has none.
+// redelivers tells whether what was answered 503, or not at all, is delivered again: the controller asks GitHub for that.
+func (r *repository) redelivers() bool { return r.service == onGitHub }
+
+// ignored is I-1 as the campaign knows it: it is recorded what has pipelines, also in a second attempt, and nobody may say that it has none.
 func (c *checker) ignored(e *invariants.Evidence) (broken []invariants.Violation) {
 	records := map[string]bool{}
 	for _, event := range e.Events {
@@ -48,7 +51,7 @@ func (c *checker) ignored(e *invariants.Evidence) (broken []invariants.Violation
 		}
 	}
 	for _, d := range e.Deliveries {
-		if _, wish := c.stage.of(d.Key); wish == starts && d.Code/100 == 2 && !records[d.Key] {
+		if r, wish := c.stage.of(d.Key); wish == starts && (d.Code/100 == 2 || r.redelivers()) && !records[d.Key] {
 			broken = append(broken, invariants.Violation{
 				Invariant: "I-1", Subject: d.Key, Message: fmt.Sprintf("delivery %s was answered %d and there is no record of it", d.Key, d.Code),
 			})

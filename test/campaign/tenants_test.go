@@ -30,6 +30,7 @@ func TestWishesAndTenantsAreFound(t *testing.T) {
 		run    *v1alpha1.Run
 		wish   map[string]wish
 		counts map[string]int
+		of     *repository
 	}
 	for _, c := range []struct {
 		what  string
@@ -47,6 +48,13 @@ func TestWishesAndTenantsAreFound(t *testing.T) {
 		}},
 		{"a push has no record", []string{"I-1"}, func(w world) { w.Events = nil }},
 		{"a push has no record, and was refused", nil, func(w world) { w.Events, w.Deliveries[0].Code = nil, 503 }},
+		{"a push has no record, and GitHub was not asked for it again", []string{"I-1"}, func(w world) {
+			w.of.service, w.Events, w.Deliveries[0].Code = onGitHub, nil, 503
+		}},
+		{"a push that GitHub had no answer to has a record", nil, func(w world) { w.of.service, w.Deliveries[0].Code = onGitHub, 0 }},
+		{"nothing starts and has no record, and GitHub had no answer", nil, func(w world) {
+			w.of.service, w.wish["d"], w.Events, w.Deliveries[0].Code = onGitHub, nothing, nil, 0
+		}},
 		{"a delivery that starts nothing has a run", []string{"I-1"}, func(w world) { w.wish["d"] = nothing }},
 		{"a delivery that starts nothing is pending", []string{"I-1"}, func(w world) {
 			w.wish["d"], w.Events[0].Status = nothing, v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionPending}
@@ -77,9 +85,13 @@ func TestWishesAndTenantsAreFound(t *testing.T) {
 			Writes:     []invariants.Write{{ExternalID: "p", Repository: "acme/app"}},
 		}
 		wishes, counts := map[string]wish{"d": starts}, map[string]int{"d": 1}
-		c.spoil(world{Evidence: e, run: &e.Events[0].Status.Runs[0], wish: wishes, counts: counts})
+		of := &repository{
+			project: at{path: "acme/app"}, path: "acme/app", namespace: "of-acme", wishes: wishes, counts: counts,
+			approved: map[string]bool{"read": true, "unread": false}, service: onGitLab,
+		}
+		c.spoil(world{Evidence: e, run: &e.Events[0].Status.Runs[0], wish: wishes, counts: counts, of: of})
 		check := &checker{stage: &stage{history: &invariants.History{}, repositories: []*repository{
-			{project: at{path: "acme/app"}, path: "acme/app", namespace: "of-acme", wishes: wishes, counts: counts, approved: map[string]bool{"read": true, "unread": false}},
+			of,
 			{project: at{path: "umbra/app"}, path: "umbra/app", namespace: "of-umbra"},
 		}}}
 		var found []string

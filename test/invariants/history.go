@@ -45,9 +45,11 @@ type History struct {
 	events       map[string][]string // by the event's name: those of waiting that are of it
 	// contenders are all runs that were ever planned, by the event's name and the pipeline.
 	contenders map[string]map[string]*contender
-	broken     []Violation
-	most       int // runs that ran at once of a Repository with a limit
-	given      int // slots
+	// noted are all events that were ever there, by name.
+	noted  map[string]*noted
+	broken []Violation
+	most   int // runs that ran at once of a Repository with a limit
+	given  int // slots
 }
 
 // made is a PipelineRun.
@@ -59,6 +61,7 @@ type made struct {
 	// keep is how many ended runs its author wants to keep of the pipeline, -1 for all; kept how many were there when it was deleted that had
 	// not ended before it.
 	keep, kept int
+	told       bool // to end
 }
 
 // queued is a run that is planned and not there.
@@ -115,6 +118,10 @@ func (h *History) run(v cluster.Version) {
 		run = created(&now)
 		h.runs[id] = run
 	}
+	if !run.told && toldToEnd(&now) {
+		run.told = true
+		h.ends(v, &now)
+	}
 	was := run.active
 	run.active = !now.IsPending() && !now.IsDone()
 	now.Spec, now.ManagedFields, now.Status.PipelineSpec, now.Status.Provenance = pipelinev1.PipelineRunSpec{}, nil, nil, nil
@@ -169,6 +176,7 @@ func (h *History) event(v cluster.Version) {
 		}
 	}
 	h.events[v.Name] = wait
+	h.note(v, &event)
 }
 
 // waits remembers a run that is to be created, and since when it waits for a slot.

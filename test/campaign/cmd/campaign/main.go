@@ -113,9 +113,24 @@ func (p *player) play(ctx context.Context, acts []campaign.Act, settle time.Dura
 		if err == nil && keeps && len(report.Broken) > 0 {
 			return errBroken
 		}
+		if whole := len(acts) == len(p.schedule()); err == nil && keeps && whole {
+			return p.enough(report)
+		}
 		return err
 	})
 	return report, err
+}
+
+// enough is an error if a whole schedule has done less than it is for.
+func (p *player) enough(report campaign.Report) error {
+	lacks := report.Unmade
+	if p.limits == 0 {
+		lacks = report.Lacks(inMinutes(p.minutes))
+	}
+	if len(lacks) > 0 {
+		return fmt.Errorf("every invariant holds, but too little was done:\n%s", strings.Join(lacks, "\n"))
+	}
+	return nil
 }
 
 // shrunken is how long everything has to become true after a smaller schedule: what is broken for good is so by then, and the time

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package campaign
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/test/cluster"
+	"github.com/plumbline-ci/plumbline/test/invariants"
+)
+
+// alive is what a violation is called that is none of spec/resilience.md: a process of ours ended and nobody had ended it, or it panicked.
+const alive = "alive"
+
+// part is a process that is disturbed by one act at a time.
+type part struct {
+	*cluster.Part
+	free chan struct{} // holds a value while nobody disturbs it
+
+	mu   sync.Mutex
+	life *life // the last one
+	// died is told when it has ended and nobody has ended it; nil for what is not ours. patient: it may do so before it is ready, because it
+	// cannot read its settings (a controller while the API server is away).
+	died    func()
+	patient bool
+}
+
+// life is a process from its start to its end.
+type life struct{ ended bool } // by the campaign
+
+func newPart(p *cluster.Part) *part {
+	all := &part{Part: p, free: make(chan struct{}, 1), life: &life{}}
+	all.free <- struct{}{}
+	return all
+}
+
+// ends says that the campaign ends the process.
+func (p *part) ends() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.life.ended = true
+}
+
+// unmeant tells whether a process has ended and the campaign has not done it.
+func (p *part) unmeant(l *life) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !l.ended
+}
+
+// Kill kills it.
+func (p *part) Kill() error {
+	p.ends()
+	return p.Part.Kill()
+}
+
+// Terminate has it end.
+func (p *part) Terminate() error {
+	p.ends()
+	return p.Part.Terminate()
+}
+
+// Start starts it, waits until it is ready, and watches until it ends.
+func (p *part) Start(ctx context.Context) error {
+	l := &life{}
+	p.mu.Lock()
+	p.life = l
+	p.mu.Unlock()
+	err := p.Part.Start(ctx)
+	switch {
+	case p.died == nil:
+	case err == nil || p.Running() && !p.patient:
+		go func() {
+			if p.Wait(context.Background()) == nil && p.unmeant(l) {
+				p.died()
+			}
+		}()
+	case !p.Running() && !p.patient && p.unmeant(l):
+		p.died()
+	}
+	return err
+}
+
+// ours is a process of Plumbline whose end is a finding.
+func (s *stage) ours(target string, p *cluster.Part) *part {
+	all := newPart(p)
+	all.patient = target == controller0 || target == controller1
+	all.died = func() { s.lost(target+" ended by itself", p.Log()) }
+	return all
+}
+
+// lost remembers that a process ended, and what it said last.
+func (s *stage) lost(what, log string) {
+	const told = 15 // lines
+	now, said := time.Now(), lastLines(log, told)
+	s.deathsMu.Lock()
+	defer s.deathsMu.Unlock()
+	s.deaths = append(s.deaths, Finding{
+		Violation: invariants.Violation{Invariant: alive, Subject: log, Message: what + "\n" + strings.Join(said, "\n")},
+		Timeline:  s.tally.lines(s.tally.between(now.Add(-around), now)),
+	})
+}
+
+// died are the processes of ours that ended by themselves, or panicked and went on.
+func (s *stage) died() []Finding {
+	for target := range s.processes {
+		if line := panicked(s.parts[target].Log()); line != "" {
+			s.lost(fmt.Sprintf("the log of %s has %q", target, line), s.parts[target].Log())
+		}
+	}
+	s.deathsMu.Lock()
+	defer s.deathsMu.Unlock()
+	return slices.Clone(s.deaths)
+}
+
+// panicked is the first line of a log that tells of a panic, or of an error that ends a program of Go; "" if there is none.
+func panicked(log string) string {
+	data, err := os.ReadFile(log)
+	if err != nil {
+		return err.Error()
+	}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, 1+len(data))
+	for lines.Scan() {
+		if line := lines.Text(); strings.Contains(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			return line
+		}
+	}
+	return ""
+}
+
+// lastLines are the last lines of a file.
+func lastLines(path string, n int) []string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	all := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
+	return all[max(0, len(all)-n):]
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package campaign
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/test/cluster"
+)
+
+// A process that ends and that nobody has ended is found, with its last words; one that was killed is not.
+func TestAProcessThatEndsByItselfIsFound(t *testing.T) {
+	enough := filepath.Join(t.TempDir(), "enough")
+	if err := syscall.Mkfifo(enough, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := &stage{tally: newTally(), parts: map[string]*part{}}
+	p := s.ours(receiver0, shared.Cluster.Add(cluster.Process{
+		Name: "ends-by-itself", Path: "/bin/sh", Args: []string{"-c", "read line < " + enough + "; echo the last words; exit 3"},
+		Ready: func(context.Context) error { return nil },
+	}))
+	if err := errors.Join(p.Start(t.Context()), p.Kill(), p.Start(t.Context()), os.WriteFile(enough, []byte("enough\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := cluster.Poll(t.Context(), 10*time.Millisecond, func() error {
+		if len(s.died()) == 0 {
+			return errors.New("nobody has noticed")
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	found := s.died()
+	if len(found) != 1 || found[0].Invariant != alive || found[0].Message != "receiver 0 ended by itself\nthe last words" {
+		t.Errorf("found %v, want that it ended by itself, once", found)
+	}
+}
+
+// What a program of Go says when it panics, or when it cannot go on, is found in a log, and nothing else.
+func TestAPanicIsFoundInALog(t *testing.T) {
+	for _, c := range []struct{ log, want string }{
+		{`{"level":"info","msg":"all is well"}` + "\n", ""},
+		{"a\npanic: assignment to entry in nil map\n\ngoroutine 1 [running]:\n", "panic: assignment to entry in nil map"},
+		{"a\nfatal error: concurrent map writes\n", "fatal error: concurrent map writes"},
+		{`{"level":"error","msg":"a fatal error: the service said so"}` + "\n", ""},
+		{strings.Repeat("x", 1<<20) + "\npanic: late", "panic: late"},
+	} {
+		log := filepath.Join(t.TempDir(), "log")
+		if err := os.WriteFile(log, []byte(c.log), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := panicked(log); got != c.want {
+			t.Errorf("found %q, want %q", got, c.want)
+		}
+	}
+}
