@@ -91,3 +91,18 @@ func TestNobodyStarves(t *testing.T) {
 		}
 	}
 }
+
+// The clock of one receiver is a day ahead, that of another one a day behind. Their deliveries stand where they came.
+func TestAReceiversClockMovesNobody(t *testing.T) {
+	t.Parallel()
+	const day = 24 * 60 * 60
+	var events []*v1alpha1.GitEvent
+	for i, wrong := range []int{0, day, 0, -day, 0} {
+		e := prioritized(fmt.Sprint("e", i), i+wrong, 0)
+		e.CreationTimestamp = prioritized("", i, 0).Spec.ReceivedAt
+		events = append(events, e)
+	}
+	if got := fmt.Sprint(names(Line(events, nil))); got != "[e0 e1 e2 e3 e4]" {
+		t.Errorf("the line is %s", got)
+	}
+}

@@ -31,7 +31,7 @@ func Priority(ev Event, text string) (priority int32, told string, err error) {
 	}
 	capped := max(-v1alpha1.MaxPriority, min(v1alpha1.MaxPriority, value))
 	if capped != value {
-		told = fmt.Sprintf("it is %d, which counts as %d", value, capped)
+		told = fmt.Sprintf("it is beyond %d, and counts as that", capped) // the number itself may be a secret param
 	}
 	return int32(capped), told, nil //nolint:gosec // it is bounded
 }

@@ -25,7 +25,8 @@ func Trim(event *v1alpha1.GitEvent) *v1alpha1.GitEvent {
 	kept := &v1alpha1.GitEvent{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: event.Namespace, Name: event.Name, UID: event.UID, ResourceVersion: event.ResourceVersion,
-			Annotations: budget.Kept(event),
+			CreationTimestamp: event.CreationTimestamp,
+			Annotations:       budget.Kept(event),
 		},
 		Spec: v1alpha1.GitEventSpec{
 			ReceivedAt: event.Spec.ReceivedAt, Trigger: event.Spec.Trigger, Host: event.Spec.Host, InstallationID: event.Spec.InstallationID,
@@ -113,7 +114,7 @@ func newest(kept, event *v1alpha1.GitEvent) {
 }
 
 func trimRun(run *v1alpha1.Run) v1alpha1.Run {
-	kept := v1alpha1.Run{Namespace: run.Namespace, Name: run.Name, UID: run.UID, Unresolved: run.Unresolved, Pipeline: run.Pipeline, CancelInProgress: run.CancelInProgress}
+	kept := v1alpha1.Run{Namespace: run.Namespace, Name: run.Name, UID: run.UID, Unresolved: run.Unresolved, Pipeline: run.Pipeline, CancelInProgress: run.CancelInProgress, MaxKeepRuns: run.MaxKeepRuns}
 	if run.Refused != nil {
 		kept.Refused = &v1alpha1.Refusal{Reason: run.Refused.Reason}
 	}

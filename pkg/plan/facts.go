@@ -42,9 +42,14 @@ func (f *facts) cut() bool {
 }
 
 func (p *planner) newFacts(head git.Head) (*facts, error) {
+	return p.factsOf(head, append(params(p.Repository), p.arguments()...))
+}
+
+// factsOf returns facts with these params.
+func (p *planner) factsOf(head git.Head, params []template.Param) (*facts, error) {
 	repository := p.Repository
 	scope, err := template.New(template.Facts{
-		Key: p.Event.Name, Variables: resolve.Variables(p.spec, head, repository.Namespace), Headers: p.spec.Headers, Params: append(params(repository), p.arguments()...),
+		Key: p.Event.Name, Variables: resolve.Variables(p.spec, head, repository.Namespace), Headers: p.spec.Headers, Params: params,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading the params of Repository %s/%s: %w", repository.Namespace, repository.Name, err)
@@ -71,6 +76,18 @@ func params(repository *pacv1alpha1.Repository) []template.Param {
 		all = append(all, param)
 	}
 	return all
+}
+
+// share takes over what other facts of the event have learnt of the delivery and its commit.
+func (f *facts) share(from *facts) {
+	if f.event.Body == nil && from.event.Body != nil {
+		f.event.Body = from.event.Body
+		f.scope.Learn(template.Facts{Body: f.event.Body})
+	}
+	if f.event.Changed == nil && from.event.Changed != nil {
+		f.event.Changed = from.event.Changed
+		f.scope.Learn(template.Facts{Files: f.event.Changed.Files()})
+	}
 }
 
 // learning repeats what needs to know more until it knows enough, or cannot learn it.

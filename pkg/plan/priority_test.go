@@ -43,7 +43,7 @@ func TestThePriorityOfAnEvent(t *testing.T) {
 		"no expression":                 {want: "none"},
 		"nothing runs":                  {text: "5", want: "none", change: func(w *world, _ *plan.Input) { w.files = nil }},
 		"there is no limit":             {text: "body.x", want: "none", change: func(_ *world, in *plan.Input) { in.Repository.Spec.ConcurrencyLimit = nil }, asked: "payload"},
-		"too much":                      {text: "1000", want: "100", says: "settings.queue_priority: it is 1000, which counts as 100"},
+		"too much":                      {text: "1000", want: "100", says: "settings.queue_priority: it is beyond 100, and counts as that"},
 		"no number":                     {text: "true", want: "0", says: "does not give a whole number"},
 		"the payload":                   {text: `body.urgent ? 7 : 0`, want: "7", change: func(w *world, _ *plan.Input) { w.payload = `{"urgent":true}` }, asked: "payload", times: 1},
 		"the payload is not readable":   {text: `body.urgent ? 7 : 0`, want: "0", says: "it counts as 0", change: func(w *world, _ *plan.Input) { w.payloadErr = down() }, asked: "payload", times: 1},

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/plan"
+	"github.com/plumbline-ci/plumbline/pkg/template"
+)
+
+// A comment sets params for the runs that it starts. It does not set those that say how urgent they are.
+func TestACommentDoesNotSayHowUrgentItIs(t *testing.T) {
+	in := commented()
+	in.Repository.Spec = prioritizing("int(urgency)").Repository.Spec
+	in.Repository.Spec.Params = &[]pacv1alpha1.Params{{Name: "urgency", Value: "3"}}
+	w := written("/test build urgency=90")
+	w.files = []git.File{edited(pulled("build"), "true", "echo {{ urgency }}")}
+	made := w.make(t, in)
+	if got := shownPriority(made); got != "3" {
+		t.Errorf("the priority is %s: %v", got, reasons(made))
+	}
+	if run := made.Runs[0]; !strings.Contains(string(run.Manifest), "echo 90") {
+		t.Errorf("the run has not what the comment says: %s", run.Manifest)
+	}
+}
+
+// The number of a param that is secret shows in no message, if it is one that is capped either.
+func TestAPriorityTellsNoSecretNumber(t *testing.T) {
+	in := prioritizing("int(pin)")
+	in.Repository.Spec.Params = &[]pacv1alpha1.Params{{Name: "pin", SecretRef: &pacv1alpha1.Secret{Name: "s", Key: "k"}}}
+	w := &world{files: []git.File{pipeline("a")}, secrets: map[template.SecretRef]string{{Name: "s", Key: "k"}: "83920174"}}
+	if got := reasons(w.make(t, in))["a"]; strings.Contains(got, "83920174") || !strings.Contains(got, "beyond 100") {
+		t.Error(got)
+	}
+}
+
+// What was planned while there was no limit keeps its place when one is set before the rest of the event can be planned.
+func TestALimitThatIsSetLaterDoesNotMoveWhatIsPlanned(t *testing.T) {
+	in := prioritizing("50")
+	limit := in.Repository.Spec.ConcurrencyLimit
+	in.Repository.Spec.ConcurrencyLimit = nil
+	w := &world{files: []git.File{pipeline("a"), pipeline("b", `on-path-change: "[docs/**]"`)}, changedErr: down()}
+	made := w.make(t, in)
+	if len(made.Runs) != 1 || made.Wait == nil {
+		t.Fatalf("%d runs, waits for %v", len(made.Runs), made.Wait)
+	}
+	in = again(in, made)
+	in.Repository.Spec.ConcurrencyLimit = limit
+	w.changed, w.changedErr = git.Changes{Added: []string{"docs/x"}}, nil
+	made = w.make(t, in)
+	if got := shownPriority(made); got != "none" || len(made.Runs) != 2 {
+		t.Errorf("the priority is %s, %d runs: %v", got, len(made.Runs), reasons(made))
+	}
+}
+
+// What the priority and the runs depend on is asked for once.
+func TestAPriorityAsksForNothingTwice(t *testing.T) {
+	w := &world{files: []git.File{pipeline("a"), edited(pipeline("b"), "true", "echo {{ body.x }} {{ files.all }}")}, payload: `{"x":"y"}`}
+	made := w.make(t, prioritizing(`body.x == "y" && files.all.size() == 0 ? 7 : 0`))
+	if got := shownPriority(made); got != "7" || w.count("payload") != 1 || w.count("changed") != 1 {
+		t.Errorf("the priority is %s: %v, asked %q", got, reasons(made), w.asked)
+	}
+}
+
+// slowly is a Git service that lists the changed files when it is too late for whoever asks.
+type slowly struct {
+	*world
+	patience time.Duration
+}
+
+func (s *slowly) Changed(ctx context.Context, _ *v1alpha1.GitEventSpec) (git.Changes, error) {
+	until, _ := ctx.Deadline()
+	s.patience = time.Until(until)
+	return git.Changes{}, fmt.Errorf("listing: %w", context.DeadlineExceeded)
+}
+
+// A Git service that takes a whole attempt for the changed files keeps no run waiting: else none would ever be planned.
+func TestASlowServiceKeepsNoRunFromItsLine(t *testing.T) {
+	s := &slowly{world: &world{files: []git.File{pipeline("a")}}}
+	sources := s.sources()
+	sources.Source = s
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Second)
+	defer cancel()
+	made, err := plan.Make(ctx, prioritizing(`files.all.size()`), sources)
+	if err != nil || len(created(made)) != 1 || shownPriority(made) != "0" || s.patience > 10*time.Second {
+		t.Errorf("%v created, priority %s, it may take %v: %v", created(made), shownPriority(made), s.patience, err)
+	}
+}
