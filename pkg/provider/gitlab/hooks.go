@@ -36,7 +36,7 @@ const (
 // hookLog is the webhooks of one project: the calls need the role Maintainer (https://docs.gitlab.com/api/project_webhooks).
 type hookLog struct {
 	client *gl.Client
-	path   string
+	path   string // of the project in the API
 }
 
 // hooks returns the webhooks of a project; it makes no call.
@@ -49,7 +49,7 @@ func (s *service) hooks(baseURL string, p v1alpha1.Project, c provider.Credentia
 	if err != nil {
 		return nil, err
 	}
-	return &hookLog{client: client, path: "projects/" + gl.PathEscape(p.Owner+"/"+p.Name) + "/hooks"}, nil
+	return &hookLog{client: client, path: "projects/" + gl.PathEscape(p.Owner+"/"+p.Name)}, nil
 }
 
 // Hooks implements provider.HookLog.
@@ -61,10 +61,13 @@ func (l *hookLog) Hooks(ctx context.Context) ([]provider.Hook, error) {
 		URL     string    `json:"url"`
 		Alert   string    `json:"alert_status"`
 		Until   time.Time `json:"disabled_until"`
+		Pushes  bool      `json:"push_events"`
+		Filter  string    `json:"push_events_branch_filter"`
+		Pulls   bool      `json:"merge_requests_events"`
 	}
 	all, err := list(ctx, what, func(options ...gl.RequestOptionFunc) ([]hook, *gl.Response, error) {
 		var page []hook
-		resp, err := l.call(http.MethodGet, l.path, &page, options...)
+		resp, err := l.call(http.MethodGet, l.path+"/hooks", &page, options...)
 		return page, resp, err
 	})
 	if err != nil {
@@ -75,7 +78,7 @@ func (l *hookLog) Hooks(ctx context.Context) ([]provider.Hook, error) {
 		if h.ID <= 0 || h.Project <= 0 {
 			return nil, noAnswer(what)
 		}
-		hooks = append(hooks, provider.Hook{ID: h.ID, Project: h.Project, URL: h.URL, State: hookStateOf(h.Alert), Until: h.Until})
+		hooks = append(hooks, provider.Hook{ID: h.ID, Project: h.Project, URL: h.URL, State: hookStateOf(h.Alert), Until: h.Until, Pushes: h.Pushes && h.Filter == "", Pulls: h.Pulls})
 	}
 	return hooks, nil
 }
@@ -128,7 +131,7 @@ func (l *hookLog) attempts(ctx context.Context, hook int64, failed bool, page, p
 		wanted.Set("status", serverFailure)
 	}
 	var events []hookEvent
-	resp, err := l.call(http.MethodGet, fmt.Sprintf("%s/%d/events", l.path, hook), &events, gl.WithContext(ctx), query(wanted))
+	resp, err := l.call(http.MethodGet, fmt.Sprintf("%s/hooks/%d/events", l.path, hook), &events, gl.WithContext(ctx), query(wanted))
 	if provider.StatusCode(err) == http.StatusNotFound {
 		return nil, false, fault.Ignoredf("NoHookLog", "%s: this GitLab shows none; it does since 17.3", what)
 	}
@@ -175,7 +178,7 @@ func (l *hookLog) Resend(ctx context.Context, hook, attempt int64) (int, error) 
 	var answer struct {
 		Status int `json:"response_status"`
 	}
-	_, err := l.call(http.MethodPost, fmt.Sprintf("%s/%d/events/%d/resend", l.path, hook, attempt), &answer, gl.WithContext(ctx))
+	_, err := l.call(http.MethodPost, fmt.Sprintf("%s/hooks/%d/events/%d/resend", l.path, hook, attempt), &answer, gl.WithContext(ctx))
 	switch code := provider.StatusCode(err); {
 	case code == http.StatusNotFound:
 		return 0, fault.Ignoredf("DeliveryGone", "%s: GitLab does not have it any more", what)
