@@ -38,6 +38,12 @@ WITHOUT ?=
 soak: binaries ## restart receivers for MINUTES=30 and count what a client sees (WITHOUT=readiness, preStop, drain-wait, both-waits, connection-close)
 	go run ./test/soak/cmd/soak -minutes $(MINUTES) -without '$(WITHOUT)'
 
+OUTAGES ?= 10s,60s,10m
+
+.PHONY: missed
+missed: binaries ## nobody can record deliveries for OUTAGES=10s,60s,10m; fails when one does not run once within a minute of the end (GitLab: two)
+	go test ./test/e2e -run '^TestA14' -v -timeout 40m -missed '$(OUTAGES)'
+
 .PHONY: unit
 unit: ## run the tests that need no cluster
 	go test $(shell go list ./... | grep -v -e /pkg/client/ -e /test/bench -e /test/campaign -e /test/cluster -e /test/e2e -e /test/faults -e /test/hostile -e /test/installation)

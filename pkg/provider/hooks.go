@@ -30,6 +30,18 @@ type Hook struct {
 	State HookState
 	// Until is when a pause ends; zero if the service does not tell.
 	Until time.Time
+	// Pushes and Pulls tell whether it is called for all pushes of branches, and for pull requests.
+	Pushes, Pulls bool
+}
+
+// Head is where the default branch or an open pull request is.
+type Head struct {
+	// Pull is the number of the pull request, 0 for the default branch.
+	Pull int64
+	// Branch is the default branch, or the source branch of the pull request.
+	Branch, SHA string
+	// At is when the commit was made, of a pull request zero.
+	At time.Time
 }
 
 // HookLog is the webhooks of one repository, and what its Git service remembers of their deliveries. What the credentials may not
@@ -44,6 +56,11 @@ type HookLog interface {
 	// Resend makes another attempt with the same content as this one, and returns what it was answered with, 0 for no answer. What
 	// cannot be sent again any more is an Ignored fault; too many in a minute is a Throttled one.
 	Resend(ctx context.Context, hook, attempt int64) (status int, err error)
+	// Heads returns where the default branch is and the open pull requests that have changed since, the newest 20 of these. An empty repository
+	// has none.
+	Heads(ctx context.Context, since time.Time) ([]Head, error)
+	// Moved returns when a pull request's head moved last, zero if the service does not tell.
+	Moved(ctx context.Context, pull int64) (time.Time, error)
 }
 
 // ResendsEvery is the time in which a HookLog may be asked for ResendsAtOnce attempts of one repository: GitLab allows so many to a user

@@ -73,6 +73,18 @@ func TestTransportLimits(t *testing.T) {
 	}
 }
 
+// B15, X1: a service that takes connections and says nothing holds a call for 30 s at most, whatever it is that does not come.
+func TestTheLimitsOfACallAsShipped(t *testing.T) {
+	tr := NewTransport(Limits{})
+	want := Limits{Connect: 5 * time.Second, Headers: 15 * time.Second, Total: 30 * time.Second, Silence: 10 * time.Second, Ping: 5 * time.Second, Answer: 8 << 20}
+	if tr.limits != want {
+		t.Errorf("the limits are %+v, want %+v", tr.limits, want)
+	}
+	if p := tr.proxied; p.TLSHandshakeTimeout != want.Connect || p.ResponseHeaderTimeout != want.Headers {
+		t.Errorf("a connection has %v for its handshake and %v for the headers", p.TLSHandshakeTimeout, p.ResponseHeaderTimeout)
+	}
+}
+
 func TestTransportReturnsTheWholeAnswer(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("0123456789")) })
 	resp, err := do(t, NewTransport(Limits{Answer: 10}), "GET", url)

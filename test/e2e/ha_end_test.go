@@ -77,6 +77,45 @@ func isAsked(t *testing.T, w *world, row asking) {
 	w.nothingRan()
 }
 
+// SIGTERM while a command is answered, in a comment that the Git service takes while the controller drains, or takes and does not answer. There
+// is one comment in the end.
+func TestTerminatedWhileACommandIsAnswered(t *testing.T) {
+	t.Parallel()
+	for name, answered := range map[string]bool{"answered": true, "unanswered": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, func(t *testing.T, w *world) {
+				w.git.grant("member", "write")
+				w.git.commit("main", forge.Change{Files: map[string]string{"README": "1"}})
+				w.git.commit("topic", forge.Change{Author: "member", Files: map[string]string{".tekton/build.yaml": pipeline("build", "push")}})
+				number := w.git.open("", "topic", "member")
+				answer := make(chan struct{})
+				do := forge.Hold(answer)
+				if !answered {
+					do = forge.ApplyThenHold(nil)
+				}
+				posts := w.git.inject(writeComment, forge.Fault{Count: 1, Do: do})
+				command := w.commands(number, "member", "/test biuld")
+				w.deliver(command, http.StatusAccepted)
+				w.hit(posts, 1)
+				w.drains(w.controller(), func() {
+					if answered {
+						close(answer)
+					}
+				})
+				w.startController(true)
+				w.eventually(takeover+takeover, "the command is answered", func() error {
+					if event := w.recordOf(command); !event.Settled() {
+						return fmt.Errorf("%+v, waits %v", event.Status.Reply, event.Status.Waits)
+					}
+					return nil
+				})
+				w.answered(number, 0, "no pipeline called biuld")
+			})
+		})
+	}
+}
+
 // saysPending matches what tells that somebody has to approve.
 func saysPending(r *http.Request) bool {
 	body, err := io.ReadAll(r.Body)

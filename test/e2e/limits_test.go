@@ -24,7 +24,7 @@ const (
 	slowRetry = 4 * time.Second
 	// normalTime is B15's: a push takes a few seconds, and one that waits for a hung host's calls at least 30.
 	normalTime = 25 * time.Second
-	// workedOff is enough for 200 events of one host, which are worked off three at a time.
+	// workedOff is enough for 500 events of one host, which are worked off three at a time.
 	workedOff = 4 * time.Minute
 	// aMoment is what is left of the day that a claim is kept: enough to see that it is.
 	aMoment = 3 * time.Second

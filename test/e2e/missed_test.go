@@ -3,6 +3,8 @@
 package e2e
 
 import (
+	"errors"
+	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,29 +17,40 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// missedOutage is how long nobody can record a delivery: 10 s here, 60 s and 10 minutes in the campaign.
-const missedOutage = 10 * time.Second
+// missedOutages is for how long nobody can record a delivery, each in a test of its own: `make missed` has 10 s, 60 s and 10 minutes,
+// `make test` the first alone.
+var missedOutages = flag.String("missed", "10s", "how long the outages of A14 are, with commas between")
 
-// recoveredWithin is how long it takes after an outage until what was missed runs.
-const recoveredWithin = time.Minute
+// forEachOutage runs a test for each of missedOutages.
+func forEachOutage(t *testing.T, test func(t *testing.T, long time.Duration)) {
+	t.Helper()
+	for text := range strings.SplitSeq(*missedOutages, ",") {
+		long, err := time.ParseDuration(text)
+		if err != nil {
+			t.Fatalf("-missed: %v", err)
+		}
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			test(t, long)
+		})
+	}
+}
 
-// A14, A15: deliveries come while the API server cannot be reached, and are answered 503; or while all receivers are away, and
+const (
+	// recoveredWithin is how long it takes after an outage until what was missed runs.
+	recoveredWithin = time.Minute
+	// failuresUntilPause is after how many failures in a row GitLab pauses a webhook, for a minute at first. pauseOver is that minute, another one
+	// in which what was refused is sent again, five at most, and the two in which a delivery may be under way, on a busy machine.
+	failuresUntilPause = 4
+	pauseOver          = 5 * time.Minute
+)
+
+// A14: deliveries come while the API server cannot be reached, and are answered 503; or while all receivers are away, and
 // nobody answers. When that is over each of them runs exactly once, within a minute, and no person has done anything.
-func TestA14A15WhatWasMissedRunsAfterTheOutage(t *testing.T) {
+func TestA14WhatWasMissedRunsAfterTheOutage(t *testing.T) {
 	t.Parallel()
 	for name, outage := range map[string]struct{ begin, end func(w *world) }{
-		"API server away": {
-			func(w *world) {
-				for _, p := range append(w.receivers, w.controllers...) {
-					p.Proxy.Cut()
-				}
-			},
-			func(w *world) {
-				for _, p := range append(w.receivers, w.controllers...) {
-					p.Proxy.Restore()
-				}
-			},
-		},
+		"API server away": {(*world).cutAll, (*world).restoreAll},
 		"receivers away": {
 			func(w *world) {
 				for _, p := range w.receivers {
@@ -53,32 +66,52 @@ func TestA14A15WhatWasMissedRunsAfterTheOutage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, setup{receivers: 1, controllers: 2, proxied: true})
-			w.claimed()
-			w.forge.SetWebhookURL(w.App.ID, w.receivers[0].URL)
-			sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("before", "push")})
-			w.deliver(delivery, 202)
-			w.checkReaches(sha, checkName("before"), "success", soon)
+			forEachOutage(t, func(t *testing.T, long time.Duration) {
+				w := newWorld(t, setup{receivers: 1, controllers: 2, proxied: true})
+				w.claimed()
+				w.forge.SetWebhookURL(w.App.ID, w.receivers[0].URL)
+				sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("before", "push")})
+				w.deliver(delivery, 202)
+				w.checkReaches(sha, checkName("before"), "success", soon)
 
-			outage.begin(w)
-			commits := w.missedFor(missedOutage)
-			outage.end(w)
-			over := time.Now()
-
-			for _, sha := range commits {
-				w.checkReaches(sha, checkName("missed"), "success", recoveredWithin-time.Since(over))
-			}
-			t.Logf("%d missed deliveries had run after %v", len(commits), time.Since(over).Round(time.Second))
-			w.settled(afterFault)
-			ran := w.runsBySHA()
-			for _, sha := range commits {
-				if ran[sha] != 1 {
-					t.Errorf("%s has %d PipelineRuns", sha, ran[sha])
-				}
-			}
-			w.invariants()
+				outage.begin(w)
+				commits := w.missedFor(long)
+				outage.end(w)
+				w.recovers(commits, recoveredWithin)
+			})
 		})
 	}
+}
+
+// cutAll keeps our processes from the API server, restoreAll ends that.
+func (w *world) cutAll() {
+	for _, p := range append(w.receivers, w.controllers...) {
+		p.Proxy.Cut()
+	}
+}
+
+func (w *world) restoreAll() {
+	for _, p := range append(w.receivers, w.controllers...) {
+		p.Proxy.Restore()
+	}
+}
+
+// recovers waits until each of the commits has run, and requires that it has once.
+func (w *world) recovers(commits []string, within time.Duration) {
+	w.t.Helper()
+	over := time.Now()
+	for _, sha := range commits {
+		w.checkReaches(sha, checkName("missed"), "success", within-time.Since(over))
+	}
+	w.t.Logf("%d missed deliveries had run after %v", len(commits), time.Since(over).Round(time.Second))
+	w.settled(afterFault)
+	ran := w.runsBySHA()
+	for _, sha := range commits {
+		if ran[sha] != 1 {
+			w.t.Errorf("%s has %d PipelineRuns", sha, ran[sha])
+		}
+	}
+	w.invariants()
 }
 
 // missedFor pushes to one branch after the other for so long, and requires that no delivery is acknowledged. It returns the
@@ -88,21 +121,68 @@ func (w *world) missedFor(long time.Duration) (commits []string) {
 	tick := time.NewTicker(long / 5)
 	defer tick.Stop()
 	for begin := time.Now(); time.Since(begin) < long; <-tick.C {
-		branch := fmt.Sprint("missed-", len(commits))
-		definition := strings.ReplaceAll(pipeline("missed", "push"), "[main]", "["+branch+"]")
-		commits = append(commits, w.git.commit(branch, forge.Change{Files: map[string]string{".tekton/push.yaml": definition}, Message: branch}))
-		status, body, _ := w.git.deliver(w.ctx, w.receivers[0].URL, w.git.pushed("refs/heads/"+branch))
-		if status/100 == 2 {
-			w.t.Fatalf("in the outage a delivery was answered %d %s", status, body)
-		}
+		commits = append(commits, w.missedPush(len(commits)))
 	}
 	return commits
 }
 
 // A14 with a GitLab, which is told of no App and sends nothing again by itself: the token's role decides whether what was missed can be found.
+// It sends five a minute, so it has two.
 func TestA14AGitLabSendsAgainWhatWasMissed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{service: gitLab, receivers: 1, controllers: 2, proxied: true, gitlab: gitlab.Options{KeepFailingHooks: true}})
+	forEachOutage(t, func(t *testing.T, long time.Duration) {
+		w := newWorld(t, setup{service: gitLab, receivers: 1, controllers: 2, proxied: true, gitlab: gitlab.Options{KeepFailingHooks: true}})
+		w.maintained()
+		w.cutAll()
+		commits := w.missedFor(long)
+		w.restoreAll()
+		w.recovers(commits, 2*recoveredWithin)
+		w.hookCondition("True Called")
+	})
+}
+
+// A15: a GitLab pauses the webhook after four deliveries that were answered 503, and sends nothing of what is pushed then. The condition
+// says so and what to do. When the pause is over what was refused is sent again and runs, and what was never sent is named.
+func TestA15WhatAPausedWebhookMissedIsNamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{service: gitLab, receivers: 1, controllers: 2, proxied: true})
+	w.maintained()
+	w.hookCondition("True Called")
+	w.cutAll()
+	var commits []string
+	for range failuresUntilPause {
+		commits = append(commits, w.missedPush(len(commits)))
+	}
+	sha := w.git.commit("main", forge.Change{Files: map[string]string{"never": "sent"}, Message: "never sent"})
+	if status, body, err := w.git.deliver(w.ctx, w.receivers[0].URL, w.git.pushed("refs/heads/main")); !errors.Is(err, gitlab.ErrHookDisabled) {
+		t.Fatalf("a webhook that is paused was called, and answered %d %s", status, body)
+	}
+	w.restoreAll()
+	if told := w.hookCondition("False WebhookPaused"); !strings.Contains(told, "press Test there") {
+		t.Errorf("no remedy: %s", told)
+	}
+	w.recovers(commits, pauseOver)
+	if told := w.hookConditionWithin(pauseOver, "False HeadsNotRecorded"); !strings.Contains(told, fmt.Sprintf("branch main at %.8s", sha)) || !strings.Contains(told, "Push to them again") {
+		t.Errorf("it names something else: %s", told)
+	}
+}
+
+// missedPush pushes to the n-th branch, and requires that the delivery is not acknowledged.
+func (w *world) missedPush(n int) (sha string) {
+	w.t.Helper()
+	branch := fmt.Sprint("missed-", n)
+	definition := strings.ReplaceAll(pipeline("missed", "push"), "[main]", "["+branch+"]")
+	sha = w.git.commit(branch, forge.Change{Files: map[string]string{".tekton/push.yaml": definition}, Message: branch})
+	status, body, _ := w.git.deliver(w.ctx, w.receivers[0].URL, w.git.pushed("refs/heads/"+branch))
+	if status/100 == 2 {
+		w.t.Fatalf("in the outage a delivery was answered %d %s", status, body)
+	}
+	return sha
+}
+
+// maintained has a GitLab call the receiver, and gives the Repository a token that may see the webhook; before that it has one that may not.
+func (w *world) maintained() {
+	w.t.Helper()
 	w.claimed()
 	g := w.git.(*onGitLab)
 	g.SetHookURL(g.hook, w.receivers[0].URL)
@@ -112,42 +192,28 @@ func TestA14AGitLabSendsAgainWhatWasMissed(t *testing.T) {
 	w.checkReaches(sha, checkName("before"), "success", soon)
 	w.hookCondition("Unknown PermissionMissing") // the token's role is Developer
 	w.stores(map[string]string{"webhook.secret": hookSecret, "provider.token": g.CreateToken(gitlab.NewToken{Project: projectName, Level: gitlab.Maintainer}).Value})
-
-	for _, p := range append(w.receivers, w.controllers...) {
-		p.Proxy.Cut()
-	}
-	commits := w.missedFor(missedOutage)
-	for _, p := range append(w.receivers, w.controllers...) {
-		p.Proxy.Restore()
-	}
-	over := time.Now()
-	for _, sha := range commits {
-		w.checkReaches(sha, checkName("missed"), "success", 2*recoveredWithin-time.Since(over)) // GitLab sends five a minute
-	}
-	t.Logf("%d missed deliveries had run after %v", len(commits), time.Since(over).Round(time.Second))
-	w.settled(afterFault)
-	ran := w.runsBySHA()
-	for _, sha := range commits {
-		if ran[sha] != 1 {
-			t.Errorf("%s has %d PipelineRuns", sha, ran[sha])
-		}
-	}
-	w.hookCondition("True Called")
-	w.invariants()
 }
 
-// hookCondition waits until the Repository's condition Webhook has a status and reason. What GitLab refused is looked at again when the
-// Repository changes.
-func (w *world) hookCondition(want string) {
+// hookCondition waits until the Repository's condition Webhook has a status and reason, and returns its message. What GitLab refused is looked
+// at again when the Repository changes.
+func (w *world) hookCondition(want string) (message string) {
 	w.t.Helper()
-	w.eventually(afterFault, "the condition Webhook is "+want, func() error {
+	return w.hookConditionWithin(afterFault, want)
+}
+
+func (w *world) hookConditionWithin(limit time.Duration, want string) (message string) {
+	w.t.Helper()
+	w.eventually(limit, "the condition Webhook is "+want, func() error {
 		repository, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Get(w.ctx, "app", metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		if is := repository.Status.GetCondition(pacv1alpha1.RepositoryWebhook); is == nil || fmt.Sprint(is.Status, " ", is.Reason) != want {
+		is := repository.Status.GetCondition(pacv1alpha1.RepositoryWebhook)
+		if is == nil || fmt.Sprint(is.Status, " ", is.Reason) != want {
 			return fmt.Errorf("it is %v", is)
 		}
+		message = is.Message
 		return nil
 	})
+	return message
 }

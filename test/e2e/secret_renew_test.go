@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
@@ -94,6 +95,38 @@ func TestALateRenewalIsMadeAtOnce(t *testing.T) {
 	w.release(event)
 	w.endsOnce(sha, "late")
 	w.leftSecret(event)
+}
+
+// SIGTERM while the token in a run's secret is renewed. Whether the patch lands or not, git can read with the next controller, and when the
+// run is over the secret has no token.
+func TestTerminatedWhileATokenIsRenewed(t *testing.T) {
+	t.Parallel()
+	for name, write := range map[string]cluster.Action{
+		"lands-while-draining": cluster.Delay(signalled), "lands-without-an-answer": cluster.ApplyThenDrop(), "does-not-land": cluster.Drop(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true, private: true, forge: forge.Options{TokenLife: tokenLife}})
+			w.claimed()
+			sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("renewed", "push", held)})
+			w.deliver(delivery, http.StatusAccepted)
+			event := w.created(sha)
+			w.checkReaches(sha, checkName("renewed"), "in_progress", soon)
+			w.eventually(soon, "the run is annotated", func() error { return w.made(w.controller(), "patch pipelineruns") })
+			gone, renewal := w.endsAt(w.controller(), func(c cluster.Call) bool {
+				return c.Is("patch", "secrets") && c.Namespace == w.ci && c.Name == event.Status.Runs[0].Secret
+			}, write)
+			waitFor(w, gone, "the controller ends")
+			if renewal.Hits() == 0 {
+				t.Error("it ended before it renewed the token")
+			}
+			w.startController(true)
+			w.worksAgain(event)
+			w.release(event)
+			w.endsOnce(sha, "renewed")
+			w.leftSecret(event)
+		})
+	}
 }
 
 // tick waits for the next moment to look.

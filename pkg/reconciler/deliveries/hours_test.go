@@ -50,6 +50,33 @@ func TestHalfAnOutageLosesNothing(t *testing.T) {
 	}
 }
 
+// A14 with ten minutes: what came while nobody could record it is asked for, and recorded once, within a minute of the moment in which a
+// receiver says that it is there.
+func TestTenMinutesAreMadeUpForWithinOne(t *testing.T) {
+	w := newWorld(t)
+	w.run(time.Minute)
+	w.receive = nobody
+	var all []string
+	for n := range 40 {
+		guid := fmt.Sprint("missed-", n)
+		w.deliver(guid, int64(n%3+1))
+		all = append(all, guid)
+		w.run(15 * time.Second)
+	}
+	w.receive = nil
+	w.heard()
+	w.run(time.Minute)
+	for _, guid := range all {
+		if w.recorded[guid] != 1 {
+			t.Errorf("%s is recorded %d times", guid, w.recorded[guid])
+		}
+	}
+	w.run(time.Hour)
+	if asked := len(w.asked); asked > 2*len(all) {
+		t.Errorf("%d redeliveries of %d deliveries", asked, len(all))
+	}
+}
+
 // Many receivers that answer 503 now and then say so at all times. That puts off no look.
 func TestManyReceiversPutOffNoLook(t *testing.T) {
 	w := newWorld(t)

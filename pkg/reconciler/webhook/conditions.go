@@ -21,7 +21,7 @@ type verdict struct {
 }
 
 func called() verdict {
-	return verdict{corev1.ConditionTrue, "Called", "GitLab calls the webhook. What it did not send while the webhook was paused or disabled is in no log: push again, or reopen the merge request."}
+	return verdict{corev1.ConditionTrue, "Called", "GitLab calls the webhook. What it did not send while the webhook was paused or disabled is in no log: a push to another than the default branch comes only if it is made again."}
 }
 
 func notCalled(t *target, hook provider.Hook) verdict {

@@ -67,6 +67,7 @@ func NewController(o Options) injection.ControllerConstructor {
 			service: o.Service, namespace: o.Namespace, global: o.GlobalRepository, settings: settings.Load,
 			credentials: credentials.Reader{Namespace: o.Namespace, Kube: kube.CoreV1()},
 			cached:      cachesOf(repositories.Informer().GetIndexer(), claims.Informer().GetIndexer(), o.Namespace),
+			events:      client.Get(ctx).PlumblineV1alpha1().GitEvents(o.Namespace),
 			conditions:  conditionsOf(ctx, o.Namespace, recorder), recorder: recorder, givenUp: newGivenUp(kube.CoreV1().ConfigMaps(o.Namespace)),
 			clock: clock.RealClock{}, logger: logger, pace: newPace(), known: map[types.NamespacedName]*memory{},
 		}

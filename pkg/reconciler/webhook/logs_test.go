@@ -164,6 +164,30 @@ func TestTheAPIServerWasAway(t *testing.T) {
 	w.wantOnce("a", "b")
 }
 
+// A14 with ten minutes in which neither this process nor a receiver reaches the API server: as many as GitLab sends again in a minute are
+// recorded, once each, within a minute of the end, and as many more in the next.
+func TestTenMinutesAreMadeUpForAsFastAsGitLabSends(t *testing.T) {
+	w := newWorld(t)
+	w.run(7 * time.Minute)
+	away := true
+	w.kube.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return away, nil, apierrors.NewServiceUnavailable("away")
+	})
+	all := names(2 * provider.ResendsAtOnce)
+	for _, guid := range all {
+		w.missed(guid)
+		w.run(time.Minute)
+	}
+	away = false
+	w.heard()
+	w.run(time.Minute)
+	w.wantOnce(all[:provider.ResendsAtOnce]...)
+	w.run(time.Minute + 2*time.Second)
+	w.wantOnce(all...)
+	w.run(time.Hour)
+	w.wantOnce(all...)
+}
+
 // What was recorded although nobody answered may run twice when its stub is gone, however often it was sent again meanwhile.
 func TestWhatIsSentAgainGrowsOld(t *testing.T) {
 	w := newWorld(t)

@@ -42,6 +42,9 @@ func (r *Reconciler) look(ctx context.Context, m *memory, t *target, log provide
 		return lookEvery, nil // another project has the name now: the condition URL tells of it when an event comes
 	}
 	ours = m.logs.open(ours)
+	if slices.ContainsFunc(ours, func(h provider.Hook) bool { return h.State != provider.HookCalled }) {
+		m.heads.wanted = true
+	}
 	if ours[0].State != provider.HookCalled { // none of them is called
 		m.logs.unseen()
 		return untilPauseEnds(ours[0], r.clock.Now()), r.tell(ctx, t, notCalled(t, ours[0]))
@@ -53,7 +56,7 @@ func (r *Reconciler) look(ctx context.Context, m *memory, t *target, log provide
 	if err != nil {
 		return 0, err
 	}
-	return lookEvery, r.tell(ctx, t, called())
+	return r.account(ctx, m, ours, view{nil, t, log})
 }
 
 // readAll reads the logs of webhooks, of those that the service calls.
@@ -197,6 +200,9 @@ func (r *Reconciler) resend(ctx context.Context, m *memory, v view, missing *mis
 		return err
 	}
 	m.logs.took(v.log, guid, status, r.clock.Now())
+	if m.heads.wanted && m.logs.missing() == 0 {
+		m.look = earliest(m.look, r.clock.Now().Add(settleAfter)) // what else was missed can be seen now
+	}
 	r.metrics.resent(ctx, status)
 	r.logger.Infow("had a delivery sent again", "repository", v.target.owner.String(), "delivery", guid, "answer", status)
 	return nil

@@ -79,6 +79,9 @@ func (m *metrics) found(owner types.NamespacedName, v verdict) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.states[owner] = v.status
+	if v.reason == reasonNotRecorded {
+		m.states[owner] = corev1.ConditionTrue // it is called
+	}
 }
 
 func (m *metrics) forget(owner types.NamespacedName) {

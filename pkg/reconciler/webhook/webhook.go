@@ -27,6 +27,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/records"
 )
 
 const (
@@ -57,14 +58,16 @@ type Reconciler struct {
 	namespace, global string
 	settings          func() *config.Config
 	credentials       credentials.Reader
-	cached            caches
-	conditions        conditions
-	givenUp           givenUp
-	recorder          record.EventRecorder
-	clock             clock.PassiveClock
-	logger            *zap.SugaredLogger
-	metrics           *metrics
-	pace              *pace
+	// events reads GitEvents live.
+	events     records.Lister
+	cached     caches
+	conditions conditions
+	givenUp    givenUp
+	recorder   record.EventRecorder
+	clock      clock.PassiveClock
+	logger     *zap.SugaredLogger
+	metrics    *metrics
+	pace       *pace
 
 	mu sync.Mutex
 	// known is what this process knows of webhooks. A memory is changed by whoever reconciles its key alone.
@@ -89,6 +92,7 @@ type memory struct {
 	failed     int       // steps that failed, in a row
 	away       bool      // the last of these found no API server
 	logs       logs
+	heads      heads
 }
 
 var (
@@ -174,6 +178,7 @@ func (r *Reconciler) learn(m *memory, repository *pacv1alpha1.Repository) {
 		m.heard, m.failed = heard, 0 // what stood in the way may be over
 		m.look = earliest(m.look, heard.Add(settleAfter))
 		m.logs.heard(heard)
+		m.heads.wanted = true
 	}
 }
 

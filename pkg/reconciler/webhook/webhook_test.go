@@ -204,6 +204,11 @@ func TestAPausedWebhookIsTold(t *testing.T) {
 			message = told
 		}
 	}
+	for _, remedy := range []string{"Settings, Webhooks, under Recent events", "press Test there: an answer of 2xx enables it at once", "What happens until then is not sent later"} {
+		if !strings.Contains(message, remedy) {
+			t.Errorf("the message does not say %q: %s", remedy, message)
+		}
+	}
 	if w.statusWrites() != 1 || len(w.resent) != 0 {
 		t.Errorf("%d writes, sent again %v", w.statusWrites(), w.resent)
 	}

@@ -53,8 +53,12 @@ type world struct {
 	// fails is what every call of the service fails with.
 	fails error
 	// unread is what reading the whole log fails with.
-	unread   error
-	gone     bool // nothing is sent again
+	unread error
+	gone   bool // nothing is sent again
+	// heads are the project's; moved is when those of pull requests did, and noHeads what looking at them fails with.
+	heads    []provider.Head
+	moved    map[int64]time.Time
+	noHeads  error
 	recorded map[string]int
 	resent   []string
 	when     []time.Time
@@ -78,7 +82,7 @@ func newWorld(t *testing.T) *world {
 	}
 	w := &world{
 		T: t, clock: clocktesting.NewFakeClock(begin.Add(time.Hour)), recorded: map[string]int{},
-		hooks:  []provider.Hook{{ID: 3, Project: 5, URL: "https://chat.example.com/in", State: provider.HookCalled}, {ID: 7, Project: 5, URL: here + "/", State: provider.HookCalled}},
+		hooks:  []provider.Hook{{ID: 3, Project: 5, URL: "https://chat.example.com/in", State: provider.HookCalled}, {ID: 7, Project: 5, URL: here + "/", State: provider.HookCalled, Pushes: true, Pulls: true}},
 		repos:  cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers),
 		claims: cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers),
 		kube: fake.NewClientset(
@@ -124,7 +128,7 @@ func (w *world) start() {
 		namespace: system, settings: func() *config.Config { return settings }, credentials: credentials.Reader{Namespace: system, Kube: w.kube.CoreV1()}, givenUp: newGivenUp(w.kube.CoreV1().ConfigMaps(system)),
 		cached:     cachesOf(w.repos, w.claims, system),
 		conditions: conditionsOf(context.WithValue(context.Background(), client.Key{}, w.client), system, w.events), recorder: w.events,
-		clock: w.clock, logger: zap.NewNop().Sugar(), metrics: m, pace: newPace(), known: map[types.NamespacedName]*memory{},
+		events: w.client.PlumblineV1alpha1().GitEvents(system), clock: w.clock, logger: zap.NewNop().Sugar(), metrics: m, pace: newPace(), known: map[types.NamespacedName]*memory{},
 	}
 	if err := w.process.Promote(pkgreconciler.UniversalBucket(), func(pkgreconciler.Bucket, types.NamespacedName) {}); err != nil {
 		w.Fatal(err)
@@ -171,6 +175,23 @@ func (w *world) Resend(_ context.Context, hook, attempt int64) (int, error) {
 	guid := log[i].GUID
 	w.resent, w.when = append(w.resent, guid), append(w.when, w.clock.Now())
 	return w.deliverTo(hook, guid), nil
+}
+
+// Heads implements provider.HookLog.
+func (w *world) Heads(_ context.Context, since time.Time) (heads []provider.Head, err error) {
+	w.calls++
+	for _, head := range w.heads {
+		if head.Pull == 0 || !w.moved[head.Pull].Before(since) {
+			heads = append(heads, head)
+		}
+	}
+	return heads, w.noHeads
+}
+
+// Moved implements provider.HookLog.
+func (w *world) Moved(_ context.Context, pull int64) (time.Time, error) {
+	w.calls++
+	return w.moved[pull], nil
 }
 
 // deliver is what the service does to deliver.

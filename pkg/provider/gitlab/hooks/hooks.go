@@ -37,12 +37,12 @@ const (
 // Log is the webhooks of one project: the calls need the role Maintainer (https://docs.gitlab.com/api/project_webhooks).
 type Log struct {
 	client *gl.Client
-	path   string
+	path   string // of the project in the API
 }
 
 // Of returns the webhooks of a project; it makes no call.
 func Of(client *gl.Client, project string) *Log {
-	return &Log{client: client, path: "projects/" + gl.PathEscape(project) + "/hooks"}
+	return &Log{client: client, path: "projects/" + gl.PathEscape(project)}
 }
 
 // Hooks implements provider.HookLog.
@@ -54,10 +54,13 @@ func (l *Log) Hooks(ctx context.Context) ([]provider.Hook, error) {
 		URL     string    `json:"url"`
 		Alert   string    `json:"alert_status"`
 		Until   time.Time `json:"disabled_until"`
+		Pushes  bool      `json:"push_events"`
+		Filter  string    `json:"push_events_branch_filter"`
+		Pulls   bool      `json:"merge_requests_events"`
 	}
 	all, err := api.List(ctx, what, func(options ...gl.RequestOptionFunc) ([]hook, *gl.Response, error) {
 		var page []hook
-		resp, err := l.call(http.MethodGet, l.path, &page, options...)
+		resp, err := l.call(http.MethodGet, l.path+"/hooks", &page, options...)
 		return page, resp, err
 	})
 	if err != nil {
@@ -68,7 +71,7 @@ func (l *Log) Hooks(ctx context.Context) ([]provider.Hook, error) {
 		if h.ID <= 0 || h.Project <= 0 {
 			return nil, api.NoAnswer(what)
 		}
-		hooks = append(hooks, provider.Hook{ID: h.ID, Project: h.Project, URL: h.URL, State: hookStateOf(h.Alert), Until: h.Until})
+		hooks = append(hooks, provider.Hook{ID: h.ID, Project: h.Project, URL: h.URL, State: hookStateOf(h.Alert), Until: h.Until, Pushes: h.Pushes && h.Filter == "", Pulls: h.Pulls})
 	}
 	return hooks, nil
 }
@@ -121,7 +124,7 @@ func (l *Log) attempts(ctx context.Context, hook int64, failed bool, page, perPa
 		wanted.Set("status", serverFailure)
 	}
 	var events []hookEvent
-	resp, err := l.call(http.MethodGet, fmt.Sprintf("%s/%d/events", l.path, hook), &events, gl.WithContext(ctx), api.Query(wanted))
+	resp, err := l.call(http.MethodGet, fmt.Sprintf("%s/hooks/%d/events", l.path, hook), &events, gl.WithContext(ctx), api.Query(wanted))
 	if provider.StatusCode(err) == http.StatusNotFound {
 		return nil, false, fault.Ignoredf("NoHookLog", "%s: this GitLab shows none; it does since 17.3", what)
 	}
@@ -168,7 +171,7 @@ func (l *Log) Resend(ctx context.Context, hook, attempt int64) (int, error) {
 	var answer struct {
 		Status int `json:"response_status"`
 	}
-	_, err := l.call(http.MethodPost, fmt.Sprintf("%s/%d/events/%d/resend", l.path, hook, attempt), &answer, gl.WithContext(ctx))
+	_, err := l.call(http.MethodPost, fmt.Sprintf("%s/hooks/%d/events/%d/resend", l.path, hook, attempt), &answer, gl.WithContext(ctx))
 	switch code := provider.StatusCode(err); {
 	case code == http.StatusNotFound:
 		return 0, fault.Ignoredf("DeliveryGone", "%s: GitLab does not have it any more", what)
