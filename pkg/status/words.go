@@ -73,13 +73,13 @@ func (in Input) ended(c *Check, run RunState) {
 // started carries no start time: it would come and go with what is known of the PipelineRun, and each change of a check
 // is a request. The concluded check carries both times.
 func (in Input) started(c *Check, run RunState) {
+	if in.cancelling(c, run) {
+		return
+	}
 	if pr := run.PipelineRun; pr != nil && pr.Spec.Status == pipelinev1.PipelineRunSpecStatusPending {
 		c.State, c.Title = Queued, "Queued"
 		c.Summary = in.summary(run.Run.Pipeline, "is queued.")
 		c.Text = render("queuing.md", placeOf(run))
-		return
-	}
-	if in.cancelling(c, run) {
 		return
 	}
 	c.State, c.Title = InProgress, titleStarted
