@@ -80,6 +80,10 @@ FINDINGS ?= .
 hostile: binaries ## play each attack for SECONDS_EACH=60 beside a tenant that pushes, after as much quiet (FINDINGS='^(2|14)$$')
 	go run ./test/hostile/cmd/hostile -seconds $(SECONDS_EACH) -only '$(FINDINGS)'
 
+.PHONY: every-call
+every-call: binaries ## fail each call of an event in each way, and kill the controller at each (make test: the ways take turns)
+	go test -timeout 80m ./test/e2e -run 'TestEveryCallFails|TestKilledAtEveryCall' -v -every-class
+
 SEED ?= 1
 SHRINK_MINUTES ?= 0
 

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
+
+// everyClass has every call of D2 meet every class of answers, on both services: some 20 minutes more.
+var everyClass = flag.Bool("every-class", false, "TestEveryCallFails: every call meets every class of answers")
 
 // denial is what the admission webhook of D2 says about whatever it is asked.
 const denial = "this object is not to the liking of the test"
@@ -40,9 +44,9 @@ func TestKilledAtEveryCall(t *testing.T) {
 
 // D2: whatever answer any call for an event gets from the API server, once or for three seconds, and also when the
 // answer of one that took effect is lost: the end is that of an event without a fault. Only a denial of the
-// PipelineRun's creation is the author's, and then the check fails with its words. On GitHub every call meets every
-// class of answers. On GitLab, where all but the reports is the same, the classes take turns: every call meets one of
-// them once and another one for three seconds, and the creation the denial as well.
+// PipelineRun's creation is the author's, and then the check fails with its words. The classes of answers take turns:
+// every call meets one of them once and another one for three seconds, and the creation the denial as well. With
+// -every-class (make every-call) every call meets every class.
 func TestEveryCallFails(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
@@ -51,16 +55,25 @@ func TestEveryCallFails(t *testing.T) {
 		for _, at := range points(calls) {
 			for i, f := range apiFaults() {
 				denied := f.invalid && at.name == "create pipelineruns"
-				if on == githubApp || at.k%len(apiFaults()) == i || denied {
+				if *everyClass || denied || takesTurn(at, on, i, len(apiFaults())) {
 					trials = append(trials, f.trial(at, "once", cluster.Rule{Count: 1, Do: f.do}))
 				}
-				if !f.applied && (on == githubApp || at.k%(len(apiFaults())-1) == i) {
+				if !f.applied && (*everyClass || takesTurn(at, on, i, len(apiFaults())-1)) {
 					trials = append(trials, f.trial(at, fmt.Sprintf("for %v", outage), cluster.Rule{For: outage, Do: f.do}))
 				}
 			}
 		}
 		everyTrial(t, "D2 on "+string(on), all, trials)
 	})
+}
+
+// takesTurn tells whether it is the turn of class i of so many at a point. The two services have different turns.
+func takesTurn(at point, on kind, i, classes int) bool {
+	k := at.k
+	if on == githubApp {
+		k += classes / 2
+	}
+	return k%classes == i
 }
 
 // apiFault is what the API server does instead of answering.
