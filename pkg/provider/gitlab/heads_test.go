@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/hooks"
 	"github.com/plumbline-ci/plumbline/test/forge"
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
@@ -59,12 +60,12 @@ func TestHeadsThatCannotBeRead(t *testing.T) {
 // Whoever has a GitLab chooses how many merge requests it lists.
 func TestHeadsAreBounded(t *testing.T) {
 	h := openHooked(t, forgelab.Maintainer)
-	for i := range maxHeads + 5 {
+	for i := range hooks.MaxHeads + 5 {
 		branch := fmt.Sprint("topic-", i)
 		h.GitLab.Commit(testProject, branch, forgelab.Change{Message: "a change", Files: map[string]string{"a": branch}})
 		h.OpenMergeRequest(forgelab.NewMergeRequest{Target: testProject, SourceBranch: branch})
 	}
-	if heads, err := h.log.Heads(t.Context(), time.Time{}); err != nil || len(heads) != maxHeads+1 {
+	if heads, err := h.log.Heads(t.Context(), time.Time{}); err != nil || len(heads) != hooks.MaxHeads+1 {
 		t.Errorf("%d heads, %v", len(heads), err)
 	}
 }

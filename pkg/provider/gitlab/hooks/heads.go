@@ -16,8 +16,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
 )
 
-// maxHeads is how many open merge requests Heads returns at most.
-const maxHeads = 20
+// MaxHeads is how many open merge requests Heads returns at most.
+const MaxHeads = 20
 
 // Heads implements provider.HookLog.
 func (l *Log) Heads(ctx context.Context, since time.Time) ([]provider.Head, error) {
@@ -66,7 +66,7 @@ func (l *Log) openMergeRequests(ctx context.Context, since time.Time) ([]provide
 		Branch  string    `json:"source_branch"`
 		Updated time.Time `json:"updated_at"`
 	}
-	wanted := url.Values{"state": {"opened"}, "order_by": {"updated_at"}, "sort": {"desc"}, "updated_after": {since.UTC().Format(time.RFC3339)}, "per_page": {strconv.Itoa(maxHeads)}}
+	wanted := url.Values{"state": {"opened"}, "order_by": {"updated_at"}, "sort": {"desc"}, "updated_after": {since.UTC().Format(time.RFC3339)}, "per_page": {strconv.Itoa(MaxHeads)}}
 	_, err := l.call(http.MethodGet, l.path+"/merge_requests", &open, gl.WithContext(ctx), api.Query(wanted))
 	if code := provider.StatusCode(err); code == http.StatusForbidden || code == http.StatusNotFound {
 		return nil, nil
@@ -75,7 +75,7 @@ func (l *Log) openMergeRequests(ctx context.Context, since time.Time) ([]provide
 		return nil, provider.Failed(what, err)
 	}
 	var heads []provider.Head
-	for _, m := range open[:min(len(open), maxHeads)] {
+	for _, m := range open[:min(len(open), MaxHeads)] {
 		if m.Number <= 0 {
 			return nil, api.NoAnswer(what)
 		}
