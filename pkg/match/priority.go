@@ -10,14 +10,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
+// maxPriorityText is how long an expression of a Repository may be, in bytes. Every event compiles it, and a long one takes a second.
+const maxPriorityText = 4096
+
 // Priority evaluates an expression of a Repository that gives an event its place among those that wait: from -v1alpha1.MaxPriority to
 // v1alpha1.MaxPriority. What is beyond that is capped, and told. The error is a fault.Invalid, or *template.Unknown as long as something that
 // the expression depends on is not known. No text holds a secret.
 func Priority(ev Event, text string) (priority int32, told string, err error) {
-	program, err := ev.Params.Compile(text)
-	if err == nil {
-		err = integer(program)
-	}
+	program, err := wholeNumber(text, ev.Params.Compile)
 	if err != nil {
 		return 0, "", ev.Params.Conceal(err)
 	}
@@ -42,16 +42,18 @@ func CheckPriority(text string, params []string) error {
 	if err != nil {
 		return err
 	}
-	program, err := environment.Compile(text)
-	if err != nil {
-		return err
-	}
-	return integer(program)
+	_, err = wholeNumber(text, environment.Compile)
+	return err
 }
 
-func integer(program *expression.Program) error {
-	if program.Integer() {
-		return nil
+// wholeNumber compiles an expression that is to give one.
+func wholeNumber(text string, compile func(string) (*expression.Program, error)) (*expression.Program, error) {
+	if len(text) > maxPriorityText {
+		return nil, fault.Invalidf(expression.ReasonBad, "the expression has more than %d bytes", maxPriorityText)
 	}
-	return fault.Invalidf(expression.ReasonBad, "1:1: the expression does not give a whole number: write a condition as event == \"pull_request\" ? 10 : 0")
+	program, err := compile(text)
+	if err == nil && !program.Integer() {
+		err = fault.Invalidf(expression.ReasonBad, "1:1: the expression does not give a whole number: write a condition as event == \"pull_request\" ? 10 : 0")
+	}
+	return program, err
 }

@@ -33,6 +33,8 @@ func TestPriority(t *testing.T) {
 		"a fraction":                           {event: push("refs/heads/main"), text: "1.5", err: "does not give a whole number"},
 		"a number of JSON":                     {event: body(pull("main")), text: "body.number", err: "the expression is a double, it must be a whole number"},
 		"one that is made whole":               {event: body(pull("main")), text: "int(body.number)", want: 7},
+		"as long as it may be":                 {event: push("refs/heads/main"), text: "7" + strings.Repeat(" ", 4095), want: 7},
+		"longer":                               {event: push("refs/heads/main"), text: "7" + strings.Repeat(" ", 4096), err: "more than 4096 bytes"},
 		"no expression":                        {event: push("refs/heads/main"), text: "1 +", err: "1:4: "},
 		"a name that is not known":             {event: push("refs/heads/main"), text: "urgency", err: "undeclared reference to 'urgency'"},
 		"a key that is not there":              {event: body(pull("main")), text: "body.head.size() > 3 ? 1 : 0", err: "no such key: head"},
@@ -64,7 +66,8 @@ func TestPriority(t *testing.T) {
 func TestCheckPriority(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`body.urgent ? 1 : 0`: "", `team == "a" ? 1 : 0`: "", "int(team)": "", "body.number": "", "true": "whole number", "1 +": "1:4: ", "urgency": "undeclared reference",
+		"7" + strings.Repeat(" ", 4096): "more than 4096 bytes",
+		`body.urgent ? 1 : 0`:           "", `team == "a" ? 1 : 0`: "", "int(team)": "", "body.number": "", "true": "whole number", "1 +": "1:4: ", "urgency": "undeclared reference",
 	} {
 		err := CheckPriority(text, []string{"team"})
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {

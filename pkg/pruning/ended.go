@@ -27,8 +27,9 @@ type ended struct {
 }
 
 // certain returns those of the listed runs that are certain, the one that was completed first at the beginning. It may return an error
-// beside them: what it leaves out is neither counted nor deleted, so that more is kept than without it and never less.
-func (s *Step) certain(ctx context.Context, a *attempt.Attempt, listed []metav1.ObjectMeta, over func() error) ([]ended, error) {
+// beside them: what it leaves out is neither counted nor deleted, so that more is kept than without it and never less. One that is of
+// another pipeline is not certain either, whatever somebody has labelled it.
+func (s *Step) certain(ctx context.Context, a *attempt.Attempt, pipeline string, listed []metav1.ObjectMeta, over func() error) ([]ended, error) {
 	var all []ended
 	var faults []error
 	reads := &reads{over: over}
@@ -41,7 +42,7 @@ func (s *Step) certain(ctx context.Context, a *attempt.Attempt, listed []metav1.
 			verdict, err = s.learn(ctx, a, object, reads)
 			faults = append(faults, err)
 		}
-		if verdict.ended {
+		if verdict.ended && resources.SamePipeline(verdict.pipeline, pipeline) {
 			all = append(all, ended{object, verdict.at})
 		}
 	}
@@ -97,6 +98,8 @@ type verdict struct {
 	// ended is true if it is certain that it is over, reported and ours; at is its completion then.
 	ended bool
 	at    time.Time
+	// pipeline is what its event calls it; of a forgotten event what its own name proves.
+	pipeline string
 	// final is true if that does not change any more.
 	final bool
 }
@@ -132,7 +135,7 @@ func recorded(event, now *v1alpha1.GitEvent, object *metav1.ObjectMeta) verdict 
 		if run.UID != object.UID || run.Result == nil || run.Result.Outcome == v1alpha1.OutcomeDeleted {
 			continue
 		}
-		return verdict{ended: true, at: completion(run.Result.CompletedAt), final: true}
+		return verdict{ended: true, at: completion(run.Result.CompletedAt), pipeline: run.Pipeline, final: true}
 	}
 	return verdict{final: true}
 }
@@ -157,7 +160,7 @@ func (s *Step) forgotten(ctx context.Context, a *attempt.Attempt, object *metav1
 	if run.UID != object.UID || !run.IsDone() {
 		return verdict{}, nil
 	}
-	return verdict{ended: true, at: completion(run.Status.CompletionTime), final: true}, nil
+	return verdict{ended: true, at: completion(run.Status.CompletionTime), pipeline: object.Annotations[pipelinesascode.OriginalPRName], final: true}, nil
 }
 
 // completion is a time to sort by. What has none counts as the last, as in PaC; Tekton sets one.

@@ -6,6 +6,7 @@
 package pruning
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -53,28 +54,67 @@ type Step struct {
 	Runs metadata.Getter
 	// Events are read live.
 	Events plumblineclient.GitEventsGetter
+	// Open are the open events of a Repository, from a cache.
+	Open func(namespace, name string) []*v1alpha1.GitEvent
 
 	known *known
 }
 
 // New returns a step that knows no run yet.
 func New(c cluster.Cluster) *Step {
-	return &Step{Tekton: c.Tekton, Runs: c.Tekton.Metadata, Events: c.Plumbline, known: &known{}}
+	return &Step{Tekton: c.Tekton, Runs: c.Tekton.Metadata, Events: c.Plumbline, Open: c.Open.Of, known: &known{}}
 }
 
 // Do deletes what is not kept of the pipelines whose runs the event tells of. Whatever refuses a delete, it is tried again with the
-// workqueue's backoff until GiveUp. It is never reported.
+// workqueue's backoff, until GiveUp or until a later event can do it: what is refused for a Repository must not keep all of its events open,
+// which may be no more than a thousand. It is never reported.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	err := a.Waits.Step(v1alpha1.StepPrune, func() error {
 		return a.Waits.Try(retry.Step{Name: v1alpha1.StepPrune}, func() error { return s.prune(ctx, a) })
 	})
 	wait := a.Waits.Of(v1alpha1.StepPrune)
-	if err == nil || wait == nil || a.Clock.Since(wait.Since.Time) < GiveUp {
+	switch {
+	case err == nil || wait == nil:
 		return err
+	case wait.Reason == ReasonNotPruned && s.others(a):
+		logging.FromContext(ctx).Infow("Pruning is left to a later event", "event", a.Event.Name, "message", wait.Message)
+	case a.Clock.Since(wait.Since.Time) < GiveUp:
+		return err
+	default:
+		logging.FromContext(ctx).Errorw("Pruning is given up; the pipeline's next event tries again", "event", a.Event.Name, "message", wait.Message)
 	}
-	logging.FromContext(ctx).Errorw("Pruning is given up; the pipeline's next event tries again", "event", a.Event.Name, "message", wait.Message)
 	a.Waits.Clear(v1alpha1.StepPrune)
 	return nil
+}
+
+// others tells whether each pipeline that the event prunes has a run of a later open event that will prune it, too. Later ones only, so that
+// no two events leave it to each other: the last one does it.
+func (s *Step) others(a *attempt.Attempt) bool {
+	open := s.Open(a.Event.Spec.Repository.Namespace, a.Event.Spec.Repository.Name)
+	for i := range a.Event.Status.Runs {
+		run := &a.Event.Status.Runs[i]
+		if _, limited := a.Config.Keep.Of(run.MaxKeepRuns); run.UID == "" || !limited {
+			continue
+		}
+		if !slices.ContainsFunc(open, func(later *v1alpha1.GitEvent) bool {
+			return later.Spec.Repository.UID == a.Event.Spec.Repository.UID && isLater(later, a.Event) && prunes(a, later, run)
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+func isLater(event, than *v1alpha1.GitEvent) bool {
+	return cmp.Or(event.Spec.ReceivedAt.Compare(than.Spec.ReceivedAt.Time), cmp.Compare(event.Name, than.Name)) > 0
+}
+
+// prunes tells whether an event has a run of the same pipeline as another one, of which not all are kept.
+func prunes(a *attempt.Attempt, event *v1alpha1.GitEvent, as *v1alpha1.Run) bool {
+	return !event.Settled() && slices.ContainsFunc(event.Status.Runs, func(run v1alpha1.Run) bool {
+		_, limited := a.Config.Keep.Of(run.MaxKeepRuns)
+		return limited && run.UID != "" && run.Namespace == as.Namespace && resources.SamePipeline(run.Pipeline, as.Pipeline)
+	})
 }
 
 func (s *Step) prune(ctx context.Context, a *attempt.Attempt) error {
@@ -94,7 +134,7 @@ func (s *Step) prune(ctx context.Context, a *attempt.Attempt) error {
 		if len(listed) <= keep || unnoted(run, listed) {
 			continue
 		}
-		all, err := s.certain(ctx, a, listed, over)
+		all, err := s.certain(ctx, a, run.Pipeline, listed, over)
 		faults = append(faults, err)
 		for _, old := range attempt.InTurn(a.Waits.Of(v1alpha1.StepPrune) != nil, all[:max(0, len(all)-keep)]) {
 			err := over()

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/pruning"
 )
@@ -106,6 +107,46 @@ func TestADeleteThatIsAlwaysRefused(t *testing.T) {
 	}
 	if len(told) != 1 || !strings.Contains(told[0], "NotPruned") || !strings.Contains(told[0], errDenied.Error()) {
 		t.Errorf("told is %q", told)
+	}
+}
+
+// A later event of the pipeline deletes what is refused now. An event does not stay open for it, which else a thousand would: the deliveries
+// of a busy Repository would be answered 503. One that is earlier, of another pipeline, or that keeps all is none that would do it.
+func TestADeleteThatIsRefusedIsLeftToALaterEvent(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		settles bool
+		change  func(later *v1alpha1.GitEvent)
+	}{
+		"a later event":        {true, func(*v1alpha1.GitEvent) {}},
+		"one of that second":   {true, func(e *v1alpha1.GitEvent) { e.Spec.ReceivedAt = event().Spec.ReceivedAt }},
+		"an earlier one":       {false, func(e *v1alpha1.GitEvent) { e.Spec.ReceivedAt.Time = e.Spec.ReceivedAt.Add(-time.Hour) }},
+		"it is settled":        {false, func(e *v1alpha1.GitEvent) { e.Status.Phase = v1alpha1.PhaseSettled }},
+		"another pipeline":     {false, func(e *v1alpha1.GitEvent) { e.Status.Runs[0].Pipeline = "other" }},
+		"it keeps all":         {false, func(e *v1alpha1.GitEvent) { e.Status.Runs[0].MaxKeepRuns = nil }},
+		"it is not created":    {false, func(e *v1alpha1.GitEvent) { e.Status.Runs[0].UID = "" }},
+		"another Repository's": {false, func(e *v1alpha1.GitEvent) { e.Spec.Repository.Name = "other" }},
+		"of one of that name":  {false, func(e *v1alpha1.GitEvent) { e.Spec.Repository.UID = "another" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, keepFile("hello", `"1"`))
+			w.history(3)
+			keep := int64(1)
+			later := event()
+			later.Name, later.UID, later.Spec.ReceivedAt.Time = "push-2", "uid-of-push-2", later.Spec.ReceivedAt.Add(time.Minute)
+			later.Status = v1alpha1.GitEventStatus{Plan: &v1alpha1.Plan{}, Runs: []v1alpha1.Run{{Pipeline: "hello", Namespace: tenant, Name: "hello-2", UID: "2", MaxKeepRuns: &keep}}}
+			c.change(later)
+			w.must(w.own.Tracker().Add(later))
+			w.hook = always("delete pipelineruns", errDenied)
+			for range 8 {
+				_, _ = w.reconcile()
+				w.end(corev1.ConditionTrue)
+			}
+			if w.event().Settled() != c.settles || w.count("delete pipelineruns") == 0 {
+				t.Errorf("settled is %v, want %v; it waits for %+v", w.event().Settled(), c.settles, w.event().Status.Waits)
+			}
+		})
 	}
 }
 

@@ -163,6 +163,15 @@ func TestWhatIsNotPruned(t *testing.T) {
 		"its event is gone, and should not be yet": func(w *world, p *past) {
 			p.event, p.run.CreationTimestamp = nil, metav1.NewTime(w.clock.Now().Add(-4*24*time.Hour+time.Minute))
 		},
+		"somebody has labelled a run of another one": func(_ *world, p *past) { p.event.Status.Runs[0].Pipeline = "other" },
+		"somebody has labelled a run of another one, of which no event is left": func(_ *world, p *past) {
+			p.event, p.run.Name = nil, resources.RunName("push-odd", ".tekton/hello.yaml", 0, "other")
+			p.run.Annotations[plumbline.DefinitionAnnotation] = "other"
+		},
+		"somebody has labelled a run of another one with placeholders": func(_ *world, p *past) {
+			p.event, p.run.Name = nil, resources.RunName("push-odd", ".tekton/hello.yaml", 0, "deploy-{{ target_branch }}")
+			p.run.Annotations[plumbline.DefinitionAnnotation] = "deploy-{{ target_branch }}-"
+		},
 		"its event is forgotten, and was another URL's": func(_ *world, p *past) {
 			p.event, p.run.Annotations[pipelinesascode.RepoURL] = nil, "https://git.example/acme/other"
 		},

@@ -18,7 +18,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/command"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/match"
 )
 
 // The reasons of the conditions URL, Credentials and Settings that arise here; Credentials also has those of events.
@@ -89,7 +88,7 @@ func (r *Reconciler) markSettings(repository *pacv1alpha1.Repository) {
 	if len(kept) > 0 {
 		message = "These fields are kept and not acted on by this version: " + strings.Join(kept, ", ") + "."
 	}
-	wrong, invalid := r.wrongSettings(&repository.Spec)
+	wrong, invalid := r.wrongSettings(repository)
 	message = strings.TrimSpace(wrong + " " + message)
 	switch {
 	case denies != "":
@@ -105,8 +104,8 @@ func (r *Reconciler) markSettings(repository *pacv1alpha1.Repository) {
 }
 
 // wrongSettings returns what all settings mean that cannot be acted on as they are written, and the first of them, nil if there is none.
-func (r *Reconciler) wrongSettings(spec *pacv1alpha1.RepositorySpec) (message string, invalid error) {
-	settings := spec.Settings
+func (r *Reconciler) wrongSettings(repository *pacv1alpha1.Repository) (message string, invalid error) {
+	settings := repository.Spec.Settings
 	if settings == nil {
 		return "", nil
 	}
@@ -118,7 +117,7 @@ func (r *Reconciler) wrongSettings(spec *pacv1alpha1.RepositorySpec) (message st
 	if settings.QueuePriority == "" {
 		return strings.Join(all, " "), invalid
 	}
-	params := spec.Params
+	params := repository.Spec.Params
 	if global := r.globalSpec(); params == nil && global != nil {
 		params = global.Params
 	}
@@ -128,7 +127,7 @@ func (r *Reconciler) wrongSettings(spec *pacv1alpha1.RepositorySpec) (message st
 			names = append(names, param.Name)
 		}
 	}
-	if err := match.CheckPriority(settings.QueuePriority, names); err != nil {
+	if err := r.priorities.check(keyOf(repository), settings.QueuePriority, names); err != nil {
 		invalid = cmp.Or(invalid, err)
 		all = append(all, fmt.Sprintf("settings.queue_priority: %s. Until it is mended all events have priority 0.", err.Error()))
 	}

@@ -23,13 +23,15 @@ const (
 	maxHeld = 5
 
 	reasonHeld = "Held"
+	// reasonNotStored is that of the fault and the Event of a Repository whose slots the API server does not keep.
+	reasonNotStored = "SlotsNotStored"
 )
 
-// stamp notes of slots without a time that they are held from now on.
+// stamp notes of slots without a time that they are held from now on, and of those that a process has given whose clock was ahead.
 func (r *Reconciler) stamp(slots []pacv1alpha1.Slot) {
 	now := metav1.NewTime(r.clock.Now().Truncate(time.Second))
 	for i := range slots {
-		if slots[i].Since == nil {
+		if slots[i].Since == nil || slots[i].Since.After(now.Time) {
 			slots[i].Since = now.DeepCopy()
 		}
 	}
@@ -91,8 +93,16 @@ func (r *Reconciler) heldMessage(repository *pacv1alpha1.Repository, held []pacv
 
 // why is what else than running keeps a slot.
 func (r *Reconciler) why(slot pacv1alpha1.Slot, events []*v1alpha1.GitEvent) string {
-	if run := runOf(slot, events); run != nil && run.UID == "" {
-		return fmt.Sprintf(" (not created yet: kubectl -n %s get gitevent %s says what it waits for)", r.namespace, slot.Event)
+	if run := runOf(slot, events); run == nil || run.UID != "" {
+		return ""
 	}
-	return ""
+	reason := ""
+	for _, event := range events {
+		for _, wait := range event.Status.Waits {
+			if event.Name == slot.Event && wait.Step == v1alpha1.StepCreate+slot.Run && wait.Reason != fault.ReasonConcurrencyLimit {
+				reason = ", " + wait.Reason
+			}
+		}
+	}
+	return fmt.Sprintf(" (not created yet%s: kubectl -n %s get gitevent %s says what it waits for)", reason, r.namespace, slot.Event)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	tektonv1 "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/typed/pipeline/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,8 +17,10 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	"knative.dev/pkg/controller"
+	"knative.dev/pkg/logging"
 	pkgreconciler "knative.dev/pkg/reconciler"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/budget"
@@ -41,6 +44,8 @@ type Reconciler struct {
 	// repositories and claims are caches; nothing is denied and nothing is ended on their word alone.
 	repositories, claims cache.Indexer
 	replaced             replaced
+	priorities           priorities
+	unseen               unseen
 	// rivals are the Repositories that name the URL of a claim, as far as a cache knows.
 	rivals   func(claim string) []types.NamespacedName
 	settings interface{ Load() *config.Config }
@@ -79,6 +84,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	if !r.IsLeaderFor(owner) {
 		r.retries.Forget(owner.String())
 		r.replaced.forget(owner)
+		r.priorities.forget(owner)
+		r.unseen.forget(owner)
 		return controller.NewSkipKey(key) // being promoted enqueues it again
 	}
 	err = r.reconcile(ctx, owner)
@@ -115,6 +122,8 @@ func (r *Reconciler) reconcile(ctx context.Context, owner types.NamespacedName) 
 		return fault.Requeue(err)
 	case repository == nil:
 		r.replaced.forget(owner)
+		r.priorities.forget(owner)
+		r.unseen.forget(owner)
 		return fault.Requeue(r.release(ctx, owner, "")...)
 	case r.replaced.still(repository):
 		return nil // the cache is behind; when it catches up it wakes this key
@@ -143,16 +152,29 @@ func (r *Reconciler) serve(ctx context.Context, repository *pacv1alpha1.Reposito
 
 // writeStatus writes what was read live at the start of this reconcile: its resource version makes a lost race a conflict.
 func (r *Reconciler) writeStatus(ctx context.Context, repository *pacv1alpha1.Repository, before *pacv1alpha1.RepositoryStatus) error {
-	_, err := r.client.PipelinesascodeV1alpha1().Repositories(repository.Namespace).UpdateStatus(ctx, repository, metav1.UpdateOptions{})
+	written, err := r.client.PipelinesascodeV1alpha1().Repositories(repository.Namespace).UpdateStatus(ctx, repository, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil // deleted meanwhile: its deletion wakes this key
 	}
 	if err != nil {
 		return fmt.Errorf("writing the status of Repository %s/%s: %w", repository.Namespace, repository.Name, fault.FromKube(fault.VerbUpdate, err))
 	}
+	if queue := repository.Status.Queue(r.namespace); queue != nil && !equality.Semantic.DeepEqual(queue, written.Status.Queue(r.namespace)) {
+		return r.notStored(ctx, repository)
+	}
 	r.replaced.note(repository, before)
 	r.tell(repository, before)
 	return nil
+}
+
+// notStored tells of slots that the API server has dropped without a word, because the CustomResourceDefinition does not have their fields:
+// it is Pipelines-as-Code's, or of an older version. No run of such a Repository is created, and its status may not keep a condition.
+func (r *Reconciler) notStored(ctx context.Context, repository *pacv1alpha1.Repository) error {
+	err := fault.Operatorf(reasonNotStored, "the CustomResourceDefinition repositories.%s that the cluster has does not keep status.queues as this version writes it, so runs that wait for concurrency_limit "+
+		"of Repository %s/%s may wait for ever: apply Plumbline's config/300-crd-repositories.yaml", pipelinesascode.GroupName, repository.Namespace, repository.Name)
+	logging.FromContext(ctx).Errorw("The slots of a Repository are not stored", "repository", keyOf(repository).String(), "error", err)
+	r.recorder.Event(repository, corev1.EventTypeWarning, reasonNotStored, err.Error())
+	return err
 }
 
 // wantedURL returns the canonical URL to claim, "" for none.

@@ -36,18 +36,20 @@ func (r *Reconciler) admit(ctx context.Context, repository *pacv1alpha1.Reposito
 	if limit == 0 {
 		if queue != nil {
 			repository.Status.SetQueue(r.namespace, nil)
+			r.unseen.forget(keyOf(repository))
 		}
 		return nil
 	}
 	if !r.eventsSynced() {
 		return nil // markCredentials says so
 	}
-	events := r.openEvents(repository.Namespace, repository.Name)
+	owner := keyOf(repository)
+	events := r.openEvents(owner.Namespace, owner.Name)
 	next := &pacv1alpha1.Queue{Installation: r.namespace}
 	var errs []error
 	if queue != nil {
 		for _, slot := range queue.Slots {
-			taken, err := r.taken(ctx, repository.Namespace, &slot, events)
+			taken, err := r.taken(ctx, owner, &slot, events)
 			if errs = append(errs, err); taken {
 				next.Slots = append(next.Slots, slot)
 			}
@@ -123,14 +125,15 @@ func (r *Reconciler) cachedRun(namespace, name string) *pipelinev1.PipelineRun {
 }
 
 // taken tells whether the run of a slot keeps it. With an error nothing is known, and it is taken.
-func (r *Reconciler) taken(ctx context.Context, namespace string, slot *pacv1alpha1.Slot, events []*v1alpha1.GitEvent) (bool, error) {
+func (r *Reconciler) taken(ctx context.Context, owner types.NamespacedName, slot *pacv1alpha1.Slot, events []*v1alpha1.GitEvent) (bool, error) {
 	run, err := r.recorded(ctx, *slot, events)
 	if err != nil {
 		return true, err
 	}
 	if run == nil || run.UID == "" && run.Result != nil {
-		return r.mayBeThere(ctx, namespace, slot)
+		return r.mayBeThere(ctx, owner, slot)
 	}
+	r.unseen.seen(owner, slot.Run)
 	slot.FreeAt = nil // a delivery that is sent again may plan the run of a deleted event anew
 	return r.holds(run), nil
 }
@@ -145,23 +148,6 @@ func (r *Reconciler) holds(run *v1alpha1.Run) bool {
 	}
 	cached := r.cachedRun(run.Namespace, run.Name)
 	return cached == nil || cached.UID != run.UID || !cached.IsDone()
-}
-
-// mayBeThere tells whether a PipelineRun is there, or may arrive still, of which no event knows: its event is gone, or has ended the run
-// before anybody saw it. The slot is given a time for that.
-func (r *Reconciler) mayBeThere(ctx context.Context, namespace string, slot *pacv1alpha1.Slot) (bool, error) {
-	live, err := r.tekton.PipelineRuns(namespace).Get(ctx, slot.Run, metav1.GetOptions{})
-	switch {
-	case err == nil:
-		return !live.IsDone(), nil
-	case !fault.Gone(err):
-		return true, fault.FromKube(fault.VerbRead, fmt.Errorf("reading PipelineRun %s/%s: %w", namespace, slot.Run, err))
-	case slot.FreeAt == nil:
-		at := metav1.NewTime(r.clock.Now().Add(inFlight).Truncate(time.Second))
-		slot.FreeAt = &at
-		return true, nil
-	}
-	return r.clock.Now().Before(slot.FreeAt.Time), nil
 }
 
 // recorded returns the run of a slot as its event has it, nil if the event is gone. The cache may lag: only a live answer says that.

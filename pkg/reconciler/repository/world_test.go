@@ -80,7 +80,9 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 }
 
 // restart makes the process forget what it knows beside its caches.
-func (w *world) restart() { w.r.replaced, w.r.retries = replaced{}, retry.New() }
+func (w *world) restart() {
+	w.r.replaced, w.r.unseen, w.r.priorities, w.r.retries = replaced{}, unseen{}, priorities{}, retry.New()
+}
 
 // catchUp makes the caches what the API server has.
 func (w *world) catchUp() {
