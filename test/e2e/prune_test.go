@@ -219,8 +219,8 @@ func TestARefusedDeleteIsTriedAgain(t *testing.T) {
 	w.invariants()
 }
 
-// The git-auth secret lives as long as its run, so that a console can start an ended one again: with GitLab's token git reads the
-// repository still; one that was minted for the run is revoked and not in there any more. It goes with the run.
+// The git-auth secret lives as long as its run, so that a console can start an ended one again: GitLab's token is in there still; one that was
+// minted for the run is revoked and not in there any more. It goes with the run.
 func TestASecretGoesWithItsRun(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, private: true}, func(t *testing.T, w *world) {
