@@ -30,7 +30,7 @@ func (bodyIsComment) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec,
 	return &v1alpha1.GitEventSpec{Comment: &v1alpha1.Comment{ID: 9, Body: string(body)}}, nil
 }
 
-// commented makes the event a comment of member on author's pull request from a fork; both may write.
+// commented makes the event a comment of member on author's pull request from a branch of the repository; both may write.
 func commented(t *testing.T, body string, files ...git.File) *world {
 	w := newWorld(t, files...)
 	w.payload(body)
@@ -46,10 +46,18 @@ func commented(t *testing.T, body string, files ...git.File) *world {
 	return w
 }
 
-// headAt is a service at which the pull request's head is a commit of a fork.
+// headAt is a service at which the pull request's head is a commit of a branch of the repository; forkAt, of a fork.
 func (w *world) headAt(sha string) func(*v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+	return w.headIn("https://git.example/acme/app", 5, sha)
+}
+
+func (w *world) forkAt(sha string) func(*v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+	return w.headIn("https://git.example/fork/app", 99, sha)
+}
+
+func (w *world) headIn(url string, project int64, sha string) func(*v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	return func(e *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
-		e.SHA, e.BaseRef, e.HeadRef, e.HeadURL, e.PullRequest.HeadProjectID = sha, "main", "topic", "https://git.example/fork/app", 99
+		e.SHA, e.BaseRef, e.HeadRef, e.HeadURL, e.PullRequest.HeadProjectID = sha, "main", "topic", url, project
 		return e, nil
 	}
 }

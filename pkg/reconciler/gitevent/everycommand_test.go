@@ -24,7 +24,7 @@ func asked(t *testing.T, comment string, stranger bool) *world {
 	if !stranger {
 		return w
 	}
-	w.git.complete = w.headAt(sha)
+	w.git.complete = w.forkAt(sha)
 	w.git.canWrite = func(user string) (bool, error) { return user == "member", nil }
 	first := w.named("first")
 	first.Spec.PullRequest.HeadProjectID, first.Spec.PullRequest.Author = 99, "author"
