@@ -238,9 +238,9 @@ func TestOnlyWhatMayBeOlderWaitsAndNotForEver(t *testing.T) {
 	t.Parallel()
 	w := pushes(t, 2, "'true'")
 	w.git.files = append(w.git.files, helloFile("lint"))
-	_, _ = w.reconcileEvent("push-2")
 	tip := w.git.tip
 	w.git.tip = func(*v1alpha1.GitEventSpec) (string, error) { return "", fault.Operatorf(fault.ReasonForbidden, "403") }
+	_, _ = w.reconcileEvent("push-2")
 	created := func() (names []string) {
 		_, _ = w.reconcileEvent("push-1")
 		for _, run := range w.named("push-1").Status.Runs {
