@@ -69,6 +69,7 @@ func TestACommentStartsWhatItMatchesAndNothingElse(t *testing.T) {
 	w := commented(t, "please\r\n/deploy prod\n", deploy, helloFile("hello"), annotated("other", "on-comment: ^/other"),
 		annotated("elsewhere", "on-comment: deploy", "target-namespace: prod"))
 	w.git.skipCI = true // who comments asks for it now
+	w.git.complete = w.headIn("https://git.example/fork/app", 5, sha)
 	w.settle(corev1.ConditionTrue)
 	runs := w.runs()
 	if len(runs) != 1 || len(w.git.checks) != 1 || w.git.checks["1"].Conclusion != status.Success {
@@ -121,7 +122,7 @@ func TestACommentRunsNobodysCode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := commented(t, "/deploy", annotated("deploy", "on-comment: ^/deploy"))
-			w.git.canWrite = test.canWrite
+			w.git.canWrite, w.git.complete = test.canWrite, w.forkAt(sha)
 			w.edit(func(e *v1alpha1.GitEvent) {
 				e.Labels = map[string]string{plumbline.SubjectLabel: e.Spec.Subject()}
 			})
