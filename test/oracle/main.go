@@ -43,7 +43,7 @@ func main() {
 		return
 	}
 	if err == nil {
-		err = run(ctx, scenarios, *parallel)
+		err = run(ctx, scenarios, scenario.DefaultsOf(*seed), *parallel)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "oracle:", err)
@@ -70,9 +70,9 @@ func choose(seed uint64, count int, only string) ([]scenario.Scenario, error) {
 }
 
 // run plays the scenarios. When something is wrong the logs stay, and the error says where.
-func run(ctx context.Context, scenarios []scenario.Scenario, parallel int) error {
+func run(ctx context.Context, scenarios []scenario.Scenario, defaults scenario.Defaults, parallel int) error {
 	begin := time.Now()
-	stage, err := play.Open(ctx, os.Stdout)
+	stage, err := play.Open(ctx, defaults, os.Stdout)
 	if err == nil {
 		fmt.Printf("both run after %s\n", time.Since(begin).Round(time.Second))
 		err = playAll(ctx, stage, scenarios, parallel)

@@ -29,6 +29,8 @@ const (
 type original struct {
 	bin    string // the folder of its binaries
 	config string // the folder of the manifests that its release ships
+	// settings are keys of its ConfigMap that are not as shipped.
+	settings map[string]string
 }
 
 // buildOriginal builds the controller and the watcher of the release in pac/go.mod, once, into the cache of the test cluster's binaries.

@@ -24,6 +24,9 @@ import (
 const (
 	// quiet is for how long nothing may change until an act is over. Pipelines-as-Code says of nothing that it is over.
 	quiet = 3 * time.Second
+	// begins is how long Pipelines-as-Code may take until its first call about a delivery. It has accepted it before it begins, and two sides
+	// that have done nothing yet look alike. There are deliveries that it makes no call about (a close by an owner).
+	begins = 10 * time.Second
 	// limit is for how long an act may take.
 	limit = 2 * time.Minute
 )
@@ -51,7 +54,11 @@ func (p *performance) settle(ctx context.Context, quiet time.Duration) error {
 
 // fingerprint changes with everything that is looked at. It is an error while something is known to go on.
 func (p *performance) fingerprint(ctx context.Context) (string, error) {
-	print := fmt.Sprint(p.gateway.called(p.scenario.Name()))
+	calls := p.gateway.called(p.scenario.Name())
+	if calls == p.asked && time.Since(p.delivered) < begins {
+		return "", errors.New("Pipelines-as-Code has not begun")
+	}
+	print := fmt.Sprint(calls)
 	for _, name := range p.events {
 		event, err := p.ours.plumbline.PlumblineV1alpha1().GitEvents(p.system).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
@@ -182,7 +189,7 @@ func (p *performance) remember(ctx context.Context, act int) error {
 }
 
 func (p *performance) show(ctx context.Context, s side) (verdict.Side, error) {
-	shown := verdict.Side{Left: map[string][]int{}}
+	shown := verdict.Side{Left: map[string][]int{}, Earlier: map[string][]verdict.Earlier{}}
 	runs, err := p.runsOf(ctx, s)
 	if err != nil {
 		return shown, err
@@ -191,6 +198,7 @@ func (p *performance) show(ctx context.Context, s side) (verdict.Side, error) {
 		before := p.seen[run.GetUID()]
 		shown.Left[pipelineOf(run)] = append(shown.Left[pipelineOf(run)], before)
 		if before > 0 {
+			shown.Earlier[pipelineOf(run)] = append(shown.Earlier[pipelineOf(run)], verdict.Earlier{Act: before, Ended: ending(run)})
 			continue
 		}
 		spec, _, _ := unstructured.NestedMap(run.Object, "spec")

@@ -32,7 +32,7 @@ const pacNamespace = "pipelines-as-code"
 // installOriginal applies what the release ships, stores the App's credentials and starts the controller and the watcher, which call the
 // forge at api. It returns where the controller listens.
 func installOriginal(ctx context.Context, c *cluster.Cluster, built original, app forge.App, api string) (string, error) {
-	manifests, err := shipped(built.config)
+	manifests, err := shipped(built.config, built.settings)
 	if err != nil {
 		return "", err
 	}
@@ -64,7 +64,7 @@ func installOriginal(ctx context.Context, c *cluster.Cluster, built original, ap
 }
 
 // shipped is the release's manifests, but for Deployments, for which our processes stand in, and its admission webhook.
-func shipped(dir string) ([]byte, error) {
+func shipped(dir string, settings map[string]string) ([]byte, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func shipped(dir string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := eachDocument(data, func(object map[string]any) error { return keep(&all, object) }); err != nil {
+		if err := eachDocument(data, func(object map[string]any) error { return keep(&all, object, settings) }); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 	}
@@ -109,7 +109,7 @@ func eachDocument(data []byte, do func(map[string]any) error) error {
 }
 
 // keep writes an object that is needed here. Logs of runs cannot be read from nodes that are not there, and metrics have no port.
-func keep(to io.Writer, object map[string]any) error {
+func keep(to io.Writer, object map[string]any, settings map[string]string) error {
 	if slices.Contains([]string{"Deployment", "Service"}, fmt.Sprint(object["kind"])) {
 		return nil
 	}
@@ -120,6 +120,9 @@ func keep(to io.Writer, object map[string]any) error {
 		if data != nil {
 			data["error-log-snippet"], data["error-detection-from-container-logs"] = "false", "false"
 			data["tekton-dashboard-url"] = "https://dashboard.example.com"
+			for key, value := range settings {
+				data[key] = value
+			}
 		}
 	case "pipelines-as-code-config-observability":
 		object["data"] = map[string]any{"metrics-protocol": "none"}

@@ -21,7 +21,7 @@ func TestWhatIsShippedIsAdapted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := shipped(dir)
+	got, err := shipped(dir, map[string]string{"auto-configure": "maybe"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,6 +32,7 @@ metadata:
 ---
 data:
   application-name: CI
+  auto-configure: maybe
   error-detection-from-container-logs: "false"
   error-log-snippet: "false"
   tekton-dashboard-url: https://dashboard.example.com
@@ -42,7 +43,7 @@ metadata:
 	if string(got) != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if _, err := shipped(t.TempDir()); err == nil {
+	if _, err := shipped(t.TempDir(), nil); err == nil {
 		t.Error("a folder without manifests is taken for a release")
 	}
 }

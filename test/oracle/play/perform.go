@@ -37,6 +37,9 @@ type performance struct {
 	events []string
 	shas   map[string]bool
 	seen   map[types.UID]int // runs of acts before, and of which, from one
+	// asked is how many calls of Pipelines-as-Code were about the repository before the newest delivery, and delivered is when that was.
+	asked     int
+	delivered time.Time
 }
 
 // Play plays a scenario to both sides and returns what each shows after each act. What doubt says no to is looked at once more, after
@@ -110,6 +113,9 @@ func (p *performance) happen(n int, a scenario.Act) func(app int64) forge.Delive
 	case scenario.Echo:
 		return p.pushed("refs/heads/"+scenario.Feature, a.By)
 	case scenario.Tag:
+		if a.Path != "" {
+			p.commit(n, p.repo, scenario.Main, a)
+		}
 		sha := p.forge.Branches(p.repo)[scenario.Main]
 		p.shas[sha] = true
 		p.forge.CreateTag(p.repo, a.Branch, sha, a.By)
@@ -178,6 +184,7 @@ var recordedAs = regexp.MustCompile(`recorded as ([a-z0-9-]+)`)
 func (p *performance) deliver(ctx context.Context, build func(app int64) forge.Delivery) error {
 	ctx, cancel := context.WithTimeout(ctx, serving)
 	defer cancel()
+	p.asked, p.delivered = p.gateway.called(p.scenario.Name()), time.Now()
 	original := build(p.pac.app.ID)
 	original.Header = original.Header.Clone()
 	maps.Copy(original.Header, p.pac.header)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -56,8 +57,8 @@ type Stage struct {
 	system string
 }
 
-// Open starts everything. Close ends what it started, also when it fails.
-func Open(ctx context.Context, progress io.Writer) (s *Stage, err error) {
+// Open starts everything, with the same defaults on both sides. Close ends what it started, also when it fails.
+func Open(ctx context.Context, defaults scenario.Defaults, progress io.Writer) (s *Stage, err error) {
 	s = &Stage{system: "plumbline"}
 	if s.dir, err = os.MkdirTemp("", "plumbline-oracle-"); err != nil {
 		return s, err
@@ -74,8 +75,8 @@ func Open(ctx context.Context, progress io.Writer) (s *Stage, err error) {
 		return s, err
 	}
 	both, within := errgroup.WithContext(ctx)
-	both.Go(func() error { return s.startOurs(within, programs) })
-	both.Go(func() error { return s.startPaC(within, built) })
+	both.Go(func() error { return s.startOurs(within, programs, defaults) })
+	both.Go(func() error { return s.startPaC(within, built, defaults) })
 	return s, both.Wait()
 }
 
@@ -101,15 +102,26 @@ func (s *Stage) host() error {
 	return nil
 }
 
-func (s *Stage) startOurs(ctx context.Context, programs installation.Programs) error {
+// keysOf are the ConfigMap's keys for defaults, which both call the same.
+func keysOf(d scenario.Defaults) map[string]string {
+	return map[string]string{
+		"enable-cancel-in-progress-on-pull-requests": strconv.FormatBool(d.Pulls), "enable-cancel-in-progress-on-push": strconv.FormatBool(d.Pushes),
+	}
+}
+
+func (s *Stage) startOurs(ctx context.Context, programs installation.Programs, defaults scenario.Defaults) error {
 	if err := s.ours.begin(ctx, filepath.Join(s.dir, "plumbline")); err != nil {
 		return err
 	}
 	if err := installation.Define(ctx, s.ours.cluster); err != nil {
 		return err
 	}
+	var settings [][3]string
+	for key, value := range keysOf(defaults) {
+		settings = append(settings, [3]string{"plumbline", key, value})
+	}
 	i, err := installation.New(ctx, installation.Options{
-		Cluster: s.ours.cluster, Forge: s.forge, App: s.ours.app, Programs: programs, Namespace: s.system,
+		Cluster: s.ours.cluster, Forge: s.forge, App: s.ours.app, Programs: programs, Namespace: s.system, Config: settings,
 	})
 	if err != nil {
 		return err
@@ -126,10 +138,11 @@ func (s *Stage) startOurs(ctx context.Context, programs installation.Programs) e
 	return errors.Join(controller.Start(ctx), receiver.Start(ctx))
 }
 
-func (s *Stage) startPaC(ctx context.Context, built original) (err error) {
+func (s *Stage) startPaC(ctx context.Context, built original, defaults scenario.Defaults) (err error) {
 	if err := s.pac.begin(ctx, filepath.Join(s.dir, "original")); err != nil {
 		return err
 	}
+	built.settings = keysOf(defaults)
 	s.pac.hook, err = installOriginal(ctx, s.pac.cluster, built, s.pac.app, s.gateway.server.URL)
 	// An Enterprise Server names its host. With the scheme Pipelines-as-Code takes it as it is, without one it would want TLS.
 	s.pac.header = http.Header{"X-Github-Enterprise-Host": {s.forge.URL()}}

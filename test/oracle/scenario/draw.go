@@ -15,21 +15,31 @@ func Draw(seed uint64, n int) Scenario {
 	// The numbers are mixed: what follows from 1 and 2 would begin alike otherwise.
 	from := sha256.Sum256(fmt.Appendf(nil, "%d/%d", seed, n))
 	d := drawer{rand.New(rand.NewChaCha8(from))} // #nosec G404 -- repeatable, and no secret
-	s := Scenario{Seed: seed, N: n}
+	s := Scenario{Seed: seed, N: n, Defaults: DefaultsOf(seed)}
 	s.Provenance = pick(d, "", "", "", "source", "default_branch")
 	s.HeadEdits = d.in(3)
-	s.Acts = d.acts()
-	held := slices.ContainsFunc(s.Acts, ends)
+	overtaken := d.in(4)
+	if overtaken {
+		s.Acts = d.newer()
+	} else {
+		s.Acts = d.acts()
+	}
+	held := overtaken || slices.ContainsFunc(s.Acts, ends)
 	for i := range 1 + d.IntN(4) {
 		// The first one fits what happens first, nearly always: a scenario in which nothing runs shows little.
 		p := d.pipeline(i, s.Acts[0], i == 0 && !d.in(8) || d.in(3))
 		// Only runs that go on can be cancelled; what goes on keeps a scenario without an end from being over.
 		p.Held = held && d.in(2)
+		if overtaken {
+			d.overtakes(&p)
+		} else if held {
+			p.Cancels = pick(d, "", "", "true", "false")
+		}
 		p.Fails = !p.Held && p.Fails
 		s.Pipelines = append(s.Pipelines, p)
 	}
 	for i, a := range s.Acts {
-		if a.Kind == Comment && !strings.HasPrefix(a.Text, approve) {
+		if a.Kind == Comment && (a.Text == "" || a.Text == cancel) {
 			s.Acts[i].Text = d.comment(a, s.Pipelines)
 		}
 	}
@@ -50,6 +60,21 @@ func pick[T any](d drawer, from ...T) T { return from[d.IntN(len(from))] }
 func (d drawer) in(n int) bool { return d.IntN(n) == 0 }
 
 func (d drawer) acts() []Act {
+	acts := d.begin()
+	if acts[0].Kind != Open {
+		return acts
+	}
+	for range pick(d, 0, 1, 1, 2, 2, 3) {
+		acts = append(acts, d.followUp(acts[0]))
+		if acts[len(acts)-1].Kind == Closed {
+			break
+		}
+	}
+	return acts
+}
+
+// begin is what happens first. The pull request of a stranger is approved, nearly always.
+func (d drawer) begin() []Act {
 	switch n := d.IntN(10); {
 	case n < 2:
 		return []Act{{Kind: Push, By: pick(d, Owner, Writer), Branch: pick(d, Main, Main, Release, Feature), Path: d.path(), Message: d.message()}}
@@ -63,12 +88,6 @@ func (d drawer) acts() []Act {
 	acts := []Act{open}
 	if open.Fork && open.By == Stranger && !d.in(4) {
 		acts = append(acts, Act{Kind: Comment, By: pick(d, Owner, Writer, Writer), Text: pick(d, approve, approve, approve+" {sha}")})
-	}
-	for range pick(d, 0, 1, 1, 2, 2, 3) {
-		acts = append(acts, d.followUp(open))
-		if acts[len(acts)-1].Kind == Closed {
-			break
-		}
 	}
 	return acts
 }

@@ -31,7 +31,7 @@ func TestAHundredScenariosHaveEverything(t *testing.T) {
 				seen[string(a.Kind)], seen["by "+a.By] = true, true
 			}
 			for _, p := range s.Pipelines {
-				seen["keeps "+p.Keeps] = true
+				seen["keeps "+p.Keeps], seen["cancels "+p.Cancels] = true, true
 				for name := range p.On {
 					seen[name] = true
 				}
@@ -40,7 +40,7 @@ func TestAHundredScenariosHaveEverything(t *testing.T) {
 		for _, want := range []string{
 			"push", "tag", "open", "sync", "echo", "label", "comment", "close", "by tria", "by olga", "by will", "by mia", "by rita", "by sam", "on-event", "on-target-branch",
 			"on-path-change", "on-path-change-ignore", "on-cel-expression", "on-comment", "on-label", "provenance ", "provenance source", "provenance default_branch",
-			"limit 1", "keeps 1", "keeps 2",
+			"limit 1", "keeps 1", "keeps 2", "cancels true", "cancels false", "cancels yes",
 		} {
 			if !seen[want] {
 				t.Errorf("seed %d has no %q", seed, want)

@@ -74,6 +74,9 @@ func (p Pipeline) annotations() string {
 	if p.Keeps != "" {
 		all[prefix+"max-keep-runs"] = p.Keeps
 	}
+	if p.Cancels != "" {
+		all[prefix+"cancel-in-progress"] = p.Cancels
+	}
 	if p.Fails {
 		all["test.plumbline.dev/exit-code"] = "1"
 	}

@@ -40,10 +40,19 @@ type Scenario struct {
 	// HeadEdits is true when the head of the pull request or the pushed branch has other definitions than main.
 	HeadEdits bool
 	// Limit is the Repository's concurrency_limit; 0 is none.
-	Limit     int
+	Limit int
+	// Defaults are those of the installation that it is played on.
+	Defaults  Defaults
 	Pipelines []Pipeline
 	Acts      []Act
 }
+
+// Defaults are what an installation does with pipelines that do not say whether a newer run ends the older ones: the two keys
+// enable-cancel-in-progress-on-… of the ConfigMap.
+type Defaults struct{ Pulls, Pushes bool }
+
+// DefaultsOf are those of all scenarios of a seed, which share an installation. Four seeds in a row have all there are.
+func DefaultsOf(seed uint64) Defaults { return Defaults{Pulls: seed&1 != 0, Pushes: seed&2 != 0} }
 
 // Pipeline is one file of .tekton.
 type Pipeline struct {
@@ -56,8 +65,8 @@ type Pipeline struct {
 	Fails, Held bool
 	// Clones gives the run the secret that it clones with.
 	Clones bool
-	// Keeps is the annotation max-keep-runs; "" leaves it out.
-	Keeps string
+	// Keeps is the annotation max-keep-runs, and Cancels cancel-in-progress; "" leaves them out.
+	Keeps, Cancels string
 }
 
 // Kind is what happens.
@@ -66,7 +75,7 @@ type Kind string
 // What happens.
 const (
 	Push    Kind = "push"    // a commit to Branch
-	Tag     Kind = "tag"     // Branch is the tag's name, on main
+	Tag     Kind = "tag"     // Branch is the tag's name, on main, and on a new commit there if Path is set
 	Open    Kind = "open"    // a pull request from Feature to Branch
 	Sync    Kind = "sync"    // another commit to the pull request
 	Echo    Kind = "echo"    // the push event of a pull request's branch in the repository itself
@@ -125,6 +134,12 @@ func (s Scenario) String() string {
 	if s.Limit > 0 {
 		fmt.Fprintf(&b, ", concurrency_limit %d", s.Limit)
 	}
+	if s.Defaults.Pulls {
+		b.WriteString(", enable-cancel-in-progress-on-pull-requests")
+	}
+	if s.Defaults.Pushes {
+		b.WriteString(", enable-cancel-in-progress-on-push")
+	}
 	for _, p := range s.Pipelines {
 		fmt.Fprintf(&b, "\n  pipeline %s%s", p.Name, p.traits())
 	}
@@ -140,7 +155,7 @@ func (p Pipeline) traits() string {
 		list = append(list, name+": "+p.On[name])
 	}
 	for name, is := range map[string]bool{
-		"fails": p.Fails, "held": p.Held, "clones": p.Clones, "generateName": p.Generated, "max-keep-runs: " + p.Keeps: p.Keeps != "",
+		"fails": p.Fails, "held": p.Held, "clones": p.Clones, "generateName": p.Generated, "max-keep-runs: " + p.Keeps: p.Keeps != "", "cancel-in-progress: " + p.Cancels: p.Cancels != "",
 	} {
 		if is {
 			list = append(list, name)

@@ -34,8 +34,16 @@ type Side struct {
 	Checks []Check
 	// Left are the acts, from one, of the runs of a pipeline that are still there; 0 stands for the act itself.
 	Left map[string][]int
+	// Earlier are the runs of a pipeline that acts before have started and that are still there.
+	Earlier map[string][]Earlier
 	// Plans are what the events of the scenario came to, for people; Pipelines-as-Code has none.
 	Plans []string
+}
+
+// Earlier is a run that an act before has started, counted from one, and how it has ended by now.
+type Earlier struct {
+	Act   int
+	Ended string
 }
 
 // What differs.
@@ -58,6 +66,8 @@ const (
 	Reported What = "check"
 	// Left are the acts whose runs of a pipeline are still there.
 	Left What = "runs that are left"
+	// Became is how a run of an act before has ended by now.
+	Became What = "an earlier run"
 )
 
 // Difference is one, after one act.
@@ -69,7 +79,9 @@ type Difference struct {
 	// SHA is the commit of a check.
 	SHA string
 	// Path is where in the spec, e.g. "taskRunTemplate.serviceAccountName".
-	Path      string
+	Path string
+	// Of is the act that has started an earlier run, from one.
+	Of        int
 	PaC, Ours string
 }
 
@@ -77,6 +89,9 @@ func (d Difference) String() string {
 	text := fmt.Sprintf("after act %d: %s, %s", d.Act+1, d.What, d.Subject)
 	if d.Path != "" {
 		text += ", " + d.Path
+	}
+	if d.Of > 0 {
+		text += fmt.Sprintf(" of act %d", d.Of)
 	}
 	if d.PaC != d.Ours {
 		text += fmt.Sprintf(": Pipelines-as-Code %q, Plumbline %q", d.PaC, d.Ours)
@@ -87,8 +102,8 @@ func (d Difference) String() string {
 // between stands in the name of a pipeline's check between the application's and its own.
 const between = " / "
 
-// Compare lists how two sides differ after each act. What differs in a check is listed once, after the act that made it so. A pipeline whose
-// runs differ is not asked for its checks, nor for which of its runs are left, from that act on: they follow from the runs. application is the first part of the names of checks.
+// Compare lists how two sides differ after each act. What differs in a check, or in how an earlier run has ended, is listed once, after the act that made it so. A
+// pipeline whose runs differ is not asked for its checks, nor for its earlier runs, from that act on: they follow from the runs. application is the first part of the names of checks.
 func Compare(application string, pac, ours []Side) []Difference {
 	var all []Difference
 	differ, before := map[string]bool{}, map[Difference]bool{}
@@ -96,19 +111,19 @@ func Compare(application string, pac, ours []Side) []Difference {
 		found := runs(pac[act].Runs, ours[act].Runs)
 		for i := range found {
 			if found[i].What == OnlyPaC || found[i].What == OnlyOurs || found[i].What == Ending {
-				differ[application+between+found[i].Subject] = true
+				differ[checkOf(application, found[i])] = true
 			}
 		}
 		now := map[Difference]bool{}
-		for _, d := range checks(pac[act].Checks, ours[act].Checks) {
+		for _, d := range append(checks(pac[act].Checks, ours[act].Checks), earlier(pac[act].Earlier, ours[act].Earlier)...) {
 			now[d] = true
-			if !differ[d.Subject] && !before[d] {
+			if !differ[checkOf(application, d)] && !before[d] {
 				found = append(found, d)
 			}
 		}
 		before = now
 		for _, d := range left(pac[act].Left, ours[act].Left) {
-			if !differ[application+between+d.Subject] {
+			if !differ[checkOf(application, d)] {
 				found = append(found, d)
 			}
 		}
@@ -218,6 +233,32 @@ func left(pac, ours map[string][]int) []Difference {
 		}
 	}
 	return all
+}
+
+// earlier compares the runs of acts before, of pipelines of which both sides have the same.
+func earlier(pac, ours map[string][]Earlier) []Difference {
+	var all []Difference
+	for _, name := range slices.Sorted(maps.Keys(pac)) {
+		a, b := inOrder(pac[name]), inOrder(ours[name])
+		for i := range min(len(a), len(b)) {
+			if a[i].Act == b[i].Act && a[i].Ended != b[i].Ended {
+				all = append(all, Difference{What: Became, Subject: name, Of: a[i].Act, PaC: a[i].Ended, Ours: b[i].Ended})
+			}
+		}
+	}
+	return all
+}
+
+func inOrder(runs []Earlier) []Earlier {
+	return slices.SortedFunc(slices.Values(runs), func(a, b Earlier) int { return cmp.Or(cmp.Compare(a.Act, b.Act), cmp.Compare(a.Ended, b.Ended)) })
+}
+
+// checkOf is the name of the check that a difference is about, or of the pipeline that it is about.
+func checkOf(application string, d Difference) string {
+	if d.What == Reported {
+		return d.Subject
+	}
+	return application + between + d.Subject
 }
 
 func byName(list []Check) map[[2]string]Check {

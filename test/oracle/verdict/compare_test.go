@@ -38,6 +38,10 @@ func TestWhatDiffersIsFound(t *testing.T) {
 			Side{Left: map[string][]int{"build": {0}}}, Side{Left: map[string][]int{"build": {1, 0}}},
 			`after act 1: runs that are left, build: Pipelines-as-Code "[0]", Plumbline "[0 1]"`,
 		},
+		"how an earlier run ended": {
+			Side{Earlier: map[string][]Earlier{"build": {{2, "runs"}, {1, "cancelled"}}}}, Side{Earlier: map[string][]Earlier{"build": {{1, "runs"}, {2, "runs"}}}},
+			`after act 1: an earlier run, build of act 1: Pipelines-as-Code "cancelled", Plumbline "runs"`,
+		},
 		"the newest check counts": {
 			Side{Checks: []Check{{Name: "CI", SHA: "abc", Status: "queued"}, {Name: "CI", SHA: "abc", Status: "completed", Conclusion: "success"}}},
 			Side{Checks: []Check{{Name: "CI", SHA: "abc", Status: "completed", Conclusion: "success"}}}, "",
@@ -92,9 +96,9 @@ func TestDifferencesAreDocumented(t *testing.T) {
 // Between people who may write, a push and its pull request, nothing is meant to differ but what the table says of commands.
 func TestWhatNobodyMeansIsReported(t *testing.T) {
 	s := scenario.Scenario{Pipelines: []scenario.Pipeline{{Name: "p1", On: map[string]string{"on-event": "[push]"}}}, Acts: []scenario.Act{{Kind: scenario.Push, By: scenario.Writer}}}
-	for _, what := range []What{OnlyPaC, OnlyOurs, Rendered, Labelled, Commit, Ending, Reported, Left} {
+	for _, what := range []What{OnlyPaC, OnlyOurs, Rendered, Labelled, Commit, Ending, Reported, Left, Became} {
 		for _, state := range []string{"", "queued", "success", "skipped", "cancelled", "main"} {
-			d := Difference{What: what, Subject: "p1", Path: "env[WHERE].value", PaC: "head", Ours: state}
+			d := Difference{What: what, Subject: "p1", Path: "env[WHERE].value", Of: 1, PaC: "head", Ours: state}
 			if meant, others := Judge(s, []Difference{d}); len(others) != 1 {
 				t.Errorf("%v is taken for %s", d, fmt.Sprint(meant))
 			}

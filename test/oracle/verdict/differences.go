@@ -9,6 +9,7 @@ const (
 	language = "docs/language.md"
 	template = "docs/templates.md"
 	operate  = "docs/operations.md"
+	running  = "docs/running.md"
 )
 
 // Differences are those that Plumbline wants. What one explains is as narrow as it can be told: who acts on what.

@@ -37,6 +37,16 @@ func aboutEnds() []Meant {
 			Explains: closeEnds,
 		},
 		{
+			Name: "the author cancels the runs of its own pull request", Because: "they are its runs",
+			Page: commands, Says: "| `/cancel` by whoever may start runs | and by the pull request's author |",
+			Explains: authorCancels,
+		},
+		{
+			Name: "a newer run, or a close, ends what a label has started", Because: "it is older, whatever has started it",
+			Page: running, Says: "| runs of label events | are not ended",
+			Explains: labelledEnds,
+		},
+		{
 			Name: "the close of a stranger's pull request asks for approval", Because: "closing is no start",
 			Page: commands, Says: "the close of a stranger's pull request ends nothing, and asks for approval",
 			Explains: closeAsks,

@@ -3,6 +3,7 @@
 package verdict
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/plumbline-ci/plumbline/test/oracle/scenario"
@@ -19,7 +20,7 @@ func withoutAnnotations(s scenario.Scenario, d Difference) bool {
 
 func withoutDash(s scenario.Scenario, d Difference) bool {
 	p, _ := s.Pipeline(pipelineOf(d))
-	cancels := asks(act(s, d), "/cancel") && d.What == Reported && d.Ours == "cancelled"
+	cancels := asks(act(s, d), "/cancel") && onlyOursEnded(d)
 	return named(s, d) == p.Name && p.Generated && (cancels || asks(act(s, d), "/test", "/retest") && d.What == OnlyOurs)
 }
 
@@ -28,17 +29,49 @@ func runsAlready(s scenario.Scenario, d Difference) bool {
 	return asks(act(s, d), "/retest", "/ok-to-test") && named(s, d) != p.Name && p.Held && d.What == OnlyPaC
 }
 
+func authorCancels(s scenario.Scenario, d Difference) bool {
+	open, _ := s.Opened(d.Act)
+	own := asks(act(s, d), "/cancel") && act(s, d).By == open.By && !scenario.MayWrite(open.By)
+	return own && onlyOursEnded(d)
+}
+
+// closeEnds is about pipelines of which Pipelines-as-Code ends nothing at a close.
 func closeEnds(s scenario.Scenario, d Difference) bool {
-	return act(s, d).Kind == scenario.Closed && d.What == Reported && d.Ours == "cancelled" && d.PaC == "in_progress"
+	p, _ := s.Pipeline(pipelineOf(d))
+	endsThere := p.Cancels == "true" || s.Defaults.Pulls && p.Cancels != "false"
+	return act(s, d).Kind == scenario.Closed && onlyOursEnded(d) && !endsThere
 }
 
 func closeAsks(s scenario.Scenario, d Difference) bool {
-	return act(s, d).Kind == scenario.Closed && outside(s, d) && isEvent(d) && d.PaC == "queued"
+	asked := isEvent(d) && d.PaC == "queued"
+	return act(s, d).Kind == scenario.Closed && outside(s, d) && (asked || onlyOursEnded(d))
+}
+
+// labelledEnds is about runs that a label has started, and at a check about a commit for which one may have.
+func labelledEnds(s scenario.Scenario, d Difference) bool {
+	before := s.Acts[:d.Act]
+	if d.What == Became {
+		before = s.Acts[d.Of-1 : d.Of]
+	}
+	isLabel := func(a scenario.Act) bool { return a.Kind == scenario.Labeled }
+	return onlyOursEnded(d) && overtaken(s, d) && slices.ContainsFunc(before, isLabel)
+}
+
+// overtaken tells whether newer runs of a pipeline end the older ones, of pull requests.
+func overtaken(s scenario.Scenario, d Difference) bool {
+	p, _ := s.Pipeline(pipelineOf(d))
+	return p.Cancels == "true" || s.Defaults.Pulls && p.Cancels == ""
 }
 
 func linesOfAValue(_ scenario.Scenario, d Difference) bool {
 	lines := strings.HasSuffix(d.Path, "[COMMENT].value") || strings.HasSuffix(d.Path, "[LABELS].value")
 	return d.What == Rendered && lines && d.PaC == strings.ReplaceAll(d.Ours, `\\n`, `\n`)
+}
+
+// onlyOursEnded tells whether Plumbline has ended a run that goes on at Pipelines-as-Code, by the run or by its check.
+func onlyOursEnded(d Difference) bool {
+	goesOn := d.What == Reported && d.PaC == "in_progress" || d.What == Became && d.PaC == "runs"
+	return goesOn && d.Ours == "cancelled"
 }
 
 // named is the pipeline that the comment names, "" if it names none.

@@ -39,7 +39,7 @@ func approvedBefore(s scenario.Scenario, d Difference) bool {
 
 func readersComment(s scenario.Scenario, d Difference) bool {
 	a := act(s, d)
-	ends := asks(a, "/cancel") && d.What == Reported && d.PaC == "cancelled"
+	ends := asks(a, "/cancel") && (d.What == Reported || d.What == Became) && d.PaC == "cancelled"
 	// Of a check that waits Pipelines-as-Code makes that of the first run.
 	starts := d.What == OnlyPaC || isEvent(d) && outside(s, d) && d.PaC == "" && d.Ours == "queued"
 	return reads(a.By) && (ends || starts && asks(a, "/test", "/retest", "/ok-to-test", "/deploy"))
