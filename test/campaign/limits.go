@@ -32,6 +32,9 @@ const (
 // name is that of the Repository.
 func (r *repository) name() string { return strings.ToLower(r.service) }
 
+// redelivers tells whether what was answered 503, or not at all, is delivered again: the controller asks GitHub for that.
+func (r *repository) redelivers() bool { return r.service == onGitHub }
+
 // limitable is what a change of a Repository's limit is done to.
 func limitable(tenant, service string) string { return "limit of " + tenant + " on " + service }
 

@@ -23,10 +23,7 @@ func (s *stage) of(key string) (*repository, wish) {
 	return nil, either
 }
 
-// redelivers tells whether what was answered 503, or not at all, is delivered again: the controller asks GitHub for that.
-func (r *repository) redelivers() bool { return r.service == onGitHub }
-
-// ignored is I-1 as the campaign knows it: it is recorded what has pipelines, also in a second attempt, and nobody may say that it has none.
+// ignored is I-1 as the campaign knows it: it is recorded what has pipelines, and nobody may say that it has none.
 func (c *checker) ignored(e *invariants.Evidence) (broken []invariants.Violation) {
 	records := map[string]bool{}
 	for _, event := range e.Events {

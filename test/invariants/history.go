@@ -39,15 +39,14 @@ type History struct {
 	Patience time.Duration
 
 	mu           sync.Mutex
+	noted        map[string]*noted   // by the event's name: every event that was ever there
 	repositories map[string]*limited // by namespace and name
 	runs         map[string]*made    // by namespace and name: every run that was ever there
 	waiting      map[string]*queued  // by namespace and name: the runs that are planned and not there
 	events       map[string][]string // by the event's name: those of waiting that are of it
-	// noted are all events that were ever there, by name.
-	noted  map[string]*noted
-	broken []Violation
-	most   int // runs that ran at once of a Repository with a limit
-	given  int // slots
+	broken       []Violation
+	most         int // runs that ran at once of a Repository with a limit
+	given        int // slots
 }
 
 // made is a PipelineRun.
