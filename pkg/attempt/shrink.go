@@ -30,7 +30,8 @@ func Shrink(event *v1alpha1.GitEvent, now time.Time, late bool) {
 		st.Plan.Decisions = st.Plan.Decisions[:maxDecisions]
 	}
 	for i := range st.Runs {
-		st.Runs[i].Patched, st.Runs[i].Secret, st.Runs[i].SecretRenewAt, st.Runs[i].MaxKeepRuns = "", "", nil, nil
+		st.Runs[i].Patched, st.Runs[i].MaxKeepRuns = "", nil
+		st.Runs[i].Secret, st.Runs[i].SecretRenewAt, st.Runs[i].SecretOwned = "", nil, false
 		if st.Runs[i].Result != nil {
 			st.Runs[i].Result.Text, st.Runs[i].Result.Brief = "", ""
 		}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -85,8 +86,7 @@ func (s Secrets) there(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Ru
 	if secret == nil || err != nil {
 		return false, err
 	}
-	owners := secret.OwnerReferences
-	return len(owners) == 1 && owners[0].UID == repository.UID, nil
+	return slices.ContainsFunc(secret.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == repository.UID }), nil
 }
 
 // ask returns a secret. It is asked for with a patch that changes nothing, which the API server answers without a write: the
@@ -119,8 +119,24 @@ func (s Secrets) Renew(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Ru
 		return fault.FromKube(fault.VerbPatch, fmt.Errorf("renewing secret %s/%s: %w", run.Namespace, run.Secret, err)).AsOwn()
 	}
 	s.made.renewed(holder{a.Event.UID, run.Secret}, fresh.own())
+	run.SecretOwned = true
 	s.hold(a, run, fresh)
 	return nil
+}
+
+// Own makes a PipelineRun that exists an owner of its secret, so that pods find it although the Repository is deleted meanwhile. The
+// Repository stays one until the event settles: a run that is deleted must not take tokens with it that are to be revoked. It tells
+// whether the secret is there.
+func (s Secrets) Own(ctx context.Context, run *v1alpha1.Run) (there bool, err error) {
+	_, err = s.client.Secrets(run.Namespace).Patch(ctx, run.Secret, types.StrategicMergePatchType, resources.AlsoOfRun(run), metav1.PatchOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fault.FromKube(fault.VerbPatch, fmt.Errorf("giving secret %s/%s its run as an owner: %w", run.Namespace, run.Secret, err)).AsOwn()
+	}
+	run.SecretOwned = true
+	return true, nil
 }
 
 // hold notes that a run's secret has the fresh token.
@@ -129,7 +145,7 @@ func (s Secrets) hold(a *attempt.Attempt, run *v1alpha1.Run, fresh Grant) {
 	run.SecretRenewAt = fresh.renewAt(a.Clock.Now())
 }
 
-// patch gives a secret that exists a fresh token, and the Repository as it is now for its owner: one that was deleted and
+// patch gives a secret that exists a fresh token, and the Repository as it is now for an owner: one that was deleted and
 // made again has another UID. The token before may be in use: it stays in the secret, to be revoked with the others.
 func (s Secrets) patch(ctx context.Context, secret *corev1.Secret) error {
 	before, err := s.ask(ctx, secret.Namespace, secret.Name)

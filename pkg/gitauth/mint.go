@@ -105,7 +105,7 @@ func (g Grant) own() string {
 
 func (g Grant) secret(a *attempt.Attempt, run *v1alpha1.Run) *corev1.Secret {
 	return resources.MakeGitAuthSecret(resources.SecretInput{
-		Event: a.Event, Repository: g.repository, Name: run.Secret, Namespace: run.Namespace, Token: g.token.Value, Own: g.token.Own, User: g.token.User,
+		Event: a.Event, Repository: g.repository, Run: run, Name: run.Secret, Namespace: run.Namespace, Token: g.token.Value, Own: g.token.Own, User: g.token.User,
 	})
 }
 

@@ -110,6 +110,7 @@ func secretInput(ev *v1alpha1.GitEvent, user, token string) SecretInput {
 	return SecretInput{
 		Event:      ev,
 		Repository: &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: "ci", Name: "app-repo", UID: types.UID("uid-1")}},
+		Run:        &v1alpha1.Run{Name: "build-abc"},
 		Name:       "pac-gitauth-abc", Namespace: "ci", Token: token, User: user,
 	}
 }

@@ -40,6 +40,8 @@ type SecretInput struct {
 	Event *v1alpha1.GitEvent
 	// Repository owns the secret: it exists, and is in the same namespace.
 	Repository *pacv1alpha1.Repository
+	// Run is whose secret it is. Its PipelineRun owns the secret, too, once it is created.
+	Run *v1alpha1.Run
 	// Name is SecretName's, Namespace the Repository's.
 	Name, Namespace string
 	// Token clones the repository. It goes into the secret and nowhere else.
@@ -51,7 +53,7 @@ type SecretInput struct {
 }
 
 // MakeGitAuthSecret returns the secret with which the pods of a run clone their repository. It is created before the
-// run (D7), so that no pod waits for it.
+// run (D7), so that no pod waits for it. With two owners it goes when both are gone.
 func MakeGitAuthSecret(in SecretInput) *corev1.Secret {
 	project := in.Event.Spec.Project
 	remote := cloneURL(in.Event.Spec)
@@ -89,24 +91,37 @@ func MakeGitAuthSecret(in SecretInput) *corev1.Secret {
 			keyProviderToken:  []byte(in.Token),
 		},
 	}
+	if in.Run.UID != "" {
+		secret.OwnerReferences = append(secret.OwnerReferences, ownedBy(in.Run))
+	}
 	if in.Own {
 		secret.Annotations[plumbline.TokenAnnotation] = plumbline.TokenOwn
 	}
 	return secret
 }
 
-// LeaveToRun returns a JSON merge patch that gives a git-auth secret to its PipelineRun: it goes when that is deleted. The tokens of a
+// ownedBy makes a run's PipelineRun, which exists, an owner.
+func ownedBy(run *v1alpha1.Run) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: pipelinev1.SchemeGroupVersion.String(), Kind: "PipelineRun", Name: run.Name, UID: run.UID}
+}
+
+// ownersOf is the metadata of a patch of owners.
+type ownersOf struct {
+	OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
+}
+
+// AlsoOfRun returns a strategic merge patch with which a PipelineRun owns its git-auth secret beside whoever owns it.
+func AlsoOfRun(run *v1alpha1.Run) []byte {
+	return []byte(mustJSON(map[string]ownersOf{"metadata": {[]metav1.OwnerReference{ownedBy(run)}}}))
+}
+
+// LeaveToRun returns a JSON merge patch that gives a git-auth secret to its PipelineRun alone: it goes when that is deleted. The tokens of a
 // revoked one are taken out. Its keys stay, so that whatever mounts them starts, and git asks without a token.
 func LeaveToRun(run *v1alpha1.Run, revoked bool) []byte {
-	type metadata struct {
-		OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
-	}
 	patch := struct {
-		Metadata metadata           `json:"metadata"`
+		Metadata ownersOf           `json:"metadata"`
 		Data     map[string]*[]byte `json:"data,omitempty"`
-	}{Metadata: metadata{OwnerReferences: []metav1.OwnerReference{{
-		APIVersion: pipelinev1.SchemeGroupVersion.String(), Kind: "PipelineRun", Name: run.Name, UID: run.UID,
-	}}}}
+	}{Metadata: ownersOf{[]metav1.OwnerReference{ownedBy(run)}}}
 	if revoked {
 		patch.Data = map[string]*[]byte{keyGitCredentials: {}, keyProviderToken: {}, keyFormerTokens: nil}
 	}

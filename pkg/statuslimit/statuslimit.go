@@ -18,7 +18,7 @@ const MaxRuns = 250
 
 // The bytes of JSON that texts may take. JSON is what is stored: a '<' takes six.
 const (
-	reasons    = 76 << 10  // of all decisions together
+	reasons    = 70 << 10  // of all decisions together
 	runs       = 320 << 10 // of all runs together
 	maxRun     = 128 << 10 // of one of them
 	maxMessage = 4 << 10   // of anything there is a handful of

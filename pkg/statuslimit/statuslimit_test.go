@@ -36,7 +36,7 @@ func worst(text string) *v1alpha1.GitEventStatus {
 	}
 	for i := range MaxRuns {
 		run := v1alpha1.Run{
-			Pipeline: name(253, i), Namespace: name(63, 0), Name: name(63, i), Note: text, Secret: name(63, i), SecretRenewAt: &at, Unresolved: true, UID: types.UID(name(36, i)), Patched: name(16, i),
+			Pipeline: name(253, i), Namespace: name(63, 0), Name: name(63, i), Note: text, Secret: name(63, i), SecretRenewAt: &at, SecretOwned: true, Unresolved: true, UID: types.UID(name(36, i)), Patched: name(16, i),
 		}
 		if i%2 == 0 {
 			run.Refused = &v1alpha1.Refusal{Reason: text, Message: text}

@@ -5,12 +5,14 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
@@ -32,6 +34,7 @@ func outlivesItsRepository(t *testing.T, w *world) {
 	w.checkReaches(sha, checkName("goes-on"), "in_progress", soon)
 	w.checkReaches(sha, checkName("waits"), "queued", soon)
 	event := w.recordOf(delivery)
+	w.secretOf(event.Status.Runs[0], 2)
 	repositories := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci)
 	w.must(repositories.Delete(w.ctx, "app", metav1.DeleteOptions{}))
 	if _, err := repositories.Get(w.ctx, "app", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
@@ -45,6 +48,7 @@ func outlivesItsRepository(t *testing.T, w *world) {
 		return nil
 	})
 	event.Status.Runs = event.Status.Runs[:1]
+	w.secretOf(event.Status.Runs[0], 1) // the garbage collector has taken note: the Repository owns it no more, and it stays
 	w.release(&event)
 	w.ended(event.Status.Runs[0])
 	if w.git.kind() == gitLab {
@@ -62,4 +66,20 @@ func outlivesItsRepository(t *testing.T, w *world) {
 	w.settles(sha, afterFault)
 	w.neverFailed(sha)
 	w.started("goes-on")
+}
+
+// secretOf waits until the git-auth secret of a run has so many owners, of which the run is one.
+func (w *world) secretOf(run v1alpha1.Run, owners int) {
+	w.t.Helper()
+	w.eventually(soon, fmt.Sprintf("the secret of the run has %d owners", owners), func() error {
+		secret, err := w.Kube.CoreV1().Secrets(w.ci).Get(w.ctx, run.Secret, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		has := secret.OwnerReferences
+		if len(has) != owners || !slices.ContainsFunc(has, func(o metav1.OwnerReference) bool { return o.UID == run.UID }) {
+			return fmt.Errorf("it belongs to %v", has)
+		}
+		return nil
+	})
 }

@@ -213,6 +213,9 @@ type Run struct {
 	// Unset means at once.
 	// +optional
 	SecretRenewAt *metav1.Time `json:"secretRenewAt,omitempty"`
+	// SecretOwned is true when the PipelineRun owns its secret, beside the Repository: it stays when the Repository goes.
+	// +optional
+	SecretOwned bool `json:"secretOwned,omitempty"`
 	// Unresolved is true as long as something that it refers to could not be read: it is selected, and what will be
 	// created is not known yet.
 	// +optional
