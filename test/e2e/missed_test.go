@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -131,8 +132,7 @@ func (w *world) missedFor(long time.Duration) (commits []string) {
 func TestA14AGitLabSendsAgainWhatWasMissed(t *testing.T) {
 	t.Parallel()
 	forEachOutage(t, func(t *testing.T, long time.Duration) {
-		w := newWorld(t, setup{service: gitLab, receivers: 1, controllers: 2, proxied: true, gitlab: gitlab.Options{KeepFailingHooks: true}})
-		w.maintained()
+		w := newMaintained(t, gitlab.Options{KeepFailingHooks: true})
 		w.cutAll()
 		commits := w.missedFor(long)
 		w.restoreAll()
@@ -145,9 +145,7 @@ func TestA14AGitLabSendsAgainWhatWasMissed(t *testing.T) {
 // says so and what to do. When the pause is over what was refused is sent again and runs, and what was never sent is named.
 func TestA15WhatAPausedWebhookMissedIsNamed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{service: gitLab, receivers: 1, controllers: 2, proxied: true})
-	w.maintained()
-	w.hookCondition("True Called")
+	w := newMaintained(t, gitlab.Options{})
 	w.cutAll()
 	var commits []string
 	for range failuresUntilPause {
@@ -180,9 +178,17 @@ func (w *world) missedPush(n int) (sha string) {
 	return sha
 }
 
-// maintained has a GitLab call the receiver, and gives the Repository a token that may see the webhook; before that it has one that may not.
-func (w *world) maintained() {
-	w.t.Helper()
+// maintaining is held by the only world whose controllers look after webhooks: each looks after those of all Repositories in the cluster,
+// and none changes what another installation says of one.
+var maintaining sync.Mutex
+
+// newMaintained is a world whose GitLab calls the receiver. Its Repository has a token that may see the webhook; before that it had one that may
+// not.
+func newMaintained(t *testing.T, o gitlab.Options) *world {
+	t.Helper()
+	maintaining.Lock()
+	t.Cleanup(maintaining.Unlock) // after all that the world has started
+	w := newWorld(t, setup{service: gitLab, receivers: 1, controllers: 2, proxied: true, gitlab: o})
 	w.claimed()
 	g := w.git.(*onGitLab)
 	g.SetHookURL(g.hook, w.receivers[0].URL)
@@ -192,6 +198,7 @@ func (w *world) maintained() {
 	w.checkReaches(sha, checkName("before"), "success", soon)
 	w.hookCondition("Unknown PermissionMissing") // the token's role is Developer
 	w.stores(map[string]string{"webhook.secret": hookSecret, "provider.token": g.CreateToken(gitlab.NewToken{Project: projectName, Level: gitlab.Maintainer}).Value})
+	return w
 }
 
 // hookCondition waits until the Repository's condition Webhook has a status and reason, and returns its message. What GitLab refused is looked
