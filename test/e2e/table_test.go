@@ -83,7 +83,7 @@ func decided() []shownBy {
 		by("S10", both, "TestS10AStrangersPushToAWritersForkWaits", "TestS10AStrangersLabelStartsNothing", "TestTrustedAccountsAndMembers"),
 		by("S11", signed, "TestS11AForgedBodyStartsNothing", "TestS11WhoActedIsNotMadeUp", "TestAForgedCloseEndsNothing"),
 		by("S12", both, "TestStrangerNeverRunsWhateverIsAskedFor"),
-		by("S13", both, "TestAPolicyOfTeams"),
+		by("S13", both, "TestAPolicyThatCannotBeEvaluatedDenies"),
 		by("S14", both, "TestS14ARepositoryUnderATakenOverNameStartsNothing"),
 		by("S15", both, "TestS15AURLIsServedWithAProof"),
 		by("S16", both, "TestS16WhatIsNoCommandStartsNothing", "TestCommandsStartPipelines"),

@@ -20,10 +20,16 @@ import (
 // set patches the Repository's settings and waits until they are known.
 func (w *world) set(patch string) {
 	w.t.Helper()
+	w.specify(`{"settings":` + patch + `}`)
+}
+
+// specify patches the Repository's spec and waits until that is known.
+func (w *world) specify(patch string) {
+	w.t.Helper()
 	repositories := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci)
-	patched, err := repositories.Patch(w.ctx, "app", types.MergePatchType, []byte(`{"spec":{"settings":`+patch+`}}`), metav1.PatchOptions{})
+	patched, err := repositories.Patch(w.ctx, "app", types.MergePatchType, []byte(`{"spec":`+patch+`}`), metav1.PatchOptions{})
 	w.must(err)
-	w.eventually(soon, "the settings "+patch+" are seen", func() error {
+	w.eventually(soon, "the spec "+patch+" is seen", func() error {
 		repository, err := repositories.Get(w.ctx, "app", metav1.GetOptions{})
 		if err == nil && repository.Status.ObservedGeneration < patched.Generation {
 			err = errMissing
@@ -102,7 +108,7 @@ func listing(teams ...string) string {
 	return `{"policy":{"pull_request":["` + strings.Join(teams, `","`) + `"]}}`
 }
 
-// S10, S13, S25: a policy of teams says who may in the place of write access, on branches of the repository as well. Whoever acted has to be
+// S10, S25: a policy of teams says who may in the place of write access, on branches of the repository as well. Whoever acted has to be
 // in it, too. A list that names no team lets nobody in, and a team that is not there has nobody in it.
 func TestAPolicyOfTeams(t *testing.T) {
 	t.Parallel()
