@@ -91,7 +91,7 @@ func decided() []shownBy {
 		by("S18", both, "TestCommandsStartPipelines"),
 		by("S19", both, "TestCommandsStartPipelines"),
 		by("S20", both, "TestS20ANameStartsNoOtherEventsPipeline"),
-		by("S21", both, "TestS21AnApprovalRunsOneCommit", "TestS21AHeadThatMovesIsNotApproved"),
+		by("S21", both, "TestS21AnApprovalRunsOneCommit", "TestS21AHeadThatMovesIsNotApproved", "TestAnApprovalHasToNameItsCommit"),
 		by("S22", both, "TestS22AnApprovalIsRememberedUntilSomethingChanges"),
 		by("S23", both, "TestS23WhatApprovedCodeMayDo"),
 		by("S24", both, "TestS21AnApprovalRunsOneCommit"),

@@ -149,12 +149,13 @@ func TestAPolicyOfTeams(t *testing.T) {
 		w.deliver(w.git.pushed("refs/heads/main"), http.StatusAccepted)
 		w.checkReaches(pushedTo, checkName("push"), "success", soon)
 
+		w.approvesByPolicy(team)
 		w.set(`{"policy":null}`)
 		mine := w.git.commit("other", forge.Change{Files: map[string]string{"e": "f"}, Author: "writer"})
 		w.deliver(w.opened(w.git.open("", "other", "writer")), http.StatusAccepted)
 		w.checkReaches(mine, checkName("pr"), "success", soon)
-		if got := w.runsBySHA(); got[own] != 0 || got[theirs] != 0 || len(w.runs()) != 6 {
-			t.Errorf("PipelineRuns by commit: %v, want six and none of %s and %s", got, own, theirs)
+		if got := w.runsBySHA(); got[own] != 0 || got[theirs] != 0 || len(w.runs()) != 7 {
+			t.Errorf("PipelineRuns by commit: %v, want seven and none of %s and %s", got, own, theirs)
 		}
 	})
 }

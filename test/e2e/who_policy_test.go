@@ -10,6 +10,25 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
+// approvesByPolicy requires that who is in a team of ok_to_test approves a stranger's commit, and neither a writer nor a member of the team
+// for pull requests who is in none: they are not even allowed to test it.
+func (w *world) approvesByPolicy(forPulls string) {
+	w.t.Helper()
+	team := w.git.join("approvers", "ada")
+	w.set(`{"policy":{"pull_request":["` + forPulls + `"],"ok_to_test":["` + team + `"]}}`)
+	number, sha := w.forkPull("sam")
+	w.pendsBecause(w.opened(number), "is in no team")
+	for _, row := range [][2]string{{"writer", "/ok-to-test"}, {"lisa", "/ok-to-test " + sha}, {"writer", "/test"}} {
+		unlisted := w.says(number, row[0], row[1])
+		w.deliver(unlisted, http.StatusAccepted)
+		w.declines(unlisted, "The author of the comment is in no team")
+	}
+	w.approves(number, "ada", sha)
+	if given := w.runsBySHA()[sha]; given != 1 {
+		w.t.Errorf("%d PipelineRuns of the commit that a listed account has approved, want one", given)
+	}
+}
+
 // S13: a policy that cannot be evaluated, because the Repository names a service that is not served, lets nobody start the run of a pull
 // request: not who is in its team, and not who may write, by a pull request or a command. The condition names it. Pushes go on, and without
 // the policy so do pull requests.
