@@ -102,7 +102,7 @@ func decided() []shownBy {
 		by("a head that moved", both, "TestS21AHeadThatMovesIsNotApproved"),
 		by("a team that is not there: condition Policy", both, "TestAPolicyOfTeams"),
 		by("look-ups that fail", both, "TestStrangerNeverRunsWhateverIsAskedFor"),
-		by("OWNERS that are broken", both, "TestOwners"),
+		by("OWNERS that are broken, loop or are too large", both, "TestOwners", "TestOwnersThatAreTooLarge"),
 	}
 }
 

@@ -160,35 +160,6 @@ func TestAPolicyOfTeams(t *testing.T) {
 	})
 }
 
-// S25: OWNERS of the default branch let run who cannot write. Of a pull request's own branch they count for nothing, and broken ones grant
-// nobody anything, which the Repository is told.
-func TestOwners(t *testing.T) {
-	t.Parallel()
-	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
-		w.git.grant("writer", "write")
-		w.git.commit("main", forge.Change{Files: map[string]string{
-			".tekton/pr.yaml": pipeline("pr", "pull_request"),
-			"OWNERS":          "filters:\n  '.*': {approvers: [anna, leads]}\n  '\\.go$': {approvers: [gus]}\n", "OWNERS_ALIASES": "aliases: {leads: [lea]}\n",
-		}})
-		w.runsFor("anna")
-		w.runsFor("lea")
-		w.pendsFor("gus", "is not in OWNERS")
-		w.pendsFor("leads", "is not in OWNERS")
-		number, _ := w.forkPull("eve")
-		if w.git.kind() == githubApp {
-			w.forge.Commit("eve/app", "feature", forge.Change{Files: map[string]string{"OWNERS": "approvers: [eve]\n"}, Author: "eve"})
-		}
-		w.pendsBecause(w.opened(number), "is not in OWNERS")
-		w.git.commit("main", forge.Change{Files: map[string]string{"OWNERS": "approvers: [hans\n"}})
-		w.pendsFor("hans", "is not in OWNERS")
-		w.repositoryTold("BadOwners", "OWNERS is not YAML")
-		w.runsFor("writer")
-		if runs := w.runs(); len(runs) != 3 {
-			t.Errorf("%d PipelineRuns, want three", len(runs))
-		}
-	})
-}
-
 // S10: an account that the Repository trusts runs its own pull requests, and what others push to them waits. Members run where the
 // administrator says so.
 func TestTrustedAccountsAndMembers(t *testing.T) {
