@@ -3,15 +3,17 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
@@ -44,14 +46,18 @@ func TestS23WhatApprovedCodeMayDo(t *testing.T) {
 		w.must(err)
 		w.parameter(`[{"name":"key","secret_ref":{"name":"keys","key":"key"}}]`)
 		w.git.commit("main", forge.Change{Files: map[string]string{
-			".tekton/pr.yaml": asPowerful(pipeline("pr", "pull_request")), ".tekton/secretive.yaml": keyed(pipeline("secretive", "pull_request")),
+			".tekton/pr.yaml": asPowerful(pipeline("pr", "pull_request", held)), ".tekton/secretive.yaml": keyed(pipeline("secretive", "pull_request")),
 		}})
 		w.git.fork("stranger")
 		sha := w.pushToFork("stranger", map[string]string{".tekton/pr.yaml": pipeline("mine", "pull_request")})
 		number := w.git.open("stranger", "feature", "stranger")
 		w.deliver(w.opened(number), http.StatusAccepted)
 		w.checkReaches(sha, application, "queued", soon)
-		w.deliver(w.says(number, "member", "/ok-to-test"), http.StatusAccepted)
+		approval := w.says(number, "member", "/ok-to-test")
+		w.deliver(approval, http.StatusAccepted)
+		w.checkReaches(sha, checkName("pr"), "in_progress", soon)
+		w.readsOrNothing(ptr(w.recordOf(approval)), sha)
+		w.release(ptr(w.recordOf(approval)))
 		w.checkReaches(sha, checkName("pr"), "success", soon)
 		if refused := w.checkReaches(sha, checkName("secretive"), "failure", soon); !strings.Contains(refused.Text+refused.Summary, "key") {
 			t.Errorf("the check of what uses a secret says %q %q", refused.Summary, refused.Text)
@@ -83,12 +89,35 @@ func TestS23WhatApprovedCodeMayDo(t *testing.T) {
 	})
 }
 
+// readsOrNothing requires that what the pods of the run "pr" find reads the repository and cannot say that the commit is good. On GitLab,
+// where the token is the Repository's own, they find nothing.
+func (w *world) readsOrNothing(event *v1alpha1.GitEvent, sha string) {
+	w.t.Helper()
+	name := runOf(event, "pr")
+	named := w.run(name).Annotations[pipelinesascode.GitAuthSecret]
+	if w.git.kind() == gitLab {
+		if n := w.secrets(); named != "" || n != 1 { // that of the Repository's param
+			w.t.Errorf("the run of a stranger's code has the secret %q, and there are %d, want one that is no run's", named, n)
+		}
+		return
+	}
+	secret, err := w.Kube.CoreV1().Secrets(w.ci).Get(w.ctx, named, metav1.GetOptions{})
+	w.must(err)
+	token, checks := string(secret.Data["git-provider-token"]), len(w.git.checks(sha))
+	if got := w.asRun(http.MethodGet, "repos/"+repoName, token, ""); got != http.StatusOK {
+		w.t.Errorf("reading the repository with the run's token: %d, want 200", got)
+	}
+	// The external id is the run's, which will succeed: what is refused here breaks no invariant about what was written.
+	verdict := fmt.Sprintf(`{"name":%q,"head_sha":%q,"external_id":%q,"status":"completed","conclusion":"success"}`, checkName("pr"), sha, name)
+	if got := w.asRun(http.MethodPost, "repos/"+repoName+"/check-runs", token, verdict); got != http.StatusForbidden || len(w.git.checks(sha)) != checks {
+		w.t.Errorf("a successful check by the run's token: %d and %d checks more, want 403 and none", got, len(w.git.checks(sha))-checks)
+	}
+}
+
 // parameter sets the params of the Repository, and waits until they are seen.
 func (w *world) parameter(params string) {
 	w.t.Helper()
-	_, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Patch(w.ctx, "app", types.MergePatchType, []byte(`{"spec":{"params":`+params+`}}`), metav1.PatchOptions{})
-	w.must(err)
-	w.set(`{}`)
+	w.specify(`{"params":` + params + `}`)
 }
 
 // S20: with definitions of the default branch, which the author of a pull request cannot change, a name starts what is for pull requests

@@ -14,7 +14,7 @@ import (
 )
 
 // S26: /cancel ends the runs that it names, or all, of its own pull request and that happened before it was written. A stranger's ends
-// nothing, the author's ends its own.
+// nothing. The author's ends its own, also when the author may not write (any more).
 func TestACommentCancels(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
@@ -47,6 +47,10 @@ func TestACommentCancels(t *testing.T) {
 			if check, _ := w.current(running[0], checkName(running[1])); check.Status != "in_progress" {
 				t.Errorf("the run of %s, which nobody cancelled, is %s %s", running[1], check.Status, check.Conclusion)
 			}
+		}
+		w.git.grant("dev", "read")
+		if said := w.commanded(number, "dev", "/test label"); said.Status.Disposition != v1alpha1.DispositionIgnored || said.Status.Plan.Reason != "NotApproved" {
+			t.Errorf("a command of the author, who may not write, is %s: %+v", said.Status.Disposition, said.Status.Plan)
 		}
 		w.commanded(number, "dev", "please stop\n\n/cancel")
 		w.checkReaches(sha, checkName("pr"), "cancelled", soon)

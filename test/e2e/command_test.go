@@ -8,9 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/forge"
@@ -71,13 +68,43 @@ func versioned(text string) string {
 	return strings.Replace(text, "  params:\n", "  params:\n    - name: version\n      value: \"{{ version }}\"\n", 1)
 }
 
+// commandRow is a comment, the runs that it starts, and the reason and words of the plan.
+type commandRow struct{ comment, want, reason, says string }
+
+// commandRows are in an order: what /retest starts depends on what ran before.
+func commandRows() []commandRow {
+	return []commandRow{
+		{"please\n\n/test\n", "build test-all-comment 1", "Selected", ""},
+		{"/test manual build version=\"2 3\"", "build test-comment 2 3; manual test-comment 2 3", "Selected", ""},
+		{"/test biuld", "", "UnknownName", "There are: build, manual, push"},
+		{"/test build\n/cancel", "", "ContradictoryCommands", "two different commands"},
+		// S19
+		{"/test build other=1", "", "BadArgument", "Those that can be set: version"},
+		{"/test build key=mine", "", "BadArgument", "key has its value from a secret"},
+		{"/test build revision=main", "", "BadArgument", "revision is a variable of Plumbline's own"},
+		{"/test build git_auth_secret=mine", "", "BadArgument", "git_auth_secret is a variable of Plumbline's own"},
+		{"/test build version=\"2\t3\"", "", "MalformedCommand", "the value of version has control characters"},
+		{"/ok-to-test version=2", "", "MalformedCommand", "ok-to-test takes no arguments"},
+		// S18
+		{"> /test\n\nno", "", "NoMatch", ""},
+		{"> somebody said\n/test", "", "NoMatch", ""},
+		{"```\n/test\n```", "", "NoMatch", ""},
+		{"<pre>\n/test\n</pre>", "", "NoMatch", ""},
+		{"<!--\n/test\n-->", "", "NoMatch", ""},
+		{"<!-- /test --> /test", "", "NoMatch", ""},
+
+		{"/retest", "", "NothingToRetest", "a command that names one starts it"},
+		{"/retest manual version=4", "manual retest-comment 4", "Selected", ""},
+	}
+}
+
 // The rows of the commands that start pipelines, in one world for each service.
 func TestCommandsStartPipelines(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
-		_, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Patch(w.ctx, "app", types.MergePatchType, []byte(`{"spec":{"params":[{"name":"version","value":"1"}]}}`), metav1.PatchOptions{})
-		w.must(err)
+		w.parameter(`[{"name":"version","value":"1"},{"name":"key","secret_ref":{"name":"keys","key":"key"}}]`)
 		w.git.grant("member", "write")
+		w.git.grant("other", "write")
 		w.git.commit("main", forge.Change{Files: map[string]string{".tekton/push.yaml": pipeline("push", "push")}})
 		sha := w.git.commit("topic", forge.Change{Author: "member", Message: "a change [skip ci]", Files: map[string]string{
 			".tekton/build.yaml": versioned(pipeline("build", "pull_request")), ".tekton/manual.yaml": versioned(pipeline("manual", "none")),
@@ -88,17 +115,8 @@ func TestCommandsStartPipelines(t *testing.T) {
 		if runs := w.runs(); len(runs) != 0 {
 			t.Errorf("%d runs of a commit that asks for none", len(runs))
 		}
-		for _, row := range []struct{ comment, want, reason, says string }{
-			{"please\n\n/test\n", "build test-all-comment 1", "Selected", ""},
-			{"/test manual build version=\"2 3\"", "build test-comment 2 3; manual test-comment 2 3", "Selected", ""},
-			{"/test biuld", "", "UnknownName", "There are: build, manual, push"},
-			{"/test build other=1", "", "BadArgument", "Those that can be set: version"},
-			{"/test build\n/cancel", "", "ContradictoryCommands", "two different commands"},
-			{"> /test\n\nno", "", "NoMatch", ""},
-			{"/retest", "", "NothingToRetest", "a command that names one starts it"},
-			{"/retest manual version=4", "manual retest-comment 4", "Selected", ""},
-		} {
-			event := w.commanded(number, "member", row.comment)
+		for _, row := range commandRows() {
+			event := w.commanded(number, "other", row.comment) // the author could not approve
 			if got := w.ran(event); got != row.want || event.Status.Plan.Reason != row.reason || !strings.Contains(event.Status.Plan.Message, row.says) || event.Status.Plan.HeadSHA != sha {
 				t.Errorf("%q: runs %q, plan %+v, want %q because of %s", row.comment, got, event.Status.Plan, row.want, row.reason)
 			}

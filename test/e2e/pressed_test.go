@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -26,6 +27,21 @@ func (w *world) presses(sha, name, user string) forge.Delivery {
 		e.CheckID = id
 	}
 	return w.forge.PressRerun(e)
+}
+
+// ofAnotherApp makes the check of a press, or all checks, those of another App. Nothing else of the delivery changes.
+func (w *world) ofAnotherApp(d forge.Delivery) delivery {
+	w.t.Helper()
+	var payload map[string]any
+	w.must(json.Unmarshal(d.Body, &payload))
+	for _, of := range []string{"check_run", "check_suite"} {
+		if check, found := payload[of].(map[string]any); found {
+			check["app"] = map[string]any{"id": 8, "slug": "another"}
+		}
+	}
+	body, err := json.Marshal(payload)
+	w.must(err)
+	return w.git.signed(d, body, "webhook-secret-of-the-test")
 }
 
 // A press of "Re-run" runs that one pipeline again, of the pull request or push that it was of, whatever its annotations say now and
@@ -93,8 +109,8 @@ func TestACheckIsPressed(t *testing.T) {
 	w.invariants()
 }
 
-// S27: who may not write starts nothing, a writer starts nobody's code that nobody has allowed, and the check of another App is
-// ignored. Of the commit of a fork GitHub does not say which pull request it is of.
+// S27: who may not write starts nothing, a writer starts nobody's code that nobody has allowed, and a press at the check of another App,
+// or at all of its checks, is ignored. Of the commit of a fork GitHub does not say which pull request it is of.
 func TestWhoMayPressAButton(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
@@ -110,6 +126,11 @@ func TestWhoMayPressAButton(t *testing.T) {
 	for _, d := range []delivery{w.presses(sha, "pr", "eve"), w.presses(sha, "", "eve"), w.presses(strange, "", "member")} {
 		w.deliver(d, http.StatusAccepted)
 		w.disposed(d, v1alpha1.DispositionIgnored, "NotApproved")
+	}
+	for _, name := range []string{"pr", ""} {
+		d := w.ofAnotherApp(w.presses(sha, name, "member"))
+		w.deliver(d, http.StatusAccepted)
+		w.disposed(d, v1alpha1.DispositionIgnored, "AnotherApp")
 	}
 	w.started("pr")
 	again := w.presses(sha, "pr", "member")

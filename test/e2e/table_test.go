@@ -83,7 +83,7 @@ func decided() []shownBy {
 		by("S10", both, "TestS10AStrangersPushToAWritersForkWaits", "TestS10AStrangersLabelStartsNothing", "TestTrustedAccountsAndMembers"),
 		by("S11", signed, "TestS11AForgedBodyStartsNothing", "TestS11WhoActedIsNotMadeUp", "TestAForgedCloseEndsNothing"),
 		by("S12", both, "TestStrangerNeverRunsWhateverIsAskedFor"),
-		by("S13", both, "TestAPolicyOfTeams"),
+		by("S13", both, "TestAPolicyThatCannotBeEvaluatedDenies"),
 		by("S14", both, "TestS14ARepositoryUnderATakenOverNameStartsNothing"),
 		by("S15", both, "TestS15AURLIsServedWithAProof"),
 		by("S16", both, "TestS16WhatIsNoCommandStartsNothing", "TestCommandsStartPipelines"),
@@ -91,7 +91,7 @@ func decided() []shownBy {
 		by("S18", both, "TestCommandsStartPipelines"),
 		by("S19", both, "TestCommandsStartPipelines"),
 		by("S20", both, "TestS20ANameStartsNoOtherEventsPipeline"),
-		by("S21", both, "TestS21AnApprovalRunsOneCommit", "TestS21AHeadThatMovesIsNotApproved"),
+		by("S21", both, "TestS21AnApprovalRunsOneCommit", "TestS21AHeadThatMovesIsNotApproved", "TestAnApprovalHasToNameItsCommit"),
 		by("S22", both, "TestS22AnApprovalIsRememberedUntilSomethingChanges"),
 		by("S23", both, "TestS23WhatApprovedCodeMayDo"),
 		by("S24", both, "TestS21AnApprovalRunsOneCommit"),
@@ -102,7 +102,7 @@ func decided() []shownBy {
 		by("a head that moved", both, "TestS21AHeadThatMovesIsNotApproved"),
 		by("a team that is not there: condition Policy", both, "TestAPolicyOfTeams"),
 		by("look-ups that fail", both, "TestStrangerNeverRunsWhateverIsAskedFor"),
-		by("OWNERS that are broken", both, "TestOwners"),
+		by("OWNERS that are broken, loop or are too large", both, "TestOwners", "TestOwnersThatAreTooLarge"),
 	}
 }
 

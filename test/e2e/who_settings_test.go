@@ -20,10 +20,16 @@ import (
 // set patches the Repository's settings and waits until they are known.
 func (w *world) set(patch string) {
 	w.t.Helper()
+	w.specify(`{"settings":` + patch + `}`)
+}
+
+// specify patches the Repository's spec and waits until that is known.
+func (w *world) specify(patch string) {
+	w.t.Helper()
 	repositories := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci)
-	patched, err := repositories.Patch(w.ctx, "app", types.MergePatchType, []byte(`{"spec":{"settings":`+patch+`}}`), metav1.PatchOptions{})
+	patched, err := repositories.Patch(w.ctx, "app", types.MergePatchType, []byte(`{"spec":`+patch+`}`), metav1.PatchOptions{})
 	w.must(err)
-	w.eventually(soon, "the settings "+patch+" are seen", func() error {
+	w.eventually(soon, "the spec "+patch+" is seen", func() error {
 		repository, err := repositories.Get(w.ctx, "app", metav1.GetOptions{})
 		if err == nil && repository.Status.ObservedGeneration < patched.Generation {
 			err = errMissing
@@ -102,7 +108,7 @@ func listing(teams ...string) string {
 	return `{"policy":{"pull_request":["` + strings.Join(teams, `","`) + `"]}}`
 }
 
-// S10, S13, S25: a policy of teams says who may in the place of write access, on branches of the repository as well. Whoever acted has to be
+// S10, S25: a policy of teams says who may in the place of write access, on branches of the repository as well. Whoever acted has to be
 // in it, too. A list that names no team lets nobody in, and a team that is not there has nobody in it.
 func TestAPolicyOfTeams(t *testing.T) {
 	t.Parallel()
@@ -143,41 +149,13 @@ func TestAPolicyOfTeams(t *testing.T) {
 		w.deliver(w.git.pushed("refs/heads/main"), http.StatusAccepted)
 		w.checkReaches(pushedTo, checkName("push"), "success", soon)
 
+		w.approvesByPolicy(team)
 		w.set(`{"policy":null}`)
 		mine := w.git.commit("other", forge.Change{Files: map[string]string{"e": "f"}, Author: "writer"})
 		w.deliver(w.opened(w.git.open("", "other", "writer")), http.StatusAccepted)
 		w.checkReaches(mine, checkName("pr"), "success", soon)
-		if got := w.runsBySHA(); got[own] != 0 || got[theirs] != 0 || len(w.runs()) != 6 {
-			t.Errorf("PipelineRuns by commit: %v, want six and none of %s and %s", got, own, theirs)
-		}
-	})
-}
-
-// S25: OWNERS of the default branch let run who cannot write. Of a pull request's own branch they count for nothing, and broken ones grant
-// nobody anything, which the Repository is told.
-func TestOwners(t *testing.T) {
-	t.Parallel()
-	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
-		w.git.grant("writer", "write")
-		w.git.commit("main", forge.Change{Files: map[string]string{
-			".tekton/pr.yaml": pipeline("pr", "pull_request"),
-			"OWNERS":          "filters:\n  '.*': {approvers: [anna, leads]}\n  '\\.go$': {approvers: [gus]}\n", "OWNERS_ALIASES": "aliases: {leads: [lea]}\n",
-		}})
-		w.runsFor("anna")
-		w.runsFor("lea")
-		w.pendsFor("gus", "is not in OWNERS")
-		w.pendsFor("leads", "is not in OWNERS")
-		number, _ := w.forkPull("eve")
-		if w.git.kind() == githubApp {
-			w.forge.Commit("eve/app", "feature", forge.Change{Files: map[string]string{"OWNERS": "approvers: [eve]\n"}, Author: "eve"})
-		}
-		w.pendsBecause(w.opened(number), "is not in OWNERS")
-		w.git.commit("main", forge.Change{Files: map[string]string{"OWNERS": "approvers: [hans\n"}})
-		w.pendsFor("hans", "is not in OWNERS")
-		w.repositoryTold("BadOwners", "OWNERS is not YAML")
-		w.runsFor("writer")
-		if runs := w.runs(); len(runs) != 3 {
-			t.Errorf("%d PipelineRuns, want three", len(runs))
+		if got := w.runsBySHA(); got[own] != 0 || got[theirs] != 0 || len(w.runs()) != 7 {
+			t.Errorf("PipelineRuns by commit: %v, want seven and none of %s and %s", got, own, theirs)
 		}
 	})
 }
