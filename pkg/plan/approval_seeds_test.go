@@ -116,6 +116,11 @@ func TestNoOrderRunsAnUnapprovedCommit(t *testing.T) {
 	}
 }
 
+// wasHead tells whether a commit became the head before a moment.
+func wasHead(all []*happening, sha string, moment int) bool {
+	return slices.ContainsFunc(all, func(h *happening) bool { return h.kind == "push" && h.sha == sha && h.at < moment })
+}
+
 // versions are the heads that the pull request has had until a moment, newest first.
 func versions(all []*happening, moment int) (heads []git.Version) {
 	for _, h := range all {

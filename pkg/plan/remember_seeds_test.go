@@ -65,7 +65,7 @@ func (s seeds) unfounded(h *happening, all []*happening, made *plan.Plan) string
 	approved := given.Of(made.HeadSHA)
 	comment := slices.IndexFunc(all, func(c *happening) bool { return c.event != nil && c.event.Name == given.Event })
 	switch {
-	case comment < 0 || !strings.HasPrefix(all[comment].kind, "/") || all[comment].planned > h.planned || all[comment].sha != approved:
+	case comment < 0 || !strings.HasPrefix(all[comment].kind, "/") || all[comment].planned > h.planned || !wasHead(all, approved, all[comment].at):
 		return "no command can have been about " + approved
 	case s.fired <= all[comment].planned:
 		return "whoever has approved it could not any more"
