@@ -90,8 +90,8 @@ func (s *service) Complete(_ context.Context, e *v1alpha1.GitEventSpec) (*v1alph
 	return out, nil
 }
 
-func (s *service) Versions(context.Context, *v1alpha1.GitEventSpec) ([]git.Version, error) {
-	return nil, nil
+func (s *service) Versions(_ context.Context, event *v1alpha1.GitEventSpec) ([]git.Version, error) {
+	return []git.Version{{SHA: event.SHA}}, nil
 }
 
 func (s *service) Differ(context.Context, string, string, ...string) ([]string, error) {

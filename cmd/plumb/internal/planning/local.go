@@ -219,9 +219,9 @@ func (l *local) Complete(_ context.Context, event *v1alpha1.GitEventSpec) (*v1al
 	return out, nil
 }
 
-// Versions implements plan.History: whoever plans on the command line vouches for what is approved.
-func (l *local) Versions(context.Context, *v1alpha1.GitEventSpec) ([]git.Version, error) {
-	return nil, nil
+// Versions implements plan.History: whoever plans on the command line vouches for what is approved, and the head has always been the head.
+func (l *local) Versions(_ context.Context, event *v1alpha1.GitEventSpec) ([]git.Version, error) {
+	return []git.Version{{SHA: event.SHA}}, nil
 }
 
 // Differ implements plan.History: nothing is on record of an approval that could be remembered.
