@@ -152,10 +152,12 @@ func (m *matter) othersPush() bool {
 }
 
 // waited notes whether the commit of a pull request that is allowed may show that it waits for approval, because that is over now. That of
-// one that was just opened shows nothing yet.
+// one that was just opened shows nothing yet, and on a branch of the repository itself only what an earlier policy has kept waiting does: a
+// commit that was just pushed there is not asked about.
 func (m *matter) waited(ctx context.Context) error {
-	first := m.Spec.Action == "opened" || m.Spec.Action == "open"
-	if m.Spec.Comment != nil || m.Rerun || !m.othersPush() || first && !v1alpha1.Reopened(m.Name) {
+	first := (m.Spec.Action == "opened" || m.Spec.Action == "open") && !v1alpha1.Reopened(m.Name)
+	pushed := m.Spec.Action == "synchronize" || m.Spec.Action == "update"
+	if m.Spec.PullRequest == nil || m.Spec.Comment != nil || m.Rerun || first || pushed && !m.othersPush() {
 		return nil
 	}
 	recorded, err := m.sources.Recorded(ctx)

@@ -35,6 +35,8 @@ func table() []shownBy {
 		by("A9", both, "TestA9BadSignature", "TestA9SecretUnreadable"),
 		by("A10", both, "TestA10LargePushesFitTheMemory"),
 		by("A12", both, "TestA12Ignorable"),
+		by("A14", "each service has a log of its own: GitHub an App's, GitLab a project's", "TestA14WhatWasMissedRunsAfterTheOutage", "TestA14AGitLabSendsAgainWhatWasMissed"),
+		by("A15", "GitHub pauses no webhook", "TestA15WhatAPausedWebhookMissedIsNamed"),
 		by("B1", both, "TestB1FetchFails"),
 		by("B2", both, "TestB2NoPipelines", "TestB2HiddenRepository"),
 		by("B3", both, "TestAPipelineThatWaitsKeepsNoOtherWaiting"),
@@ -67,11 +69,13 @@ func table() []shownBy {
 		by("E10", both, "TestE10AForkIsToldOfInOnePlace"),
 		by("E11", both, "TestE11ABusyServiceIsAskedAgain"),
 		by("E12", "GitHub has no transitions that it refuses", "TestE12CannotTransition"),
+		by("E17", "each service limits in its own words, which go test ./pkg/provider/github ./pkg/provider/gitlab -run TestNothingIsCalledWhileLimited has", "TestStrangerNeverRunsWhileLimited"),
 		by("F2", both, "TestRunsWaitForASlot"),
 		by("F9", both, "TestRunsWaitForASlot", "TestWhatWaitsForASlotCanBeCancelled", "TestAQuotaKeepsTheSlot"),
 		by("F10", "it is the Repository that is deleted, whatever its service", "TestALimitOfADeletedRepository"),
 		by("F11", both, "TestWhatWaitsForASlotCanBeCancelled"),
 		by("F12", both, "TestRunsWaitForASlot"),
+		by("G5", both, "TestG5RunsAreKeptUntilTheyAreReported"),
 	}
 }
 
