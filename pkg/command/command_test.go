@@ -65,14 +65,17 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 
 func TestCommandsStandOutsideOfQuotesAndCode(t *testing.T) {
 	for comment, command := range map[string]bool{
-		"> /test": false, ">/test": false, "  > /test": false, "> > /test\n\n/test": true, "> somebody said\n/test": true,
+		"> /test": false, ">/test": false, "  > /test": false, "> > /test\n\n/test": true, "> somebody said\n/test": false, "> x\ny\n/test": false, "> x\n\t\n/test": true, ">\n/test": false, "- > x\n/test": false, "- x\n/test": true, "> x\n```\n```\n/test": true,
 		"```\n/test\n```": false, "```sh\n/test": false, "~~~\n/test\n```\n/test\n~~~": false, "````\n```\n/test\n````": false, "```\nx\n```\n/test": true, "```\nx\n  ````  \n/test": true,
 		"```\nx\n``` y\n/test": false, "```\nx\n    ```\n/test": false, "```x``` is code\n/test": true, "   ```\n/test\n```": false, "``\n/test\n``": true,
-		"- ```\n  /test\n  ```": false, "1. ```\n   /test\n   ```\n\n/test": true, "- 1. ```\n     /test\n     ```\n/test": true, "```\n> x\n/test\n```": false, "> ```\n/test": true,
+		"- ```\n  /test\n  ```": false, "1. ```\n   /test\n   ```\n\n/test": true, "- 1. ```\n     /test\n     ```\n/test": true, "```\n> x\n/test\n```": false, "> ```\n/test": false, "> ```\n\n/test": true,
 		"    /test": false, "\t/test": false, "  \t/test": false, "   /test": true, "`/test`": false, "- /test": false, "* /test": false, "**/test**": false,
 		"<!-- /test -->": false, "<!--\n/test\n-->": false, "<!-- x\n/test": false, "<!--\n-->/test": false, "<!--\n--> \n/test": true, "<!-- x --> /test": false, "<!-- x -->\n/test": true,
 		"words <!-- x\n/test\n-->": false, "<!-->\n/test": false, "<!--\n```\n-->\n/test": true, "```\n<!--\n```\n/test": true, "/test <!--\nbuild\n-->": true, "> x <!--\n/test": false,
-		"    <!--\n/test\n-->": false,
+		"    <!--\n/test\n-->": false, "<!--\n> x\n-->\n/test": true,
+		"<pre>\n/test\n</pre>": false, "<pre>\n\n/test": false, "<PRE class=x>\n/test\n</Pre>\n/test": true, "<script\n/test\n</script>": false, "<style>\n/test": false, "<textarea>\n</pre>\n/test": false,
+		"<pre>x</pre>\n/test": true, "<pre>x</pre><pre>\n/test": false, "<details><pre>\n\n/test\n</pre></details>": false, "<pre>\n```\n</pre>\n/test": true, "<pre>\n> x\n</pre>\n/test": true,
+		"<pre>\n</pre>/test": false, "`<pre>` is\n/test": true, "<present>\n/test": true, "<!-- <pre> -->\n/test": true, "```\n<pre>\n```\n/test": true, "> <pre>\n\n/test": true, "> x\n<pre>\n\n/test": false,
 	} {
 		got, err := Parse(comment, "", false)
 		if err != nil || (got != nil) != command || command && !cmp.Equal(got, &Command{Kind: Test}) {

@@ -25,7 +25,7 @@ func large() map[string]string {
 		"commands": fill("/test\n"), "named commands": fill("/test a\n"), "names": "/test " + fill("a "), "slashes": fill("/"), "10,000 arguments": "/test " + arguments.String(),
 		"a long name": "/test " + fill("a"), "open quotes": `/test a="` + fill(`\"`), "many open quotes": "/test " + fill(`a="`), "quotes": `/test a="" ` + fill(`a="" `),
 		"open fences": "/test\n" + fill("```x\n"), "markers": "/test\n" + fill("- "), "indents": "/test\n" + fill(" "), "HTML comments": "/test\n" + fill("<!--"),
-		"closed HTML comments": "/test\n" + fill("<!-- -->"), "quotations": "/test\n" + fill(">"), "empty lines": "/test" + fill("\n"), "a GitLab note": "/test\n" + strings.Repeat("/test a\n", 125_000),
+		"closed HTML comments": "/test\n" + fill("<!-- -->"), "quotations": "/test\n" + fill(">"), "elements": "/test\n" + fill("<pre></pre>"), "open elements": "/test\n" + fill("<pre>"), "quotes in lists": "/test\n" + fill("- >\n"), "empty lines": "/test" + fill("\n"), "a GitLab note": "/test\n" + strings.Repeat("/test a\n", 125_000),
 		"a line that is longer than what is read": "/test\n" + strings.Repeat("x", 1_000_000) + "\n/cancel",
 	}
 }
@@ -52,6 +52,7 @@ func FuzzParse(f *testing.F) {
 	for _, comment := range []string{
 		"/test", "/retest a b", "/cancel\n", "/ok-to-test 0123abc", `/test a="b \" c" d=e f`, "/ci test", "/test branch:main", "/retest tag: v1", "```\n/test\n```", "> /test", "<!-- \n/test -->", "- ```\n/test",
 		"/test\r\na=1\r\n/cancel", "/test \"", "/test a='", "/test ä=1", "\t/test", "1. ~~~~\n~~~\n/test",
+		"<pre>\n/test\n</pre>\n/test", "<Script \n/test", "> x\n/test\n\n/test", "- > x\ny\n/test",
 	} {
 		f.Add(comment, "", false)
 		f.Add(comment, "ci", true)
@@ -76,6 +77,7 @@ func FuzzParse(f *testing.F) {
 			"> " + strings.NewReplacer("\n", "\n> ", "\r", " ").Replace(comment),
 			"```\n" + strings.ReplaceAll(comment, "`", "x"),
 			"<!--" + strings.ReplaceAll(comment, "-->", ""),
+			"<pre>\n" + strings.ReplaceAll(comment, "</", "x"),
 		} {
 			if found, err := Parse(hidden, prefix, onCommit); found != nil || err != nil {
 				t.Errorf("%q: %+v, %v", hidden, found, err)

@@ -37,6 +37,11 @@ type markdown struct {
 	indent int
 	// hidden is true inside of an HTML comment.
 	hidden bool
+	// tag is the HTML element of which everything is shown as it is, "" outside of one.
+	tag string
+	// quoted is true in a quote and in the lines below it, which belong to its last paragraph until one is empty
+	// (https://spec.commonmark.org/0.31.2/#lazy-continuation-line).
+	quoted bool
 }
 
 // line returns what people see of a line in which a command may begin, "" for any other.
@@ -47,19 +52,50 @@ func (m *markdown) line(line string) string {
 		}
 		return ""
 	}
-	if !m.hidden && m.opens(line) {
+	wasHidden := m.hidden || m.tag != ""
+	if !wasHidden && m.opens(line) {
+		m.quoted = false
 		return ""
 	}
-	wasHidden := m.hidden
+	isQuote := !wasHidden && quotePattern.MatchString(line)
+	m.quoted = isQuote || m.quoted && strings.Trim(line, blanks) != ""
 	seen := m.uncomment(line)
+	if !isQuote { // an element ends with its quote
+		m.element(seen)
+	}
 	text := strings.TrimLeft(line, " ")
 	switch {
-	case wasHidden, strings.HasPrefix(text, ">"), strings.HasPrefix(text, commentBegins):
+	case wasHidden, m.tag != "", m.quoted, strings.HasPrefix(text, commentBegins):
 		return ""
 	case strings.HasPrefix(line, codeIndent), strings.HasPrefix(text, "\t"):
 		return ""
 	}
 	return seen
+}
+
+// quotePattern is the beginning of a line of a quote, in a list or not.
+var quotePattern = regexp.MustCompile(`^ *(?:(?:[-*+]|[0-9]{1,9}[.)]) {1,4})*>`)
+
+// elementPattern is the beginning of an HTML element that is shown as it is (https://spec.commonmark.org/0.31.2/#html-blocks), in lower case.
+// One behind a backtick is code within a line.
+var elementPattern = regexp.MustCompile("(?:^|[^`])<(pre|script|style|textarea)(?:[ \t>]|$)")
+
+// element notes which element a line leaves open. Only its own end closes it.
+func (m *markdown) element(line string) {
+	for line = strings.ToLower(line); ; {
+		if m.tag == "" {
+			found := elementPattern.FindStringSubmatchIndex(line)
+			if found == nil {
+				return
+			}
+			m.tag, line = line[found[2]:found[3]], line[found[3]:]
+		}
+		_, behind, found := strings.Cut(line, "</"+m.tag+">")
+		if !found {
+			return
+		}
+		m.tag, line = "", behind
+	}
 }
 
 // fencePattern is the beginning of a code block, in a list or not (https://spec.commonmark.org/0.31.2/#fenced-code-blocks).

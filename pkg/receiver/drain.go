@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/receiver/connections"
 )
 
-// Server serves deliveries, GET /live and GET /ready on one listener, and ends without losing a delivery.
+// Server serves deliveries, GET /, GET /live and GET /ready on one listener, and ends without losing a delivery.
 type Server struct {
 	// DrainWait is how long it goes on serving after it was told to end.
 	DrainWait time.Duration
@@ -33,7 +34,7 @@ type Server struct {
 	draining    atomic.Bool
 }
 
-// NewServer returns a server that passes everything but its own two paths to deliveries. The metrics may be nil.
+// NewServer returns a server that passes everything but its own paths to deliveries. The metrics may be nil.
 func NewServer(deliveries http.Handler, metrics *Metrics) *Server {
 	return &Server{
 		DrainWait: DrainWait, StuckAfter: stuckAfter, deliveries: deliveries, probe: newProbe(),
@@ -96,18 +97,20 @@ func (s *Server) httpServer() *http.Server {
 	}
 }
 
-// route passes everything but our own two paths on. While we drain it makes clients open their next connection
+// route passes everything but a GET of our own paths on. While we drain it makes clients open their next connection
 // elsewhere; idle connections are left alone until the end, because closing one in the instant its client uses it
 // would be a connection error. Who asked for one of our own paths has proved nothing and keeps no connection.
 func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 	connections.Of(r.Context()).Begin()
-	own := r.Method == http.MethodGet && (r.URL.Path == "/live" || r.URL.Path == "/ready")
+	own := r.Method == http.MethodGet && slices.Contains([]string{"/", "/live", "/ready"}, r.URL.Path)
 	if own || s.draining.Load() {
 		w.Header().Set("Connection", "close")
 	}
 	switch {
 	case own && r.URL.Path == "/live":
 		s.probe.answer(w, s.progress.longest() < s.StuckAfter)
+	case own && r.URL.Path == "/": // load balancers ask whether anybody is here, and know no other path
+		answer{status: http.StatusOK, message: "Plumbline: Git services send their deliveries here by POST"}.write(w)
 	case own:
 		s.ready(w, r)
 	default:

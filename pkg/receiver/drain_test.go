@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -95,6 +96,48 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
+// A load balancer that knows no path but / finds somebody, before the caches are filled, too. Deliveries go on to whom they are for, and
+// what is no GET of that path is none of ours.
+func TestTheRootSaysWhatIsHere(t *testing.T) {
+	var asked atomic.Int64
+	server := receiver.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.WriteHeader(http.StatusTeapot)
+	}), nil)
+	server.Synced, server.DrainWait = func() bool { return false }, 0
+	run := serve(t, server)
+	response, err := http.Get(run.url + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(response.Body)
+	_ = response.Body.Close()
+	if err != nil || response.StatusCode != http.StatusOK || !response.Close || !strings.Contains(string(body), "Plumbline") || strings.Count(string(body), "\n") != 1 {
+		t.Errorf("GET / is answered %d %q, closing %t, %v, want 200 and a line that says Plumbline", response.StatusCode, body, response.Close, err)
+	}
+	if n := asked.Load(); n != 0 {
+		t.Errorf("GET / is taken for %d deliveries", n)
+	}
+	for _, request := range []string{"POST /", "HEAD /", "PUT /", "GET /index.html", "POST /live"} {
+		method, path, _ := strings.Cut(request, " ")
+		other, err := http.NewRequestWithContext(t.Context(), method, run.url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _ = response.Body.Close(); response.StatusCode != http.StatusTeapot {
+			t.Errorf("%s is answered %d, want what deliveries are", request, response.StatusCode)
+		}
+	}
+	run.stop()
+	if err := run.ended(); err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+}
+
 func TestDrain(t *testing.T) {
 	entered, release := make(chan struct{}, 1), make(chan struct{})
 	var cancelled atomic.Bool
@@ -109,7 +152,7 @@ func TestDrain(t *testing.T) {
 	server.Synced, server.DrainWait = func() bool { return true }, 300*time.Millisecond
 	run := serve(t, server)
 	run.eventually("/ready", http.StatusOK)
-	if _, closing := run.get("/"); closing {
+	if _, closing := run.get("/hook"); closing {
 		t.Error("a connection is closed before the drain")
 	}
 
@@ -118,10 +161,10 @@ func TestDrain(t *testing.T) {
 	<-entered
 	run.stop()
 	run.eventually("/ready", http.StatusServiceUnavailable)
-	if status, closing := run.get("/"); status != http.StatusAccepted || !closing {
+	if status, closing := run.get("/hook"); status != http.StatusAccepted || !closing {
 		t.Errorf("while draining: status %d, Connection: close %v; want 202 and true", status, closing)
 	}
-	run.eventually("/", 0) // the listener is closed after DrainWait
+	run.eventually("/hook", 0) // the listener is closed after DrainWait
 	close(release)
 	if status := <-slow; status != http.StatusAccepted || cancelled.Load() {
 		t.Errorf("the delivery in flight: status %d, cancelled %v", status, cancelled.Load())
@@ -164,7 +207,7 @@ func TestLivenessByProgress(t *testing.T) {
 	go func() { defer close(stuck); run.get("/stuck") }()
 	<-entered
 	run.eventually("/live", http.StatusServiceUnavailable)
-	if status, _ := run.get("/"); status != http.StatusAccepted {
+	if status, _ := run.get("/hook"); status != http.StatusAccepted {
 		t.Errorf("another delivery is answered %d meanwhile, want 202", status)
 	}
 	if status, _ := run.get("/ready"); status != http.StatusOK {

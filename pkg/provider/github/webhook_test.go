@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -89,6 +90,23 @@ func labelled() *v1alpha1.GitEventSpec {
 	spec := pulled("labeled", "https://github.com/acme/app", 1001)
 	spec.EventType = "pull_request_labeled"
 	return spec
+}
+
+// A merge queue tests what it is about to merge on a branch of its own, which its bot pushes: that is a push like others. Its own event is
+// none that anything starts for.
+func TestAMergeQueuesBranchIsAPush(t *testing.T) {
+	const ref, bot = "refs/heads/gh-readonly-queue/main/pr-1-" + shaBefore, "github-merge-queue[bot]"
+	queued := strings.NewReplacer("refs/heads/feature/ü", ref, `"login": "ada"`, `"login": "`+bot+`"`, `"type": "User"`, `"type": "Bot"`, `"name": "ada"`, `"name": "`+bot+`"`).
+		Replace(string(recorded(t, "push-new-branch.json")))
+	want := pushed(ref, "")
+	want.Sender = bot
+	got, err := webhook{}.Decode(headers("push"), []byte(queued))
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(v1alpha1.GitEventSpec{}, "Body", "HappenedAt")); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if _, err := (webhook{}).Decode(headers("merge_group"), []byte(`{"action":"checks_requested"}`)); !fault.Is(err, fault.Ignored) {
+		t.Errorf("the event merge_group: %v, want Ignored", err)
+	}
 }
 
 func TestDecodeReadsTheWholeMessageForASkipCommand(t *testing.T) {
