@@ -44,7 +44,7 @@ func TestAPolicyThatCannotBeEvaluatedDenies(t *testing.T) {
 		w.specify(`{"git_provider":{"type":"gitea"},"settings":{"policy":{"pull_request":["` + team + `"],"ok_to_test":["` + team + `"]}}}`)
 		w.conditioned(pacv1alpha1.RepositorySettings, "False NotEvaluated", "settings.policy")
 		w.pendsFor("lisa", because)
-		w.git.commit("topic", forge.Change{Files: map[string]string{"a": "b"}, Author: "writer"})
+		sha := w.git.commit("topic", forge.Change{Files: map[string]string{"a": "b"}, Author: "writer"})
 		number := w.git.open("", "topic", "writer")
 		w.pendsBecause(w.opened(number), because)
 		for _, who := range []string{"writer", "lisa"} {
@@ -60,8 +60,7 @@ func TestAPolicyThatCannotBeEvaluatedDenies(t *testing.T) {
 		w.checkReaches(pushed, checkName("push"), "success", soon)
 
 		w.set(`{"policy":null}`)
-		mine := w.git.commit("other", forge.Change{Files: map[string]string{"e": "f"}, Author: "writer"})
-		w.deliver(w.opened(w.git.open("", "other", "writer")), http.StatusAccepted)
-		w.checkReaches(mine, checkName("pr"), "success", soon)
+		w.deliver(w.reopens(number, "writer"), http.StatusAccepted)
+		w.checkReaches(sha, checkName("pr"), "success", soon)
 	})
 }
