@@ -10,6 +10,7 @@ import (
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
@@ -133,11 +134,11 @@ func (w *world) runsAgain(number int, sha string) {
 	w.checkReaches(sha, checkName("pr"), "success", soon)
 }
 
-// B10: a pull request is closed while the controller is killed, or while its patches are refused: its runs end when that is over, and
-// until then no check says that they have (D5).
+// B10: a pull request is closed while the controller is killed: its runs end when that is over. D5: of another one the run ends by itself just
+// before it is told to, which Tekton refuses then: the check says how it ended.
 func TestACloseIsNotLost(t *testing.T) {
 	t.Parallel()
-	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
+	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, func(t *testing.T, w *world) {
 		w.git.grant("dev", "write")
 		number, sha := w.topic("topic")
 		w.deliver(w.opened(number), http.StatusAccepted)
@@ -152,7 +153,40 @@ func TestACloseIsNotLost(t *testing.T) {
 		w.settled(afterFault)
 		w.oneCheck(sha, checkName("pr"))
 		w.neverFailed(sha)
+		w.endsBeforeItIsToldTo()
 	})
+}
+
+// endsBeforeItIsToldTo holds the patch that cancels a run until the run has ended.
+func (w *world) endsBeforeItIsToldTo() {
+	w.t.Helper()
+	number, sha := w.topic("race")
+	opened := w.opened(number)
+	w.deliver(opened, http.StatusAccepted)
+	check := w.checkReaches(sha, checkName("pr"), "in_progress", soon)
+	event := w.recordOf(opened)
+	run := event.Status.Runs[0]
+	w.eventually(soon, "the run is annotated: no other patch is on its way", func() error { return w.carries(run.Name, check) })
+	over := make(chan struct{})
+	told := w.controller().Proxy.Add(cluster.Rule{
+		Match: func(c cluster.Call) bool { return c.Is("patch", "pipelineruns") && c.Name == run.Name }, Count: 1, Do: cluster.Hold(over),
+	})
+	w.deliver(w.closes(number, false), http.StatusAccepted)
+	w.eventually(soon, "the run is being told to end", func() error {
+		if told.Hits() == 0 {
+			return errMissing
+		}
+		return nil
+	})
+	w.release(&event)
+	w.ended(run)
+	close(over)
+	w.checkReaches(sha, checkName("pr"), "success", afterFault)
+	w.settled(afterFault)
+	if made := w.run(run.Name); made.Spec.Status != "" {
+		w.t.Errorf("the run that had ended is told %q", made.Spec.Status)
+	}
+	w.neverFailed(sha)
 }
 
 // S11: a body that says that a merge request was closed is not believed before GitLab says so.

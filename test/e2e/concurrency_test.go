@@ -44,6 +44,19 @@ func (w *world) queue(running, queued int) {
 	})
 }
 
+// past waits until everything has happened before now: the forge gives each event a second of its own, ahead of its clock.
+func (w *world) past() {
+	w.t.Helper()
+	w.eventually(soon, "what comes now is later than all events", func() error {
+		for _, event := range w.events() {
+			if at := event.Spec.HappenedAt; at != nil && !time.Now().After(at.Add(time.Second)) {
+				return errMissing
+			}
+		}
+		return nil
+	})
+}
+
 // eventAt is the event of a commit.
 func (w *world) eventAt(sha string) v1alpha1.GitEvent {
 	w.t.Helper()
@@ -213,14 +226,7 @@ func cancelledInTheLine(t *testing.T, w *world) {
 	closed, its := w.topic("closed")
 	w.deliver(w.opened(closed), http.StatusAccepted)
 	w.queue(1, 2)
-	w.eventually(soon, "the comment is written after that: the forge gives each event a second of its own, ahead of its clock", func() error {
-		for _, event := range w.events() {
-			if at := event.Spec.HappenedAt; at != nil && !time.Now().After(at.Add(time.Second)) {
-				return errMissing
-			}
-		}
-		return nil
-	})
+	w.past()
 	w.commanded(commented, "dev", "/cancel")
 	if check := w.checkReaches(said, checkName("pr"), "cancelled", soon); !check.Tells("dev asked for it") {
 		t.Errorf("the check does not say why: %s", check.Text)

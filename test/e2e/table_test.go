@@ -54,7 +54,7 @@ func table() []shownBy {
 		by("D2", both, "TestEveryCallFails"),
 		by("D3", both, "TestNoWriteOnPipelineRunsWorks"),
 		by("D4", both, "TestAStormOfConflicts"),
-		by("D5", both, "TestACloseIsNotLost"),
+		by("D5", both, "TestACancelThatIsDenied", "TestACloseIsNotLost"),
 		by("D6", both, "TestNoCheckCanBeCreated"),
 		by("D7", both, "TestTheCreateCarriesEverythingKnown"),
 		by("E1", both, "TestOnlySuccessIsSuccess"),
@@ -70,12 +70,16 @@ func table() []shownBy {
 		by("E11", both, "TestE11ABusyServiceIsAskedAgain"),
 		by("E12", "GitHub has no transitions that it refuses", "TestE12CannotTransition"),
 		by("E17", "each service limits in its own words, which go test ./pkg/provider/github ./pkg/provider/gitlab -run TestNothingIsCalledWhileLimited has", "TestStrangerNeverRunsWhileLimited"),
+		by("F1", both, "TestRunsWaitForASlot"), // at every kind of call: the limits of test/campaign
 		by("F2", both, "TestRunsWaitForASlot"),
+		by("F3", both, "TestAQuotaKeepsTheSlot"),
+		by("F4", "it is about two Repositories, whatever their services", "TestALimitOfADeletedRepository"),
 		by("F9", both, "TestRunsWaitForASlot", "TestWhatWaitsForASlotCanBeCancelled", "TestAQuotaKeepsTheSlot"),
 		by("F10", "it is the Repository that is deleted, whatever its service", "TestALimitOfADeletedRepository"),
 		by("F11", both, "TestWhatWaitsForASlotCanBeCancelled"),
 		by("F12", both, "TestRunsWaitForASlot"),
 		by("G5", both, "TestG5RunsAreKeptUntilTheyAreReported"),
+		by("F13", "it is the PipelineRun that is held, whatever the service", "TestARunThatIsHeldPendingKeepsItsSlot"), // it keeps its slot: docs/adr/0041
 	}
 }
 

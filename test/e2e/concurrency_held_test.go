@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-ci/plumbline/test/forge"
+)
+
+// pends makes the PipelineRun of a definition pending, as Kueue would.
+func pends(definition string) string {
+	return strings.Replace(definition, "\nspec:\n", "\nspec:\n  status: PipelineRunPending\n", 1)
+}
+
+// F13, as docs/adr/0041 has it: a run that something else keeps pending has its slot, its check is queued, and nobody but who keeps it lets it
+// go. When it is let go it runs; another one, that is still kept, is ended by a command.
+func TestARunThatIsHeldPendingKeepsItsSlot(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{receivers: 1, controllers: 1})
+	w.claimed()
+	w.git.grant("dev", "write")
+	w.limits(w.ci, "app", 1)
+	s := w.watchesRuns()
+	first := w.pushed(map[string]string{".tekton/push.yaml": pends(pipeline("first", "push"))})
+	event := w.created(first)
+	second := w.git.commit("topic", forge.Change{Author: "dev", Message: "topic", Files: map[string]string{".tekton/pr.yaml": pends(pipeline("second", "pull_request"))}})
+	number := w.git.open("", "topic", "dev")
+	w.deliver(w.opened(number), http.StatusAccepted)
+	w.queue(1, 1)
+	if check := w.checkReaches(first, checkName("first"), "queued", soon); !check.Tells("has been queued") {
+		t.Errorf("the check of the run that is held says %q: %s", check.Title, check.Text)
+	}
+	w.checkReaches(second, checkName("second"), "queued", soon)
+	name := runOf(event, "first")
+	if run := w.run(name); !run.IsPending() || len(w.runs()) != 1 {
+		t.Errorf("%s is told %q, and there are %d runs", name, run.Spec.Status, len(w.runs()))
+	}
+	_, err := w.Tekton.TektonV1().PipelineRuns(w.ci).Patch(w.ctx, name, types.MergePatchType, []byte(`{"spec":{"status":null}}`), metav1.PatchOptions{})
+	w.must(err)
+	w.checkReaches(first, checkName("first"), "success", soon)
+	held := w.run(runOf(w.created(second), "second"))
+	w.queue(1, 0)
+	if !held.IsPending() {
+		t.Errorf("%s is told %q", held.Name, held.Spec.Status)
+	}
+	w.past()
+	w.deliver(w.says(number, "dev", "/cancel"), http.StatusAccepted)
+	if check := w.checkReaches(second, checkName("second"), "cancelled", soon); !check.Tells("dev asked for it") {
+		t.Errorf("the check does not say why: %s", check.Text)
+	}
+	w.settled(afterFault)
+	w.queue(0, 0)
+	if most, _, _ := s.look(); most > 1 {
+		t.Errorf("%d ran at once, at most 1 may", most)
+	}
+	w.invariants()
+}
+
+// The row "limit raised, lowered, removed with 50 waiting": they are created in their order under each limit, never more at once than the
+// highest, all of them end by themselves, and none is told to end.
+func TestFiftyDrainUnderALimitThatChanges(t *testing.T) {
+	t.Parallel()
+	const runs, highest = 51, 5
+	w := newWorld(t, setup{receivers: 1, controllers: 1})
+	w.claimed()
+	w.limits(w.ci, "app", 1)
+	s, files := w.watchesRuns(), map[string]string{}
+	for i := range runs {
+		files[fmt.Sprintf(".tekton/%d.yaml", i)] = pipeline(fmt.Sprintf("test-%d", i), "push", map[bool]string{true: held, false: "n: x"}[i == 0])
+	}
+	sha := w.pushed(files)
+	w.queue(1, runs-1)
+	event := w.record(sha)
+	w.must(w.Cluster.Release(w.ctx, w.ci, runOf(event, "test-0")))
+	limit := 1
+	for _, next := range []struct{ created, limit int }{{4, highest}, {20, 2}, {26, 0}} {
+		w.eventually(2*afterFault, fmt.Sprintf("%d are created under the limit %d", next.created, limit), func() error {
+			if _, _, order := s.look(); len(order) < next.created {
+				return fmt.Errorf("%d are", len(order))
+			}
+			return nil
+		})
+		limit = next.limit
+		w.limits(w.ci, "app", limit)
+	}
+	w.settled(2 * afterFault)
+	_, _, order := s.look()
+	for i := range 26 { // without a limit the rest may come in any order
+		if near := order[max(0, i-highest):min(len(order), i+highest)]; !slices.Contains(near, fmt.Sprint("test-", i, " ", sha)) {
+			t.Fatalf("test-%d is not at its place:\n%s", i, strings.Join(order, "\n"))
+		}
+	}
+	for _, run := range w.runs() {
+		if ended := run.Status.GetCondition("Succeeded"); run.Spec.Status != "" || !ended.IsTrue() {
+			t.Errorf("%s was told %q, and is %v", run.Name, run.Spec.Status, ended)
+		}
+	}
+	if len(order) != runs {
+		t.Errorf("%d runs were created, want %d", len(order), runs)
+	}
+	w.neverFailed(sha)
+	w.invariants()
+}
