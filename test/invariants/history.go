@@ -111,13 +111,7 @@ func (h *History) run(v cluster.Version) {
 	if now.Labels[plumbline.InstallationLabel] != h.Installation {
 		return
 	}
-	if run != nil && run.UID != now.UID {
-		h.broke("I-2", now.Name, "PipelineRun %s was made again at resource version %d", id, v.Revision)
-	}
-	if run == nil || run.UID != now.UID {
-		run = created(&now)
-		h.runs[id] = run
-	}
+	run = h.known(v, &now)
 	if !run.told && toldToEnd(&now) {
 		run.told = true
 		h.ends(v, &now)
@@ -131,6 +125,21 @@ func (h *History) run(v cluster.Version) {
 	if run.active && !was {
 		h.starts(v, run)
 	}
+}
+
+// known is what is known of a PipelineRun of which there is a new version.
+func (h *History) known(v cluster.Version, now *pipelinev1.PipelineRun) *made {
+	id := key(v.Namespace, v.Name)
+	run := h.runs[id]
+	if run != nil && run.UID == now.UID {
+		return run
+	}
+	if run != nil {
+		h.broke("I-2", now.Name, "PipelineRun %s was made again at resource version %d", id, v.Revision)
+	}
+	run = created(now)
+	h.runs[id] = run
+	return run
 }
 
 // created is a PipelineRun of which nothing was known.

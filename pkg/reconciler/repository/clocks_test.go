@@ -29,7 +29,7 @@ func TestACreateMayBeOnItsWayByEachClock(t *testing.T) {
 	w.wantQueue(1, 1, "r0")
 	w.advance(time.Second)
 	w.wantQueue(1, 0, "r1")
-	if w.r.unseen.times != nil && len(w.r.unseen.times) != 0 {
+	if len(w.r.unseen.times) != 0 {
 		t.Errorf("it remembers %v", w.r.unseen.times)
 	}
 }

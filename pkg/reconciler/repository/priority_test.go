@@ -21,14 +21,14 @@ func TestAnExpressionIsCompiledOnce(t *testing.T) {
 		return w.r.priorities.known[owner].err
 	}
 	first := judge()
-	if first == nil || judge() != first {
+	if again := judge(); first == nil || again != first { //nolint:errorlint // the very same value
 		t.Errorf("it is compiled again: %v", first)
 	}
 	w.wantCondition("one", "app", pacv1alpha1.RepositorySettings, "False BadExpression")
 	changed := w.repository("one", "app")
 	changed.Spec.Settings.QueuePriority = "int(urgency)"
 	w.must(w.client.Tracker().Update(pacv1alpha1.SchemeGroupVersion.WithResource("repositories"), changed, "one"))
-	if second := judge(); second == nil || second == first {
+	if second := judge(); second == nil || second == first { //nolint:errorlint // another value than the first
 		t.Errorf("another one is %v", second)
 	}
 	changed = w.repository("one", "app")
@@ -39,7 +39,7 @@ func TestAnExpressionIsCompiledOnce(t *testing.T) {
 	}
 	w.wantCondition("one", "app", pacv1alpha1.RepositorySettings, "True NoProblem")
 	w.delete("one", "app")
-	if judge(); len(w.r.priorities.known) != 0 {
+	if err := judge(); err != nil || len(w.r.priorities.known) != 0 {
 		t.Errorf("of what is gone it knows %v", w.r.priorities.known)
 	}
 }

@@ -33,49 +33,17 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	return a.Waits.Due(v1alpha1.StepRenew, func() error {
 		ctx, cancel := context.WithTimeout(ctx, Limit)
 		defer cancel()
-		faults, minted := []error{untried}, &minting{secrets: s.GitAuth, a: a}
+		faults, secrets := []error{untried}, s.GitAuth.Turn(a)
 		over := a.Turn(turn)
 		for _, run := range runs {
 			if err := over(); err != nil {
 				faults = append(faults, err) // those that are left have half of their token's life to be renewed in
 				break
 			}
-			faults = append(faults, a.Waits.Try(renewed(run), func() error { return s.serve(ctx, run, minted) }))
+			faults = append(faults, a.Waits.Try(renewed(run), func() error { return secrets.Serve(ctx, run) }))
 		}
 		return attempt.First(faults)
 	})
-}
-
-// serve makes a run an owner of its secret. One whose token is old, or that somebody has deleted, gets a fresh token.
-func (s *Step) serve(ctx context.Context, run *v1alpha1.Run, minted *minting) error {
-	a := minted.a
-	if err := a.Record.Confirm(ctx); err != nil {
-		return err
-	}
-	if !old(a, run) {
-		if there, err := s.GitAuth.Own(ctx, run); there || err != nil {
-			return err
-		}
-	}
-	fresh, err := minted.token(ctx, run)
-	if err != nil {
-		return err
-	}
-	return s.GitAuth.Renew(ctx, a, run, fresh)
-}
-
-// minting asks the Git service for the tokens of one turn. What it has just refused it is not asked for again: each run fails with that.
-type minting struct {
-	secrets gitauth.Secrets
-	a       *attempt.Attempt
-	failed  error
-}
-
-func (m *minting) token(ctx context.Context, run *v1alpha1.Run) (fresh gitauth.Grant, err error) {
-	if m.failed == nil {
-		fresh, m.failed = m.secrets.Mint(ctx, m.a, run)
-	}
-	return fresh, m.failed
 }
 
 // renewed is the step of renewing one run's secret.
@@ -84,16 +52,11 @@ func renewed(run *v1alpha1.Run) retry.Step { return retry.Step{Name: v1alpha1.St
 // mounts tells whether pods of the run may still need its secret.
 func mounts(run *v1alpha1.Run) bool { return run.Secret != "" && run.UID != "" && run.Result == nil }
 
-// old tells whether the token of a run's secret is to be replaced.
-func old(a *attempt.Attempt, run *v1alpha1.Run) bool {
-	return run.SecretRenewAt == nil || !a.Clock.Now().Before(run.SecretRenewAt.Time)
-}
-
 // due are the runs whose secrets are to get an owner or a fresh token now, and what stands for those where that has just failed.
 func due(a *attempt.Attempt) (runs []*v1alpha1.Run, untried error) {
 	for i := range a.Event.Status.Runs {
 		run := &a.Event.Status.Runs[i]
-		if !mounts(run) || run.SecretOwned && !old(a, run) {
+		if !mounts(run) || run.SecretOwned && !gitauth.Old(a, run) {
 			continue
 		}
 		if err := a.Waits.FailedJustNow(renewed(run)); err != nil {
