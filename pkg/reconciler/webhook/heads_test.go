@@ -3,6 +3,7 @@
 package webhook
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -19,6 +20,23 @@ import (
 )
 
 func commit(digit string) string { return strings.Repeat(digit, 40) }
+
+// Heads implements provider.HookLog.
+func (w *world) Heads(_ context.Context, since time.Time) (heads []provider.Head, err error) {
+	w.calls++
+	for _, head := range w.heads {
+		if head.Pull == 0 || !w.moved[head.Pull].Before(since) {
+			heads = append(heads, head)
+		}
+	}
+	return heads, w.noHeads
+}
+
+// Moved implements provider.HookLog.
+func (w *world) Moved(_ context.Context, pull int64) (time.Time, error) {
+	w.calls++
+	return w.moved[pull], nil
+}
 
 // move moves the default branch (0) or a pull request to a commit; nobody is told.
 func (w *world) move(pull int64, sha string) {

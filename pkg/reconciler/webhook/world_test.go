@@ -177,23 +177,6 @@ func (w *world) Resend(_ context.Context, hook, attempt int64) (int, error) {
 	return w.deliverTo(hook, guid), nil
 }
 
-// Heads implements provider.HookLog.
-func (w *world) Heads(_ context.Context, since time.Time) (heads []provider.Head, err error) {
-	w.calls++
-	for _, head := range w.heads {
-		if head.Pull == 0 || !w.moved[head.Pull].Before(since) {
-			heads = append(heads, head)
-		}
-	}
-	return heads, w.noHeads
-}
-
-// Moved implements provider.HookLog.
-func (w *world) Moved(_ context.Context, pull int64) (time.Time, error) {
-	w.calls++
-	return w.moved[pull], nil
-}
-
 // deliver is what the service does to deliver.
 func (w *world) deliver(guid string) int { return w.deliverTo(7, guid) }
 
