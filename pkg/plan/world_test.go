@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
@@ -271,31 +270,5 @@ func edited(file git.File, pairs ...string) git.File {
 }
 
 // reasons are the decisions' by pipeline.
-func reasons(made *plan.Plan) map[string]string {
-	all := map[string]string{}
-	for _, d := range made.Decisions {
-		all[d.Pipeline] = d.Reason
-	}
-	return all
-}
-
 // decoded is a run's PipelineRun.
-func decoded(t *testing.T, run plan.Run) *pipelinev1.PipelineRun {
-	t.Helper()
-	made, err := run.PipelineRun()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return made
-}
-
 // created are the names of the pipelines whose PipelineRuns are to be created now.
-func created(made *plan.Plan) []string {
-	var names []string
-	for _, run := range made.Runs {
-		if run.Manifest != nil {
-			names = append(names, run.Pipeline)
-		}
-	}
-	return names
-}

@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"knative.dev/pkg/controller"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -212,81 +211,10 @@ func TestRenewal(t *testing.T) {
 
 // Whatever call fails, is lost, or is the last before the process dies: a run that goes on owns its secret, beside the Repository. It
 // takes one call, right after the report of the start.
-func TestARunThatGoesOnOwnsItsSecret(t *testing.T) {
-	t.Parallel()
-	free := newWorld(t, helloFile("hello"))
-	_, _ = free.reconcile()
-	free.wantOwners("repo-uid", free.runs()[0].UID)
-	if got := slices.DeleteFunc(slices.Clone(free.calls), func(call string) bool { return call != "patch secrets" }); len(got) != 1 {
-		t.Errorf("%d patches of secrets, want one: calls %v", len(got), free.calls)
-	}
-	kinds := map[string]outcome{
-		"refused": {err: errRefused}, "conflict": {err: errConflict}, "throttled": {err: errThrottled},
-		"applied and the answer lost": {err: errRefused, apply: true}, "killed before": {kill: true}, "killed after": {kill: true, apply: true},
-	}
-	for kind, fault := range kinds {
-		for k := 1; k <= len(free.calls); k++ {
-			t.Run(fmt.Sprintf("%s/call %d %s", kind, k, free.calls[k-1]), func(t *testing.T) {
-				t.Parallel()
-				w := newWorld(t, helloFile("hello"))
-				w.hook = func(n int, _ string) outcome {
-					if n == k {
-						return fault
-					}
-					return outcome{}
-				}
-				for range 4 {
-					_, _ = w.reconcile()
-					w.pass(time.Minute)
-				}
-				w.wantOwners("repo-uid", w.runs()[0].UID)
-			})
-		}
-	}
-}
-
 // wantOwners requires that the run's secret has these owners.
-func (w *world) wantOwners(want ...types.UID) {
-	w.t.Helper()
-	var got []types.UID
-	for _, owner := range w.secret().OwnerReferences {
-		got = append(got, owner.UID)
-	}
-	slices.Sort(got)
-	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		w.t.Errorf("the secret belongs to %v, want %v", got, want)
-	}
-}
-
 // A secret that goes between the create of its run and the patch that makes the run an owner, because somebody deletes it or its Repository,
 // is made again at once.
-func TestASecretThatIsGoneBeforeItsRunOwnsItIsMadeAgain(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, helloFile("hello"))
-	w.hook = func(_ int, call string) outcome {
-		if call == "patch secrets" && len(w.git.tokens) == 1 {
-			w.must(w.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), tenant, w.event().Status.Runs[0].Secret))
-		}
-		return outcome{}
-	}
-	_, _ = w.reconcile()
-	w.wantOwners("repo-uid", w.runs()[0].UID)
-	if got := string(w.secret().Data["git-provider-token"]); got != "token-2" {
-		t.Errorf("the secret holds %q", got)
-	}
-}
-
 // A Repository that is deleted and made again while its run goes on owns the secret from the next renewal on, beside the run.
-func TestARenewedSecretIsOwnedByTheRepositoryAsItIs(t *testing.T) {
-	t.Parallel()
-	w := running(t)
-	w.repository = func(repository *pacv1alpha1.Repository) { repository.UID = "made-again" }
-	w.pass(30 * time.Minute)
-	_, _ = w.reconcile()
-	w.wantOwners("made-again", w.runs()[0].UID)
-}
-
 // I-10: a renewal that never works is a wait of its own. It changes no report, and the event settles when the run ends.
 func TestNothingWaitsForARenewal(t *testing.T) {
 	t.Parallel()

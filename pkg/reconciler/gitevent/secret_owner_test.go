@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+)
+
+func TestARunThatGoesOnOwnsItsSecret(t *testing.T) {
+	t.Parallel()
+	free := newWorld(t, helloFile("hello"))
+	_, _ = free.reconcile()
+	free.wantOwners("repo-uid", free.runs()[0].UID)
+	if got := slices.DeleteFunc(slices.Clone(free.calls), func(call string) bool { return call != "patch secrets" }); len(got) != 1 {
+		t.Errorf("%d patches of secrets, want one: calls %v", len(got), free.calls)
+	}
+	kinds := map[string]outcome{
+		"refused": {err: errRefused}, "conflict": {err: errConflict}, "throttled": {err: errThrottled},
+		"applied and the answer lost": {err: errRefused, apply: true}, "killed before": {kill: true}, "killed after": {kill: true, apply: true},
+	}
+	for kind, fault := range kinds {
+		for k := 1; k <= len(free.calls); k++ {
+			t.Run(fmt.Sprintf("%s/call %d %s", kind, k, free.calls[k-1]), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, helloFile("hello"))
+				w.hook = func(n int, _ string) outcome {
+					if n == k {
+						return fault
+					}
+					return outcome{}
+				}
+				for range 4 {
+					_, _ = w.reconcile()
+					w.pass(time.Minute)
+				}
+				w.wantOwners("repo-uid", w.runs()[0].UID)
+			})
+		}
+	}
+}
+
+func (w *world) wantOwners(want ...types.UID) {
+	w.t.Helper()
+	var got []types.UID
+	for _, owner := range w.secret().OwnerReferences {
+		got = append(got, owner.UID)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		w.t.Errorf("the secret belongs to %v, want %v", got, want)
+	}
+}
+
+func TestASecretThatIsGoneBeforeItsRunOwnsItIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("hello"))
+	w.hook = func(_ int, call string) outcome {
+		if call == "patch secrets" && len(w.git.tokens) == 1 {
+			w.must(w.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), tenant, w.event().Status.Runs[0].Secret))
+		}
+		return outcome{}
+	}
+	_, _ = w.reconcile()
+	w.wantOwners("repo-uid", w.runs()[0].UID)
+	if got := string(w.secret().Data["git-provider-token"]); got != "token-2" {
+		t.Errorf("the secret holds %q", got)
+	}
+}
+
+func TestARenewedSecretIsOwnedByTheRepositoryAsItIs(t *testing.T) {
+	t.Parallel()
+	w := running(t)
+	w.repository = func(repository *pacv1alpha1.Repository) { repository.UID = "made-again" }
+	w.pass(30 * time.Minute)
+	_, _ = w.reconcile()
+	w.wantOwners("made-again", w.runs()[0].UID)
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package superseding
+
+import (
+	"testing"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+func TestAPushIsNotOnRecord(t *testing.T) {
+	t.Parallel()
+	comment := with(with(with(push("comment", "", "", 5*time.Minute), pulled(3)), happened(5*time.Minute)), planned(5*time.Minute))
+	comment.Spec.Comment, comment.Status.Plan.HeadSHA = &v1alpha1.Comment{ID: 1}, "a"
+	second := with(with(push("second", "a", "b", time.Minute), pulled(3)), happened(time.Minute))
+	all := trimmed(comment, second)
+	for name, test := range map[string]struct {
+		after time.Duration
+		tip   string
+		want  string
+	}{"a replica lags": {5*time.Minute + time.Second, "b", ""}, "none lags": {6 * time.Minute, "a", "second"}} {
+		ask := git{tip: func() (string, error) { return test.tip, nil }}
+		got := ""
+		for _, self := range []*v1alpha1.GitEvent{comment, second} {
+			l := lineOf(self, all)
+			if v, _ := l.heed(l.rivals(), ask, start.Add(test.after)); len(v.notes) > 0 {
+				got += self.Name
+			}
+			if olders, _ := l.olders([]string{"build"}, ask, start.Add(test.after)); len(olders) > 0 && test.want == "" {
+				t.Errorf("%s: %s ends %s", name, self.Name, olders[0].Name)
+			}
+		}
+		if got != test.want {
+			t.Errorf("%s: %q yields, want %q", name, got, test.want)
+		}
+	}
+}
+
+func TestTheClockTellsWherePushesDoNot(t *testing.T) {
+	t.Parallel()
+	first, third := with(push("first", "", "a", 0), happened(0)), with(push("third", "b", "c", 0), happened(2*time.Second))
+	back := with(push("back", "c", "a", 0), happened(3*time.Second))
+	for name, test := range map[string]struct {
+		events []*v1alpha1.GitEvent
+		left   string
+	}{
+		"no way from one to the other": {[]*v1alpha1.GitEvent{first, third}, "third"},
+		"a circle":                     {[]*v1alpha1.GitEvent{back, third, with(push("between", "a", "b", 0), happened(time.Second))}, "back"},
+		"no clock":                     {[]*v1alpha1.GitEvent{push("first", "", "a", 0), third}, "firstthird"},
+	} {
+		left := ""
+		for _, self := range test.events {
+			l := lineOf(self, trimmed(test.events...))
+			if v, err := l.heed(l.rivals(), git{tip: func() (string, error) { return "head", nil }}, start.Add(time.Minute)); err == nil && len(v.notes) == 0 {
+				left += self.Name
+			}
+		}
+		if left != test.left {
+			t.Errorf("%s: %q left, want %q", name, left, test.left)
+		}
+	}
+}
+
+// Only the pipelines wait that both events have, and that cancel others; and they only as long as Git does not say who is newer.
+// A pipeline that starts later in the newer event is told, too, and what was told before is not forgotten.
+// Hundreds of events of a branch are open. Each takes one note, and what it costs to look at them grows as they do.
+// However many pipelines there are, an annotation stays small, and none is left out.
+// A newer event that gets a second run later has the older one take note of both: what was noted first is not forgotten.
