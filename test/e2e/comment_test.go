@@ -34,12 +34,15 @@ func TestACommentStartsWhatAsksForIt(t *testing.T) {
 	w.git.grant("writer", "write")
 	w.git.commit("main", forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("pr", "pull_request"), ".tekton/deploy.yaml": onComment()}})
 	number, sha := w.forkPull("writer")
+	w.deliver(w.opened(number), 202)
+	w.checkReaches(sha, checkName("pr"), "success", soon)
+	w.nextSecond() // what a comment starts was the head before it
 	first := w.said(number, "Member", "/deploy staging\r\n\"now\": {{ sender }}\r\n")
 	w.deliver(first, 202)
 	w.deliver(first, 202)
 	w.checkReaches(sha, checkName("deploy-"), "success", soon)
 	w.settled(soon)
-	w.started("deploy-")
+	w.started("deploy-", "pr")
 	w.oneOf(first)
 	want := map[string]string{
 		"revision": sha, "sender": "member", "event_type": "on-comment", "trigger_comment": `/deploy staging\n"now": {{ sender }}\n`,
@@ -55,13 +58,13 @@ func TestACommentStartsWhatAsksForIt(t *testing.T) {
 	w.deliver(w.said(number, "Member", "thanks"), 202)
 	w.deliver(w.said(number, "writer", "/deploy again"), 202)
 	w.eventually(soon, "the second comment has a check of its own", func() error {
-		if len(w.git.checks(sha)) != 2 {
+		if len(w.git.checks(sha)) != 3 {
 			return errMissing
 		}
 		return nil
 	})
 	w.settled(soon)
-	w.started("deploy-", "deploy-")
+	w.started("deploy-", "deploy-", "pr")
 	w.neverFailed(sha)
 	w.invariants()
 }

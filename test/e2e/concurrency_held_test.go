@@ -78,6 +78,7 @@ func TestFiftyDrainUnderALimitThatChanges(t *testing.T) {
 	}
 	sha := w.pushed(files)
 	w.queue(1, runs-1)
+	w.checkReaches(sha, checkName("test-0"), "in_progress", soon)
 	event := w.record(sha)
 	w.must(w.Cluster.Release(w.ctx, w.ci, runOf(event, "test-0")))
 	limit := 1
