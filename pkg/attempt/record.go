@@ -65,15 +65,15 @@ func (r *Record) Write(ctx context.Context) error {
 	return r.waits.Try(r.recording(), func() error { return r.write(ctx) })
 }
 
-// changed tells whether there is something to write. What a PipelineRun was patched with is written beside something else: a
-// process that does not know it patches once more, which changes nothing.
+// changed tells whether there is something to write. What a PipelineRun was patched with, and that it owns its secret, is written beside
+// something else: a process that does not know it patches once more, which changes nothing.
 func (r *Record) changed() bool {
 	if equality.Semantic.DeepEqual(*r.stored, r.event.Status) {
 		return false
 	}
 	stored := r.stored.DeepCopy()
 	for i := range min(len(stored.Runs), len(r.event.Status.Runs)) {
-		stored.Runs[i].Patched = r.event.Status.Runs[i].Patched
+		stored.Runs[i].Patched, stored.Runs[i].SecretOwned = r.event.Status.Runs[i].Patched, r.event.Status.Runs[i].SecretOwned
 	}
 	if !equality.Semantic.DeepEqual(*stored, r.event.Status) {
 		return true

@@ -43,6 +43,9 @@ func TestASecondPipelineIsTold(t *testing.T) {
 			t.Errorf("%s: %d events are told, want %d (%v)", names, len(olders), want, err)
 		}
 	}
+	if rivals := lineOf(older, trimmed(self, older)).rivals(); len(rivals) != 1 || !slices.Equal(rivals[0].names, []string{"docs"}) {
+		t.Errorf("it still waits to hear of %+v", rivals)
+	}
 	if before := noted(openevents.Trim(older), "self"); !slices.Equal(before, []string{"build"}) {
 		t.Errorf("%v was told before", before)
 	}

@@ -165,7 +165,7 @@ func TestWhatIsCreatedIsRecordedAlthoughReportsWait(t *testing.T) {
 }
 
 // One run costs two status writes until it runs: the intent of its check is written with the plan, and what the Git service has
-// answered with the record of its creation, before the patch, which may hang. The patch costs no write of its own.
+// answered with the record of its creation, before the patches, which may hang. These cost no write of their own.
 func TestARunCostsNoWriteMore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
@@ -177,7 +177,7 @@ func TestARunCostsNoWriteMore(t *testing.T) {
 		}
 	}
 	after := strings.Join(w.calls[slices.Index(w.calls, "create pipelineruns"):], ", ")
-	if want := "create pipelineruns, put check in_progress, update gitevents/status, patch pipelineruns"; after != want || writes != 2 {
+	if want := "create pipelineruns, put check in_progress, update gitevents/status, patch secrets, patch pipelineruns"; after != want || writes != 2 {
 		t.Errorf("%d writes, calls %s, want 2 and %s", writes, after, want)
 	}
 	w.calls = nil
