@@ -22,8 +22,8 @@ const (
 
 // order compares the event with another one of its line, by what Git has now: the one whose commit is the head of the pull request or
 // branch is newer. Of two of one commit it is the one that happened later. Where there is no head (a tag, a deleted branch) it is the one
-// whose push has replaced the other's commit, or came later. So it is if the head is the commit of neither, which may have no run of the pipeline: it ends
-// the runs of both when it has one. With older it returns the commit that takes the event's place.
+// that was pushed later. So it is if the head is the commit of neither, which may have no run of the pipeline: it ends the runs of both when
+// it has one. With older it returns the commit that takes the event's place.
 func (l *line) order(other *v1alpha1.GitEvent, head string, now time.Time) (result order, newest string) {
 	its := shaOf(other)
 	switch {

@@ -267,15 +267,18 @@ func TestALateEventAsksGit(t *testing.T) {
 // that lags agrees with the pushes that are.
 func TestAPushIsNotOnRecord(t *testing.T) {
 	t.Parallel()
-	comment := with(with(with(push("comment", "", "", 5*time.Minute), pulled(3)), happened(5*time.Minute)), planned(5*time.Minute))
-	comment.Spec.Comment, comment.Status.Plan.HeadSHA = &v1alpha1.Comment{ID: 1}, "a"
-	second := with(with(push("second", "a", "b", time.Minute), pulled(3)), happened(time.Minute))
-	all := trimmed(comment, second)
 	for name, test := range map[string]struct {
-		after time.Duration
-		tip   string
-		want  string
-	}{"a replica lags": {5*time.Minute + time.Second, "b", ""}, "none lags": {6 * time.Minute, "a", "second"}} {
+		written, planned, after time.Duration // since the start; the second push was a minute after it
+		tip, want               string
+	}{
+		"a replica lags":                    {5 * time.Minute, 5 * time.Minute, 5*time.Minute + time.Second, "b", ""},
+		"none lags":                         {5 * time.Minute, 5 * time.Minute, 6 * time.Minute, "a", "second"},
+		"it was written before, and waited": {50 * time.Second, 65 * time.Second, 66 * time.Second, "b", ""},
+	} {
+		comment := with(with(with(push("comment", "", "", test.written), pulled(3)), happened(test.written)), planned(test.planned))
+		comment.Spec.Comment, comment.Status.Plan.HeadSHA = &v1alpha1.Comment{ID: 1}, "a"
+		second := with(with(push("second", "a", "b", time.Minute), pulled(3)), happened(time.Minute))
+		all := trimmed(comment, second)
 		ask := git{tip: func() (string, error) { return test.tip, nil }}
 		got := ""
 		for _, self := range []*v1alpha1.GitEvent{comment, second} {
@@ -348,6 +351,9 @@ func TestASecondPipelineIsTold(t *testing.T) {
 		if olders, err := l.olders([]string{names}, ask, start); err != nil || len(olders) != want {
 			t.Errorf("%s: %d events are told, want %d (%v)", names, len(olders), want, err)
 		}
+	}
+	if rivals := lineOf(older, trimmed(self, older)).rivals(); len(rivals) != 1 || !slices.Equal(rivals[0].names, []string{"docs"}) {
+		t.Errorf("it still waits to hear of %+v", rivals)
 	}
 	if before := noted(openevents.Trim(older), "self"); !slices.Equal(before, []string{"build"}) {
 		t.Errorf("%v was told before", before)
