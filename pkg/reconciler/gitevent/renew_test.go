@@ -209,12 +209,6 @@ func TestRenewal(t *testing.T) {
 	}
 }
 
-// Whatever call fails, is lost, or is the last before the process dies: a run that goes on owns its secret, beside the Repository. It
-// takes one call, right after the report of the start.
-// wantOwners requires that the run's secret has these owners.
-// A secret that goes between the create of its run and the patch that makes the run an owner, because somebody deletes it or its Repository,
-// is made again at once.
-// A Repository that is deleted and made again while its run goes on owns the secret from the next renewal on, beside the run.
 // I-10: a renewal that never works is a wait of its own. It changes no report, and the event settles when the run ends.
 func TestNothingWaitsForARenewal(t *testing.T) {
 	t.Parallel()

@@ -14,6 +14,8 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 )
 
+// Whatever call fails, is lost, or is the last before the process dies: a run that goes on owns its secret, beside the Repository. It
+// takes one call, right after the report of the start.
 func TestARunThatGoesOnOwnsItsSecret(t *testing.T) {
 	t.Parallel()
 	free := newWorld(t, helloFile("hello"))
@@ -47,6 +49,7 @@ func TestARunThatGoesOnOwnsItsSecret(t *testing.T) {
 	}
 }
 
+// wantOwners requires that the run's secret has these owners.
 func (w *world) wantOwners(want ...types.UID) {
 	w.t.Helper()
 	var got []types.UID
@@ -60,6 +63,8 @@ func (w *world) wantOwners(want ...types.UID) {
 	}
 }
 
+// A secret that goes between the create of its run and the patch that makes the run an owner, because somebody deletes it or its Repository,
+// is made again at once.
 func TestASecretThatIsGoneBeforeItsRunOwnsItIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
@@ -76,6 +81,7 @@ func TestASecretThatIsGoneBeforeItsRunOwnsItIsMadeAgain(t *testing.T) {
 	}
 }
 
+// A Repository that is deleted and made again while its run goes on owns the secret from the next renewal on, beside the run.
 func TestARenewedSecretIsOwnedByTheRepositoryAsItIs(t *testing.T) {
 	t.Parallel()
 	w := running(t)
