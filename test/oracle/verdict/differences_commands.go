@@ -47,6 +47,11 @@ func aboutEnds() []Meant {
 			Explains: labelledEnds,
 		},
 		{
+			Name: "a push ends runs of a pull request of a fork's branch that is called the same", Because: "it is another branch",
+			Page: running, Says: "| pushes | end runs of pull requests from a branch that is called so, in a fork too |",
+			Explains: pushEndsPull,
+		},
+		{
 			Name: "the close of a stranger's pull request asks for approval", Because: "closing is no start",
 			Page: commands, Says: "the close of a stranger's pull request ends nothing, and asks for approval",
 			Explains: closeAsks,

@@ -57,6 +57,16 @@ func labelledEnds(s scenario.Scenario, d Difference) bool {
 	return onlyOursEnded(d) && overtaken(s, d) && slices.ContainsFunc(before, isLabel)
 }
 
+// pushEndsPull is about a push to a branch that is called like that of a fork's pull request.
+func pushEndsPull(s scenario.Scenario, d Difference) bool {
+	p, _ := s.Pipeline(pipelineOf(d))
+	open, is := s.Opened(d.Act)
+	a := act(s, d)
+	pushed := is && open.Fork && a.Kind == scenario.Push && a.Branch == scenario.Feature
+	goesOn := d.What == Reported && d.Ours == "in_progress" || d.What == Became && d.Ours == "runs"
+	return pushed && goesOn && d.PaC == "cancelled" && (p.Cancels == "true" || s.Defaults.Pushes && p.Cancels == "")
+}
+
 // overtaken tells whether newer runs of a pipeline end the older ones, of pull requests.
 func overtaken(s scenario.Scenario, d Difference) bool {
 	p, _ := s.Pipeline(pipelineOf(d))
