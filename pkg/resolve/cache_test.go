@@ -76,6 +76,12 @@ func TestACacheIsBoundedAndShared(t *testing.T) {
 	if c.Load("small", holding("a", 1)) != small {
 		t.Error("whoever has the most did not give way")
 	}
+}
+
+func TestWhatWasNotUsedLongestGivesWay(t *testing.T) {
+	t.Parallel()
+	const values = maxCounted / 4
+	c := &Cache{} // of nobody else: of owners that have alike much, any may give way
 	c.Load("two", holding("a", values))
 	first := c.Load("two", holding("b", values))
 	c.Load("two", holding("a", values))

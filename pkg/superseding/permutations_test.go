@@ -179,7 +179,7 @@ func (m *model) waits(pipeline string, e *v1alpha1.GitEvent) bool {
 // is left, and nobody ever ended it. When it is over by itself, what comes late may run, too.
 func TestOnlyTheNewestOfTenPushesIsLeft(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(500) {
+	for seed := range uint64(1000) {
 		m := newModel(seed)
 		m.play()
 		for _, pipeline := range []string{"build", "docs"} {
