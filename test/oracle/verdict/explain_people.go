@@ -40,8 +40,9 @@ func approvedBefore(s scenario.Scenario, d Difference) bool {
 func readersComment(s scenario.Scenario, d Difference) bool {
 	a := act(s, d)
 	ends := asks(a, "/cancel") && (d.What == Reported || d.What == Became) && d.PaC == "cancelled"
-	// Of a check that waits Pipelines-as-Code makes that of the first run.
-	starts := d.What == OnlyPaC || isEvent(d) && outside(s, d) && d.PaC == "" && d.Ours == "queued"
+	// Of a check that waits Pipelines-as-Code makes that of the first run. It may be one that a label has made of a commit that was approved.
+	waits := d.Ours == "queued" || d.Ours == "skipped" && approvedBefore(s, d)
+	starts := d.What == OnlyPaC || isEvent(d) && outside(s, d) && d.PaC == "" && waits
 	return reads(a.By) && (ends || starts && asks(a, "/test", "/retest", "/ok-to-test", "/deploy"))
 }
 

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verdict
+
+import (
+	"testing"
+
+	"github.com/plumbline-ci/plumbline/test/oracle/scenario"
+)
+
+// A comment of somebody who may read takes a waiting check away at Pipelines-as-Code, which runs for them.
+func TestWhatAReadersCommentMakesOfACheckThatWaits(t *testing.T) {
+	const application, want = "Pipelines as Code CI", "a member or reader starts or ends runs by a comment"
+	by := func(kind scenario.Kind, user, text string) scenario.Act {
+		return scenario.Act{Kind: kind, By: user, Text: text}
+	}
+	fork := scenario.Act{Kind: scenario.Open, By: scenario.Stranger, Fork: true, Branch: scenario.Main}
+	approved, labelled := by(scenario.Comment, scenario.Writer, "/ok-to-test"), by(scenario.Labeled, scenario.Triager, "other")
+	byReader := by(scenario.Comment, scenario.Reader, "/ok-to-test")
+	for name, test := range map[string]struct {
+		acts []scenario.Act
+		ours string
+		want int
+	}{
+		"one that waits here":                        {[]scenario.Act{fork, byReader}, "queued", 1},
+		"one that ended here, with an approval":      {[]scenario.Act{fork, approved, labelled, byReader}, "skipped", 1},
+		"one that ended here, without an approval":   {[]scenario.Act{fork, labelled, byReader}, "skipped", 0},
+		"one that ended here, and a writer comments": {[]scenario.Act{fork, approved, labelled, by(scenario.Comment, scenario.Writer, "hello")}, "skipped", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := Difference{Act: len(test.acts) - 1, What: Reported, Subject: application, Ours: test.ours}
+			if meant, _ := Judge(scenario.Scenario{Acts: test.acts}, []Difference{found}); meant[want] != test.want {
+				t.Errorf("meant are %v", meant)
+			}
+		})
+	}
+}
