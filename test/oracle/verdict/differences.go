@@ -36,6 +36,11 @@ func aboutPeople() []Meant {
 			Explains: readersComment,
 		},
 		{
+			Name: "a writer's comment runs what waits for approval", Because: "an approval is meant as one, and is of a commit",
+			Page: commands, Says: "what waits for approval runs by a command, not by a comment that `on-comment` matches",
+			Explains: remarkRuns,
+		},
+		{
 			Name: "whoever may not push labels a pull request", Because: "people may label who may not push",
 			Page: language, Says: "Anybody's label starts what is for it in the repository itself",
 			Explains: triagersLabel,

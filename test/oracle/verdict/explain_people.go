@@ -46,6 +46,13 @@ func readersComment(s scenario.Scenario, d Difference) bool {
 	return reads(a.By) && (ends || starts && asks(a, "/test", "/retest", "/ok-to-test", "/deploy"))
 }
 
+// remarkRuns is about comments that are no command. Of a check that waits Pipelines-as-Code makes that of the first run.
+func remarkRuns(s scenario.Scenario, d Difference) bool {
+	a := act(s, d)
+	gone := isEvent(d) && d.PaC == "" && d.Ours == "queued"
+	return outside(s, d) && scenario.MayWrite(a.By) && asks(a, "/deploy") && (d.What == OnlyPaC || gone) && !approvedBefore(s, d)
+}
+
 func triagersLabel(s scenario.Scenario, d Difference) bool {
 	a := act(s, d)
 	return a.Kind == scenario.Labeled && !scenario.MayWrite(a.By) && d.What == OnlyPaC

@@ -35,3 +35,30 @@ func TestWhatAReadersCommentMakesOfACheckThatWaits(t *testing.T) {
 		})
 	}
 }
+
+// A writer's comment that is no command runs what waits at Pipelines-as-Code only.
+func TestARemarkOfAWriterApprovesNothing(t *testing.T) {
+	const want = "a writer's comment runs what waits for approval"
+	by := func(user, text string) scenario.Act { return scenario.Act{Kind: scenario.Comment, By: user, Text: text} }
+	fork := scenario.Act{Kind: scenario.Open, By: scenario.Stranger, Fork: true, Branch: scenario.Main}
+	own := scenario.Act{Kind: scenario.Open, By: scenario.Writer, Branch: scenario.Main}
+	for name, test := range map[string]struct {
+		acts []scenario.Act
+		what What
+		want int
+	}{
+		"a run there":                        {[]scenario.Act{fork, by(scenario.Writer, "/deploy now")}, OnlyPaC, 1},
+		"a run here":                         {[]scenario.Act{fork, by(scenario.Writer, "/deploy now")}, OnlyOurs, 0},
+		"a stranger's":                       {[]scenario.Act{fork, by(scenario.Stranger, "/deploy now")}, OnlyPaC, 0},
+		"of a commit that was approved":      {[]scenario.Act{fork, by(scenario.Writer, "/ok-to-test"), by(scenario.Writer, "/deploy now")}, OnlyPaC, 0},
+		"on a writer's pull request":         {[]scenario.Act{own, by(scenario.Writer, "/deploy now")}, OnlyPaC, 0},
+		"what matches no on-comment is said": {[]scenario.Act{fork, by(scenario.Writer, "looks good")}, OnlyPaC, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := Difference{Act: len(test.acts) - 1, What: test.what, Subject: "p1"}
+			if meant, _ := Judge(scenario.Scenario{Acts: test.acts}, []Difference{found}); meant[want] != test.want {
+				t.Errorf("meant are %v", meant)
+			}
+		})
+	}
+}
