@@ -19,11 +19,7 @@ import (
 // A Repository that was made anew is not bound by what was there before: whoever makes one decides what it serves.
 func identify(repository *pacv1alpha1.Repository, status v1alpha1.RepositoryClaimStatus, seen v1alpha1.ProjectIdentity) (v1alpha1.RepositoryClaimStatus, error) {
 	bound := boundBy(repository, status.Bound)
-	confirmed, invalid := confirmedBy(repository)
-	expected := bound
-	if confirmed != nil {
-		expected = confirmed
-	}
+	expected, invalid := Expected(repository, status)
 	entry := &v1alpha1.BoundProject{ProjectIdentity: seen, RepositoryUID: repository.UID}
 	if invalid != nil || expected != nil && !expected.Same(seen) {
 		status.Refused = entry
@@ -34,6 +30,16 @@ func identify(repository *pacv1alpha1.Repository, status v1alpha1.RepositoryClai
 	}
 	status.Bound, status.Refused = entry, nil
 	return status, nil
+}
+
+// Expected is what the URL of a Repository stands for, nil while the next event decides that. The error is why the Repository's annotation
+// cannot be read.
+func Expected(repository *pacv1alpha1.Repository, status v1alpha1.RepositoryClaimStatus) (*v1alpha1.ProjectIdentity, error) {
+	confirmed, invalid := confirmedBy(repository)
+	if confirmed != nil || invalid != nil {
+		return confirmed, invalid
+	}
+	return boundBy(repository, status.Bound), nil
 }
 
 // boundBy is what binds a Repository, nil when nothing does.

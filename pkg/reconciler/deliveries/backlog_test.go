@@ -145,3 +145,18 @@ func TestAClockThatIsSetBack(t *testing.T) {
 		t.Errorf("asked for %q", w.asked)
 	}
 }
+
+// What was taken while the clock was ahead was not taken after what fails now: an outage after that gives up nothing.
+func TestAnOutageAfterAClockIsSetBack(t *testing.T) {
+	w := newWorld(t)
+	w.deliver("recorded", 1)
+	w.log[0].At = w.clock.Now().Add(7 * time.Hour)
+	w.run(10 * time.Minute)
+	w.receive = nobody
+	w.deliver("missed", 1)
+	w.run(6 * time.Hour)
+	w.receive = nil
+	w.heard()
+	w.run(time.Minute)
+	w.wantRecorded("missed")
+}

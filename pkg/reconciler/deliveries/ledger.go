@@ -60,6 +60,15 @@ type missed struct {
 // from is how far back the log is to be read.
 func (l *ledger) from() time.Time { return l.Through.Add(-overlap) }
 
+// readFrom lets the log be read again from then on. What has succeeded since is then learned from it in its order: remembered, it would count
+// as a success before each attempt that is read again, and an outage would have refused what it kept away.
+func (l *ledger) readFrom(at time.Time) {
+	l.Through = at
+	if l.Succeeded.After(at) {
+		l.Succeeded = time.Time{}
+	}
+}
+
 // account takes the attempts of the log since from, oldest first. Those that it has taken before change nothing.
 func (l *ledger) account(attempts []provider.Attempt) {
 	at := make(map[string]int, len(l.Missed))
@@ -161,7 +170,7 @@ func (l *ledger) fit(wanted []missed, room int) []missed {
 	wanted = inTurn(wanted, func(m missed) string { return m.Tenant })
 	for _, m := range wanted[room:] {
 		if m.First.Before(l.Through) {
-			l.Through = m.First
+			l.readFrom(m.First)
 		}
 	}
 	return wanted[:room]

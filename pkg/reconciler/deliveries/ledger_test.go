@@ -90,6 +90,38 @@ func TestAFullLedgerLosesNothing(t *testing.T) {
 	}
 }
 
+// What had no room is found again with all of its attempts. Those that an outage refused do not count, although others were taken after it.
+func TestAFullLedgerGivesUpNothingForAnOutage(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
+	var log []provider.Attempt
+	attempt := func(guid string, status int) {
+		at = at.Add(time.Second)
+		log = append(log, provider.Attempt{ID: int64(len(log) + 1), GUID: guid, At: at, Status: status, Starts: true, Repository: 1})
+	}
+	l := ledger{Through: at}
+	for n := range maxMissed {
+		attempt(fmt.Sprint(n), 503)
+	}
+	for range 2 * maxRefused {
+		attempt("without room", 503)
+	}
+	attempt("taken", 202)
+	for range 3 {
+		from, since := 0, l.from()
+		for log[from].At.Before(since) {
+			from++
+		}
+		l.account(log[from:])
+		if ended := l.giveUp(nil); len(ended) != 0 {
+			t.Fatalf("%d are given up: %s", len(ended), ended[0].why)
+		}
+		l.forget()
+		if len(l.Missed) != maxMissed {
+			t.Fatalf("%d are kept", len(l.Missed))
+		}
+	}
+}
+
 // One repository's many missed deliveries hold up no other's.
 func TestRepositoriesTakeTurns(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)

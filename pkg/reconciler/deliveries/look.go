@@ -31,7 +31,7 @@ func (r *Reconciler) look(ctx context.Context, log provider.DeliveryLog) error {
 		return err
 	}
 	if now := r.clock.Now(); l.from().After(now) { // the service's clock was set back: an Enterprise Server's may be
-		l.Through = now.Add(-lookEvery)
+		l.readFrom(now.Add(-lookEvery))
 	}
 	before := l.Through
 	attempts, err := r.read(ctx, log, l.from())

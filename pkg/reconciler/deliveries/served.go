@@ -7,9 +7,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
@@ -17,7 +19,7 @@ import (
 type served struct {
 	// owners are by the service's number of the repository.
 	owners map[int64]v1alpha1.ClaimOwner
-	// unbound tells that the number of some is not known: no event of them was planned yet.
+	// unbound tells that the number of some is not known: no event of them was planned yet, or none since their Repository was made.
 	unbound bool
 }
 
@@ -38,13 +40,33 @@ func servedAt(baseURL string, claims listers.RepositoryClaimNamespaceLister, rep
 	all, _ := repositories.List(labels.Everything())
 	for _, repository := range all {
 		canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL)
-		if s.unbound || err != nil || hostOf(canonical) != host {
+		if err != nil || hostOf(canonical) != host {
 			continue
 		}
-		_, err = claims.Get(v1alpha1.ClaimName(canonical))
-		s.unbound = err != nil // not claimed yet
+		claim, err := claims.Get(v1alpha1.ClaimName(canonical))
+		if err != nil { // not claimed yet
+			s.unbound = true
+			continue
+		}
+		s.expect(repository, claim)
 	}
 	return s
+}
+
+// expect adds the repository whose events a claimed Repository is to be served next, if that is not what its URL was bound to last.
+func (s *served) expect(repository *pacv1alpha1.Repository, claim *v1alpha1.RepositoryClaim) {
+	owner := claim.Spec.Repository
+	if owner.Namespace != repository.Namespace || owner.Name != repository.Name {
+		return // the URL is another one's
+	}
+	identity, err := ownership.Expected(repository, claim.Status)
+	switch {
+	case err != nil: // its annotation cannot be read, so none of its events starts anything
+	case identity == nil:
+		s.unbound = true
+	default:
+		s.owners[identity.ID] = owner
+	}
 }
 
 // may tells whether deliveries of a repository may be for somebody here. One more redelivery is all that a wrong yes costs: the

@@ -24,6 +24,13 @@ const evictBatch = 25
 // need not look for the tombstone of an event that has just happened (recentTime there).
 const youngest = 30 * time.Minute
 
+// maxSpared is how many events stay although they are due to be deleted, because what they have given up to report is tried again, and
+// maxSparedOf how many of one namespace: whoever makes and deletes Repositories can make thousands of them.
+const (
+	maxSpared   = 1000
+	maxSparedOf = maxSpared / 10
+)
+
 // until is when an event's delivery cannot be sent again any more. It counts from the delivery, as the Git service does. A
 // redelivery that is processed again is a delivery of its own, which comes under the same key: it may be sent again for as
 // long after it.
@@ -103,7 +110,20 @@ func (r *Reconciler) evict(ctx context.Context, events []metav1.PartialObjectMet
 	return nil
 }
 
-// remains reads what a tombstone keeps of an event; found is false when the event is gone, or its end is too young.
+// spare tells whether an event stays because what it has given up to report is tried again: nothing else knows how its checks end. It may
+// have waited for days until it gave up, so what counts is its end, not its delivery.
+func (r *Reconciler) spare(ctx context.Context, event *v1alpha1.GitEvent) bool {
+	namespace := event.Spec.Repository.Namespace
+	if !event.Status.Unreported || r.clock.Since(endOf(event)) >= config.FromContext(ctx).SettledRetention ||
+		r.found.spared >= maxSpared || r.found.sparedOf[namespace] >= maxSparedOf {
+		return false
+	}
+	r.found.spared++
+	r.found.sparedOf[namespace]++
+	return true
+}
+
+// remains reads what a tombstone keeps of an event; found is false when the event is gone, or stays.
 func (r *Reconciler) remains(ctx context.Context, event *metav1.PartialObjectMetadata) (entry tombstone.Entry, found bool, err error) {
 	live, err := r.events.Get(ctx, event.Name, metav1.GetOptions{})
 	if fault.Gone(err) {
@@ -112,7 +132,7 @@ func (r *Reconciler) remains(ctx context.Context, event *metav1.PartialObjectMet
 	if err != nil {
 		return tombstone.Entry{}, false, fault.FromKube(fault.VerbRead, fmt.Errorf("reading GitEvent %s: %w", event.Name, err))
 	}
-	if live.UID != event.UID || !live.Settled() || r.clock.Since(endOf(live)) < youngest {
+	if live.UID != event.UID || !live.Settled() || r.clock.Since(endOf(live)) < youngest || r.spare(ctx, live) {
 		return tombstone.Entry{}, false, nil
 	}
 	return tombstone.Of(live, until(ctx, live.CreationTimestamp, live.MayRunAgain())), true, nil

@@ -74,6 +74,9 @@ type counts struct {
 	// told is for how many settled events one was asked, toldOf for how many of a namespace.
 	told   int
 	toldOf map[string]int
+	// spared is how many events were not deleted because of what they have to report, sparedOf how many of a namespace.
+	spared   int
+	sparedOf map[string]int
 	// partial tells that a kind could not be listed.
 	partial bool
 }
@@ -153,7 +156,7 @@ func goesOn() error { return fault.Throttledf("SweepGoesOn", soon, "the sweep go
 // begin starts a pass.
 func (r *Reconciler) begin(ctx context.Context) {
 	r.ages = ages{keep: config.FromContext(ctx).SettledCap, perMinute: map[int64]int{}}
-	r.found = counts{askedOf: map[string]int{}, toldOf: map[string]int{}}
+	r.found = counts{askedOf: map[string]int{}, toldOf: map[string]int{}, sparedOf: map[string]int{}}
 	if r.looks == nil || r.looks.next == nil {
 		r.looks = newLooks()
 	} else {

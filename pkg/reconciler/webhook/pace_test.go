@@ -67,7 +67,8 @@ func TestAtOnce(t *testing.T) {
 func TestOurs(t *testing.T) {
 	for url, want := range map[string]bool{
 		"https://hooks.example.com/in": true, "https://HOOKS.example.com/in/": true, "https://hooks.example.com/in/team-a": true,
-		"https://hooks.example.com/inner": false, "https://hooks.example.com/": false, "http://hooks.example.com/in": false,
+		"https://hooks.example.com:443/in": true,
+		"https://hooks.example.com/inner":  false, "https://hooks.example.com/": false, "http://hooks.example.com/in": false,
 		"https://hooks.example.com.evil.example/in": false, "https://hooks.example.com:8443/in": false, "": false, "::": false,
 	} {
 		if got := len((&target{leads: here}).ours([]provider.Hook{{URL: url}})) == 1; got != want {

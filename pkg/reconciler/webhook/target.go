@@ -106,7 +106,7 @@ func (t *target) ours(hooks []provider.Hook) (ours []provider.Hook) {
 	}
 	for _, hook := range hooks {
 		there, err := url.Parse(hook.URL)
-		if err == nil && strings.EqualFold(there.Scheme, here.Scheme) && strings.EqualFold(there.Host, here.Host) &&
+		if err == nil && strings.EqualFold(there.Scheme, here.Scheme) && provider.Host(there) == provider.Host(here) &&
 			strings.HasPrefix(strings.TrimRight(there.Path, "/")+"/", strings.TrimRight(here.Path, "/")+"/") {
 			ours = append(ours, hook)
 		}

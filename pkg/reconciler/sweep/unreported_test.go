@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sweep
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+const day = 24 * time.Hour
+
+// gaveUp adds an event that was received some time ago, and has just settled because nobody could be told how its checks end.
+func (w *world) gaveUp(key string, age time.Duration) *v1alpha1.GitEvent {
+	e := w.settled(key)
+	e.CreationTimestamp = metav1.NewTime(w.clock.Now().Add(-age).Truncate(time.Second))
+	e.Status.Unreported = true
+	return e
+}
+
+// What was given up is reported later, when what stood in the way is mended. Until then only its event knows how the checks end, and it may
+// be older than all others when it settles: it waited for days, and its runs took as long as they took.
+func TestWhatIsNotReportedYetIsKept(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		age  time.Duration
+		keep int
+	}{
+		"the deliveries of its time cannot come again": {age: 5 * day, keep: 1000},
+		"there are as many newer ones as are kept":     {age: day, keep: 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.settings = map[string]string{"settled-cap": fmt.Sprint(c.keep)}
+			w.restart()
+			e := w.gaveUp("given up", c.age)
+			w.fill(100)
+			w.later(4*day - time.Minute)
+			w.fill(100)
+			w.pass()
+			if w.events[e.Name] == nil {
+				t.Error("nobody knows any more how its checks end")
+			}
+			w.later(time.Minute)
+			w.pass()
+			if w.events[e.Name] != nil {
+				t.Error("it is kept for ever")
+			}
+		})
+	}
+}
+
+// A namespace can make many such events.
+func TestWhatIsNotReportedYetIsBounded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.settings = map[string]string{"settled-cap": "100"}
+	w.restart()
+	for n := range maxSparedOf + 50 {
+		w.gaveUp(fmt.Sprint("one team's ", n), day)
+	}
+	for n := range 20 {
+		w.gaveUp(fmt.Sprint("another's ", n), day).Spec.Repository.Namespace = "another"
+	}
+	w.later(time.Hour)
+	w.fill(100)
+	w.pass()
+	if want := 100 + maxSparedOf + 20; len(w.events) != want {
+		t.Errorf("%d events are left, want %d", len(w.events), want)
+	}
+}
