@@ -36,7 +36,7 @@ func (m *matter) approve(ctx context.Context, decision access.Decision) (access.
 	if decision.Verdict != access.Allowed && !m.starts() {
 		return m.remember(ctx, decision, recorded)
 	}
-	if end, ends := m.givesNone(decision); ends {
+	if end, ends := m.givesNone(decision, recorded); ends {
 		return end, nil
 	}
 	heads, err := m.heads(ctx, recorded)
@@ -47,7 +47,7 @@ func (m *matter) approve(ctx context.Context, decision access.Decision) (access.
 }
 
 // givesNone decides about an event that cannot approve its commit. It tells whether the event is one, or may run what is approved alone.
-func (m *matter) givesNone(decision access.Decision) (end access.Decision, ends bool) {
+func (m *matter) givesNone(decision access.Decision, recorded []records.Record) (end access.Decision, ends bool) {
 	allowed := decision.Verdict == access.Allowed
 	switch {
 	case m.starts() && !allowed && same(m.Spec.Sender, m.Spec.PullRequest.Author): // S24, whatever the command
@@ -56,6 +56,8 @@ func (m *matter) givesNone(decision access.Decision) (end access.Decision, ends 
 		return decision, false
 	case m.remark() && allowed && m.EndsPending:
 		return access.Decision{Why: "The commit waits for approval, and a comment without a command gives none."}, true
+	case m.again() && allowed && approval.Unread(recorded, m.Spec.SHA):
+		return access.Decision{Why: "Somebody else than its author has pushed the commit, and nobody has approved it yet."}, true
 	}
 	return decision, !m.remark() || !allowed
 }
@@ -139,9 +141,20 @@ func (m *matter) starts() bool {
 }
 
 // binds tells whether an event that is allowed by itself depends on what is on record of its commit nevertheless: what was approved runs apart
-// again (S23).
+// again (S23), and what others have pushed may wait for approval.
 func (m *matter) binds() bool {
-	return (m.starts() || m.remark() || m.Rerun) && m.othersPush()
+	return (m.starts() || m.remark() || m.Rerun || m.again()) && m.othersPush()
+}
+
+// again tells whether an event is about a pull request whose head was there before: a label, or that it is opened again or made ready.
+// Whoever has caused it need not have read what others have pushed.
+func (m *matter) again() bool {
+	return m.Spec.PullRequest != nil && m.Spec.Comment == nil && !m.Rerun && !m.wasPushed() && !m.justOpened()
+}
+
+// justOpened tells whether the event is that of a new pull request.
+func (m *matter) justOpened() bool {
+	return (m.Spec.Action == "opened" || m.Spec.Action == "open") && !v1alpha1.Reopened(m.Name)
 }
 
 // othersPush tells whether others can push to the branch of a pull request than those who may start its pipelines: it lives in another
@@ -155,9 +168,8 @@ func (m *matter) othersPush() bool {
 // one that was just opened shows nothing yet, and on a branch of the repository itself only what an earlier policy has kept waiting does: a
 // commit that was just pushed there is not asked about.
 func (m *matter) waited(ctx context.Context) error {
-	first := (m.Spec.Action == "opened" || m.Spec.Action == "open") && !v1alpha1.Reopened(m.Name)
 	pushed := m.Spec.Action == "synchronize" || m.Spec.Action == "update"
-	if m.Spec.PullRequest == nil || m.Spec.Comment != nil || m.Rerun || first || pushed && !m.othersPush() {
+	if m.Spec.PullRequest == nil || m.Spec.Comment != nil || m.Rerun || m.justOpened() || pushed && !m.othersPush() {
 		return nil
 	}
 	recorded, err := m.sources.Recorded(ctx)

@@ -62,6 +62,22 @@ func mayWait(event *v1alpha1.GitEvent) bool {
 	return spec.PullRequest != nil && spec.Comment == nil && event.Status.Plan == nil && !event.Settled() && !strings.EqualFold(spec.Actor, spec.PullRequest.Author)
 }
 
+// Unread tells whether the commit was pushed by somebody else than the author of the pull request, and that waits for approval or may when it
+// is planned; and nobody who may has run the commit since.
+func Unread(recorded []records.Record, sha string) (unread bool) {
+	for _, r := range recorded {
+		spec, st := &r.Event.Spec, &r.Event.Status
+		switch {
+		case r.SHA() != sha || spec.PullRequest == nil:
+		case spec.Before != "" && (mayWait(r.Event) || st.Disposition == v1alpha1.DispositionPending && !strings.EqualFold(spec.Actor, spec.PullRequest.Author)):
+			unread = true
+		case st.Disposition == v1alpha1.DispositionRuns && st.Plan != nil && st.Plan.Approval == nil:
+			unread = false
+		}
+	}
+	return unread
+}
+
 // Started returns the name of an event that has started the commit, "" if none has.
 func Started(recorded []records.Record, sha string) string {
 	for _, r := range recorded {

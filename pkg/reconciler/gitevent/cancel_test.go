@@ -227,3 +227,26 @@ func TestEveryCallOfACancelMayFail(t *testing.T) {
 		}
 	})
 }
+
+// A create has failed for an hour, and would be tried again after a quarter of one. What is cancelled does not wait for that: it may have a slot
+// that others wait for.
+func TestACancelDoesNotWaitForTheNextCreate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("hello"))
+	w.hook = always("create pipelineruns", errRefused)
+	for range 60 {
+		_, _ = w.reconcile()
+		w.pass(time.Minute)
+	}
+	for n := w.count("create pipelineruns"); w.count("create pipelineruns") == n; {
+		w.pass(time.Minute)
+		_, _ = w.reconcile()
+	}
+	w.cancelled()
+	for range 3 {
+		_, _ = w.reconcile()
+	}
+	if run := w.event().Status.Runs[0]; run.Result == nil || run.Result.Outcome != v1alpha1.OutcomeCancelled {
+		t.Errorf("the run is not cancelled: %+v", w.event().Status.Waits)
+	}
+}

@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -48,6 +50,43 @@ func TestWhatAProcessKnewOfASlotBefore(t *testing.T) {
 	w.wantQueue(1, 1, "r0")
 	w.advance(inFlight)
 	w.wantQueue(1, 0, "r1")
+}
+
+// The write that frees a slot fails. Its two minutes are over all the same: the next write that is stored frees it.
+func TestAWriteThatFailsBeginsNoOtherTwoMinutes(t *testing.T) {
+	w := line(t, 1, 2)
+	w.wantQueue(1, 1, "r0")
+	w.ran(0, func(run *v1alpha1.Run) { run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled} })
+	w.wantQueue(1, 1, "r0")
+	w.advance(inFlight)
+	fails := true
+	w.client.PrependReactor("update", "repositories", func(clienttesting.Action) (bool, k8sruntime.Object, error) {
+		return fails, nil, apierrors.NewServiceUnavailable("down")
+	})
+	w.catchUp()
+	if err := w.r.Reconcile(t.Context(), "one/app"); err == nil {
+		t.Fatal("the write did not fail")
+	}
+	fails = false
+	w.advance(time.Second)
+	w.wantQueue(1, 0, "r1")
+	if len(w.r.unseen.times) != 0 {
+		t.Errorf("it remembers %v", w.r.unseen.times)
+	}
+}
+
+// Of one slot the process may not find out whether its run is there. The others are looked at as soon as ever: nothing else tells that a create
+// which was on its way has not arrived, or that a run is over whose end nobody could record.
+func TestASlotThatCannotBeReadDelaysNoOther(t *testing.T) {
+	w := line(t, 1, 2)
+	w.wantQueue(1, 1, "r0")
+	w.ran(0, func(run *v1alpha1.Run) { run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled} })
+	w.tekton.PrependReactor("get", "pipelineruns", func(clienttesting.Action) (bool, k8sruntime.Object, error) {
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Group: "tekton.dev", Resource: "pipelineruns"}, "r0", nil)
+	})
+	if after := w.wantQueue(1, 1, "r0"); after != slotsLook {
+		t.Errorf("looked at again after %v, want %v", after, slotsLook)
+	}
 }
 
 // A process has given the slot whose clock was a day ahead. It is named after an hour all the same.
@@ -116,5 +155,28 @@ func TestSlotsThatAreNotStored(t *testing.T) {
 			foreign = false
 			w.wantQueue(1, 1, "r0")
 		})
+	}
+}
+
+// The events of many slots are gone, and the API server answers slowly: a reconcile ends in time to store what it has found out, so that the
+// next one goes on with that, and is not the same again for ever.
+func TestSlotsWhoseEventsAreGoneDoNotUseUpAReconcile(t *testing.T) {
+	w := line(t, 100, 100)
+	w.reconcile("one/app")
+	w.events = nil
+	began := w.clock.Now()
+	w.client.PrependReactor("get", "gitevents", func(clienttesting.Action) (bool, k8sruntime.Object, error) {
+		w.advance(time.Second)
+		return true, nil, apierrors.NewNotFound(schema.GroupResource{Group: "plumbline.dev", Resource: "gitevents"}, "gone")
+	})
+	if after := w.reconcile("one/app"); after != slotsLook || w.clock.Since(began) > reconcileTimeout {
+		t.Errorf("it took %v, and looks again after %v", w.clock.Since(began), after)
+	}
+	for range 200 {
+		w.advance(slotsLook)
+		w.reconcile("one/app")
+	}
+	if s := w.repository("one", "app").Status; len(s.Slots()) != 0 {
+		t.Errorf("%d slots are left", len(s.Slots()))
 	}
 }

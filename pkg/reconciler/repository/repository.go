@@ -138,7 +138,8 @@ func (r *Reconciler) serve(ctx context.Context, repository *pacv1alpha1.Reposito
 	canonical, invalid := r.wantedURL(repository)
 	errs := append(r.release(ctx, owner, canonical),
 		r.try(owner, retry.Step{Name: stepClaim, Version: canonical}, func() error { return r.markURL(ctx, repository, canonical, invalid) }),
-		r.markCredentials(repository), r.admit(ctx, repository), r.markHeld(repository))
+		r.markCredentials(repository))
+	errs = append(append(errs, r.admit(ctx, repository)...), r.markHeld(repository))
 	r.markSettings(repository)
 	r.markBudget(repository)
 	repository.Status.ObservedGeneration = repository.Generation
@@ -162,6 +163,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, repository *pacv1alpha1.Re
 	if queue := repository.Status.Queue(r.namespace); queue != nil && !equality.Semantic.DeepEqual(queue, written.Status.Queue(r.namespace)) {
 		return r.notStored(ctx, repository)
 	}
+	r.unseen.only(keyOf(repository), repository.Status.Queue(r.namespace))
 	r.replaced.note(repository, before)
 	r.tell(repository, before)
 	return nil

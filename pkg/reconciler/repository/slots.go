@@ -25,13 +25,17 @@ const (
 	slotsLook = 30 * time.Second
 	// inFlight is how long a create may be on its way: a reconcile of an event ends after 50 s, and the API server ends a call after 60 s.
 	inFlight = 2 * time.Minute
+	// readsFor is how long one attempt reads events and runs of slots. The write of the status has to fit into reconcileTimeout, too.
+	readsFor = 10 * time.Second
 )
 
 // admit brings the slots of a Repository up to date. It is the only one who gives them, and a run is created only when it is seen to have
 // one; the write of the status, which fails if the status is not the one that this was computed from, is the lock (docs/adr/0041).
 //
 // A run keeps its slot until the cluster shows that it is over, or that it can never be created. Whoever has no limit has no slots.
-func (r *Reconciler) admit(ctx context.Context, repository *pacv1alpha1.Repository) error {
+//
+// What is to be done later is one error for each, because each has a time of its own.
+func (r *Reconciler) admit(ctx context.Context, repository *pacv1alpha1.Repository) (later []error) {
 	limit, queue := repository.Spec.Concurrency(r.globalSpec()), repository.Status.Queue(r.namespace)
 	if limit == 0 {
 		if queue != nil {
@@ -46,11 +50,11 @@ func (r *Reconciler) admit(ctx context.Context, repository *pacv1alpha1.Reposito
 	owner := keyOf(repository)
 	events := r.openEvents(owner.Namespace, owner.Name)
 	next := &pacv1alpha1.Queue{Installation: r.namespace}
-	var errs []error
 	if queue != nil {
+		over := r.turn()
 		for _, slot := range queue.Slots {
-			taken, err := r.taken(ctx, owner, &slot, events)
-			if errs = append(errs, err); taken {
+			taken, err := r.taken(ctx, owner, &slot, looked{events, over})
+			if later = append(later, err); taken {
 				next.Slots = append(next.Slots, slot)
 			}
 		}
@@ -66,7 +70,7 @@ func (r *Reconciler) admit(ctx context.Context, repository *pacv1alpha1.Reposito
 	r.stamp(next.Slots)
 	next.Queued = len(line) - min(free, len(line))
 	repository.Status.SetQueue(r.namespace, next)
-	return first(append(errs, look(next, events)))
+	return append(later, look(next, events))
 }
 
 // look returns when a queue is looked at again although nothing tells of a change.
@@ -74,15 +78,6 @@ func look(queue *pacv1alpha1.Queue, events []*v1alpha1.GitEvent) error {
 	for _, slot := range queue.Slots {
 		if queue.Queued > 0 || runOf(slot, events) == nil || slot.FreeAt != nil {
 			return fault.Throttledf("Queued", slotsLook, "runs wait for a slot, or keep one that nobody tells of")
-		}
-	}
-	return nil
-}
-
-func first(errs []error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
 		}
 	}
 	return nil
@@ -124,13 +119,39 @@ func (r *Reconciler) cachedRun(namespace, name string) *pipelinev1.PipelineRun {
 	return run
 }
 
+// looked is where one attempt looks for the runs of slots: in the open events, and until its time is over in the API server.
+type looked struct {
+	events []*v1alpha1.GitEvent
+	over   func() error
+}
+
+// turn begins the time of an attempt for reads. The slots that are left keep what they have, and the next look begins with those that this one
+// has found to be free after a while: so thousands of slots whose events are gone are freed little by little, and the others' calls go on.
+func (r *Reconciler) turn() (over func() error) {
+	end := r.clock.Now().Add(readsFor)
+	return func() error {
+		if r.clock.Now().Before(end) {
+			return nil
+		}
+		return fault.Throttledf(fault.ReasonBusy, slotsLook, "the other slots are looked at later")
+	}
+}
+
+// unknown tells whether nothing but the API server knows whether a slot's PipelineRun is there, or may be still.
+func unknown(run *v1alpha1.Run) bool { return run == nil || run.UID == "" && run.Result != nil }
+
 // taken tells whether the run of a slot keeps it. With an error nothing is known, and it is taken.
-func (r *Reconciler) taken(ctx context.Context, owner types.NamespacedName, slot *pacv1alpha1.Slot, events []*v1alpha1.GitEvent) (bool, error) {
-	run, err := r.recorded(ctx, *slot, events)
+func (r *Reconciler) taken(ctx context.Context, owner types.NamespacedName, slot *pacv1alpha1.Slot, in looked) (bool, error) {
+	if unknown(runOf(*slot, in.events)) {
+		if err := in.over(); err != nil {
+			return true, err
+		}
+	}
+	run, err := r.recorded(ctx, *slot, in.events)
 	if err != nil {
 		return true, err
 	}
-	if run == nil || run.UID == "" && run.Result != nil {
+	if unknown(run) {
 		return r.mayBeThere(ctx, owner, slot)
 	}
 	r.unseen.seen(owner, slot.Run)

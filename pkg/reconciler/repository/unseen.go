@@ -30,11 +30,7 @@ func (r *Reconciler) mayBeThere(ctx context.Context, owner types.NamespacedName,
 		at := metav1.NewTime(now.Add(inFlight).Truncate(time.Second))
 		slot.FreeAt = &at
 	}
-	if now.Sub(r.unseen.since(owner, slot, now)) < inFlight {
-		return true, nil
-	}
-	r.unseen.seen(owner, slot.Run)
-	return false, nil
+	return now.Sub(r.unseen.since(owner, slot, now)) < inFlight, nil // what is free is forgotten when that is stored
 }
 
 // unseen is since when this process knows of slots that their PipelineRun is not there, and that no event will create it. What another
@@ -67,7 +63,27 @@ func (u *unseen) since(owner types.NamespacedName, slot *pacv1alpha1.Slot, now t
 	return now
 }
 
-// seen forgets a run that its event knows of, or that has no slot any more.
+// only forgets the runs of a Repository that have no slot any more, as its queue is stored.
+func (u *unseen) only(owner types.NamespacedName, queue *pacv1alpha1.Queue) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.times[owner]) == 0 {
+		return
+	}
+	kept := map[string]missed{}
+	if queue != nil {
+		for _, slot := range queue.Slots {
+			if known, found := u.times[owner][slot.Run]; found {
+				kept[slot.Run] = known
+			}
+		}
+	}
+	if u.times[owner] = kept; len(kept) == 0 {
+		delete(u.times, owner)
+	}
+}
+
+// seen forgets a run that its event knows of.
 func (u *unseen) seen(owner types.NamespacedName, run string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
