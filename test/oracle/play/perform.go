@@ -43,7 +43,7 @@ type performance struct {
 }
 
 // Play plays a scenario to both sides and returns what each shows after each act. What doubt says no to is looked at once more, after
-// nothing has changed for longer: on a busy machine Pipelines-as-Code may have been about to do something.
+// nothing has changed for longer: on a busy machine one of them may have been about to do something.
 func (s *Stage) Play(ctx context.Context, sc scenario.Scenario, doubt func(pac, ours []verdict.Side) bool) (pac, ours []verdict.Side, err error) {
 	p := &performance{Stage: s, scenario: sc, repo: fullName(sc), shas: map[string]bool{}, seen: map[types.UID]int{}}
 	if err := p.prepare(ctx); err != nil {
@@ -55,7 +55,7 @@ func (s *Stage) Play(ctx context.Context, sc scenario.Scenario, doubt func(pac, 
 		}
 		left, right, err := p.look(ctx, quiet)
 		if err == nil && doubt(append(pac, left), append(ours, right)) {
-			left, right, err = p.look(ctx, 3*quiet)
+			left, right, err = p.look(ctx, 10*quiet)
 		}
 		if err != nil {
 			return pac, ours, fmt.Errorf("after act %d of %s: %w", n+1, sc.Name(), err)

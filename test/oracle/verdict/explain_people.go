@@ -83,7 +83,8 @@ func ownApproval(s scenario.Scenario, d Difference) bool {
 }
 
 func labelAsks(s scenario.Scenario, d Difference) bool {
-	return outside(s, d) && act(s, d).Kind == scenario.Labeled && isEvent(d) && d.PaC == "queued" && d.Ours == "skipped"
+	runs := d.What == OnlyOurs && scenario.MayWrite(act(s, d).By) && approvedBefore(s, d)
+	return outside(s, d) && act(s, d).Kind == scenario.Labeled && (runs || isEvent(d) && d.PaC == "queued" && d.Ours == "skipped")
 }
 
 func approvedDefinitions(s scenario.Scenario, d Difference) bool {

@@ -62,3 +62,29 @@ func TestARemarkOfAWriterApprovesNothing(t *testing.T) {
 		})
 	}
 }
+
+// A label runs a commit that was approved, at Plumbline only.
+func TestALabelOnAnApprovedCommit(t *testing.T) {
+	const want = "a label asks for approval of a commit that was approved"
+	by := func(kind scenario.Kind, user, text string) scenario.Act {
+		return scenario.Act{Kind: kind, By: user, Text: text}
+	}
+	fork := scenario.Act{Kind: scenario.Open, By: scenario.Stranger, Fork: true, Branch: scenario.Main}
+	approved, moved := by(scenario.Comment, scenario.Writer, "/ok-to-test"), by(scenario.Sync, scenario.Stranger, "")
+	for name, test := range map[string]struct {
+		acts []scenario.Act
+		want int
+	}{
+		"a writer's":                     {[]scenario.Act{fork, approved, by(scenario.Labeled, scenario.Writer, scenario.Label)}, 1},
+		"of somebody who may only label": {[]scenario.Act{fork, approved, by(scenario.Labeled, scenario.Triager, scenario.Label)}, 0},
+		"without an approval":            {[]scenario.Act{fork, by(scenario.Labeled, scenario.Writer, scenario.Label)}, 0},
+		"of another commit":              {[]scenario.Act{fork, approved, moved, by(scenario.Labeled, scenario.Writer, scenario.Label)}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := Difference{Act: len(test.acts) - 1, What: OnlyOurs, Subject: "p1"}
+			if meant, _ := Judge(scenario.Scenario{Acts: test.acts}, []Difference{found}); meant[want] != test.want {
+				t.Errorf("meant are %v", meant)
+			}
+		})
+	}
+}
