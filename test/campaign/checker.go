@@ -28,6 +28,8 @@ const (
 	// outwaited is how long a receiver waits for one answer of the API server (kubeCallBudget of pkg/receiver): a 503 that took
 	// longer is the machine's.
 	outwaited = 3 * time.Second
+	// precision is that of the time at which a delivery was answered: GitHub notes seconds.
+	precision = time.Second
 )
 
 // errEarly says that everything was looked at a moment ago.
@@ -198,7 +200,7 @@ func unfounded(e *invariants.Evidence) (broken []invariants.Violation) {
 func (c *checker) failed(e *invariants.Evidence) (broken []invariants.Violation) {
 	for _, d := range e.Deliveries {
 		slow := d.Code == 503 && d.Took > outwaited
-		if d.Code/100 != 2 && !slow && c.stage.tally.quiet(d.At.Add(-d.Took), d.At) {
+		if d.Code/100 != 2 && !slow && c.stage.tally.quiet(d.At.Add(-d.Took), d.At.Add(precision)) {
 			broken = append(broken, invariants.Violation{
 				Invariant: "I-9", Subject: d.Key, Message: fmt.Sprintf("in a rolling restart delivery %s is answered %d", d.Key, d.Code),
 			})

@@ -27,8 +27,8 @@ type part struct {
 
 	mu   sync.Mutex
 	life *life // the last one
-	// died is told when it has ended and nobody has ended it; nil for what is not ours. patient: it may do so before it is ready, because it
-	// cannot read its settings (a controller while the API server is away).
+	// died is told when it has ended and nobody has ended it; nil for what is not ours. patient: it may do so while it starts, because it
+	// cannot read its settings (a controller while the API server is away, whose probes are answered before it has them).
 	died    func()
 	patient bool
 }
@@ -93,7 +93,11 @@ func (p *part) Start(ctx context.Context) error {
 func (s *stage) ours(target string, p *cluster.Part) *part {
 	all := newPart(p)
 	all.patient = target == controller0 || target == controller1
-	all.died = func() { s.lost(target+" ended by itself", p.Log()) }
+	all.died = func() {
+		if !all.patient || !withoutSettings(p.Log()) {
+			s.lost(target+" ended by itself", p.Log())
+		}
+	}
 	return all
 }
 
@@ -107,6 +111,11 @@ func (s *stage) lost(what, log string) {
 		Violation: invariants.Violation{Invariant: alive, Subject: log, Message: what + "\n" + strings.Join(said, "\n")},
 		Timeline:  s.tally.lines(s.tally.between(now.Add(-around), now)),
 	})
+}
+
+// withoutSettings tells whether the last words of a log are those of knative's start, of settings that cannot be read.
+func withoutSettings(log string) bool {
+	return strings.Contains(strings.Join(lastLines(log, 1), ""), "Error reading")
 }
 
 // died are the processes of ours that ended by themselves, or panicked and went on.

@@ -15,6 +15,24 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
+// A controller may end when it cannot read its settings, also after its probe was answered, and for no other reason.
+func TestAControllerMayEndWithoutItsSettings(t *testing.T) {
+	for words, want := range map[string]int{"Error reading ConfigMap config-logging": 0, "the last words": 1} {
+		s := &stage{tally: newTally(), parts: map[string]*part{}}
+		p := s.ours(controller1, shared.Cluster.Add(cluster.Process{
+			Name: "says-" + strings.Fields(words)[0], Path: "/bin/sh", Args: []string{"-c", "echo " + words},
+			Ready: func(context.Context) error { return nil },
+		}))
+		if err := errors.Join(p.Start(t.Context()), p.Wait(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		p.died()
+		if found := s.died(); len(found) > 0 != (want > 0) {
+			t.Errorf("%q: found %v", words, found)
+		}
+	}
+}
+
 // A process that ends and that nobody has ended is found, with its last words; one that was killed is not.
 func TestAProcessThatEndsByItselfIsFound(t *testing.T) {
 	enough := filepath.Join(t.TempDir(), "enough")
