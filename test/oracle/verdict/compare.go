@@ -83,6 +83,8 @@ type Difference struct {
 	// Of is the act that has started an earlier run, from one.
 	Of        int
 	PaC, Ours string
+	// Ran tells whether Pipelines-as-Code alone has started a run after the act.
+	Ran bool
 }
 
 func (d Difference) String() string {
@@ -127,8 +129,9 @@ func Compare(application string, pac, ours []Side) []Difference {
 				found = append(found, d)
 			}
 		}
+		ran := slices.ContainsFunc(found, func(d Difference) bool { return d.What == OnlyPaC })
 		for i := range found {
-			found[i].Act = act
+			found[i].Act, found[i].Ran = act, ran
 		}
 		all = append(all, found...)
 	}

@@ -66,6 +66,11 @@ func aboutPeople() []Meant {
 			Explains: waitingCheckEnds,
 		},
 		{
+			Name: "a check that waits is not that of a run that somebody starts", Because: "the commit still waits",
+			Page: commands, Says: "when the commit is approved and not before",
+			Explains: stillWaits,
+		},
+		{
 			Name: "a label asks for approval of a commit that was approved", Because: "an approval stands for its commit",
 			Page: commands, Says: "An approval stands for its commit: when the pull request is opened again, or somebody who may sets a label, it runs",
 			Explains: labelAsks,

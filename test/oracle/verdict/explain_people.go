@@ -46,11 +46,10 @@ func readersComment(s scenario.Scenario, d Difference) bool {
 	return reads(a.By) && (ends || starts && asks(a, "/test", "/retest", "/ok-to-test", "/deploy"))
 }
 
-// remarkRuns is about comments that are no command. Of a check that waits Pipelines-as-Code makes that of the first run.
+// remarkRuns is about comments that are no command.
 func remarkRuns(s scenario.Scenario, d Difference) bool {
 	a := act(s, d)
-	gone := isEvent(d) && d.PaC == "" && d.Ours == "queued"
-	return outside(s, d) && scenario.MayWrite(a.By) && asks(a, "/deploy") && (d.What == OnlyPaC || gone) && !approvedBefore(s, d)
+	return outside(s, d) && scenario.MayWrite(a.By) && asks(a, "/deploy") && d.What == OnlyPaC && !approvedBefore(s, d)
 }
 
 func triagersLabel(s scenario.Scenario, d Difference) bool {
@@ -75,6 +74,11 @@ func pushedAgain(s scenario.Scenario, d Difference) bool {
 
 func waitingCheckEnds(s scenario.Scenario, d Difference) bool {
 	return outside(s, d) && approves(act(s, d)) && isEvent(d) && d.Ours == "skipped"
+}
+
+// stillWaits is about what runs at Pipelines-as-Code for another reason that is listed.
+func stillWaits(s scenario.Scenario, d Difference) bool {
+	return outside(s, d) && d.Ran && isEvent(d) && d.PaC == "" && d.Ours == "queued"
 }
 
 func ownApproval(s scenario.Scenario, d Difference) bool {

@@ -88,3 +88,28 @@ func TestALabelOnAnApprovedCommit(t *testing.T) {
 		})
 	}
 }
+
+// A check that waits is taken for a run's at Pipelines-as-Code only where it starts one.
+func TestACheckThatStillWaits(t *testing.T) {
+	const application, want = "Pipelines as Code CI", "a check that waits is not that of a run that somebody starts"
+	fork := scenario.Act{Kind: scenario.Open, By: scenario.Stranger, Fork: true, Branch: scenario.Main}
+	both := scenario.Act{Kind: scenario.Comment, By: scenario.Owner, Text: "/test\n/retest"}
+	waits := Side{Checks: []Check{{Name: application, Status: "queued"}}}
+	ran := Side{Runs: []Run{{Pipeline: "p1"}}}
+	for name, test := range map[string]struct {
+		pac, ours Side
+		want      int
+	}{
+		"a run there":            {ran, waits, 1},
+		"no run, and no check":   {Side{}, waits, 0},
+		"a run there, none here": {ran, Side{}, 0},
+		"a run of both":          {ran, Side{Checks: waits.Checks, Runs: ran.Runs}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := Compare(application, []Side{waits, test.pac}, []Side{waits, test.ours})
+			if meant, _ := Judge(scenario.Scenario{Acts: []scenario.Act{fork, both}}, found); meant[want] != test.want {
+				t.Errorf("meant are %v of %v", meant, found)
+			}
+		})
+	}
+}
