@@ -11,6 +11,11 @@ func aboutCommands() []Meant {
 			Explains: twoCommands,
 		},
 		{
+			Name: "/ok-to-test that starts nothing leaves a check", Because: "GitHub takes neutral for passed",
+			Page: commands, Says: "the answer says why nothing starts, and leaves no check of its own",
+			Explains: startsNothing,
+		},
+		{
 			Name: "a pipeline without annotations is started by its name", Because: "it is made for that",
 			Page: commands, Says: "a pipeline without annotations is not found",
 			Explains: withoutAnnotations,

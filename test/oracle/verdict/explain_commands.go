@@ -9,8 +9,15 @@ import (
 	"github.com/plumbline-ci/plumbline/test/oracle/scenario"
 )
 
+// contradictory are two different commands in one comment.
+const contradictory = "/test\n/retest"
+
 func twoCommands(s scenario.Scenario, d Difference) bool {
-	return act(s, d).Text == "/test\n/retest" && d.What == OnlyPaC
+	return act(s, d).Text == contradictory && d.What == OnlyPaC
+}
+
+func startsNothing(s scenario.Scenario, d Difference) bool {
+	return approves(act(s, d)) && asks(act(s, d), "/ok-to-test") && isEvent(d) && d.PaC == "neutral" && d.Ours == ""
 }
 
 func withoutAnnotations(s scenario.Scenario, d Difference) bool {

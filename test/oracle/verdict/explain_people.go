@@ -107,7 +107,7 @@ func asks(a scenario.Act, words ...string) bool {
 
 // approves tells whether an act lets the commit of a pull request run: of somebody who may write, it says what starts runs.
 func approves(a scenario.Act) bool {
-	return scenario.MayWrite(a.By) && asks(a, "/test", "/retest", "/ok-to-test")
+	return scenario.MayWrite(a.By) && asks(a, "/test", "/retest", "/ok-to-test") && a.Text != contradictory
 }
 
 // pipelineOf is the name of the pipeline that a difference is about, or whose check it is about; "" at the check of an event.

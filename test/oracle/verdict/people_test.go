@@ -39,7 +39,9 @@ func TestWhatAReadersCommentMakesOfACheckThatWaits(t *testing.T) {
 // A writer's comment that is no command runs what waits at Pipelines-as-Code only.
 func TestARemarkOfAWriterApprovesNothing(t *testing.T) {
 	const want = "a writer's comment runs what waits for approval"
-	by := func(user, text string) scenario.Act { return scenario.Act{Kind: scenario.Comment, By: user, Text: text} }
+	by := func(user, text string) scenario.Act {
+		return scenario.Act{Kind: scenario.Comment, By: user, Text: text}
+	}
 	fork := scenario.Act{Kind: scenario.Open, By: scenario.Stranger, Fork: true, Branch: scenario.Main}
 	own := scenario.Act{Kind: scenario.Open, By: scenario.Writer, Branch: scenario.Main}
 	for name, test := range map[string]struct {
@@ -51,6 +53,7 @@ func TestARemarkOfAWriterApprovesNothing(t *testing.T) {
 		"a run here":                         {[]scenario.Act{fork, by(scenario.Writer, "/deploy now")}, OnlyOurs, 0},
 		"a stranger's":                       {[]scenario.Act{fork, by(scenario.Stranger, "/deploy now")}, OnlyPaC, 0},
 		"of a commit that was approved":      {[]scenario.Act{fork, by(scenario.Writer, "/ok-to-test"), by(scenario.Writer, "/deploy now")}, OnlyPaC, 0},
+		"after what contradicts itself":      {[]scenario.Act{fork, by(scenario.Owner, "/test\n/retest"), by(scenario.Writer, "/deploy now")}, OnlyPaC, 1},
 		"on a writer's pull request":         {[]scenario.Act{own, by(scenario.Writer, "/deploy now")}, OnlyPaC, 0},
 		"what matches no on-comment is said": {[]scenario.Act{fork, by(scenario.Writer, "looks good")}, OnlyPaC, 0},
 	} {
@@ -109,6 +112,29 @@ func TestACheckThatStillWaits(t *testing.T) {
 			found := Compare(application, []Side{waits, test.pac}, []Side{waits, test.ours})
 			if meant, _ := Judge(scenario.Scenario{Acts: []scenario.Act{fork, both}}, found); meant[want] != test.want {
 				t.Errorf("meant are %v of %v", meant, found)
+			}
+		})
+	}
+}
+
+// An approval that starts nothing has no check of its own here.
+func TestAnApprovalThatStartsNothing(t *testing.T) {
+	const want = "/ok-to-test that starts nothing leaves a check"
+	fork := scenario.Act{Kind: scenario.Open, By: scenario.Reader, Fork: true, Branch: scenario.Main}
+	for name, test := range map[string]struct {
+		by, text, ours string
+		want           int
+	}{
+		"an approval":        {scenario.Writer, "/ok-to-test", "", 1},
+		"another command":    {scenario.Writer, "/test", "", 0},
+		"a reader's":         {scenario.Reader, "/ok-to-test", "", 0},
+		"a check that waits": {scenario.Writer, "/ok-to-test", "queued", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := scenario.Scenario{Acts: []scenario.Act{fork, {Kind: scenario.Comment, By: test.by, Text: test.text}}}
+			found := Difference{Act: 1, What: Reported, Subject: "Pipelines as Code CI", PaC: "neutral", Ours: test.ours}
+			if meant, _ := Judge(s, []Difference{found}); meant[want] != test.want {
+				t.Errorf("meant are %v", meant)
 			}
 		})
 	}
