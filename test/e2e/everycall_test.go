@@ -13,8 +13,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// everyClass has every call of D2 meet every class of answers, on both services: some 20 minutes more.
-var everyClass = flag.Bool("every-class", false, "TestEveryCallFails: every call meets every class of answers")
+// everyClass has every call of D2 meet every class of answers, and the controller killed at every call of a command, on both services:
+// some 40 minutes more.
+var everyClass = flag.Bool("every-class", false, "every call meets every class of answers, and the controller is killed at every call of a command")
 
 // denial is what the admission webhook of D2 says about whatever it is asked.
 const denial = "this object is not to the liking of the test"
