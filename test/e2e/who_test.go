@@ -82,6 +82,9 @@ func TestS10AStrangersPushToAWritersForkWaits(t *testing.T) {
 		again, pushed := w.pushTo("writer", number, "stranger", "theirs again")
 		w.deliver(pushed, http.StatusAccepted)
 		w.pends(pushed) // the check of the same pull request comes a minute later (S7)
+		opened := w.reopens(number, "writer")
+		w.deliver(opened, http.StatusAccepted)
+		w.pends(opened) // to open it again is not to have read it
 		if runs := w.runs(); len(runs) != 1 {
 			t.Errorf("%d PipelineRuns, want the writer's", len(runs))
 		}
