@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
 // Whatever call fails, is lost, or is the last before the process dies: a run that goes on owns its secret, beside the Repository. It
@@ -46,6 +47,35 @@ func TestARunThatGoesOnOwnsItsSecret(t *testing.T) {
 				w.wantOwners("repo-uid", w.runs()[0].UID)
 			})
 		}
+	}
+}
+
+// A run that is created while the secret of another one waits for an operator owns its own at once.
+func TestARunOwnsItsSecretWhileAnotherOnesWaits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("a"), helloFile("b"))
+	creates := 0
+	w.hook = func(_ int, call string) outcome {
+		if call == "create pipelineruns" {
+			if creates++; creates > 1 {
+				return outcome{err: errRefused}
+			}
+		}
+		if call == "patch secrets" {
+			return outcome{err: errDenied}
+		}
+		return outcome{}
+	}
+	_, _ = w.reconcile()
+	waits := w.event().Status.Waits
+	if !slices.ContainsFunc(waits, func(wait v1alpha1.Wait) bool { return wait.Step == v1alpha1.StepRenew && wait.NotBefore != nil }) || len(w.runs()) != 1 {
+		t.Fatalf("%d runs, waits %+v", len(w.runs()), waits)
+	}
+	w.hook = nil
+	w.pass(20 * time.Second)
+	_, _ = w.reconcile()
+	if owned := w.event().Status.Runs[1].SecretOwned; len(w.runs()) != 2 || !owned {
+		t.Errorf("%d runs, the new one owns its secret: %v", len(w.runs()), owned)
 	}
 }
 

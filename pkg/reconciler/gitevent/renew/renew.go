@@ -23,18 +23,19 @@ const turn = 5 * time.Second
 // their secrets fresh tokens and them new times. Nothing waits for it, and no report tells of it.
 type Step struct{ GitAuth gitauth.Secrets }
 
-// Do renews before the token in a secret expires: a pod may clone late in a long run.
+// Do renews before the token in a secret expires: a pod may clone late in a long run. A run that was just created does not wait to own its
+// secret for what another one's token waits for.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	defer wake(a)
 	runs, untried := due(a)
 	if len(runs) == 0 {
 		return untried
 	}
-	return a.Waits.Due(v1alpha1.StepRenew, func() error {
-		ctx, cancel := context.WithTimeout(ctx, Limit)
-		defer cancel()
-		faults, secrets := []error{untried}, s.GitAuth.Turn(a)
-		over := a.Turn(turn)
+	ctx, cancel := context.WithTimeout(ctx, Limit)
+	defer cancel()
+	secrets, over := s.GitAuth.Turn(a), a.Turn(turn)
+	serve := func(runs []*v1alpha1.Run) error {
+		var faults []error
 		for _, run := range runs {
 			if err := over(); err != nil {
 				faults = append(faults, err) // those that are left have half of their token's life to be renewed in
@@ -43,7 +44,25 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 			faults = append(faults, a.Waits.Try(renewed(run), func() error { return secrets.Serve(ctx, run) }))
 		}
 		return attempt.First(faults)
-	})
+	}
+	created, others := split(runs, func(run *v1alpha1.Run) bool { return !gitauth.Old(a, run) })
+	faults := []error{untried, serve(created)}
+	if len(others) > 0 {
+		faults = append(faults, a.Waits.Due(v1alpha1.StepRenew, func() error { return serve(others) }))
+	}
+	return attempt.First(faults)
+}
+
+// split returns those that are so, and the others.
+func split(runs []*v1alpha1.Run, are func(*v1alpha1.Run) bool) (so, others []*v1alpha1.Run) {
+	for _, run := range runs {
+		if are(run) {
+			so = append(so, run)
+		} else {
+			others = append(others, run)
+		}
+	}
+	return so, others
 }
 
 // renewed is the step of renewing one run's secret.
