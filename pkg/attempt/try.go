@@ -7,6 +7,7 @@ import (
 
 	"knative.dev/pkg/controller"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
@@ -18,6 +19,15 @@ const (
 	StepSettle  = "settle"
 	stepRecord  = "record"
 )
+
+// Create is what is tried to create a run. That it was cancelled is news: it does not wait until its create would be tried again.
+func Create(event *v1alpha1.GitEvent, run *v1alpha1.Run) retry.Step {
+	step := retry.Step{Name: v1alpha1.StepCreate, Of: run.Name}
+	if event.Cancelled(run.Pipeline) != nil {
+		step.Version = "cancelled"
+	}
+	return step
+}
 
 // Try does what has not failed a moment ago. What is not tried has a timer, so that it neither counts as done nor wakes
 // the event early.

@@ -25,7 +25,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/queueing"
 	"github.com/plumbline-ci/plumbline/pkg/quota"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
 // EchoLimit is how long a denial whose text echoes an outage is retried before it is believed (C11).
@@ -61,7 +60,7 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt, held []string) []erro
 		}
 		step := v1alpha1.StepCreate + run.Name
 		err := line.Due(ctx, run, func() error {
-			return a.Waits.Try(tried(a, run), func() error {
+			return a.Waits.Try(attempt.Create(a.Event, run), func() error {
 				return a.Traced(ctx, step, func(ctx context.Context) error { return s.createRun(ctx, a, run) })
 			})
 		})
@@ -72,15 +71,6 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt, held []string) []erro
 	}
 	refuseUnserved(a)
 	return faults
-}
-
-// tried is what is tried for a run. That it was cancelled is news: it does not wait until its create would be tried again.
-func tried(a *attempt.Attempt, run *v1alpha1.Run) retry.Step {
-	step := retry.Step{Name: v1alpha1.StepCreate, Of: run.Name}
-	if a.Event.Cancelled(run.Pipeline) != nil {
-		step.Version = "cancelled"
-	}
-	return step
 }
 
 // refuseUnserved changes the disposition of an event that turns out to have no place to run in, or that was given up: of

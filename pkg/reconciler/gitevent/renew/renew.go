@@ -33,36 +33,21 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, Limit)
 	defer cancel()
-	secrets, over := s.GitAuth.Turn(a), a.Turn(turn)
-	serve := func(runs []*v1alpha1.Run) error {
-		var faults []error
-		for _, run := range runs {
-			if err := over(); err != nil {
-				faults = append(faults, err) // those that are left have half of their token's life to be renewed in
-				break
-			}
-			faults = append(faults, a.Waits.Try(renewed(run), func() error { return secrets.Serve(ctx, run) }))
+	faults, secrets := []error{untried}, s.GitAuth.Turn(a)
+	over := a.Turn(turn)
+	for _, run := range runs {
+		if err := over(); err != nil {
+			faults = append(faults, err) // those that are left have half of their token's life to be renewed in
+			break
 		}
-		return attempt.First(faults)
-	}
-	created, others := split(runs, func(run *v1alpha1.Run) bool { return !gitauth.Old(a, run) })
-	faults := []error{untried, serve(created)}
-	if len(others) > 0 {
-		faults = append(faults, a.Waits.Due(v1alpha1.StepRenew, func() error { return serve(others) }))
+		serve := func() error { return a.Waits.Try(renewed(run), func() error { return secrets.Serve(ctx, run) }) }
+		if gitauth.Old(a, run) {
+			faults = append(faults, a.Waits.Due(v1alpha1.StepRenew, serve))
+		} else {
+			faults = append(faults, serve())
+		}
 	}
 	return attempt.First(faults)
-}
-
-// split returns those that are so, and the others.
-func split(runs []*v1alpha1.Run, are func(*v1alpha1.Run) bool) (so, others []*v1alpha1.Run) {
-	for _, run := range runs {
-		if are(run) {
-			so = append(so, run)
-		} else {
-			others = append(others, run)
-		}
-	}
-	return so, others
 }
 
 // renewed is the step of renewing one run's secret.
