@@ -17,13 +17,20 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// Another process takes over, whose clock is ahead by all the time that a create may take. It knows nothing of when that began: the slot is
-// free when its own two minutes are over.
-func TestACreateMayBeOnItsWayByEachClock(t *testing.T) {
+// onItsWay is a line of two of which the first was cancelled while its create may be on its way: it has its slot for two minutes more.
+func onItsWay(t *testing.T) *world {
+	t.Helper()
 	w := line(t, 1, 2)
 	w.wantQueue(1, 1, "r0")
 	w.ran(0, func(run *v1alpha1.Run) { run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled} })
 	w.wantQueue(1, 1, "r0")
+	return w
+}
+
+// Another process takes over, whose clock is ahead by all the time that a create may take. It knows nothing of when that began: the slot is
+// free when its own two minutes are over.
+func TestACreateMayBeOnItsWayByEachClock(t *testing.T) {
+	w := onItsWay(t)
 	w.restart()
 	w.advance(inFlight)
 	w.wantQueue(1, 1, "r0")
@@ -38,10 +45,7 @@ func TestACreateMayBeOnItsWayByEachClock(t *testing.T) {
 
 // A process does not lead for a while, in which the run is planned anew and cancelled again: it has two minutes again.
 func TestWhatAProcessKnewOfASlotBefore(t *testing.T) {
-	w := line(t, 1, 2)
-	w.wantQueue(1, 1, "r0")
-	w.ran(0, func(run *v1alpha1.Run) { run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled} })
-	w.wantQueue(1, 1, "r0")
+	w := onItsWay(t)
 	w.advance(inFlight)
 	changed := w.repository("one", "app")
 	at := metav1.NewTime(w.clock.Now().Add(inFlight))
@@ -54,10 +58,7 @@ func TestWhatAProcessKnewOfASlotBefore(t *testing.T) {
 
 // The write that frees a slot fails. Its two minutes are over all the same: the next write that is stored frees it.
 func TestAWriteThatFailsBeginsNoOtherTwoMinutes(t *testing.T) {
-	w := line(t, 1, 2)
-	w.wantQueue(1, 1, "r0")
-	w.ran(0, func(run *v1alpha1.Run) { run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled} })
-	w.wantQueue(1, 1, "r0")
+	w := onItsWay(t)
 	w.advance(inFlight)
 	fails := true
 	w.client.PrependReactor("update", "repositories", func(clienttesting.Action) (bool, k8sruntime.Object, error) {
