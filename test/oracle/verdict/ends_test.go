@@ -17,10 +17,7 @@ func TestWhatEndsARunOnlyHere(t *testing.T) {
 	theirs := func(pipeline string) Difference {
 		return Difference{What: Became, Subject: pipeline, Of: 1, PaC: "cancelled", Ours: "runs"}
 	}
-	by := func(kind scenario.Kind, user, text string) scenario.Act {
-		return scenario.Act{Kind: kind, By: user, Text: text}
-	}
-	fork := scenario.Act{Kind: scenario.Open, By: scenario.Stranger, Fork: true, Branch: scenario.Main}
+	fork := opens(scenario.Stranger)
 	own := scenario.Act{Kind: scenario.Open, By: scenario.Writer, Branch: scenario.Main}
 	for name, test := range map[string]struct {
 		acts  []scenario.Act

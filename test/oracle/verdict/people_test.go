@@ -8,13 +8,20 @@ import (
 	"github.com/plumbline-ci/plumbline/test/oracle/scenario"
 )
 
+// by is what somebody does to a pull request.
+func by(kind scenario.Kind, user, text string) scenario.Act {
+	return scenario.Act{Kind: kind, By: user, Text: text}
+}
+
+// opens is a pull request from somebody's fork.
+func opens(user string) scenario.Act {
+	return scenario.Act{Kind: scenario.Open, By: user, Fork: true, Branch: scenario.Main}
+}
+
 // A comment of somebody who may read takes a waiting check away at Pipelines-as-Code, which runs for them.
 func TestWhatAReadersCommentMakesOfACheckThatWaits(t *testing.T) {
 	const application, want = "Pipelines as Code CI", "a member or reader starts or ends runs by a comment"
-	by := func(kind scenario.Kind, user, text string) scenario.Act {
-		return scenario.Act{Kind: kind, By: user, Text: text}
-	}
-	fork := scenario.Act{Kind: scenario.Open, By: scenario.Stranger, Fork: true, Branch: scenario.Main}
+	fork := opens(scenario.Stranger)
 	approved, labelled := by(scenario.Comment, scenario.Writer, "/ok-to-test"), by(scenario.Labeled, scenario.Triager, "other")
 	byReader := by(scenario.Comment, scenario.Reader, "/ok-to-test")
 	for name, test := range map[string]struct {
@@ -39,23 +46,20 @@ func TestWhatAReadersCommentMakesOfACheckThatWaits(t *testing.T) {
 // A writer's comment that is no command runs what waits at Pipelines-as-Code only.
 func TestARemarkOfAWriterApprovesNothing(t *testing.T) {
 	const want = "a writer's comment runs what waits for approval"
-	by := func(user, text string) scenario.Act {
-		return scenario.Act{Kind: scenario.Comment, By: user, Text: text}
-	}
-	fork := scenario.Act{Kind: scenario.Open, By: scenario.Stranger, Fork: true, Branch: scenario.Main}
+	fork := opens(scenario.Stranger)
 	own := scenario.Act{Kind: scenario.Open, By: scenario.Writer, Branch: scenario.Main}
 	for name, test := range map[string]struct {
 		acts []scenario.Act
 		what What
 		want int
 	}{
-		"a run there":                        {[]scenario.Act{fork, by(scenario.Writer, "/deploy now")}, OnlyPaC, 1},
-		"a run here":                         {[]scenario.Act{fork, by(scenario.Writer, "/deploy now")}, OnlyOurs, 0},
-		"a stranger's":                       {[]scenario.Act{fork, by(scenario.Stranger, "/deploy now")}, OnlyPaC, 0},
-		"of a commit that was approved":      {[]scenario.Act{fork, by(scenario.Writer, "/ok-to-test"), by(scenario.Writer, "/deploy now")}, OnlyPaC, 0},
-		"after what contradicts itself":      {[]scenario.Act{fork, by(scenario.Owner, "/test\n/retest"), by(scenario.Writer, "/deploy now")}, OnlyPaC, 1},
-		"on a writer's pull request":         {[]scenario.Act{own, by(scenario.Writer, "/deploy now")}, OnlyPaC, 0},
-		"what matches no on-comment is said": {[]scenario.Act{fork, by(scenario.Writer, "looks good")}, OnlyPaC, 0},
+		"a run there":                        {[]scenario.Act{fork, by(scenario.Comment, scenario.Writer, "/deploy now")}, OnlyPaC, 1},
+		"a run here":                         {[]scenario.Act{fork, by(scenario.Comment, scenario.Writer, "/deploy now")}, OnlyOurs, 0},
+		"a stranger's":                       {[]scenario.Act{fork, by(scenario.Comment, scenario.Stranger, "/deploy now")}, OnlyPaC, 0},
+		"of a commit that was approved":      {[]scenario.Act{fork, by(scenario.Comment, scenario.Writer, "/ok-to-test"), by(scenario.Comment, scenario.Writer, "/deploy now")}, OnlyPaC, 0},
+		"after what contradicts itself":      {[]scenario.Act{fork, by(scenario.Comment, scenario.Owner, "/test\n/retest"), by(scenario.Comment, scenario.Writer, "/deploy now")}, OnlyPaC, 1},
+		"on a writer's pull request":         {[]scenario.Act{own, by(scenario.Comment, scenario.Writer, "/deploy now")}, OnlyPaC, 0},
+		"what matches no on-comment is said": {[]scenario.Act{fork, by(scenario.Comment, scenario.Writer, "looks good")}, OnlyPaC, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := Difference{Act: len(test.acts) - 1, What: test.what, Subject: "p1"}
@@ -69,10 +73,7 @@ func TestARemarkOfAWriterApprovesNothing(t *testing.T) {
 // A label runs a commit that was approved, at Plumbline only.
 func TestALabelOnAnApprovedCommit(t *testing.T) {
 	const want = "a label asks for approval of a commit that was approved"
-	by := func(kind scenario.Kind, user, text string) scenario.Act {
-		return scenario.Act{Kind: kind, By: user, Text: text}
-	}
-	fork := scenario.Act{Kind: scenario.Open, By: scenario.Stranger, Fork: true, Branch: scenario.Main}
+	fork := opens(scenario.Stranger)
 	approved, moved := by(scenario.Comment, scenario.Writer, "/ok-to-test"), by(scenario.Sync, scenario.Stranger, "")
 	for name, test := range map[string]struct {
 		acts []scenario.Act
@@ -95,7 +96,7 @@ func TestALabelOnAnApprovedCommit(t *testing.T) {
 // A check that waits is taken for a run's at Pipelines-as-Code only where it starts one.
 func TestACheckThatStillWaits(t *testing.T) {
 	const application, want = "Pipelines as Code CI", "a check that waits is not that of a run that somebody starts"
-	fork := scenario.Act{Kind: scenario.Open, By: scenario.Stranger, Fork: true, Branch: scenario.Main}
+	fork := opens(scenario.Stranger)
 	both := scenario.Act{Kind: scenario.Comment, By: scenario.Owner, Text: "/test\n/retest"}
 	waits := Side{Checks: []Check{{Name: application, Status: "queued"}}}
 	ran := Side{Runs: []Run{{Pipeline: "p1"}}}
@@ -120,7 +121,7 @@ func TestACheckThatStillWaits(t *testing.T) {
 // An approval that starts nothing has no check of its own here.
 func TestAnApprovalThatStartsNothing(t *testing.T) {
 	const want = "/ok-to-test that starts nothing leaves a check"
-	fork := scenario.Act{Kind: scenario.Open, By: scenario.Reader, Fork: true, Branch: scenario.Main}
+	fork := opens(scenario.Reader)
 	for name, test := range map[string]struct {
 		by, text, ours string
 		want           int
