@@ -123,7 +123,7 @@ func (c *checker) settle(ctx context.Context) error {
 
 // never are the violations that nothing can mend.
 func (c *checker) never(e *invariants.Evidence) []invariants.Violation {
-	return slices.Concat(e.Never(), c.twice(e), early(e), unfounded(e), c.failed(e), c.astray(e), c.uncalled(e), c.unapproved(e),
+	return slices.Concat(e.Never(), c.twice(e), c.early(e), unfounded(e), c.failed(e), c.astray(e), c.uncalled(e), c.unapproved(e),
 		e.Early(c.pruned), c.stage.history.Never(), c.outdated())
 }
 
@@ -165,13 +165,8 @@ func (c *checker) twice(e *invariants.Evidence) (broken []invariants.Violation) 
 
 // early is I-3 and I-4 in time: no verdict before the PipelineRun has ended. Kubernetes cuts times to seconds: what was written
 // before one was written before the other.
-func early(e *invariants.Evidence) (broken []invariants.Violation) {
-	ended := map[string]time.Time{}
-	for _, run := range e.Made() {
-		if run.Status.CompletionTime != nil {
-			ended[run.Name] = run.Status.CompletionTime.Time
-		}
-	}
+func (c *checker) early(e *invariants.Evidence) (broken []invariants.Violation) {
+	ended := c.stage.history.Ends()
 	for _, w := range e.Writes {
 		invariant := map[string]string{"failure": "I-3", "success": "I-4"}[w.Conclusion]
 		if end, known := ended[w.ExternalID]; invariant != "" && known && w.At.Before(end) {

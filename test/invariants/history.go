@@ -58,6 +58,8 @@ type made struct {
 	repository, pipeline   string
 	active                 bool // it is there, nothing holds it pending, and it is not over
 	gone                   *time.Time
+	// ended is when it was over by the first version that said so.
+	ended *time.Time
 	// keep is how many ended runs its author wants to keep of the pipeline, -1 for all; kept how many were there when it was deleted that had
 	// not ended before it.
 	keep, kept int
@@ -115,6 +117,9 @@ func (h *History) run(v cluster.Version) {
 	if !run.told && toldToEnd(&now) {
 		run.told = true
 		h.ends(v, &now)
+	}
+	if end := now.Status.CompletionTime; run.ended == nil && now.IsDone() && end != nil {
+		run.ended = &end.Time
 	}
 	was := run.active
 	run.active = !now.IsPending() && !now.IsDone()
@@ -239,6 +244,20 @@ func (h *History) unread(v cluster.Version, err error) {
 
 func (h *History) broke(invariant, subject, format string, args ...any) {
 	h.broken = append(h.broken, violated(invariant, subject, format, args...))
+}
+
+// Ends are when the PipelineRuns were over, by name, as the first version said that did. Later ones may say another time: if the answer to its
+// write is lost, and its cache lags, Tekton's controller ends a PipelineRun once more.
+func (h *History) Ends() map[string]time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	ends := map[string]time.Time{}
+	for _, run := range h.runs {
+		if run.ended != nil {
+			ends[run.Name] = *run.ended
+		}
+	}
+	return ends
 }
 
 // Never are the violations that nothing can mend.

@@ -254,3 +254,17 @@ func TestTheHistoryOfALimit(t *testing.T) {
 		}
 	}
 }
+
+// Tekton's controller may end a PipelineRun once more, and write another time then: it was over by the first one.
+func TestAnEndIsWrittenAgain(t *testing.T) {
+	t.Parallel()
+	p := &tape{t: t, at: time.Unix(1000, 0).UTC(), History: History{Installation: "ns"}}
+	p.runs("a", "b")
+	first := p.at
+	p.ends("a")
+	p.ends("a")
+	p.deletes("a")
+	if ends := p.Ends(); len(ends) != 1 || !ends["a"].Equal(first) {
+		t.Errorf("the ends are %v, want only a's, at %v", ends, first)
+	}
+}
