@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"knative.dev/pkg/apis"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
@@ -135,7 +136,7 @@ func (c *checker) outdated() (broken []invariants.Violation) {
 
 // eventually is what has not become true yet. What does not become so of a PipelineRun whose patches are refused is I-10's.
 func (c *checker) eventually(e *invariants.Evidence) []invariants.Violation {
-	all := slices.Concat(e.Eventually(), c.ignored(e), c.incomplete(e), c.stage.history.Queue(), c.stage.history.Cancelled())
+	all := slices.Concat(e.Eventually(), c.ignored(e), c.incomplete(e), unmarked(e), c.stage.history.Queue(), c.stage.history.Cancelled())
 	for i, v := range all {
 		if v.Invariant == "I-5" && refused(v.Subject) {
 			all[i].Invariant = "I-10"
@@ -185,6 +186,19 @@ func unfounded(e *invariants.Evidence) (broken []invariants.Violation) {
 		if run.Refused != nil && !strings.Contains(run.Refused.Message, denial) && !strings.Contains(run.Refused.Message, started) {
 			broken = append(broken, invariants.Violation{
 				Invariant: "I-3", Subject: name, Message: fmt.Sprintf("run %s is refused and nobody did: %s", name, run.Refused.Message),
+			})
+		}
+	}
+	return broken
+}
+
+// unmarked is I-10 for what is not refused: the patch that follows the report is tried until it succeeds.
+func unmarked(e *invariants.Evidence) (broken []invariants.Violation) {
+	for _, run := range e.Live {
+		known, planned := e.Planned[run.Name]
+		if planned && known.Result != nil && !refused(run.Name) && run.Labels[pipelinesascode.State] != pipelinesascode.StateCompleted {
+			broken = append(broken, invariants.Violation{
+				Invariant: "I-10", Subject: run.Name, Message: "PipelineRun " + run.Name + " does not say that its end is reported",
 			})
 		}
 	}

@@ -6,6 +6,11 @@ import (
 	"testing"
 	"time"
 
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
@@ -27,6 +32,36 @@ func TestWhatFailsInARollingRestart(t *testing.T) {
 		"sent before it began":          {invariants.Delivery{At: second.Add(time.Second), Took: 2 * time.Second}, false},
 	} {
 		if broken := c.failed(&invariants.Evidence{Deliveries: []invariants.Delivery{test.d}}); len(broken) > 0 != test.breaks {
+			t.Errorf("%s: %v", what, broken)
+		}
+	}
+}
+
+// I-10 has two sides: what is never patched is reported all the same, and what may be patched says in the end that it was.
+func TestWhatIsReportedIsMarked(t *testing.T) {
+	marked := map[string]string{pipelinesascode.State: pipelinesascode.StateCompleted}
+	free, denied := "run-0", "run-1"
+	for ; refused(free); free += "0" {
+	}
+	for ; !refused(denied); denied += "1" {
+	}
+	for what, test := range map[string]struct {
+		name   string
+		labels map[string]string
+		result *v1alpha1.Result
+		breaks bool
+	}{
+		"it is marked":                     {free, marked, &v1alpha1.Result{}, false},
+		"it runs":                          {free, nil, nil, false},
+		"its patches are refused":          {denied, nil, &v1alpha1.Result{}, false},
+		"it is reported and nothing more":  {free, nil, &v1alpha1.Result{}, true},
+		"it is marked as what has started": {free, map[string]string{pipelinesascode.State: pipelinesascode.StateStarted}, &v1alpha1.Result{}, true},
+	} {
+		e := &invariants.Evidence{
+			Live:    []pipelinev1.PipelineRun{{ObjectMeta: metav1.ObjectMeta{Name: test.name, Labels: test.labels}}},
+			Planned: map[string]v1alpha1.Run{test.name: {Name: test.name, Result: test.result}},
+		}
+		if broken := unmarked(e); len(broken) > 0 != test.breaks {
 			t.Errorf("%s: %v", what, broken)
 		}
 	}

@@ -40,6 +40,9 @@ func (h *History) note(v cluster.Version, event *v1alpha1.GitEvent) {
 		n = &noted{seen: v.Revision}
 		h.noted[v.Name] = n
 	}
+	if n.UID == event.UID {
+		h.takesBack(v, &n.GitEvent, event)
+	}
 	n.GitEvent = *event
 	n.ManagedFields, n.Payload = nil, nil
 	if n.cancels == 0 && event.Status.Plan != nil && event.Status.Plan.Cancels != nil {

@@ -179,3 +179,30 @@ func TestTheHistoryOfWhatIsCancelled(t *testing.T) {
 		}
 	}
 }
+
+// What an event has recorded of its runs stays: a process that is behind does not overwrite it.
+func TestTheHistoryOfWhatIsRecorded(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		what, want string // want is a part of the violation, "" for none
+		then       func(e *v1alpha1.GitEvent)
+	}{
+		{"more is recorded", "", func(e *v1alpha1.GitEvent) { e.Status.Runs[1].UID = "v" }},
+		{"what was not made is planned anew", "", func(e *v1alpha1.GitEvent) { e.Status.Runs[1].Name = "again" }},
+		{"a delivery that is sent again is recorded anew", "", func(e *v1alpha1.GitEvent) { e.UID, e.Status = "later", v1alpha1.GitEventStatus{} }},
+		{"a run is forgotten", "GitEvent e does not know its run e-build any more at resource version 2", func(e *v1alpha1.GitEvent) { e.Status.Runs = e.Status.Runs[1:] }},
+		{"a create is forgotten", "that its run e-build is there", func(e *v1alpha1.GitEvent) { e.Status.Runs[0].UID = "" }},
+		{"an end is forgotten", "that its run e-build is over", func(e *v1alpha1.GitEvent) { e.Status.Runs[0].Result = nil }},
+	} {
+		p := &tape{t: t, at: time.Unix(1000, 0).UTC(), History: History{Installation: "ns"}}
+		e := about(7, 1, "e", "build", "lint")
+		e.Status.Runs[0].Result, e.Status.Runs[1].UID = &v1alpha1.Result{Outcome: v1alpha1.OutcomeFailed}, ""
+		p.says(e)
+		c.then(e)
+		p.says(e)
+		found := p.Never()
+		if len(found) > 1 || len(found) > 0 && (c.want == "" || found[0].Invariant != "I-1") || !strings.Contains(fmt.Sprint(found), c.want) {
+			t.Errorf("%s: found %v, want %q", c.what, found, c.want)
+		}
+	}
+}

@@ -246,6 +246,22 @@ func (h *History) broke(invariant, subject, format string, args ...any) {
 	h.broken = append(h.broken, violated(invariant, subject, format, args...))
 }
 
+// takesBack is I-1 in time: what an event has recorded of a run does not disappear from it.
+func (h *History) takesBack(v cluster.Version, before, after *v1alpha1.GitEvent) {
+	for _, was := range before.Status.Runs {
+		i := slices.IndexFunc(after.Status.Runs, func(r v1alpha1.Run) bool { return r.Name == was.Name })
+		switch {
+		case was.UID == "" && was.Result == nil: // it may be planned anew
+		case i < 0:
+			h.broke("I-1", was.Name, "GitEvent %s does not know its run %s any more at resource version %d", v.Name, was.Name, v.Revision)
+		case was.UID != "" && after.Status.Runs[i].UID != was.UID:
+			h.broke("I-1", was.Name, "GitEvent %s takes back at resource version %d that its run %s is there", v.Name, v.Revision, was.Name)
+		case was.Result != nil && after.Status.Runs[i].Result == nil:
+			h.broke("I-1", was.Name, "GitEvent %s takes back at resource version %d that its run %s is over", v.Name, v.Revision, was.Name)
+		}
+	}
+}
+
 // Ends are when the PipelineRuns were over, by name, as the first version said that did. Later ones may say another time: if the answer to its
 // write is lost, and its cache lags, Tekton's controller ends a PipelineRun once more.
 func (h *History) Ends() map[string]time.Time {
