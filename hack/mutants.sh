@@ -5,7 +5,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 chosen=${1:-.}
-seeds=${SEEDS:-1 2 3 4 5} # a mutant shows only if what it gets wrong happens: the next seed is tried when one finds nothing
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 go build -o "$work/campaign" ./test/campaign/cmd/campaign
@@ -29,6 +28,10 @@ for patch in test/campaign/mutants/*.patch; do
   name=$(basename "$patch" .patch)
   [[ $name =~ $chosen ]] || continue
   invariant=$(sed -n '1s/^Breaks: //p' "$patch")
+  # A mutant shows only if what it gets wrong happens: the next seed is tried when one finds nothing. A patch that needs what is rare names
+  # seeds whose schedules have it, in its second line.
+  seeds=$(sed -n '2s/^Seeds: //p' "$patch")
+  seeds=${SEEDS:-${seeds:-1 2 3 4 5}}
   mutate "$patch"
   found=
   for seed in $seeds; do
