@@ -118,14 +118,19 @@ func (s *stage) up(p *part) {
 // failCalls has one kind of calls of a process answered wrongly.
 func (s *stage) failCalls(ctx context.Context, act Act) {
 	r := act.rand(s.options.Seed)
-	on, answer := pick(r, callsOf(act.Target)), takesTurn(act, apiAnswers())
+	all := apiAnswers()
+	on, answer := pick(r, callsOf(act.Target)), takesTurn(act, all)
 	if answer.often {
 		on = pick(r, oftenOf(act.Target))
 	}
-	rule := cluster.Rule{Match: on.matches, Do: answer.do}
+	rule := cluster.Rule{Do: answer.do}
 	if r.IntN(2) == 0 {
 		rule.Count = 1 + r.IntN(3)
 	}
+	if odd := act.Nth / len(all) % 2; odd == 1 { // every other round is met by whatever is called
+		on, rule.Count = call{}, 0
+	}
+	rule.Match = on.matches
 	end := s.tally.begin(fmt.Sprintf("%s: %s is answered: %s", act.Target, on, answer.name))
 	armed := s.processes[act.Target].Proxy.Add(rule)
 	within(ctx, act.Lasts)
