@@ -200,7 +200,7 @@ func (s *stage) failGit(ctx context.Context, act Act) {
 // roll replaces the receivers one after the other as a Deployment does, while the first delivery of each repository is sent again
 // all the time.
 func (s *stage) roll(ctx context.Context) {
-	if !s.calm() {
+	if !s.calm(ctx) {
 		s.tally.add("rolling restarts left out as something was still down", 1)
 		return
 	}
@@ -258,17 +258,20 @@ func (s *stage) replace(process *installation.Process, p *part) bool {
 	}
 	within(ctx, propagation)
 	s.front.unlist(process.URL)
-	if p.Wait(ctx) != nil || p.Start(ctx) != nil {
-		return false
-	}
-	s.front.list(process.URL)
-	return true
+	defer s.front.list(process.URL) // also if it takes too long: it is an endpoint whenever it is ready
+	return p.Wait(ctx) == nil && p.Start(ctx) == nil
 }
 
-// calm tells whether nothing is disturbed.
-func (s *stage) calm() bool {
+// calm tells whether nothing is disturbed, and every receiver is ready: after an etcd was killed, an API server may keep one from filling
+// its caches for longer than a start may take.
+func (s *stage) calm(ctx context.Context) bool {
 	for _, p := range s.parts {
 		if len(p.free) == 0 {
+			return false
+		}
+	}
+	for _, target := range []string{receiver0, receiver1} {
+		if installation.Answers(ctx, s.processes[target].URL+"/ready") != nil {
 			return false
 		}
 	}
