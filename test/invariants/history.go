@@ -118,9 +118,7 @@ func (h *History) run(v cluster.Version) {
 		run.told = true
 		h.ends(v, &now)
 	}
-	if end := now.Status.CompletionTime; run.ended == nil && now.IsDone() && end != nil {
-		run.ended = &end.Time
-	}
+	run.end(&now)
 	was := run.active
 	run.active = !now.IsPending() && !now.IsDone()
 	now.Spec, now.ManagedFields, now.Status.PipelineSpec, now.Status.Provenance = pipelinev1.PipelineRunSpec{}, nil, nil, nil
@@ -129,6 +127,13 @@ func (h *History) run(v cluster.Version) {
 	delete(h.waiting, id)
 	if run.active && !was {
 		h.starts(v, run)
+	}
+}
+
+// end remembers when a run was over, if this version is the first that says so.
+func (m *made) end(now *pipelinev1.PipelineRun) {
+	if end := now.Status.CompletionTime; m.ended == nil && now.IsDone() && end != nil {
+		m.ended = &end.Time
 	}
 }
 
