@@ -57,7 +57,7 @@ func (s *stage) limitOf(n int) int {
 	return first[n%len(first)]
 }
 
-// limit changes the limit of a Repository, as soon as the API server lets it.
+// limit changes the limit of a Repository.
 func (s *stage) limit(ctx context.Context, act Act) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ready)
 	defer cancel()
@@ -65,17 +65,20 @@ func (s *stage) limit(ctx context.Context, act Act) {
 	if limit == "0" {
 		limit = "null"
 	}
-	r := s.repositories[slices.Index(limitables(), act.Target)]
-	patch := []byte(`{"spec":{"concurrency_limit":` + limit + `}}`)
 	end := s.tally.begin(fmt.Sprintf("the %s becomes %s", act.Target, limit))
 	defer end()
-	err := cluster.Poll(ctx, 200*time.Millisecond, func() error {
+	if err := s.setLimit(ctx, s.repositories[slices.Index(limitables(), act.Target)], limit); err == nil {
+		s.tally.add("limits changed", 1)
+	}
+}
+
+// setLimit changes the limit of a Repository to a number or to null, as soon as the API server lets it.
+func (s *stage) setLimit(ctx context.Context, r *repository, limit string) error {
+	patch := []byte(`{"spec":{"concurrency_limit":` + limit + `}}`)
+	return cluster.Poll(ctx, 200*time.Millisecond, func() error {
 		_, err := s.installation.Plumbline.PipelinesascodeV1alpha1().Repositories(r.namespace).Patch(ctx, r.name(), types.MergePatchType, patch, metav1.PatchOptions{})
 		return err
 	})
-	if err == nil {
-		s.tally.add("limits changed", 1)
-	}
 }
 
 // Limits is a schedule of so many deliveries in so long a time, in which limits change and controllers are killed at every kind of call, one

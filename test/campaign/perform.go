@@ -278,7 +278,8 @@ func (s *stage) calm(ctx context.Context) bool {
 	return true
 }
 
-// restore brings up what is still down, and the pods whose last step was lost. Faults and partitions have ended with their acts.
+// restore brings up what is still down, and the pods whose last step was lost, and ends all limits: at a limit of one a line may be longer than
+// everything has to settle. Faults and partitions have ended with their acts.
 func (s *stage) restore(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, ready)
 	defer cancel()
@@ -291,5 +292,13 @@ func (s *stage) restore(ctx context.Context) error {
 			}
 		}
 	}
-	return cluster.Poll(ctx, time.Second, func() error { return s.options.Cluster.Resume(ctx) })
+	if err := cluster.Poll(ctx, time.Second, func() error { return s.options.Cluster.Resume(ctx) }); err != nil {
+		return err
+	}
+	for _, r := range s.repositories {
+		if err := s.setLimit(ctx, r, "null"); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,19 +38,6 @@ func (w *world) queue(running, queued int) {
 		r, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Get(w.ctx, "app", metav1.GetOptions{})
 		if err != nil || r.Status.Running == nil || fmt.Sprint(*r.Status.Running, " running, ", *r.Status.Queued, " queued") != want {
 			return fmt.Errorf("%w %+v", err, r.Status.Queues)
-		}
-		return nil
-	})
-}
-
-// past waits until everything has happened before now: the forge gives each event a second of its own, ahead of its clock.
-func (w *world) past() {
-	w.t.Helper()
-	w.eventually(soon, "what comes now is later than all events", func() error {
-		for _, event := range w.events() {
-			if at := event.Spec.HappenedAt; at != nil && !time.Now().After(at.Add(time.Second)) {
-				return errMissing
-			}
 		}
 		return nil
 	})
@@ -220,7 +206,7 @@ func cancelledInTheLine(t *testing.T, w *world) {
 	closed, its := w.topic("closed")
 	w.deliver(w.opened(closed), http.StatusAccepted)
 	w.queue(1, 2)
-	w.past()
+	w.nextSecond()
 	w.commanded(commented, "dev", "/cancel")
 	if check := w.checkReaches(said, checkName("pr"), "cancelled", soon); !check.Tells("dev asked for it") {
 		t.Errorf("the check does not say why: %s", check.Text)

@@ -108,17 +108,11 @@ func (l *lane) asks() []ask {
 	}
 }
 
-// since delivers what has happened to a pull request and returns when it is past: the forge gives each event a second of its own, ahead
-// of its clock.
+// since delivers what has happened to a pull request and returns when it is past.
 func (w *world) since(d delivery) {
 	w.t.Helper()
 	w.deliver(d, http.StatusAccepted)
-	w.eventually(soon, "what has happened is past", func() error {
-		if at := w.recordOf(d).Spec.HappenedAt; at != nil && !time.Now().After(at.Add(time.Second)) {
-			return errMissing
-		}
-		return nil
-	})
+	w.nextSecond()
 }
 
 // asked has somebody ask, kills the controller at a call of the event, if there is one, and starts it again. It returns the calls of the event.

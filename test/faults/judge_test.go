@@ -27,6 +27,8 @@ type judge struct {
 	over  *httptest.Server
 	// expired is the certificate of over.
 	expired certificate
+	// held gets something when a call of /held waits.
+	held chan struct{}
 }
 
 func newJudge(typed kubernetes.Interface) (*judge, error) {
@@ -34,7 +36,7 @@ func newJudge(typed kubernetes.Interface) (*judge, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &judge{typed: typed, expired: expired}
+	j := &judge{typed: typed, expired: expired, held: make(chan struct{})}
 	j.valid, j.over = httptest.NewUnstartedServer(j), httptest.NewUnstartedServer(j)
 	pair, err := expired.pair()
 	if err != nil {
@@ -76,6 +78,13 @@ func (j *judge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/slow":
 		<-r.Context().Done()
+		return
+	case "/held":
+		select {
+		case j.held <- struct{}{}:
+			<-r.Context().Done()
+		case <-r.Context().Done():
+		}
 		return
 	case "/hangs-up":
 		panic(http.ErrAbortHandler)

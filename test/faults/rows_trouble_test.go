@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync"
 	"testing"
 	"time"
 
@@ -49,20 +48,25 @@ func written(err error) func(*testing.T, *world) error {
 	return func(*testing.T, *world) error { return err }
 }
 
-// tooMany: one request of the account waits for a webhook all the time. Its priority level has no seat for another one.
+// tooMany: one request of the account waits for a webhook. Its priority level has no seat for another one. The wait that the API server
+// names grows with what it has refused in the last second, so that little may be refused here.
 func tooMany(t *testing.T, w *world) error {
 	config := w.as(t, "busy")
-	w.install(t, at("k29", w.judge.valid.URL+"/slow", w.judge.authority()))
-	ctx, cancel := context.WithCancel(t.Context())
-	var waiting sync.WaitGroup
-	waiting.Go(func() {
-		for ctx.Err() == nil {
-			_ = create("k29").dry().do(ctx, config)
-		}
-	})
-	defer waiting.Wait()
-	defer cancel()
+	w.install(t, at("k29", w.judge.valid.URL+"/held", w.judge.authority()))
 	return until(t, func() error {
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			_ = create("k29").dry().do(ctx, config)
+		}()
+		defer func() { <-over }()
+		defer cancel()
+		select {
+		case <-w.judge.held:
+		case <-over:
+			return nil // the webhook is not known yet
+		}
 		err := create("").dry().do(ctx, config)
 		if !apierrors.IsTooManyRequests(err) {
 			return nil // the other one has just ended, or its right is not known yet

@@ -50,6 +50,14 @@ func (g *GitHub) happened(r *repo) time.Time {
 	return now
 }
 
+// LastEvent is the time of the last event of a repository, which may be ahead
+// of the clock; zero before the first one.
+func (g *GitHub) LastEvent(repo string) time.Time {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.mustRepo(repo).lastEvent
+}
+
 // PushDelivery builds a push event as it stands, without sending it. Another
 // one for the same change is a push of its own.
 func (g *GitHub) PushDelivery(e PushEvent) Delivery {
