@@ -24,12 +24,16 @@ demo: binaries ## a push becomes a truthful check on a real Kubernetes and Tekto
 	go build -o dist/demo ./test/demo
 	$(call foreground,dist/demo -provider=$(PROVIDER))
 
+# The tests that start a cluster: one package has the machine for itself.
+with_cluster := -e /test/bench -e /test/campaign -e /test/cluster -e /test/e2e -e /test/faults -e /test/hostile -e /test/installation
+
 .PHONY: test
 test: lint verify binaries ## lint, verify generated code, run every test
 	go -C hack/tools/ko test ./base ./sbom
 	go -C hack/tools/promrules test .
 	go -C hack/tools/scan test .
-	go test -timeout 40m -p 1 -parallel 4 $(shell go list ./... | grep -v /pkg/client/)
+	$(MAKE) unit
+	go test -timeout 40m -p 1 -parallel 4 $(shell go list ./... | grep $(with_cluster))
 
 MINUTES ?= 30
 WITHOUT ?=
@@ -46,7 +50,7 @@ missed: binaries ## nobody can record deliveries for OUTAGES=10s,60s,10m; fails 
 
 .PHONY: unit
 unit: ## run the tests that need no cluster
-	go test $(shell go list ./... | grep -v -e /pkg/client/ -e /test/bench -e /test/campaign -e /test/cluster -e /test/e2e -e /test/faults -e /test/hostile -e /test/installation)
+	go test $(shell go list ./... | grep -v -e /pkg/client/ $(with_cluster))
 
 .PHONY: bench-plan
 bench-plan: binaries ## print time, calls and sizes of events with 1, 10, 100, 200 PipelineRuns (BENCH="-git-delay=200ms")
@@ -81,7 +85,7 @@ hostile: binaries ## play each attack for SECONDS_EACH=60 beside a tenant that p
 	go run ./test/hostile/cmd/hostile -seconds $(SECONDS_EACH) -only '$(FINDINGS)'
 
 .PHONY: every-call
-every-call: binaries ## fail each call of an event in each way, and kill the controller at each, of commands too (make test: the ways take turns, of commands a quarter)
+every-call: binaries ## fail each call of an event in each way, and kill the controller at each, of commands too (make test: the ways take turns, of commands an eighth)
 	go test -timeout 80m ./test/e2e -run 'TestEveryCallFails|TestKilledAt' -v -every-class
 
 SEED ?= 1

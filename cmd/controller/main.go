@@ -5,16 +5,20 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"log"
 	"os"
 	"runtime"
+	"time"
 
 	"go.opentelemetry.io/otel"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"knative.dev/pkg/configmap"
@@ -69,6 +73,9 @@ const (
 // once, which is what an installation gets. A worker that waits is a goroutine; the memory for large events is a room that all
 // share (pkg/memory).
 const defaultWorkers = 64
+
+// settingsWithin is for how long the settings of the leader election are asked for.
+const settingsWithin = 10 * time.Second
 
 // limitCalls sets the limits of calls to the API server unless flags did.
 func limitCalls(cfg *rest.Config) {
@@ -174,12 +181,9 @@ func newElection(ctx context.Context, cfg *rest.Config) (*leadership.Election, e
 	if err != nil {
 		return nil, err
 	}
-	cm, err := client.CoreV1().ConfigMaps(system.Namespace()).Get(ctx, leaderelection.ConfigMapName(), metav1.GetOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
+	cm, err := settingsOfElection(ctx, client)
+	if err != nil {
 		return nil, err
-	}
-	if apierrors.IsNotFound(err) {
-		cm = nil
 	}
 	read, err := leaderelection.NewConfigFromConfigMap(cm)
 	if err != nil {
@@ -190,4 +194,20 @@ func newElection(ctx context.Context, cfg *rest.Config) (*leadership.Election, e
 		return nil, err
 	}
 	return leadership.New(ctx.Done(), client, system.Namespace(), config)
+}
+
+// settingsOfElection reads the ConfigMap of the leader election, nil if there is none. An API server that has just begun refuses everybody
+// until it has read the roles.
+func settingsOfElection(ctx context.Context, client kubernetes.Interface) (cm *corev1.ConfigMap, err error) {
+	waited := wait.PollUntilContextTimeout(ctx, time.Second, settingsWithin, true, func(ctx context.Context) (bool, error) {
+		cm, err = client.CoreV1().ConfigMaps(system.Namespace()).Get(ctx, leaderelection.ConfigMapName(), metav1.GetOptions{})
+		return err == nil || apierrors.IsNotFound(err), nil
+	})
+	switch {
+	case waited != nil:
+		return nil, cmp.Or(err, waited)
+	case err != nil:
+		return nil, nil
+	}
+	return cm, nil
 }

@@ -70,13 +70,16 @@ func Misnamed(sha, head string) (why string) {
 // into an order: then none of them is approved.
 func proven(c Comment, head string, known []Head) (approved bool, why string) {
 	unknown := fmt.Sprintf("Nothing that was received before the comment says that %s, the head of the pull request now, was its head by then. "+
-		"Read the change and write the command again, or name the commit: /ok-to-test %s.", head, head)
+		"Read the change and write the command again", head)
+	if c.SHA == "" {
+		unknown += ", or name the commit: /ok-to-test " + head
+	}
 	moved := fmt.Sprintf("The head of the pull request was not %s when the comment was written, or has been another one since. "+
 		"It is %s now: read the change and write the command again.", head, head)
 	received, before := newest(known, func(h Head) bool { return !h.Received.After(c.Received) }), newest(known, func(h Head) bool { return h.At.Before(c.At) })
 	switch {
 	case len(received) == 0 || len(before) == 0:
-		return false, unknown
+		return false, unknown + "."
 	case !received[0].At.Before(c.At), !all(received, head), !all(before, head):
 		return false, moved
 	}

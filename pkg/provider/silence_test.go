@@ -91,7 +91,7 @@ func TestAConnectionThatGoesSilentIsGivenUp(t *testing.T) {
 	srv.StartTLS()
 	t.Cleanup(srv.Close)
 	h := newHole(t, srv.Listener.Addr().String())
-	tr := NewTransport(Limits{Headers: time.Hour, Total: time.Hour, Silence: 50 * time.Millisecond, Ping: 50 * time.Millisecond})
+	tr := NewTransport(Limits{Headers: time.Hour, Total: time.Hour, Silence: time.Second, Ping: time.Second})
 	tr.direct(local()).TLSClientConfig = &tls.Config{RootCAs: srv.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs, ServerName: "example.com"}
 	url := "https://" + h.Addr().String()
 	body := func() string {

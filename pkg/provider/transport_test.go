@@ -35,29 +35,29 @@ func do(t *testing.T, tr *Transport, method, url string) (*http.Response, error)
 }
 
 func TestTransportLimits(t *testing.T) {
-	limits := Limits{Headers: 100 * time.Millisecond, Total: 300 * time.Millisecond, Answer: 10}
 	cases := []struct {
 		name    string
+		limits  Limits
 		handler http.HandlerFunc
 		says    string
 	}{
-		{"no header in time", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, ""},
-		{"a body that never ends", func(w http.ResponseWriter, r *http.Request) {
+		{"no header in time", Limits{Headers: 100 * time.Millisecond}, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, ""},
+		{"a body that never ends", Limits{Total: 300 * time.Millisecond}, func(w http.ResponseWriter, r *http.Request) {
 			for r.Context().Err() == nil {
 				_, _ = w.Write([]byte("x"))
 				_ = http.NewResponseController(w).Flush()
 				<-time.After(50 * time.Millisecond)
 			}
 		}, "in time"},
-		{"too much of it", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(strings.Repeat("x", 11))) }, "larger than 10 bytes"},
-		{"half an answer", func(w http.ResponseWriter, _ *http.Request) {
+		{"too much of it", Limits{Answer: 10}, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(strings.Repeat("x", 11))) }, "larger than 10 bytes"},
+		{"half an answer", Limits{Answer: 10}, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "9")
 			_, _ = w.Write([]byte("x"))
 		}, ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			url, tr := serve(t, c.handler), NewTransport(limits)
+			url, tr := serve(t, c.handler), NewTransport(c.limits)
 			for method, unknown := range map[string]bool{"GET": false, "POST": true} {
 				start := time.Now()
 				_, err := do(t, tr, method, url)

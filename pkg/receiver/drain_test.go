@@ -149,7 +149,7 @@ func TestDrain(t *testing.T) {
 		}
 		w.WriteHeader(http.StatusAccepted)
 	}), nil)
-	server.Synced, server.DrainWait = func() bool { return true }, 300*time.Millisecond
+	server.Synced, server.DrainWait = func() bool { return true }, 3*time.Second
 	run := serve(t, server)
 	run.eventually("/ready", http.StatusOK)
 	if _, closing := run.get("/hook"); closing {

@@ -67,13 +67,18 @@ func (r Report) String() string {
 		fmt.Fprintf(&b, "every invariant holds, %v after the last disturbance\n", r.Settled.Round(time.Second))
 		return b.String()
 	}
-	const told = 5 // what is wrong is often wrong with many events
-	for i, found := range r.Broken {
-		if i == told {
-			fmt.Fprintf(&b, "… and %d more\n", len(r.Broken)-told)
-			break
+	const most = 5 // what is wrong is often wrong with many events
+	told, by := 0, map[string]bool{}
+	for _, found := range r.Broken {
+		if told >= most && by[found.Invariant] {
+			continue
 		}
+		told++
+		by[found.Invariant] = true
 		fmt.Fprintf(&b, "SEED=%d breaks %v\n  %s\n", r.Seed, found.Violation, strings.Join(found.Timeline, "\n  "))
+	}
+	if more := len(r.Broken) - told; more > 0 {
+		fmt.Fprintf(&b, "… and %d more\n", more)
 	}
 	return b.String()
 }
@@ -111,6 +116,7 @@ func (s *stage) play(ctx context.Context) (Report, error) {
 	stop()
 	<-watched
 	if err := s.restore(ctx); err != nil {
+		report.Broken = c.findings()
 		return report, fmt.Errorf("bringing everything up again: %w", err)
 	}
 	settled := time.Now()

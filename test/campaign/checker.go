@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -14,8 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"knative.dev/pkg/apis"
 
-	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/planning"
 	"github.com/plumbline-ci/plumbline/test/cluster"
+	"github.com/plumbline-ci/plumbline/test/forge"
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
@@ -136,7 +140,7 @@ func (c *checker) outdated() (broken []invariants.Violation) {
 
 // eventually is what has not become true yet. What does not become so of a PipelineRun whose patches are refused is I-10's.
 func (c *checker) eventually(e *invariants.Evidence) []invariants.Violation {
-	all := slices.Concat(e.Eventually(), c.ignored(e), c.incomplete(e), unmarked(e), c.stage.history.Queue(), c.stage.history.Cancelled())
+	all := slices.Concat(e.Eventually(), c.ignored(e), c.incomplete(e), unmarked(e, c.stage.history.Marked()), c.blind(), c.stage.history.Queue(), c.stage.history.Cancelled())
 	for i, v := range all {
 		if v.Invariant == "I-5" && refused(v.Subject) {
 			all[i].Invariant = "I-10"
@@ -180,7 +184,8 @@ func (c *checker) early(e *invariants.Evidence) (broken []invariants.Violation) 
 	return broken
 }
 
-// unfounded is I-3 for refusals: all definitions are sound, so that nothing but the campaign's own denials refuses one.
+// unfounded is I-3 for refusals: all definitions are sound, so that nothing but the campaign's own denials refuses one. Nobody deletes a
+// PipelineRun but we, or anything that one needs.
 func unfounded(e *invariants.Evidence) (broken []invariants.Violation) {
 	for name, run := range e.Planned {
 		if run.Refused != nil && !strings.Contains(run.Refused.Message, denial) && !strings.Contains(run.Refused.Message, started) {
@@ -188,19 +193,59 @@ func unfounded(e *invariants.Evidence) (broken []invariants.Violation) {
 				Invariant: "I-3", Subject: name, Message: fmt.Sprintf("run %s is refused and nobody did: %s", name, run.Refused.Message),
 			})
 		}
+		switch r := run.Result; {
+		case r == nil:
+		case r.Outcome == v1alpha1.OutcomeDeleted:
+			broken = append(broken, invariants.Violation{Invariant: "I-5", Subject: name, Message: "PipelineRun " + name + " counts as deleted, and nobody has deleted it"})
+		case run.UID == "" && !slices.Contains([]string{attempt.ReasonSuperseded, attempt.ReasonCancelled, planning.ReasonParked}, r.Reason):
+			broken = append(broken, invariants.Violation{Invariant: "I-1", Subject: name, Message: "run " + name + " is not created any more: " + r.Reason})
+		}
 	}
 	return broken
 }
 
-// unmarked is I-10 for what is not refused: the patch that follows the report is tried until it succeeds.
-func unmarked(e *invariants.Evidence) (broken []invariants.Violation) {
+// unmarked is I-10 for what is not refused: the patch that follows the report is tried until it succeeds. Tekton's controller may write labels of
+// before over it.
+func unmarked(e *invariants.Evidence, marked map[types.UID]bool) (broken []invariants.Violation) {
 	for _, run := range e.Live {
 		known, planned := e.Planned[run.Name]
-		if planned && known.Result != nil && !refused(run.Name) && run.Labels[pipelinesascode.State] != pipelinesascode.StateCompleted {
+		if planned && known.Result != nil && !refused(run.Name) && !marked[run.UID] {
 			broken = append(broken, invariants.Violation{
 				Invariant: "I-10", Subject: run.Name, Message: "PipelineRun " + run.Name + " does not say that its end is reported",
 			})
 		}
+	}
+	return broken
+}
+
+// blind is I-8 of those who do not know whether a check is there: whoever posts it once more has looked it up just before. Of GitHub: at GitLab
+// posting is how a status is changed.
+func (c *checker) blind() []invariants.Violation {
+	hub, one := c.stage.services[onGitHub].(*github)
+	if !one {
+		return nil
+	}
+	return unseen(hub.seen().Writes(), hub.Requests())
+}
+
+// unseen are the checks that were posted once more without a look.
+func unseen(writes []invariants.Write, asked []forge.Request) (broken []invariants.Violation) {
+	const before = time.Minute
+	posted := map[string]bool{}
+	for _, w := range writes {
+		if !w.Creates || !w.Applied || w.ExternalID == "" {
+			continue
+		}
+		looked := func(r forge.Request) bool {
+			return r.Route == forge.RouteCheckList && strings.Contains(r.Path, "/"+w.SHA+"/") && strings.Contains(r.Query, url.QueryEscape(w.Name)) &&
+				!r.Time.After(w.At) && w.At.Sub(r.Time) < before
+		}
+		if posted[w.ExternalID+w.SHA] && !slices.ContainsFunc(asked, looked) {
+			broken = append(broken, invariants.Violation{
+				Invariant: "I-8", Subject: w.ExternalID, Message: fmt.Sprintf("write %d posts the check of %s once more, and nobody has looked for it", w.N, w.ExternalID),
+			})
+		}
+		posted[w.ExternalID+w.SHA] = true
 	}
 	return broken
 }

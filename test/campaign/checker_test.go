@@ -3,14 +3,20 @@
 package campaign
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
+	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/installation"
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
@@ -39,7 +45,6 @@ func TestWhatFailsInARollingRestart(t *testing.T) {
 
 // I-10 has two sides: what is never patched is reported all the same, and what may be patched says in the end that it was.
 func TestWhatIsReportedIsMarked(t *testing.T) {
-	marked := map[string]string{pipelinesascode.State: pipelinesascode.StateCompleted}
 	free, denied := "run-0", "run-1"
 	for ; refused(free); free += "0" {
 	}
@@ -47,22 +52,111 @@ func TestWhatIsReportedIsMarked(t *testing.T) {
 	}
 	for what, test := range map[string]struct {
 		name   string
-		labels map[string]string
+		marked bool
 		result *v1alpha1.Result
 		breaks bool
 	}{
-		"it is marked":                     {free, marked, &v1alpha1.Result{}, false},
-		"it runs":                          {free, nil, nil, false},
-		"its patches are refused":          {denied, nil, &v1alpha1.Result{}, false},
-		"it is reported and nothing more":  {free, nil, &v1alpha1.Result{}, true},
-		"it is marked as what has started": {free, map[string]string{pipelinesascode.State: pipelinesascode.StateStarted}, &v1alpha1.Result{}, true},
+		"it is marked":                    {free, true, &v1alpha1.Result{}, false},
+		"it runs":                         {free, false, nil, false},
+		"its patches are refused":         {denied, false, &v1alpha1.Result{}, false},
+		"it is reported and nothing more": {free, false, &v1alpha1.Result{}, true},
 	} {
 		e := &invariants.Evidence{
-			Live:    []pipelinev1.PipelineRun{{ObjectMeta: metav1.ObjectMeta{Name: test.name, Labels: test.labels}}},
+			Live:    []pipelinev1.PipelineRun{{ObjectMeta: metav1.ObjectMeta{Name: test.name, UID: "uid"}}},
 			Planned: map[string]v1alpha1.Run{test.name: {Name: test.name, Result: test.result}},
 		}
-		if broken := unmarked(e); len(broken) > 0 != test.breaks {
+		if broken := unmarked(e, map[types.UID]bool{"uid": test.marked}); len(broken) > 0 != test.breaks {
 			t.Errorf("%s: %v", what, broken)
+		}
+	}
+}
+
+// A result that nothing in a campaign leads to is found: nobody deletes a PipelineRun, or what one needs.
+func TestResultsHaveACause(t *testing.T) {
+	for what, test := range map[string]struct {
+		run  v1alpha1.Run
+		want string // invariant
+	}{
+		"it ended":                   {v1alpha1.Run{UID: "u", Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeSucceeded}}, ""},
+		"it waits":                   {v1alpha1.Run{}, ""},
+		"a newer one came before it": {v1alpha1.Run{Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled, Reason: attempt.ReasonSuperseded}}, ""},
+		"it counts as deleted":       {v1alpha1.Run{UID: "u", Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeDeleted}}, "I-5"},
+		"it is given up":             {v1alpha1.Run{Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled, Reason: attempt.ReasonGivenUp}}, "I-1"},
+	} {
+		got := ""
+		for _, v := range unfounded(&invariants.Evidence{Planned: map[string]v1alpha1.Run{"p": test.run}}) {
+			got += v.Invariant
+		}
+		if got != test.want {
+			t.Errorf("%s: %q, want %q", what, got, test.want)
+		}
+	}
+}
+
+// A check that is posted once more is one that somebody has looked for just before.
+func TestWhoPostsOnceMoreHasLooked(t *testing.T) {
+	at := time.Unix(1000, 0)
+	post := func(after time.Duration) invariants.Write {
+		return invariants.Write{ExternalID: "p", SHA: "c", Name: "n of it", Creates: true, Applied: true, At: at.Add(after)}
+	}
+	look := func(name string, after time.Duration) forge.Request {
+		return forge.Request{Route: forge.RouteCheckList, Path: "/repos/o/r/commits/c/check-runs", Query: "check_name=" + name, Time: at.Add(after)}
+	}
+	for what, test := range map[string]struct {
+		writes []invariants.Write
+		asked  []forge.Request
+		breaks bool
+	}{
+		"it is posted once":             {[]invariants.Write{post(0)}, nil, false},
+		"it was looked for":             {[]invariants.Write{post(0), post(2 * time.Second)}, []forge.Request{look("n+of+it", time.Second)}, false},
+		"nobody has looked":             {[]invariants.Write{post(0), post(2 * time.Second)}, nil, true},
+		"another one was looked for":    {[]invariants.Write{post(0), post(2 * time.Second)}, []forge.Request{look("m", time.Second)}, true},
+		"it was looked for long before": {[]invariants.Write{post(0), post(time.Hour)}, []forge.Request{look("n+of+it", time.Second)}, true},
+		"the first was not applied":     {[]invariants.Write{{ExternalID: "p", SHA: "c", Creates: true, At: at}, post(time.Second)}, nil, false},
+	} {
+		if broken := unseen(test.writes, test.asked); len(broken) > 0 != test.breaks {
+			t.Errorf("%s: %v", what, broken)
+		}
+	}
+}
+
+// However much breaks one invariant, each other one that is broken is told, too.
+func TestEachInvariantIsTold(t *testing.T) {
+	var r Report
+	for range 9 {
+		r.Broken = append(r.Broken, Finding{Violation: invariants.Violation{Invariant: "I-1"}})
+	}
+	r.Broken = append(r.Broken, Finding{Violation: invariants.Violation{Invariant: "I-8"}})
+	if text := r.String(); !strings.Contains(text, " breaks I-8: ") || strings.Count(text, " breaks I-1: ") != 5 || !strings.Contains(text, "and 4 more") {
+		t.Error(text)
+	}
+}
+
+// A rolling restart holds off other disturbances before it looks whether something is disturbed: what began in between would be counted to it.
+func TestARollHoldsOffBeforeItLooks(t *testing.T) {
+	s, held := &stage{tally: newTally(), processes: map[string]*installation.Process{}}, false
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		held = s.rolling.Load()
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer receiver.Close()
+	for _, target := range []string{receiver0, receiver1} {
+		s.processes[target] = &installation.Process{URL: receiver.URL}
+	}
+	s.roll(t.Context(), time.Second)
+	if !held {
+		t.Error("another disturbance may begin when it has looked")
+	}
+	if s.rolling.Load() {
+		t.Error("others are held off when it has been given up")
+	}
+}
+
+// A line goes on under a limit in the end, where there was one.
+func TestTheLimitAtTheEnd(t *testing.T) {
+	for first, want := range map[int]string{0: "null", 1: "10", 3: "10", 10: "10"} {
+		if got := atTheEnd(first); got != want {
+			t.Errorf("what began with %d ends with %s, want %s", first, got, want)
 		}
 	}
 }

@@ -84,6 +84,8 @@ const (
 	starts
 	// nothing may be left of it but a record that it was ignored: no run and no check.
 	nothing
+	// vain is nothing that ends no runs either.
+	vain
 )
 
 // repository is a project of a Git service and its Repository.

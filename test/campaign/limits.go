@@ -81,6 +81,14 @@ func (s *stage) setLimit(ctx context.Context, r *repository, limit string) error
 	})
 }
 
+// atTheEnd is the limit of a repository that began with another one, 0 for none: its line goes on in time, and still under a limit.
+func atTheEnd(first int) string {
+	if first == 0 {
+		return "null"
+	}
+	return fmt.Sprint(slices.Max(limits()))
+}
+
 // Limits is a schedule of so many deliveries in so long a time, in which limits change and controllers are killed at every kind of call, one
 // kind after the other, before the call takes effect and after. Nothing else is disturbed, so that a short Patience will do.
 func Limits(seed uint64, long time.Duration, events int) (acts []Act) {
@@ -149,7 +157,7 @@ func (s *stage) killInTurn(ctx context.Context, act Act) {
 	select {
 	case p := <-killed:
 		s.tally.add(what, 1)
-		s.up(p)
+		_ = s.up(p)
 	case <-ctx.Done():
 	case <-time.After(act.Lasts):
 		s.overdue.add(at)

@@ -113,9 +113,10 @@ func (s *stage) lost(what, log string) {
 	})
 }
 
-// withoutSettings tells whether the last words of a log are those of knative's start, of settings that cannot be read.
+// withoutSettings tells whether the last words of a log are those of knative's start, of settings or a version that cannot be read.
 func withoutSettings(log string) bool {
-	return strings.Contains(strings.Join(lastLines(log, 1), ""), "Error reading")
+	said := strings.Join(lastLines(log, 1), "")
+	return slices.ContainsFunc([]string{"Error reading", "Error loading", "Version check failed"}, func(words string) bool { return strings.Contains(said, words) })
 }
 
 // died are the processes of ours that ended by themselves, or panicked and went on.

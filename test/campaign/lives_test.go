@@ -17,13 +17,19 @@ import (
 
 // A controller may end when it cannot read its settings, also after its probe was answered, and for no other reason.
 func TestAControllerMayEndWithoutItsSettings(t *testing.T) {
-	for words, want := range map[string]int{"Error reading ConfigMap config-logging": 0, "the last words": 1} {
+	for words, want := range map[string]int{
+		"Error reading ConfigMap config-logging": 0, "Error loading leader election configuration": 0, "Version check failed": 0, "the last words": 1,
+	} {
+		enough := filepath.Join(t.TempDir(), "enough")
+		if err := syscall.Mkfifo(enough, 0o600); err != nil {
+			t.Fatal(err)
+		}
 		s := &stage{tally: newTally(), parts: map[string]*part{}}
 		p := s.ours(controller1, shared.Cluster.Add(cluster.Process{
-			Name: "says-" + strings.Fields(words)[0], Path: "/bin/sh", Args: []string{"-c", "echo " + words},
+			Name: "says-" + strings.Join(strings.Fields(words)[:2], "-"), Path: "/bin/sh", Args: []string{"-c", "read line < " + enough + "; echo " + words},
 			Ready: func(context.Context) error { return nil },
 		}))
-		if err := errors.Join(p.Start(t.Context()), p.Wait(t.Context())); err != nil {
+		if err := errors.Join(p.Start(t.Context()), os.WriteFile(enough, []byte("enough\n"), 0o600), p.Wait(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 		p.died()

@@ -64,7 +64,7 @@ func (r *repository) moveOutside(p *outside, by *rand.Rand) delivery {
 func (r *repository) approves(by *rand.Rand) []delivery {
 	p, before := r.someOutside(by)
 	if by.IntN(5) == 0 {
-		return append(before, r.told(r.comment(p.number, stranger, "/ok-to-test "+p.head), nothing))
+		return append(before, r.told(r.comment(p.number, stranger, "/ok-to-test "+p.head), vain))
 	}
 	body := pick(by, []string{"/ok-to-test", "/ok-to-test " + p.head, "/test"})
 	all := []delivery{r.told(r.comment(p.number, author, body), either)}

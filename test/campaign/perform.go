@@ -4,6 +4,7 @@ package campaign
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -50,6 +51,9 @@ func (s *stage) disturb(ctx context.Context, act Act) {
 		return
 	}
 	defer func() { p.free <- struct{}{} }()
+	if s.rolling.Load() { // it has begun meanwhile, and waits for this one
+		return
+	}
 	what := act.Kind + " " + act.Target
 	switch act.Kind {
 	case killing:
@@ -57,7 +61,7 @@ func (s *stage) disturb(ctx context.Context, act Act) {
 		_ = p.Kill()
 		s.tally.add(what, 1)
 		within(ctx, act.Lasts)
-		s.up(p)
+		_ = s.up(p) // restore finds what is still down
 		end()
 	case pausing:
 		end := s.tally.begin(what)
@@ -85,7 +89,7 @@ func (s *stage) disturb(ctx context.Context, act Act) {
 func (s *stage) disturbOthers(ctx context.Context, act Act) {
 	switch act.Kind {
 	case rolling:
-		s.roll(ctx)
+		s.roll(ctx, calmWithin)
 	case gitFault:
 		s.failGit(ctx, act)
 	case limiting:
@@ -104,10 +108,10 @@ func within(ctx context.Context, long time.Duration) {
 }
 
 // up starts a process that was killed, as the kubelet does: again and again until it is ready.
-func (s *stage) up(p *part) {
+func (s *stage) up(p *part) error {
 	ctx, cancel := context.WithTimeout(context.Background(), ready)
 	defer cancel()
-	_ = cluster.Poll(ctx, time.Second, func() error { // restore finds what is still down
+	return cluster.Poll(ctx, time.Second, func() error {
 		if p.Running() {
 			return nil
 		}
@@ -172,7 +176,7 @@ func (s *stage) killAtCall(ctx context.Context, act Act) {
 	case <-time.After(act.Lasts):
 	}
 	armed.Remove()
-	s.up(p)
+	_ = s.up(p)
 	end()
 }
 
@@ -198,14 +202,16 @@ func (s *stage) failGit(ctx context.Context, act Act) {
 }
 
 // roll replaces the receivers one after the other as a Deployment does, while the first delivery of each repository is sent again
-// all the time.
-func (s *stage) roll(ctx context.Context) {
-	if !s.calm(ctx) {
+// all the time. It waits for the end of what is disturbed.
+func (s *stage) roll(ctx context.Context, wait time.Duration) {
+	s.rolling.Store(true) // no other disturbance begins
+	defer s.rolling.Store(false)
+	waits, stop := context.WithTimeout(ctx, wait)
+	defer stop()
+	if err := cluster.Poll(waits, 200*time.Millisecond, func() error { return s.calm(waits) }); err != nil {
 		s.tally.add("rolling restarts left out as something was still down", 1)
 		return
 	}
-	s.rolling.Store(true)
-	defer s.rolling.Store(false)
 	end := s.tally.begin(rolling)
 	begin := time.Now()
 	sending, enough := context.WithCancel(ctx)
@@ -227,6 +233,8 @@ func (s *stage) roll(ctx context.Context) {
 const (
 	// insistEvery is the time between two deliveries in a rolling restart.
 	insistEvery = 50 * time.Millisecond
+	// calmWithin is for how long a rolling restart waits for the end of what was disturbed before.
+	calmWithin = 10 * time.Second
 	// propagation is when the front hears that an endpoint is gone, less than the receivers' -drain-wait of a second.
 	propagation = 500 * time.Millisecond
 )
@@ -262,41 +270,42 @@ func (s *stage) replace(process *installation.Process, p *part) bool {
 	return p.Wait(ctx) == nil && p.Start(ctx) == nil
 }
 
-// calm tells whether nothing is disturbed, and every receiver is ready: after an etcd was killed, an API server may keep one from filling
-// its caches for longer than a start may take.
-func (s *stage) calm(ctx context.Context) bool {
+// errDisturbed says that something is still down, or not ready yet.
+var errDisturbed = errors.New("something is still disturbed")
+
+// calm is nil if nothing is disturbed, and every receiver is ready: after an etcd was killed, an API server may keep one from filling its
+// caches for longer than a start may take.
+func (s *stage) calm(ctx context.Context) error {
 	for _, p := range s.parts {
 		if len(p.free) == 0 {
-			return false
+			return errDisturbed
 		}
 	}
 	for _, target := range []string{receiver0, receiver1} {
-		if installation.Answers(ctx, s.processes[target].URL+"/ready") != nil {
-			return false
+		if err := installation.Answers(ctx, s.processes[target].URL+"/ready"); err != nil {
+			return err
 		}
 	}
-	return true
+	return nil
 }
 
-// restore brings up what is still down, and the pods whose last step was lost, and ends all limits: at a limit of one a line may be longer than
-// everything has to settle. Faults and partitions have ended with their acts.
+// restore brings up what is still down, and the pods whose last step was lost, and raises the limits: at a limit of one a line may be longer
+// than everything has to settle. Faults and partitions have ended with their acts.
 func (s *stage) restore(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, ready)
 	defer cancel()
 	for _, target := range []string{
 		cluster.Etcd, cluster.APIServer, cluster.TektonWebhook, cluster.TektonController, controller0, controller1, receiver0, receiver1,
 	} {
-		if p := s.parts[target]; !p.Running() {
-			if err := p.Start(ctx); err != nil {
-				return err
-			}
+		if err := s.up(s.parts[target]); err != nil {
+			return err
 		}
 	}
 	if err := cluster.Poll(ctx, time.Second, func() error { return s.options.Cluster.Resume(ctx) }); err != nil {
 		return err
 	}
 	for _, r := range s.repositories {
-		if err := s.setLimit(ctx, r, "null"); err != nil {
+		if err := s.setLimit(ctx, r, atTheEnd(r.limit)); err != nil {
 			return err
 		}
 	}

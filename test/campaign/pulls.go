@@ -126,5 +126,5 @@ func (r *repository) decides(by *rand.Rand) []delivery {
 // inVain comments on a pull request without effect.
 func (r *repository) inVain(by *rand.Rand, user, body string) []delivery {
 	p, before := r.some(by)
-	return append(before, r.told(r.comment(p.number, user, body), nothing))
+	return append(before, r.told(r.comment(p.number, user, body), vain))
 }

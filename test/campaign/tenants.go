@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/planning"
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
@@ -44,9 +45,9 @@ func (c *checker) ignored(e *invariants.Evidence) (broken []invariants.Violation
 	for _, event := range e.Events {
 		key := event.Spec.DeliveryKey
 		records[key] = true
-		if _, wish := c.stage.of(key); wish == starts && event.Status.Disposition == v1alpha1.DispositionIgnored {
+		if _, wish := c.stage.of(key); wish == starts && startsNothing(&event.Status) {
 			broken = append(broken, invariants.Violation{
-				Invariant: "I-1", Subject: key, Message: fmt.Sprintf("GitEvent %s is ignored, and there are pipelines for it", event.Name),
+				Invariant: "I-1", Subject: key, Message: fmt.Sprintf("GitEvent %s is %s, and there are pipelines for it", event.Name, event.Status.Disposition),
 			})
 		}
 	}
@@ -58,6 +59,13 @@ func (c *checker) ignored(e *invariants.Evidence) (broken []invariants.Violation
 		}
 	}
 	return broken
+}
+
+// startsNothing tells whether an event has ended without its pipelines for a reason that the campaign does not have. What it has is a newer
+// event, a command that cancels, and processes that are killed so often in its reconciles that it is parked.
+func startsNothing(s *v1alpha1.GitEventStatus) bool {
+	never := []v1alpha1.Disposition{v1alpha1.DispositionIgnored, v1alpha1.DispositionRefused, v1alpha1.DispositionPending, v1alpha1.DispositionSkipped}
+	return slices.Contains(never, s.Disposition) && (s.Plan == nil || s.Plan.Reason != planning.ReasonParked)
 }
 
 // incomplete is I-1 for the pipelines of a push: each of them is planned, also when what one needs cannot be had at first.
@@ -84,10 +92,11 @@ func (c *checker) uncalled(e *invariants.Evidence) (broken []invariants.Violatio
 	}
 	for _, event := range e.Events {
 		key, status := event.Spec.DeliveryKey, event.Status
-		if _, wish := c.stage.of(key); wish != nothing {
+		_, wish := c.stage.of(key)
+		if wish != nothing && wish != vain {
 			continue
 		}
-		starts := !slices.Contains([]v1alpha1.Disposition{"", v1alpha1.DispositionIgnored, v1alpha1.DispositionCancels}, status.Disposition)
+		starts := wish == vain && status.Disposition == v1alpha1.DispositionCancels || !slices.Contains([]v1alpha1.Disposition{"", v1alpha1.DispositionIgnored, v1alpha1.DispositionCancels}, status.Disposition)
 		if starts || len(status.Runs) > 0 || written[event.Name] {
 			broken = append(broken, invariants.Violation{
 				Invariant: "I-1", Subject: key, Message: fmt.Sprintf("GitEvent %s of what starts nothing is %s with %d runs, reported: %v",

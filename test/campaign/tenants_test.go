@@ -12,6 +12,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/planning"
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
@@ -45,6 +46,19 @@ func TestWishesAndTenantsAreFound(t *testing.T) {
 		{"a push was superseded", nil, func(w world) { w.counts["d"], w.Events[0].Status.Disposition = 2, v1alpha1.DispositionSuperseded }},
 		{"a push is ignored", []string{"I-1"}, func(w world) {
 			w.Events[0].Status, w.Live, w.Writes = v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionIgnored}, nil, nil
+		}},
+		{"a push is refused", []string{"I-1"}, func(w world) {
+			w.Events[0].Status, w.Live, w.Writes = v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionRefused}, nil, nil
+		}},
+		{"a push is parked, because processes were killed while they planned it", nil, func(w world) {
+			w.Events[0].Status = v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionRefused, Plan: &v1alpha1.Plan{Reason: planning.ReasonParked}}
+			w.Live, w.Writes = nil, nil
+		}},
+		{"a stranger cancels", []string{"I-1"}, func(w world) {
+			w.wish["d"], w.Events[0].Status, w.Live, w.Writes = vain, v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionCancels}, nil, nil
+		}},
+		{"somebody who may cancels", nil, func(w world) {
+			w.wish["d"], w.Events[0].Status, w.Live, w.Writes = nothing, v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionCancels}, nil, nil
 		}},
 		{"a push has no record", []string{"I-1"}, func(w world) { w.Events = nil }},
 		{"a push has no record, and was refused", nil, func(w world) { w.Events, w.Deliveries[0].Code = nil, 503 }},

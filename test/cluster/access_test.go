@@ -49,6 +49,13 @@ func TestServiceAccountThroughTheProxy(t *testing.T) {
 	}
 	proxy, client := proxied(ctx, t, c, namespace)
 	runs := client.Resource(PipelineRuns()).Namespace(namespace)
+	if err := Poll(ctx, 50*time.Millisecond, func() error { // the API server hears of a role a moment later
+		_, err := runs.List(ctx, metav1.ListOptions{})
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	proxy.Reset()
 	watch, err := runs.Watch(ctx, metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)

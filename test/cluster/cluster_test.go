@@ -170,6 +170,9 @@ func TestRestartedPartsGoOn(t *testing.T) {
 			if err := part.Restart(ctx); err != nil {
 				t.Fatal(err)
 			}
+			if err := Poll(ctx, time.Second, func() error { return c.Resume(ctx) }); err != nil {
+				t.Fatal(err)
+			}
 			if after := part.PID(); after == 0 || after == before {
 				t.Errorf("process %d before, %d after", before, after)
 			}

@@ -17,6 +17,11 @@ func givenUp() condition {
 			if status, _, err := w.git.deliver(w.ctx, noURL, delivery); err == nil {
 				w.t.Fatalf("%s answered %d", noURL, status)
 			}
+			maintaining.Lock()
+			w.t.Cleanup(func() {
+				w.must(w.controller().Kill())
+				maintaining.Unlock()
+			})
 			w.configure("webhook-url", noURL)
 		})
 }

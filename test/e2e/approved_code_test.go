@@ -56,6 +56,7 @@ func TestS23WhatApprovedCodeMayDo(t *testing.T) {
 		approval := w.says(number, "member", "/ok-to-test")
 		w.deliver(approval, http.StatusAccepted)
 		w.checkReaches(sha, checkName("pr"), "in_progress", soon)
+		w.checkReaches(sha, checkName("secretive"), "failure", soon) // no check comes while they are counted
 		w.readsOrNothing(ptr(w.recordOf(approval)), sha)
 		w.release(ptr(w.recordOf(approval)))
 		w.checkReaches(sha, checkName("pr"), "success", soon)

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
 // A Repository is made while no controller runs: what is delivered for it is not accepted and may come again, and once
@@ -13,7 +16,7 @@ import (
 func TestARepositoryThatNobodyHasClaimedYet(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
-		w := newWorld(t, setup{service: on, receivers: 1})
+		w := newWorld(t, setup{service: on, receivers: 1, gitlab: gitlab.Options{FirstPause: time.Second}})
 		sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("early", "push")})
 		w.deliver(delivery, http.StatusServiceUnavailable)
 		if events := w.events(); len(events) != 0 {

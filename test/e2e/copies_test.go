@@ -203,6 +203,7 @@ func (w *world) tellsItsSecretIsGone() {
 			r, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Get(w.ctx, "app", metav1.GetOptions{})
 			w.must(err)
 			if c := r.Status.GetCondition(pacv1alpha1.RepositoryWebhookSecret); c == nil || c.Status != status || c.Reason != reason {
+				w.takesOver(r, pacv1alpha1.RepositoryWebhookSecret)
 				w.guesses()
 				return fmt.Errorf("it says %+v", c)
 			}

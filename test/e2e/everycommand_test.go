@@ -19,7 +19,7 @@ import (
 
 // share is which part of the calls of a command's event the controller is killed at; each command has another part. With -every-class
 // (make every-call) it is killed at all.
-const share = 4
+const share = 8
 
 // C9 for what people ask for: a controller that is killed at a call of a command's event, after the call took effect, and started again,
 // starts one set of runs, or ends the same ones. The unit tests of pkg/reconciler/gitevent fail every call in every way.

@@ -46,8 +46,8 @@ func renewsWhole(t *testing.T, w *world) {
 		next := secretPair{current: "the-webhook-secret-that-" + row.name, previous: now.current}
 		var rotated atomic.Bool
 		gone, renewal := w.endsAt(controller, w.renewsItsCopy(&rotated), row.write)
+		rotated.Store(true) // what is read while the Secret is written may be the new value
 		w.rotates(next)
-		rotated.Store(true)
 		w.eventually(rotationLimit, "the renewal that "+row.name, func() error {
 			w.guesses()
 			if renewal.Hits() == 0 {

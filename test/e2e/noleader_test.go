@@ -24,6 +24,7 @@ func TestA8NoLeader(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{controllers: 1})
 	w.claimed()
+	w.leads() // every lease is there to be taken
 	w.must(w.controllers[0].Kill())
 	w.takenByTheDead()
 	second := w.startController(true)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"knative.dev/pkg/apis"
@@ -55,10 +56,26 @@ func (w *world) conditioned(of apis.ConditionType, want, says string) {
 		}
 		condition := repository.Status.GetCondition(of)
 		if condition == nil || string(condition.Status)+" "+condition.Reason != want || !strings.Contains(condition.Message, says) {
+			w.takesOver(repository, of)
 			return fmt.Errorf("it is %v", condition)
 		}
 		return nil
 	})
+}
+
+// takesOver takes a condition from another world's installation, which may have ended with its test: nobody else makes it true
+// (docs/repository.md).
+func (w *world) takesOver(r *pacv1alpha1.Repository, of apis.ConditionType) {
+	w.t.Helper()
+	writer := "plumbline.dev/" + string(of)
+	if by := r.Status.Annotations[writer]; by == "" || by == w.Namespace {
+		return
+	}
+	patch := fmt.Sprintf(`{"metadata":{"resourceVersion":%q},"status":{"annotations":{%q:null}}}`, r.ResourceVersion, writer)
+	repositories := w.Plumbline.PipelinesascodeV1alpha1().Repositories(r.Namespace)
+	if _, err := repositories.Patch(w.ctx, r.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); !apierrors.IsConflict(err) {
+		w.must(err)
+	}
 }
 
 // runsFor delivers the pull request of a user's fork, which must run and tell nothing else.

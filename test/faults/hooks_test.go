@@ -3,6 +3,7 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"testing"
 
@@ -20,11 +21,20 @@ type hook struct {
 	mutates bool
 	// resource is the only one that it is asked about; empty is what the rows create.
 	resource string
+	// seconds are for how long it is waited for; 0 is one.
+	seconds int32
 }
 
 // at is a webhook at an address.
 func at(label, url string, authority []byte) hook {
 	return hook{label: label, client: registration.WebhookClientConfig{URL: &url, CABundle: authority}}
+}
+
+// answering is a webhook that answers at once, and has the time to do so on a busy machine as well.
+func (w *world) answering(label, path string) hook {
+	h := at(label, w.judge.valid.URL+path, w.judge.authority())
+	h.seconds = 30
+	return h
 }
 
 // install puts the webhook in the way until the test ends. The API server sees it a moment later.
@@ -45,14 +55,14 @@ func (w *world) install(t *testing.T, h hook) {
 		hooks := w.typed.AdmissionregistrationV1().MutatingWebhookConfigurations()
 		_, err = hooks.Create(ctx, &registration.MutatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []registration.MutatingWebhook{{
 			Name: policyWebhook, ClientConfig: h.client, Rules: rules, ObjectSelector: selector, SideEffects: &effects,
-			TimeoutSeconds: new(int32(1)), AdmissionReviewVersions: []string{"v1"},
+			TimeoutSeconds: new(cmp.Or(h.seconds, 1)), AdmissionReviewVersions: []string{"v1"},
 		}}}, metav1.CreateOptions{})
 		t.Cleanup(func() { _ = hooks.Delete(ctx, meta.Name, metav1.DeleteOptions{}) })
 	} else {
 		hooks := w.typed.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 		_, err = hooks.Create(ctx, &registration.ValidatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []registration.ValidatingWebhook{{
 			Name: policyWebhook, ClientConfig: h.client, Rules: rules, ObjectSelector: selector, SideEffects: &effects,
-			TimeoutSeconds: new(int32(1)), AdmissionReviewVersions: []string{"v1"},
+			TimeoutSeconds: new(cmp.Or(h.seconds, 1)), AdmissionReviewVersions: []string{"v1"},
 		}}}, metav1.CreateOptions{})
 		t.Cleanup(func() { _ = hooks.Delete(ctx, meta.Name, metav1.DeleteOptions{}) })
 	}

@@ -24,8 +24,8 @@ func webhookRows() []row {
 	const away, failed, denied = fault.ReasonWebhookUnavailable, fault.ReasonWebhookFailed, fault.ReasonDenied
 	return []row{
 		{id: "K2", when: "a webhook's Service has no endpoints", verb: create, cause: withoutEndpoints, reason: away},
-		{id: "K3", when: "a webhook does not answer in time", verb: create, cause: judged("k3-slow", "/slow"), reason: away, unknown: true},
-		{id: "K3", when: "a webhook hangs up", verb: create, cause: judged("k3-eof", "/hangs-up"), reason: away, unknown: true, varies: true},
+		{id: "K3", when: "a webhook does not answer in time", verb: create, cause: unanswered("k3-slow", "/slow"), reason: away, unknown: true},
+		{id: "K3", when: "a webhook hangs up", verb: create, cause: unanswered("k3-eof", "/hangs-up"), reason: away, unknown: true, varies: true},
 		{id: "K4", when: "a webhook's certificate has expired", verb: create, cause: certified("k4-over", true), reason: away},
 		{id: "K4", when: "a webhook's certificate is of an unknown authority", verb: create, cause: certified("k4-unknown", false), reason: away},
 		{id: "K5", when: "a webhook answers a page", verb: create, cause: judged("k5-page", "/rubbish"), reason: away},
@@ -58,16 +58,23 @@ func withoutEndpoints(t *testing.T, w *world) error {
 }
 
 // judged is a new PipelineRun about which the judge is asked at a path.
-func judged(label, path string) func(*testing.T, *world) error {
+func unanswered(label, path string) func(*testing.T, *world) error {
 	return func(t *testing.T, w *world) error {
 		w.install(t, at(label, w.judge.valid.URL+path, w.judge.authority()))
 		return w.refused(t, create(label))
 	}
 }
 
+func judged(label, path string) func(*testing.T, *world) error {
+	return func(t *testing.T, w *world) error {
+		w.install(t, w.answering(label, path))
+		return w.refused(t, create(label))
+	}
+}
+
 func mutated(label, path string) func(*testing.T, *world) error {
 	return func(t *testing.T, w *world) error {
-		h := at(label, w.judge.valid.URL+path, w.judge.authority())
+		h := w.answering(label, path)
 		h.mutates = true
 		w.install(t, h)
 		return w.refused(t, create(label))
@@ -76,7 +83,7 @@ func mutated(label, path string) func(*testing.T, *world) error {
 
 func judgedDry(label, path string) func(*testing.T, *world) error {
 	return func(t *testing.T, w *world) error {
-		w.install(t, at(label, w.judge.valid.URL+path, w.judge.authority()))
+		w.install(t, w.answering(label, path))
 		return until(t, func() error { return create(label).dry().do(t.Context(), w.config) })
 	}
 }
@@ -98,7 +105,7 @@ func withoutDryRun(t *testing.T, w *world) error {
 func judgedPatch(label, path string) func(*testing.T, *world) error {
 	return func(t *testing.T, w *world) error {
 		w.store(t, pending(label))
-		w.install(t, at(label, w.judge.valid.URL+path, w.judge.authority()))
+		w.install(t, w.answering(label, path))
 		return w.refused(t, patch(cluster.PipelineRuns(), ci, label, `{"metadata":{"annotations":{"a":"b"}}}`))
 	}
 }

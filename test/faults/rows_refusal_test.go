@@ -88,7 +88,7 @@ func asNobody(t *testing.T, w *world) error {
 
 // contended: whenever the API server counts a PipelineRun in its ResourceQuota, a webhook has just changed that.
 func contended(t *testing.T, w *world) error {
-	h := at("k14", w.judge.valid.URL+"/touches", w.judge.authority())
+	h := w.answering("k14", "/touches")
 	h.resource = "resourcequotas/status"
 	w.install(t, h)
 	return until(t, func() error {

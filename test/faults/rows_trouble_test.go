@@ -52,7 +52,7 @@ func written(err error) func(*testing.T, *world) error {
 // names grows with what it has refused in the last second, so that little may be refused here.
 func tooMany(t *testing.T, w *world) error {
 	config := w.as(t, "busy")
-	w.install(t, at("k29", w.judge.valid.URL+"/held", w.judge.authority()))
+	w.install(t, w.answering("k29", "/held"))
 	return until(t, func() error {
 		ctx, cancel := context.WithCancel(t.Context())
 		over := make(chan struct{})

@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -59,11 +60,19 @@ func fresh(body []byte) []byte {
 	return bytes.Replace(body, []byte(place), []byte(hex.EncodeToString(random[:])), 1)
 }
 
-// largeThings makes definitions that read the body, a GitLab whose lists never end, and PipelineRuns with our label.
+// largeThings makes large pushes, definitions that read the body, a GitLab whose lists never end, and PipelineRuns with our label.
 func largeThings(ctx context.Context, s *stage) error {
 	reads := pipeline("reads", `pipelinesascode.tekton.dev/on-cel-expression: body.commits.size() == 12345`)
 	s.forge.Commit(evil, "main", forge.Change{Files: map[string]string{".tekton/push.yaml": reads}})
 	s.gitlab.Commit(project, "main", forge.Change{Files: map[string]string{".tekton/push.yaml": reads}})
+	s.hub = s.forge.PushDelivery(forge.PushEvent{Repo: evil, Ref: "refs/heads/main", After: s.forge.Branches(evil)["main"]})
+	s.lab = s.gitlab.PushDelivery(gitlab.PushEvent{Project: project, Ref: "refs/heads/main"})
+	var errs [2]error
+	s.hub.Body, errs[0] = grown(s.hub.Body, largeBody)
+	s.lab.Body, errs[1] = grown(s.lab.Body, largeBody)
+	if err := errors.Join(errs[:]...); err != nil {
+		return err
+	}
 	token := s.gitlab.CreateToken(gitlab.NewToken{Project: project}).Value
 	if err := s.serveGitLab(ctx, "gitlab", s.gitlab.URL(), s.gitlab.URL()+"/"+project, token); err != nil {
 		return err
@@ -105,18 +114,8 @@ func (s *stage) labelled(ctx context.Context) (err error) {
 
 // pushLarge sends large pushes of both services.
 func pushLarge(ctx context.Context, s *stage, sent *tally) {
-	sha := s.forge.Branches(evil)["main"]
-	hub := s.forge.PushDelivery(forge.PushEvent{Repo: evil, Ref: "refs/heads/main", After: sha})
-	lab := s.gitlab.PushDelivery(gitlab.PushEvent{Project: project, Ref: "refs/heads/main"})
-	var errs [2]error
-	hub.Body, errs[0] = grown(hub.Body, largeBody)
-	lab.Body, errs[1] = grown(lab.Body, largeBody)
-	if errs[0] != nil || errs[1] != nil {
-		sent.add(fmt.Sprint("bodies that could not be made: ", errs))
-		return
-	}
 	every(ctx, largeEvery, func(n int) {
-		hub, lab := hub, lab
+		hub, lab := s.hub, s.lab
 		var d request
 		if n%2 == 0 {
 			hub.Body = fresh(hub.Body)

@@ -47,6 +47,8 @@ type stage struct {
 	foreign              string // another one of the attacker's; "" until it is made
 	receiver, controller *installation.Process
 	listeners            []net.Listener // of hosts that hang
+	hub                  forge.Delivery // a push of 24 MB, made before the attack begins
+	lab                  gitlab.Delivery
 }
 
 // open starts everything. What it started is in the stage even when it fails.

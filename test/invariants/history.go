@@ -10,6 +10,7 @@ import (
 	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -64,6 +65,8 @@ type made struct {
 	// not ended before it.
 	keep, kept int
 	told       bool // to end
+	// marked: it has said that its end is reported.
+	marked bool
 }
 
 // queued is a run that is planned and not there.
@@ -119,6 +122,7 @@ func (h *History) run(v cluster.Version) {
 		h.ends(v, &now)
 	}
 	run.end(&now)
+	run.marked = run.marked || now.Labels[pipelinesascode.State] == pipelinesascode.StateCompleted
 	was := run.active
 	run.active = !now.IsPending() && !now.IsDone()
 	now.Spec, now.ManagedFields, now.Status.PipelineSpec, now.Status.Provenance = pipelinev1.PipelineRunSpec{}, nil, nil, nil
@@ -279,6 +283,19 @@ func (h *History) Ends() map[string]time.Time {
 		}
 	}
 	return ends
+}
+
+// Marked are the PipelineRuns that ever said that their end is reported, by UID.
+func (h *History) Marked() map[types.UID]bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	marked := map[types.UID]bool{}
+	for _, run := range h.runs {
+		if run.marked {
+			marked[run.UID] = true
+		}
+	}
+	return marked
 }
 
 // Never are the violations that nothing can mend.

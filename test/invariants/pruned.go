@@ -35,11 +35,12 @@ func (h *History) Pruned() (all []Pruned) {
 	return all
 }
 
-// kept is how many runs of a run's pipeline are there that are over and have not ended before it.
+// kept is how many runs of a run's pipeline are there that are over and have not ended before it. Where Tekton has ended one more than once,
+// its event may have noted any of the times.
 func (h *History) kept(run *made) (kept int) {
 	for _, other := range h.runs {
 		same := other != run && other.gone == nil && other.repository == run.repository && other.pipeline == run.pipeline
-		if end := other.Status.CompletionTime; same && other.IsDone() && end != nil && !end.Before(run.Status.CompletionTime) {
+		if end := other.Status.CompletionTime; same && other.IsDone() && end != nil && (run.ended == nil || !end.Time.Before(*run.ended)) {
 			kept++
 		}
 	}

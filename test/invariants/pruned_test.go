@@ -26,6 +26,12 @@ func TestTheHistoryOfWhatIsPruned(t *testing.T) {
 			p.deletes("old")
 			return []Write{w}
 		}},
+		{"Tekton has ended it once more after its event noted the end", "", func(p *tape) []Write {
+			p.ends("old", "new", "old")
+			w := Write{ExternalID: "old", Conclusion: "success", Applied: true, At: p.at}
+			p.deletes("old")
+			return []Write{w}
+		}},
 		{"its result is accepted later", "has not accepted its result before", func(p *tape) []Write {
 			p.ends("old", "new")
 			p.deletes("old")
@@ -63,5 +69,17 @@ func TestTheHistoryOfWhatIsPruned(t *testing.T) {
 		if len(e.Made()) != 1 {
 			t.Errorf("%s: %d PipelineRuns are remembered, want the deleted one", c.what, len(e.Made()))
 		}
+	}
+}
+
+// What a PipelineRun has said of its report stays known, whatever Tekton writes over it.
+func TestAMarkIsRemembered(t *testing.T) {
+	p := &tape{t: t, at: time.Unix(1000, 0).UTC(), History: History{Installation: "ns"}}
+	marked := p.made("a", corev1.ConditionTrue)
+	marked.Labels[pipelinesascode.State] = pipelinesascode.StateCompleted
+	p.tell(theRuns, "a", marked)
+	p.ends("a", "b")
+	if all := p.Marked(); len(all) != 1 || !all["uid-of-a"] {
+		t.Errorf("marked are %v, want a", all)
 	}
 }
