@@ -10,7 +10,6 @@ import (
 	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -131,13 +130,6 @@ func (h *History) run(v cluster.Version) {
 	delete(h.waiting, id)
 	if run.active && !was {
 		h.starts(v, run)
-	}
-}
-
-// end remembers when a run was over, if this version is the first that says so.
-func (m *made) end(now *pipelinev1.PipelineRun) {
-	if end := now.Status.CompletionTime; m.ended == nil && now.IsDone() && end != nil {
-		m.ended = &end.Time
 	}
 }
 
@@ -269,33 +261,6 @@ func (h *History) takesBack(v cluster.Version, before, after *v1alpha1.GitEvent)
 			h.broke("I-1", was.Name, "GitEvent %s takes back at resource version %d that its run %s is over", v.Name, v.Revision, was.Name)
 		}
 	}
-}
-
-// Ends are when the PipelineRuns were over, by name, as the first version said that did. Later ones may say another time: if the answer to its
-// write is lost, and its cache lags, Tekton's controller ends a PipelineRun once more.
-func (h *History) Ends() map[string]time.Time {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	ends := map[string]time.Time{}
-	for _, run := range h.runs {
-		if run.ended != nil {
-			ends[run.Name] = *run.ended
-		}
-	}
-	return ends
-}
-
-// Marked are the PipelineRuns that ever said that their end is reported, by UID.
-func (h *History) Marked() map[types.UID]bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	marked := map[types.UID]bool{}
-	for _, run := range h.runs {
-		if run.marked {
-			marked[run.UID] = true
-		}
-	}
-	return marked
 }
 
 // Never are the violations that nothing can mend.

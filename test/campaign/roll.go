@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package campaign
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/test/cluster"
+	"github.com/plumbline-ci/plumbline/test/installation"
+)
+
+// roll replaces the receivers one after the other as a Deployment does, while the first delivery of each repository is sent again
+// all the time. It waits for the end of what is disturbed.
+func (s *stage) roll(ctx context.Context, wait time.Duration) {
+	s.rolling.Store(true) // no other disturbance begins
+	defer s.rolling.Store(false)
+	waits, stop := context.WithTimeout(ctx, wait)
+	defer stop()
+	if err := cluster.Poll(waits, 200*time.Millisecond, func() error { return s.calm(waits) }); err != nil {
+		s.tally.add("rolling restarts left out as something was still down", 1)
+		return
+	}
+	end := s.tally.begin(rolling)
+	begin := time.Now()
+	sending, enough := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	beside.Go(func() { s.insist(sending) })
+	complete := true
+	for _, target := range []string{receiver0, receiver1} {
+		complete = complete && s.replace(s.processes[target], s.parts[target])
+	}
+	enough()
+	beside.Wait()
+	end()
+	if complete {
+		s.tally.add("rolling restarts", 1)
+		s.tally.rolled(begin, time.Now())
+	}
+}
+
+const (
+	// insistEvery is the time between two deliveries in a rolling restart.
+	insistEvery = 50 * time.Millisecond
+	// calmWithin is for how long a rolling restart waits for the end of what was disturbed before.
+	calmWithin = 10 * time.Second
+	// propagation is when the front hears that an endpoint is gone, less than the receivers' -drain-wait of a second.
+	propagation = 500 * time.Millisecond
+)
+
+// insist sends what is recorded already.
+func (s *stage) insist(ctx context.Context) {
+	tick := time.NewTicker(insistEvery)
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		s.tally.add("deliveries during rolling restarts", 1)
+		r := s.repositories[n%len(s.repositories)]
+		r.send(context.WithoutCancel(ctx), s.front.server.URL, r.first)
+	}
+}
+
+// replace ends a receiver by SIGTERM and starts it again; the front hears of both late.
+func (s *stage) replace(process *installation.Process, p *part) bool {
+	<-p.free
+	defer func() { p.free <- struct{}{} }()
+	ctx, cancel := context.WithTimeout(context.Background(), ready)
+	defer cancel()
+	if p.Terminate() != nil {
+		return false
+	}
+	within(ctx, propagation)
+	s.front.unlist(process.URL)
+	defer s.front.list(process.URL) // also if it takes too long: it is an endpoint whenever it is ready
+	return p.Wait(ctx) == nil && p.Start(ctx) == nil
+}
+
+// errDisturbed says that something is still down, or not ready yet.
+var errDisturbed = errors.New("something is still disturbed")
+
+// calm is nil if nothing is disturbed, and every receiver is ready: after an etcd was killed, an API server may keep one from filling its
+// caches for longer than a start may take.
+func (s *stage) calm(ctx context.Context) error {
+	for _, p := range s.parts {
+		if len(p.free) == 0 {
+			return errDisturbed
+		}
+	}
+	for _, target := range []string{receiver0, receiver1} {
+		if err := installation.Answers(ctx, s.processes[target].URL+"/ready"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
