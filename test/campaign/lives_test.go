@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/test/cluster"
+	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
 // A controller may end when it cannot read its settings, also after its probe was answered, and for no other reason.
@@ -64,6 +65,32 @@ func TestAProcessThatEndsByItselfIsFound(t *testing.T) {
 	found := s.died()
 	if len(found) != 1 || found[0].Invariant != alive || found[0].Message != "receiver 0 ended by itself\nthe last words" {
 		t.Errorf("found %v, want that it ended by itself, once", found)
+	}
+}
+
+// A receiver that does not come up in time after it was replaced is an endpoint again all the same, whenever it is ready: the restart does not
+// count.
+func TestAReceiverThatIsLateIsAnEndpointAgain(t *testing.T) {
+	once, up := filepath.Join(t.TempDir(), "once"), filepath.Join(t.TempDir(), "up")
+	s := &stage{tally: newTally(), parts: map[string]*part{}, front: newFront()}
+	defer s.front.server.Close()
+	p := s.ours(receiver1, shared.Cluster.Add(cluster.Process{
+		Name: "starts-once", Path: "/bin/sh", Args: []string{"-c", "mkdir " + once + " && touch " + up + " && exec sleep 600"},
+		Ready: func(context.Context) error {
+			_, err := os.Stat(up)
+			return err
+		},
+	}))
+	if err := errors.Join(p.Start(t.Context()), os.Remove(up)); err != nil { // the folder stays: the second process ends at once
+		t.Fatal(err)
+	}
+	const address = "http://127.0.0.1:1"
+	s.front.list(address)
+	if s.replace(&installation.Process{URL: address}, p) {
+		t.Error("a receiver that has not come up counts as replaced")
+	}
+	if at := s.front.choose().String(); at != address || len(s.front.endpoints) != 1 {
+		t.Errorf("the endpoints are %v", s.front.endpoints)
 	}
 }
 

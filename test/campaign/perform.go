@@ -180,7 +180,8 @@ func (s *stage) killAtCall(ctx context.Context, act Act) {
 // failGit has one route of a Git service, or all, answer wrongly.
 func (s *stage) failGit(ctx context.Context, act Act) {
 	r := act.rand(s.options.Seed)
-	answer, service := takesTurn(act, gitAnswers(act.Target)), s.services[act.Target]
+	all, service := gitAnswers(act.Target), s.services[act.Target]
+	answer := takesTurn(act, all)
 	over := make(chan struct{})
 	fault := forge.Fault{Do: answer.do(over)}
 	if r.IntN(2) == 0 && !answer.often {
@@ -188,6 +189,9 @@ func (s *stage) failGit(ctx context.Context, act Act) {
 	}
 	if r.IntN(2) == 0 {
 		fault.Count = 1 + r.IntN(3)
+	}
+	if odd := act.Nth / len(all) % 2; odd == 1 { // every other round is met by whatever is called
+		fault.Route, fault.Count = "", 0
 	}
 	end := s.tally.begin(fmt.Sprintf("%s answers %s %q", act.Target, fault.Route, answer.name))
 	handle := service.inject(fault)
