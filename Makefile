@@ -24,7 +24,7 @@ demo: binaries ## a push becomes a truthful check on a real Kubernetes and Tekto
 	go build -o dist/demo ./test/demo
 	$(call foreground,dist/demo -provider=$(PROVIDER))
 
-# The tests that start a cluster: one package has the machine for itself.
+# The packages whose tests start a cluster. They run one at a time.
 with_cluster := -e /test/bench -e /test/campaign -e /test/cluster -e /test/e2e -e /test/faults -e /test/hostile -e /test/installation
 
 .PHONY: test

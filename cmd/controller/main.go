@@ -15,7 +15,6 @@ import (
 
 	"go.opentelemetry.io/otel"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -201,7 +200,7 @@ func newElection(ctx context.Context, cfg *rest.Config) (*leadership.Election, e
 func settingsOfElection(ctx context.Context, client kubernetes.Interface) (cm *corev1.ConfigMap, err error) {
 	waited := wait.PollUntilContextTimeout(ctx, time.Second, settingsWithin, true, func(ctx context.Context) (bool, error) {
 		cm, err = client.CoreV1().ConfigMaps(system.Namespace()).Get(ctx, leaderelection.ConfigMapName(), metav1.GetOptions{})
-		return err == nil || apierrors.IsNotFound(err), nil
+		return err == nil || fault.Gone(err), nil
 	})
 	switch {
 	case waited != nil:

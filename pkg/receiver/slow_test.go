@@ -186,7 +186,7 @@ func TestS3SlowConnectionsKeepNobodyWaiting(t *testing.T) {
 				}
 				worst = max(worst, time.Since(begin))
 			}
-			if len(late) > 2 { // one may meet a moment in which the machine does something else
+			if len(late) > 1 { // one may meet a moment in which the machine does something else
 				t.Error(errors.Join(late...))
 			}
 			open, _, _ := f.server.Open()

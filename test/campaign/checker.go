@@ -17,7 +17,6 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/planning"
 	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/forge"
 	"github.com/plumbline-ci/plumbline/test/invariants"
@@ -184,8 +183,8 @@ func (c *checker) early(e *invariants.Evidence) (broken []invariants.Violation) 
 	return broken
 }
 
-// unfounded is I-3 for refusals: all definitions are sound, so that nothing but the campaign's own denials refuses one. Nobody deletes a
-// PipelineRun but we, or anything that one needs.
+// unfounded is I-3 for refusals: all definitions are sound, so that nothing but the campaign's own denials refuses one. Only
+// Plumbline deletes PipelineRuns, and nobody what one needs.
 func unfounded(e *invariants.Evidence) (broken []invariants.Violation) {
 	for name, run := range e.Planned {
 		if run.Refused != nil && !strings.Contains(run.Refused.Message, denial) && !strings.Contains(run.Refused.Message, started) {
@@ -197,7 +196,7 @@ func unfounded(e *invariants.Evidence) (broken []invariants.Violation) {
 		case r == nil:
 		case r.Outcome == v1alpha1.OutcomeDeleted:
 			broken = append(broken, invariants.Violation{Invariant: "I-5", Subject: name, Message: "PipelineRun " + name + " counts as deleted, and nobody has deleted it"})
-		case run.UID == "" && !slices.Contains([]string{attempt.ReasonSuperseded, attempt.ReasonCancelled, planning.ReasonParked}, r.Reason):
+		case run.UID == "" && !slices.Contains([]string{attempt.ReasonSuperseded, attempt.ReasonCancelled}, r.Reason):
 			broken = append(broken, invariants.Violation{Invariant: "I-1", Subject: name, Message: "run " + name + " is not created any more: " + r.Reason})
 		}
 	}

@@ -143,7 +143,7 @@ func TestARollHoldsOffBeforeItLooks(t *testing.T) {
 	for _, target := range []string{receiver0, receiver1} {
 		s.processes[target] = &installation.Process{URL: receiver.URL}
 	}
-	s.roll(t.Context(), time.Second)
+	s.roll(t.Context())
 	if !held {
 		t.Error("another disturbance may begin when it has looked")
 	}

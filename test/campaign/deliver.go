@@ -84,7 +84,7 @@ const (
 	starts
 	// nothing may be left of it but a record that it was ignored: no run and no check.
 	nothing
-	// vain is nothing that ends no runs either.
+	// vain: as nothing, and it cancels no runs either.
 	vain
 )
 

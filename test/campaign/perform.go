@@ -48,7 +48,8 @@ func (s *stage) disturb(ctx context.Context, act Act) {
 		return
 	}
 	defer func() { p.free <- struct{}{} }()
-	if s.rolling.Load() { // it has begun meanwhile, and waits for this one
+	if s.rolling.Load() { // it has begun meanwhile
+		s.tally.add("disturbances left out as a rolling restart took longer", 1)
 		return
 	}
 	what := act.Kind + " " + act.Target
@@ -86,7 +87,7 @@ func (s *stage) disturb(ctx context.Context, act Act) {
 func (s *stage) disturbOthers(ctx context.Context, act Act) {
 	switch act.Kind {
 	case rolling:
-		s.roll(ctx, calmWithin)
+		s.roll(ctx)
 	case gitFault:
 		s.failGit(ctx, act)
 	case limiting:
@@ -205,8 +206,6 @@ func (s *stage) failGit(ctx context.Context, act Act) {
 // restore brings up what is still down, and the pods whose last step was lost, and raises the limits: at a limit of one a line may be longer
 // than everything has to settle. Faults and partitions have ended with their acts.
 func (s *stage) restore(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, ready)
-	defer cancel()
 	for _, target := range []string{
 		cluster.Etcd, cluster.APIServer, cluster.TektonWebhook, cluster.TektonController, controller0, controller1, receiver0, receiver1,
 	} {
@@ -214,6 +213,8 @@ func (s *stage) restore(ctx context.Context) error {
 			return err
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, ready)
+	defer cancel()
 	if err := cluster.Poll(ctx, time.Second, func() error { return s.options.Cluster.Resume(ctx) }); err != nil {
 		return err
 	}

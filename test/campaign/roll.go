@@ -4,22 +4,18 @@ package campaign
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
-	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
 // roll replaces the receivers one after the other as a Deployment does, while the first delivery of each repository is sent again
-// all the time. It waits for the end of what is disturbed.
-func (s *stage) roll(ctx context.Context, wait time.Duration) {
+// all the time. It is left out while something is disturbed: an API server finds an etcd that was killed some seconds after that is ready.
+func (s *stage) roll(ctx context.Context) {
 	s.rolling.Store(true) // no other disturbance begins
 	defer s.rolling.Store(false)
-	waits, stop := context.WithTimeout(ctx, wait)
-	defer stop()
-	if err := cluster.Poll(waits, 200*time.Millisecond, func() error { return s.calm(waits) }); err != nil {
+	if !s.calm(ctx) {
 		s.tally.add("rolling restarts left out as something was still down", 1)
 		return
 	}
@@ -44,8 +40,6 @@ func (s *stage) roll(ctx context.Context, wait time.Duration) {
 const (
 	// insistEvery is the time between two deliveries in a rolling restart.
 	insistEvery = 50 * time.Millisecond
-	// calmWithin is for how long a rolling restart waits for the end of what was disturbed before.
-	calmWithin = 10 * time.Second
 	// propagation is when the front hears that an endpoint is gone, less than the receivers' -drain-wait of a second.
 	propagation = 500 * time.Millisecond
 )
@@ -81,21 +75,18 @@ func (s *stage) replace(process *installation.Process, p *part) bool {
 	return p.Wait(ctx) == nil && p.Start(ctx) == nil
 }
 
-// errDisturbed says that something is still down, or not ready yet.
-var errDisturbed = errors.New("something is still disturbed")
-
-// calm is nil if nothing is disturbed, and every receiver is ready: after an etcd was killed, an API server may keep one from filling its
+// calm tells whether nothing is disturbed, and every receiver is ready: after an etcd was killed, an API server may keep one from filling its
 // caches for longer than a start may take.
-func (s *stage) calm(ctx context.Context) error {
+func (s *stage) calm(ctx context.Context) bool {
 	for _, p := range s.parts {
 		if len(p.free) == 0 {
-			return errDisturbed
+			return false
 		}
 	}
 	for _, target := range []string{receiver0, receiver1} {
-		if err := installation.Answers(ctx, s.processes[target].URL+"/ready"); err != nil {
-			return err
+		if installation.Answers(ctx, s.processes[target].URL+"/ready") != nil {
+			return false
 		}
 	}
-	return nil
+	return true
 }

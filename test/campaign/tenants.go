@@ -61,11 +61,16 @@ func (c *checker) ignored(e *invariants.Evidence) (broken []invariants.Violation
 	return broken
 }
 
-// startsNothing tells whether an event has ended without its pipelines for a reason that the campaign does not have. What it has is a newer
+// startsNothing tells whether an event has ended without its pipelines for a reason that nothing in a campaign causes. What may end one is a newer
 // event, a command that cancels, and processes that are killed so often in its reconciles that it is parked.
 func startsNothing(s *v1alpha1.GitEventStatus) bool {
 	never := []v1alpha1.Disposition{v1alpha1.DispositionIgnored, v1alpha1.DispositionRefused, v1alpha1.DispositionPending, v1alpha1.DispositionSkipped}
-	return slices.Contains(never, s.Disposition) && (s.Plan == nil || s.Plan.Reason != planning.ReasonParked)
+	return slices.Contains(never, s.Disposition) && !parked(s)
+}
+
+// parked tells whether the planning of an event was given up because it did not end.
+func parked(s *v1alpha1.GitEventStatus) bool {
+	return s.Plan != nil && s.Plan.Reason == planning.ReasonParked
 }
 
 // incomplete is I-1 for the pipelines of a push: each of them is planned, also when what one needs cannot be had at first.
@@ -93,7 +98,7 @@ func (c *checker) uncalled(e *invariants.Evidence) (broken []invariants.Violatio
 	for _, event := range e.Events {
 		key, status := event.Spec.DeliveryKey, event.Status
 		_, wish := c.stage.of(key)
-		if wish != nothing && wish != vain {
+		if wish != nothing && wish != vain || parked(&status) {
 			continue
 		}
 		starts := wish == vain && status.Disposition == v1alpha1.DispositionCancels || !slices.Contains([]v1alpha1.Disposition{"", v1alpha1.DispositionIgnored, v1alpha1.DispositionCancels}, status.Disposition)

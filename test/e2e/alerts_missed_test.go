@@ -19,8 +19,8 @@ func givenUp() condition {
 			}
 			maintaining.Lock()
 			w.t.Cleanup(func() {
+				defer maintaining.Unlock()
 				w.must(w.controller().Kill())
-				maintaining.Unlock()
 			})
 			w.configure("webhook-url", noURL)
 		})

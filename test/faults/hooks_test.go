@@ -30,7 +30,7 @@ func at(label, url string, authority []byte) hook {
 	return hook{label: label, client: registration.WebhookClientConfig{URL: &url, CABundle: authority}}
 }
 
-// answering is a webhook that answers at once, and has the time to do so on a busy machine as well.
+// answering is a webhook that is waited for as long as a busy machine may need.
 func (w *world) answering(label, path string) hook {
 	h := at(label, w.judge.valid.URL+path, w.judge.authority())
 	h.seconds = 30

@@ -57,7 +57,7 @@ func withoutEndpoints(t *testing.T, w *world) error {
 	return c.do(t.Context(), w.odd)
 }
 
-// judged is a new PipelineRun about which the judge is asked at a path.
+// unanswered is a new PipelineRun about which the judge is asked at a path where it does not answer.
 func unanswered(label, path string) func(*testing.T, *world) error {
 	return func(t *testing.T, w *world) error {
 		w.install(t, at(label, w.judge.valid.URL+path, w.judge.authority()))
@@ -65,6 +65,7 @@ func unanswered(label, path string) func(*testing.T, *world) error {
 	}
 }
 
+// judged is a new PipelineRun about which the judge is asked at a path.
 func judged(label, path string) func(*testing.T, *world) error {
 	return func(t *testing.T, w *world) error {
 		w.install(t, w.answering(label, path))

@@ -35,8 +35,8 @@ func (h *History) Pruned() (all []Pruned) {
 	return all
 }
 
-// kept is how many runs of a run's pipeline are there that are over and have not ended before it. Where Tekton has ended one more than once,
-// its event may have noted any of the times.
+// kept is how many runs of a run's pipeline are there that are over and have not ended before it. Tekton may end a
+// PipelineRun twice: its event has noted one of the times.
 func (h *History) kept(run *made) (kept int) {
 	for _, other := range h.runs {
 		same := other != run && other.gone == nil && other.repository == run.repository && other.pipeline == run.pipeline
