@@ -137,8 +137,8 @@ func (h *History) goesOn(older, newer *contender, replaced time.Time) bool {
 }
 
 // beside is how many times as long as a controller may not know of something two runs may go on beside each other: it comes back to what it
-// has not been able to do later and later.
-const beside = 3
+// has not been able to do later and later, and the API server may be away for most of that time.
+const beside = 8
 
 // before tells whether something has happened, and before another thing, which may not have happened.
 func before(at, other time.Time) bool { return !at.IsZero() && (other.IsZero() || at.Before(other)) }
