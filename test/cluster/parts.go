@@ -130,8 +130,7 @@ func (l *layout) stagesPath() string { return filepath.Join(l.dir, "kwok.yaml") 
 
 func (l *layout) tektonWebhook() *Part {
 	part := l.part(TektonWebhook, l.tektonFlags(), handshake(loopback(l.port[TektonWebhook])))
-	part.env = append(part.env, l.tektonEnv(TektonWebhook)...)
-	part.env = append(part.env,
+	part.env = append(l.tektonEnv(TektonWebhook),
 		"CONFIG_LEADERELECTION_NAME=config-leader-election-webhook",
 		"WEBHOOK_PORT="+l.at(TektonWebhook),
 		"WEBHOOK_ADMISSION_CONTROLLER_NAME=webhook.pipeline.tekton.dev",
@@ -149,8 +148,7 @@ func (l *layout) tektonController() *Part {
 	}
 	args = append(args, "-shell-image-win=test.invalid/shell")
 	part := l.part(TektonController, args, get("http://"+loopback(l.port[TektonController])+"/readiness"))
-	part.env = append(part.env, l.tektonEnv(TektonController)...)
-	part.env = append(part.env,
+	part.env = append(l.tektonEnv(TektonController),
 		"CONFIG_DEFAULTS_NAME=config-defaults",
 		"CONFIG_LEADERELECTION_NAME=config-leader-election-controller",
 		"CONFIG_SPIRE=config-spire",
@@ -166,15 +164,14 @@ func (l *layout) tektonFlags() []string {
 }
 
 func (l *layout) tektonEnv(name string) []string {
-	return []string{
-		"SYSTEM_NAMESPACE=" + tektonNamespace,
-		"POD_NAME=" + name,
+	return append(collectRarely(),
+		"SYSTEM_NAMESPACE="+tektonNamespace,
+		"POD_NAME="+name,
 		"CONFIG_LOGGING_NAME=config-logging",
 		"CONFIG_OBSERVABILITY_NAME=config-observability",
 		"CONFIG_FEATURE_FLAGS_NAME=feature-flags",
 		"KUBERNETES_MIN_VERSION=v1.28.0",
-		"METRICS_DOMAIN=tekton.dev/pipeline",
-	}
+		"METRICS_DOMAIN=tekton.dev/pipeline")
 }
 
 // collectRarely has a process use memory rather than time: a fifth of the API server's time was garbage collection.
