@@ -21,7 +21,8 @@ import (
 
 // Options of Run; all but Key are required.
 type Options struct {
-	// Cluster has the CustomResourceDefinitions of config/ already. It is the campaign's own: its API server and its etcd are killed.
+	// Cluster is wired, and has the CustomResourceDefinitions of config/ already. It is the campaign's own: its API server and its etcd are
+	// killed.
 	Cluster  *cluster.Cluster
 	Programs installation.Programs
 	Seed     uint64

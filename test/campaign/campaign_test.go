@@ -19,7 +19,7 @@ const seed = 13
 var shared Options // set once before any test runs
 
 func TestMain(m *testing.M) {
-	os.Exit(cluster.Suite{Name: "campaign", Limit: 15 * time.Minute, Prepare: prepare}.Run(m))
+	os.Exit(cluster.Suite{Name: "campaign", Limit: 15 * time.Minute, Wired: true, Prepare: prepare}.Run(m))
 }
 
 func prepare(ctx context.Context, c *cluster.Cluster, dir string) error {

@@ -40,12 +40,13 @@ func disturbance(r *rand.Rand) disturbing {
 	most := append(ours[:4:4], controller0, controller1)
 	parts := []string{cluster.TektonWebhook, cluster.TektonController, cluster.APIServer, cluster.Etcd}
 	return choose(r, []disturbing{
-		{killing, 7, 2 * time.Second, most},
-		{killing, 6, 2 * time.Second, parts},
+		{killing, 9, 2 * time.Second, most},
+		{killing, 8, 2 * time.Second, parts},
 		{killingAtCall, 8, 5 * time.Second, most},
 		{pausing, 4, 9 * time.Second, ours},
 		{pausing, 3, 6 * time.Second, parts},
 		{cutting, 3, 9 * time.Second, ours},
+		{cutting, 2, 6 * time.Second, parts},
 		{apiFault, 9, 5 * time.Second, most},
 		{gitFault, 9, 4 * time.Second, []string{onGitHub, onGitLab}},
 		{limiting, 2, time.Second, limitables()[:2]}, // the other tenant has no limits

@@ -113,9 +113,11 @@ func (s *stage) lost(what, log string) {
 	})
 }
 
-// withoutSettings tells whether the last words of a log are those of knative's start, of settings or a version that cannot be read.
+// withoutSettings tells whether the last words of a log are those of knative's start, of settings or a version that cannot be read. What else
+// the process does may have said a few more before it had ended.
 func withoutSettings(log string) bool {
-	said := strings.Join(lastLines(log, 1), "")
+	const last = 5 // lines; a start says more than that
+	said := strings.Join(lastLines(log, last), "\n")
 	return slices.ContainsFunc([]string{"Error reading", "Error loading", "Version check failed"}, func(words string) bool { return strings.Contains(said, words) })
 }
 

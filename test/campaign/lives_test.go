@@ -27,7 +27,7 @@ func TestAControllerMayEndWithoutItsSettings(t *testing.T) {
 		}
 		s := &stage{tally: newTally(), parts: map[string]*part{}}
 		p := s.ours(controller1, shared.Cluster.Add(cluster.Process{
-			Name: "says-" + strings.Join(strings.Fields(words)[:2], "-"), Path: "/bin/sh", Args: []string{"-c", "read line < " + enough + "; echo " + words},
+			Name: "says-" + strings.Join(strings.Fields(words)[:2], "-"), Path: "/bin/sh", Args: []string{"-c", "read line < " + enough + "; echo " + words + "; echo Failed to watch"},
 			Ready: func(context.Context) error { return nil },
 		}))
 		if err := errors.Join(p.Start(t.Context()), os.WriteFile(enough, []byte("enough\n"), 0o600), p.Wait(t.Context())); err != nil {

@@ -71,15 +71,54 @@ func (s *stage) disturb(ctx context.Context, act Act) {
 		end()
 	case cutting:
 		end := s.tally.begin(what)
-		s.processes[act.Target].Proxy.Cut()
+		restore := s.cut(act.Target)
 		s.tally.add(what, 1)
 		within(ctx, act.Lasts)
-		s.processes[act.Target].Proxy.Restore()
+		restore()
 		end()
 	case apiFault:
 		s.failCalls(ctx, act)
 	case killingAtCall:
 		s.killAtCall(ctx, act)
+	}
+}
+
+// link is what may be cut. Whoever restores one that two acts have cut ends both.
+type link interface {
+	Cut()
+	Restore()
+}
+
+// links are what a target is cut off by: etcd and Tekton's webhook from the API server, which calls them; the API server from all who call
+// it; any other from the API server.
+func (s *stage) links(target string) []link {
+	wire := s.options.Cluster.Wire
+	switch target {
+	case cluster.Etcd, cluster.TektonWebhook:
+		return []link{wire(target)}
+	case cluster.TektonController:
+		return []link{wire(cluster.APIServer)}
+	case cluster.APIServer:
+		all := []link{wire(target)}
+		for _, p := range s.processes {
+			all = append(all, p.Proxy)
+		}
+		return all
+	default:
+		return []link{s.processes[target].Proxy}
+	}
+}
+
+// cut cuts a target off until it is restored.
+func (s *stage) cut(target string) (restore func()) {
+	links := s.links(target)
+	for _, l := range links {
+		l.Cut()
+	}
+	return func() {
+		for _, l := range links {
+			l.Restore()
+		}
 	}
 }
 

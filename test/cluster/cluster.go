@@ -26,6 +26,8 @@ type Options struct {
 	// Progress gets one line per binary that has to be built and one per step
 	// of the start. Nil discards them.
 	Progress io.Writer
+	// Wired puts a Wire in front of etcd, of Tekton's webhook, and of the API server as Tekton's processes see it.
+	Wired bool
 }
 
 // Cluster is a running cluster. Its methods may be called from any goroutine.
@@ -37,6 +39,7 @@ type Cluster struct {
 	ports     *ports
 	spawn     *spawner
 	parts     map[string]*Part
+	wires     map[string]*Wire
 	config    *rest.Config
 	dynamic   dynamic.Interface
 	stopping  sync.Once
@@ -75,6 +78,9 @@ func (c *Cluster) Stop() {
 		}
 		all.Wait()
 		c.spawn.stop()
+		for _, wire := range c.wires {
+			wire.close()
+		}
 		c.ports.close()
 		if c.temporary {
 			_ = os.RemoveAll(c.dir)
@@ -93,6 +99,16 @@ func (c *Cluster) Part(name string) *Part {
 	return part
 }
 
+// Wire is what leads to Etcd or TektonWebhook, or from Tekton's processes to APIServer. Without Options.Wired, or with another name, it
+// panics: that is a programming error.
+func (c *Cluster) Wire(name string) *Wire {
+	wire, ok := c.wires[name]
+	if !ok {
+		panic("cluster: there is no wire to " + name)
+	}
+	return wire
+}
+
 // Dir is the folder of the cluster; its logs are in Dir()/logs.
 func (c *Cluster) Dir() string { return c.dir }
 
@@ -103,12 +119,13 @@ func (c *Cluster) AuditLog() string { return c.auditLog() }
 // prepare decides everything that can be decided before a process runs.
 func prepare(options Options, bin string) (*Cluster, error) {
 	c := &Cluster{
-		layout:   layout{dir: options.Dir, bin: bin, port: map[string]int{}},
+		layout:   layout{dir: options.Dir, bin: bin, port: map[string]int{}, dialled: map[string]int{}},
 		progress: &progress{to: options.Progress, begin: time.Now()},
 		ports:    &ports{},
 		spawn:    newSpawner(),
+		wires:    map[string]*Wire{},
 	}
-	if err := c.prepareFiles(); err != nil {
+	if err := c.prepareFiles(options.Wired); err != nil {
 		c.Stop()
 		return nil, fmt.Errorf("preparing the cluster: %w", err)
 	}
@@ -123,7 +140,7 @@ func prepare(options Options, bin string) (*Cluster, error) {
 	return c, nil
 }
 
-func (c *Cluster) prepareFiles() error {
+func (c *Cluster) prepareFiles(wired bool) error {
 	if err := c.prepareDir(); err != nil {
 		return err
 	}
@@ -132,7 +149,12 @@ func (c *Cluster) prepareFiles() error {
 		if err != nil {
 			return err
 		}
-		c.port[name] = port
+		c.port[name], c.dialled[name] = port, port
+	}
+	if wired {
+		if err := c.wire(Etcd, TektonWebhook, APIServer); err != nil {
+			return err
+		}
 	}
 	if err := os.WriteFile(filepath.Join(c.dir, auditPolicyFile), []byte(auditPolicy), 0o600); err != nil {
 		return err
@@ -143,7 +165,11 @@ func (c *Cluster) prepareFiles() error {
 	}
 	c.creds = creds
 	c.kubeconfig = filepath.Join(c.dir, "kubeconfig")
-	if err := writeKubeconfig(c.kubeconfig, c.server(), creds.ca, creds.adminToken); err != nil {
+	c.tektonKubeconfig = filepath.Join(c.dir, "tekton-kubeconfig")
+	err = errors.Join(
+		writeKubeconfig(c.kubeconfig, c.server(), creds.ca, creds.adminToken),
+		writeKubeconfig(c.tektonKubeconfig, "https://"+loopback(c.dialled[APIServer]), creds.ca, creds.adminToken))
+	if err != nil {
 		return err
 	}
 	if err := os.WriteFile(c.stagesPath(), kwokStages, 0o644); err != nil {
@@ -158,6 +184,18 @@ func (c *Cluster) prepareFiles() error {
 	}
 	c.dynamic, err = dynamic.NewForConfig(c.config)
 	return err
+}
+
+// wire has other parts reach these through a Wire each.
+func (c *Cluster) wire(names ...string) error {
+	for _, name := range names {
+		wire, err := newWire(loopback(c.port[name]))
+		if err != nil {
+			return err
+		}
+		c.wires[name], c.dialled[name] = wire, wire.port()
+	}
+	return nil
 }
 
 func (c *Cluster) prepareDir() error {

@@ -24,10 +24,13 @@ const tektonNamespace = "tekton-pipelines"
 
 // layout is everything the command lines need, decided before the first start.
 type layout struct {
-	dir, bin   string
-	kubeconfig string
-	creds      *credentials
-	port       map[string]int
+	dir, bin         string
+	kubeconfig       string
+	tektonKubeconfig string
+	creds            *credentials
+	port             map[string]int
+	// dialled is where other parts reach one: its port, or that of a Wire.
+	dialled map[string]int
 }
 
 // The names of ports; each is also a key of layout.port.
@@ -80,7 +83,7 @@ func (l *layout) auditLog() string { return filepath.Join(l.dir, "logs", "audit.
 func (l *layout) apiServer() *Part {
 	c := l.creds
 	return l.part(APIServer, []string{
-		"--etcd-servers=http://" + loopback(l.port[Etcd]),
+		"--etcd-servers=http://" + loopback(l.dialled[Etcd]),
 		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--secure-port=" + l.at(APIServer),
 		"--tls-cert-file=" + c.certFile, "--tls-private-key-file=" + c.keyFile,
 		"--token-auth-file=" + c.tokenFile, "--authorization-mode=RBAC",
@@ -160,7 +163,7 @@ func (l *layout) tektonController() *Part {
 // tektonFlags switch leader election off: there is one replica, and a killed
 // one would otherwise be followed by a minute without a leader.
 func (l *layout) tektonFlags() []string {
-	return append([]string{"--kubeconfig=" + l.kubeconfig, "--disable-ha=true"}, highLimits()...)
+	return append([]string{"--kubeconfig=" + l.tektonKubeconfig, "--disable-ha=true"}, highLimits()...)
 }
 
 func (l *layout) tektonEnv(name string) []string {

@@ -17,6 +17,8 @@ type Suite struct {
 	Name string
 	// Limit bounds the start of the cluster and Prepare, and what they have started.
 	Limit time.Duration
+	// Wired is that of Options.
+	Wired bool
 	// Prepare is called once before the tests; dir is a directory for what it makes.
 	Prepare func(ctx context.Context, c *Cluster, dir string) error
 	// Audit is called after the tests if all of them passed; nil is nothing to look at.
@@ -31,7 +33,7 @@ func (s Suite) Run(m *testing.M) int {
 	if err != nil {
 		return s.failed(err)
 	}
-	c, err := Start(ctx, Options{Dir: filepath.Join(dir, "cluster"), Progress: os.Stdout})
+	c, err := Start(ctx, Options{Dir: filepath.Join(dir, "cluster"), Progress: os.Stdout, Wired: s.Wired})
 	if err != nil {
 		return s.failed(err)
 	}

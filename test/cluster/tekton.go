@@ -40,7 +40,7 @@ func (c *Cluster) loadTekton(ctx context.Context) func() (*tektonObjects, error)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		loaded, err = readTekton(ctx, c.port[TektonWebhook], c.creds)
+		loaded, err = readTekton(ctx, c.dialled[TektonWebhook], c.creds)
 	}()
 	return func() (*tektonObjects, error) {
 		<-done

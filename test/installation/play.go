@@ -20,6 +20,8 @@ type Play struct {
 	Programs Programs
 	// Progress gets a line per step of the cluster's start; nil discards them.
 	Progress io.Writer
+	// Wired is that of cluster.Options.
+	Wired bool
 }
 
 // Run starts a cluster with the CustomResourceDefinitions of config/, calls act and takes the cluster down. When act fails the
@@ -29,7 +31,7 @@ func (p Play) Run(ctx context.Context, act func(ctx context.Context, c *cluster.
 	if err != nil {
 		return err
 	}
-	c, err := cluster.Start(ctx, cluster.Options{Dir: filepath.Join(dir, "cluster"), Progress: p.Progress})
+	c, err := cluster.Start(ctx, cluster.Options{Dir: filepath.Join(dir, "cluster"), Progress: p.Progress, Wired: p.Wired})
 	if err != nil {
 		return err
 	}

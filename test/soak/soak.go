@@ -29,7 +29,8 @@ type Report struct {
 	Sent, Restarts int
 	// ConnectionErrors got no whole answer, Refused another than 2xx.
 	ConnectionErrors, Refused int
-	// Slow of Refused are 503 because the API server took longer than a receiver waits for it: the machine's fault.
+	// Slow of both are the machine's fault: 503 because the API server took longer than a receiver waits for it, and connections
+	// that were closed because what the client had sent was not carried to the receiver in time.
 	Slow int
 	// Accepted were answered 202; Lost of them have not exactly one GitEvent.
 	Accepted, Lost       int
@@ -42,7 +43,7 @@ func (r Report) Failed() int { return r.ConnectionErrors + r.Refused }
 
 func (r Report) String() string {
 	ms := func(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
-	line := fmt.Sprintf("%d deliveries, %d restarts, %d failed (%d connection errors, %d not 2xx, %d of them as the API server was slow), %d answered 202 of which %d lost; answers after %v median, %v p99, %v longest",
+	line := fmt.Sprintf("%d deliveries, %d restarts, %d failed (%d connection errors, %d not 2xx, %d of them as the machine was slow), %d answered 202 of which %d lost; answers after %v median, %v p99, %v longest",
 		r.Sent, r.Restarts, r.Failed(), r.ConnectionErrors, r.Refused, r.Slow, r.Accepted, r.Lost, ms(r.Median), ms(r.P99), ms(r.Longest))
 	return strings.Join(append([]string{line}, r.Failures...), "\n  ")
 }

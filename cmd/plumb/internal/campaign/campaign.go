@@ -79,6 +79,9 @@ func newCampaign(o Options, c clients) *Campaign {
 // Plan says in sentences what Run would do. It fails where something of it cannot be done, and changes nothing. What there is already
 // is not judged.
 func (c *Campaign) Plan(ctx context.Context) ([]string, error) {
+	if err := c.newPolicy().left(ctx); err != nil { // whatever the faults are: patches may be refused
+		return nil, err
+	}
 	if err := c.served(ctx); err != nil {
 		return nil, err
 	}

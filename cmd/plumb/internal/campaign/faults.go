@@ -11,12 +11,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	pkgfault "github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/webhooksecret"
 )
 
@@ -62,7 +62,7 @@ func (s *copies) prepare(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("reading the canary Repository: %w", err)
 	}
 	global, err := repositories.Repositories(s.System).Get(ctx, globalRepository, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	if pkgfault.Gone(err) {
 		global, err = nil, nil
 	}
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -43,80 +42,6 @@ func newTest(out *output, kube *fake.Clientset, faults ...string) *Campaign {
 		Canary: types.NamespacedName{Namespace: "canary", Name: "app"}, System: "plumbline", Faults: faults,
 		Hold: time.Hour, Deadline: 3 * time.Second, Out: out,
 	}, clients{kube: kube})
-}
-
-// What is interrupted while patches are refused removes its binding first and then its policy, and tries again when a call fails.
-func TestAnInterruptedCampaignRemovesItsPolicy(t *testing.T) {
-	t.Parallel()
-	kube, out := fake.NewClientset(), &output{}
-	c := newTest(out, kube, "policy")
-	failed := false
-	kube.PrependReactor("delete", "validatingadmissionpolicybindings", func(clienttesting.Action) (bool, runtime.Object, error) {
-		first := !failed
-		failed = true
-		return first, nil, errors.New("the API server is away")
-	})
-	ctx, interrupt := context.WithCancel(t.Context())
-	kube.PrependReactor("create", "validatingadmissionpolicybindings", func(clienttesting.Action) (bool, runtime.Object, error) {
-		time.AfterFunc(10*time.Millisecond, interrupt)
-		return false, nil, nil
-	})
-	if err := c.policy.begin(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.policy.inject(ctx); err != nil {
-		t.Error(err)
-	}
-	if err := c.policy.remove(ctx); err != nil {
-		t.Error(err)
-	}
-	policies, err := kube.AdmissionregistrationV1().ValidatingAdmissionPolicies().List(t.Context(), metav1.ListOptions{})
-	bindings, err2 := kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().List(t.Context(), metav1.ListOptions{})
-	if len(policies.Items)+len(bindings.Items) > 0 || err != nil || err2 != nil || !failed || c.policy.on.Load() {
-		t.Errorf("left: %v, %v; a delete has failed: %v", policies.Items, bindings.Items, failed)
-	}
-}
-
-// An API server that is away for longer than one attempt to remove the binding lasts does not leave it: patches would be refused for
-// the rest of the campaign, while nobody expects it.
-func TestPatchesAreAcceptedAgainAfterAnOutage(t *testing.T) {
-	t.Parallel()
-	kube := fake.NewClientset()
-	c := newTest(&output{}, kube, "policy")
-	c.policy.hold, c.policy.limit = time.Millisecond, time.Millisecond
-	failed, expected := false, false
-	kube.PrependReactor("delete", "validatingadmissionpolicybindings", func(clienttesting.Action) (bool, runtime.Object, error) {
-		first := !failed
-		failed, expected = true, c.policy.on.Load()
-		return first, nil, errors.New("the API server is away")
-	})
-	if err := c.policy.inject(t.Context()); err != nil || !expected {
-		t.Errorf("it ends with %v; when the binding was deleted it was still expected: %v", err, expected)
-	}
-	bindings, err := kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().List(t.Context(), metav1.ListOptions{})
-	if err != nil || len(bindings.Items) > 0 {
-		t.Errorf("left: %v, %v", bindings.Items, err)
-	}
-}
-
-// The policy of another campaign is not removed, and its owner is told how to.
-func TestASecondCampaignLeavesTheFirstAlone(t *testing.T) {
-	t.Parallel()
-	kube, out := fake.NewClientset(), &output{}
-	if err := newTest(out, kube, "policy").policy.begin(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	second := newTest(out, kube, "policy")
-	if _, err := second.policy.prepare(t.Context()); err == nil || !strings.Contains(err.Error(), "plumb campaign --clean --namespace canary --repository app") {
-		t.Errorf("it is told %v", err)
-	}
-	if err := second.Run(t.Context()); !apierrors.IsAlreadyExists(err) {
-		t.Errorf("it ends with %v", err)
-	}
-	list, err := kube.AdmissionregistrationV1().ValidatingAdmissionPolicies().List(t.Context(), metav1.ListOptions{})
-	if err != nil || len(list.Items) != 1 {
-		t.Errorf("%d policies, %v; want the first one's", len(list.Items), err)
-	}
 }
 
 // pod is one of a Deployment of config/.

@@ -184,7 +184,7 @@ func (j *judge) patches(event v1alpha1.GitEvent) (broken []Violation) {
 		if _, known := j.refused[event.Name]; !known {
 			j.refused[event.Name] = j.clock
 		}
-		if wait.Step != v1alpha1.StepAnnotate {
+		if wait.Step != v1alpha1.StepAnnotate && !strings.HasPrefix(wait.Step, v1alpha1.StepCancel) { // to end a run is to patch it
 			broken = append(broken, Violation{"I-10", event.Name, "", fmt.Sprintf("its step %s waits because a patch was refused: %s", wait.Step, wait.Message)})
 		}
 	}
@@ -208,55 +208,6 @@ func contradicted(event v1alpha1.GitEvent, live map[types.UID]pipelinev1.Pipelin
 		}
 	}
 	return broken
-}
-
-// settles is promised of an event with nothing left to do.
-const settles = "settled"
-
-// unfinished is what an event has still to become: I-1, I-5 and I-10, and that it settles.
-func unfinished(event v1alpha1.GitEvent, live map[types.UID]pipelinev1.PipelineRun) (due []Violation) {
-	add := func(promise, run, message string) {
-		due = append(due, Violation{promise, event.Name, run, message + waiting(event)})
-	}
-	if event.Settled() {
-		return nil
-	}
-	if event.Status.Disposition == "" {
-		add("I-1", "", "it is recorded, and nothing has become of it")
-		return due
-	}
-	goesOn := false
-	for _, run := range event.Status.Runs {
-		if promise, message := unfinishedRun(event, run, live); promise != "" {
-			add(promise, run.Name, message)
-		}
-		goesOn = goesOn || !over(run)
-	}
-	if !goesOn {
-		add(settles, "", "nothing is left to do, and it does not settle")
-	}
-	return due
-}
-
-// unfinishedRun is what one run has still to become, "" for nothing.
-func unfinishedRun(event v1alpha1.GitEvent, run v1alpha1.Run, live map[types.UID]pipelinev1.PipelineRun) (promise, message string) {
-	found, there := live[run.UID]
-	switch {
-	case over(run) && unshown(event, run):
-		return "I-5, I-10", "the end of the PipelineRun is recorded, and its check has no conclusion"
-	case over(run):
-	case run.UID == "":
-		return "I-1", "the PipelineRun is neither made nor refused"
-	case !there || succeeded(found) != corev1.ConditionUnknown:
-		return "I-5, I-10", "the PipelineRun has ended or is gone, and its event does not know"
-	}
-	return "", ""
-}
-
-// unshown tells whether a run that was made or refused has no check with a conclusion.
-func unshown(event v1alpha1.GitEvent, run v1alpha1.Run) bool {
-	check := checkOf(event, run.Name)
-	return (run.UID != "" || run.Refused != nil) && (check == nil || !check.Concluded)
 }
 
 func over(run v1alpha1.Run) bool { return run.Refused != nil || run.Result != nil }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	pkgfault "github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
 const policyOfTest = "canary.app.campaign.plumbline.dev"
@@ -202,6 +203,22 @@ func TestTheJudge(t *testing.T) {
 			s.waits(v1alpha1.StepReport)
 			see(0)
 		}, "I-10: its step report waits because a patch was refused"},
+		"a cancellation is refused meanwhile": {func(s *scene, see func(time.Duration)) {
+			s.refusing = true
+			s.waits(v1alpha1.StepCancel + "build-a")
+			see(0)
+		}, ""},
+		"the next one waits for a slot": {func(s *scene, see func(time.Duration)) {
+			s.event.Status.Runs = append(s.event.Status.Runs, v1alpha1.Run{Pipeline: "test", Namespace: "canary", Name: "test-a"})
+			s.event.Status.Waits = []v1alpha1.Wait{{Step: v1alpha1.StepCreate + "test-a", Reason: pkgfault.ReasonConcurrencyLimit}}
+			late(s, see)
+		}, ""},
+		"it waits for a slot that nobody has": {func(s *scene, see func(time.Duration)) {
+			s.event.Status.Runs[0].UID = ""
+			s.event.Status.Waits = []v1alpha1.Wait{{Step: v1alpha1.StepCreate + "build-a", Reason: pkgfault.ReasonConcurrencyLimit}}
+			s.noRun = true
+			late(s, see)
+		}, "I-1: the PipelineRun is neither made nor refused"},
 		"the end is not reported while patches are refused": {func(s *scene, see func(time.Duration)) {
 			s.refusing = true
 			s.ends(corev1.ConditionTrue)

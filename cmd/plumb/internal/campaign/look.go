@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	tektonclient "github.com/tektoncd/pipeline/pkg/client/clientset/versioned"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -19,6 +18,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
+	pkgfault "github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
 const (
@@ -173,7 +173,7 @@ func (c *Campaign) read(ctx context.Context, name string, events map[string]v1al
 		return nil
 	}
 	event, err := c.plumbline.PlumblineV1alpha1().GitEvents(c.System).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	if pkgfault.Gone(err) {
 		return nil
 	}
 	if err != nil {

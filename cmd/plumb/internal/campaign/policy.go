@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	typedadmissionv1 "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+
+	pkgfault "github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
 const (
@@ -48,18 +50,44 @@ func (p *policy) clean() string {
 	return fmt.Sprintf("plumb campaign --clean --namespace %s --repository %s", p.canary.Namespace, p.canary.Name)
 }
 
+// prepare tries without effect whatever will be done: what may be created and not deleted would be left.
 func (p *policy) prepare(ctx context.Context) (string, error) {
-	_, err := p.client.ValidatingAdmissionPolicies().Create(ctx, p.object(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	tried, name := []string{metav1.DryRunAll}, policyName(p.canary)
+	_, err := p.client.ValidatingAdmissionPolicies().Create(ctx, p.object(), metav1.CreateOptions{DryRun: tried})
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		return "", fmt.Errorf("another campaign is under way, or has left its policy: %s removes that", p.clean())
+		return "", p.errUnderWay()
 	case apierrors.IsNotFound(err):
 		return "", errors.New("the cluster has no ValidatingAdmissionPolicy of admissionregistration.k8s.io/v1 (Kubernetes 1.30)")
 	case err != nil:
 		return "", fmt.Errorf("creating a ValidatingAdmissionPolicy: %w", err)
 	}
+	if _, err := p.client.ValidatingAdmissionPolicyBindings().Create(ctx, p.binding(), metav1.CreateOptions{DryRun: tried}); err != nil {
+		return "", fmt.Errorf("creating a ValidatingAdmissionPolicyBinding: %w", err)
+	}
+	for kind, remove := range p.removals() {
+		if err := remove(ctx, name, metav1.DeleteOptions{DryRun: tried}); err != nil && !pkgfault.Gone(err) {
+			return "", fmt.Errorf("deleting the %s afterwards: %w", kind, err)
+		}
+	}
 	return fmt.Sprintf("create the ValidatingAdmissionPolicy %s, and for %s at a time its binding: it refuses what ServiceAccounts of namespace %s patch on PipelineRuns of this Repository. "+
-		"They run as ever; labels and annotations are written to them later. Both are deleted at the end", policyName(p.canary), p.hold, p.system), nil
+		"They run as ever; labels and annotations are written to them later, and what is to end them (a newer run, a closed pull request, /cancel) does so later. "+
+		"Both are deleted at the end", name, p.hold, p.system), nil
+}
+
+// errUnderWay says that the policy of a campaign is there.
+func (p *policy) errUnderWay() error {
+	return fmt.Errorf("another campaign is under way, or has left its policy: %s removes that", p.clean())
+}
+
+// left is an error if a campaign's policy or binding is there. What cannot be read is not known to be.
+func (p *policy) left(ctx context.Context) error {
+	_, err := p.client.ValidatingAdmissionPolicies().Get(ctx, policyName(p.canary), metav1.GetOptions{})
+	_, bound := p.client.ValidatingAdmissionPolicyBindings().Get(ctx, policyName(p.canary), metav1.GetOptions{})
+	if err == nil || bound == nil {
+		return p.errUnderWay()
+	}
+	return nil
 }
 
 // object matches no status: that is a subresource, and Tekton's.
@@ -99,20 +127,14 @@ func (p *policy) begin(ctx context.Context) error {
 }
 
 func (p *policy) inject(ctx context.Context) error {
-	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: policyName(p.canary)},
-		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName: policyName(p.canary), ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
-		},
-	}
 	p.on.Store(true)
-	_, err := p.client.ValidatingAdmissionPolicyBindings().Create(ctx, binding, metav1.CreateOptions{})
+	_, err := p.client.ValidatingAdmissionPolicyBindings().Create(ctx, p.binding(), metav1.CreateOptions{})
 	if err == nil {
 		p.say("policy: patches of the canary's PipelineRuns are refused")
 		pause(ctx, p.hold)
 	} // else it may be there all the same
 	left := p.unbind(ctx)
-	for left != nil && !apierrors.IsForbidden(left) && pause(ctx, retryEvery) { // an outage may last longer: as long as patches are refused nothing else is done
+	for left != nil && pause(ctx, retryEvery) { // an outage may last longer: as long as patches are refused nothing else is done
 		left = p.unbind(ctx)
 	}
 	p.on.Store(false)
@@ -123,23 +145,42 @@ func (p *policy) inject(ctx context.Context) error {
 	return err
 }
 
-func (p *policy) unbind(ctx context.Context) error {
-	return p.gone(ctx, "ValidatingAdmissionPolicyBinding", p.client.ValidatingAdmissionPolicyBindings().Delete)
+func (p *policy) binding() *admissionv1.ValidatingAdmissionPolicyBinding {
+	return &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: policyName(p.canary)},
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: policyName(p.canary), ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+		},
+	}
 }
+
+// The kinds of what a campaign makes.
+const kindPolicy, kindBinding = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
+
+// removal deletes the object of a name.
+type removal func(context.Context, string, metav1.DeleteOptions) error
+
+// removals are the calls that delete what a campaign makes, by its kind.
+func (p *policy) removals() map[string]removal {
+	return map[string]removal{kindPolicy: p.client.ValidatingAdmissionPolicies().Delete, kindBinding: p.client.ValidatingAdmissionPolicyBindings().Delete}
+}
+
+func (p *policy) unbind(ctx context.Context) error { return p.gone(ctx, kindBinding) }
 
 // remove deletes the binding and the policy.
 func (p *policy) remove(ctx context.Context) error {
-	return errors.Join(p.unbind(ctx), p.gone(ctx, "ValidatingAdmissionPolicy", p.client.ValidatingAdmissionPolicies().Delete))
+	return errors.Join(p.unbind(ctx), p.gone(ctx, kindPolicy))
 }
 
-// gone repeats a delete until it has worked, also when ctx has ended.
-func (p *policy) gone(ctx context.Context, kind string, remove func(context.Context, string, metav1.DeleteOptions) error) error {
+// gone repeats a delete until it has worked, also when ctx has ended. That a proxy or an API server that does not serve the kind answers 404
+// does not mean that the object is not there.
+func (p *policy) gone(ctx context.Context, kind string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.limit)
 	defer cancel()
 	var last error
 	err := wait.PollUntilContextCancel(ctx, retryEvery, true, func(ctx context.Context) (bool, error) {
-		last = remove(ctx, policyName(p.canary), metav1.DeleteOptions{})
-		return last == nil || apierrors.IsNotFound(last), nil
+		last = p.removals()[kind](ctx, policyName(p.canary), metav1.DeleteOptions{})
+		return last == nil || pkgfault.Gone(last), nil
 	})
 	if err == nil {
 		return nil

@@ -99,7 +99,7 @@ func (p *player) run(ctx context.Context, acts []campaign.Act, settle time.Durat
 
 // play plays acts on a new cluster. With keeps a broken invariant is an error, so that the logs and the programs stay.
 func (p *player) play(ctx context.Context, acts []campaign.Act, settle time.Duration, keeps bool) (campaign.Report, error) {
-	alone := installation.Play{Name: "campaign", Programs: p.programs}
+	alone := installation.Play{Name: "campaign", Programs: p.programs, Wired: true}
 	if keeps {
 		alone.Progress = os.Stdout
 	}
