@@ -112,6 +112,13 @@ func makef(class Class, reason, format string, args []any) *Error {
 	return &Error{Class: class, Reason: reason, Message: err.Error(), cause: errors.Unwrap(err)}
 }
 
+// Rejected tells whether the Git service does not accept what it was sent (ReasonGitRejected): that is about this one call, and says nothing
+// of the next.
+func Rejected(err error) bool {
+	f := Of(err)
+	return f != nil && f.Reason == ReasonGitRejected
+}
+
 // Of returns the fault in err's chain with the whole chain's message, or a Transient one with reason "Error": whatever
 // was not classified is retried and concludes nothing. Of(nil) is nil.
 func Of(err error) *Error {

@@ -76,6 +76,9 @@ func Among(first error, others ...error) error {
 	if len(others) == 0 {
 		return first
 	}
+	if classified := (*Error)(nil); !errors.As(first, &classified) {
+		first = Of(first) // else the class would be another one's
+	}
 	return among{first, append([]error{first}, others...)}
 }
 

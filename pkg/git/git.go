@@ -10,6 +10,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
+// Lag is for how long after a commit was learnt a Git service's answer may be of before. Its replicas lag up to 20 s; the rest is for the
+// clocks of the processes that note the times.
+const Lag = 30 * time.Second
+
 // Head is the complete revision an event is about.
 type Head struct {
 	// SHA is the commit to run and report on.

@@ -163,7 +163,11 @@ func (p *Pace) learnHeader(h http.Header) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.block(time.Unix(reset, 0).Sub(p.now()))
+	now, err := http.ParseTime(h.Get("Date")) // else the difference of the clocks would count
+	if err != nil {
+		now = p.now()
+	}
+	p.block(time.Unix(reset, 0).Sub(now))
 }
 
 // limitHeader reads GitHub's spelling of a limit's header, else GitLab's.

@@ -107,6 +107,20 @@ func TestPaceReadsGitLabsHeaders(t *testing.T) {
 	}
 }
 
+// A window ends by the clock of whoever limits, not by ours.
+func TestPaceReadsTheServicesClock(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	p := NewPace(func() time.Time { return now.Add(-15 * time.Minute) }, Rules{})
+	h := http.Header{}
+	h.Set("Date", now.UTC().Format(http.TimeFormat))
+	h.Set("RateLimit-Remaining", "0")
+	h.Set("RateLimit-Reset", strconv.FormatInt(now.Unix()+40, 10))
+	p.Learn(h, nil)
+	if got := enter(t, p, false); got != 40*time.Second {
+		t.Errorf("waits %s, want 40 seconds", got)
+	}
+}
+
 // Where a service has no rules any number of calls are made at once. Where it wants one write after the other it gets that, and
 // what must not be done at the same time is not.
 func TestPaceOfCallsAtOnce(t *testing.T) {

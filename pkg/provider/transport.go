@@ -113,6 +113,10 @@ func (t *Transport) call(base http.RoundTripper, req *http.Request) (*http.Respo
 		return resp, nil
 	case resp.StatusCode < http.StatusBadRequest:
 		return resp, nil
+	case resp.StatusCode == http.StatusNotFound: // a router that has just begun answers so whatever it is asked
+		if err := expected(req, resp, body); err != nil {
+			return nil, err
+		}
 	}
 	return nil, refused(req, resp, body)
 }

@@ -51,13 +51,38 @@ func New() *Timers { return &Timers{keys: map[string]map[id]timer{}} }
 
 // Left returns for how long a step is not to be tried; 0 if it may be now.
 func (t *Timers) Left(key string, step Step, now time.Time) time.Duration {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	known, found := t.keys[key][id{step.Name, step.Of}]
-	if !found || known.version != step.Version {
+	known, found := t.of(key, step)
+	if !found {
 		return 0
 	}
 	return max(0, known.due.Sub(now))
+}
+
+// of returns the timer of a step that has failed in this version.
+func (t *Timers) of(key string, step Step) (known timer, found bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	known, found = t.keys[key][id{step.Name, step.Of}]
+	return known, found && known.version == step.Version
+}
+
+// Failing returns for how long a step has failed; 0 if it has not, or is tried for the first time.
+func (t *Timers) Failing(key string, step Step, now time.Time) time.Duration {
+	known, found := t.of(key, step)
+	if !found {
+		return 0
+	}
+	return now.Sub(known.since)
+}
+
+// Rest keeps a step from being tried for a time, after an outcome that would be the same.
+func (t *Timers) Rest(key string, step Step, wait time.Duration, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.keys[key] == nil {
+		t.keys[key] = map[id]timer{}
+	}
+	t.keys[key][id{step.Name, step.Of}] = timer{version: step.Version, since: now, due: now.Add(wait), latest: now.Add(wait)}
 }
 
 // Note takes the outcome of an attempt. What is to be retried with a backoff counts as a failure; what ended well, and an

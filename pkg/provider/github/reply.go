@@ -54,6 +54,9 @@ func (r *repository) ownComment(ctx context.Context, number int64, mark string) 
 		if err != nil {
 			return nil, limits.Failed(what, err)
 		}
+		if part == nil {
+			return nil, noAnswer(what)
+		}
 		for _, comment := range part {
 			if strings.HasPrefix(comment.GetBody(), mark) && strings.EqualFold(comment.GetUser().GetLogin(), login) && comment.GetID() > 0 {
 				return comment, nil

@@ -146,6 +146,9 @@ func (r *repository) find(ctx context.Context, sha string, known int64, check st
 		if err != nil {
 			return nil, r.unavailable(ctx, "looking the check up", sha, err)
 		}
+		if none(part) {
+			return nil, noAnswer("looking the check up")
+		}
 		for _, run := range part.CheckRuns {
 			if run.GetExternalID() == check.ExternalID && run.GetApp().GetID() == r.app {
 				ours = append(ours, run)
@@ -168,6 +171,9 @@ func (r *repository) find(ctx context.Context, sha string, known int64, check st
 	slices.SortFunc(ours, func(a, b *gh.CheckRun) int { return cmp.Compare(b.GetID(), a.GetID()) })
 	return ours, nil
 }
+
+// none tells whether an answer is not what was asked for: a list has its length.
+func none(part *gh.ListCheckRunsResults) bool { return part == nil || part.Total == nil }
 
 // get returns nil for a check run that does not exist in a readable repository.
 func (r *repository) get(ctx context.Context, id int64) (*gh.CheckRun, error) {

@@ -11,15 +11,18 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/status"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// wrong are answers with the status 200 that are not what any read asks for: a page, JSON of another shape, nothing.
+// wrong are answers that are not what any read asks for: a page, also one of a router that has just begun, JSON of another shape, nothing.
 func wrong() map[string]forge.Action {
 	page := http.Header{"Content-Type": {"text/html; charset=utf-8"}}
 	return map[string]forge.Action{
 		"a log-in page":           forge.Answer(http.StatusOK, page, "<html>Log in</html>"),
+		"a router's page":         forge.Answer(http.StatusNotFound, page, "<html>default backend - 404</html>"),
 		"a page that claims JSON": forge.Answer(http.StatusOK, http.Header{"Content-Type": {"application/json"}}, "<html>Log in</html>"),
 		"another object":          forge.Answer(http.StatusOK, nil, `{"status":"ok","sha":"`+strings.Repeat("ab", 20)+`"}`),
 		"an empty object":         forge.Answer(http.StatusOK, nil, `{}`),
@@ -30,7 +33,7 @@ func wrong() map[string]forge.Action {
 	}
 }
 
-// A 200 that is not what was asked for is a wait: never "no pipelines", "no such file", "no write access" (finding 18).
+// An answer that is not what was asked for is a wait: never "no pipelines", "no such file", "no write access" (finding 18).
 func TestWrongAnswersAreWaitedFor(t *testing.T) {
 	reads := map[string]func(context.Context, provider.Client, string) error{
 		forge.RouteTree: func(ctx context.Context, c provider.Client, sha string) error {
@@ -63,6 +66,10 @@ func TestWrongAnswersAreWaitedFor(t *testing.T) {
 		},
 		forge.RoutePermission: func(ctx context.Context, c provider.Client, _ string) error {
 			_, err := c.CanWrite(ctx, "octocat")
+			return err
+		},
+		forge.RouteCheckList: func(ctx context.Context, c provider.Client, sha string) error {
+			_, err := c.Put(ctx, git.Head{SHA: sha}, "", status.Check{Name: "ci", ExternalID: "run", State: status.Queued, Title: "t", Summary: "s"}, false)
 			return err
 		},
 	}

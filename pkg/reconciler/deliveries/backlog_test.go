@@ -8,6 +8,10 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
@@ -129,14 +133,21 @@ func TestTheDefaultPort(t *testing.T) {
 	}
 }
 
-// The clock of an Enterprise Server was hours ahead, and is set right.
-func TestAClockThatIsSetBack(t *testing.T) {
+// setBack is a world whose service's clock was hours ahead and is set right; then a delivery is missed, and nobody is there.
+func setBack(t *testing.T) *world {
+	t.Helper()
 	w := newWorld(t)
 	w.deliver("recorded", 1)
 	w.log[0].At = w.clock.Now().Add(3 * time.Hour)
 	w.run(10 * time.Minute)
 	w.receive = nobody
 	w.deliver("missed", 1)
+	return w
+}
+
+// The clock of an Enterprise Server was hours ahead, and is set right.
+func TestAClockThatIsSetBack(t *testing.T) {
+	w := setBack(t)
 	w.receive = nil
 	w.run(6 * time.Minute)
 	w.wantRecorded("missed")
@@ -159,4 +170,39 @@ func TestAnOutageAfterAClockIsSetBack(t *testing.T) {
 	w.heard()
 	w.run(time.Minute)
 	w.wantRecorded("missed")
+}
+
+// While the ledger cannot be read no look succeeds. What was missed in that time is found afterwards, although the log still has an attempt of the
+// time when the service's clock was ahead.
+func TestLooksThatFailAfterAClockIsSetBack(t *testing.T) {
+	w := setBack(t)
+	unavailable := true
+	w.kube.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return unavailable, nil, apierrors.NewServiceUnavailable("the API server is away")
+	})
+	w.run(30 * time.Minute)
+	unavailable = false
+	w.receive = nil
+	w.heard()
+	w.run(10 * time.Minute)
+	w.wantRecorded("missed")
+}
+
+// Receivers do not notice that nobody reaches them, as when a certificate has ended, and so do not say that it is over. A delivery that succeeds
+// says it: what was missed is then asked for without waiting, by a new process as well.
+func TestAnOutageThatNoReceiverNoticed(t *testing.T) {
+	for name, restart := range map[string]func(w *world){"the same process": func(*world) {}, "a new process": (*world).start} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.run(time.Minute)
+			w.receive = nobody
+			w.deliver("missed", 1)
+			w.run(85 * time.Minute)
+			restart(w)
+			w.receive = nil
+			w.deliver("fresh", 1)
+			w.run(15 * time.Minute)
+			w.wantRecorded("missed")
+		})
+	}
 }

@@ -46,6 +46,9 @@ const (
 	retryLookAtMost = 20 * time.Second
 	// atLeast is between two reconciles, whatever is due.
 	atLeast = 100 * time.Millisecond
+	// sentAgainFor is how long GitHub sends a delivery again; it refuses older ones
+	// (https://docs.github.com/en/webhooks/testing-and-troubleshooting-webhooks/redelivering-webhooks).
+	sentAgainFor = 3 * 24 * time.Hour
 	// reconcileTimeout ends one reconcile. A look that is ended begins anew, so a slow service must not be stopped while it answers:
 	// 300 pages, four seconds each.
 	reconcileTimeout = 20 * time.Minute
@@ -170,12 +173,13 @@ func (r *Reconciler) step(ctx context.Context, log provider.DeliveryLog) error {
 // ask asks for one redelivery. That it was asked for is not written down: the log will have it.
 func (r *Reconciler) ask(ctx context.Context, log provider.DeliveryLog, m *missed) error {
 	err := log.Redeliver(ctx, m.ID)
-	if fault.Is(err, fault.Ignored) {
+	rejected := fault.Rejected(err) // 400, 422
+	if fault.Is(err, fault.Ignored) || rejected && r.clock.Since(m.First) > sentAgainFor {
 		r.line.gone[m.GUID], r.line.last = true, r.clock.Now() // the next look gives it up
 		return nil
 	}
-	r.line.took(m, r.clock.Now())                                            // also one that failed waits for its turn
-	if f := fault.Of(err); f != nil && f.Reason == fault.ReasonGitRejected { // this one is refused (400, 422), and says nothing of others
+	r.line.took(m, r.clock.Now()) // also one that failed waits for its turn
+	if rejected {                 // this one, which says nothing of others
 		r.logger.Infow("asking for a delivery to be sent again is refused", "delivery", m.GUID, "error", err.Error())
 		return nil
 	}

@@ -49,6 +49,9 @@ type line struct {
 	away bool
 	// there is when a receiver last said that it is there.
 	there time.Time
+	// succeeded is when an attempt last succeeded. Receivers do not say that they are there when they have noticed nothing, as of an
+	// outage of DNS.
+	succeeded time.Time
 }
 
 func newLine() line {
@@ -96,7 +99,7 @@ func (l *line) due(m *missed) time.Time {
 		return time.Time{}
 	}
 	last := latest(m.Last, asked.at)
-	if m.Tries == 1 || m.Refused == 0 && l.there.After(last) {
+	if m.Tries == 1 || m.Refused == 0 && latest(l.there, l.succeeded).After(last) {
 		return last.Add(secondAfter)
 	}
 	return last.Add(min(retryAtMost, retryAfter<<min(m.Tries-2, 10)))
@@ -141,7 +144,7 @@ func (l *line) waits(missing []missed, now time.Time) bool {
 func (l *line) forget(missing []missed) {
 	was := *l
 	*l = newLine()
-	l.last, l.away, l.there = was.last, was.away, was.there
+	l.last, l.away, l.there, l.succeeded = was.last, was.away, was.there, was.succeeded
 	for i := range missing {
 		m := &missing[i]
 		if a, known := was.asked[m.GUID]; known {

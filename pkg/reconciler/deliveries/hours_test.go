@@ -140,6 +140,32 @@ func TestWhatIsNotSentAgainIsAskedForLessOften(t *testing.T) {
 	}
 }
 
+// GitHub sends again what is not older than three days. What it has refused until then is given up, and its Repository told once.
+func TestWhatIsTooOldToBeSentAgainIsGivenUp(t *testing.T) {
+	w := newWorld(t)
+	w.run(time.Minute)
+	w.receive = nobody
+	w.deliver("refused", 1)
+	w.receive = nil
+	asked := 0
+	w.redeliverBy(func(int64) error {
+		asked++
+		return fault.Operatorf(fault.ReasonGitRejected, "422 Validation Failed")
+	})
+	w.run(3*24*time.Hour - time.Hour)
+	if len(w.events.Events) != 0 || asked < 60 {
+		t.Errorf("within three days it was asked for %d times, and the Repository was told %d times", asked, len(w.events.Events))
+	}
+	w.run(3 * time.Hour)
+	before := asked
+	w.start()
+	w.redeliverBy(func(int64) error { asked++; return nil })
+	w.run(24 * time.Hour)
+	if len(w.events.Events) != 1 || asked != before {
+		t.Errorf("after three days it was asked for %d times, and the Repository was told %d times", asked-before, len(w.events.Events))
+	}
+}
+
 // What the service has forgotten costs a call each, one a second.
 func TestMuchThatTheServiceHasForgotten(t *testing.T) {
 	w := newWorld(t)

@@ -30,13 +30,25 @@ const (
 // ledger is what is known of the deliveries of an App. It is durable, and made of the service's log alone: a ledger that is
 // lost or of an hour ago becomes the same one when the log is read again. All times are the service's.
 type ledger struct {
-	// Through is the time of the newest attempt that is accounted for, with all before it.
+	// Through is the time of the newest attempt that is accounted for, with all before it but what is Unread.
 	Through time.Time `json:"through"`
-	// Succeeded is the time of the newest attempt that succeeded.
+	// Unread is a part of the log before Through that is still to be read.
+	Unread unread `json:"unread,omitzero"`
+	// Succeeded is the time of the newest attempt that succeeded. Like Through, it is never later than now.
 	Succeeded time.Time `json:"succeeded"`
 	// Missed are the deliveries without success, in the order of their first attempts.
 	Missed []missed `json:"missed,omitempty"`
 }
+
+// unread is a part of the log that was further back than one look reads. The zero value is none.
+type unread struct {
+	// Cursor is the page to go on with, towards older ones; "" for the newest page of the log.
+	Cursor string `json:"cursor,omitempty"`
+	// Since is the time of the oldest attempts that belong to it.
+	Since time.Time `json:"since"`
+}
+
+func (u unread) none() bool { return u.Since.IsZero() }
 
 // missed is a delivery that nobody has acknowledged.
 type missed struct {
@@ -69,8 +81,9 @@ func (l *ledger) readFrom(at time.Time) {
 	}
 }
 
-// account takes the attempts of the log since from, oldest first. Those that it has taken before change nothing.
-func (l *ledger) account(attempts []provider.Attempt) {
+// account takes attempts of the log, oldest first. Those that it has taken before change nothing. One that is later than now was made before the
+// service's clock was set back: it is read again until its time has come, because what is made meanwhile is listed as older.
+func (l *ledger) account(attempts []provider.Attempt, now time.Time) {
 	at := make(map[string]int, len(l.Missed))
 	for i := range l.Missed {
 		at[l.Missed[i].GUID] = i
@@ -80,7 +93,11 @@ func (l *ledger) account(attempts []provider.Attempt) {
 	for i := range attempts {
 		a := &attempts[i]
 		if a.At.After(through) { // what is before that may be older than the newest success that is known
-			succeeded, l.Through = latest(succeeded, before), latest(l.Through, a.At)
+			succeeded = latest(succeeded, before)
+		}
+		passed := !a.At.After(now)
+		if passed {
+			l.Through = latest(l.Through, a.At)
 		}
 		n, known := at[a.GUID]
 		switch {
@@ -90,7 +107,10 @@ func (l *ledger) account(attempts []provider.Attempt) {
 				delete(at, a.GUID)
 			}
 			if a.Starts { // the others are answered without the API server
-				succeeded, l.Succeeded = latest(succeeded, a.At), latest(l.Succeeded, a.At)
+				succeeded = latest(succeeded, a.At)
+				if passed {
+					l.Succeeded = latest(l.Succeeded, a.At)
+				}
 			}
 		case !a.Starts:
 		case known:

@@ -33,7 +33,7 @@ func TestTheLedgerIsAFunctionOfTheLog(t *testing.T) {
 	begin := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 	log := long(begin)
 	whole := ledger{Through: begin}
-	whole.account(log)
+	whole.account(log, begin.Add(24*time.Hour))
 	whole.forget()
 	if len(whole.Missed) < 10 {
 		t.Fatalf("only %d are missed", len(whole.Missed))
@@ -46,7 +46,7 @@ func TestTheLedgerIsAFunctionOfTheLog(t *testing.T) {
 			for log[from].At.Before(since) {
 				from++
 			}
-			l.account(log[from:end])
+			l.account(log[from:end], begin.Add(24*time.Hour))
 			l.forget()
 		}
 		if diff := cmp.Diff(whole, l); diff != "" {
@@ -67,7 +67,7 @@ func TestAFullLedgerLosesNothing(t *testing.T) {
 		log = append(log, provider.Attempt{ID: int64(n + 1), GUID: fmt.Sprintf("%036d", n), At: begin.Add(time.Duration(n) * time.Second), Status: 503, Starts: true, Repository: repository})
 	}
 	l := ledger{Through: begin}
-	l.account(log)
+	l.account(log, begin.Add(24*time.Hour))
 	l.forget()
 	count := map[int64]int{}
 	for i := range l.Missed {
@@ -111,7 +111,7 @@ func TestAFullLedgerGivesUpNothingForAnOutage(t *testing.T) {
 		for log[from].At.Before(since) {
 			from++
 		}
-		l.account(log[from:])
+		l.account(log[from:], at)
 		if ended := l.giveUp(nil); len(ended) != 0 {
 			t.Fatalf("%d are given up: %s", len(ended), ended[0].why)
 		}

@@ -4,19 +4,23 @@ package deliveries
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
 const (
-	// maxPages bounds one look, 30,000 attempts at GitHub: what is older then is not found any more, and logged. GitHub allows
-	// 900 calls a minute.
+	// maxPages bounds one look, 30,000 attempts at GitHub: what is older is left to the next looks. GitHub allows 900 calls a minute.
 	maxPages = 300
+	// roomForUnread is how many deliveries the ledger may hold while what was left unread is read: the rest of its room is for what is missed
+	// meanwhile. If that had no room, the log would be read again from far back.
+	roomForUnread = maxMissed / 2
 	// manyPages is as long as a look may be to be made again soon; a longer one is made again later, so that looks take one call a
 	// second at most, and leave the time for asking.
 	manyPages = 10
@@ -24,17 +28,18 @@ const (
 	reasonGivenUp = "DeliveryGivenUp"
 )
 
-// look reads the log since the last look and writes down what is missed.
+// look reads the log since the last look, and some of what earlier looks have left unread, and writes down what is missed.
 func (r *Reconciler) look(ctx context.Context, log provider.DeliveryLog) error {
 	l, was, err := r.store.load(ctx)
 	if err != nil {
 		return err
 	}
-	if now := r.clock.Now(); l.from().After(now) { // the service's clock was set back: an Enterprise Server's may be
+	now := r.clock.Now()
+	if l.from().After(now) { // the clock was set back after that was written down
 		l.readFrom(now.Add(-lookEvery))
 	}
 	before := l.Through
-	attempts, err := r.read(ctx, log, l.from())
+	attempts, left, err := r.read(ctx, log, &l)
 	if err != nil {
 		return err
 	}
@@ -43,7 +48,8 @@ func (r *Reconciler) look(ctx context.Context, log provider.DeliveryLog) error {
 			r.line.learn(a)
 		}
 	}
-	l.account(attempts)
+	l.account(attempts, now)
+	l.Unread, r.line.succeeded = left, l.Succeeded
 	served := servedAt(r.baseURL(), r.claims, r.repositories)
 	l.Missed = slices.DeleteFunc(l.Missed, func(m missed) bool { return !served.may(m.Repository) })
 	for i := range l.Missed {
@@ -58,7 +64,9 @@ func (r *Reconciler) look(ctx context.Context, log provider.DeliveryLog) error {
 	}
 	r.ledger = l
 	r.line.forget(l.Missed)
-	r.pages = 1 + (r.pages-1)*newer(attempts, l.from())/max(1, len(attempts)) // where the ledger is full, it is read again from far back
+	if l.Unread.none() { // else the next look may have as many
+		r.pages = 1 + (r.pages-1)*newer(attempts, l.from())/max(1, len(attempts)) // where the ledger is full, it is read again from far back
+	}
 	return nil
 }
 
@@ -72,36 +80,82 @@ func newer(attempts []provider.Attempt, since time.Time) (n int) {
 	return n
 }
 
-// read returns the attempts of the log since then, oldest first.
-func (r *Reconciler) read(ctx context.Context, log provider.DeliveryLog, since time.Time) ([]provider.Attempt, error) {
-	var all []provider.Attempt
-	cursor := ""
-	for r.pages = 1; ; r.pages++ {
-		page, next, err := log.Page(ctx, cursor)
-		if err != nil {
-			return nil, err
-		}
-		for i, a := range page {
-			switch {
-			case !a.At.Before(since):
-				all = append(all, a) // also after an older one: which was made late may be listed where it was due
-			case i == len(page)-1:
-				next = "" // and all that follow
-			}
-		}
-		if next == "" {
-			break
-		}
-		if r.pages == maxPages {
-			r.logger.Errorw("the Git service's log of deliveries is longer than what is read of it: older deliveries that were missed have to be sent again by hand",
-				"attempts", len(all), "oldest", all[len(all)-1].At, "since", since)
-			break
-		}
-		cursor = next
+// read returns the attempts since the last look, and what is read of the unread part, oldest first; and what is left unread for later looks.
+func (r *Reconciler) read(ctx context.Context, log provider.DeliveryLog, l *ledger) (all []provider.Attempt, left unread, err error) {
+	r.pages = 0
+	all, left, err = r.walk(ctx, log, unread{Since: l.from()}, math.MaxInt)
+	if err != nil {
+		return nil, unread{}, err
+	}
+	if !left.none() {
+		r.logger.Infow("the Git service's log of deliveries is longer than one look reads: later looks go on", "attempts", len(all), "since", left.Since)
+	}
+	switch {
+	case l.Unread.none():
+	case !left.none(): // all between the page that is next and the end of the older part: some of it may be read twice
+		left.Since = earliest(left.Since, l.Unread.Since)
+	default:
+		var older []provider.Attempt
+		older, left = r.readOn(ctx, log, l.Unread, roomForUnread-len(l.Missed)-failures(all))
+		all = append(all, older...)
 	}
 	slices.Reverse(all)
 	slices.SortStableFunc(all, func(a, b provider.Attempt) int { return a.At.Compare(b.At) })
-	return all, nil
+	return all, left, nil
+}
+
+// readOn reads of the unread part what there is room for. That it fails keeps nobody from what the look has found already. A cursor that fails
+// at once may be forgotten by the service, so the next look begins anew with the newest page; a limit says nothing of the cursor.
+func (r *Reconciler) readOn(ctx context.Context, log provider.DeliveryLog, part unread, room int) ([]provider.Attempt, unread) {
+	if end, limited := ctx.Deadline(); limited { // what is found has to be written down as well
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, end.Add(-time.Until(end)/2))
+		defer cancel()
+	}
+	older, left, err := r.walk(ctx, log, part, room)
+	if err != nil {
+		r.logger.Warnw("reading an older part of the Git service's log of deliveries failed; the next look goes on", "since", left.Since, "error", err.Error())
+		if left.Cursor == part.Cursor && !fault.Is(err, fault.Throttled) && ctx.Err() == nil {
+			left.Cursor = ""
+		}
+	}
+	return older, left
+}
+
+// walk reads a part of the log, newest first, and returns what is left of it: when the look has read maxPages, before a page with more failures
+// than there is room for, and after an error.
+func (r *Reconciler) walk(ctx context.Context, log provider.DeliveryLog, part unread, room int) (all []provider.Attempt, left unread, err error) {
+	for left = part; r.pages < maxPages && room > 0; {
+		page, next, err := log.Page(ctx, left.Cursor)
+		if err != nil {
+			return all, left, err
+		}
+		r.pages++
+		if n := len(page); n > 0 && page[n-1].At.Before(part.Since) {
+			next = "" // and all that follow
+		}
+		// One that is older may come before another that is not: which was made late may be listed where it was due.
+		page = slices.DeleteFunc(page, func(a provider.Attempt) bool { return a.At.Before(part.Since) })
+		if room -= failures(page); room < 0 {
+			return all, left, nil
+		}
+		all = append(all, page...)
+		if next == "" {
+			return all, unread{}, nil
+		}
+		left.Cursor = next
+	}
+	return all, left, nil
+}
+
+// failures counts the attempts that a missed delivery may be found by.
+func failures(attempts []provider.Attempt) (n int) {
+	for i := range attempts {
+		if attempts[i].Starts && !attempts[i].Succeeded() {
+			n++
+		}
+	}
+	return n
 }
 
 // tell tells whoever owns its repository that a delivery is given up: before that is written down, so that a process that ends in between

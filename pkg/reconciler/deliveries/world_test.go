@@ -155,20 +155,23 @@ func (w *world) call() error {
 	return nil
 }
 
-// Page implements provider.DeliveryLog.
+// Page implements provider.DeliveryLog. A cursor is how many attempts are older, so it stays the same while the log grows.
 func (w *world) Page(_ context.Context, cursor string) ([]provider.Attempt, string, error) {
 	if err := w.call(); err != nil {
 		return nil, "", err
 	}
 	w.pages++
-	newest := slices.Clone(w.log)
-	slices.Reverse(newest)
-	from, _ := strconv.Atoi(cursor)
-	to := min(from+pageSize, len(newest))
-	if to == len(newest) {
-		return newest[from:to], "", nil
+	end := len(w.log)
+	if cursor != "" {
+		end, _ = strconv.Atoi(cursor)
 	}
-	return newest[from:to], strconv.Itoa(to), nil
+	begin := max(0, end-pageSize)
+	page := slices.Clone(w.log[begin:end])
+	slices.Reverse(page)
+	if begin == 0 {
+		return page, "", nil
+	}
+	return page, strconv.Itoa(begin), nil
 }
 
 // Redeliver implements provider.DeliveryLog.

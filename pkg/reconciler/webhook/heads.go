@@ -11,9 +11,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/records"
 )
@@ -23,6 +26,8 @@ const (
 	underWay = 2 * time.Minute
 	// maxNamed is how many heads the condition names.
 	maxNamed = 10
+	// samplePages of samplePage events are read to see how old the oldest ones are.
+	samplePages, samplePage = 5, 100
 	// reasonNotRecorded is of the condition Webhook while heads have no record.
 	reasonNotRecorded = "HeadsNotRecorded"
 )
@@ -104,6 +109,9 @@ func (r *Reconciler) notRecorded(ctx context.Context, ours []provider.Hook, v vi
 		}
 		missing = append(missing, head)
 	}
+	if missing, err = r.withoutEvicted(ctx, missing); err != nil {
+		return nil, 0, err
+	}
 	slices.SortFunc(missing, func(a, b provider.Head) int { return cmp.Compare(a.Pull, b.Pull) })
 	return missing, max(next, settleEvery), nil
 }
@@ -129,6 +137,48 @@ func (r *Reconciler) recorded(ctx context.Context, t *target, head provider.Head
 	return slices.ContainsFunc(known, func(k records.Record) bool {
 		return k.SHA() == head.SHA && (head.Pull != 0 || k.Event.Spec.BaseRef == "refs/heads/"+head.Branch)
 	}), nil
+}
+
+// withoutEvicted leaves out the heads whose records may have been evicted: the sweep deletes the oldest settled events above settled-cap, and
+// what it remembers of them does not say what they were about.
+func (r *Reconciler) withoutEvicted(ctx context.Context, heads []provider.Head) ([]provider.Head, error) {
+	if len(heads) == 0 {
+		return nil, nil
+	}
+	since, err := r.keptSince(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(heads, func(head provider.Head) bool { return head.At.Before(since) }), nil
+}
+
+// keptSince returns since when events are kept: since the oldest end of a settled one, if there are nearly as many as settled-cap or more; else
+// zero. One that has waited for days was created long before those that were evicted, so that its creation tells nothing; nor does one
+// that is spared because it is unreported. Names are kinds and digests, so the first events are as old as others.
+func (r *Reconciler) keptSince(ctx context.Context) (time.Time, error) {
+	var oldest time.Time
+	o, read := metav1.ListOptions{Limit: samplePage}, 0
+	for range samplePages {
+		page, err := r.events.List(ctx, o)
+		if err != nil {
+			return time.Time{}, fault.FromKube(fault.VerbRead, fmt.Errorf("listing GitEvents: %w", err))
+		}
+		read += len(page.Items)
+		counted := page.Continue == "" || page.RemainingItemCount != nil
+		if counted && read+int(ptr.Deref(page.RemainingItemCount, 0)) < r.settings().SettledCap*9/10 {
+			return time.Time{}, nil
+		}
+		for i := range page.Items {
+			event := &page.Items[i]
+			if end := event.EndedAt(); event.Settled() && !event.Status.Unreported && (oldest.IsZero() || end.Before(oldest)) {
+				oldest = end
+			}
+		}
+		if o.Continue = page.Continue; o.Continue == "" {
+			break
+		}
+	}
+	return oldest, nil
 }
 
 // notRecorded is the verdict that names some heads.

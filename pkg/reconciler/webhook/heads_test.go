@@ -67,7 +67,10 @@ func (w *world) record(pull int64, sha string, change ...func(*v1alpha1.GitEvent
 	for _, one := range change {
 		one(e)
 	}
-	e.ObjectMeta = metav1.ObjectMeta{Namespace: system, Name: fmt.Sprintf("e-%d-%.8s", pull, sha), Labels: map[string]string{plumbline.SubjectLabel: e.Spec.Subject()}}
+	e.ObjectMeta = metav1.ObjectMeta{
+		Namespace: system, Name: fmt.Sprintf("e-%d-%.8s", pull, sha), Labels: map[string]string{plumbline.SubjectLabel: e.Spec.Subject()},
+		CreationTimestamp: metav1.NewTime(w.clock.Now()),
+	}
 	if err := w.client.Tracker().Add(e); err != nil {
 		w.Fatal(err)
 	}

@@ -23,20 +23,20 @@ const (
 	awayAfter = 5 * time.Minute
 	// overlap is how long an attempt may take until it shows in the log, and one with a smaller id after it.
 	overlap = 2 * time.Minute
-	// maxOver is of how many deliveries it is remembered that they are too old: twice what one look reads.
-	maxOver = 2000
 )
 
 // missed is a delivery that nobody has acknowledged.
 type missed struct {
 	guid string
-	// id is the newest attempt's, first the oldest one's.
+	// id is the newest attempt's, first the oldest one's, which was made at this time.
 	id, first int64
+	at        time.Time
 	// tries is how many attempts there were after the first, and refused how many of them failed although others have succeeded since the
 	// one before.
 	tries, refused int
-	// tried is when this process had it sent again last, zero for never.
-	tried time.Time
+	// tried is when this process had it sent again last, or tried to, zero for never; unsent is how often the service has failed to since.
+	tried  time.Time
+	unsent int
 }
 
 // log is what is known of the log of a webhook.
@@ -47,8 +47,7 @@ type log struct {
 	// given up, and that is not written down yet.
 	done      map[string]bool
 	unwritten []string
-	// over are those whose first attempt is so old that they might run twice, whatever attempts there were since.
-	over map[string]bool
+	old
 	// through is the id up to which all attempts are accounted for. It becomes what was the newest at markedAt, when that is long ago.
 	through, newest, marked int64
 	markedAt                time.Time
@@ -99,10 +98,10 @@ func (l *log) due(m *missed) time.Time {
 	switch {
 	case m.tried.IsZero():
 		return time.Time{}
-	case m.tries <= 1, m.refused == 0 && l.there.After(m.tried):
+	case m.tries+m.unsent <= 1, m.refused+m.unsent == 0 && l.there.After(m.tried):
 		return m.tried.Add(secondAfter)
 	}
-	return m.tried.Add(min(retryLater, retryAfter<<min(m.tries-2, 10)))
+	return m.tried.Add(min(retryLater, retryAfter<<min(m.tries+m.unsent-2, 10)))
 }
 
 // took notes that a delivery was sent again and what it was answered with, 0 for no answer.
@@ -120,21 +119,48 @@ func (l *log) took(guid string, status int, now time.Time) {
 	for i := range l.missed {
 		if m := &l.missed[i]; m.guid == guid {
 			m.tries++
-			m.tried = now
+			m.tried, m.unsent = now, 0
 		}
 	}
 	l.sort()
 }
 
+// notSent notes that the service failed to send a delivery again: others come first now. It may have sent it nevertheless.
+func (l *log) notSent(guid string, now time.Time) {
+	l.stale = true
+	for i := range l.missed {
+		if m := &l.missed[i]; m.guid == guid {
+			m.tried = now
+			m.unsent++
+		}
+	}
+	l.sort()
+}
+
+// taken ends the waiting if the newest attempts show that it is over: one was taken, after the last failure and after what was sent again
+// last. A receiver that has answered shows it with an event, because it takes what starts nothing without the API server. That the service
+// calls a paused webhook again shows nothing, because the pause may just have ended.
+func (l *log) taken(newest []provider.Attempt, now time.Time) {
+	shows := func(a provider.Attempt) bool {
+		return a.Succeeded() && (a.Starts || !l.answered) && a.ID > l.newest && (a.At.IsZero() || a.At.After(l.last))
+	}
+	if l.away > 0 && slices.ContainsFunc(newest, shows) {
+		l.away, l.back, l.there = 0, time.Time{}, now
+	}
+}
+
 // end notes that a delivery needs nothing more.
 func (l *log) end(guid string) {
 	l.done[guid] = true
-	l.missed = slices.DeleteFunc(l.missed, func(m missed) bool { return m.guid == guid })
+	is := func(m missed) bool { return m.guid == guid }
+	l.missed, l.toTell = slices.DeleteFunc(l.missed, is), slices.DeleteFunc(l.toTell, is)
 }
 
 // sort puts those first that were tried least, the older ones before the newer ones.
 func (l *log) sort() {
-	slices.SortStableFunc(l.missed, func(a, b missed) int { return cmp.Or(cmp.Compare(a.tries, b.tries), cmp.Compare(a.first, b.first)) })
+	slices.SortStableFunc(l.missed, func(a, b missed) int {
+		return cmp.Or(cmp.Compare(a.tries+a.unsent, b.tries+b.unsent), cmp.Compare(a.first, b.first))
+	})
 }
 
 // unseen forgets what is missed, so that nothing is sent again: the webhook is not called, or cannot be seen. When it can, the log is read anew.
@@ -143,18 +169,10 @@ func (l *log) unseen() {
 	l.through, l.marked = 0, 0
 }
 
-// grownOld notes that a delivery is not sent again, however often it was until now.
-func (l *log) grownOld(guid string) {
-	if l.over == nil || len(l.over) >= maxOver {
-		l.over = map[string]bool{}
-	}
-	l.over[guid] = true
-}
-
 // saw takes the failed attempts since through, and returns the oldest one that has to be accounted for; 0 if
 // nothing has changed.
 func (l *log) saw(failed []provider.Attempt) (oldest int64) {
-	news := l.stale
+	news := l.stale || len(l.unsure) > 0
 	for _, a := range failed {
 		l.newest = max(l.newest, a.ID)
 		known := slices.ContainsFunc(l.missed, func(m missed) bool { return m.guid == a.GUID })
@@ -168,6 +186,9 @@ func (l *log) saw(failed []provider.Attempt) (oldest int64) {
 	}
 	for _, m := range l.missed {
 		oldest = least(oldest, m.first)
+	}
+	for _, first := range l.unsure {
+		oldest = least(oldest, first)
 	}
 	return oldest
 }
@@ -196,10 +217,10 @@ func least(a, b int64) int64 {
 // account replaces what is missed by what the log has: the attempts since the oldest that matters, oldest first. It is a
 // function of the log, but for when this process has tried, and for what is older than all that was read of it.
 func (l *log) account(attempts []provider.Attempt) {
-	tried := map[string]time.Time{}
+	before := map[string]missed{}
 	found := map[string]*missed{}
 	for _, m := range l.missed {
-		tried[m.guid] = m.tried
+		before[m.guid] = m
 	}
 	order := l.older(attempts, found)
 	l.missed = nil
@@ -215,7 +236,7 @@ func (l *log) account(attempts []provider.Attempt) {
 			l.done[a.GUID] = true
 		case l.done[a.GUID], l.over[a.GUID]:
 		case m == nil:
-			found[a.GUID] = &missed{guid: a.GUID, id: a.ID, first: a.ID, tried: tried[a.GUID]}
+			found[a.GUID] = &missed{guid: a.GUID, id: a.ID, first: a.ID, at: a.At, tried: before[a.GUID].tried, unsent: before[a.GUID].unsent}
 			order = append(order, a.GUID)
 		default:
 			m.again(a.ID, succeeded)

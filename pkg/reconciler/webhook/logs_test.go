@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
@@ -186,6 +187,53 @@ func TestTenMinutesAreMadeUpForAsFastAsGitLabSends(t *testing.T) {
 	w.wantOnce(all...)
 	w.run(time.Hour)
 	w.wantOnce(all...)
+}
+
+// stuck is a service that fails to send one attempt again.
+type stuck struct {
+	*world
+	attempt int64
+	asked   *int
+}
+
+func (s stuck) Resend(ctx context.Context, hook, attempt int64) (int, error) {
+	if attempt == s.attempt {
+		*s.asked++
+		return 0, fault.Transientf("GitUnavailable", "500")
+	}
+	return s.world.Resend(ctx, hook, attempt)
+}
+
+// A delivery that GitLab fails to send again, for example because it is too large, holds up no other one, and is asked for less and less.
+func TestADeliveryThatIsNotSentAgainHoldsUpNoOther(t *testing.T) {
+	w := newWorld(t)
+	asked := 0
+	w.process.service.Hooks = func(string, v1alpha1.Project, provider.Credentials) (provider.HookLog, error) {
+		return stuck{w, 1, &asked}, nil
+	}
+	w.missed("stuck", "b", "c")
+	w.run(3 * time.Minute)
+	w.wantOnce("b", "c")
+	w.run(time.Hour)
+	if asked < 3 || asked > 14 {
+		t.Errorf("it was asked for %d times in an hour", asked)
+	}
+	w.missed("d")
+	w.run(10 * time.Minute)
+	w.wantOnce("b", "c", "d")
+}
+
+// What has grown old since the last look is not sent again either.
+func TestWhatGrowsOldBetweenLooks(t *testing.T) {
+	w := newWorld(t)
+	w.missed("x")
+	w.reconcile()
+	w.clock.Step(96 * time.Hour)
+	w.run(time.Hour)
+	if len(w.resent) != 0 {
+		t.Errorf("sent again: %v", w.resent)
+	}
+	w.wantEvents(reasonGivenUp)
 }
 
 // What was recorded although nobody answered may run twice when its stub is gone, however often it was sent again meanwhile.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"time"
 
@@ -39,6 +40,7 @@ func (r *Reconciler) look(ctx context.Context, m *memory, t *target, log provide
 		return lookEvery, r.tell(ctx, t, noHook(t))
 	}
 	if t.project.ID != 0 && t.project.ID != ours[0].Project {
+		m.logs.unseen()
 		return lookEvery, nil // another project has the name now: the condition URL tells of it when an event comes
 	}
 	ours = m.logs.open(ours)
@@ -74,14 +76,12 @@ func (r *Reconciler) readAll(ctx context.Context, m *memory, hooks []provider.Ho
 	return nil
 }
 
-// readOne notes what is missed of one webhook, and gives up what was refused too often.
+// readOne notes what is missed of one webhook, and gives up what is too old or was refused too often.
 func (r *Reconciler) readOne(ctx context.Context, v view) error {
-	before := slices.Clone(v.log.missed)
 	if err := r.read(ctx, v); err != nil {
 		return err
 	}
-	old := slices.DeleteFunc(before, func(m missed) bool { return !v.log.over[m.guid] })
-	if err := r.giveUp(ctx, v, old, "it is so old that it would run again if it was recorded after all"); err != nil {
+	if err := r.giveUp(ctx, v, slices.Clone(v.log.toTell), "it is so old that it would run again if it was recorded after all"); err != nil {
 		return err
 	}
 	refused := slices.DeleteFunc(slices.Clone(v.log.missed), func(m missed) bool { return m.refused < maxRefused })
@@ -105,6 +105,9 @@ func (r *Reconciler) read(ctx context.Context, v view) error {
 	}
 	oldest := l.saw(failed)
 	if oldest == 0 {
+		if err := r.readNewest(ctx, v); err != nil {
+			return err
+		}
 		l.accounted(failed, r.clock.Now())
 		return nil
 	}
@@ -112,14 +115,30 @@ func (r *Reconciler) read(ctx context.Context, v view) error {
 	if err != nil {
 		return err
 	}
+	l.taken(all, r.clock.Now())
+	end := oldest
 	if len(all) > 0 {
 		// What is older than what was read is sent again if it failed: whether it has succeeded since, the receiver knows.
-		end := all[len(all)-1].ID
+		end = all[len(all)-1].ID
 		all = append(all, slices.DeleteFunc(slices.Clone(failed), func(a provider.Attempt) bool { return a.ID >= end })...)
 	}
+	l.decide(all, end)
 	slices.Reverse(all)
 	l.account(all)
 	l.accounted(failed, r.clock.Now())
+	return nil
+}
+
+// readNewest looks on the first page for a delivery that was taken, while what is missed waits because others were not.
+func (r *Reconciler) readNewest(ctx context.Context, v view) error {
+	if v.log.away == 0 || len(v.log.missed) == 0 {
+		return nil
+	}
+	newest, _, err := v.from.Attempts(ctx, v.log.hook, false, 1)
+	if err != nil {
+		return err
+	}
+	v.log.taken(newest, r.clock.Now())
 	return nil
 }
 
@@ -152,14 +171,19 @@ func (r *Reconciler) pages(ctx context.Context, v view, failed bool, after int64
 				older = true
 				continue
 			}
-			if a.Starts && r.old(a) {
-				v.log.grownOld(a.GUID)
-			}
-			a.Starts = a.Starts && r.counts(v.log, v.target, a)
-			byID[a.ID] = a
+			byID[a.ID] = r.counted(v, a)
 		}
 	}
 	return slices.SortedFunc(maps.Values(byID), func(a, b provider.Attempt) int { return cmp.Compare(b.ID, a.ID) }), nil
+}
+
+// counted returns an attempt that starts something only if it counts, and notes one that is too old.
+func (r *Reconciler) counted(v view, a provider.Attempt) provider.Attempt {
+	if a.Starts && r.old(a.At) {
+		v.log.grownOld(a.GUID, a.ID, isMissed(a) && !precedes(a, v.target))
+	}
+	a.Starts = a.Starts && r.counts(v.log, v.target, a)
+	return a
 }
 
 // shareOf is until when one list is read, a quarter of the time that is left: a look that has not read all is worth more than one that was
@@ -181,22 +205,49 @@ func (r *Reconciler) counts(l *log, t *target, a provider.Attempt) bool {
 		}
 		return a.ID > l.before
 	}
-	return !r.old(a) && !a.At.Before(t.repository.CreationTimestamp.Time)
+	return !r.old(a.At) && !precedes(a, t)
 }
 
-// old tells whether the stub of the attempt's event may be gone.
-func (r *Reconciler) old(a provider.Attempt) bool {
-	return !a.At.IsZero() && a.At.Before(r.clock.Now().Add(-r.settings().MaxWait()))
+// precedes tells whether an attempt was made before the Repository.
+func precedes(a provider.Attempt, t *target) bool {
+	return a.At.Before(t.repository.CreationTimestamp.Time)
+}
+
+// isMissed tells whether nobody took an attempt; a 4xx is an answer.
+func isMissed(a provider.Attempt) bool {
+	return a.Status == 0 || a.Status >= http.StatusInternalServerError
+}
+
+// old tells whether the stub of an event may be gone whose first attempt was made then.
+func (r *Reconciler) old(at time.Time) bool {
+	return !at.IsZero() && at.Before(r.clock.Now().Add(-r.settings().MaxWait()))
+}
+
+// sendsNothing tells whether the service refuses to send anything again. What else fails may be because of the one delivery.
+func sendsNothing(f *fault.Error) bool {
+	switch f.Reason {
+	case "HookPaused", fault.ReasonPermissionMissing, fault.ReasonCredentialsRefused:
+		return true
+	}
+	return f.Class == fault.Throttled
 }
 
 // resend has a delivery sent again.
 func (r *Reconciler) resend(ctx context.Context, m *memory, v view, missing *missed) error {
 	guid := missing.guid
+	if r.old(missing.at) {
+		v.log.grownOld(guid, missing.first, true)
+		m.look = r.clock.Now()
+		return nil // the look gives it up, if it has not succeeded since
+	}
 	status, err := v.from.Resend(ctx, v.log.hook, missing.id)
 	if fault.Is(err, fault.Ignored) {
 		return r.giveUp(ctx, v, []missed{*missing}, "GitLab does not send it again any more")
 	}
-	if err != nil {
+	if f := fault.Of(err); f != nil {
+		if !sendsNothing(f) {
+			v.log.notSent(guid, r.clock.Now())
+		}
 		return err
 	}
 	m.logs.took(v.log, guid, status, r.clock.Now())

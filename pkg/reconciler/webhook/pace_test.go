@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-ci/plumbline/pkg/provider"
@@ -86,6 +87,50 @@ func TestProjectAt(t *testing.T) {
 		if got := projectAt(c.base, c.page); got.Owner != c.owner || got.Name != c.name || got.URL != c.page {
 			t.Errorf("%s at %s is %+v", c.page, c.base, got)
 		}
+	}
+}
+
+// However long a step waits for its turn, and however often a receiver asks for a look meanwhile, what is missed is sent again: looks and
+// resends take turns.
+func TestLooksLeaveTurnsToResends(t *testing.T) {
+	w := newWorld(t)
+	w.run(10 * time.Minute)
+	w.missed("a")
+	same, err := w.process.target(w.sync())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for second := range 120 {
+		for n := range 8 {
+			if left, leave := w.process.pace.enter(fmt.Sprint("other-", n), same.lanes(), w.clock.Now()); left == 0 {
+				leave()
+			}
+		}
+		if second%10 == 0 {
+			w.process.Heard()
+		}
+		w.reconcile()
+		w.clock.Step(time.Second)
+	}
+	w.wantOnce("a")
+}
+
+// After a change of the Repository, which may name another project now, a look comes first.
+func TestALookComesFirstAfterAChange(t *testing.T) {
+	w := newWorld(t)
+	w.missed("a")
+	w.reconcile()
+	w.hooks[1].State = provider.HookPaused
+	changed := w.sync().DeepCopy()
+	changed.Generation++
+	if _, err := w.client.PipelinesascodeV1alpha1().Repositories("team").Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.sync()
+	w.clock.Step(10 * time.Second)
+	w.run(time.Minute)
+	if len(w.resent) != 0 {
+		t.Errorf("sent again: %v", w.resent)
 	}
 }
 

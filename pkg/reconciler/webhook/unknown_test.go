@@ -45,3 +45,19 @@ func TestATokenThatMayNotAnyMoreIsAskedSeldom(t *testing.T) {
 	w.run(time.Hour)
 	w.wantOnce("a")
 }
+
+// What was missed by the project that had the name before is asked of no other one.
+func TestAnotherProjectGetsTheName(t *testing.T) {
+	w := newWorld(t)
+	w.receive = refuses("a")
+	w.missed("a")
+	w.run(time.Minute)
+	before := len(w.resent)
+	for i := range w.hooks {
+		w.hooks[i].Project = 6
+	}
+	w.run(4 * time.Hour)
+	if before == 0 || len(w.resent) > before {
+		t.Errorf("sent again: %d times, and %d times when another project had the name", before, len(w.resent)-before)
+	}
+}

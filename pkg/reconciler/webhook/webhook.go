@@ -89,6 +89,7 @@ type memory struct {
 	generation int64     // of the Repository as it was at the last step
 	heard      time.Time // that a look was made for
 	look       time.Time // when the next is due
+	looked     bool      // the last step was a look, and something may be sent before the next one
 	failed     int       // steps that failed, in a row
 	away       bool      // the last of these found no API server
 	logs       logs
@@ -172,7 +173,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 func (r *Reconciler) learn(m *memory, repository *pacv1alpha1.Repository) {
 	now := r.clock.Now()
 	if m.generation != repository.Generation {
-		m.generation, m.look, m.failed = repository.Generation, now, 0
+		m.generation, m.look, m.failed, m.looked = repository.Generation, now, 0, false
 	}
 	if heard := r.lastHeard(); heard.After(m.heard) {
 		m.heard, m.failed = heard, 0 // what stood in the way may be over
@@ -193,7 +194,8 @@ func (m *memory) due(now time.Time) time.Time {
 	return m.look
 }
 
-// step looks, or has one delivery sent again.
+// step looks, or has one delivery sent again. When both are due they take turns: whoever waits for long for a turn, because many share
+// its token, finds a look due each time.
 func (r *Reconciler) step(ctx context.Context, m *memory, t *target) error {
 	log, err := r.connect(ctx, t)
 	m.away = fault.Is(err, fault.Transient)
@@ -201,20 +203,30 @@ func (r *Reconciler) step(ctx context.Context, m *memory, t *target) error {
 		return err
 	}
 	now := r.clock.Now()
-	if !m.look.After(now) {
-		next, err := r.look(ctx, m, t, log)
-		r.metrics.looked(ctx, err)
-		if err != nil {
-			return err
-		}
-		m.look = r.clock.Now().Add(next)
-		if next <= lookEvery && now.Before(m.heard.Add(settleFor)) {
-			m.look = earliest(m.look, r.clock.Now().Add(settleEvery))
-		}
-		return nil
-	}
-	if in, missing, at := m.logs.next(now); missing != nil && !at.After(now) {
+	in, missing, at := m.logs.next(now)
+	mayLook, maySend := !m.look.After(now), missing != nil && !at.After(now) && m.failed == 0
+	switch {
+	case maySend && (m.looked || !mayLook):
+		m.looked = false
 		return r.resend(ctx, m, view{in, t, log}, missing)
+	case mayLook:
+		return r.lookNow(ctx, m, t, log)
+	}
+	return nil
+}
+
+// lookNow looks, and notes when to look again.
+func (r *Reconciler) lookNow(ctx context.Context, m *memory, t *target, log provider.HookLog) error {
+	now := r.clock.Now()
+	next, err := r.look(ctx, m, t, log)
+	r.metrics.looked(ctx, err)
+	m.looked = err == nil
+	if err != nil {
+		return err
+	}
+	m.look = r.clock.Now().Add(next)
+	if next <= lookEvery && now.Before(m.heard.Add(settleFor)) {
+		m.look = earliest(m.look, r.clock.Now().Add(settleEvery))
 	}
 	return nil
 }
