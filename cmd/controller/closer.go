@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	"k8s.io/client-go/metadata"
@@ -22,10 +21,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/openevents"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/sweep"
-	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
 
-// newCloser closes checks with the credentials that events have. It asks one Git service after the other, so that it needs one turn.
+// newCloser closes checks with the credentials that events have.
 func newCloser(ctx context.Context, secret, global string, providers map[string]provider.Provider) *lost.Closer {
 	client, clock := plumblineclient.Get(ctx), clock.RealClock{}
 	own, repositories := client.PlumblineV1alpha1(), client.PipelinesascodeV1alpha1()
@@ -37,7 +35,7 @@ func newCloser(ctx context.Context, secret, global string, providers map[string]
 		Credentials: credentials.New(credentials.Options{
 			Namespace: system.Namespace(), AppSecret: secret, GlobalRepository: global, Providers: providers,
 			Kube: kubeclient.Get(ctx).CoreV1(), Cache: repositoryinformer.Get(ctx).Lister(), Repositories: repositories, Clock: clock,
-			Turns: turns.New(turns.Options{Workers: 1, Now: clock.Now, Refused: func(string) {}, Wake: func(string, time.Duration) {}}),
+			Turns: lost.NewTurns(clock.Now, nil),
 		}),
 	}
 }

@@ -40,6 +40,16 @@ func (w *Waits) Try(step retry.Step, do func() error) error {
 	return err
 }
 
+// Failing returns for how long a step has failed in this process.
+func (w *Waits) Failing(step retry.Step) time.Duration {
+	return w.desk.Timers.Failing(w.event.Name, step, w.desk.Clock.Now())
+}
+
+// Rest keeps a step that needs an operator from being tried again before its time, however often the event is woken.
+func (w *Waits) Rest(step retry.Step) {
+	w.desk.Timers.Rest(w.event.Name, step, w.desk.operatorRetry(), w.desk.Clock.Now())
+}
+
 // FailedJustNow returns the timer of a step that is not to be tried now.
 func (w *Waits) FailedJustNow(step retry.Step) error {
 	left := w.desk.Timers.Left(w.event.Name, step, w.desk.Clock.Now())
@@ -76,17 +86,21 @@ func (d *Desk) ComeBack(event string, err error) (time.Duration, bool) {
 	return after, known
 }
 
-// First joins nothing: the texts of several errors would change from attempt to attempt. What was tried says more than
-// what was not.
+// First has the words of one error alone: the texts of several would change from attempt to attempt. What was tried says more than what
+// was not, and all that was has its time.
 func First(faults []error) error {
+	var tried []error
 	var untried error
 	for _, err := range faults {
 		if err != nil && !Skipped(err) {
-			return err
+			tried = append(tried, err)
 		}
 		if untried == nil {
 			untried = err
 		}
 	}
-	return untried
+	if len(tried) == 0 {
+		return untried
+	}
+	return fault.Among(tried[0], tried[1:]...)
 }

@@ -61,7 +61,7 @@ func (w *Waits) Due(step string, do func() error) error {
 		return do()
 	}
 	left := w.untilDue(wait)
-	if left <= 0 {
+	if left <= 0 || step == v1alpha1.StepReport && wait.Reason == fault.ReasonGitRejected { // it is about one check, which rests
 		return do()
 	}
 	w.skipped = w.skipped || wait.Class == fault.Operator.String()
@@ -127,10 +127,10 @@ func (w *Waits) Settle(step string, err error) error {
 }
 
 // seldom tells whether a wait that stands is left as it is recorded, because it is written again only as often as one for an
-// operator. Thousands may wait for room and look each minute; each write of a status stores a whole event with its payload, and all of
-// them would fill etcd.
+// operator. Thousands may wait for room or a quota and look each minute; each write of a status stores a whole event with its payload, and
+// all of them would fill etcd.
 func (w *Waits) seldom(reason string, before *v1alpha1.Wait) bool {
-	return kept.NoRoom(reason) && before.NotBefore != nil && w.desk.Clock.Since(before.NotBefore.Time) < w.desk.operatorRetry()
+	return (kept.NoRoom(reason) || reason == fault.ReasonQuota) && before.NotBefore != nil && w.desk.Clock.Since(before.NotBefore.Time) < w.desk.operatorRetry()
 }
 
 // tell makes one Kubernetes Event for each change of reason. No tenant is told of a panic, which is ours, nor of a wait for a slot, which

@@ -8,8 +8,10 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
@@ -139,6 +141,9 @@ func (s *Session) Shared() bool {
 // Secret reads a Secret live and remembers what it was: an event that cannot go on with it is tried again when it has
 // changed. The error is the API server's.
 func (s *Session) Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
+	if len(validation.IsDNS1123Subdomain(name)) != 0 { // there is none, and a client cannot even ask for some of these names
+		return nil, apierrors.NewNotFound(corev1.Resource("secrets"), name)
+	}
 	secret, err := s.keeper.options.Kube.Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
 	if content, known := contentOf(secret, err); known {
 		s.saw[types.NamespacedName{Namespace: namespace, Name: name}] = content

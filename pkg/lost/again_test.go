@@ -28,6 +28,7 @@ func TestTheVerdictOfARedeliveryWins(t *testing.T) {
 	}{
 		"it has ended":                         {func(e *v1alpha1.GitEvent) { e.MarkTrue(v1alpha1.GitEventReported, "", "") }, nil, []status.Conclusion{status.Cancelled, status.Success}},
 		"it has, and nobody answers the first": {func(*v1alpha1.GitEvent) {}, down, []status.Conclusion{status.Cancelled, status.Success}},
+		"it was approved":                      {func(e *v1alpha1.GitEvent) { e.Status.Plan.EndsPending = true }, nil, []status.Conclusion{status.Cancelled, status.Skipped, status.Success}},
 		"its run goes on":                      {func(e *v1alpha1.GitEvent) { e.Status.Runs[0].Result = nil }, nil, []status.Conclusion{status.Cancelled}},
 		"nothing is planned yet":               {func(e *v1alpha1.GitEvent) { e.Status = v1alpha1.GitEventStatus{} }, nil, []status.Conclusion{status.Cancelled}},
 	} {
@@ -49,7 +50,7 @@ func TestTheVerdictOfARedeliveryWins(t *testing.T) {
 			var got []status.Conclusion
 			for _, p := range w.puts {
 				got = append(got, p.check.Conclusion)
-				if closes := p.check.Conclusion == status.Cancelled; p.check.OnlyOpen != closes || (p.id == "") == closes {
+				if verdict, closes := p.check.Conclusion == status.Success, p.check.Conclusion == status.Cancelled; p.check.OnlyOpen == verdict || (p.id == "") == closes {
 					t.Errorf("reported %+v with the id %q", p.check, p.id)
 				}
 			}

@@ -3,16 +3,20 @@
 package lost_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
 // What cannot work is asked for once an hour, whichever run it is for; then the check is closed.
@@ -91,6 +95,45 @@ func TestANamespaceWithoutAnswersHoldsUpNoOther(t *testing.T) {
 		t.Fatal(asked, err)
 	}
 	w.refuse = nil
+	w.run = w.run.DeepCopy()
+	w.run.Namespace, w.run.UID, w.run.Annotations[pipelinesascode.RepoURL] = "other", "theirs", url+"2"
+	if asked, err := w.close(); !asked || err != nil {
+		t.Error(asked, err)
+	}
+}
+
+// While a Git service may not be called, whoever wants to report there finds no turn. When it may be called again, others need not wait until
+// all of these were called, who do not come.
+func TestWhoFoundNoTurnHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	their, theirs := repository(), claim()
+	their.Namespace, their.Spec.URL, theirs.Spec.URL = "other", url+"2", url+"2"
+	theirs.Name, theirs.Spec.Repository.Namespace = v1alpha1.ClaimName(url+"2"), "other"
+	w.objects = append(w.objects, their, theirs)
+	w.secrets = append(w.secrets, "other")
+	w.refuse = fault.Throttledf(provider.ReasonPaced, time.Minute, "not yet")
+	w.during = func(plumblineclient.GitEventInterface) {
+		w.observe(provider.Answered{Began: w.clock.Now(), Closed: time.Minute})
+	}
+	w.start()
+	for n := range 5 {
+		w.run = w.run.DeepCopy()
+		w.run.UID = types.UID(fmt.Sprint("run-", n))
+		if asked, err := w.close(); asked || err == nil { // not even the first one, of which no call was made
+			t.Fatal(n, asked, err)
+		}
+	}
+	if len(w.puts) != 1 {
+		t.Fatalf("%d reports, want one: then nobody may call", len(w.puts))
+	}
+	w.refuse = nil
+	w.clock.SetTime(w.clock.Now().Add(time.Minute + time.Second))
+	alarms := w.alarms
+	w.alarms = nil
+	for _, tick := range alarms {
+		tick()
+	}
 	w.run = w.run.DeepCopy()
 	w.run.Namespace, w.run.UID, w.run.Annotations[pipelinesascode.RepoURL] = "other", "theirs", url+"2"
 	if asked, err := w.close(); !asked || err != nil {

@@ -25,6 +25,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/resources"
+	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
 
 const (
@@ -56,6 +57,16 @@ type Closer struct {
 	failed map[string]pause // runs, events, Repositories and namespaces
 }
 
+// NewTurns returns the turns of a Closer's credentials. It asks one Git service after the other and needs one. What finds none is not
+// waited for, the sweep comes again: it leaves the line when it is called, so that nothing is kept for it. A nil after is time.AfterFunc.
+func NewTurns(now func() time.Time, after func(time.Duration, func())) *turns.Turns {
+	var t *turns.Turns
+	t = turns.New(turns.Options{
+		Workers: 1, Now: now, After: after, Refused: func(string) {}, Wake: func(event string, _ time.Duration) { t.Leave(event) },
+	})
+	return t
+}
+
 // pause is how long, and until when, something is left alone.
 type pause struct {
 	long  time.Duration
@@ -77,7 +88,13 @@ func (c *Closer) Close(ctx context.Context, run *metav1.PartialObjectMetadata) (
 	if !known || c.rests(ofRepository(event)) {
 		return true, false, nil
 	}
-	return true, true, c.close(ctx, run, event, service)
+	err = c.close(ctx, run, event, service)
+	return true, !notAsked(fault.Of(err)), err
+}
+
+// notAsked tells whether a fault is that the Git service may not be called now.
+func notAsked(f *fault.Error) bool {
+	return f != nil && (f.Reason == fault.ReasonBusy || f.Reason == provider.ReasonPaced)
 }
 
 func (c *Closer) close(ctx context.Context, run *metav1.PartialObjectMetadata, event *v1alpha1.GitEvent, service provider.Provider) error {
@@ -208,6 +225,8 @@ func kube(what string, err error) error {
 func (c *Closer) failedFor(event *v1alpha1.GitEvent, reason string) {
 	switch reason {
 	case fault.ReasonCommitUnknown: // other runs are of other commits
+	case fault.ReasonGitRejected: // what it has against one check says nothing of others
+	case fault.ReasonBusy, provider.ReasonPaced: // nobody was asked
 	case fault.ReasonGitUnreachable, fault.ReasonTimeout, fault.ReasonCanceled:
 		c.rest(ofNamespace(event.Spec.Repository.Namespace), again)
 	default:

@@ -31,7 +31,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/lost"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/status"
-	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
 
 const (
@@ -56,6 +55,8 @@ type world struct {
 	tooMany bool                                           // were asked for
 	puts    []put
 	patches []string
+	alarms  []func()                // of the turns
+	observe func(provider.Answered) // of the last session
 }
 
 type put struct {
@@ -105,7 +106,8 @@ func (w *world) start() {
 	kube := kubefake.NewSimpleClientset(secrets...)
 	services := map[string]provider.Provider{"own": {
 		Name: "own", BaseURL: func(string, string, v1alpha1.Project) string { return "https://git.example" },
-		Connect: func(_ context.Context, _ string, project v1alpha1.Project, _ provider.Credentials) (provider.Client, error) {
+		Connect: func(_ context.Context, _ string, project v1alpha1.Project, c provider.Credentials) (provider.Client, error) {
+			w.observe = c.Observe
 			return provider.Client{Reporter: reporter{w, project}}, nil
 		},
 		Metadata: func(id string) (labels, annotations map[string]string) {
@@ -119,7 +121,7 @@ func (w *world) start() {
 		Credentials: credentials.New(credentials.Options{
 			Namespace: system, Providers: services, Kube: kube.CoreV1(), Cache: paclisters.NewRepositoryLister(nobody),
 			Repositories: own.PipelinesascodeV1alpha1(), Clock: w.clock,
-			Turns: turns.New(turns.Options{Workers: 1, Now: w.clock.Now, Refused: func(string) {}, Wake: func(string, time.Duration) {}}),
+			Turns: lost.NewTurns(w.clock.Now, func(_ time.Duration, do func()) { w.alarms = append(w.alarms, do) }),
 		}),
 	}
 }
@@ -145,7 +147,7 @@ func (r reporter) Put(_ context.Context, head git.Head, id string, check status.
 	if r.w.refuses != nil {
 		return id, r.w.refuses(head)
 	}
-	return id, r.w.refuse
+	return "id of " + check.Key, r.w.refuse
 }
 
 type patcher struct {

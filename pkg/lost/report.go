@@ -67,7 +67,8 @@ func (c *Closer) givenUp(ctx context.Context, object *metav1.PartialObjectMetada
 	return event, nil
 }
 
-// reportOpen reports the checks that the event has left open, and takes those off it that are reported.
+// reportOpen reports the checks that the event has left open, and takes those off it that are reported. One that the service refuses
+// keeps no other one open.
 func (c *Closer) reportOpen(ctx context.Context, event *v1alpha1.GitEvent, service provider.Provider) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -77,6 +78,7 @@ func (c *Closer) reportOpen(ctx context.Context, event *v1alpha1.GitEvent, servi
 	if err != nil {
 		return err
 	}
+	var refused error
 	for _, check := range desired(ctx, event) {
 		at := slices.IndexFunc(event.Status.Checks, func(open v1alpha1.Check) bool { return open.Key == check.Key })
 		if at < 0 || check.Conclusion == "" {
@@ -84,14 +86,20 @@ func (c *Closer) reportOpen(ctx context.Context, event *v1alpha1.GitEvent, servi
 		}
 		check.OnlyOpen = true
 		id, err := client.Put(limited, headOf(event), event.Status.Checks[at].ID, check, false)
+		if fault.Rejected(err) {
+			refused = cmp.Or(refused, err)
+			continue
+		}
 		if err != nil {
 			return err
 		}
 		event.Status.Checks = slices.Delete(event.Status.Checks, at, at+1)
 		c.labelRun(limited, service, event, check.Key, id)
 	}
-	event.Status.Checks = nil // what is about no run of the event has no end
-	return nil
+	if refused == nil {
+		event.Status.Checks = nil // what is about no run of the event has no end
+	}
+	return refused
 }
 
 // labelRun labels the PipelineRun of a check. Without the label, which may be refused, the sweep looks the run's event up in each pass.
@@ -108,7 +116,7 @@ func (c *Closer) labelRun(ctx context.Context, service provider.Provider, event 
 }
 
 // report reports the end of the event's one run at the Git service, of checks that are open only if nobody knows what was reported
-// before.
+// before. The id is that of the run's check, if it is known. It returns what that has.
 func (c *Closer) report(ctx context.Context, event *v1alpha1.GitEvent, id string, onlyOpen bool) (string, error) {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -119,9 +127,18 @@ func (c *Closer) report(ctx context.Context, event *v1alpha1.GitEvent, id string
 		return "", err
 	}
 	for _, check := range desired(ctx, event) {
-		check.OnlyOpen = onlyOpen
-		if id, err = client.Put(limited, headOf(event), id, check, false); err != nil {
+		of := check.Key == event.Status.Runs[0].Name
+		check.OnlyOpen = onlyOpen || !of // any other may be none, or may have ended
+		known := ""
+		if of {
+			known = id
+		}
+		got, err := client.Put(limited, headOf(event), known, check, false)
+		if err != nil {
 			return "", err
+		}
+		if of {
+			id = got
 		}
 	}
 	return id, nil

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	logtesting "knative.dev/pkg/logging/testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -30,10 +31,12 @@ func givenUp() *v1alpha1.GitEvent {
 	return event
 }
 
-func (w *world) report() (asked bool, err error) {
+func (w *world) report() (asked bool, err error) { return w.reportOf("push-1", "event-uid") }
+
+func (w *world) reportOf(event string, uid types.UID) (asked bool, err error) {
 	settings := config.NewStore(logtesting.TestLogger(w.t))
 	settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}})
-	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "push-1", UID: "event-uid"}}
+	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: event, UID: uid}}
 	err = w.closer.Report(settings.ToContext(w.t.Context()), object, func(namespace string) bool {
 		asked = namespace == tenant
 		return !w.tooMany
@@ -99,6 +102,32 @@ func TestWhatIsLeftOfAnEventIsReportedLater(t *testing.T) {
 	w.clock.SetTime(w.clock.Now().Add(time.Hour))
 	if asked, err := w.report(); !asked || err != nil || len(w.puts) != 2 || w.event().Status.Unreported {
 		t.Errorf("asked %v, %v; reported %+v", asked, err, w.puts)
+	}
+}
+
+// A check that the service refuses keeps no other one open, of its event or of another one.
+func TestARefusedCheckKeepsNoOtherOpen(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	other := givenUp()
+	other.Name, other.UID = "push-2", "other-uid"
+	w.objects = append(w.objects, givenUp(), other)
+	tried := 0
+	w.refuses = func(git.Head) error {
+		if tried++; tried == 1 {
+			return fault.Operatorf(fault.ReasonGitRejected, "no such commit")
+		}
+		return nil
+	}
+	w.start()
+	if _, err := w.report(); err == nil || len(w.puts) != 3 {
+		t.Errorf("%v; tried %+v", err, w.puts)
+	}
+	if event := w.event(); len(event.Status.Checks) != 1 || event.Status.Checks[0].Key != "build-1" || !event.Status.Unreported {
+		t.Errorf("left %+v", event.Status)
+	}
+	if asked, err := w.reportOf("push-2", "other-uid"); !asked || err != nil {
+		t.Errorf("the other event is asked for %v, %v", asked, err)
 	}
 }
 

@@ -146,7 +146,7 @@ func (l *Line) invalid(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Ru
 	if err == nil {
 		return nil
 	}
-	refused := fault.FromKube(fault.VerbCreate, err)
+	refused := fault.FromKube(fault.VerbDryRun, err)
 	if refused.Class != fault.Invalid {
 		return nil
 	}

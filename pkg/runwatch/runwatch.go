@@ -27,8 +27,8 @@ type Watch struct {
 	Open listers.GitEventNamespaceLister
 	// Runs is the cache of PipelineRuns.
 	Runs cache.KeyListerGetter
-	// Deleted is told of each run of an open event that was deleted.
-	Deleted func(event string, eventUID types.UID, run string, runUID types.UID)
+	// Deleted is told of each run of an open event that was deleted, or that is not watched any more, as it was last.
+	Deleted func(event *v1alpha1.GitEvent, run *pipelinev1.PipelineRun)
 }
 
 // OnEvent enqueues open events. Updates of a GitEvent come from its reconciler and are not enqueued: a status write would
@@ -65,7 +65,7 @@ func (w *Watch) OnRun(queue Queue) cache.ResourceEventHandler {
 			}
 			// Every replica takes note: the one that created it may have ended before it could record that.
 			if event, run := w.eventOf(obj); event != nil {
-				w.Deleted(event.Name, event.UID, run.Name, run.UID)
+				w.Deleted(event, run)
 			}
 			enqueue(obj)
 		},

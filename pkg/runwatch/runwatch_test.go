@@ -34,8 +34,8 @@ func newDesk() *desk {
 		runs:   cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}),
 	}
 	d.Watch = &Watch{Open: listers.NewGitEventLister(d.events).GitEvents("plumbline"), Runs: d.runs}
-	d.Deleted = func(event string, _ types.UID, run string, runUID types.UID) {
-		d.gone = append(d.gone, fmt.Sprint(event, " ", run, " ", runUID))
+	d.Deleted = func(event *v1alpha1.GitEvent, run *pipelinev1.PipelineRun) {
+		d.gone = append(d.gone, fmt.Sprint(event.Name, " ", run.Name, " ", run.UID))
 	}
 	return d
 }

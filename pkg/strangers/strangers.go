@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
 const (
@@ -28,7 +29,7 @@ const (
 	asking = 30 * time.Second
 	// lag is for how long a replica of the Git service may not have heard of a push: what it says to be the head supersedes
 	// only commits that were known before.
-	lag = 30 * time.Second
+	lag = git.Lag
 	// soon is when an event comes back that waits for the answer to another one's question.
 	soon = time.Second
 	// maxRemembered bounds the pull requests, events and installations that are remembered; forgetting costs reports.

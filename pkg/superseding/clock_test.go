@@ -23,7 +23,7 @@ func TestAPushIsNotOnRecord(t *testing.T) {
 		comment.Spec.Comment, comment.Status.Plan.HeadSHA = &v1alpha1.Comment{ID: 1}, "a"
 		second := with(with(push("second", "a", "b", time.Minute), pulled(3)), happened(time.Minute))
 		all := trimmed(comment, second)
-		ask := git{tip: func() (string, error) { return test.tip, nil }}
+		ask := questions{tip: func() (string, error) { return test.tip, nil }}
 		got := ""
 		for _, self := range []*v1alpha1.GitEvent{comment, second} {
 			l := lineOf(self, all)
@@ -55,7 +55,7 @@ func TestTheClockTellsWherePushesDoNot(t *testing.T) {
 		left := ""
 		for _, self := range test.events {
 			l := lineOf(self, trimmed(test.events...))
-			if v, err := l.heed(l.rivals(), git{tip: func() (string, error) { return "head", nil }}, start.Add(time.Minute)); err == nil && len(v.notes) == 0 {
+			if v, err := l.heed(l.rivals(), questions{tip: func() (string, error) { return "head", nil }}, start.Add(time.Minute)); err == nil && len(v.notes) == 0 {
 				left += self.Name
 			}
 		}

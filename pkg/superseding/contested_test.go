@@ -25,7 +25,7 @@ func TestOnlyWhatIsContestedIsHeld(t *testing.T) {
 		"refused":       func() (string, error) { return "", errors.New("403") },
 	} {
 		l := lineOf(self, trimmed(self, other))
-		v, err := l.heed(l.rivals(), git{tip: tip}, start)
+		v, err := l.heed(l.rivals(), questions{tip: tip}, start)
 		if err == nil || !slices.Equal(v.held, []string{"build"}) || len(v.notes) > 0 || !slices.Equal(l.contested(l.rivals()), v.held) {
 			t.Errorf("%s: %+v, %v", name, v, err)
 		}
@@ -36,7 +36,7 @@ func TestASecondPipelineIsTold(t *testing.T) {
 	t.Parallel()
 	self, older := with(push("self", "a", "b", 0), adds("docs", true)), with(push("older", "", "a", 0), adds("docs", true))
 	cancelled(older, "self", "build")
-	ask := git{tip: func() (string, error) { return "b", nil }}
+	ask := questions{tip: func() (string, error) { return "b", nil }}
 	for names, want := range map[string]int{"build": 0, "docs": 1} {
 		l := lineOf(self, trimmed(self, older))
 		if olders, err := l.olders([]string{names}, ask, start); err != nil || len(olders) != want {
@@ -59,7 +59,7 @@ func TestManyOpenEventsOfABranch(t *testing.T) { //nolint:paralleltest // it cou
 		}
 		self, open := all[count/2], trimmed(all...)
 		return testing.AllocsPerRun(1, func() {
-			l, ask := lineOf(self, open), git{tip: func() (string, error) { return fmt.Sprint(count), nil }}
+			l, ask := lineOf(self, open), questions{tip: func() (string, error) { return fmt.Sprint(count), nil }}
 			v, err := l.heed(l.rivals(), ask, start)
 			olders, failed := l.olders(replaces(self), ask, start)
 			if err != nil || failed != nil || len(v.notes) != 1 || len(olders) != count/2 {

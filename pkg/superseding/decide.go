@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// git is what a decision asks for, when it needs it.
-type git struct {
+// questions are what a decision asks Git and the record, when it needs to.
+type questions struct {
 	// tip is the commit that the pull request or branch is at now, "" if there is none.
 	tip func() (string, error)
 	// had returns the events of the line that are on record of a commit, settled ones, too.
@@ -62,7 +63,7 @@ func (l *line) contested(rivals []rival) []string {
 
 // heed finds out what takes the place of runs of the event. It returns an error as long as something is held: Git does not say what is
 // newest, or may not have heard of all pushes yet (a Throttled fault).
-func (l *line) heed(rivals []rival, ask git, now time.Time) (v verdict, err error) {
+func (l *line) heed(rivals []rival, ask questions, now time.Time) (v verdict, err error) {
 	over := map[string]bool{}
 	for _, r := range rivals {
 		names := slices.DeleteFunc(r.names, func(name string) bool { return over[name] })
@@ -97,7 +98,7 @@ func (l *line) heed(rivals []rival, ask git, now time.Time) (v verdict, err erro
 // or by a re-run, wants it now.
 func (l *line) late() (names []string) {
 	spec := &l.self.Spec
-	if l.name == "" || spec.Comment != nil || spec.Rerun != nil || learnt(l.self).Sub(spec.Happened()) < Late {
+	if l.name == "" || spec.Comment != nil || spec.Rerun != nil || attempt.Learnt(l.self).Sub(spec.Happened()) < Late {
 		return nil
 	}
 	for i := range l.self.Status.Runs {
@@ -110,7 +111,7 @@ func (l *line) late() (names []string) {
 
 // heedPast asks what was run for the head, if the event is not of it. Of a pipeline that the head's events have not run the late event's is
 // the newest run.
-func (l *line) heedPast(ask git, v *verdict, names []string, now time.Time) error {
+func (l *line) heedPast(ask questions, v *verdict, names []string, now time.Time) error {
 	head, err := ask.tip()
 	if err == nil && (head == "" || head == l.sha) {
 		return nil
@@ -133,7 +134,7 @@ func (l *line) heedPast(ask git, v *verdict, names []string, now time.Time) erro
 }
 
 // olders returns the events that have to be told that their runs of these pipelines end, because the event has one. The error is as of heed.
-func (l *line) olders(names []string, ask git, now time.Time) (olders []*v1alpha1.GitEvent, err error) {
+func (l *line) olders(names []string, ask questions, now time.Time) (olders []*v1alpha1.GitEvent, err error) {
 	for _, other := range l.others {
 		if len(goingOn(other, names)) == 0 {
 			continue
@@ -152,7 +153,7 @@ func (l *line) olders(names []string, ask git, now time.Time) (olders []*v1alpha
 }
 
 // compare is order with the head of this moment. Nobody is asked about two events of one commit.
-func (l *line) compare(ask git, other *v1alpha1.GitEvent, now time.Time) (result order, newest string, err error) {
+func (l *line) compare(ask questions, other *v1alpha1.GitEvent, now time.Time) (result order, newest string, err error) {
 	head := ""
 	if shaOf(other) != l.sha {
 		if head, err = ask.tip(); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/records"
 )
 
@@ -65,15 +66,6 @@ func nameOf(event *v1alpha1.GitEvent) string {
 
 func shaOf(event *v1alpha1.GitEvent) string { return records.Record{Event: event}.SHA() }
 
-// learnt is when Plumbline had the event's commit: the delivery of a push has it, and of a comment the plan asks for it. No replica of the
-// Git service lags behind that by more than Lag. A plan's time is that of a controller's clock, as the present is.
-func learnt(event *v1alpha1.GitEvent) time.Time {
-	if plan := event.Status.Plan; plan != nil && plan.At != nil {
-		return plan.At.Time
-	}
-	return event.Spec.ReceivedAt.Time
-}
-
 // spec is the event's for a question to Git: a re-run does not tell of which pull request it is, and the others do.
 func (l *line) spec() *v1alpha1.GitEventSpec {
 	spec := l.self.Spec.DeepCopy()
@@ -121,7 +113,7 @@ func (h *history) add(event *v1alpha1.GitEvent) {
 	}
 	when := span{spec.Happened(), spec.Happened()}
 	if spec.Comment != nil { // its commit is what a replica had when it was planned
-		when = span{spec.Happened().Add(-Lag), learnt(event).Add(Lag)}
+		when = span{spec.Happened().Add(-Lag), attempt.Learnt(event).Add(Lag)}
 	}
 	if before := h.seen[sha]; before.from.After(when.from) {
 		when.from = before.from

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
 )
 
 // order is how the event stands to another one.
@@ -61,7 +62,7 @@ func (l *line) byPushes(its string) (result order, newest string) {
 // sure tells whether it may be believed that the head, as Git says it, is newer than an event's commit: that has been known for longer than
 // any replica lags, or pushes on record have replaced it with the head.
 func (l *line) sure(event *v1alpha1.GitEvent, head string, now time.Time) bool {
-	return now.Sub(learnt(event)) >= Lag || l.replaced(shaOf(event), head)
+	return now.Sub(attempt.Learnt(event)) >= Lag || l.replaced(shaOf(event), head)
 }
 
 // later orders events of one commit by when they happened by the Git service's clock, those of one second by the number of their comment,

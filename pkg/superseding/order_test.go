@@ -132,12 +132,12 @@ func TestWhoIsNewer(t *testing.T) {
 			ask := func() (string, error) { calls = 1; return test.head, nil }
 			l, now := lineOf(self, trimmed(self, test.other)), start.Add(test.after)
 			got := ""
-			v, undecided := l.heed(l.rivals(), git{tip: ask}, now)
+			v, undecided := l.heed(l.rivals(), questions{tip: ask}, now)
 			for _, n := range v.notes {
 				got = "yields " + n.newest
 			}
 			if len(v.notes) == 0 {
-				olders, err := l.olders(replaces(self), git{tip: ask}, now)
+				olders, err := l.olders(replaces(self), questions{tip: ask}, now)
 				undecided = errors.Join(undecided, err)
 				for _, o := range olders {
 					got = "ends " + o.Name
@@ -183,7 +183,7 @@ func TestOfOneCommitOneIsLeft(t *testing.T) {
 		var left []string
 		for _, self := range all {
 			l := lineOf(self, trimmed(all...))
-			if v, err := l.heed(l.rivals(), git{}, start); err == nil && len(v.notes) == 0 {
+			if v, err := l.heed(l.rivals(), questions{}, start); err == nil && len(v.notes) == 0 {
 				left = append(left, self.Name)
 			}
 		}
@@ -233,7 +233,7 @@ func TestALateEventAsksGit(t *testing.T) {
 				waiting(self)
 			}
 			l := lineOf(self, nil)
-			v, err := l.heed(l.rivals(), git{
+			v, err := l.heed(l.rivals(), questions{
 				tip: func() (string, error) {
 					asked = "tip"
 					if test.head == "!" {

@@ -20,14 +20,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/records"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
 const (
-	// Lag is for how long after a commit was learnt the Git service's answer may be of before: what it says then counts only if the pushes
-	// on record agree. Its replicas lag up to 20 s; the rest is for the clocks of the processes that note the times.
-	Lag = 30 * time.Second
+	// Lag is for how long after a commit was learnt what the Git service says counts only if the pushes on record agree.
+	Lag = git.Lag
 	// Late is how long it may take from an event to its plan. Of one that took longer the newer event may be over already, and Git is asked.
 	Late = 10 * time.Second
 	// Patience is for how long an event creates nothing that a newer one may have taken the place of, while the Git service refuses to say.
@@ -95,8 +95,8 @@ func (s *Step) line(a *attempt.Attempt) *line {
 }
 
 // git asks for a line.
-func (s *Step) git(ctx context.Context, a *attempt.Attempt, l *line) git {
-	return git{
+func (s *Step) git(ctx context.Context, a *attempt.Attempt, l *line) questions {
+	return questions{
 		tip: func() (string, error) { return a.Git.Tip(ctx, l.spec()) },
 		had: func(sha string) (events []*v1alpha1.GitEvent, err error) {
 			spec := l.self.Spec

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -33,7 +34,13 @@ func outlivesItsRepository(t *testing.T, w *world) {
 	w.deliver(delivery, http.StatusAccepted)
 	w.checkReaches(sha, checkName("goes-on"), "in_progress", soon)
 	w.checkReaches(sha, checkName("waits"), "queued", soon)
-	event := w.recordOf(delivery)
+	var event v1alpha1.GitEvent
+	w.eventually(soon, "the run is recorded", func() error { // its check is reported before that
+		if event = w.recordOf(delivery); event.Status.Runs[0].UID == "" {
+			return errors.New("it has no UID")
+		}
+		return nil
+	})
 	w.secretOf(event.Status.Runs[0], 2)
 	repositories := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci)
 	w.must(repositories.Delete(w.ctx, "app", metav1.DeleteOptions{}))

@@ -200,7 +200,7 @@ func (h *hour) wantPaces() {
 			{"patch pipelineruns", "ends", 5, 25},
 			{"patch pipelineruns", "goes-on", 5, 25},
 			{"create pipelineruns", "waits", 59, 61},
-			{"renew", "goes-on", 4, 25}, // the run is to own its secret first, which is refused as all patches are
+			{"renew", "goes-on", 4, 35}, // the run is to own its secret first, which is refused as all patches are: every two minutes at the latest
 			{"put", "", 59, 61},
 		} {
 			call := c.call + " " + h.name(event, c.run)

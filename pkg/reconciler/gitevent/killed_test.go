@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/planning"
 )
@@ -110,5 +111,32 @@ func TestAnEventThatIsNewHasNoBeginning(t *testing.T) {
 	}
 	if fresh, inherited := calls(time.Hour), calls(-time.Hour); inherited != fresh+1 || fresh == 0 {
 		t.Errorf("%d writes for a new event, %d for an inherited one, want one more", fresh, inherited)
+	}
+}
+
+// A suspect whose Git service hangs comes back at once, and would be in again before any other that waits for its turn.
+func TestASuspectThatWasInLetsOthersIn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("hello"))
+	w.older()
+	w.killing(1)
+	_, _ = w.reconcile()
+	w.hook = nil
+	r, asked := w.quietly(w.reconciler), 0
+	w.git.err = fault.Transientf(fault.ReasonTimeout, "it hangs")
+	w.git.complete = func(e *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+		asked++
+		w.pass(20 * time.Second)
+		return nil, w.git.err
+	}
+	for _, want := range []struct {
+		after time.Duration
+		asked int
+	}{{0, 1}, {19 * time.Second, 1}, {2 * time.Second, 2}} {
+		w.pass(want.after)
+		_ = r.Reconcile(t.Context(), system+"/push-1")
+		if asked != want.asked {
+			t.Fatalf("%v later it was asked for %d times, want %d", want.after, asked, want.asked)
+		}
 	}
 }

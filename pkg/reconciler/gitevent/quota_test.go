@@ -3,6 +3,7 @@
 package gitevent
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -38,5 +39,32 @@ func TestOneRunAsksForAllThatWaitForAQuota(t *testing.T) {
 	q.run(w.clock.Now().Add(2 * time.Minute)) // C5
 	if got := len(w.runs()); got != 100 {
 		t.Errorf("two minutes after room was made there are %d PipelineRuns, want 100", got)
+	}
+}
+
+// Thousands of events may wait for a quota, and a Git service answers an installation some eighty times a minute: it is asked what is
+// newer only for what is tried. Nor is each look of each event a write of a status.
+func TestWhatWaitsForAQuotaDoesNotAskGitEachMinute(t *testing.T) {
+	t.Parallel()
+	const minutes, events = 10, 20
+	w := newWorld(t, helloFile("hello"))
+	for n := range events - 1 {
+		w.add(fmt.Sprint("push-", n+2), busyHost)
+	}
+	w.asked = func(action clienttesting.Action) error {
+		if action.Matches("create", "pipelineruns") {
+			return errQuota
+		}
+		return nil
+	}
+	q := newQueue(w)
+	q.run(w.clock.Now().Add(2 * time.Minute))
+	asked, written := len(w.git.newerFor), w.count("update gitevents/status")
+	q.run(w.clock.Now().Add(minutes * time.Minute))
+	if n := len(w.git.newerFor) - asked; n > 2*minutes {
+		t.Errorf("Git is asked %d times in %d minutes, want once or twice a minute", n, minutes)
+	}
+	if n := w.count("update gitevents/status") - written; n > 3*events {
+		t.Errorf("%d statuses are written in %d minutes, want each event's every five", n, minutes)
 	}
 }

@@ -57,6 +57,28 @@ func TestATokenNeverExpiresWhileItsRunGoesOn(t *testing.T) {
 	}
 }
 
+// An outage of the Git service that leaves some of the spare half of a token's life does not cost the run its token.
+func TestATokenOutlivesAnOutage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, helloFile("hello"))
+	q := newQueue(w)
+	begin := w.clock.Now()
+	outage := func() bool {
+		since := w.clock.Since(begin)
+		return since >= 29*time.Minute && since < 52*time.Minute
+	}
+	w.hook = func(_ int, call string) outcome {
+		if call == "mint token" && outage() {
+			return outcome{err: fault.Transientf(fault.ReasonGitUnavailable, "503")}
+		}
+		return outcome{}
+	}
+	for range 120 {
+		q.run(w.clock.Now().Add(time.Minute))
+		w.tokenWorks()
+	}
+}
+
 // lives follows the event for so many token lives, reconciling it when a real queue would, and requires that the secret
 // of a run that exists holds a token that works, at every moment.
 func (w *world) lives(n int) {

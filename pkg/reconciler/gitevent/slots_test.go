@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
@@ -70,7 +71,10 @@ func TestWhatIsRefusedNeedsNoSlot(t *testing.T) {
 	for name, test := range map[string]struct {
 		err  error
 		want status.Conclusion
-	}{"denied": {errDenied, status.Failure}, "webhook down": {errRefused, ""}, "throttled": {errThrottled, ""}, "it is there": {errDenied, ""}} {
+	}{
+		"denied": {errDenied, status.Failure}, "webhook down": {errRefused, ""}, "throttled": {errThrottled, ""}, "it is there": {errDenied, ""},
+		"a webhook that knows no dry run": {apierrors.NewBadRequest(`admission webhook "x" does not support dry run`), ""}, // K38
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, helloFile("hello"))

@@ -3,14 +3,17 @@
 package gitevent
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
@@ -125,4 +128,54 @@ func TestARunThatIsPrunedAsSoonAsItEndsKeepsItsResult(t *testing.T) {
 	w.hook = always("get pipelineruns", apierrors.NewNotFound(schema.GroupResource{Group: "tekton.dev", Resource: "pipelineruns"}, "hello"))
 	_, _ = w.reconcile()
 	w.wantSuccess()
+}
+
+// A verdict does not wait for ever for TaskRuns that cannot be listed, but for those that can be a moment later.
+func TestAVerdictGoesOutWithoutItsTable(t *testing.T) {
+	t.Parallel()
+	for name, waits := range map[string]time.Duration{"for ever": 10 * time.Minute, "for a moment": time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := running(t)
+			ended := metav1.NewTime(w.clock.Now().Add(-time.Hour)) // nobody has looked since
+			w.change(func(run *pipelinev1.PipelineRun) { run.Status.CompletionTime = &ended })
+			w.end(corev1.ConditionTrue)
+			w.hook = always("list taskruns", apierrors.NewInternalError(errors.New("conversion failed")))
+			for _, wait := range []time.Duration{0, waits} {
+				w.pass(wait)
+				if got := w.git.checks["1"].Conclusion; got != "" {
+					t.Fatalf("the check says %q at once, without the tasks", got)
+				}
+				_, _ = w.reconcile()
+			}
+			if over := w.git.checks["1"].Conclusion != ""; over != (waits == 10*time.Minute) {
+				t.Fatalf("after %v it is reported: %v", waits, over)
+			}
+			w.hook = nil
+			w.settle(corev1.ConditionTrue)
+			w.wantSuccess()
+		})
+	}
+}
+
+// So has one that is pruned while its event is busy: the watch has told how it had ended.
+func TestARunThatIsPrunedWhileItsEventIsBusyKeepsItsResult(t *testing.T) {
+	t.Parallel()
+	for name, ends := range map[string]bool{"it had ended": true, "it had not": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := running(t)
+			if ends {
+				w.end(corev1.ConditionTrue)
+			}
+			last := w.runs()[0]
+			w.must(w.tekton.Tracker().Delete(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns"), last.Namespace, last.Name))
+			r := w.quietly(w.reconciler)
+			r.RunWatch().OnRun(wakes{}).OnDelete(cluster.TrimRun(&last))
+			_ = r.Reconcile(t.Context(), system+"/push-1")
+			if got, want := w.git.checks["1"].Conclusion, map[bool]status.Conclusion{true: status.Success, false: status.Cancelled}[ends]; got != want {
+				t.Errorf("the check says %q, want %q", got, want)
+			}
+		})
+	}
 }

@@ -5,6 +5,7 @@ package gitevent
 import (
 	"context"
 
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -15,7 +16,10 @@ import (
 
 // RunWatch wakes events for their PipelineRuns.
 func (r *Reconciler) RunWatch() *runwatch.Watch {
-	return &runwatch.Watch{Open: r.cluster.Open.GitEvents(r.options.Namespace), Runs: r.cluster.Runs, Deleted: r.steps.Create.Created.Note}
+	return &runwatch.Watch{Open: r.cluster.Open.GitEvents(r.options.Namespace), Runs: r.cluster.Runs, Deleted: func(event *v1alpha1.GitEvent, run *pipelinev1.PipelineRun) {
+		r.steps.Create.Created.Note(event.Name, event.UID, run.Name, run.UID)
+		r.steps.Observe.Ended.Note(run, r.cluster.Clock.Now())
+	}}
 }
 
 // Appeared is told of each open event that the watch brings, whole. One that is new has its first reconcile without a read.

@@ -58,6 +58,7 @@ type Reconciler struct {
 	recorder     record.EventRecorder
 	clock        clock.PassiveClock
 	retries      *retry.Timers
+	hanging      hanging
 	wake         func(owner types.NamespacedName, after time.Duration) // enqueues, beside whatever the reconcile returns
 }
 
@@ -88,7 +89,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 		r.unseen.forget(owner)
 		return controller.NewSkipKey(key) // being promoted enqueues it again
 	}
-	err = r.reconcile(ctx, owner)
+	err = r.inTurn(owner, func() error { return r.reconcile(ctx, owner) })
 	if err == nil {
 		r.retries.Forget(owner.String())
 		return nil

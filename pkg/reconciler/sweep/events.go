@@ -111,14 +111,20 @@ func (r *Reconciler) evict(ctx context.Context, events []metav1.PartialObjectMet
 }
 
 // spare tells whether an event stays because what it has given up to report is tried again: nothing else knows how its checks end. It may
-// have waited for days until it gave up, so what counts is its end, not its delivery.
+// have waited for days until it gave up, so what counts is its end, not its delivery. One that is too old and above the cap as well is asked
+// for twice in a pass.
 func (r *Reconciler) spare(ctx context.Context, event *v1alpha1.GitEvent) bool {
-	namespace := event.Spec.Repository.Namespace
-	if !event.Status.Unreported || r.clock.Since(endOf(event)) >= config.FromContext(ctx).SettledRetention ||
-		r.found.spared >= maxSpared || r.found.sparedOf[namespace] >= maxSparedOf {
+	if !event.Status.Unreported || r.clock.Since(event.EndedAt()) >= config.FromContext(ctx).SettledRetention {
 		return false
 	}
-	r.found.spared++
+	if r.found.spared[event.UID] {
+		return true
+	}
+	namespace := event.Spec.Repository.Namespace
+	if len(r.found.spared) >= maxSpared || r.found.sparedOf[namespace] >= maxSparedOf {
+		return false
+	}
+	r.found.spared[event.UID] = true
 	r.found.sparedOf[namespace]++
 	return true
 }
@@ -132,7 +138,7 @@ func (r *Reconciler) remains(ctx context.Context, event *metav1.PartialObjectMet
 	if err != nil {
 		return tombstone.Entry{}, false, fault.FromKube(fault.VerbRead, fmt.Errorf("reading GitEvent %s: %w", event.Name, err))
 	}
-	if live.UID != event.UID || !live.Settled() || r.clock.Since(endOf(live)) < youngest || r.spare(ctx, live) {
+	if live.UID != event.UID || !live.Settled() || r.clock.Since(live.EndedAt()) < youngest || r.spare(ctx, live) {
 		return tombstone.Entry{}, false, nil
 	}
 	return tombstone.Of(live, until(ctx, live.CreationTimestamp, live.MayRunAgain())), true, nil

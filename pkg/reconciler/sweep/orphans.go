@@ -31,6 +31,8 @@ const (
 	lateLimit = 24 * time.Hour
 	// lateBudget bounds the deletes of one event: a team's admission webhook may hang at each.
 	lateBudget = 20 * time.Second
+	// lateHang is how long a delete takes at least that fails because of such a webhook. The team's other events are then left to the next pass.
+	lateHang = 5 * time.Second
 )
 
 // collectPayload deletes a payload whose event does not exist or is settled.
@@ -90,12 +92,12 @@ func (r *Reconciler) deleteLateSecrets(ctx context.Context, name string) error {
 	if !event.Settled() || !event.Status.LateSecrets {
 		return nil
 	}
-	age := r.clock.Since(endOf(event))
+	age := r.clock.Since(event.EndedAt())
 	if age < lateAfter {
 		return nil
 	}
-	failed := r.deleteSecrets(ctx, event)
-	if age < lateFor || failed != nil && age < lateLimit {
+	tried, failed := r.unlessHung(ctx, event)
+	if age < lateFor || age < lateLimit && (failed != nil || !tried) {
 		return failed
 	}
 	event.Status.LateSecrets = false
@@ -105,12 +107,16 @@ func (r *Reconciler) deleteLateSecrets(ctx context.Context, name string) error {
 	return nil
 }
 
-// endOf is when an event was settled; of one that was made by hand it is when it was created.
-func endOf(event *v1alpha1.GitEvent) time.Time {
-	if event.Status.SettledAt == nil {
-		return event.CreationTimestamp.Time
+// unlessHung deletes the secrets of an event, and notes that its namespace hangs. Of one that does nothing is tried, which is counted.
+func (r *Reconciler) unlessHung(ctx context.Context, event *v1alpha1.GitEvent) (tried bool, failed error) {
+	team, began := event.Spec.Repository.Namespace, r.clock.Now()
+	if r.found.hangs[team] {
+		r.metrics.skipped(ctx, r.phases[r.at.phase].name)
+		return false, nil
 	}
-	return event.Status.SettledAt.Time
+	failed = r.deleteSecrets(ctx, event)
+	r.found.hangs[team] = failed != nil && r.clock.Since(began) >= lateHang
+	return true, failed
 }
 
 func (r *Reconciler) deleteSecrets(ctx context.Context, event *v1alpha1.GitEvent) error {

@@ -5,11 +5,14 @@ package sweep
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
+	kubecorev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
@@ -101,6 +104,61 @@ func TestAMarkIsTakenAwayAlthoughEachDeleteHangs(t *testing.T) {
 	}
 	if w.events[event.Name].Status.LateSecrets {
 		t.Error("the event is still marked")
+	}
+}
+
+// hanging is the namespace "hangs", whose webhook answers nothing, among others.
+type hanging struct {
+	corev1.SecretsGetter
+	w *world
+}
+
+func (h hanging) Secrets(namespace string) corev1.SecretInterface {
+	if namespace != "hangs" {
+		return h.SecretsGetter.Secrets(namespace)
+	}
+	return hangs{w: h.w}
+}
+
+type hangs struct {
+	corev1.SecretInterface
+	w *world
+}
+
+func (h hangs) Patch(context.Context, string, types.PatchType, []byte, metav1.PatchOptions, ...string) (*kubecorev1.Secret, error) {
+	h.w.later(10 * time.Second)
+	return nil, apierrors.NewInternalError(errors.New("failed calling webhook: context deadline exceeded"))
+}
+
+// A team's webhook that hangs at each Secret costs a pass one event of the team, however many there are.
+func TestATeamWhoseSecretsHangIsLeftToTheNextPass(t *testing.T) {
+	t.Parallel()
+	for _, since := range []time.Duration{time.Hour, lateLimit + time.Hour} {
+		t.Run(since.String(), func(t *testing.T) {
+			t.Parallel()
+			isLeftToTheNextPass(t, since)
+		})
+	}
+}
+
+func isLeftToTheNextPass(t *testing.T, since time.Duration) {
+	w := newWorld(t)
+	old := w.settled("old")
+	w.later(5 * 24 * time.Hour)
+	for n := range 50 {
+		event := w.settled(fmt.Sprint("taken over ", n))
+		event.Spec.Repository.Namespace, event.Status.LateSecrets = "hangs", true
+		event.Status.Runs = []v1alpha1.Run{{Namespace: "hangs", Name: fmt.Sprint("run-", n), UID: "uid"}}
+	}
+	w.sweep.secrets = hanging{w.sweep.secrets, w}
+	w.later(since)
+	began := w.clock.Now()
+	w.pass()
+	if took := w.clock.Since(began); took > time.Minute {
+		t.Errorf("the pass took %v", took)
+	}
+	if w.events[old.Name] != nil {
+		t.Error("nothing else was swept")
 	}
 }
 

@@ -74,9 +74,11 @@ type counts struct {
 	// told is for how many settled events one was asked, toldOf for how many of a namespace.
 	told   int
 	toldOf map[string]int
-	// spared is how many events were not deleted because of what they have to report, sparedOf how many of a namespace.
-	spared   int
+	// spared are the events that were not deleted because of what they have to report, sparedOf how many of a namespace.
+	spared   map[types.UID]bool
 	sparedOf map[string]int
+	// hangs are the namespaces whose Secrets take long and cannot be deleted.
+	hangs map[string]bool
 	// partial tells that a kind could not be listed.
 	partial bool
 }
@@ -156,7 +158,7 @@ func goesOn() error { return fault.Throttledf("SweepGoesOn", soon, "the sweep go
 // begin starts a pass.
 func (r *Reconciler) begin(ctx context.Context) {
 	r.ages = ages{keep: config.FromContext(ctx).SettledCap, perMinute: map[int64]int{}}
-	r.found = counts{askedOf: map[string]int{}, toldOf: map[string]int{}, sparedOf: map[string]int{}}
+	r.found = counts{askedOf: map[string]int{}, toldOf: map[string]int{}, hangs: map[string]bool{}, spared: map[types.UID]bool{}, sparedOf: map[string]int{}}
 	if r.looks == nil || r.looks.next == nil {
 		r.looks = newLooks()
 	} else {

@@ -55,6 +55,29 @@ func TestWhatIsNotReportedYetIsKept(t *testing.T) {
 	}
 }
 
+// What is both too old and above the cap is one event, not two.
+func TestWhatIsNotReportedYetIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.settings = map[string]string{"settled-cap": "100"}
+	w.restart()
+	for n := range maxSparedOf {
+		w.gaveUp(fmt.Sprint("given up ", n), 5*day)
+	}
+	w.later(time.Hour)
+	w.fill(150)
+	w.pass()
+	kept := 0
+	for _, e := range w.events {
+		if e.Status.Unreported {
+			kept++
+		}
+	}
+	if kept != maxSparedOf {
+		t.Errorf("%d of %d events are left that alone know how their checks end", kept, maxSparedOf)
+	}
+}
+
 // A namespace can make many such events.
 func TestWhatIsNotReportedYetIsBounded(t *testing.T) {
 	t.Parallel()

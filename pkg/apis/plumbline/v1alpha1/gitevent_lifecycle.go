@@ -5,6 +5,7 @@ package v1alpha1
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -62,6 +63,14 @@ func (e *GitEvent) markAnnotated(status, reason, message string) {
 		Type: GitEventAnnotated, Status: corev1.ConditionStatus(status), Severity: apis.ConditionSeverityInfo,
 		Reason: reason, Message: message,
 	})
+}
+
+// EndedAt is when a settled event was settled; of one that was made by hand it is when it was created.
+func (e *GitEvent) EndedAt() time.Time {
+	if e.Status.SettledAt == nil {
+		return e.CreationTimestamp.Time
+	}
+	return e.Status.SettledAt.Time
 }
 
 // Settled tells whether nothing is left to do.

@@ -141,10 +141,10 @@ func (s *Step) createRun(ctx context.Context, a *attempt.Attempt, run *v1alpha1.
 	if why := a.Event.Cancelled(run.Pipeline); why != nil {
 		return s.cancelled(ctx, a, run, why)
 	}
-	if err := s.giveUp(ctx, a, run); err != nil {
+	if err := s.Quotas.Full(run.Namespace, run.Name, a.Clock.Now()); err != nil { // thousands may wait for it: only who is tried asks Git
 		return err
 	}
-	if err := s.Quotas.Full(run.Namespace, run.Name, a.Clock.Now()); err != nil {
+	if err := s.giveUp(ctx, a, run); err != nil {
 		return err
 	}
 	values, err := a.Kept.Values(ctx)

@@ -20,8 +20,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/kept"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/runwatch"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
+	"github.com/plumbline-ci/plumbline/pkg/taskruns"
 )
 
 // MaxText bounds the bytes of one report; with many runs in one status it is less.
@@ -31,11 +33,17 @@ const MaxText = 32 << 10
 // the label of one that is done and reported, or have taken the event's name from it.
 const UnwatchedLook = 30 * time.Second
 
+// detailsLimit is for how long a run's verdict waits for its TaskRuns that cannot be read. What cannot be read for so long, because there are too many
+// in the namespace or one of them cannot be converted, costs the report its table.
+const detailsLimit = 10 * time.Minute
+
 // Step takes the runs that exist and have no result, and gives the results of those that are over.
 type Step struct {
 	Tekton tektonv1.TektonV1Interface
 	// Runs is the cache of the PipelineRuns that are not done and reported.
 	Runs cache.KeyListerGetter
+	// Ended are runs that had ended when they were deleted.
+	Ended runwatch.Ended
 }
 
 // Do stores the terminal state of each run that reached one, before it is sent anywhere.
@@ -50,15 +58,23 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 		if err := a.Record.WriteMade(ctx, attempt.AfterCreate); err != nil {
 			return err
 		}
-		faults = append(faults, a.Waits.Try(retry.Step{Name: attempt.StepObserve, Of: run.Name}, func() error { return s.observeRun(ctx, a, run, over) }))
+		faults = append(faults, a.Waits.Try(observed(run), func() error { return s.observeRun(ctx, a, run, over) }))
 	}
 	return attempt.First(faults)
+}
+
+// observed is the step of looking at one run.
+func observed(run *v1alpha1.Run) retry.Step {
+	return retry.Step{Name: attempt.StepObserve, Of: run.Name}
 }
 
 func (s *Step) observeRun(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, over func() error) error {
 	live, err := s.pipelineRun(ctx, a, run)
 	if err != nil {
 		return err
+	}
+	if live == nil {
+		live = s.Ended.Of(run.UID)
 	}
 	if live == nil {
 		run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeDeleted, Reason: "PipelineRunDeleted",
@@ -78,28 +94,33 @@ func (s *Step) observeRun(ctx context.Context, a *attempt.Attempt, run *v1alpha1
 	if live, err = s.whole(ctx, run, live); err != nil {
 		return err
 	}
-	taskRuns, err := s.taskRuns(ctx, run)
-	if err != nil {
+	taskRuns, facts, err := taskruns.Of(ctx, s.Tekton, run)
+	if err != nil && a.Waits.Failing(observed(run)) < detailsLimit {
 		return err
 	}
-	facts, err := s.facts(ctx, taskRuns)
-	if err != nil {
+	if live, err = withoutSecrets(ctx, a, live, taskRuns); err != nil {
 		return err
-	}
-	if a.Event.Status.Plan.Secret != "" {
-		hide, err := a.Kept.Hiding(ctx)
-		if err != nil {
-			return err
-		}
-		live = live.DeepCopy()
-		live.Status.Conditions = kept.HideIn(live.Status.Conditions, hide)
-		for _, taskRun := range taskRuns {
-			taskRun.Status.Conditions = kept.HideIn(taskRun.Status.Conditions, hide)
-		}
 	}
 	run.Result = status.ResultOf(live, taskRuns, a.Config.Console.Links(run.Namespace, run.Name), facts,
 		min(MaxText, statuslimit.Text(&a.Event.Status)))
 	return nil
+}
+
+// withoutSecrets hides in the conditions what the event's pipelines were given in secret. The run is copied, its TaskRuns are ours.
+func withoutSecrets(ctx context.Context, a *attempt.Attempt, live *pipelinev1.PipelineRun, taskRuns []*pipelinev1.TaskRun) (*pipelinev1.PipelineRun, error) {
+	if a.Event.Status.Plan.Secret == "" {
+		return live, nil
+	}
+	hide, err := a.Kept.Hiding(ctx)
+	if err != nil {
+		return nil, err
+	}
+	live = live.DeepCopy()
+	live.Status.Conditions = kept.HideIn(live.Status.Conditions, hide)
+	for _, taskRun := range taskRuns {
+		taskRun.Status.Conditions = kept.HideIn(taskRun.Status.Conditions, hide)
+	}
+	return live, nil
 }
 
 // pipelineRun returns the run from the cache, or live when the cache does not have it; nil only when the API server
@@ -158,37 +179,4 @@ func (s *Step) read(ctx context.Context, run *v1alpha1.Run) (*pipelinev1.Pipelin
 		return nil, nil
 	}
 	return live, nil
-}
-
-// taskRuns lists the run's TaskRuns for the report. A cluster that forbids it costs the report its table, not its verdict.
-func (s *Step) taskRuns(ctx context.Context, run *v1alpha1.Run) ([]*pipelinev1.TaskRun, error) {
-	taskRuns, err := cluster.TaskRunsOf(ctx, s.Tekton.TaskRuns(run.Namespace), run.Name)
-	if err != nil {
-		f := fault.FromKube(fault.VerbRead, fmt.Errorf("listing the TaskRuns of %s/%s: %w", run.Namespace, run.Name, err))
-		if f.Class == fault.Operator {
-			return nil, nil
-		}
-		return nil, f
-	}
-	return taskRuns, nil
-}
-
-// facts looks up which of the Tasks that failed TaskRuns refer to exist, so that Tekton's guess is repeated only if true.
-func (s *Step) facts(ctx context.Context, taskRuns []*pipelinev1.TaskRun) (status.Facts, error) {
-	facts := status.Facts{TaskExists: map[string]bool{}}
-	for _, taskRun := range taskRuns {
-		ref := taskRun.Spec.TaskRef
-		if !taskRun.IsFailure() || ref == nil || ref.Name == "" || ref.Resolver != "" {
-			continue
-		}
-		_, err := s.Tekton.Tasks(taskRun.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
-		if err == nil || fault.Gone(err) {
-			facts.TaskExists[ref.Name] = err == nil
-			continue
-		}
-		if f := fault.FromKube(fault.VerbRead, err); f.Class != fault.Operator {
-			return facts, f
-		}
-	}
-	return facts, nil
 }

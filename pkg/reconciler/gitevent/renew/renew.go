@@ -9,6 +9,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/gitauth"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
@@ -40,7 +41,9 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 			faults = append(faults, err) // those that are left have half of their token's life to be renewed in
 			break
 		}
-		serve := func() error { return a.Waits.Try(renewed(run), func() error { return secrets.Serve(ctx, run) }) }
+		serve := func() error {
+			return a.Waits.Try(renewed(run), func() error { return soon(secrets.Serve(ctx, run)) })
+		}
 		if gitauth.Old(a, run) {
 			faults = append(faults, a.Waits.Due(v1alpha1.StepRenew, serve))
 		} else {
@@ -48,6 +51,17 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 		}
 	}
 	return attempt.First(faults)
+}
+
+// latest is how long a renewal waits at most after one that failed: an outage may be over shortly before the token is.
+const latest = 2 * time.Minute
+
+// soon is the error of a renewal that is tried again by the latest time.
+func soon(err error) error {
+	if err == nil || !fault.Retried(err) {
+		return err
+	}
+	return fault.Among(err, fault.Throttledf(fault.ReasonBusy, latest, "the token ends"))
 }
 
 // renewed is the step of renewing one run's secret.

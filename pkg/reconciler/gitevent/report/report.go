@@ -65,7 +65,7 @@ func (s *Step) sendAll(ctx context.Context, a *attempt.Attempt) error {
 	client, failed := a.Git.Connect(ctx)
 	spec := &a.Event.Spec
 	head := git.Head{SHA: a.Event.Status.Plan.HeadSHA, Project: spec.Project, Ref: spec.HeadRef, PullRequest: spec.PullRequest}
-	faults := []error{untried}
+	faults, refused := []error{untried}, 0
 	over := a.Turn(attempt.ShortTurn)
 	for _, check := range attempt.InTurn(a.Waits.Of(v1alpha1.StepReport) != nil, stale) {
 		if err := over(); err != nil && failed == nil {
@@ -82,12 +82,29 @@ func (s *Step) sendAll(ctx context.Context, a *attempt.Attempt) error {
 		})
 		s.told(a, err)
 		faults = append(faults, err)
-		if f := fault.Of(err); f != nil && f.Class != fault.Transient && !attempt.Skipped(err) {
-			break // the next one would meet the same limit or the same closed door
+		if closed(err) {
+			break
+		}
+		if fault.Rejected(err) && !attempt.Skipped(err) { // what it has against one check says nothing of the others
+			a.Waits.Rest(reported(&check))
+			refused++
+		}
+		if refused == maxRefused {
+			return attempt.First(append(faults, fault.Throttledf(fault.ReasonBusy, maxRefused*time.Second, "the Git service refuses each check")))
 		}
 	}
 	return attempt.First(faults)
 }
+
+// closed tells whether the next check would meet the same limit or the same closed door.
+func closed(err error) bool {
+	f := fault.Of(err)
+	return f != nil && f.Class != fault.Transient && !attempt.Skipped(err) && !fault.Rejected(err)
+}
+
+// maxRefused is how many checks the Git service may refuse in one reconcile, and in as many seconds: an event may have hundreds that it
+// refuses for the same reason.
+const maxRefused = 3
 
 // maxAnnounced is the most checks whose intents are recorded with the plan. Where there are more, other writes come before the last
 // is sent anyway; and a process that takes over looks for each check that another one was about to send.
