@@ -201,8 +201,25 @@ func (l *lane) disarm(a *armed, e event) {
 		}
 	}
 	proxy.Reset()
+	l.revive(a)
 	if a.disarm != nil {
 		a.disarm()
+	}
+}
+
+// revive starts a controller that was killed at a call which it made after the event was settled: nobody waited for its end then.
+func (l *lane) revive(a *armed) {
+	if a.killed == nil || a.hits() == 0 {
+		return
+	}
+	select {
+	case <-a.killed:
+	case <-time.After(soon):
+	}
+	if !l.controllers[0].Running() {
+		if err := l.restart(l.ctx); err != nil {
+			l.t.Error(err)
+		}
 	}
 }
 

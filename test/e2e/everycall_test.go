@@ -162,7 +162,7 @@ func killAt(do cluster.Action) func(*lane, event, point) *armed {
 			}
 		})
 		rule := controller.Proxy.Add(cluster.Rule{Match: func(c cluster.Call) bool { return int64(c.N) == chosen.Load() }, Count: 1, Do: do})
-		return &armed{hits: rule.Hits, killed: killed}
+		return &armed{hits: func() int { return max(rule.Hits(), int(min(chosen.Load(), 1))) }, killed: killed}
 	}
 }
 
