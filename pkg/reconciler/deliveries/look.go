@@ -21,6 +21,9 @@ const (
 	// roomForUnread is how many deliveries the ledger may hold while what was left unread is read: the rest of its room is for what is missed
 	// meanwhile. If that had no room, the log would be read again from far back.
 	roomForUnread = maxMissed / 2
+	// aPage is the most deliveries of a page at GitHub. While the ledger has room for so many each look reads one at least, however much is
+	// missed of one tenant: another one's may grow old in what is unread.
+	aPage = 100
 	// manyPages is as long as a look may be to be made again soon; a longer one is made again later, so that looks take one call a
 	// second at most, and leave the time for asking.
 	manyPages = 10
@@ -96,7 +99,8 @@ func (r *Reconciler) read(ctx context.Context, log provider.DeliveryLog, l *ledg
 		left.Since = earliest(left.Since, l.Unread.Since)
 	default:
 		var older []provider.Attempt
-		older, left = r.readOn(ctx, log, l.Unread, roomForUnread-len(l.Missed)-failures(all))
+		used := len(l.Missed) + failures(all)
+		older, left = r.readOn(ctx, log, l.Unread, max(roomForUnread-used, min(aPage, maxMissed-used)))
 		all = append(all, older...)
 	}
 	slices.Reverse(all)

@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -131,4 +133,21 @@ func (w *world) leftUnread(cursor string) {
 	if err := w.kube.Tracker().Update(corev1.SchemeGroupVersion.WithResource("configmaps"), cm, system); err != nil {
 		w.Fatal(err)
 	}
+}
+
+// However much is refused of one tenant, what is unread is read: a delivery of another one may grow old in it.
+func TestATenantsBacklogHidesNothingUnread(t *testing.T) {
+	w := newWorld(t)
+	w.leftUnread(fmt.Sprint(2 * pageSize))
+	w.receive = func(guid string) int {
+		if strings.HasPrefix(guid, "refused-") {
+			return http.StatusServiceUnavailable
+		}
+		return http.StatusAccepted
+	}
+	for n := range roomForUnread + 100 {
+		w.deliver(fmt.Sprint("refused-", n), 2)
+	}
+	w.run(time.Hour)
+	w.wantRecorded("old", "new")
 }

@@ -248,7 +248,18 @@ func (l *log) account(attempts []provider.Attempt) {
 		}
 	}
 	l.sort()
+	if len(l.missed) > maxMissed { // a tenant may have the server: what was tried least is kept, and the rest is read again
+		first := l.missed[maxMissed].first
+		for _, m := range l.missed[maxMissed:] {
+			first = min(first, m.first)
+		}
+		l.through, l.marked = min(l.through, first-1), min(l.marked, first-1)
+		l.missed = l.missed[:maxMissed]
+	}
 }
+
+// maxMissed is how many missed deliveries of a webhook are remembered: twice what one look reads.
+const maxMissed = 2000
 
 // older finds what is missed and older than all that was read of the log.
 func (l *log) older(attempts []provider.Attempt, found map[string]*missed) (order []string) {

@@ -130,7 +130,7 @@ func (s slow) Attempts(ctx context.Context, hook int64, failed bool, page int) (
 	select {
 	case <-ctx.Done():
 		return nil, false, fault.New(fault.Transient, fault.ReasonCanceled, ctx.Err())
-	case <-time.After(10 * time.Millisecond):
+	case <-time.After(50 * time.Millisecond):
 	}
 	return s.world.Attempts(ctx, hook, failed, page)
 }
@@ -142,7 +142,7 @@ func TestASlowService(t *testing.T) {
 	for n := range maxPages * pageSize {
 		w.deliver(fmt.Sprint("good", n))
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 	defer cancel()
 	one := newLog(7)
 	if err := w.process.read(ctx, view{&one, &target{repository: w.sync()}, slow{w}}); err != nil || len(one.missed) != 1 {

@@ -99,6 +99,11 @@ func untilPauseEnds(hook provider.Hook, now time.Time) time.Duration {
 // read accounts for what the log has since the last look.
 func (r *Reconciler) read(ctx context.Context, v view) error {
 	l := v.log
+	for _, m := range l.missed {
+		if r.old(m.at) {
+			l.grownOld(m.guid, m.first, true)
+		}
+	}
 	failed, err := r.pages(ctx, v, true, l.through)
 	if err != nil {
 		return err
@@ -270,6 +275,7 @@ func (r *Reconciler) giveUp(ctx context.Context, v view, all []missed, why strin
 		}
 		for _, m := range all {
 			l.end(m.guid)
+			l.grownOld(m.guid, m.first, false) // what is read again for the sake of another one is not sent again
 			if _, told := known[endOf(m.guid)]; told || slices.Contains(l.unwritten, m.guid) {
 				continue
 			}

@@ -137,3 +137,84 @@ func TestWhatIsRememberedOfOldOnesIsBounded(t *testing.T) {
 		t.Errorf("of %d old deliveries %d are remembered", asked, remembered)
 	}
 }
+
+// endless is a service that has other failures each time that it is asked, tells no time of them, and sends none again.
+type endless struct {
+	*world
+	asked *int
+}
+
+func (e endless) Attempts(context.Context, int64, bool, int) ([]provider.Attempt, bool, error) {
+	var page []provider.Attempt
+	for range pageSize {
+		*e.asked++
+		page = append(page, provider.Attempt{ID: int64(*e.asked), GUID: fmt.Sprint(*e.asked), Status: 503, Starts: true})
+	}
+	return page, true, nil
+}
+
+func (endless) Resend(context.Context, int64, int64) (int, error) {
+	return 0, fault.Transientf("GitUnavailable", "500")
+}
+
+func TestWhatIsRememberedOfMissedOnesIsBounded(t *testing.T) {
+	w := newWorld(t)
+	asked := 0
+	w.process.service.Hooks = func(string, v1alpha1.Project, provider.Credentials) (provider.HookLog, error) {
+		return endless{w, &asked}, nil
+	}
+	w.run(time.Hour)
+	remembered := 0
+	for _, m := range w.process.known {
+		for _, l := range m.logs.of {
+			remembered = max(remembered, len(l.missed))
+		}
+	}
+	if asked <= 2*maxMissed || remembered == 0 || remembered > maxMissed {
+		t.Errorf("of %d missed deliveries %d are remembered", asked, remembered)
+	}
+}
+
+// Many that grow old while nobody answers end in one look, whatever room there is for their attempts in what one look reads.
+func TestManyThatGrowOldBehindOthers(t *testing.T) {
+	w := newWorld(t)
+	w.receive = func(string) int { return 0 }
+	for _, name := range names(100) {
+		w.deliver(name)
+	}
+	w.run(6 * time.Minute)
+	for n := range maxPages*pageSize + 50 {
+		w.deliver(fmt.Sprint("later", n))
+		w.clock.Step(5 * time.Minute)
+	}
+	calls := w.calls
+	w.run(time.Hour)
+	if calls = w.calls - calls; calls > 1000 {
+		t.Errorf("%d calls in an hour", calls)
+	}
+}
+
+// What is given up is not sent again when its attempts are read once more for the sake of another delivery.
+func TestWhatIsGivenUpStaysGivenUp(t *testing.T) {
+	w := newWorld(t)
+	w.receive = refuses("bad-1", "bad-2", "bad-3")
+	for i := range 300 {
+		if i%6 == 0 && i < 18 {
+			w.deliver(fmt.Sprint("bad-", 1+i/6))
+		}
+		w.deliver(fmt.Sprint("good", i))
+		w.run(10 * time.Minute)
+	}
+	tries := map[string]int{}
+	for _, guid := range w.resent {
+		tries[guid]++
+	}
+	for guid, n := range tries {
+		if n > maxRefused+1 {
+			t.Errorf("%s is sent again %d times", guid, n)
+		}
+	}
+	if len(w.events.Events) != 3 {
+		t.Errorf("%d are told", len(w.events.Events))
+	}
+}
