@@ -34,6 +34,7 @@ func TestWhatFailsInARollingRestart(t *testing.T) {
 		"refused in the middle":         {invariants.Delivery{Code: 503, At: second.Add(5 * time.Second), Took: time.Second}, true},
 		"answered in the middle":        {invariants.Delivery{Code: 202, At: second.Add(5 * time.Second), Took: time.Second}, false},
 		"503 after a receiver's wait":   {invariants.Delivery{Code: 503, At: second.Add(5 * time.Second), Took: 4 * time.Second}, false},
+		"cut off, not heard in time":    {invariants.Delivery{At: second.Add(5 * time.Second), Took: 3 * time.Second}, false},
 		"cut off in the second it ends": {invariants.Delivery{At: second.Add(9 * time.Second), Took: time.Second}, false},
 		"sent before it began":          {invariants.Delivery{At: second.Add(time.Second), Took: 2 * time.Second}, false},
 	} {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/plumbline-ci/plumbline/test/forge"
@@ -91,6 +92,11 @@ func deliver(by *http.Client, url string, d forge.Delivery) (status int, err err
 	return response.StatusCode, errors.Join(err, response.Body.Close())
 }
 
+// cutOff tells whether the other end has closed the connection, with a reset if it had not read all of the request.
+func cutOff(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
 func (c *client) count(d forge.Delivery, start time.Time, status int, err error) {
 	took := time.Since(start)
 	c.mu.Lock()
@@ -100,7 +106,7 @@ func (c *client) count(d forge.Delivery, start time.Time, status int, err error)
 	switch {
 	case err != nil:
 		c.report.ConnectionErrors++
-		if errors.Is(err, io.EOF) && took > unheard {
+		if cutOff(err) && took > unheard {
 			c.report.Slow++
 		}
 	case status/100 != 2:
