@@ -46,6 +46,10 @@ func Learnt(event *v1alpha1.GitEvent) time.Time {
 	if plan := event.Status.Plan; plan != nil && plan.At != nil {
 		return plan.At.Time
 	}
+	// A receiver's clock may be ahead, and the API server's writes whole seconds.
+	if created := event.CreationTimestamp.Add(time.Second); !event.CreationTimestamp.IsZero() && created.Before(event.Spec.ReceivedAt.Time) {
+		return created
+	}
 	return event.Spec.ReceivedAt.Time
 }
 

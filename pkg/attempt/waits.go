@@ -118,7 +118,7 @@ func (w *Waits) Settle(step string, err error) error {
 		if w.seldom(f.Reason, before) {
 			return err
 		}
-		if f.Class == fault.Transient {
+		if f.Class == fault.Transient || step == v1alpha1.StepReport && f.Reason == fault.ReasonGitRejected { // of which each attempt names another check
 			next.Message = before.Message // the first words stand: a text that changes would rewrite the status at each attempt
 		}
 	}

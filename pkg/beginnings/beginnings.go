@@ -23,17 +23,17 @@ type Beginnings struct {
 	mu sync.Mutex
 	// suspect is held while an event is planned that has a beginning without an end.
 	suspect sync.Mutex
-	// rests is until when a suspect lets others in that have waited: its Git service may hang, and the next attempt comes at once.
+	// rests is until when the suspects of a namespace let others in that have waited: its Git service may hang, and the next attempt comes at once.
 	rests map[string]time.Time
 	// known is how many beginnings without an end an event really has, if the end of one could not be recorded.
 	known map[string]int32
 }
 
-// Enter lets one suspect in. Once it was in it rests for as long as that took, a second at least. Release is nil if it has to wait.
+// Enter lets one suspect in. Once it was in, those of its namespace rest for as long as that took, a second at least. Release is nil if it has to wait.
 func (b *Beginnings) Enter(a *attempt.Attempt) (release func()) {
-	name, began := a.Event.Name, a.Clock.Now()
+	namespace, began := a.Event.Spec.Repository.Namespace, a.Clock.Now()
 	b.mu.Lock()
-	rests := began.Before(b.rests[name])
+	rests := began.Before(b.rests[namespace])
 	b.mu.Unlock()
 	if rests || !b.suspect.TryLock() {
 		return nil
@@ -47,8 +47,15 @@ func (b *Beginnings) Enter(a *attempt.Attempt) (release func()) {
 		if b.rests == nil {
 			b.rests = map[string]time.Time{}
 		}
-		b.rests[name] = now.Add(max(now.Sub(began), Again))
+		b.rests[namespace] = now.Add(max(now.Sub(began), Again))
 	}
+}
+
+// Forget drops what is true only while no other process leads: it may have begun as well, and died.
+func (b *Beginnings) Forget() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.known = nil
 }
 
 // Of is how many beginnings of an event have no end.

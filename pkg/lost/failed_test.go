@@ -134,8 +134,14 @@ func TestWhoFoundNoTurnHoldsUpNoOther(t *testing.T) {
 	for _, tick := range alarms {
 		tick()
 	}
+	mine := w.run
 	w.run = w.run.DeepCopy()
 	w.run.Namespace, w.run.UID, w.run.Annotations[pipelinesascode.RepoURL] = "other", "theirs", url+"2"
+	if asked, err := w.close(); !asked || err != nil {
+		t.Error(asked, err)
+	}
+	w.clock.SetTime(w.clock.Now().Add(10 * time.Minute))
+	w.run = mine // nor do they rest for an hour: nobody was asked for them
 	if asked, err := w.close(); !asked || err != nil {
 		t.Error(asked, err)
 	}

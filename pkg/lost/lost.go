@@ -105,6 +105,9 @@ func (c *Closer) close(ctx context.Context, run *metav1.PartialObjectMetadata, e
 		return wrong // the event labels the run when it has reported its end
 	}
 	if err != nil {
+		if notAsked(fault.Of(err)) {
+			delete(c.failed, string(run.UID)) // the next pass asks
+		}
 		c.failedFor(event, fault.Of(err).Reason)
 		return fmt.Errorf("closing the check of PipelineRun %s/%s: %w", run.Namespace, run.Name, err)
 	}

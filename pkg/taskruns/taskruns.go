@@ -6,6 +6,7 @@ package taskruns
 import (
 	"context"
 	"fmt"
+	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	tektonv1 "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/typed/pipeline/v1"
@@ -18,9 +19,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
+// limit is how long one run's tasks are read: the others of its event, and their reports, wait for that.
+const limit = 10 * time.Second
+
 // Of returns the TaskRuns of a run, and what the cluster says of the Tasks that they refer to. A cluster that forbids reading them costs
 // the report its table, not its verdict. Every other error is a fault of reading.
 func Of(ctx context.Context, tekton tektonv1.TektonV1Interface, run *v1alpha1.Run) ([]*pipelinev1.TaskRun, status.Facts, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	taskRuns, err := cluster.TaskRunsOf(ctx, tekton.TaskRuns(run.Namespace), run.Name)
 	if err != nil {
 		f := fault.FromKube(fault.VerbRead, fmt.Errorf("listing the TaskRuns of %s/%s: %w", run.Namespace, run.Name, err))

@@ -111,6 +111,7 @@ func (r *Reconciler) promote(bucket reconciler.Bucket, enqueue func(reconciler.B
 func (r *Reconciler) forget() {
 	r.desk.Known.Clear()
 	r.steps.Renew.GitAuth.Clear()
+	r.steps.Plan.Beginnings.Forget()
 }
 
 func (r *Reconciler) open() ([]*v1alpha1.GitEvent, error) {

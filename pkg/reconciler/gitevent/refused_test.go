@@ -112,3 +112,25 @@ func TestANameThatCannotBeAskedForHidesNoVerdict(t *testing.T) {
 	_, _ = w.reconcile()
 	w.wantSuccess()
 }
+
+// Hundreds that are refused for the same reason do not use up what the Git service grants the other Repositories of an installation.
+func TestManyRefusedChecksAskSeldom(t *testing.T) {
+	t.Parallel()
+	var files []git.File
+	for n := range 100 {
+		files = append(files, helloFile(fmt.Sprint("bad", n)))
+	}
+	w := newWorld(t, files...)
+	asked := 0
+	w.git.asked = func(status.Check) error {
+		asked++
+		return fault.Operatorf(fault.ReasonGitRejected, "422 Validation Failed")
+	}
+	q := newQueue(w)
+	q.run(w.clock.Now().Add(5 * time.Minute))
+	asked = 0
+	q.run(w.clock.Now().Add(10 * time.Minute))
+	if most := 2*(10*60/30*3) + 30; asked == 0 || asked > most {
+		t.Errorf("%d checks are sent in ten minutes, at most %d are due: three each half minute, and as many at the end of a rest", asked, most)
+	}
+}

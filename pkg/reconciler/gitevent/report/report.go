@@ -90,7 +90,7 @@ func (s *Step) sendAll(ctx context.Context, a *attempt.Attempt) error {
 			refused++
 		}
 		if refused == maxRefused {
-			return attempt.First(append(faults, fault.Throttledf(fault.ReasonBusy, maxRefused*time.Second, "the Git service refuses each check")))
+			return attempt.First(append(faults, fault.Throttledf(fault.ReasonBusy, refusedFor(a), "the Git service refuses each check")))
 		}
 	}
 	return attempt.First(faults)
@@ -102,9 +102,23 @@ func closed(err error) bool {
 	return f != nil && f.Class != fault.Transient && !attempt.Skipped(err) && !fault.Rejected(err)
 }
 
-// maxRefused is how many checks the Git service may refuse in one reconcile, and in as many seconds: an event may have hundreds that it
-// refuses for the same reason.
+// maxRefused is how many checks the Git service may refuse in one reconcile: an event may have hundreds that it refuses for the same reason.
 const maxRefused = 3
+
+// The checks that are left wait for a quarter of the time for which some were refused: a few that are refused soon hold no others back, and
+// hundreds do not use up what the Git service grants all the Repositories of an installation.
+const (
+	leastRefused = 3 * time.Second
+	mostRefused  = 30 * time.Second
+)
+
+func refusedFor(a *attempt.Attempt) time.Duration {
+	wait := a.Waits.Of(v1alpha1.StepReport)
+	if wait == nil || wait.Reason != fault.ReasonGitRejected {
+		return leastRefused
+	}
+	return min(mostRefused, max(leastRefused, a.Clock.Since(wait.Since.Time)/4))
+}
 
 // maxAnnounced is the most checks whose intents are recorded with the plan. Where there are more, other writes come before the last
 // is sent anyway; and a process that takes over looks for each check that another one was about to send.
