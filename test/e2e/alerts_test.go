@@ -201,7 +201,7 @@ func (w *world) strangersAndSlowness() {
 	}
 	w.receivers[0].Proxy.Add(cluster.Rule{Match: func(c cluster.Call) bool {
 		return c.Is("get", "gitevents") || c.Is("get", "tombstonepages") || c.Is("create", "gitevents") || c.Is("create", "eventpayloads")
-	}, Do: cluster.Delay(1200 * time.Millisecond)}) // four calls: longer than the alert's 4 s, and well within a receiver's 7 s
+	}, Do: cluster.Delay(1100 * time.Millisecond)}) // four calls: longer than the alert's 4 s, and well within a receiver's 7 s
 	w.deliver(w.apart(delivery), http.StatusAccepted)
 }
 
