@@ -61,11 +61,16 @@ func (w *Waits) Due(step string, do func() error) error {
 		return do()
 	}
 	left := w.untilDue(wait)
-	if left <= 0 || step == v1alpha1.StepReport && wait.Reason == fault.ReasonGitRejected { // it is about one check, which rests
+	if left <= 0 || ofOneCheck(step, wait.Reason) { // which rests
 		return do()
 	}
 	w.skipped = w.skipped || wait.Class == fault.Operator.String()
 	return &notDue{fault.Throttledf(wait.Reason, left, "%s", wait.Message)}
+}
+
+// ofOneCheck tells whether a wait is about one of the checks that a step reports, and not about the step.
+func ofOneCheck(step, reason string) bool {
+	return step == v1alpha1.StepReport && reason == fault.ReasonGitRejected
 }
 
 // untilDue returns how long a wait with a time lasts, 0 if what it is for may be tried now.
@@ -118,7 +123,7 @@ func (w *Waits) Settle(step string, err error) error {
 		if w.seldom(f.Reason, before) {
 			return err
 		}
-		if f.Class == fault.Transient || step == v1alpha1.StepReport && f.Reason == fault.ReasonGitRejected { // of which each attempt names another check
+		if f.Class == fault.Transient || ofOneCheck(step, f.Reason) { // each attempt names another one
 			next.Message = before.Message // the first words stand: a text that changes would rewrite the status at each attempt
 		}
 	}

@@ -105,10 +105,7 @@ func (c *Closer) close(ctx context.Context, run *metav1.PartialObjectMetadata, e
 		return wrong // the event labels the run when it has reported its end
 	}
 	if err != nil {
-		if notAsked(fault.Of(err)) {
-			delete(c.failed, string(run.UID)) // the next pass asks
-		}
-		c.failedFor(event, fault.Of(err).Reason)
+		c.failedFor(string(run.UID), event, fault.Of(err).Reason)
 		return fmt.Errorf("closing the check of PipelineRun %s/%s: %w", run.Namespace, run.Name, err)
 	}
 	return c.label(ctx, service, &event.Status.Runs[0], id)
@@ -223,13 +220,14 @@ func kube(what string, err error) error {
 	return fault.FromKube(fault.VerbRead, fmt.Errorf("%s: %w", what, err))
 }
 
-// failedFor leaves alone what would fail like this run. What a run makes a Git service answer, and how slowly, is up to its namespace: it
+// failedFor leaves alone what would fail like a run or an event. What a run makes a Git service answer, and how slowly, is up to its namespace: it
 // says nothing of others'.
-func (c *Closer) failedFor(event *v1alpha1.GitEvent, reason string) {
+func (c *Closer) failedFor(what string, event *v1alpha1.GitEvent, reason string) {
 	switch reason {
 	case fault.ReasonCommitUnknown: // other runs are of other commits
 	case fault.ReasonGitRejected: // what it has against one check says nothing of others
-	case fault.ReasonBusy, provider.ReasonPaced: // nobody was asked
+	case fault.ReasonBusy, provider.ReasonPaced: // nobody was asked: the next pass asks
+		delete(c.failed, what)
 	case fault.ReasonGitUnreachable, fault.ReasonTimeout, fault.ReasonCanceled:
 		c.rest(ofNamespace(event.Spec.Repository.Namespace), again)
 	default:

@@ -36,10 +36,7 @@ func (c *Closer) Report(ctx context.Context, object *metav1.PartialObjectMetadat
 	left := len(event.Status.Checks)
 	wrong := c.reportOpen(ctx, event, service)
 	if wrong != nil {
-		if notAsked(fault.Of(wrong)) {
-			delete(c.failed, string(event.UID)) // the next pass asks
-		}
-		c.failedFor(event, fault.Of(wrong).Reason)
+		c.failedFor(string(event.UID), event, fault.Of(wrong).Reason)
 		wrong = fmt.Errorf("reporting what GitEvent %s has given up: %w", event.Name, wrong)
 	}
 	if len(event.Status.Checks) == left {

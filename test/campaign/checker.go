@@ -19,6 +19,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/installation"
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
@@ -29,11 +30,6 @@ const (
 	lookLimit = time.Minute
 	// restEvery is how many times as long as a look takes nothing is looked at afterwards, while the others end what is left.
 	restEvery = 3
-	// outwaited is how long a receiver waits for one answer of the API server (kubeCallBudget of pkg/receiver): a 503 that took
-	// longer is the machine's.
-	outwaited = 3 * time.Second
-	// unheard is how long it waits for the headers of a request (headerTimeout there): a connection that it cuts off after that is the machine's.
-	unheard = 2 * time.Second
 	// precision is that of the time at which a delivery was answered: GitHub notes seconds.
 	precision = time.Second
 )
@@ -254,7 +250,7 @@ func unseen(writes []invariants.Write, asked []forge.Request) (broken []invarian
 // failed is I-9: while receivers are replaced and nothing else is disturbed, no delivery fails.
 func (c *checker) failed(e *invariants.Evidence) (broken []invariants.Violation) {
 	for _, d := range e.Deliveries {
-		slow := d.Code == 503 && d.Took > outwaited || d.Code == 0 && d.Took > unheard
+		slow := d.Code == 503 && d.Took > installation.Outwaited || d.Code == 0 && d.Took > installation.Unheard
 		if d.Code/100 != 2 && !slow && c.stage.tally.quiet(d.At.Add(-d.Took), d.At.Add(precision)) {
 			broken = append(broken, invariants.Violation{
 				Invariant: "I-9", Subject: d.Key, Message: fmt.Sprintf("in a rolling restart delivery %s is answered %d", d.Key, d.Code),

@@ -204,9 +204,6 @@ func (w *world) push(files map[string]string) (string, delivery) {
 	return sha, w.again()
 }
 
-// outwaited is how long a receiver waits for one answer of the API server (kubeCallBudget of pkg/receiver).
-const outwaited = 3 * time.Second
-
 // deliver posts to the first receiver and requires the status. A 503 that took longer than the receiver waits is that of a busy machine's
 // API server: the delivery is sent again, as a Git service is asked to.
 func (w *world) deliver(d delivery, want int) {
@@ -217,7 +214,7 @@ func (w *world) deliver(d delivery, want int) {
 		if got == want {
 			return
 		}
-		if want != http.StatusAccepted || got != http.StatusServiceUnavailable || time.Since(began) < outwaited || again == 3 {
+		if want != http.StatusAccepted || got != http.StatusServiceUnavailable || time.Since(began) < installation.Outwaited || again == 3 {
 			w.t.Fatalf("delivery answered %d %s, want %d", got, body, want)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
 const (
@@ -20,9 +21,6 @@ const (
 	reported = 3 * time.Minute
 	// giveUp is when GitHub gives a delivery up.
 	giveUp = 10 * time.Second
-	// outwaited is how long a receiver waits for one answer of the API server (kubeCallBudget of pkg/receiver): a 503 that took
-	// longer is the machine's, and the delivery is sent again.
-	outwaited = 3 * time.Second
 )
 
 // Pushes are what the tenant saw: how many were sent, answered 202 and shown as successful, and how many deliveries had to be
@@ -117,7 +115,7 @@ func (s *stage) insist(ctx context.Context, p *push) {
 		begin := time.Now()
 		p.answer, p.err = post(ctx, s.receiver.URL, d)
 		refused := p.err != nil || p.answer == http.StatusServiceUnavailable
-		if !refused || ctx.Err() != nil || !s.again && (p.err != nil || time.Since(begin) < outwaited) {
+		if !refused || ctx.Err() != nil || !s.again && (p.err != nil || time.Since(begin) < installation.Outwaited) {
 			return
 		}
 		p.again++

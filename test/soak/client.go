@@ -14,15 +14,12 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
 const (
 	// giveUp is when GitHub does.
 	giveUp = 10 * time.Second
-	// outwaited is how long a receiver waits for one answer of the API server (kubeCallBudget of pkg/receiver).
-	outwaited = 3 * time.Second
-	// unheard is how long it waits for the headers of a request (headerTimeout there), counted from the connection's begin.
-	unheard = 2 * time.Second
 	// keptFailures is how many failures a report tells in words.
 	keptFailures = 20
 )
@@ -106,12 +103,12 @@ func (c *client) count(d forge.Delivery, start time.Time, status int, err error)
 	switch {
 	case err != nil:
 		c.report.ConnectionErrors++
-		if cutOff(err) && took > unheard {
+		if cutOff(err) && took > installation.Unheard {
 			c.report.Slow++
 		}
 	case status/100 != 2:
 		c.report.Refused++
-		if status == http.StatusServiceUnavailable && took > outwaited {
+		if status == http.StatusServiceUnavailable && took > installation.Outwaited {
 			c.report.Slow++
 		}
 		err = fmt.Errorf("answered %d", status)
