@@ -33,7 +33,7 @@ test: lint verify binaries ## lint, verify generated code, run every test
 	go -C hack/tools/promrules test .
 	go -C hack/tools/scan test .
 	$(MAKE) unit
-	go test -timeout 40m -p 1 -parallel 4 $(shell go list ./... | grep $(with_cluster))
+	go test -timeout 80m -p 1 -parallel 4 $(shell go list ./... | grep $(with_cluster))
 
 MINUTES ?= 30
 WITHOUT ?=
