@@ -130,7 +130,7 @@ func rulesOf(l Limits) []rule {
 		})
 	}
 	if l.PodSecurity != "" {
-		all = append(all, unseen, forbidden, profiles, seLinux, sysctls, capabilities(l.PodSecurity), appArmor)
+		all = append(all, unseen, forbidden, hosts, profiles, seLinux, sysctls, capabilities(l.PodSecurity), appArmor)
 	}
 	if l.PodSecurity == Restricted {
 		all = append(all, restricted, volumes)
