@@ -24,7 +24,7 @@ const (
 
 // Limits are one ceiling; the zero value is none.
 type Limits struct {
-	// ServiceAccounts are those that may be named; empty is any. A run that names none has its namespace's default.
+	// ServiceAccounts are those that may be named; empty is any. A run that names none has Tekton's default.
 	ServiceAccounts []string
 	// PodSecurity is the level whose forbidden values are refused; empty is none.
 	PodSecurity string
