@@ -40,9 +40,11 @@ func (p *planner) hear(ctx context.Context) (end *Plan, err error) {
 	if p.spec.Comment == nil {
 		return nil, nil
 	}
-	if p.spec.Comment.Body, err = p.Comment(ctx); err != nil {
+	written, err := p.Comment(ctx)
+	if err != nil {
 		return nil, err
 	}
+	p.spec.Comment.Body = withLineFeeds(written)
 	p.command, err = command.Parse(p.spec.Comment.Body, p.prefix(), p.onCommit())
 	p.malformed = fault.Of(err)
 	if p.command != nil {
@@ -66,6 +68,13 @@ func (p *planner) hear(ctx context.Context) (end *Plan, err error) {
 		return nil, p.first(ctx)
 	}
 	return nil, nil
+}
+
+// withLineFeeds returns a comment with a line feed for each line break. GitHub's web form sends CR
+// and LF, and $ in a regular expression matches in front of a line feed only. Everything that reads
+// a comment reads this text, except for expressions and placeholders that read the payload.
+func withLineFeeds(comment string) string {
+	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(comment)
 }
 
 // startsFailed tells whether a command starts what is for it as far as it has not run with success.

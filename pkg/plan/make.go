@@ -137,7 +137,7 @@ func (p *planner) complete(ctx context.Context) error {
 	}
 	// A service that is asked for the comment must say what its delivery says: one that was edited since may not start what it did
 	// not ask for.
-	if now := p.spec.Comment.Body; now != "" && now != heard.Body {
+	if now := withLineFeeds(p.spec.Comment.Body); now != "" && now != heard.Body {
 		return &Over{Why: fault.Of(fault.Ignoredf("CommentEdited", "the comment says something else now than its delivery does"))}
 	}
 	p.spec.Comment.Body = heard.Body
