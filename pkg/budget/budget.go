@@ -16,8 +16,9 @@ import (
 const (
 	namespaceShare  = 4
 	repositoryShare = 10
-	// pullShare is the share of a Repository's events that one pull request may have, leastOfPull how many it may have in any case. Everybody
-	// may write comments on a pull request of their own; while a Git service is away each of them stays open.
+	// pullShare is the share of a Repository's events that one pull request may have, leastOfPull
+	// how many it may have in any case. Everybody may write comments on a pull request of their
+	// own; while a Git service is away each of them stays open.
 	pullShare   = 4
 	leastOfPull = 10
 )
@@ -50,8 +51,8 @@ func (l Limits) String() string {
 	return fmt.Sprintf("%d events or %d MiB of payloads and plans", l.Events, l.Bytes>>20)
 }
 
-// Scope is whose budget it is: that of a pull request, a Repository (without one), its namespace (without a name), or the total (without
-// all of them).
+// Scope is whose budget it is: that of a pull request, a Repository (without one), its namespace
+// (without a name), or the total (without all of them).
 type Scope struct {
 	Namespace, Name string
 	// Pull is the subject of a pull request's events (GitEventSpec.Subject).

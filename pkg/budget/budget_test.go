@@ -205,8 +205,8 @@ func TestFullFollowsTheLimits(t *testing.T) {
 	}
 }
 
-// One pull request has a quarter of what its Repository may have, or 10, so that it leaves the others their deliveries; what its Repository
-// has used up it may not use.
+// One pull request has a quarter of what its Repository may have, or 10, so that it leaves the
+// others their deliveries; what its Repository has used up it may not use.
 func TestAPullRequestHasAShare(t *testing.T) {
 	t.Parallel()
 	for events, want := range map[int]int{1000: 25, 100: 10, 50: 5} {
@@ -261,8 +261,12 @@ func TestTheWatch(t *testing.T) {
 	handler.OnAdd(trimmed, true)
 	handler.OnUpdate(trimmed, trimmed)
 	handler.OnAdd(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "former"}}, true)
-	if w.used[Scope{Namespace: "one", Name: "a", Pull: "pull-1"}] != (Limits{1, 4096}) || w.used[Scope{Namespace: "one", Name: "a"}] != (Limits{1, 4096}) || w.used[Scope{}] != (Limits{2, 4096}) {
-		t.Errorf("used: %v", w.used)
+	for scope, want := range map[Scope]Limits{
+		{Namespace: "one", Name: "a", Pull: "pull-1"}: {1, 4096}, {Namespace: "one", Name: "a"}: {1, 4096}, {}: {2, 4096},
+	} {
+		if w.used[scope] != want {
+			t.Errorf("used: %v", w.used)
+		}
 	}
 	handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "ns/e", Obj: trimmed})
 	if w.used[Scope{}] != (Limits{1, 0}) || len(w.used) != 1 {

@@ -56,9 +56,11 @@ func New(limits func() Limits, clock clock.PassiveClock, crossed func(Scope)) *L
 	return &Ledger{limits: limits, clock: clock, crossed: crossed, entries: map[string]entry{}, used: map[Scope]Limits{}, plans: map[Scope]int64{}, full: map[Scope]bool{}}
 }
 
-// Admit counts an event that is about to be created, unless a budget of its pull request or Repository is used
-// up: then it returns whose, and counts nothing. The Use of an event that is of no pull request has no subject. A budget is used up when it is reached, so that the last one admitted may
-// exceed it: any delivery is admitted to a budget of which nothing is used. Another attempt at the same event counts once.
+// Admit counts an event that is about to be created, unless a budget of its pull request or
+// Repository is used up: then it returns whose, and counts nothing. The Use of an event that is of
+// no pull request has no subject. A budget is used up when it is reached, so that the last one
+// admitted may exceed it: any delivery is admitted to a budget of which nothing is used. Another
+// attempt at the same event counts once.
 func (l *Ledger) Admit(event string, use Use) (Scope, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -102,5 +102,8 @@ func Read(event metav1.Object) Use {
 	if err != nil || plan < 0 || plan > bytes {
 		plan = 0
 	}
-	return Use{Repository: types.NamespacedName{Namespace: namespace, Name: name}, Subject: event.GetLabels()[plumbline.SubjectLabel], Bytes: bytes, Plan: plan}
+	return Use{
+		Repository: types.NamespacedName{Namespace: namespace, Name: name}, Subject: event.GetLabels()[plumbline.SubjectLabel],
+		Bytes: bytes, Plan: plan,
+	}
 }

@@ -120,9 +120,11 @@ type Past struct {
 	First func(ctx context.Context, subject string) error
 	// RecordsOf returns the records of a subject, the event itself left out, oldest first.
 	RecordsOf func(ctx context.Context, subject string) ([]records.Record, error)
-	// Cancels reports what a cancellation would end now: something is true if another event may have something to end, and running is true
-	// if it has started a run that has not ended. nil does not know.
-	Cancels func(ctx context.Context, event *v1alpha1.GitEventSpec, c *v1alpha1.Cancellation) (something, running bool, err error)
+	// Cancels reports what a cancellation would end now: something is true if another event may
+	// have something to end, and running is true if it has started a run that has not ended. nil
+	// does not know.
+	Cancels func(ctx context.Context, event *v1alpha1.GitEventSpec, c *v1alpha1.Cancellation) (
+		something, running bool, err error)
 	// About writes down which subject the event is of, before the Git service is asked how that is now: what ends it finds the event then.
 	About func(ctx context.Context, subject string) error
 }
@@ -175,9 +177,11 @@ type Plan struct {
 
 // Answer is whether a command is answered.
 type Answer struct {
-	// Command is the command that is to be answered, for people; empty when nobody is told anything.
+	// Command is the command that is to be answered, for people; empty when nobody is told
+	// anything.
 	Command string
-	// Untrusted is true if the command's author may give it because the pull request is theirs, and for no other reason.
+	// Untrusted is true if the command's author may give it because the pull request is theirs, and
+	// for no other reason.
 	Untrusted bool
 }
 

@@ -39,7 +39,8 @@ func unrecorded(err error) answer {
 	const again = "see the conditions of the Repository, and send the delivery again when events have ended"
 	switch fault.Of(err).Reason {
 	case budget.ReasonPull:
-		return unavailable("the open events of this pull request have used up their budget: send the delivery again when events have ended", err)
+		return unavailable("the open events of this pull request have used up their budget: "+
+			"send the delivery again when events have ended", err)
 	case budget.ReasonRepository:
 		return unavailable("the open events of this Repository have used up their budget: "+again, err)
 	case budget.ReasonNamespace:
@@ -54,7 +55,10 @@ func unrecorded(err error) answer {
 
 // budgetScope is the word of a metric for the reason of a budget that is used up, empty for other reasons.
 func budgetScope(reason string) string {
-	return map[string]string{budget.ReasonPull: "pull_request", budget.ReasonRepository: "repository", budget.ReasonNamespace: "namespace", budget.ReasonTotal: "total", share.ReasonRate: "rate"}[reason]
+	return map[string]string{
+		budget.ReasonPull: "pull_request", budget.ReasonRepository: "repository", budget.ReasonNamespace: "namespace",
+		budget.ReasonTotal: "total", share.ReasonRate: "rate",
+	}[reason]
 }
 
 // uncontended repeats a create while several of them contend for the usage of a ResourceQuota: API servers count it by an

@@ -64,7 +64,8 @@ func TestADeliveryPastTheBudgetIsNotRecorded(t *testing.T) {
 	}
 }
 
-// Whoever writes comments on one pull request while events stay open uses up that pull request's share, and nobody else's.
+// Whoever writes comments on one pull request while events stay open uses up that pull request's
+// share, and nobody else's.
 func TestOnePullRequestLeavesTheOthersTheirDeliveries(t *testing.T) {
 	w := newWorld(t)
 	of := func(key string, pull int64) delivery {
@@ -80,7 +81,8 @@ func TestOnePullRequestLeavesTheOthersTheirDeliveries(t *testing.T) {
 	if says := "the open events of this pull request have used up their budget"; !strings.Contains(answer.Body.String(), says) {
 		t.Errorf("answered %s", answer.Body)
 	}
-	if w.counted("unavailable", budget.ReasonPull) != 1 || w.sum("plumbline.receiver.over_budget", map[string]string{"scope": "pull_request"}) != 1 {
+	over := w.sum("plumbline.receiver.over_budget", map[string]string{"scope": "pull_request"})
+	if w.counted("unavailable", budget.ReasonPull) != 1 || over != 1 {
 		t.Error("not counted")
 	}
 	w.expect(http.StatusAccepted, of("another", 2))

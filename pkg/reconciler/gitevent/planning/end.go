@@ -15,6 +15,16 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/kept"
 )
 
+// Closings are what ends what other events start (cancelling.Step).
+type Closings interface {
+	// Since returns why an event must not start anything: its pull request was closed after it
+	// happened. nil, nil: go on.
+	Since(ctx context.Context, event *v1alpha1.GitEvent) (*v1alpha1.Cancellation, error)
+	// Finds reports what a command that cancels would end now.
+	Finds(ctx context.Context, event string, spec *v1alpha1.GitEventSpec, c *v1alpha1.Cancellation) (
+		something, running bool, err error)
+}
+
 // GiveUp ends the planning of an event that waits in vain. One that the Git service does not confirm is ignored: whoever forged
 // it must not make anybody hear of it. Its redelivery is processed again, unless a run was created.
 func (s *Step) GiveUp(ctx context.Context, a *attempt.Attempt, wait *v1alpha1.Wait) error {

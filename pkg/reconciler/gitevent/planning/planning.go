@@ -33,13 +33,7 @@ type Step struct {
 	Version string
 	Owners  Owners
 	Metrics *metrics.Metrics
-	// Closings tell why an event must not start anything: its pull request was closed after it happened. nil, nil: go on.
-	//
-	// Finds reports what a command that cancels would end now.
-	Closings interface {
-		Since(ctx context.Context, event *v1alpha1.GitEvent) (*v1alpha1.Cancellation, error)
-		Finds(ctx context.Context, event string, spec *v1alpha1.GitEventSpec, c *v1alpha1.Cancellation) (something, running bool, err error)
-	}
+	Closings Closings
 	// Misses is what the Git service did not show.
 	Misses *Misses
 	// Denials is who may not write.
