@@ -64,15 +64,16 @@ func First(ctx context.Context, events Writer, event *v1alpha1.GitEvent, subject
 		return fault.Throttledf(fault.ReasonBusy, wait, "GitEvent %s is planned first", older)
 	}
 	for _, rival := range rivals {
-		if err := outdate(ctx, events, rival); err != nil {
+		if err := Outdate(ctx, events, rival); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// outdate annotates an event, if it is still there, with the version of it that was listed. It may be repeated.
-func outdate(ctx context.Context, events Writer, rival *v1alpha1.GitEvent) error {
+// Outdate annotates an event, if it is still there, with the version of it that was listed. Its reconcile cannot record what it has
+// decided until now: it reads again. It may be repeated.
+func Outdate(ctx context.Context, events Writer, rival *v1alpha1.GitEvent) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": rival.UID, "annotations": map[string]string{plumbline.OutdatedAnnotation: rival.ResourceVersion},
 	}})

@@ -36,7 +36,10 @@ func (s *Step) sources(a *attempt.Attempt, client *provider.Client, who *answers
 		Budget: plan.Budget{Hold: q.hold, Rest: a.Kept.Rest},
 		Delivery: plan.Delivery{
 			Comment: q.comment, Actor: q.actor, Payload: q.body, Records: q.records,
-			Past: plan.Past{First: q.first, RecordsOf: q.recordsOf, About: a.Kept.About, Cancels: q.cancels},
+			Past: plan.Past{
+				First: q.first, RecordsOf: q.recordsOf, About: a.Kept.About, Cancels: q.cancels,
+				Now: a.Clock.Now, Outdate: q.outdate,
+			},
 		},
 	}
 }
@@ -86,6 +89,11 @@ func (q asks) cancels(ctx context.Context, spec *v1alpha1.GitEventSpec, c *v1alp
 // first keeps two events from deciding by what has run at the same moment.
 func (q asks) first(ctx context.Context, subject string) error {
 	return records.First(ctx, q.step.Events, q.a.Event, subject, q.a.Clock.Now())
+}
+
+// outdate has another event decide anew.
+func (q asks) outdate(ctx context.Context, record records.Record) error {
+	return records.Outdate(ctx, q.step.Events, record.Event)
 }
 
 func (q asks) body(ctx context.Context) ([]byte, error) {
