@@ -30,9 +30,9 @@ type Step struct {
 	// Events are what was recorded of the same pull request or commit, read live.
 	Events records.Writer
 	// Version is written to the version label of PipelineRuns.
-	Version string
-	Owners  Owners
-	Metrics *metrics.Metrics
+	Version  string
+	Owners   Owners
+	Metrics  *metrics.Metrics
 	Closings Closings
 	// Misses is what the Git service did not show.
 	Misses *Misses
