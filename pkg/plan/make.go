@@ -35,7 +35,8 @@ func ends(err error) error {
 	return err
 }
 
-// Make plans an event. The Plan is never nil: with an error it has the Spec, as far as it was completed, and nothing else.
+// Make plans an event. The Plan is never nil: with an error it has the Spec, as far as it was completed, the HeadSHA if the event
+// may start something, and nothing else.
 // It may be made again until its result is written down: the same answers make the same plan.
 func Make(ctx context.Context, in Input, sources Sources) (*Plan, error) {
 	p := &planner{Input: in, Sources: sources, spec: in.Event.Spec.DeepCopy()}
@@ -45,7 +46,7 @@ func Make(ctx context.Context, in Input, sources Sources) (*Plan, error) {
 	p.desk = admission.New(in.Repository, in.Config, admission.Sources{Access: sources.Access, History: sources.History, Actor: sources.Actor, Recorded: p.recorded})
 	made, err := p.make(ctx)
 	if err != nil {
-		made = &Plan{}
+		made = &Plan{Commits: Commits{HeadSHA: p.head}}
 	}
 	made.Command = p.asks()
 	made.Spec, made.Approval, made.Priority, made.EndsPending = p.spec, p.Approval, p.priority.value, p.Approval != nil || p.EndsPending
@@ -68,6 +69,8 @@ type planner struct {
 	// rerun is what is to run again, nil for other events.
 	rerun    *rerun.Found
 	priority priority
+	// head is the commit, once it is known that the event may start something.
+	head string
 }
 
 func (p *planner) make(ctx context.Context) (*Plan, error) {
@@ -92,6 +95,7 @@ func (p *planner) make(ctx context.Context) (*Plan, error) {
 	if head.Commit.SkipCI && p.spec.Comment == nil && !p.asked() { // somebody asks now
 		return p.end(v1alpha1.DispositionSkipped, head.SHA, "SkipCI", "the message of the commit has a skip CI command"), nil
 	}
+	p.head = head.SHA
 	return p.define(ctx, head)
 }
 
