@@ -45,8 +45,8 @@ func Make(ctx context.Context, in Input, sources Sources) (*Plan, error) {
 	}
 	p.desk = admission.New(in.Repository, in.Config, admission.Sources{Access: sources.Access, History: sources.History, Actor: sources.Actor, Recorded: p.recorded})
 	made, err := p.make(ctx)
-	if err != nil {
-		made = &Plan{Commits: Commits{HeadSHA: p.head}}
+	if made == nil {
+		made = &Plan{}
 	}
 	made.Command = p.asks()
 	made.Spec, made.Approval, made.Priority, made.EndsPending = p.spec, p.Approval, p.priority.value, p.Approval != nil || p.EndsPending
@@ -69,8 +69,6 @@ type planner struct {
 	// rerun is what is to run again, nil for other events.
 	rerun    *rerun.Found
 	priority priority
-	// head is the commit, once it is known that the event may start something.
-	head string
 }
 
 func (p *planner) make(ctx context.Context) (*Plan, error) {
@@ -95,8 +93,11 @@ func (p *planner) make(ctx context.Context) (*Plan, error) {
 	if head.Commit.SkipCI && p.spec.Comment == nil && !p.asked() { // somebody asks now
 		return p.end(v1alpha1.DispositionSkipped, head.SHA, "SkipCI", "the message of the commit has a skip CI command"), nil
 	}
-	p.head = head.SHA
-	return p.define(ctx, head)
+	made, err := p.define(ctx, head)
+	if err != nil {
+		return &Plan{Commits: Commits{HeadSHA: head.SHA}}, err
+	}
+	return made, nil
 }
 
 // refuses returns the end of an event that may start nothing, or of a command that cannot be done. What an attempt before this one
