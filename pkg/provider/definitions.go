@@ -3,6 +3,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -100,7 +101,12 @@ func TooLarge(name string, size int) error {
 	return fault.Invalidf("FileTooLarge", "%s has %d bytes: at most %d are read", name, size, MaxFile)
 }
 
-// NotDirectory is the fault of a file that is where a directory of definitions should be.
-func NotDirectory(name string) error {
-	return fault.Invalidf("NotADirectory", "%s has been found but is not a directory", name)
+// NotDirectory is the fault of something else than a directory where definitions should be: a
+// submodule, a symbolic link, or else a file, by its mode in Git.
+func NotDirectory(name, mode string) error {
+	what := map[string]string{
+		ModeSubmodule: "is a submodule, and no submodule is followed: keep the pipelines in this repository",
+		ModeLink:      "is a symbolic link, and no link is followed: keep the pipelines in a directory of that name",
+	}[mode]
+	return fault.Invalidf("NotADirectory", "%s %s", name, cmp.Or(what, "has been found but is not a directory"))
 }
