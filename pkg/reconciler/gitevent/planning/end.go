@@ -46,7 +46,7 @@ func (s *Step) Cancel(ctx context.Context, a *attempt.Attempt, why *v1alpha1.Can
 
 // closed ends an event whose pull request was closed after it happened, before anything is planned for it.
 func (s *Step) closed(ctx context.Context, a *attempt.Attempt) (bool, error) {
-	if a.Planned() {
+	if !fresh(a) {
 		return false, nil
 	}
 	why, err := s.Closings.Since(ctx, a.Event)
@@ -105,6 +105,7 @@ func abandon(ctx context.Context, a *attempt.Attempt, disposition v1alpha1.Dispo
 func accept(ctx context.Context, a *attempt.Attempt, disposition v1alpha1.Disposition, next *v1alpha1.Plan) error {
 	if next.Decided() {
 		a.Waits.Clear(v1alpha1.StepPlan)
+		a.Waits.Clear((&refusals{a: a}).step())
 	}
 	if next.At == nil {
 		now := metav1.NewTime(a.Clock.Now().Truncate(time.Second))
