@@ -172,10 +172,11 @@ func (r *Reconciler) step(ctx context.Context, log provider.DeliveryLog) error {
 
 // ask asks for one redelivery. That it was asked for is not written down: the log will have it.
 func (r *Reconciler) ask(ctx context.Context, log provider.DeliveryLog, m *missed) error {
+	r.line.last = r.clock.Now()
 	err := log.Redeliver(ctx, m.ID)
 	rejected := fault.Rejected(err) // 400, 422
 	if fault.Is(err, fault.Ignored) || rejected && r.clock.Since(m.First) > sentAgainFor {
-		r.line.gone[m.GUID], r.line.last = true, r.clock.Now() // the next look gives it up
+		r.line.gone[m.GUID] = true // the next look gives it up
 		return nil
 	}
 	r.line.took(m, r.clock.Now()) // also one that failed waits for its turn
