@@ -25,7 +25,7 @@ func TestPlan(t *testing.T) {
 			args: []string{"--base", "release-1", "--head=x"}, want: []string{"build yes on-event includes pull_request; on-target-branch [release-*] matches release-1", "deploy no", "docs no on-target-branch [main] does not match release-1", "ready no"}},
 		"a push of this branch": {args: []string{"--push"}, want: []string{"build no on-target-branch [main, release-*, refs/tags/v*] does not match topic", "deploy no", "docs no", "ready no"}},
 		"a push to main": {args: []string{"--push=main"}, want: []string{"build yes on-event includes push", "deploy no", "docs no", "ready no"},
-			assumed: "Assumed: the commit is in no open pull request.\n"},
+			assumed: "Assumed: the branch has no open pull request.\n"},
 		"a tag": {args: []string{"--tag", "v1"}, want: []string{"build yes on-event includes push; on-target-branch [refs/tags/v*] matches refs/tags/v1", "deploy no", "docs no", "ready no"}},
 		"a label": {args: []string{"--label=ready"}, want: []string{"build no", "deploy no", "docs no", "ready yes"},
 			assumed: "Assumed: dev may write to the repository, so that nobody has to approve.\n"},
