@@ -29,6 +29,7 @@ func TestAuthorAndActorMustBothBeAbleToWrite(t *testing.T) {
 	}
 	here := func(s *v1alpha1.GitEventSpec) { s.PullRequest.HeadProjectID = s.Project.ID }
 	label := func(s *v1alpha1.GitEventSpec) { s.EventType = match.LabelEvent }
+	ofApp := func(s *v1alpha1.GitEventSpec) { s.PullRequest.Author = "renovate[bot]" }
 	for name, c := range map[string]struct {
 		in      plan.Input
 		writers string
@@ -40,9 +41,14 @@ func TestAuthorAndActorMustBothBeAbleToWrite(t *testing.T) {
 		"another writer acted":                         {by("member"), "author member", "", runs, []string{"access of author", "access of member"}},
 		"a stranger pushed to a writer's fork":         {by("stranger"), "author", "", pends, []string{"access of author", "access of stranger", "ownership of stranger"}},
 		"a writer pushed to a stranger's":              {by("member"), "member", "", pends, []string{"access of author", "ownership of author"}},
-		"a stranger acted in the repository itself":    {by("stranger", here), "", "", runs, nil},
+		"a stranger acted in the repository itself":    {by("stranger", here), "author", "", runs, []string{"access of author"}},
+		"a reader's own in the repository itself":      {by("author", here), "member", "", pends, []string{"access of author", "ownership of author"}},
+		"an App's own in the repository itself":        {by("renovate[bot]", here, ofApp), "", "", runs, nil},
+		"a person's act on an App's own":               {by("stranger", here, ofApp), "", "", runs, nil},
+		"an App's from a fork":                         {by("renovate[bot]", ofApp), "", "", pends, []string{"access of renovate[bot]", "ownership of renovate[bot]"}},
 		"a stranger's label in the repository itself":  {by("stranger", here, label), "author", "", ignored, []string{"access of stranger", "ownership of stranger"}},
-		"a writer's label in the repository itself":    {by("member", here, label), "member", "", runs, []string{"access of member"}},
+		"a writer's label in the repository itself":    {by("member", here, label), "author member", "", runs, []string{"access of member", "access of author"}},
+		"a writer's label on a reader's own":           {by("member", here, label), "member", "", ignored, []string{"access of member", "access of author", "ownership of author"}},
 		"a stranger's label on a writer's fork":        {by("stranger", label), "author", "", ignored, []string{"access of stranger", "ownership of stranger"}},
 		"a writer's label on a writer's fork":          {by("member", label), "author member", "", runs, []string{"access of member", "access of author"}},
 		"a writer's label on a stranger's fork":        {by("member", label), "member", "", ignored, []string{"access of member", "access of author", "ownership of author"}},
