@@ -144,6 +144,9 @@ func (d *Desk) Decide(ctx context.Context, e Event) (Decision, error) {
 	return Decision{Allowed: allowed, Why: decision.Why, Consent: m.Consent}, err
 }
 
+// Approvers says who can approve an event that waits for approval.
+func (d *Desk) Approvers(e Event) string { return d.at(e).accessInput().Approvers() }
+
 // decide asks who may start the event, and the Git service only for what the answer depends on, about each account once.
 // An error is never an answer.
 func (m *matter) decide(ctx context.Context) (access.Decision, error) {

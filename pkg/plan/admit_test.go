@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/match"
@@ -134,5 +135,28 @@ func TestAnActorWhoIsNotKnownIsWaitedFor(t *testing.T) {
 	made, err := plan.Make(t.Context(), in, (&world{writers: "author", payloadErr: down()}).sources())
 	if err == nil || made.Disposition != "" || len(made.Runs) != 0 {
 		t.Errorf("error %v, plan %+v: want an error", err, made)
+	}
+}
+
+// What waits for approval says who can approve it, by the Repository's settings.
+func TestWhatWaitsSaysWhoCanApproveIt(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*plan.Input)
+		want   string
+	}{
+		"by default": {func(*plan.Input) {}, "has write access to the repository or is in the OWNERS"},
+		"members":    {func(in *plan.Input) { in.Config.MembersMayRun = true }, "is a member of the organization"},
+		"a policy": {func(in *plan.Input) {
+			in.Repository.Spec.Settings = &pacv1alpha1.Settings{Policy: &pacv1alpha1.Policy{PullRequest: []string{"devs"}, OkToTest: []string{"leads"}}}
+		}, "is in the team leads or is in the OWNERS"},
+	} {
+		in := forked()
+		c.change(&in)
+		made := (&world{files: []git.File{pulled("a")}, teams: map[string]string{"devs": "", "leads": ""}}).make(t, in)
+		writes := strings.Contains(made.Message, "can approve it who has write access")
+		if made.Disposition != v1alpha1.DispositionPending || !strings.Contains(made.Message, c.want) || writes == (name == "a policy") {
+			t.Errorf("%s: %s %q, want %q", name, made.Disposition, made.Message, c.want)
+		}
 	}
 }
