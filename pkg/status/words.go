@@ -92,14 +92,16 @@ func (in Input) refused(c *Check, run RunState) {
 	c.Title, c.Words = titleRefused, run.Run.Refused.Message
 	c.DetailsURL = "" // there is nothing to look at
 	template := "invalid.md"
-	switch run.Run.Refused.Reason {
-	case fault.ReasonDenied, fault.ReasonInvalid, fault.ReasonTooLarge:
-		template = "created.md"
-	}
-	c.Text = render(template, refusal{
+	data := refusal{
 		Pipeline: plain(cmp.Or(run.Run.Pipeline, run.Run.Name)), Name: plain(run.Run.Name),
 		Namespace: plain(run.Run.Namespace), Words: block(run.Run.Refused.Message),
-	})
+	}
+	switch reason := run.Run.Refused.Reason; reason {
+	case fault.ReasonDenied, fault.ReasonInvalid, fault.ReasonTooLarge:
+		template = "created.md"
+		data.Refuser, data.Advice = refuser(reason, run.Run.Refused.Message)
+	}
+	c.Text = render(template, data)
 }
 
 // waiting says in one sentence what the run waits for.

@@ -132,7 +132,7 @@ func (l *local) Files(ctx context.Context, sha, dir string) ([]git.File, error) 
 		return nil, err
 	}
 	if len(files) == 0 && l.at(sha) == worktree.OnDisk {
-		return nil, nothingIn(l.Tree.Root, dir)
+		return nil, l.nothingIn(ctx, dir)
 	}
 	for _, file := range files {
 		l.files[file.Path] = file
@@ -145,17 +145,22 @@ type nothing struct{ sentence string }
 
 func (n *nothing) Error() string { return n.sentence }
 
-func nothingIn(root, dir string) error {
-	entries, err := os.ReadDir(filepath.Join(root, dir))
+func (l *local) nothingIn(ctx context.Context, dir string) error {
+	root := l.Tree.Root
+	ignored, err := l.Tree.Ignored(ctx, dir)
 	if err != nil {
-		return &nothing{fmt.Sprintf("there is no %s in %s: create %s/build.yaml with a PipelineRun, or run plumb in the working tree that has one", dir, root, dir)}
+		return err
 	}
-	for _, entry := range entries {
-		if provider.IsDefinition(entry.Name()) {
-			return &nothing{fmt.Sprintf("git ignores what is in %s of %s (git check-ignore -v %s/* says why): no event would ever see it", dir, root, dir)}
-		}
+	if len(ignored) > 0 {
+		return &nothing{fmt.Sprintf("git ignores what is in %s of %s (git check-ignore -v %s says why): no event would ever see it", dir, root, ignored[0])}
 	}
-	return &nothing{fmt.Sprintf("%s in %s has no .yaml or .yml file: pipelines are PipelineRuns in such files", dir, root)}
+	if _, err := os.Lstat(filepath.Join(root, dir)); err == nil {
+		return &nothing{fmt.Sprintf("%s in %s has no .yaml or .yml file: pipelines are PipelineRuns in such files", dir, root)}
+	}
+	if committed, err := l.Tree.Files(ctx, l.Tree.Head.SHA, dir); err == nil && len(committed) > 0 {
+		return &nothing{fmt.Sprintf("there is no %s in %s, though the commit that is checked out has it: git restore %s brings it back", dir, root, dir)}
+	}
+	return &nothing{fmt.Sprintf("there is no %s in %s: create %s/build.yaml with a PipelineRun, or run plumb in the working tree that has one", dir, root, dir)}
 }
 
 // File implements plan.Source.
@@ -189,7 +194,10 @@ func (l *local) changed(ctx context.Context, event *v1alpha1.GitEventSpec) (git.
 	case !l.Tree.Has(ctx, event.Before):
 		return git.Changes{}, fmt.Errorf("the clone has no commit %s, which was there before the push: git fetch it, or say with --changed which files differ", event.Before)
 	}
-	return l.Tree.Between(ctx, event.Before, l.At)
+	if event.Provider == gitlab.Name || l.At == worktree.OnDisk { // GitLab compares trees, and tells renames
+		return l.Tree.Between(ctx, event.Before, l.At)
+	}
+	return l.Tree.Pushed(ctx, event.Before, l.At)
 }
 
 // Pulls implements plan.History.

@@ -34,8 +34,11 @@ type Step struct {
 	Owners  Owners
 	Metrics *metrics.Metrics
 	// Closings tell why an event must not start anything: its pull request was closed after it happened. nil, nil: go on.
+	//
+	// Finds reports what a command that cancels would end now.
 	Closings interface {
 		Since(ctx context.Context, event *v1alpha1.GitEvent) (*v1alpha1.Cancellation, error)
+		Finds(ctx context.Context, event string, spec *v1alpha1.GitEventSpec, c *v1alpha1.Cancellation) (something, running bool, err error)
 	}
 	// Misses is what the Git service did not show.
 	Misses *Misses
@@ -193,7 +196,7 @@ func enter(ctx context.Context, a *attempt.Attempt, made *plan.Plan) error {
 	a.Event.Status.Runs = runs
 	announce(a, next, made.Runs)
 	if made.Command != "" && a.Event.Status.Reply == nil {
-		a.Event.Status.Reply = &v1alpha1.Reply{Command: made.Command}
+		a.Event.Status.Reply = &v1alpha1.Reply{Command: made.Command, Untrusted: made.Untrusted}
 	}
 	if err := accept(ctx, a, made.Disposition, next); err != nil {
 		return err
@@ -228,6 +231,7 @@ func planOf(a *attempt.Attempt, made *plan.Plan) *v1alpha1.Plan {
 	}
 	next.HeadSHA, next.DefinitionSHA, next.Reason, next.Message = made.HeadSHA, made.DefinitionSHA, made.Reason, made.Message
 	next.Ref = refOf(&a.Event.Spec)
+	next.OwnHead = next.Ref == "" && made.Approval == nil && ownHead(&a.Event.Spec)
 	next.Approval, next.EndsPending, next.Priority = made.Approval, made.EndsPending, made.Priority
 	next.Cancels, next.Decisions = made.Cancels, nil
 	for _, d := range made.Decisions {
@@ -244,6 +248,12 @@ func refOf(spec *v1alpha1.GitEventSpec) string {
 		return spec.BaseRef
 	}
 	return ""
+}
+
+// ownHead reports whether a comment or a re-run is of a pull request from a branch of the repository itself.
+func ownHead(spec *v1alpha1.GitEventSpec) bool {
+	return (spec.Comment != nil || spec.Rerun != nil) && spec.PullRequest != nil &&
+		spec.Project.ID != 0 && spec.PullRequest.HeadProjectID == spec.Project.ID
 }
 
 // runsOf are the runs of the status as a plan has them. What an attempt before it has decided stands.
