@@ -125,7 +125,7 @@ func (c *checker) settle(ctx context.Context) error {
 
 // never are the violations that nothing can mend.
 func (c *checker) never(e *invariants.Evidence) []invariants.Violation {
-	return slices.Concat(e.Never(), c.twice(e), c.early(e), unfounded(e), c.failed(e), c.astray(e), c.uncalled(e), c.unapproved(e),
+	return slices.Concat(e.Never(), c.twice(e), c.early(e), unfounded(e), c.failed(e), c.astray(e), c.uncalled(e), c.unapproved(e), c.paired(e),
 		e.Early(c.pruned), c.stage.history.Never(), c.outdated())
 }
 

@@ -174,7 +174,13 @@ func (g *fakeGit) Tip(_ context.Context, e *v1alpha1.GitEventSpec) (string, erro
 	return g.tip(e)
 }
 
-func (g *fakeGit) CanWrite(_ context.Context, user string) (bool, error) { return g.canWrite(user) }
+// CanWrite says yes unless the test says something else.
+func (g *fakeGit) CanWrite(_ context.Context, user string) (bool, error) {
+	if g.canWrite == nil {
+		return true, nil
+	}
+	return g.canWrite(user)
+}
 
 func (g *fakeGit) Member(context.Context, string) (bool, error) { return false, nil }
 
