@@ -35,8 +35,8 @@ func ends(err error) error {
 	return err
 }
 
-// Make plans an event. The Plan is never nil: with an error it has the Spec, as far as it was completed, the HeadSHA if the event
-// may start something, and nothing else.
+// Make plans an event. The Plan is never nil: with an error it has the Spec, as far as it was completed,
+// the HeadSHA if the event may start something, and nothing else.
 // It may be made again until its result is written down: the same answers make the same plan.
 func Make(ctx context.Context, in Input, sources Sources) (*Plan, error) {
 	p := &planner{Input: in, Sources: sources, spec: in.Event.Spec.DeepCopy()}
