@@ -19,9 +19,13 @@ const (
 	sameWait = time.Hour
 )
 
-// reasonBadAnswer is that of an answer that is not what was asked for, or that is more than is read
-// (provider.ReasonBadAnswer).
-const reasonBadAnswer = "BadAnswer"
+// The reasons that packages of Git services give themselves: of an answer that is not what was asked for
+// (provider.ReasonBadAnswer), of a pull request that is not shown, and of one whose files are not listed yet.
+const (
+	reasonBadAnswer   = "BadAnswer"
+	reasonNoPull      = "PullRequestUnknown"
+	reasonNotPrepared = "MergeRequestNotPrepared"
+)
 
 // ReasonPanic is that of the wait of an event whose processing panics.
 const ReasonPanic = "Panic"
@@ -70,7 +74,8 @@ const ReasonDecided = "Decided"
 // serves others.
 func OfGitService(reason string) bool {
 	switch reason {
-	case fault.ReasonGitUnavailable, fault.ReasonGitUnreachable, fault.ReasonTimeout, reasonBadAnswer:
+	case fault.ReasonGitUnavailable, fault.ReasonGitUnreachable, fault.ReasonTimeout,
+		reasonBadAnswer, reasonNoPull, reasonNotPrepared:
 		return true
 	}
 	return false

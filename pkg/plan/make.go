@@ -88,7 +88,7 @@ func (p *planner) make(ctx context.Context) (*Plan, error) {
 	}
 	head, err := p.Source.Head(ctx, p.spec)
 	if err != nil {
-		return nil, fmt.Errorf("reading commit %s: %w", p.spec.SHA, err)
+		return &Plan{Commits: Commits{HeadSHA: p.spec.SHA}}, fmt.Errorf("reading commit %s: %w", p.spec.SHA, err)
 	}
 	if head.Commit.SkipCI && p.spec.Comment == nil && !p.asked() { // somebody asks now
 		return p.end(v1alpha1.DispositionSkipped, head.SHA, "SkipCI", "the message of the commit has a skip CI command"), nil

@@ -160,6 +160,23 @@ func TestARefusalThatEnds(t *testing.T) {
 	w.wantNeverFailed(t)
 }
 
+// What is refused after some pipelines were decided is shown as well.
+func TestARefusalAfterSomePipelinesStarted(t *testing.T) {
+	t.Parallel()
+	w := refusing(t, annotated("docs", "on-path-change: 'docs/**'"), helloFile("hello"))
+	w.git.changes = tooLong("docs/a.md")
+	_, _ = w.reconcile()
+	w.git.filesErr = errBlob
+	w.retryFor(30 * time.Minute)
+	w.wantShown(t, "queued", "reading .tekton/a.yaml")
+	w.git.filesErr, w.git.changes, w.git.changed = nil, nil, git.Changes{Added: []string{"docs/a.md"}}
+	w.settle(corev1.ConditionTrue)
+	want := map[string]status.Conclusion{"hello": status.Success, "docs": status.Success, ".tekton": status.Skipped}
+	if diff := cmp.Diff(want, w.conclusions()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // An event whose definitions are refused each time ends when no event waits any longer. It may be
 // delivered again.
 func TestDefinitionsThatAreRefusedForGood(t *testing.T) {
