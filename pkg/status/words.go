@@ -115,11 +115,20 @@ func (in Input) waiting(c *Check, run RunState) {
 	}
 	if run.Wait.Reason == fault.ReasonConcurrencyLimit {
 		place, _, _ := strings.Cut(run.Wait.Message, " in the line")
-		c.Title, c.Text = "Queued: "+plain(place), "Waiting for a slot: "+slots(run)+"."
+		c.Title = "Queued" + since(run.Wait) + ": " + plain(place)
+		c.Text = "Waiting for a slot" + since(run.Wait) + ": " + slots(run) + "."
 		return
 	}
-	c.Title = "Waiting for " + subject(run) + " (" + plain(run.Wait.Reason) + ")"
+	c.Title = "Waiting for " + subject(run) + since(run.Wait) + " (" + plain(run.Wait.Reason) + ")"
 	c.Text = c.Title + ": " + code(run.Wait.Message)
+}
+
+// since says when a wait began. It has no words of how long that is: a check whose words change would be sent at each retry.
+func since(wait *v1alpha1.Wait) string {
+	if wait.Since.IsZero() {
+		return ""
+	}
+	return wait.Since.UTC().Format(" since 15:04 UTC on 2 January")
 }
 
 // slots says where a run stands in the line, with links to the runs that have the slots.
