@@ -62,6 +62,8 @@ type Consent struct {
 	EndsPending bool
 	// Heeded is true when whoever has given a command may give it, or would only need another commit. Nobody else is answered (S17).
 	Heeded bool
+	// Untrusted is true when whoever has given a command may give it because the pull request is theirs, and for no other reason.
+	Untrusted bool
 	// Forgotten is true when an approval of another commit would have let this one run if nothing had changed since (S22).
 	Forgotten bool
 }
@@ -114,6 +116,17 @@ func (d *Desk) Commenter(ctx context.Context, e Event) (refused bool, why string
 	return err == nil && decision.Verdict == access.Unapproved, decision.Why, err
 }
 
+// OnlyOwns reports whether whoever wrote a comment may give its command because the pull request is theirs, and for no other reason.
+func (d *Desk) OnlyOwns(ctx context.Context, e Event) (bool, error) {
+	in := d.at(e).accessInput()
+	if !in.Own {
+		return false, nil
+	}
+	in.Own = false
+	decision, err := d.people.answered(ctx, in, access.Commenter)
+	return err == nil && decision.Verdict == access.Unapproved, err
+}
+
 // Decide asks who may start the event. With an error only the Consent has meaning: it is what was found out until then.
 func (d *Desk) Decide(ctx context.Context, e Event) (Decision, error) {
 	m := d.at(e)
@@ -125,12 +138,15 @@ func (d *Desk) Decide(ctx context.Context, e Event) (Decision, error) {
 	if simple {
 		m.Heeded = true
 		decision = m.meant(decision)
+		if m.Command != nil && m.Command.Kind == command.Cancel {
+			m.Untrusted, err = d.OnlyOwns(ctx, e)
+		}
 	} else {
 		decision, err = m.approve(ctx, decision)
 	}
 	allowed := decision.Verdict == access.Allowed
 	switch {
-	case err != nil:
+	case err != nil: // it is asked again
 	case !allowed:
 		m.EndsPending = false // it goes on waiting
 	case simple:

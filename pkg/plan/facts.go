@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -156,15 +157,17 @@ func (f *facts) learnBody(ctx context.Context) error {
 	return nil
 }
 
-// learnPulls asks which pull requests hold the commit. The merged one's number is a variable of pushes.
+// learnPulls asks which pull requests hold the commit. The number of the one that was merged into the branch that is pushed to is a
+// variable. A tag is of no branch: of its commit any merged one counts.
 func (f *facts) learnPulls(ctx context.Context) error {
 	pulls, err := f.ask.History.Pulls(ctx, f.spec.SHA)
 	if err != nil {
 		return fmt.Errorf("asking whether commit %s is in an open pull request: %w", f.spec.SHA, err)
 	}
 	merged := int64(0)
+	branch, ofBranch := strings.CutPrefix(f.spec.BaseRef, branchPrefix)
 	for _, pull := range pulls {
-		if pull.Merged && merged == 0 {
+		if pull.Merged && merged == 0 && (!ofBranch || pull.BaseRef == branch) {
 			merged = pull.Number
 		}
 	}

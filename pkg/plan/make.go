@@ -47,7 +47,7 @@ func Make(ctx context.Context, in Input, sources Sources) (*Plan, error) {
 	if err != nil {
 		made = &Plan{}
 	}
-	made.Command = p.asks()
+	made.Answer = Answer{Command: p.asks(), Untrusted: p.Untrusted}
 	made.Spec, made.Approval, made.Priority, made.EndsPending = p.spec, p.Approval, p.priority.value, p.Approval != nil || p.EndsPending
 	return made, err
 }
@@ -104,11 +104,11 @@ func (p *planner) refuses(ctx context.Context) (*Plan, error) {
 	if end, err := p.admit(ctx); end != nil || err != nil {
 		return end, err
 	}
-	end := p.endCommand()
+	end, err := p.endCommand(ctx)
 	if end != nil {
 		p.Approval, p.EndsPending = nil, false
 	}
-	return end, nil
+	return end, err
 }
 
 // asked tells whether somebody asks for runs, with a command or a button, beside those that the Git service's own events start.

@@ -198,10 +198,11 @@ func (r *Reconciler) reconcile(ctx context.Context, a *attempt.Attempt) error {
 	a.Conclude()
 	faults = append(faults, a.Record.WriteMade(ctx, 0)) // before calls that may hang
 	faults = append(faults, a.Waits.Settle(v1alpha1.StepRenew, r.steps.Renew.Do(ctx, a)))
-	faults = append(faults, a.Waits.Step(v1alpha1.StepAnnotate, func() error { return r.steps.Annotate.Do(ctx, a) }))
+	unpatched := a.Waits.Step(v1alpha1.StepAnnotate, func() error { return r.steps.Annotate.Do(ctx, a) })
 	faults = append(faults, r.steps.Report.UntilRecheck(a))
 	a.Conclude()
 	due, err := r.steps.Settle.Do(ctx, a, r.desk.Requeue(faults...) == nil)
+	faults = append(faults, unpatched)
 	switch {
 	case err != nil:
 		return r.desk.Requeue(err, a.Record.Write(ctx)) // what was done stays done although it could not be tidied up

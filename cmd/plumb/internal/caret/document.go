@@ -59,8 +59,6 @@ func (d *document) indentation(line int) int {
 }
 
 var (
-	wrongType  = regexp.MustCompile(`^a value at (\S+) must be .*, not (.*)$`)
-	field      = regexp.MustCompile(`^(metadata\.[A-Za-z]+) `)
 	refersTo   = regexp.MustCompile(` refers to (Task|Pipeline) (.*?), which `)
 	namedThere = regexp.MustCompile(`{{[^{}]*}}`)
 )
@@ -79,12 +77,6 @@ func (d *document) find(c clue) (line, column int, found bool) {
 	}
 	if d.root == nil {
 		return 0, 0, false
-	}
-	if said := wrongType.FindStringSubmatch(c.rest); said != nil {
-		return where(at(d.root, strings.Split(said[1], "."), func(n *yaml.Node) bool { return strings.HasPrefix(said[2], kindOf(n)) }))
-	}
-	if said := field.FindStringSubmatch(c.rest); said != nil {
-		return where(at(d.root, strings.Split(said[1], "."), func(*yaml.Node) bool { return true }))
 	}
 	if said := refersTo.FindStringSubmatch(c.rest); said != nil {
 		return where(referring(d.root, strings.ToLower(said[1])+"Ref", said[2]))
@@ -199,21 +191,4 @@ func referring(n *yaml.Node, reference, name string) *yaml.Node {
 		}
 	}
 	return nil
-}
-
-// kindOf says what a node is in the words of the messages.
-func kindOf(n *yaml.Node) string {
-	switch n.Kind {
-	case yaml.SequenceNode:
-		return "a list"
-	case yaml.MappingNode:
-		return "a mapping"
-	}
-	switch n.ShortTag() {
-	case "!!bool":
-		return "true or false"
-	case "!!int", "!!float":
-		return "a number"
-	}
-	return "text"
 }

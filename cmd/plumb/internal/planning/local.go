@@ -201,11 +201,11 @@ func (l *local) changed(ctx context.Context, event *v1alpha1.GitEventSpec) (git.
 
 // Pulls implements plan.History.
 func (l *local) Pulls(context.Context, string) ([]git.Pull, error) {
-	l.assume("the commit is in no open pull request")
+	l.assume("the branch has no open pull request")
 	if l.Number == 0 {
 		return nil, nil
 	}
-	return []git.Pull{{Number: l.Number, Merged: true}}, nil
+	return []git.Pull{{Number: l.Number, Merged: true, BaseRef: strings.TrimPrefix(l.Spec.BaseRef, "refs/heads/")}}, nil
 }
 
 // Complete implements plan.History: what the delivery of a comment does not say of its pull request is that of the branch.

@@ -34,8 +34,11 @@ type Step struct {
 	Owners  Owners
 	Metrics *metrics.Metrics
 	// Closings tell why an event must not start anything: its pull request was closed after it happened. nil, nil: go on.
+	//
+	// Finds reports what a command that cancels would end now.
 	Closings interface {
 		Since(ctx context.Context, event *v1alpha1.GitEvent) (*v1alpha1.Cancellation, error)
+		Finds(ctx context.Context, event string, spec *v1alpha1.GitEventSpec, c *v1alpha1.Cancellation) (something, running bool, err error)
 	}
 	// Misses is what the Git service did not show.
 	Misses *Misses
@@ -193,7 +196,7 @@ func enter(ctx context.Context, a *attempt.Attempt, made *plan.Plan) error {
 	a.Event.Status.Runs = runs
 	announce(a, next, made.Runs)
 	if made.Command != "" && a.Event.Status.Reply == nil {
-		a.Event.Status.Reply = &v1alpha1.Reply{Command: made.Command}
+		a.Event.Status.Reply = &v1alpha1.Reply{Command: made.Command, Untrusted: made.Untrusted}
 	}
 	if err := accept(ctx, a, made.Disposition, next); err != nil {
 		return err

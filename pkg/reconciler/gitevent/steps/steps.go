@@ -36,6 +36,7 @@ func New(c cluster.Cluster, o cluster.Options, m *metrics.Metrics) *Steps {
 	secrets := gitauth.New(c.Kube)
 	owners := &ownership.Keeper{Cached: c.Claims.RepositoryClaims(o.Namespace), Claims: c.Plumbline.RepositoryClaims(o.Namespace), Repositories: c.PaC}
 	ends := cancelling.New(c, o)
+	annotations := &annotate.Step{Tekton: c.Tekton, Providers: o.Providers, Metrics: m}
 	return &Steps{
 		Plan: &planning.Step{
 			Providers: o.Providers, Web: o.Remote, Events: c.Plumbline.GitEvents(o.Namespace), Version: o.Version, Owners: owners, Repositories: c.PaC, Metrics: m, Misses: &planning.Misses{},
@@ -46,7 +47,7 @@ func New(c cluster.Cluster, o cluster.Options, m *metrics.Metrics) *Steps {
 		Cancel:   ends,
 		Report:   &report.Step{Providers: o.Providers, Metrics: m, Identity: o.Identity, Late: o.Times.LateReports, Events: c.Plumbline.GitEvents(o.Namespace)},
 		Renew:    &renew.Step{GitAuth: secrets},
-		Annotate: &annotate.Step{Tekton: c.Tekton, Providers: o.Providers, Metrics: m},
-		Settle:   settle.New(c, secrets, m, leads),
+		Annotate: annotations,
+		Settle:   settle.New(c, secrets, m, leads, annotations.Unpatched),
 	}
 }
