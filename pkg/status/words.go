@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// The titles and summaries are those people and tools know from Pipelines-as-Code: spec/compatibility.md 1.1.8.
+// The titles and summaries are those people and tools know from Pipelines-as-Code.
 const (
 	titleStarted   = "CI has Started"
 	titleSuccess   = "Success"
@@ -169,7 +169,7 @@ func subject(run RunState) string {
 	return "the cluster"
 }
 
-// skipped is what a commit shows whose author asked for no CI: spec/compatibility.md 3.9.
+// skipped is what a commit shows whose author asked for no CI.
 func skipped(in Input) Check {
 	return Check{
 		Key: EventKey, Name: in.Application, ExternalID: in.Event.Name,
