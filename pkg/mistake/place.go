@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -44,12 +45,17 @@ func Find(text string, path Path) (line, column int) {
 	if yaml.NewDecoder(strings.NewReader(text)).Decode(&root) != nil || len(root.Content) != 1 {
 		return 0, 0
 	}
-	node := root.Content[0]
+	node, _ := Node(root.Content[0], path)
+	return node.Line, node.Column
+}
+
+// Node returns what is at a path of a node, as Find finds it; whole is false if that is only a part of the path.
+func Node(node *yaml.Node, path Path) (found *yaml.Node, whole bool) {
+	node = followed(node)
 	for _, step := range path {
 		key, isKey := step.(string)
 		index, _ := step.(int)
 		var next *yaml.Node
-		node = followed(node)
 		switch {
 		case isKey && node.Kind == yaml.MappingNode:
 			merges := maxMerges
@@ -58,12 +64,36 @@ func Find(text string, path Path) (line, column int) {
 			next = node.Content[index]
 		}
 		if next == nil {
-			break
+			return node, false
 		}
-		node = next
+		node = followed(next)
 	}
-	node = followed(node)
-	return node.Line, node.Column
+	return node, true
+}
+
+// Offset returns the offset, in bytes, of a row and a column of a text, which count from 1, the columns in characters.
+func Offset(text string, row, column int) int {
+	start := 0
+	for ; row > 1; row-- {
+		end := strings.IndexByte(text[start:], '\n')
+		if end < 0 {
+			return len(text)
+		}
+		start += end + 1
+	}
+	for i := range text[start:] {
+		if column--; column < 1 {
+			return start + i
+		}
+	}
+	return len(text)
+}
+
+// RowColumn returns the row and the column of an offset of a text.
+func RowColumn(text string, offset int) (row, column int) {
+	before := text[:min(offset, len(text))]
+	last := before[strings.LastIndexByte(before, '\n')+1:]
+	return strings.Count(before, "\n") + 1, utf8.RuneCountInString(last) + 1
 }
 
 // followed is the node that an alias stands for.

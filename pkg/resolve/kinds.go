@@ -26,7 +26,7 @@ const (
 )
 
 // apiVersions are those that a kind of Tekton's group has: the kinds that are read, and those that are not, which may lie
-// in .tekton for other uses. Tekton 1 does not serve the last four any more.
+// in .tekton for other uses. Some are of earlier releases of Tekton, and Triggers has a group of its own since.
 func apiVersions(kind string) []string {
 	switch kind {
 	case kindPipelineRun, kindPipeline, kindTask, "TaskRun":
@@ -35,7 +35,8 @@ func apiVersions(kind string) []string {
 		return []string{apiV1beta1, apiV1alpha1}
 	case "CustomRun":
 		return []string{apiV1beta1}
-	case "VerificationPolicy", "Run", "PipelineResource", "Condition":
+	case "VerificationPolicy", "Run", "PipelineResource", "Condition",
+		"TriggerTemplate", "TriggerBinding", "ClusterTriggerBinding", "EventListener":
 		return []string{apiV1alpha1}
 	case "ClusterTask":
 		return []string{apiV1beta1, apiV1alpha1}

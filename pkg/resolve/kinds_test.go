@@ -55,6 +55,7 @@ func TestUnknownKindsAndVersions(t *testing.T) {
 		"apiVersion: tekton.dev/v1beta1\nkind: CustomRun\n" + build:                               "",
 		"apiVersion: tekton.dev/v1beta1\nkind: ClusterTask\n" + build:                             "",
 		"apiVersion: tekton.dev/v1alpha1\nkind: PipelineResource\n" + build:                       "",
+		"apiVersion: tekton.dev/v1alpha1\nkind: EventListener\n" + build:                          "",
 		"apiVersion: v1\nkind: ConfigMap\n" + annotated:                                           "",
 		"apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: Secret}]\n":                   "",
 		"apiVersion: triggers.tekton.dev/v1beta1\nkind: EventListener\n" + build:                  "",

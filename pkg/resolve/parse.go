@@ -59,14 +59,13 @@ func (d *document) parse(spent *budget) error {
 	return nil
 }
 
-// maxSyntaxErrors bounds the documents of an event in which the line of an error is looked for.
-const maxSyntaxErrors = 20
+// maxSearched bounds the bytes of an event's documents in which the line of an error is looked for: each is parsed some 15 times.
+const maxSearched = 128 << 10
 
 // syntaxError says where in the file the text is not YAML. hidden is what the parser has read.
 func (d *document) syntaxError(hidden string, masks masks, reason error, spent *budget) error {
-	spent.syntaxErrors++
 	find := mistake.Syntax
-	if spent.syntaxErrors > maxSyntaxErrors {
+	if spent.searched += len(hidden); spent.searched > maxSearched {
 		find = mistake.Said
 	}
 	line, words := find(hidden, reason)

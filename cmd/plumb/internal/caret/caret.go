@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
 )
@@ -73,7 +74,7 @@ type clue struct {
 // Find says where the mistake is that a message about a document tells.
 func (s *Sources) Find(file string, document int, message string) Place {
 	c := s.clue(file, message)
-	if c.Column > 0 {
+	if c.Column > 0 && c.placeholder == "" {
 		return c.Place
 	}
 	text, known := s.texts[c.File]
@@ -89,6 +90,8 @@ func (s *Sources) Find(file string, document int, message string) Place {
 	switch {
 	case found:
 		return Place{File: c.File, Line: line, Column: column}
+	case c.Column > 0:
+		return c.Place
 	case c.Line == 0 && document == 0 && c.rest == message:
 		return Place{File: c.File} // it is about the file as a whole
 	}
@@ -149,7 +152,7 @@ func (c *clue) take(s *Sources, part string) bool {
 	case key != nil && key[0] == part:
 		c.annotation = key[1]
 	case part == expressionAnnotation:
-		c.annotation = part
+		c.annotation = pipelinesascode.OnCELExpression
 	case whole.MatchString(part):
 		c.placeholder = part
 	default:
