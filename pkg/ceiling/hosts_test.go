@@ -13,8 +13,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// handlers calls set with each probe or hook that a value of a type can hold, and with the fields that lead to it. Everything
-// on the way is made; recursive types are entered once.
+// handlers calls set with each probe or hook that a value of a type can hold, and with the fields
+// that lead to it. Everything on the way is made; recursive types are entered once.
 func handlers(v reflect.Value, path string, within []reflect.Type, found func(path string, host *string)) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -50,8 +50,8 @@ func handlers(v reflect.Value, path string, within []reflect.Type, found func(pa
 	}
 }
 
-// A probe or hook has the kubelet call a host from the node's network: the metadata service of a cloud, say. Kubernetes'
-// baseline refuses every host, wherever a pod can have such a handler.
+// A probe or hook has the kubelet call a host from the node's network: the metadata service of a
+// cloud, say. Kubernetes' baseline refuses every host, wherever a pod can have such a handler.
 func TestPodSecurityRefusesHostsOfProbesAndHooks(t *testing.T) {
 	run := &pipelinev1.PipelineRun{}
 	places := map[string]bool{}

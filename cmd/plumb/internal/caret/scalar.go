@@ -101,7 +101,8 @@ func (r *reader) block(indentation int) {
 	}
 }
 
-// folded passes by the first of several line breaks of a folded text, which stands for nothing unless a line beside it is indented.
+// folded passes by the first of several line breaks of a folded text, which stands for nothing
+// unless a line beside it is indented.
 func (r *reader) folded() {
 	blank := 0
 	for row := r.row; row < len(r.lines) && strings.TrimSpace(r.lines[row]) == ""; row++ {

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// A mistake is shown where the author's file has it, whatever placeholders stand for. § is where it is; foo is no function, and
-// {{ note }} three lines.
+// A mistake is shown where the author's file has it, whatever placeholders stand for. § is where it
+// is; foo is no function, and {{ note }} three lines.
 func TestPlanPointsIntoTheAuthorsFile(t *testing.T) {
 	const expression = "apiVersion: tekton.dev/v1\nkind: PipelineRun\nmetadata:\n  name: a\n  annotations:\n    pipelinesascode.tekton.dev/on-cel-expression: %s\n" +
 		"spec: {pipelineSpec: {tasks: [{name: t, taskSpec: {steps: [{name: s, image: busybox}]}}]}}\n"
