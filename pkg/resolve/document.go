@@ -41,8 +41,7 @@ type document struct {
 	local bool
 	// text is the source, in which the place of a mistake is looked for.
 	text string
-	// by is said in front of the place of what was read from elsewhere: which annotation of which
-	// document refers to it.
+	// by is put in front of places in a document that was fetched: the annotation that refers to it.
 	by string
 	// apiVersion is set for documents that are read.
 	apiVersion string

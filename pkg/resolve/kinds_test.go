@@ -11,8 +11,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
-// What was meant for Tekton and is not read is a mistake; what is not meant for Tekton, and kinds
-// of Tekton's that nothing here reads, are nobody's business.
+// A document that was meant for Tekton and is not read is a mistake. Documents of other projects,
+// and kinds of Tekton that Plumbline does not read, are not.
 func TestUnknownKindsAndVersions(t *testing.T) {
 	const build = "metadata: {name: build}\n"
 	const annotated = "metadata: {name: build, annotations: {pipelinesascode.tekton.dev/on-event: push}}\n"
@@ -96,7 +96,7 @@ func TestUnknownKindsAndVersions(t *testing.T) {
 	}
 }
 
-// What an annotation refers to is told by the way that leads there.
+// The mistake of a fetched document names the annotation that refers to it.
 func TestUnknownKindOfAReference(t *testing.T) {
 	set := load(header + "metadata:\n  name: x\n  annotations: {pipelinesascode.tekton.dev/task: 'https://example.com/t.yaml'}\n" +
 		"spec: {pipelineSpec: {tasks: [{name: a, taskRef: {name: t}}]}}\n")

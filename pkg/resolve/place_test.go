@@ -18,8 +18,8 @@ func marked(text string) (without, place string) {
 	return before + after, fmt.Sprintf("%d:%d", strings.Count(before, "\n")+1, utf8.RuneCountInString(last)+1)
 }
 
-// A value that its field does not take is told with the field, and with the place in the author's
-// file: whatever stands in front of it, and whatever placeholders become. § is where it is.
+// A value that its field does not accept is reported with the field and the place in the author's
+// file. § marks that place.
 func TestAWrongValueIsFoundInTheFile(t *testing.T) {
 	const task = "spec: {pipelineSpec: {tasks: [{name: a, taskSpec: {%s}}]}}\n"
 	const inTask = "spec.pipelineSpec.tasks[0].taskSpec."
@@ -162,8 +162,8 @@ func TestAWrongValueIsFoundInTheFile(t *testing.T) {
 	}
 }
 
-// A Task, or a Pipeline, that is inlined is told at its own place, and one of a reference by the
-// way that leads to it.
+// A mistake in an inlined Task or Pipeline is reported at its own place. If it was fetched, the
+// annotation comes first.
 func TestAWrongValueOfWhatIsInlined(t *testing.T) {
 	run := header + "metadata:\n  name: x\n  annotations: {%s}\nspec: %s\n---\n"
 	for _, c := range []struct{ run, other, want string }{
@@ -196,7 +196,7 @@ func TestAWrongValueOfWhatIsInlined(t *testing.T) {
 	}
 }
 
-// Names and annotations are read before anything else, and are told at their place as well.
+// Names and annotations are read first, and their mistakes have a place too.
 func TestAWrongNameOrAnnotationIsFoundInTheFile(t *testing.T) {
 	for text, want := range map[string]string{
 		"metadata: {name: §1}":                                "metadata.name must be text: put quotes around it",
