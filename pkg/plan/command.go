@@ -98,8 +98,10 @@ func (p *planner) prefix() string {
 	return p.Repository.Spec.Settings.GitOpsCommandPrefix
 }
 
-// asks is the command of somebody who may give it, as it is written but without its arguments, for the reply; "" for every other event, and
-// for one of an author who has no right but to cancel the own runs, unless it ends one. Of a command that is not written as it has to be it is the first word.
+// asks is the command of somebody who may give it, as it is written but without its arguments, for
+// the reply; "" for every other event, and for one of an author who has no right but to cancel the
+// own runs, unless it ends one. Of a command that is not written as it has to be it is the first
+// word.
 func (p *planner) asks() string {
 	if p.command == nil || !p.Heeded || p.spec.PullRequest == nil || p.Untrusted && !p.cancelsRun {
 		return ""

@@ -18,6 +18,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/hosts"
+	"github.com/plumbline-ci/plumbline/pkg/match"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
@@ -246,8 +247,13 @@ func (l *local) pointed(event *v1alpha1.GitEventSpec) *v1alpha1.GitEventSpec {
 	return out
 }
 
-// CanWrite implements plan.Access.
+// CanWrite implements plan.Access. Who plans the pull request of a branch that the clone is to push to the repository itself is not told that
+// this takes write access.
 func (l *local) CanWrite(_ context.Context, user string) (bool, error) {
+	opens := l.Spec.PullRequest != nil && l.Spec.Comment == nil && l.Spec.EventType != match.LabelEvent
+	if opens && !l.Delivery.Recorded && l.Spec.PullRequest.HeadProjectID == l.Spec.Project.ID {
+		return true, nil
+	}
 	l.assume("%s may write to the repository, so that nobody has to approve", user)
 	return true, nil
 }
