@@ -26,7 +26,7 @@ func (p *planner) cancelled() *Plan {
 	}
 	made := p.cancel("CancelRequested", v1alpha1.Cancellation{By: p.spec.Sender, Names: names, Ref: ref, Why: p.spec.Sender + " asked for it in a comment"})
 	if _, value, err := made.Cancels.CancelsAs(p.Event.Name); len(names) > maxCancelled || err != nil || len(value) > maxAnnotation {
-		return p.end(v1alpha1.DispositionIgnored, p.spec.SHA, "TooManyNames",
+		return p.end(v1alpha1.DispositionIgnored, p.spec.SHA, reasonTooManyNames,
 			fmt.Sprintf("nothing was cancelled: a comment may name %d pipelines, of some %d bytes together", maxCancelled, maxAnnotation))
 	}
 	return made

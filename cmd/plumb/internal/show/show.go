@@ -61,8 +61,10 @@ type Report struct {
 	Disposition v1alpha1.Disposition `json:"disposition"`
 	Reason      string               `json:"reason,omitempty"`
 	Message     string               `json:"message,omitempty"`
-	Pipelines   []Row                `json:"pipelines"`
-	Assumed     []string             `json:"assumed,omitempty"`
+	// Cancels is what the event ends.
+	Cancels   *v1alpha1.Cancellation `json:"cancels,omitempty"`
+	Pipelines []Row                  `json:"pipelines"`
+	Assumed   []string               `json:"assumed,omitempty"`
 
 	sources *caret.Sources
 	runs    []*pipelinev1.PipelineRun
@@ -82,6 +84,8 @@ type Event struct {
 	Base       string `json:"base,omitempty"`
 	Head       string `json:"head,omitempty"`
 	Sender     string `json:"sender,omitempty"`
+	// PullRequest is the number of a pull or merge request.
+	PullRequest int64 `json:"pullRequest,omitempty"`
 }
 
 // Of reports a plan.
@@ -92,8 +96,11 @@ func Of(result *planning.Result) (*Report, error) {
 			Name: result.Event, Service: spec.Provider, Repository: spec.Project.URL, Trigger: string(spec.Trigger), Type: spec.EventType,
 			Action: spec.Action, SHA: cmp.Or(made.HeadSHA, spec.SHA), Before: spec.Before, Base: spec.BaseRef, Head: spec.HeadRef, Sender: spec.Sender,
 		},
-		Disposition: made.Disposition, Reason: made.Reason, Message: made.Message, Pipelines: []Row{}, Assumed: result.Assumed,
+		Disposition: made.Disposition, Reason: made.Reason, Message: made.Message, Cancels: made.Cancels, Pipelines: []Row{}, Assumed: result.Assumed,
 		sources: caret.Read(result.Files),
+	}
+	if spec.PullRequest != nil {
+		r.Event.PullRequest = spec.PullRequest.Number
 	}
 	runs := map[string]*plan.Run{}
 	for i := range made.Runs {
@@ -155,14 +162,23 @@ func (r *Report) reveal(made *plan.Plan, secrets map[string]string) error {
 	return nil
 }
 
-// Failed tells whether an author has to mend something.
+// Failed tells whether an author has to mend something, or whoever wrote a command.
 func (r *Report) Failed() bool {
+	if r.Mistaken() {
+		return true
+	}
 	for _, row := range r.Pipelines {
 		if row.Error != nil {
 			return true
 		}
 	}
 	return false
+}
+
+// Mistaken reports whether a command cannot be done as it is written.
+func (r *Report) Mistaken() bool {
+	ending := plan.Ending{Disposition: r.Disposition, Reason: r.Reason}
+	return ending.Mistaken()
 }
 
 // MustStart returns a sentence for each name that no pipeline has that would start.
