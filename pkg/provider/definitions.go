@@ -27,6 +27,10 @@ const (
 	parallel = 4       // files read at once; G2 bounds what all events of a credential do at once
 )
 
+// MaxCompared is how many files GitHub lists of a comparison (https://docs.github.com/rest/commits/commits). What a push
+// changed is read off the trees from there on, which know no renames; so does whoever answers in GitHub's place.
+const MaxCompared = 300
+
 // IsDefinition tells whether a file in a definition directory is read.
 func IsDefinition(name string) bool {
 	ext := path.Ext(name)

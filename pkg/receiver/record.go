@@ -171,10 +171,18 @@ func (r *Recorder) create(ctx context.Context, name string, p *parcel) error {
 		return r.createWithPayloads(ctx, event, p)
 	}
 	event.Spec.Payload, event.Payload = p.packed.Whole(), p.packed.Stream
-	if err := r.admit(event, blob.InJSON(event.Payload)); err != nil {
+	stored := blob.InJSON(event.Payload)
+	cost := share.InEvent(stored)
+	if err := r.take(p, cost); err != nil {
+		return err
+	}
+	if err := r.admit(event, stored); err != nil {
 		return err
 	}
 	err := r.createEvent(ctx, event)
+	if err == nil || fault.Of(err).Unknown && !apierrors.IsAlreadyExists(err) {
+		p.made += cost
+	}
 	if f := fault.Of(err); f != nil && (!f.Unknown || apierrors.IsAlreadyExists(err)) {
 		r.Budget.Dropped(name) // one that may be there counts until the watch would have shown it
 	}
@@ -189,11 +197,8 @@ func (r *Recorder) createWithPayloads(ctx context.Context, event *v1alpha1.GitEv
 	ref, payloads := p.packed.Chunks(r.Namespace, payloadName(event.Name, &event.Spec), event.Name)
 	event.Spec.Payload = ref
 	stored := blob.StoredBytes(payloads)
-	if p.taken == 0 {
-		if err := r.rates.Take(share.RateOf(&event.Spec), stored, r.Clock.Now()); err != nil {
-			return err
-		}
-		p.taken = stored
+	if err := r.take(p, stored); err != nil {
+		return err
 	}
 	if err := r.admit(event, stored); err != nil {
 		return err
@@ -212,6 +217,18 @@ func (r *Recorder) createWithPayloads(ctx context.Context, event *v1alpha1.GitEv
 		r.Budget.Orphaned(event.Name, stored)
 	}
 	return err
+}
+
+// take counts bytes that are about to be written for the rate of the parcel's namespace, unless something was counted for it before.
+func (r *Recorder) take(p *parcel, bytes int64) error {
+	if p.taken > 0 || bytes == 0 {
+		return nil
+	}
+	if err := r.rates.Take(share.RateOf(p.spec), bytes, r.Clock.Now()); err != nil {
+		return err
+	}
+	p.taken = bytes
+	return nil
 }
 
 func (r *Recorder) createEvent(ctx context.Context, event *v1alpha1.GitEvent) error {

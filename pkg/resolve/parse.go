@@ -5,6 +5,7 @@ package resolve
 import (
 	"errors"
 	"io"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -121,11 +122,13 @@ func (b *builder) value(node *yaml.Node, depth int) (any, error) {
 	return b.scalar(node)
 }
 
-// mapping reads a mapping. Of equal keys the last wins, as in Kubernetes; keys of its own win over merged ones.
+// mapping reads a mapping as Kubernetes' library does. Of equal keys the last wins, and what << merges counts as written at its
+// place: it replaces what is in front of it, and what follows replaces it.
 func (b *builder) mapping(node *yaml.Node, depth int) (any, error) {
-	own, merged := map[string]any{}, map[string]any{}
+	mapping := map[string]any{}
 	for pair := range slices.Chunk(node.Content, 2) {
 		key, value := pair[0], pair[1]
+		merges := key.ShortTag() == "!!merge"
 		if key.Kind == yaml.AliasNode {
 			key = key.Alias
 		}
@@ -138,20 +141,19 @@ func (b *builder) mapping(node *yaml.Node, depth int) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if key.ShortTag() == "!!merge" {
-			if !merge(merged, read) {
-				return nil, b.invalid(value, "<< must be followed by a mapping or a list of mappings")
-			}
+		if !merges {
+			mapping[name] = read
 			continue
 		}
-		own[name] = read
-	}
-	for key, value := range merged {
-		if _, found := own[key]; !found {
-			own[key] = value
+		list, isList := read.([]any)
+		if !isList {
+			list = []any{read}
+		}
+		if isList && value.Kind == yaml.AliasNode || !merge(mapping, list) {
+			return nil, b.invalid(value, "<< must be followed by a mapping or a list of mappings")
 		}
 	}
-	return own, nil
+	return mapping, nil
 }
 
 // key returns the text that Kubernetes makes of a key: of the plain word on, e.g., "true", and of 010 "8".
@@ -176,22 +178,14 @@ func (b *builder) key(node *yaml.Node) (string, error) {
 	return "", b.invalid(node, "a key must be a single word or text")
 }
 
-// merge adds the keys of a mapping, or of a list of mappings of which earlier ones win, that are not there yet.
-func merge(into map[string]any, value any) bool {
-	list, isList := value.([]any)
-	if !isList {
-		list = []any{value}
-	}
-	for _, item := range list {
+// merge copies the keys of a list's mappings, of which earlier ones win. It is false if the list holds something else.
+func merge(into map[string]any, list []any) bool {
+	for _, item := range slices.Backward(list) {
 		mapping, isMapping := item.(map[string]any)
 		if !isMapping {
 			return false
 		}
-		for key, value := range mapping {
-			if _, found := into[key]; !found {
-				into[key] = value
-			}
-		}
+		maps.Copy(into, mapping)
 	}
 	return true
 }

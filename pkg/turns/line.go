@@ -198,32 +198,52 @@ func (l *line) before(other *line) bool {
 	return l.served < other.served
 }
 
-// tick is what the passing of time does: turns lapse to which nobody came, and Git services may be called again.
-func (t *Turns) tick() {
+// tick is called by an alarm. It frees the reserved turns that have lapsed, calls who can have a turn now, and sets the next alarm. Only
+// the current alarm does so: one that an earlier alarm has replaced must not set another one.
+func (t *Turns) tick(alarm uint64) {
 	defer t.wake()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.timer = time.Time{}
+	if alarm != t.alarms {
+		return
+	}
 	now := t.options.Now()
 	for _, e := range t.events {
-		switch {
-		case e.work == nil || e.attended:
-		case now.Before(e.until):
-			t.alarm(e.until)
-		default:
+		if e.reserved() && !now.Before(e.until) {
 			t.drop(e)
 		}
 	}
-	for _, s := range t.shares { // where nobody waits there is none
-		if s.rests.After(now) {
-			t.alarm(s.rests)
-		}
-		if s.window != nil && s.window.closed.After(now) {
-			t.alarm(s.window.closed)
+	t.next()
+	t.timer = time.Time{}
+	if at := t.due(now); !at.IsZero() {
+		t.alarm(at)
+	}
+}
+
+// due is when the next tick has something to do: a reserved turn lapses, a share's pause ends or a Git service may be called again. It is
+// zero if nothing is pending. A share exists only while an event has a turn of it or waits for one.
+func (t *Turns) due(now time.Time) (at time.Time) {
+	earliest := func(next time.Time) {
+		if next.After(now) && (at.IsZero() || next.Before(at)) {
+			at = next
 		}
 	}
-	t.next()
+	for _, e := range t.events {
+		if e.reserved() {
+			earliest(e.until)
+		}
+	}
+	for _, s := range t.shares {
+		earliest(s.rests)
+		if s.window != nil {
+			earliest(s.window.closed)
+		}
+	}
+	return at
 }
+
+// reserved reports whether a turn is kept for an event that was called and has not come.
+func (e *event) reserved() bool { return e.work != nil && !e.attended }
 
 // drop gives back what is kept for an event.
 func (t *Turns) drop(e *event) {
@@ -233,10 +253,18 @@ func (t *Turns) drop(e *event) {
 	t.forget(e)
 }
 
-// alarm lets tick be called at a time, or earlier.
+// alarm has tick called at a time, or earlier. An alarm cannot be cancelled, so none is set further ahead than Reserved: those that were
+// replaced are gone by then, however often that happens. The tick that comes early sets the next one.
 func (t *Turns) alarm(at time.Time) {
-	if t.timer.IsZero() || at.Before(t.timer) {
-		t.timer = at
-		t.options.After(at.Sub(t.options.Now()), t.tick)
+	now := t.options.Now()
+	if latest := now.Add(Reserved); at.After(latest) {
+		at = latest
 	}
+	if !t.timer.IsZero() && !at.Before(t.timer) {
+		return
+	}
+	t.timer = at
+	t.alarms++
+	current := t.alarms
+	t.options.After(at.Sub(now), func() { t.tick(current) })
 }

@@ -95,7 +95,8 @@ type Turns struct {
 	total   int            // of them
 	called  []call         // to wake as soon as the lock is released
 	served  uint64         // counts turns and new lines
-	timer   time.Time      // when tick is called next; zero if it is not
+	timer   time.Time      // when the current alarm calls tick; zero if there is none
+	alarms  uint64         // counts the alarms that were set; the last one is the current one
 }
 
 // event is what Turns know of one.

@@ -29,7 +29,7 @@ type suite struct {
 var shared suite // set once before any test runs
 
 func TestMain(m *testing.M) {
-	os.Exit(cluster.Suite{Name: "e2e", Limit: 30 * time.Minute, Prepare: prepare, Audit: audit}.Run(m))
+	os.Exit(cluster.Suite{Name: "e2e", Limit: 80 * time.Minute, Prepare: prepare, Audit: audit}.Run(m))
 }
 
 func prepare(ctx context.Context, c *cluster.Cluster, dir string) error {

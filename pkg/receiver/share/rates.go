@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// payloadRate is how many bytes of EventPayloads a receiver writes in a second for one namespace, when it has done so for a
+	// payloadRate is how many bytes of bodies a receiver has the API server write in a second for one namespace, when it has done so for a
 	// while: with four times as many, others waited four times as long at p99 (make hostile, finding 6). A push of 300 files takes
 	// 20 KiB and no EventPayload.
 	payloadRate = 256 << 10
@@ -24,6 +24,11 @@ const (
 	// UsuallyPacked is by how much a body is smaller at least once it is compressed: so much of one counts until that is known, and
 	// those that come together and take little are not refused because of each other.
 	UsuallyPacked = 4
+	// usualInEvent is what a body in its GitEvent takes of it at most, in JSON, without counting. Nearly all bodies take less, and the rest of
+	// the event takes as much.
+	usualInEvent = 10 << 10
+	// inEventWrites is how often a body in its GitEvent is written: with the event, and with each status until the body is removed (docs/adr/0027).
+	inEventWrites = 4
 	// ReasonRate is the reason of a delivery that is not recorded because of that.
 	ReasonRate = "NamespaceRate"
 	// maxRates bounds the namespaces that are remembered. To forget them costs the API server a burst of each.
@@ -39,6 +44,14 @@ type Rate struct {
 // RateOf is the rate that a delivery counts for.
 func RateOf(spec *v1alpha1.GitEventSpec) Rate {
 	return Rate{spec.Repository.Namespace, spec.Trigger == v1alpha1.TriggerPush}
+}
+
+// InEvent returns what a body counts that takes so many bytes of its GitEvent, in JSON.
+func InEvent(bytes int64) int64 {
+	if bytes <= usualInEvent {
+		return 0
+	}
+	return inEventWrites * bytes
 }
 
 // Rates count what was written for namespaces. Each count falls by payloadRate a second. The zero value is ready.

@@ -170,7 +170,10 @@ func (l *local) changed(ctx context.Context, event *v1alpha1.GitEventSpec) (git.
 	case !l.Tree.Has(ctx, event.Before):
 		return git.Changes{}, fmt.Errorf("the clone has no commit %s, which was there before the push: git fetch it, or say with --changed which files differ", event.Before)
 	}
-	return l.Tree.Between(ctx, event.Before, l.At)
+	if event.Provider == gitlab.Name || l.At == worktree.OnDisk { // GitLab compares trees, and tells renames
+		return l.Tree.Between(ctx, event.Before, l.At)
+	}
+	return l.Tree.Pushed(ctx, event.Before, l.At)
 }
 
 // Pulls implements plan.History.

@@ -142,6 +142,10 @@ type Plan struct {
 	// later events of the pull request at the same commit.
 	// +optional
 	Approval *Approval `json:"approval,omitempty"`
+	// OwnHead is true if a comment or a re-run is of a pull request whose head is a branch of the repository itself and needed no approval.
+	// Deliveries do not say where that head is.
+	// +optional
+	OwnHead bool `json:"ownHead,omitempty"`
 	// EndsPending is true when the commit may show that it waits for approval, which is over with this event.
 	// +optional
 	EndsPending bool `json:"endsPending,omitempty"`

@@ -228,6 +228,7 @@ func planOf(a *attempt.Attempt, made *plan.Plan) *v1alpha1.Plan {
 	}
 	next.HeadSHA, next.DefinitionSHA, next.Reason, next.Message = made.HeadSHA, made.DefinitionSHA, made.Reason, made.Message
 	next.Ref = refOf(&a.Event.Spec)
+	next.OwnHead = next.Ref == "" && made.Approval == nil && ownHead(&a.Event.Spec)
 	next.Approval, next.EndsPending, next.Priority = made.Approval, made.EndsPending, made.Priority
 	next.Cancels, next.Decisions = made.Cancels, nil
 	for _, d := range made.Decisions {
@@ -244,6 +245,12 @@ func refOf(spec *v1alpha1.GitEventSpec) string {
 		return spec.BaseRef
 	}
 	return ""
+}
+
+// ownHead reports whether a comment or a re-run is of a pull request from a branch of the repository itself.
+func ownHead(spec *v1alpha1.GitEventSpec) bool {
+	return (spec.Comment != nil || spec.Rerun != nil) && spec.PullRequest != nil &&
+		spec.Project.ID != 0 && spec.PullRequest.HeadProjectID == spec.Project.ID
 }
 
 // runsOf are the runs of the status as a plan has them. What an attempt before it has decided stands.
