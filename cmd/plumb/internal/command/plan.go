@@ -143,7 +143,11 @@ func (w *planner) plan(ctx context.Context, tree *worktree.Tree, files *settings
 	}
 	w.noteUnknownCommand(result.Plan, repository)
 	result.Assumed = append(w.notes, result.Assumed...)
-	return show.Of(result)
+	report, err := show.Of(result)
+	if err != nil {
+		return nil, err
+	}
+	return report, report.Judge(ctx)
 }
 
 // complete makes the settings those of the event.

@@ -102,9 +102,9 @@ func oneLine(text string) string { return caret.Plain(text) }
 // YAML writes the PipelineRuns exactly as they are created.
 func (r *Report) YAML(w io.Writer) error {
 	for i, run := range r.runs {
-		data, err := yaml.Marshal(run)
+		data, err := yaml.Marshal(run.shown)
 		if err != nil {
-			return fmt.Errorf("encoding PipelineRun %s: %w", run.Name, err)
+			return fmt.Errorf("encoding PipelineRun %s: %w", run.shown.Name, err)
 		}
 		if i > 0 {
 			data = append([]byte("---\n"), data...)
@@ -124,13 +124,18 @@ func (r *Report) JSON(w io.Writer) error {
 	return encoder.Encode(r)
 }
 
-// Errors writes what authors have to mend, and, where the output has no room for it, what was assumed.
+// Errors writes what authors have to mend, and the warnings.
 func (r *Report) Errors(w io.Writer) error {
 	for _, row := range r.Pipelines {
 		if row.Error == nil {
 			continue
 		}
 		if _, err := io.WriteString(w, r.sources.Show(row.Error.Place, row.Error.Message)); err != nil {
+			return err
+		}
+	}
+	for _, warning := range r.Warnings {
+		if _, err := io.WriteString(w, r.sources.Warn(warning.Place, warning.Message)); err != nil {
 			return err
 		}
 	}
