@@ -87,8 +87,8 @@ func (p *planner) first(ctx context.Context) error {
 	return p.First(ctx, p.spec.Subject())
 }
 
-// Mistaken reports whether a command cannot be done as it is written: it does nothing until somebody
-// writes another one.
+// Mistaken reports whether a command cannot be done as it is written: it does nothing until
+// somebody writes another one.
 func (e *Ending) Mistaken() bool {
 	return e.Disposition == v1alpha1.DispositionIgnored && slices.Contains([]string{
 		reasonUnknownName, reasonBadArgument, reasonTooManyNames, command.ReasonContradictory, command.ReasonMalformed,

@@ -47,7 +47,8 @@ func (d *draft) prepare(ctx context.Context, c *candidate) *Run {
 		for _, problem := range run.Problems() {
 			c.decision.Reason += "; " + problem.Says
 		}
-		run.Note = strings.Join(strings.Fields(run.Note+" "+d.approvalNote()+" "+d.tokenNote(made)+" "+d.unknownNote(c.definition)), " ")
+		notes := []string{run.Note, d.approvalNote(), d.tokenNote(made), d.unknownNote(c.definition)}
+		run.Note = strings.Join(strings.Fields(strings.Join(notes, " ")), " ")
 	case f.Class == fault.Ignored:
 		c.decide(f.Message)
 		return nil
@@ -77,7 +78,8 @@ func (d *draft) unknownNote(definition resolve.Definition) string {
 	for i, field := range unknown {
 		names[i] = shown(field.Path)
 	}
-	return fmt.Sprintf("Fields that do not exist were dropped: %s%s (%s).", strings.Join(names, ", "), more, definition.File)
+	all := strings.Join(names, ", ") + more
+	return fmt.Sprintf("Fields that do not exist were dropped: %s (%s).", all, definition.File)
 }
 
 // nameRefused names the check of a refused pipeline as its run would have been named, so that a required check of that name

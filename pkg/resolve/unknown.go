@@ -30,8 +30,8 @@ type Field struct {
 // String returns the field with its place.
 func (f Field) String() string { return fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Path) }
 
-// Unknown returns the fields that do not exist, of all PipelineRuns, Pipelines and Tasks. They are dropped when
-// a document is decoded.
+// Unknown returns the fields that do not exist, of all PipelineRuns, Pipelines and Tasks. They are
+// dropped when a document is decoded.
 func (s *Set) Unknown() []Field {
 	var all []Field
 	for _, def := range s.definitions {
@@ -75,7 +75,8 @@ func (d *document) unknown() []Field {
 
 // comparison finds the keys of a tree that the decoder finds no field for.
 type comparison struct {
-	// known are the fields of structs by their names in lower case, because the decoder takes any case.
+	// known are the fields of structs by their names in lower case, because the decoder takes any
+	// case.
 	known   map[reflect.Type]map[string]reflect.Type
 	unknown []string
 }

@@ -71,7 +71,8 @@ func TestUnknownFieldsAreNamed(t *testing.T) {
 	}
 }
 
-// What follows from the case of letters is what the decoder makes of it, and a document with many mistakes names some.
+// What follows from the case of letters is what the decoder makes of it, and a document with many
+// mistakes names some.
 func TestUnknownFieldsAreBounded(t *testing.T) {
 	t.Parallel()
 	text := "apiVersion: tekton.dev/v1\nkind: PipelineRun\nmetadata: {name: a}\nspec:\n"

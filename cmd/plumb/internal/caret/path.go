@@ -16,8 +16,9 @@ import (
 // Unknown returns the fields that do not exist, of all PipelineRuns, Pipelines and Tasks.
 func (s *Sources) Unknown() []resolve.Field { return s.set.Unknown() }
 
-// Field says where a field of a definition is, by its path like spec.tasks[0].name. Of a field that is not there it
-// is where the last part of the path is that is, or what stands for it: a reference, for what is inlined.
+// Field says where a field of a definition is, by its path like spec.tasks[0].name. Of a field that
+// is not there it is where the last part of the path is that is, or what stands for it: a
+// reference, for what is inlined.
 func (s *Sources) Field(file string, document int, path string) Place {
 	return s.FieldAt(file, max(s.begins[file][document], 1), path)
 }
@@ -40,7 +41,8 @@ func (s *Sources) FieldAt(file string, line int, path string) Place {
 // step is the first part of a path: a key or an index.
 var step = regexp.MustCompile(`^\.?(?:\[([0-9]+)\]|([^.[]+))(.*)$`)
 
-// follow returns the node at which a path ends, or the last one on its way: a key, or an item of a list.
+// follow returns the node at which a path ends, or the last one on its way: a key, or an item of a
+// list.
 func follow(n *yaml.Node, path string) (last *yaml.Node) {
 	for {
 		if n.Kind == yaml.AliasNode {

@@ -12,7 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/scratch"
 )
 
-// Each case starts nothing. Every form of output says why, and a command that cannot be done is a mistake.
+// Each case starts nothing. Every form of output says why, and a command that cannot be done is a
+// mistake.
 func TestNothingStarts(t *testing.T) {
 	shared := topic(t, nil)
 	save(t, shared, "github/pull-synchronize-branch.json", githubHeaders+"pull_request", `"action": "synchronize"`, `"action": "closed"`)
@@ -22,22 +23,70 @@ func TestNothingStarts(t *testing.T) {
 		code int
 		want string
 	}{
-		"an event that no pipeline is for":     {[]string{"--label=other"}, exitOK, "Nothing starts: none of the 4 pipelines in .tekton is for this event.\n"},
-		"a comment":                            {[]string{"--comment=hello"}, exitOK, "Nothing starts: none of the 4 pipelines in .tekton is for this event.\n"},
-		"a name that there is not":             {[]string{"--comment=/test biuld"}, exitAuthor, "Nothing starts: .tekton has no pipeline called biuld. " + there + "\n"},
-		"one of two names":                     {[]string{"--comment=/test build biuld"}, exitAuthor, "Nothing starts: .tekton has no pipeline called biuld. " + there + "\n"},
-		"a name to run again":                  {[]string{"--comment=/retest biuld lnit"}, exitAuthor, "Nothing starts: .tekton has no pipeline called biuld, lnit. " + there + "\n"},
-		"two commands":                         {[]string{"--comment=/test build\n/cancel"}, exitAuthor, "Nothing starts: the comment has two different commands, test and cancel: nothing was done. Write a comment for each.\n"},
-		"a param that there is not":            {[]string{"--comment=/test tier=gold"}, exitAuthor, "Nothing starts: the Repository has no param tier in spec.params. Those that can be set: none.\n"},
-		"a value that is not closed":           {[]string{`--comment=/test a="b`}, exitAuthor, "Nothing starts: the quotes around the value of a are not closed.\n"},
-		"an approval by the author":            {[]string{"--comment=/ok-to-test"}, exitOK, "Nothing starts: The author of a pull request cannot approve it; somebody else has to.\n"},
-		"a cancellation":                       {[]string{"--comment=/cancel"}, exitOK, "Nothing starts, and all earlier runs of pull request 1 are cancelled: dev asked for it in a comment.\n"},
-		"a cancellation of some":               {[]string{"--comment=/cancel docs build", "--number=7"}, exitOK, "Nothing starts, and the earlier runs of pull request 7 that are called docs, build are cancelled: dev asked for it in a comment.\n"},
-		"a pull request that is closed":        {[]string{"--payload=payload.json", "--headers=headers.txt"}, exitOK, "Nothing starts, and all earlier runs of pull request 12 are cancelled: maintainer closed the pull request.\n"},
-		"an event that is never looked at":     {[]string{"--comment=/test", "--sender=ci[bot]"}, exitOK, "Nothing starts: the comment of a bot starts nothing.\n"},
-		"a push to a branch of no pipeline":    {[]string{"--push=other"}, exitOK, "Nothing starts: none of the 4 pipelines in .tekton is for this event.\n"},
-		"a command with characters unseen":     {[]string{"--comment=/test\u00a0biuld\u200b"}, exitAuthor, "Nothing starts: .tekton has no pipeline called biuld. " + there + "\n"},
-		"a command on the last line, with CRs": {[]string{"--comment=please\r\n/test biuld\r\n"}, exitAuthor, "Nothing starts: .tekton has no pipeline called biuld. " + there + "\n"},
+		"an event that no pipeline is for": {
+			[]string{"--label=other"}, exitOK,
+			"Nothing starts: none of the 4 pipelines in .tekton is for this event.\n",
+		},
+		"a comment": {
+			[]string{"--comment=hello"}, exitOK,
+			"Nothing starts: none of the 4 pipelines in .tekton is for this event.\n",
+		},
+		"a name that there is not": {
+			[]string{"--comment=/test biuld"}, exitAuthor,
+			"Nothing starts: .tekton has no pipeline called biuld. " + there + "\n",
+		},
+		"one of two names": {
+			[]string{"--comment=/test build biuld"}, exitAuthor,
+			"Nothing starts: .tekton has no pipeline called biuld. " + there + "\n",
+		},
+		"a name to run again": {
+			[]string{"--comment=/retest biuld lnit"}, exitAuthor,
+			"Nothing starts: .tekton has no pipeline called biuld, lnit. " + there + "\n",
+		},
+		"two commands": {
+			[]string{"--comment=/test build\n/cancel"}, exitAuthor,
+			"Nothing starts: the comment has two different commands, test and cancel: nothing was done. Write a comment for each.\n",
+		},
+		"a param that there is not": {
+			[]string{"--comment=/test tier=gold"}, exitAuthor,
+			"Nothing starts: the Repository has no param tier in spec.params. Those that can be set: none.\n",
+		},
+		"a value that is not closed": {
+			[]string{`--comment=/test a="b`}, exitAuthor,
+			"Nothing starts: the quotes around the value of a are not closed.\n",
+		},
+		"an approval by the author": {
+			[]string{"--comment=/ok-to-test"}, exitOK,
+			"Nothing starts: The author of a pull request cannot approve it; somebody else has to.\n",
+		},
+		"a cancellation": {
+			[]string{"--comment=/cancel"}, exitOK,
+			"Nothing starts, and all earlier runs of pull request 1 are cancelled: dev asked for it in a comment.\n",
+		},
+		"a cancellation of some": {
+			[]string{"--comment=/cancel docs build", "--number=7"}, exitOK,
+			"Nothing starts, and the earlier runs of pull request 7 that are called docs, build are cancelled: dev asked for it in a comment.\n",
+		},
+		"a pull request that is closed": {
+			[]string{"--payload=payload.json", "--headers=headers.txt"}, exitOK,
+			"Nothing starts, and all earlier runs of pull request 12 are cancelled: maintainer closed the pull request.\n",
+		},
+		"an event that is never looked at": {
+			[]string{"--comment=/test", "--sender=ci[bot]"}, exitOK,
+			"Nothing starts: the comment of a bot starts nothing.\n",
+		},
+		"a push to a branch of no pipeline": {
+			[]string{"--push=other"}, exitOK,
+			"Nothing starts: none of the 4 pipelines in .tekton is for this event.\n",
+		},
+		"a command with characters unseen": {
+			[]string{"--comment=/test\u00a0biuld\u200b"}, exitAuthor,
+			"Nothing starts: .tekton has no pipeline called biuld. " + there + "\n",
+		},
+		"a command on the last line, with CRs": {
+			[]string{"--comment=please\r\n/test biuld\r\n"}, exitAuthor,
+			"Nothing starts: .tekton has no pipeline called biuld. " + there + "\n",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, form := range outputs() {
@@ -109,7 +158,8 @@ func TestUnknownCommand(t *testing.T) {
 	}
 }
 
-// .tekton that no event can read is refused as in the cluster. The rest of the cases are those of package worktree.
+// .tekton that no event can read is refused as in the cluster. The rest of the cases are those of
+// package worktree.
 func TestTektonIsASubmodule(t *testing.T) {
 	repo, other := scratch.New(t, map[string]string{"README.md": "x"}), scratch.New(t, map[string]string{"build.yaml": run("build", "on-event: pull_request")})
 	repo.Git("checkout", "--quiet", "-b", "topic")

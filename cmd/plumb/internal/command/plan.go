@@ -208,7 +208,8 @@ func (w *planner) noteUnknownCommand(made *plan.Plan, repository *pacv1alpha1.Re
 	w.note("%s is a comment like any other: the commands are %s", words[0], strings.Join(known, ", "))
 }
 
-// hides reports whether the form of output has no place for the sentence that says why nothing starts.
+// hides reports whether the form of output has no place for the sentence that says why nothing
+// starts.
 func (w *planner) hides(report *show.Report) bool {
 	return w.output == outputYAML || report.Mistaken() && (w.output == outputJSON || len(report.Pipelines) > 0)
 }

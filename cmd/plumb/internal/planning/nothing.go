@@ -21,13 +21,18 @@ func (l *local) nothingIn(ctx context.Context, dir string) error {
 		return err
 	}
 	if len(ignored) > 0 {
-		return &nothing{fmt.Sprintf("git ignores what is in %s of %s (git check-ignore -v %s says why): no event would ever see it", dir, root, ignored[0])}
+		return nothingf("git ignores what is in %s of %s (git check-ignore -v %s says why): no event would ever see it",
+			dir, root, ignored[0])
 	}
 	if _, err := os.Lstat(filepath.Join(root, dir)); err == nil {
-		return &nothing{fmt.Sprintf("%s in %s has no .yaml or .yml file: pipelines are PipelineRuns in such files", dir, root)}
+		return nothingf("%s in %s has no .yaml or .yml file: pipelines are PipelineRuns in such files", dir, root)
 	}
 	if committed, err := l.Tree.Files(ctx, l.Tree.Head.SHA, dir); err == nil && len(committed) > 0 {
-		return &nothing{fmt.Sprintf("there is no %s in %s, though the commit that is checked out has it: git restore %s brings it back", dir, root, dir)}
+		return nothingf("there is no %s in %s, though the commit that is checked out has it: git restore %s brings it back",
+			dir, root, dir)
 	}
-	return &nothing{fmt.Sprintf("there is no %s in %s: create %s/build.yaml with a PipelineRun, or run plumb in the working tree that has one", dir, root, dir)}
+	return nothingf("there is no %s in %s: create %s/build.yaml with a PipelineRun, or run plumb in the working tree that has one",
+		dir, root, dir)
 }
+
+func nothingf(format string, args ...any) error { return &nothing{fmt.Sprintf(format, args...)} }

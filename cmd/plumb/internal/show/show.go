@@ -93,7 +93,8 @@ type Event struct {
 	PullRequest int64 `json:"pullRequest,omitempty"`
 }
 
-// reasonRefused is that of a PipelineRun which would not be created, reasonUnknownField that of a warning.
+// reasonRefused is that of a PipelineRun which would not be created, reasonUnknownField that of a
+// warning.
 const (
 	reasonRefused      = "WouldBeRefused"
 	reasonUnknownField = "UnknownField"
@@ -107,7 +108,8 @@ func Of(result *planning.Result) (*Report, error) {
 			Name: result.Event, Service: spec.Provider, Repository: spec.Project.URL, Trigger: string(spec.Trigger), Type: spec.EventType,
 			Action: spec.Action, SHA: cmp.Or(made.HeadSHA, spec.SHA), Before: spec.Before, Base: spec.BaseRef, Head: spec.HeadRef, Sender: spec.Sender,
 		},
-		Disposition: made.Disposition, Reason: made.Reason, Message: made.Message, Cancels: made.Cancels, Pipelines: []Row{}, Assumed: result.Assumed,
+		Disposition: made.Disposition, Reason: made.Reason, Message: made.Message, Cancels: made.Cancels,
+		Pipelines: []Row{}, Assumed: result.Assumed,
 		sources: caret.Read(result.Files),
 	}
 	if spec.PullRequest != nil {
@@ -167,8 +169,8 @@ func (r *Report) row(decision plan.Decision, run *plan.Run) Row {
 
 // planned is a PipelineRun that is to be created.
 type planned struct {
-	// shown has texts for people in place of secrets. The guesses have values that a secret may have: what is
-	// wrong with one of them only is not wrong with the PipelineRun.
+	// shown has texts for people in place of secrets. The guesses have values that a secret may
+	// have: what is wrong with one of them only is not wrong with the PipelineRun.
 	shown   *pipelinev1.PipelineRun
 	guesses []*pipelinev1.PipelineRun
 }
@@ -211,7 +213,8 @@ func filled(run plan.Run, secrets map[string]string) (*pipelinev1.PipelineRun, e
 	return run.PipelineRun()
 }
 
-// Judge says of each PipelineRun that would be refused when it is created that it does not start, and why.
+// Judge says of each PipelineRun that would be refused when it is created that it does not start,
+// and why.
 func (r *Report) Judge(ctx context.Context) error {
 	for _, run := range r.runs {
 		refusal, err := run.judge(ctx)
@@ -224,7 +227,10 @@ func (r *Report) Judge(ctx context.Context) error {
 		for i := range r.Pipelines {
 			if row := &r.Pipelines[i]; row.PipelineRun != nil && row.PipelineRun.Name == run.shown.Name {
 				row.Starts, row.PipelineRun, row.Why = No, nil, refusal.Message
-				row.Error = &Error{Place: r.sources.Field(row.File, row.Document, refusal.Path), Reason: reasonRefused, Message: refusal.Message}
+				row.Error = &Error{
+					Place:  r.sources.Field(row.File, row.Document, refusal.Path),
+					Reason: reasonRefused, Message: refusal.Message,
+				}
 			}
 		}
 	}

@@ -49,7 +49,7 @@ func (r *Report) Nothing() string {
 	unknown, nothing := "", true
 	for _, row := range r.Pipelines {
 		if row.Starts == Unknown {
-			unknown += fmt.Sprintf("Nobody can tell here whether %s starts: %s.\n", oneLine(row.Pipeline), oneLine(row.why()))
+			unknown += "Nobody can tell here whether " + oneLine(row.Pipeline+" starts: "+row.why()) + ".\n"
 		}
 		nothing = nothing && row.Starts == No && row.Error == nil
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tekton judges PipelineRuns as Tekton's webhook does when they are created, without a cluster.
+// Package tekton judges PipelineRuns as Tekton's webhook does when they are created, without a
+// cluster.
 package tekton
 
 import (
@@ -22,13 +23,14 @@ import (
 type Refusal struct {
 	// Message says who would refuse it and why, for people.
 	Message string
-	// Path is the field of the first reason, like spec.pipelineSpec.tasks[0].name; empty if it has none.
+	// Path is the field of the first reason, like spec.pipelineSpec.tasks[0].name; empty if it has
+	// none.
 	Path string
 }
 
-// Judge returns why a PipelineRun would be refused, nil if it would not. What depends on the settings of a
-// cluster is taken for allowed: features behind flags, the number of combinations of a matrix, a default
-// timeout that is longer than those that the run names, and a default resolver.
+// Judge returns why a PipelineRun would be refused, nil if it would not. What depends on the
+// settings of a cluster is taken for allowed: features behind flags, the number of combinations of
+// a matrix, a default timeout that is longer than those that the run names, and a default resolver.
 func Judge(ctx context.Context, run *pipelinev1.PipelineRun) (*Refusal, error) {
 	if errs := metadata(run); len(errs) > 0 {
 		return &Refusal{Message: "Kubernetes would refuse it: " + join(errs), Path: errs[0].Field}, nil
@@ -73,8 +75,11 @@ func join(errs field.ErrorList) string {
 // lenient are the settings of a Tekton that allows as much as any does.
 func lenient() (*config.Config, error) {
 	flags, err := config.NewFeatureFlagsFromMap(map[string]string{
-		"enable-api-fields": config.AlphaAPIFields, config.EnableArtifacts: "true", config.EnableCELInWhenExpression: "true",
-		config.EnableConciseResolverSyntax: "true", config.EnableParamEnum: "true",
+		"enable-api-fields":                config.AlphaAPIFields,
+		config.EnableArtifacts:             "true",
+		config.EnableCELInWhenExpression:   "true",
+		config.EnableConciseResolverSyntax: "true",
+		config.EnableParamEnum:             "true",
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading the feature flags of Tekton: %w", err)
@@ -88,7 +93,8 @@ func lenient() (*config.Config, error) {
 	return &config.Config{FeatureFlags: flags, Defaults: defaults}, nil
 }
 
-// resolve gives references that have params and nothing else the resolver that a cluster may have for them.
+// resolve gives references that have params and nothing else the resolver that a cluster may have
+// for them.
 func resolve(spec *pipelinev1.PipelineRunSpec) {
 	const byDefault = "default"
 	if ref := spec.PipelineRef; ref != nil && ref.Name == "" && ref.Resolver == "" && len(ref.Params) > 0 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	"sigs.k8s.io/yaml"
 )
@@ -28,18 +29,66 @@ const task = "{name: a, taskSpec: {steps: [{name: s, image: i}]}}"
 func TestJudgeRefuses(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ spec, labels, message, path string }{
-		"no pipeline":                  {"{}", "", "Tekton would refuse it: expected exactly one, got neither: spec.pipelineRef, spec.pipelineSpec", "spec.pipelineRef"},
-		"a pipeline without tasks":     {"{pipelineSpec: {}}", "", "expected at least one, got none: spec.pipelineSpec.description", "spec.pipelineSpec.description"},
-		"a task without steps":         {tasks("{name: a, taskSpec: {}}"), "", "missing field(s): spec.pipelineSpec.tasks[0].taskSpec.steps", "spec.pipelineSpec.tasks[0].taskSpec.steps"},
-		"runAfter of nothing":          {tasks("{name: a, runAfter: [b], taskSpec: {steps: [{name: s, image: i}]}}"), "", "task a depends on b but b wasn't present in Pipeline", "spec.pipelineSpec.tasks"},
-		"a task's impossible name":     {tasks(`{name: "Build it", taskSpec: {steps: [{name: s, image: i}]}}`), "", `invalid value "Build it": spec.pipelineSpec.tasks[0].name`, "spec.pipelineSpec.tasks[0].name"},
-		"two tasks of a name":          {tasks(task + "," + task), "", "expected exactly one, got both: spec.pipelineSpec.tasks[1].name", "spec.pipelineSpec.tasks[1].name"},
-		"a task that is nothing":       {tasks("{name: a}"), "", "expected exactly one, got neither: spec.pipelineSpec.tasks[0].pipelineRef", "spec.pipelineSpec.tasks[0].pipelineRef"},
-		"a reference without a name":   {tasks("{name: a, taskRef: {}}"), "", "missing field(s): spec.pipelineSpec.tasks[0].taskRef.name", "spec.pipelineSpec.tasks[0].taskRef.name"},
-		"a param that nobody declares": {tasks(`{name: a, params: [{name: p, value: $(params.x)}], taskSpec: {params: [{name: p}], steps: [{name: s, image: i}]}}`), "", `non-existent variable in "$(params.x)"`, "spec[0].params[p]"},
-		"tasks that outlast the run":   {`{timeouts: {pipeline: 1h, tasks: 2h}, pipelineSpec: {tasks: [` + task + `]}}`, "", "should be <= pipeline duration", "spec.timeouts.tasks"},
-		"a status that there is not":   {`{status: Cancel, pipelineSpec: {tasks: [` + task + `]}}`, "", "spec.status", "spec.status"},
-		"a label's impossible value":   {tasks(task), "team: a b", `Kubernetes would refuse it: metadata.labels: Invalid value: "a b"`, "metadata.labels"},
+		"no pipeline": {
+			"{}", "",
+			"Tekton would refuse it: expected exactly one, got neither: spec.pipelineRef, spec.pipelineSpec",
+			"spec.pipelineRef",
+		},
+		"a pipeline without tasks": {
+			"{pipelineSpec: {}}", "",
+			"expected at least one, got none: spec.pipelineSpec.description",
+			"spec.pipelineSpec.description",
+		},
+		"a task without steps": {
+			tasks("{name: a, taskSpec: {}}"), "",
+			"missing field(s): spec.pipelineSpec.tasks[0].taskSpec.steps",
+			"spec.pipelineSpec.tasks[0].taskSpec.steps",
+		},
+		"runAfter of nothing": {
+			tasks("{name: a, runAfter: [b], taskSpec: {steps: [{name: s, image: i}]}}"), "",
+			"task a depends on b but b wasn't present in Pipeline",
+			"spec.pipelineSpec.tasks",
+		},
+		"a task's impossible name": {
+			tasks(`{name: "Build it", taskSpec: {steps: [{name: s, image: i}]}}`), "",
+			`invalid value "Build it": spec.pipelineSpec.tasks[0].name`,
+			"spec.pipelineSpec.tasks[0].name",
+		},
+		"two tasks of a name": {
+			tasks(task + "," + task), "",
+			"expected exactly one, got both: spec.pipelineSpec.tasks[1].name",
+			"spec.pipelineSpec.tasks[1].name",
+		},
+		"a task that is nothing": {
+			tasks("{name: a}"), "",
+			"expected exactly one, got neither: spec.pipelineSpec.tasks[0].pipelineRef",
+			"spec.pipelineSpec.tasks[0].pipelineRef",
+		},
+		"a reference without a name": {
+			tasks("{name: a, taskRef: {}}"), "",
+			"missing field(s): spec.pipelineSpec.tasks[0].taskRef.name",
+			"spec.pipelineSpec.tasks[0].taskRef.name",
+		},
+		"a param that nobody declares": {
+			tasks(`{name: a, params: [{name: p, value: $(params.x)}], taskSpec: {params: [{name: p}], steps: [{name: s, image: i}]}}`), "",
+			`non-existent variable in "$(params.x)"`,
+			"spec[0].params[p]",
+		},
+		"tasks that outlast the run": {
+			`{timeouts: {pipeline: 1h, tasks: 2h}, pipelineSpec: {tasks: [` + task + `]}}`, "",
+			"should be <= pipeline duration",
+			"spec.timeouts.tasks",
+		},
+		"a status that there is not": {
+			`{status: Cancel, pipelineSpec: {tasks: [` + task + `]}}`, "",
+			"spec.status",
+			"spec.status",
+		},
+		"a label's impossible value": {
+			tasks(task), "team: a b",
+			`Kubernetes would refuse it: metadata.labels: Invalid value: "a b"`,
+			"metadata.labels",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -48,6 +97,23 @@ func TestJudgeRefuses(t *testing.T) {
 				t.Errorf("got %+v, %v, want %q at %s", got, err, test.message, test.path)
 			}
 		})
+	}
+}
+
+// Whatever is written, an answer comes back.
+func TestJudgeOfNothing(t *testing.T) {
+	t.Parallel()
+	for _, spec := range []string{
+		"null", "{pipelineRef: {}}", "{pipelineSpec: {tasks: [null]}}", tasks("{}"), tasks("{taskSpec: {steps: [null]}}"),
+		"{pipelineSpec: {tasks: null, finally: [null], params: [null], workspaces: [null], results: [null]}}",
+		tasks("{name: a, when: [null], params: [null], workspaces: [null], matrix: {}, taskSpec: null}"),
+		tasks("{name: a, matrix: {params: [null], include: [null]}, taskRef: {}}"),
+		tasks("{name: a, taskSpec: {steps: [{}], sidecars: [null], volumes: [null], params: [null], results: [null]}}"),
+		tasks("{name: a, pipelineSpec: {tasks: [null]}}"), "{taskRunSpecs: [null], params: [null], workspaces: [null], timeouts: {}}",
+	} {
+		if _, err := Judge(t.Context(), of(t, spec, "")); err != nil {
+			t.Errorf("%s: %v", spec, err)
+		}
 	}
 }
 
@@ -89,8 +155,8 @@ func TestJudgeAllows(t *testing.T) {
 			if got, err := Judge(t.Context(), run); err != nil || got != nil {
 				t.Errorf("got %+v, %v", got, err)
 			}
-			if run.Spec.Timeouts == nil && before.Spec.Timeouts != nil || before.Spec.TaskRunTemplate.ServiceAccountName != run.Spec.TaskRunTemplate.ServiceAccountName {
-				t.Error("the run was changed")
+			if diff := cmp.Diff(before, run); diff != "" {
+				t.Errorf("the run was changed: %s", diff)
 			}
 		})
 	}
