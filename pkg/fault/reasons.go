@@ -24,6 +24,8 @@ const (
 	ReasonQuota = "QuotaExceeded"
 	// ReasonBusy: it is not this event's turn yet. Nobody needs to be told, so it is never recorded.
 	ReasonBusy = "Busy"
+	// ReasonPullRequestEvent: a push waits for the event of the pull request that has the same commit.
+	ReasonPullRequestEvent = "PullRequestEvent"
 	// ReasonConcurrencyLimit: as many runs of the Repository are there as may be.
 	ReasonConcurrencyLimit = "ConcurrencyLimit"
 	// ReasonUnhandled: nothing turned an Invalid or Ignored fault into an answer or an end; a defect of Plumbline.

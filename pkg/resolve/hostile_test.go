@@ -248,3 +248,18 @@ func TestRenderingChangesNothingInTheSet(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// The line of an error is looked for in little of what an event brings: that takes many times as long as to read it.
+func TestTheLineOfASyntaxErrorIsLookedForInABoundedText(t *testing.T) {
+	document := "a: b\n" + strings.Repeat("# c\n", 10_000) + "d: *e\n---\n"
+	definitions := load(strings.Repeat(document, 10)).Definitions()
+	if len(definitions) != 10 {
+		t.Fatalf("%d definitions, want 10", len(definitions))
+	}
+	for i, definition := range definitions {
+		found := strings.Contains(definition.Err.Error(), ":4: this is not YAML: unknown anchor 'e'") // the column
+		if want := i < maxSearched/len(document); found != want {
+			t.Errorf("document %d: %v, found: %t, want %t", i, definition.Err, found, want)
+		}
+	}
+}

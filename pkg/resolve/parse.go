@@ -4,10 +4,10 @@ package resolve
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/mistake"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
@@ -26,14 +27,10 @@ const (
 	maxDepth = 200
 )
 
-// syntaxError is how the parser starts its messages when it knows the line.
-var syntaxError = regexp.MustCompile(`^yaml: (?:line ([0-9]+): )?`)
-
 // parse fills tree, unless that would be more than is read of one document or than the event has left; what it takes is added
 // to the event's. Placeholders that YAML would read as flow mappings are hidden from the parser and put back verbatim.
 func (d *document) parse(spent *budget) error {
 	hidden, masks := mask(d.text)
-	d.text = ""
 	if err := d.countable(hidden); err != nil {
 		return err
 	}
@@ -44,7 +41,7 @@ func (d *document) parse(spent *budget) error {
 		return nil
 	}
 	if err != nil {
-		return d.syntaxError(masks.restore(err.Error()))
+		return d.syntaxError(hidden, masks, err, spent)
 	}
 	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return fault.Invalidf("BadYAML", "%s: the document holds another one: separate them with a line that is ---", d.place())
@@ -62,17 +59,24 @@ func (d *document) parse(spent *budget) error {
 	return nil
 }
 
-// syntaxError says where in the file the parser stopped; the parser counts lines of the document.
-func (d *document) syntaxError(message string) error {
-	line := d.line
-	start := syntaxError.FindStringSubmatch(message)
-	if start != nil {
-		message = message[len(start[0]):]
-		if n, err := strconv.Atoi(start[1]); err == nil {
-			line = d.before + n
+// maxSearched bounds the bytes of an event's documents in which the line of an error is looked for: each is parsed some 15 times.
+const maxSearched = 128 << 10
+
+// syntaxError says where in the file the text is not YAML. hidden is what the parser has read.
+func (d *document) syntaxError(hidden string, masks masks, reason error, spent *budget) error {
+	find := mistake.Syntax
+	if spent.searched += len(hidden); spent.searched > maxSearched {
+		find = mistake.Said
+	}
+	line, words := find(hidden, reason)
+	words = masks.restore(words)
+	place := fmt.Sprintf("%s:%d", d.file, max(d.before+line, d.line))
+	if lines := strings.Split(d.text, "\n"); line <= len(lines) {
+		if column := mistake.Column(lines[line-1], words); column > 0 {
+			place += ":" + strconv.Itoa(column)
 		}
 	}
-	return fault.Invalidf("BadYAML", "%s:%d: this is not YAML: %s", d.file, line, message)
+	return fault.Invalidf("BadYAML", "%s: this is not YAML: %s", place, words)
 }
 
 // builder turns nodes into the values that JSON knows, reading scalars as Kubernetes does.
@@ -98,7 +102,7 @@ func (b *builder) value(node *yaml.Node, depth int) (any, error) {
 	if b.nodes > maxNodes || b.text > maxText || depth > maxDepth {
 		return nil, b.invalid(node, "the document is nested too deeply, refers to itself or is too large once its aliases are followed")
 	}
-	if (budget{b.event.nodes + b.nodes, b.event.text + b.text}).over() {
+	if (budget{nodes: b.event.nodes + b.nodes, text: b.event.text + b.text}).over() {
 		return nil, tooMuch(b.place())
 	}
 	switch node.Kind {

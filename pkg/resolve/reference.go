@@ -172,6 +172,9 @@ func (r *renderer) fetch(ctx context.Context, user *document, ref reference, kin
 		return nil, fault.Invalidf("BadReference", "%s: annotation %s: %s holds no %s of %s or %s",
 			user.place(), ref.annotation, file.Path, kind, apiV1, apiV1beta1)
 	}
+	for _, doc := range documents {
+		doc.by = fmt.Sprintf("%s: annotation %s: ", user.place(), ref.annotation)
+	}
 	return documents, nil
 }
 

@@ -10,10 +10,13 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/mistake"
 	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
@@ -45,6 +48,8 @@ type Set struct {
 	// spent is what was read for the event, what was given to newSet included; over says at which document it is too much.
 	spent budget
 	over  error
+	// source is how many bytes the files have, which documents keep for the places of mistakes.
+	source int
 	// uncounted is how many broken documents there are beside the definitions.
 	uncounted int
 	// rest is asked before anything is rendered; nil lets all.
@@ -58,15 +63,6 @@ type position struct {
 	file  string
 	index int
 }
-
-// The kinds that are read. Others are ignored.
-const (
-	kindPipelineRun = "PipelineRun"
-	kindPipeline    = "Pipeline"
-	kindTask        = "Task"
-	apiV1           = "tekton.dev/v1"
-	apiV1beta1      = "tekton.dev/v1beta1"
-)
 
 // Load parses the files of .tekton. It never fails as a whole: a document that does not parse becomes a Definition with an Err.
 func Load(files []git.File) *Set {
@@ -85,6 +81,7 @@ func newSet(files []git.File, local bool, spent budget) *Set {
 		for _, doc := range documents {
 			set.add(doc)
 		}
+		set.source += len(file.Data)
 	}
 	set.markDuplicates()
 	return set
@@ -153,6 +150,28 @@ func (s *Set) Annotations(def Definition, scope *template.Scope) (map[string]str
 	return replaced, nil
 }
 
+// inExpression is what a message says of on-cel-expression, with line and column of the expression that was read.
+var inExpression = regexp.MustCompile(`\b(on-cel-expression: )([0-9]+):([0-9]+): `)
+
+// AsWritten returns the error of a definition's annotations with the place that its author has in on-cel-expression, and not the one
+// in the text that Annotations has made of it.
+func (s *Set) AsWritten(def Definition, scope *template.Scope, err error) error {
+	text := def.Annotations[pipelinesascode.OnCELExpression]
+	f := fault.Of(err)
+	if f == nil || f.Class != fault.Invalid || !strings.Contains(text, "{{") {
+		return err
+	}
+	read, unknown := scope.Text(text)
+	at := inExpression.FindStringSubmatchIndex(f.Message)
+	if unknown != nil || at == nil {
+		return err
+	}
+	row, _ := strconv.Atoi(f.Message[at[4]:at[5]])
+	column, _ := strconv.Atoi(f.Message[at[6]:at[7]])
+	row, column = mistake.RowColumn(text, scope.Written(text, mistake.Offset(read, row, column)))
+	return f.Reworded(fmt.Sprintf("%s%d:%d%s", f.Message[:at[4]], row, column, f.Message[at[7]:]))
+}
+
 // add parses a document and files it under its kind.
 func (s *Set) add(doc *document) {
 	err := s.over
@@ -166,12 +185,15 @@ func (s *Set) add(doc *document) {
 		s.addBroken(doc, err)
 		return
 	}
-	apiVersion, _ := doc.tree["apiVersion"].(string)
-	if apiVersion != apiV1 && apiVersion != apiV1beta1 {
+	if err := doc.unread(); err != nil {
+		s.addBroken(doc, err)
 		return
 	}
-	doc.apiVersion = apiVersion
-	switch kind, _ := doc.tree["kind"].(string); kind {
+	doc.apiVersion = doc.word("apiVersion")
+	if doc.apiVersion != apiV1 && doc.apiVersion != apiV1beta1 {
+		return
+	}
+	switch doc.word("kind") {
 	case kindPipelineRun:
 		s.addRun(doc)
 	case kindPipeline:
@@ -255,10 +277,20 @@ func (r *renderer) named(documents []*document, name string) (*document, error) 
 
 // place is the file and the line the document starts at.
 func (d *document) place() string {
-	return fmt.Sprintf("%s:%d", d.file, d.line)
+	return fmt.Sprintf("%s%s:%d", d.by, d.file, d.line)
 }
 
-// at says where an error is.
-func at(doc *document, err error) error {
-	return fmt.Errorf("%s: %w", doc.place(), err)
+// placeOf is the file, the line and the column at which a value of the document is written.
+func (d *document) placeOf(path mistake.Path) string {
+	path = slices.Clone(path)
+	for i, step := range path {
+		if key, is := step.(string); is {
+			path[i] = widthKept(key) // as it is in the text that is searched
+		}
+	}
+	line, column := mistake.Find(widthKept(d.text), path)
+	if line == 0 {
+		return d.place()
+	}
+	return fmt.Sprintf("%s%s:%d:%d", d.by, d.file, d.before+line, column)
 }

@@ -9,6 +9,7 @@ import (
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/concurrency"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -26,6 +27,7 @@ const (
 	titleUncreated = "Waiting to be created"
 	titleSkipped   = "CI Skipped"
 	titleApproved  = "Approved"
+	titleDecided   = "Decided"
 )
 
 // summary prefixes words with the application and, if there is one, the pipeline.
@@ -44,6 +46,8 @@ func (in Input) conclude(c *Check, pipeline string, conclusion Conclusion) {
 		c.Title, c.Summary = titleSuccess, in.summary(pipeline, "has <b>successfully</b> validated your commit.")
 	case Failure:
 		c.Title, c.Summary = titleFailed, in.summary(pipeline, "has <b>failed</b>.")
+	case Skipped:
+		c.Title, c.Summary = titleDecided, in.summary(pipeline, "does not wait any more.")
 	default:
 		c.Title, c.Summary = titleCanceled, in.summary(pipeline, "has been <b>cancelled</b>.")
 	}
@@ -92,14 +96,16 @@ func (in Input) refused(c *Check, run RunState) {
 	c.Title, c.Words = titleRefused, run.Run.Refused.Message
 	c.DetailsURL = "" // there is nothing to look at
 	template := "invalid.md"
-	switch run.Run.Refused.Reason {
-	case fault.ReasonDenied, fault.ReasonInvalid, fault.ReasonTooLarge:
-		template = "created.md"
-	}
-	c.Text = render(template, refusal{
+	data := refusal{
 		Pipeline: plain(cmp.Or(run.Run.Pipeline, run.Run.Name)), Name: plain(run.Run.Name),
 		Namespace: plain(run.Run.Namespace), Words: block(run.Run.Refused.Message),
-	})
+	}
+	switch reason := run.Run.Refused.Reason; reason {
+	case fault.ReasonDenied, fault.ReasonInvalid, fault.ReasonTooLarge:
+		template = "created.md"
+		data.Refuser, data.Advice = refuser(reason, run.Run.Refused.Message)
+	}
+	c.Text = render(template, data)
 }
 
 // waiting says in one sentence what the run waits for.
@@ -118,6 +124,15 @@ func (in Input) waiting(c *Check, run RunState) {
 	}
 	c.Title = "Waiting for " + subject(run) + " (" + plain(run.Wait.Reason) + ")"
 	c.Text = c.Title + ": " + code(run.Wait.Message)
+	if ofPlan(run) {
+		c.Text = "Which pipelines start is not decided yet. Waiting since " + run.Wait.Since.UTC().Format("2006-01-02 15:04 MST") +
+			" for " + subject(run) + " (" + plain(run.Wait.Reason) + "): " + code(run.Wait.Message)
+	}
+}
+
+// ofPlan reports whether a run stands for the plan: its check shows what the plan waits for.
+func ofPlan(run RunState) bool {
+	return run.Run.Unresolved && run.Run.Pipeline == pipelinesascode.Definitions
 }
 
 // slots says where a run stands in the line, with links to the runs that have the slots.
@@ -137,7 +152,7 @@ func slots(run RunState) string {
 // subject says who or what must change before the run can be created.
 func subject(run RunState) string {
 	wait := run.Wait
-	if run.Run.Unresolved && wait.Class != fault.Operator.String() {
+	if run.Run.Unresolved && !ofPlan(run) && wait.Class != fault.Operator.String() {
 		return "what the pipeline refers to"
 	}
 	switch wait.Reason {

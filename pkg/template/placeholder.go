@@ -61,6 +61,27 @@ func (s *Scope) Text(text string) (string, error) {
 	return replaced, err
 }
 
+// Written returns where in a text, in bytes, that stands which is at an offset of Text(text). Of what is in the value of a placeholder
+// that is the placeholder.
+func (s *Scope) Written(text string, offset int) int {
+	read, placed := 0, 0 // the bytes of text, and of Text(text), that are behind
+	for _, at := range placeholder.FindAllStringIndex(text, -1) {
+		start := placed + at[0] - read
+		if offset < start {
+			break
+		}
+		value, err := s.Text(text[at[0]:at[1]])
+		if err != nil || value == text[at[0]:at[1]] {
+			continue
+		}
+		if offset < start+len(value) {
+			return at[0]
+		}
+		read, placed = at[1], start+len(value)
+	}
+	return min(read+offset-placed, len(text))
+}
+
 // Place replaces the placeholders of a text of a manifest, secrets by markers, and takes the bytes of the values off left.
 // The error is *Unknown, Invalid, or ErrTooLong when nothing is left.
 func (s *Scope) Place(text string, left *int) (string, error) {

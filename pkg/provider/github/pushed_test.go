@@ -62,7 +62,8 @@ func pushes(b bench) map[string]push {
 	}
 }
 
-// What a push has changed is what differs between the two trees, however the branch came from one to the other.
+// What a push has changed is what differs between the two trees, however the branch came from one
+// to the other.
 func TestAPushChangesWhatDiffersBetweenItsTrees(t *testing.T) {
 	b := newBench(t)
 	all := pushes(b)
@@ -86,8 +87,8 @@ func TestAPushChangesWhatDiffersBetweenItsTrees(t *testing.T) {
 	}
 }
 
-// Where GitHub does not list the trees whole, what each side has changed is joined and marked incomplete. The head commit's own
-// files are what is known where the commit before is gone.
+// Where GitHub does not list the trees whole, what each side has changed is joined and marked
+// incomplete. The head commit's own files are what is known where the commit before is gone.
 func TestWhatIsListedInPartsIsIncomplete(t *testing.T) {
 	for name, cut := range map[string]func(b bench){
 		"GitHub cuts its trees": func(b bench) {

@@ -15,6 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -124,17 +125,28 @@ func (r *repository) confirm(ctx context.Context, source int, refusal error) err
 	if provider.StatusCode(refusal) != http.StatusNotFound {
 		return nil
 	}
+	project, err := r.sourceProject(ctx, source)
+	if project != nil {
+		return fault.Transientf(fault.ReasonCommitUnknown, "the source project has no such commit (yet)")
+	}
+	return err
+}
+
+// sourceProject returns a fork, nil if GitLab refuses it to the token each time.
+func (r *repository) sourceProject(ctx context.Context, source int) (*gl.Project, error) {
 	const what = "reading the source project"
 	for range sourceReads {
-		_, _, err := r.Client.Projects.GetProject(source, nil, gl.WithContext(ctx))
+		project, _, err := r.Client.Projects.GetProject(source, nil, gl.WithContext(ctx))
 		switch {
+		case err == nil && (project.ID != source || project.WebURL == ""):
+			return nil, api.NoAnswer(what)
 		case err == nil:
-			return fault.Transientf(fault.ReasonCommitUnknown, "the source project has no such commit (yet)")
+			return project, nil
 		case !refused(err):
-			return provider.Failed(what, err)
+			return nil, provider.Failed(what, err)
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // refused tells whether GitLab said that the token may not, or that there is nothing.

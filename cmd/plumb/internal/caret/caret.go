@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package caret shows an author's mistake as compilers do: where it is, what is wrong, the line, and a caret below it. What
-// the controller says of a mistake names the file and mostly the line; the rest is looked for in the file's text.
+// the controller says of a mistake names the file, and mostly the line and the column; the rest is looked for in the file's text.
 package caret
 
 import (
@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
 )
@@ -49,7 +50,7 @@ func Read(files []git.File) *Sources {
 // link is one part of a message in front of what is wrong, e.g. the first three of
 // ".tekton/a.yaml:3: annotation pipelinesascode.tekton.dev/task: tasks/b.yaml:7: this is not YAML".
 var (
-	located    = regexp.MustCompile(`^(.+):([0-9]+)$`)
+	located    = regexp.MustCompile(`^(.+?):([0-9]+)(?::([0-9]+))?$`)
 	annotation = regexp.MustCompile(`^(?:the )?annotation ([A-Za-z0-9._/-]+)\b`)
 	inner      = regexp.MustCompile(`^([0-9]+):([0-9]+)$`)
 	whole      = regexp.MustCompile(`^{{.*}}$`)
@@ -73,6 +74,9 @@ type clue struct {
 // Find says where the mistake is that a message about a document tells.
 func (s *Sources) Find(file string, document int, message string) Place {
 	c := s.clue(file, message)
+	if c.Column > 0 && c.placeholder == "" {
+		return c.Place
+	}
 	text, known := s.texts[c.File]
 	if !known {
 		return Place{File: c.File, Line: c.Line}
@@ -86,6 +90,8 @@ func (s *Sources) Find(file string, document int, message string) Place {
 	switch {
 	case found:
 		return Place{File: c.File, Line: line, Column: column}
+	case c.Column > 0:
+		return c.Place
 	case c.Line == 0 && document == 0 && c.rest == message:
 		return Place{File: c.File} // it is about the file as a whole
 	}
@@ -128,7 +134,8 @@ func (c *clue) take(s *Sources, part string) bool {
 	if place := located.FindStringSubmatch(part); place != nil {
 		if _, known := s.texts[place[1]]; known {
 			line, _ := strconv.Atoi(place[2])
-			*c = clue{Place: Place{File: place[1], Line: line}}
+			column, _ := strconv.Atoi(place[3])
+			*c = clue{Place: Place{File: place[1], Line: line, Column: column}}
 			return true
 		}
 	}
@@ -145,7 +152,7 @@ func (c *clue) take(s *Sources, part string) bool {
 	case key != nil && key[0] == part:
 		c.annotation = key[1]
 	case part == expressionAnnotation:
-		c.annotation = part
+		c.annotation = pipelinesascode.OnCELExpression
 	case whole.MatchString(part):
 		c.placeholder = part
 	default:
@@ -194,7 +201,7 @@ func harmless(c rune) rune {
 	return c
 }
 
-// withoutPlace is a message without the file and the line that it begins with.
+// withoutPlace is a message without the file, the line and the column that it begins with.
 func withoutPlace(file, message string) string {
 	part, rest, found := strings.Cut(message, ": ")
 	if place := located.FindStringSubmatch(part); place != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/hosts"
+	"github.com/plumbline-ci/plumbline/pkg/match"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
@@ -178,11 +179,11 @@ func (l *local) changed(ctx context.Context, event *v1alpha1.GitEventSpec) (git.
 
 // Pulls implements plan.History.
 func (l *local) Pulls(context.Context, string) ([]git.Pull, error) {
-	l.assume("the commit is in no open pull request")
+	l.assume("the branch has no open pull request")
 	if l.Number == 0 {
 		return nil, nil
 	}
-	return []git.Pull{{Number: l.Number, Merged: true}}, nil
+	return []git.Pull{{Number: l.Number, Merged: true, BaseRef: strings.TrimPrefix(l.Spec.BaseRef, "refs/heads/")}}, nil
 }
 
 // Complete implements plan.History: what the delivery of a comment does not say of its pull request is that of the branch.
@@ -231,8 +232,13 @@ func (l *local) pointed(event *v1alpha1.GitEventSpec) *v1alpha1.GitEventSpec {
 	return out
 }
 
-// CanWrite implements plan.Access.
+// CanWrite implements plan.Access. Who plans the pull request of a branch that the clone is to push to the repository itself is not told that
+// this takes write access.
 func (l *local) CanWrite(_ context.Context, user string) (bool, error) {
+	opens := l.Spec.PullRequest != nil && l.Spec.Comment == nil && l.Spec.EventType != match.LabelEvent
+	if opens && !l.Delivery.Recorded && l.Spec.PullRequest.HeadProjectID == l.Spec.Project.ID {
+		return true, nil
+	}
 	l.assume("%s may write to the repository, so that nobody has to approve", user)
 	return true, nil
 }

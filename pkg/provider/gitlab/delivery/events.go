@@ -73,6 +73,8 @@ func (p *payloadPush) check(prefix string) error {
 		return err
 	}
 	switch {
+	case !ValidName(p.Username):
+		return payload.Missing("user_username")
 	case p.ProjectID != 0 && p.ProjectID != p.Project.ID:
 		return payload.Missing("project_id")
 	case !strings.HasPrefix(p.Ref, prefix):
@@ -244,6 +246,8 @@ func (mr *payloadAttributes) check(at string, p payloadCommon, user *payloadUser
 		return payload.Missing(at + ".source_project_id")
 	case user == nil:
 		return payload.Missing("user")
+	case user.Username != "" && !ValidName(user.Username):
+		return payload.Missing("user.username")
 	}
 	return payload.Check(payload.Text("user.username", user.Username, payload.MaxLogin),
 		payload.Text(at+".source_branch", mr.SourceBranch, payload.MaxRef), payload.Text(at+".target_branch", mr.TargetBranch, payload.MaxRef))
