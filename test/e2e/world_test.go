@@ -116,6 +116,7 @@ func (w *world) host(s setup) *onGitHub {
 	g.app = g.CreateApp(7, "plumbline", shared.key, "webhook-secret-of-the-test")
 	g.repo = g.CreateRepo("acme", "app", forge.RepoOptions{Private: s.private})
 	g.installation = g.Install(g.app.ID, "acme", repoName)
+	g.SetCollaborator(repoName, somebody, "write")
 	w.git, w.forge, w.repo = g, g.GitHub, g.repo
 	return g
 }
