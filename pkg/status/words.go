@@ -160,7 +160,10 @@ func slots(run RunState) string {
 // subject says who or what must change before the run can be created.
 func subject(run RunState) string {
 	wait := run.Wait
-	if run.Run.Unresolved && !ofPlan(run) && wait.Class != fault.Operator.String() {
+	if ofPlan(run) {
+		return "the Git service"
+	}
+	if run.Run.Unresolved && wait.Class != fault.Operator.String() {
 		return "what the pipeline refers to"
 	}
 	switch wait.Reason {
