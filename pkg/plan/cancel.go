@@ -26,7 +26,7 @@ func (p *planner) cancelled(ctx context.Context) (*Plan, error) {
 	if len(made.Cancels.Names) > maxCancelled || err != nil || len(value) > maxAnnotation {
 		why := fmt.Sprintf("nothing was cancelled: a comment may name %d pipelines, of some %d bytes together",
 			maxCancelled, maxAnnotation)
-		return p.end(v1alpha1.DispositionIgnored, p.spec.SHA, "TooManyNames", why), nil
+		return p.end(v1alpha1.DispositionIgnored, p.spec.SHA, reasonTooManyNames, why), nil
 	}
 	if p.Cancels == nil {
 		return made, nil

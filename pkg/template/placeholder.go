@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// placeholder is a template variable (spec/compatibility.md 3.11).
+// placeholder is a template variable.
 var placeholder = regexp.MustCompile(`{{([^}]{2,})}}`)
 
 const (

@@ -27,6 +27,7 @@ type Place struct {
 
 // Sources are the files that were read.
 type Sources struct {
+	set   *resolve.Set
 	texts map[string]string
 	// begins are the lines at which documents begin, by file and index.
 	begins map[string]map[int]int
@@ -34,13 +35,12 @@ type Sources struct {
 
 // Read takes the files of an event.
 func Read(files []git.File) *Sources {
-	s := &Sources{texts: map[string]string{}, begins: map[string]map[int]int{}}
-	set := resolve.Load(files)
-	for _, def := range set.Definitions() {
+	s := &Sources{set: resolve.Load(files), texts: map[string]string{}, begins: map[string]map[int]int{}}
+	for _, def := range s.set.Definitions() {
 		if s.begins[def.File] == nil {
 			s.begins[def.File] = map[int]int{}
 		}
-		s.begins[def.File][def.Document] = set.Line(def)
+		s.begins[def.File][def.Document] = s.set.Line(def)
 	}
 	for _, file := range files {
 		s.texts[file.Path] = strings.TrimPrefix(string(file.Data), "\ufeff")
@@ -162,8 +162,13 @@ func (c *clue) take(s *Sources, part string) bool {
 	return true
 }
 
-// Show writes a mistake as "file:line:column: message", the line and a caret.
-func (s *Sources) Show(at Place, message string) string {
+// Show writes a mistake as "file:line:column: error: message", the line and a caret.
+func (s *Sources) Show(at Place, message string) string { return s.show(at, "error", message) }
+
+// Warn writes in the same way what is no mistake for certain.
+func (s *Sources) Warn(at Place, message string) string { return s.show(at, "warning", message) }
+
+func (s *Sources) show(at Place, how, message string) string {
 	var b strings.Builder
 	b.WriteString(Plain(at.File))
 	for _, number := range []int{at.Line, at.Column} {
@@ -171,7 +176,7 @@ func (s *Sources) Show(at Place, message string) string {
 			fmt.Fprintf(&b, ":%d", number)
 		}
 	}
-	fmt.Fprintf(&b, ": error: %s\n", Plain(withoutPlace(at.File, message)))
+	fmt.Fprintf(&b, ": %s: %s\n", how, Plain(withoutPlace(at.File, message)))
 	lines := strings.Split(s.texts[at.File], "\n")
 	if at.Line < 1 || at.Line > len(lines) || at.Column < 1 {
 		return b.String()
