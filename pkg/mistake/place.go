@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mistake says where in an author's YAML a mistake is and what is wrong there: where the parser stops, which value its
-// field does not take, and at which line and column a value is written.
+// Package mistake finds mistakes in the YAML of authors: the line of a syntax error, the value that
+// its field does not accept, and the line and column of a value.
 package mistake
 
 import (
@@ -13,10 +13,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Path leads to a value: keys of mappings, which are strings, and indexes of lists, which are ints.
+// Path leads to a value. Its steps are the keys of mappings (string) and the indexes of lists
+// (int).
 type Path []any
 
-// String writes a path as Kubernetes does: spec.tasks[2].name, and metadata.annotations[example.com/x].
+// String writes a path as Kubernetes does: spec.tasks[2].name, and
+// metadata.annotations[example.com/x].
 func (p Path) String() string {
 	var b strings.Builder
 	for i, step := range p {
@@ -35,11 +37,12 @@ func (p Path) String() string {
 	return b.String()
 }
 
-// maxMerges bounds the merge keys that are followed for one key: an anchor may merge itself.
+// maxMerges bounds how many merge keys are followed for one key: a mapping may merge itself.
 const maxMerges = 100
 
-// Find returns the line and the column, from 1, of the value at a path of the YAML document in a text, and of the key if there is
-// none. Of a path that is not there it is the end of the part that is. Both are 0 if the text is no YAML.
+// Find returns the line and the column, from 1, of the value at a path. If the value is not written
+// (a null), that is the place of its key. If the path does not exist, it is the place of the part
+// that exists. Find returns 0, 0 if the text is not YAML.
 func Find(text string, path Path) (line, column int) {
 	var root yaml.Node
 	if yaml.NewDecoder(strings.NewReader(text)).Decode(&root) != nil || len(root.Content) != 1 {
@@ -49,7 +52,8 @@ func Find(text string, path Path) (line, column int) {
 	return node.Line, node.Column
 }
 
-// Node returns what is at a path of a node, as Find finds it; whole is false if that is only a part of the path.
+// Node returns the node at a path. If the path does not exist, it returns the part that exists, and
+// whole is false.
 func Node(node *yaml.Node, path Path) (found *yaml.Node, whole bool) {
 	node = followed(node)
 	for _, step := range path {
@@ -71,7 +75,8 @@ func Node(node *yaml.Node, path Path) (found *yaml.Node, whole bool) {
 	return node, true
 }
 
-// Offset returns the offset, in bytes, of a row and a column of a text, which count from 1, the columns in characters.
+// Offset returns the offset in bytes of a row and a column. Both count from 1, and columns count
+// characters.
 func Offset(text string, row, column int) int {
 	start := 0
 	for ; row > 1; row-- {
@@ -96,7 +101,7 @@ func RowColumn(text string, offset int) (row, column int) {
 	return strings.Count(before, "\n") + 1, utf8.RuneCountInString(last) + 1
 }
 
-// followed is the node that an alias stands for.
+// followed returns the node that an alias refers to, and other nodes as they are.
 func followed(node *yaml.Node) *yaml.Node {
 	if node.Kind == yaml.AliasNode {
 		return node.Alias
@@ -104,8 +109,9 @@ func followed(node *yaml.Node) *yaml.Node {
 	return node
 }
 
-// valueOf returns the value of a key of a mapping, nil if it has none. Of several the last counts, as in Kubernetes' library, which
-// copies what << merges at its place. Of a null that is not written it is the key.
+// valueOf returns the value of a key in a mapping, or nil. Of equal keys the last wins. A merge key
+// counts as its mapping, written in its place, as in Kubernetes' library. For a null that is not
+// written, valueOf returns the key.
 func valueOf(mapping *yaml.Node, name string, merges *int) *yaml.Node {
 	var found *yaml.Node
 	for pair := range slices.Chunk(mapping.Content, 2) {
@@ -124,7 +130,8 @@ func valueOf(mapping *yaml.Node, name string, merges *int) *yaml.Node {
 	return found
 }
 
-// merged returns the value of a key in what << merges: a mapping, or a list of mappings of which the first counts.
+// merged returns the value of a key in the value of a merge key: a mapping, or a list of mappings
+// of which the first with the key wins.
 func merged(value *yaml.Node, name string, merges *int) *yaml.Node {
 	if *merges--; *merges < 0 {
 		return nil

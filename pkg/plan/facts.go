@@ -146,7 +146,8 @@ func (f *facts) learnChanged(ctx context.Context) error {
 	return nil
 }
 
-// ofHead lists the head commit's own files where the Git service refuses what was asked for. More may have changed.
+// ofHead lists the head commit's own files where the Git service refuses what was asked for. More may
+// have changed.
 func (f *facts) ofHead(ctx context.Context, refused error) (git.Changes, error) {
 	spec := f.spec.DeepCopy()
 	if spec.PullRequest == nil && spec.Before == "" { // that is what was asked for

@@ -35,8 +35,8 @@ func ends(err error) error {
 	return err
 }
 
-// Make plans an event. The Plan is never nil: with an error it has the Spec, as far as it was completed, the HeadSHA if the event
-// may start something, and nothing else.
+// Make plans an event. The Plan is never nil: with an error it has the Spec, as far as it was completed,
+// the HeadSHA if the event may start something, and nothing else.
 // It may be made again until its result is written down: the same answers make the same plan.
 func Make(ctx context.Context, in Input, sources Sources) (*Plan, error) {
 	p := &planner{Input: in, Sources: sources, spec: in.Event.Spec.DeepCopy()}
@@ -88,7 +88,7 @@ func (p *planner) make(ctx context.Context) (*Plan, error) {
 	}
 	head, err := p.Source.Head(ctx, p.spec)
 	if err != nil {
-		return nil, fmt.Errorf("reading commit %s: %w", p.spec.SHA, err)
+		return &Plan{Commits: Commits{HeadSHA: p.spec.SHA}}, fmt.Errorf("reading commit %s: %w", p.spec.SHA, err)
 	}
 	if head.Commit.SkipCI && p.spec.Comment == nil && !p.asked() { // somebody asks now
 		return p.end(v1alpha1.DispositionSkipped, head.SHA, "SkipCI", "the message of the commit has a skip CI command"), nil

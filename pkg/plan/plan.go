@@ -96,8 +96,8 @@ type Budget struct {
 	// Rest is asked before work that is beyond what an ordinary event takes, by how long it takes a core: it returns when the work
 	// may be done, or why the plan has to be made later. nil never rests.
 	Rest func(ctx context.Context, work time.Duration) error
-	// Enough reports whether the Git service has refused the same thing for so long that something less is taken for its answer.
-	// nil never does.
+	// Enough reports whether the Git service has refused the same thing for so long that something less
+	// is taken for its answer. nil never does.
 	Enough func(refused error) bool
 }
 

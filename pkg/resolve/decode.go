@@ -38,7 +38,8 @@ func decode(doc *document, data []byte, into any, plain map[string]bool) error {
 	}
 }
 
-// refused says which value is wrong, and where it is written, of a document that a type does not take for the given reason.
+// refused returns the fault for a document that a type does not accept: which value is wrong, and
+// where it is.
 func (d *document) refused(data []byte, into any, reason error) error {
 	found := mistake.Refused(data, reflect.TypeOf(into))
 	if found == nil {
@@ -48,7 +49,7 @@ func (d *document) refused(data []byte, into any, reason error) error {
 	if found.Missing {
 		code = "NoValue"
 	}
-	return fault.Invalidf(code, "%s: %s", d.placeOf(found.Path), found.Why)
+	return d.invalidAt(code, found.Path, "%s", found.Why)
 }
 
 // number is a number as JSON and YAML both write it.

@@ -20,7 +20,8 @@ type expander struct {
 	scope *template.Scope
 	// left is how many bytes may still be produced.
 	left int
-	// needs is what must be known first, err the first error in the order of keys, and wrong where it is. The tree is then of no use.
+	// needs is what must be known first. err is the first error in the order of keys, and wrong is its
+	// path. With either the tree is of no use.
 	needs template.Needs
 	err   error
 	wrong mistake.Path

@@ -249,7 +249,8 @@ func TestRenderingChangesNothingInTheSet(t *testing.T) {
 	}
 }
 
-// The line of an error is looked for in little of what an event brings: that takes many times as long as to read it.
+// The search for the line of a syntax error is bounded: it takes many times as long as reading the
+// document.
 func TestTheLineOfASyntaxErrorIsLookedForInABoundedText(t *testing.T) {
 	document := "a: b\n" + strings.Repeat("# c\n", 10_000) + "d: *e\n---\n"
 	definitions := load(strings.Repeat(document, 10)).Definitions()

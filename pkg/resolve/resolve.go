@@ -10,13 +10,10 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/mistake"
 	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
@@ -150,28 +147,6 @@ func (s *Set) Annotations(def Definition, scope *template.Scope) (map[string]str
 	return replaced, nil
 }
 
-// inExpression is what a message says of on-cel-expression, with line and column of the expression that was read.
-var inExpression = regexp.MustCompile(`\b(on-cel-expression: )([0-9]+):([0-9]+): `)
-
-// AsWritten returns the error of a definition's annotations with the place that its author has in on-cel-expression, and not the one
-// in the text that Annotations has made of it.
-func (s *Set) AsWritten(def Definition, scope *template.Scope, err error) error {
-	text := def.Annotations[pipelinesascode.OnCELExpression]
-	f := fault.Of(err)
-	if f == nil || f.Class != fault.Invalid || !strings.Contains(text, "{{") {
-		return err
-	}
-	read, unknown := scope.Text(text)
-	at := inExpression.FindStringSubmatchIndex(f.Message)
-	if unknown != nil || at == nil {
-		return err
-	}
-	row, _ := strconv.Atoi(f.Message[at[4]:at[5]])
-	column, _ := strconv.Atoi(f.Message[at[6]:at[7]])
-	row, column = mistake.RowColumn(text, scope.Written(text, mistake.Offset(read, row, column)))
-	return f.Reworded(fmt.Sprintf("%s%d:%d%s", f.Message[:at[4]], row, column, f.Message[at[7]:]))
-}
-
 // add parses a document and files it under its kind.
 func (s *Set) add(doc *document) {
 	err := s.over
@@ -273,24 +248,4 @@ func (r *renderer) named(documents []*document, name string) (*document, error) 
 		}
 	}
 	return nil, nil
-}
-
-// place is the file and the line the document starts at.
-func (d *document) place() string {
-	return fmt.Sprintf("%s%s:%d", d.by, d.file, d.line)
-}
-
-// placeOf is the file, the line and the column at which a value of the document is written.
-func (d *document) placeOf(path mistake.Path) string {
-	path = slices.Clone(path)
-	for i, step := range path {
-		if key, is := step.(string); is {
-			path[i] = widthKept(key) // as it is in the text that is searched
-		}
-	}
-	line, column := mistake.Find(widthKept(d.text), path)
-	if line == 0 {
-		return d.place()
-	}
-	return fmt.Sprintf("%s%s:%d:%d", d.by, d.file, d.before+line, column)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// placeholder is a template variable (spec/compatibility.md 3.11).
+// placeholder is a template variable.
 var placeholder = regexp.MustCompile(`{{([^}]{2,})}}`)
 
 const (
@@ -61,8 +61,8 @@ func (s *Scope) Text(text string) (string, error) {
 	return replaced, err
 }
 
-// Written returns where in a text, in bytes, that stands which is at an offset of Text(text). Of what is in the value of a placeholder
-// that is the placeholder.
+// Written returns the offset in text of what is at an offset in Text(text), both in bytes. Inside
+// the value of a placeholder it is the offset of the placeholder.
 func (s *Scope) Written(text string, offset int) int {
 	read, placed := 0, 0 // the bytes of text, and of Text(text), that are behind
 	for _, at := range placeholder.FindAllStringIndex(text, -1) {

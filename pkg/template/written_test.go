@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// What stands somewhere in a text is found where its author wrote it, and a placeholder's value at the placeholder.
+// An offset in the replaced text leads back to what the author wrote, and from a value to its
+// placeholder.
 func TestWritten(t *testing.T) {
 	scope, err := New(Facts{Variables: map[string]string{"long": "0123456789012345678901234567890123456789", "lines": "a\nb\nc", "none": "", "x": "{{ long }}"}})
 	if err != nil {

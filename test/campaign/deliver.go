@@ -223,7 +223,7 @@ func (s *stage) deliver(ctx context.Context, act Act) {
 	s.sending.Go(func() {
 		var all sync.WaitGroup
 		for _, d := range sends {
-			send := func() { s.tally.add(answered(to.send(ctx, s.front.server.URL, d)), 1) }
+			send := func() { s.send(ctx, to, act.Kind, d) }
 			if act.Kind == twins {
 				all.Go(send)
 				continue
@@ -232,6 +232,20 @@ func (s *stage) deliver(ctx context.Context, act Act) {
 		}
 		all.Wait()
 	})
+}
+
+// send delivers, and counts the answer. A GitLab does not send again what was refused. Of two deliveries that tell of one push it does here: the
+// push would wait for the other one longer than a campaign settles.
+func (s *stage) send(ctx context.Context, to *repository, kind string, d delivery) {
+	const most = 60
+	for range most {
+		code := to.send(ctx, s.front.server.URL, d)
+		s.tally.add(answered(code), 1)
+		if code/100 == 2 || kind != pairing || to.redelivers() {
+			return
+		}
+		within(ctx, time.Second)
+	}
 }
 
 func answered(code int) string {

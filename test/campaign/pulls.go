@@ -66,12 +66,8 @@ func (r *repository) moved(p *pull, by *rand.Rand) delivery {
 	return d
 }
 
-// movesTwice pushes to a pull request and tells of it twice, in either order: one of the two events runs each pipeline. A GitLab does not send
-// again what was lost, and a push would wait for it longer than a campaign settles.
+// movesTwice pushes to a pull request and tells of it twice, in either order: one of the two events runs each pipeline.
 func (r *repository) movesTwice(by *rand.Rand) []delivery {
-	if !r.redelivers() {
-		return r.moves(by)
-	}
 	p, before := r.some(by)
 	pushed := r.told(r.moved(p, by), either)
 	own := r.toldOf(p, r.tell(p.number, synchronize))

@@ -41,9 +41,9 @@ func refusing(t *testing.T, files ...git.File) *world {
 	return w
 }
 
-// waits reconciles every five minutes. Each time it is another process that knows nothing but what
+// retryFor reconciles every five minutes. Each time it is another process that knows nothing but what
 // is recorded.
-func (w *world) waits(passed time.Duration) {
+func (w *world) retryFor(passed time.Duration) {
 	w.t.Helper()
 	for began := w.clock.Now(); w.clock.Now().Sub(began) < passed; w.pass(5 * time.Minute) {
 		_, _ = w.reconcile()
@@ -102,16 +102,16 @@ func TestARefusedComparisonIsShownAndThenDoneWithout(t *testing.T) {
 					w.pull("opened", 0)
 				}
 				w.git.changes = tooLong(c.own)
-				w.waits(10 * time.Minute)
+				w.retryFor(10 * time.Minute)
 				w.wantShown(t, "queued", "Waiting for the Git service", "since 2026-01-01 00:00 UTC", "this diff is taking too long")
 				if len(w.runs()) != 1 {
 					t.Errorf("%d runs, want hello's", len(w.runs()))
 				}
-				w.waits(45 * time.Minute)
+				w.retryFor(45 * time.Minute)
 				if got := w.reasons()["docs"]; !strings.HasPrefix(got, "waiting: ") {
 					t.Errorf("docs before the hour: %q", got)
 				}
-				w.waits(15 * time.Minute)
+				w.retryFor(15 * time.Minute)
 				w.settle(corev1.ConditionTrue)
 				if diff := cmp.Diff(c.want, w.conclusions()); diff != "" {
 					t.Error(diff)
@@ -131,13 +131,13 @@ func TestARefusedComparisonForNoPipeline(t *testing.T) {
 	t.Parallel()
 	w := refusing(t, annotated("docs", "on-path-change: 'docs/**'"))
 	w.git.changes = tooLong("main.go")
-	w.waits(time.Minute)
+	w.retryFor(time.Minute)
 	if w.planShows() != "" {
 		t.Errorf("a short wait shows %q", w.planShows())
 	}
-	w.waits(20 * time.Minute)
+	w.retryFor(20 * time.Minute)
 	w.wantShown(t, "queued", "Waiting for the Git service")
-	w.waits(time.Hour)
+	w.retryFor(time.Hour)
 	w.settle(corev1.ConditionTrue)
 	w.wantShown(t, "completedskipped")
 	if e := w.event(); e.Status.Disposition != v1alpha1.DispositionIgnored || len(w.runs()) != 0 {
@@ -150,7 +150,7 @@ func TestARefusalThatEnds(t *testing.T) {
 	t.Parallel()
 	w := refusing(t, helloFile("hello"))
 	w.git.filesErr = errBlob
-	w.waits(30 * time.Minute)
+	w.retryFor(30 * time.Minute)
 	w.wantShown(t, "queued", "reading .tekton/a.yaml")
 	w.git.filesErr = nil
 	w.settle(corev1.ConditionTrue)
@@ -160,13 +160,30 @@ func TestARefusalThatEnds(t *testing.T) {
 	w.wantNeverFailed(t)
 }
 
+// What is refused after some pipelines were decided is shown as well.
+func TestARefusalAfterSomePipelinesStarted(t *testing.T) {
+	t.Parallel()
+	w := refusing(t, annotated("docs", "on-path-change: 'docs/**'"), helloFile("hello"))
+	w.git.changes = tooLong("docs/a.md")
+	_, _ = w.reconcile()
+	w.git.filesErr = errBlob
+	w.retryFor(30 * time.Minute)
+	w.wantShown(t, "queued", "reading .tekton/a.yaml")
+	w.git.filesErr, w.git.changes, w.git.changed = nil, nil, git.Changes{Added: []string{"docs/a.md"}}
+	w.settle(corev1.ConditionTrue)
+	want := map[string]status.Conclusion{"hello": status.Success, "docs": status.Success, ".tekton": status.Skipped}
+	if diff := cmp.Diff(want, w.conclusions()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // An event whose definitions are refused each time ends when no event waits any longer. It may be
 // delivered again.
 func TestDefinitionsThatAreRefusedForGood(t *testing.T) {
 	t.Parallel()
 	w := refusing(t, helloFile("hello"))
 	w.git.filesErr = errBlob
-	w.waits(2 * time.Hour)
+	w.retryFor(2 * time.Hour)
 	w.wantShown(t, "queued", "reading .tekton/a.yaml", "since 2026-01-01 00:00 UTC")
 	var told []string
 	if after := w.every(30*time.Minute, 4*oneDay, &told); after < 0 || after > 3*oneDay {

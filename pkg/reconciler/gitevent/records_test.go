@@ -13,6 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/strangers"
 )
 
 // settled adds so many settled events of the pull request.
@@ -223,7 +224,16 @@ func TestAnUntrustedCancelIsAnsweredIfItEndsARun(t *testing.T) {
 		e.Status.Plan = &v1alpha1.Plan{HeadSHA: sha, Reason: "Selected"}
 		e.Status.Runs = []v1alpha1.Run{{Pipeline: "hello", Namespace: tenant, Name: "before-run", UID: "1"}}
 	})
-	_, _ = w.reconcile()
+	before := w.event()
+	before.Name = "comment-before"
+	w.process().steps.Report.Strangers.Reply(strangers.ReportOf(before), w.clock.Now())
+	for range 5 { // that one is answered in this minute
+		_, _ = w.reconcile()
+		w.pass(10 * time.Second)
+	}
+	if e := w.event(); len(w.git.replies.comments) != 0 || e.Status.Reply.Begun != nil {
+		t.Errorf("answered %q, %+v", w.git.replies.comments, e.Status.Reply)
+	}
 	w.until(w.over)
 	w.wantReply("**author**: `/cancel`", "The runs of this pull request")
 	if e := w.event(); !e.Status.Reply.Untrusted || e.Labels[plumbline.SubjectLabel] == "" {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,15 +57,16 @@ func (w *world) repository(namespace, name, secret string) {
 
 // stuck reconciles Repositories one after the other, each of which comes back as soon as it is to, until it waits for a Secret or for a
 // while. It returns how many wait for theirs, and a function that waits until no one does.
-func (w *world) stuck(keys ...string) (inside int, wait func()) {
+func (w *world) stuck(keys ...string) (waiting int, wait func()) {
 	w.Helper()
 	var all sync.WaitGroup
+	var inside atomic.Int64
 	for _, key := range keys {
 		all.Go(func() {
 			for range 10 {
-				inside++
+				inside.Add(1)
 				requeue, after := controller.IsRequeueKey(w.process.Reconcile(context.Background(), key))
-				if inside--; !requeue || after <= 0 || after > retryFirst {
+				if inside.Add(-1); !requeue || after <= 0 || after > retryFirst {
 					w.Errorf("%s comes back: %t, %v", key, requeue, after)
 				}
 				if after > tokenEvery {
@@ -75,7 +77,7 @@ func (w *world) stuck(keys ...string) (inside int, wait func()) {
 		})
 		synctest.Wait()
 	}
-	return inside, all.Wait
+	return int(inside.Load()), all.Wait
 }
 
 // Repositories whose Secrets cannot be read take no turn at the server: those of others are looked at meanwhile.

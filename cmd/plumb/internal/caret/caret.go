@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package caret shows an author's mistake as compilers do: where it is, what is wrong, the line, and a caret below it. What
-// the controller says of a mistake names the file, and mostly the line and the column; the rest is looked for in the file's text.
+// Package caret shows an author's mistake as compilers do: where it is, what is wrong, the line,
+// and a caret below it. What the controller says of a mistake names the file, and mostly the line
+// and the column; the rest is looked for in the file's text.
 package caret
 
 import (

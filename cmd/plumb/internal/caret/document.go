@@ -125,7 +125,8 @@ func (d *document) within(value *yaml.Node, c clue) (line, column int) {
 	return at.line, at.column
 }
 
-// findText looks for a placeholder as it is written, and for the place in it. Messages have one space at its ends, and may cut it.
+// findText finds a placeholder in the lines of the document, and the place inside it. A message
+// writes it with one space inside the braces, and may cut it.
 func (d *document) findText(placeholder string, c clue) (line, column int, found bool) {
 	if c.Column > 0 {
 		d.from = c.Line - 1 // the value that it is in begins there

@@ -57,7 +57,7 @@ func (r *reader) line() []rune {
 	return []rune(strings.TrimRight(r.lines[r.row], "\r"))
 }
 
-// properties passes by the anchor and the tag in front of a value.
+// properties skips the anchor and the tag in front of a value.
 func (r *reader) properties() {
 	for line := r.line(); r.column < len(line) && (line[r.column] == '&' || line[r.column] == '!'); {
 		for r.column < len(line) && line[r.column] != ' ' && line[r.column] != '\t' {
@@ -101,7 +101,8 @@ func (r *reader) block(indentation int) {
 	}
 }
 
-// folded passes by the first of several line breaks of a folded text, which stands for nothing unless a line beside it is indented.
+// folded skips a blank line of a folded text: the first of several line breaks is dropped unless
+// the lines beside it are indented.
 func (r *reader) folded() {
 	blank := 0
 	for row := r.row; row < len(r.lines) && strings.TrimSpace(r.lines[row]) == ""; row++ {

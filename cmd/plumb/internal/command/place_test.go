@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// A mistake is shown where the author's file has it, whatever placeholders stand for. § is where it is; foo is no function, and
-// {{ note }} three lines.
+// A caret is at the place of the mistake in the author's file, whatever the values of placeholders
+// are. § marks that place. foo does not exist, and {{ note }} has three lines.
 func TestPlanPointsIntoTheAuthorsFile(t *testing.T) {
 	const expression = "apiVersion: tekton.dev/v1\nkind: PipelineRun\nmetadata:\n  name: a\n  annotations:\n    pipelinesascode.tekton.dev/on-cel-expression: %s\n" +
 		"spec: {pipelineSpec: {tasks: [{name: t, taskSpec: {steps: [{name: s, image: busybox}]}}]}}\n"

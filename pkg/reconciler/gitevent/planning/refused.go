@@ -4,6 +4,7 @@ package planning
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,8 +73,9 @@ func (r *refusals) note() {
 		r.a.Waits.Clear(r.step())
 		before = nil
 	}
-	_ = r.a.Waits.Settle(r.step(), r.met)                                 // it is part of the plan's wait
-	now, plans := r.a.Waits.Of(r.step()), r.a.Waits.Of(v1alpha1.StepPlan) // the list may have moved
+	_ = r.a.Waits.Settle(r.step(), r.met) // it is part of the plan's wait
+	now := r.a.Waits.Of(r.step())
+	plans = r.a.Waits.Of(v1alpha1.StepPlan) // the list may have moved
 	if before == nil && now != nil && plans != nil && plans.Reason == now.Reason && strings.Contains(plans.Message, about) {
 		now.Since = plans.Since
 	}
@@ -137,10 +139,14 @@ func responds(ctx context.Context, client *provider.Client) bool {
 	return err == nil
 }
 
-// enterWaiting writes that nothing is decided yet, for the check that shows it.
+// enterWaiting writes that nothing more is decided yet, for the check that shows it.
 func enterWaiting(ctx context.Context, a *attempt.Attempt, made *plan.Plan, shown *v1alpha1.Run, waits error) error {
 	if a.Planned() {
-		return waits // it shows already
+		known := func(run v1alpha1.Run) bool { return run.Name == shown.Name }
+		if !slices.ContainsFunc(a.Event.Status.Runs, known) {
+			a.Event.Status.Runs = append(a.Event.Status.Runs, *shown)
+		}
+		return waits
 	}
 	next := planOf(a, made)
 	why := fault.Of(waits).Message
