@@ -63,7 +63,8 @@ type Consent struct {
 	EndsPending bool
 	// Heeded is true when whoever has given a command may give it, or would only need another commit. Nobody else is answered (S17).
 	Heeded bool
-	// Untrusted is true when whoever has given a command may give it because the pull request is theirs, and for no other reason.
+	// Untrusted is true when whoever has given a command may give it because the pull request is
+	// theirs, and for no other reason.
 	Untrusted bool
 	// Forgotten is true when an approval of another commit would have let this one run if nothing had changed since (S22).
 	Forgotten bool
@@ -122,7 +123,8 @@ func (d *Desk) Commenter(ctx context.Context, e Event) (refused bool, why string
 	return err == nil && decision.Verdict == access.Unapproved, decision.Why, err
 }
 
-// OnlyOwns reports whether whoever wrote a comment may give its command because the pull request is theirs, and for no other reason.
+// OnlyOwns reports whether whoever wrote a comment may give its command because the pull request is
+// theirs, and for no other reason.
 func (d *Desk) OnlyOwns(ctx context.Context, e Event) (bool, error) {
 	in := d.at(e).accessInput()
 	if !in.Own {

@@ -81,5 +81,8 @@ func Unread(recorded []records.Record, sha string) (unread bool) {
 // Started reports whether an event has started a commit.
 func Started(event *v1alpha1.GitEvent, sha string) bool {
 	plan := event.Status.Plan
-	return plan != nil && plan.HeadSHA == sha && (plan.Approval != nil || event.Status.Disposition == v1alpha1.DispositionRuns)
+	if plan == nil || plan.HeadSHA != sha {
+		return false
+	}
+	return plan.Approval != nil || event.Status.Disposition == v1alpha1.DispositionRuns
 }

@@ -69,15 +69,19 @@ func concerns(spec *v1alpha1.GitEventSpec, cancels *v1alpha1.Cancellation, other
 	return other.Needs(cancels) && !elsewhere(cancels, other) && ends(spec, cancels, &other.Spec)
 }
 
-// Finds reports whether there is anything that an event would cancel now: something is true if an open event may have something to
-// end, and running is true if it has started a run that has not ended. It asks the API server.
-func (s *Step) Finds(ctx context.Context, event string, spec *v1alpha1.GitEventSpec, cancels *v1alpha1.Cancellation) (something, running bool, err error) {
+// Finds reports whether there is anything that an event would cancel now: something is true if an
+// open event may have something to end, and running is true if it has started a run that has not
+// ended. It asks the API server.
+func (s *Step) Finds(
+	ctx context.Context, event string, spec *v1alpha1.GitEventSpec, cancels *v1alpha1.Cancellation,
+) (something, running bool, err error) {
 	err = records.EachOpen(ctx, s.Events, spec.Subject(), func(other *v1alpha1.GitEvent) bool {
 		if other.Name == event || !concerns(spec, cancels, other) {
 			return true
 		}
 		going := slices.ContainsFunc(other.Status.Runs, func(run v1alpha1.Run) bool {
-			return run.Refused == nil && run.Result == nil && cancels.Covers(run.Pipeline) && other.Cancelled(run.Pipeline) == nil
+			ended := run.Refused != nil || run.Result != nil || other.Cancelled(run.Pipeline) != nil
+			return !ended && cancels.Covers(run.Pipeline)
 		})
 		running = running || going
 		something = something || going || !other.Status.Plan.Decided()

@@ -13,8 +13,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// handlers calls set with each probe or hook that a value of a type can hold, and with the fields that lead to it. Everything
-// on the way is made; recursive types are entered once.
+// handlers calls found for each probe action and hook action that a value can hold. It creates the
+// pointers and lists that lead there, and does not enter a recursive type twice.
 func handlers(v reflect.Value, path string, within []reflect.Type, found func(path string, host *string)) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -50,8 +50,8 @@ func handlers(v reflect.Value, path string, within []reflect.Type, found func(pa
 	}
 }
 
-// A probe or hook has the kubelet call a host from the node's network: the metadata service of a cloud, say. Kubernetes'
-// baseline refuses every host, wherever a pod can have such a handler.
+// The kubelet calls the host of a probe or hook from the node's network, where a cloud's metadata
+// service is. Kubernetes' baseline refuses every host, in every place that can have one.
 func TestPodSecurityRefusesHostsOfProbesAndHooks(t *testing.T) {
 	run := &pipelinev1.PipelineRun{}
 	places := map[string]bool{}

@@ -41,7 +41,8 @@ func forbidden(_, key string, value any) string {
 	return ""
 }
 
-// hosts refuses a probe or hook that the kubelet, in the node's network, would send to another address than the pod's.
+// hosts refuses the host of a probe or lifecycle hook. The kubelet would call it from the node's
+// network.
 func hosts(parent, key string, value any) string {
 	host, _ := value.(string)
 	if key != "host" || parent != "httpGet" && parent != "tcpSocket" || host == "" {

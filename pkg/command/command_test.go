@@ -87,7 +87,8 @@ func TestCommandsStandOutsideOfQuotesAndCode(t *testing.T) {
 	}
 }
 
-// People paste commands from pages, chats and phones, which put other spaces into them that nobody sees.
+// People paste commands from pages, chats and phones, which put other spaces into them that nobody
+// sees.
 func TestAnySpaceSeparatesWords(t *testing.T) {
 	for name, space := range map[string]string{
 		"no-break space": "\u00a0", "figure space": "\u2007", "narrow no-break space": "\u202f", "ideographic space": "\u3000", "thin space": "\u2009", "zero width space": "\u200b",

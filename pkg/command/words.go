@@ -156,8 +156,8 @@ func cutWord(text string) (word, behind string) {
 
 func trim(text string) string { return strings.TrimFunc(text, isSpace) }
 
-// isSpace reports whether a character separates words. Commands that are pasted from a page or a chat
-// hold no-break spaces and characters without width, and nobody sees them.
+// isSpace reports whether a character separates words. Commands that are pasted from a page or a
+// chat hold no-break spaces and characters without width, and nobody sees them.
 func isSpace(c rune) bool {
 	const zeroWidthSpace, wordJoiner, byteOrderMark = '\u200b', '\u2060', '\ufeff'
 	return unicode.IsSpace(c) || c == zeroWidthSpace || c == wordJoiner || c == byteOrderMark

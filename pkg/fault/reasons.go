@@ -64,7 +64,7 @@ const (
 	ReasonUnreachable = "Unreachable"
 	// ReasonCanceled: our own shutdown (K36). Not worth a report.
 	ReasonCanceled = "Canceled"
-	// ReasonUnknownCode: a code that spec/errors.md does not name.
+	// ReasonUnknownCode: a code that docs/errors.md does not name.
 	ReasonUnknownCode = "UnknownAnswer"
 
 	// ReasonRateLimited: the Git service's primary limit (G1, G4, L1).

@@ -12,8 +12,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// patch goes on with what a settled event has not patched onto a run, because that was refused for an hour: the id of its check, and that
-// its end was accepted. A run rests after each attempt like one whose check is not closed. See docs/adr/0003.
+// patch goes on with what a settled event has not patched onto a run, because that was refused for
+// an hour: the id of its check, and that its end was accepted. A run rests after each attempt like
+// one whose check is not closed. See docs/adr/0003.
 func (c *Closer) patch(ctx context.Context, event *v1alpha1.GitEvent, run *metav1.PartialObjectMetadata) error {
 	service, known := c.Providers[event.Spec.Provider]
 	of := recorded(event, run)
@@ -21,7 +22,7 @@ func (c *Closer) patch(ctx context.Context, event *v1alpha1.GitEvent, run *metav
 		return nil
 	}
 	c.rest(string(run.UID), atMost)
-	at, id := slices.IndexFunc(event.Status.Checks, func(check v1alpha1.Check) bool { return check.Key == run.Name }), ""
+	id, at := "", slices.IndexFunc(event.Status.Checks, func(c v1alpha1.Check) bool { return c.Key == run.Name })
 	if at >= 0 {
 		id = event.Status.Checks[at].ID
 	}

@@ -11,18 +11,21 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// unpatched is the event of the run as it settled when patches of its runs had been refused for an hour.
+// unpatched is the event of the run as it settled when patches of its runs had been refused for an
+// hour.
 func unpatched(ids ...string) *v1alpha1.GitEvent {
 	event := recorded()
 	event.Status.Phase = v1alpha1.PhaseSettled
 	event.MarkNotAnnotated("AdmissionDenied", "a policy says no")
 	for i, id := range ids {
-		event.Status.Checks = append(event.Status.Checks, v1alpha1.Check{Key: event.Status.Runs[i].Name, ID: id, Concluded: true})
+		check := v1alpha1.Check{Key: event.Status.Runs[i].Name, ID: id, Concluded: true}
+		event.Status.Checks = append(event.Status.Checks, check)
 	}
 	return event
 }
 
-// What a settled event could not patch onto a run is patched later, once, and nothing is reported for it.
+// What a settled event could not patch onto a run is patched later, once, and nothing is reported
+// for it.
 func TestRefusedPatchesAreMadeLater(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -31,18 +34,24 @@ func TestRefusedPatchesAreMadeLater(t *testing.T) {
 	if asked, err := w.close(); asked || err != nil {
 		t.Fatal(asked, err)
 	}
-	if len(w.puts) != 0 || len(w.patches) != 1 || !strings.Contains(w.patches[0], `"id":"7"`) || !strings.Contains(w.patches[0], `"pipelinesascode.tekton.dev/state":"completed"`) {
-		t.Errorf("%d reports, patches %v", len(w.puts), w.patches)
+	if len(w.puts) != 0 || len(w.patches) != 1 {
+		t.Fatalf("%d reports, patches %v", len(w.puts), w.patches)
 	}
-	if e := w.event(); len(e.Status.Checks) != 1 || e.Status.Checks[0].ID != "8" || e.Status.GetCondition(v1alpha1.GitEventAnnotated).IsTrue() {
-		t.Errorf("checks %+v, %+v: the other run is not patched yet", e.Status.Checks, e.Status.GetCondition(v1alpha1.GitEventAnnotated))
+	for _, text := range []string{`"id":"7"`, `"pipelinesascode.tekton.dev/state":"completed"`} {
+		if !strings.Contains(w.patches[0], text) {
+			t.Errorf("the patch has no %s: %s", text, w.patches[0])
+		}
+	}
+	annotated := func() bool { return w.event().Status.GetCondition(v1alpha1.GitEventAnnotated).IsTrue() }
+	if left := w.event().Status.Checks; len(left) != 1 || left[0].ID != "8" || annotated() {
+		t.Errorf("checks %+v, annotated %t: the other run is not patched yet", left, annotated())
 	}
 	w.run.Name, w.run.UID = "other", "other-uid"
 	if _, err := w.close(); err != nil || len(w.patches) != 2 {
 		t.Fatal(err, w.patches)
 	}
-	if e := w.event(); len(e.Status.Checks) != 0 || !e.Status.GetCondition(v1alpha1.GitEventAnnotated).IsTrue() {
-		t.Errorf("checks %+v, %+v", e.Status.Checks, e.Status.GetCondition(v1alpha1.GitEventAnnotated))
+	if left := w.event().Status.Checks; len(left) != 0 || !annotated() {
+		t.Errorf("checks %+v, annotated %t", left, annotated())
 	}
 }
 
@@ -66,7 +75,8 @@ func TestPatchesThatStayRefusedAreTriedSeldom(t *testing.T) {
 	}
 }
 
-// A run is patched by the word of its settled event alone, which has recorded this object and its end, and reported it.
+// A run is patched by the word of its settled event alone, which has recorded this object and its
+// end, and reported it.
 func TestWhatIsNotPatchedLater(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(w *world, e *v1alpha1.GitEvent){

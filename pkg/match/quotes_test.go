@@ -10,7 +10,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
-// Quotes within an annotation's value are part of its entries, as in Pipelines-as-Code. The reason says so.
+// Quotes within an annotation's value are part of its entries, as in Pipelines-as-Code. The reason
+// says so.
 func TestQuotedEntriesSayThatTheQuotesCount(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ annotation, value, write string }{

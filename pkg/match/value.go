@@ -19,7 +19,7 @@ const (
 	maxShown = 256
 )
 
-// valueSyntax is a list in brackets, or one word without brackets (spec/compatibility.md 3.3).
+// valueSyntax is a list in brackets, or one word without brackets.
 var valueSyntax = regexp.MustCompile(`^\[(.*)\]$|^[^[\]\s]*$`)
 
 // list reads an annotation's value. In brackets a comma separates entries, and &#44; stands for a comma within one.

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mistake says where in an author's YAML a mistake is and what is wrong there: where the parser stops, which value its
-// field does not take, and at which line and column a value is written.
+// Package mistake finds mistakes in the YAML of authors: the line of a syntax error, the value that
+// its field does not accept, and the line and column of a value.
 package mistake
 
 import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// Path leads to a value: keys of mappings, which are strings, and indexes of lists, which are ints.
+// Path leads to a value. Its steps are the keys of mappings (string) and the indexes of lists
+// (int).
 type Path []any
 
-// String writes a path as Kubernetes does: spec.tasks[2].name, and metadata.annotations[example.com/x].
+// String writes a path as Kubernetes does: spec.tasks[2].name, and
+// metadata.annotations[example.com/x].
 func (p Path) String() string {
 	var b strings.Builder
 	for i, step := range p {
@@ -34,22 +37,29 @@ func (p Path) String() string {
 	return b.String()
 }
 
-// maxMerges bounds the merge keys that are followed for one key: an anchor may merge itself.
+// maxMerges bounds how many merge keys are followed for one key: a mapping may merge itself.
 const maxMerges = 100
 
-// Find returns the line and the column, from 1, of the value at a path of the YAML document in a text, and of the key if there is
-// none. Of a path that is not there it is the end of the part that is. Both are 0 if the text is no YAML.
+// Find returns the line and the column, from 1, of the value at a path. If the value is not written
+// (a null), that is the place of its key. If the path does not exist, it is the place of the part
+// that exists. Find returns 0, 0 if the text is not YAML.
 func Find(text string, path Path) (line, column int) {
 	var root yaml.Node
 	if yaml.NewDecoder(strings.NewReader(text)).Decode(&root) != nil || len(root.Content) != 1 {
 		return 0, 0
 	}
-	node := root.Content[0]
+	node, _ := Node(root.Content[0], path)
+	return node.Line, node.Column
+}
+
+// Node returns the node at a path. If the path does not exist, it returns the part that exists, and
+// whole is false.
+func Node(node *yaml.Node, path Path) (found *yaml.Node, whole bool) {
+	node = followed(node)
 	for _, step := range path {
 		key, isKey := step.(string)
 		index, _ := step.(int)
 		var next *yaml.Node
-		node = followed(node)
 		switch {
 		case isKey && node.Kind == yaml.MappingNode:
 			merges := maxMerges
@@ -58,15 +68,40 @@ func Find(text string, path Path) (line, column int) {
 			next = node.Content[index]
 		}
 		if next == nil {
-			break
+			return node, false
 		}
-		node = next
+		node = followed(next)
 	}
-	node = followed(node)
-	return node.Line, node.Column
+	return node, true
 }
 
-// followed is the node that an alias stands for.
+// Offset returns the offset in bytes of a row and a column. Both count from 1, and columns count
+// characters.
+func Offset(text string, row, column int) int {
+	start := 0
+	for ; row > 1; row-- {
+		end := strings.IndexByte(text[start:], '\n')
+		if end < 0 {
+			return len(text)
+		}
+		start += end + 1
+	}
+	for i := range text[start:] {
+		if column--; column < 1 {
+			return start + i
+		}
+	}
+	return len(text)
+}
+
+// RowColumn returns the row and the column of an offset of a text.
+func RowColumn(text string, offset int) (row, column int) {
+	before := text[:min(offset, len(text))]
+	last := before[strings.LastIndexByte(before, '\n')+1:]
+	return strings.Count(before, "\n") + 1, utf8.RuneCountInString(last) + 1
+}
+
+// followed returns the node that an alias refers to, and other nodes as they are.
 func followed(node *yaml.Node) *yaml.Node {
 	if node.Kind == yaml.AliasNode {
 		return node.Alias
@@ -74,8 +109,9 @@ func followed(node *yaml.Node) *yaml.Node {
 	return node
 }
 
-// valueOf returns the value of a key of a mapping, nil if it has none. Of several the last counts, as in Kubernetes' library, which
-// copies what << merges at its place. Of a null that is not written it is the key.
+// valueOf returns the value of a key in a mapping, or nil. Of equal keys the last wins. A merge key
+// counts as its mapping, written in its place, as in Kubernetes' library. For a null that is not
+// written, valueOf returns the key.
 func valueOf(mapping *yaml.Node, name string, merges *int) *yaml.Node {
 	var found *yaml.Node
 	for pair := range slices.Chunk(mapping.Content, 2) {
@@ -94,7 +130,8 @@ func valueOf(mapping *yaml.Node, name string, merges *int) *yaml.Node {
 	return found
 }
 
-// merged returns the value of a key in what << merges: a mapping, or a list of mappings of which the first counts.
+// merged returns the value of a key in the value of a merge key: a mapping, or a list of mappings
+// of which the first with the key wins.
 func merged(value *yaml.Node, name string, merges *int) *yaml.Node {
 	if *merges--; *merges < 0 {
 		return nil

@@ -64,3 +64,19 @@ func TestPathString(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+func TestOffsetAndRowColumnAreOneAnothersInverse(t *testing.T) {
+	const text = "größe\n\nb: 日本\n"
+	for offset := range text {
+		row, column := RowColumn(text, offset)
+		if got := Offset(text, row, column); got != offset {
+			t.Errorf("%d is %d:%d, and that is %d", offset, row, column, got)
+		}
+	}
+	if got := Offset(text, 3, 5); text[got:] != "本\n" {
+		t.Errorf("3:5 is %q", text[got:])
+	}
+	if Offset(text, 9, 1) != len(text) || Offset("a", 1, 9) != 1 || Offset("", 1, 1) != 0 {
+		t.Error("a place behind the end is not the end")
+	}
+}

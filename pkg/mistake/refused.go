@@ -11,17 +11,18 @@ import (
 	"strings"
 )
 
-// Value is a value that an author wrote and its field does not take, or one that is missing.
+// Value is a value that its field does not accept, or a required value that is missing.
 type Value struct {
 	Path Path
 	// Why begins with the path: `spec.timeouts.pipeline: "1 hour" is no duration (write 1h0m)`.
 	Why string
-	// Missing is true if there is no value, and must be one.
+	// Missing is true if the value is required and not there.
 	Missing bool
 }
 
-// Refused returns the first value of a JSON text that a Go type does not take, nil if it takes all. encoding/json names no field
-// where a type reads its own text: a quantity, a duration.
+// Refused returns the first value in a JSON text that a Go type does not accept, or nil. It exists
+// because encoding/json does not say which field is wrong if the field's type decodes itself, such
+// as a quantity or a duration.
 func Refused(data []byte, into reflect.Type) *Value {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
@@ -32,7 +33,7 @@ func Refused(data []byte, into reflect.Type) *Value {
 	return refused(tree, into, nil)
 }
 
-// unmarshaler is what a type implements that reads its own text.
+// unmarshaler is implemented by types that decode themselves.
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
 func refused(value any, t reflect.Type, path Path) *Value {
@@ -43,35 +44,40 @@ func refused(value any, t reflect.Type, path Path) *Value {
 		t = t.Elem()
 	}
 	if reflect.PointerTo(t).Implements(unmarshaler) {
-		if err := reads(value, t); err != nil {
-			return &Value{Path: path, Why: path.String() + misread(value, t, err)}
-		}
-		return nil
+		return ofReader(value, t, path)
 	}
 	if value == nil {
 		return nil
 	}
-	switch node := value.(type) {
-	case map[string]any:
-		switch t.Kind() {
-		case reflect.Struct:
-			return ofStruct(node, t, path)
-		case reflect.Map:
-			return ofMap(node, func(string) reflect.Type { return t.Elem() }, path)
-		}
-	case []any:
-		if t.Kind() != reflect.Slice {
-			break
-		}
-		for i, item := range node {
-			if found := refused(item, t.Elem(), with(path, i)); found != nil {
-				return found
-			}
-		}
-		return nil
+	mapping, isMapping := value.(map[string]any)
+	list, isList := value.([]any)
+	switch kind := t.Kind(); {
+	case isMapping && kind == reflect.Struct:
+		return ofStruct(mapping, t, path)
+	case isMapping && kind == reflect.Map:
+		return ofMap(mapping, func(string) reflect.Type { return t.Elem() }, path)
+	case isList && kind == reflect.Slice:
+		return ofList(list, t.Elem(), path)
 	}
 	if err := reads(value, t); err != nil {
 		return &Value{Path: path, Why: path.String() + " must be " + wanted(t) + ", not " + given(value, t)}
+	}
+	return nil
+}
+
+func ofList(list []any, t reflect.Type, path Path) *Value {
+	for i, item := range list {
+		if found := refused(item, t, with(path, i)); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// ofReader checks a value whose type decodes itself.
+func ofReader(value any, t reflect.Type, path Path) *Value {
+	if err := reads(value, t); err != nil {
+		return &Value{Path: path, Why: path.String() + misread(value, t, err)}
 	}
 	return nil
 }
@@ -104,7 +110,7 @@ func ofStruct(node map[string]any, t reflect.Type, path Path) *Value {
 	return nil
 }
 
-// ofMap looks at the values whose type is known, in the order of their keys.
+// ofMap checks the values of a mapping in the order of their keys. Keys without a type are skipped.
 func ofMap(node map[string]any, typeOf func(key string) reflect.Type, path Path) *Value {
 	for _, key := range slices.Sorted(maps.Keys(node)) {
 		t := typeOf(key)
@@ -118,7 +124,7 @@ func ofMap(node map[string]any, typeOf func(key string) reflect.Type, path Path)
 	return nil
 }
 
-// fieldsOf collects the fields of a struct by their names in JSON, those of embedded structs as well.
+// fieldsOf collects the fields of a struct by their JSON names, with those of embedded structs.
 func fieldsOf(t reflect.Type, fields map[string]reflect.Type) {
 	for i := range t.NumField() {
 		field := t.Field(i)
@@ -139,7 +145,7 @@ func fieldsOf(t reflect.Type, fields map[string]reflect.Type) {
 	}
 }
 
-// reads returns why a type does not take a value.
+// reads returns the error of decoding a value into a type.
 func reads(value any, t reflect.Type) error {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -148,5 +154,5 @@ func reads(value any, t reflect.Type) error {
 	return json.Unmarshal(data, reflect.New(t).Interface())
 }
 
-// with returns a path that is one step longer, in memory of its own.
+// with returns a path with one more step. It does not change the given path.
 func with(path Path, step any) Path { return append(slices.Clip(path), step) }

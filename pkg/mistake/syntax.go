@@ -12,21 +12,24 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxSearched bounds the texts in which Syntax looks for the line: that takes up to 15 parses of a part of the text.
+// maxSearched is the longest text in which Syntax searches, in bytes. A search parses parts of the
+// text up to 15 times.
 const maxSearched = 64 << 10
 
 var (
-	// parserWords is how the parser starts its messages when it knows a line.
+	// parserWords matches the beginning of the parser's messages, with a line if it names one.
 	parserWords = regexp.MustCompile(`^yaml: (?:line ([0-9]+): )?`)
-	// unclosed are messages about a flow collection, which the parser says with the line at which that begins.
+	// unclosed matches messages about { } and [ ]. The parser names the line where these begin.
 	unclosed = regexp.MustCompile(`^did not find expected ',' or '([]}])'$`)
-	// cutOff are messages that the parser says of the beginning of a right text as well: with fewer lines the same message would
-	// be about something else. Of these the parser knows the line, counted from 0 if it is not its scanner that found it.
-	cutOff = regexp.MustCompile(`^(?:did not find expected (?:',' or|node content)|(found unexpected|could not find expected ':'|did not find the expected '>'))`)
+	// cutOff matches messages that the parser also gives for the beginning of a correct text, so that
+	// no search can find their line. The line that the parser names is right for these. It counts from
+	// 0, unless the parser's scanner found the error (the group).
+	cutOff = regexp.MustCompile(`^(?:did not find expected (?:',' or|node content)|` +
+		`(found unexpected|could not find expected ':'|did not find the expected '>'))`)
 )
 
-// Syntax returns the line, from 1, of a text that is not YAML for the given reason, and the parser's words about it. The line
-// that is in those words is often another one: where a mapping begins that goes wrong at its end, or the one above.
+// Syntax returns the line of a syntax error, from 1, and what is wrong. The line in the parser's
+// own message is often wrong: it is where the surrounding mapping begins, or one less, or missing.
 func Syntax(text string, reason error) (line int, words string) {
 	if len(text) > maxSearched || strings.Contains(text, "\x00") { // or it may be UTF-16
 		return Said(text, reason)
@@ -40,15 +43,18 @@ func Syntax(text string, reason error) (line int, words string) {
 	if line < 2 {
 		return line, words
 	}
-	// What begins at a line above and was not closed makes an error of the first line that does not fit into it.
+	// If something above was opened and not closed, the first line that does not fit into it has the
+	// error. Two texts side by side make the parser name the line where it was opened.
 	begin, open := split(parse("\n" + strings.Join(lines[:line-1], "") + "\n\"x\" \"x\"\n"))
-	if match := unclosed.FindStringSubmatch(open); match != nil && begin < line && indentation(lines[line-1]) <= indentation(lines[begin-1]) {
+	match := unclosed.FindStringSubmatch(open)
+	above := match != nil && begin > 0 && begin < line
+	if above && indentation(lines[line-1]) <= indentation(lines[begin-1]) {
 		return begin, "the " + opening[match[1]] + " that begins here is not closed"
 	}
 	return line, words
 }
 
-// Said is Syntax without a search: the line that the parser says, or the first.
+// Said is Syntax without a search. It returns the line in the parser's message, or the first line.
 func Said(text string, reason error) (line int, words string) {
 	line, words = split(reason)
 	return min(max(line, 1), strings.Count(text, "\n")+1), words
@@ -56,7 +62,8 @@ func Said(text string, reason error) (line int, words string) {
 
 var unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
 
-// Column returns the column, from 1, at which a line has what the words of Syntax are about, 0 if they do not say it.
+// Column returns the column of the mistake in its line, from 1, or 0 if the words of Syntax do not
+// tell.
 func Column(line, words string) int {
 	at := -1
 	if match := unknownAnchor.FindStringSubmatch(words); match != nil {
@@ -70,7 +77,8 @@ func Column(line, words string) int {
 	return utf8.RuneCountInString(line[:at]) + 1
 }
 
-// unmatched is where the last bracket of a line opens that the line does not close, -1 if there is none.
+// unmatched returns the index of the last bracket that is opened in a line and not closed there, or
+// -1.
 func unmatched(line string) int {
 	var open []int
 	for i, c := range line {
@@ -87,13 +95,13 @@ func unmatched(line string) int {
 	return open[len(open)-1]
 }
 
-// opening is what ends in a bracket.
+// opening names what a closing bracket ends.
 var opening = map[string]string{"}": "mapping { }", "]": "list [ ]"}
 
-// lineOf returns the line of a text's error.
+// lineOf returns the line of the syntax error.
 func lineOf(lines []string, words string) int {
 	if match := cutOff.FindStringSubmatch(words); match != nil {
-		// With an empty line in front, what the parser says is never about line 0, which it takes for no line.
+		// The parser names no line when it means line 0. So an empty line is put in front.
 		line, _ := split(parse("\n" + strings.Join(lines, "")))
 		if match[1] != "" {
 			line--
@@ -110,7 +118,7 @@ func parse(text string) error {
 	return yaml.NewDecoder(strings.NewReader(text)).Decode(new(yaml.Node))
 }
 
-// split returns the line that is in the parser's message, 0 if there is none, and the words behind it.
+// split returns the line in the parser's message, or 0, and the rest of the message.
 func split(reason error) (line int, words string) {
 	if reason == nil {
 		return 0, ""

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Each text is shown with its line ends; the line that is wrong ends in the mark, which is taken out.
+// Each text is shown with its line ends; the line that is wrong ends in the mark, which is taken
+// out.
 func TestSyntaxFindsTheLine(t *testing.T) {
 	const mark = " <<<"
 	above := "top:\n  list: [a,\n    b]\n  map: {a: b,\n    c: d}\n  text: |\n    {\n  quoted: \"a\n    b\"\n"

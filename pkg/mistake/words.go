@@ -17,10 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// maxShown is how many characters of a value a message repeats.
+// maxShown is how many characters of a value a message shows.
 const maxShown = 64
 
-// misread says what is wrong with a value that a type reads by itself; a path stands in front.
+// misread says what is wrong with a value whose type decodes itself. The caller puts the path in
+// front.
 func misread(value any, t reflect.Type, err error) string {
 	switch t {
 	case reflect.TypeFor[metav1.Duration]():
@@ -35,29 +36,27 @@ func misread(value any, t reflect.Type, err error) string {
 	return fmt.Sprintf(": %s: %v", shown(value), err)
 }
 
-var inWords = regexp.MustCompile(`^\s*([0-9]{1,6})\s*([a-zA-Z]+)\.?\s*$`)
+// inWords matches a number with a unit that is written out or short: days, hours, minutes or
+// seconds.
+var inWords = regexp.MustCompile(`^\s*([1-9][0-9]{0,5})\s*(d|h|m|s)(?:ays?|ours?|rs?|in|ins|inutes?|ec|ecs|econds?)?\.?\s*$`)
 
-// duration is how to write what was meant, or an example.
+// duration returns the right way to write a duration, or an example.
 func duration(value any) string {
 	units := map[string]time.Duration{"d": 24 * time.Hour, "h": time.Hour, "m": time.Minute, "s": time.Second}
 	text, _ := value.(string)
 	parts := inWords.FindStringSubmatch(strings.ToLower(text))
-	if parts == nil || strings.HasPrefix(parts[2], "mo") || strings.HasPrefix(parts[2], "ms") || strings.HasPrefix(parts[2], "mil") {
+	if parts == nil {
 		return "for example 1h30m"
 	}
 	count, _ := strconv.Atoi(parts[1])
-	unit, known := units[parts[2][:1]]
-	if !known || count == 0 {
-		return "for example 1h30m"
-	}
-	written := (time.Duration(count) * unit).String()
+	written := (time.Duration(count) * units[parts[2]]).String()
 	if strings.HasSuffix(written, "m0s") {
 		written = strings.TrimSuffix(written, "0s")
 	}
 	return written
 }
 
-// quantity is how to write what was meant, or examples.
+// quantity returns the right way to write a quantity, or examples.
 func quantity(value any) string {
 	text, _ := value.(string)
 	short := strings.TrimRight(strings.Join(strings.Fields(text), ""), "Bb")
@@ -67,7 +66,7 @@ func quantity(value any) string {
 	return "for example 500m, 2 or 1Gi"
 }
 
-// shown is a value as JSON writes it, cut.
+// shown returns a value as JSON. Long values are cut.
 func shown(value any) string {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -82,7 +81,7 @@ func shown(value any) string {
 	return text
 }
 
-// wanted says in an author's words what a type takes.
+// wanted names what a type accepts, in the words of authors.
 func wanted(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
@@ -99,7 +98,7 @@ func wanted(t reflect.Type) string {
 	return "a whole number"
 }
 
-// given says in an author's words what a value is that a type does not take.
+// given names what a value is, in the words of authors.
 func given(value any, t reflect.Type) string {
 	switch value := value.(type) {
 	case string:

@@ -22,9 +22,11 @@ const (
 // branch or tag at its commit, before the comment was written, or of the pipelines that it names (S26).
 func (p *planner) cancelled(ctx context.Context) (*Plan, error) {
 	made := p.requested()
-	if _, value, err := made.Cancels.CancelsAs(p.Event.Name); len(made.Cancels.Names) > maxCancelled || err != nil || len(value) > maxAnnotation {
-		return p.end(v1alpha1.DispositionIgnored, p.spec.SHA, "TooManyNames",
-			fmt.Sprintf("nothing was cancelled: a comment may name %d pipelines, of some %d bytes together", maxCancelled, maxAnnotation)), nil
+	_, value, err := made.Cancels.CancelsAs(p.Event.Name)
+	if len(made.Cancels.Names) > maxCancelled || err != nil || len(value) > maxAnnotation {
+		why := fmt.Sprintf("nothing was cancelled: a comment may name %d pipelines, of some %d bytes together",
+			maxCancelled, maxAnnotation)
+		return p.end(v1alpha1.DispositionIgnored, p.spec.SHA, reasonTooManyNames, why), nil
 	}
 	if p.Cancels == nil {
 		return made, nil
@@ -48,7 +50,9 @@ func (p *planner) requested() *Plan {
 	if p.onCommit() {
 		ref = p.spec.BaseRef
 	}
-	return p.cancel("CancelRequested", v1alpha1.Cancellation{By: p.spec.Sender, Names: p.command.Names, Ref: ref, Why: p.spec.Sender + " asked for it in a comment"})
+	return p.cancel("CancelRequested", v1alpha1.Cancellation{
+		By: p.spec.Sender, Names: p.command.Names, Ref: ref, Why: p.spec.Sender + " asked for it in a comment",
+	})
 }
 
 func (p *planner) nothingToCancel() *Plan {
@@ -56,8 +60,9 @@ func (p *planner) nothingToCancel() *Plan {
 	return p.end(v1alpha1.DispositionIgnored, p.spec.SHA, v1alpha1.NothingToCancel, "nothing was cancelled: "+what)
 }
 
-// cancelsOwn ends a command of the author of a pull request who has no right but that to cancel its runs, if it is not written as it has
-// to be or has nothing to cancel: the Git service is not asked what the pull request is like now, however often the author writes one.
+// cancelsOwn ends a command of the author of a pull request who has no right but that to cancel its
+// runs, if it is not written as it has to be or has nothing to cancel: the Git service is not asked
+// what the pull request is like now, however often the author writes one.
 func (p *planner) cancelsOwn(ctx context.Context) (end *Plan, err error) {
 	p.Untrusted, err = p.desk.OnlyOwns(ctx, p.known())
 	switch {

@@ -19,7 +19,9 @@ import (
 )
 
 const (
-	reasonUnknownName = "UnknownName"
+	reasonUnknownName  = "UnknownName"
+	reasonBadArgument  = "BadArgument"
+	reasonTooManyNames = "TooManyNames"
 	// maxListed is the names that a message lists, each of at most maxShown characters.
 	maxListed = 20
 	maxShown  = 64
@@ -90,6 +92,14 @@ func (p *planner) first(ctx context.Context) error {
 	return p.First(ctx, p.spec.Subject())
 }
 
+// Mistaken reports whether a command cannot be done as it is written: it does nothing until
+// somebody writes another one.
+func (e *Ending) Mistaken() bool {
+	return e.Disposition == v1alpha1.DispositionIgnored && slices.Contains([]string{
+		reasonUnknownName, reasonBadArgument, reasonTooManyNames, command.ReasonContradictory, command.ReasonMalformed,
+	}, e.Reason)
+}
+
 // prefix is the word that commands begin with.
 func (p *planner) prefix() string {
 	if p.Repository.Spec.Settings == nil {
@@ -98,8 +108,10 @@ func (p *planner) prefix() string {
 	return p.Repository.Spec.Settings.GitOpsCommandPrefix
 }
 
-// asks is the command of somebody who may give it, as it is written but without its arguments, for the reply; "" for every other event, and
-// for one of an author who has no right but to cancel the own runs, unless it ends one. Of a command that is not written as it has to be it is the first word.
+// asks is the command of somebody who may give it, as it is written but without its arguments, for
+// the reply; "" for every other event, and for one of an author who has no right but to cancel the
+// own runs, unless it ends one. Of a command that is not written as it has to be it is the first
+// word.
 func (p *planner) asks() string {
 	if p.command == nil || !p.Heeded || p.spec.PullRequest == nil || p.Untrusted && !p.cancelsRun {
 		return ""
@@ -144,7 +156,7 @@ func (p *planner) endCommand(ctx context.Context) (*Plan, error) {
 		return p.cancelled(ctx)
 	}
 	if why := p.badArgument(); why != "" {
-		return end("BadArgument", "nothing was started: "+why)
+		return end(reasonBadArgument, "nothing was started: "+why)
 	}
 	return nil, nil
 }

@@ -135,12 +135,31 @@ func (f *facts) learn(ctx context.Context, needs template.Needs) error {
 
 func (f *facts) learnChanged(ctx context.Context) error {
 	c, err := f.ask.Source.Changed(ctx, f.spec)
+	if err != nil && f.ask.Enough != nil && f.ask.Enough(err) {
+		c, err = f.ofHead(ctx, err)
+	}
 	if err != nil {
 		return fmt.Errorf("listing the changed files: %w", err)
 	}
 	f.event.Changed = match.ChangesOf(c)
 	f.scope.Learn(template.Facts{Files: f.event.Changed.Files()})
 	return nil
+}
+
+// ofHead lists the head commit's own files where the Git service refuses what was asked for. More may
+// have changed.
+func (f *facts) ofHead(ctx context.Context, refused error) (git.Changes, error) {
+	spec := f.spec.DeepCopy()
+	if spec.PullRequest == nil && spec.Before == "" { // that is what was asked for
+		return git.Changes{}, refused
+	}
+	spec.PullRequest, spec.Before = nil, ""
+	own, err := f.ask.Source.Changed(ctx, spec)
+	if err != nil {
+		return git.Changes{}, refused
+	}
+	own.Truncated = true
+	return own, nil
 }
 
 func (f *facts) learnBody(ctx context.Context) error {

@@ -11,7 +11,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
-// GitHub's web form ends lines with CR and LF, the API with whatever the caller writes. Each reader sees a line feed.
+// GitHub's web form ends lines with CR and LF, the API with whatever the caller writes. Each reader
+// sees a line feed.
 func TestLineBreaksInCommentsAreLineFeeds(t *testing.T) {
 	t.Parallel()
 	const text = "please\n/deploy staging\nthanks\n"
@@ -38,7 +39,8 @@ func TestLineBreaksInCommentsAreLineFeeds(t *testing.T) {
 	}
 }
 
-// The delivery and the API may end lines in different ways: that is not an edit. A different text is.
+// The delivery and the API may end lines in different ways: that is not an edit. A different text
+// is.
 func TestLineBreaksAreNoEdit(t *testing.T) {
 	t.Parallel()
 	w := written("/test build\r\n/test lint\r\n")

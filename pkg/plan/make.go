@@ -35,7 +35,8 @@ func ends(err error) error {
 	return err
 }
 
-// Make plans an event. The Plan is never nil: with an error it has the Spec, as far as it was completed, and nothing else.
+// Make plans an event. The Plan is never nil: with an error it has the Spec, as far as it was completed,
+// the HeadSHA if the event may start something, and nothing else.
 // It may be made again until its result is written down: the same answers make the same plan.
 func Make(ctx context.Context, in Input, sources Sources) (*Plan, error) {
 	p := &planner{Input: in, Sources: sources, spec: in.Event.Spec.DeepCopy()}
@@ -44,7 +45,7 @@ func Make(ctx context.Context, in Input, sources Sources) (*Plan, error) {
 	}
 	p.desk = admission.New(in.Repository, in.Config, admission.Sources{Access: sources.Access, History: sources.History, Actor: sources.Actor, Recorded: p.recorded})
 	made, err := p.make(ctx)
-	if err != nil {
+	if made == nil {
 		made = &Plan{}
 	}
 	made.Answer = Answer{Command: p.asks(), Untrusted: p.Untrusted}
@@ -87,12 +88,16 @@ func (p *planner) make(ctx context.Context) (*Plan, error) {
 	}
 	head, err := p.Source.Head(ctx, p.spec)
 	if err != nil {
-		return nil, fmt.Errorf("reading commit %s: %w", p.spec.SHA, err)
+		return &Plan{Commits: Commits{HeadSHA: p.spec.SHA}}, fmt.Errorf("reading commit %s: %w", p.spec.SHA, err)
 	}
 	if head.Commit.SkipCI && p.spec.Comment == nil && !p.asked() { // somebody asks now
 		return p.end(v1alpha1.DispositionSkipped, head.SHA, "SkipCI", "the message of the commit has a skip CI command"), nil
 	}
-	return p.define(ctx, head)
+	made, err := p.define(ctx, head)
+	if err != nil {
+		return &Plan{Commits: Commits{HeadSHA: head.SHA}}, err
+	}
+	return made, nil
 }
 
 // refuses returns the end of an event that may start nothing, or of a command that cannot be done. What an attempt before this one

@@ -68,7 +68,7 @@ func (d *draft) matches(definition resolve.Definition) (match.Decision, error) {
 	}
 	decision, err := decide(d.facts.event, match.Pipeline{Name: definition.Name, Annotations: annotations})
 	if err != nil {
-		return match.Decision{}, fmt.Errorf("%s: %w", definition.File, err)
+		return match.Decision{}, fmt.Errorf("%s: %w", definition.File, d.set.AsWritten(definition, d.facts.scope, err))
 	}
 	if decision.Needs.Any() {
 		return match.Decision{}, &template.Unknown{Needs: decision.Needs}

@@ -12,8 +12,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-// A document of an unknown kind fails a check of its own for the events for which one that is no YAML does: pushes and pull
-// requests, and neither a comment nor a command that names another pipeline. The pipelines of other files start.
+// A document of an unknown kind fails its own check on the same events as a document that is not
+// YAML: pushes and pull requests, but not comments or commands that name another pipeline. The
+// pipelines of other files start.
 func TestADocumentOfAnUnknownKindFailsItsOwnCheck(t *testing.T) {
 	t.Parallel()
 	wrong := git.File{Path: ".tekton/wrong.yaml", Data: []byte("apiVersion: tekton.dev/v1\nkind: PipeLineRun\nmetadata: {name: wrong}\n")}

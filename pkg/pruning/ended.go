@@ -61,7 +61,8 @@ func (s *Step) certain(ctx context.Context, a *attempt.Attempt, pipeline string,
 	return all, nil
 }
 
-// unsettled are the names of the other open events of the Repository, as far as the cache knows: none of their runs is certain.
+// unsettled are the names of the other open events of the Repository, as far as the cache knows:
+// none of their runs is certain.
 func (s *Step) unsettled(a *attempt.Attempt) map[string]bool {
 	names := map[string]bool{}
 	for _, event := range s.Open(a.Event.Spec.Repository.Namespace, a.Event.Spec.Repository.Name) {
@@ -152,9 +153,11 @@ func recorded(event, now *v1alpha1.GitEvent, object *metav1.ObjectMeta) verdict 
 	return verdict{final: true}
 }
 
-// forgotten is what is certain of a run whose event is not kept any more. Its name proves that it was planned; it is of the same URL; it is
-// as old as any event that may be forgotten, so that nobody can pass off what has just been made; and its label says that its end was
-// accepted. Where that label is refused, it is twice as old: the sweep has had as long to close the check of a run whose event was deleted.
+// forgotten is what is certain of a run whose event is not kept any more. Its name proves that it
+// was planned; it is of the same URL; it is as old as any event that may be forgotten, so that
+// nobody can pass off what has just been made; and its label says that its end was accepted. Where
+// that label is refused, it is twice as old: the sweep has had as long to close the check of a run
+// whose event was deleted.
 func (s *Step) forgotten(ctx context.Context, a *attempt.Attempt, object *metav1.ObjectMeta) (verdict, error) {
 	of := object.Annotations[pipelinesascode.RepoURL]
 	if !resources.Named(object, a.Event.Namespace) || of != "" && !v1alpha1.SameURL(of, a.Event.Spec.Repository.URL) {

@@ -60,7 +60,8 @@ func First(ctx context.Context, events Writer, event *v1alpha1.GitEvent, subject
 		return err
 	}
 	if older != "" {
-		return fault.Throttledf(fault.ReasonBusy, min(max(waited, soonest), latest), "GitEvent %s is planned first", older)
+		wait := min(max(waited, soonest), latest)
+		return fault.Throttledf(fault.ReasonBusy, wait, "GitEvent %s is planned first", older)
 	}
 	for _, rival := range rivals {
 		if err := Outdate(ctx, events, rival); err != nil {

@@ -21,8 +21,9 @@ const (
 	pageSize = 100
 	// Bytes is more than what List keeps of an event with two runs takes in memory.
 	Bytes = 4 << 10
-	// maxRecords bounds what List keeps: what it takes then is the most that one event may hold (pkg/memory). With the default settings
-	// fewer settled events are kept of all Repositories together.
+	// maxRecords bounds what List keeps: what it takes then is the most that one event may hold
+	// (pkg/memory). With the default settings fewer settled events are kept of all Repositories
+	// together.
 	maxRecords = 16_000
 )
 
@@ -45,8 +46,9 @@ func (r Record) SHA() string {
 	return r.Event.Spec.SHA
 }
 
-// Each calls visit for each event of a subject, in no order, until it returns false. However many events there are, one page of them is in
-// memory: a visitor that keeps an event keeps the Trimmed one.
+// Each calls visit for each event of a subject, in no order, until it returns false. However many
+// events there are, one page of them is in memory: a visitor that keeps an event keeps the Trimmed
+// one.
 func Each(ctx context.Context, events Lister, subject string, visit func(*v1alpha1.GitEvent) bool) error {
 	return each(ctx, events, metav1.ListOptions{LabelSelector: selector(subject)}, visit)
 }
@@ -64,7 +66,8 @@ func each(ctx context.Context, events Lister, o metav1.ListOptions, visit func(*
 	for {
 		page, err := events.List(ctx, o)
 		if err != nil {
-			return fault.FromKube(fault.VerbRead, fmt.Errorf("listing the GitEvents of the same pull request or commit: %w", err))
+			err = fmt.Errorf("listing the GitEvents of the same pull request or commit: %w", err)
+			return fault.FromKube(fault.VerbRead, err)
 		}
 		for i := range page.Items {
 			if !visit(&page.Items[i]) {
@@ -77,9 +80,10 @@ func each(ctx context.Context, events Lister, o metav1.ListOptions, visit func(*
 	}
 }
 
-// List returns what decisions about a subject depend on, trimmed and the oldest first; events received within the same second are in the
-// order of their names. Events that no decision can depend on are left out (Matters). Nothing else is cut: the error is an Ignored fault if
-// there are more events than can be kept, so that the event that asks ends and does not wait.
+// List returns what decisions about a subject depend on, trimmed and the oldest first; events
+// received within the same second are in the order of their names. Events that no decision can
+// depend on are left out (Matters). Nothing else is cut: the error is an Ignored fault if there are
+// more events than can be kept, so that the event that asks ends and does not wait.
 //
 // Hold takes the memory for so many events, and its error ends the list; nil takes none.
 func List(ctx context.Context, events Lister, subject string, hold func(events int) error) ([]Record, error) {
@@ -90,8 +94,9 @@ func List(ctx context.Context, events Lister, subject string, hold func(events i
 			return true
 		}
 		if len(all) == maxRecords {
-			full = fault.Ignoredf(ReasonTooMany, "more than %d events of this pull request or commit are on record, and a decision must not leave any of them out: "+
-				"open a new pull request, or wait until old events are forgotten (settled-retention-days)", maxRecords)
+			full = fault.Ignoredf(ReasonTooMany, "more than %d events of this pull request or commit are on record, "+
+				"and a decision must not leave any of them out: open a new pull request, "+
+				"or wait until old events are forgotten (settled-retention-days)", maxRecords)
 			return false
 		}
 		if hold != nil && len(all) > 0 && len(all)%pageSize == 0 { // a first page is nothing to speak of
@@ -107,21 +112,24 @@ func List(ctx context.Context, events Lister, subject string, hold func(events i
 	return all, nil
 }
 
-// Matters reports whether later events of the subject may be decided by an event that has ended. A comment that has started and approved
-// nothing tells nothing about any commit. Everybody can write thousands of them.
+// Matters reports whether later events of the subject may be decided by an event that has ended. A
+// comment that has started and approved nothing tells nothing about any commit. Everybody can write
+// thousands of them.
 func Matters(event *v1alpha1.GitEvent) bool {
 	st := &event.Status
 	if event.Spec.Comment == nil || len(st.Runs) > 0 || st.Plan != nil && st.Plan.Approval != nil {
 		return true
 	}
 	switch st.Disposition {
-	case v1alpha1.DispositionIgnored, v1alpha1.DispositionCancels, v1alpha1.DispositionRefused, v1alpha1.DispositionSuperseded:
+	case v1alpha1.DispositionIgnored, v1alpha1.DispositionCancels, v1alpha1.DispositionRefused,
+		v1alpha1.DispositionSuperseded:
 		return false
 	}
 	return true
 }
 
-// Trimmed returns a copy of an event without the texts and the objects that no other event's step reads.
+// Trimmed returns a copy of an event without the texts and the objects that no other event's step
+// reads.
 func Trimmed(event *v1alpha1.GitEvent) *v1alpha1.GitEvent {
 	kept := *event
 	kept.Payload, kept.ManagedFields, kept.Spec.Headers = nil, nil, nil

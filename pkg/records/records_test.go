@@ -22,7 +22,8 @@ type pages struct {
 }
 
 func (p pages) List(_ context.Context, o metav1.ListOptions) (*v1alpha1.GitEventList, error) {
-	if want := "plumbline.dev/subject=s1"; o.LabelSelector != want || o.FieldSelector != "" && o.FieldSelector != v1alpha1.OpenEvents {
+	open := o.FieldSelector == "" || o.FieldSelector == v1alpha1.OpenEvents
+	if want := "plumbline.dev/subject=s1"; o.LabelSelector != want || !open {
 		return nil, fmt.Errorf("selectors %q and %q, want %q", o.LabelSelector, o.FieldSelector, want)
 	}
 	at := 0
@@ -75,15 +76,20 @@ func TestListTakesMemory(t *testing.T) {
 	for i := range 250 {
 		events = append(events, event(fmt.Sprint("push-", i), int64(i)), event(fmt.Sprint("comment-", i), int64(i)))
 		e := &events[len(events)-1]
-		e.Spec.Comment, e.Status.Phase, e.Status.Disposition = &v1alpha1.Comment{ID: 1}, v1alpha1.PhaseSettled, v1alpha1.DispositionIgnored
+		e.Spec.Comment = &v1alpha1.Comment{ID: 1}
+		e.Status.Phase, e.Status.Disposition = v1alpha1.PhaseSettled, v1alpha1.DispositionIgnored
 	}
 	var held []int
-	all, err := List(t.Context(), pages{events: events}, "s1", func(events int) error { held = append(held, events); return nil })
+	all, err := List(t.Context(), pages{events: events}, "s1", func(events int) error {
+		held = append(held, events)
+		return nil
+	})
 	if err != nil || len(all) != 250 || fmt.Sprint(held) != "[200 300]" {
 		t.Errorf("%d records, %v, held %v", len(all), err, held)
 	}
 	busy := fault.Throttledf(fault.ReasonBusy, time.Minute, "others have it")
-	if all, err := List(t.Context(), pages{events: events}, "s1", func(int) error { return busy }); !errors.Is(err, busy) || all != nil {
+	all, err = List(t.Context(), pages{events: events}, "s1", func(int) error { return busy })
+	if !errors.Is(err, busy) || all != nil {
 		t.Errorf("without memory: %d records, %v", len(all), err)
 	}
 }
@@ -97,20 +103,23 @@ func TestWhatMatters(t *testing.T) {
 		change(&e)
 		return &e
 	}
-	same := func(*v1alpha1.GitEvent) {}
+	same, pushed := func(*v1alpha1.GitEvent) {}, func(e *v1alpha1.GitEvent) { e.Spec.Comment = nil }
+	answered := func(e *v1alpha1.GitEvent) { e.Status.Reply = &v1alpha1.Reply{} }
+	ran := func(e *v1alpha1.GitEvent) { e.Status.Runs = []v1alpha1.Run{{}} }
+	approves := func(e *v1alpha1.GitEvent) { e.Status.Plan.Approval = &v1alpha1.Approval{} }
 	for name, test := range map[string]struct {
 		event *v1alpha1.GitEvent
 		want  bool
 	}{
-		"a push that nobody has approved": {comment(v1alpha1.DispositionPending, func(e *v1alpha1.GitEvent) { e.Spec.Comment = nil }), true},
-		"a push that started nothing":     {comment(v1alpha1.DispositionIgnored, func(e *v1alpha1.GitEvent) { e.Spec.Comment = nil }), true},
+		"a push that nobody has approved": {comment(v1alpha1.DispositionPending, pushed), true},
+		"a push that started nothing":     {comment(v1alpha1.DispositionIgnored, pushed), true},
 		"a comment that started nothing":  {comment(v1alpha1.DispositionIgnored, same), false},
-		"a command that was answered":     {comment(v1alpha1.DispositionIgnored, func(e *v1alpha1.GitEvent) { e.Status.Reply = &v1alpha1.Reply{} }), false},
+		"a command that was answered":     {comment(v1alpha1.DispositionIgnored, answered), false},
 		"a command that cancels":          {comment(v1alpha1.DispositionCancels, same), false},
 		"a command given up":              {comment(v1alpha1.DispositionRefused, same), false},
 		"a command that starts":           {comment(v1alpha1.DispositionRuns, same), true},
-		"a command with runs":             {comment(v1alpha1.DispositionRefused, func(e *v1alpha1.GitEvent) { e.Status.Runs = []v1alpha1.Run{{}} }), true},
-		"an approval":                     {comment(v1alpha1.DispositionIgnored, func(e *v1alpha1.GitEvent) { e.Status.Plan.Approval = &v1alpha1.Approval{} }), true},
+		"a command with runs":             {comment(v1alpha1.DispositionRefused, ran), true},
+		"an approval":                     {comment(v1alpha1.DispositionIgnored, approves), true},
 	} {
 		if got := Matters(test.event); got != test.want {
 			t.Errorf("%s: %t", name, got)

@@ -40,7 +40,8 @@ type Step struct {
 	Identity string
 	// Late is how long what a process has sent may take to take effect.
 	Late time.Duration
-	// Untrusted returns after how long an untrusted user's command may be answered, 0 if it may be now.
+	// Untrusted returns after how long an untrusted user's command may be answered, 0 if it may be
+	// now.
 	Untrusted func(event *v1alpha1.GitEvent, now time.Time) time.Duration
 }
 
@@ -159,8 +160,8 @@ func (s *Step) reply(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Re
 	})
 }
 
-// waits is done before the command of an untrusted user is answered: while it has to wait it keeps nobody else from writing the comment.
-// It reports whether the comment tells of the command.
+// waits is done before the command of an untrusted user is answered: while it has to wait it keeps
+// nobody else from writing the comment. It reports whether the comment tells of the command.
 func (s *Step) waits(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Reply) (told bool, err error) {
 	if !reply.Untrusted || reply.Begun != nil {
 		return true, nil
@@ -170,13 +171,14 @@ func (s *Step) waits(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Re
 		return false, err
 	}
 	if wait := s.Untrusted(a.Event, a.Clock.Now()); wait > 0 {
-		return false, fault.Throttledf(fault.ReasonBusy, wait, "few commands of untrusted users are answered in a minute")
+		return false, fault.Throttledf(fault.ReasonBusy, wait,
+			"few commands of untrusted users are answered in a minute")
 	}
 	return true, nil
 }
 
-// said returns the event, then the newest other commands on record of its pull request, and all of those whose events may be writing the
-// comment. There may be thousands of older ones.
+// said returns the event, then the newest other commands on record of its pull request, and all of
+// those whose events may be writing the comment. There may be thousands of older ones.
 func (s *Step) said(ctx context.Context, a *attempt.Attempt) ([]*v1alpha1.GitEvent, error) {
 	var writing, others []*v1alpha1.GitEvent
 	err := records.Each(ctx, s.Events, a.Event.Spec.Subject(), func(other *v1alpha1.GitEvent) bool {

@@ -17,7 +17,8 @@ import (
 // maxDecoded bounds how many bytes are decoded to find the scalars of one document that must not be text.
 const maxDecoded = 64 << 20
 
-// decode reads JSON leniently: unknown fields are ignored, as Tekton's API does, values of a wrong type are not. A text
+// decode reads JSON leniently: unknown fields are dropped, as Pipelines-as-Code drops them, although Tekton's webhook
+// refuses them; Set.Unknown names them. Values of a wrong type are refused. A text
 // that a whole plain scalar became is a number or a boolean if its field wants one: 3 and true are texts as well, and
 // only the field tells which is meant.
 func decode(doc *document, data []byte, into any, plain map[string]bool) error {
@@ -37,7 +38,8 @@ func decode(doc *document, data []byte, into any, plain map[string]bool) error {
 	}
 }
 
-// refused says which value is wrong, and where it is written, of a document that a type does not take for the given reason.
+// refused returns the fault for a document that a type does not accept: which value is wrong, and
+// where it is.
 func (d *document) refused(data []byte, into any, reason error) error {
 	found := mistake.Refused(data, reflect.TypeOf(into))
 	if found == nil {
@@ -47,7 +49,7 @@ func (d *document) refused(data []byte, into any, reason error) error {
 	if found.Missing {
 		code = "NoValue"
 	}
-	return fault.Invalidf(code, "%s: %s", d.placeOf(found.Path), found.Why)
+	return d.invalidAt(code, found.Path, "%s", found.Why)
 }
 
 // number is a number as JSON and YAML both write it.

@@ -41,7 +41,7 @@ type document struct {
 	local bool
 	// text is the source, in which the place of a mistake is looked for.
 	text string
-	// by is said in front of the place of what was read from elsewhere: which annotation of which document refers to it.
+	// by is put in front of places in a document that was fetched: the annotation that refers to it.
 	by string
 	// apiVersion is set for documents that are read.
 	apiVersion string
@@ -131,10 +131,10 @@ func (d *document) name() (string, error) {
 		}
 		name, isText := asText(value)
 		if !isText {
-			return "", fault.Invalidf("BadType", "%s: metadata.%s must be text: put quotes around it", d.placeOf(mistake.Path{"metadata", field}), field)
+			return "", d.invalidAt("BadType", mistake.Path{"metadata", field}, "metadata.%s must be text: put quotes around it", field)
 		}
 		if len(name) > maxName {
-			return "", fault.Invalidf("BadName", "%s: metadata.%s is longer than %d bytes", d.placeOf(mistake.Path{"metadata", field}), field, maxName)
+			return "", d.invalidAt("BadName", mistake.Path{"metadata", field}, "metadata.%s is longer than %d bytes", field, maxName)
 		}
 		if name != "" {
 			return name, nil
@@ -152,13 +152,13 @@ func (d *document) annotations() (map[string]string, error) {
 	}
 	tree, isMapping := value.(map[string]any)
 	if !isMapping {
-		return nil, fault.Invalidf("BadType", "%s: metadata.annotations must be a mapping", d.placeOf(mistake.Path{"metadata", "annotations"}))
+		return nil, d.invalidAt("BadType", mistake.Path{"metadata", "annotations"}, "metadata.annotations must be a mapping")
 	}
 	for _, key := range slices.Sorted(maps.Keys(tree)) {
 		text, isText := asText(tree[key])
 		if !isText && tree[key] != nil {
-			return nil, fault.Invalidf("BadType", "%s: the annotation %s must be text: put quotes around its value",
-				d.placeOf(mistake.Path{"metadata", "annotations", key}), key)
+			return nil, d.invalidAt("BadType", mistake.Path{"metadata", "annotations", key},
+				"the annotation %s must be text: put quotes around its value", key)
 		}
 		annotations[key] = text
 	}

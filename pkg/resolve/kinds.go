@@ -12,7 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/mistake"
 )
 
-// The kinds that are read. Others are ignored if they are known or of another group.
+// The kinds that are read, and their versions. Other kinds of Tekton and documents of other groups
+// are ignored.
 const (
 	kindPipelineRun = "PipelineRun"
 	kindPipeline    = "Pipeline"
@@ -25,8 +26,9 @@ const (
 	tektonGroup = "tekton.dev"
 )
 
-// apiVersions are those that a kind of Tekton's group has: the kinds that are read, and those that are not, which may lie
-// in .tekton for other uses. Tekton 1 does not serve the last four any more.
+// apiVersions returns the versions of a kind in Tekton's group. It knows kinds that are not read,
+// too: authors may keep them in .tekton for other uses. Some of these kinds are of earlier releases
+// of Tekton, and Tekton Triggers had this group once.
 func apiVersions(kind string) []string {
 	switch kind {
 	case kindPipelineRun, kindPipeline, kindTask, "TaskRun":
@@ -35,7 +37,8 @@ func apiVersions(kind string) []string {
 		return []string{apiV1beta1, apiV1alpha1}
 	case "CustomRun":
 		return []string{apiV1beta1}
-	case "VerificationPolicy", "Run", "PipelineResource", "Condition":
+	case "VerificationPolicy", "Run", "PipelineResource", "Condition",
+		"TriggerTemplate", "TriggerBinding", "ClusterTriggerBinding", "EventListener":
 		return []string{apiV1alpha1}
 	case "ClusterTask":
 		return []string{apiV1beta1, apiV1alpha1}
@@ -43,8 +46,9 @@ func apiVersions(kind string) []string {
 	return nil
 }
 
-// unread is the mistake of a document that was meant for Tekton and is not read, because its apiVersion or kind is missing or
-// none of Tekton's. It is nil for what is read, and for what is somebody else's.
+// unread returns the mistake of a document that its author meant for Tekton, but whose apiVersion
+// or kind is missing or unknown. It returns nil for documents that are read, and for documents of
+// other projects.
 func (d *document) unread() error {
 	apiVersion, kind := d.word("apiVersion"), d.word("kind")
 	if slices.Contains(apiVersions(kind), apiVersion) {
@@ -54,40 +58,54 @@ func (d *document) unread() error {
 	group, _, _ := strings.Cut(apiVersion, "/")
 	switch {
 	case d.listsTekton(kind):
-		return d.unreadAt("kind", "a %s is not read: write its items as documents, with a line that is --- between them", shorten(kind))
-	case apiVersion == "" && meant == "":
-		return nil
-	case apiVersion == "" && kind == "":
-		return d.unreadAt("", "apiVersion and kind are missing: write apiVersion: %s and kind: %s", apiV1, meant)
+		return d.unreadAt("kind",
+			"a %s is not read: write its items as documents, with a line that is --- between them", shorten(kind))
 	case apiVersion == "":
-		return d.unreadAt("apiVersion", "apiVersion is missing: write apiVersion: %s%s", apiV1, andKind(kind, meant))
+		return d.unversioned(kind, meant)
 	case group == tektonGroup:
 		return d.unreadOfTekton(apiVersion, kind, meant)
 	case meant != "" && (group == apiVersion || nearTekton(group)):
-		return d.unreadAt("apiVersion", "apiVersion: %s has no %s: write apiVersion: %s%s", shorten(apiVersion), meant, apiV1, andKind(kind, meant))
+		return d.unreadAt("apiVersion", "apiVersion: %s has no %s: write apiVersion: %s%s",
+			shorten(apiVersion), meant, apiV1, andKind(kind, meant))
 	}
 	return nil
 }
 
-// unreadOfTekton is the mistake of a document of Tekton's group with an apiVersion that its kind does not have.
+// unversioned returns the mistake of a document without apiVersion, or nil if it was not meant for
+// Tekton.
+func (d *document) unversioned(kind, meant string) error {
+	switch {
+	case meant == "":
+		return nil
+	case kind == "":
+		return d.unreadAt("", "apiVersion and kind are missing: write apiVersion: %s and kind: %s", apiV1, meant)
+	}
+	return d.unreadAt("apiVersion", "apiVersion is missing: write apiVersion: %s%s", apiV1, andKind(kind, meant))
+}
+
+// unreadOfTekton returns the mistake of a document in Tekton's group whose kind does not have this
+// apiVersion.
 func (d *document) unreadOfTekton(apiVersion, kind, meant string) error {
 	versions := apiVersions(kind)
 	switch {
 	case len(versions) > 0:
-		return d.unreadAt("apiVersion", "apiVersion: Tekton has no %s of %s: write apiVersion: %s", kind, shorten(apiVersion), versions[0])
+		return d.unreadAt("apiVersion", "apiVersion: Tekton has no %s of %s: write apiVersion: %s",
+			kind, shorten(apiVersion), versions[0])
 	case kind == "" && meant == "":
 		return d.unreadAt("kind", "kind is missing: write kind: %s, %s or %s", kindPipelineRun, kindPipeline, kindTask)
 	case kind == "":
 		return d.unreadAt("kind", "kind is missing: write kind: %s", meant)
 	case meant == "":
-		return d.unreadAt("kind", "kind: Tekton has no kind %s. %s, %s and %s are read", shorten(kind), kindPipelineRun, kindPipeline, kindTask)
+		return d.unreadAt("kind", "kind: Tekton has no kind %s. %s, %s and %s are read",
+			shorten(kind), kindPipelineRun, kindPipeline, kindTask)
 	case !slices.Contains(apiVersions(meant), apiVersion):
-		return d.unreadAt("kind", "kind: Tekton has no kind %s: write apiVersion: %s and kind: %s", shorten(kind), apiV1, meant)
+		return d.unreadAt("kind", "kind: Tekton has no kind %s: write apiVersion: %s and kind: %s",
+			shorten(kind), apiV1, meant)
 	}
 	return d.unreadAt("kind", "kind: Tekton has no kind %s: write kind: %s", shorten(kind), meant)
 }
 
-// andKind is what has to be written besides an apiVersion.
+// andKind returns what else has to be changed when the kind is misspelt as well.
 func andKind(kind, meant string) string {
 	if kind == meant {
 		return ""
@@ -103,7 +121,7 @@ func (d *document) unreadAt(field, format string, args ...any) error {
 	return fault.Invalidf("UnknownKind", "%s: "+format, append([]any{place}, args...)...)
 }
 
-// word is the text of a field, "" if it has none.
+// word returns the text of a field, or "" if the document does not have it.
 func (d *document) word(field string) string {
 	value := d.tree[field]
 	if text, is := asText(value); is || value == nil {
@@ -112,8 +130,8 @@ func (d *document) word(field string) string {
 	return fmt.Sprint(value)
 }
 
-// meant returns which of the kinds that are read a document was meant to be, "" if none: by a kind that is nearly one of them,
-// and without a kind by what it holds.
+// meant returns the kind that the author meant, or "" if it was not one that is read. A kind counts
+// if it is spelt almost like one of them. Without a kind, the fields and the annotations decide.
 func (d *document) meant(kind string) string {
 	for _, known := range []string{kindPipelineRun, kindPipeline, kindTask} {
 		if kind != "" && near(kind, known, len(known)/4) {
@@ -124,7 +142,9 @@ func (d *document) meant(kind string) string {
 		return ""
 	}
 	spec, _ := d.tree["spec"].(map[string]any)
-	for _, holds := range [][2]string{{"pipelineSpec", kindPipelineRun}, {"pipelineRef", kindPipelineRun}, {"tasks", kindPipeline}, {"steps", kindTask}} {
+	for _, holds := range [][2]string{
+		{"pipelineSpec", kindPipelineRun}, {"pipelineRef", kindPipelineRun}, {"tasks", kindPipeline}, {"steps", kindTask},
+	} {
 		if _, found := spec[holds[0]]; found {
 			return holds[1]
 		}
@@ -138,7 +158,8 @@ func (d *document) meant(kind string) string {
 	return ""
 }
 
-// listsTekton reports whether a document is a list of objects, as kubectl writes it, and some are Tekton's.
+// listsTekton reports whether a document is a list of objects, as kubectl writes it, with objects
+// of Tekton in it.
 func (d *document) listsTekton(kind string) bool {
 	items, _ := d.tree["items"].([]any)
 	return strings.HasSuffix(kind, "List") && slices.ContainsFunc(items, func(item any) bool {
@@ -148,13 +169,16 @@ func (d *document) listsTekton(kind string) bool {
 	})
 }
 
-// nearTekton reports whether a group is a slip of the pen for Tekton's. Groups that end in it are other projects'.
+// nearTekton reports whether a group is probably a misspelt "tekton.dev". It is asked for documents
+// whose kind looks like one that is read. The groups of Tekton's other projects, such as
+// triggers.tekton.dev, have no such kinds.
 func nearTekton(group string) bool {
-	return near(group, tektonGroup, 2) || strings.HasPrefix(strings.ToLower(group), "tekton.")
+	return near(group, tektonGroup, 2) || strings.HasPrefix(strings.ToLower(group), "tekton.") ||
+		strings.HasSuffix(group, "."+tektonGroup)
 }
 
-// near reports whether at most some letters have to be added, left out or replaced in a word to get another one, in whatever
-// case they are.
+// near reports whether a word becomes another one when at most so many letters are added, removed
+// or replaced. Upper and lower case are the same.
 func near(word, other string, most int) bool {
 	word, other = strings.ToLower(word), strings.ToLower(other)
 	if len(word) > len(other)+most {
@@ -180,7 +204,7 @@ func near(word, other string, most int) bool {
 	return above[len(other)] <= most
 }
 
-// shorten cuts what an author wrote where a single word belongs.
+// shorten cuts a text that should have been a single word.
 func shorten(text string) string {
 	const most = 64
 	if runes := []rune(text); len(runes) > most {

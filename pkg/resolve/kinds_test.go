@@ -11,8 +11,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
-// What was meant for Tekton and is not read is a mistake; what is not meant for Tekton, and kinds of Tekton's that nothing here
-// reads, are nobody's business.
+// A document that was meant for Tekton and is not read is a mistake. Documents of other projects,
+// and kinds of Tekton that Plumbline does not read, are not.
 func TestUnknownKindsAndVersions(t *testing.T) {
 	const build = "metadata: {name: build}\n"
 	const annotated = "metadata: {name: build, annotations: {pipelinesascode.tekton.dev/on-event: push}}\n"
@@ -42,6 +42,7 @@ func TestUnknownKindsAndVersions(t *testing.T) {
 		"apiVersion: tektn.dev/v1\nkind: Task\n" + build:                                          "1:13: apiVersion: tektn.dev/v1 has no Task: write",
 		"apiVersion: Tekton.dev/v1\nkind: PipelineRun\n" + build:                                  "1:13: apiVersion: Tekton.dev/v1 has no PipelineRun: write",
 		"apiVersion: tekton.io/v1\nkind: pipeline\n" + build:                                      "1:13: apiVersion: tekton.io/v1 has no Pipeline: write apiVersion: tekton.dev/v1 and kind: Pipeline",
+		"apiVersion: pipelinesascode.tekton.dev/v1alpha1\nkind: PipelineRun\n" + build:            "1:13: apiVersion: pipelinesascode.tekton.dev/v1alpha1 has no PipelineRun: write apiVersion: tekton.dev/v1",
 		"apiVersion: v1\nkind: PipelineRun\n" + build:                                             "1:13: apiVersion: v1 has no PipelineRun: write",
 		"apiVersion: tekton.dev\nkind: Task\n" + build:                                            "1:13: apiVersion: Tekton has no Task of tekton.dev: write apiVersion: tekton.dev/v1",
 		"apiVersion: 1\nkind: Task\n" + build:                                                     "1:13: apiVersion: 1 has no Task: write",
@@ -55,9 +56,12 @@ func TestUnknownKindsAndVersions(t *testing.T) {
 		"apiVersion: tekton.dev/v1beta1\nkind: CustomRun\n" + build:                               "",
 		"apiVersion: tekton.dev/v1beta1\nkind: ClusterTask\n" + build:                             "",
 		"apiVersion: tekton.dev/v1alpha1\nkind: PipelineResource\n" + build:                       "",
+		"apiVersion: tekton.dev/v1alpha1\nkind: EventListener\n" + build:                          "",
 		"apiVersion: v1\nkind: ConfigMap\n" + annotated:                                           "",
 		"apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: Secret}]\n":                   "",
 		"apiVersion: triggers.tekton.dev/v1beta1\nkind: EventListener\n" + build:                  "",
+		"apiVersion: triggers.tekton.dev/v1beta1\nkind: Trigger\n" + build:                        "",
+		"apiVersion: chains.tekton.dev/v1\nkind: Anything\n" + build:                              "",
 		"apiVersion: operator.tekton.dev/v1alpha1\nkind: TektonPipeline\n" + build:                "",
 		"apiVersion: pipelinesascode.tekton.dev/v1alpha1\nkind: Repository\n" + build:             "",
 		"apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [a.yaml]\n": "",
@@ -92,7 +96,7 @@ func TestUnknownKindsAndVersions(t *testing.T) {
 	}
 }
 
-// What an annotation refers to is told by the way that leads there.
+// The mistake of a fetched document names the annotation that refers to it.
 func TestUnknownKindOfAReference(t *testing.T) {
 	set := load(header + "metadata:\n  name: x\n  annotations: {pipelinesascode.tekton.dev/task: 'https://example.com/t.yaml'}\n" +
 		"spec: {pipelineSpec: {tasks: [{name: a, taskRef: {name: t}}]}}\n")

@@ -27,8 +27,8 @@ func jsonOf(t *testing.T, text string) string {
 	return string(data)
 }
 
-// A merge key does what it does in Kubernetes' library, which kubectl and Pipelines-as-Code use: the mapping is copied at the
-// place of the key, over what stands before it and under what follows.
+// A merge key means what it means in Kubernetes' library, which kubectl and Pipelines-as-Code use:
+// its mapping counts as written in its place.
 func TestMergeKeysAreReadAsKubernetesReadsThem(t *testing.T) {
 	const anchors = "x: &x {a: x, b: x}\ny: &y {b: y, c: y}\nlist: &list [{a: l}]\nword: &word w\n"
 	for name, mapping := range map[string]string{

@@ -59,14 +59,14 @@ func (d *document) parse(spent *budget) error {
 	return nil
 }
 
-// maxSyntaxErrors bounds the documents of an event in which the line of an error is looked for.
-const maxSyntaxErrors = 20
+// maxSearched bounds the bytes of one event's documents in which the line of a syntax error is
+// searched. A search parses a document some 15 times.
+const maxSearched = 128 << 10
 
 // syntaxError says where in the file the text is not YAML. hidden is what the parser has read.
 func (d *document) syntaxError(hidden string, masks masks, reason error, spent *budget) error {
-	spent.syntaxErrors++
 	find := mistake.Syntax
-	if spent.syntaxErrors > maxSyntaxErrors {
+	if spent.searched += len(hidden); spent.searched > maxSearched {
 		find = mistake.Said
 	}
 	line, words := find(hidden, reason)
@@ -127,8 +127,9 @@ func (b *builder) value(node *yaml.Node, depth int) (any, error) {
 	return b.scalar(node)
 }
 
-// mapping reads a mapping as Kubernetes' library does. Of equal keys the last wins, and what << merges counts as written at its
-// place: it replaces what is in front of it, and what follows replaces it.
+// mapping reads a mapping as Kubernetes' library does. Of equal keys the last wins. A merge key
+// counts as its mapping, written in its place: it replaces keys before it, and keys after it
+// replace its own.
 func (b *builder) mapping(node *yaml.Node, depth int) (any, error) {
 	mapping := map[string]any{}
 	for pair := range slices.Chunk(node.Content, 2) {
@@ -183,7 +184,8 @@ func (b *builder) key(node *yaml.Node) (string, error) {
 	return "", b.invalid(node, "a key must be a single word or text")
 }
 
-// merge copies the keys of a list's mappings, of which earlier ones win. It is false if the list holds something else.
+// merge copies the keys of a list of mappings; the first mapping with a key wins. It returns false
+// if the list holds anything else.
 func merge(into map[string]any, list []any) bool {
 	for _, item := range slices.Backward(list) {
 		mapping, isMapping := item.(map[string]any)

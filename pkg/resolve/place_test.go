@@ -18,8 +18,8 @@ func marked(text string) (without, place string) {
 	return before + after, fmt.Sprintf("%d:%d", strings.Count(before, "\n")+1, utf8.RuneCountInString(last)+1)
 }
 
-// A value that its field does not take is told with the field, and with the place in the author's file: whatever stands in front
-// of it, and whatever placeholders become. § is where it is.
+// A value that its field does not accept is reported with the field and the place in the author's
+// file. § marks that place.
 func TestAWrongValueIsFoundInTheFile(t *testing.T) {
 	const task = "spec: {pipelineSpec: {tasks: [{name: a, taskSpec: {%s}}]}}\n"
 	const inTask = "spec.pipelineSpec.tasks[0].taskSpec."
@@ -29,44 +29,104 @@ func TestAWrongValueIsFoundInTheFile(t *testing.T) {
 		{`spec: {timeouts: {tasks: §"30 min"}}`, `spec.timeouts.tasks: "30 min" is no duration (write 30m)`},
 		{`spec: {timeouts: {finally: §90}}`, `spec.timeouts.finally: 90 is no duration (write for example 1h30m)`},
 		{`spec: {timeouts: {pipeline: §true}}`, `spec.timeouts.pipeline: true is no duration (write for example 1h30m)`},
-		{`spec: {timeouts: {pipeline: §{hours: 1}}}`, `spec.timeouts.pipeline: {"hours":1} is no duration (write for example 1h30m)`},
-		{"spec:\n  timeouts:\n    pipeline: §1 month", `spec.timeouts.pipeline: "1 month" is no duration (write for example 1h30m)`},
-		{"spec:\n  timeouts:\n    pipeline: §|\n      1 hour\n", `spec.timeouts.pipeline: "1 hour\n" is no duration (write 1h0m)`},
-		{`spec: {pipelineSpec: {tasks: [{name: a, timeout: 1h}, {name: b, timeout: §1 day}]}}`, `spec.pipelineSpec.tasks[1].timeout: "1 day" is no duration (write 24h0m)`},
+		{
+			`spec: {timeouts: {pipeline: §{hours: 1}}}`,
+			`spec.timeouts.pipeline: {"hours":1} is no duration (write for example 1h30m)`,
+		},
+		{
+			"spec:\n  timeouts:\n    pipeline: §1 month",
+			`spec.timeouts.pipeline: "1 month" is no duration (write for example 1h30m)`,
+		},
+		{
+			"spec:\n  timeouts:\n    pipeline: §|\n      1 hour\n",
+			`spec.timeouts.pipeline: "1 hour\n" is no duration (write 1h0m)`,
+		},
+		{
+			`spec: {pipelineSpec: {tasks: [{name: a, timeout: 1h}, {name: b, timeout: §1 day}]}}`,
+			`spec.pipelineSpec.tasks[1].timeout: "1 day" is no duration (write 24h0m)`,
+		},
 		{fmt.Sprintf(task, `steps: [`+fmt.Sprintf(step, `timeout: §soon`)+`]`), inTask + `steps[0].timeout: "soon" is no duration (write for example 1h30m)`},
 		{fmt.Sprintf(task, `steps: [`+fmt.Sprintf(step, `computeResources: {limits: {memory: §1 Gi}}`)+`]`), inTask + `steps[0].computeResources.limits.memory: "1 Gi" is no quantity (write 1Gi)`},
 		{fmt.Sprintf(task, `stepTemplate: {computeResources: {requests: {cpu: §half}}}`), inTask + `stepTemplate.computeResources.requests.cpu: "half" is no quantity (write for example 500m, 2 or 1Gi)`},
 		{fmt.Sprintf(task, `sidecars: [{name: s, image: i, computeResources: {limits: {cpu: §[1]}}}]`), inTask + `sidecars[0].computeResources.limits.cpu: [1] is no quantity`},
-		{`spec: {workspaces: [{name: w, volumeClaimTemplate: {spec: {resources: {requests: {storage: §1GB}}}}}]}`, `spec.workspaces[0].volumeClaimTemplate.spec.resources.requests.storage: "1GB" is no quantity (write 1G)`},
-		{`spec: {taskRunSpecs: [{pipelineTaskName: a, computeResources: {limits: {memory: §many}}}]}`, `spec.taskRunSpecs[0].computeResources.limits.memory: "many" is no quantity`},
+		{
+			`spec: {workspaces: [{name: w, volumeClaimTemplate: {spec: {resources: {requests: {storage: §1GB}}}}}]}`,
+			`spec.workspaces[0].volumeClaimTemplate.spec.resources.requests.storage: "1GB" is no quantity (write 1G)`,
+		},
+		{
+			`spec: {taskRunSpecs: [{pipelineTaskName: a, computeResources: {limits: {memory: §many}}}]}`,
+			`spec.taskRunSpecs[0].computeResources.limits.memory: "many" is no quantity`,
+		},
 		{fmt.Sprintf(task, `volumes: [{name: v, emptyDir: {sizeLimit: §1 Gi}}]`), inTask + `volumes[0].emptyDir.sizeLimit: "1 Gi" is no quantity (write 1Gi)`},
 		{fmt.Sprintf(task, `sidecars: [{name: s, image: i, readinessProbe: {httpGet: {port: §[80]}}}]`), inTask + `sidecars[0].readinessProbe.httpGet.port must be a whole number or text, not a list`},
-		{`spec: {params: [{name: a, value: b}, §{name: c}]}`, `spec.params[1].value is missing: give it a value, "" for the empty text`},
-		{`spec: {pipelineSpec: {tasks: [{name: a, params: [§{name: c}]}]}}`, `spec.pipelineSpec.tasks[0].params[0].value is missing`},
-		{`spec: {pipelineSpec: {tasks: [{name: a, matrix: {params: [§{name: c}]}}]}}`, `spec.pipelineSpec.tasks[0].matrix.params[0].value is missing`},
+		{
+			`spec: {params: [{name: a, value: b}, §{name: c}]}`,
+			`spec.params[1].value is missing: give it a value, "" for the empty text`,
+		},
+		{
+			`spec: {pipelineSpec: {tasks: [{name: a, params: [§{name: c}]}]}}`,
+			`spec.pipelineSpec.tasks[0].params[0].value is missing`,
+		},
+		{
+			`spec: {pipelineSpec: {tasks: [{name: a, matrix: {params: [§{name: c}]}}]}}`,
+			`spec.pipelineSpec.tasks[0].matrix.params[0].value is missing`,
+		},
 		{`spec: {pipelineSpec: {results: [§{name: r}]}}`, `spec.pipelineSpec.results[0].value is missing`},
 		{`spec: {params: §{name: a, value: b}}`, `spec.params must be a list, not a mapping`},
 		{`spec: {params: [§a]}`, `spec.params[0] must be a mapping, not text`},
 		{`spec: {params: [{name: §1, value: b}]}`, `spec.params[0].name must be text (put quotes around it), not a number`},
 		{`spec: {params: [{name: §[a], value: b}]}`, `spec.params[0].name must be text (put quotes around it), not a list`},
-		{`spec: {pipelineSpec: {tasks: [{name: a, retries: §"3"}]}}`, `spec.pipelineSpec.tasks[0].retries must be a whole number, not text`},
-		{`spec: {pipelineSpec: {tasks: [{name: a, retries: §1.5}]}}`, `spec.pipelineSpec.tasks[0].retries must be a whole number, not the number 1.5`},
-		{`spec: {pipelineSpec: {workspaces: [{name: a, optional: §"yes"}]}}`, `spec.pipelineSpec.workspaces[0].optional must be true or false, not text`},
-		{`spec: {pipelineSpec: {workspaces: [{name: a, optional: §1}]}}`, `spec.pipelineSpec.workspaces[0].optional must be true or false, not a number`},
+		{
+			`spec: {pipelineSpec: {tasks: [{name: a, retries: §"3"}]}}`,
+			`spec.pipelineSpec.tasks[0].retries must be a whole number, not text`,
+		},
+		{
+			`spec: {pipelineSpec: {tasks: [{name: a, retries: §1.5}]}}`,
+			`spec.pipelineSpec.tasks[0].retries must be a whole number, not the number 1.5`,
+		},
+		{
+			`spec: {pipelineSpec: {workspaces: [{name: a, optional: §"yes"}]}}`,
+			`spec.pipelineSpec.workspaces[0].optional must be true or false, not text`,
+		},
+		{
+			`spec: {pipelineSpec: {workspaces: [{name: a, optional: §1}]}}`,
+			`spec.pipelineSpec.workspaces[0].optional must be true or false, not a number`,
+		},
 		{fmt.Sprintf(task, `steps: [`+fmt.Sprintf(step, `onError: §yes`)+`]`), inTask + `steps[0].onError must be text (put quotes around it), not true or false`},
 		{fmt.Sprintf(task, `steps: [`+fmt.Sprintf(step, `args: [a, §[b]]`)+`]`), inTask + `steps[0].args[1] must be text (put quotes around it), not a list`},
 		{fmt.Sprintf(task, `steps: [`+fmt.Sprintf(step, `env: [{name: A, value: §1}]`)+`]`), inTask + `steps[0].env[0].value must be text (put quotes around it), not a number`},
-		{"metadata: {name: x, labels: {größe: {{ sender }}, b: §1}}", `metadata.labels.b must be text (put quotes around it), not a number`},
-		{"metadata: {name: x, labels: {a: 'b', example.com/c: §true}}", `metadata.labels[example.com/c] must be text (put quotes around it), not true or false`},
+		{
+			"metadata: {name: x, labels: {größe: {{ sender }}, b: §1}}",
+			`metadata.labels.b must be text (put quotes around it), not a number`,
+		},
+		{
+			"metadata: {name: x, labels: {a: 'b', example.com/c: §true}}",
+			`metadata.labels[example.com/c] must be text (put quotes around it), not true or false`,
+		},
 		{"spec: §text", `spec must be a mapping, not text`},
-		{"spec:\n\n  # größe: {{ sender }}\n  params: # {{ sender }}\n  - name: {{ sender }}\n    value: |\n      {{ sender }}\n      {{ unknown }}\n  timeouts: {pipeline: §1 hour}", `spec.timeouts.pipeline: "1 hour" is no duration`},
-		{"spec: {params: [{name: {{ sender }}, value: '{{ sender }} größe {{ sender }}'}], timeouts: {pipeline: §1 hour}}", `spec.timeouts.pipeline: "1 hour" is no duration`},
+		{
+			"spec:\n\n  # größe: {{ sender }}\n  params: # {{ sender }}\n  - name: {{ sender }}\n    value: |\n      {{ sender }}\n      {{ unknown }}\n  timeouts: {pipeline: §1 hour}",
+			`spec.timeouts.pipeline: "1 hour" is no duration`,
+		},
+		{
+			"spec: {params: [{name: {{ sender }}, value: '{{ sender }} größe {{ sender }}'}], timeouts: {pipeline: §1 hour}}",
+			`spec.timeouts.pipeline: "1 hour" is no duration`,
+		},
 		{"spec: {timeouts: {pipeline: §{{ sender }}}}", `spec.timeouts.pipeline: "first\nsecond\nthird" is no duration`},
-		{"spec: {timeouts: {pipeline: §'{{ sender }} h'}}", `spec.timeouts.pipeline: "first\nsecond\nthird h" is no duration`},
-		{"spec: {pipelineSpec: {workspaces: [{name: a, optional: §{{ sender }}}]}}", `spec.pipelineSpec.workspaces[0].optional must be true or false, not text`},
+		{
+			"spec: {timeouts: {pipeline: §'{{ sender }} h'}}",
+			`spec.timeouts.pipeline: "first\nsecond\nthird h" is no duration`,
+		},
+		{
+			"spec: {pipelineSpec: {workspaces: [{name: a, optional: §{{ sender }}}]}}",
+			`spec.pipelineSpec.workspaces[0].optional must be true or false, not text`,
+		},
 		{"x: §&long 1 hour\nspec: {timeouts: {pipeline: *long}}", `spec.timeouts.pipeline: "1 hour" is no duration`},
 		{"x: &all {timeouts: {pipeline: §1 hour}}\nspec: {<<: *all}", `spec.timeouts.pipeline: "1 hour" is no duration`},
-		{"x: &all {timeouts: {pipeline: 1h}}\nspec: {<<: *all, timeouts: {pipeline: §1 hour}}", `spec.timeouts.pipeline: "1 hour" is no duration`},
+		{
+			"x: &all {timeouts: {pipeline: 1h}}\nspec: {<<: *all, timeouts: {pipeline: §1 hour}}",
+			`spec.timeouts.pipeline: "1 hour" is no duration`,
+		},
 		{"spec: {TIMEOUTS: {Pipeline: §1 hour}}", `spec.TIMEOUTS.Pipeline: "1 hour" is no duration`},
 	} {
 		for _, version := range []string{apiV1, apiV1beta1} {
@@ -102,12 +162,19 @@ func TestAWrongValueIsFoundInTheFile(t *testing.T) {
 	}
 }
 
-// A Task, or a Pipeline, that is inlined is told at its own place, and one of a reference by the way that leads to it.
+// A mistake in an inlined Task or Pipeline is reported at its own place. If it was fetched, the
+// annotation comes first.
 func TestAWrongValueOfWhatIsInlined(t *testing.T) {
 	run := header + "metadata:\n  name: x\n  annotations: {%s}\nspec: %s\n---\n"
 	for _, c := range []struct{ run, other, want string }{
-		{fmt.Sprintf(run, "", "{pipelineRef: {name: p}}"), "apiVersion: tekton.dev/v1\nkind: Pipeline\nmetadata: {name: p}\nspec: {tasks: [{name: a, timeout: §1 hour}]}\n", `spec.tasks[0].timeout: "1 hour" is no duration`},
-		{fmt.Sprintf(run, "", "{pipelineSpec: {tasks: [{name: a, taskRef: {name: t}}]}}"), "apiVersion: tekton.dev/v1beta1\nkind: Task\nmetadata: {name: t}\nspec: {steps: [{name: s, image: i, timeout: §1 hour}]}\n", `spec.steps[0].timeout: "1 hour" is no duration`},
+		{
+			fmt.Sprintf(run, "", "{pipelineRef: {name: p}}"), "apiVersion: tekton.dev/v1\nkind: Pipeline\nmetadata: {name: p}\nspec: {tasks: [{name: a, timeout: §1 hour}]}\n",
+			`spec.tasks[0].timeout: "1 hour" is no duration`,
+		},
+		{
+			fmt.Sprintf(run, "", "{pipelineSpec: {tasks: [{name: a, taskRef: {name: t}}]}}"), "apiVersion: tekton.dev/v1beta1\nkind: Task\nmetadata: {name: t}\nspec: {steps: [{name: s, image: i, timeout: §1 hour}]}\n",
+			`spec.steps[0].timeout: "1 hour" is no duration`,
+		},
 	} {
 		text, place := marked(c.run + c.other)
 		set := load(text)
@@ -129,7 +196,7 @@ func TestAWrongValueOfWhatIsInlined(t *testing.T) {
 	}
 }
 
-// Names and annotations are read before anything else, and are told at their place as well.
+// Names and annotations are read first, and their mistakes have a place too.
 func TestAWrongNameOrAnnotationIsFoundInTheFile(t *testing.T) {
 	for text, want := range map[string]string{
 		"metadata: {name: §1}":                                "metadata.name must be text: put quotes around it",

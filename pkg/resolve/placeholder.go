@@ -41,7 +41,8 @@ func mask(text string) (string, masks) {
 	return hidden, m
 }
 
-// widthKept replaces the same placeholders as mask by words that are as wide, so that nothing behind them moves.
+// widthKept replaces the placeholders that mask replaces, by words of the same width, so that
+// columns stay.
 func widthKept(text string) string {
 	return onOneLine.ReplaceAllStringFunc(text, func(original string) string {
 		if !maskable(original[2 : len(original)-2]) {

@@ -106,8 +106,8 @@ func (r *renderer) pipelineRun(doc *document) (*pipelinev1.PipelineRun, error) {
 		return nil, err
 	}
 	if secrets := r.scope.Secrets(); template.Held(run.Name, secrets) || template.Held(run.GenerateName, secrets) {
-		return nil, fault.Invalidf("SecretInName", "%s: metadata.name holds the value of a secret, and names are shown to everybody: "+
-			"use another placeholder", doc.placeOf(mistake.Path{"metadata", "name"}))
+		return nil, doc.invalidAt("SecretInName", mistake.Path{"metadata", "name"},
+			"metadata.name holds the value of a secret, and names are shown to everybody: use another placeholder")
 	}
 	run.SetGroupVersionKind(pipelinev1.SchemeGroupVersion.WithKind(kindPipelineRun))
 	return run, nil
@@ -151,8 +151,8 @@ func (r *renderer) read(doc *document, into, old apis.Convertible) (cost, error)
 	return size, writable(doc, into, data, old)
 }
 
-// writable refuses what can be read and not be written again: Tekton's type of a parameter's value when there is none. data is
-// what was read as another object.
+// writable refuses what can be read and not be written again: Tekton's type of a parameter's value
+// when there is none. data is what was read as another object.
 func writable(doc *document, object any, data []byte, read any) error {
 	if _, err := json.Marshal(object); err != nil {
 		return doc.refused(data, read, err)

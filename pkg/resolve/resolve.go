@@ -14,7 +14,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/mistake"
 	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
@@ -249,23 +248,4 @@ func (r *renderer) named(documents []*document, name string) (*document, error) 
 		}
 	}
 	return nil, nil
-}
-
-// place is the file and the line the document starts at.
-func (d *document) place() string {
-	return fmt.Sprintf("%s%s:%d", d.by, d.file, d.line)
-}
-
-// placeOf is the file, the line and the column at which a value of the document is written.
-func (d *document) placeOf(path mistake.Path) string {
-	line, column := mistake.Find(widthKept(d.text), path)
-	if line == 0 {
-		return d.place()
-	}
-	return fmt.Sprintf("%s%s:%d:%d", d.by, d.file, d.before+line, column)
-}
-
-// at says where an error is.
-func at(doc *document, err error) error {
-	return fmt.Errorf("%s: %w", doc.place(), err)
 }

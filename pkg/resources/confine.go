@@ -8,9 +8,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 )
 
-// Confine makes a PipelineRun one of a commit that its author may not run, and that somebody else has approved (S23): admission policies see
-// so, and it has the given ServiceAccount, whatever its definition names. Without one Tekton's webhook sets its own default
-// (default-service-account in the ConfigMap config-defaults), as for every PipelineRun that names none.
+// Confine makes a PipelineRun one of a commit that its author may not run, and that somebody else
+// has approved (S23): admission policies see so, and it has the given ServiceAccount, whatever its
+// definition names. Without one Tekton's webhook sets its own default (default-service-account in
+// the ConfigMap config-defaults), as for every PipelineRun that names none.
 func Confine(run *pipelinev1.PipelineRun, serviceAccount string) {
 	run.Labels[plumbline.TrustLabel] = plumbline.TrustUntrusted
 	run.Spec.TaskRunTemplate.ServiceAccountName = serviceAccount

@@ -10,7 +10,8 @@ import (
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 )
 
-// accounts calls set with each field of a value that names a ServiceAccount; slices and pointers are made on the way.
+// accounts calls set with each field of a value that names a ServiceAccount; slices and pointers
+// are made on the way.
 func accounts(v reflect.Value, path string, set func(path string, name reflect.Value)) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -34,7 +35,8 @@ func accounts(v reflect.Value, path string, set func(path string, name reflect.V
 	}
 }
 
-// An untrusted run has the ServiceAccount of the setting, or Tekton's default: never one that its definition names.
+// An untrusted run has the ServiceAccount of the setting, or Tekton's default: never one that its
+// definition names.
 func TestConfineTakesNoServiceAccountOfTheDefinition(t *testing.T) {
 	for _, c := range []struct{ setting, tekton, want string }{
 		{"", "default", "default"},

@@ -14,8 +14,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 )
 
-// PipelineRuns returns the label selector of the PipelineRuns of one pipeline of a Repository, by labels that they are created with. The
-// labels are those of PaC; the end of a long name alone fits them, so RunOf has the last word.
+// PipelineRuns returns the label selector of the PipelineRuns of one pipeline of a Repository, by
+// labels that they are created with. The labels are those of PaC; the end of a long name alone fits
+// them, so RunOf has the last word.
 func PipelineRuns(installation, repository, pipeline string) string {
 	return labels.SelectorFromSet(labels.Set{
 		plumbline.InstallationLabel:    labelValue(installation),

@@ -164,8 +164,9 @@ func (p *pull) question(now time.Time) (Answer, time.Duration) {
 	return Confirm, soon
 }
 
-// Reply returns after how long the command of an untrusted user may be answered, 0 if it may be now: one in a minute of a pull request, in
-// the slots that reports have. An event that may be answered may be again, until another one of the pull request is.
+// Reply returns after how long the command of an untrusted user may be answered, 0 if it may be
+// now: one in a minute of a pull request, in the slots that reports have. An event that may be
+// answered may be again, until another one of the pull request is.
 func (s *Reports) Reply(r Report, now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

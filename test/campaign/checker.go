@@ -194,7 +194,7 @@ func unfounded(e *invariants.Evidence) (broken []invariants.Violation) {
 		case r == nil:
 		case r.Outcome == v1alpha1.OutcomeDeleted:
 			broken = append(broken, invariants.Violation{Invariant: "I-5", Subject: name, Message: "PipelineRun " + name + " counts as deleted, and nobody has deleted it"})
-		case run.UID == "" && !slices.Contains([]string{attempt.ReasonSuperseded, attempt.ReasonCancelled}, r.Reason):
+		case run.UID == "" && !slices.Contains([]string{attempt.ReasonSuperseded, attempt.ReasonCancelled, attempt.ReasonDecided}, r.Reason):
 			broken = append(broken, invariants.Violation{Invariant: "I-1", Subject: name, Message: "run " + name + " is not created any more: " + r.Reason})
 		}
 	}

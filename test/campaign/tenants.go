@@ -12,7 +12,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
-// apart is what a violation is called that is none of spec/resilience.md: something of one tenant is at another's.
+// apart is what a violation is called that is none of docs/codes.md: something of one tenant is at another's.
 const apart = "tenants"
 
 // of is the repository that a delivery is of, nil if it is none of the campaign's.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package e2e runs the scenarios of spec/resilience.md: built binaries under their own ServiceAccounts, a real API
+// Package e2e runs the scenarios of docs/codes.md: built binaries under their own ServiceAccounts, a real API
 // server with a real Tekton, and a GitHub and a GitLab that remember every write.
 package e2e
 

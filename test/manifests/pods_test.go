@@ -23,7 +23,7 @@ import (
 
 const (
 	module = "github.com/plumbline-ci/plumbline"
-	// propagation is how long an endpoint may outlive its pod in some kube-proxy (spec/resilience.md H3).
+	// propagation is how long an endpoint may outlive its pod in some kube-proxy (H3).
 	propagation = 15 * time.Second
 	// longestReconcile is reconcileDeadline of pkg/reconciler/gitevent.
 	longestReconcile = 50 * time.Second

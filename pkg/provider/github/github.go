@@ -34,7 +34,7 @@ const maxCached = 2000
 type Options struct {
 	// UserAgent is sent with every call; GitHub requires one. Empty is "plumbline".
 	UserAgent string
-	// Limits are those of one call; zero fields are X1 of spec/errors.md.
+	// Limits are those of one call; zero fields are X1 of docs/errors.md.
 	Limits provider.Limits
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time

@@ -18,9 +18,11 @@ import (
 
 const comparing = "comparing with the commit before the push"
 
-// changedByPush lists what differs between the trees of two commits. GitHub compares the second one with where the two
-// histories part (https://docs.github.com/rest/commits/commits#compare-two-commits), which is the first one only in a
-// fast-forward: of every other push both sides are needed. Only a fast-forward of fewer than MaxCompared files tells renames.
+// changedByPush lists what differs between the trees of two commits. GitHub compares the second one
+// with where the two histories part
+// (https://docs.github.com/rest/commits/commits#compare-two-commits), which is the first one only
+// in a fast-forward: of every other push both sides are needed. Only a fast-forward of fewer than
+// MaxCompared files tells renames.
 func (r *repository) changedByPush(ctx context.Context, before, after string) (git.Changes, error) {
 	if err := provider.CheckSHA(before); err != nil {
 		return git.Changes{}, err
@@ -43,15 +45,16 @@ func (r *repository) changedByPush(ctx context.Context, before, after string) (g
 }
 
 func (r *repository) compare(ctx context.Context, base, head string) (*gh.CommitsComparison, error) {
-	diff, _, err := r.client.Repositories.CompareCommits(ctx, r.owner, r.name, base, head, &gh.ListOptions{PerPage: 1}) // all files are on the first page
+	page := &gh.ListOptions{PerPage: 1} // of commits: the first one has all files
+	diff, _, err := r.client.Repositories.CompareCommits(ctx, r.owner, r.name, base, head, page)
 	if err == nil && diff.GetStatus() == "" {
 		return nil, noAnswer(comparing)
 	}
 	return diff, err
 }
 
-// changedApart lists what differs between two commits whose histories have nothing in common. The first one may also be gone
-// for good: then the head commit's own files are all that GitHub knows.
+// changedApart lists what differs between two commits whose histories have nothing in common. The
+// first one may also be gone for good: then the head commit's own files are all that GitHub knows.
 func (r *repository) changedApart(ctx context.Context, before, after string) (git.Changes, error) {
 	return r.treesOr(ctx, before, after, func() (git.Changes, error) {
 		own, err := r.changedByCommit(ctx, after)
@@ -60,8 +63,11 @@ func (r *repository) changedApart(ctx context.Context, before, after string) (gi
 	})
 }
 
-// changedOnBothSides lists what differs where two histories have parted, by what each of them has changed since.
-func (r *repository) changedOnBothSides(ctx context.Context, forward *gh.CommitsComparison, before, after string) (git.Changes, error) {
+// changedOnBothSides lists what differs where two histories have parted, by what each of them has
+// changed since.
+func (r *repository) changedOnBothSides(
+	ctx context.Context, forward *gh.CommitsComparison, before, after string,
+) (git.Changes, error) {
 	backward, err := r.compare(ctx, after, before)
 	if err != nil {
 		return git.Changes{}, r.unavailable(ctx, comparing, before, err)
@@ -81,7 +87,8 @@ func (r *repository) changedOnBothSides(ctx context.Context, forward *gh.Commits
 	return found, nil
 }
 
-// side is what one history has changed, by path. A file that was renamed is one that was removed and one that was added.
+// side is what one history has changed, by path. A file that was renamed is one that was removed
+// and one that was added.
 type side map[string]change
 
 // change is what became of a file: its digest, and GitHub's word for it.
@@ -129,8 +136,11 @@ func joined(then, now side) (out git.Changes) {
 	return out
 }
 
-// treesOr compares the trees of two commits, and takes something else where GitHub does not list them whole.
-func (r *repository) treesOr(ctx context.Context, before, after string, other func() (git.Changes, error)) (git.Changes, error) {
+// treesOr compares the trees of two commits, and takes something else where GitHub does not list
+// them whole.
+func (r *repository) treesOr(
+	ctx context.Context, before, after string, other func() (git.Changes, error),
+) (git.Changes, error) {
 	then, err := r.leaves(ctx, before)
 	if provider.StatusCode(err) == http.StatusNotFound {
 		return other()
@@ -151,7 +161,8 @@ func (r *repository) treesOr(ctx context.Context, before, after string, other fu
 	return joined(then, now), nil
 }
 
-// leaves lists the files of a commit, nil if GitHub does not list all of them, or more than is read.
+// leaves lists the files of a commit, nil if GitHub does not list all of them, or more than is
+// read.
 func (r *repository) leaves(ctx context.Context, sha string) (side, error) {
 	tree, _, err := r.client.Git.GetTree(ctx, r.owner, r.name, sha, true)
 	switch {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -62,7 +63,8 @@ func pushes(b bench) map[string]push {
 	}
 }
 
-// What a push has changed is what differs between the two trees, however the branch came from one to the other.
+// What a push has changed is what differs between the two trees, however the branch came from one
+// to the other.
 func TestAPushChangesWhatDiffersBetweenItsTrees(t *testing.T) {
 	b := newBench(t)
 	all := pushes(b)
@@ -86,8 +88,8 @@ func TestAPushChangesWhatDiffersBetweenItsTrees(t *testing.T) {
 	}
 }
 
-// Where GitHub does not list the trees whole, what each side has changed is joined and marked incomplete. The head commit's own
-// files are what is known where the commit before is gone.
+// Where GitHub does not list the trees whole, what each side has changed is joined and marked
+// incomplete. The head commit's own files are what is known where the commit before is gone.
 func TestWhatIsListedInPartsIsIncomplete(t *testing.T) {
 	for name, cut := range map[string]func(b bench){
 		"GitHub cuts its trees": func(b bench) {
@@ -131,5 +133,32 @@ func TestAPushThatAReplicaDoesNotKnowIsAskedForAgain(t *testing.T) {
 	b.Inject(forge.Fault{Route: forge.RouteCompare, From: 2, Count: 1, Do: forge.NotFound404()})
 	if _, err := b.client.Changed(t.Context(), &v1alpha1.GitEventSpec{SHA: amended.after, Before: amended.before}); !fault.Is(err, fault.Transient) {
 		t.Errorf("the other direction is 404: %v, want a retry", err)
+	}
+}
+
+// GitHub answers 500 each time for what takes it too long. The commit's own files are listed nevertheless.
+func TestARefusedComparisonIsARefusal(t *testing.T) {
+	b := newBench(t)
+	amended := pushes(b)["an amended commit"]
+	number := b.OpenPullRequest(forge.NewPull{Base: testRepo, HeadBranch: "main", Author: "dev"})
+	const tooLong = `{"message":"Server Error: Sorry, this diff is taking too long to generate.",
+		"errors":[{"resource":"Comparison","field":"diff","code":"not_available"}]}`
+	refused := forge.Answer(http.StatusInternalServerError, http.Header{"Content-Type": {"application/json"}}, tooLong)
+	b.Inject(forge.Fault{Route: forge.RouteCompare, Do: refused})
+	b.Inject(forge.Fault{Route: forge.RoutePullFiles, Do: refused})
+	pull := &v1alpha1.PullRequest{Number: int64(number)}
+	for name, spec := range map[string]v1alpha1.GitEventSpec{
+		"a push":         {SHA: amended.after, Before: amended.before},
+		"a pull request": {SHA: amended.after, PullRequest: pull},
+	} {
+		_, err := b.client.Changed(t.Context(), &spec)
+		f := fault.Of(err)
+		if f == nil || f.Class != fault.Transient || f.Reason != fault.ReasonGitUnavailable || !strings.Contains(f.Message, "taking too long") {
+			t.Errorf("%s: %+v, want GitHub's own words", name, f)
+		}
+	}
+	got, err := b.client.Changed(t.Context(), &v1alpha1.GitEventSpec{SHA: amended.after})
+	if err != nil || len(got.Added)+len(got.Modified)+len(got.Deleted) == 0 {
+		t.Errorf("the commit's own files: %+v, %v", got, err)
 	}
 }

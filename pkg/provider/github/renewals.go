@@ -13,9 +13,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// renewEvery is how often a token of an installation is minted again at most because a call was refused. A token has what the
-// installation had when it was minted, and lives for an hour: an operator who has granted what was missing must not wait for
-// its end.
+// renewEvery is how often a token of an installation is minted again at most because a call was
+// refused. A token has what the installation had when it was minted, and lives for an hour: an
+// operator who has granted what was missing must not wait for its end.
 const renewEvery = time.Minute
 
 // renewals limits these mints for one installation. Safe for concurrent use.
@@ -48,8 +48,8 @@ func (r *renewals) help(since time.Time) {
 	}
 }
 
-// renew replaces a token that a call was refused with. It reports whether there is another one: the refused one stays if
-// none can be had.
+// renew replaces a token that a call was refused with. It reports whether there is another one: the
+// refused one stays if none can be had.
 func (m *minter) renew(ctx context.Context, refused string) bool {
 	m.mu.Lock()
 	if m.kept.Value != refused {
@@ -73,8 +73,9 @@ func (m *minter) helped() {
 	m.renewals.help(m.since)
 }
 
-// lacks reports whether a call was refused for what the installation may have been granted since its token was minted: a
-// permission, the end of a suspension, or the repository itself. Any other 404 is about something in the repository.
+// lacks reports whether a call was refused for what the installation may have been granted since
+// its token was minted: a permission, the end of a suspension, or the repository itself. Any other
+// 404 is about something in the repository.
 func lacks(req *http.Request, err error) bool {
 	switch provider.StatusCode(err) {
 	case http.StatusForbidden:
@@ -87,8 +88,8 @@ func lacks(req *http.Request, err error) bool {
 	return false
 }
 
-// again repeats a call with the renewed token. A repository that the one before did not see makes every 404 that it was
-// answered doubtful: the whole attempt is repeated.
+// again repeats a call with the renewed token. A repository that the one before did not see makes
+// every 404 that it was answered doubtful: the whole attempt is repeated.
 func (a *authenticated) again(req *http.Request, refused error) (*http.Response, error) {
 	resp, _, err := a.send(req)
 	if lacks(req, err) {
@@ -96,7 +97,8 @@ func (a *authenticated) again(req *http.Request, refused error) (*http.Response,
 	}
 	a.tokens.helped()
 	if err == nil && provider.StatusCode(refused) == http.StatusNotFound {
-		return nil, fault.Transientf("TokenRenewed", "GitHub shows the repository with a new token only: what it did not show before is asked for again")
+		return nil, fault.Transientf("TokenRenewed",
+			"GitHub shows the repository with a new token only: what it did not show before is asked for again")
 	}
 	return resp, err
 }

@@ -60,7 +60,8 @@ func (b *renewalBench) wantReason(err error, reason string) {
 	}
 }
 
-// A token has what the installation had when it was minted. What the operator grants later is used at the next attempt.
+// A token has what the installation had when it was minted. What the operator grants later is used
+// at the next attempt.
 func TestAGrantedPermissionIsUsedAtTheNextAttempt(t *testing.T) {
 	b := newRenewalBench(t)
 	b.SetPermissions(b.installed, readsChecks)
@@ -76,7 +77,8 @@ func TestAGrantedPermissionIsUsedAtTheNextAttempt(t *testing.T) {
 	}
 }
 
-// GitHub limits mints: however many calls lack a permission, an installation renews a token once a minute.
+// GitHub limits mints: however many calls lack a permission, an installation renews a token once a
+// minute.
 func TestARefusedPermissionCostsOneMintAMinute(t *testing.T) {
 	b := newRenewalBench(t)
 	b.SetPermissions(b.installed, readsChecks)
@@ -95,7 +97,8 @@ func TestARefusedPermissionCostsOneMintAMinute(t *testing.T) {
 	}
 }
 
-// One repository finds out that a permission was granted: the others of the installation need not wait for their minute.
+// One repository finds out that a permission was granted: the others of the installation need not
+// wait for their minute.
 func TestAGrantIsKnownToAllRepositoriesOfAnInstallation(t *testing.T) {
 	b := newRenewalBench(t)
 	b.SetPermissions(b.installed, readsChecks)
@@ -129,7 +132,8 @@ func TestAGrantIsKnownToAllRepositoriesOfAnInstallation(t *testing.T) {
 	}
 }
 
-// Neither a suspension that is lifted nor a repository that is added again has to wait for the end of a token.
+// Neither a suspension that is lifted nor a repository that is added again has to wait for the end
+// of a token.
 func TestATokenOfBeforeASuspensionOrARemovalIsRenewed(t *testing.T) {
 	for name, change := range map[string]func(b *renewalBench, there bool){
 		"suspended": func(b *renewalBench, there bool) { b.Suspend(b.installed, !there) },

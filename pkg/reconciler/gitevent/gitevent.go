@@ -246,7 +246,9 @@ func (r *Reconciler) plan(ctx context.Context, a *attempt.Attempt) error {
 			return a.Traced(ctx, v1alpha1.StepPlan, func(ctx context.Context) error { return r.steps.Plan.Do(ctx, a) })
 		})
 	})))
-	if wait := a.Waits.Of(v1alpha1.StepPlan); a.Waits.Stands(wait) && a.Waits.Hopeless(wait) {
+	wait := a.Waits.Of(v1alpha1.StepPlan)
+	overdue := err != nil && !attempt.Skipped(err) && a.Waits.Overdue(wait) && r.steps.Plan.Serves(ctx, a)
+	if overdue || a.Waits.Stands(wait) && a.Waits.Hopeless(wait) {
 		return r.steps.Plan.GiveUp(ctx, a, wait)
 	}
 	return err

@@ -13,11 +13,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// While all patches of PipelineRuns are refused all is reported, tokens are revoked at once, and after an hour the event prunes and settles.
-// Its stub has what the sweep is to patch.
+// While all patches of PipelineRuns are refused all is reported, tokens are revoked at once, and
+// after an hour the event prunes and settles. Its stub has what the sweep is to patch.
 func TestNothingWaitsForRefusedPatches(t *testing.T) {
 	t.Parallel()
-	for name, refusals := range map[string][]error{"a policy": {errDenied}, "an outage": {errRefused}, "now this, now that": {errDenied, errRefused, errThrottled}} {
+	for name, refusals := range map[string][]error{
+		"a policy": {errDenied}, "an outage": {errRefused}, "now this, now that": {errDenied, errRefused, errThrottled},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, keepFile("hello", `"1"`))
@@ -34,7 +36,8 @@ func TestNothingWaitsForRefusedPatches(t *testing.T) {
 			for range 30 {
 				_, _ = w.reconcile()
 				w.end(corev1.ConditionTrue)
-				if e := w.event(); revoked < 0 && len(e.Status.Runs) > 0 && e.Status.Runs[0].Result != nil && e.Status.Runs[0].Secret == "" {
+				runs := w.event().Status.Runs
+				if revoked < 0 && len(runs) > 0 && runs[0].Result != nil && runs[0].Secret == "" {
 					revoked = w.clock.Now().Sub(began)
 				}
 				if w.over() {
@@ -67,11 +70,14 @@ func TestNothingWaitsForRefusedPatches(t *testing.T) {
 	}
 }
 
-// Runs that never got the label "completed" are pruned by what their events have recorded; those of open events are not.
+// Runs that never got the label "completed" are pruned by what their events have recorded; those of
+// open events are not.
 func TestUnlabelledRunsArePruned(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, keepFile("hello", `"1"`))
-	for i, name := range []string{"push-old-1", "push-old-2", "push-open", "push-unreported", "push-forgotten", "push-long-forgotten"} {
+	for i, name := range []string{
+		"push-old-1", "push-old-2", "push-open", "push-unreported", "push-forgotten", "push-long-forgotten",
+	} {
 		p := w.past(name, 60*(i+1))
 		delete(p.run.Labels, "pipelinesascode.tekton.dev/state")
 		switch name {
@@ -127,7 +133,8 @@ func TestNothingWaitsForSecretsForEver(t *testing.T) {
 	w.wantNoFailure()
 }
 
-// A run that is to be cancelled and cannot be keeps its event open for as long as it goes on, whatever else is refused: nobody forgets it.
+// A run that is to be cancelled and cannot be keeps its event open for as long as it goes on,
+// whatever else is refused: nobody forgets it.
 func TestARefusedCancelIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))

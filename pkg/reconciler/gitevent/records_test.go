@@ -13,6 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/strangers"
 )
 
 // settled adds so many settled events of the pull request.
@@ -35,7 +36,8 @@ func (w *world) cancelsNothing(e *v1alpha1.GitEvent) {
 	e.Spec.EventType, e.Spec.SHA, e.Spec.Sender, e.Spec.Actor, e.Spec.Action = match.CommentEvent, "", "author", "", ""
 	e.Spec.Comment = &v1alpha1.Comment{ID: 1}
 	e.Status.Disposition = v1alpha1.DispositionCancels
-	e.Status.Plan = &v1alpha1.Plan{HeadSHA: sha, Cancels: &v1alpha1.Cancellation{By: "author", Why: "author asked for it in a comment", At: e.Spec.ReceivedAt}}
+	cancels := &v1alpha1.Cancellation{By: "author", Why: "author asked for it in a comment", At: e.Spec.ReceivedAt}
+	e.Status.Plan = &v1alpha1.Plan{HeadSHA: sha, Cancels: cancels}
 	e.Status.Reply = &v1alpha1.Reply{Command: "/cancel", GivenUp: "X"}
 }
 
@@ -47,8 +49,8 @@ func (w *world) waits() (waits []string) {
 	return waits
 }
 
-// An untrusted user may write any number of /cancel on the own pull request: each ends at once, is not answered, asks nobody what the pull
-// request is like now, and is no record.
+// An untrusted user may write any number of /cancel on the own pull request: each ends at once, is
+// not answered, asks nobody what the pull request is like now, and is no record.
 func TestUntrustedCancelsEndAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, before := range []int{0, 1990, 2001} {
@@ -75,7 +77,8 @@ func TestUntrustedCancelsEndAtOnce(t *testing.T) {
 			if !w.over() || w.clock.Now().Sub(began) > 0 {
 				t.Errorf("open %t after %s: %v", !w.over(), w.clock.Now().Sub(began), w.waits())
 			}
-			if e.Status.Disposition != v1alpha1.DispositionIgnored || e.Status.Plan.Reason != v1alpha1.NothingToCancel || e.Status.Reply != nil {
+			ignored := e.Status.Disposition == v1alpha1.DispositionIgnored
+			if !ignored || e.Status.Plan.Reason != v1alpha1.NothingToCancel || e.Status.Reply != nil {
 				t.Errorf("%s %+v, reply %+v", e.Status.Disposition, e.Status.Plan, e.Status.Reply)
 			}
 			if complete+len(w.git.replies.comments) != 0 {
@@ -88,7 +91,8 @@ func TestUntrustedCancelsEndAtOnce(t *testing.T) {
 	}
 }
 
-// However many events a pull request has on record, none of its events waits for ever, and each command does what it does otherwise.
+// However many events a pull request has on record, none of its events waits for ever, and each
+// command does what it does otherwise.
 func TestAPullRequestWithManyRecords(t *testing.T) {
 	t.Parallel()
 	const many = 2050
@@ -127,7 +131,8 @@ func TestAPullRequestWithManyRecords(t *testing.T) {
 			w.other("succeeded", "synchronize", -time.Minute, func(e *v1alpha1.GitEvent) {
 				e.Status.Phase, e.Status.Disposition = v1alpha1.PhaseSettled, v1alpha1.DispositionRuns
 				e.Status.Plan = &v1alpha1.Plan{HeadSHA: sha, Reason: "Selected"}
-				e.Status.Runs = []v1alpha1.Run{{Pipeline: "hello", Name: "hello-1", UID: "1", Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeSucceeded}}}
+				succeeded := &v1alpha1.Result{Outcome: v1alpha1.OutcomeSucceeded}
+				e.Status.Runs = []v1alpha1.Run{{Pipeline: "hello", Name: "hello-1", UID: "1", Result: succeeded}}
 			})
 			return w
 		}, func(t *testing.T, w *world) {
@@ -175,7 +180,8 @@ func TestAPullRequestWithManyRecords(t *testing.T) {
 			w.pull("synchronize", -10*time.Minute)
 			w.other("closed", "closed", -5*time.Minute, func(e *v1alpha1.GitEvent) {
 				e.Status.Phase, e.Status.Disposition = v1alpha1.PhaseSettled, v1alpha1.DispositionCancels
-				e.Status.Plan = &v1alpha1.Plan{HeadSHA: sha, Cancels: &v1alpha1.Cancellation{Why: "rita closed it", At: *e.Spec.HappenedAt}}
+				cancels := &v1alpha1.Cancellation{Why: "rita closed it", At: *e.Spec.HappenedAt}
+				e.Status.Plan = &v1alpha1.Plan{HeadSHA: sha, Cancels: cancels}
 			})
 			return w
 		}, func(t *testing.T, w *world) {
@@ -218,7 +224,16 @@ func TestAnUntrustedCancelIsAnsweredIfItEndsARun(t *testing.T) {
 		e.Status.Plan = &v1alpha1.Plan{HeadSHA: sha, Reason: "Selected"}
 		e.Status.Runs = []v1alpha1.Run{{Pipeline: "hello", Namespace: tenant, Name: "before-run", UID: "1"}}
 	})
-	_, _ = w.reconcile()
+	before := w.event()
+	before.Name = "comment-before"
+	w.process().steps.Report.Strangers.Reply(strangers.ReportOf(before), w.clock.Now())
+	for range 5 { // that one is answered in this minute
+		_, _ = w.reconcile()
+		w.pass(10 * time.Second)
+	}
+	if e := w.event(); len(w.git.replies.comments) != 0 || e.Status.Reply.Begun != nil {
+		t.Errorf("answered %q, %+v", w.git.replies.comments, e.Status.Reply)
+	}
 	w.until(w.over)
 	w.wantReply("**author**: `/cancel`", "The runs of this pull request")
 	if e := w.event(); !e.Status.Reply.Untrusted || e.Labels[plumbline.SubjectLabel] == "" {
@@ -229,7 +244,8 @@ func TestAnUntrustedCancelIsAnsweredIfItEndsARun(t *testing.T) {
 	}
 }
 
-// Comments of untrusted users without a command cost one question about them in two minutes, and are no records.
+// Comments of untrusted users without a command cost one question about them in two minutes, and
+// are no records.
 func TestUntrustedRemarksCostNothing(t *testing.T) {
 	t.Parallel()
 	w := commands(t, "nice work", pullFile("hello"))

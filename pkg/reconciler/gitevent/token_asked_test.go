@@ -13,8 +13,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
-// A run that a command, a comment or a button starts has the token that the event's own run has, also after another process
-// has renewed it. The code of a fork, and what needed an approval, only reads.
+// A run that a command, a comment or a button starts has the token that the event's own run has,
+// also after another process has renewed it. The code of a fork, and what needed an approval, only
+// reads.
 func TestAskedRunsHaveTheTokenOfTheEventsOwnRun(t *testing.T) {
 	t.Parallel()
 	reads := map[string]string{"contents": "read", "metadata": "read"}

@@ -132,7 +132,8 @@ func (r *Reconciler) recorded(ctx context.Context, t *target, head provider.Head
 	}
 	found := false
 	err := records.Each(ctx, r.events, about.Subject(), func(event *v1alpha1.GitEvent) bool {
-		found = records.Record{Event: event}.SHA() == head.SHA && (head.Pull != 0 || event.Spec.BaseRef == "refs/heads/"+head.Branch)
+		here := head.Pull != 0 || event.Spec.BaseRef == "refs/heads/"+head.Branch
+		found = here && records.Record{Event: event}.SHA() == head.SHA
 		return !found
 	})
 	return found, err

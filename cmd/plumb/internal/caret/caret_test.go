@@ -107,7 +107,10 @@ func TestFindInScalars(t *testing.T) {
 		"a text line by line":              {"|\n      event == 'x' ||\n        foo(1)", "2:6", "a.yaml:5:12"},
 		"a placeholder in front":           {`"'{{ cel: event }}' == \"x\" || foo(1)"`, "1:33", "a.yaml:3:86"},
 		"lines that a folded text indents": {">-\n      event == 'x' ||\n        foo(1)", "2:6", "a.yaml:5:12"},
-		"empty lines of a folded text":     {">-\n      event == 'x' ||\n\n      foo(1)", "2:4", "a.yaml:3:51"},
+		"empty lines of a folded text":     {">-\n      event == 'x' ||\n\n      foo(1)", "2:4", "a.yaml:6:10"},
+		"several of them":                  {">-\n      event == 'x' ||\n\n\n      foo(1)", "3:4", "a.yaml:7:10"},
+		"empty lines and an indented one":  {">-\n      event == 'x' ||\n\n        foo(1)", "3:6", "a.yaml:6:12"},
+		"an empty line at the beginning":   {"|\n\n      event == 'x' ||\n      foo(1)", "3:4", "a.yaml:6:10"},
 		"a place behind the end":           {"'foo('", "1:5", "a.yaml:3:56"},
 	} {
 		t.Run(name, func(t *testing.T) {

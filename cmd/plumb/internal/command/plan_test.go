@@ -89,17 +89,18 @@ func TestPlanWithNothingToStart(t *testing.T) {
 	for name, test := range map[string]struct {
 		message string
 		args    []string
+		code    int
 		want    string
 	}{
-		"a commit that asks for no CI":                {"x [skip ci]", nil, "Nothing starts: the message of the commit has a skip CI command.\n"},
-		"a command that names what there is not":      {"x", []string{"--comment", "/test biuld"}, ""},
-		"an event that the Git service never is told": {"x", []string{"--comment", "  "}, ""},
+		"a commit that asks for no CI":                {"x [skip ci]", nil, exitOK, "Nothing starts: the message of the commit has a skip CI command.\n"},
+		"a command that names what there is not":      {"x", []string{"--comment", "/test biuld"}, exitAuthor, ""},
+		"an event that the Git service never is told": {"x", []string{"--comment", "  "}, exitOK, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			repo := topic(t, nil)
 			repo.Commit(test.message)
 			got := plumb(t.Context(), repo.Dir, "", append([]string{"plan"}, test.args...)...)
-			if got.code != exitOK || test.want != "" && got.out != test.want {
+			if got.code != test.code || test.want != "" && got.out != test.want {
 				t.Errorf("exit %d: %s%s", got.code, got.out, got.said)
 			}
 			if must := plumb(t.Context(), repo.Dir, "", append([]string{"plan", "--must-start=build"}, test.args...)...); must.code != exitAuthor || !strings.Contains(must.said, "plumb: build would not start: ") {

@@ -7,8 +7,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +21,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
 	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
+	"github.com/plumbline-ci/plumbline/pkg/records"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
@@ -48,6 +47,7 @@ func (l *local) sources() plan.Sources {
 		Delivery: plan.Delivery{
 			Payload: l.payload,
 			Comment: func(context.Context) (string, error) { return l.Spec.Comment.Body, nil },
+			Records: l.records,
 		},
 	}
 	if l.Web != nil {
@@ -139,29 +139,6 @@ func (l *local) Files(ctx context.Context, sha, dir string) ([]git.File, error) 
 	return files, nil
 }
 
-// nothing says why there are no definitions.
-type nothing struct{ sentence string }
-
-func (n *nothing) Error() string { return n.sentence }
-
-func (l *local) nothingIn(ctx context.Context, dir string) error {
-	root := l.Tree.Root
-	ignored, err := l.Tree.Ignored(ctx, dir)
-	if err != nil {
-		return err
-	}
-	if len(ignored) > 0 {
-		return &nothing{fmt.Sprintf("git ignores what is in %s of %s (git check-ignore -v %s says why): no event would ever see it", dir, root, ignored[0])}
-	}
-	if _, err := os.Lstat(filepath.Join(root, dir)); err == nil {
-		return &nothing{fmt.Sprintf("%s in %s has no .yaml or .yml file: pipelines are PipelineRuns in such files", dir, root)}
-	}
-	if committed, err := l.Tree.Files(ctx, l.Tree.Head.SHA, dir); err == nil && len(committed) > 0 {
-		return &nothing{fmt.Sprintf("there is no %s in %s, though the commit that is checked out has it: git restore %s brings it back", dir, root, dir)}
-	}
-	return &nothing{fmt.Sprintf("there is no %s in %s: create %s/build.yaml with a PipelineRun, or run plumb in the working tree that has one", dir, root, dir)}
-}
-
 // File implements plan.Source.
 func (l *local) File(ctx context.Context, sha, name string) ([]byte, error) {
 	data, err := l.Tree.File(ctx, l.at(sha), name)
@@ -230,6 +207,14 @@ func (l *local) Complete(_ context.Context, event *v1alpha1.GitEventSpec) (*v1al
 // Versions implements plan.History: whoever plans on the command line vouches for what is approved, and the head has always been the head.
 func (l *local) Versions(_ context.Context, event *v1alpha1.GitEventSpec) ([]git.Version, error) {
 	return []git.Version{{SHA: event.SHA}}, nil
+}
+
+// records are none: nobody can tell here what has run, which /retest goes by.
+func (l *local) records(context.Context) ([]records.Record, error) {
+	if l.Spec.Comment != nil {
+		l.assume("nothing has run on the commit yet")
+	}
+	return nil, nil
 }
 
 // Differ implements plan.History: nothing is on record of an approval that could be remembered.

@@ -41,7 +41,8 @@ func filtered() string {
 	return strings.TrimSuffix(all.String(), "---\n")
 }
 
-// commit is a commit of a history: on which one it is, none for one that begins a history, and the files it changes.
+// commit is a commit of a history: on which one it is, none for one that begins a history, and the
+// files it changes.
 type commit struct {
 	name, parent string
 	files        map[string]string
@@ -66,7 +67,8 @@ func history() []commit {
 	}
 }
 
-// The planner says what the controller does: of the same repository and the same push both start the same pipelines.
+// The planner says what the controller does: of the same repository and the same push both start
+// the same pipelines.
 func TestAPushStartsHereWhatTheControllerStarts(t *testing.T) {
 	c := newControllersService(t)
 	repo := scratch.New(t, map[string]string{"README.md": "before all"})

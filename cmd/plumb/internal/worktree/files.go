@@ -20,9 +20,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// Files returns the YAML files below a directory, at a commit or on disk, within the limits of the controller and in its
-// order. Of a symbolic link the text is where it leads, as at the Git service. What Git ignores does not count. What a
-// sparse checkout leaves out does: it is as the index has it.
+// Files returns the YAML files below a directory, at a commit or on disk, within the limits of the
+// controller and in its order. Of a symbolic link the text is where it leads, as at the Git
+// service. What Git ignores does not count. What a sparse checkout leaves out does: it is as the
+// index has it.
 func (t *Tree) Files(ctx context.Context, at, dir string) ([]git.File, error) {
 	if at != OnDisk {
 		return t.filesAt(ctx, at, dir)
@@ -40,7 +41,8 @@ func (t *Tree) Files(ctx context.Context, at, dir string) ([]git.File, error) {
 	}
 	var names []string
 	for _, name := range slices.Concat(slices.Collect(maps.Keys(indexed)), fields(listed)) {
-		if isRepository := name == dir+"/"; isRepository || name == dir && indexed[name].mode == provider.ModeSubmodule {
+		isRepository := name == dir+"/"
+		if isRepository || name == dir && indexed[name].mode == provider.ModeSubmodule {
 			return nil, provider.NotDirectory(dir, provider.ModeSubmodule)
 		}
 		if provider.IsDefinition(name) && (t.isFile(name) || indexed[name].sparse) {
@@ -83,13 +85,15 @@ func (t *Tree) Ignored(ctx context.Context, dir string) ([]string, error) {
 	return slices.DeleteFunc(fields(listed), func(name string) bool { return !provider.IsDefinition(name) }), nil
 }
 
-// indexEntry is a path of the index. It is sparse if it is not on disk because of a sparse checkout.
+// indexEntry is a path of the index. It is sparse if it is not on disk because of a sparse
+// checkout.
 type indexEntry struct {
 	mode, id string
 	sparse   bool
 }
 
-// index lists what the index has at a path and below it. Of a path with a conflict it has one entry.
+// index lists what the index has at a path and below it. Of a path with a conflict it has one
+// entry.
 func (t *Tree) index(ctx context.Context, name string) (map[string]indexEntry, error) {
 	listed, err := t.git(ctx, "ls-files", "-z", "-t", "--stage", "--full-name", "--", name)
 	if err != nil {

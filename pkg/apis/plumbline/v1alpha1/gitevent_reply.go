@@ -9,8 +9,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 type Reply struct {
 	// Command is what is answered, as it was written ("/test build"), without its arguments.
 	Command string `json:"command"`
-	// Untrusted is true if the command's author may give it because the pull request is theirs, and for no other reason. Few of such
-	// commands are answered in a minute.
+	// Untrusted is true if the command's author may give it because the pull request is theirs, and
+	// for no other reason. Few of such commands are answered in a minute.
 	// +optional
 	Untrusted bool `json:"untrusted,omitempty"`
 	// Begun is when the event took the right to write the comment; unset while it does not have it.

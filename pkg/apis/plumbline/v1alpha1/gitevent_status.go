@@ -272,6 +272,8 @@ const (
 	OutcomeCancelled Outcome = "Cancelled"
 	// OutcomeDeleted means that the PipelineRun was deleted before it ended.
 	OutcomeDeleted Outcome = "Deleted"
+	// OutcomeSkipped means that its check showed what was waited for, which is over.
+	OutcomeSkipped Outcome = "Skipped"
 )
 
 // Result is the terminal state of a PipelineRun.

@@ -16,7 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// The event types are those of Pipelines-as-Code (spec/compatibility.md 3.11.1). Only pipelines that read labels react to
+// The event types are those of Pipelines-as-Code. Only pipelines that read labels react to
 // TypeLabels.
 const (
 	typePush         = "push"

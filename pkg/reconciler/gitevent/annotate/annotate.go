@@ -31,8 +31,9 @@ type Step struct {
 	Metrics   *metrics.Metrics
 }
 
-// Do patches what the Git service returned onto the PipelineRuns. A failure is logged, counted and requeued with
-// the workqueue's backoff; it is never reported. Nothing waits for it but the end of the event, for an hour (D1, I-10).
+// Do patches what the Git service returned onto the PipelineRuns. A failure is logged, counted and
+// requeued with the workqueue's backoff; it is never reported. Nothing waits for it but the end of
+// the event, for an hour (D1, I-10).
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	var faults []error
 	over := a.Turn(attempt.LongTurn)

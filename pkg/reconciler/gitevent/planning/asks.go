@@ -34,9 +34,13 @@ func (s *Step) sources(a *attempt.Attempt, client *provider.Client, who *answers
 		Source: client, History: client, Addresses: client, Web: s.Web,
 		Access: who, Missing: q.missing, Secret: q.secret,
 		Budget: plan.Budget{Hold: q.hold, Rest: a.Kept.Rest},
-		Delivery: plan.Delivery{Comment: q.comment, Actor: q.actor, Payload: q.body, Records: q.records, Past: plan.Past{
-			First: q.first, RecordsOf: q.recordsOf, About: a.Kept.About, Cancels: q.cancels, Now: a.Clock.Now, Outdate: q.outdate,
-		}},
+		Delivery: plan.Delivery{
+			Comment: q.comment, Actor: q.actor, Payload: q.body, Records: q.records,
+			Past: plan.Past{
+				First: q.first, RecordsOf: q.recordsOf, About: a.Kept.About, Cancels: q.cancels,
+				Now: a.Clock.Now, Outdate: q.outdate,
+			},
+		},
 	}
 }
 
@@ -67,7 +71,8 @@ func (q asks) records(ctx context.Context) ([]records.Record, error) {
 
 // recordsOf are those of any pull request or commit.
 func (q asks) recordsOf(ctx context.Context, subject string) ([]records.Record, error) {
-	all, err := records.List(ctx, q.step.Events, subject, func(events int) error { return q.a.Kept.Hold("records", events*records.Bytes) })
+	hold := func(events int) error { return q.a.Kept.Hold("records", events*records.Bytes) }
+	all, err := records.List(ctx, q.step.Events, subject, hold)
 	if fault.Is(err, fault.Ignored) { // there are too many: what would be decided by some of them may be wrong
 		return nil, &plan.Over{Why: fault.Of(err)}
 	}
@@ -75,7 +80,9 @@ func (q asks) recordsOf(ctx context.Context, subject string) ([]records.Record, 
 }
 
 // cancels reports what a cancellation would end now.
-func (q asks) cancels(ctx context.Context, spec *v1alpha1.GitEventSpec, c *v1alpha1.Cancellation) (something, running bool, err error) {
+func (q asks) cancels(ctx context.Context, spec *v1alpha1.GitEventSpec, c *v1alpha1.Cancellation) (
+	something, running bool, err error,
+) {
 	return q.step.Closings.Finds(ctx, q.a.Event.Name, spec, c)
 }
 

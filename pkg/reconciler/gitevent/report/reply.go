@@ -14,8 +14,9 @@ import (
 
 // Reply answers the command that the event is, if it is one.
 func (s *Step) Reply(ctx context.Context, a *attempt.Attempt) error {
-	step := replying.Step{Events: s.Events, Identity: s.Identity, Late: s.late(), Untrusted: func(event *v1alpha1.GitEvent, now time.Time) time.Duration {
+	untrusted := func(event *v1alpha1.GitEvent, now time.Time) time.Duration {
 		return s.Strangers.Reply(strangers.ReportOf(event), now)
-	}}
+	}
+	step := replying.Step{Events: s.Events, Identity: s.Identity, Late: s.late(), Untrusted: untrusted}
 	return step.Do(ctx, a)
 }

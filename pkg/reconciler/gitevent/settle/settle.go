@@ -35,22 +35,24 @@ type Step struct {
 	Unpatched func(a *attempt.Attempt) []*v1alpha1.Run
 }
 
-// PatchLimit is how long an event stays open although all is reported, because patches of its PipelineRuns are refused. The sweep goes on
-// with them (docs/adr/0003). SecretLimit is the same for the Secrets of its runs, as far as one process knows.
+// PatchLimit is how long an event stays open although all is reported, because patches of its
+// PipelineRuns are refused. The sweep goes on with them (docs/adr/0003). SecretLimit is the same
+// for the Secrets of its runs, as far as one process knows.
 const (
 	PatchLimit  = time.Hour
 	SecretLimit = time.Hour
 )
 
 // New returns a step that has settled nothing yet.
-func New(c cluster.Cluster, secrets gitauth.Secrets, m *metrics.Metrics, leads *Tenure, unpatched func(a *attempt.Attempt) []*v1alpha1.Run) *Step {
-	return &Step{GitAuth: secrets, Pruning: pruning.New(c), Failing: &Failing{}, Metrics: m, Leads: leads, Unpatched: unpatched}
+func New(c cluster.Cluster, secrets gitauth.Secrets, m *metrics.Metrics, leads *Tenure) *Step {
+	return &Step{GitAuth: secrets, Pruning: pruning.New(c), Failing: &Failing{}, Metrics: m, Leads: leads}
 }
 
-// Do settles the event if nothing is left to do, or if nobody can be told what is left; due is false if neither is so, and
-// nothing was done but what no patch of a PipelineRun keeps waiting. Idle tells that the steps before have met no fault, except the
-// patches. It is one answer for one moment: right after it a report may be worth another attempt, and an event must not be settled then
-// as if nothing were left to tell.
+// Do settles the event if nothing is left to do, or if nobody can be told what is left; due is
+// false if neither is so, and nothing was done but what no patch of a PipelineRun keeps waiting.
+// Idle tells that the steps before have met no fault, except the patches. It is one answer for one
+// moment: right after it a report may be worth another attempt, and an event must not be settled
+// then as if nothing were left to tell.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt, idle bool) (due bool, err error) {
 	switch {
 	case unreportable(a):
@@ -66,7 +68,8 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt, idle bool) (due bool,
 		return true, err
 	}
 	if len(unpatched) > 0 {
-		logging.FromContext(ctx).Errorw("Patching PipelineRuns is left to the sweep", "event", a.Event.Name, "runs", len(unpatched))
+		logging.FromContext(ctx).Errorw("Patching PipelineRuns is left to the sweep",
+			"event", a.Event.Name, "runs", len(unpatched))
 	}
 	return true, s.finish(ctx, a, left{patches: unpatched})
 }
@@ -77,30 +80,37 @@ func (s *Step) leavesPatches(a *attempt.Attempt) bool {
 	return wait != nil && a.Clock.Since(wait.Since.Time) >= PatchLimit
 }
 
-// left is what a settled event leaves to the sweep: checks without a conclusion, and patches of runs.
+// left is what a settled event leaves to the sweep: checks without a conclusion, and patches of
+// runs.
 type left struct {
 	open    []v1alpha1.Check
 	patches []*v1alpha1.Run
 }
 
-// checks are what the stub keeps of the checks: those that are open, and the ids that are still to be patched onto PipelineRuns.
+// checks are what the stub keeps of the checks: those that are open, and the ids that are still to
+// be patched onto PipelineRuns.
 func (l left) checks(a *attempt.Attempt) []v1alpha1.Check {
 	all := l.open
 	for _, run := range l.patches {
 		if check := a.Accepted(run.Name); check != nil {
-			all = append(all, v1alpha1.Check{Key: check.Key, Name: check.Name, ID: check.ID, Concluded: check.Concluded})
+			kept := v1alpha1.Check{Key: check.Key, Name: check.Name, ID: check.ID, Concluded: check.Concluded}
+			all = append(all, kept)
 		}
 	}
 	return all
 }
 
-// finished tells whether nothing is left to do but to patch runs: every run is refused or over, every report accepted.
+// finished tells whether nothing is left to do but to patch runs: every run is refused or over,
+// every report accepted.
 func finished(a *attempt.Attempt) bool {
-	waits := func(w v1alpha1.Wait) bool { return w.Step != v1alpha1.StepPrune && w.Step != v1alpha1.StepAnnotate } // these are looked at here
+	waits := func(w v1alpha1.Wait) bool { // the others are looked at here
+		return w.Step != v1alpha1.StepPrune && w.Step != v1alpha1.StepAnnotate
+	}
 	return a.Decided() && !slices.ContainsFunc(a.Event.Status.Waits, waits) && len(a.Outstanding()) == 0 && a.Over()
 }
 
-// finish removes what only an open event needs and settles the event, with what is left of it. Every delete may be repeated.
+// finish removes what only an open event needs and settles the event, with what is left of it.
+// Every delete may be repeated.
 func (s *Step) finish(ctx context.Context, a *attempt.Attempt, left left) error {
 	return a.Waits.Try(retry.Step{Name: attempt.StepSettle}, func() error { return s.tidy(ctx, a, left) })
 }
@@ -151,7 +161,8 @@ func (s *Step) leave(ctx context.Context, a *attempt.Attempt) error {
 		if err == nil {
 			err = again(s.GitAuth.Leave(ctx, a, run, revoked))
 			if secretStays(a, err) {
-				logging.FromContext(ctx).Errorw("The secret of a run is left to the sweep", "event", a.Event.Name, "run", run.Name, "error", err)
+				logging.FromContext(ctx).Errorw("The secret of a run is left to the sweep",
+					"event", a.Event.Name, "run", run.Name, "error", err)
 				a.Event.Status.LateSecrets, err = true, nil
 			}
 		}
@@ -172,14 +183,16 @@ func again(err error) error {
 	return fault.Transientf(f.Reason, "%s", f.Message)
 }
 
-// secretStays reports whether it has failed for long enough to change or delete the secret of a run that is over.
+// secretStays reports whether it has failed for long enough to change or delete the secret of a run
+// that is over.
 func secretStays(a *attempt.Attempt, err error) bool {
 	f := fault.Of(err)
 	return f != nil && f.Class != fault.Conflict && a.Waits.Failing(retry.Step{Name: attempt.StepSettle}) >= SecretLimit
 }
 
-// meantNothing reports whether no later event is decided by a comment, and no reply tells of it. It is not found as one of its pull request
-// then: everybody may write thousands, and what is decided there reads all that there are.
+// meantNothing reports whether no later event is decided by a comment, and no reply tells of it. It
+// is not found as one of its pull request then: everybody may write thousands, and what is decided
+// there reads all that there are.
 func meantNothing(event *v1alpha1.GitEvent) bool {
 	return !records.Matters(event) && event.Status.Reply == nil
 }
