@@ -45,6 +45,12 @@ func TestAURLThatNobodyHasClaimedYet(t *testing.T) {
 			w.declare(func(r *pacv1alpha1.Repository) { hooked(r); r.Spec.URL = "https://lab.example/acme/moved" })
 			w.replace(repository("heirs", "app", ownURL))
 		}, nil, http.StatusOK, ignored},
+		{"its owner was renamed, and the claim has not moved yet", func(w *world) {
+			w.remove("own")
+			renamed := repository("ci", "renamed", ownURL)
+			renamed.Spec.GitProvider = &pacv1alpha1.GitProvider{WebhookSecret: &pacv1alpha1.Secret{Name: "own"}}
+			w.replace(renamed)
+		}, nil, http.StatusServiceUnavailable, unclaimed},
 		{"another Repository has lost it", func(w *world) { w.replace(repository("heirs", "app", ownURL)) }, nil, http.StatusAccepted, recorded},
 		{"its owner was made again", func(w *world) { w.declare(madeAgain) }, nil, http.StatusAccepted, recorded},
 		{"its owner was made again, and the claim does not know yet", func(w *world) {
@@ -70,6 +76,15 @@ func TestAURLThatNobodyHasClaimedYet(t *testing.T) {
 		}
 		w.expect(http.StatusAccepted, push("k1"))
 		w.wantEvents(1)
+	})
+	t.Run("of a GitHub App, renamed", func(t *testing.T) {
+		w := newWorld(t)
+		w.remove("app")
+		w.replace(repository("ci", "renamed", repositoryURL))
+		w.expect(http.StatusServiceUnavailable, push("k1"))
+		if w.wantEvents(0); w.counted("unavailable", "NotClaimedYet") != 1 {
+			t.Errorf("not counted:\n%s", w.log())
+		}
 	})
 }
 

@@ -27,6 +27,11 @@ func (r *Reconciler) read(ctx context.Context, owner types.NamespacedName) (*pac
 			return cached.DeepCopy(), nil
 		}
 	}
+	return r.readLive(ctx, owner)
+}
+
+// readLive returns what the API server has, nil when there is no such Repository.
+func (r *Reconciler) readLive(ctx context.Context, owner types.NamespacedName) (*pacv1alpha1.Repository, error) {
 	live, err := r.client.PipelinesascodeV1alpha1().Repositories(owner.Namespace).Get(ctx, owner.Name, metav1.GetOptions{})
 	if fault.Gone(err) {
 		return nil, nil

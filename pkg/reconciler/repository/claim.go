@@ -30,6 +30,9 @@ func (r *Reconciler) claim(ctx context.Context, repository *pacv1alpha1.Reposito
 	if created {
 		return live, nil
 	}
+	if live, err = r.move(ctx, repository, live); err != nil {
+		return nil, err
+	}
 	taken, err := r.takeOver(ctx, owner, live)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ package repository
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,6 +46,30 @@ func (r *Reconciler) takeOver(ctx context.Context, owner types.NamespacedName, l
 		return false, nil
 	}
 	return true, r.deleteClaim(ctx, live) // a released one, too: who proves nothing is kept nothing for
+}
+
+// move gives a claim to the Repository if its owner is of the same namespace and has given up the URL, e.g. because it was renamed: deleted
+// and created with another name. The API server confirms that it is gone or names another URL. The claim is changed, not made anew, so that no
+// other namespace can be first in between (docs/adr/0053).
+func (r *Reconciler) move(ctx context.Context, to *pacv1alpha1.Repository, live *v1alpha1.RepositoryClaim) (*v1alpha1.RepositoryClaim, error) {
+	holder := ownerOf(live)
+	if holder.Namespace != to.Namespace || holder == keyOf(to) || live.Status.ReleasedAt == nil && slices.Contains(r.rivals(live.Name), holder) {
+		return live, nil
+	}
+	owner, err := r.readLive(ctx, holder)
+	if err != nil {
+		return nil, err
+	}
+	if owner != nil && claimName(owner.Spec.URL) == live.Name {
+		return live, nil // a change of it wakes this key through its claim
+	}
+	claim := live.DeepCopy()
+	claim.Spec.Repository.Name, claim.Spec.Repository.UID = to.Name, to.UID
+	moved, err := r.client.PlumblineV1alpha1().RepositoryClaims(r.namespace).Update(ctx, claim, metav1.UpdateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("moving RepositoryClaim %s/%s to Repository %s: %w", r.namespace, claim.Name, keyOf(to), fault.FromKube(fault.VerbUpdate, err))
+	}
+	return moved, nil
 }
 
 // endTurn forgets when the turn of a claim began that needs no proof of an event: if it needs one again, it has another hour.

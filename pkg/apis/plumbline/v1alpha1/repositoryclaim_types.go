@@ -23,7 +23,7 @@ type RepositoryClaim struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable: delete the claim to free the URL"
+	// +kubebuilder:validation:XValidation:rule="self.url == oldSelf.url && self.repository.namespace == oldSelf.repository.namespace",message="a claim stays in its namespace: delete it to free the URL"
 	Spec RepositoryClaimSpec `json:"spec"`
 	// +optional
 	Status RepositoryClaimStatus `json:"status,omitempty"`
@@ -35,7 +35,8 @@ type RepositoryClaimSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	URL string `json:"url"`
-	// Repository is the owner: its namespace and name; a Repository re-created under both keeps the claim.
+	// Repository is the owner: its namespace and name; a Repository re-created under both keeps the claim. Only the name may change: the claim
+	// moves to another Repository of the namespace when its owner is gone or names another URL.
 	Repository ClaimOwner `json:"repository"`
 }
 
