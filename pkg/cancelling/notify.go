@@ -42,7 +42,7 @@ func (s *Step) left(a *attempt.Attempt) time.Duration {
 
 func (s *Step) tellAll(ctx context.Context, a *attempt.Attempt) error {
 	cancels := a.Event.Status.Plan.Cancels
-	all, err := records.List(ctx, s.Events, a.Event.Spec.Subject())
+	all, err := records.List(ctx, s.Events, a.Event.Spec.Subjects())
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (s *Step) tellAll(ctx context.Context, a *attempt.Attempt) error {
 	over := a.Turn(attempt.ShortTurn)
 	for _, record := range all {
 		other := record.Event
-		if other.Name == a.Event.Name || other.Settled() || !other.Needs(cancels) || elsewhere(cancels, other) || !ends(&a.Event.Spec, cancels, &other.Spec) {
+		if other.Name == a.Event.Name || other.Settled() || !other.Needs(cancels) || elsewhere(cancels, other) || !ends(a.Event.AsRecorded(), cancels, other.AsRecorded()) {
 			continue
 		}
 		if err := attempt.First([]error{over(), a.Record.Confirm(ctx)}); err != nil {
@@ -82,13 +82,13 @@ func again(f *fault.Error) error { return fault.Transientf(f.Reason, "%s", f.Mes
 // it happened. It is nil if that is not known; then whoever closed it finds this event. Of events that are recorded long after they
 // happened it asks the API server, of all others the cache.
 func (s *Step) Since(ctx context.Context, event *v1alpha1.GitEvent) (*v1alpha1.Cancellation, error) {
-	spec := &event.Spec
+	spec := event.AsRecorded()
 	if spec.PullRequest == nil || spec.Closes() {
 		return nil, nil
 	}
 	var others []*v1alpha1.GitEvent
 	if spec.ReceivedAt.Sub(spec.Happened()) > s.window()*2/5 {
-		all, err := records.List(ctx, s.Events, spec.Subject())
+		all, err := records.List(ctx, s.Events, spec.Subjects())
 		if err != nil {
 			return nil, err
 		}
@@ -114,6 +114,6 @@ func (s *Step) Since(ctx context.Context, event *v1alpha1.GitEvent) (*v1alpha1.C
 // what a delivery that is not signed says is confirmed by then.
 func closes(event *v1alpha1.GitEvent, earlier *v1alpha1.GitEventSpec) bool {
 	plan := event.Status.Plan
-	return plan != nil && plan.Cancels != nil && event.Spec.Closes() && event.Spec.Repository.UID == earlier.Repository.UID &&
-		event.Spec.PullRequest.Number == earlier.PullRequest.Number && earlier.Precedes(&event.Spec, plan.Cancels.At.Time)
+	return plan != nil && plan.Cancels != nil && event.Spec.Closes() && event.Spec.PullRequest.Number == earlier.PullRequest.Number &&
+		event.Spec.Repository.Origin() == earlier.Repository.Origin() && earlier.Precedes(event.AsRecorded(), plan.Cancels.At.Time)
 }

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// Patience is how long after it was received an event lets older ones be planned first.
+	// Patience is how long after it was recorded an event lets older ones be planned first.
 	Patience = time.Minute
 	// An event that lets others go first looks again after as long as it has waited, within these bounds.
 	soonest = time.Second
@@ -46,7 +46,7 @@ func First(ctx context.Context, events Writer, event *v1alpha1.GitEvent, subject
 		return err
 	}
 	var rivals []*v1alpha1.GitEvent
-	waited := now.Sub(event.Spec.ReceivedAt.Time)
+	waited := now.Sub(event.RecordedAt())
 	for _, record := range all {
 		other := record.Event
 		if other.Name == event.Name || other.Settled() || other.Status.Plan.Decided() {

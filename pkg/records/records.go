@@ -39,11 +39,11 @@ func (r Record) SHA() string {
 	return r.Event.Spec.SHA
 }
 
-// List returns the events of a subject, the oldest first; those received within the same second in the order of their names. What
+// List returns the events of a subject, or of some separated by commas (GitEventSpec.Subjects), the oldest first; those recorded within the same second in the order of their names. What
 // every later decision depends on may not be cut: more than can be read is an Operator fault.
 func List(ctx context.Context, events Lister, subject string) ([]Record, error) {
 	var all []Record
-	o := metav1.ListOptions{LabelSelector: plumbline.SubjectLabel + "=" + subject, Limit: pageSize}
+	o := metav1.ListOptions{LabelSelector: plumbline.SubjectLabel + " in (" + subject + ")", Limit: pageSize}
 	for {
 		page, err := events.List(ctx, o)
 		if err != nil {
@@ -64,5 +64,5 @@ func List(ctx context.Context, events Lister, subject string) ([]Record, error) 
 }
 
 func compare(a, b *v1alpha1.GitEvent) int {
-	return cmp.Or(a.Spec.ReceivedAt.Compare(b.Spec.ReceivedAt.Time), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(a.RecordedAt().Compare(b.RecordedAt()), cmp.Compare(a.Name, b.Name))
 }

@@ -21,7 +21,7 @@ type pages struct {
 }
 
 func (p pages) List(_ context.Context, o metav1.ListOptions) (*v1alpha1.GitEventList, error) {
-	if want := "plumbline.dev/subject=s1"; o.LabelSelector != want {
+	if want := "plumbline.dev/subject in (s1)"; o.LabelSelector != want {
 		return nil, fmt.Errorf("selector %q, want %q", o.LabelSelector, want)
 	}
 	at := 0
@@ -75,5 +75,26 @@ func TestSHAIsThePlansOnceThereIsOne(t *testing.T) {
 	r.Event.Status.Plan = &v1alpha1.Plan{HeadSHA: "b"}
 	if r.SHA() != "b" {
 		t.Errorf("with a plan the commit is %q, want the plan's", r.SHA())
+	}
+}
+
+// Each receiver has a clock of its own: the API server's orders what they have recorded.
+func TestListIsInTheOrderOfTheAPIServer(t *testing.T) {
+	t.Parallel()
+	created := func(name string, received, created int64) v1alpha1.GitEvent {
+		e := event(name, received)
+		e.CreationTimestamp = metav1.NewTime(time.Unix(created, 0))
+		return e
+	}
+	all, err := List(t.Context(), pages{events: []v1alpha1.GitEvent{created("ahead", 5000, 1), created("behind", 1, 3), created("right", 2, 2)}}, "s1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, r := range all {
+		got += " " + r.Event.Name
+	}
+	if got != " ahead right behind" {
+		t.Errorf("the records are%s", got)
 	}
 }

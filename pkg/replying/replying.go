@@ -155,7 +155,7 @@ func (s *Step) reply(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Re
 
 // said are the event and all others that are on record of its pull request.
 func (s *Step) said(ctx context.Context, a *attempt.Attempt) ([]*v1alpha1.GitEvent, error) {
-	recorded, err := records.List(ctx, s.Events, a.Event.Spec.Subject())
+	recorded, err := records.List(ctx, s.Events, a.Event.Spec.Subjects())
 	if err != nil {
 		return nil, err
 	}

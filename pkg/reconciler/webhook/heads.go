@@ -126,11 +126,13 @@ func tells(hooks []provider.Hook, head provider.Head) bool {
 // recorded tells whether there is a GitEvent of the head, open or settled: a push to the branch, or one of the pull request that has run or
 // would have run that commit.
 func (r *Reconciler) recorded(ctx context.Context, t *target, head provider.Head) (bool, error) {
-	about := v1alpha1.GitEventSpec{Repository: v1alpha1.RepositoryReference{UID: t.repository.UID}, SHA: head.SHA}
+	about := v1alpha1.GitEventSpec{Repository: v1alpha1.RepositoryReference{
+		Namespace: t.repository.Namespace, UID: t.repository.UID, URL: t.repository.Spec.URL,
+	}, SHA: head.SHA}
 	if head.Pull != 0 {
 		about.PullRequest = &v1alpha1.PullRequest{Number: head.Pull}
 	}
-	known, err := records.List(ctx, r.events, about.Subject())
+	known, err := records.List(ctx, r.events, about.Subjects())
 	if err != nil {
 		return false, err
 	}

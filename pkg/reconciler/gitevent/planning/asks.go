@@ -65,13 +65,21 @@ func (q asks) records(ctx context.Context) ([]records.Record, error) {
 
 // recordsOf are those of any pull request or commit.
 func (q asks) recordsOf(ctx context.Context, subject string) ([]records.Record, error) {
-	all, err := records.List(ctx, q.step.Events, subject)
+	all, err := records.List(ctx, q.step.Events, q.subjects(subject))
 	return slices.DeleteFunc(all, func(r records.Record) bool { return r.Event.Name == q.a.Event.Name }), err
 }
 
 // first keeps two events from deciding by what has run at the same moment.
 func (q asks) first(ctx context.Context, subject string) error {
-	return records.First(ctx, q.step.Events, q.a.Event, subject, q.a.Clock.Now())
+	return records.First(ctx, q.step.Events, q.a.Event, q.subjects(subject), q.a.Clock.Now())
+}
+
+// subjects are all values that the label of a subject may have (GitEventSpec.Subjects), as far as they are known here: those of the event's own.
+func (q asks) subjects(subject string) string {
+	if own := &q.a.Event.Spec; subject == own.Subject() {
+		return own.Subjects()
+	}
+	return subject
 }
 
 func (q asks) body(ctx context.Context) ([]byte, error) {

@@ -56,7 +56,7 @@ func (s *Step) overtaken(ctx context.Context, a *attempt.Attempt) error {
 	if check := a.Accepted(status.EventKey); check == nil || !check.Intent || check.Accepted == "" {
 		return nil // nothing was sent
 	}
-	recorded, err := records.List(ctx, s.Events, a.Event.Spec.Subject())
+	recorded, err := records.List(ctx, s.Events, a.Event.Spec.Subjects())
 	if err != nil {
 		return err
 	}
