@@ -33,7 +33,7 @@ test: lint verify binaries ## lint, verify generated code, run every test
 	go -C hack/tools/promrules test .
 	go -C hack/tools/scan test .
 	$(MAKE) unit
-	go test -timeout 80m -p 1 -parallel 4 $(shell go list ./... | grep $(with_cluster))
+	go test -vet=off -timeout 80m -p 1 -parallel 4 $(shell go list ./... | grep $(with_cluster))
 
 MINUTES ?= 30
 WITHOUT ?=
@@ -50,7 +50,12 @@ missed: binaries ## nobody can record deliveries for OUTAGES=10s,60s,10m; fails 
 
 .PHONY: unit
 unit: ## run the tests that need no cluster
-	go test $(shell go list ./... | grep -v -e /pkg/client/ $(with_cluster))
+	go test -vet=off $(shell go list ./... | grep -v -e /pkg/client/ $(with_cluster)) # golangci-lint runs vet
+
+.PHONY: race
+race: ## run the tests of pkg/ with the race detector, which needs a C compiler (nightly; not part of make test)
+	@command -v $(firstword $(shell go env CC)) >/dev/null || { echo 'make race needs a C compiler, because the race detector needs cgo: install gcc, or set CC' >&2; exit 1; }
+	CGO_ENABLED=1 go test -race -timeout 60m $(shell go list ./pkg/... | grep -v -e /pkg/client/)
 
 .PHONY: bench-plan
 bench-plan: binaries ## print time, calls and sizes of events with 1, 10, 100, 200 PipelineRuns (BENCH="-git-delay=200ms")
@@ -142,7 +147,7 @@ cluster: binaries ## start the test control plane for people; Ctrl-C ends it
 	$(call foreground,dist/cluster)
 
 .PHONY: images
-images: ## build the container images and their SBOMs into dist/images (OCI layout, SPDX; no daemon)
+images: ## build the container images and their SBOMs into dist/images (OCI layout, SPDX; no daemon), for this machine or PLATFORMS=linux/amd64,linux/arm64
 	./hack/images.sh
 
 DB ?= https://vuln.go.dev

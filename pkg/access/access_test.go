@@ -57,6 +57,7 @@ func (in Input) comment(command Command) Input {
 func (in Input) own() Input      { return in.with(func(in *Input) { in.Own = true }) }
 func (in Input) label() Input    { return in.with(func(in *Input) { in.Label = true }) }
 func (in Input) approved() Input { return in.with(func(in *Input) { in.Approved = true }) }
+func (in Input) app() Input      { return in.with(func(in *Input) { in.App = true }) }
 func (in Input) members() Input  { return in.with(func(in *Input) { in.Members = true }) }
 func (in Input) trusts() Input   { return in.with(func(in *Input) { in.Trusts = true }) }
 func (in Input) policy(pull, ok string) Input {
@@ -117,19 +118,20 @@ func TestEveryFactGrantsSomething(t *testing.T) {
 	}
 }
 
-// Whatever is known and whatever the event is: nobody's comment, label or fork starts anything without a right.
-func TestWithoutAnyRightOnlyPushesAndBranchesOfTheRepositoryRun(t *testing.T) {
+// Whatever is known and whatever the event is: nobody's comment, label or pull request starts anything without a right, but an App's
+// from a branch of the repository.
+func TestWithoutAnyRightOnlyPushesAndAppsBranchesRun(t *testing.T) {
 	bools := []bool{false, true}
 	for _, trigger := range []v1alpha1.Trigger{v1alpha1.TriggerPush, v1alpha1.TriggerPullRequest, "workflow_run", ""} {
 		for _, command := range []Command{"", Test, Retest, OkToTest, Cancel, "unknown"} {
-			for i := range 1 << 7 {
+			for i := range 1 << 8 {
 				bit := func(n int) bool { return bools[i>>n&1] }
 				in := Input{Trigger: trigger, Command: command, SameRepository: bit(0), Label: bit(1), Comment: bit(2) || command != "", Own: bit(3),
-					Members: bit(4), Trusts: bit(5), Restricted: bit(6)}
+					Members: bit(4), Trusts: bit(5), Restricted: bit(6), App: bit(7)}
 				for _, in := range []Input{in, in.policy("a", "b"), in.policy("", "b"), in.policy("a", "")} {
 					d, asked := row{in: in, facts: []string{"actor confirmed"}}.ends(rules())
 					may := !in.Comment && (trigger == v1alpha1.TriggerPush ||
-						trigger == v1alpha1.TriggerPullRequest && in.SameRepository && !in.Label && !in.Restricted && in.Policy == nil)
+						trigger == v1alpha1.TriggerPullRequest && in.SameRepository && in.App && !in.Label && !in.Restricted && in.Policy == nil)
 					may = may || command == Cancel && in.Own && trigger == v1alpha1.TriggerPullRequest && !in.Restricted
 					if (d.Verdict == Allowed) != may {
 						t.Fatalf("%+v: %v because %q after %v, want allowed: %t", in, d.Verdict, d.Why, asked, may)

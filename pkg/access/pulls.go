@@ -20,15 +20,15 @@ func (pullClosed) why() string {
 	return "The Repository has a settings.policy that names no team for pull requests, so nobody's starts a run by itself."
 }
 
-// sameRepository has nothing to say where a policy is: it does not ask who can push.
-type sameRepository struct{}
+// appsBranch is about dependency bots. It has nothing to say where a policy is: that lists who may.
+type appsBranch struct{}
 
-func (sameRepository) decides(in Input) (Verdict, Question, bool) {
-	return says(Allowed, in.pull() && in.SameRepository && !in.policed(Author))
+func (appsBranch) decides(in Input) (Verdict, Question, bool) {
+	return says(Allowed, in.pull() && in.ownBranch() && in.App)
 }
 
-func (sameRepository) why() string {
-	return "The branch of the pull request lives in this repository, so its author can push to it."
+func (appsBranch) why() string {
+	return "The branch of the pull request lives in this repository, and its author is an App."
 }
 
 type authorUnknown struct{}

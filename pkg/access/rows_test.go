@@ -21,8 +21,16 @@ func list(all ...string) []string { return all }
 func pulls() map[string]row {
 	return map[string]row{
 		"a push is allowed": {in: push(), want: Allowed, reason: "can push"},
-		"a pull request from a branch of the same repository is allowed without a look-up": {
-			in: here(), want: Allowed, reason: "lives in this repository"},
+		"a writer's pull request from a branch of the same repository is allowed, whoever acted": {
+			in: here(), facts: list("author writer"), want: Allowed, asked: list("author writer"), reason: "has write access"},
+		"that of a member who may only read is not approved": {
+			in: here(), facts: list("author member"), asked: list("author writer", "author owner"), reason: "The author of the pull request has no write access"},
+		"unless members count":                   {in: here().members(), facts: list("author member"), want: Allowed, asked: list("author writer", "author member"), reason: "counts as"},
+		"or OWNERS name it":                      {in: here(), facts: list("author owner"), want: Allowed, asked: list("author writer", "author owner"), reason: "counts as"},
+		"or its account is trusted":              {in: here().trusts(), facts: list("author trusted"), want: Allowed, asked: list("author trusted"), reason: "counts as"},
+		"or somebody has approved the commit":    {in: here().approved(), want: Allowed, reason: "has done so"},
+		"that of an App is allowed, nobody asks": {in: here().app(), want: Allowed, reason: "its author is an App"},
+		"an App's from a fork is not approved":   {in: fork().app(), asked: list("author writer", "author owner"), reason: "The author of the pull request has no write access"},
 		"a pull request from a fork by a stranger is not approved": {
 			in: fork(), asked: list("author writer", "author owner"), reason: "The author of the pull request has no write access"},
 		"a pull request from a fork by a writer, who acted as well, is allowed": {
@@ -61,7 +69,13 @@ func labels() map[string]row {
 		"a stranger's label on an approved commit starts nothing": {
 			in: fork().label().approved(), asked: list("actor writer", "actor owner"), reason: "Who set the label has no"},
 		"a writer's label on a branch of the same repository is allowed": {
-			in: here().label(), facts: list("actor writer", "actor confirmed"), want: Allowed, asked: list("actor writer", "actor confirmed"), reason: "lives in this"},
+			in: here().label(), facts: list("actor writer", "actor confirmed", "author writer"), want: Allowed, asked: list("actor writer", "actor confirmed", "author writer"), reason: "has write access"},
+		"a writer's label on a reader's pull request starts nothing": {
+			in: here().label(), facts: list("actor writer", "actor confirmed", "author member"), asked: list("actor writer", "actor confirmed", "author writer", "author owner"), reason: "The author of the pull request has no"},
+		"a writer's label on an App's branch is allowed": {
+			in: here().label().app(), facts: list("actor writer", "actor confirmed"), want: Allowed, asked: list("actor writer", "actor confirmed"), reason: "its author is an App"},
+		"an App's label on its own branch is not approved": {
+			in: here().label().app(), asked: list("actor writer", "actor owner"), reason: "Who set the label has no"},
 		"a label that nobody confirms is not approved": {
 			in: here().label(), facts: list("actor writer"), asked: list("actor writer", "actor confirmed"), reason: "does not confirm who set the label"},
 		"a writer's label on a writer's fork is allowed": {
@@ -71,8 +85,8 @@ func labels() map[string]row {
 			in: fork().label(), facts: list("actor writer", "actor confirmed"),
 			asked: list("actor writer", "actor confirmed", "author writer", "author owner"), reason: "The author of the pull request has no"},
 		"a label of somebody in OWNERS on a branch of the same repository is allowed": {
-			in: here().label(), facts: list("actor owner", "actor confirmed"), want: Allowed,
-			asked: list("actor writer", "actor owner", "actor confirmed"), reason: "lives in this"},
+			in: here().label(), facts: list("actor owner", "actor confirmed", "author writer"), want: Allowed,
+			asked: list("actor writer", "actor owner", "actor confirmed", "author writer"), reason: "has write access"},
 		"a label of somebody whom the policy does not list starts nothing": {
 			in: here().label().policy("team", ""), facts: list("actor writer", "author listed"), asked: list("actor listed", "actor owner"), reason: "Who set the label is in no team"},
 	}
@@ -83,7 +97,7 @@ func comments() map[string]row {
 		"a stranger's comment is not approved, on whatever pull request": {
 			in: here().comment(""), asked: list("commenter writer", "commenter owner"), reason: "The author of the comment has no"},
 		"a writer's comment on a branch of the same repository is allowed": {
-			in: here().comment(""), facts: list("commenter writer"), want: Allowed, asked: list("commenter writer"), reason: "lives in this repository"},
+			in: here().comment(""), facts: list("commenter writer", "author writer"), want: Allowed, asked: list("commenter writer", "author writer"), reason: "has write access"},
 		"a writer's comment on a writer's fork is allowed": {
 			in: fork().comment(""), facts: list("commenter writer", "author writer"), want: Allowed,
 			asked: list("commenter writer", "author writer"), reason: "has write access"},
@@ -104,7 +118,8 @@ func comments() map[string]row {
 		"but not what was pushed":              {in: push().comment(Cancel).own(), asked: list("commenter writer", "commenter owner"), reason: "The author of the comment has no"},
 		"a stranger cancels nothing":           {in: fork().comment(Cancel), asked: list("commenter writer", "commenter owner"), reason: "The author of the comment has no"},
 		"a writer cancels a stranger's":        {in: fork().comment(Cancel), facts: list("commenter writer"), want: Allowed, asked: list("commenter writer"), reason: "may cancel"},
-		"somebody in OWNERS comments as well":  {in: here().comment(Test), facts: list("commenter owner"), want: Allowed, asked: list("commenter writer", "commenter owner"), reason: "lives in"},
+		"somebody in OWNERS comments as well":  {in: here().comment(Test), facts: list("commenter owner", "author writer"), want: Allowed, asked: list("commenter writer", "commenter owner", "author writer"), reason: "has write access"},
+		"a comment on a reader's pull request": {in: here().comment(Test), facts: list("commenter writer"), asked: list("commenter writer", "author writer", "author owner"), reason: "The author of the pull request has no"},
 		"a trusted account has no say by that": {in: here().comment(Test).trusts(), facts: list("commenter trusted"), asked: list("commenter writer", "commenter owner"), reason: "The author of the comment"},
 	}
 }

@@ -6,6 +6,7 @@ package admission
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/access"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -62,6 +63,9 @@ type Consent struct {
 	EndsPending bool
 	// Heeded is true when whoever has given a command may give it, or would only need another commit. Nobody else is answered (S17).
 	Heeded bool
+	// Untrusted is true when whoever has given a command may give it because the pull request is
+	// theirs, and for no other reason.
+	Untrusted bool
 	// Forgotten is true when an approval of another commit would have let this one run if nothing had changed since (S22).
 	Forgotten bool
 }
@@ -96,6 +100,10 @@ func New(repository *pacv1alpha1.Repository, c *config.Config, sources Sources) 
 	return d
 }
 
+// appSuffix ends the login of each App at GitHub. No account of a person can have it, at GitLab neither: names have no brackets. GitLab's
+// bots are members of the project, whose role is asked for.
+const appSuffix = "[bot]"
+
 // matter is an event as it is known when it is decided about, and what was found out of an approval.
 type matter struct {
 	*Desk
@@ -114,6 +122,18 @@ func (d *Desk) Commenter(ctx context.Context, e Event) (refused bool, why string
 	return err == nil && decision.Verdict == access.Unapproved, decision.Why, err
 }
 
+// OnlyOwns reports whether whoever wrote a comment may give its command because the pull request is
+// theirs, and for no other reason.
+func (d *Desk) OnlyOwns(ctx context.Context, e Event) (bool, error) {
+	in := d.at(e).accessInput()
+	if !in.Own {
+		return false, nil
+	}
+	in.Own = false
+	decision, err := d.people.answered(ctx, in, access.Commenter)
+	return err == nil && decision.Verdict == access.Unapproved, err
+}
+
 // Decide asks who may start the event. With an error only the Consent has meaning: it is what was found out until then.
 func (d *Desk) Decide(ctx context.Context, e Event) (Decision, error) {
 	m := d.at(e)
@@ -125,12 +145,15 @@ func (d *Desk) Decide(ctx context.Context, e Event) (Decision, error) {
 	if simple {
 		m.Heeded = true
 		decision = m.meant(decision)
+		if m.Command != nil && m.Command.Kind == command.Cancel {
+			m.Untrusted, err = d.OnlyOwns(ctx, e)
+		}
 	} else {
 		decision, err = m.approve(ctx, decision)
 	}
 	allowed := decision.Verdict == access.Allowed
 	switch {
-	case err != nil:
+	case err != nil: // it is asked again
 	case !allowed:
 		m.EndsPending = false // it goes on waiting
 	case simple:
@@ -138,6 +161,9 @@ func (d *Desk) Decide(ctx context.Context, e Event) (Decision, error) {
 	}
 	return Decision{Allowed: allowed, Why: decision.Why, Consent: m.Consent}, err
 }
+
+// Approvers says who can approve an event that waits for approval.
+func (d *Desk) Approvers(e Event) string { return d.at(e).accessInput().Approvers() }
 
 // decide asks who may start the event, and the Git service only for what the answer depends on, about each account once.
 // An error is never an answer.
@@ -159,6 +185,7 @@ func (m *matter) accessInput() access.Input {
 		in.Comment, in.Command = true, access.Retest
 		in.Known[access.Question{Who: access.Commenter, What: access.Writer}] = true
 	}
+	in.App = spec.PullRequest != nil && strings.HasSuffix(spec.PullRequest.Author, appSuffix)
 	in.Own = in.Comment && spec.PullRequest != nil && same(spec.Sender, spec.PullRequest.Author)
 	if settings := m.repository.Spec.Settings; settings != nil {
 		in.Policy, in.Trusts = settings.Policy, len(settings.Trusted) > 0

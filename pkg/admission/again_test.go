@@ -49,7 +49,7 @@ func TestALabelOfAWriterIsNoApprovalOfWhatAStrangerHasPushed(t *testing.T) {
 		"nothing is on record":           {nil, true, ""},
 		"another label is not planned":   {[]records.Record{labelled}, true, ""},
 	} {
-		for action, eventType := range map[string]string{"labeled": match.LabelEvent, "reopened": "pull_request", "ready_for_review": "pull_request"} {
+		for action, eventType := range map[string]string{"labeled": match.LabelEvent, "reopened": "pull_request", "ready_for_review": "pull_request", "update": "Merge Request"} {
 			t.Run(name+", "+action, func(t *testing.T) {
 				t.Parallel()
 				desk := admission.New(&pacv1alpha1.Repository{}, &config.Config{}, admission.Sources{

@@ -78,12 +78,11 @@ func Unread(recorded []records.Record, sha string) (unread bool) {
 	return unread
 }
 
-// Started returns the name of an event that has started the commit, "" if none has.
-func Started(recorded []records.Record, sha string) string {
-	for _, r := range recorded {
-		if plan := r.Event.Status.Plan; plan != nil && r.SHA() == sha && (plan.Approval != nil || r.Event.Status.Disposition == v1alpha1.DispositionRuns) {
-			return r.Event.Name
-		}
+// Started reports whether an event has started a commit.
+func Started(event *v1alpha1.GitEvent, sha string) bool {
+	plan := event.Status.Plan
+	if plan == nil || plan.HeadSHA != sha {
+		return false
 	}
-	return ""
+	return plan.Approval != nil || event.Status.Disposition == v1alpha1.DispositionRuns
 }

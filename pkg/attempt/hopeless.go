@@ -19,6 +19,14 @@ const (
 	sameWait = time.Hour
 )
 
+// The reasons that packages of Git services give themselves: of an answer that is not what was asked for
+// (provider.ReasonBadAnswer), of a pull request that is not shown, and of one whose files are not listed yet.
+const (
+	reasonBadAnswer   = "BadAnswer"
+	reasonNoPull      = "PullRequestUnknown"
+	reasonNotPrepared = "MergeRequestNotPrepared"
+)
+
 // ReasonPanic is that of the wait of an event whose processing panics.
 const ReasonPanic = "Panic"
 
@@ -57,6 +65,30 @@ func (w *Waits) Hopeless(wait *v1alpha1.Wait) bool {
 		return met >= sameWait && !latest.IsZero() && w.desk.Clock.Since(latest) >= w.config.MaxWait()
 	}
 	return false
+}
+
+// ReasonDecided ends a run that stood for a plan: what its check showed is over.
+const ReasonDecided = "Decided"
+
+// OfGitService reports whether a Transient fault of a reason may be a Git service's that refuses one thing and
+// serves others.
+func OfGitService(reason string) bool {
+	switch reason {
+	case fault.ReasonGitUnavailable, fault.ReasonGitUnreachable, fault.ReasonTimeout,
+		reasonBadAnswer, reasonNoPull, reasonNotPrepared:
+		return true
+	}
+	return false
+}
+
+// Overdue reports whether the event has met a refusal of the Git service for an hour, and is too old to wait for
+// anything. The caller finds out that the service is not down as a whole: an outage is waited out.
+func (w *Waits) Overdue(wait *v1alpha1.Wait) bool {
+	latest := w.latest()
+	if wait == nil || wait.Class != fault.Transient.String() || !OfGitService(wait.Reason) || latest.IsZero() {
+		return false
+	}
+	return w.desk.Clock.Since(wait.Since.Time) >= sameWait && w.desk.Clock.Since(latest) >= w.config.MaxWait()
 }
 
 // Stands tells whether a wait is still true as far as anybody knows: this reconcile has met it, or it is not its time. A step

@@ -127,6 +127,9 @@ func (w *Waits) Settle(step string, err error) error {
 			next.Message = before.Message // the first words stand: a text that changes would rewrite the status at each attempt
 		}
 	}
+	if step == v1alpha1.StepAnnotate { // it is given up after a time, whatever refuses the patches
+		next.Since = before.Since
+	}
 	*before = next
 	return err
 }

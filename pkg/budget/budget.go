@@ -16,6 +16,11 @@ import (
 const (
 	namespaceShare  = 4
 	repositoryShare = 10
+	// pullShare is the share of a Repository's events that one pull request may have, leastOfPull
+	// how many it may have in any case. Everybody may write comments on a pull request of their
+	// own; while a Git service is away each of them stays open.
+	pullShare   = 4
+	leastOfPull = 10
 )
 
 // Limits are what open events may use.
@@ -30,6 +35,9 @@ type Limits struct {
 func (total Limits) In(s Scope) Limits {
 	share := 1
 	switch {
+	case s.Pull != "":
+		of := total.In(Scope{Namespace: s.Namespace, Name: s.Name})
+		return Limits{Events: max(leastOfPull, of.Events/pullShare), Bytes: of.Bytes}
 	case s.Name != "":
 		share = repositoryShare
 	case s.Namespace != "":
@@ -43,12 +51,19 @@ func (l Limits) String() string {
 	return fmt.Sprintf("%d events or %d MiB of payloads and plans", l.Events, l.Bytes>>20)
 }
 
-// Scope is whose budget it is: a Repository's, its namespace's (without a name), or the total (without both).
-type Scope struct{ Namespace, Name string }
+// Scope is whose budget it is: that of a pull request, a Repository (without one), its namespace
+// (without a name), or the total (without all of them).
+type Scope struct {
+	Namespace, Name string
+	// Pull is the subject of a pull request's events (GitEventSpec.Subject).
+	Pull string
+}
 
 // String names the scope in a sentence.
 func (s Scope) String() string {
 	switch {
+	case s.Pull != "":
+		return fmt.Sprintf("one pull request of Repository %s/%s", s.Namespace, s.Name)
 	case s.Name != "":
 		return fmt.Sprintf("Repository %s/%s", s.Namespace, s.Name)
 	case s.Namespace != "":
@@ -59,6 +74,7 @@ func (s Scope) String() string {
 
 // The reasons of a budget that is met, for logs, metrics and conditions.
 const (
+	ReasonPull       = "PullRequestBudget"
 	ReasonRepository = "RepositoryBudget"
 	ReasonNamespace  = "NamespaceBudget"
 	ReasonTotal      = "TotalBudget"
@@ -67,6 +83,8 @@ const (
 // Reason names the scope's budget.
 func (s Scope) Reason() string {
 	switch {
+	case s.Pull != "":
+		return ReasonPull
 	case s.Name != "":
 		return ReasonRepository
 	case s.Namespace != "":
@@ -81,5 +99,14 @@ func scopes(repository types.NamespacedName) []Scope {
 	if repository.Name == "" {
 		return []Scope{{}}
 	}
-	return []Scope{{repository.Namespace, repository.Name}, {Namespace: repository.Namespace}, {}}
+	return []Scope{{Namespace: repository.Namespace, Name: repository.Name}, {Namespace: repository.Namespace}, {}}
+}
+
+// scopes are all that an event counts for, the narrowest first.
+func (e entry) scopes() []Scope {
+	all := scopes(e.repository)
+	if e.subject == "" || e.repository.Name == "" {
+		return all
+	}
+	return append([]Scope{{Namespace: e.repository.Namespace, Name: e.repository.Name, Pull: e.subject}}, all...)
 }

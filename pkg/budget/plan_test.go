@@ -11,7 +11,7 @@ import (
 // A plan is let in until a budget of bytes is reached, and waits then; when another event ends it is let in.
 func TestAPlanWaitsForRoom(t *testing.T) {
 	w := newWorld(t)
-	limit := w.Limits(Scope{"one", "a"}).Bytes
+	limit := w.Limits(Scope{Namespace: "one", Name: "a"}).Bytes
 	a, other := of("one", "a"), of("two", "a")
 	plan := func(event string, bytes int64) bool {
 		_, ok := w.Plan(event, Use{Repository: a, Bytes: bytes + 1, Plan: bytes})
@@ -27,7 +27,7 @@ func TestAPlanWaitsForRoom(t *testing.T) {
 	if plan("second", 1) {
 		t.Error("a plan is let in past the budget")
 	}
-	if used := w.used[Scope{"one", "a"}].Bytes; used != 10*limit+3 {
+	if used := w.used[Scope{Namespace: "one", Name: "a"}].Bytes; used != 10*limit+3 {
 		t.Errorf("%d bytes are used after a refusal", used)
 	}
 	if !plan("first", 10*limit) {
@@ -66,7 +66,7 @@ func TestPlansDoNotWaitForEachOtherForEver(t *testing.T) {
 	if _, ok := w.Plan("x", Use{Repository: a, Bytes: 1 << 40, Plan: 1}); !ok {
 		t.Error("no plan is let in")
 	}
-	if scope, ok := w.Plan("y", Use{Repository: a, Bytes: 1 << 40, Plan: 1}); ok || scope != (Scope{"one", "a"}) {
+	if scope, ok := w.Plan("y", Use{Repository: a, Bytes: 1 << 40, Plan: 1}); ok || scope != (Scope{Namespace: "one", Name: "a"}) {
 		t.Errorf("%v, want the second to wait", scope)
 	}
 }

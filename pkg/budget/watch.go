@@ -18,6 +18,8 @@ import (
 type Use struct {
 	// Repository is whose the event is; empty if the version before recorded it.
 	Repository types.NamespacedName
+	// Subject is the event's label of that name: its pull request, for instance.
+	Subject string
 	// Bytes are what its payload and its plan take in etcd, Plan how many of them are the plan's.
 	Bytes, Plan int64
 }
@@ -49,6 +51,7 @@ func Trim(obj any) (any, error) {
 	}
 	return &metav1.PartialObjectMetadata{TypeMeta: event.TypeMeta, ObjectMeta: metav1.ObjectMeta{
 		Namespace: event.Namespace, Name: event.Name, UID: event.UID, ResourceVersion: event.ResourceVersion, Annotations: Kept(event),
+		Labels: map[string]string{plumbline.SubjectLabel: event.Labels[plumbline.SubjectLabel]},
 	}}, nil
 }
 
@@ -99,5 +102,8 @@ func Read(event metav1.Object) Use {
 	if err != nil || plan < 0 || plan > bytes {
 		plan = 0
 	}
-	return Use{Repository: types.NamespacedName{Namespace: namespace, Name: name}, Bytes: bytes, Plan: plan}
+	return Use{
+		Repository: types.NamespacedName{Namespace: namespace, Name: name}, Subject: event.GetLabels()[plumbline.SubjectLabel],
+		Bytes: bytes, Plan: plan,
+	}
 }

@@ -5,6 +5,7 @@ package cancelling
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -42,23 +43,51 @@ func (s *Step) left(a *attempt.Attempt) time.Duration {
 
 func (s *Step) tellAll(ctx context.Context, a *attempt.Attempt) error {
 	cancels := a.Event.Status.Plan.Cancels
-	all, err := records.List(ctx, s.Events, a.Event.Spec.Subjects())
+	var others []*v1alpha1.GitEvent
+	err := records.EachOpen(ctx, s.Events, a.Event.Spec.Subjects(), func(other *v1alpha1.GitEvent) bool {
+		if other.Name != a.Event.Name && concerns(a.Event.AsRecorded(), cancels, other) {
+			others = append(others, records.Trimmed(other))
+		}
+		return true
+	})
 	if err != nil {
 		return err
 	}
 	var faults []error
 	over := a.Turn(attempt.ShortTurn)
-	for _, record := range all {
-		other := record.Event
-		if other.Name == a.Event.Name || other.Settled() || !other.Needs(cancels) || elsewhere(cancels, other) || !ends(a.Event.AsRecorded(), cancels, other.AsRecorded()) {
-			continue
-		}
+	for _, other := range others {
 		if err := attempt.First([]error{over(), a.Record.Confirm(ctx)}); err != nil {
 			return attempt.First(append(faults, err))
 		}
 		faults = append(faults, superseding.Tell(ctx, s.Events, a.Event.Name, cancels, other))
 	}
 	return attempt.First(faults)
+}
+
+// concerns reports whether an open event has to be told what another one cancels.
+func concerns(spec *v1alpha1.GitEventSpec, cancels *v1alpha1.Cancellation, other *v1alpha1.GitEvent) bool {
+	return other.Needs(cancels) && !elsewhere(cancels, other) && ends(spec, cancels, other.AsRecorded())
+}
+
+// Finds reports whether there is anything that an event would cancel now: something is true if an
+// open event may have something to end, and running is true if it has started a run that has not
+// ended. It asks the API server.
+func (s *Step) Finds(
+	ctx context.Context, event string, spec *v1alpha1.GitEventSpec, cancels *v1alpha1.Cancellation,
+) (something, running bool, err error) {
+	err = records.EachOpen(ctx, s.Events, spec.Subjects(), func(other *v1alpha1.GitEvent) bool {
+		if other.Name == event || !concerns(spec, cancels, other) {
+			return true
+		}
+		going := slices.ContainsFunc(other.Status.Runs, func(run v1alpha1.Run) bool {
+			ended := run.Refused != nil || run.Result != nil || other.Cancelled(run.Pipeline) != nil
+			return !ended && cancels.Covers(run.Pipeline)
+		})
+		running = running || going
+		something = something || going || !other.Status.Plan.Decided()
+		return !running
+	})
+	return something, running, err
 }
 
 // ends tells whether an event ends another one: that has happened before. Of two that close the pull request the later one ends the other.
@@ -86,23 +115,21 @@ func (s *Step) Since(ctx context.Context, event *v1alpha1.GitEvent) (*v1alpha1.C
 	if spec.PullRequest == nil || spec.Closes() {
 		return nil, nil
 	}
-	var others []*v1alpha1.GitEvent
 	if spec.ReceivedAt.Sub(spec.Happened()) > s.window()*2/5 {
-		all, err := records.List(ctx, s.Events, spec.Subjects())
-		if err != nil {
-			return nil, err
-		}
-		for _, record := range all {
-			others = append(others, record.Event)
-		}
-	} else {
-		cached, err := s.Open.List(labels.Everything())
-		if err != nil {
-			return nil, fmt.Errorf("listing open GitEvents: %w", err)
-		}
-		others = cached
+		var closed *v1alpha1.Cancellation
+		err := records.Each(ctx, s.Events, spec.Subjects(), func(other *v1alpha1.GitEvent) bool {
+			if closes(other, spec) {
+				closed = other.Status.Plan.Cancels
+			}
+			return closed == nil
+		})
+		return closed, err
 	}
-	for _, other := range others {
+	cached, err := s.Open.List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("listing open GitEvents: %w", err)
+	}
+	for _, other := range cached {
 		if closes(other, spec) {
 			return other.Status.Plan.Cancels, nil
 		}

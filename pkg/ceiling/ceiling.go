@@ -24,7 +24,7 @@ const (
 
 // Limits are one ceiling; the zero value is none.
 type Limits struct {
-	// ServiceAccounts are those that may be named; empty is any. A run that names none has its namespace's default.
+	// ServiceAccounts are those that may be named; empty is any. A run that names none has Tekton's default.
 	ServiceAccounts []string
 	// PodSecurity is the level whose forbidden values are refused; empty is none.
 	PodSecurity string
@@ -130,7 +130,7 @@ func rulesOf(l Limits) []rule {
 		})
 	}
 	if l.PodSecurity != "" {
-		all = append(all, unseen, forbidden, profiles, seLinux, sysctls, capabilities(l.PodSecurity), appArmor)
+		all = append(all, unseen, forbidden, hosts, profiles, seLinux, sysctls, capabilities(l.PodSecurity), appArmor)
 	}
 	if l.PodSecurity == Restricted {
 		all = append(all, restricted, volumes)

@@ -41,6 +41,16 @@ func forbidden(_, key string, value any) string {
 	return ""
 }
 
+// hosts refuses the host of a probe or lifecycle hook. The kubelet would call it from the node's
+// network.
+func hosts(parent, key string, value any) string {
+	host, _ := value.(string)
+	if key != "host" || parent != "httpGet" && parent != "tcpSocket" || host == "" {
+		return ""
+	}
+	return fmt.Sprintf("%q", host)
+}
+
 // profiles allows by name: Tekton replaces variables in a pod template's profiles, and what $(params.x) becomes is not known.
 func profiles(parent, key string, value any) string {
 	text, _ := value.(string)

@@ -53,7 +53,7 @@ func RunInformer(ctx context.Context, namespace string) cache.SharedIndexInforme
 
 // TrimRun returns what the cache keeps of a run, whoever made it: its names, the event that it is of, whether it is wanted,
 // has begun, is over or is being deleted, and of one that is over its tasks as far as a report names them. What has no bound is
-// left out (spec/security.md S9); who needs it reads the run, e.g. for the tasks of one that is not Reportable.
+// left out (S9); who needs it reads the run, e.g. for the tasks of one that is not Reportable.
 func TrimRun(run *pipelinev1.PipelineRun) *pipelinev1.PipelineRun {
 	kept := &pipelinev1.PipelineRun{
 		ObjectMeta: metav1.ObjectMeta{

@@ -24,7 +24,7 @@ const (
 )
 
 // TaskRunsOf returns the TaskRuns of a PipelineRun for its report, as far as that needs them: names, the Task, when and how they
-// ended, and how often they were retried. What has no bound is left out (spec/security.md S9).
+// ended, and how often they were retried. What has no bound is left out (S9).
 func TaskRunsOf(ctx context.Context, client tektonv1.TaskRunInterface, run string) ([]*pipelinev1.TaskRun, error) {
 	options := metav1.ListOptions{LabelSelector: pipeline.PipelineRunLabelKey + "=" + run, Limit: taskRunPage}
 	var taskRuns []*pipelinev1.TaskRun

@@ -127,7 +127,7 @@ func (r *reader) line(line string) error {
 
 // begins tells whether a line begins with a command.
 func (r *reader) begins(line string) (kind Kind, rest string, isCommand bool) {
-	text, found := strings.CutPrefix(strings.TrimLeft(line, " "), "/")
+	text, found := strings.CutPrefix(trim(line), "/")
 	if !found {
 		return "", "", false
 	}
@@ -163,7 +163,7 @@ func (r *reader) begin(kind Kind, err error) error {
 
 // more reads a line without a command. One that has nothing but arguments belongs to the command above it.
 func (r *reader) more(line string) error {
-	if !r.follows || !beginsArgument(strings.TrimSpace(line)) {
+	if !r.follows || !beginsArgument(trim(line)) {
 		r.follows = false
 		return nil
 	}
@@ -215,7 +215,7 @@ func (c *Command) at(branch, tag string) error {
 // approves reads what stands behind ok-to-test: a commit, or nothing. With other words it is no command, as in
 // Pipelines-as-Code; arguments are refused, because nobody has seen what they would run.
 func (r *reader) approves(rest string) error {
-	sha := strings.ToLower(strings.Trim(rest, blanks))
+	sha := strings.ToLower(trim(rest))
 	switch {
 	case strings.Contains(sha, "="):
 		return r.begin(OkToTest, malformedf("ok-to-test takes no arguments"))

@@ -87,6 +87,49 @@ func TestCommandsStandOutsideOfQuotesAndCode(t *testing.T) {
 	}
 }
 
+// People paste commands from pages, chats and phones, which put other spaces into them that nobody
+// sees.
+func TestAnySpaceSeparatesWords(t *testing.T) {
+	for name, space := range map[string]string{
+		"no-break space": "\u00a0", "figure space": "\u2007", "narrow no-break space": "\u202f", "ideographic space": "\u3000", "thin space": "\u2009", "zero width space": "\u200b",
+		"word joiner": "\u2060", "byte order mark": "\ufeff", "tab": "\t", "several": " \u00a0\u200b ",
+	} {
+		for comment, want := range map[string]*Command{
+			"/test_": named(Test), "/test_build": named(Test, "build"), "/test _build_lint_": named(Test, "build", "lint"), "/cancel_": named(Cancel), "/retest_build_": named(Retest, "build"),
+			"text\r\n/test_build\r\n": named(Test, "build"), "/test_a=1_build_b=\"x_y\"_": argued(Test, map[string]string{"a": "1", "b": "x" + space + "y"}, "build"), "/test\n_a=1_\n": argued(Test, map[string]string{"a": "1"}),
+			"/ok-to-test_": named(OkToTest), "/ok-to-test_0123abc_": {Kind: OkToTest, SHA: "0123abc"}, ">_/test": nil, "see_/test": nil, "/_test": nil, "/ok-to-test_please": nil,
+		} {
+			if space == "\t" && (strings.Contains(comment, "\"") || strings.Contains(comment, "\n_")) {
+				continue // a value holds no control characters, and a line that a tab begins is code
+			}
+			comment = strings.ReplaceAll(comment, "_", space)
+			if got, err := Parse(comment, "", false); err != nil || !cmp.Equal(got, want, cmpopts.EquateEmpty()) {
+				t.Errorf("%s: %q: %+v, %v, want %+v", name, comment, got, err, want)
+			}
+		}
+		if space == "\t" { // in front it is code
+			continue
+		}
+		if got, err := Parse(space+"/test", "", false); err != nil || !cmp.Equal(got, named(Test)) {
+			t.Errorf("%s in front: %+v, %v", name, got, err)
+		}
+		if got, err := Parse(space+"/ci"+space+"test"+space+"build", "ci", false); err != nil || !cmp.Equal(got, named(Test, "build")) {
+			t.Errorf("%s with a prefix: %+v, %v", name, got, err)
+		}
+		if got, err := Parse("/test"+space+"branch:"+space+"main"+space, "", true); err != nil || !cmp.Equal(got, &Command{Kind: Test, Branch: "main"}, cmpopts.EquateEmpty()) {
+			t.Errorf("%s on a commit: %+v, %v", name, got, err)
+		}
+		if _, err := Prefix("c" + space + "i"); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%s in a prefix: %v, want Invalid", name, err)
+		}
+	}
+	for _, comment := range []string{"\uff0ftest", "\u2215test", "/te\u00adst", "/test\u00b7build", "    /test\u00a0build", "\u00a0\t\n    /test", ">\u00a0/test"} {
+		if got, err := Parse(comment, "", false); got != nil || err != nil {
+			t.Errorf("%q is a command: %+v, %v", comment, got, err)
+		}
+	}
+}
+
 func TestPrefix(t *testing.T) {
 	for setting, want := range map[string]string{"": "", "ci": "ci", "/ci": "ci", "my-ci": "my-ci", "test": "test"} {
 		if got, err := Prefix(setting); got != want || err != nil {

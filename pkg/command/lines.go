@@ -12,6 +12,8 @@ const (
 	commentEnds   = "-->"
 	// codeIndent is the spaces in front of a line that make it code (https://spec.commonmark.org/0.31.2/#indented-code-blocks).
 	codeIndent = "    "
+	// blanks are what Markdown takes for white space. Other spaces are text to it.
+	blanks = " \t"
 )
 
 // lines returns the lines of a comment in which a command may begin, and an empty one for each other. Commands do not begin in what

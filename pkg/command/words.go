@@ -11,8 +11,6 @@ import (
 )
 
 const (
-	// blanks stand between words.
-	blanks = " \t"
 	// maxValue is the bytes of an argument's value.
 	maxValue = 1 << 10
 	// maxShown is the characters of a word that a message shows.
@@ -29,7 +27,7 @@ type words struct {
 // words reads them. The error is Invalid.
 func (r *reader) words(text string) (words, error) {
 	var read words
-	for text = strings.Trim(text, blanks); text != ""; text = strings.TrimLeft(text, blanks) {
+	for text = trim(text); text != ""; text = trim(text) {
 		var err error
 		if beginsArgument(text) {
 			text, err = read.argument(text)
@@ -81,7 +79,7 @@ func cutValue(key, text string) (value, behind string, err error) {
 			return "", "", malformedf("the quotes around the value of %s are not closed", short(key))
 		}
 		value, behind = strings.ReplaceAll(text[1:end], `\"`, `"`), text[end+1:]
-		if behind != "" && !strings.ContainsRune(blanks, rune(behind[0])) {
+		if behind != "" && strings.TrimLeftFunc(behind, isSpace) == behind {
 			return "", "", malformedf("there has to be a space behind the value of %s", short(key))
 		}
 	case value == "":
@@ -122,7 +120,7 @@ func (w *words) word(text string, onCommit bool) (behind string, err error) {
 func (w *words) ref(word, behind string) (rest string, err error) {
 	kind, name, _ := strings.Cut(word, ":")
 	if name == "" {
-		name, behind = cutWord(strings.TrimLeft(behind, blanks))
+		name, behind = cutWord(behind)
 	}
 	into := map[string]*string{"branch": &w.branch, "tag": &w.tag}[kind]
 	switch {
@@ -149,14 +147,23 @@ func isRef(name string) bool {
 
 // cutWord returns the word that text begins with, and what is behind it.
 func cutWord(text string) (word, behind string) {
-	end := strings.IndexAny(text, blanks)
+	end := strings.IndexFunc(text, isSpace)
 	if end < 0 {
 		return text, ""
 	}
-	return text[:end], strings.TrimLeft(text[end:], blanks)
+	return text[:end], strings.TrimLeftFunc(text[end:], isSpace)
 }
 
-func isSpaceOrControl(c rune) bool { return unicode.IsSpace(c) || unicode.IsControl(c) }
+func trim(text string) string { return strings.TrimFunc(text, isSpace) }
+
+// isSpace reports whether a character separates words. Commands that are pasted from a page or a
+// chat hold no-break spaces and characters without width, and nobody sees them.
+func isSpace(c rune) bool {
+	const zeroWidthSpace, wordJoiner, byteOrderMark = '\u200b', '\u2060', '\ufeff'
+	return unicode.IsSpace(c) || c == zeroWidthSpace || c == wordJoiner || c == byteOrderMark
+}
+
+func isSpaceOrControl(c rune) bool { return isSpace(c) || unicode.IsControl(c) }
 
 func malformedf(format string, args ...any) error {
 	return fault.Invalidf(ReasonMalformed, "nothing was done: "+format, args...)

@@ -14,7 +14,7 @@ import (
 // Name is the ConfigMap's name, in Plumbline's own namespace.
 const Name = "plumbline"
 
-// The keys of the ConfigMap. Those that PaC has keep its names, meanings and defaults (spec/compatibility.md chapter 9).
+// The keys of the ConfigMap. Those that PaC has keep its names, meanings and defaults.
 const (
 	keyApplicationName  = "application-name"
 	keySecretAutoCreate = "secret-auto-create"
@@ -107,12 +107,12 @@ type Config struct {
 	Owners Owners
 	// MembersMayRun lets members of a repository's organization or project start runs who cannot write, as in PaC.
 	MembersMayRun bool
-	// SkipPushOfPulls ignores a push to a branch whose commit is in an open pull request: that event runs it.
+	// SkipPushOfPulls ignores a push to the branch of an open pull request whose own event runs the same commit.
 	SkipPushOfPulls bool
 	// RequireApprovedSHA lets nobody approve a commit without naming it.
 	RequireApprovedSHA bool
 	// RememberApprovals lets what the author of an approved pull request pushes later run by that approval, unless something has changed
-	// that it depended on (spec/security.md S22).
+	// that it depended on (S22).
 	RememberApprovals bool
 	// Console is where people watch runs.
 	Console Console
@@ -158,8 +158,8 @@ func (c *Config) TenantsGit() hosts.Policy {
 }
 
 // MaxWait is how long an event waits for an operator, or for what its Git service does not show, before it ends as
-// refused: the time in which the service redelivers, so that a stub is there for each redelivery, and never more than the
-// 7 days of spec/security.md S5.
+// refused: the time in which the service redelivers, so that a stub is there for each redelivery, and never more than
+// 7 days (S5).
 func (c *Config) MaxWait() time.Duration {
 	return min(c.SettledRetention-day, (enterpriseRetentionDays-1)*day)
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// Console says where people watch runs: a custom console, else a Tekton Dashboard, else nowhere (spec/compatibility.md
-// 7.6). Its zero value is nowhere.
+// Console says where people watch runs: a custom console, else a Tekton Dashboard, else nowhere. Its zero value is nowhere.
 type Console struct {
 	dashboard                       string
 	name, url, run, task, namespace string

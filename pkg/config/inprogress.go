@@ -2,8 +2,7 @@
 
 package config
 
-// CancelInProgress says whether a new run ends the older ones of its pipeline where its author says nothing
-// (spec/compatibility.md 6.5).
+// CancelInProgress says whether a new run ends the older ones of its pipeline where its author says nothing.
 type CancelInProgress struct {
 	// PullRequests is for runs of the same pull request, Pushes for those of the same branch or tag.
 	PullRequests, Pushes bool

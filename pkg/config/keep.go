@@ -8,7 +8,7 @@ const MaxKeep = 1_000_000
 // KeepAll is what is noted of an author's text that is no number of runs: all of them are kept.
 const KeepAll = -1
 
-// Keep says how many ended runs of each pipeline are kept (spec/compatibility.md 6.6). 0 is unset in both.
+// Keep says how many ended runs of each pipeline are kept. 0 is unset in both.
 type Keep struct {
 	// Default is for pipelines whose authors say nothing. It is not capped, as in PaC.
 	Default int

@@ -12,7 +12,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 )
 
-// Remote says where the references in annotations (spec/compatibility.md 4.3) may lead.
+// Remote says where the references in annotations may lead.
 type Remote struct {
 	// Fetch is false when task and pipeline annotations are not followed at all; what .tekton holds is inlined regardless.
 	Fetch bool

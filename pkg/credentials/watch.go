@@ -18,7 +18,7 @@ import (
 
 const (
 	// Look is how often the Secrets are read that events wait for. Nobody may list or watch Secrets, so they are
-	// asked for by name: within the 30 s of spec/resilience.md B8, with time left to act.
+	// asked for by name: within the 30 s of docs/codes.md B8, with time left to act.
 	Look = 20 * time.Second
 	// lookTimeout bounds one read.
 	lookTimeout = 10 * time.Second

@@ -25,7 +25,7 @@ const (
 	Files = "files"
 )
 
-// Variables of on-cel-expression, all strings (spec/compatibility.md 3.6).
+// Variables of on-cel-expression, all strings.
 const (
 	Event        = "event"
 	EventType    = "event_type"
@@ -75,7 +75,7 @@ func ForMatching(params []string) (*Environment, error) {
 }
 
 // ForTemplates returns the environment of cel: placeholders, of body, headers and files placeholders, and of the filters
-// of params (spec/compatibility.md 3.11, 3.12): body, headers, files, pac, and a string for each of the variables, with
+// of params: body, headers, files, pac, and a string for each of the variables, with
 // CEL's extensions for strings and lists.
 func ForTemplates(variables []string) (*Environment, error) {
 	return newEnvironment(nil, variables, ext.Strings(), ext.Lists(ext.ListsMaxRangeSize(maxRange)))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package fault gives every error one class. A class is set where the error arises and read in one function, Requeue.
-// The classes are those of spec/errors.md.
+// The classes are those of docs/errors.md.
 package fault
 
 import (
@@ -33,7 +33,7 @@ func (c Class) String() string {
 	return [...]string{"Transient", "Throttled", "Conflict", "Operator", "Invalid", "Ignored"}[c]
 }
 
-// OperatorRetry is how long an Operator fault waits: acting faster does not help, and nobody wakes it (spec/errors.md 4.3).
+// OperatorRetry is how long an Operator fault waits: acting faster does not help, and nobody wakes it.
 const OperatorRetry = 5 * time.Minute
 
 // Error is an error with its class.
@@ -47,7 +47,7 @@ type Error struct {
 	Remedy string
 	// RetryAfter is the known wait from now; 0 when the workqueue's backoff decides. Set for Throttled.
 	RetryAfter time.Duration
-	// Unknown is true when a write may have been applied although it failed ("outcome unknown" in spec/errors.md).
+	// Unknown is true when a write may have been applied although it failed ("outcome unknown" in docs/errors.md).
 	Unknown bool
 	cause   error
 	// believed is the class a denial has once it is believed; see Believe.

@@ -23,7 +23,7 @@ const (
 	maxLimitWait = 2 * time.Hour
 )
 
-// FromHTTP classifies a Git service's answer by spec/errors.md 4.2: status and headers first, the body's text only where
+// FromHTTP classifies a Git service's answer by docs/errors.md: status and headers first, the body's text only where
 // that file marks it. resp is nil when there was no answer; body is what was read of it; err is what the client
 // returned, if anything. It is nil for 2xx (202 included: the caller knows what it means there) and 3xx without err,
 // except for a GraphQL answer that reports a rate limit (G4). Errors that carry a class keep it.

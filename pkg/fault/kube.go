@@ -36,11 +36,11 @@ func (v Verb) writes() bool { return v != VerbRead && v != VerbDryRun }
 // QuotaRetry is how long a used-up ResourceQuota is waited for (K13): scenario C5 allows two minutes.
 const QuotaRetry = time.Minute
 
-// FromKube classifies an answer of the API server by spec/errors.md 4.1: code before reason before text. It is nil for
+// FromKube classifies an answer of the API server by docs/errors.md: code before reason before text. It is nil for
 // nil. The message is the API server's own words without what varies per attempt. Errors that carry a class keep it.
 //
 // AlreadyExists and NotFound are for callers to test on err itself; left to this function they are Transient, except
-// where spec/errors.md knows better (K18, K19). The two denials of Tekton that say how far a run is (K37) are Conflict
+// where docs/errors.md knows better (K18, K19). The two denials of Tekton that say how far a run is (K37) are Conflict
 // with reason AlreadyStarted or AlreadyComplete: read the run again and decide from its state; if it is still wanted
 // the workqueue's backoff paces the next attempt, and it is never a verdict.
 func FromKube(verb Verb, err error) *Error {

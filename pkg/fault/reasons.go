@@ -24,6 +24,8 @@ const (
 	ReasonQuota = "QuotaExceeded"
 	// ReasonBusy: it is not this event's turn yet. Nobody needs to be told, so it is never recorded.
 	ReasonBusy = "Busy"
+	// ReasonPullRequestEvent: a push waits for the event of the pull request that has the same commit.
+	ReasonPullRequestEvent = "PullRequestEvent"
 	// ReasonConcurrencyLimit: as many runs of the Repository are there as may be.
 	ReasonConcurrencyLimit = "ConcurrencyLimit"
 	// ReasonUnhandled: nothing turned an Invalid or Ignored fault into an answer or an end; a defect of Plumbline.
@@ -61,7 +63,7 @@ const (
 	ReasonUnreachable = "Unreachable"
 	// ReasonCanceled: our own shutdown (K36). Not worth a report.
 	ReasonCanceled = "Canceled"
-	// ReasonUnknownCode: a code that spec/errors.md does not name.
+	// ReasonUnknownCode: a code that docs/errors.md does not name.
 	ReasonUnknownCode = "UnknownAnswer"
 
 	// ReasonRateLimited: the Git service's primary limit (G1, G4, L1).

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// This file holds every text that is matched in an error: the rows marked ✎ in spec/errors.md, where no structural
+// This file holds every text that is matched in an error: where no structural
 // marker exists, and what varies from one attempt to the next and is taken out of messages.
 
 // maxMessageBytes keeps conditions and checks far below the limits of etcd and of the Git services.
@@ -24,7 +24,7 @@ func isDenial(text string) bool {
 	return contains(text, "denied the request", "denied request:")
 }
 
-// echoesOutage: K9, the list at the end of spec/errors.md. A denial that contains one of these may be the judge's own
+// echoesOutage: K9. A denial that contains one of these may be the judge's own
 // trouble.
 func echoesOutage(text string) bool {
 	return contains(text,

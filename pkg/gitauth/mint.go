@@ -73,18 +73,12 @@ func owner(ctx context.Context, a *attempt.Attempt) (*pacv1alpha1.Repository, er
 	return repository, err
 }
 
-// permissionsOf is what the tokens of the event's runs may do. What its Repository asks for beyond reading is for the
-// repository's own code: not for a fork's, and not for what a comment on a pull request starts, whose head may be a fork's. The record of a
-// re-run does not say of which pull request it is, so that another process than the one that planned it knows only that it is of one: its
-// plan has no ref.
+// permissionsOf returns what the tokens of the event's runs may do. What the Repository asks for beyond reading is for the
+// repository's own code, whether the Git service, a command or a button has started the run. A fork's code and a commit that
+// needed an approval only read.
 func permissionsOf(ctx context.Context, a *attempt.Attempt, repository *pacv1alpha1.Repository) (config.Permissions, error) {
 	reading, _ := a.Config.RunToken(nil)
-	spec := &a.Event.Spec
-	outside := spec.Rerun != nil && a.Event.GitRef() == ""
-	if spec.PullRequest != nil {
-		outside = spec.Comment != nil || spec.PullRequest.HeadProjectID != spec.Project.ID
-	}
-	if outside || len(a.Config.RunPermissions) == 0 { // nobody gets more, so nobody is asked
+	if !ownCode(a.Event) || len(a.Config.RunPermissions) == 0 { // nobody gets more, so nobody is asked
 		return reading, nil
 	}
 	merged, err := a.Git.WithGlobal(ctx, repository)
@@ -93,6 +87,19 @@ func permissionsOf(ctx context.Context, a *attempt.Attempt, repository *pacv1alp
 	}
 	granted, _ := a.Config.RunToken(merged.Spec.Settings.RunTokenPermissions)
 	return granted, nil
+}
+
+// ownCode reports whether an event runs a commit of the repository itself that needed no approval. The record of a comment or a
+// re-run does not say where the head of its pull request is, so the plan does.
+func ownCode(event *v1alpha1.GitEvent) bool {
+	spec, plan := &event.Spec, event.Status.Plan
+	switch {
+	case plan == nil || plan.Approval != nil:
+		return false
+	case spec.Comment != nil || spec.Rerun != nil:
+		return plan.OwnHead || event.GitRef() != ""
+	}
+	return spec.PullRequest == nil || spec.PullRequest.HeadProjectID == spec.Project.ID
 }
 
 // own is the token if it was minted for the run, else "".

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package glob matches the patterns of authors as PaC does (spec/compatibility.md 3.4), in bounded time: there are no
+// Package glob matches the patterns of authors as PaC does, in bounded time: there are no
 // separators, so * crosses "/"; ** is the same; ?, [a-z], [!a], {a,b} and \ have their usual meaning.
 package glob
 

@@ -138,9 +138,9 @@ func (c *Closer) eventFor(ctx context.Context, run *metav1.PartialObjectMetadata
 	if len(validation.IsDNS1123Subdomain(name)) != 0 { // no event ever had that name
 		return nil, nil
 	}
-	_, err := c.Events.Get(ctx, name, metav1.GetOptions{})
+	event, err := c.Events.Get(ctx, name, metav1.GetOptions{})
 	if err == nil { // it reports itself, or Report does when it has given up
-		return nil, nil
+		return nil, c.patch(ctx, event, run)
 	}
 	if !fault.Gone(err) {
 		return nil, kube("reading GitEvent "+name, err)
@@ -157,6 +157,11 @@ func (c *Closer) label(ctx context.Context, service provider.Provider, run *v1al
 	if err := c.leave(ctx, run); err != nil {
 		return err
 	}
+	return c.mark(ctx, service, run, id)
+}
+
+// mark labels the run as reported, and annotates it with the id of its check.
+func (c *Closer) mark(ctx context.Context, service provider.Provider, run *v1alpha1.Run, id string) error {
 	labels, annotations := map[string]string{}, map[string]string{}
 	if id != "" {
 		labels, annotations = service.Metadata(id)

@@ -50,6 +50,7 @@ type world struct {
 	objects []runtime.Object
 	secrets []string // namespaces that have a token too
 	refuse  error    // the answer of the Git service
+	denies  error    // the API server's to a patch of a run
 	refuses func(head git.Head) error
 	during  func(events plumblineclient.GitEventInterface) // what happens while the first report is under way
 	tooMany bool                                           // were asked for
@@ -159,7 +160,7 @@ func (p patcher) Namespace(string) metadata.ResourceInterface { return p }
 
 func (p patcher) Patch(_ context.Context, _ string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*metav1.PartialObjectMetadata, error) { //nolint:revive // client-go decides what it takes
 	p.w.patches = append(p.w.patches, string(data))
-	return nil, nil
+	return nil, p.w.denies
 }
 
 // A run whose event somebody deleted: its check is closed, with what is known and no verdict, and it is done.

@@ -22,7 +22,7 @@ const (
 	maxCommentSteps = 5_000_000
 )
 
-// onComment decides about a comment, for which no other annotation of the pipeline counts (spec/compatibility.md 3.5).
+// onComment decides about a comment, for which no other annotation of the pipeline counts.
 func onComment(ev Event, annotations map[string]string) (Decision, error) {
 	text, found := annotations[pipelinesascode.OnComment]
 	if !found {

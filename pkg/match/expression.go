@@ -94,7 +94,7 @@ func values(ev Event, program *expression.Program, params template.Values) expre
 
 // Branches returns the target and the source branch of an event as a pipeline's run is annotated with them, with every
 // placeholder of the annotations replaced. Of a push they are refs, e.g. refs/heads/main; one that the pipeline's own
-// expression reads is what the expression sees, e.g. main, because PaC's users compare it (spec/compatibility.md 3.6).
+// expression reads is what the expression sees, e.g. main, because PaC's users compare it.
 func Branches(ev Event, annotations map[string]string) (target, source string) {
 	target, source = ev.BaseRef, ev.HeadRef
 	text, found := annotations[pipelinesascode.OnCELExpression]

@@ -2,7 +2,7 @@
 
 package match
 
-// List reads the value of an annotation that holds one word or a list (spec/compatibility.md 3.3). The error is a
+// List reads the value of an annotation that holds one word or a list. The error is a
 // fault.Invalid that names the annotation.
 func List(annotation, value string) ([]string, error) {
 	return list(annotation, value)

@@ -115,7 +115,7 @@ type Decision struct {
 
 // Select tells whether the event starts the pipeline, and why. What is not known yet is asked for only if everything
 // that is known leaves the decision open. The error is always a fault.Invalid: an annotation that is not written as
-// spec/compatibility.md 3.3, 3.4 and 3.6 ask. Neither the decision nor the error holds a secret.
+// docs/language.md says. Neither the decision nor the error holds a secret.
 func Select(ev Event, p Pipeline) (Decision, error) {
 	d, err := decide(ev, p.Annotations)
 	if needs, unknown := template.NeedsOf(err); unknown {

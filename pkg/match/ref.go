@@ -14,7 +14,7 @@ const (
 )
 
 // pattern is one entry of on-target-branch, on-path-change or on-path-change-ignore: PaC matches branches and paths by
-// the same function (spec/compatibility.md 3.4).
+// the same function.
 type pattern struct {
 	text string
 	tag  bool

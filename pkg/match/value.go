@@ -19,7 +19,7 @@ const (
 	maxShown = 256
 )
 
-// valueSyntax is a list in brackets, or one word without brackets (spec/compatibility.md 3.3).
+// valueSyntax is a list in brackets, or one word without brackets.
 var valueSyntax = regexp.MustCompile(`^\[(.*)\]$|^[^[\]\s]*$`)
 
 // list reads an annotation's value. In brackets a comma separates entries, and &#44; stands for a comma within one.
@@ -47,20 +47,32 @@ func list(annotation, value string) ([]string, error) {
 	return items, nil
 }
 
-// hint tells the author of one word with commas how a list is written. Commas between braces belong to a glob.
+// quotes are those that authors put around entries. They do not belong to the syntax.
+const quotes = "'\"`‘’“”"
+
+// hint tells the author of quoted entries that the quotes count, and the author of one word with
+// commas how a list is written. It is added to a reason that names what the value lacks.
 func hint(annotations map[string]string, name string) string {
-	value := strings.TrimSpace(annotations[name])
-	if strings.HasPrefix(value, "[") {
-		return ""
-	}
+	value, short := strings.TrimSpace(annotations[name]), strings.TrimPrefix(name, pipelinesascode.GroupName+"/")
+	inner, isList := strings.CutPrefix(value, "[")
 	entries := outsideBraces(value)
-	if len(entries) < 2 {
+	if isList {
+		entries = strings.Split(strings.TrimSuffix(inner, "]"), ",")
+	}
+	quoted := false
+	for i, entry := range entries {
+		entry = strings.TrimSpace(entry)
+		bare := strings.TrimSpace(strings.Trim(entry, quotes))
+		quoted = quoted || bare != entry
+		entries[i] = strings.ReplaceAll(bare, ",", "&#44;")
+	}
+	switch {
+	case quoted:
+		return fmt.Sprintf("; the quotes within %s are part of its entries: write %s", short, show(entries))
+	case isList || len(entries) < 2:
 		return ""
 	}
-	for i, entry := range entries {
-		entries[i] = strings.ReplaceAll(entry, ",", "&#44;")
-	}
-	return fmt.Sprintf("; %s looks like a list without brackets: write %s", strings.TrimPrefix(name, pipelinesascode.GroupName+"/"), show(entries))
+	return fmt.Sprintf("; %s looks like a list without brackets: write %s", short, show(entries))
 }
 
 // outsideBraces cuts a word at its commas, except those between braces.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/match"
@@ -29,6 +30,7 @@ func TestAuthorAndActorMustBothBeAbleToWrite(t *testing.T) {
 	}
 	here := func(s *v1alpha1.GitEventSpec) { s.PullRequest.HeadProjectID = s.Project.ID }
 	label := func(s *v1alpha1.GitEventSpec) { s.EventType = match.LabelEvent }
+	ofApp := func(s *v1alpha1.GitEventSpec) { s.PullRequest.Author = "renovate[bot]" }
 	for name, c := range map[string]struct {
 		in      plan.Input
 		writers string
@@ -40,9 +42,14 @@ func TestAuthorAndActorMustBothBeAbleToWrite(t *testing.T) {
 		"another writer acted":                         {by("member"), "author member", "", runs, []string{"access of author", "access of member"}},
 		"a stranger pushed to a writer's fork":         {by("stranger"), "author", "", pends, []string{"access of author", "access of stranger", "ownership of stranger"}},
 		"a writer pushed to a stranger's":              {by("member"), "member", "", pends, []string{"access of author", "ownership of author"}},
-		"a stranger acted in the repository itself":    {by("stranger", here), "", "", runs, nil},
+		"a stranger acted in the repository itself":    {by("stranger", here), "author", "", runs, []string{"access of author"}},
+		"a reader's own in the repository itself":      {by("author", here), "member", "", pends, []string{"access of author", "ownership of author"}},
+		"an App's own in the repository itself":        {by("renovate[bot]", here, ofApp), "", "", runs, nil},
+		"a person's act on an App's own":               {by("stranger", here, ofApp), "", "", runs, nil},
+		"an App's from a fork":                         {by("renovate[bot]", ofApp), "", "", pends, []string{"access of renovate[bot]", "ownership of renovate[bot]"}},
 		"a stranger's label in the repository itself":  {by("stranger", here, label), "author", "", ignored, []string{"access of stranger", "ownership of stranger"}},
-		"a writer's label in the repository itself":    {by("member", here, label), "member", "", runs, []string{"access of member"}},
+		"a writer's label in the repository itself":    {by("member", here, label), "author member", "", runs, []string{"access of member", "access of author"}},
+		"a writer's label on a reader's own":           {by("member", here, label), "member", "", ignored, []string{"access of member", "access of author", "ownership of author"}},
 		"a stranger's label on a writer's fork":        {by("stranger", label), "author", "", ignored, []string{"access of stranger", "ownership of stranger"}},
 		"a writer's label on a writer's fork":          {by("member", label), "author member", "", runs, []string{"access of member", "access of author"}},
 		"a writer's label on a stranger's fork":        {by("member", label), "member", "", ignored, []string{"access of member", "access of author", "ownership of author"}},
@@ -128,5 +135,28 @@ func TestAnActorWhoIsNotKnownIsWaitedFor(t *testing.T) {
 	made, err := plan.Make(t.Context(), in, (&world{writers: "author", payloadErr: down()}).sources())
 	if err == nil || made.Disposition != "" || len(made.Runs) != 0 {
 		t.Errorf("error %v, plan %+v: want an error", err, made)
+	}
+}
+
+// What waits for approval says who can approve it, by the Repository's settings.
+func TestWhatWaitsSaysWhoCanApproveIt(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*plan.Input)
+		want   string
+	}{
+		"by default": {func(*plan.Input) {}, "has write access to the repository or is in the OWNERS"},
+		"members":    {func(in *plan.Input) { in.Config.MembersMayRun = true }, "is a member of the organization"},
+		"a policy": {func(in *plan.Input) {
+			in.Repository.Spec.Settings = &pacv1alpha1.Settings{Policy: &pacv1alpha1.Policy{PullRequest: []string{"devs"}, OkToTest: []string{"leads"}}}
+		}, "is in the team leads or is in the OWNERS"},
+	} {
+		in := forked()
+		c.change(&in)
+		made := (&world{files: []git.File{pulled("a")}, teams: map[string]string{"devs": "", "leads": ""}}).make(t, in)
+		writes := strings.Contains(made.Message, "can approve it who has write access")
+		if made.Disposition != v1alpha1.DispositionPending || !strings.Contains(made.Message, c.want) || writes == (name == "a policy") {
+			t.Errorf("%s: %s %q, want %q", name, made.Disposition, made.Message, c.want)
+		}
 	}
 }

@@ -203,6 +203,14 @@ func TestAnApprovalGoesByTheHeadsThatTheServiceTells(t *testing.T) {
 	}
 }
 
+// updated is GitLab's update of a merge request from a branch of the project, a push if it replaces a commit.
+func updated(before string) plan.Input {
+	in := forked()
+	in.Event.Spec.PullRequest.HeadProjectID = in.Event.Spec.Project.ID
+	in.Event.Spec.EventType, in.Event.Spec.Action, in.Event.Spec.Before = "Merge Request", "update", before
+	return in
+}
+
 // A stranger's command asks for nothing on record; neither does a pull request that is allowed by itself and was just opened.
 func TestWhatIsOnRecordIsAskedForWhatDependsOnIt(t *testing.T) {
 	t.Parallel()
@@ -215,6 +223,8 @@ func TestWhatIsOnRecordIsAskedForWhatDependsOnIt(t *testing.T) {
 		"a writer's pull request, opened": {func() plan.Input { in := forked(); in.Event.Spec.Action = "opened"; return in }(), "author", 0},
 		"a writer's pull request, pushed": {func() plan.Input { in := forked(); in.Event.Spec.Action = "synchronize"; return in }(), "author", 1},
 		"a push":                          {push(), "", 0},
+		"a branch's, at GitLab, pushed":   {updated("1111111111111111111111111111111111111111"), "author", 0},
+		"a branch's, at GitLab, ready":    {updated(""), "author", 1}, // an earlier policy may have kept it waiting
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -19,15 +20,62 @@ const (
 
 // cancelled is the plan of a comment that asks to end runs, by somebody who may: of all that was started for its pull request, or for the
 // branch or tag at its commit, before the comment was written, or of the pipelines that it names (S26).
-func (p *planner) cancelled() *Plan {
-	names, ref := p.command.Names, ""
+func (p *planner) cancelled(ctx context.Context) (*Plan, error) {
+	made := p.requested()
+	_, value, err := made.Cancels.CancelsAs(p.Event.Name)
+	if len(made.Cancels.Names) > maxCancelled || err != nil || len(value) > maxAnnotation {
+		why := fmt.Sprintf("nothing was cancelled: a comment may name %d pipelines, of some %d bytes together",
+			maxCancelled, maxAnnotation)
+		return p.end(v1alpha1.DispositionIgnored, p.spec.SHA, reasonTooManyNames, why), nil
+	}
+	if p.Cancels == nil {
+		return made, nil
+	}
+	something, running, err := p.Cancels(ctx, p.spec, made.Cancels)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("looking for what the command cancels: %w", err)
+	case !something && p.Untrusted:
+		return p.nothingToCancel(), nil
+	case !something: // what is recorded until the plan is ends as well
+		made.Reason = v1alpha1.NothingToCancel
+	}
+	p.cancelsRun = running
+	return made, nil
+}
+
+// requested is the plan that ends what a comment asks to end.
+func (p *planner) requested() *Plan {
+	ref := ""
 	if p.onCommit() {
 		ref = p.spec.BaseRef
 	}
-	made := p.cancel("CancelRequested", v1alpha1.Cancellation{By: p.spec.Sender, Names: names, Ref: ref, Why: p.spec.Sender + " asked for it in a comment"})
-	if _, value, err := made.Cancels.CancelsAs(p.Event.Name); len(names) > maxCancelled || err != nil || len(value) > maxAnnotation {
-		return p.end(v1alpha1.DispositionIgnored, p.spec.SHA, "TooManyNames",
-			fmt.Sprintf("nothing was cancelled: a comment may name %d pipelines, of some %d bytes together", maxCancelled, maxAnnotation))
+	return p.cancel("CancelRequested", v1alpha1.Cancellation{
+		By: p.spec.Sender, Names: p.command.Names, Ref: ref, Why: p.spec.Sender + " asked for it in a comment",
+	})
+}
+
+func (p *planner) nothingToCancel() *Plan {
+	what := "none of what the command is about is going on, or it is being cancelled already"
+	return p.end(v1alpha1.DispositionIgnored, p.spec.SHA, v1alpha1.NothingToCancel, "nothing was cancelled: "+what)
+}
+
+// cancelsOwn ends a command of the author of a pull request who has no right but that to cancel its
+// runs, if it is not written as it has to be or has nothing to cancel: the Git service is not asked
+// what the pull request is like now, however often the author writes one.
+func (p *planner) cancelsOwn(ctx context.Context) (end *Plan, err error) {
+	p.Untrusted, err = p.desk.OnlyOwns(ctx, p.known())
+	switch {
+	case err != nil || !p.Untrusted:
+		return nil, err
+	case p.malformed != nil:
+		return p.end(v1alpha1.DispositionIgnored, p.Event.Spec.SHA, p.malformed.Reason, p.malformed.Message), nil
+	case p.Cancels == nil:
+		return nil, nil
 	}
-	return made
+	something, _, err := p.Cancels(ctx, p.spec, p.requested().Cancels)
+	if err != nil || something {
+		return nil, err
+	}
+	return p.nothingToCancel(), nil
 }

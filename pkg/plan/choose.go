@@ -7,14 +7,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/match"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
-	"github.com/plumbline-ci/plumbline/pkg/resources"
 )
 
 // draft is what the pipelines of an event are made from, and the runs as far as they are made.
@@ -56,7 +54,7 @@ func (d *draft) choose(ctx context.Context, made *Plan) error {
 	for _, c := range open {
 		d.selects(ctx, c)
 	}
-	d.leaveToPull(ctx, open)
+	d.leaveToOther(ctx, open)
 	if why := d.tooMany(open); why != nil {
 		d.refuseOpen(open, why)
 		made.Disposition, made.Reason, made.Message = v1alpha1.DispositionRuns, why.Reason, why.Message
@@ -124,15 +122,10 @@ func (d *draft) candidates() ([]Decision, []*candidate) {
 			decisions[i] = known
 		}
 		if decisions[i].Open {
-			open = append(open, &candidate{definition: definition, run: d.runName(definition), decision: &decisions[i]})
+			open = append(open, &candidate{definition: definition, run: runName(d.Event.Name, definition), decision: &decisions[i]})
 		}
 	}
 	return decisions, open
-}
-
-// runName is made of the name without the dash of a generateName: the names of PipelineRuns that exist must stay.
-func (p *planner) runName(definition resolve.Definition) string {
-	return resources.RunName(p.Event.Name, definition.File, definition.Document, strings.TrimSuffix(definition.Name, "-"))
 }
 
 // waiting returns what the candidates wait for: what is tried again soonest speaks for the others, whose times count as

@@ -19,7 +19,9 @@ import (
 )
 
 const (
-	reasonUnknownName = "UnknownName"
+	reasonUnknownName  = "UnknownName"
+	reasonBadArgument  = "BadArgument"
+	reasonTooManyNames = "TooManyNames"
 	// maxListed is the names that a message lists, each of at most maxShown characters.
 	maxListed = 20
 	maxShown  = 64
@@ -29,6 +31,8 @@ const (
 type heard struct {
 	command   *command.Command
 	malformed *fault.Error
+	// cancelsRun is true if it ends a run that is going on.
+	cancelsRun bool
 }
 
 // hear learns what a comment says. One with a command is an event of the command's type from here on, and it ends here if whoever
@@ -38,16 +42,19 @@ func (p *planner) hear(ctx context.Context) (end *Plan, err error) {
 	if p.spec.Comment == nil {
 		return nil, nil
 	}
-	if p.spec.Comment.Body, err = p.Comment(ctx); err != nil {
+	written, err := p.Comment(ctx)
+	if err != nil {
 		return nil, err
 	}
+	p.spec.Comment.Body = withLineFeeds(written)
 	p.command, err = command.Parse(p.spec.Comment.Body, p.prefix(), p.onCommit())
 	p.malformed = fault.Of(err)
-	if p.command == nil {
-		return p.saidOnCommit(), nil
+	if p.command != nil {
+		p.spec.EventType = p.command.EventType()
+		p.aim()
+	} else if end := p.saidOnCommit(); end != nil {
+		return end, nil
 	}
-	p.spec.EventType = p.command.EventType()
-	p.aim()
 	if p.Earlier != nil {
 		return nil, nil
 	}
@@ -57,10 +64,19 @@ func (p *planner) hear(ctx context.Context) (end *Plan, err error) {
 		return nil, err
 	case refused:
 		return p.end(v1alpha1.DispositionIgnored, p.Event.Spec.SHA, "NotApproved", why), nil
+	case p.command != nil && p.command.Kind == command.Cancel:
+		return p.cancelsOwn(ctx)
 	case p.startsFailed():
 		return nil, p.first(ctx)
 	}
 	return nil, nil
+}
+
+// withLineFeeds returns a comment with a line feed for each line break. GitHub's web form sends CR
+// and LF, and $ in a regular expression matches in front of a line feed only. Everything that reads
+// a comment reads this text, except for expressions and placeholders that read the payload.
+func withLineFeeds(comment string) string {
+	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(comment)
 }
 
 // startsFailed tells whether a command starts what is for it as far as it has not run with success.
@@ -76,6 +92,14 @@ func (p *planner) first(ctx context.Context) error {
 	return p.First(ctx, p.spec.Subject())
 }
 
+// Mistaken reports whether a command cannot be done as it is written: it does nothing until
+// somebody writes another one.
+func (e *Ending) Mistaken() bool {
+	return e.Disposition == v1alpha1.DispositionIgnored && slices.Contains([]string{
+		reasonUnknownName, reasonBadArgument, reasonTooManyNames, command.ReasonContradictory, command.ReasonMalformed,
+	}, e.Reason)
+}
+
 // prefix is the word that commands begin with.
 func (p *planner) prefix() string {
 	if p.Repository.Spec.Settings == nil {
@@ -84,10 +108,12 @@ func (p *planner) prefix() string {
 	return p.Repository.Spec.Settings.GitOpsCommandPrefix
 }
 
-// asks is the command of somebody who may give it, as it is written but without its arguments, for the reply; "" for every other event. Of
-// a command that is not written as it has to be it is the first word.
+// asks is the command of somebody who may give it, as it is written but without its arguments, for
+// the reply; "" for every other event, and for one of an author who has no right but to cancel the
+// own runs, unless it ends one. Of a command that is not written as it has to be it is the first
+// word.
 func (p *planner) asks() string {
-	if p.command == nil || !p.Heeded || p.spec.PullRequest == nil {
+	if p.command == nil || !p.Heeded || p.spec.PullRequest == nil || p.Untrusted && !p.cancelsRun {
 		return ""
 	}
 	const names, most = 10, 200
@@ -116,23 +142,23 @@ func (p *planner) asks() string {
 func (p *planner) remark() bool { return p.spec.Comment != nil && p.command == nil }
 
 // endCommand ends a command of somebody who may write and that cannot be done, nil if the event goes on.
-func (p *planner) endCommand() *Plan {
+func (p *planner) endCommand(ctx context.Context) (*Plan, error) {
 	if p.command == nil {
-		return nil
+		return nil, nil
 	}
-	end := func(reason, message string) *Plan {
-		return p.end(v1alpha1.DispositionIgnored, p.spec.SHA, reason, message)
+	end := func(reason, message string) (*Plan, error) {
+		return p.end(v1alpha1.DispositionIgnored, p.spec.SHA, reason, message), nil
 	}
 	if p.malformed != nil {
 		return end(p.malformed.Reason, p.malformed.Message)
 	}
 	if p.command.Kind == command.Cancel {
-		return p.cancelled()
+		return p.cancelled(ctx)
 	}
 	if why := p.badArgument(); why != "" {
-		return end("BadArgument", "nothing was started: "+why)
+		return end(reasonBadArgument, "nothing was started: "+why)
 	}
-	return nil
+	return nil, nil
 }
 
 // badArgument says why a value that a command has for a param may not be used, "" if all may (S19).

@@ -11,7 +11,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/records"
 )
 
-// A comment on a commit that was pushed can have a command, and nothing else (spec/compatibility.md 5.3). It is carried out as for a push
+// A comment on a commit that was pushed can have a command, and nothing else. It is carried out as for a push
 // to the branch that the commit is the head of, or to the tag: what is not, somebody has replaced.
 
 const (

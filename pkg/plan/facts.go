@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -134,12 +135,31 @@ func (f *facts) learn(ctx context.Context, needs template.Needs) error {
 
 func (f *facts) learnChanged(ctx context.Context) error {
 	c, err := f.ask.Source.Changed(ctx, f.spec)
+	if err != nil && f.ask.Enough != nil && f.ask.Enough(err) {
+		c, err = f.ofHead(ctx, err)
+	}
 	if err != nil {
 		return fmt.Errorf("listing the changed files: %w", err)
 	}
 	f.event.Changed = match.ChangesOf(c)
 	f.scope.Learn(template.Facts{Files: f.event.Changed.Files()})
 	return nil
+}
+
+// ofHead lists the head commit's own files where the Git service refuses what was asked for. More may
+// have changed.
+func (f *facts) ofHead(ctx context.Context, refused error) (git.Changes, error) {
+	spec := f.spec.DeepCopy()
+	if spec.PullRequest == nil && spec.Before == "" { // that is what was asked for
+		return git.Changes{}, refused
+	}
+	spec.PullRequest, spec.Before = nil, ""
+	own, err := f.ask.Source.Changed(ctx, spec)
+	if err != nil {
+		return git.Changes{}, refused
+	}
+	own.Truncated = true
+	return own, nil
 }
 
 func (f *facts) learnBody(ctx context.Context) error {
@@ -156,15 +176,17 @@ func (f *facts) learnBody(ctx context.Context) error {
 	return nil
 }
 
-// learnPulls asks which pull requests hold the commit. The merged one's number is a variable of pushes.
+// learnPulls asks which pull requests hold the commit. The number of the one that was merged into the branch that is pushed to is a
+// variable. A tag is of no branch: of its commit any merged one counts.
 func (f *facts) learnPulls(ctx context.Context) error {
 	pulls, err := f.ask.History.Pulls(ctx, f.spec.SHA)
 	if err != nil {
 		return fmt.Errorf("asking whether commit %s is in an open pull request: %w", f.spec.SHA, err)
 	}
 	merged := int64(0)
+	branch, ofBranch := strings.CutPrefix(f.spec.BaseRef, branchPrefix)
 	for _, pull := range pulls {
-		if pull.Merged && merged == 0 {
+		if pull.Merged && merged == 0 && (!ofBranch || pull.BaseRef == branch) {
 			merged = pull.Number
 		}
 	}

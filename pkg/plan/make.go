@@ -35,7 +35,8 @@ func ends(err error) error {
 	return err
 }
 
-// Make plans an event. The Plan is never nil: with an error it has the Spec, as far as it was completed, and nothing else.
+// Make plans an event. The Plan is never nil: with an error it has the Spec, as far as it was completed,
+// the HeadSHA if the event may start something, and nothing else.
 // It may be made again until its result is written down: the same answers make the same plan.
 func Make(ctx context.Context, in Input, sources Sources) (*Plan, error) {
 	p := &planner{Input: in, Sources: sources, spec: in.Event.Spec.DeepCopy()}
@@ -44,10 +45,10 @@ func Make(ctx context.Context, in Input, sources Sources) (*Plan, error) {
 	}
 	p.desk = admission.New(in.Repository, in.Config, admission.Sources{Access: sources.Access, History: sources.History, Actor: sources.Actor, Recorded: p.recorded})
 	made, err := p.make(ctx)
-	if err != nil {
+	if made == nil {
 		made = &Plan{}
 	}
-	made.Command = p.asks()
+	made.Answer = Answer{Command: p.asks(), Untrusted: p.Untrusted}
 	made.Spec, made.Approval, made.Priority, made.EndsPending = p.spec, p.Approval, p.priority.value, p.Approval != nil || p.EndsPending
 	return made, err
 }
@@ -87,12 +88,16 @@ func (p *planner) make(ctx context.Context) (*Plan, error) {
 	}
 	head, err := p.Source.Head(ctx, p.spec)
 	if err != nil {
-		return nil, fmt.Errorf("reading commit %s: %w", p.spec.SHA, err)
+		return &Plan{Commits: Commits{HeadSHA: p.spec.SHA}}, fmt.Errorf("reading commit %s: %w", p.spec.SHA, err)
 	}
 	if head.Commit.SkipCI && p.spec.Comment == nil && !p.asked() { // somebody asks now
 		return p.end(v1alpha1.DispositionSkipped, head.SHA, "SkipCI", "the message of the commit has a skip CI command"), nil
 	}
-	return p.define(ctx, head)
+	made, err := p.define(ctx, head)
+	if err != nil {
+		return &Plan{Commits: Commits{HeadSHA: head.SHA}}, err
+	}
+	return made, nil
 }
 
 // refuses returns the end of an event that may start nothing, or of a command that cannot be done. What an attempt before this one
@@ -104,11 +109,11 @@ func (p *planner) refuses(ctx context.Context) (*Plan, error) {
 	if end, err := p.admit(ctx); end != nil || err != nil {
 		return end, err
 	}
-	end := p.endCommand()
+	end, err := p.endCommand(ctx)
 	if end != nil {
 		p.Approval, p.EndsPending = nil, false
 	}
-	return end, nil
+	return end, err
 }
 
 // asked tells whether somebody asks for runs, with a command or a button, beside those that the Git service's own events start.
@@ -137,7 +142,7 @@ func (p *planner) complete(ctx context.Context) error {
 	}
 	// A service that is asked for the comment must say what its delivery says: one that was edited since may not start what it did
 	// not ask for.
-	if now := p.spec.Comment.Body; now != "" && now != heard.Body {
+	if now := withLineFeeds(p.spec.Comment.Body); now != "" && now != heard.Body {
 		return &Over{Why: fault.Of(fault.Ignoredf("CommentEdited", "the comment says something else now than its delivery does"))}
 	}
 	p.spec.Comment.Body = heard.Body

@@ -165,17 +165,18 @@ func TestACommentLeavesNothingUnlessItMayStartSomething(t *testing.T) {
 	for name, c := range map[string]struct {
 		world  world
 		reason string
+		head   string // nobody is asked for it because of an untrusted user's comment
 	}{
-		"a stranger's":                   {world{writers: "author"}, "NotApproved"},
-		"on a stranger's pull request":   {world{writers: "member"}, "NotApproved"},
-		"a directory that is unreadable": {world{writers: "member author", files: many(1001)}, "TooManyPipelines"},
-		"a file that is unreadable":      {world{writers: "member author", files: []git.File{{Path: ".tekton/a.yaml", Data: []byte("a: [")}}}, "NoMatch"},
+		"a stranger's":                   {world{writers: "author"}, "NotApproved", ""},
+		"on a stranger's pull request":   {world{writers: "member"}, "NotApproved", sha},
+		"a directory that is unreadable": {world{writers: "member author", files: many(1001)}, "TooManyPipelines", sha},
+		"a file that is unreadable":      {world{writers: "member author", files: []git.File{{Path: ".tekton/a.yaml", Data: []byte("a: [")}}}, "NoMatch", sha},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c.world.moved = sha
 			made := c.world.make(t, commented())
-			if made.Disposition != v1alpha1.DispositionIgnored || made.Reason != c.reason || made.HeadSHA != sha || len(made.Runs) != 0 {
+			if made.Disposition != v1alpha1.DispositionIgnored || made.Reason != c.reason || made.HeadSHA != c.head || len(made.Runs) != 0 {
 				t.Errorf("%+v, want it ignored because of %s", made, c.reason)
 			}
 		})
@@ -186,7 +187,7 @@ func TestACommentLeavesNothingUnlessItMayStartSomething(t *testing.T) {
 func TestACommentOnAPullRequestThatWasClosedIsOver(t *testing.T) {
 	t.Parallel()
 	closed := fault.Ignoredf("PullRequestClosed", "it is closed")
-	_, err := plan.Make(t.Context(), commented(), (&world{completeErr: closed}).sources())
+	_, err := plan.Make(t.Context(), commented(), (&world{writers: "member", completeErr: closed}).sources())
 	var over *plan.Over
 	if !errors.As(err, &over) || over.Why.Reason != "PullRequestClosed" || !fault.Is(err, fault.Ignored) || err.Error() != "it is closed" {
 		t.Errorf("error %v, want it over", err)

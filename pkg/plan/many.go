@@ -51,3 +51,9 @@ func (p *planner) wholeRefused(why *fault.Error) Run {
 		Refused: &v1alpha1.Refusal{Reason: why.Reason, Message: why.Message},
 	}
 }
+
+// WaitingRun is the name of the run that stands for the plan of an event while the Git service refuses
+// what decides. It is never created: its check shows what is waited for.
+func WaitingRun(event string) string {
+	return resources.RunName(event, Definitions, 0, "waiting")
+}

@@ -96,6 +96,9 @@ type Budget struct {
 	// Rest is asked before work that is beyond what an ordinary event takes, by how long it takes a core: it returns when the work
 	// may be done, or why the plan has to be made later. nil never rests.
 	Rest func(ctx context.Context, work time.Duration) error
+	// Enough reports whether the Git service has refused the same thing for so long that something less
+	// is taken for its answer. nil never does.
+	Enough func(refused error) bool
 }
 
 // Delivery is what the record of an event does not hold of its delivery, and what was recorded of those before it.
@@ -120,6 +123,15 @@ type Past struct {
 	First func(ctx context.Context, subject string) error
 	// RecordsOf returns the records of a subject, the event itself left out, oldest first.
 	RecordsOf func(ctx context.Context, subject string) ([]records.Record, error)
+	// Cancels reports what a cancellation would end now: something is true if another event may
+	// have something to end, and running is true if it has started a run that has not ended. nil
+	// does not know.
+	Cancels func(ctx context.Context, event *v1alpha1.GitEventSpec, c *v1alpha1.Cancellation) (
+		something, running bool, err error)
+	// Now is the time. Outdate keeps an event from recording what it has decided until now: it reads again what is on record first. Both
+	// are asked where RecordsOf is, of a push and a pull request of one commit.
+	Now     func() time.Time
+	Outdate func(ctx context.Context, record records.Record) error
 	// About writes down which subject the event is of, before the Git service is asked how that is now: what ends it finds the event then.
 	About func(ctx context.Context, subject string) error
 }
@@ -157,8 +169,7 @@ type Plan struct {
 	Spec *v1alpha1.GitEventSpec
 	Ending
 	Commits
-	// Command is the command that is to be answered, for people; empty when nobody is told anything.
-	Command string
+	Answer
 	// Decisions has one for each definition, in the order of files and documents.
 	Decisions []Decision
 	// Runs are the earlier ones, some of them completed, and then the new ones.
@@ -169,6 +180,16 @@ type Plan struct {
 	Priority *int32
 	// Wait says why decisions are open, nil when none is.
 	Wait error
+}
+
+// Answer is whether a command is answered.
+type Answer struct {
+	// Command is the command that is to be answered, for people; empty when nobody is told
+	// anything.
+	Command string
+	// Untrusted is true if the command's author may give it because the pull request is theirs, and
+	// for no other reason.
+	Untrusted bool
 }
 
 // Commits are what a plan is made at, and why that may run.

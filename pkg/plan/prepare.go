@@ -47,7 +47,8 @@ func (d *draft) prepare(ctx context.Context, c *candidate) *Run {
 		for _, problem := range run.Problems() {
 			c.decision.Reason += "; " + problem.Says
 		}
-		run.Note = strings.Join(strings.Fields(run.Note+" "+d.approvalNote()+" "+d.tokenNote(made)), " ")
+		notes := []string{run.Note, d.approvalNote(), d.tokenNote(made), d.unknownNote(c.definition)}
+		run.Note = strings.Join(strings.Fields(strings.Join(notes, " ")), " ")
 	case f.Class == fault.Ignored:
 		c.decide(f.Message)
 		return nil
@@ -61,6 +62,24 @@ func (d *draft) prepare(ctx context.Context, c *candidate) *Run {
 	}
 	d.runs.put(run)
 	return d.runs.named(run.Name)
+}
+
+// unknownNote tells the author of a pipeline which of its fields do not exist, empty if all do.
+func (d *draft) unknownNote(definition resolve.Definition) string {
+	const most = 3
+	unknown, more := d.set.UnknownIn(definition), ""
+	if len(unknown) == 0 {
+		return ""
+	}
+	if len(unknown) > most {
+		unknown, more = unknown[:most], fmt.Sprintf(" and %d more", len(unknown)-most)
+	}
+	names := make([]string, len(unknown))
+	for i, field := range unknown {
+		names[i] = shown(field.Path)
+	}
+	all := strings.Join(names, ", ") + more
+	return fmt.Sprintf("Fields that do not exist were dropped: %s (%s).", all, definition.File)
 }
 
 // nameRefused names the check of a refused pipeline as its run would have been named, so that a required check of that name

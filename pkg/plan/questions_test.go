@@ -80,7 +80,7 @@ func TestThePayloadIsReadOnceAndOnlyIfAnExpressionDependsOnIt(t *testing.T) {
 
 func TestAPushOfACommitInAnOpenPullRequest(t *testing.T) {
 	t.Parallel()
-	open := []git.Pull{{Number: 3}, {Number: 4, Open: true}}
+	open := []git.Pull{{Number: 3}, {Number: 4, Open: true, SHA: sha, BaseRef: "stable", HeadRef: "main", HeadProjectID: 5}}
 	tests := map[string]struct {
 		prepare     func(*world, *plan.Input)
 		runs, calls int

@@ -93,7 +93,7 @@ func TestACheckRunsAgain(t *testing.T) {
 			t.Parallel()
 			in := pressed(v1alpha1.Rerun{Check: "Pipelines as Code CI / b", ExternalID: c.external, Pulls: c.pulls})
 			in.Event.Spec.BaseRef, in.Event.Spec.HeadRef = "refs/heads/topic", "refs/heads/topic"
-			w := &past{world: &world{writers: "presser", files: []git.File{pipeline("a"), edited(pipeline("b"), "[push]", "[incoming]")}}, byNumber: c.byNumber}
+			w := &past{world: &world{writers: "presser author", files: []git.File{pipeline("a"), edited(pipeline("b"), "[push]", "[incoming]")}}, byNumber: c.byNumber}
 			w.true = described(sha, 5, "author")
 			if c.number == 7 {
 				w.pulls = []git.Pull{{Number: 6}, {Number: 7, Open: true}}
@@ -157,7 +157,7 @@ func TestAllChecksRunAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &past{world: &world{writers: "presser", skipCI: true, files: []git.File{pipeline("a"), pipeline("b"), pipeline("c"), pipeline("d")}}, byNumber: c.byNumber}
+			w := &past{world: &world{writers: "presser author", skipCI: true, files: []git.File{pipeline("a"), pipeline("b"), pipeline("c"), pipeline("d")}}, byNumber: c.byNumber}
 			w.true = described(sha, 5, "author")
 			rerun := v1alpha1.Rerun{All: true}
 			if c.byNumber[4] != nil {

@@ -6,10 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
-	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/match"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
@@ -71,39 +68,10 @@ func (d *draft) matches(definition resolve.Definition) (match.Decision, error) {
 	}
 	decision, err := decide(d.facts.event, match.Pipeline{Name: definition.Name, Annotations: annotations})
 	if err != nil {
-		return match.Decision{}, fmt.Errorf("%s: %w", definition.File, err)
+		return match.Decision{}, fmt.Errorf("%s: %w", definition.File, d.set.AsWritten(definition, d.facts.scope, err))
 	}
 	if decision.Needs.Any() {
 		return match.Decision{}, &template.Unknown{Needs: decision.Needs}
 	}
 	return decision, nil
-}
-
-// leaveToPull declines everything when the commit of a push is in an open pull request, whose own event runs it. Nobody
-// is asked when nothing would run. An error is not an answer: to guess could run the commit twice (B14).
-func (d *draft) leaveToPull(ctx context.Context, open []*candidate) {
-	if !d.Config.SkipPushOfPulls || d.asked() || d.spec.Trigger != v1alpha1.TriggerPush || !strings.HasPrefix(d.spec.BaseRef, "refs/heads/") {
-		return
-	}
-	wanted := slices.DeleteFunc(slices.Clone(open), func(c *candidate) bool {
-		declined := c.err != nil && !fault.Is(c.err, fault.Invalid)
-		return declined || d.runs.named(c.run) != nil
-	})
-	if len(wanted) == 0 {
-		return
-	}
-	err := d.facts.learn(ctx, template.Needs{Pulls: true})
-	for _, pull := range d.facts.pulls {
-		if pull.Open {
-			err = fault.Ignoredf("InPullRequest",
-				"the commit is in open pull request #%d, whose own event runs it (skip-push-event-for-pr-commits)", pull.Number)
-			break
-		}
-	}
-	if err == nil {
-		return
-	}
-	for _, c := range wanted {
-		c.err = err
-	}
 }

@@ -20,7 +20,7 @@ func (p *planner) fromDefaultBranch() bool {
 	return set == defaultBranch || set != ofCommit && p.Approval != nil
 }
 
-// serviceAccount is the one of runs of an approved commit, "" for the namespace's default.
+// serviceAccount is the one of runs of an approved commit, "" for Tekton's default.
 func (p *planner) serviceAccount() string {
 	if settings := p.Repository.Spec.Settings; settings != nil {
 		return settings.UntrustedServiceAccount

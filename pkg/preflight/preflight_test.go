@@ -38,31 +38,58 @@ func deployment(namespace, name string, replicas *int32) *appsv1.Deployment {
 	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: appsv1.DeploymentSpec{Replicas: replicas}}
 }
 
+// listsByName has the fake client keep to a field selector for the name, as the API server does.
+func listsByName(client *fake.Clientset) {
+	client.PrependReactor("list", "deployments", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		restrictions := a.(clienttesting.ListAction).GetListRestrictions() //nolint:forcetypeassert // of this verb
+		name, one := restrictions.Fields.RequiresExactMatch("metadata.name")
+		if !one || a.GetNamespace() != "" {
+			return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "", errors.New("only by name, in all namespaces"))
+		}
+		all, err := client.Tracker().List(a.GetResource(), appsv1.SchemeGroupVersion.WithKind("Deployment"), "")
+		list, _ := all.(*appsv1.DeploymentList)
+		if err == nil {
+			list.Items = slices.DeleteFunc(list.Items, func(d appsv1.Deployment) bool { return d.Name != name })
+		}
+		return true, list, err
+	})
+}
+
 func TestRunningBeside(t *testing.T) {
 	none := int32(0)
+	operated := deployment("tekton-pipelines", "pipelines-as-code-watcher", nil)
+	operated.OwnerReferences = []metav1.OwnerReference{{Kind: "TektonInstallerSet", Name: "pac-main-deployment-x"}}
 	for name, test := range map[string]struct {
 		objects   []runtime.Object
 		fails     error
 		coexist   bool
 		fatal     int
+		says      string
 		unchecked int
 		err       bool
 	}{
-		"there is none":                                {},
-		"the watcher runs":                             {objects: []runtime.Object{deployment("pipelines-as-code", "pipelines-as-code-watcher", nil)}, fatal: 1},
-		"the operator's controller runs":               {objects: []runtime.Object{deployment("openshift-pipelines", "pipelines-as-code-controller", nil)}, fatal: 1},
-		"it is scaled to nothing":                      {objects: []runtime.Object{deployment("pipelines-as-code", "pipelines-as-code-watcher", &none)}},
-		"another Deployment has the name":              {objects: []runtime.Object{deployment("team", "pipelines-as-code-watcher", nil)}},
+		"there is none":                  {},
+		"the watcher runs":               {objects: []runtime.Object{deployment("pipelines-as-code", "pipelines-as-code-watcher", nil)}, fatal: 1, says: "kubectl -n pipelines-as-code scale deployment pipelines-as-code-watcher"},
+		"the operator's controller runs": {objects: []runtime.Object{deployment("openshift-pipelines", "pipelines-as-code-controller", nil)}, fatal: 1},
+		"on plain Kubernetes":            {objects: []runtime.Object{deployment("tekton-pipelines", "pipelines-as-code-controller", nil)}, fatal: 1, says: "Deployment tekton-pipelines/pipelines-as-code-controller runs"},
+		"in any other namespace":         {objects: []runtime.Object{deployment("ci", "pipelines-as-code-watcher", nil)}, fatal: 1, says: "Deployment ci/pipelines-as-code-watcher runs"},
+		"in two namespaces": {objects: []runtime.Object{
+			deployment("ci", "pipelines-as-code-controller", nil), deployment("tekton-pipelines", "pipelines-as-code-controller", nil), deployment("tekton-pipelines", "pipelines-as-code-watcher", nil),
+		}, fatal: 3},
+		"the operator would scale it up":               {objects: []runtime.Object{operated}, fatal: 1, says: "the Tekton operator scales it up again"},
+		"it is scaled to nothing":                      {objects: []runtime.Object{deployment("tekton-pipelines", "pipelines-as-code-watcher", &none)}},
+		"its webhook starts nothing":                   {objects: []runtime.Object{deployment("pipelines-as-code", "pipelines-as-code-webhook", nil)}},
 		"it runs and is wanted":                        {objects: []runtime.Object{deployment("pipelines-as-code", "pipelines-as-code-watcher", nil)}, coexist: true},
-		"nobody may look: not certain, so not Fatal":   {fails: apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "x", errors.New("no")), unchecked: 4},
+		"nobody may look: not certain, so not Fatal":   {fails: apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "x", errors.New("no")), unchecked: 2, says: "let this account list it"},
 		"the API server does not answer: ask it again": {fails: errors.New("connection refused"), err: true},
 		"the API server is overloaded: ask it again":   {fails: apierrors.NewTooManyRequests("later", 1), err: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, client := checker(t, test.objects...)
 			c.Coexist = test.coexist
+			listsByName(client)
 			if test.fails != nil {
-				client.PrependReactor("get", "deployments", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, test.fails })
+				client.PrependReactor("*", "deployments", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, test.fails })
 			}
 			findings, err := c.RunningBeside(t.Context())
 			fatal := 0
@@ -73,6 +100,9 @@ func TestRunningBeside(t *testing.T) {
 			}
 			if fatal != test.fatal || len(findings)-fatal != test.unchecked || (err != nil) != test.err {
 				t.Errorf("%v, %v; want %d that are Fatal, %d that could not be checked, an error: %v", findings, err, test.fatal, test.unchecked, test.err)
+			}
+			if test.says != "" && !slices.ContainsFunc(findings, func(f Finding) bool { return strings.Contains(f.String(), test.says) }) {
+				t.Errorf("%v, want one that says %q", findings, test.says)
 			}
 		})
 	}

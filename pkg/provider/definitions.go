@@ -3,6 +3,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -25,6 +26,10 @@ const (
 	maxTotal = 8 << 20 // bytes of all files: an event holds them twice, as they are and as what was read of them
 	parallel = 4       // files read at once; G2 bounds what all events of a credential do at once
 )
+
+// MaxCompared is how many files GitHub lists of a comparison (https://docs.github.com/rest/commits/commits). What a push
+// changed is read off the trees from there on, which know no renames; so does whoever answers in GitHub's place.
+const MaxCompared = 300
 
 // IsDefinition tells whether a file in a definition directory is read.
 func IsDefinition(name string) bool {
@@ -96,7 +101,12 @@ func TooLarge(name string, size int) error {
 	return fault.Invalidf("FileTooLarge", "%s has %d bytes: at most %d are read", name, size, MaxFile)
 }
 
-// NotDirectory is the fault of a file that is where a directory of definitions should be.
-func NotDirectory(name string) error {
-	return fault.Invalidf("NotADirectory", "%s has been found but is not a directory", name)
+// NotDirectory is the fault of something else than a directory where definitions should be: a
+// submodule, a symbolic link, or else a file, by its mode in Git.
+func NotDirectory(name, mode string) error {
+	what := map[string]string{
+		ModeSubmodule: "is a submodule, and no submodule is followed: keep the pipelines in this repository",
+		ModeLink:      "is a symbolic link, and no link is followed: keep the pipelines in a directory of that name",
+	}[mode]
+	return fault.Invalidf("NotADirectory", "%s %s", name, cmp.Or(what, "has been found but is not a directory"))
 }

@@ -222,8 +222,8 @@ type Provider struct {
 	// Hooks returns the webhooks of a project, of which URL, Owner and Name are needed; the rest is as for Connect. It is nil for a
 	// service that calls an App.
 	Hooks func(baseURL string, project v1alpha1.Project, credentials Credentials) (HookLog, error)
-	// Metadata returns what a PipelineRun carries of an id that Put returned, in maps that the caller may change
-	// (spec/compatibility.md 3.10). Values of labels are valid as such.
+	// Metadata returns what a PipelineRun carries of an id that Put returned, in maps that the caller may change.
+	// Values of labels are valid as such.
 	Metadata func(id string) (labels, annotations map[string]string)
 	// Reopens is true where a report that lands after a check's conclusion is shown in its place, whichever of the check's
 	// reports it is. Elsewhere only a check's first report can land late, as a second check.

@@ -46,6 +46,8 @@ type Call struct {
 	Method string
 	// Notifies is true for a call that people are notified of: a new comment.
 	Notifies bool
+	// Repeats is true for a call that generates no content: a redelivery.
+	Repeats bool
 	// Alone is a name: no two calls of the same name are made at once. Empty is none.
 	Alone string
 }

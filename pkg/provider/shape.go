@@ -22,6 +22,9 @@ const ReasonBadAnswer = "BadAnswer"
 // ModeLink is Git's mode of a symbolic link. Its text is a path, not a definition, and no link is followed.
 const ModeLink = "120000"
 
+// ModeSubmodule is Git's mode of a submodule, which is a commit of another repository.
+const ModeSubmodule = "160000"
+
 // mediaType is what is repeated of a Content-Type: whoever answers may write anything there.
 var mediaType = regexp.MustCompile(`^[a-z0-9.+-]{1,40}/[a-z0-9.+-]{1,40}$`)
 

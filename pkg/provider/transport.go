@@ -18,7 +18,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// The time limits of one call to a Git service (X1 of spec/errors.md), and the most of an answer that is read. Whoever
+// The time limits of one call to a Git service (X1 of docs/errors.md), and the most of an answer that is read. Whoever
 // answers later or more is treated like one that does not answer.
 const (
 	ConnectTimeout = 5 * time.Second

@@ -32,10 +32,13 @@ type ended struct {
 func (s *Step) certain(ctx context.Context, a *attempt.Attempt, pipeline string, listed []metav1.ObjectMeta, over func() error) ([]ended, error) {
 	var all []ended
 	var faults []error
-	reads := &reads{over: over}
+	reads, open := &reads{over: over}, s.unsettled(a)
 	listed = attempt.InTurn(len(listed) > maxVain, listed) // so that those that teach nothing do not always come first
 	for i := range listed {
 		object := &listed[i]
+		if open[object.Labels[plumbline.EventLabel]] {
+			continue
+		}
 		verdict, found := s.known.of(object.UID)
 		if !found {
 			var err error
@@ -56,6 +59,16 @@ func (s *Step) certain(ctx context.Context, a *attempt.Attempt, pipeline string,
 		return all, fault.Throttledf(fault.ReasonBusy, time.Second, "the other runs of the pipeline are next")
 	}
 	return all, nil
+}
+
+// unsettled are the names of the other open events of the Repository, as far as the cache knows:
+// none of their runs is certain.
+func (s *Step) unsettled(a *attempt.Attempt) map[string]bool {
+	names := map[string]bool{}
+	for _, event := range s.Open(a.Event.Spec.Repository.Namespace, a.Event.Spec.Repository.Name) {
+		names[event.Name] = event.Name != a.Event.Name && !event.Settled()
+	}
+	return names
 }
 
 // reads is what one attempt reads to learn that runs are over.
@@ -140,14 +153,21 @@ func recorded(event, now *v1alpha1.GitEvent, object *metav1.ObjectMeta) verdict 
 	return verdict{final: true}
 }
 
-// forgotten is what is certain of a run whose event is not kept any more. Its name proves that it was planned; it is of the same URL; it is
-// as old as any event that may be forgotten, so that nobody can pass off what has just been made; and its label says that its end was accepted.
+// forgotten is what is certain of a run whose event is not kept any more. Its name proves that it
+// was planned; it is of the same URL; it is as old as any event that may be forgotten, so that
+// nobody can pass off what has just been made; and its label says that its end was accepted. Where
+// that label is refused, it is twice as old: the sweep has had as long to close the check of a run
+// whose event was deleted.
 func (s *Step) forgotten(ctx context.Context, a *attempt.Attempt, object *metav1.ObjectMeta) (verdict, error) {
 	of := object.Annotations[pipelinesascode.RepoURL]
 	if !resources.Named(object, a.Event.Namespace) || of != "" && !v1alpha1.SameURL(of, a.Event.Spec.Repository.URL) {
 		return verdict{final: true}, nil
 	}
-	if a.Clock.Since(object.CreationTimestamp.Time) < a.Config.SettledRetention {
+	least := a.Config.SettledRetention
+	if object.Labels[pipelinesascode.State] != pipelinesascode.StateCompleted {
+		least *= 2
+	}
+	if a.Clock.Since(object.CreationTimestamp.Time) < least {
 		return verdict{}, nil
 	}
 	run, err := s.Tekton.PipelineRuns(object.Namespace).Get(ctx, object.Name, metav1.GetOptions{})

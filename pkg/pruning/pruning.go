@@ -177,10 +177,13 @@ func notPruned(verb fault.Verb, err error) error {
 	return fault.Transientf(ReasonNotPruned, "%s", fault.FromKube(verb, err).Message)
 }
 
-// list returns the runs that say that they are of a run's pipeline, over and reported, and are not being deleted.
+// list returns the runs that say that they are of a run's pipeline and are not being deleted.
+// Whether they are over is in their events: the label that says so is patched onto them, which may
+// be refused.
 func (s *Step) list(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) ([]metav1.ObjectMeta, error) {
 	repository := a.Event.Spec.Repository.Name
-	options := metav1.ListOptions{LabelSelector: resources.EndedRuns(a.Event.Namespace, repository, run.Pipeline), Limit: page}
+	selector := resources.PipelineRuns(a.Event.Namespace, repository, run.Pipeline)
+	options := metav1.ListOptions{LabelSelector: selector, Limit: page}
 	var found []metav1.ObjectMeta
 	for looked := 0; looked < maxListed; {
 		list, err := s.Runs.Namespace(run.Namespace).List(ctx, options)
@@ -204,7 +207,11 @@ func (s *Step) list(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) 
 func trimmed(whole *metav1.ObjectMeta) metav1.ObjectMeta {
 	kept := metav1.ObjectMeta{
 		Namespace: whole.Namespace, Name: whole.Name, UID: whole.UID, CreationTimestamp: whole.CreationTimestamp,
-		Labels: map[string]string{plumbline.EventLabel: whole.Labels[plumbline.EventLabel]}, Annotations: map[string]string{},
+		Labels:      map[string]string{},
+		Annotations: map[string]string{},
+	}
+	for _, key := range []string{plumbline.EventLabel, pipelinesascode.State} {
+		kept.Labels[key] = whole.Labels[key]
 	}
 	for _, key := range []string{
 		pipelinesascode.MaxKeepRuns, pipelinesascode.OriginalPRName, pipelinesascode.RepoURL, plumbline.RunKeyAnnotation, plumbline.DefinitionAnnotation,

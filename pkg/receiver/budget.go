@@ -23,7 +23,11 @@ func isBudget(err error) bool {
 func (r *Recorder) admit(event *v1alpha1.GitEvent, bytes int64) error {
 	repository := types.NamespacedName{Namespace: event.Spec.Repository.Namespace, Name: event.Spec.Repository.Name}
 	budget.Annotate(event, repository, bytes)
-	scope, ok := r.Budget.Admit(event.Name, repository, bytes)
+	use := budget.Use{Repository: repository, Bytes: bytes}
+	if event.Spec.PullRequest != nil {
+		use.Subject = event.Spec.Subject()
+	}
+	scope, ok := r.Budget.Admit(event.Name, use)
 	if ok {
 		return nil
 	}
@@ -34,6 +38,9 @@ func (r *Recorder) admit(event *v1alpha1.GitEvent, bytes int64) error {
 func unrecorded(err error) answer {
 	const again = "see the conditions of the Repository, and send the delivery again when events have ended"
 	switch fault.Of(err).Reason {
+	case budget.ReasonPull:
+		return unavailable("the open events of this pull request have used up their budget: "+
+			"send the delivery again when events have ended", err)
 	case budget.ReasonRepository:
 		return unavailable("the open events of this Repository have used up their budget: "+again, err)
 	case budget.ReasonNamespace:
@@ -48,7 +55,10 @@ func unrecorded(err error) answer {
 
 // budgetScope is the word of a metric for the reason of a budget that is used up, empty for other reasons.
 func budgetScope(reason string) string {
-	return map[string]string{budget.ReasonRepository: "repository", budget.ReasonNamespace: "namespace", budget.ReasonTotal: "total", share.ReasonRate: "rate"}[reason]
+	return map[string]string{
+		budget.ReasonPull: "pull_request", budget.ReasonRepository: "repository", budget.ReasonNamespace: "namespace",
+		budget.ReasonTotal: "total", share.ReasonRate: "rate",
+	}[reason]
 }
 
 // uncontended repeats a create while several of them contend for the usage of a ResourceQuota: API servers count it by an

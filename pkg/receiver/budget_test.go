@@ -64,6 +64,32 @@ func TestADeliveryPastTheBudgetIsNotRecorded(t *testing.T) {
 	}
 }
 
+// Whoever writes comments on one pull request while events stay open uses up that pull request's
+// share, and nobody else's.
+func TestOnePullRequestLeavesTheOthersTheirDeliveries(t *testing.T) {
+	w := newWorld(t)
+	of := func(key string, pull int64) delivery {
+		d := push(key)
+		d.message.Pull = pull
+		return d
+	}
+	w.limits.Events = 400 // 40 for the Repository, 10 for a pull request
+	for i := range 10 {
+		w.expect(http.StatusAccepted, of(fmt.Sprint("comment-", i), 1))
+	}
+	answer := w.expect(http.StatusServiceUnavailable, of("comment-10", 1))
+	if says := "the open events of this pull request have used up their budget"; !strings.Contains(answer.Body.String(), says) {
+		t.Errorf("answered %s", answer.Body)
+	}
+	over := w.sum("plumbline.receiver.over_budget", map[string]string{"scope": "pull_request"})
+	if w.counted("unavailable", budget.ReasonPull) != 1 || over != 1 {
+		t.Error("not counted")
+	}
+	w.expect(http.StatusAccepted, of("another", 2))
+	w.expect(http.StatusAccepted, push("a-push"))
+	w.wantEvents(12)
+}
+
 // Receivers read from an event's metadata what it uses.
 func TestAnEventSaysWhatItUses(t *testing.T) {
 	w := newWorld(t)

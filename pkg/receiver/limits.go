@@ -83,7 +83,7 @@ const (
 	globalReuse = time.Second
 
 	// DrainWait is how long the server goes on serving after SIGTERM: until every kube-proxy and ingress has heard that
-	// the endpoint is gone. 15 s is what spec/resilience.md H3 gives for it.
+	// the endpoint is gone. 15 s is a usual bound for it (H3).
 	DrainWait = 15 * time.Second
 	// ShutdownWait is how long the connections that are left then may take: the longest a delivery can.
 	ShutdownWait = bodyTimeout + workBudget + confirmBudget

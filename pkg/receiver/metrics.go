@@ -47,7 +47,8 @@ func NewMetrics(provider metric.MeterProvider) (*Metrics, error) {
 	previous, errD := meter.Int64Counter("plumbline.receiver.previous_webhook_secret", metric.WithUnit("{delivery}"),
 		metric.WithDescription("Deliveries verified with the previous webhook secret: it cannot be removed yet"))
 	overBudget, errE := meter.Int64Counter("plumbline.receiver.over_budget", metric.WithUnit("{delivery}"),
-		metric.WithDescription("Deliveries answered 503 because open events have used up a budget: a Repository's, a namespace's or the total"))
+		metric.WithDescription("Deliveries answered 503 because open events have used up a budget: "+
+			"a pull request's, a Repository's, a namespace's or the total"))
 	open, errF := meter.Int64UpDownCounter("plumbline.receiver.connections", metric.WithUnit("{connection}"),
 		metric.WithDescription("Connections that are open"))
 	cut, errG := meter.Int64Counter("plumbline.receiver.cut", metric.WithUnit("{connection}"),
@@ -56,7 +57,9 @@ func NewMetrics(provider metric.MeterProvider) (*Metrics, error) {
 		return nil, err
 	}
 	refused.Add(context.Background(), 0) // a series that begins at its first event hides that event from increase()
-	for _, reason := range []string{budget.ReasonRepository, budget.ReasonNamespace, budget.ReasonTotal, share.ReasonRate} {
+	for _, reason := range []string{
+		budget.ReasonPull, budget.ReasonRepository, budget.ReasonNamespace, budget.ReasonTotal, share.ReasonRate,
+	} {
 		overBudget.Add(context.Background(), 0, metric.WithAttributes(attribute.String("scope", budgetScope(reason))))
 	}
 	return &Metrics{

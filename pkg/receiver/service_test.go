@@ -33,6 +33,8 @@ type message struct {
 	App                     bool
 	// At is when the event happened, in Unix seconds: with it the body alone tells the event from others.
 	At int64 `json:",omitempty"`
+	// Pull is the number of the pull request that the event is of, 0 for a push.
+	Pull int64 `json:",omitempty"`
 }
 
 func (s service) Claims(h http.Header) bool { return h.Get(s.header("Event")) != "" }
@@ -69,6 +71,9 @@ func (s service) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, err
 	spec := &v1alpha1.GitEventSpec{
 		Provider: strings.ToLower(cmp.Or(s.name, "test")), Host: m.Host, DeliveryKey: h.Get(s.header("Delivery")), Trigger: v1alpha1.TriggerPush,
 		EventType: "push", SHA: m.SHA, Project: v1alpha1.Project{URL: m.URL}, Headers: map[string]string{s.header("Event"): "push"},
+	}
+	if m.Pull != 0 {
+		spec.PullRequest = &v1alpha1.PullRequest{Number: m.Pull}
 	}
 	if m.At != 0 {
 		spec.Body = &v1alpha1.BodyIdentity{Key: sign(body, nil), At: metav1.Unix(m.At, 0)}

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// Patience is how long after it was recorded an event lets older ones be planned first.
+	// Patience is how long after it was received an event lets older ones be planned first.
 	Patience = time.Minute
 	// An event that lets others go first looks again after as long as it has waited, within these bounds.
 	soonest = time.Second
@@ -41,34 +41,39 @@ type Writer interface {
 // What is read of the subject after First has returned nil is therefore all there is to know, if the event's own plan can be recorded over
 // the version that it had before First was called.
 func First(ctx context.Context, events Writer, event *v1alpha1.GitEvent, subject string, now time.Time) error {
-	all, err := List(ctx, events, subject)
+	var rivals []*v1alpha1.GitEvent
+	var older string
+	waited := now.Sub(event.RecordedAt())
+	err := EachOpen(ctx, events, subject, func(other *v1alpha1.GitEvent) bool {
+		if other.Name == event.Name || other.Status.Plan.Decided() {
+			return true
+		}
+		if waited < Patience && comesFirst(other, event) {
+			older = other.Name
+		}
+		if other.Spec.Comment != nil || other.Spec.Rerun != nil {
+			rivals = append(rivals, Trimmed(other))
+		}
+		return older == ""
+	})
 	if err != nil {
 		return err
 	}
-	var rivals []*v1alpha1.GitEvent
-	waited := now.Sub(event.RecordedAt())
-	for _, record := range all {
-		other := record.Event
-		if other.Name == event.Name || other.Settled() || other.Status.Plan.Decided() {
-			continue
-		}
-		if waited < Patience && comesFirst(other, event) {
-			return fault.Throttledf(fault.ReasonBusy, min(max(waited, soonest), latest), "GitEvent %s is planned first", other.Name)
-		}
-		if other.Spec.Comment != nil || other.Spec.Rerun != nil {
-			rivals = append(rivals, other)
-		}
+	if older != "" {
+		wait := min(max(waited, soonest), latest)
+		return fault.Throttledf(fault.ReasonBusy, wait, "GitEvent %s is planned first", older)
 	}
 	for _, rival := range rivals {
-		if err := outdate(ctx, events, rival); err != nil {
+		if err := Outdate(ctx, events, rival); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// outdate annotates an event, if it is still there, with the version of it that was listed. It may be repeated.
-func outdate(ctx context.Context, events Writer, rival *v1alpha1.GitEvent) error {
+// Outdate annotates an event, if it is still there, with the version of it that was listed. Its reconcile cannot record what it has
+// decided until now: it reads again. It may be repeated.
+func Outdate(ctx context.Context, events Writer, rival *v1alpha1.GitEvent) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": rival.UID, "annotations": map[string]string{plumbline.OutdatedAnnotation: rival.ResourceVersion},
 	}})

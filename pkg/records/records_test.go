@@ -4,6 +4,7 @@ package records
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -21,8 +22,9 @@ type pages struct {
 }
 
 func (p pages) List(_ context.Context, o metav1.ListOptions) (*v1alpha1.GitEventList, error) {
-	if want := "plumbline.dev/subject in (s1)"; o.LabelSelector != want {
-		return nil, fmt.Errorf("selector %q, want %q", o.LabelSelector, want)
+	open := o.FieldSelector == "" || o.FieldSelector == v1alpha1.OpenEvents
+	if want := "plumbline.dev/subject in (s1)"; o.LabelSelector != want || !open {
+		return nil, fmt.Errorf("selectors %q and %q, want %q", o.LabelSelector, o.FieldSelector, want)
 	}
 	at := 0
 	_, _ = fmt.Sscan(o.Continue, &at)
@@ -45,7 +47,7 @@ func event(name string, second int64) v1alpha1.GitEvent {
 
 func TestListReadsAllPagesOldestFirst(t *testing.T) {
 	t.Parallel()
-	all, err := List(t.Context(), pages{events: []v1alpha1.GitEvent{event("e", 5), event("d", 3), event("c", 3), event("b", 9), event("a", 1)}}, "s1")
+	all, err := List(t.Context(), pages{events: []v1alpha1.GitEvent{event("e", 5), event("d", 3), event("c", 3), event("b", 9), event("a", 1)}}, "s1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,11 +60,90 @@ func TestListReadsAllPagesOldestFirst(t *testing.T) {
 	}
 }
 
+// Whoever decides by the records decides by all of them, or ends.
 func TestListNeverCuts(t *testing.T) {
 	t.Parallel()
-	all, err := List(t.Context(), pages{events: []v1alpha1.GitEvent{event("a", 1), event("b", 2)}, endless: true}, "s1")
-	if !fault.Is(err, fault.Operator) || all != nil {
-		t.Errorf("a list without an end is %d records and %v, want none and an Operator fault", len(all), err)
+	all, err := List(t.Context(), pages{events: []v1alpha1.GitEvent{event("a", 1), event("b", 2)}, endless: true}, "s1", nil)
+	if f := fault.Of(err); f == nil || f.Class != fault.Ignored || f.Reason != ReasonTooMany || all != nil {
+		t.Errorf("a list without an end is %d records and %v, want none and an Ignored fault", len(all), err)
+	}
+}
+
+// The memory for more than a page is taken before it is read, and what does not matter takes none.
+func TestListTakesMemory(t *testing.T) {
+	t.Parallel()
+	var events []v1alpha1.GitEvent
+	for i := range 250 {
+		events = append(events, event(fmt.Sprint("push-", i), int64(i)), event(fmt.Sprint("comment-", i), int64(i)))
+		e := &events[len(events)-1]
+		e.Spec.Comment = &v1alpha1.Comment{ID: 1}
+		e.Status.Phase, e.Status.Disposition = v1alpha1.PhaseSettled, v1alpha1.DispositionIgnored
+	}
+	var held []int
+	all, err := List(t.Context(), pages{events: events}, "s1", func(events int) error {
+		held = append(held, events)
+		return nil
+	})
+	if err != nil || len(all) != 250 || fmt.Sprint(held) != "[200 300]" {
+		t.Errorf("%d records, %v, held %v", len(all), err, held)
+	}
+	busy := fault.Throttledf(fault.ReasonBusy, time.Minute, "others have it")
+	all, err = List(t.Context(), pages{events: events}, "s1", func(int) error { return busy })
+	if !errors.Is(err, busy) || all != nil {
+		t.Errorf("without memory: %d records, %v", len(all), err)
+	}
+}
+
+// Comments that have started and approved nothing decide nothing, once they are settled.
+func TestWhatMatters(t *testing.T) {
+	t.Parallel()
+	comment := func(d v1alpha1.Disposition, change func(*v1alpha1.GitEvent)) *v1alpha1.GitEvent {
+		e := event("c", 1)
+		e.Spec.Comment, e.Status.Disposition, e.Status.Plan = &v1alpha1.Comment{ID: 1}, d, &v1alpha1.Plan{}
+		change(&e)
+		return &e
+	}
+	same, pushed := func(*v1alpha1.GitEvent) {}, func(e *v1alpha1.GitEvent) { e.Spec.Comment = nil }
+	answered := func(e *v1alpha1.GitEvent) { e.Status.Reply = &v1alpha1.Reply{} }
+	ran := func(e *v1alpha1.GitEvent) { e.Status.Runs = []v1alpha1.Run{{}} }
+	approves := func(e *v1alpha1.GitEvent) { e.Status.Plan.Approval = &v1alpha1.Approval{} }
+	for name, test := range map[string]struct {
+		event *v1alpha1.GitEvent
+		want  bool
+	}{
+		"a push that nobody has approved": {comment(v1alpha1.DispositionPending, pushed), true},
+		"a push that started nothing":     {comment(v1alpha1.DispositionIgnored, pushed), true},
+		"a comment that started nothing":  {comment(v1alpha1.DispositionIgnored, same), false},
+		"a command that was answered":     {comment(v1alpha1.DispositionIgnored, answered), false},
+		"a command that cancels":          {comment(v1alpha1.DispositionCancels, same), false},
+		"a command given up":              {comment(v1alpha1.DispositionRefused, same), false},
+		"a command that starts":           {comment(v1alpha1.DispositionRuns, same), true},
+		"a command with runs":             {comment(v1alpha1.DispositionRefused, ran), true},
+		"an approval":                     {comment(v1alpha1.DispositionIgnored, approves), true},
+	} {
+		if got := Matters(test.event); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// A visitor ends the list, and sees open events alone if it asks for those.
+func TestEach(t *testing.T) {
+	t.Parallel()
+	events := []v1alpha1.GitEvent{event("a", 1), event("b", 2), event("c", 3), event("d", 4), event("e", 5)}
+	events[1].Status.Phase = v1alpha1.PhaseSettled
+	for name, test := range map[string]struct {
+		each func(context.Context, Lister, string, func(*v1alpha1.GitEvent) bool) error
+		want string
+	}{"all": {Each, "abc"}, "open": {EachOpen, "ac"}} {
+		got := ""
+		err := test.each(t.Context(), pages{events: events}, "s1", func(e *v1alpha1.GitEvent) bool {
+			got += e.Name
+			return e.Name != "c"
+		})
+		if got != test.want || err != nil {
+			t.Errorf("%s: visited %q, %v", name, got, err)
+		}
 	}
 }
 
@@ -86,7 +167,7 @@ func TestListIsInTheOrderOfTheAPIServer(t *testing.T) {
 		e.CreationTimestamp = metav1.NewTime(time.Unix(created, 0))
 		return e
 	}
-	all, err := List(t.Context(), pages{events: []v1alpha1.GitEvent{created("ahead", 5000, 1), created("behind", 1, 3), created("right", 2, 2)}}, "s1")
+	all, err := List(t.Context(), pages{events: []v1alpha1.GitEvent{created("ahead", 5000, 1), created("behind", 1, 3), created("right", 2, 2)}}, "s1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

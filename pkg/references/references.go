@@ -129,7 +129,7 @@ func (r *Reader) Read(ctx context.Context, kind resolve.Kind, reference string) 
 	return file, err
 }
 
-// locate reads the forms of spec/compatibility.md 4.3, in its order.
+// locate reads the forms of a reference that docs/references.md lists.
 func (r *Reader) locate(kind resolve.Kind, reference string) (place, error) {
 	scheme, name, isAddress := strings.Cut(reference, "://")
 	switch {

@@ -29,7 +29,7 @@ const (
 type Options struct {
 	// UserAgent is sent with every request; empty is "plumbline".
 	UserAgent string
-	// Limits are those of one fetch, redirects included; zero fields are X1 of spec/errors.md. Answer is not read.
+	// Limits are those of one fetch, redirects included; zero fields are X1 of docs/errors.md. Answer is not read.
 	Limits provider.Limits
 	// Proxy says which proxy a request goes through; nil takes HTTP_PROXY, HTTPS_PROXY and NO_PROXY of the environment.
 	Proxy func(*http.Request) (*url.URL, error)

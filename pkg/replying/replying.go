@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +40,9 @@ type Step struct {
 	Identity string
 	// Late is how long what a process has sent may take to take effect.
 	Late time.Duration
+	// Untrusted returns after how long an untrusted user's command may be answered, 0 if it may be
+	// now.
+	Untrusted func(event *v1alpha1.GitEvent, now time.Time) time.Duration
 }
 
 // Do writes the comment that answers the commands of the event's pull request, if what it says of this one is not accepted. It fails
@@ -120,6 +124,9 @@ func refused(err error) error {
 // write that was lost is not repeated before it is known to be lost. What the comment says is decided after that as well: it has
 // everything that those before have said.
 func (s *Step) reply(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Reply) error {
+	if told, err := s.waits(ctx, a, reply); !told || err != nil {
+		return err
+	}
 	if err := s.begin(ctx, a, reply); err != nil {
 		return err
 	}
@@ -153,19 +160,46 @@ func (s *Step) reply(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Re
 	})
 }
 
-// said are the event and all others that are on record of its pull request.
+// waits is done before the command of an untrusted user is answered: while it has to wait it keeps
+// nobody else from writing the comment. It reports whether the comment tells of the command.
+func (s *Step) waits(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Reply) (told bool, err error) {
+	if !reply.Untrusted || reply.Begun != nil {
+		return true, nil
+	}
+	events, err := s.said(ctx, a)
+	if err != nil || !status.Tells(events, a.Event) {
+		return false, err
+	}
+	if wait := s.Untrusted(a.Event, a.Clock.Now()); wait > 0 {
+		return false, fault.Throttledf(fault.ReasonBusy, wait,
+			"few commands of untrusted users are answered in a minute")
+	}
+	return true, nil
+}
+
+// said returns the event, then the newest other commands on record of its pull request, and all of
+// those whose events may be writing the comment. There may be thousands of older ones.
 func (s *Step) said(ctx context.Context, a *attempt.Attempt) ([]*v1alpha1.GitEvent, error) {
-	recorded, err := records.List(ctx, s.Events, a.Event.Spec.Subjects())
-	if err != nil {
-		return nil, err
-	}
-	events := []*v1alpha1.GitEvent{a.Event}
-	for _, record := range recorded {
-		if record.Event.Name != a.Event.Name {
-			events = append(events, record.Event)
+	var writing, others []*v1alpha1.GitEvent
+	err := records.Each(ctx, s.Events, a.Event.Spec.Subjects(), func(other *v1alpha1.GitEvent) bool {
+		if other.Name == a.Event.Name || other.Status.Reply == nil {
+			return true
 		}
-	}
-	return events, nil
+		kept := records.Trimmed(other)
+		if s.writes(a, kept) {
+			writing = append(writing, kept)
+			return true
+		}
+		others = status.Newest(append(others, kept))
+		return true
+	})
+	return slices.Concat([]*v1alpha1.GitEvent{a.Event}, writing, others), err
+}
+
+// writes reports whether an event may be writing the comment.
+func (s *Step) writes(a *attempt.Attempt, event *v1alpha1.GitEvent) bool {
+	reply := event.Status.Reply
+	return reply != nil && reply.Begun != nil && a.Clock.Since(reply.Begun.Time) <= beganLimit
 }
 
 // begin puts on record that the event is about to write the comment, and waits until nothing can take effect any more that a process
@@ -212,8 +246,7 @@ func (s *Step) hold(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Rep
 func (s *Step) alone(ctx context.Context, a *attempt.Attempt, events []*v1alpha1.GitEvent) error {
 	waits, second := false, false
 	for _, other := range events[1:] {
-		reply := other.Status.Reply
-		if reply == nil || reply.Begun == nil || a.Clock.Since(reply.Begun.Time) > beganLimit {
+		if !s.writes(a, other) {
 			continue
 		}
 		waits, second = true, second || status.After(a.Event, other) > 0

@@ -140,5 +140,5 @@ func digest(files []git.File) (key [sha256.Size]byte) {
 
 // bytes is about what the set takes in memory.
 func (s *Set) bytes() int {
-	return nodeBytes*s.spent.nodes + s.spent.text + definitionBytes*(len(s.definitions)+1)
+	return nodeBytes*s.spent.nodes + s.spent.text + s.source + definitionBytes*(len(s.definitions)+1)
 }

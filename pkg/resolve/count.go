@@ -27,7 +27,7 @@ const (
 const reasonTooMuch = "TooMuchYAML"
 
 // budget is what has been read for one event.
-type budget struct{ nodes, text int }
+type budget struct{ nodes, text, searched int }
 
 // over tells whether there is more than is read for one event.
 func (b budget) over() bool { return b.nodes > maxEventNodes || b.text > maxEventText }

@@ -31,7 +31,7 @@ func TestAPlainPlaceholderIsWhatItsFieldWants(t *testing.T) {
 		"one that is part of a text":         {task, `{{ three }}0`, "must be a whole number, not text"},
 		"one that is hexadecimal":            {task, "{{ hex }}", "must be a whole number, not text"},
 		"one with a zero in front":           {task, "{{ octal }}", "must be a whole number, not text"},
-		"a fraction":                         {task, "{{ half }}", "must be a whole number, not a number 0.5"},
+		"a fraction":                         {task, "{{ half }}", "must be a whole number, not the number 0.5"},
 		"a text":                             {task, "{{ text }}", "must be a whole number, not text"},
 		"nothing":                            {task, "{{ empty }}", "must be a whole number, not text"},
 		"a boolean":                          {optional, "{{ true }}", `"optional":true`},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/mistake"
 )
 
 const (
@@ -38,8 +39,10 @@ type document struct {
 	// local is true for a file of .tekton, in whose text PaC replaces placeholders before it reads YAML. In what is read from
 	// elsewhere it replaces them afterwards.
 	local bool
-	// text is the source; it is dropped once it is parsed.
+	// text is the source, in which the place of a mistake is looked for.
 	text string
+	// by is put in front of places in a document that was fetched: the annotation that refers to it.
+	by string
 	// apiVersion is set for documents that are read.
 	apiVersion string
 	// tree is the parsed content with template variables as the author wrote them; nil when it is not a mapping.
@@ -128,10 +131,10 @@ func (d *document) name() (string, error) {
 		}
 		name, isText := asText(value)
 		if !isText {
-			return "", fault.Invalidf("BadType", "%s: metadata.%s must be text: put quotes around it", d.place(), field)
+			return "", d.invalidAt("BadType", mistake.Path{"metadata", field}, "metadata.%s must be text: put quotes around it", field)
 		}
 		if len(name) > maxName {
-			return "", fault.Invalidf("BadName", "%s: metadata.%s is longer than %d bytes", d.place(), field, maxName)
+			return "", d.invalidAt("BadName", mistake.Path{"metadata", field}, "metadata.%s is longer than %d bytes", field, maxName)
 		}
 		if name != "" {
 			return name, nil
@@ -149,12 +152,13 @@ func (d *document) annotations() (map[string]string, error) {
 	}
 	tree, isMapping := value.(map[string]any)
 	if !isMapping {
-		return nil, fault.Invalidf("BadType", "%s: metadata.annotations must be a mapping", d.place())
+		return nil, d.invalidAt("BadType", mistake.Path{"metadata", "annotations"}, "metadata.annotations must be a mapping")
 	}
 	for _, key := range slices.Sorted(maps.Keys(tree)) {
 		text, isText := asText(tree[key])
 		if !isText && tree[key] != nil {
-			return nil, fault.Invalidf("BadType", "%s: the annotation %s must be text: put quotes around its value", d.place(), key)
+			return nil, d.invalidAt("BadType", mistake.Path{"metadata", "annotations", key},
+				"the annotation %s must be text: put quotes around its value", key)
 		}
 		annotations[key] = text
 	}

@@ -4,11 +4,13 @@ package resolve
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/mistake"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
@@ -18,9 +20,13 @@ type expander struct {
 	scope *template.Scope
 	// left is how many bytes may still be produced.
 	left int
-	// needs is what must be known first, err the first error in the order of keys. The tree is then of no use.
+	// needs is what must be known first. err is the first error in the order of keys, and wrong is its
+	// path. With either the tree is of no use.
 	needs template.Needs
 	err   error
+	wrong mistake.Path
+	// path is where the expander is.
+	path mistake.Path
 	// plain are the texts that whole plain scalars became.
 	plain map[string]bool
 	// filled is true once there was a placeholder: another scope may make something else of the document.
@@ -38,7 +44,7 @@ func (x *expander) expand(doc *document) (any, error) {
 	case errors.Is(x.err, template.ErrTooLong):
 		return nil, tooLarge(doc)
 	case x.err != nil:
-		return nil, at(doc, x.err)
+		return nil, fmt.Errorf("%s: %w", doc.placeOf(x.wrong), x.err)
 	case x.needs.Any():
 		return nil, &template.Unknown{Needs: x.needs}
 	}
@@ -63,12 +69,20 @@ func (x *expander) value(v any) any {
 	case []any:
 		list := make([]any, len(v))
 		for i, item := range v {
-			list[i] = x.value(item)
+			list[i] = x.within(i, item)
 		}
 		return list
 	case map[string]any:
 		return x.mapping(v)
 	}
+	return v
+}
+
+// within is value for one step into a tree.
+func (x *expander) within(step, v any) any {
+	x.path = append(x.path, step)
+	v = x.value(v)
+	x.path = x.path[:len(x.path)-1]
 	return v
 }
 
@@ -91,7 +105,7 @@ func (x *expander) mapping(v map[string]any) map[string]any {
 		if _, found := mapping[replaced]; found && err == nil {
 			x.note(fault.Invalidf("DuplicateKey", "with the variables replaced the key %s is there twice: rename one", replaced))
 		}
-		mapping[replaced] = x.value(v[key])
+		mapping[replaced] = x.within(key, v[key])
 	}
 	return mapping
 }
@@ -100,7 +114,7 @@ func (x *expander) mapping(v map[string]any) map[string]any {
 func (x *expander) note(err error) {
 	if needs, unknown := template.NeedsOf(err); unknown {
 		x.needs.Add(needs)
-	} else if x.err == nil {
-		x.err = err
+	} else if x.err == nil && err != nil {
+		x.err, x.wrong = err, slices.Clone(x.path)
 	}
 }

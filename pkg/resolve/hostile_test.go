@@ -248,3 +248,19 @@ func TestRenderingChangesNothingInTheSet(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// The search for the line of a syntax error is bounded: it takes many times as long as reading the
+// document.
+func TestTheLineOfASyntaxErrorIsLookedForInABoundedText(t *testing.T) {
+	document := "a: b\n" + strings.Repeat("# c\n", 10_000) + "d: *e\n---\n"
+	definitions := load(strings.Repeat(document, 10)).Definitions()
+	if len(definitions) != 10 {
+		t.Fatalf("%d definitions, want 10", len(definitions))
+	}
+	for i, definition := range definitions {
+		found := strings.Contains(definition.Err.Error(), ":4: this is not YAML: unknown anchor 'e'") // the column
+		if want := i < maxSearched/len(document); found != want {
+			t.Errorf("document %d: %v, found: %t, want %t", i, definition.Err, found, want)
+		}
+	}
+}

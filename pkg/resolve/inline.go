@@ -13,9 +13,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// tektonGroup starts the apiVersion of Tekton's own kinds.
-const tektonGroup = "tekton.dev/"
-
 // inlineTask is a Task that is inlined, and what it adds.
 type inlineTask struct {
 	task *pipelinev1.Task
@@ -166,5 +163,5 @@ func local(ref *pipelinev1.TaskRef) bool {
 }
 
 func foreign(apiVersion string) bool {
-	return apiVersion != "" && !strings.HasPrefix(apiVersion, tektonGroup)
+	return apiVersion != "" && !strings.HasPrefix(apiVersion, tektonGroup+"/")
 }

@@ -4,9 +4,10 @@ package resolve
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/mistake"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
@@ -25,14 +27,10 @@ const (
 	maxDepth = 200
 )
 
-// syntaxError is how the parser starts its messages when it knows the line.
-var syntaxError = regexp.MustCompile(`^yaml: (?:line ([0-9]+): )?`)
-
 // parse fills tree, unless that would be more than is read of one document or than the event has left; what it takes is added
 // to the event's. Placeholders that YAML would read as flow mappings are hidden from the parser and put back verbatim.
 func (d *document) parse(spent *budget) error {
 	hidden, masks := mask(d.text)
-	d.text = ""
 	if err := d.countable(hidden); err != nil {
 		return err
 	}
@@ -43,7 +41,7 @@ func (d *document) parse(spent *budget) error {
 		return nil
 	}
 	if err != nil {
-		return d.syntaxError(masks.restore(err.Error()))
+		return d.syntaxError(hidden, masks, err, spent)
 	}
 	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return fault.Invalidf("BadYAML", "%s: the document holds another one: separate them with a line that is ---", d.place())
@@ -61,17 +59,25 @@ func (d *document) parse(spent *budget) error {
 	return nil
 }
 
-// syntaxError says where in the file the parser stopped; the parser counts lines of the document.
-func (d *document) syntaxError(message string) error {
-	line := d.line
-	start := syntaxError.FindStringSubmatch(message)
-	if start != nil {
-		message = message[len(start[0]):]
-		if n, err := strconv.Atoi(start[1]); err == nil {
-			line = d.before + n
+// maxSearched bounds the bytes of one event's documents in which the line of a syntax error is
+// searched. A search parses a document some 15 times.
+const maxSearched = 128 << 10
+
+// syntaxError says where in the file the text is not YAML. hidden is what the parser has read.
+func (d *document) syntaxError(hidden string, masks masks, reason error, spent *budget) error {
+	find := mistake.Syntax
+	if spent.searched += len(hidden); spent.searched > maxSearched {
+		find = mistake.Said
+	}
+	line, words := find(hidden, reason)
+	words = masks.restore(words)
+	place := fmt.Sprintf("%s:%d", d.file, max(d.before+line, d.line))
+	if lines := strings.Split(d.text, "\n"); line <= len(lines) {
+		if column := mistake.Column(lines[line-1], words); column > 0 {
+			place += ":" + strconv.Itoa(column)
 		}
 	}
-	return fault.Invalidf("BadYAML", "%s:%d: this is not YAML: %s", d.file, line, message)
+	return fault.Invalidf("BadYAML", "%s: this is not YAML: %s", place, words)
 }
 
 // builder turns nodes into the values that JSON knows, reading scalars as Kubernetes does.
@@ -97,7 +103,7 @@ func (b *builder) value(node *yaml.Node, depth int) (any, error) {
 	if b.nodes > maxNodes || b.text > maxText || depth > maxDepth {
 		return nil, b.invalid(node, "the document is nested too deeply, refers to itself or is too large once its aliases are followed")
 	}
-	if (budget{b.event.nodes + b.nodes, b.event.text + b.text}).over() {
+	if (budget{nodes: b.event.nodes + b.nodes, text: b.event.text + b.text}).over() {
 		return nil, tooMuch(b.place())
 	}
 	switch node.Kind {
@@ -121,11 +127,14 @@ func (b *builder) value(node *yaml.Node, depth int) (any, error) {
 	return b.scalar(node)
 }
 
-// mapping reads a mapping. Of equal keys the last wins, as in Kubernetes; keys of its own win over merged ones.
+// mapping reads a mapping as Kubernetes' library does. Of equal keys the last wins. A merge key
+// counts as its mapping, written in its place: it replaces keys before it, and keys after it
+// replace its own.
 func (b *builder) mapping(node *yaml.Node, depth int) (any, error) {
-	own, merged := map[string]any{}, map[string]any{}
+	mapping := map[string]any{}
 	for pair := range slices.Chunk(node.Content, 2) {
 		key, value := pair[0], pair[1]
+		merges := key.ShortTag() == "!!merge"
 		if key.Kind == yaml.AliasNode {
 			key = key.Alias
 		}
@@ -138,20 +147,19 @@ func (b *builder) mapping(node *yaml.Node, depth int) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if key.ShortTag() == "!!merge" {
-			if !merge(merged, read) {
-				return nil, b.invalid(value, "<< must be followed by a mapping or a list of mappings")
-			}
+		if !merges {
+			mapping[name] = read
 			continue
 		}
-		own[name] = read
-	}
-	for key, value := range merged {
-		if _, found := own[key]; !found {
-			own[key] = value
+		list, isList := read.([]any)
+		if !isList {
+			list = []any{read}
+		}
+		if isList && value.Kind == yaml.AliasNode || !merge(mapping, list) {
+			return nil, b.invalid(value, "<< must be followed by a mapping or a list of mappings")
 		}
 	}
-	return own, nil
+	return mapping, nil
 }
 
 // key returns the text that Kubernetes makes of a key: of the plain word on, e.g., "true", and of 010 "8".
@@ -176,22 +184,15 @@ func (b *builder) key(node *yaml.Node) (string, error) {
 	return "", b.invalid(node, "a key must be a single word or text")
 }
 
-// merge adds the keys of a mapping, or of a list of mappings of which earlier ones win, that are not there yet.
-func merge(into map[string]any, value any) bool {
-	list, isList := value.([]any)
-	if !isList {
-		list = []any{value}
-	}
-	for _, item := range list {
+// merge copies the keys of a list of mappings; the first mapping with a key wins. It returns false
+// if the list holds anything else.
+func merge(into map[string]any, list []any) bool {
+	for _, item := range slices.Backward(list) {
 		mapping, isMapping := item.(map[string]any)
 		if !isMapping {
 			return false
 		}
-		for key, value := range mapping {
-			if _, found := into[key]; !found {
-				into[key] = value
-			}
-		}
+		maps.Copy(into, mapping)
 	}
 	return true
 }

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
@@ -38,6 +39,17 @@ func mask(text string) (string, masks) {
 		return m.mark + strconv.Itoa(len(m.originals)-1) + "z"
 	})
 	return hidden, m
+}
+
+// widthKept replaces the placeholders that mask replaces, by words of the same width, so that
+// columns stay.
+func widthKept(text string) string {
+	return onOneLine.ReplaceAllStringFunc(text, func(original string) string {
+		if !maskable(original[2 : len(original)-2]) {
+			return original
+		}
+		return strings.Repeat("x", utf8.RuneCountInString(original))
+	})
 }
 
 // maskable tells whether a placeholder reads the same inside and outside of YAML's quotes. Quotes of an expression are

@@ -172,12 +172,14 @@ func (r *renderer) fetch(ctx context.Context, user *document, ref reference, kin
 		return nil, fault.Invalidf("BadReference", "%s: annotation %s: %s holds no %s of %s or %s",
 			user.place(), ref.annotation, file.Path, kind, apiV1, apiV1beta1)
 	}
+	for _, doc := range documents {
+		doc.by = fmt.Sprintf("%s: annotation %s: ", user.place(), ref.annotation)
+	}
 	return documents, nil
 }
 
 // relative joins a task reference of a pipeline to the directory of the pipeline's own reference, if the pipeline was
-// read from a web address or a path and the reference is a path. Names on a hub and whole addresses stay what they are
-// (spec/compatibility.md 4.5).
+// read from a web address or a path and the reference is a path. Names on a hub and whole addresses stay what they are.
 func relative(pipeline, task string) string {
 	isPath := !strings.Contains(task, "://") && (strings.Contains(task, "/") || isYAML(task))
 	scheme, _, isAddress := strings.Cut(pipeline, "://")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/memory"
+	"github.com/plumbline-ci/plumbline/pkg/mistake"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
@@ -105,8 +106,8 @@ func (r *renderer) pipelineRun(doc *document) (*pipelinev1.PipelineRun, error) {
 		return nil, err
 	}
 	if secrets := r.scope.Secrets(); template.Held(run.Name, secrets) || template.Held(run.GenerateName, secrets) {
-		return nil, fault.Invalidf("SecretInName", "%s: metadata.name holds the value of a secret, and names are shown to everybody: "+
-			"use another placeholder", doc.place())
+		return nil, doc.invalidAt("SecretInName", mistake.Path{"metadata", "name"},
+			"metadata.name holds the value of a secret, and names are shown to everybody: use another placeholder")
 	}
 	run.SetGroupVersionKind(pipelinev1.SchemeGroupVersion.WithKind(kindPipelineRun))
 	return run, nil
@@ -138,7 +139,7 @@ func (r *renderer) read(doc *document, into, old apis.Convertible) (cost, error)
 		if err := decode(doc, data, into, x.plain); err != nil {
 			return cost{}, err
 		}
-		return size, writable(doc, into)
+		return size, writable(doc, into, data, into)
 	}
 	if err := decode(doc, data, old, x.plain); err != nil {
 		return cost{}, err
@@ -147,13 +148,14 @@ func (r *renderer) read(doc *document, into, old apis.Convertible) (cost, error)
 	if err := old.ConvertTo(context.Background(), into); err != nil {
 		return cost{}, fault.Invalidf("BadConversion", "%s: cannot be converted to %s: %w", doc.place(), apiV1, err)
 	}
-	return size, writable(doc, into)
+	return size, writable(doc, into, data, old)
 }
 
-// writable refuses what can be read and not be written again: Tekton's type of a parameter's value when there is none.
-func writable(doc *document, object any) error {
+// writable refuses what can be read and not be written again: Tekton's type of a parameter's value
+// when there is none. data is what was read as another object.
+func writable(doc *document, object any, data []byte, read any) error {
 	if _, err := json.Marshal(object); err != nil {
-		return fault.Invalidf("NoValue", "%s: each entry of params needs a value (%w)", doc.place(), err)
+		return doc.refused(data, read, err)
 	}
 	return nil
 }

@@ -45,6 +45,8 @@ type Set struct {
 	// spent is what was read for the event, what was given to newSet included; over says at which document it is too much.
 	spent budget
 	over  error
+	// source is how many bytes the files have, which documents keep for the places of mistakes.
+	source int
 	// uncounted is how many broken documents there are beside the definitions.
 	uncounted int
 	// rest is asked before anything is rendered; nil lets all.
@@ -58,15 +60,6 @@ type position struct {
 	file  string
 	index int
 }
-
-// The kinds that are read. Others are ignored.
-const (
-	kindPipelineRun = "PipelineRun"
-	kindPipeline    = "Pipeline"
-	kindTask        = "Task"
-	apiV1           = "tekton.dev/v1"
-	apiV1beta1      = "tekton.dev/v1beta1"
-)
 
 // Load parses the files of .tekton. It never fails as a whole: a document that does not parse becomes a Definition with an Err.
 func Load(files []git.File) *Set {
@@ -85,6 +78,7 @@ func newSet(files []git.File, local bool, spent budget) *Set {
 		for _, doc := range documents {
 			set.add(doc)
 		}
+		set.source += len(file.Data)
 	}
 	set.markDuplicates()
 	return set
@@ -166,12 +160,15 @@ func (s *Set) add(doc *document) {
 		s.addBroken(doc, err)
 		return
 	}
-	apiVersion, _ := doc.tree["apiVersion"].(string)
-	if apiVersion != apiV1 && apiVersion != apiV1beta1 {
+	if err := doc.unread(); err != nil {
+		s.addBroken(doc, err)
 		return
 	}
-	doc.apiVersion = apiVersion
-	switch kind, _ := doc.tree["kind"].(string); kind {
+	doc.apiVersion = doc.word("apiVersion")
+	if doc.apiVersion != apiV1 && doc.apiVersion != apiV1beta1 {
+		return
+	}
+	switch doc.word("kind") {
 	case kindPipelineRun:
 		s.addRun(doc)
 	case kindPipeline:
@@ -251,14 +248,4 @@ func (r *renderer) named(documents []*document, name string) (*document, error) 
 		}
 	}
 	return nil, nil
-}
-
-// place is the file and the line the document starts at.
-func (d *document) place() string {
-	return fmt.Sprintf("%s:%d", d.file, d.line)
-}
-
-// at says where an error is.
-func at(doc *document, err error) error {
-	return fmt.Errorf("%s: %w", doc.place(), err)
 }

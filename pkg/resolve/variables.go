@@ -17,7 +17,7 @@ const (
 	tagPrefix    = "refs/tags/"
 )
 
-// Variables returns the standard template variables of an event (spec/compatibility.md 3.11). A variable that has no
+// Variables returns the standard template variables of an event. A variable that has no
 // value for the event is empty, except pull_request_number, which is not there. git_auth_secret is the caller's to add.
 // event is in PaC's documentation and missing in its code; here it is there.
 func Variables(ev *v1alpha1.GitEventSpec, head git.Head, namespace string) map[string]string {

@@ -27,7 +27,7 @@ const (
 	providerGitLab = "gitlab"
 )
 
-// runAnnotations are the annotations of spec/compatibility.md 3.10, raw, and the run's idempotency key.
+// runAnnotations are the annotations that PaC's users and tools read, raw, and the run's idempotency key.
 func runAnnotations(in RunInput) map[string]string {
 	spec := &in.Event.Spec
 	annotations := map[string]string{

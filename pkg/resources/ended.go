@@ -14,14 +14,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 )
 
-// EndedRuns returns the label selector of the ended and reported PipelineRuns of one pipeline of a Repository. The labels are those of
-// PaC; the end of a long name alone fits them, so RunOf has the last word.
-func EndedRuns(installation, repository, pipeline string) string {
+// PipelineRuns returns the label selector of the PipelineRuns of one pipeline of a Repository, by
+// labels that they are created with. The labels are those of PaC; the end of a long name alone fits
+// them, so RunOf has the last word.
+func PipelineRuns(installation, repository, pipeline string) string {
 	return labels.SelectorFromSet(labels.Set{
 		plumbline.InstallationLabel:    labelValue(installation),
 		pipelinesascode.Repository:     labelValue(repository),
 		pipelinesascode.OriginalPRName: labelValue(pipeline),
-		pipelinesascode.State:          pipelinesascode.StateCompleted,
 	}).String()
 }
 

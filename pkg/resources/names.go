@@ -68,7 +68,7 @@ func digest(parts ...string) string {
 	return strings.ToLower(encoded[:hashLength])
 }
 
-// notInLabels is what label values drop (spec/compatibility.md 3.10).
+// notInLabels is what label values drop.
 var notInLabels = regexp.MustCompile(`[^A-Za-z0-9.\-_:/ \[\]]`)
 
 // labelValue makes a value that labels accept, the way PaC does, so that its users' selectors find our runs: the end of

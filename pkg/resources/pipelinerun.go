@@ -124,7 +124,7 @@ func unsignAll(metadata *pipelinev1.PipelineTaskMetadata) {
 	}
 }
 
-// runLabels are the labels of spec/compatibility.md 3.10 and those that link the run to its event.
+// runLabels are the labels that PaC's users and tools read, and those that link the run to its event.
 func runLabels(in RunInput) map[string]string {
 	spec := &in.Event.Spec
 	labels := map[string]string{

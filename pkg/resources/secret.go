@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// The keys of a git-auth secret, which authors' tasks copy into their home directory (spec/compatibility.md 2.7).
+	// The keys of a git-auth secret, which authors' tasks copy into their home directory.
 	keyGitConfig      = ".gitconfig"
 	keyGitCredentials = ".git-credentials"
 	keyProviderToken  = "git-provider-token"

@@ -58,7 +58,7 @@ type Input struct {
 func Desired(in Input) []Check {
 	switch in.Event.Status.Disposition {
 	case v1alpha1.DispositionIgnored, v1alpha1.DispositionSuperseded, v1alpha1.DispositionCancels:
-		return ending(in)
+		return append(ending(in), waited(in)...)
 	case v1alpha1.DispositionPending:
 		return []Check{pending(in.begun(EventKey, ""))}
 	case v1alpha1.DispositionSkipped:
@@ -86,8 +86,20 @@ func Conclude(r *v1alpha1.Result) Conclusion {
 		return Failure
 	case v1alpha1.OutcomeCancelled, v1alpha1.OutcomeDeleted:
 		return Cancelled
+	case v1alpha1.OutcomeSkipped:
+		return Skipped
 	}
 	return ""
+}
+
+// waited are the checks that have shown what an event waited for.
+func waited(in Input) (checks []Check) {
+	for _, run := range in.Runs {
+		if Conclude(run.Run.Result) == Skipped {
+			checks = append(checks, in.begun(run.Run.Name, run.Run.Pipeline).run(run))
+		}
+	}
+	return checks
 }
 
 func (in Input) run(run RunState) Check {

@@ -46,7 +46,7 @@ func endedRun(outcome v1alpha1.Outcome) v1alpha1.Run {
 }
 
 func waitFor(class, reason, message string) *v1alpha1.Wait {
-	return &v1alpha1.Wait{Step: "create/build-abc", Class: class, Reason: reason, Message: message}
+	return &v1alpha1.Wait{Step: "create/build-abc", Class: class, Reason: reason, Message: message, Since: *at(0)}
 }
 
 type desiredCase struct {
@@ -95,13 +95,13 @@ func TestDesiredOpen(t *testing.T) {
 	checkDesired(t, []desiredCase{
 		{"a run that is not created waits", RunState{Run: planned()}, "Waiting to be created", Queued, "", "planned", ""},
 		{"it says that it waits for the cluster's webhook", RunState{Run: planned(), Wait: waitFor("Transient", "AdmissionWebhookUnavailable", unavailableMessage)},
-			"Waiting for the cluster (AdmissionWebhookUnavailable)", Queued, "", "waiting-webhook", ""},
+			"Waiting for the cluster since 03:04 UTC on 2 January (AdmissionWebhookUnavailable)", Queued, "", "waiting-webhook", ""},
 		{"it names the quota it waits for", RunState{Run: planned(), Wait: waitFor("Throttled", "QuotaExceeded", "x is forbidden: exceeded quota: runs, requested: a=1, limited: a=1")},
-			"Waiting for quota runs (QuotaExceeded)", Queued, "", "waiting-quota", ""},
+			"Waiting for quota runs since 03:04 UTC on 2 January (QuotaExceeded)", Queued, "", "waiting-quota", ""},
 		{"it says that someone must act", RunState{Run: planned(), Wait: waitFor("Operator", "Forbidden", `User "x" cannot create`)},
-			"Waiting for an operator of the cluster (Forbidden)", Queued, "", "waiting-operator", ""},
+			"Waiting for an operator of the cluster since 03:04 UTC on 2 January (Forbidden)", Queued, "", "waiting-operator", ""},
 		{"it says that it waits for the Git service", RunState{Run: planned(), Wait: waitFor("Throttled", "RateLimited", "POST /x: 403 `limit` exceeded")},
-			"Waiting for the Git service (RateLimited)", Queued, "", "waiting-git", ""},
+			"Waiting for the Git service since 03:04 UTC on 2 January (RateLimited)", Queued, "", "waiting-git", ""},
 		{"what its reader should know of the plan is repeated", RunState{Run: noted(created())}, "CI has Started", InProgress, "", "noted", ""},
 		{"a run that exists is in progress although it is not in any cache", RunState{Run: created(), Links: consoleLinks()}, "CI has Started", InProgress, "", "started", ""},
 		{"without a console there is no link", RunState{Run: created()}, "CI has Started", InProgress, "", "started-no-console", ""},

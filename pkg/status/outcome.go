@@ -69,7 +69,7 @@ func count(runs []v1alpha1.Run) tally {
 	for i := range runs {
 		conclusion := Conclude(runs[i].Result)
 		switch {
-		case conclusion == Success:
+		case conclusion == Success, conclusion == Skipped:
 		case conclusion == Cancelled:
 			t.cancelled++
 		case conclusion == Failure, runs[i].UID == "" && runs[i].Refused != nil:

@@ -38,7 +38,7 @@ type answered struct {
 // Replies is the comment that answers the commands of one pull request: the newest of them in full, and some that were given before
 // it in one line each. What has no Reply is left out.
 func Replies(events []*v1alpha1.GitEvent) string {
-	events = told(events)
+	events = Newest(events)
 	var page struct {
 		Mark   string
 		Newest *answered
@@ -55,8 +55,8 @@ func Replies(events []*v1alpha1.GitEvent) string {
 	return render("reply.md", page)
 }
 
-// told are the commands that the comment is about, the newest first.
-func told(events []*v1alpha1.GitEvent) []*v1alpha1.GitEvent {
+// Newest returns the commands that the comment is about, the newest first.
+func Newest(events []*v1alpha1.GitEvent) []*v1alpha1.GitEvent {
 	events = slices.DeleteFunc(slices.Clone(events), func(e *v1alpha1.GitEvent) bool { return e.Status.Reply == nil || e.Status.Plan == nil })
 	slices.SortFunc(events, func(a, b *v1alpha1.GitEvent) int { return After(b, a) })
 	return events[:min(len(events), 1+maxBefore)]
@@ -64,7 +64,7 @@ func told(events []*v1alpha1.GitEvent) []*v1alpha1.GitEvent {
 
 // Tells tells whether the comment that answers commands is about one of them: of many only the newest are in it.
 func Tells(events []*v1alpha1.GitEvent, event *v1alpha1.GitEvent) bool {
-	return slices.ContainsFunc(told(events), func(e *v1alpha1.GitEvent) bool { return e.Name == event.Name })
+	return slices.ContainsFunc(Newest(events), func(e *v1alpha1.GitEvent) bool { return e.Name == event.Name })
 }
 
 // After compares two commands by when they were given, and then by the names of their events.
@@ -111,7 +111,11 @@ func says(event *v1alpha1.GitEvent, limit, names int) string {
 	message := shorten(cmp.Or(strings.TrimSpace(plan.Message), plan.Reason), "…", limit)
 	switch {
 	case event.Status.Disposition == v1alpha1.DispositionCancels:
-		return "the runs" + of(plan.Cancels) + " that were there when this was written are ended."
+		none := ""
+		if plan.Reason == v1alpha1.NothingToCancel {
+			none = ": there were none"
+		}
+		return "the runs" + of(plan.Cancels) + " that were there when this was written are ended" + none + "."
 	case event.Status.Disposition == v1alpha1.DispositionRuns:
 		return "nothing was started."
 	case !strings.Contains(message, "nothing was "):

@@ -25,7 +25,7 @@ func TestWhoHasTheSlotsIsLinked(t *testing.T) {
 			"which 2 may run at once; the slots have [a](https://console.example/ci/a), [b](https://console.example/ci/b)."},
 		"many": {[]string{"a", "b", "c", "d", "e", "f", "g"}, Links{Other: other},
 			"[d](https://console.example/ci/d), [e](https://console.example/ci/e) and 2 more."},
-		"nobody": {nil, Links{Other: other}, "Waiting for a slot: place 1 in the line of Repository ci/app, of which 2 may run at once."},
+		"nobody": {nil, Links{Other: other}, "Waiting for a slot since 03:04 UTC on 2 January: place 1 in the line of Repository ci/app, of which 2 may run at once."},
 		"a name": {[]string{"a](x)"}, Links{Other: other}, `the slots have [a\](x)](https://console.example/ci/a]%28x%29).`},
 	} {
 		var slots []pacv1alpha1.Slot
@@ -36,7 +36,7 @@ func TestWhoHasTheSlotsIsLinked(t *testing.T) {
 		got := Desired(Input{Application: "CI", Event: event(v1alpha1.DispositionRuns), Runs: []RunState{
 			{Run: planned(), Links: test.links, Wait: waitFor("Throttled", fault.ReasonConcurrencyLimit, says)},
 		}})[0]
-		if got.State != Queued || got.Title != "Queued: place 1" || !strings.HasSuffix(got.Text, test.want) {
+		if got.State != Queued || got.Title != "Queued since 03:04 UTC on 2 January: place 1" || !strings.HasSuffix(got.Text, test.want) {
 			t.Errorf("%s: %s %q %s", name, got.State, got.Title, got.Text)
 		}
 	}

@@ -22,7 +22,7 @@ const unset = "---"
 // maxName bounds a name in the table, in bytes.
 const maxName = 256
 
-// rows is the task table (spec/compatibility.md 7.3): TaskRuns in the order of their start, then what has no TaskRun of
+// rows is the task table: TaskRuns in the order of their start, then what has no TaskRun of
 // its own (custom runs, child pipelines, TaskRuns that are gone), then the skipped tasks.
 func (r *report) rows() []string {
 	taskRuns := slices.Clone(r.taskRuns)

@@ -22,7 +22,7 @@ type place struct {
 	Link, Console string
 }
 
-type refusal struct{ Pipeline, Name, Namespace, Words string }
+type refusal struct{ Pipeline, Name, Namespace, Words, Refuser, Advice string }
 
 type approval struct{ User, Trigger, Why, Commit string }
 

@@ -9,12 +9,13 @@ import (
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/concurrency"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// The titles and summaries are those people and tools know from Pipelines-as-Code: spec/compatibility.md 1.1.8.
+// The titles and summaries are those people and tools know from Pipelines-as-Code.
 const (
 	titleStarted   = "CI has Started"
 	titleSuccess   = "Success"
@@ -26,6 +27,7 @@ const (
 	titleUncreated = "Waiting to be created"
 	titleSkipped   = "CI Skipped"
 	titleApproved  = "Approved"
+	titleDecided   = "Decided"
 )
 
 // summary prefixes words with the application and, if there is one, the pipeline.
@@ -44,6 +46,8 @@ func (in Input) conclude(c *Check, pipeline string, conclusion Conclusion) {
 		c.Title, c.Summary = titleSuccess, in.summary(pipeline, "has <b>successfully</b> validated your commit.")
 	case Failure:
 		c.Title, c.Summary = titleFailed, in.summary(pipeline, "has <b>failed</b>.")
+	case Skipped:
+		c.Title, c.Summary = titleDecided, in.summary(pipeline, "does not wait any more.")
 	default:
 		c.Title, c.Summary = titleCanceled, in.summary(pipeline, "has been <b>cancelled</b>.")
 	}
@@ -92,14 +96,16 @@ func (in Input) refused(c *Check, run RunState) {
 	c.Title, c.Words = titleRefused, run.Run.Refused.Message
 	c.DetailsURL = "" // there is nothing to look at
 	template := "invalid.md"
-	switch run.Run.Refused.Reason {
-	case fault.ReasonDenied, fault.ReasonInvalid, fault.ReasonTooLarge:
-		template = "created.md"
-	}
-	c.Text = render(template, refusal{
+	data := refusal{
 		Pipeline: plain(cmp.Or(run.Run.Pipeline, run.Run.Name)), Name: plain(run.Run.Name),
 		Namespace: plain(run.Run.Namespace), Words: block(run.Run.Refused.Message),
-	})
+	}
+	switch reason := run.Run.Refused.Reason; reason {
+	case fault.ReasonDenied, fault.ReasonInvalid, fault.ReasonTooLarge:
+		template = "created.md"
+		data.Refuser, data.Advice = refuser(reason, run.Run.Refused.Message)
+	}
+	c.Text = render(template, data)
 }
 
 // waiting says in one sentence what the run waits for.
@@ -113,11 +119,29 @@ func (in Input) waiting(c *Check, run RunState) {
 	}
 	if run.Wait.Reason == fault.ReasonConcurrencyLimit {
 		place, _, _ := strings.Cut(run.Wait.Message, " in the line")
-		c.Title, c.Text = "Queued: "+plain(place), "Waiting for a slot: "+slots(run)+"."
+		c.Title = "Queued" + since(run.Wait) + ": " + plain(place)
+		c.Text = "Waiting for a slot" + since(run.Wait) + ": " + slots(run) + "."
 		return
 	}
-	c.Title = "Waiting for " + subject(run) + " (" + plain(run.Wait.Reason) + ")"
+	c.Title = "Waiting for " + subject(run) + since(run.Wait) + " (" + plain(run.Wait.Reason) + ")"
 	c.Text = c.Title + ": " + code(run.Wait.Message)
+	if ofPlan(run) {
+		c.Text = "Which pipelines start is not decided yet. Waiting since " + run.Wait.Since.UTC().Format("2006-01-02 15:04 MST") +
+			" for " + subject(run) + " (" + plain(run.Wait.Reason) + "): " + code(run.Wait.Message)
+	}
+}
+
+// ofPlan reports whether a run stands for the plan: its check shows what the plan waits for.
+func ofPlan(run RunState) bool {
+	return run.Run.Unresolved && run.Run.Pipeline == pipelinesascode.Definitions
+}
+
+// since says when a wait began. It has no words of how long that is: a check whose words change would be sent at each retry.
+func since(wait *v1alpha1.Wait) string {
+	if wait.Since.IsZero() {
+		return ""
+	}
+	return wait.Since.UTC().Format(" since 15:04 UTC on 2 January")
 }
 
 // slots says where a run stands in the line, with links to the runs that have the slots.
@@ -137,6 +161,9 @@ func slots(run RunState) string {
 // subject says who or what must change before the run can be created.
 func subject(run RunState) string {
 	wait := run.Wait
+	if ofPlan(run) {
+		return "the Git service"
+	}
 	if run.Run.Unresolved && wait.Class != fault.Operator.String() {
 		return "what the pipeline refers to"
 	}
@@ -158,7 +185,7 @@ func subject(run RunState) string {
 	return "the cluster"
 }
 
-// skipped is what a commit shows whose author asked for no CI: spec/compatibility.md 3.9.
+// skipped is what a commit shows whose author asked for no CI.
 func skipped(in Input) Check {
 	return Check{
 		Key: EventKey, Name: in.Application, ExternalID: in.Event.Name,

@@ -101,6 +101,14 @@ type pull struct {
 	slot  time.Time // when its installation takes its next report; zero if it has no slot yet
 	// events are those that have a ticket.
 	events map[string]struct{}
+	reply  reply
+}
+
+// reply is what is known of the answers to commands of untrusted users.
+type reply struct {
+	event string    // the last one that may be answered
+	at    time.Time // since when
+	slot  time.Time // when the installation takes the next one; zero if it has no slot yet
 }
 
 // ticket is what is known of an event.
@@ -154,6 +162,29 @@ func (p *pull) question(now time.Time) (Answer, time.Duration) {
 	}
 	p.asks = now
 	return Confirm, soon
+}
+
+// Reply returns after how long the command of an untrusted user may be answered, 0 if it may be
+// now: one in a minute of a pull request, in the slots that reports have. An event that may be
+// answered may be again, until another one of the pull request is.
+func (s *Reports) Reply(r Report, now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.pull(r)
+	if p.reply.event == r.Event {
+		return 0
+	}
+	if left := p.reply.at.Add(PullApart).Sub(now); left > 0 {
+		return left
+	}
+	if p.reply.slot.IsZero() {
+		p.reply.slot = s.slot(r.installation, now)
+	}
+	if left := p.reply.slot.Sub(now); left > 0 {
+		return left
+	}
+	p.reply = reply{event: r.Event, at: now}
+	return 0
 }
 
 // Head tells what the Git service has answered to a question that was asked at a time: the head of the report's pull request,

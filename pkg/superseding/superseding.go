@@ -100,10 +100,13 @@ func (s *Step) git(ctx context.Context, a *attempt.Attempt, l *line) questions {
 		had: func(sha string) (events []*v1alpha1.GitEvent, err error) {
 			spec := l.self.Spec
 			spec.SHA = sha
-			all, err := records.List(ctx, s.Events, spec.Subjects())
-			for _, record := range all {
-				events = append(events, record.Event)
-			}
+			err = records.Each(ctx, s.Events, spec.Subjects(), func(event *v1alpha1.GitEvent) bool {
+				if shaOf(event) == sha && len(event.Status.Runs) > 0 {
+					events = append(events, records.Trimmed(event))
+				}
+				return true
+			})
+			slices.SortFunc(events, later)
 			return events, err
 		},
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// placeholder is a template variable (spec/compatibility.md 3.11).
+// placeholder is a template variable.
 var placeholder = regexp.MustCompile(`{{([^}]{2,})}}`)
 
 const (
@@ -59,6 +59,27 @@ func (s *Scope) Text(text string) (string, error) {
 		return "", fault.Invalidf("TooLarge", "with its placeholders replaced the text has more than %d bytes", maxText)
 	}
 	return replaced, err
+}
+
+// Written returns the offset in text of what is at an offset in Text(text), both in bytes. Inside
+// the value of a placeholder it is the offset of the placeholder.
+func (s *Scope) Written(text string, offset int) int {
+	read, placed := 0, 0 // the bytes of text, and of Text(text), that are behind
+	for _, at := range placeholder.FindAllStringIndex(text, -1) {
+		start := placed + at[0] - read
+		if offset < start {
+			break
+		}
+		value, err := s.Text(text[at[0]:at[1]])
+		if err != nil || value == text[at[0]:at[1]] {
+			continue
+		}
+		if offset < start+len(value) {
+			return at[0]
+		}
+		read, placed = at[1], start+len(value)
+	}
+	return min(read+offset-placed, len(text))
 }
 
 // Place replaces the placeholders of a text of a manifest, secrets by markers, and takes the bytes of the values off left.

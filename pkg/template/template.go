@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package template says what the placeholders of authors stand for: {{ revision }}, {{ body.number }}, {{ cel: … }} and the
-// custom params of a Repository (spec/compatibility.md 3.11, 3.12). It is pure: facts are given to it, those that are not
+// custom params of a Repository. It is pure: facts are given to it, those that are not
 // known yet are asked for, and only if something depends on them. Values of secrets are placed as markers, so that what is
 // stored of a plan holds none.
 package template

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// burstSize is how many pushes come at once (issue 12).
+	// burstSize is how many pushes come at once.
 	burstSize = 500
 	// burstOver is how long the end of the burst is waited for: the whole benchmark has to end.
 	burstOver = 3 * time.Minute

@@ -18,7 +18,7 @@ const (
 // firstStartReady is the first figure of a section "size", whose kinds of calls are not known before.
 const firstStartReady = "first start: ready"
 
-// row is one line of the page's table: what issue 12 says of other days, and where today's figure is. Ratio shows it as so many
+// row is one line of the page's table: what was measured on other days, and where today's figure is. Ratio shows it as so many
 // times that of the bare client.
 type row struct {
 	title, pac, before, wanted string

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	planned   = 150 // pipelines (issue 12)
+	planned   = 150 // pipelines
 	planTimes = 11  // plans, of which the median counts
 )
 

@@ -2,7 +2,7 @@
 
 // Package campaign sends random deliveries of a GitHub and a GitLab to the built receivers and controllers while it kills, pauses and
 // cuts off processes and has the API server and the Git services answer wrongly, and looks all the time whether the invariants of
-// spec/resilience.md hold. What it does, and when, follows from a seed; how fast the processes are does not.
+// docs/codes.md hold. What it does, and when, follows from a seed; how fast the processes are does not.
 package campaign
 
 import (

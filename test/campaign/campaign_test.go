@@ -100,7 +100,7 @@ func TestTheScheduleFollowsFromTheSeed(t *testing.T) {
 			t.Fatalf("act %d is at %v, after one at %v", act.N, act.At, acts[max(0, i-1)].At)
 		}
 	}
-	if len(kinds) != 17+8 || len(targets) != 14 {
-		t.Errorf("%d kinds %v with %d targets %v, want 17 kinds of deliveries and 8 of disturbances; 14 targets", len(kinds), kinds, len(targets), targets)
+	if len(kinds) != 18+8 || len(targets) != 14 {
+		t.Errorf("%d kinds %v with %d targets %v, want 18 kinds of deliveries and 8 of disturbances; 14 targets", len(kinds), kinds, len(targets), targets)
 	}
 }

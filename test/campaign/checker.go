@@ -125,7 +125,7 @@ func (c *checker) settle(ctx context.Context) error {
 
 // never are the violations that nothing can mend.
 func (c *checker) never(e *invariants.Evidence) []invariants.Violation {
-	return slices.Concat(e.Never(), c.twice(e), c.early(e), unfounded(e), c.failed(e), c.astray(e), c.uncalled(e), c.unapproved(e),
+	return slices.Concat(e.Never(), c.twice(e), c.early(e), unfounded(e), c.failed(e), c.astray(e), c.uncalled(e), c.unapproved(e), c.paired(e),
 		e.Early(c.pruned), c.stage.history.Never(), c.outdated())
 }
 
@@ -194,7 +194,7 @@ func unfounded(e *invariants.Evidence) (broken []invariants.Violation) {
 		case r == nil:
 		case r.Outcome == v1alpha1.OutcomeDeleted:
 			broken = append(broken, invariants.Violation{Invariant: "I-5", Subject: name, Message: "PipelineRun " + name + " counts as deleted, and nobody has deleted it"})
-		case run.UID == "" && !slices.Contains([]string{attempt.ReasonSuperseded, attempt.ReasonCancelled}, r.Reason):
+		case run.UID == "" && !slices.Contains([]string{attempt.ReasonSuperseded, attempt.ReasonCancelled, attempt.ReasonDecided}, r.Reason):
 			broken = append(broken, invariants.Violation{Invariant: "I-1", Subject: name, Message: "run " + name + " is not created any more: " + r.Reason})
 		}
 	}

@@ -20,6 +20,7 @@ const (
 	forcing    = "forced push"
 	pullOpens  = "pull request opens"
 	pullMoves  = "push to a pull request"
+	pairing    = "push to a pull request, told as a push too"
 	pullCloses = "pull request closes"
 	again      = "same delivery again"
 	twins      = "same delivery twice at once"
@@ -58,6 +59,7 @@ func deliveries() []delivering {
 		{forcing, 8, (*repository).forces},
 		{pullOpens, 10, (*repository).opens},
 		{pullMoves, 10, (*repository).moves},
+		{pairing, 8, (*repository).movesTwice},
 		{pullCloses, 5, (*repository).closes},
 		{again, 10, (*repository).repeats},
 		{twins, 8, (*repository).doubles},
@@ -108,6 +110,8 @@ type repository struct {
 	// outsiders are those of the stranger; approved has all heads they ever had, and whether the author has approved one.
 	outsiders []*outside
 	approved  map[string]bool
+	// pairs has the delivery that tells of a push to a pull request as a push, by the one that tells of it as what moved the pull request.
+	pairs map[string]string
 	// heads are all commits that a branch or a pull request ever was at.
 	heads invariants.Heads
 }
@@ -219,7 +223,7 @@ func (s *stage) deliver(ctx context.Context, act Act) {
 	s.sending.Go(func() {
 		var all sync.WaitGroup
 		for _, d := range sends {
-			send := func() { s.tally.add(answered(to.send(ctx, s.front.server.URL, d)), 1) }
+			send := func() { s.send(ctx, to, act.Kind, d) }
 			if act.Kind == twins {
 				all.Go(send)
 				continue
@@ -228,6 +232,20 @@ func (s *stage) deliver(ctx context.Context, act Act) {
 		}
 		all.Wait()
 	})
+}
+
+// send delivers, and counts the answer. A GitLab does not send again what was refused. Of two deliveries that tell of one push it does here: the
+// push would wait for the other one longer than a campaign settles.
+func (s *stage) send(ctx context.Context, to *repository, kind string, d delivery) {
+	const most = 60
+	for range most {
+		code := to.send(ctx, s.front.server.URL, d)
+		s.tally.add(answered(code), 1)
+		if code/100 == 2 || kind != pairing || to.redelivers() {
+			return
+		}
+		within(ctx, time.Second)
+	}
 }
 
 func answered(code int) string {

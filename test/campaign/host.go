@@ -126,7 +126,7 @@ metadata:
   name: NAME
   annotations:
     pipelinesascode.tekton.dev/on-event: "[push, pull_request]"
-    pipelinesascode.tekton.dev/on-target-branch: "[main, work-*]"
+    pipelinesascode.tekton.dev/on-target-branch: "[main, work-*, pull-*]"
     pipelinesascode.tekton.dev/on-comment: "^/deploy"
     KEEP
     CANCEL

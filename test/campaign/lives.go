@@ -17,7 +17,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
-// alive is what a violation is called that is none of spec/resilience.md: a process of ours ended and nobody had ended it, or it panicked.
+// alive is what a violation is called that is none of docs/codes.md: a process of ours ended and nobody had ended it, or it panicked.
 const alive = "alive"
 
 // part is a process that is disturbed by one act at a time.

@@ -11,7 +11,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
-// unread is what a violation of S21 in spec/security.md is called: code ran that nobody had approved.
+// unread is what a violation of S21 in docs/codes.md is called: code ran that nobody had approved.
 const unread = "S21"
 
 // outside is a pull request of the stranger, from a fork.

@@ -43,19 +43,38 @@ func (r *repository) opens(by *rand.Rand) []delivery {
 	p := &pull{branch: fmt.Sprint("pull-", r.count)}
 	p.number = r.open(p.branch, r.change(by))
 	r.got(p.number, "", r.tip(p.branch))
+	r.got(0, "refs/heads/"+p.branch, r.tip(p.branch))
 	r.pulling = append(r.pulling, p)
 	return []delivery{r.toldOf(p, r.tell(p.number, opened))}
 }
 
-// moves pushes to a pull request. The push itself has no pipeline and is not told of.
+// moves pushes to a pull request. The push itself is not told of.
 func (r *repository) moves(by *rand.Rand) []delivery {
 	if len(r.pulling) == 0 {
 		return nil
 	}
 	p := pick(by, r.pulling)
-	r.push(p.branch, r.change(by))
-	r.got(p.number, "", r.tip(p.branch))
+	r.moved(p, by)
 	return []delivery{r.toldOf(p, r.tell(p.number, synchronize))}
+}
+
+// moved pushes to a pull request, and returns what tells of the push itself.
+func (r *repository) moved(p *pull, by *rand.Rand) delivery {
+	d := r.push(p.branch, r.change(by))
+	r.got(p.number, "", r.tip(p.branch))
+	r.got(0, "refs/heads/"+p.branch, r.tip(p.branch))
+	return d
+}
+
+// movesTwice pushes to a pull request and tells of it twice, in either order: one of the two events runs each pipeline.
+func (r *repository) movesTwice(by *rand.Rand) []delivery {
+	p, before := r.some(by)
+	pushed := r.told(r.moved(p, by), either)
+	own := r.toldOf(p, r.tell(p.number, synchronize))
+	r.pairs[own.ID()] = pushed.ID()
+	both := []delivery{pushed, own}
+	by.Shuffle(len(both), func(i, j int) { both[i], both[j] = both[j], both[i] })
+	return append(before, both...)
 }
 
 func (r *repository) closes(by *rand.Rand) []delivery {

@@ -82,8 +82,6 @@ func open(ctx context.Context, o Options) (*stage, error) {
 	s.installation, err = installation.New(ctx, installation.Options{
 		Cluster: o.Cluster, Forge: hub.GitHub, App: hub.app, Programs: o.Programs, Namespace: system,
 		Config: [][3]string{
-			// Every push is to run: a forced one may leave what was pushed before to a pull request alone.
-			{"plumbline", "skip-push-event-for-pr-commits", "false"},
 			// One bucket with quick leases: a takeover then takes seconds.
 			{"plumbline-config-leader-election", "buckets", "1"},
 			{"plumbline-config-leader-election", "lease-duration", "6s"},
@@ -141,7 +139,8 @@ func (s *stage) serve(ctx context.Context) error {
 		for _, on := range []string{onGitHub, onGitLab} {
 			r := &repository{
 				service: on, tenant: tenant, namespace: namespace, limit: s.limitOf(len(s.repositories)),
-				wishes: map[string]wish{}, counts: map[string]int{}, approved: map[string]bool{}, heads: invariants.Heads{},
+				wishes: map[string]wish{}, counts: map[string]int{}, approved: map[string]bool{}, pairs: map[string]string{},
+				heads: invariants.Heads{},
 			}
 			r.project, r.path = s.services[on].found(tenant)
 			s.repositories = append(s.repositories, r)

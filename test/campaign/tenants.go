@@ -12,7 +12,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
-// apart is what a violation is called that is none of spec/resilience.md: something of one tenant is at another's.
+// apart is what a violation is called that is none of docs/codes.md: something of one tenant is at another's.
 const apart = "tenants"
 
 // of is the repository that a delivery is of, nil if it is none of the campaign's.
@@ -41,11 +41,11 @@ func (r *repository) redelivers() bool { return r.service == onGitHub }
 
 // ignored is I-1 as the campaign knows it: it is recorded what has pipelines, also in a second attempt, and nobody may say that it has none.
 func (c *checker) ignored(e *invariants.Evidence) (broken []invariants.Violation) {
-	records := map[string]bool{}
+	records, runs := map[string]bool{}, runsOf(e)
 	for _, event := range e.Events {
 		key := event.Spec.DeliveryKey
 		records[key] = true
-		if _, wish := c.stage.of(key); wish == starts && startsNothing(&event.Status) {
+		if r, wish := c.stage.of(key); wish == starts && startsNothing(&event.Status) && len(runs[r.pairOf(key)]) == 0 {
 			broken = append(broken, invariants.Violation{
 				Invariant: "I-1", Subject: key, Message: fmt.Sprintf("GitEvent %s is %s, and there are pipelines for it", event.Name, event.Status.Disposition),
 			})

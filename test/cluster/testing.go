@@ -4,17 +4,17 @@ package cluster
 
 import (
 	"context"
-	"os"
 	"testing"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// KeepEnv names the environment variable that, when set to anything, keeps the
-// namespaces of tests for a look at what is in them.
-const KeepEnv = "KEEP"
-
-// Namespace creates a namespace for one test. When the test ends its deletion
-// begins; nobody waits for that. With KeepEnv set it stays.
+// Namespace creates a namespace for one test. It stays until the cluster ends, because deleting
+// one costs some 200 API calls. Its Repositories are deleted with the test: each later
+// installation would serve them too.
 func (c *Cluster) Namespace(t testing.TB, prefix string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -23,12 +23,18 @@ func (c *Cluster) Namespace(t testing.TB, prefix string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.endNamespace(t, name)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := c.deleteRepositories(ctx, name); err != nil {
+			t.Logf("cleaning up: %v", err)
+		}
+	})
 	return name
 }
 
-// NamespaceNamed is Namespace for objects that were recorded in one of that name. It waits for the end of one that is being
-// deleted.
+// NamespaceNamed is Namespace for objects that were recorded in a namespace of that name. It is
+// deleted with the test, and created when an earlier one of that name is gone.
 func (c *Cluster) NamespaceNamed(t testing.TB, name string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -36,20 +42,22 @@ func (c *Cluster) NamespaceNamed(t testing.TB, name string) {
 	if err := Poll(ctx, 200*time.Millisecond, func() error { return c.createNamespace(ctx, name) }); err != nil {
 		t.Fatal(err)
 	}
-	c.endNamespace(t, name)
-}
-
-func (c *Cluster) endNamespace(t testing.TB, name string) {
-	t.Helper()
 	t.Cleanup(func() {
-		if os.Getenv(KeepEnv) != "" {
-			t.Logf("kept namespace %s", name)
-			return
-		}
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		if err := c.DeleteNamespace(ctx, name); err != nil {
 			t.Logf("cleaning up: %v", err)
 		}
 	})
+}
+
+// deleteRepositories deletes the Repositories of a namespace. A cluster without that kind, or a
+// namespace that is gone, has none.
+func (c *Cluster) deleteRepositories(ctx context.Context, namespace string) error {
+	repositories := schema.GroupVersionResource{Group: "pipelinesascode.tekton.dev", Version: "v1alpha1", Resource: "repositories"}
+	err := c.dynamic.Resource(repositories).Namespace(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
 }

@@ -5,6 +5,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,8 +14,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// Who may: a fork's pull request runs when its author can write, from whatever source that right is, and waits for
-// approval otherwise; in the repository itself everybody who could push a branch may.
+// Who may: a pull request runs when its author can write, from whatever source that right is, and waits for approval
+// otherwise, from a branch of the repository as well: members who may only read can open one there. An App that has pushed a
+// branch of the repository runs, and nobody is asked about it.
 func TestWhoMayRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
@@ -28,7 +30,8 @@ func TestWhoMayRun(t *testing.T) {
 		shas[role] = sha
 		w.deliver(w.opened(number), 202)
 	}
-	roles["owner of the organisation"], roles["member of the organisation"], roles["same repository"] = true, false, true
+	roles["owner of the organisation"], roles["member of the organisation"] = true, false
+	roles["branch of a reader"], roles["branch of a writer"], roles["branch of an App"] = false, true, true
 	w.forge.SetOrgOwner("acme", "boss")
 	w.forge.SetOrgMember("acme", "member", false)
 	for role, user := range map[string]string{"owner of the organisation": "boss", "member of the organisation": "member"} {
@@ -36,9 +39,13 @@ func TestWhoMayRun(t *testing.T) {
 		shas[role] = sha
 		w.deliver(w.opened(number), 202)
 	}
-	shas["same repository"] = w.git.commit("topic", forge.Change{Files: map[string]string{"a": "b"}, Author: "bot"})
-	asked := w.git.inject(askPermission, forge.Fault{Match: about("bot"), Do: forge.NotFound404()})
-	w.deliver(w.opened(w.git.open("", "topic", "bot")), 202)
+	const app = "renovate[bot]"
+	asked := w.git.inject(askPermission, forge.Fault{Match: about(app), Do: forge.NotFound404()})
+	for role, user := range map[string]string{"branch of a reader": "has-read", "branch of a writer": "has-write", "branch of an App": app} {
+		branch := strings.ReplaceAll(role, " ", "-")
+		shas[role] = w.git.commit(branch, forge.Change{Files: map[string]string{"a": branch}})
+		w.deliver(w.opened(w.forge.OpenPullRequest(forge.NewPull{Base: repoName, HeadBranch: branch, Author: user})), 202)
+	}
 
 	want := 0
 	for role, may := range roles {
@@ -57,7 +64,7 @@ func TestWhoMayRun(t *testing.T) {
 		t.Errorf("%d PipelineRuns, want %d", len(runs), want)
 	}
 	if asked.Hits() != 0 {
-		t.Error("the access of the author of a branch in the repository itself was asked for")
+		t.Error("the access of an App was asked for")
 	}
 	w.invariants()
 }

@@ -36,7 +36,7 @@ func keyed(definition string) string {
 	return strings.Replace(definition, "  params:\n", "  params:\n    - name: key\n      value: \"{{ key }}\"\n", 1)
 }
 
-// S23: the run of a stranger's approved commit has the definitions of the default branch, the namespace's own ServiceAccount, no secret
+// S23: the run of a stranger's approved commit has the definitions of the default branch, Tekton's default ServiceAccount, no secret
 // param, a token that reads or none, and a label that says whose code it is. What the Repository gives it, it has.
 func TestS23WhatApprovedCodeMayDo(t *testing.T) {
 	t.Parallel()

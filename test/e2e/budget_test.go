@@ -106,15 +106,23 @@ func (w *world) second() delivery {
 // there is room.
 func (w *world) quotaIsUsedUp() {
 	w.t.Helper()
+	const count = "count/gitevents.plumbline.dev"
 	quotas, d := w.Kube.CoreV1().ResourceQuotas(w.Namespace), w.again()
+	_, err := quotas.Create(w.ctx, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "plumbline"}}, metav1.CreateOptions{})
+	w.must(err)
+	changes := 0
 	allow := func(n string) {
 		w.t.Helper()
-		hard := fmt.Sprintf(`{"spec":{"hard":{"count/gitevents.plumbline.dev":%q}}}`, n)
-		_, err := quotas.Patch(w.ctx, "plumbline", types.MergePatchType, []byte(hard), metav1.PatchOptions{})
-		w.must(err)
 		w.eventually(soon, "the API server keeps to the quota", func() error {
+			// Each change is counted at once: while the cluster is young, the quota controller may not know the kind at the first.
+			changes++
+			hard := fmt.Sprintf(`{"spec":{"hard":{%q:%q,"count/eventpayloads.plumbline.dev":"%d"}}}`, count, n, 50000+changes)
+			if _, err := quotas.Patch(w.ctx, "plumbline", types.MergePatchType, []byte(hard), metav1.PatchOptions{}); err != nil {
+				return err
+			}
 			quota, err := quotas.Get(w.ctx, "plumbline", metav1.GetOptions{})
-			if hard := quota.Status.Hard["count/gitevents.plumbline.dev"]; err != nil || hard.String() != n {
+			_, counted := quota.Status.Used[count]
+			if hard := quota.Status.Hard[count]; err != nil || !counted || hard.String() != n {
 				return fmt.Errorf("%v, %w", quota.Status, err)
 			}
 			return nil

@@ -28,7 +28,7 @@ type broken struct {
 	do     cluster.Action
 }
 
-// shapes are the answers of spec/errors.md 4.1, those of D3 among them.
+// shapes are the answers of docs/errors.md, those of D3 among them.
 func shapes() []broken {
 	status := func(name, reason string, status metav1.Status) broken {
 		return broken{name: name, reason: reason, words: status.Message, do: cluster.Fault(status)}

@@ -8,7 +8,7 @@ import "time"
 const (
 	// soon is enough for anything that needs no retry, on a busy machine.
 	soon = 60 * time.Second
-	// afterFault is spec/resilience.md's bound for recovery: max(2·D, 30 s) after a fault of D, plus soon.
+	// afterFault is the bound for recovery: max(2·D, 30 s) after a fault of D, plus soon.
 	afterFault = 90 * time.Second
 	// outage is how long a scripted outage lasts where the scenario does not say.
 	outage = 3 * time.Second
@@ -52,7 +52,7 @@ const (
 	pausedFor = 17 * time.Second
 	// drained is the controller's grace period in config/: at SIGTERM it is gone by then.
 	drained = 60 * time.Second
-	// tokenLife is how long a token of a run's secret works: issue 3's 30 s. GitHub's live an hour.
+	// tokenLife is how long a token of a run's secret works: 30 s. GitHub's live an hour.
 	tokenLife = 30 * time.Second
 	// longRun is how long a run goes on whose secret must be renewed: more than two token lives.
 	longRun = 75 * time.Second
@@ -65,7 +65,7 @@ const (
 	mitigationRestart = 3 * time.Second
 	mitigationLimit   = 2 * time.Minute
 
-	// kills is how often H1's leader is killed; every 20 s for 10 minutes in spec/resilience.md.
+	// kills is how often H1's leader is killed; every 20 s for 10 minutes in docs/reliability.md.
 	kills = 3
 	// loadEvery is H1's pace of pushes.
 	loadEvery = 1500 * time.Millisecond
@@ -75,7 +75,7 @@ const (
 	slowDrain = 8 * time.Second
 	// signalled is how long a call goes on after SIGTERM.
 	signalled = time.Second
-	// controlPlaneOutage is H7's: longer than a lease (6 s in tests) and its fence; 10 minutes in spec/resilience.md.
+	// controlPlaneOutage is H7's: longer than a lease (6 s in tests) and its fence; 10 minutes in docs/reliability.md.
 	controlPlaneOutage = 9 * time.Second
 	// largeBody is a little below GitHub's limit of 25 MB.
 	largeBody = 24_000_000

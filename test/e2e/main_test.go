@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package e2e runs the scenarios of spec/resilience.md: built binaries under their own ServiceAccounts, a real API
+// Package e2e runs the scenarios of docs/codes.md: built binaries under their own ServiceAccounts, a real API
 // server with a real Tekton, and a GitHub and a GitLab that remember every write.
 package e2e
 
@@ -29,7 +29,7 @@ type suite struct {
 var shared suite // set once before any test runs
 
 func TestMain(m *testing.M) {
-	os.Exit(cluster.Suite{Name: "e2e", Limit: 30 * time.Minute, Prepare: prepare, Audit: audit}.Run(m))
+	os.Exit(cluster.Suite{Name: "e2e", Limit: 80 * time.Minute, Prepare: prepare, Audit: audit}.Run(m))
 }
 
 func prepare(ctx context.Context, c *cluster.Cluster, dir string) error {

@@ -22,8 +22,8 @@ import (
 
 const dashboard = "https://dashboard.example"
 
-// D7: everything known before creation is in the create request: the labels and annotations of spec/compatibility.md
-// 3.10, state started, log-url and the name of the git-auth secret, which exists before the run; what is patched later
+// D7: everything known before creation is in the create request: the labels and annotations that PaC's
+// tools read, state started, log-url and the name of the git-auth secret, which exists before the run; what is patched later
 // is only the id that the service gave and state completed.
 func TestTheCreateCarriesEverythingKnown(t *testing.T) {
 	t.Parallel()
@@ -123,7 +123,7 @@ func ours(all map[string]string) map[string]string {
 	return kept
 }
 
-// wanted is spec/compatibility.md 3.10 for a push to main of a GitHub Enterprise Server, as which the forge counts, or of
+// wanted is what PaC's tools read for a push to main of a GitHub Enterprise Server, as which the forge counts, or of
 // a GitLab.
 func (w *world) wanted(d delivery, e *v1alpha1.GitEvent) (labels, annotations map[string]string) {
 	w.t.Helper()

@@ -101,6 +101,8 @@ func (g *onGitHub) open(fork, branch, author string) int {
 	pull := forge.NewPull{Base: repoName, HeadBranch: branch, Author: author}
 	if fork != "" {
 		pull.Head = fork + "/app"
+	} else {
+		g.grant(author, "write") // who has pushed the branch
 	}
 	return g.OpenPullRequest(pull)
 }

@@ -131,6 +131,8 @@ func (g *onGitLab) open(fork, branch, author string) int {
 	request := gitlab.NewMergeRequest{Target: projectName, SourceBranch: branch, Author: author}
 	if fork != "" {
 		request.Source = fork + "/app"
+	} else {
+		g.grant(author, "write") // who has pushed the branch
 	}
 	iid := g.OpenMergeRequest(request)
 	g.heads[iid] = g.Branches(cmp.Or(request.Source, projectName))[branch]

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// shownBy says which tests show a scenario of spec/resilience.md, and on which Git services.
+// shownBy says which tests show a scenario of docs/codes.md, and on which Git services.
 type shownBy struct {
 	scenario string
 	on       string // "both", or why it is not
@@ -22,7 +22,7 @@ const both = "both"
 
 func by(scenario, on string, tests ...string) shownBy { return shownBy{scenario, on, tests} }
 
-// table is issue 5's: what passes for a GitHub App passes for a GitLab.
+// table says: what passes for a GitHub App passes for a GitLab.
 func table() []shownBy {
 	return []shownBy{
 		by("headline", both, "TestTheWebhookDiesAroundThePatch"),
@@ -83,7 +83,7 @@ func table() []shownBy {
 	}
 }
 
-// decided is issue 14's: the rules S10 to S27 of spec/security.md, and what its table of bad input names.
+// decided are the rules S10 to S27 of docs/codes.md, and bad input.
 func decided() []shownBy {
 	const signed = "GitHub signs its deliveries"
 	const buttons = "GitLab has no buttons for statuses that come from outside"

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -60,7 +59,7 @@ type setup struct {
 // newWorld installs Plumbline in a namespace of its own and starts what s asks for. Everything ends with the test.
 func newWorld(t *testing.T, s setup) *world {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute) // its parallel subtests may wait for the other scenarios'
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour) // its parallel subtests may wait for the other scenarios'
 	t.Cleanup(cancel)
 	w := &world{t: t, ctx: ctx, readable: &readable{texts: map[string]string{}}}
 	hub := w.host(s)
@@ -78,7 +77,6 @@ func newWorld(t *testing.T, s setup) *world {
 		Cluster: shared.cluster, Forge: hub.GitHub, App: hub.app, Programs: shared.programs, Namespace: system, Config: config,
 	})
 	w.must(err)
-	t.Cleanup(w.forgetRepositories)
 	t.Cleanup(w.tellsNoSecret)
 	w.createRepository(w.ci, "app")
 	for range s.receivers {
@@ -89,22 +87,6 @@ func newWorld(t *testing.T, s setup) *world {
 	}
 	t.Cleanup(w.showLogs)
 	return w
-}
-
-// forgetRepositories deletes those of a world that is over, in whatever namespace: the controllers of every later one would claim
-// them, too, and the port of its Git service, and with it their URLs, can become another world's.
-func (w *world) forgetRepositories() {
-	w.t.Helper()
-	all, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories("").List(w.ctx, metav1.ListOptions{})
-	w.must(err)
-	for _, r := range all.Items {
-		if r.Namespace != w.ci && !strings.HasPrefix(r.Spec.URL, w.git.url()+"/") {
-			continue
-		}
-		if err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(r.Namespace).Delete(w.ctx, r.Name, metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
-			w.must(err)
-		}
-	}
 }
 
 // namespace creates one whose name begins so.
@@ -134,6 +116,7 @@ func (w *world) host(s setup) *onGitHub {
 	g.app = g.CreateApp(7, "plumbline", shared.key, "webhook-secret-of-the-test")
 	g.repo = g.CreateRepo("acme", "app", forge.RepoOptions{Private: s.private})
 	g.installation = g.Install(g.app.ID, "acme", repoName)
+	g.SetCollaborator(repoName, somebody, "write")
 	w.git, w.forge, w.repo = g, g.GitHub, g.repo
 	return g
 }

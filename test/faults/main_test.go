@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package faults makes a real API server give every error of spec/errors.md 4.1 that it can be brought to give, and holds how
+// Package faults makes a real API server give every error of docs/errors.md that it can be brought to give, and holds how
 // pkg/fault classifies it, and the sentence that a person reads, to a table.
 package faults
 

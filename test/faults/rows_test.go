@@ -17,7 +17,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/faults/page"
 )
 
-// row is one shape of one row of spec/errors.md 4.1.
+// row is one shape of one row of docs/errors.md.
 type row struct {
 	// id is the row's name there, "K1".
 	id string
@@ -65,7 +65,7 @@ func groups() []group {
 	}
 }
 
-// Every row of spec/errors.md 4.1 has its class, reason and wait, with an error that the API server made, and people read what
+// Every row of docs/errors.md has its class, reason and wait, with an error that the API server made, and people read what
 // docs/errors.md says.
 func TestKubernetesRows(t *testing.T) {
 	var mu sync.Mutex

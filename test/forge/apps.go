@@ -133,7 +133,8 @@ func (g *GitHub) SetPermissions(installationID int64, permissions map[string]str
 	g.mustInstallation(installationID).permissions = maps.Clone(permissions)
 }
 
-// SetInstalledRepos replaces the repositories of an installation.
+// SetInstalledRepos replaces the repositories of an installation. A token that
+// was minted before does not see one again that was taken away and is back.
 func (g *GitHub) SetInstalledRepos(installationID int64, repos ...string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -142,13 +143,23 @@ func (g *GitHub) SetInstalledRepos(installationID int64, repos ...string) {
 	for _, name := range repos {
 		in.repos[g.mustRepo(name).id] = true
 	}
+	for _, t := range g.tokens {
+		if t.in == in {
+			maps.DeleteFunc(t.repos, func(id int64, _ bool) bool { return !in.repos[id] })
+		}
+	}
 }
 
-// Suspend suspends an installation or ends the suspension.
+// Suspend suspends an installation or ends the suspension. GitHub does not say
+// whether tokens of before work again: here they do not.
 func (g *GitHub) Suspend(installationID int64, suspended bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.mustInstallation(installationID).suspended = suspended
+	in := g.mustInstallation(installationID)
+	in.suspended = suspended
+	for _, t := range g.tokens {
+		t.suspended = t.suspended || t.in == in && suspended
+	}
 }
 
 // Uninstall removes the installation; its tokens stop working.

@@ -15,6 +15,7 @@ type token struct {
 	repos       map[int64]bool // nil: all of the installation's
 	permissions map[string]string
 	expires     time.Time
+	suspended   bool // since it was minted
 }
 
 type usage struct {
@@ -52,7 +53,7 @@ func (c *call) authenticate() (answer, bool) {
 		return refuse(http.StatusUnauthorized, docs, "Bad credentials"), true
 	}
 	c.token, c.app = t, t.in.app
-	if t.in.suspended {
+	if t.in.suspended || t.suspended {
 		return refuse(http.StatusForbidden, docs, "This installation has been suspended"), true
 	}
 	return answer{}, false

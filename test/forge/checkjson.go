@@ -20,6 +20,9 @@ func (k *checkRun) json(g *GitHub) object {
 	if k.conclusion != "" {
 		o["conclusion"] = k.conclusion
 	}
+	if g.opts.ChecksWithoutApp {
+		o["app"] = nil
+	}
 	if k.completed != nil {
 		o["completed_at"] = k.completed.Format(time.RFC3339)
 	}

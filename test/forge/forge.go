@@ -32,6 +32,9 @@ type Options struct {
 	// documents that the conclusion wins and completes the check; this makes
 	// the forge stricter, so that a client which contradicts itself is found.
 	RefuseEarlyConclusion bool
+	// ChecksWithoutApp lists check runs with "app": null, as GitHub's schema
+	// allows and services that copy its API do.
+	ChecksWithoutApp bool
 	// DeliveryTimeout is how long a delivery waits for its answer; zero is
 	// GitHub's 10 seconds.
 	DeliveryTimeout time.Duration

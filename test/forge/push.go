@@ -24,6 +24,9 @@ func (g *GitHub) Commit(repo, branch string, ch Change) string {
 	author := g.userOf(orDefault(ch.Author, "octocat"))
 	parent := orDefault(ch.Parent, r.branches[branch])
 	parent = orDefault(parent, r.branches[r.defaultBranch])
+	if ch.Orphan {
+		parent = ""
+	}
 	ch.Message = orDefault(ch.Message, "change")
 	sha, err := r.db.Apply(ch, parent, author.person(), g.now())
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Attacks are all findings of issue 11 that somebody can play against others: what a stranger, a writer or a tenant costs.
+// Attacks are all findings of docs/reliability.md, "What an attacker costs others", that somebody can play against others: what a stranger, a writer or a tenant costs.
 func Attacks() []Attack {
 	return []Attack{
 		{2, "YAML of empty mappings", yamlBombs, pushBombs},

@@ -34,7 +34,7 @@ type Options struct {
 
 // Attack is one finding, played for as long as its context lives.
 type Attack struct {
-	// Finding is its number in issue 11.
+	// Finding is its number on docs/reliability.md.
 	Finding int
 	Name    string
 	// prepare makes what the attacker owns, before the tenant pushes.

@@ -10,11 +10,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/retry"
 
 	tektonclient "github.com/tektoncd/pipeline/pkg/client/clientset/versioned"
 
@@ -93,10 +91,8 @@ func New(ctx context.Context, o Options) (*Installation, error) {
 	if err := o.Cluster.Apply(ctx, stream); err != nil {
 		return nil, fmt.Errorf("applying config/: %w", err)
 	}
-	for _, prepare := range []func(context.Context) error{i.countNothing, i.shard} {
-		if err := prepare(ctx); err != nil {
-			return nil, err
-		}
+	if err := i.shard(ctx); err != nil {
+		return nil, err
 	}
 	if o.Forge == nil {
 		return i, nil
@@ -149,27 +145,6 @@ func (i *Installation) clients(config *rest.Config) (err error) {
 	}
 	i.Plumbline, err = versioned.NewForConfig(config)
 	return err
-}
-
-// countNothing says that nothing of the quota is used. The cluster's quota controller would, minutes after it has heard of the
-// kinds, and until then the API server refuses to create any: in a cluster that has just been started the tests would wait.
-func (i *Installation) countNothing(ctx context.Context) error {
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		list, err := i.Kube.CoreV1().ResourceQuotas(i.Namespace).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return fmt.Errorf("reading the quota: %w", err)
-		}
-		for _, quota := range list.Items {
-			quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: corev1.ResourceList{}}
-			for name := range quota.Spec.Hard {
-				quota.Status.Used[name] = resource.Quantity{}
-			}
-			if _, err := i.Kube.CoreV1().ResourceQuotas(i.Namespace).UpdateStatus(ctx, &quota, metav1.UpdateOptions{}); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }
 
 func (i *Installation) storeApp(ctx context.Context) error {

@@ -83,8 +83,30 @@ func rightConditions() []condition {
 		},
 		{
 			name:  "nobody may look for Pipelines-as-Code",
-			wreck: without("ClusterRole plumbline-controller", "deployments", "get"),
-			says:  []string{"Deployment pipelines-as-code/pipelines-as-code-watcher could not be checked: deployments.apps"},
+			wreck: without("ClusterRole plumbline-controller", "deployments", "list"),
+			says:  []string{"Deployment pipelines-as-code-watcher could not be checked: deployments.apps", "let this account list it: kubectl apply -f config/210-clusterroles.yaml"},
+		},
+		{
+			name: "the ClusterRole is an earlier version's, which looked in known namespaces",
+			wreck: func(ctx context.Context, t *testing.T) {
+				roles := shared.Kube.RbacV1().ClusterRoles()
+				found, err := roles.Get(ctx, "plumbline-controller", metav1.GetOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range found.Rules {
+					if slices.Contains(found.Rules[i].Resources, "deployments") {
+						found.Rules[i].Verbs = []string{"get"}
+					}
+				}
+				if _, err := roles.Update(ctx, found, metav1.UpdateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			},
+			says: []string{
+				"ClusterRole plumbline-controller does not let plumbline-controller list deployments.apps in any namespace",
+				"Deployment pipelines-as-code-controller could not be checked: deployments.apps",
+			},
 		},
 	}
 }
@@ -123,7 +145,8 @@ func foreignConditions() []condition {
 			says: []string{"Tekton Pipelines is missing: version v1 of PipelineRun.tekton.dev is not served", "install Tekton Pipelines 1.0.0 or later"},
 		},
 		{
-			name: "Pipelines-as-Code runs", wreck: runPaC("pipelines-as-code-watcher"), undo: removePaC,
+			name: "Pipelines-as-Code runs", wreck: runPaC("pipelines-as-code", "pipelines-as-code-watcher"),
+			undo: func(ctx context.Context, t *testing.T) { removePaC(ctx, t, "pipelines-as-code") },
 			says: []string{
 				"Deployment pipelines-as-code/pipelines-as-code-watcher runs in this cluster and would adopt Plumbline's PipelineRuns",
 				"kubectl -n pipelines-as-code scale deployment pipelines-as-code-watcher --replicas=0, or start the controller with -coexist-with-pac",

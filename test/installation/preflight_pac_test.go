@@ -24,10 +24,9 @@ webhooks: []
 }
 
 // runPaC makes a Deployment of Pipelines-as-Code; nothing runs it here. It ends with the test.
-func runPaC(name string) func(context.Context, *testing.T) {
+func runPaC(namespace, name string) func(context.Context, *testing.T) {
 	return func(ctx context.Context, t *testing.T) {
 		t.Helper()
-		const namespace = "pipelines-as-code"
 		_, err := shared.Kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
 		if err != nil && !strings.Contains(err.Error(), "already exists") {
 			t.Fatal(err)
@@ -50,9 +49,9 @@ func runPaC(name string) func(context.Context, *testing.T) {
 }
 
 // removePaC takes away what runPaC made.
-func removePaC(ctx context.Context, t *testing.T) {
+func removePaC(ctx context.Context, t *testing.T, namespace string) {
 	t.Helper()
-	deployments := shared.Kube.AppsV1().Deployments("pipelines-as-code")
+	deployments := shared.Kube.AppsV1().Deployments(namespace)
 	for _, err := range []error{
 		deployments.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}),
 		shared.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=validation.pipelinesascode.tekton.dev"}),
@@ -66,11 +65,14 @@ func removePaC(ctx context.Context, t *testing.T) {
 // Beside a running Pipelines-as-Code a controller does not start, and says why; told to coexist, or beside one that is
 // scaled to nothing, it does. One that starts warns of everything else that is wrong.
 func TestDoesNotStartBesidePipelinesAsCode(t *testing.T) {
-	for _, name := range []string{"pipelines-as-code-controller", "pipelines-as-code-watcher"} {
+	for name, namespace := range map[string]string{
+		"pipelines-as-code-controller": "tekton-pipelines", // where the Tekton operator puts it
+		"pipelines-as-code-watcher":    "any-namespace",
+	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := within(t)
-			runPaC(name)(ctx, t)
-			t.Cleanup(func() { removePaC(context.WithoutCancel(ctx), t) })
+			runPaC(namespace, name)(ctx, t)
+			t.Cleanup(func() { removePaC(context.WithoutCancel(ctx), t, namespace) })
 			refused, err := shared.Controller(ctx, false)
 			if err != nil {
 				t.Fatal(err)
@@ -79,12 +81,12 @@ func TestDoesNotStartBesidePipelinesAsCode(t *testing.T) {
 				_ = refused.Kill()
 				t.Error("it starts beside Pipelines-as-Code")
 			}
-			if err := printed(refused, "Not starting: Deployment pipelines-as-code/"+name+" runs in this cluster"); err != nil {
+			if err := printed(refused, "Not starting: Deployment "+namespace+"/"+name+" runs in this cluster"); err != nil {
 				t.Error(err)
 			}
 			starts(ctx, t, "-coexist-with-pac")
 			none := int32(0)
-			deployments := shared.Kube.AppsV1().Deployments("pipelines-as-code")
+			deployments := shared.Kube.AppsV1().Deployments(namespace)
 			found, err := deployments.Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
 				t.Fatal(err)

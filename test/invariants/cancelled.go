@@ -16,7 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// Cancelling is what a violation is called that is none of spec/resilience.md: a run was told to end that nobody has cancelled, or goes on
+// Cancelling is what a violation is called that is none of docs/codes.md: a run was told to end that nobody has cancelled, or goes on
 // although somebody has.
 const Cancelling = "cancelling"
 

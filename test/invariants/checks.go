@@ -53,6 +53,8 @@ func (e *Evidence) conclusions(run v1alpha1.Run) []string {
 		return []string{""}
 	case run.Result != nil && (run.Result.Outcome == v1alpha1.OutcomeFailed || e.failed(run)):
 		return []string{"failure"}
+	case run.Result != nil && run.Result.Outcome == v1alpha1.OutcomeSkipped:
+		return []string{"skipped"}
 	case run.Result != nil:
 		return []string{"cancelled"}
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package invariants says whether I-1 to I-5, I-7 and I-8 of spec/resilience.md hold of what was seen in a cluster and at a Git
+// Package invariants says whether I-1 to I-5, I-7 and I-8 of docs/codes.md hold of what was seen in a cluster and at a Git
 // service. It reads both services in one language, that of check runs.
 package invariants
 
@@ -73,7 +73,7 @@ type Write struct {
 
 // Violation is one invariant that does not hold.
 type Violation struct {
-	// Invariant is its id in spec/resilience.md, e.g. "I-3".
+	// Invariant is its id in docs/codes.md, e.g. "I-3".
 	Invariant string
 	// Subject is the delivery key, the GitEvent or the PipelineRun that it does not hold of.
 	Subject string

@@ -80,7 +80,7 @@ func checkOfNote(body string) (Check, bool) {
 	switch {
 	case found[2] == "true":
 		c.Status = "completed"
-		c.Conclusion = map[string]string{"Success": "success", "Failed": "failure", "pipelinerun start failure": "failure", "CI Skipped": "skipped"}[c.Title]
+		c.Conclusion = map[string]string{"Success": "success", "Failed": "failure", "pipelinerun start failure": "failure", "CI Skipped": "skipped", "Decided": "skipped"}[c.Title]
 		c.Conclusion = cmp.Or(c.Conclusion, "cancelled")
 	case c.Title != "CI has Started":
 		c.Status = "queued"

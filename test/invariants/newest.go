@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Newest is what a violation is called that is none of spec/resilience.md: of a pipeline whose newer runs end the older ones another run has
+// Newest is what a violation is called that is none of docs/codes.md: of a pipeline whose newer runs end the older ones another run has
 // ended than those that Git has newer ones of, or one goes on that should not.
 const Newest = "newest"
 

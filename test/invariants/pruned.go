@@ -9,7 +9,7 @@ import (
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 )
 
-// Pruning is what a violation is called that is none of spec/resilience.md: a PipelineRun is deleted that should be there.
+// Pruning is what a violation is called that is none of docs/codes.md: a PipelineRun is deleted that should be there.
 const Pruning = "pruning"
 
 // Pruned is a PipelineRun that was deleted.

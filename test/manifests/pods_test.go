@@ -23,7 +23,7 @@ import (
 
 const (
 	module = "github.com/plumbline-ci/plumbline"
-	// propagation is how long an endpoint may outlive its pod in some kube-proxy (spec/resilience.md H3).
+	// propagation is how long an endpoint may outlive its pod in some kube-proxy (H3).
 	propagation = 15 * time.Second
 	// longestReconcile is reconcileDeadline of pkg/reconciler/gitevent.
 	longestReconcile = 50 * time.Second
@@ -176,7 +176,9 @@ func unrestricted(pod corev1.PodSpec) []string {
 		return []string{"no security context"}
 	}
 	c := pod.Containers[0].SecurityContext
-	deny(s.RunAsNonRoot == nil || !*s.RunAsNonRoot || s.RunAsUser == nil || *s.RunAsUser == 0, "may run as root")
+	deny(s.RunAsNonRoot == nil || !*s.RunAsNonRoot, "may run as root")
+	// The images have a numeric user. OpenShift chooses another one for each namespace, and refuses a pod that names its own.
+	deny(s.RunAsUser != nil || s.RunAsGroup != nil || c.RunAsUser != nil || c.RunAsGroup != nil, "names a user or group")
 	deny(s.SeccompProfile == nil || s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault, "no seccomp profile")
 	deny(c.AllowPrivilegeEscalation == nil || *c.AllowPrivilegeEscalation, "may escalate its privileges")
 	deny(c.ReadOnlyRootFilesystem == nil || !*c.ReadOnlyRootFilesystem, "may write to its root file system")

@@ -3,22 +3,43 @@
 package manifests
 
 import (
+	"path/filepath"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	settings "github.com/plumbline-ci/plumbline/pkg/config"
 )
 
-// The quota is the net below the budgets: it has room for ten times what they leave by default, and holds both kinds.
-func TestTheQuotaIsAboveTheBudgets(t *testing.T) {
-	quotas, standard := read(t).quotas, settings.Default()
-	if len(quotas) != 1 {
-		t.Fatalf("%d quotas, want one", len(quotas))
+// While the cluster's quota controller has not counted a kind yet, the API server refuses to create objects of it. So a first
+// installation must not have a quota of kinds that it defines itself.
+func TestNoQuotaIsApplied(t *testing.T) {
+	for name := range read(t).names {
+		if strings.HasPrefix(name, "ResourceQuota ") {
+			t.Errorf("%s is in config/", name)
+		}
 	}
+}
+
+// The optional quota is above the budgets of the receivers and the controller, and bounds both kinds.
+func TestTheQuotaIsAboveTheBudgets(t *testing.T) {
+	var quota corev1.ResourceQuota
+	all := documents(t, filepath.Join(config, "optional", "resourcequota.yaml"))
+	if len(all) != 1 {
+		t.Fatalf("%d documents, want one", len(all))
+	}
+	if err := yaml.UnmarshalStrict(all[0], &quota); err != nil {
+		t.Fatal(err)
+	}
+	if quota.Kind != "ResourceQuota" || quota.Namespace != namespace {
+		t.Errorf("%s in namespace %s, want a ResourceQuota in %s", quota.Kind, quota.Namespace, namespace)
+	}
+	standard := settings.Default()
 	for resource, atLeast := range map[string]int{"gitevents": 10 * (standard.SettledCap + standard.Open.Events), "eventpayloads": 4 * standard.Open.Events} {
-		hard, ok := quotas[0].Spec.Hard[corev1.ResourceName("count/"+resource+"."+v1alpha1.SchemeGroupVersion.Group)]
+		hard, ok := quota.Spec.Hard[corev1.ResourceName("count/"+resource+"."+v1alpha1.SchemeGroupVersion.Group)]
 		if got := hard.Value(); !ok || got < int64(atLeast) {
 			t.Errorf("%d %s are allowed, want %d or more", got, resource, atLeast)
 		}

@@ -42,7 +42,6 @@ type installation struct {
 	deployments     []appsv1.Deployment
 	budgets         []policyv1.PodDisruptionBudget
 	networkPolicies []networkingv1.NetworkPolicy
-	quotas          []corev1.ResourceQuota
 	clusterRoles    []rbacv1.ClusterRole
 	roles           []rbacv1.Role
 	clusterBindings []rbacv1.ClusterRoleBinding
@@ -113,8 +112,6 @@ func (a *installation) add(file string, document []byte) error {
 		return into(&a.configMaps, document)
 	case "v1 Service":
 		return into(&a.services, document)
-	case "v1 ResourceQuota":
-		return into(&a.quotas, document)
 	case "apps/v1 Deployment":
 		return into(&a.deployments, document)
 	case "policy/v1 PodDisruptionBudget":
@@ -154,7 +151,7 @@ func TestFilesHoldOneKindInTheOrderTheyAreApplied(t *testing.T) {
 	all := read(t)
 	order := []string{
 		"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "CustomResourceDefinition",
-		"ConfigMap", "Service", "PodDisruptionBudget", "NetworkPolicy", "ResourceQuota", "Deployment",
+		"ConfigMap", "Service", "PodDisruptionBudget", "NetworkPolicy", "Deployment",
 	}
 	last := 0
 	for _, file := range slices.Sorted(maps.Keys(all.kinds)) { // kubectl apply -f config/ takes them in this order

@@ -53,7 +53,7 @@ type Pod struct {
 	PreStop, DrainWait, Grace time.Duration
 }
 
-// Shipped are issue 4's: 20 deliveries a second, a restart every 20 s, and kubelet's part as config/ has it.
+// Shipped are the standard settings: 20 deliveries a second, a restart every 20 s, and kubelet's part as config/ has it.
 func Shipped() (Settings, error) {
 	pod, err := shippedPod()
 	return Settings{

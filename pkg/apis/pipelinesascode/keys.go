@@ -5,8 +5,8 @@ package pipelinesascode
 // Definitions is the directory that authors keep their pipelines in.
 const Definitions = ".tekton"
 
-// Labels and annotations on PipelineRuns that PaC's users and tools read (spec/compatibility.md 3.10), and the
-// annotations authors write (3.2). All share the prefix of the group.
+// Labels and annotations on PipelineRuns that PaC's users and tools read, and the
+// annotations authors write. All share the prefix of the group.
 const (
 	prefix = GroupName + "/"
 

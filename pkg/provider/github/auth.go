@@ -23,7 +23,7 @@ type authenticated struct {
 }
 
 // RoundTrip implements http.RoundTripper. A refused token is minted again once and the call repeated once (G5): a 401
-// was not carried out.
+// was not carried out, and neither was what the token is too old for.
 func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	defer closeBody(req)
 	if !strings.EqualFold(req.URL.Host, a.host) {
@@ -37,9 +37,12 @@ func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	defer leave()
 	began := time.Now()
 	resp, refusedToken, err := a.send(req)
-	if provider.StatusCode(err) == http.StatusUnauthorized {
+	switch {
+	case provider.StatusCode(err) == http.StatusUnauthorized:
 		a.tokens.forget(refusedToken)
 		resp, _, err = a.send(req)
+	case lacks(req, err) && a.tokens.renew(req.Context(), refusedToken):
+		resp, err = a.again(req, err)
 	}
 	if provider.StatusCode(err) == http.StatusUnauthorized {
 		err = provider.Refused(err, "GitHub refuses a token that it has just issued for the App of "+a.tokens.from)

@@ -18,11 +18,10 @@ import (
 // GitHub lists no more files than these, over all pages
 // (https://docs.github.com/rest/pulls/pulls#list-pull-requests-files, https://docs.github.com/rest/commits/commits).
 const (
-	maxPullFiles    = 3000
-	maxCommitFiles  = 3000
-	maxCompareFiles = 300
-	perPage         = 100
-	maxPages        = 100
+	maxPullFiles   = 3000
+	maxCommitFiles = 3000
+	perPage        = 100
+	maxPages       = 100
 )
 
 // Changed lists the files of a pull request, of a push since the commit it replaced, or, for a new branch or tag, of
@@ -88,28 +87,6 @@ func (r *repository) changedByCommit(ctx context.Context, sha string) (git.Chang
 		opts.Page = resp.NextPage
 	}
 	return changes(what, files, maxCommitFiles)
-}
-
-// changedByPush compares; all files are on the first page. What a forced push replaced may be gone for good: then the
-// head commit's own files are what can be told, marked as incomplete.
-func (r *repository) changedByPush(ctx context.Context, before, after string) (git.Changes, error) {
-	if err := provider.CheckSHA(before); err != nil {
-		return git.Changes{}, err
-	}
-	const what = "comparing with the commit before the push"
-	diff, _, err := r.client.Repositories.CompareCommits(ctx, r.owner, r.name, before, after, &gh.ListOptions{PerPage: 1})
-	if provider.StatusCode(err) == http.StatusNotFound {
-		own, err := r.changedByCommit(ctx, after)
-		own.Truncated = true
-		return own, err
-	}
-	if err != nil {
-		return git.Changes{}, limits.Failed(what, err)
-	}
-	if diff.GetStatus() == "" {
-		return git.Changes{}, noAnswer(what)
-	}
-	return changes(what, diff.Files, maxCompareFiles)
 }
 
 // withoutPatches drops what is not read of a page before the next one is.

@@ -75,7 +75,7 @@ func (l *deliveryLog) Page(ctx context.Context, cursor string) ([]provider.Attem
 // Redeliver implements provider.DeliveryLog.
 func (l *deliveryLog) Redeliver(ctx context.Context, id int64) error {
 	const what = "asking GitHub for a redelivery"
-	leave, err := l.pace.Enter(ctx, provider.Call{Method: http.MethodPost})
+	leave, err := l.pace.Enter(ctx, provider.Call{Method: http.MethodPost, Repeats: true})
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func (r *repository) subtree(ctx context.Context, sha, dir string) (string, erro
 	case found == nil:
 		return "", nil
 	case found.GetType() != "tree":
-		return "", provider.NotDirectory(dir)
+		return "", provider.NotDirectory(dir, found.GetMode())
 	}
 	return found.GetSHA(), nil
 }

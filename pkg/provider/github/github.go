@@ -34,7 +34,7 @@ const maxCached = 2000
 type Options struct {
 	// UserAgent is sent with every call; GitHub requires one. Empty is "plumbline".
 	UserAgent string
-	// Limits are those of one call; zero fields are X1 of spec/errors.md.
+	// Limits are those of one call; zero fields are X1 of docs/errors.md.
 	Limits provider.Limits
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
@@ -53,7 +53,7 @@ func New(o Options) provider.Provider {
 	s := &service{
 		options: o, transport: transport,
 		paces: cache.New[paceKey, *provider.Pace](maxCached), minters: cache.New[minterKey, *minter](maxCached), limits: cache.New[limitKey, *limits.Mints](maxCached),
-		logins: cache.New[loginKey, *login](maxCached),
+		logins: cache.New[loginKey, *login](maxCached), renewals: cache.New[paceKey, *renewals](maxCached),
 	}
 	return provider.Provider{Name: Name, Webhook: delivery.Webhook{}, Connect: s.connect, Deliveries: s.deliveries, Metadata: metadata}
 }
@@ -65,6 +65,7 @@ type service struct {
 	minters   *cache.Cache[minterKey, *minter]
 	limits    *cache.Cache[limitKey, *limits.Mints]
 	logins    *cache.Cache[loginKey, *login]
+	renewals  *cache.Cache[paceKey, *renewals]
 	trees     provider.Trees
 }
 
@@ -103,13 +104,16 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 	digest := sha256.Sum256(c.PrivateKey)
 	reader := minterKey{api.String(), c.AppID, c.InstallationID, p.ID, digest}
 	account := s.logins.Get(loginKey{c.AppID, digest}, func() *login { return newLogin(c.AppID, c.PrivateKey, s.options.Now) })
+	installation := paceKey{api.String(), c.InstallationID}
+	renewed := s.renewals.Get(installation, func() *renewals { return &renewals{} })
 	tokens := s.minters.Get(reader, func() *minter {
 		return &minter{
 			base: base, api: strings.TrimSuffix(api.String(), "/"), now: s.options.Now,
 			app: c.AppID, installation: c.InstallationID, repository: p.ID, owner: p.Owner, name: p.Name, login: account, from: c.From,
+			renewals: renewed,
 		}
 	})
-	pace := s.paces.Get(paceKey{api.String(), c.InstallationID}, func() *provider.Pace {
+	pace := s.paces.Get(installation, func() *provider.Pace {
 		return provider.NewPace(s.options.Now, limits.Of(api.Host))
 	})
 	client := gh.NewClient(&http.Client{

@@ -34,8 +34,11 @@ func (r *repository) Pulls(ctx context.Context, sha string) ([]git.Pull, error) 
 			switch {
 			case p.GetNumber() <= 0 || p.GetState() == "":
 				return nil, fault.Transientf("BadAnswer", "%s: GitHub answered with one that has no number or state", what)
-			case p.GetBase().GetRepo().GetID() == r.id: // a fork's own pull requests hold the commit too
-				pulls = append(pulls, git.Pull{Number: int64(p.GetNumber()), Open: p.GetState() == "open", Merged: p.MergedAt != nil})
+			case p.GetBase().GetRepo().GetID() != r.id: // a fork's own pull requests hold the commit too
+			case p.GetBase().GetRef() == "" || p.GetHead().GetRef() == "":
+				return nil, fault.Transientf("BadAnswer", "%s: GitHub answered with one that has no branches", what)
+			default:
+				pulls = append(pulls, pullOf(p))
 			}
 		}
 		if resp.NextPage == 0 {
@@ -44,4 +47,11 @@ func (r *repository) Pulls(ctx context.Context, sha string) ([]git.Pull, error) 
 		opts.Page = resp.NextPage
 	}
 	return pulls, nil
+}
+
+func pullOf(p *gh.PullRequest) git.Pull {
+	return git.Pull{
+		Number: int64(p.GetNumber()), Open: p.GetState() == "open", Merged: p.MergedAt != nil, SHA: p.GetHead().GetSHA(),
+		BaseRef: p.GetBase().GetRef(), HeadRef: p.GetHead().GetRef(), HeadProjectID: p.GetHead().GetRepo().GetID(),
+	}
 }

@@ -3,7 +3,9 @@
 package github
 
 import (
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,8 +17,11 @@ import (
 )
 
 func TestPullsBelieveOnlyDocumentedAnswers(t *testing.T) {
-	for _, body := range []string{`[{}]`, `[{"number":1}]`, `[{"state":"open"}]`, `{}`, ``} {
+	for _, body := range []string{`[{}]`, `[{"number":1}]`, `[{"state":"open"}]`, `{}`, ``,
+		`[{"number":1,"state":"open","base":{"repo":{"id":REPO}}}]`, `[{"number":1,"state":"open","base":{"ref":"main","repo":{"id":REPO}}}]`,
+	} {
 		b := newBench(t)
+		body = strings.ReplaceAll(body, "REPO", fmt.Sprint(b.head.Project.ID))
 		b.Inject(forge.Fault{Route: forge.RouteCommitPulls, Do: forge.Answer(http.StatusOK, nil, body)})
 		if got, err := b.client.Pulls(t.Context(), b.head.SHA); got != nil || !fault.Is(err, fault.Transient) {
 			t.Errorf("%s: %v, %v, want a Transient fault", body, got, err)
@@ -40,7 +45,9 @@ func TestPullsAreAllPages(t *testing.T) {
 	var want []git.Pull
 	for i := range 130 {
 		number := b.OpenPullRequest(forge.NewPull{Base: testRepo, HeadBranch: "topic", Author: "dev"})
-		want = append(want, git.Pull{Number: int64(number), Open: true})
+		want = append(want, git.Pull{
+			Number: int64(number), Open: true, SHA: sha, BaseRef: "main", HeadRef: "topic", HeadProjectID: b.head.Project.ID,
+		})
 		if i == 0 {
 			b.SetBranch(testRepo, "topic", sha, "dev")
 		}
@@ -48,6 +55,31 @@ func TestPullsAreAllPages(t *testing.T) {
 	got, err := b.client.Pulls(t.Context(), sha)
 	if d := cmp.Diff(want, got); err != nil || d != "" {
 		t.Errorf("%v\n%s", err, d)
+	}
+}
+
+// A fork's pull request names the fork as its source, and 0 once that is deleted. A merged one names the branch it was merged into.
+func TestPullsNameSourceAndTarget(t *testing.T) {
+	b := newBench(t)
+	b.SetBranch(testRepo, "old", b.head.SHA, "dev")
+	fork := b.CreateRepo("eve", "app", forge.RepoOptions{ForkOf: testRepo})
+	theirs := b.GitHub.Commit(fork.FullName, "topic", forge.Change{Message: "theirs", Author: "eve", Files: map[string]string{"y": "z"}})
+	number := b.OpenPullRequest(forge.NewPull{Base: testRepo, BaseBranch: "old", Head: fork.FullName, HeadBranch: "topic", Author: "eve"})
+	want := git.Pull{Number: int64(number), Open: true, SHA: theirs, BaseRef: "old", HeadRef: "topic", HeadProjectID: fork.ID}
+	got, err := b.client.Pulls(t.Context(), theirs)
+	if d := cmp.Diff([]git.Pull{want}, got); err != nil || d != "" {
+		t.Errorf("of a fork: %v\n%s", err, d)
+	}
+	want.Open, want.Merged = false, true
+	got, err = b.client.Pulls(t.Context(), b.MergePull(testRepo, number, "dev"))
+	if d := cmp.Diff([]git.Pull{want}, got); err != nil || d != "" {
+		t.Errorf("merged: %v\n%s", err, d)
+	}
+	b.DeleteRepo(fork.FullName)
+	want.HeadProjectID = 0
+	got, err = b.client.Pulls(t.Context(), theirs)
+	if d := cmp.Diff([]git.Pull{want}, got); err != nil || d != "" {
+		t.Errorf("of a fork that is gone: %v\n%s", err, d)
 	}
 }
 

@@ -123,7 +123,7 @@ func (r *repository) closeOpen(ctx context.Context, sha string, known int64, che
 		return "", err
 	}
 	for _, run := range ours {
-		if completed(run) || run.GetExternalID() != check.ExternalID || run.GetApp().GetID() != r.app {
+		if completed(run) || run.GetExternalID() != check.ExternalID || r.othersApp(run) {
 			continue // the known id may be anybody's word
 		}
 		if _, err := r.write(ctx, "closing the check", http.MethodPatch, r.runPath(run.GetID()), makeCheckRun(check)); err != nil {
@@ -146,18 +146,24 @@ func (r *repository) find(ctx context.Context, sha string, known int64, check st
 		if err != nil {
 			return nil, r.unavailable(ctx, "looking the check up", sha, err)
 		}
-		if none(part) {
+		if none(part, opts.Page) {
 			return nil, noAnswer("looking the check up")
 		}
 		for _, run := range part.CheckRuns {
-			if run.GetExternalID() == check.ExternalID && run.GetApp().GetID() == r.app {
+			is, err := r.is(run, check)
+			if err != nil {
+				return nil, err
+			}
+			if is {
 				ours = append(ours, run)
 			}
 		}
-		if resp.NextPage == 0 {
+		if opts.Page = resp.NextPage; opts.Page == 0 {
 			break
 		}
-		opts.Page = resp.NextPage
+	}
+	if opts.Page != 0 {
+		return nil, fault.Operatorf("TooMany", "looking the check up: GitHub lists more than %d of the name", maxPages*perPage)
 	}
 	if known != 0 && !slices.ContainsFunc(ours, func(run *gh.CheckRun) bool { return run.GetID() == known }) {
 		run, err := r.get(ctx, known)
@@ -172,8 +178,28 @@ func (r *repository) find(ctx context.Context, sha string, known int64, check st
 	return ours, nil
 }
 
-// none tells whether an answer is not what was asked for: a list has its length.
-func none(part *gh.ListCheckRunsResults) bool { return part == nil || part.Total == nil }
+// none reports whether an answer is not what was asked for: a list has its length, and a first page has something of it.
+func none(part *gh.ListCheckRunsResults, page int) bool {
+	return part == nil || part.Total == nil || page == 0 && *part.Total > 0 && len(part.CheckRuns) == 0
+}
+
+// is reports whether a check run of a list that GitHub has filtered by our App is this check. One of which the list does not
+// say enough is no answer: who took it for another's would post a second check.
+func (r *repository) is(run *gh.CheckRun, check status.Check) (bool, error) {
+	switch {
+	case r.othersApp(run):
+		return false, nil
+	case run.GetID() == 0 || run.ExternalID == nil && run.GetApp().GetID() == 0:
+		return false, noAnswer("looking the check up")
+	}
+	return run.GetExternalID() == check.ExternalID, nil
+}
+
+// othersApp reports whether a check run names another App than ours. Not every service names one.
+func (r *repository) othersApp(run *gh.CheckRun) bool {
+	id := run.GetApp().GetID()
+	return id != 0 && id != r.app
+}
 
 // get returns nil for a check run that does not exist in a readable repository.
 func (r *repository) get(ctx context.Context, id int64) (*gh.CheckRun, error) {

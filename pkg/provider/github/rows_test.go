@@ -12,7 +12,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// rows are GitHub's of spec/errors.md.
+// rows are GitHub's of docs/errors.md.
 func (f *fake) rows() []providertest.Row {
 	said := func(code int, header, value, body string) forge.Action {
 		return forge.Answer(code, http.Header{"Content-Type": {"application/json"}, header: {value}}, body)

@@ -149,3 +149,21 @@ func TestLinksAndSubmodulesAreNoDefinitions(t *testing.T) {
 		t.Errorf("%d blobs were read", got)
 	}
 }
+
+// What stands where the directory of definitions should be is named as what it is.
+func TestASubmoduleOrALinkIsNoDirectory(t *testing.T) {
+	b := newBench(t)
+	for entry, want := range map[string]string{
+		`"mode":"160000","type":"commit"`: ".tekton is a submodule, and no submodule is followed",
+		`"mode":"120000","type":"blob"`:   ".tekton is a symbolic link, and no link is followed",
+		`"mode":"100644","type":"blob"`:   ".tekton has been found but is not a directory",
+	} {
+		id := strings.Repeat("ab", 20)
+		b.Inject(forge.Fault{Route: forge.RouteTree, Count: 1, Do: forge.Answer(http.StatusOK, nil,
+			`{"sha":"`+id+`","tree":[{"path":".tekton",`+entry+`,"sha":"`+id+`"}]}`)})
+		_, err := b.client.Files(t.Context(), b.head.SHA, ".tekton")
+		if !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", entry, err, want)
+		}
+	}
+}

@@ -35,15 +35,18 @@ type minter struct {
 	owner, name                   string // of the repository, to look the App's installation up
 	from                          string // where the key is kept
 	now                           func() time.Time
+	renewals                      *renewals
 
 	mu      sync.Mutex
 	kept    provider.Token // empty until one is minted
+	since   time.Time      // when kept was asked for
 	running *minting
 }
 
 // minting is a mint that others wait for.
 type minting struct {
 	done   chan struct{}
+	began  time.Time
 	token  provider.Token
 	err    error
 	caught panics.Catcher
@@ -57,13 +60,21 @@ func (m *minter) token(ctx context.Context, life time.Duration) (provider.Token,
 		defer m.mu.Unlock()
 		return m.kept, nil
 	}
-	run := m.running
-	if run == nil {
-		run = &minting{done: make(chan struct{})}
-		m.running = run
-		go m.mint(context.WithoutCancel(ctx), run)
-	}
+	run := m.join(ctx)
 	m.mu.Unlock()
+	return run.wait(ctx)
+}
+
+// join returns the mint that is under way, or starts one. The caller holds mu.
+func (m *minter) join(ctx context.Context) *minting {
+	if m.running == nil {
+		m.running = &minting{done: make(chan struct{}), began: m.now()}
+		go m.mint(context.WithoutCancel(ctx), m.running)
+	}
+	return m.running
+}
+
+func (run *minting) wait(ctx context.Context) (provider.Token, error) {
 	select {
 	case <-run.done:
 		run.caught.Again()
@@ -87,7 +98,7 @@ func (m *minter) mint(ctx context.Context, run *minting) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if run.err == nil && run.token.Value != "" { // it has none after a panic
-		m.kept = run.token
+		m.kept, m.since = run.token, run.began
 	}
 	m.running = nil
 	close(run.done)

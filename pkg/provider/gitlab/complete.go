@@ -5,6 +5,7 @@ package gitlab
 import (
 	"context"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -48,10 +49,45 @@ func (r *repository) Complete(ctx context.Context, event *v1alpha1.GitEventSpec)
 		complete = r.merging
 	}
 	out, err := complete(ctx, event)
-	if err == nil {
-		out.Project.OwnerID = int64(project.Namespace.ID)
+	if err != nil {
+		return nil, err
 	}
-	return out, err
+	r.in(out, project)
+	return out, r.from(ctx, out, project)
+}
+
+// in makes the project of an event what GitLab says of it. The path is the body's as long as it differs in more than cases:
+// the project was moved since, and is still called by the path that the Repository has.
+func (r *repository) in(event *v1alpha1.GitEventSpec, project *gl.Project) {
+	p := &event.Project
+	p.ID, p.OwnerID = int64(project.ID), int64(project.Namespace.ID)
+	p.DefaultBranch = text.Bytes(text.Clean(project.DefaultBranch), payload.MaxRef)
+	if strings.EqualFold(project.PathWithNamespace, r.Path) {
+		p.Owner, p.Name, p.URL = path.Dir(project.PathWithNamespace), path.Base(project.PathWithNamespace), webURL(project)
+	}
+}
+
+// from sets where the event's branch lives. It is empty for a fork that was deleted, for one that GitLab does not show to the
+// token, which could not read it either, and for what only ends runs.
+func (r *repository) from(ctx context.Context, event *v1alpha1.GitEventSpec, project *gl.Project) error {
+	event.HeadURL = webURL(project)
+	pr := event.PullRequest
+	if pr == nil || pr.HeadProjectID == r.ID {
+		return nil
+	}
+	event.HeadURL = ""
+	if pr.HeadProjectID == 0 || event.Closes() {
+		return nil
+	}
+	fork, err := r.sourceProject(ctx, int(pr.HeadProjectID))
+	if fork != nil {
+		event.HeadURL = webURL(fork)
+	}
+	return err
+}
+
+func webURL(project *gl.Project) string {
+	return text.Bytes(text.Clean(project.WebURL), payload.MaxURL)
 }
 
 // owned returns the project that has the path now, with the group or user whose it is. It is an error if that is another project than
@@ -61,7 +97,7 @@ func (r *repository) owned(ctx context.Context) (*gl.Project, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case project.Namespace == nil || project.Namespace.ID <= 0:
+	case project.Namespace == nil || project.Namespace.ID <= 0 || project.WebURL == "":
 		return nil, api.NoAnswer("reading " + r.Path)
 	}
 	return project, nil
@@ -83,10 +119,7 @@ func (r *repository) comment(ctx context.Context, event *v1alpha1.GitEventSpec) 
 		return nil, err
 	}
 	out := as(event, mr)
-	out.SHA, out.Comment.Body = mr.SHA, body
-	if written != nil {
-		out.HappenedAt = written
-	}
+	out.SHA, out.Comment.Body, out.HappenedAt, out.Commit = mr.SHA, body, written, nil
 	return out, nil
 }
 
@@ -139,6 +172,9 @@ func (r *repository) merging(ctx context.Context, event *v1alpha1.GitEventSpec) 
 			return nil, fault.Ignoredf("Superseded", "merge request !%d has another head by now, %s, whose own event counts", mr.IID, mr.SHA)
 		}
 	}
+	if at := second(mr.UpdatedAt); at != nil && event.HappenedAt != nil && event.HappenedAt.After(at.Time) {
+		return nil, fault.Transientf(fault.ReasonNotConfirmed, "merge request !%d was not changed so late (yet)", mr.IID)
+	}
 	out := as(event, mr)
 	out.Commit = nil // GitLab is asked for it
 	return out, nil
@@ -158,13 +194,11 @@ func closing(event *v1alpha1.GitEventSpec, mr *gl.MergeRequest) (*v1alpha1.GitEv
 		return nil, fault.Transientf(fault.ReasonNotConfirmed, "merge request !%d is %s, and not closed (yet)", mr.IID, mr.State)
 	}
 	out := as(event, mr)
-	out.Actor = ""
+	out.Actor, out.SHA, out.Commit = "", mr.SHA, nil
 	if who != nil {
 		out.Actor = text.Bytes(text.Clean(who.Username), payload.MaxLogin)
 	}
-	if at != nil {
-		out.HappenedAt = second(at)
-	}
+	out.HappenedAt = second(at)
 	return out, nil
 }
 
@@ -178,7 +212,7 @@ func second(at *time.Time) *metav1.Time {
 }
 
 // told returns the merge request of the event unless it is another one than the delivery speaks of. Neither its author nor
-// its source project ever changes, but for a source that is deleted.
+// its source project and branch ever change, but for a source that is deleted.
 func (r *repository) told(ctx context.Context, what string, event *v1alpha1.GitEventSpec) (*gl.MergeRequest, error) {
 	number := int(event.PullRequest.Number)
 	mr, err := r.mergeRequest(ctx, what, number)
@@ -197,6 +231,8 @@ func (r *repository) told(ctx context.Context, what string, event *v1alpha1.GitE
 		return nil, forged("merge request !%d is of another author", number)
 	case told.HeadProjectID != 0 && mr.SourceProjectID != 0 && told.HeadProjectID != int64(mr.SourceProjectID):
 		return nil, forged("merge request !%d comes from another project", number)
+	case event.HeadRef != mr.SourceBranch:
+		return nil, forged("merge request !%d comes from another branch", number)
 	}
 	return mr, nil
 }
@@ -209,15 +245,13 @@ func forged(format string, args ...any) error {
 func as(event *v1alpha1.GitEventSpec, mr *gl.MergeRequest) *v1alpha1.GitEventSpec {
 	out := event.DeepCopy()
 	out.BaseRef, out.HeadRef = mr.TargetBranch, mr.SourceBranch
-	out.PullRequest.Author, out.PullRequest.Draft = mr.Author.Username, mr.Draft
+	out.PullRequest.Author, out.PullRequest.AuthorID, out.PullRequest.Draft = mr.Author.Username, int64(mr.Author.ID), mr.Draft
 	out.PullRequest.Title = text.FirstLine(mr.Title, payload.MaxTitle)
 	out.PullRequest.Labels = nil
 	for _, label := range mr.Labels[:min(len(mr.Labels), payload.MaxLabels)] {
 		out.PullRequest.Labels = append(out.PullRequest.Labels, text.Bytes(text.Clean(label), payload.MaxName))
 	}
-	if int64(mr.SourceProjectID) != out.PullRequest.HeadProjectID { // the fork was deleted
-		out.PullRequest.HeadProjectID, out.HeadURL = int64(mr.SourceProjectID), ""
-	}
+	out.PullRequest.HeadProjectID = int64(mr.SourceProjectID) // 0 if the fork was deleted
 	return out
 }
 

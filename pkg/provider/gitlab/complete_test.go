@@ -47,7 +47,7 @@ func TestAMergeRequestIsWhatGitLabSays(t *testing.T) {
 	event := b.decode(b.MergeRequestDelivery(forgelab.MergeRequestEvent{Project: testProject, IID: iid}))
 	want := event.DeepCopy()
 	want.PullRequest.Author, want.Commit = "stranger", nil
-	event.PullRequest.Labels, event.PullRequest.Title, event.BaseRef, event.HeadRef = []string{"forged"}, "forged", "release", "forged"
+	event.PullRequest.Labels, event.PullRequest.Title, event.BaseRef = []string{"forged"}, "forged", "release"
 	event.PullRequest.Author, event.PullRequest.Draft, event.Commit = "rita", true, &v1alpha1.Commit{Title: "forged"}
 	got := b.completes(t, event)
 	want.Project.OwnerID = got.Project.OwnerID // which the body does not have
@@ -55,7 +55,7 @@ func TestAMergeRequestIsWhatGitLabSays(t *testing.T) {
 		t.Error(d)
 	}
 	event.PullRequest.HeadProjectID = 0 // as if the fork were deleted
-	if got := b.completes(t, event); got.PullRequest.HeadProjectID != want.PullRequest.HeadProjectID || got.HeadURL != "" {
+	if got := b.completes(t, event); got.PullRequest.HeadProjectID != want.PullRequest.HeadProjectID || got.HeadURL != want.HeadURL {
 		t.Errorf("%+v", got)
 	}
 	event.PullRequest.HeadProjectID = b.project.ID // as if its author could push to the target

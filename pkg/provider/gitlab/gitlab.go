@@ -38,7 +38,7 @@ const maxCached = 2000
 type Options struct {
 	// UserAgent is sent with every call. Empty is "plumbline".
 	UserAgent string
-	// Limits are those of one call; zero fields are X1 of spec/errors.md.
+	// Limits are those of one call; zero fields are X1 of docs/errors.md.
 	Limits provider.Limits
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
@@ -57,7 +57,7 @@ func New(o Options) provider.Provider {
 		Reopens: true} // a status that lands after one that has ended is another, newer one
 }
 
-// BaseURL is the web URL for Connect (spec/compatibility.md 1.2): what the Repository configures as git_provider.url, with
+// BaseURL is the web URL for Connect: what the Repository configures as git_provider.url, with
 // or without the API's path; else what its own url has in front of the project; else gitlab.com. Both are settings of the
 // Repository. A payload has no part in it.
 func BaseURL(configured, repositoryURL string, p v1alpha1.Project) string {

@@ -179,9 +179,19 @@ func (r *repository) Pulls(ctx context.Context, sha string) ([]git.Pull, error) 
 		switch {
 		case mr.IID <= 0 || mr.State == "":
 			return nil, fault.Transientf("BadAnswer", "%s: GitLab answered with one that has no number or state", what)
-		case int64(mr.TargetProjectID) == r.ID:
-			pulls = append(pulls, git.Pull{Number: int64(mr.IID), Open: mr.State == "opened", Merged: mr.State == "merged"})
+		case int64(mr.TargetProjectID) != r.ID:
+		case mr.TargetBranch == "" || mr.SourceBranch == "":
+			return nil, fault.Transientf("BadAnswer", "%s: GitLab answered with one that has no branches", what)
+		default:
+			pulls = append(pulls, pullOf(mr))
 		}
 	}
 	return pulls, nil
+}
+
+func pullOf(mr *gl.MergeRequest) git.Pull {
+	return git.Pull{
+		Number: int64(mr.IID), Open: mr.State == "opened", Merged: mr.State == "merged", SHA: mr.SHA,
+		BaseRef: mr.TargetBranch, HeadRef: mr.SourceBranch, HeadProjectID: int64(mr.SourceProjectID),
+	}
 }

@@ -183,7 +183,7 @@ func (r *repository) createNote(ctx context.Context, number int, body string) (s
 	return notePrefix + strconv.Itoa(note.ID), nil
 }
 
-// noteBody words a note as Pipelines-as-Code does (spec/compatibility.md 1.2).
+// noteBody words a note as Pipelines-as-Code does.
 func noteBody(m marks, c status.Check) string {
 	body := m.String() + "\n**" + inert(text.OneLine(c.Name, maxField, text.Runes)) + "** has " + text.OneLine(c.Title, maxField, text.Runes)
 	if c.Text != "" {

@@ -50,9 +50,7 @@ func (r *repository) pointed(ctx context.Context, event *v1alpha1.GitEventSpec, 
 	}
 	out := event.DeepCopy()
 	out.BaseRef, out.HeadRef, out.SHA, out.Comment.Body, out.Commit = ref, ref, now.ID, body, delivery.Commit(now.Message, now.WebURL)
-	if written != nil {
-		out.HappenedAt = written
-	}
+	out.HappenedAt = written
 	return out, nil
 }
 

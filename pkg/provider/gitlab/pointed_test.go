@@ -54,6 +54,7 @@ func TestCompleteACommentOnACommit(t *testing.T) {
 			t.Fatal(ref, err)
 		}
 		expected := event.DeepCopy()
+		expected.Project.DefaultBranch = "main"
 		expected.BaseRef, expected.HeadRef, expected.SHA, expected.Commit = want[0], want[0], want[1], got.Commit
 		expected.HappenedAt, expected.Project.OwnerID = got.HappenedAt, got.Project.OwnerID
 		if d := cmp.Diff(expected, got); d != "" || got.Commit.Title != "a change" || got.HappenedAt == nil || got.Project.OwnerID <= 0 {

@@ -44,6 +44,7 @@ func (r *repository) pushed(ctx context.Context, event *v1alpha1.GitEventSpec) (
 		return nil, err
 	}
 	out := event.DeepCopy()
+	out.HeadRef = event.BaseRef
 	if now != nil && now.ID == event.SHA {
 		out.Commit = delivery.Commit(now.Message, now.WebURL)
 		return out, nil

@@ -15,13 +15,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
 // Put shows the check as a commit status. Its id is "<pipeline>/<status>", or "note/<note>" where a fork takes no status.
 //
-// What GitLab makes of a check: of the statuses of one name on a commit it shows the newest, and it keeps one name for
-// all runs. So the newest run wins: its status takes the place, and with it the link, of the run before, which is
+// What GitLab makes of a check: of the statuses of one name in a pipeline it shows the newest, and a pipeline is of one
+// commit and one ref. So on each ref the newest run wins: its status takes the place, and with it the link, of the run before, which is
 // canceled if it was still open (I-8); what a replaced run reports later is left out. A status belongs to a run if its
 // description ends with the run's name, because GitLab keeps nothing else that could tell. One that has ended is never
 // opened again (I-7): GitLab would take the late report for a new status and show that. GitLab also has no way back from
@@ -40,7 +41,7 @@ func (r *repository) Put(ctx context.Context, head git.Head, id string, check st
 	}
 	if !strings.HasPrefix(id, notePrefix) {
 		shown, err := r.showForFork(ctx, head, want)
-		if !want.elsewhere(shown, err) {
+		if !elsewhere(shown, err) {
 			return shown, err
 		}
 	}
@@ -51,7 +52,7 @@ func (r *repository) Put(ctx context.Context, head git.Head, id string, check st
 type place struct {
 	// project is a path or an id.
 	project any
-	// ref associates the statuses with a branch; empty leaves that to GitLab.
+	// ref is the branch or tag whose pipeline the statuses are in; empty leaves that to GitLab.
 	ref string
 	// foreign is true where a refusal is no news: the status is shown elsewhere then.
 	foreign bool
@@ -62,8 +63,8 @@ func fork(head git.Head) bool {
 	return head.PullRequest != nil && head.PullRequest.HeadProjectID != head.Project.ID
 }
 
-// showForFork tries the fork, where the commit's pipelines and with them the merge request's are, and then the target,
-// like Pipelines-as-Code. The branch's name is not sent to the target: there it may be that of a protected one.
+// showForFork tries the fork, where the commit's pipelines and with them the merge request's are, and then the target. It
+// returns "" if neither has a place for the status.
 func (r *repository) showForFork(ctx context.Context, head git.Head, want wanted) (string, error) {
 	source, err := r.source(ctx, head.PullRequest)
 	if err != nil {
@@ -71,7 +72,7 @@ func (r *repository) showForFork(ctx context.Context, head git.Head, want wanted
 	}
 	if source > 0 {
 		id, err := r.show(ctx, place{project: source, ref: refName(head.Ref), foreign: true}, head.SHA, want)
-		if !want.elsewhere(id, err) {
+		if !elsewhere(id, err) {
 			return id, err
 		}
 		if err != nil {
@@ -81,13 +82,26 @@ func (r *repository) showForFork(ctx context.Context, head git.Head, want wanted
 			return "", err
 		}
 	}
-	return r.show(ctx, place{project: int(r.ID), foreign: true}, head.SHA, want)
+	return r.showInTarget(ctx, head, want)
 }
 
-// elsewhere tells whether the next place is tried: this one has refused the status, or it may be read by anybody and does not have the
-// one that is to be closed.
-func (w wanted) elsewhere(shown string, err error) bool {
-	return w.onlyOpen && err == nil && shown == "" || refused(err)
+// showInTarget shows the status in the pipeline that the target has of the merge request itself, and "" if there is none: one
+// that is made here would not be shown by the merge request, and one of a branch or tag that has the commit as well is
+// about that one (https://docs.gitlab.com/ci/pipelines/merge_request_pipelines/).
+func (r *repository) showInTarget(ctx context.Context, head git.Head, want wanted) (string, error) {
+	ref := fmt.Sprintf("refs/merge-requests/%d/head", head.PullRequest.Number)
+	at := place{project: int(r.ID), ref: ref, foreign: true}
+	found, err := r.list(ctx, "looking for the merge request's pipeline", at, head.SHA, &gl.GetCommitStatusesOptions{})
+	if err != nil || len(found) == 0 {
+		return "", err
+	}
+	return r.show(ctx, at, head.SHA, want)
+}
+
+// elsewhere reports whether the next place is tried: this one has refused the status, or has no place for it. It may also be
+// one that anybody may read, and that does not have the status that is to be closed.
+func elsewhere(shown string, err error) bool {
+	return err == nil && shown == "" || refused(err)
 }
 
 // source returns the id of the fork, 0 if it is gone. GitLab is asked for it: with an id that a payload chose, a status
@@ -111,17 +125,28 @@ func (r *repository) confirm(ctx context.Context, source int, refusal error) err
 	if provider.StatusCode(refusal) != http.StatusNotFound {
 		return nil
 	}
+	project, err := r.sourceProject(ctx, source)
+	if project != nil {
+		return fault.Transientf(fault.ReasonCommitUnknown, "the source project has no such commit (yet)")
+	}
+	return err
+}
+
+// sourceProject returns a fork, nil if GitLab refuses it to the token each time.
+func (r *repository) sourceProject(ctx context.Context, source int) (*gl.Project, error) {
 	const what = "reading the source project"
 	for range sourceReads {
-		_, _, err := r.Client.Projects.GetProject(source, nil, gl.WithContext(ctx))
+		project, _, err := r.Client.Projects.GetProject(source, nil, gl.WithContext(ctx))
 		switch {
+		case err == nil && (project.ID != source || project.WebURL == ""):
+			return nil, api.NoAnswer(what)
 		case err == nil:
-			return fault.Transientf(fault.ReasonCommitUnknown, "the source project has no such commit (yet)")
+			return project, nil
 		case !refused(err):
-			return provider.Failed(what, err)
+			return nil, provider.Failed(what, err)
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // refused tells whether GitLab said that the token may not, or that there is nothing.
@@ -130,11 +155,13 @@ func refused(err error) bool {
 	return fault.Is(err, fault.Operator) && (code == http.StatusForbidden || code == http.StatusNotFound)
 }
 
-// refName is a branch or tag as GitLab's statuses name it; empty for what is too long for one.
+// refName is a branch or tag as GitLab's statuses name it. One that is too long for them is cut, and a digest tells it from
+// others: without a ref GitLab would put the status into another one's pipeline.
 func refName(ref string) string {
 	ref = strings.TrimPrefix(strings.TrimPrefix(ref, "refs/heads/"), "refs/tags/")
-	if len(ref) > maxField {
-		return ""
+	if name := []rune(ref); len(name) > maxField {
+		sum := digest(ref)
+		return string(name[:maxField-len(sum)-1]) + "-" + sum
 	}
 	return ref
 }

@@ -13,7 +13,7 @@ import (
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// rows are GitLab's of spec/errors.md.
+// rows are GitLab's of docs/errors.md.
 func (f *fake) rows() []providertest.Row {
 	now := time.Now()
 	text := func(code int, header, value, body string) forgelab.Action {

@@ -5,6 +5,7 @@ package gitlab
 import (
 	"context"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -66,6 +67,23 @@ func TestWrongAnswersAreWaitedFor(t *testing.T) {
 					t.Errorf("once the service answers again: %v", err)
 				}
 			})
+		}
+	}
+}
+
+// What stands where the directory of definitions should be is named as what it is.
+func TestASubmoduleOrALinkIsNoDirectory(t *testing.T) {
+	b := newBench(t, forgelab.Options{})
+	for entry, want := range map[string]string{
+		`"mode":"160000","type":"commit"`: ".tekton is a submodule, and no submodule is followed",
+		`"mode":"120000","type":"blob"`:   ".tekton is a symbolic link, and no link is followed",
+		`"mode":"100644","type":"blob"`:   ".tekton has been found but is not a directory",
+	} {
+		b.Inject(forgelab.Fault{Route: forgelab.RouteTree, Count: 1, Do: forge.Answer(http.StatusOK, nil,
+			`[{"id":"`+strings.Repeat("ab", 20)+`","name":".tekton","path":".tekton",`+entry+`}]`)})
+		_, err := b.client.Files(t.Context(), b.head.SHA, ".tekton")
+		if !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", entry, err, want)
 		}
 	}
 }

@@ -94,7 +94,7 @@ func (r *repository) Files(ctx context.Context, sha, dir string) ([]git.File, er
 	case found == nil:
 		return nil, nil
 	case found.Type != "tree":
-		return nil, provider.NotDirectory(dir)
+		return nil, provider.NotDirectory(dir, found.Mode)
 	case !provider.IsSHA(found.ID):
 		return nil, api.NoAnswer("reading " + dir)
 	}

@@ -219,7 +219,10 @@ func TestAMergeRequestThatIsStillPreparedIsWaitedFor(t *testing.T) {
 
 func TestPullsBelieveOnlyDocumentedAnswers(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
-	for _, body := range []string{`[{}]`, `[{"iid":1}]`, `[{"state":"opened"}]`, `{}`, ``, `null`} {
+	for _, body := range []string{`[{}]`, `[{"iid":1}]`, `[{"state":"opened"}]`, `{}`, ``, `null`,
+		fmt.Sprintf(`[{"iid":1,"state":"opened","target_branch":"main","target_project_id":%d}]`, b.head.Project.ID),
+		fmt.Sprintf(`[{"iid":1,"state":"opened","source_branch":"topic","target_project_id":%d}]`, b.head.Project.ID),
+	} {
 		b.Inject(forgelab.Fault{Route: forgelab.RouteCommitMRs, Count: 1, Do: forge.Answer(200, nil, body)})
 		if got, err := b.client.Pulls(t.Context(), b.head.SHA); got != nil || !fault.Is(err, fault.Transient) {
 			t.Errorf("%s: %v, %v, want a Transient fault", body, got, err)

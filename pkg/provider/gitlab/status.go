@@ -99,8 +99,8 @@ func (r *repository) show(ctx context.Context, at place, sha string, want wanted
 	return r.set(ctx, at, sha, want, mine.PipelineId)
 }
 
-// replace shows the status of a run that has none yet in the place of the run before, in the same pipeline: only there
-// GitLab takes the older one for replaced. An open one is closed first, because GitLab would change that one instead of
+// replace shows the status of a run that has none yet in the place of the run before on the same ref, in the same
+// pipeline: only there GitLab takes the older one for replaced. An open one is closed first, because GitLab would change that one instead of
 // making another, or refuse to.
 func (r *repository) replace(ctx context.Context, at place, sha string, want wanted, known []*gl.CommitStatus) (string, error) {
 	if len(known) == 0 {
@@ -118,10 +118,26 @@ func (r *repository) replace(ctx context.Context, at place, sha string, want wan
 	return r.set(ctx, at, sha, want, newest.PipelineId)
 }
 
-// statuses lists the statuses of a name on the commit, newest first, replaced ones included.
+// statuses lists the statuses of a name on the commit and the place's ref, newest first, replaced ones included. Those of
+// other refs are other runs' verdicts: a commit may be on several branches and tags.
 func (r *repository) statuses(ctx context.Context, at place, sha, name string) ([]*gl.CommitStatus, error) {
 	const what = "looking the status up"
-	opts := &gl.GetCommitStatusesOptions{Name: &name, All: gl.Ptr(true)}
+	found, err := r.list(ctx, what, at, sha, &gl.GetCommitStatusesOptions{Name: &name, All: gl.Ptr(true)})
+	if err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(s *gl.CommitStatus) bool { return s.Name != name })
+	slices.SortFunc(found, func(a, b *gl.CommitStatus) int { return b.ID - a.ID })
+	return found, nil
+}
+
+// list returns the statuses of a commit on the place's ref, on any if the place has none.
+func (r *repository) list(
+	ctx context.Context, what string, at place, sha string, opts *gl.GetCommitStatusesOptions,
+) ([]*gl.CommitStatus, error) {
+	if at.ref != "" {
+		opts.Ref = &at.ref
+	}
 	found, err := api.List(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.CommitStatus, *gl.Response, error) {
 		return r.Client.Commits.GetCommitStatuses(at.project, sha, opts, page...)
 	})
@@ -131,9 +147,7 @@ func (r *repository) statuses(ctx context.Context, at place, sha, name string) (
 	if err != nil {
 		return nil, r.Unavailable(ctx, what, sha, err)
 	}
-	found = slices.DeleteFunc(found, func(s *gl.CommitStatus) bool { return s.Name != name })
-	slices.SortFunc(found, func(a, b *gl.CommitStatus) int { return b.ID - a.ID })
-	return found, nil
+	return slices.DeleteFunc(found, func(s *gl.CommitStatus) bool { return at.ref != "" && s.Ref != at.ref }), nil
 }
 
 // set posts the status. If GitLab's state machine refuses the step, what GitLab shows decides: never is it assumed that

@@ -121,8 +121,8 @@ func recordings(t *testing.T) []providertest.Recorded {
 		{"reopened by somebody else is still its author's", eventMergeRequest, "mr-reopen", merging("Merge Request", "reopen", 1001, byRita), ""},
 		{"a label that somebody else adds is an event of its own type, for the author", eventMergeRequest, "mr-labels", merging("pull_request_labeled", "update", 2002, byRita), ""},
 		{"a label that is removed", eventMergeRequest, "mr-label-removed", nil, "without new commits or labels"},
-		{"a label beside another change", eventMergeRequest, "mr-title-and-label", nil, "without new commits or labels"},
-		{"a draft that is ready ran as a draft already", eventMergeRequest, "mr-ready", nil, "without new commits or labels"},
+		{"a label and another title in one update", eventMergeRequest, "mr-title-and-label", merging("pull_request_labeled", "update", 2002, unchanged), ""},
+		{"a draft that is ready", eventMergeRequest, "mr-ready", merging("Merge Request", "update", 2002, unchanged), ""},
 		{"a draft runs", eventMergeRequest, "mr-draft", merging("Merge Request", "open", 1001, func(s *v1alpha1.GitEventSpec) {
 			s.PullRequest.Draft, s.PullRequest.Title = true, "Draft: Pump faster"
 		}), ""},
@@ -173,6 +173,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{"no head commit", eventMergeRequest, "mr-open-fork", `"id": "6113728f`, `"id": "zz`, "last_commit.id"},
 		{"no user", eventMergeRequest, "mr-open-fork", `"user":`, `"user_":`, "user"},
 		{"no source branch", eventMergeRequest, "mr-open-fork", `"source_branch": "topic"`, `"source_branch": ""`, "source_branch"},
+		{"a draft that is none", eventMergeRequest, "mr-ready", `"draft": {`, `"draft": {"current": 1, "x": {}, `, "changes.draft"},
+		{"a title that is none", eventMergeRequest, "mr-title-and-label", `"title": {`, `"title": {"current": 1, "x": {}, `, "changes.title"},
 		{"labels that are none", eventMergeRequest, "mr-labels", `"labels": {`, `"labels": {"current": 1, "x": {}, `, "changes.labels"},
 		{"a comment without text", eventNote, "note-commit", `"note":`, `"note_":`, "object_attributes.note"},
 		{"a comment on nothing", eventNote, "note-commit", `_type": "Commit"`, `_type": ""`, "object_attributes.note"},

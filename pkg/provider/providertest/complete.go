@@ -19,7 +19,9 @@ func testComplete(t *testing.T, w World) {
 		w.Service.Fail(MintToken, Unavailable, 0) // no call can be made
 	}
 	client := connect(t, w)
-	push := &v1alpha1.GitEventSpec{Trigger: v1alpha1.TriggerPush, SHA: sha, BaseRef: "refs/heads/main", HeadRef: "refs/heads/main", Project: w.Project}
+	push := &v1alpha1.GitEventSpec{
+		Trigger: v1alpha1.TriggerPush, SHA: sha, BaseRef: "refs/heads/main", HeadRef: "refs/heads/main", HeadURL: w.Project.URL, Project: w.Project,
+	}
 	for _, event := range []*v1alpha1.GitEventSpec{w.Service.PullRequest("topic", "dev"), push} {
 		want := event.DeepCopy()
 		got, err := client.Complete(t.Context(), event)

@@ -18,7 +18,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// Row is one row of spec/errors.md 4.2, in one of its shapes.
+// Row is one row of docs/errors.md, in one of its shapes.
 type Row struct {
 	// Name is the row's, "G1".
 	Name string

@@ -264,7 +264,9 @@ func testPulls(t *testing.T, w World) {
 	w.Service.Commit("of-a-pull-request", map[string]string{"x": "z"})
 	event := w.Service.PullRequest("of-a-pull-request", "dev")
 	client := connect(t, w)
-	want := []git.Pull{{Number: event.PullRequest.Number, Open: true}}
+	want := []git.Pull{{
+		Number: event.PullRequest.Number, Open: true, SHA: event.SHA, BaseRef: "main", HeadRef: "of-a-pull-request", HeadProjectID: w.Project.ID,
+	}}
 	if got, err := client.Pulls(t.Context(), event.SHA); err != nil || cmp.Diff(want, got) != "" {
 		t.Errorf("the head of a pull request: %v, %v, want %v", got, err, want)
 	}

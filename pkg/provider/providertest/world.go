@@ -35,7 +35,7 @@ const (
 // Failure is how an operation fails.
 type Failure string
 
-// The failures, with the rows of spec/errors.md 4.2 they stand for.
+// The failures, with the rows of docs/errors.md they stand for.
 const (
 	Unavailable     Failure = "502"                              // G12, L7
 	StoredThen502   Failure = "stored, then 502"                 // G12, E8
@@ -132,7 +132,7 @@ type World struct {
 	// Deliveries are signed with Secret, and start something: at least a push and a pull request.
 	Deliveries []Delivery
 	Secret     []byte
-	// Rows are how the service answers each row of spec/errors.md 4.2 that is about it.
+	// Rows are how the service answers each row of docs/errors.md that is about it.
 	Rows []Row
 	// Page compares what the rows have met with the page that people read.
 	Page func(t *testing.T, met []Met)

@@ -5,9 +5,12 @@ package deliveries
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
@@ -50,6 +53,68 @@ func TestABacklogIsAskedForBetweenLooks(t *testing.T) {
 	if len(w.asked) < 600 || w.pages > 20*60 {
 		t.Errorf("asked for %d in twenty minutes, with %d pages", len(w.asked), w.pages)
 	}
+}
+
+// github is GitHub with its published limit of 900 points a minute, of which pkg/provider lets a third be spent at once. A page
+// takes one point and half a second, the fifth of it here, where a page is as much shorter. A redelivery takes five points and
+// a quarter of a second.
+type github struct {
+	*world
+	points *rate.Limiter
+	posts  []time.Time
+}
+
+func (g *github) spend(points int, takes time.Duration) {
+	g.clock.Step(g.points.ReserveN(g.clock.Now(), points).DelayFrom(g.clock.Now()) + takes)
+}
+
+func (g *github) Page(ctx context.Context, cursor string) ([]provider.Attempt, string, error) {
+	g.spend(1, 100*time.Millisecond)
+	return g.world.Page(ctx, cursor)
+}
+
+func (g *github) Redeliver(ctx context.Context, id int64) error {
+	g.spend(5, 250*time.Millisecond)
+	g.posts = append(g.posts, g.clock.Now())
+	return g.world.Redeliver(ctx, id)
+}
+
+// What an outage kept away is there again soon: 900 deliveries within ten minutes, which GitHub's limits allow. Tenants take turns.
+func TestManyRedeliveriesTakeAsLongAsTheServiceLimits(t *testing.T) {
+	w := newWorld(t)
+	w.run(time.Minute)
+	for id := range int64(3) { // each repository is another tenant's
+		claim := w.claim(id + 1).DeepCopy()
+		claim.Spec.Repository.Namespace = fmt.Sprint("team-", id+1)
+		if err := w.claims.Update(claim); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.receive = nobody
+	const many = 900
+	for n := range many {
+		w.deliver(fmt.Sprint("missed-", n), int64(1+min(2, n/400))) // 400, 400 and 100, the last tenant's last
+		w.clock.Step(200 * time.Millisecond)
+	}
+	w.receive = nil
+	service := &github{world: w, points: rate.NewLimiter(10, 300)}
+	w.process.open = func(string, provider.Credentials) (provider.DeliveryLog, error) { return service, nil }
+	w.heard()
+	began := w.clock.Now()
+	w.run(10 * time.Minute)
+	if len(w.asked) != many || len(w.recorded) != many {
+		t.Errorf("%d of %d were asked for in ten minutes, %d are recorded", len(w.asked), many, len(w.recorded))
+	}
+	third := 0
+	for _, guid := range w.asked[:min(len(w.asked), 330)] {
+		if n, _ := strconv.Atoi(strings.TrimPrefix(guid, "missed-")); n >= 800 {
+			third++
+		}
+	}
+	if third < 100 {
+		t.Errorf("of the first 330 only %d are of the tenant with the fewest", third)
+	}
+	t.Logf("the last one after %v", service.posts[len(service.posts)-1].Sub(began))
 }
 
 // One tenant's many repositories hold up no other tenant, and take none of its room. Nor do the many of strangers, which count while the

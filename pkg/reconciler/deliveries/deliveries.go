@@ -44,6 +44,8 @@ const (
 	// minute of an outage's end, and the watch that tells of that may be as late.
 	retryLook       = 5 * time.Second
 	retryLookAtMost = 20 * time.Second
+	// secretWithin bounds the read of the App's Secret: one that hangs is tried again like one that fails.
+	secretWithin = 5 * time.Second
 	// atLeast is between two reconciles, whatever is due.
 	atLeast = 100 * time.Millisecond
 	// sentAgainFor is how long GitHub sends a delivery again; it refuses older ones
@@ -130,6 +132,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 
 // connect returns the log of the App's deliveries, nil when there is no App.
 func (r *Reconciler) connect(ctx context.Context) (provider.DeliveryLog, error) {
+	ctx, cancel := context.WithTimeout(ctx, secretWithin)
+	defer cancel()
 	secret, err := r.secrets.Secrets(r.key.Namespace).Get(ctx, r.key.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -172,10 +176,11 @@ func (r *Reconciler) step(ctx context.Context, log provider.DeliveryLog) error {
 
 // ask asks for one redelivery. That it was asked for is not written down: the log will have it.
 func (r *Reconciler) ask(ctx context.Context, log provider.DeliveryLog, m *missed) error {
+	r.line.last = r.clock.Now()
 	err := log.Redeliver(ctx, m.ID)
 	rejected := fault.Rejected(err) // 400, 422
 	if fault.Is(err, fault.Ignored) || rejected && r.clock.Since(m.First) > sentAgainFor {
-		r.line.gone[m.GUID], r.line.last = true, r.clock.Now() // the next look gives it up
+		r.line.gone[m.GUID] = true // the next look gives it up
 		return nil
 	}
 	r.line.took(m, r.clock.Now()) // also one that failed waits for its turn

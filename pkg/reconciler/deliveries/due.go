@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	// askEvery is the time between two redeliveries that are asked for.
-	askEvery = time.Second
+	// askEvery is the time between two redeliveries that are asked for: each costs 5 of the 900 points that GitHub grants
+	// within a minute, and looks take the rest. What GitHub limits more the provider waits for.
+	askEvery = 500 * time.Millisecond
 	// probeEvery is the same while nobody seems to be there: one is asked for to find out.
 	probeEvery = time.Minute
 	// answerWithin is how long it usually takes at most until an attempt that was asked for shows in the log. When it does not, the
@@ -43,7 +44,7 @@ type line struct {
 	gone map[string]bool
 	// told are those that were told to be given up, as long as that is not written down.
 	told map[string]bool
-	// last is when anything was asked for.
+	// last is when the last call that asks for something began.
 	last time.Time
 	// away is true when the newest attempt is one that was asked for, and has failed.
 	away bool
@@ -126,7 +127,7 @@ func (l *line) took(m *missed, now time.Time) {
 		a.before = last.before + 1
 	}
 	l.asked[m.GUID] = a
-	l.served[m.Repository], l.tenants[m.Tenant], l.last = now, now, now
+	l.served[m.Repository], l.tenants[m.Tenant] = now, now
 }
 
 // waits tells whether the outcome of something that was asked for is not known yet.

@@ -166,19 +166,19 @@ func TestWhatIsTooOldToBeSentAgainIsGivenUp(t *testing.T) {
 	}
 }
 
-// What the service has forgotten costs a call each, one a second.
+// What the service has forgotten costs a call each, two a second.
 func TestMuchThatTheServiceHasForgotten(t *testing.T) {
 	w := newWorld(t)
 	w.run(time.Minute)
 	w.receive = nobody
-	for n := range 95 {
+	for n := range 195 {
 		w.deliver(fmt.Sprint("missed-", n), 1)
 	}
 	asked := 0
 	w.redeliverBy(func(int64) error { asked++; return fault.Ignoredf("DeliveryGone", "it is gone") })
 	w.heard()
 	w.run(time.Minute)
-	if asked < 50 || asked > 65 {
+	if asked < 100 || asked > 121 {
 		t.Errorf("%d calls in a minute", asked)
 	}
 }

@@ -136,6 +136,7 @@ func TestRepositoriesTakeTurns(t *testing.T) {
 		if m == nil || at.After(now) {
 			t.Fatalf("nothing is due: %v", at)
 		}
+		l.last = now
 		l.took(m, now)
 		if now = now.Add(askEvery); n == 1 && m.GUID != "other" {
 			t.Errorf("the second is %s of repository %d", m.GUID, m.Repository)

@@ -42,6 +42,8 @@ type fakeGit struct {
 	changed      git.Changes
 	changedErr   error
 	changedCalls int
+	changes      func(*v1alpha1.GitEventSpec) (git.Changes, error) // instead of changed and changedErr
+	filesErr     error                                             // answered to reads of .tekton
 	pulls        []git.Pull
 	pullsErr     error
 	pullsCalls   int
@@ -100,6 +102,9 @@ func (g *fakeGit) Files(ctx context.Context, sha, _ string) ([]git.File, error) 
 	if err := memory.HoldOf(ctx)(g.large); err != nil {
 		return nil, err
 	}
+	if g.filesErr != nil {
+		return nil, g.filesErr
+	}
 	return g.files, g.err
 }
 
@@ -125,8 +130,11 @@ func (g *fakeGit) FileAt(_ context.Context, address string) ([]byte, error) {
 
 func (g *fakeGit) DefaultBranch(context.Context) (string, error) { return defaultSHA, g.err }
 
-func (g *fakeGit) Changed(context.Context, *v1alpha1.GitEventSpec) (git.Changes, error) {
+func (g *fakeGit) Changed(_ context.Context, e *v1alpha1.GitEventSpec) (git.Changes, error) {
 	g.changedCalls++
+	if g.changes != nil {
+		return g.changes(e)
+	}
 	if g.poison {
 		panic("poison")
 	}
@@ -166,7 +174,13 @@ func (g *fakeGit) Tip(_ context.Context, e *v1alpha1.GitEventSpec) (string, erro
 	return g.tip(e)
 }
 
-func (g *fakeGit) CanWrite(_ context.Context, user string) (bool, error) { return g.canWrite(user) }
+// CanWrite says yes unless the test says something else.
+func (g *fakeGit) CanWrite(_ context.Context, user string) (bool, error) {
+	if g.canWrite == nil {
+		return true, nil
+	}
+	return g.canWrite(user)
+}
 
 func (g *fakeGit) Member(context.Context, string) (bool, error) { return false, nil }
 

@@ -198,10 +198,11 @@ func (r *Reconciler) reconcile(ctx context.Context, a *attempt.Attempt) error {
 	a.Conclude()
 	faults = append(faults, a.Record.WriteMade(ctx, 0)) // before calls that may hang
 	faults = append(faults, a.Waits.Settle(v1alpha1.StepRenew, r.steps.Renew.Do(ctx, a)))
-	faults = append(faults, a.Waits.Step(v1alpha1.StepAnnotate, func() error { return r.steps.Annotate.Do(ctx, a) }))
+	unpatched := a.Waits.Step(v1alpha1.StepAnnotate, func() error { return r.steps.Annotate.Do(ctx, a) })
 	faults = append(faults, r.steps.Report.UntilRecheck(a))
 	a.Conclude()
 	due, err := r.steps.Settle.Do(ctx, a, r.desk.Requeue(faults...) == nil)
+	faults = append(faults, unpatched)
 	switch {
 	case err != nil:
 		return r.desk.Requeue(err, a.Record.Write(ctx)) // what was done stays done although it could not be tidied up
@@ -245,7 +246,9 @@ func (r *Reconciler) plan(ctx context.Context, a *attempt.Attempt) error {
 			return a.Traced(ctx, v1alpha1.StepPlan, func(ctx context.Context) error { return r.steps.Plan.Do(ctx, a) })
 		})
 	})))
-	if wait := a.Waits.Of(v1alpha1.StepPlan); a.Waits.Stands(wait) && a.Waits.Hopeless(wait) {
+	wait := a.Waits.Of(v1alpha1.StepPlan)
+	overdue := err != nil && !attempt.Skipped(err) && a.Waits.Overdue(wait) && r.steps.Plan.Serves(ctx, a)
+	if overdue || a.Waits.Stands(wait) && a.Waits.Hopeless(wait) {
 		return r.steps.Plan.GiveUp(ctx, a, wait)
 	}
 	return err

@@ -109,7 +109,7 @@ func TestANewerPushEndsTheRun(t *testing.T) {
 			}
 			// What comes later asks a settled event whether its run ended others, and an open one since when its commit is known.
 			settled, open := w.named("push-1").Status, w.named("push-2").Status
-			if !settled.Runs[0].CancelInProgress || settled.Plan.At != nil || open.Plan.At == nil {
+			if !settled.Runs[0].CancelInProgress || settled.Plan.At == nil || open.Plan.At == nil {
 				t.Errorf("a settled event keeps %+v, an open one's plan is of %v", settled.Runs[0], open.Plan.At)
 			}
 		})

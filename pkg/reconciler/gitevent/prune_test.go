@@ -152,7 +152,6 @@ func TestWhatIsNotPruned(t *testing.T) {
 		"its event is another URL's":                 func(_ *world, p *past) { p.event.Spec.Repository.URL = "https://git.example/acme/other" },
 		"its event has recorded no end":              func(_ *world, p *past) { p.event.Status.Runs[0].Result = nil },
 		"its event saw it deleted":                   func(_ *world, p *past) { p.event.Status.Runs[0].Result.Outcome = v1alpha1.OutcomeDeleted },
-		"it is not labelled as reported":             func(_ *world, p *past) { p.run.Labels[pipelinesascode.State] = pipelinesascode.StateStarted },
 		"it is another installation's":               func(_ *world, p *past) { p.run.Labels[plumbline.InstallationLabel] = "other" },
 		"it is another pipeline's":                   func(_ *world, p *past) { p.run.Annotations[pipelinesascode.OriginalPRName] = "other" },
 		"it is another Repository's":                 func(_ *world, p *past) { p.run.Annotations[pipelinesascode.Repository] = "other" },
@@ -162,6 +161,10 @@ func TestWhatIsNotPruned(t *testing.T) {
 		"its event is forgotten, and it is not over": func(_ *world, p *past) { p.event, p.run.Status.Conditions = nil, nil },
 		"its event is gone, and should not be yet": func(w *world, p *past) {
 			p.event, p.run.CreationTimestamp = nil, metav1.NewTime(w.clock.Now().Add(-4*24*time.Hour+time.Minute))
+		},
+		"its event is forgotten, and it is not labelled as reported": func(w *world, p *past) {
+			p.event, p.run.Labels[pipelinesascode.State] = nil, pipelinesascode.StateStarted
+			p.run.CreationTimestamp = metav1.NewTime(w.clock.Now().Add(-7 * 24 * time.Hour))
 		},
 		"somebody has labelled a run of another one": func(_ *world, p *past) { p.event.Status.Runs[0].Pipeline = "other" },
 		"somebody has labelled a run of another one, of which no event is left": func(_ *world, p *past) {

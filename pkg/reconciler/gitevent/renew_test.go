@@ -201,7 +201,7 @@ func TestRenewal(t *testing.T) {
 			w.must(w.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), tenant, w.event().Status.Runs[0].Secret))
 		}, true},
 		"not for a run that is over": {func(w *world) {
-			w.hook = always("patch pipelineruns", errRefused) // so that the event stays open
+			w.hook = always("put check completedsuccess", errRefused) // so that the event stays open
 			w.end(corev1.ConditionTrue)
 			w.pass(2 * time.Hour)
 		}, false},

@@ -54,7 +54,7 @@ func TestARunWaitsForItsSlot(t *testing.T) {
 		w.pass(time.Hour)
 	}
 	got := w.git.checks["1"]
-	if got.State != status.Queued || got.Title != "Queued: place 1" || !strings.Contains(got.Text, "other-run") || !strings.Contains(got.Text, "team/app, of which 1 may") {
+	if got.State != status.Queued || got.Title != "Queued since 00:00 UTC on 1 January: place 1" || !strings.Contains(got.Text, "other-run") || !strings.Contains(got.Text, "team/app, of which 1 may") {
 		t.Errorf("the check is %s %q: %s", got.State, got.Title, got.Text)
 	}
 	if n := w.count("update gitevents/status") - before; n > 0 || len(w.git.writes) != written || len(w.runs()) > 0 || w.secrets() != 1 {

@@ -99,7 +99,10 @@ func TestAFailingLookUpOfPullRequestsIsWaitedFor(t *testing.T) {
 	if len(w.runs()) != 0 || len(w.git.writes) != 0 || w.event().Status.Plan != nil {
 		t.Fatalf("%d runs, checks %v: want a wait", len(w.runs()), w.git.writes)
 	}
-	w.git.pullsErr, w.git.pulls = nil, []git.Pull{{Number: 4, Open: true}}
+	w.git.pullsErr, w.git.pulls = nil, []git.Pull{{Number: 3, Open: true, SHA: sha, HeadRef: "main", HeadProjectID: 5}}
+	w.synchronized(0, func(e *v1alpha1.GitEvent) {
+		e.Status = v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionRuns, Plan: &v1alpha1.Plan{HeadSHA: sha, Reason: "Selected"}}
+	})
 	w.settle(corev1.ConditionTrue)
 	if len(w.runs()) != 0 || len(w.git.writes) != 0 {
 		t.Errorf("%d runs, checks %v: want none, the pull request runs it", len(w.runs()), w.git.writes)

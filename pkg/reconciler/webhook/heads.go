@@ -132,13 +132,13 @@ func (r *Reconciler) recorded(ctx context.Context, t *target, head provider.Head
 	if head.Pull != 0 {
 		about.PullRequest = &v1alpha1.PullRequest{Number: head.Pull}
 	}
-	known, err := records.List(ctx, r.events, about.Subjects())
-	if err != nil {
-		return false, err
-	}
-	return slices.ContainsFunc(known, func(k records.Record) bool {
-		return k.SHA() == head.SHA && (head.Pull != 0 || k.Event.Spec.BaseRef == "refs/heads/"+head.Branch)
-	}), nil
+	found := false
+	err := records.Each(ctx, r.events, about.Subjects(), func(event *v1alpha1.GitEvent) bool {
+		here := head.Pull != 0 || event.Spec.BaseRef == "refs/heads/"+head.Branch
+		found = here && records.Record{Event: event}.SHA() == head.SHA
+		return !found
+	})
+	return found, err
 }
 
 // withoutEvicted leaves out the heads whose records may have been evicted: the sweep deletes the oldest settled events above settled-cap, and

@@ -3,7 +3,6 @@
 package webhook
 
 import (
-	"context"
 	"net/url"
 	"path"
 	"strings"
@@ -87,15 +86,6 @@ func projectAt(base, canonical string) v1alpha1.Project {
 	project.Owner, project.Name = path.Split(own)
 	project.Owner = strings.Trim(project.Owner, "/")
 	return project
-}
-
-// connect reads the token and makes no call to the Git service.
-func (r *Reconciler) connect(ctx context.Context, t *target) (provider.HookLog, error) {
-	login, err := r.credentials.Read(ctx, t.repository, t.service, t.base, r.settings())
-	if err != nil {
-		return nil, err
-	}
-	return r.service.Hooks(t.base, t.project, login)
 }
 
 // ours returns the webhooks that lead to the receivers, which take deliveries at any path.

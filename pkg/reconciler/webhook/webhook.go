@@ -92,6 +92,7 @@ type memory struct {
 	looked     bool      // the last step was a look, and something may be sent before the next one
 	failed     int       // steps that failed, in a row
 	away       bool      // the last of these found no API server
+	login      login     // for the next step
 	logs       logs
 	heads      heads
 }
@@ -131,6 +132,7 @@ func (r *Reconciler) forget(owner types.NamespacedName) {
 	delete(r.known, owner)
 	r.mu.Unlock()
 	r.pace.forget(owner.String())
+	r.pace.forget(loginOf(owner))
 	r.metrics.forget(owner)
 }
 
@@ -161,7 +163,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	if left := m.due(r.clock.Now()).Sub(r.clock.Now()); left > 0 {
 		return wait("NextStep", left)
 	}
-	left, leave := r.pace.enter(owner.String(), t.lanes(), r.clock.Now())
+	left, err := r.logIn(ctx, m, t)
+	if err != nil {
+		return r.after(m, t, err)
+	}
+	var leave func()
+	if left == 0 {
+		left, leave = r.pace.enter(owner.String(), t.lanes(), r.clock.Now())
+	}
 	if left > 0 {
 		return wait("Paced", left)
 	}
@@ -173,7 +182,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 func (r *Reconciler) learn(m *memory, repository *pacv1alpha1.Repository) {
 	now := r.clock.Now()
 	if m.generation != repository.Generation {
-		m.generation, m.look, m.failed, m.looked = repository.Generation, now, 0, false
+		m.generation, m.look, m.failed, m.looked, m.login = repository.Generation, now, 0, false, login{}
 	}
 	if heard := r.lastHeard(); heard.After(m.heard) {
 		m.heard, m.failed = heard, 0 // what stood in the way may be over
@@ -197,8 +206,8 @@ func (m *memory) due(now time.Time) time.Time {
 // step looks, or has one delivery sent again. When both are due they take turns: whoever waits for long for a turn, because many share
 // its token, finds a look due each time.
 func (r *Reconciler) step(ctx context.Context, m *memory, t *target) error {
-	log, err := r.connect(ctx, t)
-	m.away = fault.Is(err, fault.Transient)
+	log, err := r.service.Hooks(t.base, t.project, m.login.credentials) // it makes no call
+	m.login = login{}
 	if err != nil {
 		return err
 	}

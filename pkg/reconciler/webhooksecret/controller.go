@@ -33,8 +33,8 @@ import (
 const (
 	// queueName names the workqueue, its metrics and its leases.
 	queueName = "webhook-secrets"
-	// concurrency is in shards; a look at one is a few calls, one after the other.
-	concurrency = 2
+	// concurrency is in shards: none waits for another one, whose Secrets cannot be read.
+	concurrency = copies.Shards
 	// batch is how long a change of a Repository waits for others, so that many cost one write.
 	batch = 100 * time.Millisecond
 	// clientQPS is for the reads within their budgets, and as many calls again to read and write shards.

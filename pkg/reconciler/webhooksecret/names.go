@@ -22,6 +22,11 @@ type named struct {
 	by []types.NamespacedName
 }
 
+// secret is the name of the Secret.
+func (n named) secret() types.NamespacedName {
+	return types.NamespacedName{Namespace: n.key.Namespace, Name: n.key.Name}
+}
+
 // names knows which webhook secrets Repositories name.
 type names struct {
 	repositories listers.RepositoryLister

@@ -16,7 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -69,8 +68,10 @@ func (p *pass) run(ctx context.Context, name string) (more bool, err error) {
 		maps.Copy(p.data, live.Data)
 	}
 	p.begin()
-	for _, d := range p.due() {
-		if !p.read(ctx, d) {
+	due := p.due()
+	p.fetch(ctx, due)
+	for _, d := range due {
+		if !p.read(d) {
 			more = true
 		}
 	}
@@ -109,8 +110,8 @@ func (p *pass) lost(id string) bool {
 }
 
 // due returns what is to be read: what is asked for first, then what has no copy, then the rest, each from a budget of its own, so
-// that a tenant who makes many Repositories holds up nobody's rotation; among them what was not
-// read for the longest time first.
+// that a tenant who makes many Repositories holds up nobody's rotation. Among them come first those that have failed least
+// often, so that those that cannot be read take no reads from others, and then those that were not read for the longest time.
 func (p *pass) due() []due {
 	var all []due
 	rank, budgets := map[string]int{}, []flowcontrol.PassiveRateLimiter{p.answers, p.firsts, p.looks}
@@ -130,16 +131,17 @@ func (p *pass) due() []due {
 		all = append(all, due{id: id, budget: budgets[rank[id]]})
 	}
 	slices.SortFunc(all, func(a, b due) int {
-		return cmp.Or(cmp.Compare(rank[a.id], rank[b.id]), p.next.read[a.id].Compare(p.next.read[b.id]), cmp.Compare(a.id, b.id))
+		return cmp.Or(cmp.Compare(rank[a.id], rank[b.id]), cmp.Compare(p.next.failed[a.id], p.next.failed[b.id]),
+			p.next.read[a.id].Compare(p.next.read[b.id]), cmp.Compare(a.id, b.id))
 	})
 	return all
 }
 
 // read copies one secret; it is false when that has to be tried again soon.
-func (p *pass) read(ctx context.Context, d due) bool {
+func (p *pass) read(d due) bool {
 	n := p.wanted[d.id]
-	from, allowed := p.source(ctx, types.NamespacedName{Namespace: n.key.Namespace, Name: n.key.Name}, d.budget)
-	if !allowed {
+	from, fetched := p.sources[n.secret()]
+	if !fetched {
 		return false
 	}
 	became, problem := p.take(d.id, n, from)
@@ -152,25 +154,6 @@ func (p *pass) read(ctx context.Context, d due) bool {
 	p.next.read[d.id] = p.clock.Now()
 	delete(p.next.asked, d.id)
 	return true
-}
-
-// source reads a Secret, unless this pass has; false when the budget of reads is used up.
-func (p *pass) source(ctx context.Context, name types.NamespacedName, budget flowcontrol.PassiveRateLimiter) (source, bool) {
-	if read, known := p.sources[name]; known {
-		return read, true
-	}
-	if len(validation.IsDNS1123Subdomain(name.Name)) > 0 { // there is none, and a client cannot even ask for some of these names
-		return source{}, true
-	}
-	if !budget.TryAccept() {
-		return source{}, false
-	}
-	secret, err := p.get(ctx, name.Namespace, name.Name)
-	if err != nil {
-		p.logger.Warnw("A webhook secret cannot be read: its copy stays as it is", "secret", name.String(), "error", err.Error())
-	}
-	p.sources[name] = source{secret, err}
-	return p.sources[name], true
 }
 
 // take writes the copy of a secret that was read, or takes it away.

@@ -17,7 +17,7 @@ func TestEachPatchApplies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	header := regexp.MustCompile(`^Breaks: (I-\d+|S21|pruning|newest|cancelling)\n`)
+	header := regexp.MustCompile(`^Breaks: (I-\d+|S21|pruning|newest|cancelling|pairs)\n`)
 	of := map[string]int{}
 	for _, patch := range patches {
 		text, err := os.ReadFile(patch)
@@ -40,7 +40,7 @@ func TestEachPatchApplies(t *testing.T) {
 			t.Errorf("%s does not apply any more, make it anew: %v\n%s", patch, err, out)
 		}
 	}
-	for _, invariant := range []string{"I-1", "I-2", "I-3", "I-4", "I-5", "I-6", "I-7", "I-8", "I-9", "I-10", "S21", "pruning", "newest", "cancelling"} {
+	for _, invariant := range []string{"I-1", "I-2", "I-3", "I-4", "I-5", "I-6", "I-7", "I-8", "I-9", "I-10", "S21", "pruning", "newest", "cancelling", "pairs"} {
 		if of[invariant] < 2 {
 			t.Errorf("%s has %d mutants, want at least two", invariant, of[invariant])
 		}

@@ -18,7 +18,7 @@ import (
 
 // Line is one line of a table.
 type Line struct {
-	// Row is the row's name in spec/errors.md, "K1"; When is what happened, a sentence without a full stop.
+	// Row is the row's name in docs/errors.md, "K1"; When is what happened, a sentence without a full stop.
 	Row, When string
 	// Fault is how it was classified.
 	Fault *fault.Error

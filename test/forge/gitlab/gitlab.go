@@ -40,6 +40,9 @@ type Options struct {
 	KeepFailingHooks bool
 	// NoSkipped refuses the state "skipped", as servers before it was added.
 	NoSkipped bool
+	// NoDraftChange tells in an update's changes of the title alone where the
+	// draft has changed, as servers before gitlab-org/gitlab!126899 do.
+	NoDraftChange bool
 	// AcceptRepeated takes the state that a status already has, as newer
 	// servers are said to; the others refuse the transition.
 	AcceptRepeated bool

@@ -3,6 +3,7 @@
 package gitlab
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -42,10 +43,13 @@ type lastChange struct {
 	changes object
 }
 
-// draftPrefix at the start of a title is what makes a merge request a draft.
+// draftPrefix is how GitLab itself marks a draft.
 const draftPrefix = "Draft: "
 
-func (m *mergeRequest) draft() bool { return strings.HasPrefix(m.title, draftPrefix) }
+// draftTitle is what makes a merge request a draft.
+var draftTitle = regexp.MustCompile(`^(?i)(\[draft\]|\(draft\)|draft:)`)
+
+func (m *mergeRequest) draft() bool { return draftTitle.MatchString(m.title) }
 
 // NewMergeRequest is a merge request to be opened.
 type NewMergeRequest struct {
@@ -138,7 +142,7 @@ func (g *GitLab) ReopenMergeRequest(project string, iid int64, username string) 
 
 // RetitleMergeRequest changes the title; "Draft: " at its start makes it a draft.
 func (g *GitLab) RetitleMergeRequest(project string, iid int64, username, title string) {
-	g.changeMR(project, iid, username, func(m *mergeRequest, by *user) { m.retitle(g, by, title) })
+	g.UpdateMergeRequest(project, iid, username, MergeRequestUpdate{Title: &title})
 }
 
 // LockMergeRequest locks a merge request's discussion, or unlocks it.
@@ -149,28 +153,51 @@ func (g *GitLab) LockMergeRequest(project string, iid int64, username string, lo
 // ReadyMergeRequest ends a merge request's draft.
 func (g *GitLab) ReadyMergeRequest(project string, iid int64, username string) {
 	g.changeMR(project, iid, username, func(m *mergeRequest, by *user) {
-		m.retitle(g, by, strings.TrimPrefix(m.title, draftPrefix))
+		m.update(g, by, MergeRequestUpdate{Title: ptr(strings.TrimPrefix(m.title, draftPrefix))})
 	})
-}
-
-func (m *mergeRequest) retitle(g *GitLab, by *user, title string) {
-	changes := object{"title": fromTo(m.title, title)}
-	was := m.draft()
-	m.title = title
-	if m.draft() != was {
-		changes["draft"] = fromTo(was, m.draft())
-	}
-	m.changed(g, "update", by, changes)
 }
 
 // SetLabels replaces the labels of a merge request.
 func (g *GitLab) SetLabels(project string, iid int64, username string, labels ...string) {
-	g.changeMR(project, iid, username, func(m *mergeRequest, by *user) {
+	g.UpdateMergeRequest(project, iid, username, MergeRequestUpdate{Labels: &labels})
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// MergeRequestUpdate is what is changed at once, as a page that is saved does;
+// nil leaves a field as it is.
+type MergeRequestUpdate struct {
+	Title, Description, TargetBranch *string
+	Labels                           *[]string
+}
+
+// UpdateMergeRequest changes a merge request, and sends one event.
+func (g *GitLab) UpdateMergeRequest(project string, iid int64, username string, u MergeRequestUpdate) {
+	g.changeMR(project, iid, username, func(m *mergeRequest, by *user) { m.update(g, by, u) })
+}
+
+func (m *mergeRequest) update(g *GitLab, by *user, u MergeRequestUpdate) {
+	changes, wasDraft := object{}, m.draft()
+	for name, field := range map[string]struct{ is, to *string }{
+		"title": {&m.title, u.Title}, "description": {&m.description, u.Description}, "target_branch": {&m.targetBranch, u.TargetBranch},
+	} {
+		if field.to != nil && *field.to != *field.is {
+			changes[name], *field.is = fromTo(*field.is, *field.to), *field.to
+		}
+	}
+	if changes["target_branch"] != nil { // GitLab compares the same head anew
+		m.heads = append(m.heads, version{g.nextID(), m.head, g.now()})
+	}
+	if m.draft() != wasDraft && !g.opts.NoDraftChange {
+		changes["draft"] = fromTo(wasDraft, m.draft())
+	}
+	if u.Labels != nil {
 		before, was := m.labelsJSON(g), m.labels
-		m.labels = slices.Clone(labels)
+		m.labels = slices.Clone(*u.Labels)
 		m.relabelled(g, by, was)
-		m.changed(g, "update", by, object{"labels": fromTo(before, m.labelsJSON(g))})
-	})
+		changes["labels"] = fromTo(before, m.labelsJSON(g))
+	}
+	m.changed(g, "update", by, changes)
 }
 
 // Merge merges a merge request with a merge commit and returns its SHA.

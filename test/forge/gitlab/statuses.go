@@ -8,16 +8,6 @@ import (
 	"time"
 )
 
-// pipeline is what holds the statuses of a commit on a ref.
-type pipeline struct {
-	id      int64
-	project *project
-	sha     string
-	ref     string
-	user    *user
-	created time.Time
-}
-
 // status is one commit status. A finished one is never written again: the
 // next post of its name makes another one and marks this one as retried.
 type status struct {

@@ -230,3 +230,26 @@ func TestOptionsOfStatuses(t *testing.T) {
 		t.Errorf("a repeated state on a server that takes it: %d %s", r.status, r.said())
 	}
 }
+
+func TestEachRefHasItsOwnPipeline(t *testing.T) {
+	w := newWorld(t, Options{})
+	first := w.post(map[string]any{"state": "failed", "name": "ci", "ref": "main"}).object(t)
+	w.post(map[string]any{"state": "success", "name": "ci", "ref": "v1"})
+	w.NativePipeline(app, "refs/merge-requests/1/head", w.sha)
+	var got []string
+	for _, p := range w.Pipelines(app, w.sha) {
+		got = append(got, p.Ref+" "+p.Status)
+	}
+	if diff := cmp.Diff([]string{"main failed", "v1 success", "refs/merge-requests/1/head success"}, got); diff != "" {
+		t.Errorf("pipelines (-want +got):\n%s", diff)
+	}
+	for query, want := range map[string]int{"": 3, "?ref=main": 1, "?ref=v1&name=ci": 1, "?ref=refs%2Fmerge-requests%2F1%2Fhead": 1} {
+		if got := len(w.get("/repository/commits/" + w.sha + "/statuses" + query).list(t)); got != want {
+			t.Errorf("%q lists %d statuses, want %d", query, got, want)
+		}
+	}
+	r := w.post(map[string]any{"state": "success", "name": "ci", "ref": "v1", "pipeline_id": first["pipeline_id"]})
+	if r.status != 404 {
+		t.Errorf("a pipeline of another ref takes a status: %d %s", r.status, r.said())
+	}
+}

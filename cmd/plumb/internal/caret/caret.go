@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package caret shows an author's mistake as compilers do: where it is, what is wrong, the line, and a caret below it. What
-// the controller says of a mistake names the file and mostly the line; the rest is looked for in the file's text.
+// Package caret shows an author's mistake as compilers do: where it is, what is wrong, the line,
+// and a caret below it. What the controller says of a mistake names the file, and mostly the line
+// and the column; the rest is looked for in the file's text.
 package caret
 
 import (
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
 )
@@ -25,6 +27,7 @@ type Place struct {
 
 // Sources are the files that were read.
 type Sources struct {
+	set   *resolve.Set
 	texts map[string]string
 	// begins are the lines at which documents begin, by file and index.
 	begins map[string]map[int]int
@@ -32,13 +35,12 @@ type Sources struct {
 
 // Read takes the files of an event.
 func Read(files []git.File) *Sources {
-	s := &Sources{texts: map[string]string{}, begins: map[string]map[int]int{}}
-	set := resolve.Load(files)
-	for _, def := range set.Definitions() {
+	s := &Sources{set: resolve.Load(files), texts: map[string]string{}, begins: map[string]map[int]int{}}
+	for _, def := range s.set.Definitions() {
 		if s.begins[def.File] == nil {
 			s.begins[def.File] = map[int]int{}
 		}
-		s.begins[def.File][def.Document] = set.Line(def)
+		s.begins[def.File][def.Document] = s.set.Line(def)
 	}
 	for _, file := range files {
 		s.texts[file.Path] = strings.TrimPrefix(string(file.Data), "\ufeff")
@@ -49,7 +51,7 @@ func Read(files []git.File) *Sources {
 // link is one part of a message in front of what is wrong, e.g. the first three of
 // ".tekton/a.yaml:3: annotation pipelinesascode.tekton.dev/task: tasks/b.yaml:7: this is not YAML".
 var (
-	located    = regexp.MustCompile(`^(.+):([0-9]+)$`)
+	located    = regexp.MustCompile(`^(.+?):([0-9]+)(?::([0-9]+))?$`)
 	annotation = regexp.MustCompile(`^(?:the )?annotation ([A-Za-z0-9._/-]+)\b`)
 	inner      = regexp.MustCompile(`^([0-9]+):([0-9]+)$`)
 	whole      = regexp.MustCompile(`^{{.*}}$`)
@@ -73,6 +75,9 @@ type clue struct {
 // Find says where the mistake is that a message about a document tells.
 func (s *Sources) Find(file string, document int, message string) Place {
 	c := s.clue(file, message)
+	if c.Column > 0 && c.placeholder == "" {
+		return c.Place
+	}
 	text, known := s.texts[c.File]
 	if !known {
 		return Place{File: c.File, Line: c.Line}
@@ -86,6 +91,8 @@ func (s *Sources) Find(file string, document int, message string) Place {
 	switch {
 	case found:
 		return Place{File: c.File, Line: line, Column: column}
+	case c.Column > 0:
+		return c.Place
 	case c.Line == 0 && document == 0 && c.rest == message:
 		return Place{File: c.File} // it is about the file as a whole
 	}
@@ -128,7 +135,8 @@ func (c *clue) take(s *Sources, part string) bool {
 	if place := located.FindStringSubmatch(part); place != nil {
 		if _, known := s.texts[place[1]]; known {
 			line, _ := strconv.Atoi(place[2])
-			*c = clue{Place: Place{File: place[1], Line: line}}
+			column, _ := strconv.Atoi(place[3])
+			*c = clue{Place: Place{File: place[1], Line: line, Column: column}}
 			return true
 		}
 	}
@@ -145,7 +153,7 @@ func (c *clue) take(s *Sources, part string) bool {
 	case key != nil && key[0] == part:
 		c.annotation = key[1]
 	case part == expressionAnnotation:
-		c.annotation = part
+		c.annotation = pipelinesascode.OnCELExpression
 	case whole.MatchString(part):
 		c.placeholder = part
 	default:
@@ -154,8 +162,13 @@ func (c *clue) take(s *Sources, part string) bool {
 	return true
 }
 
-// Show writes a mistake as "file:line:column: message", the line and a caret.
-func (s *Sources) Show(at Place, message string) string {
+// Show writes a mistake as "file:line:column: error: message", the line and a caret.
+func (s *Sources) Show(at Place, message string) string { return s.show(at, "error", message) }
+
+// Warn writes in the same way what is no mistake for certain.
+func (s *Sources) Warn(at Place, message string) string { return s.show(at, "warning", message) }
+
+func (s *Sources) show(at Place, how, message string) string {
 	var b strings.Builder
 	b.WriteString(Plain(at.File))
 	for _, number := range []int{at.Line, at.Column} {
@@ -163,7 +176,7 @@ func (s *Sources) Show(at Place, message string) string {
 			fmt.Fprintf(&b, ":%d", number)
 		}
 	}
-	fmt.Fprintf(&b, ": error: %s\n", Plain(withoutPlace(at.File, message)))
+	fmt.Fprintf(&b, ": %s: %s\n", how, Plain(withoutPlace(at.File, message)))
 	lines := strings.Split(s.texts[at.File], "\n")
 	if at.Line < 1 || at.Line > len(lines) || at.Column < 1 {
 		return b.String()
@@ -189,7 +202,7 @@ func harmless(c rune) rune {
 	return c
 }
 
-// withoutPlace is a message without the file and the line that it begins with.
+// withoutPlace is a message without the file, the line and the column that it begins with.
 func withoutPlace(file, message string) string {
 	part, rest, found := strings.Cut(message, ": ")
 	if place := located.FindStringSubmatch(part); place != nil {

@@ -67,9 +67,9 @@ func TestFind(t *testing.T) {
 		"a placeholder and the place in it":         {file, 1, file + ":9: {{ cel: no + 1 }}: 1:4: undeclared reference", file + ":13:31"},
 		"a placeholder":                             {file, 1, file + ":9: the value of {{ body.x }} is missing", file + ":12:9"},
 		"a placeholder of an annotation":            {"twice.yaml", 0, "twice.yaml:1: annotation pipelinesascode.tekton.dev/on-event: {{ cel: x }}: 1:1: no", "twice.yaml:4:52"},
-		"an annotation that is no text":             {file, 1, file + ":9: the annotation pipelinesascode.tekton.dev/on-comment must be text: put quotes", file + ":19:44"},
-		"a field of the wrong type":                 {file, 1, file + ":9: a value at spec.pipelineSpec.tasks.name must be text (put quotes around it), not a number", file + ":27:13"},
-		"a field of the metadata":                   {file, 1, file + ":9: metadata.name is longer than 253 bytes", file + ":12:9"},
+		"a place that is said":                      {file, 1, file + ":27:13: spec.pipelineSpec.tasks[1].name must be text", file + ":27:13"},
+		"a place in another file":                   {file, 1, file + ":9: annotation pipelinesascode.tekton.dev/task: tasks/b.yaml:2:3: spec: no", "tasks/b.yaml:2:3"},
+		"a place in a file that was not read":       {file, 1, file + ":9: annotation pipelinesascode.tekton.dev/task: https://example.com/c.yaml:2:3: spec: no", file + ":20:38"},
 		"a Task that is not there":                  {file, 1, file + ":9: pipeline task x refers to Task gone, which neither a file has", file + ":29:15"},
 		"a Pipeline that is not there":              {file, 1, file + ":9: PipelineRun x refers to Pipeline nowhere, which neither a file has", file + ":22:23"},
 		"another file, by way of an annotation":     {file, 1, file + ":9: annotation pipelinesascode.tekton.dev/task: tasks/b.yaml:2: this is not YAML: oops", "tasks/b.yaml:2:3"},
@@ -107,7 +107,10 @@ func TestFindInScalars(t *testing.T) {
 		"a text line by line":              {"|\n      event == 'x' ||\n        foo(1)", "2:6", "a.yaml:5:12"},
 		"a placeholder in front":           {`"'{{ cel: event }}' == \"x\" || foo(1)"`, "1:33", "a.yaml:3:86"},
 		"lines that a folded text indents": {">-\n      event == 'x' ||\n        foo(1)", "2:6", "a.yaml:5:12"},
-		"empty lines of a folded text":     {">-\n      event == 'x' ||\n\n      foo(1)", "2:4", "a.yaml:3:51"},
+		"empty lines of a folded text":     {">-\n      event == 'x' ||\n\n      foo(1)", "2:4", "a.yaml:6:10"},
+		"several of them":                  {">-\n      event == 'x' ||\n\n\n      foo(1)", "3:4", "a.yaml:7:10"},
+		"empty lines and an indented one":  {">-\n      event == 'x' ||\n\n        foo(1)", "3:6", "a.yaml:6:12"},
+		"an empty line at the beginning":   {"|\n\n      event == 'x' ||\n      foo(1)", "3:4", "a.yaml:6:10"},
 		"a place behind the end":           {"'foo('", "1:5", "a.yaml:3:56"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -135,11 +138,12 @@ func TestShow(t *testing.T) {
 		at            Place
 		message, want string
 	}{
-		"a line with a caret": {Place{file, 1, 10}, file + ":1: {{ x }}: no", file + ":1:10: error: {{ x }}: no\n 1 | a: größe {{ x }}\n   |          ^\n"},
-		"a tab is a tab":      {Place{file, 2, 2}, file + ": oops", file + ":2:2: error: oops\n 2 | \tb: c\n   | \t^\n"},
-		"without a place":     {Place{File: file}, file + " has 9 bytes", file + ": error: " + file + " has 9 bytes\n"},
-		"of another file":     {Place{File: ".tekton"}, ".tekton holds 2000", ".tekton: error: .tekton holds 2000\n"},
-		"beyond the end":      {Place{file, 99, 1}, file + ":99: oops", file + ":99:1: error: oops\n"},
+		"a column that is said": {Place{file, 1, 10}, file + ":1:10: oops", file + ":1:10: error: oops\n 1 | a: größe {{ x }}\n   |          ^\n"},
+		"a line with a caret":   {Place{file, 1, 10}, file + ":1: {{ x }}: no", file + ":1:10: error: {{ x }}: no\n 1 | a: größe {{ x }}\n   |          ^\n"},
+		"a tab is a tab":        {Place{file, 2, 2}, file + ": oops", file + ":2:2: error: oops\n 2 | \tb: c\n   | \t^\n"},
+		"without a place":       {Place{File: file}, file + " has 9 bytes", file + ": error: " + file + " has 9 bytes\n"},
+		"of another file":       {Place{File: ".tekton"}, ".tekton holds 2000", ".tekton: error: .tekton holds 2000\n"},
+		"beyond the end":        {Place{file, 99, 1}, file + ":99: oops", file + ":99:1: error: oops\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, sources.Show(test.at, test.message)); diff != "" {

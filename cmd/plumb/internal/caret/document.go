@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/plumbline-ci/plumbline/pkg/mistake"
 )
 
 // document is one document of a file, as its author wrote it.
@@ -59,8 +61,6 @@ func (d *document) indentation(line int) int {
 }
 
 var (
-	wrongType  = regexp.MustCompile(`^a value at (\S+) must be .*, not (.*)$`)
-	field      = regexp.MustCompile(`^(metadata\.[A-Za-z]+) `)
 	refersTo   = regexp.MustCompile(` refers to (Task|Pipeline) (.*?), which `)
 	namedThere = regexp.MustCompile(`{{[^{}]*}}`)
 )
@@ -80,12 +80,6 @@ func (d *document) find(c clue) (line, column int, found bool) {
 	if d.root == nil {
 		return 0, 0, false
 	}
-	if said := wrongType.FindStringSubmatch(c.rest); said != nil {
-		return where(at(d.root, strings.Split(said[1], "."), func(n *yaml.Node) bool { return strings.HasPrefix(said[2], kindOf(n)) }))
-	}
-	if said := field.FindStringSubmatch(c.rest); said != nil {
-		return where(at(d.root, strings.Split(said[1], "."), func(*yaml.Node) bool { return true }))
-	}
 	if said := refersTo.FindStringSubmatch(c.rest); said != nil {
 		return where(referring(d.root, strings.ToLower(said[1])+"Ref", said[2]))
 	}
@@ -104,23 +98,16 @@ func (d *document) findAnnotation(c clue) (line, column int, found bool) {
 	if d.root == nil {
 		return 0, 0, false
 	}
-	annotations := at(d.root, []string{"metadata", "annotations"}, func(n *yaml.Node) bool { return n.Kind == yaml.MappingNode })
-	if annotations == nil {
+	value, whole := mistake.Node(d.root, mistake.Path{"metadata", "annotations", c.annotation})
+	if !whole {
 		return 0, 0, false
 	}
-	for pair := range slices.Chunk(annotations.Content, 2) {
-		key, value := pair[0], pair[1]
-		if key.Value != c.annotation && !strings.HasSuffix(key.Value, "/"+c.annotation) {
-			continue
-		}
-		if c.placeholder != "" {
-			d.from = key.Line - 1 // the first one that is not above it
-			return d.findText(c.placeholder, c)
-		}
-		line, column = d.within(value, c)
-		return line, column, true
+	if c.placeholder != "" {
+		d.from = value.Line - 1 // the first one that is not above it
+		return d.findText(c.placeholder, c)
 	}
-	return 0, 0, false
+	line, column = d.within(value, c)
+	return line, column, true
 }
 
 // within is a row and a column of a scalar's text.
@@ -138,14 +125,24 @@ func (d *document) within(value *yaml.Node, c clue) (line, column int) {
 	return at.line, at.column
 }
 
-// findText looks for a placeholder as it is written, and for the place in it.
-func (d *document) findText(text string, c clue) (line, column int, found bool) {
+// findText finds a placeholder in the lines of the document, and the place inside it. A message
+// writes it with one space inside the braces, and may cut it.
+func (d *document) findText(placeholder string, c clue) (line, column int, found bool) {
+	if c.Column > 0 {
+		d.from = c.Line - 1 // the value that it is in begins there
+	}
+	name, _, _ := strings.Cut(strings.TrimSpace(strings.Trim(placeholder, "{}")), "…")
+	written, err := regexp.Compile(`{{[ \t]*` + regexp.QuoteMeta(name))
+	if err != nil {
+		return 0, 0, false
+	}
 	for i := d.from; i < d.to; i++ {
-		at := strings.Index(d.lines[i], text)
-		if at < 0 {
+		at := written.FindStringIndex(d.lines[i])
+		if at == nil {
 			continue
 		}
-		column = utf8.RuneCountInString(d.lines[i][:at]) + 1
+		column = utf8.RuneCountInString(d.lines[i][:at[0]]) + 1
+		text := d.lines[i][at[0]:]
 		if expression := strings.Index(text, ":"); c.row == 1 && expression > 0 {
 			rest := text[expression+1:]
 			column += expression + 1 + len(rest) - len(strings.TrimLeft(rest, " ")) + c.column - 1
@@ -199,21 +196,4 @@ func referring(n *yaml.Node, reference, name string) *yaml.Node {
 		}
 	}
 	return nil
-}
-
-// kindOf says what a node is in the words of the messages.
-func kindOf(n *yaml.Node) string {
-	switch n.Kind {
-	case yaml.SequenceNode:
-		return "a list"
-	case yaml.MappingNode:
-		return "a mapping"
-	}
-	switch n.ShortTag() {
-	case "!!bool":
-		return "true or false"
-	case "!!int", "!!float":
-		return "a number"
-	}
-	return "text"
 }

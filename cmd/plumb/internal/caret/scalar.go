@@ -18,8 +18,9 @@ func (d *document) written(value *yaml.Node) []spot {
 	r := reader{lines: d.hidden, want: []rune(value.Value), row: value.Line - 1, column: value.Column - 1, style: value.Style}
 	switch {
 	case value.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
-		r.block(d.indentation(value.Line + 1))
+		r.block(d.indentation(d.filled(value.Line + 1)))
 	default:
+		r.properties()
 		if value.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
 			r.column++
 		}
@@ -29,6 +30,14 @@ func (d *document) written(value *yaml.Node) []spot {
 		return nil
 	}
 	return append(r.places, spot{r.row + 1, r.column + 1})
+}
+
+// filled is the first line from one on that is not blank.
+func (d *document) filled(line int) int {
+	for line < len(d.lines) && strings.TrimSpace(d.lines[line-1]) == "" {
+		line++
+	}
+	return line
 }
 
 // reader reads a scalar as YAML does and keeps where each character was.
@@ -46,6 +55,18 @@ func (r *reader) line() []rune {
 		return nil
 	}
 	return []rune(strings.TrimRight(r.lines[r.row], "\r"))
+}
+
+// properties skips the anchor and the tag in front of a value.
+func (r *reader) properties() {
+	for line := r.line(); r.column < len(line) && (line[r.column] == '&' || line[r.column] == '!'); {
+		for r.column < len(line) && line[r.column] != ' ' && line[r.column] != '\t' {
+			r.column++
+		}
+		for r.column < len(line) && (line[r.column] == ' ' || line[r.column] == '\t') {
+			r.column++
+		}
+	}
 }
 
 // take notes a character that is as wide as it is written.
@@ -74,6 +95,25 @@ func (r *reader) block(indentation int) {
 		r.take(end, 1)
 		r.row++
 		r.column = indentation
+		if r.style&yaml.FoldedStyle != 0 && end == '\n' && len(line) > 0 {
+			r.folded()
+		}
+	}
+}
+
+// folded skips a blank line of a folded text: the first of several line breaks is dropped unless
+// the lines beside it are indented.
+func (r *reader) folded() {
+	blank := 0
+	for row := r.row; row < len(r.lines) && strings.TrimSpace(r.lines[row]) == ""; row++ {
+		blank++
+	}
+	breaks := 0
+	for next := len(r.got) - 1; next < len(r.want) && r.want[next] == '\n'; next++ {
+		breaks++
+	}
+	if blank > 0 && breaks == blank {
+		r.row++
 	}
 }
 

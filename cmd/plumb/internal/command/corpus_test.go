@@ -285,7 +285,7 @@ func (o occasion) service(t *testing.T, repo *scratch.Repo) *service {
 		s.head.URL = "https://gitlab.example.com/acme/team/app/-/commit/" + tree.Head.SHA
 	}
 	if o.Merged > 0 {
-		s.pulls = []git.Pull{{Number: o.Merged, Merged: true}}
+		s.pulls = []git.Pull{{Number: o.Merged, Merged: true, BaseRef: "main"}}
 	}
 	return s
 }

@@ -24,7 +24,8 @@ import (
 func (w *planner) describe(ctx context.Context, tree *worktree.Tree, files *settings.Settings) (delivery.Described, error) {
 	e := delivery.Described{
 		Kind: w.kind(), SHA: tree.Head.SHA, Message: tree.Head.Message, Sender: cmp.Or(w.sender, login(tree.Head)),
-		DefaultBranch: tree.DefaultBranch(ctx), Number: w.pullNumber(), Labels: w.labels, Comment: w.comment, Key: cmp.Or(w.key, delivery.Key),
+		DefaultBranch: tree.DefaultBranch(ctx), Number: w.pullNumber(), Labels: w.labels,
+		Comment: strings.Join(w.comments, ""), Key: cmp.Or(w.key, delivery.Key),
 	}
 	if err := w.locate(ctx, tree, files, &e); err != nil {
 		return e, err

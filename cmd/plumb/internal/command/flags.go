@@ -30,9 +30,10 @@ const currentBranch = "the current branch"
 // flags are those of plumb plan.
 type flags struct {
 	// What describes the event.
-	push, tag, base, head, comment, sender, url, service string
-	labels, changed                                      []string
-	number                                               int64
+	push, tag, base, head, sender, url, service string
+	// comments is one at most.
+	comments, labels, changed []string
+	number                    int64
 	// A recorded delivery.
 	payload, headers, key string
 	// What it is planned with.
@@ -54,7 +55,7 @@ func (w *planner) define(c *cobra.Command) {
 	f.Lookup("push").NoOptDefVal = currentBranch
 	f.StringVar(&w.tag, "tag", "", "a push of a tag of this `name`, at the commit checked out")
 	f.StringArrayVar(&w.labels, "label", nil, "a `label` is added to the pull request; of several it has all, and the last is new")
-	f.StringVar(&w.comment, "comment", "", "somebody writes this `text` on the pull request")
+	f.StringArrayVar(&w.comments, "comment", nil, "somebody writes this `text` on the pull request")
 	f.StringArrayVar(&w.changed, "changed", nil, "the changed files, instead of what Git says; added=`FILE`, deleted=FILE and renamed=FILE say how")
 	f.Int64Var(&w.number, "number", 0, "`number` of the pull request (1 if not given), of a push that of the merged one")
 	f.StringVar(&w.sender, "sender", "", "`login` of whoever does it; made of the author of the commit if not given")
@@ -126,6 +127,9 @@ func (w *planner) checkEvent() error {
 			kinds = append(kinds, "--"+name)
 		}
 	}
+	if len(w.comments) > 1 {
+		return errors.New("each --comment is an event of its own: ask about one after the other")
+	}
 	if len(kinds) > 1 {
 		return fmt.Errorf("%s are different events: ask about one after the other", strings.Join(kinds, " and "))
 	}
@@ -141,7 +145,7 @@ func (w *planner) checkEvent() error {
 	case w.given("tag") && w.given("number"):
 		return errors.New("--number is that of a pull request, and --tag pushes a tag")
 	}
-	return w.checkEmpty("base", "head", "push", "tag", "comment", "sender", "url", "provider", "payload", "headers", "delivery")
+	return w.checkEmpty("base", "head", "push", "tag", "sender", "url", "provider", "payload", "headers", "delivery")
 }
 
 // checkRecorded refuses half a delivery, and one beside what describes an event.
@@ -176,7 +180,7 @@ func (w *planner) checkEmpty(names ...string) error {
 			return fmt.Errorf("--%s has no value: give one, or leave it out", name)
 		}
 	}
-	for name, values := range map[string][]string{"label": w.labels, "must-start": w.mustStart} {
+	for name, values := range map[string][]string{"comment": w.comments, "label": w.labels, "must-start": w.mustStart} {
 		if slices.Contains(values, "") {
 			return fmt.Errorf("--%s has no value: give one, or leave it out", name)
 		}

@@ -5,6 +5,8 @@ package command
 import (
 	"context"
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +15,11 @@ import (
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/settings"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/show"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/worktree"
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/command"
+	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 )
 
@@ -23,8 +29,9 @@ Without flags that is the pull request that the branch checked out would be agai
 the changed files as they are on disk. Other flags describe another event, or give a delivery that a Git service has
 sent. No cluster and no network are used, unless --from-cluster or --fetch ask for them.
 
-The exit code is 0, or 1 if an author has to mend something or what --must-start names does not start, or 2 if the
-question could not be answered.`
+The exit code is 0 whatever starts, also if nothing does. It is 1 if a pipeline or a command has a mistake (the command
+names a pipeline that there is not, say), or if what --must-start names does not start, and 2 if the question could not
+be answered.`
 
 const planExample = `  plumb plan                        # the pull request that this branch would be
   plumb plan --base release-1       # to another branch
@@ -134,8 +141,13 @@ func (w *planner) plan(ctx context.Context, tree *worktree.Tree, files *settings
 	if err != nil {
 		return nil, err
 	}
+	w.noteUnknownCommand(result.Plan, repository)
 	result.Assumed = append(w.notes, result.Assumed...)
-	return show.Of(result)
+	report, err := show.Of(result)
+	if err != nil {
+		return nil, err
+	}
+	return report, report.Judge(ctx)
 }
 
 // complete makes the settings those of the event.
@@ -160,7 +172,7 @@ func (w *planner) complete(ctx context.Context, files *settings.Settings, url st
 // at says where .tekton is read: on disk, or at the commit of a recorded delivery if the clone has it.
 func (w *planner) at(ctx context.Context, tree *worktree.Tree, sent delivery.Delivery, spec *v1alpha1.GitEventSpec) string {
 	switch {
-	case !sent.Recorded || spec.Comment != nil && spec.PullRequest != nil:
+	case !sent.Recorded || spec.Closes() || spec.Comment != nil && spec.PullRequest != nil:
 		return worktree.OnDisk
 	case tree.Has(ctx, spec.SHA):
 		w.note(".tekton is read at the event's commit %.8s", spec.SHA)
@@ -174,11 +186,44 @@ func (w *planner) note(format string, args ...any) {
 	w.notes = append(w.notes, fmt.Sprintf(format, args...))
 }
 
+// noteUnknownCommand notes that a comment begins like a command and has none, if it starts nothing.
+func (w *planner) noteUnknownCommand(made *plan.Plan, repository *pacv1alpha1.Repository) {
+	if made.Spec.EventType != match.CommentEvent || len(made.Runs) > 0 {
+		return
+	}
+	words := strings.Fields(made.Spec.Comment.Body)
+	if len(words) == 0 || !strings.HasPrefix(words[0], "/") {
+		return
+	}
+	slash := "/"
+	if settings := repository.Spec.Settings; settings != nil {
+		if prefix, err := command.Prefix(settings.GitOpsCommandPrefix); err == nil && prefix != "" {
+			slash += prefix + " "
+		}
+	}
+	var known []string
+	for _, kind := range []command.Kind{command.Test, command.Retest, command.OkToTest, command.Cancel} {
+		known = append(known, slash+string(kind))
+	}
+	w.note("%s is a comment like any other: the commands are %s", words[0], strings.Join(known, ", "))
+}
+
+// hides reports whether the form of output has no place for the sentence that says why nothing
+// starts.
+func (w *planner) hides(report *show.Report) bool {
+	return w.output == outputYAML || report.Mistaken() && (w.output == outputJSON || len(report.Pipelines) > 0)
+}
+
 // print writes the report, and ends with an error if somebody has to act.
 func (w *planner) print(report *show.Report) error {
 	out, said := w.command.OutOrStdout(), w.command.ErrOrStderr()
 	if err := report.Errors(said); err != nil {
 		return err
+	}
+	if w.hides(report) {
+		if _, err := io.WriteString(said, report.Nothing()); err != nil {
+			return err
+		}
 	}
 	write := map[string]func() error{
 		outputTable: func() error { return report.Table(out) },

@@ -25,7 +25,7 @@ func TestPlan(t *testing.T) {
 			args: []string{"--base", "release-1", "--head=x"}, want: []string{"build yes on-event includes pull_request; on-target-branch [release-*] matches release-1", "deploy no", "docs no on-target-branch [main] does not match release-1", "ready no"}},
 		"a push of this branch": {args: []string{"--push"}, want: []string{"build no on-target-branch [main, release-*, refs/tags/v*] does not match topic", "deploy no", "docs no", "ready no"}},
 		"a push to main": {args: []string{"--push=main"}, want: []string{"build yes on-event includes push", "deploy no", "docs no", "ready no"},
-			assumed: "Assumed: the commit is in no open pull request.\n"},
+			assumed: "Assumed: the branch has no open pull request.\n"},
 		"a tag": {args: []string{"--tag", "v1"}, want: []string{"build yes on-event includes push; on-target-branch [refs/tags/v*] matches refs/tags/v1", "deploy no", "docs no", "ready no"}},
 		"a label": {args: []string{"--label=ready"}, want: []string{"build no", "deploy no", "docs no", "ready yes"},
 			assumed: "Assumed: dev may write to the repository, so that nobody has to approve.\n"},
@@ -89,17 +89,18 @@ func TestPlanWithNothingToStart(t *testing.T) {
 	for name, test := range map[string]struct {
 		message string
 		args    []string
+		code    int
 		want    string
 	}{
-		"a commit that asks for no CI":                {"x [skip ci]", nil, "Nothing starts: the message of the commit has a skip CI command.\n"},
-		"a command that names what there is not":      {"x", []string{"--comment", "/test biuld"}, ""},
-		"an event that the Git service never is told": {"x", []string{"--comment", "  "}, ""},
+		"a commit that asks for no CI":                {"x [skip ci]", nil, exitOK, "Nothing starts: the message of the commit has a skip CI command.\n"},
+		"a command that names what there is not":      {"x", []string{"--comment", "/test biuld"}, exitAuthor, ""},
+		"an event that the Git service never is told": {"x", []string{"--comment", "  "}, exitOK, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			repo := topic(t, nil)
 			repo.Commit(test.message)
 			got := plumb(t.Context(), repo.Dir, "", append([]string{"plan"}, test.args...)...)
-			if got.code != exitOK || test.want != "" && got.out != test.want {
+			if got.code != test.code || test.want != "" && got.out != test.want {
 				t.Errorf("exit %d: %s%s", got.code, got.out, got.said)
 			}
 			if must := plumb(t.Context(), repo.Dir, "", append([]string{"plan", "--must-start=build"}, test.args...)...); must.code != exitAuthor || !strings.Contains(must.said, "plumb: build would not start: ") {
@@ -137,6 +138,8 @@ func TestMustStart(t *testing.T) {
 func TestPlanShowsMistakes(t *testing.T) {
 	repo := topic(t, map[string]string{
 		".tekton/a.yaml": run("a", "on-cel-expression: taget_branch == \"main\""), ".tekton/b.yaml": "a: b: c\n",
+		".tekton/c.yaml": "kind: ConfigMap\napiVersion: v1\n---\nkind: PipelineRun\napiVersion: tekton.dev/v1alpha1\n",
+		".tekton/d.yaml": strings.Replace(run("d", "on-event: pull_request", "on-target-branch: main"), "spec: {", "spec: {timeouts: {pipeline: 1 hour}, ", 1),
 	})
 	want := `.tekton/a.yaml:6:51: error: pipeline a: on-cel-expression: 1:1: undeclared reference to 'taget_branch' (in container '')
  6 |     pipelinesascode.tekton.dev/on-cel-expression: taget_branch == "main"
@@ -144,6 +147,12 @@ func TestPlanShowsMistakes(t *testing.T) {
 .tekton/b.yaml:1:1: error: this is not YAML: mapping values are not allowed in this context
  1 | a: b: c
    | ^
+.tekton/c.yaml:5:13: error: apiVersion: Tekton has no PipelineRun of tekton.dev/v1alpha1: write apiVersion: tekton.dev/v1
+ 5 | apiVersion: tekton.dev/v1alpha1
+   |             ^
+.tekton/d.yaml:8:29: error: spec.timeouts.pipeline: "1 hour" is no duration (write 1h0m)
+ 8 | spec: {timeouts: {pipeline: 1 hour}, pipelineSpec: {tasks: [{name: t, taskSpec: {steps: [{name: s, image: busybox, script: 'echo {{ revision }}'}]}}]}}
+   |                             ^
 `
 	for _, form := range outputs() {
 		got := plumb(t.Context(), repo.Dir, "", "plan", "-o", form)

@@ -52,7 +52,7 @@ func TestRecorded(t *testing.T) {
 	}{
 		"a push that the clone does not have": {"github", "push-branch.json", githubHeaders + "push", 0, nil, []string{
 			"build yes", "body yes", "docs unknown listing the changed files: the clone has no commit " + headOfSamples, "say no",
-			"Assumed: .tekton is read as it is on disk, because the clone does not have the event's commit " + headOfSamples[:8] + ".", "Assumed: the commit is in no open pull request."}},
+			"Assumed: .tekton is read as it is on disk, because the clone does not have the event's commit " + headOfSamples[:8] + ".", "Assumed: the branch has no open pull request."}},
 		"a push that the clone has": {"github", "push-branch.json", githubHeaders + "push", 2, nil, []string{"build yes", "docs yes", "Assumed: .tekton is read at the event's commit "}},
 		"a push onto what the clone does not have": {"github", "push-branch.json", githubHeaders + "push", 1, nil, []string{
 			"build yes", "docs unknown listing the changed files: the clone has no commit " + baseOfSamples + ", which was there before the push"}},

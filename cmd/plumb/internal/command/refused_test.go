@@ -34,6 +34,7 @@ func TestRefused(t *testing.T) {
 		"both of standard input":            {args: []string{"--payload=-", "--headers=-"}, want: "cannot both be read from standard input"},
 		"an empty tag":                      {args: []string{"--tag="}, want: "--tag has no value"},
 		"an empty branch to push to":        {args: []string{"--push="}, want: "--push has no value"},
+		"two comments":                      {args: []string{"--comment=/test", "--comment=/retest"}, want: "each --comment is an event of its own: ask about one after the other"},
 		"an empty label":                    {args: []string{"--label="}, want: "--label has no value"},
 		"an empty comment":                  {args: []string{"--comment="}, want: "--comment has no value"},
 		"an empty name that must start":     {args: []string{"--must-start="}, want: "--must-start has no value"},

@@ -7,8 +7,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -18,11 +16,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/hosts"
+	"github.com/plumbline-ci/plumbline/pkg/match"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
 	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
+	"github.com/plumbline-ci/plumbline/pkg/records"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
@@ -48,6 +48,7 @@ func (l *local) sources() plan.Sources {
 		Delivery: plan.Delivery{
 			Payload: l.payload,
 			Comment: func(context.Context) (string, error) { return l.Spec.Comment.Body, nil },
+			Records: l.records,
 		},
 	}
 	if l.Web != nil {
@@ -131,30 +132,12 @@ func (l *local) Files(ctx context.Context, sha, dir string) ([]git.File, error) 
 		return nil, err
 	}
 	if len(files) == 0 && l.at(sha) == worktree.OnDisk {
-		return nil, nothingIn(l.Tree.Root, dir)
+		return nil, l.nothingIn(ctx, dir)
 	}
 	for _, file := range files {
 		l.files[file.Path] = file
 	}
 	return files, nil
-}
-
-// nothing says why there are no definitions.
-type nothing struct{ sentence string }
-
-func (n *nothing) Error() string { return n.sentence }
-
-func nothingIn(root, dir string) error {
-	entries, err := os.ReadDir(filepath.Join(root, dir))
-	if err != nil {
-		return &nothing{fmt.Sprintf("there is no %s in %s: create %s/build.yaml with a PipelineRun, or run plumb in the working tree that has one", dir, root, dir)}
-	}
-	for _, entry := range entries {
-		if provider.IsDefinition(entry.Name()) {
-			return &nothing{fmt.Sprintf("git ignores what is in %s of %s (git check-ignore -v %s/* says why): no event would ever see it", dir, root, dir)}
-		}
-	}
-	return &nothing{fmt.Sprintf("%s in %s has no .yaml or .yml file: pipelines are PipelineRuns in such files", dir, root)}
 }
 
 // File implements plan.Source.
@@ -188,16 +171,19 @@ func (l *local) changed(ctx context.Context, event *v1alpha1.GitEventSpec) (git.
 	case !l.Tree.Has(ctx, event.Before):
 		return git.Changes{}, fmt.Errorf("the clone has no commit %s, which was there before the push: git fetch it, or say with --changed which files differ", event.Before)
 	}
-	return l.Tree.Between(ctx, event.Before, l.At)
+	if event.Provider == gitlab.Name || l.At == worktree.OnDisk { // GitLab compares trees, and tells renames
+		return l.Tree.Between(ctx, event.Before, l.At)
+	}
+	return l.Tree.Pushed(ctx, event.Before, l.At)
 }
 
 // Pulls implements plan.History.
 func (l *local) Pulls(context.Context, string) ([]git.Pull, error) {
-	l.assume("the commit is in no open pull request")
+	l.assume("the branch has no open pull request")
 	if l.Number == 0 {
 		return nil, nil
 	}
-	return []git.Pull{{Number: l.Number, Merged: true}}, nil
+	return []git.Pull{{Number: l.Number, Merged: true, BaseRef: strings.TrimPrefix(l.Spec.BaseRef, "refs/heads/")}}, nil
 }
 
 // Complete implements plan.History: what the delivery of a comment does not say of its pull request is that of the branch.
@@ -224,6 +210,14 @@ func (l *local) Versions(_ context.Context, event *v1alpha1.GitEventSpec) ([]git
 	return []git.Version{{SHA: event.SHA}}, nil
 }
 
+// records are none: nobody can tell here what has run, which /retest goes by.
+func (l *local) records(context.Context) ([]records.Record, error) {
+	if l.Spec.Comment != nil {
+		l.assume("nothing has run on the commit yet")
+	}
+	return nil, nil
+}
+
 // Differ implements plan.History: nothing is on record of an approval that could be remembered.
 func (l *local) Differ(context.Context, string, string, ...string) ([]string, error) {
 	return nil, nil
@@ -238,8 +232,13 @@ func (l *local) pointed(event *v1alpha1.GitEventSpec) *v1alpha1.GitEventSpec {
 	return out
 }
 
-// CanWrite implements plan.Access.
+// CanWrite implements plan.Access. Who plans the pull request of a branch that the clone is to push to the repository itself is not told that
+// this takes write access.
 func (l *local) CanWrite(_ context.Context, user string) (bool, error) {
+	opens := l.Spec.PullRequest != nil && l.Spec.Comment == nil && l.Spec.EventType != match.LabelEvent
+	if opens && !l.Delivery.Recorded && l.Spec.PullRequest.HeadProjectID == l.Spec.Project.ID {
+		return true, nil
+	}
 	l.assume("%s may write to the repository, so that nobody has to approve", user)
 	return true, nil
 }

@@ -6,13 +6,16 @@ package show
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/caret"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/planning"
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/tekton"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/template"
@@ -61,11 +64,15 @@ type Report struct {
 	Disposition v1alpha1.Disposition `json:"disposition"`
 	Reason      string               `json:"reason,omitempty"`
 	Message     string               `json:"message,omitempty"`
-	Pipelines   []Row                `json:"pipelines"`
-	Assumed     []string             `json:"assumed,omitempty"`
+	// Cancels is what the event ends.
+	Cancels   *v1alpha1.Cancellation `json:"cancels,omitempty"`
+	Pipelines []Row                  `json:"pipelines"`
+	// Warnings are about fields that do not exist.
+	Warnings []Error  `json:"warnings,omitempty"`
+	Assumed  []string `json:"assumed,omitempty"`
 
 	sources *caret.Sources
-	runs    []*pipelinev1.PipelineRun
+	runs    []planned
 }
 
 // Event is what is planned.
@@ -82,7 +89,16 @@ type Event struct {
 	Base       string `json:"base,omitempty"`
 	Head       string `json:"head,omitempty"`
 	Sender     string `json:"sender,omitempty"`
+	// PullRequest is the number of a pull or merge request.
+	PullRequest int64 `json:"pullRequest,omitempty"`
 }
+
+// reasonRefused is that of a PipelineRun which would not be created, reasonUnknownField that of a
+// warning.
+const (
+	reasonRefused      = "WouldBeRefused"
+	reasonUnknownField = "UnknownField"
+)
 
 // Of reports a plan.
 func Of(result *planning.Result) (*Report, error) {
@@ -92,8 +108,12 @@ func Of(result *planning.Result) (*Report, error) {
 			Name: result.Event, Service: spec.Provider, Repository: spec.Project.URL, Trigger: string(spec.Trigger), Type: spec.EventType,
 			Action: spec.Action, SHA: cmp.Or(made.HeadSHA, spec.SHA), Before: spec.Before, Base: spec.BaseRef, Head: spec.HeadRef, Sender: spec.Sender,
 		},
-		Disposition: made.Disposition, Reason: made.Reason, Message: made.Message, Pipelines: []Row{}, Assumed: result.Assumed,
+		Disposition: made.Disposition, Reason: made.Reason, Message: made.Message, Cancels: made.Cancels,
+		Pipelines: []Row{}, Assumed: result.Assumed,
 		sources: caret.Read(result.Files),
+	}
+	if spec.PullRequest != nil {
+		r.Event.PullRequest = spec.PullRequest.Number
 	}
 	runs := map[string]*plan.Run{}
 	for i := range made.Runs {
@@ -109,6 +129,15 @@ func Of(result *planning.Result) (*Report, error) {
 			r.Pipelines = append(r.Pipelines, r.row(plan.Decision{File: run.Pipeline, Pipeline: run.Pipeline}, run))
 		}
 	}
+	for _, field := range r.sources.Unknown() {
+		r.Warnings = append(r.Warnings, Error{
+			Place: r.sources.FieldAt(field.File, field.Line, field.Path), Reason: reasonUnknownField,
+			Message: "the field " + field.Path + " does not exist, and is dropped",
+		})
+	}
+	slices.SortStableFunc(r.Warnings, func(a, b Error) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
 	return r, r.reveal(made, result.Reveal)
 }
 
@@ -138,31 +167,105 @@ func (r *Report) row(decision plan.Decision, run *plan.Run) Row {
 	return row
 }
 
-// reveal takes the PipelineRuns with what stands for secrets in place of their markers.
+// planned is a PipelineRun that is to be created.
+type planned struct {
+	// shown has texts for people in place of secrets. The guesses have values that a secret may
+	// have: what is wrong with one of them only is not wrong with the PipelineRun.
+	shown   *pipelinev1.PipelineRun
+	guesses []*pipelinev1.PipelineRun
+}
+
+// reveal takes the PipelineRuns with something in place of the markers of secrets.
 func (r *Report) reveal(made *plan.Plan, secrets map[string]string) error {
 	for i := range made.Runs {
-		run := made.Runs[i]
-		if run.Manifest == nil {
+		if made.Runs[i].Manifest == nil {
 			continue
 		}
-		run.Manifest = template.Fill(run.Manifest, secrets)
-		shown, err := run.PipelineRun()
+		shown, err := filled(made.Runs[i], secrets)
 		if err != nil {
 			return err
 		}
-		r.runs = append(r.runs, shown)
+		run := planned{shown: shown}
+		for _, value := range []string{"x", "1"} {
+			guess, err := filled(made.Runs[i], guessed(secrets, value))
+			if err != nil {
+				return err
+			}
+			run.guesses = append(run.guesses, guess)
+		}
+		r.runs = append(r.runs, run)
 	}
 	return nil
 }
 
-// Failed tells whether an author has to mend something.
+// guessed has one value for all secrets.
+func guessed(secrets map[string]string, value string) map[string]string {
+	all := map[string]string{}
+	for marker := range secrets {
+		all[marker] = value
+	}
+	return all
+}
+
+// filled is the PipelineRun of a run with its secrets.
+func filled(run plan.Run, secrets map[string]string) (*pipelinev1.PipelineRun, error) {
+	run.Manifest = template.Fill(run.Manifest, secrets)
+	return run.PipelineRun()
+}
+
+// Judge says of each PipelineRun that would be refused when it is created that it does not start,
+// and why.
+func (r *Report) Judge(ctx context.Context) error {
+	for _, run := range r.runs {
+		refusal, err := run.judge(ctx)
+		if err != nil {
+			return err
+		}
+		if refusal == nil {
+			continue
+		}
+		for i := range r.Pipelines {
+			if row := &r.Pipelines[i]; row.PipelineRun != nil && row.PipelineRun.Name == run.shown.Name {
+				row.Starts, row.PipelineRun, row.Why = No, nil, refusal.Message
+				row.Error = &Error{
+					Place:  r.sources.Field(row.File, row.Document, refusal.Path),
+					Reason: reasonRefused, Message: refusal.Message,
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// judge returns why it would be refused whatever its secrets are, nil if it would not.
+func (p *planned) judge(ctx context.Context) (first *tekton.Refusal, err error) {
+	for i, guess := range p.guesses {
+		refusal, err := tekton.Judge(ctx, guess)
+		if err != nil || refusal == nil || i > 0 && refusal.Message != first.Message {
+			return nil, err
+		}
+		first = refusal
+	}
+	return first, nil
+}
+
+// Failed tells whether an author has to mend something, or whoever wrote a command.
 func (r *Report) Failed() bool {
+	if r.Mistaken() {
+		return true
+	}
 	for _, row := range r.Pipelines {
 		if row.Error != nil {
 			return true
 		}
 	}
 	return false
+}
+
+// Mistaken reports whether a command cannot be done as it is written.
+func (r *Report) Mistaken() bool {
+	ending := plan.Ending{Disposition: r.Disposition, Reason: r.Reason}
+	return ending.Mistaken()
 }
 
 // MustStart returns a sentence for each name that no pipeline has that would start.

@@ -17,13 +17,12 @@ import (
 // Table writes what starts, what does not, and why.
 func (r *Report) Table(w io.Writer) error {
 	if len(r.Pipelines) == 0 {
-		_, err := fmt.Fprintf(w, "Nothing starts: %s.\n", oneLine(strings.TrimSuffix(r.Message, ".")))
+		_, err := io.WriteString(w, r.nothing()+below(r.assumptions()))
 		return err
 	}
 	cells := "PIPELINE\tSTARTS\tWHY\n"
 	for _, row := range r.Pipelines {
-		why := strings.TrimPrefix(strings.TrimPrefix(row.Why, "waiting: "), "selected: ")
-		cells += fmt.Sprintf("%s\t%s\t%s\n", oneLine(row.Pipeline), row.Starts, oneLine(why))
+		cells += fmt.Sprintf("%s\t%s\t%s\n", oneLine(row.Pipeline), row.Starts, oneLine(row.why()))
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if _, err := io.WriteString(table, cells); err != nil {
@@ -32,11 +31,61 @@ func (r *Report) Table(w io.Writer) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	if len(r.Assumed) == 0 {
-		return nil
-	}
-	_, err := fmt.Fprintf(w, "\n%s", r.assumptions())
+	_, err := io.WriteString(w, below(r.assumptions()))
 	return err
+}
+
+// below is a text with an empty line above it.
+func below(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "\n" + text
+}
+
+// Nothing returns a line that says why nothing starts and what the event cancels, "" if something
+// starts or is wrong. For what nobody can tell here it has a line each.
+func (r *Report) Nothing() string {
+	unknown, nothing := "", true
+	for _, row := range r.Pipelines {
+		if row.Starts == Unknown {
+			unknown += "Nobody can tell here whether " + oneLine(row.Pipeline+" starts: "+row.why()) + ".\n"
+		}
+		nothing = nothing && row.Starts == No && row.Error == nil
+	}
+	if !nothing {
+		return unknown
+	}
+	return r.nothing()
+}
+
+func (r *Report) nothing() string {
+	if r.Cancels == nil {
+		return "Nothing starts: " + r.why() + ".\n"
+	}
+	of := fmt.Sprintf("of pull request %d", r.Event.PullRequest)
+	if r.Cancels.Ref != "" {
+		of = "of " + r.Cancels.Ref
+	}
+	runs := "all earlier runs " + of
+	if names := r.Cancels.Names; len(names) > 0 {
+		runs = fmt.Sprintf("the earlier runs %s that are called %s", of, strings.Join(names, ", "))
+	}
+	return "Nothing starts, and " + oneLine(runs) + " are cancelled: " + r.why() + ".\n"
+}
+
+// why is the message of the event without what the sentence around it says already.
+func (r *Report) why() string {
+	why := strings.TrimSuffix(r.Message, ".")
+	for _, said := range []string{"nothing was started: ", "nothing was done: "} {
+		why = strings.TrimPrefix(why, said)
+	}
+	return oneLine(why)
+}
+
+// why is the sentence of a row without what its other cells say already.
+func (row *Row) why() string {
+	return strings.TrimPrefix(strings.TrimPrefix(row.Why, "waiting: "), "selected: ")
 }
 
 func (r *Report) assumptions() string {
@@ -53,9 +102,9 @@ func oneLine(text string) string { return caret.Plain(text) }
 // YAML writes the PipelineRuns exactly as they are created.
 func (r *Report) YAML(w io.Writer) error {
 	for i, run := range r.runs {
-		data, err := yaml.Marshal(run)
+		data, err := yaml.Marshal(run.shown)
 		if err != nil {
-			return fmt.Errorf("encoding PipelineRun %s: %w", run.Name, err)
+			return fmt.Errorf("encoding PipelineRun %s: %w", run.shown.Name, err)
 		}
 		if i > 0 {
 			data = append([]byte("---\n"), data...)
@@ -75,13 +124,18 @@ func (r *Report) JSON(w io.Writer) error {
 	return encoder.Encode(r)
 }
 
-// Errors writes what authors have to mend, and, where the output has no room for it, what was assumed.
+// Errors writes what authors have to mend, and the warnings.
 func (r *Report) Errors(w io.Writer) error {
 	for _, row := range r.Pipelines {
 		if row.Error == nil {
 			continue
 		}
 		if _, err := io.WriteString(w, r.sources.Show(row.Error.Place, row.Error.Message)); err != nil {
+			return err
+		}
+	}
+	for _, warning := range r.Warnings {
+		if _, err := io.WriteString(w, r.sources.Warn(warning.Place, warning.Message)); err != nil {
 			return err
 		}
 	}

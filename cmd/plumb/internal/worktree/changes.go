@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
 // OnDisk stands for the files as they are on disk where a commit is asked for.
@@ -82,7 +83,7 @@ func header(commit string) string {
 
 // Between lists what differs between two commits, or between a commit and what is on disk.
 func (t *Tree) Between(ctx context.Context, from, to string) (git.Changes, error) {
-	said, err := t.diff(ctx, from, to)
+	said, err := t.diff(ctx, from, to, "-M")
 	if err != nil {
 		return git.Changes{}, err
 	}
@@ -102,11 +103,27 @@ func (t *Tree) Between(ctx context.Context, from, to string) (git.Changes, error
 	return changes, nil
 }
 
+// Pushed lists what a push from one commit to another changed, as Plumbline learns it of GitHub: renames are known of a
+// fast-forward of fewer than provider.MaxCompared files alone.
+func (t *Tree) Pushed(ctx context.Context, from, to string) (git.Changes, error) {
+	if _, err := t.git(ctx, "merge-base", "--is-ancestor", from, to); err == nil {
+		changes, err := t.Between(ctx, from, to)
+		if err != nil || len(changes.Added)+len(changes.Modified)+len(changes.Deleted)+len(changes.Renamed) < provider.MaxCompared {
+			return changes, err
+		}
+	}
+	said, err := t.diff(ctx, from, to, "--no-renames")
+	if err != nil {
+		return git.Changes{}, err
+	}
+	return readStatus(said)
+}
+
 // diff says what differs. Of a submodule its commit counts and nothing else, whatever .gitmodules says: what is changed
 // within it is no change of this repository. With files on disk git writes down in the index what it has found unchanged,
 // and no setting keeps it from that: it gets a copy.
-func (t *Tree) diff(ctx context.Context, from, to string) (string, error) {
-	args := []string{"diff", "--name-status", "-z", "-M", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty", from}
+func (t *Tree) diff(ctx context.Context, from, to, renames string) (string, error) {
+	args := []string{"diff", "--name-status", "-z", renames, "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty", from}
 	if to != OnDisk {
 		return t.git(ctx, append(args, to, "--")...)
 	}

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,39 +20,95 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// Files returns the YAML files below a directory, at a commit or on disk, within the limits of the controller and in its
-// order. Of a symbolic link the text is where it leads, as at the Git service. What Git ignores does not count.
+// Files returns the YAML files below a directory, at a commit or on disk, within the limits of the
+// controller and in its order. Of a symbolic link the text is where it leads, as at the Git
+// service. What Git ignores does not count. What a sparse checkout leaves out does: it is as the
+// index has it.
 func (t *Tree) Files(ctx context.Context, at, dir string) ([]git.File, error) {
 	if at != OnDisk {
 		return t.filesAt(ctx, at, dir)
 	}
-	info, err := os.Lstat(t.path(dir))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("reading %s: %w", dir, err)
-	case !info.IsDir():
-		return nil, provider.NotDirectory(dir)
+	if err := t.checkDirectory(dir); err != nil {
+		return nil, err
 	}
-	listed, err := t.git(ctx, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--full-name", "--", dir)
+	indexed, err := t.index(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	listed, err := t.git(ctx, "ls-files", "-z", "--others", "--exclude-standard", "--full-name", "--", dir)
 	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", dir, err)
 	}
 	var names []string
-	for _, name := range fields(listed) {
-		if provider.IsDefinition(name) && t.isFile(name) && !contains(names, name) {
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(indexed)), fields(listed)) {
+		isRepository := name == dir+"/"
+		if isRepository || name == dir && indexed[name].mode == provider.ModeSubmodule {
+			return nil, provider.NotDirectory(dir, provider.ModeSubmodule)
+		}
+		if provider.IsDefinition(name) && (t.isFile(name) || indexed[name].sparse) {
 			names = append(names, name)
 		}
 	}
-	return provider.ReadFiles(ctx, dir, names, func(_ context.Context, name string) ([]byte, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	return provider.ReadFiles(ctx, dir, names, func(ctx context.Context, name string) ([]byte, error) {
+		if !t.isFile(name) {
+			return t.blob(ctx, name, indexed[name].id)
+		}
 		return t.read(name)
 	})
 }
 
-// contains looks at the last name only: a path with a conflict is listed several times in a row.
-func contains(names []string, name string) bool {
-	return len(names) > 0 && names[len(names)-1] == name
+// checkDirectory refuses what is on disk where a directory should be. A missing one is fine.
+func (t *Tree) checkDirectory(dir string) error {
+	info, err := os.Lstat(t.path(dir))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading %s: %w", dir, err)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return provider.NotDirectory(dir, provider.ModeLink)
+	case !info.IsDir():
+		return provider.NotDirectory(dir, "")
+	}
+	return nil
+}
+
+// Ignored returns the YAML files below a directory on disk that Git ignores.
+func (t *Tree) Ignored(ctx context.Context, dir string) ([]string, error) {
+	listed, err := t.git(ctx, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--full-name", "--", dir)
+	if err != nil {
+		return nil, fmt.Errorf("listing %s: %w", dir, err)
+	}
+	return slices.DeleteFunc(fields(listed), func(name string) bool { return !provider.IsDefinition(name) }), nil
+}
+
+// indexEntry is a path of the index. It is sparse if it is not on disk because of a sparse
+// checkout.
+type indexEntry struct {
+	mode, id string
+	sparse   bool
+}
+
+// index lists what the index has at a path and below it. Of a path with a conflict it has one
+// entry.
+func (t *Tree) index(ctx context.Context, name string) (map[string]indexEntry, error) {
+	listed, err := t.git(ctx, "ls-files", "-z", "-t", "--stage", "--full-name", "--", name)
+	if err != nil {
+		return nil, fmt.Errorf("listing %s: %w", name, err)
+	}
+	entries := map[string]indexEntry{}
+	for _, line := range fields(listed) {
+		about, at, _ := strings.Cut(line, "\t")
+		words := strings.Fields(about) // tag, mode, id, stage
+		if len(words) != 4 {
+			return nil, fmt.Errorf("listing %s: git ls-files printed %q", name, line)
+		}
+		entries[at] = indexEntry{mode: words[1], id: words[2], sparse: words[0] == "S" && !t.isFile(at)}
+	}
+	return entries, nil
 }
 
 // File returns one file, at a commit or on disk. What Git does not follow out of the tree is not read: a link's text is
@@ -62,10 +120,17 @@ func (t *Tree) File(ctx context.Context, at, name string) ([]byte, error) {
 	if at != OnDisk {
 		return t.fileAt(ctx, at, name)
 	}
-	if !t.isFile(name) || t.throughLink(name) {
+	if t.isFile(name) && !t.throughLink(name) {
+		return t.read(name)
+	}
+	indexed, err := t.index(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if !indexed[name].sparse {
 		return nil, fault.Invalidf("FileNotFound", "%s does not exist in the working tree", name)
 	}
-	return t.read(name)
+	return t.blob(ctx, name, indexed[name].id)
 }
 
 func (t *Tree) path(name string) string { return filepath.Join(t.Root, filepath.FromSlash(name)) }
@@ -109,8 +174,8 @@ func (t *Tree) read(name string) ([]byte, error) {
 
 // entry is a line of git ls-tree.
 type entry struct {
-	kind, id, path string
-	size           int
+	mode, kind, id, path string
+	size                 int
 }
 
 func (t *Tree) filesAt(ctx context.Context, sha, dir string) ([]git.File, error) {
@@ -119,7 +184,7 @@ func (t *Tree) filesAt(ctx context.Context, sha, dir string) ([]git.File, error)
 		return nil, err
 	}
 	if found[0].kind != "tree" {
-		return nil, provider.NotDirectory(dir)
+		return nil, provider.NotDirectory(dir, found[0].mode)
 	}
 	all, err := t.entries(ctx, sha, dir, true)
 	if err != nil {
@@ -175,7 +240,7 @@ func (t *Tree) entries(ctx context.Context, sha, name string, recursive bool) ([
 		if err != nil {
 			size = 0 // "-" of what is no file
 		}
-		all = append(all, entry{kind: words[1], id: words[2], path: at, size: size})
+		all = append(all, entry{mode: words[0], kind: words[1], id: words[2], path: at, size: size})
 	}
 	return all, nil
 }

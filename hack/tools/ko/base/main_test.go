@@ -5,6 +5,8 @@ package main
 import (
 	"crypto/x509"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/v1/layout"
@@ -55,5 +57,13 @@ func TestTheCertificatesCanBeRead(t *testing.T) {
 	}
 	if pool := x509.NewCertPool(); !pool.AppendCertsFromPEM(roots) || pool.Equal(x509.NewCertPool()) {
 		t.Error("no certificate in the bundle")
+	}
+}
+
+// The kubelet cannot tell that a user given by name is not root, and refuses it for a pod with runAsNonRoot.
+func TestTheUserIsANumberOtherThanRoot(t *testing.T) {
+	id, _, _ := strings.Cut(user, ":")
+	if n, err := strconv.Atoi(id); err != nil || n == 0 {
+		t.Errorf("the image runs as %q", user)
 	}
 }

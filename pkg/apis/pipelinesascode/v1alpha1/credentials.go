@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// The keys of Secrets that need not be named (spec/compatibility.md 2.2).
+// The keys of Secrets that need not be named.
 const (
 	defaultTokenKey   = "provider.token"
 	defaultWebhookKey = "webhook.secret"
@@ -33,7 +33,7 @@ type Service struct {
 
 // ServiceOf returns the service of a Repository, completed by the global one, which may be nil. Secrets are read from the
 // namespace of whoever names the token: a Repository without git_provider.secret of its own uses both of the global
-// one's. The error says what the Repository's owner must change (spec/compatibility.md 0.5).
+// one's. The error says what the Repository's owner must change.
 func ServiceOf(own, global *Repository) (Service, error) {
 	if own.Spec.GitProvider == nil {
 		return Service{}, nil

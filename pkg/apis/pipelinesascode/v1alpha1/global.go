@@ -6,8 +6,8 @@ import (
 	"cmp"
 )
 
-// WithGlobal returns the spec completed by that of the global Repository: what is set here wins
-// (spec/compatibility.md 2.4). Neither is changed.
+// WithGlobal returns the spec completed by that of the global Repository: what is set here wins.
+// Neither is changed.
 func (s *RepositorySpec) WithGlobal(global *RepositorySpec) *RepositorySpec {
 	merged, g := s.DeepCopy(), global.DeepCopy()
 	merged.ConcurrencyLimit = cmp.Or(merged.ConcurrencyLimit, g.ConcurrencyLimit)

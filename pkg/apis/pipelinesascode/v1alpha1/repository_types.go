@@ -154,7 +154,7 @@ type Settings struct {
 	// +optional
 	AIAnalysis *AIAnalysis `json:"ai,omitempty"`
 	// UntrustedServiceAccount is the ServiceAccount of runs of approved commits of strangers, whatever their definition names; without it
-	// that is the namespace's default. Plumbline's own; PaC has no such field.
+	// that is Tekton's default (default-service-account in its ConfigMap config-defaults). Plumbline's own; PaC has no such field.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	UntrustedServiceAccount string `json:"untrusted_service_account,omitempty"`
@@ -171,7 +171,7 @@ type Settings struct {
 
 // RunCeiling bounds what the PipelineRuns of a Repository ask the cluster for.
 type RunCeiling struct {
-	// ServiceAccounts are those that a PipelineRun may name; empty is any. One that names none has the namespace's default.
+	// ServiceAccounts are those that a PipelineRun may name; empty is any. One that names none has Tekton's default.
 	// +optional
 	ServiceAccounts []string `json:"service_accounts,omitempty"`
 	// PodSecurity is the level of the Pod Security Standards whose forbidden values are refused; empty is none.

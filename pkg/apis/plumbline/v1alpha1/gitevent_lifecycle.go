@@ -26,7 +26,7 @@ const (
 	GitEventAnnotated apis.ConditionType = "Annotated"
 )
 
-// GetConditionSet returns the dependents of Ready. Annotated is not one: I-10 of spec/resilience.md.
+// GetConditionSet returns the dependents of Ready. Annotated is not one: I-10 of docs/codes.md.
 func (*GitEvent) GetConditionSet() apis.ConditionSet {
 	return apis.NewLivingConditionSet(GitEventPlanned, GitEventCreated, GitEventReported)
 }

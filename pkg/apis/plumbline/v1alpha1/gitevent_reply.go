@@ -9,6 +9,10 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 type Reply struct {
 	// Command is what is answered, as it was written ("/test build"), without its arguments.
 	Command string `json:"command"`
+	// Untrusted is true if the command's author may give it because the pull request is theirs, and
+	// for no other reason. Few of such commands are answered in a minute.
+	// +optional
+	Untrusted bool `json:"untrusted,omitempty"`
 	// Begun is when the event took the right to write the comment; unset while it does not have it.
 	// +optional
 	Begun *metav1.Time `json:"begun,omitempty"`
@@ -31,6 +35,9 @@ type Reply struct {
 
 // NotNamed is why a pipeline is not for a command that names others.
 const NotNamed = "the command does not name it"
+
+// NothingToCancel is the reason of a plan that would cancel runs, and there are none.
+const NothingToCancel = "NothingToCancel"
 
 // Release gives up the right to write the comment.
 func (r *Reply) Release() { r.Begun, r.Holder, r.LateUntil = nil, "", nil }

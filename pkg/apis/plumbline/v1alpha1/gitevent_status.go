@@ -104,8 +104,8 @@ type Plan struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Ref string `json:"ref,omitempty"`
-	// At is when the plan was first written, by the controller's clock: the Git service had headSHA by then. Unset for a settled event, and
-	// in what versions before recorded.
+	// At is when the plan was first written, by the controller's clock: the Git service had headSHA by then. Unset in what
+	// versions before recorded.
 	// +optional
 	At *metav1.Time `json:"at,omitempty"`
 	// DefinitionSHA is the commit .tekton was read at.
@@ -142,6 +142,10 @@ type Plan struct {
 	// later events of the pull request at the same commit.
 	// +optional
 	Approval *Approval `json:"approval,omitempty"`
+	// OwnHead is true if a comment or a re-run is of a pull request whose head is a branch of the repository itself and needed no approval.
+	// Deliveries do not say where that head is.
+	// +optional
+	OwnHead bool `json:"ownHead,omitempty"`
 	// EndsPending is true when the commit may show that it waits for approval, which is over with this event.
 	// +optional
 	EndsPending bool `json:"endsPending,omitempty"`
@@ -268,6 +272,8 @@ const (
 	OutcomeCancelled Outcome = "Cancelled"
 	// OutcomeDeleted means that the PipelineRun was deleted before it ended.
 	OutcomeDeleted Outcome = "Deleted"
+	// OutcomeSkipped means that its check showed what was waited for, which is over.
+	OutcomeSkipped Outcome = "Skipped"
 )
 
 // Result is the terminal state of a PipelineRun.

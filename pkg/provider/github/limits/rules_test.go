@@ -25,6 +25,9 @@ func TestRules(t *testing.T) {
 			t.Errorf("%s costs %d points and makes %d", method, points(call), made(call))
 		}
 	}
+	if again := (provider.Call{Method: http.MethodPost, Repeats: true}); points(again) != 5 || made(again) != 0 {
+		t.Errorf("a redelivery costs %d points and makes %d", points(again), made(again))
+	}
 	for request, want := range map[string]int{"POST /repos/a/b/issues/1/comments": 1, "PATCH /repos/a/b/issues/comments/1": 0, "GET /repos/a/b/issues/1/comments": 0, "POST /repos/a/b/check-runs": 0} {
 		method, path, _ := strings.Cut(request, " ")
 		if got := told(provider.Call{Notifies: Notifies(httptest.NewRequest(method, path, nil))}); got != want {

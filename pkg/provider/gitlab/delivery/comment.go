@@ -53,7 +53,7 @@ func decodeNote(body []byte) (*v1alpha1.GitEventSpec, error) {
 // check tells whether the comment itself is complete.
 func (p *payloadNote) check() error {
 	switch {
-	case p.User == nil || p.User.Username == "":
+	case p.User == nil || !ValidName(p.User.Username):
 		return payload.Missing("user.username")
 	case p.Attributes == nil || p.Attributes.ID <= 0:
 		return payload.Missing("object_attributes.id")

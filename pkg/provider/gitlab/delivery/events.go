@@ -4,6 +4,7 @@ package delivery
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// The event types are those of Pipelines-as-Code (spec/compatibility.md 3.11.1). Only pipelines that read labels react to
+// The event types are those of Pipelines-as-Code. Only pipelines that read labels react to
 // TypeLabels.
 const (
 	typePush         = "push"
@@ -72,6 +73,8 @@ func (p *payloadPush) check(prefix string) error {
 		return err
 	}
 	switch {
+	case !ValidName(p.Username):
+		return payload.Missing("user_username")
 	case p.ProjectID != 0 && p.ProjectID != p.Project.ID:
 		return payload.Missing("project_id")
 	case !strings.HasPrefix(p.Ref, prefix):
@@ -141,8 +144,7 @@ func (mr *payloadAttributes) author(user *payloadUser) string {
 	return IDPrefix + strconv.FormatInt(mr.AuthorID, 10)
 }
 
-// eventType tells what the merge request's event is, or why it is none. An update that was caused by a push has oldrev;
-// any other one counts only if labels are all that was changed and one of them is new.
+// eventType returns what the merge request's event is, or why it is none.
 func (p *payloadMergeRequest) eventType() (string, error) {
 	mr := p.Attributes
 	if mr == nil {
@@ -158,36 +160,62 @@ func (p *payloadMergeRequest) eventType() (string, error) {
 	case mr.Action != "update" || mr.OldRev != "":
 		return typeMergeRequest, nil
 	}
+	return p.updateType()
+}
+
+// updateType returns what an update without a push is: the end of a draft, or a new label, whatever else was changed at the
+// same time. An update is one event: pipelines that read labels run for the end of a draft as well.
+func (p *payloadMergeRequest) updateType() (string, error) {
+	ready, err := p.becomesReady()
+	if err != nil {
+		return "", err
+	}
+	if ready {
+		return typeMergeRequest, nil
+	}
 	added, err := p.addsLabels()
 	if err != nil {
 		return "", err
 	}
-	if !added {
-		return "", fault.Ignoredf("UnsupportedAction", "an update of a merge request without new commits or labels starts nothing")
+	if added {
+		return TypeLabels, nil
 	}
-	return TypeLabels, nil
+	return "", fault.Ignoredf("UnsupportedAction", "an update of a merge request without new commits or labels starts nothing, "+
+		"unless it was a draft before")
+}
+
+// changed is what an update has changed of a field. Without the field both values are the zero ones.
+type changed[T any] struct {
+	Previous T `json:"previous"`
+	Current  T `json:"current"`
+}
+
+func readChange[T any](changes map[string]json.RawMessage, field string) (c changed[T], err error) {
+	if raw := changes[field]; raw != nil && json.Unmarshal(raw, &c) != nil {
+		err = payload.Missing("changes." + field)
+	}
+	return c, err
+}
+
+// draftTitle is what makes a merge request a draft (https://docs.gitlab.com/user/project/merge_requests/drafts/).
+var draftTitle = regexp.MustCompile(`^(?i)(\[draft\]|\(draft\)|draft:)`)
+
+// becomesReady reports whether the merge request was a draft before. Servers before
+// gitlab-org/gitlab!126899 tell of the title only.
+func (p *payloadMergeRequest) becomesReady() (bool, error) {
+	if p.Changes["draft"] != nil {
+		draft, err := readChange[bool](p.Changes, "draft")
+		return draft.Previous && !draft.Current, err
+	}
+	title, err := readChange[string](p.Changes, "title")
+	return draftTitle.MatchString(title.Previous) && !draftTitle.MatchString(title.Current), err
 }
 
 func (p *payloadMergeRequest) addsLabels() (bool, error) {
-	for field := range p.Changes {
-		// Who made a change and when is part of every change.
-		if !slices.Contains([]string{"labels", "updated_at", "updated_by_id", "last_edited_at", "last_edited_by_id"}, field) {
-			return false, nil
-		}
-	}
-	if p.Changes["labels"] == nil {
-		return false, nil
-	}
-	var labels struct {
-		Previous []payloadLabel `json:"previous"`
-		Current  []payloadLabel `json:"current"`
-	}
-	if err := json.Unmarshal(p.Changes["labels"], &labels); err != nil {
-		return false, payload.Missing("changes.labels")
-	}
+	labels, err := readChange[[]payloadLabel](p.Changes, "labels")
 	return slices.ContainsFunc(labels.Current, func(l payloadLabel) bool {
 		return !slices.ContainsFunc(labels.Previous, func(old payloadLabel) bool { return old.Title == l.Title })
-	}), nil
+	}), err
 }
 
 // check tells whether the merge request has what an event needs.
@@ -218,6 +246,8 @@ func (mr *payloadAttributes) check(at string, p payloadCommon, user *payloadUser
 		return payload.Missing(at + ".source_project_id")
 	case user == nil:
 		return payload.Missing("user")
+	case user.Username != "" && !ValidName(user.Username):
+		return payload.Missing("user.username")
 	}
 	return payload.Check(payload.Text("user.username", user.Username, payload.MaxLogin),
 		payload.Text(at+".source_branch", mr.SourceBranch, payload.MaxRef), payload.Text(at+".target_branch", mr.TargetBranch, payload.MaxRef))

@@ -31,12 +31,13 @@ type Step struct {
 	Metrics   *metrics.Metrics
 }
 
-// Do patches what the Git service returned onto the PipelineRuns. A failure is logged, counted and requeued with
-// the workqueue's backoff; it is never reported and nothing waits for it (D1, I-10).
+// Do patches what the Git service returned onto the PipelineRuns. A failure is logged, counted and
+// requeued with the workqueue's backoff; it is never reported. Nothing waits for it but the end of
+// the event, for an hour (D1, I-10).
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	var faults []error
 	over := a.Turn(attempt.LongTurn)
-	for _, run := range attempt.InTurn(a.Waits.Of(v1alpha1.StepAnnotate) != nil, s.unpatched(a)) {
+	for _, run := range attempt.InTurn(a.Waits.Of(v1alpha1.StepAnnotate) != nil, s.Unpatched(a)) {
 		patch, digest := s.metadata(a, run)
 		if err := over(); err != nil {
 			return attempt.First(append(faults, err))
@@ -64,8 +65,8 @@ func (s *Step) patchRun(ctx context.Context, run *v1alpha1.Run, patch []byte) er
 	return notPatched(run, err)
 }
 
-// unpatched are the runs that do not carry what they should.
-func (s *Step) unpatched(a *attempt.Attempt) []*v1alpha1.Run {
+// Unpatched returns the runs that do not carry what they should.
+func (s *Step) Unpatched(a *attempt.Attempt) []*v1alpha1.Run {
 	var runs []*v1alpha1.Run
 	for i := range a.Event.Status.Runs {
 		run := &a.Event.Status.Runs[i]

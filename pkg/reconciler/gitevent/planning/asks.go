@@ -33,8 +33,14 @@ func (s *Step) sources(a *attempt.Attempt, client *provider.Client, who *answers
 	return plan.Sources{
 		Source: client, History: client, Addresses: client, Web: s.Web,
 		Access: who, Missing: q.missing, Secret: q.secret,
-		Budget:   plan.Budget{Hold: q.hold, Rest: a.Kept.Rest},
-		Delivery: plan.Delivery{Comment: q.comment, Actor: q.actor, Payload: q.body, Records: q.records, Past: plan.Past{First: q.first, RecordsOf: q.recordsOf, About: a.Kept.About}},
+		Budget: plan.Budget{Hold: q.hold, Rest: a.Kept.Rest},
+		Delivery: plan.Delivery{
+			Comment: q.comment, Actor: q.actor, Payload: q.body, Records: q.records,
+			Past: plan.Past{
+				First: q.first, RecordsOf: q.recordsOf, About: a.Kept.About, Cancels: q.cancels,
+				Now: a.Clock.Now, Outdate: q.outdate,
+			},
+		},
 	}
 }
 
@@ -65,8 +71,19 @@ func (q asks) records(ctx context.Context) ([]records.Record, error) {
 
 // recordsOf are those of any pull request or commit.
 func (q asks) recordsOf(ctx context.Context, subject string) ([]records.Record, error) {
-	all, err := records.List(ctx, q.step.Events, q.subjects(subject))
+	hold := func(events int) error { return q.a.Kept.Hold("records", events*records.Bytes) }
+	all, err := records.List(ctx, q.step.Events, q.subjects(subject), hold)
+	if fault.Is(err, fault.Ignored) { // there are too many: what would be decided by some of them may be wrong
+		return nil, &plan.Over{Why: fault.Of(err)}
+	}
 	return slices.DeleteFunc(all, func(r records.Record) bool { return r.Event.Name == q.a.Event.Name }), err
+}
+
+// cancels reports what a cancellation would end now.
+func (q asks) cancels(ctx context.Context, spec *v1alpha1.GitEventSpec, c *v1alpha1.Cancellation) (
+	something, running bool, err error,
+) {
+	return q.step.Closings.Finds(ctx, q.a.Event.Name, spec, c)
 }
 
 // first keeps two events from deciding by what has run at the same moment.
@@ -80,6 +97,11 @@ func (q asks) subjects(subject string) string {
 		return own.Subjects()
 	}
 	return subject
+}
+
+// outdate has another event decide anew.
+func (q asks) outdate(ctx context.Context, record records.Record) error {
+	return records.Outdate(ctx, q.step.Events, record.Event)
 }
 
 func (q asks) body(ctx context.Context) ([]byte, error) {

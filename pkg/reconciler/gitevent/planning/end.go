@@ -15,6 +15,16 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/kept"
 )
 
+// Closings are what ends what other events start (cancelling.Step).
+type Closings interface {
+	// Since returns why an event must not start anything: its pull request was closed after it
+	// happened. nil, nil: go on.
+	Since(ctx context.Context, event *v1alpha1.GitEvent) (*v1alpha1.Cancellation, error)
+	// Finds reports what a command that cancels would end now.
+	Finds(ctx context.Context, event string, spec *v1alpha1.GitEventSpec, c *v1alpha1.Cancellation) (
+		something, running bool, err error)
+}
+
 // GiveUp ends the planning of an event that waits in vain. One that the Git service does not confirm is ignored: whoever forged
 // it must not make anybody hear of it. Its redelivery is processed again, unless a run was created.
 func (s *Step) GiveUp(ctx context.Context, a *attempt.Attempt, wait *v1alpha1.Wait) error {
@@ -36,7 +46,7 @@ func (s *Step) Cancel(ctx context.Context, a *attempt.Attempt, why *v1alpha1.Can
 
 // closed ends an event whose pull request was closed after it happened, before anything is planned for it.
 func (s *Step) closed(ctx context.Context, a *attempt.Attempt) (bool, error) {
-	if a.Planned() {
+	if !fresh(a) {
 		return false, nil
 	}
 	why, err := s.Closings.Since(ctx, a.Event)
@@ -95,6 +105,7 @@ func abandon(ctx context.Context, a *attempt.Attempt, disposition v1alpha1.Dispo
 func accept(ctx context.Context, a *attempt.Attempt, disposition v1alpha1.Disposition, next *v1alpha1.Plan) error {
 	if next.Decided() {
 		a.Waits.Clear(v1alpha1.StepPlan)
+		a.Waits.Clear((&refusals{a: a}).step())
 	}
 	if next.At == nil {
 		now := metav1.NewTime(a.Clock.Now().Truncate(time.Second))

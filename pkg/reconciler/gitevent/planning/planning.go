@@ -30,13 +30,10 @@ type Step struct {
 	// Events are what was recorded of the same pull request or commit, read live.
 	Events records.Writer
 	// Version is written to the version label of PipelineRuns.
-	Version string
-	Owners  Owners
-	Metrics *metrics.Metrics
-	// Closings tell why an event must not start anything: its pull request was closed after it happened. nil, nil: go on.
-	Closings interface {
-		Since(ctx context.Context, event *v1alpha1.GitEvent) (*v1alpha1.Cancellation, error)
-	}
+	Version  string
+	Owners   Owners
+	Metrics  *metrics.Metrics
+	Closings Closings
 	// Misses is what the Git service did not show.
 	Misses *Misses
 	// Denials is who may not write.
@@ -64,7 +61,7 @@ const ReasonParked = "Parked"
 // reported meanwhile. And what is planned is never parked: a run that exists must be reported, so the rest is tried again
 // slowly for as long as it takes.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) (err error) {
-	if !a.Planned() && a.Event.Status.Panics >= attempt.MaxPanics {
+	if fresh(a) && a.Event.Status.Panics >= attempt.MaxPanics {
 		return s.park(ctx, a)
 	}
 	if wait := a.Waits.Of(v1alpha1.StepPlan); wait != nil && kept.NoRoom(wait.Reason) {
@@ -75,7 +72,7 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) (err error) {
 	if err := a.Kept.Waits(); err != nil { // it would be read and rendered up to there each time
 		return err
 	}
-	if !a.Planned() {
+	if fresh(a) {
 		end, err := s.begin(ctx, a)
 		if err != nil || end == nil {
 			return err
@@ -109,8 +106,10 @@ func (s *Step) plan(ctx context.Context, a *attempt.Attempt) error {
 	sources.Serves = func(ctx context.Context, event *v1alpha1.GitEventSpec) error {
 		return s.Owners.Serves(ctx, repository, event, client)
 	}
+	met := &refusals{a: a}
+	sources.Enough = met.enough
 	made, err := plan.Make(ctx, s.input(a, repository), sources)
-	if !a.Planned() {
+	if fresh(a) {
 		teams{s.Repositories, a.Event.Namespace}.tell(ctx, repository, who.Teams)
 	}
 	made.Spec.ReceivedAt = a.Event.Spec.ReceivedAt // what is planned has the API server's time (AsRecorded)
@@ -119,8 +118,12 @@ func (s *Step) plan(ctx context.Context, a *attempt.Attempt) error {
 	if errors.As(err, &over) {
 		return abandon(ctx, a, v1alpha1.DispositionIgnored, over.Why.Reason, over.Why.Message)
 	}
-	if err == nil {
-		err = enter(ctx, a, made)
+	shown := met.shown(ctx, client, made, err)
+	switch {
+	case err == nil:
+		err = enter(ctx, a, made, shown)
+	case shown != nil:
+		err = enterWaiting(ctx, a, made, shown, err)
 	}
 	return unlessMissing(ctx, a, err)
 }
@@ -153,9 +156,12 @@ func (s *Step) input(a *attempt.Attempt, repository *pacv1alpha1.Repository) pla
 	}
 }
 
-// earlier is what a status says of a plan, nil when it has none.
+// fresh reports whether nothing of the event is decided.
+func fresh(a *attempt.Attempt) bool { return earlier(&a.Event.Status) == nil }
+
+// earlier is what a status says of a plan, nil when it has none, or one that only waits for its definitions.
 func earlier(s *v1alpha1.GitEventStatus) *plan.Earlier {
-	if s.Plan == nil {
+	if s.Plan == nil || !s.Plan.Decided() && s.Plan.DefinitionSHA == "" {
 		return nil
 	}
 	before := &plan.Earlier{Bytes: kept.Bytes(s.Plan), Priority: s.Plan.Priority, Commits: plan.Commits{
@@ -167,6 +173,9 @@ func earlier(s *v1alpha1.GitEventStatus) *plan.Earlier {
 		})
 	}
 	for _, run := range s.Runs {
+		if run.Pipeline == plan.Definitions && run.Unresolved {
+			continue // it stands for none
+		}
 		before.Runs = append(before.Runs, plan.Run{
 			Pipeline: run.Pipeline, Namespace: run.Namespace, Name: run.Name, Note: run.Note, Secret: run.Secret, Refused: run.Refused, Unresolved: run.Unresolved,
 		})
@@ -176,7 +185,7 @@ func earlier(s *v1alpha1.GitEventStatus) *plan.Earlier {
 
 // enter writes a plan into the status, and its manifests where they are kept. Nothing is written as long as there is nothing
 // to create and something is open: an event that turns out to be for no pipeline leaves no trace.
-func enter(ctx context.Context, a *attempt.Attempt, made *plan.Plan) error {
+func enter(ctx context.Context, a *attempt.Attempt, made *plan.Plan, shown *v1alpha1.Run) error {
 	next := planOf(a, made)
 	if len(made.Secrets) > 0 {
 		if err := a.Record.Confirm(ctx); err != nil { // what it leaves would be secret
@@ -187,16 +196,22 @@ func enter(ctx context.Context, a *attempt.Attempt, made *plan.Plan) error {
 		return err
 	}
 	noteWaits(a, made)
-	runs := runsOf(a, made)
+	runs, disposition := runsOf(a, made), made.Disposition
+	if shown != nil {
+		runs = append(runs, *shown)
+	}
+	if shown != nil && shown.Unresolved && disposition == v1alpha1.DispositionIgnored { // as far as it is decided
+		disposition, next.Reason, next.Message = v1alpha1.DispositionRuns, reasonWaiting, "no pipeline is known to be for this event yet"
+	}
 	if made.Wait != nil && (len(runs) == 0 || a.Record.Unchanged(next, runs)) {
 		return made.Wait
 	}
 	a.Event.Status.Runs = runs
 	announce(a, next, made.Runs)
 	if made.Command != "" && a.Event.Status.Reply == nil {
-		a.Event.Status.Reply = &v1alpha1.Reply{Command: made.Command}
+		a.Event.Status.Reply = &v1alpha1.Reply{Command: made.Command, Untrusted: made.Untrusted}
 	}
-	if err := accept(ctx, a, made.Disposition, next); err != nil {
+	if err := accept(ctx, a, disposition, next); err != nil {
 		return err
 	}
 	return made.Wait
@@ -210,7 +225,7 @@ func announce(a *attempt.Attempt, next *v1alpha1.Plan, made []plan.Run) {
 		}
 	}
 	given := next.Approval
-	if given == nil || a.Planned() {
+	if given == nil || !fresh(a) {
 		return
 	}
 	switch {
@@ -229,6 +244,7 @@ func planOf(a *attempt.Attempt, made *plan.Plan) *v1alpha1.Plan {
 	}
 	next.HeadSHA, next.DefinitionSHA, next.Reason, next.Message = made.HeadSHA, made.DefinitionSHA, made.Reason, made.Message
 	next.Ref = refOf(&a.Event.Spec)
+	next.OwnHead = next.Ref == "" && made.Approval == nil && ownHead(&a.Event.Spec)
 	next.Approval, next.EndsPending, next.Priority = made.Approval, made.EndsPending, made.Priority
 	next.Cancels, next.Decisions = made.Cancels, nil
 	for _, d := range made.Decisions {
@@ -247,48 +263,8 @@ func refOf(spec *v1alpha1.GitEventSpec) string {
 	return ""
 }
 
-// runsOf are the runs of the status as a plan has them. What an attempt before it has decided stands.
-func runsOf(a *attempt.Attempt, made *plan.Plan) []v1alpha1.Run {
-	var runs []v1alpha1.Run
-	for i, run := range made.Runs {
-		if decidedBefore(a, i) {
-			runs = append(runs, a.Event.Status.Runs[i])
-			continue
-		}
-		runs = append(runs, v1alpha1.Run{
-			Pipeline: run.Pipeline, Namespace: run.Namespace, Name: run.Name, Note: run.Note, Secret: run.Secret, Refused: run.Refused, Unresolved: run.Unresolved,
-			CancelInProgress: run.Cancel.On,
-		})
-		if run.Keep != nil {
-			runs[i].MaxKeepRuns = &run.Keep.Most
-		}
-	}
-	return runs
-}
-
-// noteWaits records for which runs something that they refer to is waited for, and for which no more.
-func noteWaits(a *attempt.Attempt, made *plan.Plan) {
-	for i, run := range made.Runs {
-		switch step := v1alpha1.StepCreate + run.Name; {
-		case run.Wait != nil:
-			_ = a.Waits.Settle(step, run.Wait) // it is part of the plan's wait
-		case !run.Unresolved && !decidedBefore(a, i):
-			a.Waits.Clear(step)
-		}
-	}
-}
-
-// decidedBefore tells whether the run at an index was decided before.
-func decidedBefore(a *attempt.Attempt, i int) bool {
-	return i < len(a.Event.Status.Runs) && !a.Event.Status.Runs[i].Unresolved
-}
-
-func manifestsOf(made *plan.Plan) []kept.Manifest {
-	var manifests []kept.Manifest
-	for _, run := range made.Runs {
-		if run.Manifest != nil {
-			manifests = append(manifests, kept.Manifest{Name: run.Name, JSON: run.Manifest})
-		}
-	}
-	return manifests
+// ownHead reports whether a comment or a re-run is of a pull request from a branch of the repository itself.
+func ownHead(spec *v1alpha1.GitEventSpec) bool {
+	return (spec.Comment != nil || spec.Rerun != nil) && spec.PullRequest != nil &&
+		spec.Project.ID != 0 && spec.PullRequest.HeadProjectID == spec.Project.ID
 }

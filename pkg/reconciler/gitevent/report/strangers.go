@@ -56,13 +56,17 @@ func (s *Step) overtaken(ctx context.Context, a *attempt.Attempt) error {
 	if check := a.Accepted(status.EventKey); check == nil || !check.Intent || check.Accepted == "" {
 		return nil // nothing was sent
 	}
-	recorded, err := records.List(ctx, s.Events, a.Event.Spec.Subjects())
-	if err != nil {
+	plan, startedBy := a.Event.Status.Plan, ""
+	err := records.Each(ctx, s.Events, a.Event.Spec.Subjects(), func(event *v1alpha1.GitEvent) bool {
+		if approval.Started(event, plan.HeadSHA) {
+			startedBy = event.Name
+		}
+		return startedBy == ""
+	})
+	if err != nil || startedBy == "" {
 		return err
 	}
-	if a.Event.Status.Plan.StartedBy = approval.Started(recorded, a.Event.Status.Plan.HeadSHA); a.Event.Status.Plan.StartedBy == "" {
-		return nil
-	}
+	plan.StartedBy = startedBy
 	return s.Do(ctx, a)
 }
 

@@ -31,12 +31,13 @@ func unreportable(a *attempt.Attempt) bool {
 
 // drop settles an event whose reports nobody can send. Its condition Reported keeps the reason.
 func (s *Step) drop(ctx context.Context, a *attempt.Attempt) error {
-	left, wait := len(a.Outstanding()), a.Waits.Of(v1alpha1.StepReport)
-	logging.FromContext(ctx).Errorw("Reports are given up", "event", a.Event.Name, "checks", left, "reason", wait.Reason, "message", wait.Message)
+	checks, wait := len(a.Outstanding()), a.Waits.Of(v1alpha1.StepReport)
+	logging.FromContext(ctx).Errorw("Reports are given up", "event", a.Event.Name, "checks", checks,
+		"reason", wait.Reason, "message", wait.Message)
 	open := slices.DeleteFunc(slices.Clone(a.Event.Status.Checks), func(c v1alpha1.Check) bool { return c.Concluded })
-	if err := s.finish(ctx, a, open); err != nil { // the sweep reports them when it can
+	if err := s.finish(ctx, a, left{open: open}); err != nil { // the sweep reports them when it can
 		return err
 	}
-	s.Metrics.Dropped(ctx, left)
+	s.Metrics.Dropped(ctx, checks)
 	return nil
 }

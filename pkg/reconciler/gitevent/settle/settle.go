@@ -7,13 +7,18 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
+
+	"knative.dev/pkg/logging"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/gitauth"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/pruning"
+	"github.com/plumbline-ci/plumbline/pkg/records"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
@@ -26,42 +31,91 @@ type Step struct {
 	Metrics *metrics.Metrics
 	// Leads is since when this process leads.
 	Leads *Tenure
+	// Unpatched returns the runs of an event that do not carry yet what the Git service returned.
+	Unpatched func(a *attempt.Attempt) []*v1alpha1.Run
 }
+
+// PatchLimit is how long an event stays open although all is reported, because patches of its
+// PipelineRuns are refused. The sweep goes on with them (docs/adr/0003). SecretLimit is the same
+// for the Secrets of its runs, as far as one process knows.
+const (
+	PatchLimit  = time.Hour
+	SecretLimit = time.Hour
+)
 
 // New returns a step that has settled nothing yet.
 func New(c cluster.Cluster, secrets gitauth.Secrets, m *metrics.Metrics, leads *Tenure) *Step {
 	return &Step{GitAuth: secrets, Pruning: pruning.New(c), Failing: &Failing{}, Metrics: m, Leads: leads}
 }
 
-// Do settles the event if nothing is left to do, or if nobody can be told what is left; due is false if neither is so, and
-// nothing was done. Idle tells that the steps before have met no fault. It is one answer for one moment: right after it a
-// report may be worth another attempt, and an event must not be settled then as if nothing were left to tell.
+// Do settles the event if nothing is left to do, or if nobody can be told what is left; due is
+// false if neither is so, and nothing was done but what no patch of a PipelineRun keeps waiting.
+// Idle tells that the steps before have met no fault, except the patches. It is one answer for one
+// moment: right after it a report may be worth another attempt, and an event must not be settled
+// then as if nothing were left to tell.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt, idle bool) (due bool, err error) {
 	switch {
 	case unreportable(a):
 		return true, s.drop(ctx, a)
-	case idle && finished(a):
-		if err := s.Pruning.Do(ctx, a); err != nil {
-			return true, err
-		}
-		return true, s.finish(ctx, a, nil)
+	case !idle || !finished(a):
+		return false, nil
 	}
-	return false, nil
+	unpatched := s.Unpatched(a)
+	if len(unpatched) > 0 && !s.leavesPatches(a) {
+		return false, a.Waits.Try(retry.Step{Name: attempt.StepSettle}, func() error { return s.leave(ctx, a) })
+	}
+	if err := s.Pruning.Do(ctx, a); err != nil {
+		return true, err
+	}
+	if len(unpatched) > 0 {
+		logging.FromContext(ctx).Errorw("Patching PipelineRuns is left to the sweep",
+			"event", a.Event.Name, "runs", len(unpatched))
+	}
+	return true, s.finish(ctx, a, left{patches: unpatched})
 }
 
-// finished tells whether nothing is left to do: every run is refused or over, every report accepted. Every run is patched when
-// no step has met a fault.
+// leavesPatches reports whether patches have been refused for long enough.
+func (s *Step) leavesPatches(a *attempt.Attempt) bool {
+	wait := a.Waits.Of(v1alpha1.StepAnnotate)
+	return wait != nil && a.Clock.Since(wait.Since.Time) >= PatchLimit
+}
+
+// left is what a settled event leaves to the sweep: checks without a conclusion, and patches of
+// runs.
+type left struct {
+	open    []v1alpha1.Check
+	patches []*v1alpha1.Run
+}
+
+// checks are what the stub keeps of the checks: those that are open, and the ids that are still to
+// be patched onto PipelineRuns.
+func (l left) checks(a *attempt.Attempt) []v1alpha1.Check {
+	all := l.open
+	for _, run := range l.patches {
+		if check := a.Accepted(run.Name); check != nil {
+			kept := v1alpha1.Check{Key: check.Key, Name: check.Name, ID: check.ID, Concluded: check.Concluded}
+			all = append(all, kept)
+		}
+	}
+	return all
+}
+
+// finished tells whether nothing is left to do but to patch runs: every run is refused or over,
+// every report accepted.
 func finished(a *attempt.Attempt) bool {
-	waits := func(w v1alpha1.Wait) bool { return w.Step != v1alpha1.StepPrune } // that is this step's
+	waits := func(w v1alpha1.Wait) bool { // the others are looked at here
+		return w.Step != v1alpha1.StepPrune && w.Step != v1alpha1.StepAnnotate
+	}
 	return a.Decided() && !slices.ContainsFunc(a.Event.Status.Waits, waits) && len(a.Outstanding()) == 0 && a.Over()
 }
 
-// finish removes what only an open event needs and settles the event, with the checks that are left open. Every delete may be repeated.
-func (s *Step) finish(ctx context.Context, a *attempt.Attempt, left []v1alpha1.Check) error {
+// finish removes what only an open event needs and settles the event, with what is left of it.
+// Every delete may be repeated.
+func (s *Step) finish(ctx context.Context, a *attempt.Attempt, left left) error {
 	return a.Waits.Try(retry.Step{Name: attempt.StepSettle}, func() error { return s.tidy(ctx, a, left) })
 }
 
-func (s *Step) tidy(ctx context.Context, a *attempt.Attempt, left []v1alpha1.Check) error {
+func (s *Step) tidy(ctx context.Context, a *attempt.Attempt, left left) error {
 	st := &a.Event.Status
 	if st.Plan.Secret != "" || len(st.Runs)+len(st.Plan.Blobs)+int(a.Event.Spec.Payload.Chunks) > 0 { // else only the event is changed
 		if err := a.Record.Confirm(ctx); err != nil {
@@ -83,8 +137,9 @@ func (s *Step) tidy(ctx context.Context, a *attempt.Attempt, left []v1alpha1.Che
 		}
 	}
 	s.Failing.forget(a.Event.Name)
-	attempt.Shrink(a.Event, a.Clock.Now(), s.Leads.Inherited(a.Event))
-	a.Event.Status.Checks, a.Event.Status.Unreported = left, len(left) > 0
+	checks := left.checks(a)
+	attempt.Shrink(a.Event, a.Clock.Now(), st.LateSecrets || s.Leads.Inherited(a.Event))
+	st.Checks, st.Unreported = checks, len(left.open) > 0
 	return a.Record.Write(ctx)
 }
 
@@ -104,7 +159,12 @@ func (s *Step) leave(ctx context.Context, a *attempt.Attempt) error {
 		}
 		revoked, err := revoking.run(ctx, run)
 		if err == nil {
-			err = s.GitAuth.Leave(ctx, a, run, revoked)
+			err = again(s.GitAuth.Leave(ctx, a, run, revoked))
+			if secretStays(a, err) {
+				logging.FromContext(ctx).Errorw("The secret of a run is left to the sweep",
+					"event", a.Event.Name, "run", run.Name, "error", err)
+				a.Event.Status.LateSecrets, err = true, nil
+			}
 		}
 		if err != nil {
 			return err
@@ -114,9 +174,25 @@ func (s *Step) leave(ctx context.Context, a *attempt.Attempt) error {
 	return nil
 }
 
-// meantNothing tells whether nobody has to know of a comment any more: it did nothing, and nobody was told. It is not found as one of its
-// pull request then: strangers may write thousands, and what is decided there reads all that there are.
+// again makes the retry of what is refused the workqueue's, whatever refuses it (docs/adr/0003).
+func again(err error) error {
+	f := fault.Of(err)
+	if f == nil || f.Class != fault.Operator {
+		return err
+	}
+	return fault.Transientf(f.Reason, "%s", f.Message)
+}
+
+// secretStays reports whether it has failed for long enough to change or delete the secret of a run
+// that is over.
+func secretStays(a *attempt.Attempt, err error) bool {
+	f := fault.Of(err)
+	return f != nil && f.Class != fault.Conflict && a.Waits.Failing(retry.Step{Name: attempt.StepSettle}) >= SecretLimit
+}
+
+// meantNothing reports whether no later event is decided by a comment, and no reply tells of it. It
+// is not found as one of its pull request then: everybody may write thousands, and what is decided
+// there reads all that there are.
 func meantNothing(event *v1alpha1.GitEvent) bool {
-	st := &event.Status
-	return event.Spec.Comment != nil && st.Disposition == v1alpha1.DispositionIgnored && st.Reply == nil && st.Plan.Cancels == nil
+	return !records.Matters(event) && event.Status.Reply == nil
 }

@@ -36,6 +36,9 @@ func New(c cluster.Cluster, o cluster.Options, m *metrics.Metrics) *Steps {
 	secrets := gitauth.New(c.Kube)
 	owners := &ownership.Keeper{Cached: c.Claims.RepositoryClaims(o.Namespace), Claims: c.Plumbline.RepositoryClaims(o.Namespace), Repositories: c.PaC}
 	ends := cancelling.New(c, o)
+	annotations := &annotate.Step{Tekton: c.Tekton, Providers: o.Providers, Metrics: m}
+	ending := settle.New(c, secrets, m, leads)
+	ending.Unpatched = annotations.Unpatched
 	return &Steps{
 		Plan: &planning.Step{
 			Providers: o.Providers, Web: o.Remote, Events: c.Plumbline.GitEvents(o.Namespace), Version: o.Version, Owners: owners, Repositories: c.PaC, Metrics: m, Misses: &planning.Misses{},
@@ -46,7 +49,7 @@ func New(c cluster.Cluster, o cluster.Options, m *metrics.Metrics) *Steps {
 		Cancel:   ends,
 		Report:   &report.Step{Providers: o.Providers, Metrics: m, Identity: o.Identity, Late: o.Times.LateReports, Events: c.Plumbline.GitEvents(o.Namespace)},
 		Renew:    &renew.Step{GitAuth: secrets},
-		Annotate: &annotate.Step{Tekton: c.Tekton, Providers: o.Providers, Metrics: m},
-		Settle:   settle.New(c, secrets, m, leads),
+		Annotate: annotations,
+		Settle:   ending,
 	}
 }

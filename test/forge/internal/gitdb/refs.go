@@ -22,6 +22,8 @@ type Change struct {
 	// default branch's for a new branch. With a parent that is not the head
 	// the push is a forced one.
 	Parent string
+	// Orphan begins a history of its own, with these files alone.
+	Orphan bool
 }
 
 // Apply commits the change on top of parent ("" is none) and returns the SHA.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command soak runs the soak of issue 4 on a cluster of its own and fails when a delivery did.
+// Command soak runs the soak on a cluster of its own and fails when a delivery did.
 package main
 
 import (

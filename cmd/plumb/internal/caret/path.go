@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package caret
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/plumbline-ci/plumbline/pkg/resolve"
+)
+
+// Unknown returns the fields that do not exist, of all PipelineRuns, Pipelines and Tasks.
+func (s *Sources) Unknown() []resolve.Field { return s.set.Unknown() }
+
+// Field says where a field of a definition is, by its path like spec.tasks[0].name. Of a field that
+// is not there it is where the last part of the path is that is, or what stands for it: a
+// reference, for what is inlined.
+func (s *Sources) Field(file string, document int, path string) Place {
+	return s.FieldAt(file, max(s.begins[file][document], 1), path)
+}
+
+// FieldAt is Field with the line at which the document starts.
+func (s *Sources) FieldAt(file string, line int, path string) Place {
+	text, known := s.texts[file]
+	if !known {
+		return Place{File: file, Line: line}
+	}
+	d := newDocument(text, line)
+	if d.root != nil {
+		if found := follow(d.root, path); found != nil {
+			return Place{File: file, Line: found.Line, Column: found.Column}
+		}
+	}
+	return Place{File: file, Line: line, Column: d.indentation(line) + 1}
+}
+
+// step is the first part of a path: a key or an index.
+var step = regexp.MustCompile(`^\.?(?:\[([0-9]+)\]|([^.[]+))(.*)$`)
+
+// follow returns the node at which a path ends, or the last one on its way: a key, or an item of a
+// list.
+func follow(n *yaml.Node, path string) (last *yaml.Node) {
+	for {
+		if n.Kind == yaml.AliasNode {
+			n = n.Alias
+		}
+		parts := step.FindStringSubmatch(path)
+		if parts == nil {
+			return last
+		}
+		index, key, rest := parts[1], parts[2], parts[3]
+		switch {
+		case index != "" && n.Kind == yaml.SequenceNode:
+			at, err := strconv.Atoi(index)
+			if err != nil || at >= len(n.Content) {
+				return last
+			}
+			n = n.Content[at]
+			last = n
+		case key != "" && n.Kind == yaml.MappingNode:
+			if whole := strings.TrimPrefix(path, "."); pair(n, whole) != nil { // a key with a dot in it
+				return pair(n, whole)[0]
+			}
+			found := pair(n, key)
+			if found == nil {
+				found = pair(n, map[string]string{"pipelineSpec": "pipelineRef", "taskSpec": "taskRef"}[key])
+			}
+			if found == nil {
+				return last
+			}
+			last, n = found[0], found[1]
+		default:
+			return last
+		}
+		path = rest
+	}
+}
+
+// pair returns a key of a mapping and its value, nil if there is none. Of equal keys the last wins.
+func pair(n *yaml.Node, key string) []*yaml.Node {
+	for i := len(n.Content) - 2; i >= 0; i -= 2 {
+		if strings.EqualFold(n.Content[i].Value, key) {
+			return slices.Clip(n.Content[i : i+2])
+		}
+	}
+	return nil
+}

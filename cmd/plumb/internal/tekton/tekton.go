@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package tekton judges PipelineRuns as Tekton's webhook does when they are created, without a
+// cluster.
+package tekton
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/tektoncd/pipeline/pkg/apis/config"
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"knative.dev/pkg/apis"
+)
+
+// Refusal is why a PipelineRun would not be created.
+type Refusal struct {
+	// Message says who would refuse it and why, for people.
+	Message string
+	// Path is the field of the first reason, like spec.pipelineSpec.tasks[0].name; empty if it has
+	// none.
+	Path string
+}
+
+// Judge returns why a PipelineRun would be refused, nil if it would not. What depends on the
+// settings of a cluster is taken for allowed: features behind flags, the number of combinations of
+// a matrix, a default timeout that is longer than those that the run names, and a default resolver.
+func Judge(ctx context.Context, run *pipelinev1.PipelineRun) (*Refusal, error) {
+	if errs := metadata(run); len(errs) > 0 {
+		return &Refusal{Message: "Kubernetes would refuse it: " + join(errs), Path: errs[0].Field}, nil
+	}
+	settings, err := lenient()
+	if err != nil {
+		return nil, err
+	}
+	ctx = apis.WithinCreate(config.ToContext(ctx, settings))
+	run = run.DeepCopy()
+	resolve(&run.Spec)
+	run.SetDefaults(ctx)
+	refused := run.Validate(ctx).Filter(apis.ErrorLevel)
+	if refused == nil {
+		return nil, nil
+	}
+	refusal := &Refusal{Message: "Tekton would refuse it: " + strings.Join(strings.Split(refused.Error(), "\n"), "; ")}
+	for _, wrapped := range refused.WrappedErrors() {
+		if len(wrapped.Paths) > 0 {
+			refusal.Path = wrapped.Paths[0]
+			break
+		}
+	}
+	return refusal, nil
+}
+
+// metadata is what the API server says of the labels and annotations that the author has written.
+func metadata(run *pipelinev1.PipelineRun) field.ErrorList {
+	path := field.NewPath("metadata")
+	errs := metavalidation.ValidateLabels(run.Labels, path.Child("labels"))
+	return append(errs, apivalidation.ValidateAnnotations(run.Annotations, path.Child("annotations"))...)
+}
+
+func join(errs field.ErrorList) string {
+	all := make([]string, len(errs))
+	for i, err := range errs {
+		all[i] = err.Error()
+	}
+	return strings.Join(all, "; ")
+}
+
+// lenient are the settings of a Tekton that allows as much as any does.
+func lenient() (*config.Config, error) {
+	flags, err := config.NewFeatureFlagsFromMap(map[string]string{
+		"enable-api-fields":                config.AlphaAPIFields,
+		config.EnableArtifacts:             "true",
+		config.EnableCELInWhenExpression:   "true",
+		config.EnableConciseResolverSyntax: "true",
+		config.EnableParamEnum:             "true",
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the feature flags of Tekton: %w", err)
+	}
+	defaults, err := config.NewDefaultsFromMap(map[string]string{
+		"default-timeout-minutes": "0", "default-max-matrix-combinations-count": strconv.Itoa(math.MaxInt32),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the defaults of Tekton: %w", err)
+	}
+	return &config.Config{FeatureFlags: flags, Defaults: defaults}, nil
+}
+
+// resolve gives references that have params and nothing else the resolver that a cluster may have
+// for them.
+func resolve(spec *pipelinev1.PipelineRunSpec) {
+	const byDefault = "default"
+	if ref := spec.PipelineRef; ref != nil && ref.Name == "" && ref.Resolver == "" && len(ref.Params) > 0 {
+		ref.Resolver = byDefault
+	}
+	if spec.PipelineSpec == nil {
+		return
+	}
+	for _, tasks := range [][]pipelinev1.PipelineTask{spec.PipelineSpec.Tasks, spec.PipelineSpec.Finally} {
+		for _, task := range tasks {
+			if ref := task.TaskRef; ref != nil && ref.Name == "" && ref.Resolver == "" && len(ref.Params) > 0 {
+				ref.Resolver = byDefault
+			}
+		}
+	}
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/admission"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/resources"
+	"github.com/plumbline-ci/plumbline/pkg/template"
+)
+
+// branchPrefix begins the full name of every branch.
+const branchPrefix = "refs/heads/"
+
+const (
+	// pullPatience is how long after it was received a push waits for the event of its pull request to be recorded and planned.
+	pullPatience = 5 * time.Minute
+	// quietPatience is how much of that is not worth telling: the two deliveries come at the same time.
+	quietPatience = time.Minute
+	// soonest and latest bound how soon the push looks again.
+	soonest, latest = time.Second, 10 * time.Second
+)
+
+// leaveToOther declines the pipelines that the other event of the same commit runs: a push to the branch of an open pull request and
+// the pull request's own event are one change (skip-push-event-for-pr-commits). Nobody is asked when nothing would run. An
+// error is not an answer: to guess could run the commit twice (B14). See docs/adr/0048.
+func (d *draft) leaveToOther(ctx context.Context, open []*candidate) {
+	if !d.Config.SkipPushOfPulls || d.asked() {
+		return
+	}
+	wanted := slices.DeleteFunc(slices.Clone(open), func(c *candidate) bool {
+		declined := c.err != nil && !fault.Is(c.err, fault.Invalid)
+		return declined || d.runs.named(c.run) != nil
+	})
+	switch {
+	case len(wanted) == 0:
+	case pushesBranch(d.spec):
+		if err := d.leftToPull(ctx); err != nil {
+			for _, c := range wanted {
+				c.err = err
+			}
+		}
+	case ownEvent(d.spec) && admission.SameRepository(d.spec) && d.RecordsOf != nil:
+		d.leaveToPush(ctx, wanted)
+	}
+}
+
+func pushesBranch(spec *v1alpha1.GitEventSpec) bool {
+	return spec.Trigger == v1alpha1.TriggerPush && spec.Comment == nil && spec.Rerun == nil && strings.HasPrefix(spec.BaseRef, branchPrefix)
+}
+
+// ownEvent reports whether an event is a pull request's own: it was opened, reopened or pushed to, or is ready for review.
+func ownEvent(spec *v1alpha1.GitEventSpec) bool {
+	return spec.PullRequest != nil && spec.Comment == nil && spec.Rerun == nil && spec.EventType != match.LabelEvent && !spec.Closes()
+}
+
+// leftToPull returns an Ignored fault if the own event of an open pull request of the pushed branch runs the commit, and a
+// Throttled one while that event may still do so. A pull request of another branch or repository has no say.
+func (d *draft) leftToPull(ctx context.Context) error {
+	if err := d.facts.learn(ctx, template.Needs{Pulls: true}); err != nil {
+		return err
+	}
+	var waits error
+	for _, pull := range d.facts.pulls {
+		if !pull.Open || pull.HeadProjectID != d.spec.Project.ID || branchPrefix+pull.HeadRef != d.spec.BaseRef {
+			continue
+		}
+		runs, err := d.pullRuns(ctx, pull)
+		switch {
+		case runs:
+			return fault.Ignoredf("InPullRequest",
+				"the commit is in open pull request #%d, whose own event runs it (skip-push-event-for-pr-commits)", pull.Number)
+		case waits == nil:
+			waits = err
+		}
+	}
+	return waits
+}
+
+// pullRuns reports whether a pull request's own event of this commit has runs. With an error it may still get some: its
+// delivery has not arrived, or it is not planned. An event that ended without any (no pipeline is for it, it waits for
+// approval, it was refused) runs nothing, so that the push has to.
+func (d *draft) pullRuns(ctx context.Context, pull git.Pull) (bool, error) {
+	isHead := pull.SHA == d.spec.SHA || pull.SHA == ""
+	if d.RecordsOf == nil { // who plans it vouches for the deliveries
+		return isHead, nil
+	}
+	about := *d.spec
+	about.PullRequest = &v1alpha1.PullRequest{Number: pull.Number}
+	late := d.late(d.Event.Spec)
+	known, err := d.others(ctx, about.Subject(), func(spec *v1alpha1.GitEventSpec) bool {
+		return ownEvent(spec) && spec.SHA == d.spec.SHA
+	}, func(*v1alpha1.GitEventSpec) bool { return late })
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case slices.ContainsFunc(known, func(r records.Record) bool {
+		return r.Event.Status.Disposition == v1alpha1.DispositionRuns || len(r.Event.Status.Runs) > 0
+	}):
+		return true, nil
+	case late:
+		return false, nil
+	case slices.ContainsFunc(known, undecided):
+		return false, d.lookAgain("the event of open pull request #%d, which may run the same commit, is not planned yet", pull.Number)
+	case len(known) == 0 && isHead:
+		return false, d.lookAgain("the event of open pull request #%d, which has the same commit, is not on record yet", pull.Number)
+	}
+	return false, nil
+}
+
+// lookAgain returns a Throttled fault. That the two deliveries come in one order or the other tells nobody anything.
+func (d *draft) lookAgain(format string, number int64) error {
+	waited := d.Now().Sub(d.Event.Spec.ReceivedAt.Time)
+	reason := fault.ReasonPullRequestEvent
+	if waited < quietPatience {
+		reason = fault.ReasonBusy
+	}
+	return fault.Throttledf(reason, min(max(waited, soonest), latest), format, number)
+}
+
+// leaveToPush declines the pipelines that a push of the same commit to the pull request's branch has started: it did not know
+// of the pull request's event, whose delivery was late.
+func (d *draft) leaveToPush(ctx context.Context, wanted []*candidate) {
+	about := *d.spec
+	about.PullRequest = nil
+	pushes, err := d.others(ctx, about.Subject(), func(spec *v1alpha1.GitEventSpec) bool {
+		return pushesBranch(spec) && spec.BaseRef == branchPrefix+d.spec.HeadRef
+	}, d.late)
+	if err != nil {
+		for _, c := range wanted {
+			c.err = err
+		}
+		return
+	}
+	for _, push := range pushes {
+		if !d.knewOf(push.Event) {
+			continue
+		}
+		for _, c := range wanted {
+			if d.pushStarted(push.Event, c) {
+				c.err = fault.Ignoredf("InPush", "the push of this commit has started it, as GitEvent %s: "+
+					"the event of the pull request was not there in time (skip-push-event-for-pr-commits)", push.Event.Name)
+			}
+		}
+	}
+}
+
+// knewOf reports whether a push was planned when the pull request's event had happened already. What a push has started before
+// that does not count: a pull request that is opened later has its own runs. A commit that was pushed to the pull request is the
+// push's, however fast that was planned.
+func (d *draft) knewOf(push *v1alpha1.GitEvent) bool {
+	at := d.spec.Happened()
+	if d.spec.Before != "" {
+		at = at.Add(-git.Lag)
+	}
+	plan := push.Status.Plan
+	return plan != nil && plan.At != nil && !plan.At.Time.Before(at.Truncate(time.Second))
+}
+
+// pushStarted reports whether a push has started the pipeline. A run that was refused, or that ended before it was created, has not.
+func (d *draft) pushStarted(push *v1alpha1.GitEvent, c *candidate) bool {
+	name := runName(push.Name, c.definition)
+	return slices.ContainsFunc(push.Status.Runs, func(run v1alpha1.Run) bool {
+		return run.Name == name && run.Refused == nil && (run.UID != "" || run.Result == nil)
+	})
+}
+
+// late reports whether a push does not wait for the event of a pull request any more.
+func (d *draft) late(push *v1alpha1.GitEventSpec) bool {
+	return d.Now().Sub(push.ReceivedAt.Time) >= pullPatience
+}
+
+// others returns those events of a subject that are picked. Of two events of which either may go on without the other, one has
+// to see what the other one has decided: what is not decided and outdates cannot record a decision that it made without reading
+// again.
+func (d *draft) others(ctx context.Context, subject string, picks, outdates func(*v1alpha1.GitEventSpec) bool) ([]records.Record, error) {
+	list := func() ([]records.Record, error) {
+		all, err := d.RecordsOf(ctx, subject)
+		if err != nil {
+			return nil, fmt.Errorf("reading what else is on record of commit %s: %w", d.spec.SHA, err)
+		}
+		return slices.DeleteFunc(all, func(r records.Record) bool { return !picks(&r.Event.Spec) }), nil
+	}
+	known, err := list()
+	if err != nil {
+		return nil, err
+	}
+	rivals := false
+	for _, other := range known {
+		if !undecided(other) || !outdates(&other.Event.Spec) {
+			continue
+		}
+		if err := d.Outdate(ctx, other); err != nil {
+			return nil, err
+		}
+		rivals = true
+	}
+	if !rivals {
+		return known, nil
+	}
+	return list()
+}
+
+// undecided reports whether an event may still start something that it has no run for.
+func undecided(r records.Record) bool {
+	return !r.Event.Settled() && !r.Event.Status.Plan.Decided()
+}
+
+// runName is made of the name without the dash of a generateName: the names of PipelineRuns that exist must stay.
+func runName(event string, definition resolve.Definition) string {
+	return resources.RunName(event, definition.File, definition.Document, strings.TrimSuffix(definition.Name, "-"))
+}

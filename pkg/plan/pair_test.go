@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/plan"
+	"github.com/plumbline-ci/plumbline/pkg/records"
+)
+
+// pair is a world with a push and a pull request of one commit. The time is seconds after the push was received.
+type pair struct {
+	*world
+	// bySubject has what is on record; onOutdate is called with each event that is outdated.
+	bySubject map[string][]records.Record
+	onOutdate func(records.Record)
+	outdated  []string
+	now       int
+	err       error
+}
+
+func (p *pair) make(t *testing.T, in plan.Input) *plan.Plan {
+	t.Helper()
+	sources := p.sources()
+	sources.Past = plan.Past{
+		Now: func() time.Time { return second(p.now).Time },
+		RecordsOf: func(_ context.Context, subject string) ([]records.Record, error) {
+			p.ask("records of")
+			return slices.Clone(p.bySubject[subject]), p.err
+		},
+		Outdate: func(_ context.Context, r records.Record) error {
+			p.outdated = append(p.outdated, r.Event.Name)
+			if p.onOutdate != nil {
+				p.onOutdate(r)
+			}
+			return nil
+		},
+	}
+	made, err := plan.Make(t.Context(), in, sources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// knows puts an event on record.
+func (p *pair) knows(all ...records.Record) *pair {
+	if p.bySubject == nil {
+		p.bySubject = map[string][]records.Record{}
+	}
+	for _, r := range all {
+		p.bySubject[r.Event.Spec.Subject()] = append(p.bySubject[r.Event.Spec.Subject()], r)
+	}
+	return p
+}
+
+// staging is a push to a branch of which pull request 4 is open, and ownPull what the Git service says of that.
+func staging() plan.Input {
+	in := push()
+	in.Event.Spec.BaseRef, in.Event.Spec.HeadRef, in.Event.Spec.ReceivedAt = "refs/heads/staging", "refs/heads/staging", *second(0)
+	return in
+}
+
+func ownPull(change func(*git.Pull)) git.Pull {
+	pull := git.Pull{Number: 4, Open: true, SHA: sha, BaseRef: "main", HeadRef: "staging", HeadProjectID: 5}
+	if change != nil {
+		change(&pull)
+	}
+	return pull
+}
+
+// pulled4 is an event of pull request 4 as it is on record; "" is not planned yet.
+func pulled4(disposition v1alpha1.Disposition, change func(*v1alpha1.GitEvent)) records.Record {
+	r := onRecord("pull-4", sha, 0, disposition)
+	r.Event.Spec.PullRequest = &v1alpha1.PullRequest{Number: 4, Author: "author", HeadProjectID: 5}
+	r.Event.Spec.HeadRef, r.Event.Spec.Action = "staging", "synchronize"
+	if disposition == "" {
+		r.Event.Status = v1alpha1.GitEventStatus{}
+	}
+	if change != nil {
+		change(r.Event)
+	}
+	return r
+}
+
+// both is a pipeline for pushes and pull requests, whatever their branches.
+func both(name string) git.File {
+	return edited(pipeline(name), "[push]", "[push, pull_request]", `"[main]"`, `"[main, staging]"`)
+}
+
+// A push is left to a pull request of its own branch and repository, whose own event runs the same commit, and to no other one.
+func TestAPushIsLeftToThePullRequestOfItsBranchAlone(t *testing.T) {
+	t.Parallel()
+	pulls := func(change func(*git.Pull)) []git.Pull { return []git.Pull{ownPull(change)} }
+	runs := pulled4(v1alpha1.DispositionRuns, nil)
+	for name, c := range map[string]struct {
+		pulls   []git.Pull
+		records []records.Record
+		now     int
+		want    string // the reason for waiting, "" if the push runs, or "left"
+	}{
+		"its own event has runs":            {pulls(nil), []records.Record{runs}, 0, "left"},
+		"its own event has runs, long ago":  {pulls(nil), []records.Record{runs}, 9999, "left"},
+		"the head has moved since":          {pulls(func(p *git.Pull) { p.SHA = laterSHA }), []records.Record{runs}, 0, "left"},
+		"it is closed":                      {pulls(func(p *git.Pull) { p.Open = false }), []records.Record{runs}, 0, ""},
+		"it is of another branch":           {pulls(func(p *git.Pull) { p.HeadRef = "old" }), []records.Record{runs}, 0, ""},
+		"it is of a fork's branch":          {pulls(func(p *git.Pull) { p.HeadProjectID = 99 }), []records.Record{runs}, 0, ""},
+		"its fork was deleted":              {pulls(func(p *git.Pull) { p.HeadProjectID = 0 }), []records.Record{runs}, 0, ""},
+		"another commit is its head":        {pulls(func(p *git.Pull) { p.SHA = laterSHA }), nil, 0, ""},
+		"it goes to this branch":            {pulls(func(p *git.Pull) { p.HeadRef, p.BaseRef = "main", "staging" }), []records.Record{runs}, 0, ""},
+		"the second of two runs it":         {append(pulls(func(p *git.Pull) { p.Number = 3 }), ownPull(nil)), []records.Record{runs}, 0, "left"},
+		"it waits for approval":             {pulls(nil), []records.Record{pulled4(v1alpha1.DispositionPending, nil)}, 0, ""},
+		"no pipeline is for it":             {pulls(nil), []records.Record{pulled4(v1alpha1.DispositionIgnored, nil)}, 0, ""},
+		"it was refused":                    {pulls(nil), []records.Record{pulled4(v1alpha1.DispositionRefused, nil)}, 0, ""},
+		"it was superseded":                 {pulls(nil), []records.Record{pulled4(v1alpha1.DispositionSuperseded, nil)}, 0, ""},
+		"it is not planned":                 {pulls(nil), []records.Record{pulled4("", nil)}, 0, fault.ReasonBusy},
+		"it is not planned for a while":     {pulls(nil), []records.Record{pulled4("", nil)}, 90, fault.ReasonPullRequestEvent},
+		"it is not planned for too long":    {pulls(nil), []records.Record{pulled4("", nil)}, 300, ""},
+		"it has not arrived":                {pulls(nil), nil, 0, fault.ReasonBusy},
+		"it has not arrived for a while":    {pulls(nil), nil, 299, fault.ReasonPullRequestEvent},
+		"it is lost":                        {pulls(nil), nil, 300, ""},
+		"the head is not known yet":         {pulls(func(p *git.Pull) { p.SHA = "" }), nil, 0, fault.ReasonBusy},
+		"only a label was set":              {pulls(nil), []records.Record{pulled4(v1alpha1.DispositionRuns, func(e *v1alpha1.GitEvent) { e.Spec.EventType = "pull_request_labeled" })}, 400, ""},
+		"only a comment started something":  {pulls(nil), []records.Record{pulled4(v1alpha1.DispositionRuns, func(e *v1alpha1.GitEvent) { e.Spec.Comment = &v1alpha1.Comment{} })}, 400, ""},
+		"only another commit of it has run": {pulls(nil), []records.Record{pulled4(v1alpha1.DispositionRuns, func(e *v1alpha1.GitEvent) { e.Spec.SHA = laterSHA })}, 400, ""},
+		"it was closed by then":             {pulls(nil), []records.Record{pulled4(v1alpha1.DispositionIgnored, func(e *v1alpha1.GitEvent) { e.Spec.Action = "closed" })}, 0, fault.ReasonBusy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := (&pair{world: &world{files: []git.File{both("hello")}, pulls: c.pulls}, now: c.now}).knows(c.records...)
+			made := p.make(t, staging())
+			got := ""
+			switch {
+			case made.Wait != nil:
+				got = fault.Of(made.Wait).Reason
+			case strings.Contains(reasons(made)["hello"], "open pull request #4, whose own event runs it"):
+				got = "left"
+			}
+			if got != c.want || len(created(made)) != map[bool]int{true: 1}[c.want == ""] {
+				t.Errorf("%q with %v (%v), want %q", got, created(made), reasons(made), c.want)
+			}
+		})
+	}
+}
+
+// B14: what cannot be read is waited for.
+func TestAPushWaitsAsLongAsTheRecordsCannotBeRead(t *testing.T) {
+	t.Parallel()
+	p := &pair{world: &world{files: []git.File{both("hello")}, pulls: []git.Pull{ownPull(nil)}}, now: 999, err: errors.New("etcd is away")}
+	if made := p.make(t, staging()); made.Wait == nil || len(made.Runs) != 0 {
+		t.Errorf("%v with %v, want a wait", made.Wait, created(made))
+	}
+	in := ownEventOf4()
+	p.writers = "author"
+	if made := p.make(t, in); made.Wait == nil || len(made.Runs) != 0 {
+		t.Errorf("the pull request: %v with %v, want a wait", made.Wait, created(made))
+	}
+}
+
+// ownEventOf4 is the event that pushed4 records, to be planned.
+func ownEventOf4() plan.Input {
+	in := staging()
+	in.Event.Name, in.Event.Spec = "pull-4", &pulled4("", nil).Event.Spec
+	in.Event.Spec.ReceivedAt, in.Event.Spec.BaseRef = *second(400), "main"
+	return in
+}
+
+// pushed is the push as it is on record, planned that many seconds after it was received.
+func pushed(planned int, ended string) records.Record {
+	r := ran(staging(), "push-1", ended)
+	r.Event.Status.Disposition, r.Event.Status.Plan.At = v1alpha1.DispositionRuns, second(planned)
+	return r
+}
+
+// The delivery of a pull request that comes after its push has given up waiting does not run the same pipelines again.
+func TestALatePullRequestDoesNotRunWhatItsPushHasStarted(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		push records.Record
+		pull func(*v1alpha1.GitEventSpec)
+		want string // the pipelines that the pull request starts
+	}{
+		"the push has started one":          {pushed(300, "a="), nil, "b"},
+		"it has ended":                      {pushed(300, "a=Failed b=Succeeded"), nil, ""},
+		"it was refused":                    {pushed(300, "a=Refused"), nil, "a b"},
+		"the push was planned just before":  {pushed(0, "a="), func(s *v1alpha1.GitEventSpec) { s.HappenedAt, s.Before = second(5), laterSHA }, "b"},
+		"the push was planned long before":  {pushed(0, "a="), func(s *v1alpha1.GitEventSpec) { s.HappenedAt, s.Before = second(60), laterSHA }, "a b"},
+		"the pull request was opened later": {pushed(0, "a="), func(s *v1alpha1.GitEventSpec) { s.HappenedAt, s.Action = second(5), "opened" }, "a b"},
+		"it is of a fork":                   {pushed(300, "a="), func(s *v1alpha1.GitEventSpec) { s.PullRequest.HeadProjectID = 99 }, "a b"},
+		"it is of another branch":           {pushed(300, "a="), func(s *v1alpha1.GitEventSpec) { s.HeadRef = "other" }, "a b"},
+		"the time of the plan is not known": {func() records.Record { r := pushed(0, "a="); r.Event.Status.Plan.At = nil; return r }(), nil, "a b"},
+		"what was pushed is a tag":          {func() records.Record { r := pushed(300, "a="); r.Event.Spec.BaseRef = "refs/tags/staging"; return r }(), nil, "a b"},
+		"somebody asked the push to be rerun": {func() records.Record {
+			r := pushed(300, "a=")
+			r.Event.Spec.Rerun = &v1alpha1.Rerun{}
+			return r
+		}(), nil, "a b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := ownEventOf4()
+			if c.pull != nil {
+				c.pull(in.Event.Spec)
+			}
+			p := (&pair{world: &world{files: []git.File{both("a"), both("b")}, writers: "author"}, now: 400}).knows(c.push)
+			in.Event.Spec.Actor = "author"
+			made := p.make(t, in)
+			if got := strings.Join(created(made), " "); got != c.want {
+				t.Errorf("runs %q, want %q: %v", got, c.want, reasons(made))
+			}
+		})
+	}
+}
+
+// A pull request asks for what its push has started only if that counts: with the setting, for its own event, if something
+// would run.
+func TestAPullRequestAsksForItsPushOnlyIfThatDecides(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*plan.Input)
+		files  []git.File
+		want   int
+	}{
+		"its own event":  {func(*plan.Input) {}, []git.File{both("a"), both("b")}, 1},
+		"the setting":    {func(in *plan.Input) { in.Config.SkipPushOfPulls = false }, []git.File{both("a")}, 0},
+		"nothing to run": {func(*plan.Input) {}, []git.File{pipeline("a")}, 0},
+		"a label":        {func(in *plan.Input) { in.Event.Spec.EventType = "pull_request_labeled" }, []git.File{pulled("a", "on-label: bug")}, 0},
+		"from a fork":    {func(in *plan.Input) { in.Event.Spec.PullRequest.HeadProjectID = 99 }, []git.File{both("a")}, 0},
+	} {
+		in := ownEventOf4()
+		in.Event.Spec.PullRequest.Labels, in.Event.Spec.Actor = []string{"bug"}, "author"
+		c.change(&in)
+		p := &pair{world: &world{files: c.files, writers: "author"}}
+		made := p.make(t, in)
+		if got := p.count("records of"); got != c.want || made.Wait != nil {
+			t.Errorf("%s: %d reads, want %d (%v)", name, got, c.want, reasons(made))
+		}
+	}
+}
+
+// A push that does not wait any more and a pull request whose event has just arrived are planned by two workers: whichever is
+// written first, the other one finds out.
+func TestOfAPushAndALatePullRequestOneRunsThePipeline(t *testing.T) {
+	t.Parallel()
+	undecidedPush := pushed(0, "")
+	undecidedPush.Event.Status = v1alpha1.GitEventStatus{}
+	for _, first := range []string{"push", "pull"} {
+		t.Run(first, func(t *testing.T) {
+			t.Parallel()
+			w := &world{files: []git.File{both("a")}, writers: "author", pulls: []git.Pull{ownPull(nil)}}
+			p := (&pair{world: w, now: 400}).knows(pulled4("", nil), undecidedPush)
+			in := ownEventOf4()
+			in.Event.Spec.Actor = "author"
+			if first == "push" { // the push is written while the pull request reads
+				p.onOutdate = func(r records.Record) { p.bySubject[r.Event.Spec.Subject()] = []records.Record{pushed(400, "a=")} }
+			} else {
+				in = staging()
+				p.onOutdate = func(r records.Record) {
+					p.bySubject[r.Event.Spec.Subject()] = []records.Record{pulled4(v1alpha1.DispositionRuns, nil)}
+				}
+			}
+			made := p.make(t, in)
+			if len(created(made)) != 0 || len(p.outdated) != 1 {
+				t.Errorf("%v runs, outdated %v: %v", created(made), p.outdated, reasons(made))
+			}
+		})
+	}
+}
+
+// The number of a merged pull request is that of the one that was merged into the branch. A tag is of no branch.
+func TestTheMergedPullRequestIsTheOneOfTheBranch(t *testing.T) {
+	t.Parallel()
+	merged := []git.Pull{{Number: 3, Merged: true, BaseRef: "old"}, {Number: 5, Merged: true, BaseRef: "main"}, {Number: 6, BaseRef: "main"}}
+	for ref, want := range map[string]string{"refs/heads/main": "5", "refs/heads/old": "3", "refs/heads/production": "{{ pull_request_number }}", "refs/tags/v1": "3"} {
+		in := push()
+		in.Event.Spec.BaseRef, in.Event.Spec.HeadRef = ref, ref
+		w := &world{files: []git.File{pipeline("a", `on-cel-expression: "true"`, `note: "{{ pull_request_number }}"`)}, pulls: merged}
+		made := w.make(t, in)
+		if len(created(made)) != 1 || !strings.Contains(string(made.Runs[0].Manifest), `note":"`+want+`"`) {
+			t.Errorf("%s: want %q: %v %s", ref, want, reasons(made), made.Runs[0].Manifest)
+		}
+	}
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plumbline-ci/plumbline/pkg/git"
+)
+
+// Fields that do not exist are dropped, and the check of the run says so.
+func TestUnknownFieldsAreNotes(t *testing.T) {
+	t.Parallel()
+	w := &world{files: []git.File{
+		pipeline("fine"), edited(pipeline("one"), "spec:\n", "spec:\n  timeout: 1h\n"),
+		edited(pipeline("many"), "spec:\n", "spec:\n  a1: 1\n  a2: 1\n  a3: 1\n  a4: 1\n  a5: 1\n"),
+	}}
+	made := w.make(t, push())
+	var notes []string
+	for _, run := range made.Runs {
+		notes = append(notes, run.Note)
+	}
+	want := []string{
+		"", "Fields that do not exist were dropped: spec.timeout (.tekton/one.yaml).",
+		"Fields that do not exist were dropped: spec.a1, spec.a2, spec.a3 and 2 more (.tekton/many.yaml).",
+	}
+	if diff := cmp.Diff(want, notes); diff != "" || len(created(made)) != 3 {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}

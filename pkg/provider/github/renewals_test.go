@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package github
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/providertest"
+	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/test/forge"
+)
+
+var (
+	readsChecks  = map[string]string{"metadata": "read", "contents": "read", "checks": "read"}
+	writesChecks = map[string]string{"metadata": "read", "contents": "read", "checks": "write"}
+)
+
+// renewalBench is an App on an installation whose tokens may be too old, with a clock of its own.
+type renewalBench struct {
+	*fake
+	t     *testing.T
+	world providertest.World
+	clock *clock
+	sha   string
+}
+
+func newRenewalBench(t *testing.T) *renewalBench {
+	t.Helper()
+	clock := &clock{now: time.Now()}
+	f, w := openFake(t, forge.Options{}) // the App signs with the real time
+	w.Provider = New(Options{Now: clock.Now})
+	return &renewalBench{fake: f, t: t, world: w, clock: clock, sha: f.Commit("main", map[string]string{"x": "y"})}
+}
+
+// connect is a client of one attempt.
+func (b *renewalBench) connect(project v1alpha1.Project) provider.Client {
+	b.t.Helper()
+	client, err := b.world.Provider.Connect(b.t.Context(), b.world.BaseURL, project, b.world.Credentials)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return client
+}
+
+func (b *renewalBench) put() error {
+	_, err := b.connect(b.world.Project).Put(b.t.Context(), git.Head{SHA: b.sha, Project: b.world.Project}, "", check(status.Queued, ""), false)
+	return err
+}
+
+func (b *renewalBench) wantReason(err error, reason string) {
+	b.t.Helper()
+	if f := fault.Of(err); f == nil || f.Reason != reason {
+		b.t.Errorf("got %+v, want %s", f, reason)
+	}
+}
+
+// A token has what the installation had when it was minted. What the operator grants later is used
+// at the next attempt.
+func TestAGrantedPermissionIsUsedAtTheNextAttempt(t *testing.T) {
+	b := newRenewalBench(t)
+	b.SetPermissions(b.installed, readsChecks)
+	b.wantReason(b.put(), fault.ReasonPermissionMissing)
+	for range 3 {
+		b.clock.add(5 * time.Minute)
+		b.wantReason(b.put(), fault.ReasonPermissionMissing)
+	}
+	b.SetPermissions(b.installed, writesChecks)
+	b.clock.add(5 * time.Minute)
+	if err := b.put(); err != nil {
+		t.Errorf("after the permission was granted: %v", err)
+	}
+}
+
+// GitHub limits mints: however many calls lack a permission, an installation renews a token once a
+// minute.
+func TestARefusedPermissionCostsOneMintAMinute(t *testing.T) {
+	b := newRenewalBench(t)
+	b.SetPermissions(b.installed, readsChecks)
+	b.wantReason(b.put(), fault.ReasonPermissionMissing)
+	if got := b.Count(forge.RouteToken); got != 1 {
+		t.Errorf("%d mints: a token that was just minted is not renewed", got)
+	}
+	for range 12 { // six minutes
+		b.clock.add(30 * time.Second)
+		for range 5 {
+			b.wantReason(b.put(), fault.ReasonPermissionMissing)
+		}
+	}
+	if got := b.Count(forge.RouteToken) - 1; got != 6 {
+		t.Errorf("%d renewals in six minutes, want one a minute", got)
+	}
+}
+
+// One repository finds out that a permission was granted: the others of the installation need not
+// wait for their minute.
+func TestAGrantIsKnownToAllRepositoriesOfAnInstallation(t *testing.T) {
+	b := newRenewalBench(t)
+	b.SetPermissions(b.installed, readsChecks)
+	projects := []v1alpha1.Project{b.world.Project}
+	for i := range 5 {
+		name := fmt.Sprint("more-", i)
+		repo := b.CreateRepo("acme", name, forge.RepoOptions{Private: true})
+		b.GitHub.Commit("acme/"+name, "main", forge.Change{Message: "first", Files: map[string]string{"x": name}})
+		projects = append(projects, v1alpha1.Project{Owner: "acme", Name: name, ID: repo.ID, URL: repo.HTMLURL, DefaultBranch: "main"})
+	}
+	putAll := func() (failed int) {
+		for _, project := range projects {
+			client := b.connect(project)
+			sha, err := client.DefaultBranch(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := client.Put(t.Context(), git.Head{SHA: sha, Project: project}, "", check(status.Queued, ""), false); err != nil {
+				failed++
+			}
+		}
+		return failed
+	}
+	if failed := putAll(); failed != len(projects) {
+		t.Fatalf("%d fail without the permission", failed)
+	}
+	b.SetPermissions(b.installed, writesChecks)
+	b.clock.add(5 * time.Minute)
+	if failed := putAll(); failed != 0 {
+		t.Errorf("%d of %d repositories use a token without the permission still", failed, len(projects))
+	}
+}
+
+// Neither a suspension that is lifted nor a repository that is added again has to wait for the end
+// of a token.
+func TestATokenOfBeforeASuspensionOrARemovalIsRenewed(t *testing.T) {
+	for name, change := range map[string]func(b *renewalBench, there bool){
+		"suspended": func(b *renewalBench, there bool) { b.Suspend(b.installed, !there) },
+		"removed from the installation": func(b *renewalBench, there bool) {
+			repos := []string{"acme/other"}
+			if there {
+				repos = append(repos, testRepo)
+			}
+			b.SetInstalledRepos(b.installed, repos...)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newRenewalBench(t)
+			if err := b.put(); err != nil {
+				t.Fatal(err)
+			}
+			change(b, false)
+			b.clock.add(5 * time.Minute)
+			if err := b.put(); !fault.Is(err, fault.Operator) {
+				t.Errorf("while it is gone: %v, want an operator's wait", err)
+			}
+			change(b, true)
+			b.clock.add(5 * time.Minute)
+			err := b.put()
+			if fault.Is(err, fault.Transient) { // a 404 of the token before says nothing: all is asked again
+				err = b.put()
+			}
+			if err != nil {
+				t.Errorf("when it is back: %v", err)
+			}
+		})
+	}
+}
+
+// A file that the old token did not see is not called missing.
+func TestAFileIsNotMissingBecauseOfAnOldToken(t *testing.T) {
+	b := newRenewalBench(t)
+	read := func() error {
+		_, err := b.connect(b.world.Project).File(t.Context(), b.sha, "x")
+		return err
+	}
+	if err := read(); err != nil {
+		t.Fatal(err)
+	}
+	b.SetInstalledRepos(b.installed, "acme/other")
+	b.SetInstalledRepos(b.installed, "acme/other", testRepo)
+	b.clock.add(5 * time.Minute)
+	if err := read(); !fault.Is(err, fault.Transient) {
+		t.Errorf("with a token that does not see the repository: %v, want a retry", err)
+	}
+	if err := read(); err != nil {
+		t.Errorf("with the next one: %v", err)
+	}
+}
+
+// What was refused for good is refused, and its token stays when no other one can be had.
+func TestATokenStaysWhenNoOtherOneIsMinted(t *testing.T) {
+	b := newRenewalBench(t)
+	if err := b.put(); err != nil {
+		t.Fatal(err)
+	}
+	b.clock.add(5 * time.Minute)
+	b.Inject(forge.Fault{Route: forge.RouteCheckCreate, Count: 1, Do: forge.Forbidden403()})
+	b.Inject(forge.Fault{Route: forge.RouteToken, Do: forge.ServerError502HTML()})
+	_, err := b.connect(b.world.Project).Put(t.Context(), git.Head{SHA: b.sha, Project: b.world.Project}, "", check(status.Queued, ""), true)
+	b.wantReason(err, fault.ReasonPermissionMissing)
+	if err := b.put(); err != nil {
+		t.Errorf("the token that works is gone: %v", err)
+	}
+}

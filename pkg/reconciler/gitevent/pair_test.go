@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
+)
+
+// newPair is a world with a push to main, of which pull request 3 to stable is open, and a pipeline for both.
+func newPair(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t, annotated("hello", `on-cel-expression: "true"`))
+	w.git.canWrite = func(string) (bool, error) { return true, nil }
+	w.git.pulls = []git.Pull{{Number: 3, Open: true, SHA: sha, BaseRef: "stable", HeadRef: "main", HeadProjectID: 5}}
+	w.edit(func(e *v1alpha1.GitEvent) {
+		e.Spec.ReceivedAt, e.Labels = metav1.NewTime(w.clock.Now()), map[string]string{plumbline.SubjectLabel: e.Spec.Subject()}
+	})
+	return w
+}
+
+// synchronized records the pull request's own event of the push.
+func (w *world) synchronized(happened time.Duration, change ...func(*v1alpha1.GitEvent)) {
+	w.other("pull-3", "synchronize", happened, append(change, func(e *v1alpha1.GitEvent) {
+		e.Spec.BaseRef, e.Spec.HeadRef, e.Spec.Before = "stable", "main", strings.Repeat("b", 40)
+	})...)
+}
+
+// The push comes first and waits: it is written down as soon as that is worth telling. The pull request's event runs the commit once.
+func TestAPushWaitsForThePullRequestOfItsBranch(t *testing.T) {
+	t.Parallel()
+	w := newPair(t)
+	if _, err := w.reconcile(); err == nil || len(w.runs()) != 0 || len(w.event().Status.Waits) != 0 {
+		t.Fatalf("%v, %d runs, waits %v: want it to wait, and nothing written", err, len(w.runs()), w.event().Status.Waits)
+	}
+	w.clock.SetTime(w.clock.Now().Add(2 * time.Minute))
+	_, _ = w.reconcile()
+	if waits := w.event().Status.Waits; len(waits) != 1 || waits[0].Reason != fault.ReasonPullRequestEvent || !strings.Contains(waits[0].Message, "#3") {
+		t.Fatalf("waits %v", waits)
+	}
+	w.synchronized(-2 * time.Minute)
+	if _, err := w.reconcileEvent("pull-3"); err != nil && len(w.runs()) != 1 {
+		t.Fatalf("%v, %d runs of the pull request", err, len(w.runs()))
+	}
+	w.settle(corev1.ConditionTrue)
+	if e := w.event(); len(w.runs()) != 1 || e.Status.Disposition != v1alpha1.DispositionIgnored || !strings.Contains(e.Status.Plan.Decisions[0].Reason, "#3") {
+		t.Errorf("%d runs, the push %+v", len(w.runs()), e.Status)
+	}
+}
+
+// The pull request's event is lost: the push runs the commit. When the Git service sends the event again, a day later, the
+// commit does not run twice.
+func TestAPushRunsWhatALostPullRequestEventDoesNot(t *testing.T) {
+	t.Parallel()
+	w := newPair(t)
+	w.settle(corev1.ConditionTrue) // some minutes pass with each reconcile
+	if len(w.runs()) != 1 || w.event().Status.Disposition != v1alpha1.DispositionRuns {
+		t.Fatalf("%d runs, %+v", len(w.runs()), w.event().Status)
+	}
+	w.clock.SetTime(w.clock.Now().Add(24 * time.Hour))
+	w.synchronized(-25 * time.Hour)
+	_, _ = w.reconcileEvent("pull-3")
+	e := w.named("pull-3")
+	if len(w.runs()) != 1 || !e.Settled() || !strings.Contains(e.Status.Plan.Decisions[0].Reason, "push-1") {
+		t.Errorf("%d runs, the pull request %+v", len(w.runs()), e.Status)
+	}
+}
+
+// A pull request of somebody who may not start anything waits for approval, and keeps no push from running.
+func TestAPushIsNotLeftToAPullRequestThatWaitsForApproval(t *testing.T) {
+	t.Parallel()
+	w := newPair(t)
+	w.synchronized(0, func(e *v1alpha1.GitEvent) {
+		e.Status = v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionPending, Plan: &v1alpha1.Plan{HeadSHA: sha, Reason: "PendingApproval"}}
+	})
+	if _, _ = w.reconcile(); len(w.runs()) != 1 {
+		t.Errorf("%d runs: %+v", len(w.runs()), w.event().Status)
+	}
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package planning
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/plan"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+// A Git service may refuse one thing each time and serve everything else: GitHub answers 500 for a
+// comparison that takes it too long. docs/adr/0046 says what happens then.
+const (
+	// shownAfter is how long a plan has waited when its commit shows for what.
+	shownAfter = 2 * time.Minute
+	// enoughAfter is how long the same refusal is met until something less is taken for an answer.
+	enoughAfter = time.Hour
+	// reasonWaiting is that of a plan of which nothing is decided.
+	reasonWaiting = "Waiting"
+)
+
+// refusals are what the Git service refuses while an event is planned. The wait of the run that
+// stands for the plan records which, and since when.
+type refusals struct {
+	a   *attempt.Attempt
+	met error
+}
+
+// enough reports whether a refusal was met for enoughAfter.
+func (r *refusals) enough(refused error) bool {
+	if !refusal(refused) {
+		return false
+	}
+	r.met = refused
+	r.note()
+	wait := r.a.Waits.Of(r.step())
+	return wait != nil && r.a.Clock.Since(wait.Since.Time) >= enoughAfter
+}
+
+// refusal reports whether the Git service has refused something, or has not answered.
+func refusal(err error) bool {
+	f := fault.Of(err)
+	if f == nil {
+		return false
+	}
+	return f.Reason == fault.ReasonGitRejected || f.Class == fault.Transient && attempt.OfGitService(f.Reason)
+}
+
+// run is the name of the run that stands for the plan: it is never created.
+func (r *refusals) run() string {
+	return plan.WaitingRun(r.a.Event.Name)
+}
+
+func (r *refusals) step() string { return v1alpha1.StepCreate + r.run() }
+
+// note records a refusal. One of another thing is another one, whatever its reason. The plan may
+// have met it before it was noted.
+func (r *refusals) note() {
+	plans := r.a.Waits.Of(v1alpha1.StepPlan)
+	if plans == nil || r.a.Clock.Since(plans.Since.Time) < shownAfter {
+		return
+	}
+	before := r.a.Waits.Of(r.step())
+	about, _, _ := strings.Cut(fault.Of(r.met).Message, ": ")
+	if before != nil && !strings.HasPrefix(before.Message, about) {
+		r.a.Waits.Clear(r.step())
+		before = nil
+	}
+	_ = r.a.Waits.Settle(r.step(), r.met) // it is part of the plan's wait
+	now := r.a.Waits.Of(r.step())
+	plans = r.a.Waits.Of(v1alpha1.StepPlan) // the list may have moved
+	if before == nil && now != nil && plans != nil && plans.Reason == now.Reason && strings.Contains(plans.Message, about) {
+		now.Since = plans.Since
+	}
+}
+
+// shown returns the run whose check shows what the plan waits for, nil for none. It is told only
+// while the Git service serves other things: in an outage nobody could be told, and hardly anything
+// waits after it. Its wait is over with the plan's.
+func (r *refusals) shown(ctx context.Context, client *provider.Client, made *plan.Plan, err error) *v1alpha1.Run {
+	known := r.known()
+	if err == nil && made.Wait == nil {
+		r.a.Waits.Clear(r.step())
+		return r.over(known)
+	}
+	if r.met == nil && refusal(err) {
+		r.met = err
+		r.note()
+	}
+	if known != nil {
+		return known
+	}
+	spec := &r.a.Event.Spec
+	asked := spec.Comment != nil || spec.Rerun != nil
+	if made.HeadSHA == "" || asked || r.a.Waits.Of(r.step()) == nil || !responds(ctx, client) {
+		return nil
+	}
+	return &v1alpha1.Run{Pipeline: plan.Definitions, Namespace: spec.Repository.Namespace, Name: r.run(), Unresolved: true}
+}
+
+func (r *refusals) known() *v1alpha1.Run {
+	for i := range r.a.Event.Status.Runs {
+		if run := &r.a.Event.Status.Runs[i]; run.Name == r.run() {
+			return run.DeepCopy()
+		}
+	}
+	return nil
+}
+
+// over ends the check that people may have seen; one that was never sent is forgotten.
+func (r *refusals) over(known *v1alpha1.Run) *v1alpha1.Run {
+	if known == nil || r.a.Accepted(known.Name) == nil {
+		return nil
+	}
+	const message = "It is decided which pipelines start: " +
+		"the Git service has shown what was waited for, or did not show it for too long."
+	known.Unresolved = false
+	known.Result = &v1alpha1.Result{
+		Outcome: v1alpha1.OutcomeSkipped, Reason: attempt.ReasonDecided, Message: message, Text: message,
+	}
+	return known
+}
+
+// Serves reports whether the Git service answers for the event's repository.
+func (s *Step) Serves(ctx context.Context, a *attempt.Attempt) bool {
+	client, err := a.Git.Connect(ctx)
+	return err == nil && responds(ctx, client)
+}
+
+func responds(ctx context.Context, client *provider.Client) bool {
+	_, err := client.DefaultBranch(ctx)
+	return err == nil
+}
+
+// enterWaiting writes that nothing more is decided yet, for the check that shows it.
+func enterWaiting(ctx context.Context, a *attempt.Attempt, made *plan.Plan, shown *v1alpha1.Run, waits error) error {
+	if a.Planned() {
+		known := func(run v1alpha1.Run) bool { return run.Name == shown.Name }
+		if !slices.ContainsFunc(a.Event.Status.Runs, known) {
+			a.Event.Status.Runs = append(a.Event.Status.Runs, *shown)
+		}
+		return waits
+	}
+	next := planOf(a, made)
+	why := fault.Of(waits).Message
+	next.Reason, next.Message = reasonWaiting, "nothing is decided: "+why
+	next.Decisions = []v1alpha1.Decision{{File: plan.Definitions, Open: true, Reason: "waiting: " + why}}
+	a.Event.Status.Runs = []v1alpha1.Run{*shown}
+	if err := accept(ctx, a, v1alpha1.DispositionRuns, next); err != nil {
+		return err
+	}
+	return waits
+}

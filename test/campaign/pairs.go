@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package campaign
+
+import (
+	"fmt"
+
+	"github.com/plumbline-ci/plumbline/test/invariants"
+)
+
+// onceOfTwo is what a violation is called where a push and the pull request that it moved both run a pipeline.
+const onceOfTwo = "pairs"
+
+// pairOf is the delivery that tells of the same push, "" if there is none.
+func (r *repository) pairOf(key string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pairs[key]
+}
+
+// runsOf are the pipelines that each delivery has runs of.
+func runsOf(e *invariants.Evidence) map[string]map[string]bool {
+	all := map[string]map[string]bool{}
+	for _, event := range e.Events {
+		key := event.Spec.DeliveryKey
+		for _, run := range event.Status.Runs {
+			if all[key] == nil {
+				all[key] = map[string]bool{}
+			}
+			all[key][run.Pipeline] = true
+		}
+	}
+	return all
+}
+
+// paired finds what runs twice: once for a push to a pull request, and once for the pull request that the push moved.
+func (c *checker) paired(e *invariants.Evidence) (broken []invariants.Violation) {
+	runs := runsOf(e)
+	for _, r := range c.stage.repositories {
+		r.mu.Lock()
+		for own, pushed := range r.pairs {
+			for pipeline := range runs[own] {
+				if runs[pushed][pipeline] {
+					broken = append(broken, invariants.Violation{
+						Invariant: onceOfTwo, Subject: own, Message: fmt.Sprintf("%s runs for the push of delivery %s and for the pull request of delivery %s", pipeline, pushed, own),
+					})
+				}
+			}
+		}
+		r.mu.Unlock()
+	}
+	return broken
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package campaign
+
+import (
+	"testing"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/invariants"
+)
+
+// Of a push that is told of twice each pipeline runs for one of the two, whichever that is; and for one of them it has to.
+func TestOfTwoEventsOfOnePushOneRuns(t *testing.T) {
+	for what, test := range map[string]struct {
+		push, own []string
+		twice     bool
+		none      bool
+	}{
+		"the pull request runs": {nil, []string{"run-0", "run-1"}, false, false},
+		"the push runs":         {[]string{"run-0"}, nil, false, false},
+		"each runs another one": {[]string{"run-0"}, []string{"run-1"}, false, false},
+		"both run one":          {[]string{"run-0", "run-1"}, []string{"run-1"}, true, false},
+		"neither runs anything": {nil, nil, false, true},
+	} {
+		r := &repository{wishes: map[string]wish{"push": either, "own": starts}, pairs: map[string]string{"own": "push"}}
+		c := &checker{stage: &stage{repositories: []*repository{r}}}
+		e := &invariants.Evidence{Events: []v1alpha1.GitEvent{eventWith("push", test.push), eventWith("own", test.own)}}
+		if broken := c.paired(e); len(broken) > 0 != test.twice {
+			t.Errorf("%s: %v", what, broken)
+		}
+		if broken := c.ignored(e); len(broken) > 0 != test.none {
+			t.Errorf("%s: %v", what, broken)
+		}
+	}
+}
+
+// eventWith is the event of a delivery with runs of some pipelines.
+func eventWith(key string, pipelines []string) (event v1alpha1.GitEvent) {
+	event.Name, event.Spec.DeliveryKey, event.Status.Disposition = key, key, v1alpha1.DispositionIgnored
+	for _, pipeline := range pipelines {
+		event.Status.Disposition = v1alpha1.DispositionRuns
+		event.Status.Runs = append(event.Status.Runs, v1alpha1.Run{Pipeline: pipeline})
+	}
+	return event
+}
