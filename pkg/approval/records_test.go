@@ -12,7 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/records"
 )
 
-// A head was known when the API server stored its delivery, whatever the clock of the receiver says.
+// A head was known when the API server stored its delivery, whatever the clock of the receiver
+// says.
 func TestHeadsAreKnownSinceTheyWereStored(t *testing.T) {
 	t.Parallel()
 	stored, happened := metav1.NewTime(time.Unix(100, 0)), metav1.NewTime(time.Unix(90, 0))

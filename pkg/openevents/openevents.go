@@ -100,7 +100,8 @@ func (w *Watch) Of(namespace, name string) []*v1alpha1.GitEvent {
 	return w.by(byRepository, namespace+"/"+name)
 }
 
-// From returns the open events of an Origin (RepositoryReference), as Of does: also those of Repositories that are gone.
+// From returns the open events of an Origin (RepositoryReference), as Of does: also those of
+// Repositories that are gone.
 func (w *Watch) From(origin string) []*v1alpha1.GitEvent { return w.by(byOrigin, origin) }
 
 func (w *Watch) by(index, value string) []*v1alpha1.GitEvent {

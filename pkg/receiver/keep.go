@@ -18,12 +18,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/tombstone"
 )
 
-// keepApart is the least time between two notes of a redelivery in one record. The retention is at least a day longer than Git services send a
-// delivery again.
+// keepApart is the least time between two notes of a redelivery in one record. The retention is at
+// least a day longer than Git services send a delivery again.
 const keepApart = time.Hour
 
-// keep notes in an event that its delivery has come again, so that what remembers it is kept from now on: the redelivery may be sent again for as
-// long as the delivery. there is false if the event was deleted since it was read.
+// keep notes in an event that its delivery has come again, so that what remembers it is kept from
+// now on: the redelivery may be sent again for as long as the delivery. there is false if the event
+// was deleted since it was read.
 func (r *Recorder) keep(ctx context.Context, event *v1alpha1.GitEvent) (there bool, err error) {
 	now, last := r.Clock.Now(), event.CreationTimestamp.Time
 	if at, err := time.Parse(time.RFC3339, event.Annotations[plumbline.DeliveredAgainAnnotation]); err == nil && at.After(last) {
@@ -48,7 +49,8 @@ func (r *Recorder) keep(ctx context.Context, event *v1alpha1.GitEvent) (there bo
 	return true, nil
 }
 
-// keepBuried is keep for what is left of an event that was deleted. changed is that the page is not as it was read.
+// keepBuried is keep for what is left of an event that was deleted. changed is that the page is not
+// as it was read.
 func (r *Recorder) keepBuried(ctx context.Context, page *v1alpha1.TombstonePage, entry tombstone.Entry) (changed bool, err error) {
 	if r.Retention == nil {
 		return false, nil

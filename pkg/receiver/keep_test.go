@@ -21,7 +21,8 @@ import (
 
 const day = 24 * time.Hour
 
-// forget does what the sweep does with a settled event: it is deleted when its retention is over, counted from when it was last delivered.
+// forget does what the sweep does with a settled event: it is deleted when its retention is over,
+// counted from when it was last delivered.
 func (w *world) forget(name string) {
 	w.t.Helper()
 	events := w.client.PlumblineV1alpha1().GitEvents(systemNamespace)
@@ -40,7 +41,8 @@ func (w *world) forget(name string) {
 	}
 }
 
-// A redelivery is a delivery that may be sent again for as long: each one moves the end of what remembers it, and none of them runs.
+// A redelivery is a delivery that may be sent again for as long: each one moves the end of what
+// remembers it, and none of them runs.
 func TestARedeliveryOfARedeliveryDoesNotRun(t *testing.T) {
 	for name, evicted := range map[string]bool{"its record is there": false, "it has a tombstone": true} {
 		for body, d := range map[string]delivery{"that tells no time": push("k1"), "that tells when": happened("k1", time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)), "of its own": large("k1")} {
@@ -74,7 +76,8 @@ func TestARedeliveryOfARedeliveryDoesNotRun(t *testing.T) {
 	}
 }
 
-// What may run again moves as well: its redelivery runs under another name, and the next one meets both.
+// What may run again moves as well: its redelivery runs under another name, and the next one meets
+// both.
 func TestARedeliveryOfWhatMayRunAgainRunsOnce(t *testing.T) {
 	for name, evicted := range map[string]bool{"its record is there": false, "it has a tombstone": true} {
 		t.Run(name, func(t *testing.T) {
@@ -132,8 +135,8 @@ func TestARedeliveryIsNotedOnceAnHour(t *testing.T) {
 	}
 }
 
-// A redelivery whose note may not have been written has to come again; nothing is recorded. One that finds the record deleted meanwhile, or the page
-// changed, looks again.
+// A redelivery whose note may not have been written has to come again; nothing is recorded. One
+// that finds the record deleted meanwhile, or the page changed, looks again.
 func TestANoteOfARedeliveryThatFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		evicted bool

@@ -106,7 +106,8 @@ func (r *Recorder) remembered(ctx context.Context, name string, spec *v1alpha1.G
 	return sight{err: fault.Transientf("NameRace", "TombstonePage %s changes all the time", tombstone.PageOf(name))}
 }
 
-// buried is what the tombstone of an event says, whose end it moves. Changed is that somebody else has written the page meanwhile.
+// buried is what the tombstone of an event says, whose end it moves. Changed is that somebody else
+// has written the page meanwhile.
 func (r *Recorder) buried(ctx context.Context, name string, spec *v1alpha1.GitEventSpec) (seen sight, changed bool) {
 	page, err := r.Tombstones.Get(ctx, tombstone.PageOf(name), metav1.GetOptions{})
 	if fault.Gone(err) {

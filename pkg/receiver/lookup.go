@@ -168,7 +168,8 @@ func (l Lookup) FindUnverified(ctx context.Context, canonical string) (*pacv1alp
 func (l Lookup) ask(ctx context.Context, live View, canonical string) (*pacv1alpha1.Repository, error) {
 	repository, namespace, err := live.find(ctx, canonical)
 	if fault.Is(err, fault.Ignored) && l.moves(canonical, namespace) {
-		return nil, fault.Transientf(fault.ReasonNotClaimedYet, "the RepositoryClaim of %s has not moved yet to the Repository of namespace %s that has the URL now: are the controllers running?", canonical, namespace)
+		return nil, fault.Transientf(fault.ReasonNotClaimedYet, "the RepositoryClaim of %s has not moved yet "+
+			"to the Repository of namespace %s that has the URL now: are the controllers running?", canonical, namespace)
 	}
 	if repository != nil || err != nil {
 		return repository, err
@@ -179,13 +180,15 @@ func (l Lookup) ask(ctx context.Context, live View, canonical string) (*pacv1alp
 	return nil, fault.Ignoredf("NoRepository", "no Repository in this cluster has the URL %s", canonical)
 }
 
-// moves reports whether the claim of a URL is about to move within its namespace: its Repository was renamed, and another one names the URL.
+// moves reports whether the claim of a URL is about to move within its namespace: its Repository
+// was renamed, and another one names the URL.
 func (l Lookup) moves(canonical, namespace string) bool {
 	naming, _ := l.Beside(canonical)
 	return slices.ContainsFunc(naming, func(r *pacv1alpha1.Repository) bool { return r.Namespace == namespace })
 }
 
-// find returns nil when nobody has claimed the URL. The namespace is that of the claim, if there is one.
+// find returns nil when nobody has claimed the URL. The namespace is that of the claim, if there is
+// one.
 func (v View) find(ctx context.Context, canonical string) (repository *pacv1alpha1.Repository, namespace string, err error) {
 	claim, err := v.Claim(ctx, v1alpha1.ClaimName(canonical))
 	if fault.Gone(err) {

@@ -48,7 +48,8 @@ type Recorder struct {
 	Clock      clock.PassiveClock
 	// Budget is what open events use; deliveries beyond it are not recorded.
 	Budget *budget.Ledger
-	// Retention is how long what was delivered is remembered (settled-retention-days); nil leaves tombstones as they are.
+	// Retention is how long what was delivered is remembered (settled-retention-days); nil leaves
+	// tombstones as they are.
 	Retention func() time.Duration
 
 	// clocksAgree is our time of the last create, if that showed that the API server's clock is ours.

@@ -73,8 +73,9 @@ func TestTheClockTellsWherePushesDoNot(t *testing.T) {
 // However many pipelines there are, an annotation stays small, and none is left out.
 // A newer event that gets a second run later has the older one take note of both: what was noted first is not forgotten.
 
-// Of two events of one commit and second the one that the API server stored later is newer, whatever their receivers' clocks say. An event of
-// which nobody says when it happened has happened when it was stored.
+// Of two events of one commit and second the one that the API server stored later is newer,
+// whatever their receivers' clocks say. An event of which nobody says when it happened has happened
+// when it was stored.
 func TestReceiversClocksDoNotTellWhoIsNewer(t *testing.T) {
 	t.Parallel()
 	created := func(at time.Duration) func(*v1alpha1.GitEvent) {

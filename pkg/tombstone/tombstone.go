@@ -83,7 +83,8 @@ func (e Entry) line() string {
 	return fmt.Sprintf("%s %s %s %d", e.Event, e.Digest, word, e.Until.Unix())
 }
 
-// Moved returns the JSON patch of a page that moves the end of an entry. It does nothing to a page in which the entry is not as it was read.
+// Moved returns the JSON patch of a page that moves the end of an entry. It does nothing to a page
+// in which the entry is not as it was read.
 func Moved(page *v1alpha1.TombstonePage, entry Entry, until time.Time) ([]byte, error) {
 	i := slices.Index(page.Entries, entry.line())
 	moved := entry

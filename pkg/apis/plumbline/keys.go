@@ -39,7 +39,8 @@ const (
 	// PlanBytesAnnotation on a GitEvent is how many of these are the plan's, absent for none: the controller adds them before it
 	// stores the plan.
 	PlanBytesAnnotation = GroupName + "/plan-bytes"
-	// DeliveredAgainAnnotation on a GitEvent is when a receiver last met it with a redelivery, in RFC 3339: what remembers it is kept from then.
+	// DeliveredAgainAnnotation on a GitEvent is when a receiver last met it with a redelivery, in
+	// RFC 3339: what remembers it is kept from then.
 	DeliveredAgainAnnotation = GroupName + "/delivered-again"
 	// CancelAnnotation and the name of a GitEvent that cancels, on a GitEvent whose runs it ends, are a Cancellation in JSON.
 	CancelAnnotation = GroupName + "/cancel."

@@ -14,7 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// ofBefore are the ways in which an event may be of the Repository that there was before the world's: it was deleted and created again.
+// ofBefore are the ways in which an event may be of the Repository that there was before the
+// world's: it was deleted and created again.
 func ofBefore() map[string]func(*v1alpha1.GitEvent) {
 	return map[string]func(*v1alpha1.GitEvent){
 		"created again": func(e *v1alpha1.GitEvent) { e.Spec.Repository.UID = "before" },
@@ -30,7 +31,8 @@ func labelled(e *v1alpha1.GitEvent) {
 	e.Labels = map[string]string{plumbline.SubjectLabel: e.Spec.Subject()}
 }
 
-// A pull request that is closed, or a /cancel, ends what ran before the Repository was created again, and nothing of another namespace.
+// A pull request that is closed, or a /cancel, ends what ran before the Repository was created
+// again, and nothing of another namespace.
 func TestARecreatedRepositoryCancelsWhatRanBefore(t *testing.T) {
 	t.Parallel()
 	for name, change := range ofBefore() {
@@ -70,7 +72,8 @@ func TestWhatTheVersionBeforeRecordedIsCancelled(t *testing.T) {
 	}
 }
 
-// An event that is planned late, after the Repository was created again, finds that its pull request was closed before that.
+// An event that is planned late, after the Repository was created again, finds that its pull
+// request was closed before that.
 func TestACloseOfARecreatedRepositoryIsFound(t *testing.T) {
 	t.Parallel()
 	for name, change := range ofBefore() {
@@ -97,7 +100,8 @@ func TestACloseOfARecreatedRepositoryIsFound(t *testing.T) {
 	}
 }
 
-// cancel-in-progress ends the run of an older push although the Repository was created again in between.
+// cancel-in-progress ends the run of an older push although the Repository was created again in
+// between.
 func TestANewerPushEndsARunOfARecreatedRepository(t *testing.T) {
 	t.Parallel()
 	for name, change := range ofBefore() {
@@ -120,8 +124,8 @@ func TestANewerPushEndsARunOfARecreatedRepository(t *testing.T) {
 	}
 }
 
-// The order of records is the API server's: a reopening that came after the close runs, also if its receiver's clock is behind, or that of the
-// close's receiver is ahead.
+// The order of records is the API server's: a reopening that came after the close runs, also if its
+// receiver's clock is behind, or that of the close's receiver is ahead.
 func TestReceiversClocksDoNotOrderEvents(t *testing.T) {
 	t.Parallel()
 	for name, skew := range map[string]struct{ closed, reopened time.Duration }{

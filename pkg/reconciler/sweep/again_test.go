@@ -16,8 +16,9 @@ func (w *world) deliveredAgain(e *v1alpha1.GitEvent, at time.Time) {
 	e.ResourceVersion += "0"
 }
 
-// What was delivered again is remembered from then, as a stub and, above the cap, by a tombstone. A receiver whose clock is ahead, or who writes
-// nonsense, makes nothing stay for longer than the rest of its time.
+// What was delivered again is remembered from then, as a stub and, above the cap, by a tombstone. A
+// receiver whose clock is ahead, or who writes nonsense, makes nothing stay for longer than the
+// rest of its time.
 func TestWhatIsDeliveredAgainIsRememberedFromThen(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
@@ -52,7 +53,8 @@ func TestWhatIsDeliveredAgainIsRememberedFromThen(t *testing.T) {
 	}
 }
 
-// A redelivery may be noted after the sweep has read the event: what it deletes is what its tombstone tells of.
+// A redelivery may be noted after the sweep has read the event: what it deletes is what its
+// tombstone tells of.
 func TestARedeliveryIsNotedWhileItsEventIsEvicted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

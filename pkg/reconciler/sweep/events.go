@@ -32,8 +32,9 @@ const (
 	maxSparedOf = maxSpared / 10
 )
 
-// until is when an event's delivery cannot be sent again any more. It counts from the last time that it came, as receivers note it. A redelivery
-// that is processed again is a delivery of its own, which comes under the same key: it may be sent again for as long after it.
+// until is when an event's delivery cannot be sent again any more. It counts from the last time
+// that it came, as receivers note it. A redelivery that is processed again is a delivery of its
+// own, which comes under the same key: it may be sent again for as long after it.
 func (r *Reconciler) until(ctx context.Context, event metav1.Object, again bool) time.Time {
 	delivered, now := event.GetCreationTimestamp().Time, r.clock.Now()
 	if at, err := time.Parse(time.RFC3339, event.GetAnnotations()[plumbline.DeliveredAgainAnnotation]); err == nil && at.After(delivered) {
@@ -136,8 +137,8 @@ func (r *Reconciler) spare(ctx context.Context, event *v1alpha1.GitEvent) bool {
 	return true
 }
 
-// remains reads what a tombstone keeps of an event; found is false when the event is gone, or stays. The event is deleted only as it was read: a
-// receiver may note a redelivery meanwhile.
+// remains reads what a tombstone keeps of an event; found is false when the event is gone, or
+// stays. The event is deleted only as it was read: a receiver may note a redelivery meanwhile.
 func (r *Reconciler) remains(ctx context.Context, event *metav1.PartialObjectMetadata) (entry tombstone.Entry, found bool, err error) {
 	live, err := r.events.Get(ctx, event.Name, metav1.GetOptions{})
 	if fault.Gone(err) {

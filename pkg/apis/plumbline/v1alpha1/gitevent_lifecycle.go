@@ -77,8 +77,9 @@ func (e *GitEvent) EndedAt() time.Time {
 // Settled tells whether nothing is left to do.
 func (e *GitEvent) Settled() bool { return e.Status.Phase == PhaseSettled }
 
-// RecordedAt is when the API server stored the event. It is one clock for all receivers, so records are ordered by it, not by what a receiver
-// says. An event that is not stored yet has the receiver's time alone.
+// RecordedAt is when the API server stored the event. It is one clock for all receivers, so records
+// are ordered by it, not by what a receiver says. An event that is not stored yet has the
+// receiver's time alone.
 func (e *GitEvent) RecordedAt() time.Time {
 	if e.CreationTimestamp.IsZero() {
 		return e.Spec.ReceivedAt.Time
@@ -93,7 +94,8 @@ func (e *GitEvent) AsRecorded() *GitEventSpec {
 	return &spec
 }
 
-// Happened is when the event happened by the Git service's clock, or when it was recorded where that is not known.
+// Happened is when the event happened by the Git service's clock, or when it was recorded where
+// that is not known.
 func (e *GitEvent) Happened() time.Time { return e.AsRecorded().Happened() }
 
 // MayRunAgain tells whether a redelivery is processed as another event: this one is settled, no run of it was created, and

@@ -51,12 +51,13 @@ func (s *GitEventSpec) Happening() string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Subject is what the event is about, as the value of a label: a pull request, for a push the commit. The Repository's Origin is in it, so that
-// a Repository that was deleted and created again finds what was recorded before, and nobody finds what another namespace has recorded.
+// Subject is what the event is about, as the value of a label: a pull request, for a push the
+// commit. The Repository's Origin is in it, so that a Repository that was deleted and created again
+// finds what was recorded before, and nobody finds what another namespace has recorded.
 func (s *GitEventSpec) Subject() string { return s.subjectIn(s.Repository.Origin()) }
 
-// Subjects are the values of the label on all events about the same as this one, separated by commas: Subject, and what the version before
-// wrote in its place, with the UID of the Repository.
+// Subjects are the values of the label on all events about the same as this one, separated by
+// commas: Subject, and what the version before wrote in its place, with the UID of the Repository.
 func (s *GitEventSpec) Subjects() string {
 	return s.Subject() + "," + s.subjectIn(string(s.Repository.UID))
 }
@@ -70,8 +71,9 @@ func (s *GitEventSpec) subjectIn(repository string) string {
 	return hex.EncodeToString(sum[:])[:32]
 }
 
-// Origin is the same for all Repository objects of a namespace with the same URL, one after the other: its namespace and canonical URL. A
-// Repository that is deleted and created again has another UID, and when it is renamed another name.
+// Origin is the same for all Repository objects of a namespace with the same URL, one after the
+// other: its namespace and canonical URL. A Repository that is deleted and created again has
+// another UID, and when it is renamed another name.
 func (r *RepositoryReference) Origin() string {
 	url := r.URL
 	if canonical, err := CanonicalURL(url); err == nil {

@@ -91,7 +91,8 @@ func (q asks) first(ctx context.Context, subject string) error {
 	return records.First(ctx, q.step.Events, q.a.Event, q.subjects(subject), q.a.Clock.Now())
 }
 
-// subjects are all values that the label of a subject may have (GitEventSpec.Subjects), as far as they are known here: those of the event's own.
+// subjects are all values that the label of a subject may have (GitEventSpec.Subjects), as far as
+// they are known here: those of the event's own.
 func (q asks) subjects(subject string) string {
 	if own := &q.a.Event.Spec; subject == own.Subject() {
 		return own.Subjects()
