@@ -85,8 +85,11 @@ func pulled4(disposition v1alpha1.Disposition, change func(*v1alpha1.GitEvent)) 
 	r := onRecord("pull-4", sha, 0, disposition)
 	r.Event.Spec.PullRequest = &v1alpha1.PullRequest{Number: 4, Author: "author", HeadProjectID: 5}
 	r.Event.Spec.HeadRef, r.Event.Spec.Action = "staging", "synchronize"
-	if disposition == "" {
+	switch disposition {
+	case "":
 		r.Event.Status = v1alpha1.GitEventStatus{}
+	case v1alpha1.DispositionRuns:
+		r.Event.Status.Runs = []v1alpha1.Run{{Name: "hello"}}
 	}
 	if change != nil {
 		change(r.Event)
@@ -105,6 +108,13 @@ func TestAPushIsLeftToThePullRequestOfItsBranchAlone(t *testing.T) {
 	t.Parallel()
 	pulls := func(change func(*git.Pull)) []git.Pull { return []git.Pull{ownPull(change)} }
 	runs := pulled4(v1alpha1.DispositionRuns, nil)
+	waited := func(e *v1alpha1.GitEvent) {
+		e.Status.Runs = []v1alpha1.Run{{Name: plan.WaitingRun(e.Name), Result: &v1alpha1.Result{}}}
+	}
+	waits := func(e *v1alpha1.GitEvent) { // the Git service refuses something
+		e.Status.Plan.Decisions = []v1alpha1.Decision{{File: plan.Definitions, Open: true}}
+		e.Status.Runs = []v1alpha1.Run{{Name: plan.WaitingRun(e.Name), Unresolved: true}}
+	}
 	for name, c := range map[string]struct {
 		pulls   []git.Pull
 		records []records.Record
@@ -135,6 +145,10 @@ func TestAPushIsLeftToThePullRequestOfItsBranchAlone(t *testing.T) {
 		"only a label was set":              {pulls(nil), []records.Record{pulled4(v1alpha1.DispositionRuns, func(e *v1alpha1.GitEvent) { e.Spec.EventType = "pull_request_labeled" })}, 400, ""},
 		"only a comment started something":  {pulls(nil), []records.Record{pulled4(v1alpha1.DispositionRuns, func(e *v1alpha1.GitEvent) { e.Spec.Comment = &v1alpha1.Comment{} })}, 400, ""},
 		"only another commit of it has run": {pulls(nil), []records.Record{pulled4(v1alpha1.DispositionRuns, func(e *v1alpha1.GitEvent) { e.Spec.SHA = laterSHA })}, 400, ""},
+		"it shows what it waits for":        {pulls(nil), []records.Record{pulled4(v1alpha1.DispositionRuns, waits)}, 130, fault.ReasonPullRequestEvent},
+		"it shows that for too long":        {pulls(nil), []records.Record{pulled4(v1alpha1.DispositionRuns, waits)}, 300, ""},
+		"it has shown that and runs none":   {pulls(nil), []records.Record{pulled4(v1alpha1.DispositionIgnored, waited)}, 130, ""},
+		"it has shown that and was ended":   {pulls(nil), []records.Record{pulled4(v1alpha1.DispositionRuns, waited)}, 130, ""},
 		"it was closed by then":             {pulls(nil), []records.Record{pulled4(v1alpha1.DispositionIgnored, func(e *v1alpha1.GitEvent) { e.Spec.Action = "closed" })}, 0, fault.ReasonBusy},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -101,7 +101,9 @@ func TestAFailingLookUpOfPullRequestsIsWaitedFor(t *testing.T) {
 	}
 	w.git.pullsErr, w.git.pulls = nil, []git.Pull{{Number: 3, Open: true, SHA: sha, HeadRef: "main", HeadProjectID: 5}}
 	w.synchronized(0, func(e *v1alpha1.GitEvent) {
-		e.Status = v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionRuns, Plan: &v1alpha1.Plan{HeadSHA: sha, Reason: "Selected"}}
+		e.Status = v1alpha1.GitEventStatus{
+			Disposition: v1alpha1.DispositionRuns, Plan: &v1alpha1.Plan{HeadSHA: sha, Reason: "Selected"}, Runs: []v1alpha1.Run{{Name: "hello-3"}},
+		}
 	})
 	w.settle(corev1.ConditionTrue)
 	if len(w.runs()) != 0 || len(w.git.writes) != 0 {
