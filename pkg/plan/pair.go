@@ -105,7 +105,7 @@ func (d *draft) pullRuns(ctx context.Context, pull git.Pull) (bool, error) {
 	about := *d.spec
 	about.PullRequest = &v1alpha1.PullRequest{Number: pull.Number}
 	late := d.late(d.Event.Spec)
-	known, err := d.others(ctx, about.Subject(), func(spec *v1alpha1.GitEventSpec) bool {
+	known, err := d.others(ctx, about.Subjects(), func(spec *v1alpha1.GitEventSpec) bool {
 		return ownEvent(spec) && spec.SHA == d.spec.SHA
 	}, func(*v1alpha1.GitEventSpec) bool { return late })
 	if err != nil {
@@ -145,7 +145,7 @@ func (d *draft) lookAgain(format string, number int64) error {
 func (d *draft) leaveToPush(ctx context.Context, wanted []*candidate) {
 	about := *d.spec
 	about.PullRequest = nil
-	pushes, err := d.others(ctx, about.Subject(), func(spec *v1alpha1.GitEventSpec) bool {
+	pushes, err := d.others(ctx, about.Subjects(), func(spec *v1alpha1.GitEventSpec) bool {
 		return pushesBranch(spec) && spec.BaseRef == branchPrefix+d.spec.HeadRef
 	}, d.late)
 	if err != nil {

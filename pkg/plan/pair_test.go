@@ -59,7 +59,7 @@ func (p *pair) knows(all ...records.Record) *pair {
 		p.bySubject = map[string][]records.Record{}
 	}
 	for _, r := range all {
-		p.bySubject[r.Event.Spec.Subject()] = append(p.bySubject[r.Event.Spec.Subject()], r)
+		p.bySubject[r.Event.Spec.Subjects()] = append(p.bySubject[r.Event.Spec.Subjects()], r)
 	}
 	return p
 }
@@ -279,11 +279,11 @@ func TestOfAPushAndALatePullRequestOneRunsThePipeline(t *testing.T) {
 			in := ownEventOf4()
 			in.Event.Spec.Actor = "author"
 			if first == "push" { // the push is written while the pull request reads
-				p.onOutdate = func(r records.Record) { p.bySubject[r.Event.Spec.Subject()] = []records.Record{pushed(400, "a=")} }
+				p.onOutdate = func(r records.Record) { p.bySubject[r.Event.Spec.Subjects()] = []records.Record{pushed(400, "a=")} }
 			} else {
 				in = staging()
 				p.onOutdate = func(r records.Record) {
-					p.bySubject[r.Event.Spec.Subject()] = []records.Record{pulled4(v1alpha1.DispositionRuns, nil)}
+					p.bySubject[r.Event.Spec.Subjects()] = []records.Record{pulled4(v1alpha1.DispositionRuns, nil)}
 				}
 			}
 			made := p.make(t, in)
@@ -291,6 +291,33 @@ func TestOfAPushAndALatePullRequestOneRunsThePipeline(t *testing.T) {
 				t.Errorf("%v runs, outdated %v: %v", created(made), p.outdated, reasons(made))
 			}
 		})
+	}
+}
+
+// The clocks of receivers and of controllers differ: a push that may run at this moment reads again,
+// also if it does not do so yet by the clock of whoever plans the pull request. One that still waits
+// is left alone.
+func TestAPushThatMayRunAtThisMomentReadsAgain(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		received, now int // seconds after it was stored
+		outdated      bool
+	}{
+		"it waits":                                   {0, 200, false},
+		"it does not wait any more":                  {0, 300, true},
+		"nor by the clock of another controller":     {0, 290, true},
+		"its receiver is ahead of the API server":    {120, 310, true},
+		"its receiver is behind, and it still waits": {-120, 200, false},
+	} {
+		waiting := pushed(0, "")
+		waiting.Event.Status, waiting.Event.CreationTimestamp = v1alpha1.GitEventStatus{}, *second(0)
+		waiting.Event.Spec.ReceivedAt = *second(c.received)
+		in := ownEventOf4()
+		in.Event.Spec.Actor = "author"
+		p := (&pair{world: &world{files: []git.File{both("a")}, writers: "author"}, now: c.now}).knows(waiting)
+		if made := p.make(t, in); len(p.outdated) > 0 != c.outdated || len(created(made)) != 1 {
+			t.Errorf("%s: outdated %v, runs %v", name, p.outdated, created(made))
+		}
 	}
 }
 

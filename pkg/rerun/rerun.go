@@ -17,7 +17,8 @@ import (
 
 // Sources answer what is asked. An error is never taken for an answer.
 type Sources struct {
-	// Records returns the records of a subject, the event itself left out, oldest first.
+	// Records returns the records of a subject (GitEventSpec.Subjects), the event itself left out,
+	// oldest first.
 	Records func(ctx context.Context, subject string) ([]records.Record, error)
 	Pulls   Pulls
 }
@@ -84,7 +85,7 @@ func subjectOf(spec *v1alpha1.GitEventSpec, number int64) string {
 	if number != 0 {
 		about.PullRequest = &v1alpha1.PullRequest{Number: number}
 	}
-	return about.Subject()
+	return about.Subjects()
 }
 
 // unrecorded is what is known of a check whose record is gone: its name, and where the commit is now.

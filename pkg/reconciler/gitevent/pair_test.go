@@ -89,3 +89,32 @@ func TestAPushIsNotLeftToAPullRequestThatWaitsForApproval(t *testing.T) {
 		t.Errorf("%d runs: %+v", len(w.runs()), w.event().Status)
 	}
 }
+
+// An update of Plumbline comes between the two events: what the version before has recorded of one
+// of them is found for the other one, by the label that it wrote.
+func TestOfAPairTheVersionBeforeHasRecordedOne(t *testing.T) {
+	t.Parallel()
+	before := func(e *v1alpha1.GitEvent) {
+		_, e.Labels[plumbline.SubjectLabel], _ = strings.Cut(e.Spec.Subjects(), ",")
+	}
+	t.Run("the pull request", func(t *testing.T) {
+		t.Parallel()
+		w := newPair(t)
+		w.synchronized(0, func(e *v1alpha1.GitEvent) {
+			e.Status = v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionRuns, Plan: &v1alpha1.Plan{HeadSHA: sha}, Runs: []v1alpha1.Run{{Name: "hello-3"}}}
+		}, before)
+		if w.settle(corev1.ConditionTrue); len(w.runs()) != 0 {
+			t.Errorf("%d runs: %+v", len(w.runs()), w.event().Status)
+		}
+	})
+	t.Run("the push", func(t *testing.T) {
+		t.Parallel()
+		w := newPair(t)
+		w.settle(corev1.ConditionTrue)
+		w.edit(before)
+		w.synchronized(-time.Hour)
+		if _, _ = w.reconcileEvent("pull-3"); len(w.runs()) != 1 {
+			t.Errorf("%d runs: %+v", len(w.runs()), w.named("pull-3").Status)
+		}
+	})
+}
