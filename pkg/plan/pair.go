@@ -147,7 +147,7 @@ func (d *draft) leaveToPush(ctx context.Context, wanted []*candidate) {
 	about.PullRequest = nil
 	pushes, err := d.others(ctx, about.Subjects(), func(spec *v1alpha1.GitEventSpec) bool {
 		return pushesBranch(spec) && spec.BaseRef == branchPrefix+d.spec.HeadRef
-	}, d.late)
+	}, d.soonLate)
 	if err != nil {
 		for _, c := range wanted {
 			c.err = err
@@ -189,9 +189,15 @@ func (d *draft) pushStarted(push *v1alpha1.GitEvent, c *candidate) bool {
 	})
 }
 
-// late reports whether a push does not wait for the event of a pull request any more.
+// late reports whether a push, as it was recorded, does not wait for the event of a pull request any
+// more.
 func (d *draft) late(push *v1alpha1.GitEventSpec) bool {
 	return d.Now().Sub(push.ReceivedAt.Time) >= pullPatience
+}
+
+// soonLate reports whether a push may not wait any more by the clock of another controller.
+func (d *draft) soonLate(push *v1alpha1.GitEventSpec) bool {
+	return d.Now().Sub(push.ReceivedAt.Time) >= pullPatience-git.Lag
 }
 
 // others returns those events of a subject that are picked. Of two events of which either may go on
@@ -211,7 +217,7 @@ func (d *draft) others(ctx context.Context, subject string, picks, outdates func
 	}
 	rivals := false
 	for _, other := range known {
-		if !undecided(other) || !outdates(&other.Event.Spec) {
+		if !undecided(other) || !outdates(other.Event.AsRecorded()) {
 			continue
 		}
 		if err := d.Outdate(ctx, other); err != nil {
