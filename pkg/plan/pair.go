@@ -31,7 +31,7 @@ const (
 	// time.
 	quietPatience = time.Minute
 	// soonest and latest bound how soon the push looks again.
-	soonest, latest = time.Second, 10 * time.Second
+	soonest, latest = time.Second, 30 * time.Second
 )
 
 // leaveToOther declines the pipelines that the other event of the same commit runs: a push to the
@@ -137,7 +137,7 @@ func (d *draft) lookAgain(format string, number int64) error {
 	if waited < quietPatience {
 		reason = fault.ReasonBusy
 	}
-	return fault.Throttledf(reason, min(max(waited, soonest), latest), format, number)
+	return fault.Throttledf(reason, min(max(waited, soonest), latest, pullPatience-waited), format, number)
 }
 
 // leaveToPush declines the pipelines that a push of the same commit to the pull request's branch

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"knative.dev/pkg/controller"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -117,4 +118,21 @@ func TestOfAPairTheVersionBeforeHasRecordedOne(t *testing.T) {
 			t.Errorf("%d runs: %+v", len(w.runs()), w.named("pull-3").Status)
 		}
 	})
+}
+
+// A pull request's event that never comes costs few calls, and no more time than it is waited for.
+func TestAPushThatWaitsAsksSeldom(t *testing.T) {
+	t.Parallel()
+	w := newPair(t)
+	begun, looks := w.clock.Now(), 0
+	for ; len(w.runs()) == 0 && looks < 50; looks++ {
+		_, err := w.reconcile()
+		if again, after := controller.IsRequeueKey(err); again {
+			w.clock.SetTime(w.clock.Now().Add(after))
+		}
+	}
+	took := w.clock.Now().Sub(begun).Round(time.Second)
+	if looks > 20 || w.git.pullsCalls > looks || len(w.git.newerFor) > looks || took != 5*time.Minute {
+		t.Errorf("%d looks in %s, with %d calls for pull requests and %d for heads", looks, took, w.git.pullsCalls, len(w.git.newerFor))
+	}
 }
