@@ -100,7 +100,8 @@ func New(repository *pacv1alpha1.Repository, c *config.Config, sources Sources) 
 	return d
 }
 
-// appSuffix ends the login of each App at GitHub. No account of a person can have it, at GitLab
+// appSuffix ends the logins of Apps at GitHub, except for some of its own ("Copilot"), which are
+// known by what GitHub says (PullRequest.App). No account of a person can have it, at GitLab
 // neither: names have no brackets. GitLab's bots are members of the project, whose role is asked
 // for.
 const appSuffix = "[bot]"
@@ -186,7 +187,9 @@ func (m *matter) accessInput() access.Input {
 		in.Comment, in.Command = true, access.Retest
 		in.Known[access.Question{Who: access.Commenter, What: access.Writer}] = true
 	}
-	in.App = spec.PullRequest != nil && strings.HasSuffix(spec.PullRequest.Author, appSuffix)
+	if pr := spec.PullRequest; pr != nil {
+		in.App = pr.App || strings.HasSuffix(pr.Author, appSuffix)
+	}
 	in.Own = in.Comment && spec.PullRequest != nil && same(spec.Sender, spec.PullRequest.Author)
 	if settings := m.repository.Spec.Settings; settings != nil {
 		in.Policy, in.Trusts = settings.Policy, len(settings.Trusted) > 0

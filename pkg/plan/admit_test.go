@@ -31,6 +31,7 @@ func TestAuthorAndActorMustBothBeAbleToWrite(t *testing.T) {
 	here := func(s *v1alpha1.GitEventSpec) { s.PullRequest.HeadProjectID = s.Project.ID }
 	label := func(s *v1alpha1.GitEventSpec) { s.EventType = match.LabelEvent }
 	ofApp := func(s *v1alpha1.GitEventSpec) { s.PullRequest.Author = "renovate[bot]" }
+	copilot := func(s *v1alpha1.GitEventSpec) { s.PullRequest.Author, s.PullRequest.App = "Copilot", true }
 	for name, c := range map[string]struct {
 		in      plan.Input
 		writers string
@@ -46,6 +47,7 @@ func TestAuthorAndActorMustBothBeAbleToWrite(t *testing.T) {
 		"a reader's own in the repository itself":      {by("author", here), "member", "", pends, []string{"access of author", "ownership of author"}},
 		"an App's own in the repository itself":        {by("renovate[bot]", here, ofApp), "", "", runs, nil},
 		"a person's act on an App's own":               {by("stranger", here, ofApp), "", "", runs, nil},
+		"an App's whose login does not tell":           {by("Copilot", here, copilot), "", "", runs, nil},
 		"an App's from a fork":                         {by("renovate[bot]", ofApp), "", "", pends, []string{"access of renovate[bot]", "ownership of renovate[bot]"}},
 		"a stranger's label in the repository itself":  {by("stranger", here, label), "author", "", ignored, []string{"access of stranger", "ownership of stranger"}},
 		"a writer's label in the repository itself":    {by("member", here, label), "author member", "", runs, []string{"access of member", "access of author"}},

@@ -28,7 +28,7 @@ type membership struct {
 func (g *GitHub) accountOf(login, kind string) *account {
 	a := g.accounts[key(login)]
 	if a == nil {
-		if strings.HasSuffix(login, "[bot]") {
+		if strings.HasSuffix(login, "[bot]") || login == "Copilot" { // that App's login has no suffix
 			kind = "Bot"
 		}
 		a = &account{id: g.nextID(), login: login, kind: kind, members: map[string]*membership{}, base: "read"}

@@ -70,6 +70,7 @@ func described(event *v1alpha1.GitEventSpec, pull *gh.PullRequest) *v1alpha1.Git
 	out.HeadURL = text.Bytes(text.Clean(pull.GetHead().GetRepo().GetHTMLURL()), payload.MaxURL)
 	out.PullRequest.HeadProjectID = pull.GetHead().GetRepo().GetID()
 	out.PullRequest.Author, out.PullRequest.Draft = pull.GetUser().GetLogin(), pull.GetDraft()
+	out.PullRequest.App = pull.GetUser().GetType() == "Bot"
 	if event.Rerun != nil { // its delivery has no more than the number
 		out.PullRequest.Title = text.FirstLine(pull.GetTitle(), payload.MaxTitle)
 		for _, l := range pull.Labels[:min(len(pull.Labels), payload.MaxLabels)] {

@@ -213,6 +213,9 @@ type PullRequest struct {
 	Title string `json:"title,omitempty"`
 	// Author is the login of the account that opened it.
 	Author string `json:"author"`
+	// App is true when the service says that the author is an App. Not every App's login tells.
+	// +optional
+	App bool `json:"app,omitempty"`
 	// AuthorID is the service's id of that account, 0 where the service vouches for the author itself (it signs deliveries).
 	// +optional
 	AuthorID int64 `json:"authorID,omitempty"`

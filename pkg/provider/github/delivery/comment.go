@@ -44,7 +44,8 @@ func decodeComment(body []byte) (*v1alpha1.GitEventSpec, error) {
 	}
 	spec.Trigger, spec.EventType, spec.Action, spec.Sender = v1alpha1.TriggerPullRequest, eventComment, p.Action, p.Comment.User.Login
 	spec.PullRequest = &v1alpha1.PullRequest{
-		Number: p.Issue.Number, Title: text.FirstLine(p.Issue.Title, payload.MaxTitle), Author: p.Issue.User.Login, Labels: labels(p.Issue.Labels),
+		Number: p.Issue.Number, Title: text.FirstLine(p.Issue.Title, payload.MaxTitle), Author: p.Issue.User.Login, App: p.Issue.User.bot(),
+		Labels: labels(p.Issue.Labels),
 	}
 	spec.Comment = &v1alpha1.Comment{ID: p.Comment.ID, Body: text.Clean(p.Comment.Body)}
 	spec.Body = p.Comment.CreatedAt.identity()

@@ -127,7 +127,8 @@ func decodePullRequest(body []byte) (*v1alpha1.GitEventSpec, error) {
 	}
 	spec.SHA, spec.BaseRef, spec.HeadRef, spec.Sender, spec.Actor = pr.Head.SHA, pr.Base.Ref, pr.Head.Ref, pr.User.Login, p.Sender.Login
 	spec.PullRequest = &v1alpha1.PullRequest{
-		Number: pr.Number, Title: text.FirstLine(pr.Title, payload.MaxTitle), Author: pr.User.Login, Draft: pr.Draft,
+		Number: pr.Number, Title: text.FirstLine(pr.Title, payload.MaxTitle), Author: pr.User.Login, App: pr.User.bot(),
+		Draft: pr.Draft,
 	}
 	if pr.Head.Repo != nil {
 		spec.PullRequest.HeadProjectID, spec.HeadURL = pr.Head.Repo.ID, text.Bytes(text.Clean(pr.Head.Repo.HTMLURL), payload.MaxURL)
