@@ -136,3 +136,31 @@ func TestAPushThatWaitsAsksSeldom(t *testing.T) {
 		t.Errorf("%d looks in %s, with %d calls for pull requests and %d for heads", looks, took, w.git.pullsCalls, len(w.git.newerFor))
 	}
 }
+
+// A push shows that it waits, a pull request of its commit is opened, and what was waited for comes:
+// the push, which is planned before the event of the pull request, has run the commit since that
+// was opened.
+func TestAPushThatHasWaitedRunsForAPullRequestThatWasOpenedMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := newPair(t)
+	w.git.files = []git.File{annotated("hello", `on-cel-expression: '"a".pathChanged()'`)}
+	w.edit(func(e *v1alpha1.GitEvent) { e.Spec.Before = strings.Repeat("ab", 20) })
+	w.git.changedErr = errTooLong
+	w.git.pulls = nil
+	w.retryFor(10 * time.Minute)
+	if plan := w.event().Status.Plan; plan == nil || plan.Decided() {
+		t.Fatalf("%+v, want a plan that waits", w.event().Status)
+	}
+	w.git.pulls = []git.Pull{{Number: 3, Open: true, SHA: sha, BaseRef: "stable", HeadRef: "main", HeadProjectID: 5}}
+	w.other("pull-3", "opened", 0, func(e *v1alpha1.GitEvent) { e.Spec.BaseRef, e.Spec.HeadRef = "stable", "main" })
+	w.git.changedErr, w.git.changed = nil, git.Changes{Modified: []string{"a"}}
+	w.pass(5 * time.Minute)
+	_, _ = w.reconcile()
+	if len(w.runs()) != 1 {
+		t.Fatalf("%d runs of the push: %+v", len(w.runs()), w.event().Status)
+	}
+	_, _ = w.reconcileEvent("pull-3")
+	if len(w.runs()) != 1 {
+		t.Errorf("%d runs, the pull request %+v", len(w.runs()), w.named("pull-3").Status)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/plumbline-ci/plumbline/pkg/answers"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -205,6 +206,10 @@ func enter(ctx context.Context, a *attempt.Attempt, made *plan.Plan, shown *v1al
 	}
 	if made.Wait != nil && (len(runs) == 0 || a.Record.Unchanged(next, runs)) {
 		return made.Wait
+	}
+	started := func(run v1alpha1.Run) bool { return run.Name != plan.WaitingRun(a.Event.Name) }
+	if !slices.ContainsFunc(a.Event.Status.Runs, started) { // so far it has only shown what it waits for
+		next.At = nil
 	}
 	a.Event.Status.Runs = runs
 	announce(a, next, made.Runs)
