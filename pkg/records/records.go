@@ -19,11 +19,12 @@ import (
 const (
 	// pageSize is how many events one read brings: an open one has at most some hundred kilobytes of status.
 	pageSize = 100
-	// Bytes is more than what List keeps of an event with two runs takes in memory.
-	Bytes = 4 << 10
-	// maxRecords bounds what List keeps: what it takes then is the most that one event may hold
-	// (pkg/memory). With the default settings fewer settled events are kept of all Repositories
-	// together.
+	// perEvent and perRun are more than what List keeps of an event, and of each of its runs, takes in
+	// memory.
+	perEvent, perRun = 2 << 10, 1 << 10
+	// maxRecords bounds what List keeps: with two runs each it takes the most that one event may
+	// hold (pkg/memory). With the default settings fewer settled events are kept of all
+	// Repositories together.
 	maxRecords = 16_000
 )
 
@@ -86,9 +87,10 @@ func each(ctx context.Context, events Lister, o metav1.ListOptions, visit func(*
 // depend on are left out (Matters). Nothing else is cut: the error is an Ignored fault if there are
 // more events than can be kept, so that the event that asks ends and does not wait.
 //
-// Hold takes the memory for so many events, and its error ends the list; nil takes none.
-func List(ctx context.Context, events Lister, subject string, hold func(events int) error) ([]Record, error) {
+// Hold takes so many bytes of memory in all, and its error ends the list; nil takes none.
+func List(ctx context.Context, events Lister, subject string, hold func(bytes int) error) ([]Record, error) {
 	var all []Record
+	held := 0
 	var full error
 	err := Each(ctx, events, subject, func(event *v1alpha1.GitEvent) bool {
 		if event.Settled() && !Matters(event) {
@@ -101,8 +103,9 @@ func List(ctx context.Context, events Lister, subject string, hold func(events i
 			return false
 		}
 		if hold != nil && len(all) > 0 && len(all)%pageSize == 0 { // a first page is nothing to speak of
-			full = hold(len(all) + pageSize)
+			full = hold(held + held/len(all)*pageSize)
 		}
+		held += perEvent + perRun*len(event.Status.Runs)
 		all = append(all, Record{withoutReasons(Trimmed(event))})
 		return full == nil
 	})

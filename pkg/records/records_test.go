@@ -80,11 +80,18 @@ func TestListTakesMemory(t *testing.T) {
 		e.Status.Phase, e.Status.Disposition = v1alpha1.PhaseSettled, v1alpha1.DispositionIgnored
 	}
 	var held []int
-	all, err := List(t.Context(), pages{events: events}, "s1", func(events int) error {
-		held = append(held, events)
+	hold := func(bytes int) error {
+		held = append(held, bytes)
 		return nil
-	})
-	if err != nil || len(all) != 250 || fmt.Sprint(held) != "[200 300]" {
+	}
+	all, err := List(t.Context(), pages{events: events}, "s1", hold)
+	if err != nil || len(all) != 250 || fmt.Sprint(held) != fmt.Sprint([]int{200 * 2 << 10, 300 * 2 << 10}) {
+		t.Errorf("%d records, %v, held %v", len(all), err, held)
+	}
+	for i := range events { // of a repository with many pipelines
+		events[i].Status.Runs = make([]v1alpha1.Run, 50)
+	}
+	if all, err = List(t.Context(), pages{events: events}, "s1", hold); err != nil || held[len(held)-1] < len(all)*50<<10 {
 		t.Errorf("%d records, %v, held %v", len(all), err, held)
 	}
 	busy := fault.Throttledf(fault.ReasonBusy, time.Minute, "others have it")

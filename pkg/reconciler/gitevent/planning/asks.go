@@ -71,7 +71,7 @@ func (q asks) records(ctx context.Context) ([]records.Record, error) {
 
 // recordsOf are those of any pull request or commit.
 func (q asks) recordsOf(ctx context.Context, subject string) ([]records.Record, error) {
-	hold := func(events int) error { return q.a.Kept.Hold("records", events*records.Bytes) }
+	hold := func(bytes int) error { return q.a.Kept.Hold("records", bytes) }
 	all, err := records.List(ctx, q.step.Events, subject, hold)
 	if fault.Is(err, fault.Ignored) { // there are too many: what would be decided by some of them may be wrong
 		return nil, &plan.Over{Why: fault.Of(err)}
