@@ -71,18 +71,19 @@ func (p *planner) cancelsOwn(ctx context.Context) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.Untrusted = untrusted; !untrusted {
-		return nil, nil
+	p.Untrusted = untrusted
+	if why := p.malformed; untrusted && why != nil {
+		return p.end(v1alpha1.DispositionIgnored, p.Event.Spec.SHA, why.Reason, why.Message), nil
 	}
-	if p.malformed != nil {
-		return p.end(v1alpha1.DispositionIgnored, p.Event.Spec.SHA, p.malformed.Reason, p.malformed.Message), nil
+	if !untrusted {
+		return nil, nil
 	}
 	if p.Cancels == nil {
 		return nil, nil
 	}
 	something, _, err := p.Cancels(ctx, p.spec, p.requested().Cancels)
-	if err != nil || something {
-		return nil, err
+	if err == nil && !something {
+		return p.nothingToCancel(), nil
 	}
-	return p.nothingToCancel(), nil
+	return nil, err
 }
