@@ -51,12 +51,13 @@ const (
 type Input struct {
 	// Trigger is what the event is about.
 	Trigger v1alpha1.Trigger
-	// SameRepository is true when a pull request's branch lives in the repository it is to be merged into: only accounts
-	// with write access can push to it. Who opened the pull request need not be one of them. False when the head repository
-	// is another one, unknown or deleted.
+	// SameRepository is true when a pull request's branch lives in the repository it is to be
+	// merged into: only accounts with write access can push to it. Who opened the pull request need
+	// not be one of them. False when the head repository is another one, unknown or deleted.
 	SameRepository bool
-	// App is true when the author of the pull request is an App of the Git service. An App has no permission that could be
-	// asked for: a branch of the repository is what shows that it can write.
+	// App is true when the author of the pull request is an App of the Git service. An App has no
+	// permission that could be asked for: a branch of the repository is what shows that it can
+	// write.
 	App bool
 	// Label is true when the event is a label that was set. A label asks for pipelines, so whoever set it must have the
 	// right to, wherever the branch lives: the Git services let people label who may not push.

@@ -118,8 +118,8 @@ func TestEveryFactGrantsSomething(t *testing.T) {
 	}
 }
 
-// Whatever is known and whatever the event is: nobody's comment, label or pull request starts anything without a right, but an App's
-// from a branch of the repository.
+// Whatever is known and whatever the event is: nobody's comment, label or pull request starts
+// anything without a right, but an App's from a branch of the repository.
 func TestWithoutAnyRightOnlyPushesAndAppsBranchesRun(t *testing.T) {
 	bools := []bool{false, true}
 	for _, trigger := range []v1alpha1.Trigger{v1alpha1.TriggerPush, v1alpha1.TriggerPullRequest, "workflow_run", ""} {

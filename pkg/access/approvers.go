@@ -10,7 +10,8 @@ import (
 // maxNamed is how many teams Approvers names.
 const maxNamed = 10
 
-// Approvers says who can approve the pull request with /ok-to-test, by the same settings that Decide goes by: a sentence for people.
+// Approvers says who can approve the pull request with /ok-to-test, by the same settings that
+// Decide goes by: a sentence for people.
 func (in Input) Approvers() string {
 	in.Comment, in.Command, in.Own = true, OkToTest, false
 	switch {

@@ -39,7 +39,8 @@ func TestApproversAreThoseWhoseApprovalCounts(t *testing.T) {
 	}
 }
 
-// A fact is in the sentence if, and only if, a comment of somebody of whom nothing else is true approves.
+// A fact is in the sentence if, and only if, a comment of somebody of whom nothing else is true
+// approves.
 func TestApproversNameEveryFactThatApproves(t *testing.T) {
 	t.Parallel()
 	words := map[Fact]string{Listed: "team", Writer: "write access", Member: "member of", Owner: "OWNERS"}

@@ -53,12 +53,13 @@ func (in Input) unconfirmed(applies bool) (Verdict, Question, bool) {
 
 func (in Input) pull() bool { return in.Trigger == v1alpha1.TriggerPullRequest }
 
-// ownBranch reports whether the pull request's branch lives in this repository, unless a policy says who may start it. Then only
-// accounts with write access can push to it.
+// ownBranch reports whether the pull request's branch lives in this repository, unless a policy
+// says who may start it. Then only accounts with write access can push to it.
 func (in Input) ownBranch() bool { return in.SameRepository && !in.policed(Author) }
 
-// acted tells whether the decision depends on who changed the pull request. It does not for a comment, whose author has been
-// asked for already, nor for a branch of the repository, which only writers can change.
+// acted tells whether the decision depends on who changed the pull request. It does not for a
+// comment, whose author has been asked for already, nor for a branch of the repository, which only
+// writers can change.
 func (in Input) acted() bool { return in.pull() && !in.Comment && !in.ownBranch() }
 
 type restricted struct{}

@@ -100,8 +100,9 @@ func New(repository *pacv1alpha1.Repository, c *config.Config, sources Sources) 
 	return d
 }
 
-// appSuffix ends the login of each App at GitHub. No account of a person can have it, at GitLab neither: names have no brackets. GitLab's
-// bots are members of the project, whose role is asked for.
+// appSuffix ends the login of each App at GitHub. No account of a person can have it, at GitLab
+// neither: names have no brackets. GitLab's bots are members of the project, whose role is asked
+// for.
 const appSuffix = "[bot]"
 
 // matter is an event as it is known when it is decided about, and what was found out of an approval.

@@ -168,7 +168,8 @@ func (m *matter) othersPush() bool {
 // one that was just opened shows nothing yet, and on a branch of the repository itself only what an earlier policy has kept waiting does: a
 // commit that was just pushed there is not asked about.
 func (m *matter) waited(ctx context.Context) error {
-	if m.Spec.PullRequest == nil || m.Spec.Comment != nil || m.Rerun || m.justOpened() || m.wasPushed() && !m.othersPush() {
+	pushedByOwn := m.wasPushed() && !m.othersPush()
+	if m.Spec.PullRequest == nil || m.Spec.Comment != nil || m.Rerun || m.justOpened() || pushedByOwn {
 		return nil
 	}
 	recorded, err := m.sources.Recorded(ctx)

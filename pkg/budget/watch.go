@@ -103,7 +103,9 @@ func Read(event metav1.Object) Use {
 		plan = 0
 	}
 	return Use{
-		Repository: types.NamespacedName{Namespace: namespace, Name: name}, Subject: event.GetLabels()[plumbline.SubjectLabel],
-		Bytes: bytes, Plan: plan,
+		Repository: types.NamespacedName{Namespace: namespace, Name: name},
+		Subject:    event.GetLabels()[plumbline.SubjectLabel],
+		Bytes:      bytes,
+		Plan:       plan,
 	}
 }

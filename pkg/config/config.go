@@ -107,7 +107,8 @@ type Config struct {
 	Owners Owners
 	// MembersMayRun lets members of a repository's organization or project start runs who cannot write, as in PaC.
 	MembersMayRun bool
-	// SkipPushOfPulls ignores a push to the branch of an open pull request whose own event runs the same commit.
+	// SkipPushOfPulls ignores a push to the branch of an open pull request whose own event runs the
+	// same commit.
 	SkipPushOfPulls bool
 	// RequireApprovedSHA lets nobody approve a commit without naming it.
 	RequireApprovedSHA bool

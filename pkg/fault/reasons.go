@@ -24,7 +24,8 @@ const (
 	ReasonQuota = "QuotaExceeded"
 	// ReasonBusy: it is not this event's turn yet. Nobody needs to be told, so it is never recorded.
 	ReasonBusy = "Busy"
-	// ReasonPullRequestEvent: a push waits for the event of the pull request that has the same commit.
+	// ReasonPullRequestEvent: a push waits for the event of the pull request that has the same
+	// commit.
 	ReasonPullRequestEvent = "PullRequestEvent"
 	// ReasonConcurrencyLimit: as many runs of the Repository are there as may be.
 	ReasonConcurrencyLimit = "ConcurrencyLimit"

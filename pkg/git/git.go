@@ -54,10 +54,13 @@ type Pull struct {
 	Number int64
 	// Open is false once it was merged or closed; Merged is true once it was merged.
 	Open, Merged bool
-	// SHA is its head. It may be another commit than the one that was asked for, and empty while the service computes it.
+	// SHA is its head. It may be another commit than the one that was asked for, and empty while
+	// the service computes it.
 	SHA string
-	// BaseRef is the branch that it is to be merged into, HeadRef its own branch. Both are without prefix.
+	// BaseRef is the branch that it is to be merged into, HeadRef its own branch. Both are without
+	// prefix.
 	BaseRef, HeadRef string
-	// HeadProjectID is the service's id of the repository that HeadRef is in, 0 when that was deleted.
+	// HeadProjectID is the service's id of the repository that HeadRef is in, 0 when that was
+	// deleted.
 	HeadProjectID int64
 }

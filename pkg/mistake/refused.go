@@ -33,9 +33,6 @@ func Refused(data []byte, into reflect.Type) *Value {
 	return refused(tree, into, nil)
 }
 
-// unmarshaler is implemented by types that decode themselves.
-var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
-
 func refused(value any, t reflect.Type, path Path) *Value {
 	for t.Kind() == reflect.Pointer {
 		if value == nil {
@@ -43,7 +40,7 @@ func refused(value any, t reflect.Type, path Path) *Value {
 		}
 		t = t.Elem()
 	}
-	if reflect.PointerTo(t).Implements(unmarshaler) {
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
 		return ofReader(value, t, path)
 	}
 	if value == nil {

@@ -38,7 +38,7 @@ func Syntax(text string, reason error) (line int, words string) {
 	lines := strings.SplitAfter(text, "\n")
 	line = lineOf(lines, words)
 	if match := unclosed.FindStringSubmatch(words); match != nil {
-		return line, "the " + opening[match[1]] + " that begins here is not closed, or a comma is missing in it"
+		return line, "the " + opening(match[1]) + " that begins here is not closed, or a comma is missing in it"
 	}
 	if line < 2 {
 		return line, words
@@ -49,7 +49,7 @@ func Syntax(text string, reason error) (line int, words string) {
 	match := unclosed.FindStringSubmatch(open)
 	above := match != nil && begin > 0 && begin < line
 	if above && indentation(lines[line-1]) <= indentation(lines[begin-1]) {
-		return begin, "the " + opening[match[1]] + " that begins here is not closed"
+		return begin, "the " + opening(match[1]) + " that begins here is not closed"
 	}
 	return line, words
 }
@@ -96,7 +96,12 @@ func unmatched(line string) int {
 }
 
 // opening names what a closing bracket ends.
-var opening = map[string]string{"}": "mapping { }", "]": "list [ ]"}
+func opening(bracket string) string {
+	if bracket == "}" {
+		return "mapping { }"
+	}
+	return "list [ ]"
+}
 
 // lineOf returns the line of the syntax error.
 func lineOf(lines []string, words string) int {

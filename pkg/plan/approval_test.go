@@ -203,7 +203,8 @@ func TestAnApprovalGoesByTheHeadsThatTheServiceTells(t *testing.T) {
 	}
 }
 
-// updated is GitLab's update of a merge request from a branch of the project, a push if it replaces a commit.
+// updated is GitLab's update of a merge request from a branch of the project, a push if it replaces
+// a commit.
 func updated(before string) plan.Input {
 	in := forked()
 	in.Event.Spec.PullRequest.HeadProjectID = in.Event.Spec.Project.ID

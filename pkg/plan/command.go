@@ -113,7 +113,7 @@ func (p *planner) prefix() string {
 // own runs, unless it ends one. Of a command that is not written as it has to be it is the first
 // word.
 func (p *planner) asks() string {
-	if p.command == nil || !p.Heeded || p.spec.PullRequest == nil || p.Untrusted && !p.cancelsRun {
+	if p.command == nil || !p.Heeded || p.spec.PullRequest == nil || p.unanswered() {
 		return ""
 	}
 	const names, most = 10, 200
@@ -136,6 +136,13 @@ func (p *planner) asks() string {
 		asked = append(asked[:most], '…')
 	}
 	return string(asked)
+}
+
+// unanswered reports whether the command is a /cancel of the pull request's author that is not known
+// to end a run, and the author has no other right, or nobody knows what there is to end.
+func (p *planner) unanswered() bool {
+	own := p.command.Kind == command.Cancel && strings.EqualFold(p.spec.Sender, p.spec.PullRequest.Author)
+	return own && !p.cancelsRun && (p.Untrusted || p.Cancels == nil)
 }
 
 // remark tells whether the event is a comment without a command. Only pipelines with on-comment are for it.

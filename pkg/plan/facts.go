@@ -176,8 +176,9 @@ func (f *facts) learnBody(ctx context.Context) error {
 	return nil
 }
 
-// learnPulls asks which pull requests hold the commit. The number of the one that was merged into the branch that is pushed to is a
-// variable. A tag is of no branch: of its commit any merged one counts.
+// learnPulls asks which pull requests hold the commit. The number of the one that was merged into
+// the branch that is pushed to is a variable. A tag is of no branch: of its commit any merged one
+// counts.
 func (f *facts) learnPulls(ctx context.Context) error {
 	pulls, err := f.ask.History.Pulls(ctx, f.spec.SHA)
 	if err != nil {

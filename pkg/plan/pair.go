@@ -24,17 +24,20 @@ import (
 const branchPrefix = "refs/heads/"
 
 const (
-	// pullPatience is how long after it was received a push waits for the event of its pull request to be recorded and planned.
+	// pullPatience is how long after it was received a push waits for the event of its pull request
+	// to be recorded and planned.
 	pullPatience = 5 * time.Minute
-	// quietPatience is how much of that is not worth telling: the two deliveries come at the same time.
+	// quietPatience is how much of that is not worth telling: the two deliveries come at the same
+	// time.
 	quietPatience = time.Minute
 	// soonest and latest bound how soon the push looks again.
 	soonest, latest = time.Second, 10 * time.Second
 )
 
-// leaveToOther declines the pipelines that the other event of the same commit runs: a push to the branch of an open pull request and
-// the pull request's own event are one change (skip-push-event-for-pr-commits). Nobody is asked when nothing would run. An
-// error is not an answer: to guess could run the commit twice (B14). See docs/adr/0048.
+// leaveToOther declines the pipelines that the other event of the same commit runs: a push to the
+// branch of an open pull request and the pull request's own event are one change
+// (skip-push-event-for-pr-commits). Nobody is asked when nothing would run. An error is not an
+// answer: to guess could run the commit twice (B14). See docs/adr/0048.
 func (d *draft) leaveToOther(ctx context.Context, open []*candidate) {
 	if !d.Config.SkipPushOfPulls || d.asked() {
 		return
@@ -60,13 +63,15 @@ func pushesBranch(spec *v1alpha1.GitEventSpec) bool {
 	return spec.Trigger == v1alpha1.TriggerPush && spec.Comment == nil && spec.Rerun == nil && strings.HasPrefix(spec.BaseRef, branchPrefix)
 }
 
-// ownEvent reports whether an event is a pull request's own: it was opened, reopened or pushed to, or is ready for review.
+// ownEvent reports whether an event is a pull request's own: it was opened, reopened or pushed to,
+// or is ready for review.
 func ownEvent(spec *v1alpha1.GitEventSpec) bool {
 	return spec.PullRequest != nil && spec.Comment == nil && spec.Rerun == nil && spec.EventType != match.LabelEvent && !spec.Closes()
 }
 
-// leftToPull returns an Ignored fault if the own event of an open pull request of the pushed branch runs the commit, and a
-// Throttled one while that event may still do so. A pull request of another branch or repository has no say.
+// leftToPull returns an Ignored fault if the own event of an open pull request of the pushed branch
+// runs the commit, and a Throttled one while that event may still do so. A pull request of another
+// branch or repository has no say.
 func (d *draft) leftToPull(ctx context.Context) error {
 	if err := d.facts.learn(ctx, template.Needs{Pulls: true}); err != nil {
 		return err
@@ -88,9 +93,10 @@ func (d *draft) leftToPull(ctx context.Context) error {
 	return waits
 }
 
-// pullRuns reports whether a pull request's own event of this commit has runs. With an error it may still get some: its
-// delivery has not arrived, or it is not planned. An event that ended without any (no pipeline is for it, it waits for
-// approval, it was refused) runs nothing, so that the push has to.
+// pullRuns reports whether a pull request's own event of this commit has runs. With an error it may
+// still get some: its delivery has not arrived, or it is not planned. An event that ended without
+// any (no pipeline is for it, it waits for approval, it was refused) runs nothing, so that the push
+// has to.
 func (d *draft) pullRuns(ctx context.Context, pull git.Pull) (bool, error) {
 	isHead := pull.SHA == d.spec.SHA || pull.SHA == ""
 	if d.RecordsOf == nil { // who plans it vouches for the deliveries
@@ -120,7 +126,8 @@ func (d *draft) pullRuns(ctx context.Context, pull git.Pull) (bool, error) {
 	return false, nil
 }
 
-// lookAgain returns a Throttled fault. That the two deliveries come in one order or the other tells nobody anything.
+// lookAgain returns a Throttled fault. That the two deliveries come in one order or the other tells
+// nobody anything.
 func (d *draft) lookAgain(format string, number int64) error {
 	waited := d.Now().Sub(d.Event.Spec.ReceivedAt.Time)
 	reason := fault.ReasonPullRequestEvent
@@ -130,8 +137,8 @@ func (d *draft) lookAgain(format string, number int64) error {
 	return fault.Throttledf(reason, min(max(waited, soonest), latest), format, number)
 }
 
-// leaveToPush declines the pipelines that a push of the same commit to the pull request's branch has started: it did not know
-// of the pull request's event, whose delivery was late.
+// leaveToPush declines the pipelines that a push of the same commit to the pull request's branch
+// has started: it did not know of the pull request's event, whose delivery was late.
 func (d *draft) leaveToPush(ctx context.Context, wanted []*candidate) {
 	about := *d.spec
 	about.PullRequest = nil
@@ -157,9 +164,10 @@ func (d *draft) leaveToPush(ctx context.Context, wanted []*candidate) {
 	}
 }
 
-// knewOf reports whether a push was planned when the pull request's event had happened already. What a push has started before
-// that does not count: a pull request that is opened later has its own runs. A commit that was pushed to the pull request is the
-// push's, however fast that was planned.
+// knewOf reports whether a push was planned when the pull request's event had happened already.
+// What a push has started before that does not count: a pull request that is opened later has its
+// own runs. A commit that was pushed to the pull request is the push's, however fast that was
+// planned.
 func (d *draft) knewOf(push *v1alpha1.GitEvent) bool {
 	at := d.spec.Happened()
 	if d.spec.Before != "" {
@@ -169,7 +177,8 @@ func (d *draft) knewOf(push *v1alpha1.GitEvent) bool {
 	return plan != nil && plan.At != nil && !plan.At.Time.Before(at.Truncate(time.Second))
 }
 
-// pushStarted reports whether a push has started the pipeline. A run that was refused, or that ended before it was created, has not.
+// pushStarted reports whether a push has started the pipeline. A run that was refused, or that
+// ended before it was created, has not.
 func (d *draft) pushStarted(push *v1alpha1.GitEvent, c *candidate) bool {
 	name := runName(push.Name, c.definition)
 	return slices.ContainsFunc(push.Status.Runs, func(run v1alpha1.Run) bool {
@@ -182,9 +191,9 @@ func (d *draft) late(push *v1alpha1.GitEventSpec) bool {
 	return d.Now().Sub(push.ReceivedAt.Time) >= pullPatience
 }
 
-// others returns those events of a subject that are picked. Of two events of which either may go on without the other, one has
-// to see what the other one has decided: what is not decided and outdates cannot record a decision that it made without reading
-// again.
+// others returns those events of a subject that are picked. Of two events of which either may go on
+// without the other, one has to see what the other one has decided: what is not decided and
+// outdates cannot record a decision that it made without reading again.
 func (d *draft) others(ctx context.Context, subject string, picks, outdates func(*v1alpha1.GitEventSpec) bool) ([]records.Record, error) {
 	list := func() ([]records.Record, error) {
 		all, err := d.RecordsOf(ctx, subject)
@@ -218,7 +227,8 @@ func undecided(r records.Record) bool {
 	return !r.Event.Settled() && !r.Event.Status.Plan.Decided()
 }
 
-// runName is made of the name without the dash of a generateName: the names of PipelineRuns that exist must stay.
+// runName is made of the name without the dash of a generateName: the names of PipelineRuns that
+// exist must stay.
 func runName(event string, definition resolve.Definition) string {
 	return resources.RunName(event, definition.File, definition.Document, strings.TrimSuffix(definition.Name, "-"))
 }

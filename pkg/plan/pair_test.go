@@ -17,7 +17,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/records"
 )
 
-// pair is a world with a push and a pull request of one commit. The time is seconds after the push was received.
+// pair is a world with a push and a pull request of one commit. The time is seconds after the push
+// was received.
 type pair struct {
 	*world
 	// bySubject has what is on record; onOutdate is called with each event that is outdated.
@@ -63,7 +64,8 @@ func (p *pair) knows(all ...records.Record) *pair {
 	return p
 }
 
-// staging is a push to a branch of which pull request 4 is open, and ownPull what the Git service says of that.
+// staging is a push to a branch of which pull request 4 is open, and ownPull what the Git service
+// says of that.
 func staging() plan.Input {
 	in := push()
 	in.Event.Spec.BaseRef, in.Event.Spec.HeadRef, in.Event.Spec.ReceivedAt = "refs/heads/staging", "refs/heads/staging", *second(0)
@@ -97,7 +99,8 @@ func both(name string) git.File {
 	return edited(pipeline(name), "[push]", "[push, pull_request]", `"[main]"`, `"[main, staging]"`)
 }
 
-// A push is left to a pull request of its own branch and repository, whose own event runs the same commit, and to no other one.
+// A push is left to a pull request of its own branch and repository, whose own event runs the same
+// commit, and to no other one.
 func TestAPushIsLeftToThePullRequestOfItsBranchAlone(t *testing.T) {
 	t.Parallel()
 	pulls := func(change func(*git.Pull)) []git.Pull { return []git.Pull{ownPull(change)} }
@@ -181,7 +184,8 @@ func pushed(planned int, ended string) records.Record {
 	return r
 }
 
-// The delivery of a pull request that comes after its push has given up waiting does not run the same pipelines again.
+// The delivery of a pull request that comes after its push has given up waiting does not run the
+// same pipelines again.
 func TestALatePullRequestDoesNotRunWhatItsPushHasStarted(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -221,8 +225,8 @@ func TestALatePullRequestDoesNotRunWhatItsPushHasStarted(t *testing.T) {
 	}
 }
 
-// A pull request asks for what its push has started only if that counts: with the setting, for its own event, if something
-// would run.
+// A pull request asks for what its push has started only if that counts: with the setting, for its
+// own event, if something would run.
 func TestAPullRequestAsksForItsPushOnlyIfThatDecides(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -247,8 +251,8 @@ func TestAPullRequestAsksForItsPushOnlyIfThatDecides(t *testing.T) {
 	}
 }
 
-// A push that does not wait any more and a pull request whose event has just arrived are planned by two workers: whichever is
-// written first, the other one finds out.
+// A push that does not wait any more and a pull request whose event has just arrived are planned by
+// two workers: whichever is written first, the other one finds out.
 func TestOfAPushAndALatePullRequestOneRunsThePipeline(t *testing.T) {
 	t.Parallel()
 	undecidedPush := pushed(0, "")
@@ -276,7 +280,8 @@ func TestOfAPushAndALatePullRequestOneRunsThePipeline(t *testing.T) {
 	}
 }
 
-// The number of a merged pull request is that of the one that was merged into the branch. A tag is of no branch.
+// The number of a merged pull request is that of the one that was merged into the branch. A tag is
+// of no branch.
 func TestTheMergedPullRequestIsTheOneOfTheBranch(t *testing.T) {
 	t.Parallel()
 	merged := []git.Pull{{Number: 3, Merged: true, BaseRef: "old"}, {Number: 5, Merged: true, BaseRef: "main"}, {Number: 6, BaseRef: "main"}}

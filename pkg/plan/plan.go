@@ -128,8 +128,9 @@ type Past struct {
 	// does not know.
 	Cancels func(ctx context.Context, event *v1alpha1.GitEventSpec, c *v1alpha1.Cancellation) (
 		something, running bool, err error)
-	// Now is the time. Outdate keeps an event from recording what it has decided until now: it reads again what is on record first. Both
-	// are asked where RecordsOf is, of a push and a pull request of one commit.
+	// Now is the time. Outdate keeps an event from recording what it has decided until now: it
+	// reads again what is on record first. Both are asked where RecordsOf is, of a push and a pull
+	// request of one commit.
 	Now     func() time.Time
 	Outdate func(ctx context.Context, record records.Record) error
 	// About writes down which subject the event is of, before the Git service is asked how that is now: what ends it finds the event then.

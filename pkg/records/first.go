@@ -71,8 +71,8 @@ func First(ctx context.Context, events Writer, event *v1alpha1.GitEvent, subject
 	return nil
 }
 
-// Outdate annotates an event, if it is still there, with the version of it that was listed. Its reconcile cannot record what it has
-// decided until now: it reads again. It may be repeated.
+// Outdate annotates an event, if it is still there, with the version of it that was listed. Its
+// reconcile cannot record what it has decided until now: it reads again. It may be repeated.
 func Outdate(ctx context.Context, events Writer, rival *v1alpha1.GitEvent) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": rival.UID, "annotations": map[string]string{plumbline.OutdatedAnnotation: rival.ResourceVersion},

@@ -126,8 +126,7 @@ func (in Input) waiting(c *Check, run RunState) {
 	c.Title = "Waiting for " + subject(run) + since(run.Wait) + " (" + plain(run.Wait.Reason) + ")"
 	c.Text = c.Title + ": " + code(run.Wait.Message)
 	if ofPlan(run) {
-		c.Text = "Which pipelines start is not decided yet. Waiting since " + run.Wait.Since.UTC().Format("2006-01-02 15:04 MST") +
-			" for " + subject(run) + " (" + plain(run.Wait.Reason) + "): " + code(run.Wait.Message)
+		c.Text = "Which pipelines start is not decided yet. " + c.Text
 	}
 }
 

@@ -110,7 +110,8 @@ type repository struct {
 	// outsiders are those of the stranger; approved has all heads they ever had, and whether the author has approved one.
 	outsiders []*outside
 	approved  map[string]bool
-	// pairs has the delivery that tells of a push to a pull request as a push, by the one that tells of it as what moved the pull request.
+	// pairs has the delivery that tells of a push to a pull request as a push, by the one that
+	// tells of it as what moved the pull request.
 	pairs map[string]string
 	// heads are all commits that a branch or a pull request ever was at.
 	heads invariants.Heads
@@ -234,8 +235,9 @@ func (s *stage) deliver(ctx context.Context, act Act) {
 	})
 }
 
-// send delivers, and counts the answer. A GitLab does not send again what was refused. Of two deliveries that tell of one push it does here: the
-// push would wait for the other one longer than a campaign settles.
+// send delivers, and counts the answer. A GitLab does not send again what was refused. Of two
+// deliveries that tell of one push it does here: the push would wait for the other one longer than
+// a campaign settles.
 func (s *stage) send(ctx context.Context, to *repository, kind string, d delivery) {
 	const most = 60
 	for range most {

@@ -8,7 +8,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
-// onceOfTwo is what a violation is called where a push and the pull request that it moved both run a pipeline.
+// onceOfTwo is what a violation is called where a push and the pull request that it moved both run
+// a pipeline.
 const onceOfTwo = "pairs"
 
 // pairOf is the delivery that tells of the same push, "" if there is none.
@@ -33,7 +34,8 @@ func runsOf(e *invariants.Evidence) map[string]map[string]bool {
 	return all
 }
 
-// paired finds what runs twice: once for a push to a pull request, and once for the pull request that the push moved.
+// paired finds what runs twice: once for a push to a pull request, and once for the pull request
+// that the push moved.
 func (c *checker) paired(e *invariants.Evidence) (broken []invariants.Violation) {
 	runs := runsOf(e)
 	for _, r := range c.stage.repositories {

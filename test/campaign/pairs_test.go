@@ -9,7 +9,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
-// Of a push that is told of twice each pipeline runs for one of the two, whichever that is; and for one of them it has to.
+// Of a push that is told of twice each pipeline runs for one of the two, whichever that is; and for
+// one of them it has to.
 func TestOfTwoEventsOfOnePushOneRuns(t *testing.T) {
 	for what, test := range map[string]struct {
 		push, own []string

@@ -66,7 +66,8 @@ func (r *repository) moved(p *pull, by *rand.Rand) delivery {
 	return d
 }
 
-// movesTwice pushes to a pull request and tells of it twice, in either order: one of the two events runs each pipeline.
+// movesTwice pushes to a pull request and tells of it twice, in either order: one of the two events
+// runs each pipeline.
 func (r *repository) movesTwice(by *rand.Rand) []delivery {
 	p, before := r.some(by)
 	pushed := r.told(r.moved(p, by), either)

@@ -14,9 +14,10 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// Who may: a pull request runs when its author can write, from whatever source that right is, and waits for approval
-// otherwise, from a branch of the repository as well: members who may only read can open one there. An App that has pushed a
-// branch of the repository runs, and nobody is asked about it.
+// Who may: a pull request runs when its author can write, from whatever source that right is, and
+// waits for approval otherwise, from a branch of the repository as well: members who may only read
+// can open one there. An App that has pushed a branch of the repository runs, and nobody is asked
+// about it.
 func TestWhoMayRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1})

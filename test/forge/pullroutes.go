@@ -125,7 +125,8 @@ func labelJSON(p *pull, i int, name string) object {
 	return object{"id": p.id*100 + int64(i), "name": name, "color": "ededed", "default": false, "description": nil}
 }
 
-// endJSON is the head or the base of a pull request. GitHub has null for a repository that was deleted.
+// endJSON is the head or the base of a pull request. GitHub has null for a repository that was
+// deleted.
 func endJSON(g *GitHub, r *repo, ref, sha string) object {
 	o := object{"label": r.owner.login + ":" + ref, "ref": ref, "sha": sha, "user": r.owner.json(g), "repo": nil}
 	if g.repoByID(r.id) != nil {

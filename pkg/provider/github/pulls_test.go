@@ -58,7 +58,8 @@ func TestPullsAreAllPages(t *testing.T) {
 	}
 }
 
-// A fork's pull request names the fork as its source, and 0 once that is deleted. A merged one names the branch it was merged into.
+// A fork's pull request names the fork as its source, and 0 once that is deleted. A merged one
+// names the branch it was merged into.
 func TestPullsNameSourceAndTarget(t *testing.T) {
 	b := newBench(t)
 	b.SetBranch(testRepo, "old", b.head.SHA, "dev")

@@ -56,8 +56,9 @@ func (r *repository) Complete(ctx context.Context, event *v1alpha1.GitEventSpec)
 	return out, r.from(ctx, out, project)
 }
 
-// in makes the project of an event what GitLab says of it. The path is the body's as long as it differs in more than cases:
-// the project was moved since, and is still called by the path that the Repository has.
+// in makes the project of an event what GitLab says of it. The path is the body's as long as it
+// differs in more than cases: the project was moved since, and is still called by the path that the
+// Repository has.
 func (r *repository) in(event *v1alpha1.GitEventSpec, project *gl.Project) {
 	p := &event.Project
 	p.ID, p.OwnerID = int64(project.ID), int64(project.Namespace.ID)
@@ -67,8 +68,8 @@ func (r *repository) in(event *v1alpha1.GitEventSpec, project *gl.Project) {
 	}
 }
 
-// from sets where the event's branch lives. It is empty for a fork that was deleted, for one that GitLab does not show to the
-// token, which could not read it either, and for what only ends runs.
+// from sets where the event's branch lives. It is empty for a fork that was deleted, for one that
+// GitLab does not show to the token, which could not read it either, and for what only ends runs.
 func (r *repository) from(ctx context.Context, event *v1alpha1.GitEventSpec, project *gl.Project) error {
 	event.HeadURL = webURL(project)
 	pr := event.PullRequest
@@ -245,7 +246,8 @@ func forged(format string, args ...any) error {
 func as(event *v1alpha1.GitEventSpec, mr *gl.MergeRequest) *v1alpha1.GitEventSpec {
 	out := event.DeepCopy()
 	out.BaseRef, out.HeadRef = mr.TargetBranch, mr.SourceBranch
-	out.PullRequest.Author, out.PullRequest.AuthorID, out.PullRequest.Draft = mr.Author.Username, int64(mr.Author.ID), mr.Draft
+	out.PullRequest.Author, out.PullRequest.AuthorID = mr.Author.Username, int64(mr.Author.ID)
+	out.PullRequest.Draft = mr.Draft
 	out.PullRequest.Title = text.FirstLine(mr.Title, payload.MaxTitle)
 	out.PullRequest.Labels = nil
 	for _, label := range mr.Labels[:min(len(mr.Labels), payload.MaxLabels)] {

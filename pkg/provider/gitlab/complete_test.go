@@ -55,7 +55,8 @@ func TestAMergeRequestIsWhatGitLabSays(t *testing.T) {
 		t.Error(d)
 	}
 	event.PullRequest.HeadProjectID = 0 // as if the fork were deleted
-	if got := b.completes(t, event); got.PullRequest.HeadProjectID != want.PullRequest.HeadProjectID || got.HeadURL != want.HeadURL {
+	got = b.completes(t, event)
+	if got.PullRequest.HeadProjectID != want.PullRequest.HeadProjectID || got.HeadURL != want.HeadURL {
 		t.Errorf("%+v", got)
 	}
 	event.PullRequest.HeadProjectID = b.project.ID // as if its author could push to the target

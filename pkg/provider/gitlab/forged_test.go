@@ -19,19 +19,20 @@ import (
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// believed are the fields that planning takes from a delivery, and why a lie in them gains nothing. All others are GitLab's, or
-// the event starts nothing.
+// believed are the fields that planning takes from a delivery, and why a lie in them gains nothing.
+// All others are GitLab's, or the event starts nothing.
 var believed = map[string]string{
-	"Provider": "the decoder's constant", "InstallationID": "GitHub's", "Body": "GitHub's", "Rerun": "GitHub's", "Project.CloneURL": "of other services",
-	"Repository": "the receiver's", "Payload": "the receiver's", "ReceivedAt": "the receiver's",
+	"Provider": "the decoder's constant", "InstallationID": "GitHub's", "Body": "GitHub's", "Rerun": "GitHub's",
+	"Project.CloneURL": "of other services",
+	"Repository":       "the receiver's", "Payload": "the receiver's", "ReceivedAt": "the receiver's",
 	"Host":        "the receiver has found the Repository by it, and no other host is called with its token",
 	"DeliveryKey": "tells one delivery from another one",
 	"Trigger":     "follows from the kind of delivery: what each kind says is confirmed",
 	"EventType":   "the kind of delivery: what each kind says is confirmed",
 	"Action":      "the kind of delivery: who acted is asked for, and whether a merge request is closed",
 	"Actor":       "GitLab is asked who acted (Access.Actor) before the rights of who acted count",
-	"Sender":      "one of the names that GitLab gives; nobody's rights depend on it but a comment's author's, who is confirmed",
-	"Before":      "the files that count as changed: nothing starts that would not start if it were pushed again (docs/gitlab.md)",
+	"Sender":      "a name that GitLab could have given; only a comment's author has rights by it, who is confirmed",
+	"Before":      "the files that count as changed: another push of the commit could start the same (docs/gitlab.md)",
 	"HappenedAt":  "never later than GitLab has it; which run is the newest Git says (ADR 43)",
 	"Headers":     "expressions read them as they read the body, which is the sender's word (docs/gitlab.md)",
 }
@@ -46,7 +47,9 @@ func forgeries(t *testing.T) map[string]func() (bench, *v1alpha1.GitEventSpec) {
 		b := newBench(t, forgelab.Options{})
 		b.Commit("topic", map[string]string{"x": "z"})
 		b.SetBranch(testProject, "other", b.head.SHA, "dev")
-		return b, b.OpenMergeRequest(forgelab.NewMergeRequest{Target: testProject, SourceBranch: "topic", Author: "dev", Labels: []string{"a"}})
+		return b, b.OpenMergeRequest(forgelab.NewMergeRequest{
+			Target: testProject, SourceBranch: "topic", Author: "dev", Labels: []string{"a"},
+		})
 	}
 	return map[string]func() (bench, *v1alpha1.GitEventSpec){
 		"a merge request": func() (bench, *v1alpha1.GitEventSpec) { b, iid := own(); return b, request(b, iid) },
@@ -100,7 +103,8 @@ func (b bench) planned(t *testing.T, event *v1alpha1.GitEventSpec) (*v1alpha1.Gi
 	return client.Complete(t.Context(), event)
 }
 
-// Whoever knows a webhook's token can send any body. Each field of the event in turn says something else than GitLab does.
+// Whoever knows a webhook's token can send any body. Each field of the event in turn says something
+// else than GitLab does.
 func TestNothingOfADeliveryIsBelievedWithoutAReason(t *testing.T) {
 	reasons := map[string]bool{}
 	for name, open := range forgeries(t) {
@@ -135,7 +139,8 @@ func reasonFor(path string) string {
 	return ""
 }
 
-// fields calls for each field below a struct, with what forges it in another struct of the same shape.
+// fields calls for each field below a struct, with what forges it in another struct of the same
+// shape.
 func fields(v reflect.Value, path string, each func(path string, set func(reflect.Value))) {
 	for i := range v.NumField() {
 		name, field := v.Type().Field(i).Name, v.Field(i)
@@ -177,7 +182,8 @@ func forgeIn(v reflect.Value) {
 	}
 }
 
-// A fork that the token may not read has no address that GitLab vouches for. One 404 may be a replica's.
+// A fork that the token may not read has no address that GitLab vouches for. One 404 may be a
+// replica's.
 func TestTheAddressOfAForkIsGitLabsWord(t *testing.T) {
 	event := func(b bench, iid int64) *v1alpha1.GitEventSpec {
 		return b.decode(b.MergeRequestDelivery(forgelab.MergeRequestEvent{Project: testProject, IID: iid}))
@@ -192,7 +198,8 @@ func TestTheAddressOfAForkIsGitLabsWord(t *testing.T) {
 		t.Errorf("after one 404 the fork is at %q", got.HeadURL)
 	}
 	for what, answer := range map[string]forge.Action{
-		"an outage": forge.Answer(http.StatusBadGateway, nil, ""), "another project": forge.Answer(http.StatusOK, nil, `{"id":7,"web_url":"https://x"}`),
+		"an outage":       forge.Answer(http.StatusBadGateway, nil, ""),
+		"another project": forge.Answer(http.StatusOK, nil, `{"id":7,"web_url":"https://x"}`),
 	} {
 		b.Inject(forgelab.Fault{Route: forgelab.RouteProject, From: 2, Count: 1, Do: answer})
 		if got, err := b.client.Complete(t.Context(), event(b, iid)); !fault.Is(err, fault.Transient) {
@@ -212,7 +219,8 @@ func TestDecodeRefusesNamesThatNoUserHas(t *testing.T) {
 		"note-commit":        {eventNote, `"username": "dev"`, "user.username"},
 	} {
 		body := recorded(t, file)
-		forged := strings.Replace(string(body), c.old, strings.Replace(evil, "username", strings.ReplaceAll(c.field, "user.", ""), 1), 1)
+		field := strings.TrimPrefix(c.field, "user.")
+		forged := strings.Replace(string(body), c.old, strings.Replace(evil, "username", field, 1), 1)
 		_, err := webhook{}.Decode(headers(c.event), []byte(forged))
 		if forged == string(body) || !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), c.field) {
 			t.Errorf("%s: %v, want Invalid with %q", file, err, c.field)

@@ -16,7 +16,8 @@ import (
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// of returns a check of a run, which every ref's pipeline of the same definition has under one name.
+// of returns a check of a run, which every ref's pipeline of the same definition has under one
+// name.
 func of(run string, state status.State, conclusion status.Conclusion) status.Check {
 	c := check(state, conclusion)
 	c.ExternalID = run
@@ -29,7 +30,8 @@ func (b bench) at(ref string) bench {
 	return b
 }
 
-// wantPipelines compares the pipelines of the bench's commit, each "ref status: state of each status, oldest first".
+// wantPipelines compares the pipelines of the bench's commit, each "ref status: state of each
+// status, oldest first".
 func (b bench) wantPipelines(t *testing.T, project string, want ...string) {
 	t.Helper()
 	var got []string
@@ -89,13 +91,15 @@ func TestARerunReplacesOnlyTheStatusOfItsRef(t *testing.T) {
 	b.wantPipelines(t, testProject, "main success: failed success", "release-1 running: canceled running")
 }
 
-// A status that GitLab stored without answering is found again, although another ref has one of the same name.
+// A status that GitLab stored without answering is found again, although another ref has one of the
+// same name.
 func TestAStatusThatWasNotAnsweredIsFoundOnItsRef(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.put(t, "", of("main-1", status.InProgress, ""))
 	release := b.at("release-1")
 	b.Inject(forgelab.Fault{Route: forgelab.RouteStatusCreate, Count: 1, Do: forge.ApplyThenAnswer(http.StatusBadGateway)})
-	if _, err := release.client.Put(t.Context(), release.head, "", of("release-1", status.InProgress, ""), false); !fault.Is(err, fault.Transient) {
+	_, err := release.client.Put(t.Context(), release.head, "", of("release-1", status.InProgress, ""), false)
+	if !fault.Is(err, fault.Transient) {
 		t.Fatalf("%v, want a Transient fault", err)
 	}
 	release.put(t, "", of("release-1", status.Completed, status.Success))
@@ -117,7 +121,8 @@ func TestClosingAnOrphanedStatusLeavesOtherRefs(t *testing.T) {
 	b.wantPipelines(t, testProject, "main running: running", "release-1 canceled: canceled")
 }
 
-// GitLab takes 255 characters of a ref. Without one it would choose the newest pipeline of the commit, which is another ref's.
+// GitLab takes 255 characters of a ref. Without one it would choose the newest pipeline of the
+// commit, which is another ref's.
 func TestARefThatIsTooLongForAStatusHasItsOwnPipeline(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.put(t, "", of("main-1", status.Completed, status.Failure))
@@ -134,7 +139,8 @@ func TestARefThatIsTooLongForAStatusHasItsOwnPipeline(t *testing.T) {
 	}
 }
 
-// A fork's commit may be on a branch of the target as well: what runs for the merge request says nothing of that branch.
+// A fork's commit may be on a branch of the target as well: what runs for the merge request says
+// nothing of that branch.
 func TestAForksStatusIsNotABranchsOfTheTarget(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.SetVisibility(testProject, forgelab.Public)
@@ -156,7 +162,8 @@ func TestAForksStatusIsNotABranchsOfTheTarget(t *testing.T) {
 	}
 }
 
-// Where the target project runs GitLab's own pipeline of the merge request, the status is in that one, which the merge request shows.
+// Where the target project runs GitLab's own pipeline of the merge request, the status is in that
+// one, which the merge request shows.
 func TestAForksStatusIsInTheMergeRequestsOwnPipeline(t *testing.T) {
 	b, iid := forked(t, forgelab.Public, "")
 	b.SetBranch(testProject, "elsewhere", b.head.SHA, "dev")

@@ -19,15 +19,18 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// Put shows the check as a commit status. Its id is "<pipeline>/<status>", or "note/<note>" where a fork takes no status.
+// Put shows the check as a commit status. Its id is "<pipeline>/<status>", or "note/<note>" where a
+// fork takes no status.
 //
-// What GitLab makes of a check: of the statuses of one name in a pipeline it shows the newest, and a pipeline is of one
-// commit and one ref. So on each ref the newest run wins: its status takes the place, and with it the link, of the run before, which is
-// canceled if it was still open (I-8); what a replaced run reports later is left out. A status belongs to a run if its
-// description ends with the run's name, because GitLab keeps nothing else that could tell. One that has ended is never
-// opened again (I-7): GitLab would take the late report for a new status and show that. GitLab also has no way back from
-// running to pending, and old versions take no new description for a status in the same state. So the statuses of the commit
-// are looked up each time, also when the caller knows of all posts of this run.
+// What GitLab makes of a check: of the statuses of one name in a pipeline it shows the newest, and
+// a pipeline is of one commit and one ref. So on each ref the newest run wins: its status takes the
+// place, and with it the link, of the run before, which is canceled if it was still open (I-8);
+// what a replaced run reports later is left out. A status belongs to a run if its description ends
+// with the run's name, because GitLab keeps nothing else that could tell. One that has ended is
+// never opened again (I-7): GitLab would take the late report for a new status and show that.
+// GitLab also has no way back from running to pending, and old versions take no new description for
+// a status in the same state. So the statuses of the commit are looked up each time, also when the
+// caller knows of all posts of this run.
 func (r *repository) Put(ctx context.Context, head git.Head, id string, check status.Check, _ bool) (string, error) {
 	want := makeStatus(check)
 	if err := provider.CheckCheck(want.name, check); err != nil {
@@ -63,8 +66,8 @@ func fork(head git.Head) bool {
 	return head.PullRequest != nil && head.PullRequest.HeadProjectID != head.Project.ID
 }
 
-// showForFork tries the fork, where the commit's pipelines and with them the merge request's are, and then the target. It
-// returns "" if neither has a place for the status.
+// showForFork tries the fork, where the commit's pipelines and with them the merge request's are,
+// and then the target. It returns "" if neither has a place for the status.
 func (r *repository) showForFork(ctx context.Context, head git.Head, want wanted) (string, error) {
 	source, err := r.source(ctx, head.PullRequest)
 	if err != nil {
@@ -85,9 +88,10 @@ func (r *repository) showForFork(ctx context.Context, head git.Head, want wanted
 	return r.showInTarget(ctx, head, want)
 }
 
-// showInTarget shows the status in the pipeline that the target has of the merge request itself, and "" if there is none: one
-// that is made here would not be shown by the merge request, and one of a branch or tag that has the commit as well is
-// about that one (https://docs.gitlab.com/ci/pipelines/merge_request_pipelines/).
+// showInTarget shows the status in the pipeline that the target has of the merge request itself,
+// and "" if there is none: one that is made here would not be shown by the merge request, and one
+// of a branch or tag that has the commit as well is about that one
+// (https://docs.gitlab.com/ci/pipelines/merge_request_pipelines/).
 func (r *repository) showInTarget(ctx context.Context, head git.Head, want wanted) (string, error) {
 	ref := fmt.Sprintf("refs/merge-requests/%d/head", head.PullRequest.Number)
 	at := place{project: int(r.ID), ref: ref, foreign: true}
@@ -98,8 +102,9 @@ func (r *repository) showInTarget(ctx context.Context, head git.Head, want wante
 	return r.show(ctx, at, head.SHA, want)
 }
 
-// elsewhere reports whether the next place is tried: this one has refused the status, or has no place for it. It may also be
-// one that anybody may read, and that does not have the status that is to be closed.
+// elsewhere reports whether the next place is tried: this one has refused the status, or has no
+// place for it. It may also be one that anybody may read, and that does not have the status that is
+// to be closed.
 func elsewhere(shown string, err error) bool {
 	return err == nil && shown == "" || refused(err)
 }
@@ -155,8 +160,9 @@ func refused(err error) bool {
 	return fault.Is(err, fault.Operator) && (code == http.StatusForbidden || code == http.StatusNotFound)
 }
 
-// refName is a branch or tag as GitLab's statuses name it. One that is too long for them is cut, and a digest tells it from
-// others: without a ref GitLab would put the status into another one's pipeline.
+// refName is a branch or tag as GitLab's statuses name it. One that is too long for them is cut,
+// and a digest tells it from others: without a ref GitLab would put the status into another one's
+// pipeline.
 func refName(ref string) string {
 	ref = strings.TrimPrefix(strings.TrimPrefix(ref, "refs/heads/"), "refs/tags/")
 	if name := []rune(ref); len(name) > maxField {

@@ -99,9 +99,9 @@ func (r *repository) show(ctx context.Context, at place, sha string, want wanted
 	return r.set(ctx, at, sha, want, mine.PipelineId)
 }
 
-// replace shows the status of a run that has none yet in the place of the run before on the same ref, in the same
-// pipeline: only there GitLab takes the older one for replaced. An open one is closed first, because GitLab would change that one instead of
-// making another, or refuse to.
+// replace shows the status of a run that has none yet in the place of the run before on the same
+// ref, in the same pipeline: only there GitLab takes the older one for replaced. An open one is
+// closed first, because GitLab would change that one instead of making another, or refuse to.
 func (r *repository) replace(ctx context.Context, at place, sha string, want wanted, known []*gl.CommitStatus) (string, error) {
 	if len(known) == 0 {
 		return r.set(ctx, at, sha, want, 0)
@@ -118,8 +118,9 @@ func (r *repository) replace(ctx context.Context, at place, sha string, want wan
 	return r.set(ctx, at, sha, want, newest.PipelineId)
 }
 
-// statuses lists the statuses of a name on the commit and the place's ref, newest first, replaced ones included. Those of
-// other refs are other runs' verdicts: a commit may be on several branches and tags.
+// statuses lists the statuses of a name on the commit and the place's ref, newest first, replaced
+// ones included. Those of other refs are other runs' verdicts: a commit may be on several branches
+// and tags.
 func (r *repository) statuses(ctx context.Context, at place, sha, name string) ([]*gl.CommitStatus, error) {
 	const what = "looking the status up"
 	found, err := r.list(ctx, what, at, sha, &gl.GetCommitStatusesOptions{Name: &name, All: gl.Ptr(true)})

@@ -20,7 +20,8 @@ func testComplete(t *testing.T, w World) {
 	}
 	client := connect(t, w)
 	push := &v1alpha1.GitEventSpec{
-		Trigger: v1alpha1.TriggerPush, SHA: sha, BaseRef: "refs/heads/main", HeadRef: "refs/heads/main", HeadURL: w.Project.URL, Project: w.Project,
+		Trigger: v1alpha1.TriggerPush, SHA: sha, BaseRef: "refs/heads/main", HeadRef: "refs/heads/main",
+		HeadURL: w.Project.URL, Project: w.Project,
 	}
 	for _, event := range []*v1alpha1.GitEventSpec{w.Service.PullRequest("topic", "dev"), push} {
 		want := event.DeepCopy()

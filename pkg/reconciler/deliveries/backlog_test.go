@@ -55,9 +55,9 @@ func TestABacklogIsAskedForBetweenLooks(t *testing.T) {
 	}
 }
 
-// github is GitHub with its published limit of 900 points a minute, of which pkg/provider lets a third be spent at once. A page
-// takes one point and half a second, the fifth of it here, where a page is as much shorter. A redelivery takes five points and
-// a quarter of a second.
+// github is GitHub with its published limit of 900 points a minute, of which pkg/provider lets a
+// third be spent at once. A page takes one point and half a second, the fifth of it here, where a
+// page is as much shorter. A redelivery takes five points and a quarter of a second.
 type github struct {
 	*world
 	points *rate.Limiter
@@ -79,7 +79,8 @@ func (g *github) Redeliver(ctx context.Context, id int64) error {
 	return g.world.Redeliver(ctx, id)
 }
 
-// What an outage kept away is there again soon: 900 deliveries within ten minutes, which GitHub's limits allow. Tenants take turns.
+// What an outage kept away is there again soon: 900 deliveries within ten minutes, which GitHub's
+// limits allow. Tenants take turns.
 func TestManyRedeliveriesTakeAsLongAsTheServiceLimits(t *testing.T) {
 	w := newWorld(t)
 	w.run(time.Minute)

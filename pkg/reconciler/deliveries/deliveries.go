@@ -44,7 +44,8 @@ const (
 	// minute of an outage's end, and the watch that tells of that may be as late.
 	retryLook       = 5 * time.Second
 	retryLookAtMost = 20 * time.Second
-	// secretWithin bounds the read of the App's Secret: one that hangs is tried again like one that fails.
+	// secretWithin bounds the read of the App's Secret: one that hangs is tried again like one that
+	// fails.
 	secretWithin = 5 * time.Second
 	// atLeast is between two reconciles, whatever is due.
 	atLeast = 100 * time.Millisecond

@@ -17,7 +17,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// What came while nobody was there is asked for when a receiver says that it is there again, two a second, and once.
+// What came while nobody was there is asked for when a receiver says that it is there again, two a
+// second, and once.
 func TestMissedDeliveriesAreAskedFor(t *testing.T) {
 	w := newWorld(t)
 	w.run(time.Minute)

@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	// askEvery is the time between two redeliveries that are asked for: each costs 5 of the 900 points that GitHub grants
-	// within a minute, and looks take the rest. What GitHub limits more the provider waits for.
+	// askEvery is the time between two redeliveries that are asked for: each costs 5 of the 900
+	// points that GitHub grants within a minute, and looks take the rest. What GitHub limits more
+	// the provider waits for.
 	askEvery = 500 * time.Millisecond
 	// probeEvery is the same while nobody seems to be there: one is asked for to find out.
 	probeEvery = time.Minute

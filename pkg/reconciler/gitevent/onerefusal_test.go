@@ -103,7 +103,7 @@ func TestARefusedComparisonIsShownAndThenDoneWithout(t *testing.T) {
 				}
 				w.git.changes = tooLong(c.own)
 				w.retryFor(10 * time.Minute)
-				w.wantShown(t, "queued", "Waiting for the Git service", "since 2026-01-01 00:00 UTC", "this diff is taking too long")
+				w.wantShown(t, "queued", "Waiting for the Git service", "since 00:00 UTC on 1 January", "this diff is taking too long")
 				if len(w.runs()) != 1 {
 					t.Errorf("%d runs, want hello's", len(w.runs()))
 				}
@@ -184,7 +184,7 @@ func TestDefinitionsThatAreRefusedForGood(t *testing.T) {
 	w := refusing(t, helloFile("hello"))
 	w.git.filesErr = errBlob
 	w.retryFor(2 * time.Hour)
-	w.wantShown(t, "queued", "reading .tekton/a.yaml", "since 2026-01-01 00:00 UTC")
+	w.wantShown(t, "queued", "reading .tekton/a.yaml", "since 00:00 UTC on 1 January")
 	var told []string
 	if after := w.every(30*time.Minute, 4*oneDay, &told); after < 0 || after > 3*oneDay {
 		t.Fatalf("ended after %v, want 3 days since it was received", after)

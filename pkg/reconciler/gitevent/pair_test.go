@@ -16,7 +16,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
-// newPair is a world with a push to main, of which pull request 3 to stable is open, and a pipeline for both.
+// newPair is a world with a push to main, of which pull request 3 to stable is open, and a pipeline
+// for both.
 func newPair(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t, annotated("hello", `on-cel-expression: "true"`))
@@ -35,7 +36,8 @@ func (w *world) synchronized(happened time.Duration, change ...func(*v1alpha1.Gi
 	})...)
 }
 
-// The push comes first and waits: it is written down as soon as that is worth telling. The pull request's event runs the commit once.
+// The push comes first and waits: it is written down as soon as that is worth telling. The pull
+// request's event runs the commit once.
 func TestAPushWaitsForThePullRequestOfItsBranch(t *testing.T) {
 	t.Parallel()
 	w := newPair(t)
@@ -57,8 +59,8 @@ func TestAPushWaitsForThePullRequestOfItsBranch(t *testing.T) {
 	}
 }
 
-// The pull request's event is lost: the push runs the commit. When the Git service sends the event again, a day later, the
-// commit does not run twice.
+// The pull request's event is lost: the push runs the commit. When the Git service sends the event
+// again, a day later, the commit does not run twice.
 func TestAPushRunsWhatALostPullRequestEventDoesNot(t *testing.T) {
 	t.Parallel()
 	w := newPair(t)
@@ -75,7 +77,8 @@ func TestAPushRunsWhatALostPullRequestEventDoesNot(t *testing.T) {
 	}
 }
 
-// A pull request of somebody who may not start anything waits for approval, and keeps no push from running.
+// A pull request of somebody who may not start anything waits for approval, and keeps no push from
+// running.
 func TestAPushIsNotLeftToAPullRequestThatWaitsForApproval(t *testing.T) {
 	t.Parallel()
 	w := newPair(t)

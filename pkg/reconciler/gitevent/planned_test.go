@@ -89,7 +89,7 @@ func TestAParameterWithoutAValueIsToldToItsAuthorAndStopsNothingElse(t *testing.
 				t.Errorf("%d runs, conclusions %v", len(w.runs()), got)
 			}
 			for _, run := range w.event().Status.Runs {
-				if run.Refused != nil && !strings.Contains(run.Refused.Message, "params[0].value is missing: give it a value") {
+				if run.Refused != nil && !strings.HasSuffix(run.Refused.Message, `params[0].value is missing: give it a value, "" for the empty text`) {
 					t.Errorf("refused: %s", run.Refused.Message)
 				}
 			}

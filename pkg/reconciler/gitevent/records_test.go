@@ -260,3 +260,18 @@ func TestUntrustedRemarksCostNothing(t *testing.T) {
 		t.Errorf("%+v, labels %v", e.Status, e.Labels)
 	}
 }
+
+// A decision that would have to leave out records is not made: the event ends, starts nothing, and
+// its author is told why.
+func TestMoreRecordsThanADecisionCanRead(t *testing.T) {
+	t.Parallel()
+	w := commands(t, "/retest", pullFile("hello"))
+	w.settled(16_001, func(*v1alpha1.GitEvent) {})
+	for range 3 {
+		_, _ = w.reconcile()
+	}
+	if !w.over() || len(w.runs()) != 0 {
+		t.Errorf("over %t, %d runs: %v", w.over(), len(w.runs()), w.waits())
+	}
+	w.wantReply("Nothing was started", "more than 16000 events of this pull request or commit are on record")
+}

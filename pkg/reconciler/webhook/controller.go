@@ -40,7 +40,8 @@ const (
 	// concurrency is of steps, each of which waits for a Git service most of the time. It is four times what one server or one namespace
 	// may have.
 	concurrency = 4 * atOnce
-	// clientQPS is for two reads of a Secret a step, when it is due and when its turn has come, and for what is given up.
+	// clientQPS is for two reads of a Secret a step, when it is due and when its turn has come, and
+	// for what is given up.
 	clientQPS = 20
 )
 

@@ -25,9 +25,10 @@ type login struct {
 	read        time.Time // zero for none
 }
 
-// logIn reads the token of the next step unless it was just read, and returns how long the Repository has to wait for that. No
-// step takes its turn at a server before, and few reads are made for a Secret and for a namespace at the same time: a Secret
-// whose read hangs delays the Repositories that need it, and no other ones.
+// logIn reads the token of the next step unless it was just read, and returns how long the
+// Repository has to wait for that. No step takes its turn at a server before, and few reads are
+// made for a Secret and for a namespace at the same time: a Secret whose read hangs delays the
+// Repositories that need it, and no other ones.
 func (r *Reconciler) logIn(ctx context.Context, m *memory, t *target) (left time.Duration, err error) {
 	now := r.clock.Now()
 	if !m.login.read.IsZero() && now.Sub(m.login.read) < loginFor {

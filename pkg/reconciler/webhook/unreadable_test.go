@@ -47,7 +47,9 @@ func (w *world) repository(namespace, name, secret string) {
 	url := "https://gitlab.com/" + namespace + "/" + name
 	w.add(w.repos, &pacv1alpha1.Repository{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Generation: 1},
-		Spec:       pacv1alpha1.RepositorySpec{URL: url, GitProvider: &pacv1alpha1.GitProvider{Type: "gitlab", Secret: &pacv1alpha1.Secret{Name: secret}}},
+		Spec: pacv1alpha1.RepositorySpec{
+			URL: url, GitProvider: &pacv1alpha1.GitProvider{Type: "gitlab", Secret: &pacv1alpha1.Secret{Name: secret}},
+		},
 	})
 	w.add(w.claims, &v1alpha1.RepositoryClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: v1alpha1.ClaimName(url)},
@@ -55,8 +57,9 @@ func (w *world) repository(namespace, name, secret string) {
 	})
 }
 
-// stuck reconciles Repositories one after the other, each of which comes back as soon as it is to, until it waits for a Secret or for a
-// while. It returns how many wait for theirs, and a function that waits until no one does.
+// stuck reconciles Repositories one after the other, each of which comes back as soon as it is to,
+// until it waits for a Secret or for a while. It returns how many wait for theirs, and a function
+// that waits until no one does.
 func (w *world) stuck(keys ...string) (waiting int, wait func()) {
 	w.Helper()
 	var all sync.WaitGroup
@@ -80,7 +83,8 @@ func (w *world) stuck(keys ...string) (waiting int, wait func()) {
 	return int(inside.Load()), all.Wait
 }
 
-// Repositories whose Secrets cannot be read take no turn at the server: those of others are looked at meanwhile.
+// Repositories whose Secrets cannot be read take no turn at the server: those of others are looked
+// at meanwhile.
 func TestSecretsThatCannotBeReadDelayNoOtherRepository(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -107,7 +111,8 @@ func TestSecretsThatCannotBeReadDelayNoOtherRepository(t *testing.T) {
 	})
 }
 
-// One Secret that many namespaces use is waited for once at a time: the other workers look at what can be read.
+// One Secret that many namespaces use is waited for once at a time: the other workers look at what
+// can be read.
 func TestASecretThatManyUseIsReadOnceAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/panics"
 )
 
-// fetch reads Secrets, each on its own: one whose read hangs keeps no other one from being read. What has no room in the
-// budgets, or has not begun within readsWithin, is left to the next look.
+// fetch reads Secrets, each on its own: one whose read hangs keeps no other one from being read.
+// What has no room in the budgets, or has not begun within readsWithin, is left to the next look.
 func (p *pass) fetch(ctx context.Context, all []due) {
 	ctx, cancel := context.WithTimeout(ctx, readsWithin)
 	defer cancel()
@@ -28,7 +28,8 @@ func (p *pass) fetch(ctx context.Context, all []due) {
 		switch {
 		case begun[name]:
 			continue
-		case len(validation.IsDNS1123Subdomain(name.Name)) > 0: // there is none, and a client cannot even ask for some of these names
+		case len(validation.IsDNS1123Subdomain(name.Name)) > 0:
+			// There is none, and a client cannot even ask for some of these names.
 			begun[name] = true
 			mu.Lock()
 			p.sources[name] = source{}
@@ -45,7 +46,8 @@ func (p *pass) fetch(ctx context.Context, all []due) {
 				}
 				secret, err := p.get(ctx, name.Namespace, name.Name)
 				if err != nil {
-					p.logger.Warnw("A webhook secret cannot be read: its copy stays as it is", "secret", name.String(), "error", err.Error())
+					p.logger.Warnw("A webhook secret cannot be read: its copy stays as it is",
+						"secret", name.String(), "error", err.Error())
 				}
 				mu.Lock()
 				defer mu.Unlock()

@@ -109,9 +109,10 @@ func (p *pass) lost(id string) bool {
 	return !there && p.next.states[id] == copied
 }
 
-// due returns what is to be read: what is asked for first, then what has no copy, then the rest, each from a budget of its own, so
-// that a tenant who makes many Repositories holds up nobody's rotation. Among them come first those that have failed least
-// often, so that those that cannot be read take no reads from others, and then those that were not read for the longest time.
+// due returns what is to be read: what is asked for first, then what has no copy, then the rest,
+// each from a budget of its own, so that a tenant who makes many Repositories holds up nobody's
+// rotation. Among them come first those that have failed least often, so that those that cannot be
+// read take no reads from others, and then those that were not read for the longest time.
 func (p *pass) due() []due {
 	var all []due
 	rank, budgets := map[string]int{}, []flowcontrol.PassiveRateLimiter{p.answers, p.firsts, p.looks}

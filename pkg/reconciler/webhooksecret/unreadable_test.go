@@ -78,7 +78,8 @@ func (h hangingIn) Patch(
 	return h.SecretInterface.Patch(ctx, name, kind, data, o, sub...)
 }
 
-// A Secret whose read hangs keeps no other one of its shard from being copied, nor the next look from being made.
+// A Secret whose read hangs keeps no other one of its shard from being copied, nor the next look
+// from being made.
 func TestASecretWhoseReadHangsDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -123,7 +124,8 @@ func TestASecretWhoseReadHangsDelaysNoOther(t *testing.T) {
 	})
 }
 
-// The reads that are left are those of Secrets that can be read: those that have failed come after them.
+// The reads that are left are those of Secrets that can be read: those that have failed come after
+// them.
 func TestUnreadableSecretsTakeNoReadsFromOthers(t *testing.T) {
 	w := newWorld(t)
 	for _, name := range inShard(copies.ShardOf(idOf("team", "lab")), "hostile", 2*looksPerSecond) {

@@ -45,8 +45,8 @@ const (
 	// maxTold is how many Repositories one look at a shard tells of their secrets: two calls each, a second or two in all. The rest
 	// is told in the next.
 	maxTold = 50
-	// readsAtOnce is how many Secrets of a shard are read at the same time, and readsWithin bounds the reads of a look. A read
-	// takes some milliseconds.
+	// readsAtOnce is how many Secrets of a shard are read at the same time, and readsWithin bounds
+	// the reads of a look. A read takes some milliseconds.
 	readsAtOnce = 20
 	readsWithin = 2 * time.Second
 	// reconcileTimeout ends one look at a shard. What was not read by then is read in the next.

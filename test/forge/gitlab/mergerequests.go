@@ -179,7 +179,8 @@ func (g *GitLab) UpdateMergeRequest(project string, iid int64, username string, 
 func (m *mergeRequest) update(g *GitLab, by *user, u MergeRequestUpdate) {
 	changes, wasDraft := object{}, m.draft()
 	for name, field := range map[string]struct{ is, to *string }{
-		"title": {&m.title, u.Title}, "description": {&m.description, u.Description}, "target_branch": {&m.targetBranch, u.TargetBranch},
+		"title": {&m.title, u.Title}, "description": {&m.description, u.Description},
+		"target_branch": {&m.targetBranch, u.TargetBranch},
 	} {
 		if field.to != nil && *field.to != *field.is {
 			changes[name], *field.is = fromTo(*field.is, *field.to), *field.to

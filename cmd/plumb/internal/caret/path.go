@@ -43,45 +43,50 @@ var step = regexp.MustCompile(`^\.?(?:\[([0-9]+)\]|([^.[]+))(.*)$`)
 
 // follow returns the node at which a path ends, or the last one on its way: a key, or an item of a
 // list.
-func follow(n *yaml.Node, path string) (last *yaml.Node) {
+func follow(n *yaml.Node, path string) *yaml.Node {
+	var last *yaml.Node
 	for {
 		if n.Kind == yaml.AliasNode {
 			n = n.Alias
 		}
-		parts := step.FindStringSubmatch(path)
-		if parts == nil {
+		at, value, rest := next(n, path)
+		if at == nil {
 			return last
 		}
-		index, key, rest := parts[1], parts[2], parts[3]
-		switch {
-		case index != "" && n.Kind == yaml.SequenceNode:
-			at, err := strconv.Atoi(index)
-			if err != nil || at >= len(n.Content) {
-				return last
-			}
-			n = n.Content[at]
-			last = n
-		case key != "" && n.Kind == yaml.MappingNode:
-			if whole := strings.TrimPrefix(path, "."); pair(n, whole) != nil { // a key with a dot in it
-				return pair(n, whole)[0]
-			}
-			found := pair(n, key)
-			if found == nil {
-				found = pair(n, map[string]string{"pipelineSpec": "pipelineRef", "taskSpec": "taskRef"}[key])
-			}
-			if found == nil {
-				return last
-			}
-			last, n = found[0], found[1]
-		default:
-			return last
-		}
-		path = rest
+		last, n, path = at, value, rest
 	}
+}
+
+// next takes the first step of a path: to a key and its value, or to an item, which is both. It
+// returns nil if there is no such step.
+func next(n *yaml.Node, path string) (at, value *yaml.Node, rest string) {
+	parts := step.FindStringSubmatch(path)
+	switch {
+	case parts == nil:
+		return nil, nil, ""
+	case n.Kind == yaml.SequenceNode:
+		index, err := strconv.Atoi(parts[1])
+		if err != nil || index >= len(n.Content) {
+			return nil, nil, ""
+		}
+		return n.Content[index], n.Content[index], parts[3]
+	}
+	if whole := pair(n, strings.TrimPrefix(path, ".")); whole != nil { // a key with a dot in it
+		return whole[0], whole[1], ""
+	}
+	for _, key := range []string{parts[2], map[string]string{"pipelineSpec": "pipelineRef", "taskSpec": "taskRef"}[parts[2]]} {
+		if found := pair(n, key); key != "" && found != nil {
+			return found[0], found[1], parts[3]
+		}
+	}
+	return nil, nil, ""
 }
 
 // pair returns a key of a mapping and its value, nil if there is none. Of equal keys the last wins.
 func pair(n *yaml.Node, key string) []*yaml.Node {
+	if n.Kind != yaml.MappingNode {
+		return nil
+	}
 	for i := len(n.Content) - 2; i >= 0; i -= 2 {
 		if strings.EqualFold(n.Content[i].Value, key) {
 			return slices.Clip(n.Content[i : i+2])

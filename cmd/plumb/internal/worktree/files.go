@@ -39,8 +39,22 @@ func (t *Tree) Files(ctx context.Context, at, dir string) ([]git.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", dir, err)
 	}
+	names, err := t.definitions(dir, indexed, fields(listed))
+	if err != nil || len(names) == 0 {
+		return nil, err
+	}
+	return provider.ReadFiles(ctx, dir, names, func(ctx context.Context, name string) ([]byte, error) {
+		if t.isFile(name) {
+			return t.read(name)
+		}
+		return t.blob(ctx, name, indexed[name].id)
+	})
+}
+
+// definitions are the files that an event would see of the index and of what Git does not know yet.
+func (t *Tree) definitions(dir string, indexed map[string]indexEntry, untracked []string) ([]string, error) {
 	var names []string
-	for _, name := range slices.Concat(slices.Collect(maps.Keys(indexed)), fields(listed)) {
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(indexed)), untracked) {
 		isRepository := name == dir+"/"
 		if isRepository || name == dir && indexed[name].mode == provider.ModeSubmodule {
 			return nil, provider.NotDirectory(dir, provider.ModeSubmodule)
@@ -49,15 +63,7 @@ func (t *Tree) Files(ctx context.Context, at, dir string) ([]git.File, error) {
 			names = append(names, name)
 		}
 	}
-	if len(names) == 0 {
-		return nil, nil
-	}
-	return provider.ReadFiles(ctx, dir, names, func(ctx context.Context, name string) ([]byte, error) {
-		if !t.isFile(name) {
-			return t.blob(ctx, name, indexed[name].id)
-		}
-		return t.read(name)
-	})
+	return names, nil
 }
 
 // checkDirectory refuses what is on disk where a directory should be. A missing one is fine.

@@ -104,8 +104,8 @@ type Plan struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Ref string `json:"ref,omitempty"`
-	// At is when the plan was first written, by the controller's clock: the Git service had headSHA by then. Unset in what
-	// versions before recorded.
+	// At is when the plan was first written, by the controller's clock: the Git service had headSHA
+	// by then. Unset in what versions before recorded.
 	// +optional
 	At *metav1.Time `json:"at,omitempty"`
 	// DefinitionSHA is the commit .tekton was read at.

@@ -42,6 +42,7 @@ type RepositoryClaimSpec struct {
 
 // ClaimOwner is the Repository that owns a URL.
 type ClaimOwner struct {
+	// +kubebuilder:validation:MaxLength=63
 	Namespace string    `json:"namespace"`
 	Name      string    `json:"name"`
 	UID       types.UID `json:"uid"`

@@ -16,7 +16,8 @@ import (
 const (
 	pointsPerMinute = 900
 	pointsOfWrite   = 5
-	// madePerMinute is requests that generate content, toldPerHour those of them that people are notified of.
+	// madePerMinute is requests that generate content, toldPerHour those of them that people are
+	// notified of.
 	madePerMinute = 80
 	toldPerHour   = 500
 	// atOnce is half of GitHub's 100: after a takeover the calls of another process may still be in flight.

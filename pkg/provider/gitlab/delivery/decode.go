@@ -15,9 +15,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// Decode returns the event. Events are pushes to branches and tags, comments on open merge requests and on commits, and
-// merge requests that are opened, reopened, closed, merged or no longer drafts, or that get new commits or labels.
-// Everything else GitLab sends is Ignored with the reason.
+// Decode returns the event. Events are pushes to branches and tags, comments on open merge requests
+// and on commits, and merge requests that are opened, reopened, closed, merged or no longer drafts,
+// or that get new commits or labels. Everything else GitLab sends is Ignored with the reason.
 func (w Webhook) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, error) {
 	// Peek has the stricter reader; what it refuses must not be decoded.
 	origin, err := w.Peek(h, body)

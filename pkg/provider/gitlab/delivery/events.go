@@ -163,8 +163,9 @@ func (p *payloadMergeRequest) eventType() (string, error) {
 	return p.updateType()
 }
 
-// updateType returns what an update without a push is: the end of a draft, or a new label, whatever else was changed at the
-// same time. An update is one event: pipelines that read labels run for the end of a draft as well.
+// updateType returns what an update without a push is: the end of a draft, or a new label, whatever
+// else was changed at the same time. An update is one event: pipelines that read labels run for the
+// end of a draft as well.
 func (p *payloadMergeRequest) updateType() (string, error) {
 	ready, err := p.becomesReady()
 	if err != nil {
@@ -180,11 +181,12 @@ func (p *payloadMergeRequest) updateType() (string, error) {
 	if added {
 		return TypeLabels, nil
 	}
-	return "", fault.Ignoredf("UnsupportedAction", "an update of a merge request without new commits or labels starts nothing, "+
-		"unless it was a draft before")
+	return "", fault.Ignoredf("UnsupportedAction",
+		"an update of a merge request without new commits or labels starts nothing, unless it was a draft before")
 }
 
-// changed is what an update has changed of a field. Without the field both values are the zero ones.
+// changed is what an update has changed of a field. Without the field both values are the zero
+// ones.
 type changed[T any] struct {
 	Previous T `json:"previous"`
 	Current  T `json:"current"`
@@ -197,7 +199,8 @@ func readChange[T any](changes map[string]json.RawMessage, field string) (c chan
 	return c, err
 }
 
-// draftTitle is what makes a merge request a draft (https://docs.gitlab.com/user/project/merge_requests/drafts/).
+// draftTitle is what makes a merge request a draft
+// (https://docs.gitlab.com/user/project/merge_requests/drafts/).
 var draftTitle = regexp.MustCompile(`^(?i)(\[draft\]|\(draft\)|draft:)`)
 
 // becomesReady reports whether the merge request was a draft before. Servers before

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package planning
+
+import (
+	"context"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/match"
+)
+
+// CanWrite implements plan.Access. Who plans the pull request of a branch that the clone is to push
+// to the repository itself is not told that this takes write access.
+func (l *local) CanWrite(_ context.Context, user string) (bool, error) {
+	opens := l.Spec.PullRequest != nil && l.Spec.Comment == nil && l.Spec.EventType != match.LabelEvent
+	if opens && !l.Delivery.Recorded && l.Spec.PullRequest.HeadProjectID == l.Spec.Project.ID {
+		return true, nil
+	}
+	l.assume("%s may write to the repository, so that nobody has to approve", user)
+	return true, nil
+}
+
+// Member implements plan.Access. It is asked of nobody who can write.
+func (l *local) Member(context.Context, string) (bool, error) { return false, nil }
+
+// InTeam implements plan.Access.
+func (l *local) InTeam(_ context.Context, team, user string) (bool, error) {
+	l.assume("%s is in %s, which settings.policy lists", user, team)
+	return true, nil
+}
+
+// Owner implements plan.Access. It is asked of nobody who can write or is listed.
+func (l *local) Owner(context.Context, string) (bool, error) { return false, nil }
+
+// Actor implements plan.Access: whoever plans on the command line vouches for what the event says.
+func (l *local) Actor(_ context.Context, _ *v1alpha1.GitEventSpec, told string) (string, error) {
+	return told, nil
+}
