@@ -148,8 +148,15 @@ func (r *repository) list(
 	if err != nil {
 		return nil, r.Unavailable(ctx, what, sha, err)
 	}
-	return slices.DeleteFunc(found, func(s *gl.CommitStatus) bool { return at.ref != "" && s.Ref != at.ref }), nil
+	if slices.ContainsFunc(found, undecided) {
+		return nil, api.NoAnswer(what)
+	}
+	return slices.DeleteFunc(found, func(s *gl.CommitStatus) bool { return at.ref != "" && s.Ref != "" && s.Ref != at.ref }), nil
 }
+
+// undecided reports whether a list does not say which status an entry is. Who took it for another's
+// would post a second one. The ref is what was asked for unless the entry names another one.
+func undecided(s *gl.CommitStatus) bool { return s == nil || s.ID <= 0 || s.Name == "" }
 
 // set posts the status. If GitLab's state machine refuses the step, what GitLab shows decides: never is it assumed that
 // the refused state is the shown one (L6, E12).
