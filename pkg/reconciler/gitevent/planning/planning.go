@@ -209,9 +209,7 @@ func enter(ctx context.Context, a *attempt.Attempt, made *plan.Plan, shown *v1al
 	}
 	a.Event.Status.Runs = runs
 	announce(a, next, made.Runs)
-	if made.Command != "" && a.Event.Status.Reply == nil {
-		a.Event.Status.Reply = &v1alpha1.Reply{Command: made.Command, Untrusted: made.Untrusted}
-	}
+	reply(a, made)
 	if err := accept(ctx, a, disposition, next); err != nil {
 		return err
 	}

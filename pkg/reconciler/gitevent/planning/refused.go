@@ -121,12 +121,13 @@ func (r *refusals) shown(ctx context.Context, client *provider.Client, made *pla
 	if known != nil {
 		return known
 	}
-	spec := &r.a.Event.Spec
-	asked := spec.Comment != nil || spec.Rerun != nil
-	if made.HeadSHA == "" || asked || r.a.Waits.Of(r.step()) == nil || !responds(ctx, client) {
+	remark := r.a.Event.Spec.Comment != nil && made.Command == "" // which hardly any pipeline is for
+	if made.HeadSHA == "" || remark || r.a.Waits.Of(r.step()) == nil || !responds(ctx, client) {
 		return nil
 	}
-	return &v1alpha1.Run{Pipeline: plan.Definitions, Namespace: spec.Repository.Namespace, Name: r.run(), Unresolved: true}
+	return &v1alpha1.Run{
+		Pipeline: plan.Definitions, Namespace: r.a.Event.Spec.Repository.Namespace, Name: r.run(), Unresolved: true,
+	}
 }
 
 func (r *refusals) known() *v1alpha1.Run {
@@ -177,6 +178,7 @@ func enterWaiting(ctx context.Context, a *attempt.Attempt, made *plan.Plan, show
 	next.Reason, next.Message = reasonWaiting, "nothing is decided: "+why
 	next.Decisions = []v1alpha1.Decision{{File: plan.Definitions, Open: true, Reason: "waiting: " + why}}
 	a.Event.Status.Runs = []v1alpha1.Run{*shown}
+	reply(a, made)
 	if err := accept(ctx, a, v1alpha1.DispositionRuns, next); err != nil {
 		return err
 	}
