@@ -79,8 +79,8 @@ func stateOf(c status.Check) gl.BuildStateValue {
 	return gl.Canceled
 }
 
-// show makes the project show the status, if it does not yet and no newer run's has taken its place. The id is that of the
-// run's status, "" if none is known.
+// show makes the project show the status, if it does not yet and no newer run's has taken its
+// place. The id is that of the run's status, "" if none is known.
 func (r *repository) show(ctx context.Context, at place, sha, id string, want wanted) (string, error) {
 	known, err := r.statuses(ctx, at, sha, want.name)
 	if err != nil {

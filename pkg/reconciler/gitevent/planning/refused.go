@@ -178,7 +178,7 @@ func enterWaiting(ctx context.Context, a *attempt.Attempt, made *plan.Plan, show
 	next.Reason, next.Message = reasonWaiting, "nothing is decided: "+why
 	next.Decisions = []v1alpha1.Decision{{File: plan.Definitions, Open: true, Reason: "waiting: " + why}}
 	a.Event.Status.Runs = []v1alpha1.Run{*shown}
-	reply(a, made)
+	a.Event.Status.Reply = replyOf(a, made)
 	if err := accept(ctx, a, v1alpha1.DispositionRuns, next); err != nil {
 		return err
 	}

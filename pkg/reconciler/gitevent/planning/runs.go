@@ -54,10 +54,3 @@ func manifestsOf(made *plan.Plan) []kept.Manifest {
 	}
 	return manifests
 }
-
-// reply has a command answered, with what is planned for it.
-func reply(a *attempt.Attempt, made *plan.Plan) {
-	if made.Command != "" && a.Event.Status.Reply == nil {
-		a.Event.Status.Reply = &v1alpha1.Reply{Command: made.Command, Untrusted: made.Untrusted}
-	}
-}
