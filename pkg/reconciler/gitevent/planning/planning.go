@@ -93,8 +93,10 @@ func (s *Step) plan(ctx context.Context, a *attempt.Attempt) error {
 	if closed, err := s.closed(ctx, a); closed || err != nil {
 		return err
 	}
+	met := &refusals{a: a, serves: func() bool { return s.Serves(ctx, a) }}
 	repository, err := serves(ctx, a)
 	if repository == nil || err != nil {
+		met.meet(err)
 		return err
 	}
 	client, err := a.Git.Connect(ctx)
@@ -106,7 +108,6 @@ func (s *Step) plan(ctx context.Context, a *attempt.Attempt) error {
 	sources.Serves = func(ctx context.Context, event *v1alpha1.GitEventSpec) error {
 		return s.Owners.Serves(ctx, repository, event, client)
 	}
-	met := &refusals{a: a}
 	sources.Enough = met.enough
 	made, err := plan.Make(ctx, s.input(a, repository), sources)
 	if fresh(a) {
