@@ -239,7 +239,7 @@ func (c *cluster) options(appSecret, global string) receiver.Options {
 		},
 		Services: receiver.Services{Global: receiver.GlobalOf(cached, receiver.LiveView(c.unverified, c.namespace), c.namespace, global), Secrets: c.copies},
 		Recorder: &receiver.Recorder{
-			Namespace: c.namespace, Clock: clock.RealClock{}, Budget: c.budget,
+			Namespace: c.namespace, Clock: clock.RealClock{}, Budget: c.budget, Retention: func() time.Duration { return c.config.Load().SettledRetention },
 			Events: plumbline.GitEvents(c.namespace), Payloads: blob.Payloads(plumbline, c.namespace), Tombstones: plumbline.TombstonePages(c.namespace),
 		},
 		Missed: c.missed.Ask,

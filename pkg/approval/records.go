@@ -17,7 +17,7 @@ func Heads(recorded []records.Record) (heads []Head) {
 		if spec.PullRequest == nil || spec.Comment != nil || spec.HappenedAt == nil {
 			continue
 		}
-		heads = append(heads, Head{SHA: spec.SHA, Before: spec.Before, At: spec.HappenedAt.Time, Received: spec.ReceivedAt.Time})
+		heads = append(heads, Head{SHA: spec.SHA, Before: spec.Before, At: spec.HappenedAt.Time, Received: r.Event.RecordedAt()})
 	}
 	return heads
 }

@@ -101,9 +101,10 @@ func (w *Waits) Stands(wait *v1alpha1.Wait) bool {
 	return met || w.untilDue(wait) > 0
 }
 
-// latest is when the event last brought something to do: when it was received, or when the last of its runs ended.
+// latest is when the event last brought something to do: when it was recorded, or when the last of
+// its runs ended.
 func (w *Waits) latest() time.Time {
-	latest := w.event.Spec.ReceivedAt.Time
+	latest := w.event.RecordedAt()
 	for i := range w.event.Status.Runs {
 		if result := w.event.Status.Runs[i].Result; result != nil && result.CompletedAt != nil && result.CompletedAt.After(latest) {
 			latest = result.CompletedAt.Time

@@ -44,7 +44,7 @@ func New(c cluster.Cluster, o cluster.Options) *Step {
 	events := c.Plumbline.GitEvents(o.Namespace)
 	return &Step{
 		Events: events, Open: c.Open.GitEvents(o.Namespace), Tekton: c.Tekton, Window: o.Times.CloseWindow,
-		Newer: &superseding.Step{Events: events, Of: c.Open.Of},
+		Newer: &superseding.Step{Events: events, From: c.Open.From},
 	}
 }
 

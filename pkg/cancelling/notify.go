@@ -44,8 +44,8 @@ func (s *Step) left(a *attempt.Attempt) time.Duration {
 func (s *Step) tellAll(ctx context.Context, a *attempt.Attempt) error {
 	cancels := a.Event.Status.Plan.Cancels
 	var others []*v1alpha1.GitEvent
-	err := records.EachOpen(ctx, s.Events, a.Event.Spec.Subject(), func(other *v1alpha1.GitEvent) bool {
-		if other.Name != a.Event.Name && concerns(&a.Event.Spec, cancels, other) {
+	err := records.EachOpen(ctx, s.Events, a.Event.Spec.Subjects(), func(other *v1alpha1.GitEvent) bool {
+		if other.Name != a.Event.Name && concerns(a.Event.AsRecorded(), cancels, other) {
 			others = append(others, records.Trimmed(other))
 		}
 		return true
@@ -66,7 +66,7 @@ func (s *Step) tellAll(ctx context.Context, a *attempt.Attempt) error {
 
 // concerns reports whether an open event has to be told what another one cancels.
 func concerns(spec *v1alpha1.GitEventSpec, cancels *v1alpha1.Cancellation, other *v1alpha1.GitEvent) bool {
-	return other.Needs(cancels) && !elsewhere(cancels, other) && ends(spec, cancels, &other.Spec)
+	return other.Needs(cancels) && !elsewhere(cancels, other) && ends(spec, cancels, other.AsRecorded())
 }
 
 // Finds reports whether there is anything that an event would cancel now: something is true if an
@@ -75,7 +75,7 @@ func concerns(spec *v1alpha1.GitEventSpec, cancels *v1alpha1.Cancellation, other
 func (s *Step) Finds(
 	ctx context.Context, event string, spec *v1alpha1.GitEventSpec, cancels *v1alpha1.Cancellation,
 ) (something, running bool, err error) {
-	err = records.EachOpen(ctx, s.Events, spec.Subject(), func(other *v1alpha1.GitEvent) bool {
+	err = records.EachOpen(ctx, s.Events, spec.Subjects(), func(other *v1alpha1.GitEvent) bool {
 		if other.Name == event || !concerns(spec, cancels, other) {
 			return true
 		}
@@ -111,13 +111,13 @@ func again(f *fault.Error) error { return fault.Transientf(f.Reason, "%s", f.Mes
 // it happened. It is nil if that is not known; then whoever closed it finds this event. Of events that are recorded long after they
 // happened it asks the API server, of all others the cache.
 func (s *Step) Since(ctx context.Context, event *v1alpha1.GitEvent) (*v1alpha1.Cancellation, error) {
-	spec := &event.Spec
+	spec := event.AsRecorded()
 	if spec.PullRequest == nil || spec.Closes() {
 		return nil, nil
 	}
 	if spec.ReceivedAt.Sub(spec.Happened()) > s.window()*2/5 {
 		var closed *v1alpha1.Cancellation
-		err := records.Each(ctx, s.Events, spec.Subject(), func(other *v1alpha1.GitEvent) bool {
+		err := records.Each(ctx, s.Events, spec.Subjects(), func(other *v1alpha1.GitEvent) bool {
 			if closes(other, spec) {
 				closed = other.Status.Plan.Cancels
 			}
@@ -141,6 +141,6 @@ func (s *Step) Since(ctx context.Context, event *v1alpha1.GitEvent) (*v1alpha1.C
 // what a delivery that is not signed says is confirmed by then.
 func closes(event *v1alpha1.GitEvent, earlier *v1alpha1.GitEventSpec) bool {
 	plan := event.Status.Plan
-	return plan != nil && plan.Cancels != nil && event.Spec.Closes() && event.Spec.Repository.UID == earlier.Repository.UID &&
-		event.Spec.PullRequest.Number == earlier.PullRequest.Number && earlier.Precedes(&event.Spec, plan.Cancels.At.Time)
+	return plan != nil && plan.Cancels != nil && event.Spec.Closes() && event.Spec.PullRequest.Number == earlier.PullRequest.Number &&
+		event.Spec.Repository.Origin() == earlier.Repository.Origin() && earlier.Precedes(event.AsRecorded(), plan.Cancels.At.Time)
 }

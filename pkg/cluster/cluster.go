@@ -41,6 +41,8 @@ type Open struct {
 	listers.GitEventLister
 	// Of returns those of a Repository, in no order. They are shared: do not change them.
 	Of func(namespace, name string) []*v1alpha1.GitEvent
+	// From returns those of an Origin (RepositoryReference), also of Repositories that are gone.
+	From func(origin string) []*v1alpha1.GitEvent
 }
 
 // Options are what cmd/controller decides.

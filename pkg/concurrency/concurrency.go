@@ -30,7 +30,7 @@ func Line(events []*v1alpha1.GitEvent, slots []pacv1alpha1.Slot) []pacv1alpha1.S
 	}
 	events = slices.Clone(events)
 	slices.SortFunc(events, func(a, b *v1alpha1.GitEvent) int {
-		return cmp.Or(turn(a).Compare(turn(b)), recorded(a).Compare(recorded(b)), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(turn(a).Compare(turn(b)), a.RecordedAt().Compare(b.RecordedAt()), cmp.Compare(a.Name, b.Name))
 	})
 	var line []pacv1alpha1.Slot
 	for _, event := range events {
@@ -56,16 +56,7 @@ func Priority(event *v1alpha1.GitEvent) int32 {
 
 // turn is when an event without a priority that stands at the same place would have been recorded.
 func turn(event *v1alpha1.GitEvent) time.Time {
-	return recorded(event).Add(-time.Duration(Priority(event)) * Step)
-}
-
-// recorded is when the API server stored the delivery. It is one clock for all receivers: that of one of them may be a day ahead, and its
-// deliveries would stand behind those of a day. An event that is not stored yet has the receiver's time alone.
-func recorded(event *v1alpha1.GitEvent) time.Time {
-	if event.CreationTimestamp.IsZero() {
-		return event.Spec.ReceivedAt.Time
-	}
-	return event.CreationTimestamp.Time
+	return event.RecordedAt().Add(-time.Duration(Priority(event)) * Step)
 }
 
 // natural compares names with numbers as numbers. Leading zeros do not count unless nothing else differs.

@@ -45,11 +45,12 @@ func TestTheCacheKeepsWhatIsCancelled(t *testing.T) {
 		t.Errorf("%+v", kept)
 	}
 	cancels := open("cancels", "north/app")
-	cancels.Spec.PullRequest, cancels.Spec.Action, cancels.Spec.Repository.UID = &v1alpha1.PullRequest{Number: 3, Title: "long"}, "closed", "uid"
+	cancels.Spec.PullRequest, cancels.Spec.Action = &v1alpha1.PullRequest{Number: 3, Title: "long"}, "closed"
+	cancels.Spec.Repository.UID, cancels.Spec.Repository.URL = "uid", "https://git.example/north/app"
 	cancels.Status.Plan = &v1alpha1.Plan{Message: "long", Cancels: &v1alpha1.Cancellation{Why: "x", At: metav1.Now()}}
 	kept := openevents.Trim(openevents.Trim(cancels))
 	if !cmp.Equal(kept.Status.Plan, &v1alpha1.Plan{Cancels: cancels.Status.Plan.Cancels}) || !cmp.Equal(kept.Spec.PullRequest, &v1alpha1.PullRequest{Number: 3}) ||
-		!kept.Spec.Closes() || kept.Spec.Repository.UID != "uid" {
+		!kept.Spec.Closes() || !cmp.Equal(kept.Spec.Repository, cancels.Spec.Repository) {
 		t.Errorf("%+v", kept)
 	}
 }

@@ -19,7 +19,11 @@ import (
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 )
 
-const byRepository = "repository"
+// The indexes of the open events: by the name of their Repository, and by its Origin.
+const (
+	byRepository = "repository"
+	byOrigin     = "origin"
+)
 
 // Watch is one informer shared by the controllers of a process. Settled events, which are most of them, are neither
 // watched nor kept in memory, and of the open ones only what Trim keeps: an event is read live before it is acted on.
@@ -50,6 +54,12 @@ func (w *Watch) Informer(ctx context.Context) informers.GitEventInformer {
 				return nil, nil
 			}
 			return []string{event.Spec.Repository.Namespace + "/" + event.Spec.Repository.Name}, nil
+		}, byOrigin: func(obj any) ([]string, error) {
+			event, ok := obj.(*v1alpha1.GitEvent)
+			if !ok {
+				return nil, nil
+			}
+			return []string{event.Spec.Repository.Origin()}, nil
 		}}
 		if err := w.informer.Informer().AddIndexers(index); err != nil {
 			panic(fmt.Sprintf("adding an index to an informer that has not started: %v", err))
@@ -87,10 +97,18 @@ func (w *Watch) Start(ctx context.Context) error {
 // Of returns the open events of a Repository, trimmed and in no order; none before the first call of Informer. They are
 // shared: do not change them.
 func (w *Watch) Of(namespace, name string) []*v1alpha1.GitEvent {
+	return w.by(byRepository, namespace+"/"+name)
+}
+
+// From returns the open events of an Origin (RepositoryReference), as Of does: also those of
+// Repositories that are gone.
+func (w *Watch) From(origin string) []*v1alpha1.GitEvent { return w.by(byOrigin, origin) }
+
+func (w *Watch) by(index, value string) []*v1alpha1.GitEvent {
 	if w.informer == nil {
 		return nil
 	}
-	objs, err := w.informer.Informer().GetIndexer().ByIndex(byRepository, namespace+"/"+name)
+	objs, err := w.informer.Informer().GetIndexer().ByIndex(index, value)
 	if err != nil {
 		return nil
 	}

@@ -90,7 +90,8 @@ func trimCancellation(value string, ended map[string]bool) string {
 // newest keeps what tells which of several events of one pull request, branch or tag is the newest (pkg/superseding).
 func newest(kept, event *v1alpha1.GitEvent) {
 	of, to := &event.Spec, &kept.Spec
-	to.Repository.UID, to.Action, to.SHA, to.Before, to.HappenedAt = of.Repository.UID, of.Action, of.SHA, of.Before, of.HappenedAt
+	to.Repository.UID, to.Repository.URL = of.Repository.UID, of.Repository.URL
+	to.Action, to.SHA, to.Before, to.HappenedAt = of.Action, of.SHA, of.Before, of.HappenedAt
 	if of.PullRequest != nil {
 		to.PullRequest = &v1alpha1.PullRequest{Number: of.PullRequest.Number}
 	} else {

@@ -56,7 +56,7 @@ func (d *draft) leaveToApproval(ctx context.Context, c *candidate) error {
 		return err
 	}
 	for _, r := range all {
-		if r.Event.Name != d.Approval.Event || !d.spec.Happened().Before(r.Event.Spec.Happened()) {
+		if r.Event.Name != d.Approval.Event || !d.spec.Happened().Before(r.Event.Happened()) {
 			continue
 		}
 		if slices.ContainsFunc(r.Event.Status.Runs, func(run v1alpha1.Run) bool { return run.Pipeline == d.nameOf(c.definition) }) {

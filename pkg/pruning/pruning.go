@@ -106,7 +106,7 @@ func (s *Step) others(a *attempt.Attempt) bool {
 }
 
 func isLater(event, than *v1alpha1.GitEvent) bool {
-	return cmp.Or(event.Spec.ReceivedAt.Compare(than.Spec.ReceivedAt.Time), cmp.Compare(event.Name, than.Name)) > 0
+	return cmp.Or(event.RecordedAt().Compare(than.RecordedAt()), cmp.Compare(event.Name, than.Name)) > 0
 }
 
 // prunes tells whether an event has a run of the same pipeline as another one, of which not all are kept.

@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -26,6 +27,10 @@ func (h hung) Create(ctx context.Context, _ *v1alpha1.GitEvent, _ metav1.CreateO
 
 func (h hung) Get(context.Context, string, metav1.GetOptions) (*v1alpha1.GitEvent, error) {
 	return nil, apierrors.NewNotFound(v1alpha1.Resource("gitevents"), "x")
+}
+
+func (h hung) Patch(ctx context.Context, _ string, _ types.PatchType, _ []byte, _ metav1.PatchOptions, _ ...string) (*v1alpha1.GitEvent, error) { //nolint:revive // client-go decides what it takes
+	return nil, h.wait(ctx)
 }
 
 func TestHungAPIServerIsGivenUpInTime(t *testing.T) { // within 8 s, in the bubble's time

@@ -86,6 +86,9 @@ func (r *Recorder) recorded(ctx context.Context, name string, spec *v1alpha1.Git
 	if found == foreign {
 		return sight{err: foreignEvent(existing.Namespace, existing.Name)}
 	}
+	if there, err := r.keep(ctx, existing); err != nil || !there {
+		return sight{err: err}
+	}
 	return sight{verdict: found, known: true}
 }
 
@@ -94,23 +97,39 @@ func (r *Recorder) recorded(ctx context.Context, name string, spec *v1alpha1.Git
 func (r *Recorder) remembered(ctx context.Context, name string, spec *v1alpha1.GitEventSpec) sight {
 	ctx, cancel := context.WithTimeout(ctx, kubeCallBudget)
 	defer cancel()
+	for range maxNameRaces {
+		seen, changed := r.buried(ctx, name, spec)
+		if !changed {
+			return seen
+		}
+	}
+	return sight{err: fault.Transientf("NameRace", "TombstonePage %s changes all the time", tombstone.PageOf(name))}
+}
+
+// buried is what the tombstone of an event says, whose end it moves. Changed is that somebody else
+// has written the page meanwhile.
+func (r *Recorder) buried(ctx context.Context, name string, spec *v1alpha1.GitEventSpec) (seen sight, changed bool) {
 	page, err := r.Tombstones.Get(ctx, tombstone.PageOf(name), metav1.GetOptions{})
 	if fault.Gone(err) {
-		return sight{}
+		return sight{}, false
 	}
 	if err != nil {
-		return sight{err: fmt.Errorf("reading TombstonePage %s: %w", tombstone.PageOf(name), fault.FromKube(fault.VerbRead, err))}
+		return sight{err: fmt.Errorf("reading TombstonePage %s: %w", tombstone.PageOf(name), fault.FromKube(fault.VerbRead, err))}, false
 	}
 	entry, buried := tombstone.Find(page, name, r.Clock.Now())
 	switch {
 	case !buried:
-		return sight{}
+		return sight{}, false
 	case !entry.Records(spec.Payload.Digest) && !entry.Records(spec.Happening()):
-		return sight{err: foreignEvent(r.Namespace, name)}
-	case entry.Again:
-		return sight{verdict: processAgain, known: true}
+		return sight{err: foreignEvent(r.Namespace, name)}, false
 	}
-	return sight{verdict: alreadyRecorded, known: true}
+	if changed, err := r.keepBuried(ctx, page, entry); changed || err != nil {
+		return sight{err: err}, changed
+	}
+	if entry.Again {
+		return sight{verdict: processAgain, known: true}, false
+	}
+	return sight{verdict: alreadyRecorded, known: true}, false
 }
 
 func foreignEvent(namespace, name string) error {

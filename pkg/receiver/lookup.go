@@ -142,7 +142,7 @@ type Lookup struct {
 
 // Known returns what the caches say, nil when they know no Repository of the URL.
 func (l Lookup) Known(ctx context.Context, canonical string) *pacv1alpha1.Repository {
-	repository, err := l.Cached.find(ctx, canonical)
+	repository, _, err := l.Cached.find(ctx, canonical)
 	if err != nil {
 		return nil
 	}
@@ -166,7 +166,11 @@ func (l Lookup) FindUnverified(ctx context.Context, canonical string) (*pacv1alp
 }
 
 func (l Lookup) ask(ctx context.Context, live View, canonical string) (*pacv1alpha1.Repository, error) {
-	repository, err := live.find(ctx, canonical)
+	repository, namespace, err := live.find(ctx, canonical)
+	if fault.Is(err, fault.Ignored) && l.moves(canonical, namespace) {
+		return nil, fault.Transientf(fault.ReasonNotClaimedYet, "the RepositoryClaim of %s has not moved yet "+
+			"to the Repository of namespace %s that has the URL now: are the controllers running?", canonical, namespace)
+	}
 	if repository != nil || err != nil {
 		return repository, err
 	}
@@ -176,27 +180,35 @@ func (l Lookup) ask(ctx context.Context, live View, canonical string) (*pacv1alp
 	return nil, fault.Ignoredf("NoRepository", "no Repository in this cluster has the URL %s", canonical)
 }
 
-// find returns nil when nobody has claimed the URL.
-func (v View) find(ctx context.Context, canonical string) (*pacv1alpha1.Repository, error) {
+// moves reports whether the claim of a URL is about to move within its namespace: its Repository
+// was renamed, and another one names the URL.
+func (l Lookup) moves(canonical, namespace string) bool {
+	naming, _ := l.Beside(canonical)
+	return slices.ContainsFunc(naming, func(r *pacv1alpha1.Repository) bool { return r.Namespace == namespace })
+}
+
+// find returns nil when nobody has claimed the URL. The namespace is that of the claim, if there is
+// one.
+func (v View) find(ctx context.Context, canonical string) (repository *pacv1alpha1.Repository, namespace string, err error) {
 	claim, err := v.Claim(ctx, v1alpha1.ClaimName(canonical))
 	if fault.Gone(err) {
-		return nil, nil
+		return nil, "", nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the claim of %s: %w", canonical, fault.FromKube(fault.VerbRead, err))
+		return nil, "", fmt.Errorf("reading the claim of %s: %w", canonical, fault.FromKube(fault.VerbRead, err))
 	}
 	owner := claim.Spec.Repository
-	repository, err := v.Repository(ctx, owner.Namespace, owner.Name)
+	repository, err = v.Repository(ctx, owner.Namespace, owner.Name)
 	if fault.Gone(err) {
-		return nil, fault.Ignoredf("NoRepository", "the Repository that had the URL %s is gone", canonical)
+		return nil, owner.Namespace, fault.Ignoredf("NoRepository", "the Repository that had the URL %s is gone", canonical)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the Repository of %s: %w", canonical, fault.FromKube(fault.VerbRead, err))
+		return nil, owner.Namespace, fmt.Errorf("reading the Repository of %s: %w", canonical, fault.FromKube(fault.VerbRead, err))
 	}
 	if has, err := v1alpha1.CanonicalURL(repository.Spec.URL); err != nil || has != canonical || claim.Spec.URL != canonical {
-		return nil, fault.Ignoredf("NoRepository", "the Repository that had the URL %s has another URL now", canonical)
+		return nil, owner.Namespace, fault.Ignoredf("NoRepository", "the Repository that had the URL %s has another URL now", canonical)
 	}
-	return repository, nil
+	return repository, owner.Namespace, nil
 }
 
 // notFound answers what Find could not find.

@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
@@ -24,6 +25,7 @@ import (
 type gitEvents interface {
 	Create(ctx context.Context, event *v1alpha1.GitEvent, opts metav1.CreateOptions) (*v1alpha1.GitEvent, error)
 	Get(ctx context.Context, name string, opts metav1.GetOptions) (*v1alpha1.GitEvent, error)
+	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, o metav1.PatchOptions, subresources ...string) (*v1alpha1.GitEvent, error)
 }
 
 type eventPayloads interface {
@@ -33,6 +35,7 @@ type eventPayloads interface {
 
 type tombstonePages interface {
 	Get(ctx context.Context, name string, opts metav1.GetOptions) (*v1alpha1.TombstonePage, error)
+	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, o metav1.PatchOptions, subresources ...string) (*v1alpha1.TombstonePage, error)
 }
 
 // Recorder makes deliveries durable.
@@ -45,6 +48,9 @@ type Recorder struct {
 	Clock      clock.PassiveClock
 	// Budget is what open events use; deliveries beyond it are not recorded.
 	Budget *budget.Ledger
+	// Retention is how long what was delivered is remembered (settled-retention-days); nil leaves
+	// tombstones as they are.
+	Retention func() time.Duration
 
 	// clocksAgree is our time of the last create, if that showed that the API server's clock is ours.
 	clocksAgree atomic.Pointer[time.Time]

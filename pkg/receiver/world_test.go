@@ -42,6 +42,8 @@ const (
 	webhookSecret   = "hunter2-the-webhook-secret"
 	repositoryURL   = "https://git.example/acme/app"
 	sha             = "0123456789012345678901234567890123456789"
+	// retention is how long what was delivered is remembered.
+	retention = 4 * 24 * time.Hour
 	// bodyMarker is in every body and must never be logged or answered.
 	bodyMarker = "body-marker-that-nobody-logs"
 )
@@ -138,7 +140,7 @@ func (w *world) logger() *zap.SugaredLogger {
 
 func (w *world) recorder() *receiver.Recorder {
 	return &receiver.Recorder{
-		Namespace: systemNamespace, Clock: w.clock, Budget: w.budget,
+		Namespace: systemNamespace, Clock: w.clock, Budget: w.budget, Retention: func() time.Duration { return retention },
 		Events:   w.client.PlumblineV1alpha1().GitEvents(systemNamespace),
 		Payloads: w.client.PlumblineV1alpha1().EventPayloads(systemNamespace), Tombstones: w.client.PlumblineV1alpha1().TombstonePages(systemNamespace),
 	}

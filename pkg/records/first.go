@@ -43,7 +43,7 @@ type Writer interface {
 func First(ctx context.Context, events Writer, event *v1alpha1.GitEvent, subject string, now time.Time) error {
 	var rivals []*v1alpha1.GitEvent
 	var older string
-	waited := now.Sub(event.Spec.ReceivedAt.Time)
+	waited := now.Sub(event.RecordedAt())
 	err := EachOpen(ctx, events, subject, func(other *v1alpha1.GitEvent) bool {
 		if other.Name == event.Name || other.Status.Plan.Decided() {
 			return true

@@ -59,7 +59,8 @@ func EachOpen(ctx context.Context, events Lister, subject string, visit func(*v1
 	return each(ctx, events, o, func(event *v1alpha1.GitEvent) bool { return event.Settled() || visit(event) })
 }
 
-func selector(subject string) string { return plumbline.SubjectLabel + "=" + subject }
+// selector is of one subject, or of some separated by commas (GitEventSpec.Subjects).
+func selector(subject string) string { return plumbline.SubjectLabel + " in (" + subject + ")" }
 
 func each(ctx context.Context, events Lister, o metav1.ListOptions, visit func(*v1alpha1.GitEvent) bool) error {
 	o.Limit = pageSize
@@ -81,7 +82,7 @@ func each(ctx context.Context, events Lister, o metav1.ListOptions, visit func(*
 }
 
 // List returns what decisions about a subject depend on, trimmed and the oldest first; events
-// received within the same second are in the order of their names. Events that no decision can
+// recorded within the same second are in the order of their names. Events that no decision can
 // depend on are left out (Matters). Nothing else is cut: the error is an Ignored fault if there are
 // more events than can be kept, so that the event that asks ends and does not wait.
 //
@@ -162,5 +163,5 @@ func withoutReasons(trimmed *v1alpha1.GitEvent) *v1alpha1.GitEvent {
 }
 
 func compare(a, b *v1alpha1.GitEvent) int {
-	return cmp.Or(a.Spec.ReceivedAt.Compare(b.Spec.ReceivedAt.Time), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(a.RecordedAt().Compare(b.RecordedAt()), cmp.Compare(a.Name, b.Name))
 }

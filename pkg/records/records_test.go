@@ -23,7 +23,7 @@ type pages struct {
 
 func (p pages) List(_ context.Context, o metav1.ListOptions) (*v1alpha1.GitEventList, error) {
 	open := o.FieldSelector == "" || o.FieldSelector == v1alpha1.OpenEvents
-	if want := "plumbline.dev/subject=s1"; o.LabelSelector != want || !open {
+	if want := "plumbline.dev/subject in (s1)"; o.LabelSelector != want || !open {
 		return nil, fmt.Errorf("selectors %q and %q, want %q", o.LabelSelector, o.FieldSelector, want)
 	}
 	at := 0
@@ -156,5 +156,26 @@ func TestSHAIsThePlansOnceThereIsOne(t *testing.T) {
 	r.Event.Status.Plan = &v1alpha1.Plan{HeadSHA: "b"}
 	if r.SHA() != "b" {
 		t.Errorf("with a plan the commit is %q, want the plan's", r.SHA())
+	}
+}
+
+// Each receiver has a clock of its own: the API server's orders what they have recorded.
+func TestListIsInTheOrderOfTheAPIServer(t *testing.T) {
+	t.Parallel()
+	created := func(name string, received, created int64) v1alpha1.GitEvent {
+		e := event(name, received)
+		e.CreationTimestamp = metav1.NewTime(time.Unix(created, 0))
+		return e
+	}
+	all, err := List(t.Context(), pages{events: []v1alpha1.GitEvent{created("ahead", 5000, 1), created("behind", 1, 3), created("right", 2, 2)}}, "s1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, r := range all {
+		got += " " + r.Event.Name
+	}
+	if got != " ahead right behind" {
+		t.Errorf("the records are%s", got)
 	}
 }

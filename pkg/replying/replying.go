@@ -181,7 +181,7 @@ func (s *Step) waits(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Re
 // those whose events may be writing the comment. There may be thousands of older ones.
 func (s *Step) said(ctx context.Context, a *attempt.Attempt) ([]*v1alpha1.GitEvent, error) {
 	var writing, others []*v1alpha1.GitEvent
-	err := records.Each(ctx, s.Events, a.Event.Spec.Subject(), func(other *v1alpha1.GitEvent) bool {
+	err := records.Each(ctx, s.Events, a.Event.Spec.Subjects(), func(other *v1alpha1.GitEvent) bool {
 		if other.Name == a.Event.Name || other.Status.Reply == nil {
 			return true
 		}

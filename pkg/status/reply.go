@@ -69,7 +69,7 @@ func Tells(events []*v1alpha1.GitEvent, event *v1alpha1.GitEvent) bool {
 
 // After compares two commands by when they were given, and then by the names of their events.
 func After(a, b *v1alpha1.GitEvent) int {
-	return cmp.Or(a.Spec.Happened().Compare(b.Spec.Happened()), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(a.Happened().Compare(b.Happened()), cmp.Compare(a.Name, b.Name))
 }
 
 // ReplyDigest identifies what is said of one command. It is the same in every process.

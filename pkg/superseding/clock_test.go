@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
@@ -70,3 +72,27 @@ func TestTheClockTellsWherePushesDoNot(t *testing.T) {
 // Hundreds of events of a branch are open. Each takes one note, and what it costs to look at them grows as they do.
 // However many pipelines there are, an annotation stays small, and none is left out.
 // A newer event that gets a second run later has the older one take note of both: what was noted first is not forgotten.
+
+// Of two events of one commit and second the one that the API server stored later is newer,
+// whatever their receivers' clocks say. An event of which nobody says when it happened has happened
+// when it was stored.
+func TestReceiversClocksDoNotTellWhoIsNewer(t *testing.T) {
+	t.Parallel()
+	created := func(at time.Duration) func(*v1alpha1.GitEvent) {
+		return func(e *v1alpha1.GitEvent) { e.CreationTimestamp = metav1.NewTime(start.Add(at)) }
+	}
+	for name, of := range map[string]func(e *v1alpha1.GitEvent) *v1alpha1.GitEvent{
+		"both say when": func(e *v1alpha1.GitEvent) *v1alpha1.GitEvent { return with(e, happened(0)) },
+		"neither does":  func(e *v1alpha1.GitEvent) *v1alpha1.GitEvent { return e },
+	} {
+		first, second := of(with(push("b", "", "a", time.Hour), created(0))), of(with(push("a", "", "a", 0), created(time.Second)))
+		if later(second, first) <= 0 || later(first, second) >= 0 {
+			t.Errorf("%s: what was stored first is newer", name)
+		}
+	}
+	// The Git service is not a day ahead: the receiver is a day behind.
+	behind := with(with(push("c", "", "a", -24*time.Hour), happened(time.Minute)), created(time.Minute))
+	if before := with(with(push("d", "", "a", 0), happened(0)), created(0)); later(behind, before) <= 0 {
+		t.Error("a receiver that is behind makes its events older")
+	}
+}

@@ -98,7 +98,7 @@ func (l *line) heed(rivals []rival, ask questions, now time.Time) (v verdict, er
 // or by a re-run, wants it now.
 func (l *line) late() (names []string) {
 	spec := &l.self.Spec
-	if l.name == "" || spec.Comment != nil || spec.Rerun != nil || attempt.Learnt(l.self).Sub(spec.Happened()) < Late {
+	if l.name == "" || spec.Comment != nil || spec.Rerun != nil || attempt.Learnt(l.self).Sub(l.self.Happened()) < Late {
 		return nil
 	}
 	for i := range l.self.Status.Runs {

@@ -57,7 +57,7 @@ func nameOf(event *v1alpha1.GitEvent) string {
 	case event.Spec.PullRequest != nil:
 		return event.Spec.Subject()
 	case ref != "":
-		return string(event.Spec.Repository.UID) + " " + ref
+		return event.Spec.Repository.Origin() + " " + ref
 	case event.Spec.Rerun != nil && event.Status.Plan != nil: // of a pull request, which its label tells
 		return event.Labels[plumbline.SubjectLabel]
 	}
@@ -111,9 +111,9 @@ func (h *history) add(event *v1alpha1.GitEvent) {
 	if spec.HappenedAt == nil || spec.Rerun != nil || spec.Comment != nil && spec.PullRequest == nil {
 		return // it does not say what is newest
 	}
-	when := span{spec.Happened(), spec.Happened()}
+	when := span{event.Happened(), event.Happened()}
 	if spec.Comment != nil { // its commit is what a replica had when it was planned
-		when = span{spec.Happened().Add(-Lag), attempt.Learnt(event).Add(Lag)}
+		when = span{event.Happened().Add(-Lag), attempt.Learnt(event).Add(Lag)}
 	}
 	if before := h.seen[sha]; before.from.After(when.from) {
 		when.from = before.from

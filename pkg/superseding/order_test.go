@@ -27,7 +27,7 @@ func push(name, before, sha string, received time.Duration) *v1alpha1.GitEvent {
 	e.Spec = v1alpha1.GitEventSpec{
 		Trigger: v1alpha1.TriggerPush, SHA: sha, Before: before, BaseRef: "refs/heads/main", ReceivedAt: metav1.NewTime(start.Add(received)),
 	}
-	e.Spec.Repository.UID = "uid"
+	e.Spec.Repository.URL = "https://git.example/acme/app"
 	e.Status.Plan = &v1alpha1.Plan{HeadSHA: sha}
 	e.Status.Runs = []v1alpha1.Run{{Pipeline: "build", Name: name, UID: "uid", CancelInProgress: true}}
 	return e
@@ -112,7 +112,7 @@ func TestWhoIsNewer(t *testing.T) {
 		"another branch":                                       {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Spec.BaseRef = "refs/heads/x" }), b, 0, "", 0},
 		"a tag of the branch's name":                           {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Spec.BaseRef = "refs/tags/main" }), b, 0, "", 0},
 		"a pull request":                                       {with(push("o", "", a, 0), pulled(1)), b, 0, "", 0},
-		"another Repository":                                   {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Spec.Repository.UID = "x" }), b, 0, "", 0},
+		"another Repository":                                   {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Spec.Repository.URL = "https://git.example/acme/x" }), b, 0, "", 0},
 		"another pipeline":                                     {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].Pipeline = "lint" }), b, 0, "", 0},
 		"it is over, and is not settled":                       {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].Result = &v1alpha1.Result{} }), b, 0, "", 1},
 		"it does not cancel, and is older":                     {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].CancelInProgress = false }), b, 0, "ends o", 1},

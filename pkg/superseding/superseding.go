@@ -42,8 +42,8 @@ const (
 // Step ends runs that a newer event has taken the place of.
 type Step struct {
 	Events Events
-	// Of returns the open events of a Repository, trimmed, from the cache. They are not changed.
-	Of func(namespace, name string) []*v1alpha1.GitEvent
+	// From returns the open events of an Origin, trimmed, from the cache. They are not changed.
+	From func(origin string) []*v1alpha1.GitEvent
 }
 
 // Events is what is asked of the GitEvents' client.
@@ -90,8 +90,7 @@ func (s *Step) Tell(ctx context.Context, a *attempt.Attempt) error {
 
 // line is that of an event, as the cache knows it.
 func (s *Step) line(a *attempt.Attempt) *line {
-	ref := a.Event.Spec.Repository
-	return lineOf(a.Event, s.Of(ref.Namespace, ref.Name))
+	return lineOf(a.Event, s.From(a.Event.Spec.Repository.Origin()))
 }
 
 // git asks for a line.
@@ -101,7 +100,7 @@ func (s *Step) git(ctx context.Context, a *attempt.Attempt, l *line) questions {
 		had: func(sha string) (events []*v1alpha1.GitEvent, err error) {
 			spec := l.self.Spec
 			spec.SHA = sha
-			err = records.Each(ctx, s.Events, spec.Subject(), func(event *v1alpha1.GitEvent) bool {
+			err = records.Each(ctx, s.Events, spec.Subjects(), func(event *v1alpha1.GitEvent) bool {
 				if shaOf(event) == sha && len(event.Status.Runs) > 0 {
 					events = append(events, records.Trimmed(event))
 				}
@@ -155,7 +154,7 @@ func (s *Step) tell(ctx context.Context, a *attempt.Attempt) error {
 func (s *Step) endOther(ctx context.Context, a *attempt.Attempt, other *v1alpha1.GitEvent, names []string) error {
 	from := a.Event.Name
 	for part, some := range parts(append(noted(other, from), names...)) {
-		if err := Tell(ctx, s.Events, partName(from, part), cancellation(&a.Event.Spec, some, shaOf(a.Event)), other); err != nil {
+		if err := Tell(ctx, s.Events, partName(from, part), cancellation(a.Event.AsRecorded(), some, shaOf(a.Event)), other); err != nil {
 			return err
 		}
 	}
@@ -169,7 +168,7 @@ func (s *Step) note(ctx context.Context, a *attempt.Attempt, n note) error {
 		return err
 	}
 	for part, some := range parts(append(noted(a.Event, n.from), n.names...)) {
-		patched, err := annotate(ctx, s.Events, partName(n.from, part), cancellation(&a.Event.Spec, some, n.newest), a.Event)
+		patched, err := annotate(ctx, s.Events, partName(n.from, part), cancellation(a.Event.AsRecorded(), some, n.newest), a.Event)
 		if err != nil || patched == nil {
 			return err
 		}

@@ -5,6 +5,7 @@
 package tombstone
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -80,6 +81,18 @@ func (e Entry) line() string {
 		word = wordAgain
 	}
 	return fmt.Sprintf("%s %s %s %d", e.Event, e.Digest, word, e.Until.Unix())
+}
+
+// Moved returns the JSON patch of a page that moves the end of an entry. It does nothing to a page
+// in which the entry is not as it was read.
+func Moved(page *v1alpha1.TombstonePage, entry Entry, until time.Time) ([]byte, error) {
+	i := slices.Index(page.Entries, entry.line())
+	moved := entry
+	moved.Until = until
+	path := fmt.Sprintf("/entries/%d", i)
+	return json.Marshal([]map[string]string{
+		{"op": "test", "path": path, "value": entry.line()}, {"op": "replace", "path": path, "value": moved.line()},
+	})
 }
 
 // parse reads a line; a line that somebody wrote by hand may be none.

@@ -104,6 +104,13 @@ func TestADeletedRepositoryKeepsItsURLForADay(t *testing.T) {
 	w.deliver(delivery, http.StatusAccepted)
 	w.checkReaches(sha, checkName("kept"), "success", afterFault)
 
+	w.must(repositories.Delete(w.ctx, "app", metav1.DeleteOptions{})) // it is renamed, and back
+	w.must(w.names(w.ci, "renamed", w.repo.HTMLURL))
+	w.owns(w.ci, "renamed")
+	w.must(repositories.Delete(w.ctx, "renamed", metav1.DeleteOptions{}))
+	w.createRepository(w.ci, "app")
+	w.owns(w.ci, "app")
+
 	w.must(repositories.Delete(w.ctx, "app", metav1.DeleteOptions{}))
 	for _, heir := range heirs {
 		w.loses(heir, "app", w.ci+"/app", "is kept for it for a day")

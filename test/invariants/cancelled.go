@@ -84,7 +84,7 @@ func (h *History) ends(v cluster.Version, run *pipelinev1.PipelineRun) {
 // newer commit of a branch ends is of another one.
 func mayEnd(by *noted, why *v1alpha1.Cancellation, event *noted) bool {
 	newer := strings.HasPrefix(why.Why, "superseded by ") // docs/running.md
-	if by.Spec.Repository.UID != event.Spec.Repository.UID {
+	if by.Spec.Repository.Origin() != event.Spec.Repository.Origin() {
 		return false
 	}
 	return newer || by.cancels > 0 && by.Spec.Subject() == event.Spec.Subject()
@@ -111,7 +111,7 @@ func (h *History) Cancelled() (broken []Violation) {
 			continue
 		}
 		for _, event := range subjects[by.Spec.Subject()] {
-			if event != by && !event.Spec.Closes() && event.Spec.Precedes(&by.Spec, by.Status.Plan.Cancels.At.Time) {
+			if event != by && !event.Spec.Closes() && event.AsRecorded().Precedes(by.AsRecorded(), by.Status.Plan.Cancels.At.Time) {
 				broken = append(broken, goOn(by, event)...)
 			}
 		}

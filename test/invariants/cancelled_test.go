@@ -20,7 +20,7 @@ import (
 // about is an event of a pull request that was recorded in a second, and has one run "name-run" of each pipeline.
 func about(pull, second int64, name string, pipelines ...string) *v1alpha1.GitEvent {
 	e := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{}}}
-	e.Spec.Repository.UID, e.Spec.PullRequest = "app", &v1alpha1.PullRequest{Number: pull}
+	e.Spec.Repository.URL, e.Spec.PullRequest = "app", &v1alpha1.PullRequest{Number: pull}
 	e.Spec.ReceivedAt = metav1.NewTime(time.Unix(second, 0))
 	for _, pipeline := range pipelines {
 		e.Status.Runs = append(e.Status.Runs, v1alpha1.Run{Namespace: "ns", Name: name + "-" + pipeline, Pipeline: pipeline, UID: "u"})
@@ -130,7 +130,7 @@ func TestTheHistoryOfWhatIsCancelled(t *testing.T) {
 		}},
 		{"a newer commit of another Repository ends runs", "because of GitEvent newer (superseded by 1234567), which may not end", func(p *tape) {
 			e, by := about(7, 1, "e", "build"), about(7, 2, "newer")
-			by.Spec.Repository.UID = "other"
+			by.Spec.Repository.URL = "other"
 			p.says(by)
 			p.hears(e, by)
 			p.stops(e, "build")

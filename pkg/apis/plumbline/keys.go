@@ -39,6 +39,9 @@ const (
 	// PlanBytesAnnotation on a GitEvent is how many of these are the plan's, absent for none: the controller adds them before it
 	// stores the plan.
 	PlanBytesAnnotation = GroupName + "/plan-bytes"
+	// DeliveredAgainAnnotation on a GitEvent is when a receiver last met it with a redelivery, in
+	// RFC 3339: what remembers it is kept from then.
+	DeliveredAgainAnnotation = GroupName + "/delivered-again"
 	// CancelAnnotation and the name of a GitEvent that cancels, on a GitEvent whose runs it ends, are a Cancellation in JSON.
 	CancelAnnotation = GroupName + "/cancel."
 	// OutdatedAnnotation on a GitEvent that is not planned is its version when another event of the same pull request or commit was about

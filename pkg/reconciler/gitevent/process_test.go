@@ -46,7 +46,15 @@ func (c caches) open() cluster.Open {
 		}
 		return events
 	}
-	return cluster.Open{GitEventLister: listers.NewGitEventLister(c.events), Of: of}
+	from := func(origin string) (events []*v1alpha1.GitEvent) {
+		for _, obj := range c.events.List() {
+			if event, ok := obj.(*v1alpha1.GitEvent); ok && event.Spec.Repository.Origin() == origin {
+				events = append(events, event)
+			}
+		}
+		return events
+	}
+	return cluster.Open{GitEventLister: listers.NewGitEventLister(c.events), Of: of, From: from}
 }
 
 // fill brings caches up to date with the cluster.

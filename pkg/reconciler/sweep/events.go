@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -31,20 +32,27 @@ const (
 	maxSparedOf = maxSpared / 10
 )
 
-// until is when an event's delivery cannot be sent again any more. It counts from the delivery, as the Git service does. A
-// redelivery that is processed again is a delivery of its own, which comes under the same key: it may be sent again for as
-// long after it.
-func until(ctx context.Context, created metav1.Time, again bool) time.Time {
-	end := created.Add(config.FromContext(ctx).SettledRetention)
-	if again {
-		end = end.Add(config.FromContext(ctx).SettledRetention)
+// until is when an event's delivery cannot be sent again any more. It counts from the last time
+// that it came, as receivers note it. A redelivery that is processed again is a delivery of its
+// own, which comes under the same key: it may be sent again for as long after it.
+func (r *Reconciler) until(ctx context.Context, event metav1.Object, again bool) time.Time {
+	delivered, now := event.GetCreationTimestamp().Time, r.clock.Now()
+	if at, err := time.Parse(time.RFC3339, event.GetAnnotations()[plumbline.DeliveredAgainAnnotation]); err == nil && at.After(delivered) {
+		delivered = at
 	}
-	return end
+	if delivered.After(now) { // by the clock of a receiver, or of the API server
+		delivered = now
+	}
+	retention := config.FromContext(ctx).SettledRetention
+	if again {
+		retention *= 2
+	}
+	return delivered.Add(retention)
 }
 
 // expire deletes a settled event whose time is over, and counts it otherwise.
 func (r *Reconciler) expire(ctx context.Context, event *metav1.PartialObjectMetadata) error {
-	if until(ctx, event.CreationTimestamp, false).After(r.clock.Now()) {
+	if r.until(ctx, event, false).After(r.clock.Now()) {
 		r.ages.add(event.CreationTimestamp.Time)
 		r.found.stubs++
 		return nil
@@ -67,7 +75,7 @@ func (r *Reconciler) deleteOld(ctx context.Context, event *metav1.PartialObjectM
 }
 
 func (r *Reconciler) deleteEvent(ctx context.Context, event *metav1.PartialObjectMetadata) error {
-	err := r.events.Delete(ctx, event.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &event.UID}})
+	err := r.events.Delete(ctx, event.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &event.UID, ResourceVersion: &event.ResourceVersion}})
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
 	}
@@ -129,7 +137,8 @@ func (r *Reconciler) spare(ctx context.Context, event *v1alpha1.GitEvent) bool {
 	return true
 }
 
-// remains reads what a tombstone keeps of an event; found is false when the event is gone, or stays.
+// remains reads what a tombstone keeps of an event; found is false when the event is gone, or
+// stays. The event is deleted only as it was read: a receiver may note a redelivery meanwhile.
 func (r *Reconciler) remains(ctx context.Context, event *metav1.PartialObjectMetadata) (entry tombstone.Entry, found bool, err error) {
 	live, err := r.events.Get(ctx, event.Name, metav1.GetOptions{})
 	if fault.Gone(err) {
@@ -141,7 +150,8 @@ func (r *Reconciler) remains(ctx context.Context, event *metav1.PartialObjectMet
 	if live.UID != event.UID || !live.Settled() || r.clock.Since(live.EndedAt()) < youngest || r.spare(ctx, live) {
 		return tombstone.Entry{}, false, nil
 	}
-	return tombstone.Of(live, until(ctx, live.CreationTimestamp, live.MayRunAgain())), true, nil
+	event.ResourceVersion = live.ResourceVersion // what is deleted is what the tombstone tells of
+	return tombstone.Of(live, r.until(ctx, live, live.MayRunAgain())), true, nil
 }
 
 // bury writes the entries to their pages; failed are the pages that could not be written.

@@ -4,6 +4,7 @@ package sweep
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -163,6 +164,9 @@ func (c eventClient) Delete(_ context.Context, name string, o metav1.DeleteOptio
 	}
 	if o.Preconditions == nil || *o.Preconditions.UID != e.UID {
 		c.w.t.Errorf("%s is deleted without its UID", name)
+	}
+	if *o.Preconditions.ResourceVersion != e.ResourceVersion {
+		return apierrors.NewConflict(v1alpha1.Resource("gitevents"), name, errors.New("it was changed"))
 	}
 	delete(c.w.events, name)
 	return nil

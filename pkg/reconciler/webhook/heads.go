@@ -126,12 +126,14 @@ func tells(hooks []provider.Hook, head provider.Head) bool {
 // recorded tells whether there is a GitEvent of the head, open or settled: a push to the branch, or one of the pull request that has run or
 // would have run that commit.
 func (r *Reconciler) recorded(ctx context.Context, t *target, head provider.Head) (bool, error) {
-	about := v1alpha1.GitEventSpec{Repository: v1alpha1.RepositoryReference{UID: t.repository.UID}, SHA: head.SHA}
+	about := v1alpha1.GitEventSpec{Repository: v1alpha1.RepositoryReference{
+		Namespace: t.repository.Namespace, UID: t.repository.UID, URL: t.repository.Spec.URL,
+	}, SHA: head.SHA}
 	if head.Pull != 0 {
 		about.PullRequest = &v1alpha1.PullRequest{Number: head.Pull}
 	}
 	found := false
-	err := records.Each(ctx, r.events, about.Subject(), func(event *v1alpha1.GitEvent) bool {
+	err := records.Each(ctx, r.events, about.Subjects(), func(event *v1alpha1.GitEvent) bool {
 		here := head.Pull != 0 || event.Spec.BaseRef == "refs/heads/"+head.Branch
 		found = here && records.Record{Event: event}.SHA() == head.SHA
 		return !found

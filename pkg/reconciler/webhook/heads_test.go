@@ -60,7 +60,8 @@ func (w *world) move(pull int64, sha string) {
 // record writes down an event of the default branch (0) or a pull request.
 func (w *world) record(pull int64, sha string, change ...func(*v1alpha1.GitEvent)) {
 	w.Helper()
-	e := &v1alpha1.GitEvent{Spec: v1alpha1.GitEventSpec{Repository: v1alpha1.RepositoryReference{UID: "1"}, SHA: sha, BaseRef: "refs/heads/main"}}
+	e := &v1alpha1.GitEvent{Spec: v1alpha1.GitEventSpec{SHA: sha, BaseRef: "refs/heads/main"}}
+	e.Spec.Repository = v1alpha1.RepositoryReference{Namespace: "team", UID: "before", URL: "https://gitlab.com/acme/team/app"}
 	if pull != 0 {
 		e.Spec.BaseRef, e.Spec.PullRequest = "main", &v1alpha1.PullRequest{Number: pull}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"knative.dev/pkg/apis"
 )
@@ -75,6 +76,27 @@ func (e *GitEvent) EndedAt() time.Time {
 
 // Settled tells whether nothing is left to do.
 func (e *GitEvent) Settled() bool { return e.Status.Phase == PhaseSettled }
+
+// RecordedAt is when the API server stored the event. It is one clock for all receivers, so records
+// are ordered by it, not by what a receiver says. An event that is not stored yet has the
+// receiver's time alone.
+func (e *GitEvent) RecordedAt() time.Time {
+	if e.CreationTimestamp.IsZero() {
+		return e.Spec.ReceivedAt.Time
+	}
+	return e.CreationTimestamp.Time
+}
+
+// AsRecorded is the event's spec with RecordedAt in place of the receiver's time.
+func (e *GitEvent) AsRecorded() *GitEventSpec {
+	spec := e.Spec
+	spec.ReceivedAt = metav1.NewTime(e.RecordedAt())
+	return &spec
+}
+
+// Happened is when the event happened by the Git service's clock, or when it was recorded where
+// that is not known.
+func (e *GitEvent) Happened() time.Time { return e.AsRecorded().Happened() }
 
 // MayRunAgain tells whether a redelivery is processed as another event: this one is settled, no run of it was created, and
 // what stopped it was not the pushed content. That is Refused (namespace or Repository gone, parked) and PendingApproval

@@ -51,15 +51,35 @@ func (s *GitEventSpec) Happening() string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Subject is what the event is about, as the value of a label: a pull request, for a push the commit. It has the UID of the
-// Repository in it, so that nobody finds what another Repository of the same URL has recorded.
-func (s *GitEventSpec) Subject() string {
+// Subject is what the event is about, as the value of a label: a pull request, for a push the
+// commit. The Repository's Origin is in it, so that a Repository that was deleted and created again
+// finds what was recorded before, and nobody finds what another namespace has recorded.
+func (s *GitEventSpec) Subject() string { return s.subjectIn(s.Repository.Origin()) }
+
+// Subjects are the values of the label on all events about the same as this one, separated by
+// commas: Subject, and what the version before wrote in its place, with the UID of the Repository.
+func (s *GitEventSpec) Subjects() string {
+	return s.Subject() + "," + s.subjectIn(string(s.Repository.UID))
+}
+
+func (s *GitEventSpec) subjectIn(repository string) string {
 	about := "commit " + s.SHA
 	if s.PullRequest != nil {
 		about = fmt.Sprintf("pull %d", s.PullRequest.Number)
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s", s.Repository.UID, about))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s", repository, about))
 	return hex.EncodeToString(sum[:])[:32]
+}
+
+// Origin is the same for all Repository objects of a namespace with the same URL, one after the
+// other: its namespace and canonical URL. A Repository that is deleted and created again has
+// another UID, and when it is renamed another name.
+func (r *RepositoryReference) Origin() string {
+	url := r.URL
+	if canonical, err := CanonicalURL(url); err == nil {
+		url = canonical
+	}
+	return r.Namespace + " " + url
 }
 
 // ReopenedName is the name of the n-th event that a delivery becomes after the first, when the ones before it ended without

@@ -69,3 +69,34 @@ func TestACommentsTextIsNotRecorded(t *testing.T) {
 		t.Errorf("%s, %v", data, err)
 	}
 }
+
+// The label of what an event is about is the same for all Repository objects of a namespace with
+// the same URL, and for no others. What the version before wrote is found as well.
+func TestSubject(t *testing.T) {
+	event := func(change func(*v1alpha1.GitEventSpec)) *v1alpha1.GitEventSpec {
+		e := &v1alpha1.GitEventSpec{Repository: v1alpha1.RepositoryReference{Namespace: "team", Name: "app", UID: "1", URL: "https://git.example/acme/app"}, PullRequest: &v1alpha1.PullRequest{Number: 3}}
+		change(e)
+		return e
+	}
+	first := event(func(*v1alpha1.GitEventSpec) {})
+	for name, c := range map[string]struct {
+		change func(*v1alpha1.GitEventSpec)
+		same   bool
+	}{
+		"created again":            {func(e *v1alpha1.GitEventSpec) { e.Repository.UID = "2" }, true},
+		"renamed":                  {func(e *v1alpha1.GitEventSpec) { e.Repository.Name, e.Repository.UID = "other", "2" }, true},
+		"spelled in another way":   {func(e *v1alpha1.GitEventSpec) { e.Repository.URL = "HTTPS://GIT.example/Acme/app.git/" }, true},
+		"of another namespace":     {func(e *v1alpha1.GitEventSpec) { e.Repository.Namespace = "other" }, false},
+		"of another URL":           {func(e *v1alpha1.GitEventSpec) { e.Repository.URL = "https://git.example/acme/other" }, false},
+		"of another pull request":  {func(e *v1alpha1.GitEventSpec) { e.PullRequest.Number = 4 }, false},
+		"of a commit":              {func(e *v1alpha1.GitEventSpec) { e.PullRequest, e.SHA = nil, "3" }, false},
+		"of a URL without a claim": {func(e *v1alpha1.GitEventSpec) { e.Repository.URL = "git.example" }, false},
+	} {
+		if got := event(c.change).Subject() == first.Subject(); got != c.same {
+			t.Errorf("%s: the same subject is %t", name, got)
+		}
+	}
+	if want := first.Subject() + ",5ab4f84230fc36f144e8626fdb8c0212"; first.Subjects() != want { // of "1 pull 3"
+		t.Errorf("found by %s, want %s", first.Subjects(), want)
+	}
+}

@@ -23,7 +23,6 @@ type RepositoryClaim struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// +kubebuilder:validation:XValidation:rule="self.url == oldSelf.url && self.repository.namespace == oldSelf.repository.namespace",message="a claim stays in its namespace: delete it to free the URL"
 	Spec RepositoryClaimSpec `json:"spec"`
 	// +optional
 	Status RepositoryClaimStatus `json:"status,omitempty"`
@@ -34,6 +33,7 @@ type RepositoryClaimSpec struct {
 	// URL is the canonical URL.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a claim stays with its URL: delete it to free the URL"
 	URL string `json:"url"`
 	// Repository is the owner: its namespace and name; a Repository re-created under both keeps the claim. Only the name may change: the claim
 	// moves to another Repository of the namespace when its owner is gone or names another URL.
@@ -43,6 +43,7 @@ type RepositoryClaimSpec struct {
 // ClaimOwner is the Repository that owns a URL.
 type ClaimOwner struct {
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a claim stays in its namespace: delete it to free the URL"
 	Namespace string    `json:"namespace"`
 	Name      string    `json:"name"`
 	UID       types.UID `json:"uid"`

@@ -72,7 +72,7 @@ func (q asks) records(ctx context.Context) ([]records.Record, error) {
 // recordsOf are those of any pull request or commit.
 func (q asks) recordsOf(ctx context.Context, subject string) ([]records.Record, error) {
 	hold := func(events int) error { return q.a.Kept.Hold("records", events*records.Bytes) }
-	all, err := records.List(ctx, q.step.Events, subject, hold)
+	all, err := records.List(ctx, q.step.Events, q.subjects(subject), hold)
 	if fault.Is(err, fault.Ignored) { // there are too many: what would be decided by some of them may be wrong
 		return nil, &plan.Over{Why: fault.Of(err)}
 	}
@@ -88,7 +88,16 @@ func (q asks) cancels(ctx context.Context, spec *v1alpha1.GitEventSpec, c *v1alp
 
 // first keeps two events from deciding by what has run at the same moment.
 func (q asks) first(ctx context.Context, subject string) error {
-	return records.First(ctx, q.step.Events, q.a.Event, subject, q.a.Clock.Now())
+	return records.First(ctx, q.step.Events, q.a.Event, q.subjects(subject), q.a.Clock.Now())
+}
+
+// subjects are all values that the label of a subject may have (GitEventSpec.Subjects), as far as
+// they are known here: those of the event's own.
+func (q asks) subjects(subject string) string {
+	if own := &q.a.Event.Spec; subject == own.Subject() {
+		return own.Subjects()
+	}
+	return subject
 }
 
 // outdate has another event decide anew.

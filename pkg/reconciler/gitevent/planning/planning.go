@@ -112,6 +112,7 @@ func (s *Step) plan(ctx context.Context, a *attempt.Attempt) error {
 	if fresh(a) {
 		teams{s.Repositories, a.Event.Namespace}.tell(ctx, repository, who.Teams)
 	}
+	made.Spec.ReceivedAt = a.Event.Spec.ReceivedAt // what is planned has the API server's time (AsRecorded)
 	a.Event.Spec = *made.Spec
 	var over *plan.Over
 	if errors.As(err, &over) {
@@ -150,7 +151,7 @@ func serves(ctx context.Context, a *attempt.Attempt) (*pacv1alpha1.Repository, e
 // input is what is planned: the event, and what is open of its plan.
 func (s *Step) input(a *attempt.Attempt, repository *pacv1alpha1.Repository) plan.Input {
 	return plan.Input{
-		Event:      plan.Event{Namespace: a.Event.Namespace, Name: a.Event.Name, Annotations: a.Event.Annotations, Spec: &a.Event.Spec},
+		Event:      plan.Event{Namespace: a.Event.Namespace, Name: a.Event.Name, Annotations: a.Event.Annotations, Spec: a.Event.AsRecorded()},
 		Repository: repository, Config: a.Config, Shared: a.Git.Shared(), Version: s.Version, Earlier: earlier(&a.Event.Status), Sets: &s.Sets,
 	}
 }

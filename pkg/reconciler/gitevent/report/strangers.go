@@ -57,7 +57,7 @@ func (s *Step) overtaken(ctx context.Context, a *attempt.Attempt) error {
 		return nil // nothing was sent
 	}
 	plan, startedBy := a.Event.Status.Plan, ""
-	err := records.Each(ctx, s.Events, a.Event.Spec.Subject(), func(event *v1alpha1.GitEvent) bool {
+	err := records.Each(ctx, s.Events, a.Event.Spec.Subjects(), func(event *v1alpha1.GitEvent) bool {
 		if approval.Started(event, plan.HeadSHA) {
 			startedBy = event.Name
 		}

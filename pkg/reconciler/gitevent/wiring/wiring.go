@@ -52,7 +52,7 @@ func NewController(o cluster.Options, events *openevents.Watch, claims *ownershi
 				Metadata:          metadata.NewForConfigOrDie(injection.GetConfig(ctx)).Resource(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns")),
 			},
 			Kube:         kubeclient.Get(ctx).CoreV1(),
-			Open:         cluster.Open{GitEventLister: events.Informer(ctx).Lister(), Of: events.Of},
+			Open:         cluster.Open{GitEventLister: events.Informer(ctx).Lister(), Of: events.Of, From: events.From},
 			Repositories: repositoryinformer.Get(ctx).Lister(),
 			Claims:       claims.Informer(ctx).Lister(),
 			Runs:         runs.GetIndexer(),
