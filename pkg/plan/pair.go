@@ -124,9 +124,13 @@ func (d *draft) pullRuns(ctx context.Context, pull git.Pull) (bool, error) {
 	return false, nil
 }
 
-// hasRuns reports whether an event has runs. The one that shows what its plan waits for is none.
+// hasRuns reports whether an event has runs of pipelines. The run that shows what a plan waits for is
+// none.
 func hasRuns(r records.Record) bool {
-	return slices.ContainsFunc(r.Event.Status.Runs, func(run v1alpha1.Run) bool { return run.Name != WaitingRun(r.Event.Name) })
+	found := r.Event.Status.Runs
+	stands := func(run v1alpha1.Run) bool { return run.Pipeline == Definitions && run.Refused == nil }
+	return len(found) == 0 && r.Event.Status.Disposition == v1alpha1.DispositionRuns ||
+		slices.ContainsFunc(found, func(run v1alpha1.Run) bool { return !stands(run) })
 }
 
 // lookAgain returns a Throttled fault. That the two deliveries come in one order or the other tells

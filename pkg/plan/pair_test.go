@@ -109,11 +109,11 @@ func TestAPushIsLeftToThePullRequestOfItsBranchAlone(t *testing.T) {
 	pulls := func(change func(*git.Pull)) []git.Pull { return []git.Pull{ownPull(change)} }
 	runs := pulled4(v1alpha1.DispositionRuns, nil)
 	waited := func(e *v1alpha1.GitEvent) {
-		e.Status.Runs = []v1alpha1.Run{{Name: plan.WaitingRun(e.Name), Result: &v1alpha1.Result{}}}
+		e.Status.Runs = []v1alpha1.Run{{Pipeline: plan.Definitions, Name: plan.WaitingRun(e.Name), Result: &v1alpha1.Result{}}}
 	}
 	waits := func(e *v1alpha1.GitEvent) { // the Git service refuses something
 		e.Status.Plan.Decisions = []v1alpha1.Decision{{File: plan.Definitions, Open: true}}
-		e.Status.Runs = []v1alpha1.Run{{Name: plan.WaitingRun(e.Name), Unresolved: true}}
+		e.Status.Runs = []v1alpha1.Run{{Pipeline: plan.Definitions, Name: plan.WaitingRun(e.Name), Unresolved: true}}
 	}
 	for name, c := range map[string]struct {
 		pulls   []git.Pull
