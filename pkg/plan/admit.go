@@ -40,7 +40,7 @@ func (p *planner) recorded(ctx context.Context) ([]records.Record, error) {
 	var err error
 	switch {
 	case p.rerun != nil && p.RecordsOf != nil: // it was recorded as one of its commit
-		all, err = p.RecordsOf(ctx, p.spec.Subject())
+		all, err = p.RecordsOf(ctx, p.spec.Subjects())
 	case p.Records != nil:
 		all, err = p.Records(ctx)
 	}

@@ -89,7 +89,7 @@ func (p *planner) first(ctx context.Context) error {
 	if p.First == nil {
 		return nil
 	}
-	return p.First(ctx, p.spec.Subject())
+	return p.First(ctx, p.spec.Subjects())
 }
 
 // Mistaken reports whether a command cannot be done as it is written: it does nothing until

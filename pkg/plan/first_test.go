@@ -44,7 +44,7 @@ func (p *past) make(t *testing.T, in plan.Input) (*plan.Plan, error) {
 				if number != 0 {
 					spec.PullRequest = &v1alpha1.PullRequest{Number: number}
 				}
-				if spec.Subject() == subject {
+				if spec.Subjects() == subject {
 					return list, p.err
 				}
 			}

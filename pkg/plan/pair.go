@@ -105,7 +105,7 @@ func (d *draft) pullRuns(ctx context.Context, pull git.Pull) (bool, error) {
 	about := *d.spec
 	about.PullRequest = &v1alpha1.PullRequest{Number: pull.Number}
 	late := d.late(d.Event.Spec)
-	known, err := d.others(ctx, about.Subject(), func(spec *v1alpha1.GitEventSpec) bool {
+	known, err := d.others(ctx, about.Subjects(), func(spec *v1alpha1.GitEventSpec) bool {
 		return ownEvent(spec) && spec.SHA == d.spec.SHA
 	}, func(*v1alpha1.GitEventSpec) bool { return late })
 	if err != nil {
@@ -142,7 +142,7 @@ func (d *draft) lookAgain(format string, number int64) error {
 func (d *draft) leaveToPush(ctx context.Context, wanted []*candidate) {
 	about := *d.spec
 	about.PullRequest = nil
-	pushes, err := d.others(ctx, about.Subject(), func(spec *v1alpha1.GitEventSpec) bool {
+	pushes, err := d.others(ctx, about.Subjects(), func(spec *v1alpha1.GitEventSpec) bool {
 		return pushesBranch(spec) && spec.BaseRef == branchPrefix+d.spec.HeadRef
 	}, d.late)
 	if err != nil {
@@ -191,12 +191,12 @@ func (d *draft) late(push *v1alpha1.GitEventSpec) bool {
 	return d.Now().Sub(push.ReceivedAt.Time) >= pullPatience
 }
 
-// others returns those events of a subject that are picked. Of two events of which either may go on
+// others returns those events of subjects that are picked. Of two events of which either may go on
 // without the other, one has to see what the other one has decided: what is not decided and
 // outdates cannot record a decision that it made without reading again.
-func (d *draft) others(ctx context.Context, subject string, picks, outdates func(*v1alpha1.GitEventSpec) bool) ([]records.Record, error) {
+func (d *draft) others(ctx context.Context, subjects string, picks, outdates func(*v1alpha1.GitEventSpec) bool) ([]records.Record, error) {
 	list := func() ([]records.Record, error) {
-		all, err := d.RecordsOf(ctx, subject)
+		all, err := d.RecordsOf(ctx, subjects)
 		if err != nil {
 			return nil, fmt.Errorf("reading what else is on record of commit %s: %w", d.spec.SHA, err)
 		}

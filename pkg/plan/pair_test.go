@@ -59,7 +59,7 @@ func (p *pair) knows(all ...records.Record) *pair {
 		p.bySubject = map[string][]records.Record{}
 	}
 	for _, r := range all {
-		p.bySubject[r.Event.Spec.Subject()] = append(p.bySubject[r.Event.Spec.Subject()], r)
+		p.bySubject[r.Event.Spec.Subjects()] = append(p.bySubject[r.Event.Spec.Subjects()], r)
 	}
 	return p
 }
@@ -265,11 +265,11 @@ func TestOfAPushAndALatePullRequestOneRunsThePipeline(t *testing.T) {
 			in := ownEventOf4()
 			in.Event.Spec.Actor = "author"
 			if first == "push" { // the push is written while the pull request reads
-				p.onOutdate = func(r records.Record) { p.bySubject[r.Event.Spec.Subject()] = []records.Record{pushed(400, "a=")} }
+				p.onOutdate = func(r records.Record) { p.bySubject[r.Event.Spec.Subjects()] = []records.Record{pushed(400, "a=")} }
 			} else {
 				in = staging()
 				p.onOutdate = func(r records.Record) {
-					p.bySubject[r.Event.Spec.Subject()] = []records.Record{pulled4(v1alpha1.DispositionRuns, nil)}
+					p.bySubject[r.Event.Spec.Subjects()] = []records.Record{pulled4(v1alpha1.DispositionRuns, nil)}
 				}
 			}
 			made := p.make(t, in)

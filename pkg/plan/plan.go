@@ -118,11 +118,11 @@ type Delivery struct {
 
 // Past is what became of events before. Re-runs are not planned without it.
 type Past struct {
-	// First returns nil once nothing else of a subject is decided without knowing of this event, whose own plan comes after theirs then: what
+	// First returns nil once nothing else of subjects is decided without knowing of this event, whose own plan comes after theirs then: what
 	// ran is read after that. It is asked by events that start what has failed; nil has no others beside it.
-	First func(ctx context.Context, subject string) error
-	// RecordsOf returns the records of a subject, the event itself left out, oldest first.
-	RecordsOf func(ctx context.Context, subject string) ([]records.Record, error)
+	First func(ctx context.Context, subjects string) error
+	// RecordsOf returns the records of subjects (GitEventSpec.Subjects), the event itself left out, oldest first.
+	RecordsOf func(ctx context.Context, subjects string) ([]records.Record, error)
 	// Cancels reports what a cancellation would end now: something is true if another event may
 	// have something to end, and running is true if it has started a run that has not ended. nil
 	// does not know.

@@ -17,8 +17,8 @@ import (
 
 // Sources answer what is asked. An error is never taken for an answer.
 type Sources struct {
-	// Records returns the records of a subject, the event itself left out, oldest first.
-	Records func(ctx context.Context, subject string) ([]records.Record, error)
+	// Records returns the records of subjects (GitEventSpec.Subjects), the event itself left out, oldest first.
+	Records func(ctx context.Context, subjects string) ([]records.Record, error)
 	Pulls   Pulls
 }
 
@@ -57,7 +57,7 @@ func Find(ctx context.Context, s Sources, spec *v1alpha1.GitEventSpec, applicati
 func (s Sources) findIn(ctx context.Context, spec *v1alpha1.GitEventSpec, numbers []int64) (*Found, error) {
 	var green *Found
 	for _, number := range numbers {
-		list, err := s.Records(ctx, subjectOf(spec, number))
+		list, err := s.Records(ctx, subjectsOf(spec, number))
 		if err != nil {
 			return nil, fmt.Errorf("reading what ran on commit %s: %w", spec.SHA, err)
 		}
@@ -77,14 +77,14 @@ func (s Sources) findIn(ctx context.Context, spec *v1alpha1.GitEventSpec, number
 	return green, nil
 }
 
-// subjectOf is the subject of a pull request of the event's repository, or for 0 of the event's commit.
-func subjectOf(spec *v1alpha1.GitEventSpec, number int64) string {
+// subjectsOf are those of a pull request of the event's repository, or for 0 of the event's commit.
+func subjectsOf(spec *v1alpha1.GitEventSpec, number int64) string {
 	about := spec.DeepCopy()
 	about.PullRequest = nil
 	if number != 0 {
 		about.PullRequest = &v1alpha1.PullRequest{Number: number}
 	}
-	return about.Subject()
+	return about.Subjects()
 }
 
 // unrecorded is what is known of a check whose record is gone: its name, and where the commit is now.

@@ -48,7 +48,7 @@ func TestFind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			spec := &v1alpha1.GitEventSpec{SHA: sha, Rerun: &c.press}
-			commit := spec.Subject()
+			commit := spec.Subjects()
 			asked := &pulls{all: c.pulls}
 			found, err := rerun.Find(t.Context(), rerun.Sources{Pulls: asked, Records: func(_ context.Context, subject string) ([]records.Record, error) {
 				if subject == commit {

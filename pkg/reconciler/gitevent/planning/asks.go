@@ -66,13 +66,13 @@ func (q asks) hold(definitions, manifests int) error {
 
 // records are what was recorded of the same pull request or commit.
 func (q asks) records(ctx context.Context) ([]records.Record, error) {
-	return q.recordsOf(ctx, q.a.Event.Spec.Subject())
+	return q.recordsOf(ctx, q.a.Event.Spec.Subjects())
 }
 
 // recordsOf are those of any pull request or commit.
-func (q asks) recordsOf(ctx context.Context, subject string) ([]records.Record, error) {
+func (q asks) recordsOf(ctx context.Context, subjects string) ([]records.Record, error) {
 	hold := func(events int) error { return q.a.Kept.Hold("records", events*records.Bytes) }
-	all, err := records.List(ctx, q.step.Events, q.subjects(subject), hold)
+	all, err := records.List(ctx, q.step.Events, subjects, hold)
 	if fault.Is(err, fault.Ignored) { // there are too many: what would be decided by some of them may be wrong
 		return nil, &plan.Over{Why: fault.Of(err)}
 	}
@@ -87,17 +87,8 @@ func (q asks) cancels(ctx context.Context, spec *v1alpha1.GitEventSpec, c *v1alp
 }
 
 // first keeps two events from deciding by what has run at the same moment.
-func (q asks) first(ctx context.Context, subject string) error {
-	return records.First(ctx, q.step.Events, q.a.Event, q.subjects(subject), q.a.Clock.Now())
-}
-
-// subjects are all values that the label of a subject may have (GitEventSpec.Subjects), as far as
-// they are known here: those of the event's own.
-func (q asks) subjects(subject string) string {
-	if own := &q.a.Event.Spec; subject == own.Subject() {
-		return own.Subjects()
-	}
-	return subject
+func (q asks) first(ctx context.Context, subjects string) error {
+	return records.First(ctx, q.step.Events, q.a.Event, subjects, q.a.Clock.Now())
 }
 
 // outdate has another event decide anew.
