@@ -76,7 +76,7 @@ func (r *refusals) note() {
 	_ = r.a.Waits.Settle(r.step(), r.met) // it is part of the plan's wait
 	now := r.a.Waits.Of(r.step())
 	plans = r.a.Waits.Of(v1alpha1.StepPlan) // the list may have moved
-	if before == nil && now != nil && plans != nil && plans.Reason == now.Reason && strings.Contains(plans.Message, about) {
+	if before == nil && now != nil && plans != nil && attempt.OfGitService(plans.Reason) && strings.Contains(plans.Message, about) {
 		now.Since = plans.Since
 	}
 }
