@@ -208,7 +208,7 @@ func (d *draft) others(ctx context.Context, subjects string, picks, outdates fun
 	}
 	rivals := false
 	for _, other := range known {
-		if !undecided(other) || !outdates(&other.Event.Spec) {
+		if !undecided(other) || !outdates(other.Event.AsRecorded()) {
 			continue
 		}
 		if err := d.Outdate(ctx, other); err != nil {

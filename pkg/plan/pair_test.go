@@ -255,16 +255,19 @@ func TestAPullRequestAsksForItsPushOnlyIfThatDecides(t *testing.T) {
 // two workers: whichever is written first, the other one finds out.
 func TestOfAPushAndALatePullRequestOneRunsThePipeline(t *testing.T) {
 	t.Parallel()
-	undecidedPush := pushed(0, "")
-	undecidedPush.Event.Status = v1alpha1.GitEventStatus{}
-	for _, first := range []string{"push", "pull"} {
+	for _, first := range []string{"push", "push, whose receiver's clock is ahead", "pull"} {
 		t.Run(first, func(t *testing.T) {
 			t.Parallel()
+			undecidedPush := pushed(0, "")
+			undecidedPush.Event.Status, undecidedPush.Event.CreationTimestamp = v1alpha1.GitEventStatus{}, *second(0)
+			if first == "push, whose receiver's clock is ahead" {
+				undecidedPush.Event.Spec.ReceivedAt = *second(300)
+			}
 			w := &world{files: []git.File{both("a")}, writers: "author", pulls: []git.Pull{ownPull(nil)}}
 			p := (&pair{world: w, now: 400}).knows(pulled4("", nil), undecidedPush)
 			in := ownEventOf4()
 			in.Event.Spec.Actor = "author"
-			if first == "push" { // the push is written while the pull request reads
+			if first != "pull" { // the push is written while the pull request reads
 				p.onOutdate = func(r records.Record) { p.bySubject[r.Event.Spec.Subjects()] = []records.Record{pushed(400, "a=")} }
 			} else {
 				in = staging()
