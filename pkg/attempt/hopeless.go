@@ -81,14 +81,14 @@ func OfGitService(reason string) bool {
 	return false
 }
 
-// Overdue reports whether the event has met a refusal of the Git service for an hour, and is too old to wait for
-// anything. The caller finds out that the service is not down as a whole: an outage is waited out.
+// Overdue reports whether the event has met a refusal of the Git service, and is too old to wait for anything. The
+// caller finds out for how long, and that the service is not down as a whole: an outage is waited out.
 func (w *Waits) Overdue(wait *v1alpha1.Wait) bool {
 	latest := w.latest()
 	if wait == nil || wait.Class != fault.Transient.String() || !OfGitService(wait.Reason) || latest.IsZero() {
 		return false
 	}
-	return w.desk.Clock.Since(wait.Since.Time) >= sameWait && w.desk.Clock.Since(latest) >= w.config.MaxWait()
+	return w.desk.Clock.Since(latest) >= w.config.MaxWait()
 }
 
 // Stands tells whether a wait is still true as far as anybody knows: this reconcile has met it, or it is not its time. A step

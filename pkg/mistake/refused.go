@@ -43,8 +43,11 @@ func refused(value any, t reflect.Type, path Path) *Value {
 	if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
 		return ofReader(value, t, path)
 	}
-	if value == nil {
+	if value == nil && t.Kind() != reflect.Struct {
 		return nil
+	}
+	if value == nil { // it has the fields of its type all the same
+		value = map[string]any{}
 	}
 	mapping, isMapping := value.(map[string]any)
 	list, isList := value.([]any)

@@ -67,7 +67,7 @@ var unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
 func Column(line, words string) int {
 	at := -1
 	if match := unknownAnchor.FindStringSubmatch(words); match != nil {
-		at = strings.Index(line, "*"+match[1])
+		at = alias(line, match[1])
 	} else if strings.Contains(words, "begins here is not closed") {
 		at = unmatched(line)
 	}
@@ -77,9 +77,24 @@ func Column(line, words string) int {
 	return utf8.RuneCountInString(line[:at]) + 1
 }
 
+// alias returns the index of an alias in a line, or -1.
+func alias(line, name string) int {
+	found := regexp.MustCompile(`\*` + regexp.QuoteMeta(name) + `(?:[\s,\[\]{}:]|$)`).FindStringIndex(line)
+	if found == nil {
+		return strings.Index(line, "*"+name)
+	}
+	return found[0]
+}
+
+// quoted matches texts in quotes where a value or a key may begin, and a comment.
+var quoted = regexp.MustCompile(`(^|[\s,:\[{])("(?:[^"\\]|\\.)*"?|'(?:[^']|'')*'?|#.*)`)
+
 // unmatched returns the index of the last bracket that is opened in a line and not closed there, or
-// -1.
+// -1. Brackets in quotes and comments do not count.
 func unmatched(line string) int {
+	line = quoted.ReplaceAllStringFunc(line, func(text string) string {
+		return text[:1] + strings.Repeat(" ", len(text)-1)
+	})
 	var open []int
 	for i, c := range line {
 		switch c {

@@ -66,3 +66,34 @@ func TestSyntaxSearchesNoLargeText(t *testing.T) {
 		t.Errorf("line %d: %s", line, words)
 	}
 }
+
+// Brackets and stars in texts and comments are none of YAML's.
+func TestColumnOfTheMistake(t *testing.T) {
+	const open, anchor = "the mapping { } that begins here is not closed", "unknown anchor 'x' referenced"
+	for line, c := range map[string]struct {
+		words string
+		want  int
+	}{
+		`a: {b: c`:                      {open, 4},
+		`- {b: {c: d}`:                  {open, 3},
+		`größe: {b: [1, 2]`:             {open, 8},
+		`- {name: a, value: "{x"`:       {open, 3},
+		`- {name: a, value: '[x'`:       {open, 3},
+		`- {name: a, value: "\"{x"`:     {open, 3},
+		`- {name: a, value: 'it''s {x'`: {open, 3},
+		`- {name: "a{\\", value: {b`:    {open, 25},
+		`- {name: it's, value: {b: c`:   {open, 23},
+		`- {"a":"b{", "c":"d"`:          {open, 3},
+		`a: {b: c # {d`:                 {open, 4},
+		`a: {b: c#d, e: {f`:             {open, 16},
+		`a: b}`:                         {open, 0},
+		`a: *x`:                         {anchor, 4},
+		`a: [*xy, *x]`:                  {anchor, 10},
+		`a: ["*xy", *x]`:                {anchor, 12},
+		`a: b`:                          {anchor, 0},
+	} {
+		if got := Column(line, c.words); got != c.want {
+			t.Errorf("%s: column %d, want %d", line, got, c.want)
+		}
+	}
+}

@@ -23,6 +23,8 @@ func TestDurationsAndQuantitiesSuggestTheRightText(t *testing.T) {
 		{durations, `" 45 Seconds "`, `At: " 45 Seconds " is no duration (write 45s)`},
 		{durations, `"90 min."`, `At: "90 min." is no duration (write 1h30m)`},
 		{durations, `"7d"`, `At: "7d" is no duration (write 168h0m)`},
+		{durations, `"99999 days"`, `At: "99999 days" is no duration (write 2399976h0m)`},
+		{durations, `"200000 days"`, `At: "200000 days" is no duration (write for example 1h30m)`},
 		{durations, `"1 month"`, `At: "1 month" is no duration (write for example 1h30m)`},
 		{durations, `"5 milliseconds"`, `At: "5 milliseconds" is no duration (write for example 1h30m)`},
 		{durations, `"1h 30m"`, `At: "1h 30m" is no duration (write for example 1h30m)`},

@@ -23,7 +23,10 @@ const (
 func (p *planner) cancelled(ctx context.Context) (*Plan, error) {
 	made := p.requested()
 	_, value, err := made.Cancels.CancelsAs(p.Event.Name)
-	if len(made.Cancels.Names) > maxCancelled || err != nil || len(value) > maxAnnotation {
+	if err != nil {
+		return nil, err
+	}
+	if len(made.Cancels.Names) > maxCancelled || len(value) > maxAnnotation {
 		why := fmt.Sprintf("nothing was cancelled: a comment may name %d pipelines, of some %d bytes together",
 			maxCancelled, maxAnnotation)
 		return p.end(v1alpha1.DispositionIgnored, p.spec.SHA, reasonTooManyNames, why), nil
@@ -63,19 +66,24 @@ func (p *planner) nothingToCancel() *Plan {
 // cancelsOwn ends a command of the author of a pull request who has no right but that to cancel its
 // runs, if it is not written as it has to be or has nothing to cancel: the Git service is not asked
 // what the pull request is like now, however often the author writes one.
-func (p *planner) cancelsOwn(ctx context.Context) (end *Plan, err error) {
-	p.Untrusted, err = p.desk.OnlyOwns(ctx, p.known())
-	switch {
-	case err != nil || !p.Untrusted:
+func (p *planner) cancelsOwn(ctx context.Context) (*Plan, error) {
+	untrusted, err := p.desk.OnlyOwns(ctx, p.known())
+	if err != nil {
 		return nil, err
-	case p.malformed != nil:
-		return p.end(v1alpha1.DispositionIgnored, p.Event.Spec.SHA, p.malformed.Reason, p.malformed.Message), nil
-	case p.Cancels == nil:
+	}
+	p.Untrusted = untrusted
+	if why := p.malformed; untrusted && why != nil {
+		return p.end(v1alpha1.DispositionIgnored, p.Event.Spec.SHA, why.Reason, why.Message), nil
+	}
+	if !untrusted {
+		return nil, nil
+	}
+	if p.Cancels == nil {
 		return nil, nil
 	}
 	something, _, err := p.Cancels(ctx, p.spec, p.requested().Cancels)
-	if err != nil || something {
-		return nil, err
+	if err == nil && !something {
+		return p.nothingToCancel(), nil
 	}
-	return p.nothingToCancel(), nil
+	return nil, err
 }

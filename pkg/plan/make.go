@@ -80,9 +80,6 @@ func (p *planner) make(ctx context.Context) (*Plan, error) {
 			return nil, err
 		}
 	}
-	if p.spec.Closes() {
-		return p.closed(), nil
-	}
 	if end, err := p.refuses(ctx); end != nil || err != nil {
 		return end, err
 	}
@@ -100,9 +97,12 @@ func (p *planner) make(ctx context.Context) (*Plan, error) {
 	return made, nil
 }
 
-// refuses returns the end of an event that may start nothing, or of a command that cannot be done. What an attempt before this one
-// has decided stands.
+// refuses returns the end of an event that may start nothing: a pull request was closed, nobody allowed it, or a command cannot be
+// done. What an attempt before this one has decided stays.
 func (p *planner) refuses(ctx context.Context) (*Plan, error) {
+	if p.spec.Closes() {
+		return p.closed(), nil
+	}
 	if p.Earlier != nil {
 		return nil, nil
 	}

@@ -112,9 +112,7 @@ func (d *draft) pullRuns(ctx context.Context, pull git.Pull) (bool, error) {
 		return false, err
 	}
 	switch {
-	case slices.ContainsFunc(known, func(r records.Record) bool {
-		return r.Event.Status.Disposition == v1alpha1.DispositionRuns || len(r.Event.Status.Runs) > 0
-	}):
+	case slices.ContainsFunc(known, hasRuns):
 		return true, nil
 	case late:
 		return false, nil
@@ -124,6 +122,15 @@ func (d *draft) pullRuns(ctx context.Context, pull git.Pull) (bool, error) {
 		return false, d.lookAgain("the event of open pull request #%d, which has the same commit, is not on record yet", pull.Number)
 	}
 	return false, nil
+}
+
+// hasRuns reports whether an event has runs of pipelines. The run that shows what a plan waits for is
+// none.
+func hasRuns(r records.Record) bool {
+	found := r.Event.Status.Runs
+	stands := func(run v1alpha1.Run) bool { return run.Pipeline == Definitions && run.Refused == nil }
+	return len(found) == 0 && r.Event.Status.Disposition == v1alpha1.DispositionRuns ||
+		slices.ContainsFunc(found, func(run v1alpha1.Run) bool { return !stands(run) })
 }
 
 // lookAgain returns a Throttled fault. That the two deliveries come in one order or the other tells

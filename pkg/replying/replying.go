@@ -133,7 +133,6 @@ func (s *Step) reply(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Re
 	if wait := a.Waits.Of(v1alpha1.StepReply); wait != nil && reply.FailingSince != nil && a.Clock.Since(reply.FailingSince.Time) >= replyLimit {
 		return &refusal{fault.Transientf(wait.Reason, "%s", wait.Message)}
 	}
-	spec := &a.Event.Spec
 	events, err := s.said(ctx, a)
 	if err != nil {
 		return err
@@ -153,11 +152,16 @@ func (s *Step) reply(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Re
 	}
 	fenced := provider.Fenced(ctx, func() error { return a.Record.Confirm(ctx) })
 	return a.Traced(fenced, v1alpha1.StepReply, func(ctx context.Context) error {
-		if err := client.PutReply(ctx, spec.PullRequest.Number, status.ReplyMark, status.Replies(events)); err != nil {
-			return refused(fmt.Errorf("replying to a command: %w", err))
-		}
-		return nil
+		return put(ctx, client, a.Event.Spec.PullRequest.Number, events)
 	})
+}
+
+// put writes the comment.
+func put(ctx context.Context, client *provider.Client, pull int64, events []*v1alpha1.GitEvent) error {
+	if err := client.PutReply(ctx, pull, status.ReplyMark, status.Replies(events)); err != nil {
+		return refused(fmt.Errorf("replying to a command: %w", err))
+	}
+	return nil
 }
 
 // waits is done before the command of an untrusted user is answered: while it has to wait it keeps

@@ -150,6 +150,9 @@ func newestRuns(list []records.Record) []last {
 	for _, record := range list {
 		for i := range record.Event.Status.Runs {
 			run := &record.Event.Status.Runs[i]
+			if run.Result != nil && run.Result.Outcome == v1alpha1.OutcomeSkipped {
+				continue // it has shown what was waited for
+			}
 			one := last{event: record.Event, run: run, name: written(record.Event, run)}
 			if push := pushOf(list, record.Event, one.name); push != nil {
 				one.ref = push.BaseRef

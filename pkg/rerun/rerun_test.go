@@ -30,6 +30,8 @@ func (p *pulls) Pulls(context.Context, string) ([]git.Pull, error) {
 func TestFind(t *testing.T) {
 	t.Parallel()
 	list := []records.Record{recorded("push-1", "main", ran("red", v1alpha1.OutcomeFailed), ran("green", v1alpha1.OutcomeSucceeded))}
+	waited := []records.Record{recorded("push-1", "main", ran("red", v1alpha1.OutcomeFailed), ran("green", v1alpha1.OutcomeSucceeded),
+		ran(".tekton", v1alpha1.OutcomeSkipped))}
 	for name, c := range map[string]struct {
 		press      v1alpha1.Rerun
 		known      []records.Record
@@ -41,6 +43,7 @@ func TestFind(t *testing.T) {
 	}{
 		"one check":                             {v1alpha1.Rerun{ExternalID: "green-run"}, list, nil, []string{"green"}, false, 0, v1alpha1.TriggerPush},
 		"all checks":                            {v1alpha1.Rerun{All: true}, list, nil, []string{"red"}, false, 0, v1alpha1.TriggerPush},
+		"all checks, one showed a wait":         {v1alpha1.Rerun{All: true}, waited, nil, []string{"red"}, false, 0, v1alpha1.TriggerPush},
 		"a check that nobody knows":             {v1alpha1.Rerun{ExternalID: "x", Check: "CI / lint"}, list, nil, []string{"lint"}, true, 1, ""},
 		"a check of a pull request, by nothing": {v1alpha1.Rerun{ExternalID: "x", Check: "CI / lint"}, nil, []git.Pull{{Number: 7, Open: true}}, []string{"lint"}, true, 1, v1alpha1.TriggerPullRequest},
 		"a check of others":                     {v1alpha1.Rerun{ExternalID: "x", Check: "other"}, nil, []git.Pull{{Number: 7}}, nil, true, 1, ""},

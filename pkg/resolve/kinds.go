@@ -3,6 +3,7 @@
 package resolve
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,6 +25,9 @@ const (
 
 	// tektonGroup is the group of Tekton's own kinds.
 	tektonGroup = "tekton.dev"
+
+	// reasonUnknownKind is the reason of a document that was meant for Tekton and is not read.
+	reasonUnknownKind = "UnknownKind"
 )
 
 // apiVersions returns the versions of a kind in Tekton's group. It knows kinds that are not read,
@@ -51,15 +55,17 @@ func apiVersions(kind string) []string {
 // other projects.
 func (d *document) unread() error {
 	apiVersion, kind := d.word("apiVersion"), d.word("kind")
-	if slices.Contains(apiVersions(kind), apiVersion) {
+	of, isList := strings.CutSuffix(kind, "List")
+	switch {
+	case isList && d.lists(apiVersion, of):
+		return d.unreadAt("kind",
+			"a %s is not read: write its items as documents, with a line that is --- between them", shorten(kind))
+	case slices.Contains(apiVersions(of), apiVersion):
 		return nil
 	}
 	meant := d.meant(kind)
 	group, _, _ := strings.Cut(apiVersion, "/")
 	switch {
-	case d.listsTekton(kind):
-		return d.unreadAt("kind",
-			"a %s is not read: write its items as documents, with a line that is --- between them", shorten(kind))
 	case apiVersion == "":
 		return d.unversioned(kind, meant)
 	case group == tektonGroup:
@@ -72,10 +78,13 @@ func (d *document) unread() error {
 }
 
 // unversioned returns the mistake of a document without apiVersion, or nil if it was not meant for
-// Tekton.
+// Tekton. The values of a template or the file of another tool may have a kind or a spec as well: what
+// has neither metadata nor the spec of a PipelineRun is no object.
 func (d *document) unversioned(kind, meant string) error {
+	spec, hasSpec := d.tree["spec"].(map[string]any)
+	isObject := d.metadata() != nil || spec["pipelineSpec"] != nil || spec["pipelineRef"] != nil || kind != "" && hasSpec
 	switch {
-	case meant == "":
+	case meant == "" || !isObject:
 		return nil
 	case kind == "":
 		return d.unreadAt("", "apiVersion and kind are missing: write apiVersion: %s and kind: %s", apiV1, meant)
@@ -118,7 +127,7 @@ func (d *document) unreadAt(field, format string, args ...any) error {
 	if _, found := d.tree[field]; found {
 		place = d.placeOf(mistake.Path{field})
 	}
-	return fault.Invalidf("UnknownKind", "%s: "+format, append([]any{place}, args...)...)
+	return fault.Invalidf(reasonUnknownKind, "%s: "+format, append([]any{place}, args...)...)
 }
 
 // word returns the text of a field, or "" if the document does not have it.
@@ -158,14 +167,16 @@ func (d *document) meant(kind string) string {
 	return ""
 }
 
-// listsTekton reports whether a document is a list of objects, as kubectl writes it, with objects
-// of Tekton in it.
-func (d *document) listsTekton(kind string) bool {
+// lists reports whether a document is a list of objects, as kubectl writes it, with objects in it that
+// are read as documents. An item without apiVersion or kind has those of the list.
+func (d *document) lists(apiVersion, of string) bool {
 	items, _ := d.tree["items"].([]any)
-	return strings.HasSuffix(kind, "List") && slices.ContainsFunc(items, func(item any) bool {
+	return slices.ContainsFunc(items, func(item any) bool {
 		object, _ := item.(map[string]any)
-		apiVersion, _ := object["apiVersion"].(string)
-		return strings.HasPrefix(apiVersion, tektonGroup+"/")
+		own, _ := object["apiVersion"].(string)
+		kind, _ := object["kind"].(string)
+		group, _, _ := strings.Cut(cmp.Or(own, apiVersion), "/")
+		return group == tektonGroup && slices.Contains([]string{kindPipelineRun, kindPipeline, kindTask}, cmp.Or(kind, of))
 	})
 }
 

@@ -71,6 +71,17 @@ func TestUnknownKindsAndVersions(t *testing.T) {
 		"apiVersion: apps/v1\nkind: Deployment\n" + build:                                         "",
 		"apiVersion: example.com/v1\nkind: Pipeline\n" + build:                                    "",
 		"apiVersion: pipelines.kubeflow.org/v1\nkind: Task\n" + build:                             "",
+		"apiVersion: tekton.dev/v1beta1\nkind: PipelineList\nitems: [{spec: {tasks: []}}]\n":      "2:7: a PipelineList is not read",
+		"apiVersion: tekton.dev/v1\nkind: PipelineRunList\nitems: []\n":                           "",
+		"apiVersion: tekton.dev/v1\nkind: TaskRunList\nitems: [{apiVersion: tekton.dev/v1}]\n":    "",
+		"apiVersion: v1\nkind: List\nitems: [{apiVersion: tekton.dev/v1, kind: TaskRun}]\n":       "",
+		"apiVersion: tekton.dev/v1\nkind: SecretList\n" + build:                                   "2:7: kind: Tekton has no kind SecretList.",
+		"kind: PipelineRun\nspec: {}\n":                                                           "1: apiVersion is missing: write",
+		"spec: {pipelineSpec: {}}\n":                                                              "1: apiVersion and kind are missing: write",
+		"kind: pipeline\ntype: docker\nsteps: [{name: a, image: b}]\n":                            "",
+		"kind: task\nimage: b\n":                                                                  "",
+		"spec: {steps: 3}\n":                                                                      "",
+		"spec: {tasks: [a, b]}\n":                                                                 "",
 		"- apiVersion: tekton.dev/v3\n":                                                           "",
 	} {
 		set := load("# first\n---\n"+text, header+"metadata: {name: other}\n")
@@ -110,6 +121,20 @@ func TestUnknownKindOfAReference(t *testing.T) {
 		want = ".tekton/a.yaml:1: annotation pipelinesascode.tekton.dev/task: " + want
 		if !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q:\n%v, want\n%s", text, err, want)
+		}
+	}
+}
+
+// A file that has what its reference names is used, whatever else is in it.
+func TestUnknownKindsBesideAReference(t *testing.T) {
+	set := load(header + "metadata:\n  name: x\n  annotations: {pipelinesascode.tekton.dev/task: 'https://example.com/t.yaml'}\n" +
+		"spec: {pipelineSpec: {tasks: [{name: a, taskRef: {name: t}}]}}\n")
+	const old = "apiVersion: tekton.dev/v1alpha1\nkind: Task\nmetadata: {name: old}\n"
+	const task = "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: t}\nspec: {steps: [{name: s, image: i}]}\n"
+	for _, text := range []string{old + "---\n" + task, task + "---\n" + old} {
+		run, err := set.Render(t.Context(), set.Definitions()[0], scopeOf(t, nil), only(text))
+		if err != nil || run.Spec.PipelineSpec.Tasks[0].TaskSpec == nil {
+			t.Errorf("%q: %v, %v", text, run, err)
 		}
 	}
 }

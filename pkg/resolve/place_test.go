@@ -68,6 +68,14 @@ func TestAWrongValueIsFoundInTheFile(t *testing.T) {
 			`spec.pipelineSpec.tasks[0].params[0].value is missing`,
 		},
 		{
+			`spec: {params: [{name: a, value: b}, §null]}`,
+			`spec.params[1].value is missing: give it a value, "" for the empty text`,
+		},
+		{
+			"spec:\n  pipelineSpec:\n    tasks:\n    - name: a\n      matrix:\n        include:\n        - name: i\n          params:\n          -§\n",
+			`spec.pipelineSpec.tasks[0].matrix.include[0].params[0].value is missing`,
+		},
+		{
 			`spec: {pipelineSpec: {tasks: [{name: a, matrix: {params: [§{name: c}]}}]}}`,
 			`spec.pipelineSpec.tasks[0].matrix.params[0].value is missing`,
 		},

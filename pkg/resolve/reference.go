@@ -159,14 +159,12 @@ func (r *renderer) fetch(ctx context.Context, user *document, ref reference, kin
 	}
 	set := newSet([]git.File{file}, false, r.spent)
 	r.spent = set.spent
-	for _, def := range set.definitions {
-		if def.Err != nil && set.runs[position{def.File, def.Document}] == nil {
-			return nil, fmt.Errorf("%s: annotation %s: %w", user.place(), ref.annotation, def.Err)
-		}
-	}
 	documents := set.tasks
 	if kind == KindPipeline {
 		documents = set.pipelines
+	}
+	if err := set.unreadable(len(documents) > 0); err != nil {
+		return nil, fmt.Errorf("%s: annotation %s: %w", user.place(), ref.annotation, err)
 	}
 	if len(documents) == 0 {
 		return nil, fault.Invalidf("BadReference", "%s: annotation %s: %s holds no %s of %s or %s",
@@ -176,6 +174,18 @@ func (r *renderer) fetch(ctx context.Context, user *document, ref reference, kin
 		doc.by = fmt.Sprintf("%s: annotation %s: ", user.place(), ref.annotation)
 	}
 	return documents, nil
+}
+
+// unreadable returns the first mistake of a document that is not read. If something else was found, a
+// document of an unknown kind is none: whoever refers to the file may not be able to change it.
+func (s *Set) unreadable(found bool) error {
+	for _, def := range s.definitions {
+		ignored := found && def.Err != nil && fault.Of(def.Err).Reason == reasonUnknownKind
+		if def.Err != nil && !ignored && s.runs[position{def.File, def.Document}] == nil {
+			return def.Err
+		}
+	}
+	return nil
 }
 
 // relative joins a task reference of a pipeline to the directory of the pipeline's own reference, if the pipeline was

@@ -13,6 +13,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
@@ -95,7 +96,7 @@ func inBrief(event *v1alpha1.GitEvent) answered {
 func says(event *v1alpha1.GitEvent, limit, names int) string {
 	var started []string
 	for i := range event.Status.Runs {
-		if run := &event.Status.Runs[i]; declined(run) == "" {
+		if run := &event.Status.Runs[i]; declined(run) == "" && !standsForPlan(run) {
 			started = append(started, span(shorten(run.Pipeline, "…", maxReason)))
 		}
 	}
@@ -116,6 +117,8 @@ func says(event *v1alpha1.GitEvent, limit, names int) string {
 			none = ": there were none"
 		}
 		return "the runs" + of(plan.Cancels) + " that were there when this was written are ended" + none + "."
+	case slices.ContainsFunc(event.Status.Runs, func(run v1alpha1.Run) bool { return run.Unresolved && standsForPlan(&run) }):
+		return quoted(message)
 	case event.Status.Disposition == v1alpha1.DispositionRuns:
 		return "nothing was started."
 	case !strings.Contains(message, "nothing was "):
@@ -153,6 +156,13 @@ func declined(run *v1alpha1.Run) string {
 	return ""
 }
 
+// standsForPlan reports whether a run is none of a pipeline: its check shows, or has shown, what the plan
+// waits for.
+func standsForPlan(run *v1alpha1.Run) bool {
+	over := run.Result != nil && run.Result.Outcome == v1alpha1.OutcomeSkipped
+	return run.Pipeline == pipelinesascode.Definitions && (run.Unresolved || over)
+}
+
 // because are the pipelines that a command does not start, each with the reason.
 func because(event *v1alpha1.GitEvent) (lines []string) {
 	planned := map[string]bool{}
@@ -162,12 +172,15 @@ func because(event *v1alpha1.GitEvent) (lines []string) {
 	for i := range event.Status.Runs {
 		run := &event.Status.Runs[i]
 		planned[run.Pipeline] = true
+		if standsForPlan(run) {
+			continue
+		}
 		if why := declined(run); why != "" {
 			add(run.Pipeline, why)
 		}
 	}
 	for _, d := range event.Status.Plan.Decisions {
-		if planned[d.Pipeline] || !tells(event.Status.Plan, &d) {
+		if planned[cmp.Or(d.Pipeline, d.File)] || !tells(event.Status.Plan, &d) {
 			continue
 		}
 		add(cmp.Or(d.Pipeline, d.File), d.Reason)

@@ -31,15 +31,17 @@ func (r *repository) Pulls(ctx context.Context, sha string) ([]git.Pull, error) 
 			return nil, noAnswer(what)
 		}
 		for _, p := range part {
-			switch {
-			case p.GetNumber() <= 0 || p.GetState() == "":
+			if p.GetNumber() <= 0 || p.GetState() == "" {
 				return nil, fault.Transientf("BadAnswer", "%s: GitHub answered with one that has no number or state", what)
-			case p.GetBase().GetRepo().GetID() != r.id: // a fork's own pull requests hold the commit too
-			case p.GetBase().GetRef() == "" || p.GetHead().GetRef() == "":
-				return nil, fault.Transientf("BadAnswer", "%s: GitHub answered with one that has no branches", what)
-			default:
-				pulls = append(pulls, pullOf(p))
 			}
+			if p.GetBase().GetRepo().GetID() != r.id {
+				continue // a fork's own pull requests hold the commit too
+			}
+			pull := pullOf(p)
+			if pull.BaseRef == "" || pull.HeadRef == "" {
+				return nil, fault.Transientf("BadAnswer", "%s: GitHub answered with one that has no branches", what)
+			}
+			pulls = append(pulls, pull)
 		}
 		if resp.NextPage == 0 {
 			break

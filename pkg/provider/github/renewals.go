@@ -23,6 +23,7 @@ type renewals struct {
 	mu     sync.Mutex
 	tried  time.Time // when a token was last minted again to see whether that helps
 	helped time.Time // when it did: older tokens of the installation's other repositories lack the same
+	has    string    // the permissions of the newest token
 }
 
 // may reports whether a token that was minted at since may be minted again now.
@@ -46,6 +47,17 @@ func (r *renewals) help(since time.Time) {
 	if since.After(r.helped) {
 		r.helped = since
 	}
+}
+
+// granted notes the permissions of a token that was minted at since. If they are others than those of
+// the one before, older tokens lack some: it need not be their own call that finds out.
+func (r *renewals) granted(permissions string, since time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.has != "" && r.has != permissions && since.After(r.helped) {
+		r.helped = since
+	}
+	r.has = permissions
 }
 
 // renew replaces a token that a call was refused with. It reports whether there is another one: the

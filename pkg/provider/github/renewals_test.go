@@ -132,6 +132,32 @@ func TestAGrantIsKnownToAllRepositoriesOfAnInstallation(t *testing.T) {
 	}
 }
 
+// One repository that lacks for good what others never ask for renews its token each minute, and finds out for the
+// others that something else was granted.
+func TestOneRepositoryDoesNotKeepTheOthersFromRenewing(t *testing.T) {
+	b := newRenewalBench(t)
+	b.SetPermissions(b.installed, readsChecks)
+	repo := b.CreateRepo("acme", "busy", forge.RepoOptions{Private: true})
+	busy := v1alpha1.Project{Owner: "acme", Name: "busy", ID: repo.ID, URL: repo.HTMLURL, DefaultBranch: "main"}
+	sha := b.GitHub.Commit("acme/busy", "main", forge.Change{Message: "first", Files: map[string]string{"x": "y"}})
+	ask := func() {
+		_, err := b.connect(busy).Pulls(t.Context(), sha)
+		b.wantReason(err, fault.ReasonPermissionMissing)
+	}
+	ask()
+	b.wantReason(b.put(), fault.ReasonPermissionMissing)
+	b.SetPermissions(b.installed, writesChecks)
+	for range 30 {
+		b.clock.add(time.Minute)
+		ask()
+		b.clock.add(10 * time.Second)
+		if b.put() == nil {
+			return
+		}
+	}
+	t.Error("half an hour after the permission was granted it is not used")
+}
+
 // Neither a suspension that is lifted nor a repository that is added again has to wait for the end
 // of a token.
 func TestATokenOfBeforeASuspensionOrARemovalIsRenewed(t *testing.T) {

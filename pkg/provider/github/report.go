@@ -149,15 +149,11 @@ func (r *repository) find(ctx context.Context, sha string, known int64, check st
 		if none(part, opts.Page) {
 			return nil, noAnswer("looking the check up")
 		}
-		for _, run := range part.CheckRuns {
-			is, err := r.is(run, check)
-			if err != nil {
-				return nil, err
-			}
-			if is {
-				ours = append(ours, run)
-			}
+		more, err := r.those(part.CheckRuns, check)
+		if err != nil {
+			return nil, err
 		}
+		ours = append(ours, more...)
 		if opts.Page = resp.NextPage; opts.Page == 0 {
 			break
 		}
@@ -181,6 +177,20 @@ func (r *repository) find(ctx context.Context, sha string, known int64, check st
 // none reports whether an answer is not what was asked for: a list has its length, and a first page has something of it.
 func none(part *gh.ListCheckRunsResults, page int) bool {
 	return part == nil || part.Total == nil || page == 0 && *part.Total > 0 && len(part.CheckRuns) == 0
+}
+
+// those returns the check runs of a list that GitHub has filtered by our App that are this check.
+func (r *repository) those(runs []*gh.CheckRun, check status.Check) (ours []*gh.CheckRun, err error) {
+	for _, run := range runs {
+		is, err := r.is(run, check)
+		if err != nil {
+			return nil, err
+		}
+		if is {
+			ours = append(ours, run)
+		}
+	}
+	return ours, nil
 }
 
 // is reports whether a check run of a list that GitHub has filtered by our App is this check. One of which the list does not

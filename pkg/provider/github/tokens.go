@@ -135,6 +135,7 @@ func (m *minter) askFor(ctx context.Context, installation int64, permissions *gh
 	t := ghinstallation.NewFromAppsTransport(app, installation)
 	t.BaseURL = m.api
 	t.InstallationTokenOptions = &gh.InstallationTokenOptions{RepositoryIDs: []int64{m.repository}, Permissions: permissions}
+	began := m.now()
 	secret, err := t.Token(ctx)
 	if err != nil {
 		return provider.Token{}, err
@@ -143,7 +144,21 @@ func (m *minter) askFor(ctx context.Context, installation int64, permissions *gh
 	if err != nil {
 		return provider.Token{}, fault.New(fault.Transient, "BadAnswer", err)
 	}
+	if permissions == nil {
+		m.note(t, began)
+	}
 	return provider.Token{Value: secret, ExpiresAt: expires}, nil
+}
+
+// note tells the installation's other repositories what a token has that was minted at since.
+func (m *minter) note(t *ghinstallation.Transport, since time.Time) {
+	has, err := t.Permissions()
+	if err != nil {
+		return
+	}
+	if said, err := json.Marshal(has); err == nil {
+		m.renewals.granted(string(said), since)
+	}
 }
 
 // mintFault classifies a failed mint. It hides the answer's status from callers, who would take a 404 for their own.

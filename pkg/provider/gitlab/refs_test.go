@@ -121,6 +121,26 @@ func TestClosingAnOrphanedStatusLeavesOtherRefs(t *testing.T) {
 	b.wantPipelines(t, testProject, "main running: running", "release-1 canceled: canceled")
 }
 
+// A version before has put the status of a run into the pipeline of another ref of the commit, where
+// the run's verdict does not belong: it is not left open there.
+func TestAStatusThatAVersionBeforePutOnAnotherRefIsEnded(t *testing.T) {
+	for name, last := range map[string]status.Check{
+		"its run goes on": of("release-1", status.Completed, status.Failure), "its event is gone": of("release-1", status.Completed, status.Cancelled),
+	} {
+		b := newBench(t, forgelab.Options{})
+		b.put(t, "", of("main-1", status.Completed, status.Success))
+		id, want := b.put(t, "", of("release-1", status.InProgress, "")), []string{"main canceled: success canceled"}
+		if last.OnlyOpen = name == "its event is gone"; !last.OnlyOpen {
+			want = append(want, "release-1 failed: failed")
+		}
+		b.head.Ref = "refs/heads/release-1"
+		if _, err := b.client.Put(t.Context(), b.head, id, last, false); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		b.wantPipelines(t, testProject, want...)
+	}
+}
+
 // GitLab takes 255 characters of a ref. Without one it would choose the newest pipeline of the
 // commit, which is another ref's.
 func TestARefThatIsTooLongForAStatusHasItsOwnPipeline(t *testing.T) {

@@ -40,7 +40,7 @@ func (r *repository) Put(ctx context.Context, head git.Head, id string, check st
 		return "", err
 	}
 	if !fork(head) {
-		return r.show(ctx, place{project: int(r.ID), ref: refName(head.Ref)}, head.SHA, want)
+		return r.show(ctx, place{project: int(r.ID), ref: refName(head.Ref)}, head.SHA, id, want)
 	}
 	if !strings.HasPrefix(id, notePrefix) {
 		shown, err := r.showForFork(ctx, head, want)
@@ -74,7 +74,7 @@ func (r *repository) showForFork(ctx context.Context, head git.Head, want wanted
 		return "", err
 	}
 	if source > 0 {
-		id, err := r.show(ctx, place{project: source, ref: refName(head.Ref), foreign: true}, head.SHA, want)
+		id, err := r.show(ctx, place{project: source, ref: refName(head.Ref), foreign: true}, head.SHA, "", want)
 		if !elsewhere(id, err) {
 			return id, err
 		}
@@ -99,7 +99,7 @@ func (r *repository) showInTarget(ctx context.Context, head git.Head, want wante
 	if err != nil || len(found) == 0 {
 		return "", err
 	}
-	return r.show(ctx, at, head.SHA, want)
+	return r.show(ctx, at, head.SHA, "", want)
 }
 
 // elsewhere reports whether the next place is tried: this one has refused the status, or has no

@@ -84,13 +84,19 @@ func stateOf(c status.Check) gl.BuildStateValue {
 	return gl.Canceled
 }
 
-// show makes the project show the status, if it does not yet and no newer run's has taken its place.
-func (r *repository) show(ctx context.Context, at place, sha string, want wanted) (string, error) {
+// show makes the project show the status, if it does not yet and no newer run's has taken its
+// place. The id is that of the run's status, "" if none is known.
+func (r *repository) show(ctx context.Context, at place, sha, id string, want wanted) (string, error) {
 	known, err := r.statuses(ctx, at, sha, want.name)
 	if err != nil {
 		return "", err
 	}
 	mine := want.among(known)
+	if mine == nil && id != "" {
+		if err := r.leaveOther(ctx, at, sha, want); err != nil {
+			return "", err
+		}
+	}
 	if want.onlyOpen && mine == nil {
 		return "", nil
 	}
@@ -112,15 +118,36 @@ func (r *repository) replace(ctx context.Context, at place, sha string, want wan
 		return r.set(ctx, at, sha, want, 0)
 	}
 	newest := known[0]
-	if open(newest) {
-		_, err := r.post(ctx, at, sha, &gl.SetCommitStatusOptions{
-			State: gl.Canceled, Name: &want.name, PipelineID: pipeline(newest.PipelineId),
-		})
-		if err != nil && fault.Of(err).Reason != fault.ReasonTransition { // it has ended meanwhile
-			return "", at.settled("closing the status of the run before", err)
-		}
+	if err := r.end(ctx, at, sha, newest); err != nil {
+		return "", err
 	}
 	return r.set(ctx, at, sha, want, newest.PipelineId)
+}
+
+// end closes a status that is open.
+func (r *repository) end(ctx context.Context, at place, sha string, s *gl.CommitStatus) error {
+	if !open(s) {
+		return nil
+	}
+	_, err := r.post(ctx, at, sha, &gl.SetCommitStatusOptions{State: gl.Canceled, Name: &s.Name, PipelineID: pipeline(s.PipelineId)})
+	if err != nil && fault.Of(err).Reason != fault.ReasonTransition { // it has ended meanwhile
+		return at.settled("closing the status of the run before", err)
+	}
+	return nil
+}
+
+// leaveOther ends the run's status on another ref. Versions before put the statuses of a commit into one
+// pipeline, whatever their refs: that ref's would be open for ever.
+func (r *repository) leaveOther(ctx context.Context, at place, sha string, want wanted) error {
+	at.ref = ""
+	known, err := r.statuses(ctx, at, sha, want.name)
+	if err != nil {
+		return err
+	}
+	if mine := want.among(known); mine != nil {
+		return r.end(ctx, at, sha, mine)
+	}
+	return nil
 }
 
 // statuses lists the statuses of a name on the commit and the place's ref, newest first, replaced
@@ -153,8 +180,15 @@ func (r *repository) list(
 	if err != nil {
 		return nil, r.Unavailable(ctx, what, sha, err)
 	}
-	return slices.DeleteFunc(found, func(s *gl.CommitStatus) bool { return at.ref != "" && s.Ref != at.ref }), nil
+	if slices.ContainsFunc(found, undecided) {
+		return nil, api.NoAnswer(what)
+	}
+	return slices.DeleteFunc(found, func(s *gl.CommitStatus) bool { return at.ref != "" && s.Ref != "" && s.Ref != at.ref }), nil
 }
+
+// undecided reports whether a list does not say which status an entry is. Who took it for another's
+// would post a second one. The ref is what was asked for unless the entry names another one.
+func undecided(s *gl.CommitStatus) bool { return s == nil || s.ID <= 0 || s.Name == "" }
 
 // set posts the status. If GitLab's state machine refuses the step, what GitLab shows decides: never is it assumed that
 // the refused state is the shown one (L6, E12).

@@ -279,7 +279,6 @@ var errDenied = &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.S
 	Message: `admission webhook "policy.example" denied the request: no`}}
 
 var errConflict = apierrors.NewConflict(v1alpha1.Resource("gitevents"), "push-1", errors.New("the object has been modified"))
-
 var errThrottled = apierrors.NewTooManyRequests("try again later", 1)
 
 // helloFile is a pipeline for pushes to main.

@@ -247,7 +247,7 @@ func (r *Reconciler) plan(ctx context.Context, a *attempt.Attempt) error {
 		})
 	})))
 	wait := a.Waits.Of(v1alpha1.StepPlan)
-	overdue := err != nil && !attempt.Skipped(err) && a.Waits.Overdue(wait) && r.steps.Plan.Serves(ctx, a)
+	overdue := err != nil && !attempt.Skipped(err) && a.Waits.Overdue(wait) && r.steps.Plan.Refused(a) && r.steps.Plan.Serves(ctx, a)
 	if overdue || a.Waits.Stands(wait) && a.Waits.Hopeless(wait) {
 		return r.steps.Plan.GiveUp(ctx, a, wait)
 	}

@@ -136,9 +136,12 @@ func TestARefusalOfManyWordsIsOneWait(t *testing.T) {
 		}
 		return tooLong("docs/a.md")(e)
 	}
-	w.retryFor(55 * time.Minute)
+	for range 10 { // the reason is another one each time
+		_, _ = w.reconcile()
+		w.pass(time.Minute)
+	}
 	w.wantShown(t, "queued", "since 00:00 UTC on 1 January")
-	w.retryFor(15 * time.Minute)
+	w.retryFor(time.Hour)
 	w.settle(corev1.ConditionTrue)
 	want := map[string]status.Conclusion{"hello": status.Success, "docs": status.Success, ".tekton": status.Skipped}
 	if diff := cmp.Diff(want, w.conclusions()); diff != "" {
@@ -241,5 +244,61 @@ func TestAnOutageIsNoRefusal(t *testing.T) {
 	w.wantNeverFailed(t)
 	if diff := cmp.Diff(map[string]status.Conclusion{"docs": status.Success}, w.conclusions()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// What a service refuses each time it refuses in other words, and sometimes it does not answer in time:
+// that is one refusal.
+func TestARefusalInOtherWordsEachTime(t *testing.T) {
+	t.Parallel()
+	words := func(what string) []error {
+		return []error{
+			fault.Transientf(fault.ReasonGitUnavailable, "%s: GET /x: 500 Server Error", what),
+			fault.Transientf(fault.ReasonTimeout, "%s: GET /x: no answer within 30s", what),
+			fault.Transientf(fault.ReasonGitUnreachable, "%s: GET /x: EOF", what),
+		}
+	}
+	w, n := refusing(t, annotated("docs", "on-path-change: 'docs/**'"), helloFile("hello")), 0
+	w.git.changes = func(e *v1alpha1.GitEventSpec) (git.Changes, error) {
+		if e.Before == "" {
+			return git.Changes{Added: []string{"docs/a.md"}}, nil
+		}
+		n++
+		return git.Changes{}, words("comparing with the commit before the push")[n%3]
+	}
+	w.retryFor(75 * time.Minute)
+	if got := w.reasons()["docs"]; !strings.Contains(got, "did not list all changed files") {
+		t.Errorf("docs after more than an hour: %q", got)
+	}
+
+	w = refusing(t, helloFile("hello"))
+	var told []string
+	for passed := time.Duration(0); !w.quietEvent().Settled(); passed += 30 * time.Minute {
+		w.git.filesErr = words("reading .tekton/a.yaml")[int(passed/(30*time.Minute))%3]
+		if _ = w.reconcileTelling(&told); passed > 3*oneDay {
+			t.Fatalf("it waits after %v", passed)
+		}
+		w.pass(30 * time.Minute)
+	}
+	w.wantGivenUp("GivenUp", told)
+}
+
+// After an outage of days some calls still fail. Nothing is given up because of one.
+func TestARefusalAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	w := refusing(t, helloFile("hello"))
+	var told []string
+	w.git.err = errAllDown
+	if after := w.every(time.Hour, 4*oneDay, &told); after >= 0 {
+		t.Fatalf("ended after %v", after)
+	}
+	w.git.err, w.git.filesErr = nil, errBlob
+	if after := w.every(10*time.Minute, 50*time.Minute, &told); after >= 0 {
+		t.Fatalf("given up %v after the outage: %+v", after, w.event().Status.Plan)
+	}
+	w.git.filesErr = nil
+	w.settle(corev1.ConditionTrue)
+	if got := w.conclusions()["hello"]; got != status.Success {
+		t.Errorf("hello: %q", got)
 	}
 }

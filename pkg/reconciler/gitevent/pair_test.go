@@ -89,3 +89,26 @@ func TestAPushIsNotLeftToAPullRequestThatWaitsForApproval(t *testing.T) {
 		t.Errorf("%d runs: %+v", len(w.runs()), w.event().Status)
 	}
 }
+
+// The pull request's own event waits for what the Git service refuses, or did so and has ended without
+// a run: the check that shows that is no run, and keeps no push from running.
+func TestAPushIsNotLeftToAPullRequestThatOnlyShowsItsWait(t *testing.T) {
+	t.Parallel()
+	for name, run := range map[string]v1alpha1.Run{
+		"it waits":     {Unresolved: true},
+		"it has ended": {Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeSkipped}},
+		"it gave up":   {Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled}},
+	} {
+		w := newPair(t)
+		run.Pipeline, run.Namespace, run.Name = ".tekton", "acme", "pull-3-waiting"
+		w.synchronized(0, func(e *v1alpha1.GitEvent) {
+			e.Status = v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionRuns, Runs: []v1alpha1.Run{run}, Plan: &v1alpha1.Plan{
+				HeadSHA: sha, Reason: "Waiting", Decisions: []v1alpha1.Decision{{File: ".tekton", Open: run.Unresolved}},
+			}}
+		})
+		w.retryFor(10 * time.Minute)
+		if len(w.runs()) != 1 {
+			t.Errorf("%s: %d runs: %+v", name, len(w.runs()), w.event().Status)
+		}
+	}
+}

@@ -69,6 +69,7 @@ func (h hangingIn) Create(ctx context.Context, s *corev1.Secret, o metav1.Create
 	return h.SecretInterface.Create(ctx, s, o)
 }
 
+//nolint:revive // the interface has these arguments
 func (h hangingIn) Patch(
 	ctx context.Context, name string, kind types.PatchType, data []byte, o metav1.PatchOptions, sub ...string,
 ) (*corev1.Secret, error) {

@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/plumbline-ci/plumbline/pkg/mistake"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
 )
 
@@ -77,6 +78,9 @@ func next(n *yaml.Node, path string) (at, value *yaml.Node, rest string) {
 	for _, key := range []string{parts[2], map[string]string{"pipelineSpec": "pipelineRef", "taskSpec": "taskRef"}[parts[2]]} {
 		if found := pair(n, key); key != "" && found != nil {
 			return found[0], found[1], parts[3]
+		}
+		if merged, whole := mistake.Node(n, mistake.Path{key}); key != "" && whole { // with a merge key
+			return merged, merged, parts[3]
 		}
 	}
 	return nil, nil, ""

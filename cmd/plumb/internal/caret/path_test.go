@@ -63,3 +63,32 @@ func TestField(t *testing.T) {
 		t.Errorf("of what is no YAML: %v", got)
 	}
 }
+
+// A field that a merge key brings is where its value is.
+func TestFieldOfAMergeKey(t *testing.T) {
+	const merging = `apiVersion: tekton.dev/v1
+x-task: &base
+  taskSpec: {steps: [{name: S_S}]}
+x-self: &self {<<: *self}
+spec:
+  <<: {timeout: 1h}
+  pipelineSpec:
+    tasks:
+    - {<<: *base, name: a}
+    - {<<: [{retries: 1}, *base], name: b}
+    - {<<: *self, name: c}
+`
+	sources := Read([]git.File{{Path: "a.yaml", Data: []byte(merging)}})
+	for path, want := range map[string]Place{
+		"spec.timeout": {"a.yaml", 6, 17},
+		"spec.pipelineSpec.tasks[0].taskSpec.steps[0].name": {"a.yaml", 3, 23},
+		"spec.pipelineSpec.tasks[1].taskSpec.steps":         {"a.yaml", 3, 14},
+		"spec.pipelineSpec.tasks[1].retries":                {"a.yaml", 10, 23},
+		"spec.pipelineSpec.tasks[2].taskSpec.steps":         {"a.yaml", 11, 7},
+		"spec.pipelineSpec.tasks[0].name":                   {"a.yaml", 9, 19},
+	} {
+		if got := sources.FieldAt("a.yaml", 1, path); got != want {
+			t.Errorf("%s is at %v, want %v", path, got, want)
+		}
+	}
+}

@@ -158,7 +158,12 @@ func control(t *testing.T, sent delivery.Delivery, repository *pacv1alpha1.Repos
 	must(t, repositories.Add(repository))
 	r := gitevent.New(cluster.Cluster{
 		Plumbline: own.PlumblineV1alpha1(), PaC: own.PipelinesascodeV1alpha1(), Tekton: cluster.Tekton{TektonV1Interface: tekton.TektonV1()}, Kube: kube.CoreV1(),
-		Open: cluster.Open{GitEventLister: listers.NewGitEventLister(events), Of: func(string, string) []*v1alpha1.GitEvent { return nil }}, Repositories: paclisters.NewRepositoryLister(repositories), Claims: listers.NewRepositoryClaimLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace)),
+		Open: cluster.Open{
+			GitEventLister: listers.NewGitEventLister(events),
+			Of:             func(string, string) []*v1alpha1.GitEvent { return nil },
+			From:           func(string) []*v1alpha1.GitEvent { return nil },
+		},
+		Repositories: paclisters.NewRepositoryLister(repositories), Claims: listers.NewRepositoryClaimLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace)),
 		Runs:     cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}),
 		Recorder: record.NewFakeRecorder(1000), Clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
 	}, cluster.Options{Budget: budget.New(func() budget.Limits { return budget.Limits{} }, clock.RealClock{}, nil), Namespace: system, Version: devel, AppSecret: "app", Remote: remote.New(remote.Options{}), Providers: services, Identity: "test"})

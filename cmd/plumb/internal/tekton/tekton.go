@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,26 +36,42 @@ func Judge(ctx context.Context, run *pipelinev1.PipelineRun) (*Refusal, error) {
 	if errs := metadata(run); len(errs) > 0 {
 		return &Refusal{Message: "Kubernetes would refuse it: " + join(errs), Path: errs[0].Field}, nil
 	}
-	settings, err := lenient()
-	if err != nil {
-		return nil, err
+	var refusal *Refusal
+	for _, timeout := range []string{noTimeout, longTimeout} {
+		settings, err := lenient(timeout)
+		if err != nil {
+			return nil, err
+		}
+		if refusal = validate(config.ToContext(ctx, settings), run.DeepCopy()); refusal == nil {
+			return nil, nil
+		}
 	}
-	ctx = apis.WithinCreate(config.ToContext(ctx, settings))
-	run = run.DeepCopy()
+	return refusal, nil
+}
+
+// validate sets Tekton's defaults in a PipelineRun and returns why Tekton's webhook refuses it, nil
+// if it does not. The webhook refuses as well what makes it panic.
+func validate(ctx context.Context, run *pipelinev1.PipelineRun) (refusal *Refusal) {
+	defer func() {
+		if failed := recover(); failed != nil {
+			refusal = &Refusal{Message: fmt.Sprintf("Tekton would refuse it: its webhook fails (%v)", failed)}
+		}
+	}()
+	ctx = apis.WithinCreate(ctx)
 	resolve(&run.Spec)
 	run.SetDefaults(ctx)
 	refused := run.Validate(ctx).Filter(apis.ErrorLevel)
 	if refused == nil {
-		return nil, nil
+		return nil
 	}
-	refusal := &Refusal{Message: "Tekton would refuse it: " + strings.Join(strings.Split(refused.Error(), "\n"), "; ")}
+	refusal = &Refusal{Message: "Tekton would refuse it: " + strings.Join(strings.Split(refused.Error(), "\n"), "; ")}
 	for _, wrapped := range refused.WrappedErrors() {
 		if len(wrapped.Paths) > 0 {
 			refusal.Path = wrapped.Paths[0]
 			break
 		}
 	}
-	return refusal, nil
+	return refusal
 }
 
 // metadata is what the API server says of the labels and annotations that the author has written.
@@ -72,8 +89,15 @@ func join(errs field.ErrorList) string {
 	return strings.Join(all, "; ")
 }
 
-// lenient are the settings of a Tekton that allows as much as any does.
-func lenient() (*config.Config, error) {
+// The default timeouts that a cluster may have, in minutes. Without a timeout the tasks may run
+// without an end, but a sum of timeouts is refused; with a long one it is the other way round.
+const (
+	noTimeout   = "0"
+	longTimeout = "50000000"
+)
+
+// lenient are the settings of a Tekton that allows as much as any does with a default timeout.
+func lenient(timeout string) (*config.Config, error) {
 	flags, err := config.NewFeatureFlagsFromMap(map[string]string{
 		"enable-api-fields":                config.AlphaAPIFields,
 		config.EnableArtifacts:             "true",
@@ -85,7 +109,7 @@ func lenient() (*config.Config, error) {
 		return nil, fmt.Errorf("reading the feature flags of Tekton: %w", err)
 	}
 	defaults, err := config.NewDefaultsFromMap(map[string]string{
-		"default-timeout-minutes": "0", "default-max-matrix-combinations-count": strconv.Itoa(math.MaxInt32),
+		"default-timeout-minutes": timeout, "default-max-matrix-combinations-count": strconv.Itoa(math.MaxInt32),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading the defaults of Tekton: %w", err)
@@ -96,18 +120,29 @@ func lenient() (*config.Config, error) {
 // resolve gives references that have params and nothing else the resolver that a cluster may have
 // for them.
 func resolve(spec *pipelinev1.PipelineRunSpec) {
-	const byDefault = "default"
-	if ref := spec.PipelineRef; ref != nil && ref.Name == "" && ref.Resolver == "" && len(ref.Params) > 0 {
-		ref.Resolver = byDefault
+	if ref := spec.PipelineRef; ref != nil {
+		byDefault(ref.Name, &ref.ResolverRef)
 	}
 	if spec.PipelineSpec == nil {
 		return
 	}
-	for _, tasks := range [][]pipelinev1.PipelineTask{spec.PipelineSpec.Tasks, spec.PipelineSpec.Finally} {
-		for _, task := range tasks {
-			if ref := task.TaskRef; ref != nil && ref.Name == "" && ref.Resolver == "" && len(ref.Params) > 0 {
-				ref.Resolver = byDefault
+	for _, task := range slices.Concat(spec.PipelineSpec.Tasks, spec.PipelineSpec.Finally) {
+		if ref := task.TaskRef; ref != nil {
+			byDefault(ref.Name, &ref.ResolverRef)
+		}
+		if task.TaskSpec == nil {
+			continue
+		}
+		for _, step := range task.TaskSpec.Steps {
+			if ref := step.Ref; ref != nil {
+				byDefault(ref.Name, &ref.ResolverRef)
 			}
 		}
+	}
+}
+
+func byDefault(name string, ref *pipelinev1.ResolverRef) {
+	if name == "" && ref.Resolver == "" && len(ref.Params) > 0 {
+		ref.Resolver = "default"
 	}
 }

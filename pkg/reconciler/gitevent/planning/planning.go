@@ -93,8 +93,10 @@ func (s *Step) plan(ctx context.Context, a *attempt.Attempt) error {
 	if closed, err := s.closed(ctx, a); closed || err != nil {
 		return err
 	}
+	met := &refusals{a: a, serves: func() bool { return s.Serves(ctx, a) }}
 	repository, err := serves(ctx, a)
 	if repository == nil || err != nil {
+		met.meet(err)
 		return err
 	}
 	client, err := a.Git.Connect(ctx)
@@ -106,7 +108,6 @@ func (s *Step) plan(ctx context.Context, a *attempt.Attempt) error {
 	sources.Serves = func(ctx context.Context, event *v1alpha1.GitEventSpec) error {
 		return s.Owners.Serves(ctx, repository, event, client)
 	}
-	met := &refusals{a: a}
 	sources.Enough = met.enough
 	made, err := plan.Make(ctx, s.input(a, repository), sources)
 	if fresh(a) {
@@ -199,22 +200,28 @@ func enter(ctx context.Context, a *attempt.Attempt, made *plan.Plan, shown *v1al
 	runs, disposition := runsOf(a, made), made.Disposition
 	if shown != nil {
 		runs = append(runs, *shown)
-	}
-	if shown != nil && shown.Unresolved && disposition == v1alpha1.DispositionIgnored { // as far as it is decided
-		disposition, next.Reason, next.Message = v1alpha1.DispositionRuns, reasonWaiting, "no pipeline is known to be for this event yet"
+		if shown.Unresolved && disposition == v1alpha1.DispositionIgnored { // as far as it is decided
+			disposition, next.Reason, next.Message = v1alpha1.DispositionRuns, reasonWaiting, "no pipeline is known to be for this event yet"
+		}
 	}
 	if made.Wait != nil && (len(runs) == 0 || a.Record.Unchanged(next, runs)) {
 		return made.Wait
 	}
 	a.Event.Status.Runs = runs
 	announce(a, next, made.Runs)
-	if made.Command != "" && a.Event.Status.Reply == nil {
-		a.Event.Status.Reply = &v1alpha1.Reply{Command: made.Command, Untrusted: made.Untrusted}
-	}
+	a.Event.Status.Reply = replyOf(a, made)
 	if err := accept(ctx, a, disposition, next); err != nil {
 		return err
 	}
 	return made.Wait
+}
+
+// replyOf returns what the status says of the reply to a command, nil if there is none.
+func replyOf(a *attempt.Attempt, made *plan.Plan) *v1alpha1.Reply {
+	if made.Command == "" || a.Event.Status.Reply != nil {
+		return a.Event.Status.Reply
+	}
+	return &v1alpha1.Reply{Command: made.Command, Untrusted: made.Untrusted}
 }
 
 // announce tells people of an approval, and of what is not done as they have written it, once.

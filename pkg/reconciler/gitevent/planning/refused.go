@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -20,6 +22,8 @@ import (
 const (
 	// shownAfter is how long a plan has waited when its commit shows for what.
 	shownAfter = 2 * time.Minute
+	// notedWithin is how long the plan may have met a refusal before it is noted: its retries are apart.
+	notedWithin = 20 * time.Minute
 	// enoughAfter is how long the same refusal is met until something less is taken for an answer.
 	enoughAfter = time.Hour
 	// reasonWaiting is that of a plan of which nothing is decided.
@@ -29,20 +33,34 @@ const (
 // refusals are what the Git service refuses while an event is planned. The wait of the run that
 // stands for the plan records which, and since when.
 type refusals struct {
-	a   *attempt.Attempt
-	met error
+	a *attempt.Attempt
+	// serves reports whether the Git service answers for the event's repository.
+	serves func() bool
+	met    error
 }
 
 // enough reports whether a refusal was met for enoughAfter.
 func (r *refusals) enough(refused error) bool {
-	if !refusal(refused) {
-		return false
+	r.meet(refused)
+	return refusal(refused) && r.long()
+}
+
+// meet notes an error that is a refusal.
+func (r *refusals) meet(err error) {
+	if refusal(err) {
+		r.met = err
+		r.note()
 	}
-	r.met = refused
-	r.note()
+}
+
+// long reports whether what was met last was met for enoughAfter.
+func (r *refusals) long() bool {
 	wait := r.a.Waits.Of(r.step())
 	return wait != nil && r.a.Clock.Since(wait.Since.Time) >= enoughAfter
 }
+
+// Refused reports whether a plan has met a refusal for an hour. An outage is none, however long.
+func (s *Step) Refused(a *attempt.Attempt) bool { return (&refusals{a: a}).long() }
 
 // refusal reports whether the Git service has refused something, or has not answered.
 func refusal(err error) bool {
@@ -60,24 +78,31 @@ func (r *refusals) run() string {
 
 func (r *refusals) step() string { return v1alpha1.StepCreate + r.run() }
 
-// note records a refusal. One of another thing is another one, whatever its reason. The plan may
-// have met it before it was noted.
+// note records a refusal. One of another thing is another one; the same one may have another reason
+// each time, and the plan may have met it before it was noted. It begins while the service answers
+// for the repository: what an outage refuses is there after it.
 func (r *refusals) note() {
-	plans := r.a.Waits.Of(v1alpha1.StepPlan)
-	if plans == nil || r.a.Clock.Since(plans.Since.Time) < shownAfter {
-		return
-	}
 	before := r.a.Waits.Of(r.step())
 	about, _, _ := strings.Cut(fault.Of(r.met).Message, ": ")
 	if before != nil && !strings.HasPrefix(before.Message, about) {
 		r.a.Waits.Clear(r.step())
 		before = nil
 	}
+	since := metav1.NewTime(r.a.Clock.Now().Truncate(time.Second))
+	if before != nil {
+		since = before.Since
+	} else {
+		plans := r.a.Waits.Of(v1alpha1.StepPlan)
+		if plans == nil || r.a.Clock.Since(plans.Since.Time) < shownAfter || !r.serves() {
+			return
+		}
+		if strings.Contains(plans.Message, about) && r.a.Clock.Since(plans.Since.Time) < notedWithin {
+			since = plans.Since
+		}
+	}
 	_ = r.a.Waits.Settle(r.step(), r.met) // it is part of the plan's wait
-	now := r.a.Waits.Of(r.step())
-	plans = r.a.Waits.Of(v1alpha1.StepPlan) // the list may have moved
-	if before == nil && now != nil && plans != nil && attempt.OfGitService(plans.Reason) && strings.Contains(plans.Message, about) {
-		now.Since = plans.Since
+	if noted := r.a.Waits.Of(r.step()); noted != nil {
+		noted.Since = since
 	}
 }
 
@@ -90,19 +115,19 @@ func (r *refusals) shown(ctx context.Context, client *provider.Client, made *pla
 		r.a.Waits.Clear(r.step())
 		return r.over(known)
 	}
-	if r.met == nil && refusal(err) {
-		r.met = err
-		r.note()
+	if r.met == nil {
+		r.meet(err)
 	}
 	if known != nil {
 		return known
 	}
-	spec := &r.a.Event.Spec
-	asked := spec.Comment != nil || spec.Rerun != nil
-	if made.HeadSHA == "" || asked || r.a.Waits.Of(r.step()) == nil || !responds(ctx, client) {
+	remark := r.a.Event.Spec.Comment != nil && made.Command == "" // which hardly any pipeline is for
+	if made.HeadSHA == "" || remark || r.a.Waits.Of(r.step()) == nil || !responds(ctx, client) {
 		return nil
 	}
-	return &v1alpha1.Run{Pipeline: plan.Definitions, Namespace: spec.Repository.Namespace, Name: r.run(), Unresolved: true}
+	return &v1alpha1.Run{
+		Pipeline: plan.Definitions, Namespace: r.a.Event.Spec.Repository.Namespace, Name: r.run(), Unresolved: true,
+	}
 }
 
 func (r *refusals) known() *v1alpha1.Run {
@@ -153,6 +178,7 @@ func enterWaiting(ctx context.Context, a *attempt.Attempt, made *plan.Plan, show
 	next.Reason, next.Message = reasonWaiting, "nothing is decided: "+why
 	next.Decisions = []v1alpha1.Decision{{File: plan.Definitions, Open: true, Reason: "waiting: " + why}}
 	a.Event.Status.Runs = []v1alpha1.Run{*shown}
+	a.Event.Status.Reply = replyOf(a, made)
 	if err := accept(ctx, a, v1alpha1.DispositionRuns, next); err != nil {
 		return err
 	}
