@@ -236,6 +236,7 @@ func (c *cluster) options(appSecret, global string) receiver.Options {
 		Lookup: receiver.Lookup{
 			Cached: cached, Live: live, Unverified: receiver.LiveView(c.unverified, c.namespace),
 			Named: receiver.NamedBy(c.repositories().GetIndexer()), Beside: receiver.BesideBy(c.repositories().GetIndexer()),
+			Barred: func(canonical, namespace string) bool { return c.config.Load().Owners.Bar(canonical, namespace) },
 		},
 		Services: receiver.Services{Global: receiver.GlobalOf(cached, receiver.LiveView(c.unverified, c.namespace), c.namespace, global), Secrets: c.copies},
 		Recorder: &receiver.Recorder{

@@ -127,11 +127,18 @@ func (w *Waits) Settle(step string, err error) error {
 			next.Message = before.Message // the first words stand: a text that changes would rewrite the status at each attempt
 		}
 	}
-	if step == v1alpha1.StepAnnotate { // it is given up after a time, whatever refuses the patches
+	if goesOn(before, &next) {
 		next.Since = before.Since
 	}
 	*before = next
 	return err
+}
+
+// goesOn reports whether a wait for another reason is the same wait. A Git service refuses one thing now with an answer, now
+// with none; and patches are given up after a time, whatever refuses them.
+func goesOn(before, next *v1alpha1.Wait) bool {
+	refuses := func(w *v1alpha1.Wait) bool { return w.Class == fault.Transient.String() && OfGitService(w.Reason) }
+	return next.Step == v1alpha1.StepAnnotate || refuses(before) && refuses(next)
 }
 
 // seldom tells whether a wait that stands is left as it is recorded, because it is written again only as often as one for an

@@ -35,6 +35,12 @@ func (o Owners) Listed(canonical string) []string {
 	return found
 }
 
+// Bar reports whether the administrator has listed a canonical URL, and not for the namespace: it cannot claim the URL.
+func (o Owners) Bar(canonical, namespace string) bool {
+	listed := o.Listed(canonical)
+	return len(listed) > 0 && !slices.Contains(listed, namespace)
+}
+
 const ownersForm = `a YAML map of namespaces to lists of URL globs, like "team-a: [https://github.com/acme/*]"`
 
 // owners reads the key. A bad value is not replaced by the previous one: it restricts, so it denies until it is mended.

@@ -207,9 +207,9 @@ func (d *draft) soonLate(push *v1alpha1.GitEventSpec) bool {
 // others returns those events of a subject that are picked. Of two events of which either may go on
 // without the other, one has to see what the other one has decided: what is not decided and
 // outdates cannot record a decision that it made without reading again.
-func (d *draft) others(ctx context.Context, subject string, picks, outdates func(*v1alpha1.GitEventSpec) bool) ([]records.Record, error) {
+func (d *draft) others(ctx context.Context, subjects string, picks, outdates func(*v1alpha1.GitEventSpec) bool) ([]records.Record, error) {
 	list := func() ([]records.Record, error) {
-		all, err := d.RecordsOf(ctx, subject)
+		all, err := d.RecordsOf(ctx, subjects)
 		if err != nil {
 			return nil, fmt.Errorf("reading what else is on record of commit %s: %w", d.spec.SHA, err)
 		}

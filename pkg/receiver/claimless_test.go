@@ -51,6 +51,14 @@ func TestAURLThatNobodyHasClaimedYet(t *testing.T) {
 			renamed.Spec.GitProvider = &pacv1alpha1.GitProvider{WebhookSecret: &pacv1alpha1.Secret{Name: "own"}}
 			w.replace(renamed)
 		}, nil, http.StatusServiceUnavailable, unclaimed},
+		{"the administrator lists it for others", func(w *world) { w.unclaim(); w.barred = "ci" }, nil, http.StatusOK, ignored},
+		{"its owner was renamed, and the administrator lists it for others", func(w *world) {
+			w.remove("own")
+			renamed := repository("ci", "renamed", ownURL)
+			renamed.Spec.GitProvider = &pacv1alpha1.GitProvider{WebhookSecret: &pacv1alpha1.Secret{Name: "own"}}
+			w.replace(renamed)
+			w.barred = "ci"
+		}, nil, http.StatusOK, ignored},
 		{"another Repository has lost it", func(w *world) { w.replace(repository("heirs", "app", ownURL)) }, nil, http.StatusAccepted, recorded},
 		{"its owner was made again", func(w *world) { w.declare(madeAgain) }, nil, http.StatusAccepted, recorded},
 		{"its owner was made again, and the claim does not know yet", func(w *world) {

@@ -138,6 +138,8 @@ type Lookup struct {
 	Named func(canonical string) bool
 	// Beside are the Repositories that name the URL, and what returns all of the same group, as far as a cache knows.
 	Beside func(canonical string) (naming []*pacv1alpha1.Repository, group func() []*pacv1alpha1.Repository)
+	// Barred reports whether a namespace cannot claim a canonical URL whoever else wants it: nobody waits for that.
+	Barred func(canonical, namespace string) bool
 }
 
 // Known returns what the caches say, nil when they know no Repository of the URL.
@@ -174,7 +176,7 @@ func (l Lookup) ask(ctx context.Context, live View, canonical string) (*pacv1alp
 	if repository != nil || err != nil {
 		return repository, err
 	}
-	if l.Named(canonical) {
+	if l.Named(canonical) && l.claimable(canonical) {
 		return nil, fault.Transientf(fault.ReasonNotClaimedYet, "a Repository has the URL %s and no RepositoryClaim yet: are the controllers running?", canonical)
 	}
 	return nil, fault.Ignoredf("NoRepository", "no Repository in this cluster has the URL %s", canonical)
@@ -184,7 +186,14 @@ func (l Lookup) ask(ctx context.Context, live View, canonical string) (*pacv1alp
 // was renamed, and another one names the URL.
 func (l Lookup) moves(canonical, namespace string) bool {
 	naming, _ := l.Beside(canonical)
-	return slices.ContainsFunc(naming, func(r *pacv1alpha1.Repository) bool { return r.Namespace == namespace })
+	return !l.Barred(canonical, namespace) &&
+		slices.ContainsFunc(naming, func(r *pacv1alpha1.Repository) bool { return r.Namespace == namespace })
+}
+
+// claimable reports whether one of the Repositories that name the URL can claim it.
+func (l Lookup) claimable(canonical string) bool {
+	naming, _ := l.Beside(canonical)
+	return slices.ContainsFunc(naming, func(r *pacv1alpha1.Repository) bool { return !l.Barred(canonical, r.Namespace) })
 }
 
 // find returns nil when nobody has claimed the URL. The namespace is that of the claim, if there is

@@ -57,6 +57,7 @@ type world struct {
 	clock   *clocktesting.FakePassiveClock
 	ahead   time.Duration // of the API server's clock
 	baseURL string
+	barred  string         // the namespace that no URL is listed for
 	budget  *budget.Ledger // shared by them
 	limits  budget.Limits
 	cached  receiver.View // empty: every look-up is live
@@ -155,6 +156,7 @@ func (w *world) replica() *receiver.Handler {
 		Lookup: receiver.Lookup{
 			Cached: w.cached, Live: receiver.LiveView(w.client, systemNamespace), Unverified: receiver.LiveView(w.client, systemNamespace),
 			Named: receiver.NamedBy(w.repositories()), Beside: receiver.BesideBy(w.repositories()),
+			Barred: func(_, namespace string) bool { return namespace == w.barred },
 		},
 		Recorder: w.recorder(), Metrics: w.metrics, Logger: w.logger(), Clock: w.clock,
 		Missed: func() { w.missed.Add(1) },

@@ -58,7 +58,7 @@ func Find(ctx context.Context, s Sources, spec *v1alpha1.GitEventSpec, applicati
 func (s Sources) findIn(ctx context.Context, spec *v1alpha1.GitEventSpec, numbers []int64) (*Found, error) {
 	var green *Found
 	for _, number := range numbers {
-		list, err := s.Records(ctx, subjectOf(spec, number))
+		list, err := s.Records(ctx, subjectsOf(spec, number))
 		if err != nil {
 			return nil, fmt.Errorf("reading what ran on commit %s: %w", spec.SHA, err)
 		}
@@ -78,8 +78,8 @@ func (s Sources) findIn(ctx context.Context, spec *v1alpha1.GitEventSpec, number
 	return green, nil
 }
 
-// subjectOf is the subject of a pull request of the event's repository, or for 0 of the event's commit.
-func subjectOf(spec *v1alpha1.GitEventSpec, number int64) string {
+// subjectsOf are those of a pull request of the event's repository, or for 0 of the event's commit.
+func subjectsOf(spec *v1alpha1.GitEventSpec, number int64) string {
 	about := spec.DeepCopy()
 	about.PullRequest = nil
 	if number != 0 {

@@ -2,17 +2,29 @@
 
 package status
 
-import "github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+import (
+	"strings"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+)
 
 // ApprovalID is the external id of the check that says that a commit of a pull request waits for approval. All events of that commit have the
 // same, so that the check is one, and each of them can end it.
-func ApprovalID(event *v1alpha1.GitEvent) string {
+func ApprovalID(event *v1alpha1.GitEvent) string { return approvalID(event, event.Spec.Subject()) }
+
+// formerID is the ApprovalID of the version before.
+func formerID(event *v1alpha1.GitEvent) string {
+	_, subject, _ := strings.Cut(event.Spec.Subjects(), ",")
+	return approvalID(event, subject)
+}
+
+func approvalID(event *v1alpha1.GitEvent, subject string) string {
 	const digits = 12 // for people: the check is looked for on the commit itself
 	sha := event.Spec.SHA
 	if plan := event.Status.Plan; plan != nil {
 		sha = plan.HeadSHA
 	}
-	return "approval-" + event.Spec.Subject() + "-" + sha[:min(len(sha), digits)]
+	return "approval-" + subject + "-" + sha[:min(len(sha), digits)]
 }
 
 // pending is what a commit shows that nobody who may has started; once another event has, the end of that.
@@ -22,7 +34,7 @@ func pending(in Input) Check {
 		return approved(in)
 	}
 	return Check{
-		Key: EventKey, Name: in.Application, ExternalID: ApprovalID(event), Shared: true,
+		Key: EventKey, Name: in.Application, ExternalID: ApprovalID(event), Former: formerID(event), Shared: true,
 		State: Queued, Title: titlePending, Summary: in.summary("", "is waiting for approval."),
 		Text: render("pending.md", approval{
 			User: plain(event.Spec.Sender), Trigger: plain(string(event.Spec.Trigger)), Why: plain(plan.Message), Commit: plan.HeadSHA,
@@ -34,7 +46,7 @@ func pending(in Input) Check {
 // skipped, which is neither success nor failure. It makes no check where there is none.
 func approved(in Input) Check {
 	c := Check{
-		Key: EventKey, Name: in.Application, ExternalID: ApprovalID(in.Event), OnlyOpen: true,
+		Key: EventKey, Name: in.Application, ExternalID: ApprovalID(in.Event), Former: formerID(in.Event), OnlyOpen: true,
 		State: Completed, Conclusion: Skipped, Title: titleApproved, Summary: in.summary("", "waits for no approval any more."),
 		Text: "Somebody who may has started the pipelines of this commit. Their own checks tell how they end.",
 	}

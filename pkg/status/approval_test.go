@@ -32,12 +32,13 @@ func TestWhatWaitedForApprovalEnds(t *testing.T) {
 			e := event(c.disposition)
 			e.Status.Plan = &c.plan
 			ended := 0
+			_, before, _ := strings.Cut(e.Spec.Subjects(), ",") // the version before had the UID of the Repository in it
 			for _, check := range Desired(Input{Application: "CI", Event: e}) {
 				if check.State != Completed {
 					continue
 				}
 				ended++
-				if check.Key != EventKey || check.Name != "CI" || check.ExternalID != ApprovalID(e) || check.Conclusion != Skipped || !check.OnlyOpen || !strings.Contains(check.Text, c.says) {
+				if check.Key != EventKey || check.Name != "CI" || check.ExternalID != ApprovalID(e) || !check.Is("approval-"+before+"-"+e.Status.Plan.HeadSHA) || check.Conclusion != Skipped || !check.OnlyOpen || !strings.Contains(check.Text, c.says) {
 					t.Errorf("%+v", check)
 				}
 			}

@@ -37,6 +37,8 @@ type Check struct {
 	Name string
 	// ExternalID finds the check again when its id was lost: the PipelineRun's deterministic name, or the GitEvent's.
 	ExternalID string
+	// Former is what the version before called the check, if that was another ExternalID; "" if it was not.
+	Former     string `json:"-"`
 	State      State
 	Conclusion Conclusion
 	// Title is one line. Summary and Text are GitHub-flavoured Markdown.
@@ -55,6 +57,11 @@ type Check struct {
 	OnlyOpen bool `json:",omitempty"`
 	// Shared tells that other events post this check as well: it is always looked for, before a post and after the first one.
 	Shared bool `json:",omitempty"`
+}
+
+// Is reports whether the check is what has this external id.
+func (c Check) Is(externalID string) bool {
+	return externalID == c.ExternalID || c.Former != "" && externalID == c.Former
 }
 
 // EventKey is the Key of the check that is about the event as a whole ("Pending approval").

@@ -126,7 +126,7 @@ func (l *line) heedPast(ask questions, v *verdict, names []string, now time.Time
 	}
 	v.held = nil
 	for _, event := range had {
-		if taken := intersection(replaces(event), names); len(taken) > 0 && nameOf(event) == l.name && shaOf(event) == head {
+		if taken := intersection(replaces(event), names); len(taken) > 0 && l.has(event) && shaOf(event) == head {
 			v.note(event.Name, taken, head)
 		}
 	}

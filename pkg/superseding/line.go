@@ -35,7 +35,7 @@ func lineOf(event *v1alpha1.GitEvent, open []*v1alpha1.GitEvent) *line {
 			self.Spec.HappenedAt = other.Spec.HappenedAt
 			continue
 		}
-		if other.Settled() || nameOf(other) != l.name {
+		if other.Settled() || !l.has(other) {
 			continue
 		}
 		l.pushes.add(other)
@@ -62,6 +62,21 @@ func nameOf(event *v1alpha1.GitEvent) string {
 		return event.Labels[plumbline.SubjectLabel]
 	}
 	return ""
+}
+
+// has reports whether an event is of the line. A re-run of a pull request that the version before has recorded
+// is called by the other one of the pull request's Subjects.
+func (l *line) has(other *v1alpha1.GitEvent) bool {
+	name := nameOf(other)
+	if name == l.name {
+		return true
+	}
+	rerun, of := other, l.self
+	if l.self.Spec.Rerun != nil {
+		rerun, of, name = of, rerun, l.name
+	}
+	pull := of.Spec.PullRequest != nil && !of.Spec.Closes()
+	return name != "" && pull && rerun.Spec.Rerun != nil && slices.Contains(strings.Split(of.Spec.Subjects(), ","), name)
 }
 
 func shaOf(event *v1alpha1.GitEvent) string { return records.Record{Event: event}.SHA() }

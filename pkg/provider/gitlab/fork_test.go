@@ -115,13 +115,19 @@ func TestAForkThatTakesNoStatusGetsOneNote(t *testing.T) {
 func TestWhatIsOpenOfAForkIsClosedWhereItIs(t *testing.T) {
 	closing := check(status.Completed, status.Cancelled)
 	closing.OnlyOpen = true
-	for name, c := range map[string]struct{ visibility, user string }{
-		"in the fork":                      {forgelab.Public, "bot"},
-		"in the note about a public fork":  {forgelab.Public, ""},
-		"in the note about a private fork": {forgelab.Private, ""},
+	for name, c := range map[string]struct{ visibility, user, former string }{
+		"in the fork":                            {forgelab.Public, "bot", ""},
+		"in the note about a public fork":        {forgelab.Public, "", ""},
+		"in the note about a private fork":       {forgelab.Private, "", ""},
+		"in the fork, by the version before":     {forgelab.Public, "bot", "before"},
+		"in the note, written by that of before": {forgelab.Public, "", "before"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, iid := forked(t, c.visibility, c.user)
+			posted, closing := check(status.InProgress, ""), closing
+			if closing.Former = c.former; c.former != "" {
+				posted.ExternalID = c.former
+			}
 			if c.user != "" {
 				b.SetMember(testFork, c.user, forgelab.Maintainer)
 				b.SetMember(testProject, c.user, forgelab.Developer)
@@ -143,7 +149,7 @@ func TestWhatIsOpenOfAForkIsClosedWhereItIs(t *testing.T) {
 			if got := shown(); got != "" {
 				t.Fatalf("made %s", got)
 			}
-			put(check(status.InProgress, ""))
+			put(posted)
 			before := shown()
 			put(closing)
 			after := shown()

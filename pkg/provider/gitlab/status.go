@@ -33,12 +33,17 @@ type wanted struct {
 	state                  gl.BuildStateValue
 	// mark ends the description of the run's statuses.
 	mark string
+	// former is the mark that the version before gave it, which may be the same.
+	former string
 	// onlyOpen is the check's.
 	onlyOpen bool
 }
 
 func makeStatus(c status.Check) wanted {
 	w := wanted{name: text.OneLine(c.Name, maxField, text.Runes), state: stateOf(c), mark: markOf(c.ExternalID), onlyOpen: c.OnlyOpen}
+	if w.former = w.mark; c.Former != "" {
+		w.former = markOf(c.Former)
+	}
 	w.url = provider.DetailsURL(c.DetailsURL, maxField)
 	title := c.Title
 	if c.Words != "" && w.url == "" {
@@ -249,7 +254,9 @@ func (r *repository) post(ctx context.Context, at place, sha string, opts *gl.Se
 
 // among returns the run's own status, the newest of several.
 func (w wanted) among(known []*gl.CommitStatus) *gl.CommitStatus {
-	at := slices.IndexFunc(known, func(s *gl.CommitStatus) bool { return strings.HasSuffix(s.Description, w.mark) })
+	at := slices.IndexFunc(known, func(s *gl.CommitStatus) bool {
+		return strings.HasSuffix(s.Description, w.mark) || strings.HasSuffix(s.Description, w.former)
+	})
 	if at < 0 {
 		return nil
 	}

@@ -79,6 +79,7 @@ func testReporter(t *testing.T, open func(*testing.T) World) {
 	t.Run("the newest run of a name is the one that is seen", func(t *testing.T) { testNewestRun(t, open(t)) })
 	t.Run("a check is found behind many others", func(t *testing.T) { testManyChecks(t, open(t)) })
 	t.Run("only what is open is closed where nobody knows more", func(t *testing.T) { testOnlyOpen(t, open(t)) })
+	t.Run("a check is known by what the version before called it", func(t *testing.T) { testFormer(t, open(t)) })
 	t.Run("a check that contradicts itself is never sent", func(t *testing.T) { testContradiction(t, open(t)) })
 	for _, how := range []Failure{StoredThen502, StoredThenGone} {
 		t.Run("a check that was "+string(how)+" is found again", func(t *testing.T) { testLookupBeforeRepeat(t, open(t), how) })
@@ -240,6 +241,29 @@ func testOnlyOpen(t *testing.T, w World) {
 	put(id)
 	if got := r.only(t); got.Conclusion != "success" {
 		t.Errorf("the verdict was taken back: %+v", got)
+	}
+}
+
+// testFormer: what the version before has posted is neither posted again nor left open.
+func testFormer(t *testing.T, w World) {
+	r := report(t, w)
+	before := running()
+	before.ExternalID, before.State = "before", status.Queued
+	id := r.put(t, "", before)
+	again := running()
+	again.Shared, again.Former = true, "before"
+	if got := r.put(t, "", again); got != id || len(r.Service.Checks(r.head.SHA)) != 1 {
+		t.Errorf("posted again as %s: %+v", got, r.Service.Checks(r.head.SHA))
+	}
+	r = report(t, w)
+	r.put(t, "", before)
+	closing := ended(status.Skipped)
+	closing.OnlyOpen, closing.Former = true, "before"
+	if _, err := r.client.Put(t.Context(), r.head, "", closing, false); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.only(t); got.Conclusion != "skipped" {
+		t.Errorf("not closed: %+v", got)
 	}
 }
 

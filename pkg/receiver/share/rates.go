@@ -24,8 +24,8 @@ const (
 	// UsuallyPacked is by how much a body is smaller at least once it is compressed: so much of one counts until that is known, and
 	// those that come together and take little are not refused because of each other.
 	UsuallyPacked = 4
-	// usualInEvent is what a body in its GitEvent takes of it at most, in JSON, without counting. Nearly all bodies take less, and the rest of
-	// the event takes as much.
+	// usualInEvent is how much of a body in its GitEvent does not count, in JSON. Nearly all bodies take less, and the rest of the event takes as
+	// much. Of a larger one the rest counts: with all of it a bot that opens ten merge requests with long descriptions met the rate.
 	usualInEvent = 10 << 10
 	// inEventWrites is how often a body in its GitEvent is written: with the event, and with each status until the body is removed (docs/adr/0027).
 	inEventWrites = 4
@@ -48,10 +48,7 @@ func RateOf(spec *v1alpha1.GitEventSpec) Rate {
 
 // InEvent returns what a body counts that takes so many bytes of its GitEvent, in JSON.
 func InEvent(bytes int64) int64 {
-	if bytes <= usualInEvent {
-		return 0
-	}
-	return inEventWrites * bytes
+	return inEventWrites * max(0, bytes-usualInEvent)
 }
 
 // Rates count what was written for namespaces. Each count falls by payloadRate a second. The zero value is ready.

@@ -125,6 +125,30 @@ func TestARefusedComparisonIsShownAndThenDoneWithout(t *testing.T) {
 	}
 }
 
+// The service refuses it now with an answer, now with none: it is one wait, and says since when.
+func TestARefusalOfManyWordsIsOneWait(t *testing.T) {
+	t.Parallel()
+	w := refusing(t, annotated("docs", "on-path-change: 'docs/**'"), helloFile("hello"))
+	asked := 0
+	w.git.changes = func(e *v1alpha1.GitEventSpec) (git.Changes, error) {
+		if asked++; e.Before != "" && asked%2 == 0 {
+			return git.Changes{}, fault.Transientf(fault.ReasonTimeout, "comparing with the commit before the push: GET /compare: no answer in 30s")
+		}
+		return tooLong("docs/a.md")(e)
+	}
+	for range 10 { // the reason is another one each time
+		_, _ = w.reconcile()
+		w.pass(time.Minute)
+	}
+	w.wantShown(t, "queued", "since 00:00 UTC on 1 January")
+	w.retryFor(time.Hour)
+	w.settle(corev1.ConditionTrue)
+	want := map[string]status.Conclusion{"hello": status.Success, "docs": status.Success, ".tekton": status.Skipped}
+	if diff := cmp.Diff(want, w.conclusions()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // An event for which nothing is decided shows the same, and ends like any other that no pipeline is
 // for.
 func TestARefusedComparisonForNoPipeline(t *testing.T) {

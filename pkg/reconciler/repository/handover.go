@@ -91,7 +91,7 @@ func (r *Reconciler) writeUnproven(ctx context.Context, live *v1alpha1.Repositor
 
 // notListed is an Invalid fault if the administrator has listed the URL for other namespaces.
 func (r *Reconciler) notListed(repository *pacv1alpha1.Repository, canonical string) error {
-	if listed := r.settings.Load().Owners.Listed(canonical); len(listed) > 0 && !slices.Contains(listed, repository.Namespace) {
+	if r.settings.Load().Owners.Bar(canonical, repository.Namespace) {
 		return fault.Invalidf(v1alpha1.ReasonNotProven, "%s", ownership.NotListed(canonical))
 	}
 	return nil
