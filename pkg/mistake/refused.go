@@ -46,7 +46,13 @@ func refused(value any, t reflect.Type, path Path) *Value {
 	if value == nil && t.Kind() != reflect.Struct {
 		return nil
 	}
-	if value == nil { // it has the fields of its type all the same
+	return ofKind(value, t, path)
+}
+
+// ofKind checks a value whose type does not decode itself. A struct that is null has the fields of
+// its type.
+func ofKind(value any, t reflect.Type, path Path) *Value {
+	if value == nil {
 		value = map[string]any{}
 	}
 	mapping, isMapping := value.(map[string]any)

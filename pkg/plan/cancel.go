@@ -72,13 +72,10 @@ func (p *planner) cancelsOwn(ctx context.Context) (*Plan, error) {
 		return nil, err
 	}
 	p.Untrusted = untrusted
-	if why := p.malformed; untrusted && why != nil {
-		return p.end(v1alpha1.DispositionIgnored, p.Event.Spec.SHA, why.Reason, why.Message), nil
+	if readable := p.malformed == nil; untrusted && !readable {
+		return p.end(v1alpha1.DispositionIgnored, p.Event.Spec.SHA, p.malformed.Reason, p.malformed.Message), nil
 	}
-	if !untrusted {
-		return nil, nil
-	}
-	if p.Cancels == nil {
+	if !untrusted || p.Cancels == nil {
 		return nil, nil
 	}
 	something, _, err := p.Cancels(ctx, p.spec, p.requested().Cancels)

@@ -94,19 +94,8 @@ func inBrief(event *v1alpha1.GitEvent) answered {
 
 // says is what became of a command, in one line: which pipelines it starts, or why none.
 func says(event *v1alpha1.GitEvent, limit, names int) string {
-	var started []string
-	for i := range event.Status.Runs {
-		if run := &event.Status.Runs[i]; declined(run) == "" && !standsForPlan(run) {
-			started = append(started, span(shorten(run.Pipeline, "…", maxReason)))
-		}
-	}
-	if len(started) > 0 {
-		more := ""
-		if len(started) > names {
-			more = " and " + strconv.Itoa(len(started)-names) + " more"
-			started = started[:names]
-		}
-		return "starts " + strings.Join(started, ", ") + more + "."
+	if started := starts(event, names); started != "" {
+		return started
 	}
 	plan := event.Status.Plan
 	message := shorten(cmp.Or(strings.TrimSpace(plan.Message), plan.Reason), "…", limit)
@@ -129,6 +118,25 @@ func says(event *v1alpha1.GitEvent, limit, names int) string {
 		message = "nothing was started" + separator + message
 	}
 	return quoted(message)
+}
+
+// starts says which pipelines an event has started, "" if none.
+func starts(event *v1alpha1.GitEvent, names int) string {
+	var started []string
+	for i := range event.Status.Runs {
+		if run := &event.Status.Runs[i]; declined(run) == "" && !standsForPlan(run) {
+			started = append(started, span(shorten(run.Pipeline, "…", maxReason)))
+		}
+	}
+	if len(started) == 0 {
+		return ""
+	}
+	more := ""
+	if len(started) > names {
+		more = " and " + strconv.Itoa(len(started)-names) + " more"
+		started = started[:names]
+	}
+	return "starts " + strings.Join(started, ", ") + more + "."
 }
 
 // of names the pipelines that a cancellation is of.

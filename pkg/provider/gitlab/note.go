@@ -72,11 +72,7 @@ func (r *repository) putNote(ctx context.Context, head git.Head, id string, chec
 	if err != nil {
 		return "", err
 	}
-	for i := range ours { // what the version before has written is this run's, too
-		if check.Former != "" && ours[i].run == digest(check.Former) {
-			ours[i].run = want.run
-		}
-	}
+	adoptFormer(ours, check, want.run)
 	body := noteBody(want, check)
 	if check.OnlyOpen && (len(ours) == 0 || ours[0].run != want.run || ours[0].ended) {
 		return id, nil
@@ -95,7 +91,19 @@ func (r *repository) putNote(ctx context.Context, head git.Head, id string, chec
 	return notePrefix + strconv.Itoa(kept.ID), r.deleteNotes(ctx, number, ours[1:])
 }
 
-// leaves tells whether a note is left as it is, because what is wanted is older. Of two runs on a commit the newer one is
+// adoptFormer takes notes that the version before has written of a run for the run's.
+func adoptFormer(ours []ownNote, check status.Check, run string) {
+	if check.Former == "" {
+		return
+	}
+	for i := range ours {
+		if ours[i].run == digest(check.Former) {
+			ours[i].run = run
+		}
+	}
+}
+
+// leaves reports whether a note is left as it is, because what is wanted is older. Of two runs on a commit the newer one is
 // that which has not had the note yet; of two commits it is the merge request's head of this moment, whoever had the note.
 func (r *repository) leaves(ctx context.Context, number int, want, have marks, had bool) (bool, error) {
 	switch {

@@ -134,3 +134,23 @@ func TestManyRefusedChecksAskSeldom(t *testing.T) {
 		t.Errorf("%d checks are sent in ten minutes, at most %d are due: three each half minute, and as many at the end of a rest", asked, most)
 	}
 }
+
+// After an outage of days some calls still fail. Nothing is given up because of one.
+func TestARefusalAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	w := refusing(t, helloFile("hello"))
+	var told []string
+	w.git.err = errAllDown
+	if after := w.every(time.Hour, 4*oneDay, &told); after >= 0 {
+		t.Fatalf("ended after %v", after)
+	}
+	w.git.err, w.git.filesErr = nil, errBlob
+	if after := w.every(10*time.Minute, 50*time.Minute, &told); after >= 0 {
+		t.Fatalf("given up %v after the outage: %+v", after, w.event().Status.Plan)
+	}
+	w.git.filesErr = nil
+	w.settle(corev1.ConditionTrue)
+	if got := w.conclusions()["hello"]; got != status.Success {
+		t.Errorf("hello: %q", got)
+	}
+}
