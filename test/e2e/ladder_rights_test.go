@@ -99,10 +99,12 @@ func TestWithoutEachRightSomethingFails(t *testing.T) {
 }
 
 // unreached are the rights that nothing here needs: besides those that no scenario does, what evicts settled events, which
-// takes more of them than this installation has. TestARedeliveryOfAnEvictedEventIsAnsweredAsRecorded and the alerts use it.
+// takes more of them than this installation has, and what renames a Repository. TestARedeliveryOfAnEvictedEventIsAnsweredAsRecorded,
+// the alerts and TestADeletedRepositoryKeepsItsURLForADay use them.
 func unreached() map[installation.Right]string {
 	rights := unused()
 	rights[controllerMay("delete", "plumbline.dev/gitevents")] = "settled events are evicted above the cap"
+	rights[controllerMay("update", "plumbline.dev/repositoryclaims")] = "a claim moves when its Repository is renamed"
 	for _, verb := range []string{"get", "create", "update", "delete"} {
 		rights[controllerMay(verb, "plumbline.dev/tombstonepages")] = "tombstones are those of evicted events"
 	}

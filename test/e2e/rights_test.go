@@ -20,6 +20,8 @@ func unused() map[installation.Right]string {
 		{Account: "plumbline-controller", Verb: "delete", Resource: "plumbline.dev/repositoryclaims"}: "claims are deleted 24 hours after their Repository",
 		{Account: "plumbline-controller", Verb: "patch", Resource: "/events"}:                         "a Kubernetes Event is patched when it repeats, which reasons do not",
 		{Account: "plumbline-controller", Verb: "get", Resource: "tekton.dev/tasks"}:                  "asked only when a pod could not be created",
+		{Account: "plumbline-receiver", Verb: "patch", Resource: "plumbline.dev/gitevents"}:           "noted when a delivery comes again an hour after it was recorded",
+		{Account: "plumbline-receiver", Verb: "patch", Resource: "plumbline.dev/tombstonepages"}:      "noted when the delivery of an evicted event comes again an hour later",
 	}
 }
 

@@ -247,6 +247,7 @@ func as(event *v1alpha1.GitEventSpec, mr *gl.MergeRequest) *v1alpha1.GitEventSpe
 	out := event.DeepCopy()
 	out.BaseRef, out.HeadRef = mr.TargetBranch, mr.SourceBranch
 	out.PullRequest.Author, out.PullRequest.AuthorID = mr.Author.Username, int64(mr.Author.ID)
+	out.PullRequest.App = false // GitLab's bots are members with a role, which counts
 	out.PullRequest.Draft = mr.Draft
 	out.PullRequest.Title = text.FirstLine(mr.Title, payload.MaxTitle)
 	out.PullRequest.Labels = nil
