@@ -26,7 +26,7 @@ type renewals struct {
 	has    string    // the permissions of the newest token
 }
 
-// may reports whether a token that was minted at since may be minted again now.
+// may reports whether a token that was minted at a time may be replaced now.
 func (r *renewals) may(since, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

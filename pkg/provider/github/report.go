@@ -193,8 +193,9 @@ func (r *repository) those(runs []*gh.CheckRun, check status.Check) (ours []*gh.
 	return ours, nil
 }
 
-// is reports whether a check run of a list that GitHub has filtered by our App is this check. One of which the list does not
-// say enough is no answer: who took it for another's would post a second check.
+// is reports whether a check run of a list that GitHub has filtered by our App is this check. An
+// entry without enough fields to decide is an error: taken for another App's, it would lead to a
+// second check.
 func (r *repository) is(run *gh.CheckRun, check status.Check) (bool, error) {
 	switch {
 	case r.othersApp(run):

@@ -113,7 +113,7 @@ func TestNothingStarts(t *testing.T) {
 	}
 }
 
-// What starts beside it says nothing of itself, and what nobody can tell is said of each.
+// A pipeline that starts adds no sentence. Each pipeline that plumb cannot decide has one.
 func TestYAMLOfWhatNobodyCanTell(t *testing.T) {
 	repo := topic(t, map[string]string{".tekton/web.yaml": run("web", "on-event: pull_request", "on-target-branch: main", "task: https://127.0.0.1:1/x.yaml")})
 	got := plumb(t.Context(), repo.Dir, "", "plan", "-o=yaml")

@@ -20,7 +20,7 @@ func (l *local) CanWrite(_ context.Context, user string) (bool, error) {
 	return true, nil
 }
 
-// Member implements plan.Access. It is asked of nobody who can write.
+// Member implements plan.Access. It is not called for a user who can write.
 func (l *local) Member(context.Context, string) (bool, error) { return false, nil }
 
 // InTeam implements plan.Access.
@@ -29,10 +29,10 @@ func (l *local) InTeam(_ context.Context, team, user string) (bool, error) {
 	return true, nil
 }
 
-// Owner implements plan.Access. It is asked of nobody who can write or is listed.
+// Owner implements plan.Access. It is not called for a user who can write or is listed.
 func (l *local) Owner(context.Context, string) (bool, error) { return false, nil }
 
-// Actor implements plan.Access: whoever plans on the command line vouches for what the event says.
+// Actor implements plan.Access. It believes the event, because the user of plumb wrote it.
 func (l *local) Actor(_ context.Context, _ *v1alpha1.GitEventSpec, told string) (string, error) {
 	return told, nil
 }

@@ -204,12 +204,13 @@ func (l *local) Complete(_ context.Context, event *v1alpha1.GitEventSpec) (*v1al
 	return out, nil
 }
 
-// Versions implements plan.History: whoever plans on the command line vouches for what is approved, and the head has always been the head.
+// Versions implements plan.History. The user of plumb decides what is approved, and the head is the
+// only version.
 func (l *local) Versions(_ context.Context, event *v1alpha1.GitEventSpec) ([]git.Version, error) {
 	return []git.Version{{SHA: event.SHA}}, nil
 }
 
-// records are none: nobody can tell here what has run, which /retest goes by.
+// records returns none: plumb does not know what has run, which /retest depends on.
 func (l *local) records(context.Context) ([]records.Record, error) {
 	if l.Spec.Comment != nil {
 		l.assume("nothing has run on the commit yet")

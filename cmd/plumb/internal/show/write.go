@@ -44,7 +44,7 @@ func below(text string) string {
 }
 
 // Nothing returns a line that says why nothing starts and what the event cancels, "" if something
-// starts or is wrong. For what nobody can tell here it has a line each.
+// starts or is wrong. Each pipeline that plumb cannot decide has a line.
 func (r *Report) Nothing() string {
 	unknown, nothing := "", true
 	for _, row := range r.Pipelines {
@@ -124,7 +124,7 @@ func (r *Report) JSON(w io.Writer) error {
 	return encoder.Encode(r)
 }
 
-// Errors writes what authors have to mend, and the warnings.
+// Errors writes what authors have to fix, and the warnings.
 func (r *Report) Errors(w io.Writer) error {
 	for _, row := range r.Pipelines {
 		if row.Error == nil {

@@ -221,7 +221,7 @@ func enter(ctx context.Context, a *attempt.Attempt, made *plan.Plan, shown *v1al
 	return made.Wait
 }
 
-// replyOf returns what the status says of the reply to a command, nil if there is none.
+// replyOf returns the status of the reply to a command, or nil if the event needs no reply.
 func replyOf(a *attempt.Attempt, made *plan.Plan) *v1alpha1.Reply {
 	if made.Command == "" || a.Event.Status.Reply != nil {
 		return a.Event.Status.Reply
