@@ -221,30 +221,32 @@ func (c *cluster) baseURL(name string) string {
 }
 
 // options are the parts of the handler that need the cluster.
-func (c *cluster) options(appSecret, global string) receiver.Options {
-	plumbline := c.client.PlumblineV1alpha1()
+func (c *cluster) options(s settings) receiver.Options {
+	plumbline, wait := c.client.PlumblineV1alpha1(), receiver.APIWait(s.apiWait)
 	repositories := c.everywhere.Pipelinesascode().V1alpha1().Repositories().Lister()
 	cached := receiver.CachedView(
 		c.own.Plumbline().V1alpha1().RepositoryClaims().Lister().RepositoryClaims(c.namespace).Get,
 		func(namespace, name string) (*pacv1alpha1.Repository, error) {
 			return repositories.Repositories(namespace).Get(name)
 		})
-	live := receiver.LiveView(c.client, c.namespace)
+	live := receiver.LiveView(c.client, c.namespace, wait)
 	return receiver.Options{
 		BaseURL: c.baseURL,
-		Secret:  copies.AppSecret{Copies: c.copies, Namespace: c.namespace, Name: appSecret},
+		Secret:  copies.AppSecret{Copies: c.copies, Namespace: c.namespace, Name: s.appSecret},
 		Lookup: receiver.Lookup{
-			Cached: cached, Live: live, Unverified: receiver.LiveView(c.unverified, c.namespace),
+			Cached: cached, Live: live, Unverified: receiver.LiveView(c.unverified, c.namespace, wait),
 			Named: receiver.NamedBy(c.repositories().GetIndexer()), Beside: receiver.BesideBy(c.repositories().GetIndexer()),
 			Barred: func(canonical, namespace string) bool { return c.config.Load().Owners.Bar(canonical, namespace) },
 		},
-		Services: receiver.Services{Global: receiver.GlobalOf(cached, receiver.LiveView(c.unverified, c.namespace), c.namespace, global), Secrets: c.copies},
+		Services: receiver.Services{Global: receiver.GlobalOf(cached, receiver.LiveView(c.unverified, c.namespace, wait), c.namespace, s.global), Secrets: c.copies},
 		Recorder: &receiver.Recorder{
 			Namespace: c.namespace, Clock: clock.RealClock{}, Budget: c.budget, Retention: func() time.Duration { return c.config.Load().SettledRetention },
 			Events: plumbline.GitEvents(c.namespace), Payloads: blob.Payloads(plumbline, c.namespace), Tombstones: plumbline.TombstonePages(c.namespace),
+			Wait: wait,
 		},
 		Missed: c.missed.Ask,
 		Logger: c.logger,
 		Clock:  clock.RealClock{},
+		Wait:   wait,
 	}
 }
