@@ -29,6 +29,7 @@ func (w *world) changes(user string, number int, change forge.Change) (string, d
 // approves has somebody approve the head of a pull request, and waits until that runs.
 func (w *world) approves(number int, user, sha string) {
 	w.t.Helper()
+	w.nextSecond() // records of one second have no order, and what is forgotten in that of the approval stays forgotten
 	w.deliver(w.commands(number, user, "/ok-to-test "+sha), http.StatusAccepted)
 	w.checkReaches(sha, checkName("pr"), "success", soon)
 }
