@@ -101,7 +101,7 @@ func TestKilledWhileACommandIsAnswered(t *testing.T) {
 				d := w.commands(number, "member", "/test biuld")
 				w.deliver(d, http.StatusAccepted)
 				w.must(posts.Wait(w.ctx, 1))
-				w.must(w.controller().Kill())
+				w.kill(w.controller())
 				w.startController(true)
 				w.eventually(takeover+takeover, "the command is answered", func() error {
 					if event := w.recordOf(d); !event.Settled() {
