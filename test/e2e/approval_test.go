@@ -59,7 +59,7 @@ func (w *world) declines(d delivery, words ...string) {
 // check that asked for it ends, and what is pushed later waits again.
 func TestS21AnApprovalRunsOneCommit(t *testing.T) {
 	t.Parallel()
-	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
+	forBothServices(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
 		w.git.grant("member", "write")
 		number, first := w.forkPull("stranger")
 		w.deliver(w.opened(number), http.StatusAccepted)

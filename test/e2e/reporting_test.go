@@ -164,7 +164,7 @@ func (w *world) leader() *installation.Process {
 // and adopted, so there is one.
 func TestAStoredCheckIsAdopted(t *testing.T) {
 	t.Parallel()
-	forEachService(t, setup{receivers: 1, controllers: 1}, aStoredCheckIsAdopted)
+	forBothServices(t, setup{receivers: 1, controllers: 1}, aStoredCheckIsAdopted)
 }
 
 func aStoredCheckIsAdopted(t *testing.T, w *world) {
