@@ -160,6 +160,7 @@ func TestS21AHeadThatMovesIsNotApproved(t *testing.T) {
 
 // With require-ok-to-test-sha a stranger's commit runs by a comment that names it, and by no other one.
 func TestAnApprovalHasToNameItsCommit(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	required := [][3]string{{"plumbline", "require-ok-to-test-sha", "true"}}
 	forEachService(t, setup{receivers: 1, controllers: 1, config: required}, func(t *testing.T, w *world) {

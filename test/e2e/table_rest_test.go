@@ -40,6 +40,14 @@ func operated() []shownBy {
 func shownElsewhere() []shownBy {
 	const below = "shown below the level of installations"
 	return []shownBy{
+		by("A10", "it is about one receiver", "TestUndecodableAndTooBig"),
+		by("A15", below, "TestAPausedWebhookIsTold"),
+		by("B8b", below, "TestAForkThatTakesNoStatusGetsOneNote"),
+		by("B10", below, "TestAClosedPullRequestCancelsWhatCameBefore", "TestEveryCallOfACloseMayFail"),
+		by("D5", below, "TestACancelThatIsRefused", "TestACancelRacesWithTheEnd"),
+		by("F11", below, "TestWhatWaitsForASlotIsCancelled"),
+		by("S20", below, "TestDefinitionsOfTheDefaultBranchRestrictNames"),
+		by("S22", below, "TestAnApprovalIsRemembered"),
 		by("A13", below, "TestNothingOfOursStandsBeforeARecord"),
 		by("B12", below, "TestAnApprovalGoesByTheHeadsThatTheServiceTells", "TestNoOrderRunsAnUnapprovedCommit"),
 		by("B14", below, "TestAFailingLookUpOfPullRequestsIsWaitedFor", "TestAPushWaitsAsLongAsTheRecordsCannotBeRead"),

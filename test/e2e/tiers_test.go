@@ -23,6 +23,14 @@ func onlyInTestAll(t *testing.T) {
 	}
 }
 
+// onlyInTestAllUnless is onlyInTestAll for the cases that make test does without.
+func onlyInTestAllUnless(t *testing.T, first bool) {
+	t.Helper()
+	if !first {
+		onlyInTestAll(t)
+	}
+}
+
 // amount is how many of something a test has: few in make test, many in make test-all.
 func amount(few, many int) int {
 	if *testAll {
