@@ -88,6 +88,7 @@ func TestCommandsAreAnswered(t *testing.T) {
 
 // A controller that is killed while GitHub or GitLab takes the comment, or before it does, leaves one comment in the end.
 func TestKilledWhileACommandIsAnswered(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	for name, taken := range map[string]forge.Action{"taken": forge.ApplyThenHold(nil), "not taken": forge.Hang(nil)} {
 		t.Run(name, func(t *testing.T) {
