@@ -138,7 +138,7 @@ verify: ## fail if generated code is out of date
 	./hack/update-codegen.sh --verify
 
 .PHONY: binaries
-binaries: ## build etcd, Kubernetes, Tekton and kwok for the tests and the demo (once)
+binaries: ## build etcd, Kubernetes and Tekton for the tests and the demo (once)
 	go run ./test/cluster/cmd/cluster -build-only
 
 .PHONY: cluster
