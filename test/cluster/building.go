@@ -64,6 +64,7 @@ func left(todo []binary, at int, before, now time.Duration) time.Duration {
 	if at > 0 {
 		scale = float64(before) / float64(usual(todo[:at]))
 	}
+	scale = max(scale, float64(before+now)/float64(usual(todo[:at+1])))
 	rest := func(list []binary) time.Duration { return time.Duration(scale * float64(usual(list))) }
 	return max(0, rest(todo[at:at+1])-now) + rest(todo[at+1:])
 }

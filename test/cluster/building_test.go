@@ -19,7 +19,8 @@ func TestABuildTellsTheTimeLeft(t *testing.T) {
 		{"what has been built of the first one counts", 0, 0, 9 * time.Second, "2 min"},
 		{"a machine that took twice as long goes on like that", 1, 20 * time.Second, 0, "3 min"},
 		{"a machine that took half as long goes on like that", 1, 5 * time.Second, 10 * time.Second, "40 s"},
-		{"one that takes longer than it should is about to end", 2, 70 * time.Second, time.Hour, "1 s"},
+		{"the first one that takes long already tells that of the others too", 0, 0, 20 * time.Second, "3 min"},
+		{"the last one that takes longer than it should is about to end", 2, 70 * time.Second, time.Hour, "1 s"},
 	} {
 		t.Run(test.about, func(t *testing.T) {
 			if got := about(left(todo, test.at, test.before, test.now)); got != test.want {
