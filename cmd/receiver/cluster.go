@@ -223,8 +223,8 @@ func (c *cluster) baseURL(name string) string {
 }
 
 // options are the parts of the handler that need the cluster.
-func (c *cluster) options(appSecret, global string) receiver.Options {
-	plumbline := c.client.PlumblineV1alpha1()
+func (c *cluster) options(s settings) receiver.Options {
+	plumbline, wait := c.client.PlumblineV1alpha1(), receiver.APIWait(s.apiWait)
 	repositories := scope.Repositories(c.repositories().GetIndexer(), c.config)
 	lister := listers.NewRepositoryLister(repositories)
 	cached := receiver.CachedView(
@@ -232,24 +232,26 @@ func (c *cluster) options(appSecret, global string) receiver.Options {
 		func(namespace, name string) (*pacv1alpha1.Repository, error) {
 			return lister.Repositories(namespace).Get(name)
 		})
-	live, unverified := receiver.LiveView(c.client, c.namespace), receiver.LiveView(c.unverified, c.namespace)
+	live, unverified := receiver.LiveView(c.client, c.namespace, wait), receiver.LiveView(c.unverified, c.namespace, wait)
 	live.Repository = scope.Reader(live.Repository, c.config)
 	unverified.Repository = scope.Reader(unverified.Repository, c.config)
 	return receiver.Options{
 		BaseURL: c.baseURL,
-		Secret:  copies.AppSecret{Copies: c.copies, Namespace: c.namespace, Name: appSecret},
+		Secret:  copies.AppSecret{Copies: c.copies, Namespace: c.namespace, Name: s.appSecret},
 		Lookup: receiver.Lookup{
 			Cached: cached, Live: live, Unverified: unverified,
 			Named: receiver.NamedBy(repositories), Beside: receiver.BesideBy(repositories),
 			Barred: func(canonical, namespace string) bool { return c.config.Load().Owners.Bar(canonical, namespace) },
 		},
-		Services: receiver.Services{Global: receiver.GlobalOf(cached, unverified, c.namespace, global), Secrets: c.copies},
+		Services: receiver.Services{Global: receiver.GlobalOf(cached, unverified, c.namespace, s.global), Secrets: c.copies},
 		Recorder: &receiver.Recorder{
 			Namespace: c.namespace, Clock: clock.RealClock{}, Budget: c.budget, Retention: func() time.Duration { return c.config.Load().SettledRetention },
 			Events: plumbline.GitEvents(c.namespace), Payloads: blob.Payloads(plumbline, c.namespace), Tombstones: plumbline.TombstonePages(c.namespace),
+			Wait: wait,
 		},
 		Missed: c.missed.Ask,
 		Logger: c.logger,
 		Clock:  clock.RealClock{},
+		Wait:   wait,
 	}
 }
