@@ -152,7 +152,7 @@ func TestALimitInADeletedNamespace(t *testing.T) {
 		}
 		return nil
 	})
-	w.another(shared.cluster.Namespace(t, "other"))
+	w.another(w.further("other"))
 	if runs := w.runs(); len(runs) != 1 {
 		t.Errorf("%d runs: the test shows nothing", len(runs))
 	}

@@ -94,7 +94,7 @@ func pairOf(v webhooksecret.Value) secretPair {
 }
 
 // renewsItsCopy finds the call that renews the copy of the webhook's secret after that was rotated: the next write of the Secret
-// with the copy after the Secret that it is from was read. Other writes are for the Repositories of other worlds.
+// with the copy after the Secret that it is from was read.
 func (w *world) renewsItsCopy(rotated *atomic.Bool) func(cluster.Call) bool {
 	namespace, name, _ := w.git.secret(w)
 	shard, _ := w.copyIn()
@@ -197,7 +197,7 @@ func TestTerminatedWhileAClaimIsDeleted(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, setup{receivers: 1, controllers: 1, standby: true, proxied: true})
 			w.claimed()
-			heir := shared.cluster.Namespace(t, "heir")
+			heir := w.further("heir")
 			gone, _ := w.endsAt(w.controller(), func(c cluster.Call) bool { return c.Is("delete", "repositoryclaims") }, deletion)
 			w.must(w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Delete(w.ctx, "app", metav1.DeleteOptions{}))
 			w.must(w.names(heir, "app", w.repo.HTMLURL))

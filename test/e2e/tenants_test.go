@@ -29,7 +29,7 @@ func TestS6ATenantsHungHostsDelayNoOtherTenant(t *testing.T) {
 	const hosts, backlog, pushes = 5, 12, 3
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
 	w.claimed()
-	tenant := shared.cluster.Namespace(t, "tenant")
+	tenant := w.further("tenant")
 	release := make(chan struct{})
 	t.Cleanup(sync.OnceFunc(func() { close(release) }))
 	for i := range hosts {
