@@ -16,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/plumbline-ci/plumbline/test/testcache"
 )
 
 // CacheEnv names the environment variable that moves the folder in which built
@@ -132,8 +134,11 @@ func buildHash(root string) (string, error) {
 		_, _ = fmt.Fprintln(hash, strings.Join([]string{b.name, b.group, b.pkg, b.ldflags}, "\x00"))
 	}
 	err = filepath.WalkDir(filepath.Join(root, binariesDir), func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
+		if err != nil {
 			return err
+		}
+		if entry.IsDir() {
+			return testcache.Files(path)
 		}
 		data, err := os.ReadFile(path)
 		_, _ = fmt.Fprintln(hash, strings.TrimPrefix(path, root), len(data))

@@ -63,7 +63,7 @@ func TestG2ANamespaceGoesWithoutUs(t *testing.T) {
 	for name, a := range map[string]absent{
 		"our-pods": {stop: func(w *world) func() {
 			for _, p := range append(w.receivers, w.controllers...) {
-				w.must(p.Kill())
+				w.kill(p)
 			}
 			return func() {
 				for _, p := range append(w.receivers, w.controllers...) {

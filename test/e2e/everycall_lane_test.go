@@ -178,15 +178,13 @@ func (l *lane) attempt(t trial) (event, error) {
 	return e, nil
 }
 
-// restart starts the controller, killed before if it still runs. The dead one's leases would run out by themselves,
-// after 6 s here and 15 s as shipped; deleting them is that wait, shortened. The tests in ha_test.go wait for it.
+// restart starts the controller, killed before if it still runs, without a wait for its leases.
 func (l *lane) restart(ctx context.Context) error {
 	if err := l.controllers[0].Kill(); err != nil {
 		return err
 	}
-	leases := l.Kube.CoordinationV1().Leases(l.Namespace)
-	if err := leases.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-		return fmt.Errorf("ending the leases: %w", err)
+	if err := l.endLeases(ctx); err != nil {
+		return err
 	}
 	return l.controllers[0].Start(ctx)
 }

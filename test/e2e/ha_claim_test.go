@@ -21,7 +21,7 @@ import (
 func TestTerminatedWhileAURLIsClaimedOrGivenUp(t *testing.T) {
 	for _, call := range []string{"create repositoryclaims", "update repositories/status", "update repositoryclaims/status"} {
 		t.Run(strings.NewReplacer(" ", "-", "/", "-").Replace(call), func(t *testing.T) {
-			w := newWorld(t, setup{receivers: 1})
+			w := newWorld(t, setup{receivers: 1, standby: true})
 			gone := make(chan struct{})
 			first, err := w.Controller(w.ctx, true)
 			w.must(err)

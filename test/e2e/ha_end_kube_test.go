@@ -27,7 +27,7 @@ import (
 // one signs as soon as there is another controller.
 func TestTerminatedWhileAWebhookSecretIsRenewed(t *testing.T) {
 	t.Parallel()
-	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, renewsWhole)
+	forEachService(t, setup{receivers: 1, controllers: 1, standby: true, proxied: true}, renewsWhole)
 }
 
 func renewsWhole(t *testing.T, w *world) {
@@ -194,7 +194,7 @@ func TestTerminatedWhileAClaimIsDeleted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true})
+			w := newWorld(t, setup{receivers: 1, controllers: 1, standby: true, proxied: true})
 			w.claimed()
 			heir := shared.cluster.Namespace(t, "heir")
 			gone, _ := w.endsAt(w.controller(), func(c cluster.Call) bool { return c.Is("delete", "repositoryclaims") }, deletion)

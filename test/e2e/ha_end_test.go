@@ -34,7 +34,7 @@ func TestTerminatedWhileTheGitServiceIsAsked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, func(t *testing.T, w *world) { isAsked(t, w, row) })
+			forEachService(t, setup{receivers: 1, controllers: 1, standby: true, proxied: true}, func(t *testing.T, w *world) { isAsked(t, w, row) })
 		})
 	}
 }
@@ -84,7 +84,7 @@ func TestTerminatedWhileACommandIsAnswered(t *testing.T) {
 	for name, answered := range map[string]bool{"answered": true, "unanswered": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, func(t *testing.T, w *world) {
+			forEachService(t, setup{receivers: 1, controllers: 1, standby: true, proxied: true}, func(t *testing.T, w *world) {
 				w.git.grant("member", "write")
 				w.git.commit("main", forge.Change{Files: map[string]string{"README": "1"}})
 				w.git.commit("topic", forge.Change{Author: "member", Files: map[string]string{".tekton/build.yaml": pipeline("build", "push")}})

@@ -93,7 +93,7 @@ func (w *world) load() (stop func() ([]string, error)) {
 // carries the version that made it, and one check.
 func TestTwoVersionsShareTheWork(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1})
+	w := newWorld(t, setup{receivers: 1, controllers: 1, standby: true})
 	w.claimed()
 	dir := t.TempDir()
 	w.must(installation.Compile(w.ctx, dir, "-ldflags=-X=main.version=next", "./cmd/controller"))

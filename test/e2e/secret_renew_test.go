@@ -26,7 +26,7 @@ import (
 // somebody deletes comes back, and when the run is over it has no token.
 func TestASecretWorksAsLongAsItsRun(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true, private: true, forge: forge.Options{TokenLife: tokenLife}})
+	w := newWorld(t, setup{receivers: 1, controllers: 1, standby: true, proxied: true, private: true, forge: forge.Options{TokenLife: tokenLife}})
 	w.claimed()
 	leader := w.controller()
 	w.eventually(soon, "the first controller leads", func() error { return w.made(leader, "list eventpayloads") })
@@ -83,7 +83,7 @@ func TestALateRenewalIsMadeAtOnce(t *testing.T) {
 	event := w.created(sha)
 	w.checkReaches(sha, checkName("late"), "in_progress", soon)
 	w.must(w.lsRemote(w.secret(event), w.repo.CloneURL))
-	w.must(w.controller().Kill())
+	w.kill(w.controller())
 	w.eventually(soon, "the token expires", func() error {
 		if w.lsRemote(w.secret(event), w.repo.CloneURL) == nil {
 			return errors.New("git may still read")
