@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"testing"
-
 )
 
 // What one push with one pipeline may cost at a Git service in an undisturbed process, from its delivery to its settled event, when
