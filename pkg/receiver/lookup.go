@@ -209,7 +209,7 @@ func (v View) find(ctx context.Context, canonical string) (repository *pacv1alph
 	owner := claim.Spec.Repository
 	repository, err = v.Repository(ctx, owner.Namespace, owner.Name)
 	if fault.Gone(err) {
-		return nil, owner.Namespace, fault.Ignoredf("NoRepository", "the Repository that had the URL %s is gone", canonical)
+		return nil, owner.Namespace, fault.Ignoredf("NoRepository", "the Repository that had the URL %s is gone, or this installation does not serve its namespace (serve-namespaces)", canonical)
 	}
 	if err != nil {
 		return nil, owner.Namespace, fmt.Errorf("reading the Repository of %s: %w", canonical, fault.FromKube(fault.VerbRead, err))

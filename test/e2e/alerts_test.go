@@ -241,7 +241,7 @@ func (w *world) webhookIsDown() {
 
 // losesItsLease replaces the controller by one that may write no lease.
 func (w *world) losesItsLease() {
-	w.must(w.controller().Kill())
+	w.kill(w.controller())
 	p, err := w.Controller(w.ctx, true)
 	w.must(err)
 	p.Proxy.Add(cluster.Rule{Match: func(c cluster.Call) bool { return c.Resource == "leases" && c.Verb != "get" },

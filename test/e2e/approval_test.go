@@ -28,7 +28,7 @@ func (w *world) declines(d delivery, words ...string) {
 // check that asked for it ends, and what is pushed later waits again.
 func TestS21AnApprovalRunsOneCommit(t *testing.T) {
 	t.Parallel()
-	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
+	forBothServices(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
 		w.git.grant("member", "write")
 		number, first := w.forkPull("stranger")
 		w.deliver(w.opened(number), http.StatusAccepted)
@@ -129,6 +129,7 @@ func TestS21AHeadThatMovesIsNotApproved(t *testing.T) {
 
 // With require-ok-to-test-sha a stranger's commit runs by a comment that names it, and by no other one.
 func TestAnApprovalHasToNameItsCommit(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	required := [][3]string{{"plumbline", "require-ok-to-test-sha", "true"}}
 	forEachService(t, setup{receivers: 1, controllers: 1, config: required}, func(t *testing.T, w *world) {

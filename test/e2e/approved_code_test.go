@@ -124,6 +124,7 @@ func (w *world) parameter(params string) {
 // S20: with definitions of the default branch, which the author of a pull request cannot change, a name starts what is for pull requests
 // and what is made to be started by hand, and nothing else unless the Repository says so.
 func TestS20ANameStartsNoOtherEventsPipeline(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
 		w.git.grant("member", "write")

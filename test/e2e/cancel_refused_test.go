@@ -11,6 +11,7 @@ import (
 // D5: while every UPDATE of PipelineRuns by our ServiceAccount is denied, neither /cancel nor closing the pull request ends anything, and the
 // checks say so: "cancelling", with the denial, and not "cancelled". Once it is allowed the runs end, and then the checks.
 func TestACancelThatIsDenied(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, cancelsUnderAPolicy)
 }

@@ -13,6 +13,7 @@ import (
 
 // S26: whatever the author of a pull request has written before, to close it ends its runs.
 func TestAClosedPullRequestEndsItsRunsAfterManyCancellations(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
 	w.claimed()

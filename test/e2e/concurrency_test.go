@@ -191,6 +191,7 @@ func waitForASlot(t *testing.T, w *world) {
 // Issue 15, item 1: what waits for a slot can be cancelled by a comment, by closing its pull request and by deleting its Repository; without
 // a limit the others start at once.
 func TestWhatWaitsForASlotCanBeCancelled(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, cancelledInTheLine)
 }

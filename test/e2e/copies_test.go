@@ -148,7 +148,7 @@ func TestS31TheReceiverReadsNoSecretButCopies(t *testing.T) {
 			return nil
 		})
 		w.checkReaches(sha, checkName("hello"), "success", soon)
-		w.must(controller.Kill())
+		w.kill(controller)
 		w.deliver(w.git.signed(w.again(), body, after), http.StatusAccepted)
 		w.startController(false)
 		w.settled(afterFault)

@@ -24,6 +24,7 @@ const share = 8
 // C9 for what people ask for: a controller that is killed at a call of a command's event, after the call took effect, and started again,
 // starts one set of runs, or ends the same ones. The unit tests of pkg/reconciler/gitevent fail every call in every way.
 func TestKilledAtCallsOfACommand(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
 		w := newWorld(t, setup{service: on, receivers: 1})

@@ -78,7 +78,7 @@ func endsWithoutPipelines(t *testing.T, w *world) {
 		t.Errorf("it is %s %+v, want Ignored because of NoPipelines", event.Status.Disposition, planOf(event))
 	}
 	// The controller goes on, and starts anew, without looking again.
-	w.must(w.controller().Restart(w.ctx))
+	w.restart(w.controller())
 	next, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("next", "push")})
 	w.deliver(delivery, http.StatusAccepted)
 	w.checkReaches(next, checkName("next"), "success", afterFault)

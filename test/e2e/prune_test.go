@@ -98,6 +98,7 @@ func namesOf(runs []pipelinev1.PipelineRun) (names []string) {
 // What an author writes that is no number keeps all runs and is told; a number keeps so many, whatever they ended with; and what somebody
 // else has made, or has labelled, stays.
 func TestWhatAnAuthorMayWriteOfHowManyRunsAreKept(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	const pushes = 3
 	for name, c := range map[string]struct {

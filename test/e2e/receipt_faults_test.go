@@ -50,8 +50,11 @@ func refusesWhatItCannotPersist(t *testing.T, w *world) {
 	sha, first := w.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push")})
 	refused := []delivery{first}
 	w.foreignRecord(first)
-	for _, resource := range []string{"gitevents", "eventpayloads"} {
-		for _, fault := range persistFaults() {
+	for i, resource := range []string{"gitevents", "eventpayloads"} {
+		for j, fault := range persistFaults() {
+			if testing.Short() && j/5 != i { // each fault once, with one of the two
+				continue
+			}
 			what, receiver := "create of "+resource+": "+fault.name, receiver
 			if fault.name == noAnswer {
 				receiver = impatient

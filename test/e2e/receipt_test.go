@@ -23,7 +23,7 @@ func TestA1AnswerAfterDurableRecord(t *testing.T) {
 }
 
 func answersAfterTheRecord(t *testing.T, w *world) {
-	w.must(w.controllers[0].Kill()) // a settled event keeps no payload
+	w.kill(w.controllers[0]) // a settled event keeps no payload
 	slow := w.receivers[0].Proxy.Add(cluster.Rule{
 		Match: func(c cluster.Call) bool { return c.Verb == "create" }, Do: cluster.Delay(time.Second),
 	})

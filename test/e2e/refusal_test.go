@@ -82,7 +82,7 @@ func aRefusedPipelineRunFails(t *testing.T, w *world) {
 	w.checkReaches(sha, checkName("fixed"), "success", soon)
 	w.neverFailed(sha)
 	w.settles(sha, soon)
-	w.must(w.controller().Restart(w.ctx)) // a new process looks again at whatever is open
+	w.restart(w.controller()) // a new process looks again at whatever is open
 	again, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("again", "push")})
 	w.deliver(delivery, http.StatusAccepted)
 	w.checkReaches(again, checkName("again"), "success", afterFault)

@@ -65,6 +65,7 @@ func (w *world) ranByMemory(pushed delivery, sha, by, approved string) {
 // S22: with remember-ok-to-test what the author of an approved pull request pushes runs, each time compared with the commit that was approved,
 // until definitions are changed or the approver may not approve any more. What others push waits, and so does what cannot be compared yet.
 func TestS22AnApprovalIsRememberedUntilSomethingChanges(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	on := [][3]string{{"plumbline", "remember-ok-to-test", "true"}}
 	forEachService(t, setup{receivers: 1, controllers: 1, config: on}, func(t *testing.T, w *world) {

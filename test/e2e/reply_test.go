@@ -88,6 +88,7 @@ func TestCommandsAreAnswered(t *testing.T) {
 
 // A controller that is killed while GitHub or GitLab takes the comment, or before it does, leaves one comment in the end.
 func TestKilledWhileACommandIsAnswered(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	for name, taken := range map[string]forge.Action{"taken": forge.ApplyThenHold(nil), "not taken": forge.Hang(nil)} {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +102,7 @@ func TestKilledWhileACommandIsAnswered(t *testing.T) {
 				d := w.commands(number, "member", "/test biuld")
 				w.deliver(d, http.StatusAccepted)
 				w.must(posts.Wait(w.ctx, 1))
-				w.must(w.controller().Kill())
+				w.kill(w.controller())
 				w.startController(true)
 				w.eventually(takeover+takeover, "the command is answered", func() error {
 					if event := w.recordOf(d); !event.Settled() {

@@ -17,6 +17,7 @@ import (
 // S3: connections that send headers and one byte a second, and come back whenever they are closed, keep no signed delivery
 // waiting: all are taken while the attack goes on, and what they have sent takes little memory.
 func TestS3SlowConnectionsKeepNobodyWaiting(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
 	w.claimed()

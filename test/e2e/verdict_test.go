@@ -89,7 +89,7 @@ func cancellingIsNotCancelled(t *testing.T, w *world) {
 		w.eventually(soon, "Tekton has seen that it is to be stopped", func() error { return w.stopping(runOf(event, name)) })
 	}
 	before := strings.Count(w.log(w.controllers[0]), "\n")
-	w.must(w.controllers[0].Restart(w.ctx)) // it looks at every open event anew
+	w.restart(w.controllers[0]) // it looks at every open event anew
 	w.lookedAnew(event.Name, before)
 	for name := range asks {
 		if status := succeeded(w.run(runOf(event, name))); status != corev1.ConditionUnknown {
@@ -124,7 +124,7 @@ func aDeletedRunIsCancelled(t *testing.T, w *world) {
 	down := w.git.inject(anything, forge.Fault{Do: forge.ServerError502HTML()})
 	w.must(w.Tekton.TektonV1().PipelineRuns(w.ci).Delete(w.ctx, run, metav1.DeleteOptions{}))
 	w.hit(down, 1)
-	w.must(w.controllers[0].Restart(w.ctx))
+	w.restart(w.controllers[0])
 	down.Remove()
 	check := w.checkReaches(sha, checkName("deleted"), "cancelled", afterFault)
 	if !strings.Contains(check.Text, "was deleted") {

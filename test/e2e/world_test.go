@@ -46,6 +46,7 @@ type world struct {
 type setup struct {
 	service                kind
 	receivers, controllers int
+	standby                bool // the test starts a second controller next to the first: as with two of them, leases are short
 	proxied                bool
 	config                 [][3]string
 	forge                  forge.Options
@@ -65,13 +66,7 @@ func newWorld(t *testing.T, s setup) *world {
 	hub := w.host(s)
 	w.ci = s.namespace(t, "ci")
 	system := s.namespace(t, cmp.Or(s.system, "plumbline"))
-	// One bucket with quick leases: a takeover then takes seconds, and a hundred installations few calls.
-	config := append([][3]string{
-		{"plumbline-config-leader-election", "buckets", "1"},
-		{"plumbline-config-leader-election", "lease-duration", "6s"},
-		{"plumbline-config-leader-election", "renew-deadline", "4s"},
-		{"plumbline-config-leader-election", "retry-period", "1s"},
-	}, s.config...)
+	config := append(s.leases(), s.config...)
 	var err error
 	w.Installation, err = installation.New(ctx, installation.Options{
 		Cluster: shared.cluster, Forge: hub.GitHub, App: hub.app, Programs: shared.programs, Namespace: system, Config: config,
@@ -87,6 +82,19 @@ func newWorld(t *testing.T, s setup) *world {
 	}
 	t.Cleanup(w.showLogs)
 	return w
+}
+
+// leases is one bucket. Where a controller takes over from another one the leases are short. Otherwise a hundred idle
+// controllers would use a third of the machine to renew them.
+func (s setup) leases() [][3]string {
+	const name = "plumbline-config-leader-election"
+	lease, renew, retry := "60s", "40s", "15s"
+	if s.controllers > 1 || s.standby {
+		lease, renew, retry = "6s", "4s", "1s"
+	}
+	return [][3]string{
+		{name, "buckets", "1"}, {name, "lease-duration", lease}, {name, "renew-deadline", renew}, {name, "retry-period", retry},
+	}
 }
 
 // namespace creates one whose name begins so.
@@ -158,6 +166,25 @@ func (w *world) start(p *installation.Process) {
 			p.Proxy.Close()
 		}
 	})
+}
+
+// kill kills a process. The leases of a controller would run out by themselves, after 15 s by default. Deleting them
+// shortens that wait. The tests with a second controller wait for it.
+func (w *world) kill(p *installation.Process) {
+	w.t.Helper()
+	w.must(p.Kill())
+	w.must(w.endLeases(w.ctx))
+}
+
+// restart kills a process and starts it again.
+func (w *world) restart(p *installation.Process) {
+	w.t.Helper()
+	w.kill(p)
+	w.must(p.Start(w.ctx))
+}
+
+func (w *world) endLeases(ctx context.Context) error {
+	return w.Kube.CoordinationV1().Leases(w.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 }
 
 func (w *world) must(err error) {
