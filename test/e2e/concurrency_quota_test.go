@@ -157,7 +157,7 @@ func TestALimitInADeletedNamespace(t *testing.T) {
 		t.Errorf("%d runs: the test shows nothing", len(runs))
 	}
 	w.must(w.Cluster.DeleteNamespace(w.ctx, w.ci))
-	w.gone(namespaceLimit)
+	w.gone(soon)
 	for _, name := range []string{"a", "b"} {
 		if check := w.checkReaches(sha, checkName(name), "cancelled", afterFault); !check.Tells("gone") && !check.Tells("deleted") && !check.Tells("terminated") {
 			t.Errorf("the check of %s does not say why: %s", name, check.Text)

@@ -89,6 +89,17 @@ func (w *world) told(event string) map[string]int {
 	return reasons
 }
 
+// tells waits until the Repository has so many Kubernetes Events with a reason that speak of one GitEvent.
+func (w *world) tells(event, reason string, n int) {
+	w.t.Helper()
+	w.eventually(soon, fmt.Sprintf("the Repository has %d Kubernetes Events with reason %s", n, reason), func() error {
+		if told := w.told(event); told[reason] != n {
+			return fmt.Errorf("those about %s are %v", event, told)
+		}
+		return nil
+	})
+}
+
 // toldOnce requires at most one Kubernetes Event for each reason about a GitEvent.
 func (w *world) toldOnce(event string) {
 	w.t.Helper()

@@ -48,7 +48,7 @@ func renewsWhole(t *testing.T, w *world) {
 		gone, renewal := w.endsAt(controller, w.renewsItsCopy(&rotated), row.write)
 		rotated.Store(true) // what is read while the Secret is written may be the new value
 		w.rotates(next)
-		w.eventually(rotationLimit, "the renewal that "+row.name, func() error {
+		w.eventually(soon, "the renewal that "+row.name, func() error {
 			w.guesses()
 			if renewal.Hits() == 0 {
 				return errMissing

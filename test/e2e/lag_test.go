@@ -45,7 +45,7 @@ func waitsForAReplica(t *testing.T, w *world) {
 	}
 	sha, delivery := w.push(map[string]string{".tekton/run.yaml": referring("missing", "push", "none", "tasks/none.yaml")})
 	w.deliver(delivery, http.StatusAccepted)
-	check := w.checkReaches(sha, checkName("missing"), "failure", refusalLimit)
+	check := w.checkReaches(sha, checkName("missing"), "failure", soon)
 	if !check.Tells("tasks/none.yaml does not exist") {
 		t.Errorf("the check does not say what is missing: %s", check.Text)
 	}

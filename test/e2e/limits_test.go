@@ -22,27 +22,17 @@ const (
 	operatorRetry = time.Second
 	// slowRetry is the -operator-retry of a test that sees that it is slow.
 	slowRetry = 4 * time.Second
-	// normalTime is B15's: a push takes a few seconds, and one that waits for a hung host's calls at least 30.
-	normalTime = 25 * time.Second
 	// workedOff is enough for 500 events of one host, which are worked off three at a time.
 	workedOff = 4 * time.Minute
 	// aMoment is what is left of the day that a claim is kept: enough to see that it is.
 	aMoment = 3 * time.Second
-	// namespaceLimit is G2's: so soon after its deletion a namespace is gone.
-	namespaceLimit = 60 * time.Second
 	// credentialLook is the -credential-look of the controllers whose Secrets change; 20 seconds as shipped.
 	credentialLook = time.Second
-	// rotationLimit is S31's: a webhook secret that was changed takes effect within 30 s.
-	rotationLimit = 30 * time.Second
-	// credentialFix is B8's: what a Secret held goes on within 30 s of its fix.
-	credentialFix = 30 * time.Second
 	// lateReports is the -late-reports of all controllers; 45 seconds as shipped.
 	lateReports = 3 * time.Second
 	// closeWindow is the -close-window of all controllers; five minutes as shipped. Two fifths of it are more than a second, which
 	// is what the times of events are told in.
 	closeWindow = 5 * time.Second
-	// refusalLimit is C4's: a refused PipelineRun has its failed check within 30 s.
-	refusalLimit = 30 * time.Second
 	// conflictStorm stands for D4's 1000 conflicts in a row: with the workqueue's backoff (5 ms·2ⁿ) 12 take 20 s and
 	// 1000 would take days.
 	conflictStorm = 12

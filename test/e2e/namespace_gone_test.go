@@ -37,7 +37,7 @@ func TestC7TheNamespaceIsTerminating(t *testing.T) {
 				t.Errorf("%d attempts to create something in the namespace, want one: %v", len(creates), creates)
 			}
 			lift()
-			w.gone(namespaceLimit)
+			w.gone(soon)
 			w.namespaceAnew()
 			w.eventually(soon, "the delivery is taken again", func() error {
 				if status, body := w.post(w.receivers[0], delivery); status != http.StatusAccepted {
@@ -72,7 +72,7 @@ func TestTheNamespaceGoesBeforeTheRun(t *testing.T) {
 		return nil
 	})
 	w.must(w.Cluster.DeleteNamespace(w.ctx, w.ci))
-	w.gone(namespaceLimit)
+	w.gone(soon)
 	close(goOn)
 	w.refusedAs(sha, "late", "RepositoryGone", "is gone")
 	w.invariants()

@@ -165,7 +165,7 @@ func failsForWhatIsWrong(t *testing.T, on kind) {
 	sha, delivery := w.push(files)
 	w.deliver(delivery, http.StatusAccepted)
 	for name, reference := range wrong {
-		check := w.checkReaches(sha, checkName(name), "failure", refusalLimit)
+		check := w.checkReaches(sha, checkName(name), "failure", soon)
 		if !check.Tells(reference) {
 			t.Errorf("%s: the author reads %q, want the reference %s", name, check.Text, reference)
 		}
