@@ -113,10 +113,15 @@ func (w *world) settled(limit time.Duration) []v1alpha1.GitEvent {
 func checkName(pipeline string) string { return application + " / " + pipeline }
 
 // pipeline is a PipelineRun file with one task that succeeds, for an event, with extra annotations ("key: value" lines).
+// The runner ends its runs; onTekton gives them to Tekton.
 func pipeline(name, event string, annotations ...string) string {
 	extra := ""
 	for _, annotation := range annotations {
 		extra += "    " + annotation + "\n"
+	}
+	managed := managedLine
+	if *allOnTekton {
+		managed = ""
 	}
 	return fmt.Sprintf(`apiVersion: tekton.dev/v1
 kind: PipelineRun
@@ -126,7 +131,7 @@ metadata:
     pipelinesascode.tekton.dev/on-event: "[%s]"
     pipelinesascode.tekton.dev/on-target-branch: "[main]"
 %sspec:
-  params:
+%s  params:
     - name: revision
       value: "{{ revision }}"
   pipelineSpec:
@@ -137,5 +142,5 @@ metadata:
             - name: step
               image: busybox
               script: exit 0
-`, name, event, extra)
+`, name, event, extra, managed)
 }
