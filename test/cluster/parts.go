@@ -12,11 +12,9 @@ import (
 const (
 	Etcd              = "etcd"
 	APIServer         = "kube-apiserver"
-	ControllerManager = "kube-controller-manager"
-	Scheduler         = "kube-scheduler"
+	ControllerManager = "kube-controllers"
 	TektonWebhook     = "tekton-webhook"
 	TektonController  = "tekton-controller"
-	Kwok              = "kwok"
 )
 
 // tektonNamespace is where Tekton's own objects are.
@@ -43,7 +41,7 @@ const (
 
 func portNames() []string {
 	return []string{
-		Etcd, portEtcdPeer, APIServer, ControllerManager, Scheduler, Kwok,
+		Etcd, portEtcdPeer, APIServer, ControllerManager,
 		TektonWebhook, portWebhookProbes, portWebhookProfile, TektonController, portControllerProfile,
 	}
 }
@@ -99,37 +97,9 @@ func (l *layout) apiServer() *Part {
 }
 
 func (l *layout) controllerManager() *Part {
-	args := append(l.kubernetesFlags(ControllerManager),
-		"--controllers=serviceaccount-controller,garbage-collector-controller,namespace-controller,"+
-			"resourcequota-controller,clusterrole-aggregation-controller,disruption-controller",
-		"--concurrent-gc-syncs=5")
-	return l.part(ControllerManager, args, l.secureGet(ControllerManager, "/healthz"))
+	address := loopback(l.port[ControllerManager])
+	return l.part(ControllerManager, []string{"-kubeconfig=" + l.kubeconfig, "-address=" + address}, get("http://"+address))
 }
-
-func (l *layout) scheduler() *Part {
-	return l.part(Scheduler, l.kubernetesFlags(Scheduler), l.secureGet(Scheduler, "/healthz"))
-}
-
-// kubernetesFlags are shared by the controller-manager and the scheduler.
-func (l *layout) kubernetesFlags(name string) []string {
-	return append([]string{
-		"--kubeconfig=" + l.kubeconfig, "--authentication-kubeconfig=" + l.kubeconfig,
-		"--authorization-kubeconfig=" + l.kubeconfig, "--authentication-skip-lookup=true",
-		"--bind-address=127.0.0.1", "--secure-port=" + l.at(name),
-		"--tls-cert-file=" + l.creds.certFile, "--tls-private-key-file=" + l.creds.keyFile,
-		"--leader-elect=false",
-	}, highLimits()...)
-}
-
-func (l *layout) kwok() *Part {
-	return l.part(Kwok, []string{
-		"--kubeconfig=" + l.kubeconfig, "--config=" + l.stagesPath(),
-		"--manage-all-nodes=true", "--node-lease-duration-seconds=0",
-		"--server-address=" + loopback(l.port[Kwok]),
-	}, get("http://"+loopback(l.port[Kwok])+"/healthz"))
-}
-
-func (l *layout) stagesPath() string { return filepath.Join(l.dir, "kwok.yaml") }
 
 func (l *layout) tektonWebhook() *Part {
 	part := l.part(TektonWebhook, l.tektonFlags(), handshake(loopback(l.port[TektonWebhook])))

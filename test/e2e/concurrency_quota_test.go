@@ -135,6 +135,7 @@ func (w *world) columns() (running, queued string) {
 // While a run waits for the quota of its namespace and another one for its slot there, a Repository in another namespace goes on. What waits in
 // a namespace that is deleted is cancelled with the reason, and nothing waits for what is gone.
 func TestALimitInADeletedNamespace(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
 	w.claimed()

@@ -24,6 +24,7 @@ import (
 // the kubelet puts them there. What is delivered meanwhile is refused with "come again"; a run that ends meanwhile is
 // reported when the tokens are there. The Repository is told once at most, and nothing is restarted.
 func TestI3ServiceAccountTokensRotate(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	w := newWorld(t, setup{})
 	receiver, err := w.Receiver(w.ctx, false)

@@ -74,6 +74,7 @@ func TestG2ANamespaceGoesWithoutUs(t *testing.T) {
 		"the-git-service": {stop: func(w *world) func() { return w.forge.Inject(forge.Fault{Do: forge.ServerError502HTML()}).Remove }},
 	} {
 		t.Run(name, func(t *testing.T) {
+			onlyInTestAllUnless(t, name == "our-pods")
 			t.Parallel()
 			newWorld(t, setup{receivers: 1, controllers: 1}).namespaceGoes(a)
 		})
@@ -82,6 +83,7 @@ func TestG2ANamespaceGoesWithoutUs(t *testing.T) {
 
 // G2: the same while Tekton's admission webhook is down. It stops a part that all worlds share.
 func TestG2ANamespaceGoesWithoutTheWebhook(t *testing.T) {
+	onlyInTestAll(t)
 	newWorld(t, setup{receivers: 1, controllers: 1}).namespaceGoes(absent{stop: (*world).withoutWebhook, told: true})
 }
 

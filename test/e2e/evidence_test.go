@@ -26,7 +26,7 @@ import (
 // patchFailures is the counter of failed patches on the controller's Prometheus page.
 const patchFailures = "plumbline_pipelinerun_patch_failures_total"
 
-// Annotation lines for pipeline: what kwok plays, and pods that do not end until the test releases their run.
+// Annotation lines for pipeline: what the cluster plays, and pods that do not end until the test releases their run.
 const (
 	held  = cluster.HoldAnnotation + `: "true"`
 	fails = cluster.ExitCodeAnnotation + `: "1"`

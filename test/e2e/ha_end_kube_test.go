@@ -188,6 +188,7 @@ func (w *world) alwaysTakes(secret string) {
 // SIGTERM while a claim is deleted whose day is over. Whether the deletion lands or not, the next controller knows to whom the
 // URL belongs then: to the Repository that has waited for it, which gets its events.
 func TestTerminatedWhileAClaimIsDeleted(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	for name, deletion := range map[string]cluster.Action{
 		"lands-while-draining": cluster.Delay(signalled), "lands-without-an-answer": cluster.ApplyThenDrop(), "does-not-land": cluster.Drop(),

@@ -28,6 +28,7 @@ func TestTerminatedWhileACheckIsPosted(t *testing.T) {
 	t.Parallel()
 	for name, answered := range map[string]bool{"answered-while-draining": true, "never-answered": false} {
 		t.Run(name, func(t *testing.T) {
+			onlyInTestAllUnless(t, answered)
 			t.Parallel()
 			w := newWorld(t, setup{receivers: 1, controllers: 1, standby: true, proxied: true})
 			w.claimed()
@@ -64,6 +65,7 @@ func TestTerminatedWhileACheckIsPosted(t *testing.T) {
 // over when the post has hung for leadership.Drain, and posts the check too; the first one's post lands later. The newest check tells the truth, the other is
 // closed as superseded.
 func TestTerminatedWhileACheckIsPostedAndTakenOver(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	w, first := newPair(t)
 	answer := make(chan struct{})

@@ -39,6 +39,7 @@ func TestThePausedHolderGoesOn(t *testing.T) {
 		{name: "check-posted", place: stopAtForge(forge.RouteCheckCreate)},
 	} {
 		t.Run(p.name, func(t *testing.T) {
+			onlyInTestAllUnless(t, p.name == "check-posted")
 			t.Parallel()
 			w, leader := newPair(t)
 			stopped, release := p.place(w, leader)
@@ -83,6 +84,7 @@ func TestTwoControllersReconcileOneEvent(t *testing.T) {
 	t.Parallel()
 	for name, call := range map[string]string{"plan": "update gitevents/status", "secret": "create secrets", "run": "create pipelineruns"} {
 		t.Run(name, func(t *testing.T) {
+			onlyInTestAllUnless(t, name == "run")
 			t.Parallel()
 			forEachKind(t, func(t *testing.T, on kind) { twoReconcile(t, on, call) })
 		})

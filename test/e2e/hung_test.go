@@ -15,12 +15,13 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// B15: a Git host accepts connections and never answers, and 500 events of it wait. What another host delivers meanwhile
+// B15: a Git host accepts connections and never answers, and 500 events of it wait (150 in make test). What another host delivers meanwhile
 // is run and reported as ever. Once the first one answers again, each of its events is worked off, once. Every fiftieth
 // of them starts a run, because a run takes the test's own Tekton longer than an event takes the controller.
 func TestB15AHungHostDelaysNoOtherHostsEvents(t *testing.T) {
 	t.Parallel()
-	const backlog, withRun, pushes = 500, 50, 5
+	const withRun, pushes = 50, 5
+	backlog := amount(150, 500)
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
 	w.claimed()
 	hung := w.beside(t)

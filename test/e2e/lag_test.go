@@ -14,6 +14,7 @@ import (
 // file of it, and a file that a pipeline refers to. Nobody is told that it is missing, and the pipeline runs once the
 // replica has caught up. A file that no directory of the commit lists is the author's mistake.
 func TestAReplicaThatLagsTellsNobodyThatAFileIsMissing(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, waitsForAReplica)
 }

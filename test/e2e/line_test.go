@@ -21,6 +21,7 @@ import (
 // they wait, what another tenant pushes to another service is run as ever, and once GitHub answers all of them are worked off,
 // each once.
 func TestEventsThatWaitForATurnCostNothing(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	const backlog, withRun, pushes = 300, 100, 2
 	w := newWorld(t, setup{receivers: 1, controllers: 1})

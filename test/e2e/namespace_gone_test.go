@@ -56,6 +56,7 @@ func TestC7TheNamespaceIsTerminating(t *testing.T) {
 // C6: the namespace is deleted, with its Repository, between the plan and the creation of the run. Nobody waits for
 // it to come back: the event is settled as refused and the check is cancelled.
 func TestTheNamespaceGoesBeforeTheRun(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, config: [][3]string{{"plumbline", "secret-auto-create", "false"}}})
 	w.startController(true, "-operator-retry="+operatorRetry.String())

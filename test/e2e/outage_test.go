@@ -80,7 +80,7 @@ func (w *world) startAPIServer() {
 	if shared.cluster.Part(cluster.APIServer).Running() {
 		return
 	}
-	for _, name := range []string{cluster.APIServer, cluster.ControllerManager, cluster.Scheduler, cluster.Kwok, cluster.TektonController} {
+	for _, name := range []string{cluster.APIServer, cluster.ControllerManager, cluster.TektonController} {
 		if err := shared.cluster.Part(name).Restart(ctx); err != nil {
 			w.t.Errorf("starting %s again: %v", name, err)
 		}

@@ -25,6 +25,7 @@ import (
 // the run's secret, can read the repository at every moment, and no other one. The renewals tell nobody. A secret that
 // somebody deletes comes back, and when the run is over it has no token.
 func TestASecretWorksAsLongAsItsRun(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1, standby: true, proxied: true, private: true, forge: forge.Options{TokenLife: tokenLife}})
 	w.claimed()
@@ -100,6 +101,7 @@ func TestALateRenewalIsMadeAtOnce(t *testing.T) {
 // SIGTERM while the token in a run's secret is renewed. Whether the patch lands or not, git can read with the next controller, and when the
 // run is over the secret has no token.
 func TestTerminatedWhileATokenIsRenewed(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	for name, write := range map[string]cluster.Action{
 		"lands-while-draining": cluster.Delay(signalled), "lands-without-an-answer": cluster.ApplyThenDrop(), "does-not-land": cluster.Drop(),

@@ -24,6 +24,7 @@ import (
 // S6: five Git hosts of one tenant accept connections and never answer, and 60 of its events wait. What another tenant pushes
 // meanwhile is run and reported as ever.
 func TestS6ATenantsHungHostsDelayNoOtherTenant(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	const hosts, backlog, pushes = 5, 12, 3
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
@@ -69,6 +70,7 @@ func (w *world) elsewhere(t *testing.T, namespace, name string) *world {
 // requests show at once that they wait for approval, the others little by little, and what somebody else pushes is run and
 // reported as ever.
 func TestS7ManyPullRequestsOfAForkDelayNothing(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	const pulls = 80
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
@@ -130,6 +132,7 @@ func (w *world) pendings() []string {
 // S9: somebody who may write PipelineRuns labels them with whatever there is: they wake no event and start no sweep. A run of
 // the installation is heard of all the same.
 func TestS9LabelledForeignRunsWakeNothing(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	const foreign = 40
 	w := newWorld(t, setup{receivers: 1, controllers: 1})

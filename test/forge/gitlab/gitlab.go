@@ -58,6 +58,7 @@ type GitLab struct {
 
 	mu         *sync.Mutex // the core's, which guards all that follows
 	lastID     int64
+	at         time.Time // of what somebody does at the moment; zero outside of act
 	users      map[string]*user
 	groups     map[string]*group
 	projects   map[string]*project
@@ -148,7 +149,32 @@ func (g *GitLab) nextID() int64 {
 	return g.lastID
 }
 
-func (g *GitLab) now() time.Time { return g.opts.Now().UTC().Truncate(time.Millisecond) }
+// act locks the forge until done is called, for what somebody does in a project. Everything that is done to a project or its forks has
+// a second of its own, because clients read these times to the second; so they run ahead of the clock where more is done than one thing
+// a second.
+func (g *GitLab) act(project string) (done func()) {
+	g.mu.Lock()
+	p := g.mustProject(project)
+	for p.parent != nil {
+		p = p.parent
+	}
+	if g.at = g.now().Truncate(time.Second); !g.at.After(p.lastAct) {
+		g.at = p.lastAct.Add(time.Second)
+	}
+	p.lastAct = g.at
+	return func() {
+		g.at = time.Time{}
+		g.mu.Unlock()
+	}
+}
+
+// now is the time of what is being done, or the clock's. The caller holds mu.
+func (g *GitLab) now() time.Time {
+	if !g.at.IsZero() {
+		return g.at
+	}
+	return g.opts.Now().UTC().Truncate(time.Millisecond)
+}
 
 func orDefault[T comparable](v, d T) T {
 	var zero T

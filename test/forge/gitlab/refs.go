@@ -19,8 +19,7 @@ type Change = gitdb.Change
 // be. Open merge requests from the branch follow. It returns the SHA, which is
 // that of git for the same content, time and parents.
 func (g *GitLab) Commit(project, branch string, ch Change) string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.act(project)()
 	p := g.mustProject(project)
 	author := g.userOf(orDefault(ch.Author, "octocat"))
 	parent := orDefault(ch.Parent, p.branches[branch])
@@ -57,8 +56,7 @@ func (g *GitLab) moveBranch(p *project, branch, sha string, by *user) {
 
 // SetBranch moves or creates a branch, as a push of commits that exist.
 func (g *GitLab) SetBranch(project, branch, sha, username string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.act(project)()
 	p := g.mustProject(project)
 	if p.db.Commit(sha) == nil {
 		mistake("SetBranch: no commit %s in %s", sha, project)
@@ -68,16 +66,14 @@ func (g *GitLab) SetBranch(project, branch, sha, username string) {
 
 // DeleteBranch deletes a branch; its commits stay.
 func (g *GitLab) DeleteBranch(project, branch, username string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.act(project)()
 	p := g.mustProject(project)
 	g.deleteRef(p, p.branches, "refs/heads/", branch, username)
 }
 
 // CreateTag creates or moves a lightweight tag on a commit.
 func (g *GitLab) CreateTag(project, tag, sha, username string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.act(project)()
 	p := g.mustProject(project)
 	if p.db.Commit(sha) == nil {
 		mistake("CreateTag: no commit %s in %s", sha, project)
@@ -105,8 +101,7 @@ func (g *GitLab) Annotate(project, tag string) string {
 
 // DeleteTag deletes a tag.
 func (g *GitLab) DeleteTag(project, tag, username string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.act(project)()
 	p := g.mustProject(project)
 	g.deleteRef(p, p.tags, "refs/tags/", tag, username)
 }
