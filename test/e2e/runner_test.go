@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"strings"
 	"time"
@@ -22,11 +21,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// allOnTekton gives every run to Tekton.
-var allOnTekton = flag.Bool("tekton", false, "Tekton executes all PipelineRuns, also those that only have to end")
-
 // runnerName is the spec.managedBy of PipelineRuns that only have to end. Tekton's controller leaves them alone, and they
-// have neither TaskRuns nor pods.
+// have neither TaskRuns nor pods. In make test-all Tekton executes these runs too.
 const runnerName = "test.plumbline.dev/runner"
 
 const managedLine = "  managedBy: " + runnerName + "\n"
