@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/plumbline-ci/plumbline/test/testcache"
 )
 
 // CacheEnv names the environment variable that moves the folder in which built
@@ -139,6 +141,9 @@ func buildHash(root string) (string, error) {
 	hash.Write(version)
 	for _, b := range binaries() {
 		_, _ = fmt.Fprintln(hash, strings.Join([]string{b.name, b.group, b.pkg, b.ldflags}, "\x00"))
+		if err := testcache.Files(filepath.Join(root, binariesDir, b.group)); err != nil {
+			return "", err
+		}
 		for _, name := range []string{"go.mod", "go.sum"} {
 			data, err := os.ReadFile(filepath.Join(root, binariesDir, b.group, name))
 			if err != nil {
