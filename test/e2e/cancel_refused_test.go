@@ -30,7 +30,7 @@ func cancelsUnderAPolicy(t *testing.T, w *world) {
 	lift := w.enforce(policy{
 		operation: "UPDATE", condition: w.byController(), expression: "false", message: "updates of PipelineRuns are not allowed here",
 	}, w.probeUpdate())
-	w.deliver(w.says(commented, "dev", "/cancel"), http.StatusAccepted)
+	w.deliver(w.commands(commented, "dev", "/cancel"), http.StatusAccepted)
 	w.deliver(w.closes(closed, false), http.StatusAccepted)
 	for _, sha := range shas {
 		w.eventually(afterFault, "the check says that it is being cancelled", func() error {

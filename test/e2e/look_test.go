@@ -82,6 +82,18 @@ func (w *world) runs() []pipelinev1.PipelineRun {
 	return list.Items
 }
 
+// nextSecond waits until what the API server stores has a later time than everything before: it writes times in whole seconds.
+func (w *world) nextSecond() {
+	w.t.Helper()
+	before := time.Now().Unix()
+	w.eventually(soon, "another second has begun", func() error {
+		if time.Now().Unix() == before {
+			return errMissing
+		}
+		return nil
+	})
+}
+
 // events lists the GitEvents of the world.
 func (w *world) events() []v1alpha1.GitEvent {
 	w.t.Helper()

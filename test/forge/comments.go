@@ -31,7 +31,7 @@ func (g *GitHub) Comment(repo string, number int, user, body string) int64 {
 		mistake("Comment: no pull request %s#%d", repo, number)
 	}
 	mustBeTaken("Comment", body)
-	now := g.now()
+	now := g.happened(r)
 	m := &comment{id: g.core.NextID(), repo: r, pull: int64(number), by: g.userOf(user), body: body, at: now, updated: now}
 	g.comments = append(g.comments, m)
 	g.core.Notify()

@@ -94,7 +94,7 @@ func New(o Options) *GitHub {
 	g.mu = &g.core.Mu
 	g.mux = g.newMux()
 	g.Host = traffic.NewHost[*State, Write](g.core, o.Addr, g.Handler(), func() *State { return &State{traffic.ViewOf(g.Host), g} })
-	g.Pushes = gitdb.NewPushes(g.mu, func(repo string) gitdb.Target { return g.target(g.mustRepo(repo)) })
+	g.Pushes = gitdb.NewPushes(g.lock, g.lock, func(repo string) gitdb.Target { return g.target(g.mustRepo(repo)) })
 	return g
 }
 
@@ -135,6 +135,12 @@ func joinRef(path string) string {
 	}
 	ref := strings.Join(parts[from:to], "%2F")
 	return strings.Join(append(append(parts[:from:from], ref), parts[to:]...), "/")
+}
+
+// lock locks the forge until done is called.
+func (g *GitHub) lock(string) (done func()) {
+	g.mu.Lock()
+	return g.mu.Unlock
 }
 
 func (g *GitHub) now() time.Time { return g.opts.Now().UTC().Truncate(time.Second) }

@@ -26,7 +26,7 @@ func (g *GitHub) CommitComment(repo, sha, user, body string) int64 {
 		mistake("CommitComment: no commit %s in %s", sha, repo)
 	}
 	mustBeTaken("CommitComment", body)
-	m := &remark{g.core.NextID(), r, sha, g.userOf(user), body, g.now()}
+	m := &remark{g.core.NextID(), r, sha, g.userOf(user), body, g.happened(r)}
 	g.remarks = append(g.remarks, m)
 	g.core.Notify()
 	return m.id

@@ -44,6 +44,7 @@ const (
 
 // world is a service with a log, a receiver, and an API server. A process is its reconciler.
 type world struct {
+	unserved string // the namespace that serve-namespaces does not name
 	*testing.T
 	clock *clocktesting.FakeClock
 	kube  *fake.Clientset
@@ -136,7 +137,7 @@ func (w *world) start() {
 		key:     types.NamespacedName{Namespace: system, Name: app},
 		open:    func(string, provider.Credentials) (provider.DeliveryLog, error) { return w, nil },
 		baseURL: func() string { return "https://github.com" }, store: store{w.kube.CoreV1().ConfigMaps(system)}, secrets: w.kube.CoreV1(),
-		claims: listers.NewRepositoryClaimLister(w.claims).RepositoryClaims(system), known: func() bool { return true },
+		claims: listers.NewRepositoryClaimLister(w.claims).RepositoryClaims(system), known: func() bool { return true }, serves: func(namespace string) bool { return namespace != w.unserved },
 		repositories: paclisters.NewRepositoryLister(w.repos), recorder: w.events, clock: ticking{w.clock}, logger: zap.NewNop().Sugar(), metrics: m, line: newLine(),
 	}
 	if err := w.process.Promote(pkgreconciler.UniversalBucket(), func(pkgreconciler.Bucket, types.NamespacedName) {}); err != nil {

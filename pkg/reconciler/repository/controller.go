@@ -26,6 +26,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/leadership"
 	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/scope"
 )
 
 const (
@@ -64,7 +65,6 @@ func NewController(options Options) injection.ControllerConstructor {
 		r.tekton = pipelineclient.Get(ctx).TektonV1()
 		r.namespace = system.Namespace()
 		r.repositories, r.claims = repositories.Informer().GetIndexer(), claims.Informer().GetIndexer()
-		r.rivals = rivals(repositories.Informer().GetIndexer())
 		r.recorder = kubeevents.Recorder(ctx)
 		r.PromoteFunc = promote(repositories.Informer().GetIndexer(), claims.Informer().GetIndexer())
 		if err := leadership.Count(&r.LeaderAwareFuncs, queueName); err != nil {
@@ -86,6 +86,7 @@ func NewController(options Options) injection.ControllerConstructor {
 		})
 		settings.WatchConfigs(cmw)
 		r.settings = settings
+		r.rivals = rivals(scope.Repositories(repositories.Informer().GetIndexer(), settings))
 		r.budget = budget.New(func() budget.Limits { return settings.Load().Open }, r.clock, w.budgetChanged(impl.EnqueueKey))
 		var err error
 		if r.eventsSynced, err = w.wire(impl, r.budget); err != nil {

@@ -59,6 +59,7 @@ type GitLab struct {
 	core *traffic.Core
 
 	mu         *sync.Mutex // the core's, which guards all that follows
+	at         time.Time // of what somebody does at the moment; zero outside of act
 	users      map[string]*user
 	groups     map[string]*group
 	projects   map[string]*project
@@ -97,7 +98,11 @@ func New(o Options) *GitLab {
 	g.mu = &g.core.Mu
 	g.mux = g.newMux()
 	g.Host = traffic.NewHost[*State, Write](g.core, o.Addr, g.mux, func() *State { return &State{traffic.ViewOf(g.Host), g} })
-	g.Pushes = gitdb.NewPushes(g.mu, func(path string) gitdb.Target { return g.target(g.mustProject(path)) })
+	look := func(string) (done func()) {
+		g.mu.Lock()
+		return g.mu.Unlock
+	}
+	g.Pushes = gitdb.NewPushes(g.act, look, func(path string) gitdb.Target { return g.target(g.mustProject(path)) })
 	return g
 }
 
@@ -109,7 +114,32 @@ func (g *GitLab) web() string {
 	return strings.TrimSuffix(orDefault(g.opts.ExternalURL, g.core.BaseURL), "/")
 }
 
-func (g *GitLab) now() time.Time { return g.opts.Now().UTC().Truncate(time.Millisecond) }
+// act locks the forge until done is called, for what somebody does in a project. Everything that is done to a project or its forks has
+// a second of its own, because clients read these times to the second; so they run ahead of the clock where more is done than one thing
+// a second.
+func (g *GitLab) act(project string) (done func()) {
+	g.mu.Lock()
+	p := g.mustProject(project)
+	for p.parent != nil {
+		p = p.parent
+	}
+	if g.at = g.now().Truncate(time.Second); !g.at.After(p.lastAct) {
+		g.at = p.lastAct.Add(time.Second)
+	}
+	p.lastAct = g.at
+	return func() {
+		g.at = time.Time{}
+		g.mu.Unlock()
+	}
+}
+
+// now is the time of what is being done, or the clock's. The caller holds mu.
+func (g *GitLab) now() time.Time {
+	if !g.at.IsZero() {
+		return g.at
+	}
+	return g.opts.Now().UTC().Truncate(time.Millisecond)
+}
 
 func orDefault[T comparable](v, d T) T {
 	var zero T

@@ -67,8 +67,7 @@ type NewMergeRequest struct {
 // OpenMergeRequest opens a merge request and returns its iid. From then on the
 // target project knows the source's commits.
 func (g *GitLab) OpenMergeRequest(n NewMergeRequest) int64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.act(n.Target)()
 	target := g.mustProject(n.Target)
 	source := g.mustProject(orDefault(n.Source, n.Target))
 	sha, found := source.branches[n.SourceBranch]
@@ -108,8 +107,7 @@ func (m *mergeRequest) changed(g *GitLab, action string, by *user, changes objec
 }
 
 func (g *GitLab) changeMR(project string, iid int64, username string, change func(m *mergeRequest, by *user)) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.act(project)()
 	m := g.mustProject(project).mr(iid)
 	if m == nil {
 		mistake("no merge request %s!%d", project, iid)

@@ -3,12 +3,43 @@
 package gitlab
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
+
+// What is done to a project has a later second than what was done before, however fast it comes.
+func TestEachActHasItsOwnSecond(t *testing.T) {
+	w := newWorld(t, Options{})
+	sha := w.Commit(app, "topic", Change{Files: map[string]string{"a": "1"}})
+	w.OpenMergeRequest(NewMergeRequest{Target: app, SourceBranch: "topic"})
+	last := ""
+	for range 3 {
+		w.Commit(app, "topic", Change{Files: map[string]string{"a": last}})
+		for i, d := range []Delivery{
+			w.MergeRequestDelivery(MergeRequestEvent{Project: app, IID: 1}),
+			w.NoteDelivery(w.AddNote(app, 1, "bob", "hi")),
+			w.NoteDelivery(w.AddCommitNote(app, sha, "bob", "hi")),
+		} {
+			var e struct {
+				Attributes struct {
+					Updated string `json:"updated_at"`
+				} `json:"object_attributes"`
+			}
+			if err := json.Unmarshal(d.Body, &e); err != nil {
+				t.Fatal(err)
+			}
+			if at := e.Attributes.Updated; at <= last {
+				t.Errorf("delivery %d is of %s, the one before of %s", i, at, last)
+			} else {
+				last = at
+			}
+		}
+	}
+}
 
 func TestNotes(t *testing.T) {
 	w := newWorld(t, Options{})

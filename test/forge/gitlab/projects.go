@@ -47,6 +47,7 @@ type project struct {
 	defaultBranch string
 	parent        *project
 	created       time.Time
+	lastAct       time.Time // what was done last to it or its forks
 	db            gitdb.DB
 	branches      map[string]string
 	tags          map[string]string    // name -> commit

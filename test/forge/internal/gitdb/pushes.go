@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"sync"
 	"time"
 )
 
@@ -18,12 +17,14 @@ const (
 
 // Pushes is what tests do to the branches and tags of a forge's repositories. A forge embeds it.
 type Pushes struct {
-	lock sync.Locker
-	find func(repo string) Target
+	act, look func(repo string) (done func())
+	find      func(repo string) Target
 }
 
-// NewPushes makes them; find runs under the lock.
-func NewPushes(lock sync.Locker, find func(repo string) Target) Pushes { return Pushes{lock, find} }
+// NewPushes makes them. act and look lock the forge until done is called, for what changes a repository and for what does not.
+func NewPushes(act, look func(repo string) (done func()), find func(repo string) Target) Pushes {
+	return Pushes{act, look, find}
+}
 
 // Target is a repository that is pushed to.
 type Target struct {
@@ -40,8 +41,7 @@ type Target struct {
 // Commit makes a commit and pushes it to the branch, which it creates if need be. Open pull requests from the branch follow. It
 // returns the SHA, which is that of git for the same content, time and parents.
 func (p Pushes) Commit(repo, branch string, ch Change) string {
-	p.lock.Lock()
-	defer p.lock.Unlock()
+	defer p.act(repo)()
 	t, author := p.find(repo), cmp.Or(ch.Author, "octocat")
 	parent := cmp.Or(ch.Parent, t.Branches[branch], t.Branches[t.DefaultBranch])
 	if ch.Orphan {
@@ -76,15 +76,14 @@ func (p Pushes) CreateTag(repo, tag, sha, user string) {
 
 // Annotate makes a tag that there is an annotated one: the ref points to a tag object, whose id it returns, and that to the commit.
 // Its push events stay those of a lightweight one.
-func (p Pushes) Annotate(repo, tag string) (id string) {
-	p.on(repo, "", func(t Target) {
-		if t.Tags[tag] == "" {
-			panic(fmt.Sprintf("forge: no tag %s in %s", tag, repo))
-		}
-		id = TagID(tag, t.Tags[tag])
-		t.Annotated[tag] = id
-	})
-	return id
+func (p Pushes) Annotate(repo, tag string) string {
+	defer p.look(repo)()
+	t := p.find(repo)
+	if t.Tags[tag] == "" {
+		panic(fmt.Sprintf("forge: no tag %s in %s", tag, repo))
+	}
+	t.Annotated[tag] = TagID(tag, t.Tags[tag])
+	return t.Annotated[tag]
 }
 
 // DeleteTag deletes a tag.
@@ -93,15 +92,14 @@ func (p Pushes) DeleteTag(repo, tag, user string) {
 }
 
 // Branches returns the heads of a repository's branches.
-func (p Pushes) Branches(repo string) (heads map[string]string) {
-	p.on(repo, "", func(t Target) { heads = maps.Clone(t.Branches) })
-	return heads
+func (p Pushes) Branches(repo string) map[string]string {
+	defer p.look(repo)()
+	return maps.Clone(p.find(repo).Branches)
 }
 
 // on does something to a repository that has the commit, if one is named.
 func (p Pushes) on(repo, sha string, do func(t Target)) {
-	p.lock.Lock()
-	defer p.lock.Unlock()
+	defer p.act(repo)()
 	t := p.find(repo)
 	if sha != "" && t.DB.Commit(sha) == nil {
 		panic(fmt.Sprintf("forge: no commit %s in %s", sha, repo))
