@@ -59,7 +59,7 @@ type GitLab struct {
 	core *traffic.Core
 
 	mu         *sync.Mutex // the core's, which guards all that follows
-	at         time.Time // of what somebody does at the moment; zero outside of act
+	at         time.Time   // of what somebody does at the moment; zero outside of act
 	users      map[string]*user
 	groups     map[string]*group
 	projects   map[string]*project
