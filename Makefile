@@ -20,7 +20,9 @@ foreground = @[[ ! -t 0 ]] || set -m; $(1); exit $$?
 PROVIDER ?= github
 
 .PHONY: demo
-demo: binaries ## a push becomes a truthful check on a real Kubernetes and Tekton (PROVIDER=gitlab: a merge request; KEEP=1 leaves it running)
+demo: ## a push becomes a truthful check on a real Kubernetes and Tekton (PROVIDER=gitlab: a merge request; KEEP=1 leaves it running)
+	@echo 'The first time takes about eight minutes on two cores, which compile a Kubernetes and a Tekton. After that it takes a minute.'
+	@$(MAKE) --no-print-directory binaries
 	go build -o dist/demo ./test/demo
 	$(call foreground,dist/demo -provider=$(PROVIDER))
 
@@ -87,7 +89,7 @@ race: ## run the tests of pkg/ with the race detector, which needs a C compiler 
 
 .PHONY: bench-plan
 bench-plan: binaries ## print time, calls and sizes of events with 1, 10, 100, 200 PipelineRuns (BENCH="-git-delay=200ms")
-	go run ./test/bench/cmd/bench-plan $(BENCH)
+	go run ./test/bench/cmd/bench -runs 1,10,100,200 -only '^runs$$' $(BENCH)
 
 SECONDS_EACH ?= 60
 RATES ?= 1,5,20
@@ -166,7 +168,7 @@ verify: ## fail if generated code is out of date
 	$(call timed,verify,./hack/update-codegen.sh --verify)
 
 .PHONY: binaries
-binaries: ## build etcd, Kubernetes, Tekton and kwok for the tests and the demo (once)
+binaries: ## build etcd, Kubernetes and Tekton for the tests and the demo (once)
 	$(call timed,binaries,go run ./test/cluster/cmd/cluster -build-only)
 
 .PHONY: cluster

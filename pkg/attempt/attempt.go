@@ -159,9 +159,9 @@ func checkOf(s *v1alpha1.GitEventStatus, key string) *v1alpha1.Check {
 	return nil
 }
 
-// Requeue is fault.Requeue with this process's wait for operators.
+// Requeue is retry.Requeue with this process's wait for operators.
 func (d *Desk) Requeue(errs ...error) error {
-	return fault.RequeueAfter(d.operatorRetry(), errs...)
+	return retry.RequeueAfter(d.operatorRetry(), errs...)
 }
 
 func (d *Desk) operatorRetry() time.Duration {

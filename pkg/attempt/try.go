@@ -79,7 +79,7 @@ func (d *Desk) ComeBack(event string, err error) (time.Duration, bool) {
 		return 0, false
 	}
 	now := d.Clock.Now()
-	after, known := fault.KnownWait(err)
+	after, known := retry.KnownWait(err)
 	if next, failing := d.Timers.Next(event, now); failing && (!known || next < after) {
 		return next, true
 	}

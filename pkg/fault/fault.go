@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fault gives every error one class. A class is set where the error arises and read in one function, Requeue.
-// The classes are those of docs/errors.md.
+// Package fault gives every error one class. A class is set where the error arises and read in one
+// function, retry.Requeue. The classes are those of docs/errors.md.
 package fault
 
 import (
@@ -140,3 +140,22 @@ func Is(err error, class Class) bool {
 	f := Of(err)
 	return f != nil && f.Class == class
 }
+
+// Among returns an error with the words and the class of the first one, of which each counts for retry.Requeue.
+func Among(first error, others ...error) error {
+	if len(others) == 0 {
+		return first
+	}
+	if classified := (*Error)(nil); !errors.As(first, &classified) {
+		first = Of(first) // else the class would be another one's
+	}
+	return among{first, append([]error{first}, others...)}
+}
+
+type among struct {
+	error
+	all []error
+}
+
+// Unwrap returns all of them, the first one first.
+func (a among) Unwrap() []error { return a.all }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package retry remembers which steps of which keys of a workqueue have just failed. The workqueue has one time for a key.
-// A step needs its own: what another step waits for must neither delay it nor call it early (docs/adr/0012).
+// Package retry decides when a key of a workqueue is reconciled again. Requeue turns the errors of a
+// reconcile into knative's answer. Timers remember which steps of a key have just failed: the
+// workqueue has one time for a key, and a step needs its own (docs/adr/0012).
 package retry
 
 import (
@@ -94,7 +95,7 @@ func (t *Timers) Note(key string, step Step, err error, now time.Time) {
 	if f := fault.Of(err); f != nil && f.Reason == fault.ReasonBusy {
 		return
 	}
-	if !fault.Retried(err) {
+	if !Retried(err) {
 		delete(t.keys[key], at)
 		t.tidy(key)
 		return
@@ -105,7 +106,7 @@ func (t *Timers) Note(key string, step Step, err error, now time.Time) {
 	}
 	known.tries++
 	wait := min(now.Sub(known.since), MaxWait)
-	if after, beside := fault.KnownWait(fault.Requeue(err)); beside { // a part of the step has a time of its own
+	if after, beside := KnownWait(Requeue(err)); beside { // a part of the step has a time of its own
 		wait = min(wait, after)
 	}
 	known.due, known.latest = now.Add(min(wait, backoff(known.tries))), now.Add(max(wait, MinWait))

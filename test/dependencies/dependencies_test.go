@@ -42,6 +42,7 @@ func reachable(t *testing.T, pkg string) map[string]bool {
 func TestDependencyDirection(t *testing.T) {
 	t.Parallel()
 	const github, gitlab = "github.com/google/go-github/v60/github", "github.com/xanzy/go-gitlab"
+	const controller = "knative.dev/pkg/controller" // 500 packages, which every test of a pure package would link
 	reconcilers := []string{module + "pkg/reconciler/gitevent", module + "pkg/reconciler/repository", module + "pkg/reconciler/sweep"}
 	tests := []struct {
 		sentence, pkg string
@@ -49,13 +50,16 @@ func TestDependencyDirection(t *testing.T) {
 	}{
 		{"no receiver runs under leases or creates PipelineRuns", module + "cmd/receiver",
 			append([]string{"knative.dev/pkg/injection/sharedmain", module + "pkg/leadership", "github.com/tektoncd/pipeline/pkg/client/clientset/versioned"}, reconcilers...)},
-		{"the receiver's package knows no Git service", module + "pkg/receiver", []string{github, gitlab, module + "pkg/provider/github", module + "pkg/provider/gitlab"}},
-		{"the planner knows no Git service, no reconciler and nothing that asks the API server", module + "pkg/plan", append([]string{github, gitlab, module + "pkg/kept", module + "pkg/openevents", module + "pkg/credentials", module + "pkg/attempt"}, reconcilers...)},
+		{"the receiver's package knows no Git service and reconciles nothing", module + "pkg/receiver", []string{controller, github, gitlab, module + "pkg/provider/github", module + "pkg/provider/gitlab"}},
+		{"the planner knows no Git service, no reconciler and nothing that asks the API server", module + "pkg/plan", append([]string{controller, github, gitlab, module + "pkg/kept", module + "pkg/openevents", module + "pkg/credentials", module + "pkg/attempt"}, reconcilers...)},
 		{"the gitevent reconciler knows no Git service and no other reconciler", module + "pkg/reconciler/gitevent", []string{github, gitlab, reconcilers[1], reconcilers[2]}},
 		{"the repository reconciler knows no Git service and no other reconciler", module + "pkg/reconciler/repository", []string{github, gitlab, reconcilers[0], reconcilers[2]}},
 		{"the sweep knows no Git service and no other reconciler", module + "pkg/reconciler/sweep", []string{github, gitlab, reconcilers[0], reconcilers[1]}},
-		{"the command line plans without a reconciler", module + "cmd/plumb", reconcilers},
-		{"matching knows no Git service and no file", module + "pkg/match", []string{module + "pkg/provider", module + "pkg/resolve"}},
+		{"the command line plans without a reconciler", module + "cmd/plumb", append([]string{controller}, reconcilers...)},
+		{"an error means what it means without a controller", module + "pkg/fault", []string{controller, "k8s.io/client-go/tools/cache"}},
+		{"the fair queue knows no controller", module + "pkg/turns", []string{controller}},
+		{"a Git service knows no controller", module + "pkg/provider/github", []string{controller}},
+		{"matching knows no controller, no Git service and no file", module + "pkg/match", []string{controller, module + "pkg/provider", module + "pkg/resolve"}},
 		{"expressions know nothing of ours but globs and faults", module + "pkg/expression", []string{module + "pkg/provider", module + "pkg/apis/plumbline/v1alpha1", module + "pkg/match"}},
 		{"access knows no Git service", module + "pkg/access", []string{module + "pkg/provider"}},
 		{"the verdict knows no Git service and no reconciler", module + "pkg/status", append([]string{module + "pkg/provider", module + "pkg/resolve"}, reconcilers...)},

@@ -53,7 +53,7 @@ func TestS23WhatApprovedCodeMayDo(t *testing.T) {
 		number := w.git.open("stranger", "feature", "stranger")
 		w.deliver(w.opened(number), http.StatusAccepted)
 		w.checkReaches(sha, application, "queued", soon)
-		approval := w.says(number, "member", "/ok-to-test")
+		approval := w.commands(number, "member", "/ok-to-test")
 		w.deliver(approval, http.StatusAccepted)
 		w.checkReaches(sha, checkName("pr"), "in_progress", soon)
 		w.checkReaches(sha, checkName("secretive"), "failure", soon) // no check comes while they are counted
@@ -72,7 +72,7 @@ func TestS23WhatApprovedCodeMayDo(t *testing.T) {
 		w.must(err)
 		w.parameter(`[{"name":"key","secret_ref":{"name":"keys","key":"key"},"untrusted":true}]`)
 		w.set(`{"untrusted_service_account":"quarantine","pipelinerun_provenance":"source"}`)
-		w.deliver(w.says(number, "member", "/test mine secretive"), http.StatusAccepted)
+		w.deliver(w.commands(number, "member", "/test mine secretive"), http.StatusAccepted)
 		w.checkReaches(sha, checkName("mine"), "success", soon)
 		w.checkReaches(sha, checkName("secretive"), "success", soon)
 		w.settled(soon)

@@ -145,7 +145,7 @@ func TestACloseIsNotLost(t *testing.T) {
 		number, sha := w.topic("topic")
 		w.deliver(w.opened(number), http.StatusAccepted)
 		w.checkReaches(sha, checkName("pr"), "in_progress", soon)
-		w.must(w.controllers[0].Kill())
+		w.kill(w.controllers[0])
 		closed := w.closes(number, false)
 		w.deliver(closed, http.StatusAccepted)
 		w.must(w.controllers[0].Start(w.ctx))

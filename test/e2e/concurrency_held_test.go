@@ -49,7 +49,7 @@ func TestARunThatIsHeldPendingKeepsItsSlot(t *testing.T) {
 	if !held.IsPending() {
 		t.Errorf("%s is told %q", held.Name, held.Spec.Status)
 	}
-	w.deliver(w.says(number, "dev", "/cancel"), http.StatusAccepted)
+	w.deliver(w.commands(number, "dev", "/cancel"), http.StatusAccepted)
 	if check := w.checkReaches(second, checkName("second"), "cancelled", soon); !check.Tells("dev asked for it") {
 		t.Errorf("the check does not say why: %s", check.Text)
 	}

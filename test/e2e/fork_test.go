@@ -32,7 +32,7 @@ func tellsOfAForkOnce(t *testing.T, w *world, hidden bool) {
 	lost := w.git.inject(writeComment, forge.Fault{Count: 1, Do: forge.ApplyThenAnswer(http.StatusBadGateway)})
 	w.deliver(w.opened(number), http.StatusAccepted)
 	started := w.checkReaches(sha, checkName("pr"), "in_progress", soon)
-	w.must(w.controller().Restart(w.ctx))
+	w.restart(w.controller())
 	w.release(w.created(sha))
 	ended := w.checkReaches(sha, checkName("pr"), "success", afterFault)
 	w.settles(sha, afterFault)

@@ -26,7 +26,7 @@ import (
 // one signs as soon as there is another controller.
 func TestTerminatedWhileAWebhookSecretIsRenewed(t *testing.T) {
 	t.Parallel()
-	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, renewsWhole)
+	forEachService(t, setup{receivers: 1, controllers: 1, standby: true, proxied: true}, renewsWhole)
 }
 
 func renewsWhole(t *testing.T, w *world) {
@@ -47,7 +47,7 @@ func renewsWhole(t *testing.T, w *world) {
 		gone, renewal := w.endsAt(controller, w.renewsItsCopy(&rotated), row.write)
 		rotated.Store(true) // what is read while the Secret is written may be the new value
 		w.rotates(next)
-		w.eventually(rotationLimit, "the renewal that "+row.name, func() error {
+		w.eventually(soon, "the renewal that "+row.name, func() error {
 			w.guesses()
 			if renewal.Hits() == 0 {
 				return errMissing

@@ -30,7 +30,7 @@ func TestTerminatedWhileACheckIsPosted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			onlyInTestAllUnless(t, answered)
 			t.Parallel()
-			w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true})
+			w := newWorld(t, setup{receivers: 1, controllers: 1, standby: true, proxied: true})
 			w.claimed()
 			answer := make(chan struct{})
 			do := forge.Hold(answer)
@@ -137,7 +137,7 @@ func (w *world) holders() map[string]string {
 func TestKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	// A hook on GitLab that fails four times in a row pauses, a minute as shipped.
-	forEachService(t, setup{receivers: 2, controllers: 1, proxied: true, gitlab: gitlab.Options{FirstPause: time.Second}}, endsWhatItAcknowledged)
+	forEachService(t, setup{receivers: 2, controllers: 1, standby: true, proxied: true, gitlab: gitlab.Options{FirstPause: time.Second}}, endsWhatItAcknowledged)
 }
 
 func endsWhatItAcknowledged(t *testing.T, w *world) {

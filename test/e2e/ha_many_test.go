@@ -22,7 +22,7 @@ import (
 func TestTwoVersionsShareTheWork(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1})
+	w := newWorld(t, setup{receivers: 1, controllers: 1, standby: true})
 	w.claimed()
 	dir := t.TempDir()
 	w.must(installation.Compile(w.ctx, dir, "-ldflags=-X=main.version=next", "./cmd/controller"))

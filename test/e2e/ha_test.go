@@ -125,7 +125,7 @@ func newPair(t *testing.T) (*world, *installation.Process) {
 
 func newPairOn(t *testing.T, on kind) (*world, *installation.Process) {
 	t.Helper()
-	w := newWorld(t, setup{service: on, receivers: 1, controllers: 1, proxied: true})
+	w := newWorld(t, setup{service: on, receivers: 1, controllers: 1, standby: true, proxied: true})
 	w.claimed()
 	leader := w.controllers[0]
 	w.leads()

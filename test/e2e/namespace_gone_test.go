@@ -36,7 +36,7 @@ func TestC7TheNamespaceIsTerminating(t *testing.T) {
 				t.Errorf("%d attempts to create something in the namespace, want one: %v", len(creates), creates)
 			}
 			lift()
-			w.gone(namespaceLimit)
+			w.gone(soon)
 			w.namespaceAnew()
 			w.eventually(soon, "the delivery is taken again", func() error {
 				if status, body := w.post(w.receivers[0], delivery); status != http.StatusAccepted {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"testing"
-	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -37,12 +36,7 @@ func TestG5RunsAreKeptUntilTheyAreReported(t *testing.T) {
 		down := w.git.inject(anything, forge.Fault{Do: forge.ServerError502HTML()})
 		w.release(before)
 		ended := w.ended(before.Status.Runs[0])
-		w.eventually(soon, "the next second begins", func() error {
-			if time.Since(w.completed(before)) < 2*time.Second {
-				return errMissing
-			}
-			return nil
-		})
+		w.nextSecond()
 		w.release(last)
 		if after := w.ended(last.Status.Runs[0]); ended.Status != "True" || after.Status != "True" {
 			t.Fatalf("they ended %+v and %+v", ended, after)
@@ -92,15 +86,6 @@ func (w *world) record(sha string) *v1alpha1.GitEvent {
 	return w.eventOf(sha, "the event is there", func(*v1alpha1.GitEvent) error { return nil })
 }
 
-// completed is when an event's only run was.
-func (w *world) completed(event *v1alpha1.GitEvent) time.Time {
-	w.t.Helper()
-	if at := w.run(event.Status.Runs[0].Name).Status.CompletionTime; at != nil {
-		return at.Time
-	}
-	return time.Now()
-}
-
 func namesOf(runs []pipelinev1.PipelineRun) (names []string) {
 	for _, run := range runs {
 		names = append(names, run.Name)
@@ -126,9 +111,7 @@ func TestARefusedDeleteIsTriedAgain(t *testing.T) {
 	if runs := w.runs(); len(runs) != 1 || refused.Hits() < 5 {
 		t.Errorf("%d PipelineRuns are left after %d refusals", len(runs), refused.Hits())
 	}
-	if told := w.told(w.record(sha).Name); told["NotPruned"] != 1 {
-		t.Errorf("told is %v", told)
-	}
+	w.tells(w.record(sha).Name, "NotPruned", 1)
 	w.neverFailed(sha)
 	w.invariants()
 }

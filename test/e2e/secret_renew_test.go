@@ -29,7 +29,7 @@ func TestALateRenewalIsMadeAtOnce(t *testing.T) {
 	event := w.created(sha)
 	w.checkReaches(sha, checkName("late"), "in_progress", soon)
 	w.must(w.lsRemote(w.secret(event), w.repo.CloneURL))
-	w.must(w.controller().Kill())
+	w.kill(w.controller())
 	w.eventually(soon, "the token expires", func() error {
 		if w.lsRemote(w.secret(event), w.repo.CloneURL) == nil {
 			return errors.New("git may still read")

@@ -3,22 +3,18 @@
 package e2e
 
 import (
-	"flag"
 	"hash/fnv"
 	"testing"
 )
 
-// The tests have two tiers. `make test` runs the first one: each test on one Git service, unless its code depends on the service.
-// `make test-all` runs both tiers, each test on both services. TestTheTableHolds reads the marks in the sources: a test whose body has
+// The tests have two tiers. `make test` runs the first one (go test -short): each test on one Git service, unless its code depends on the service.
+// `make test-all` runs both tiers, each test on both services, and Tekton executes every run (runner_test.go). TestTheTableHolds reads the marks in the sources: a test whose body has
 // the line onlyInTestAll(t) belongs to the second tier; forBothServices and forBothKinds run on both services in both.
-
-// testAll runs both tiers.
-var testAll = flag.Bool("all", false, "run the tests of make test-all too, and each test on both Git services")
 
 // onlyInTestAll skips a test, or a case of one, that belongs to the second tier.
 func onlyInTestAll(t *testing.T) {
 	t.Helper()
-	if !*testAll {
+	if testing.Short() {
 		t.Skip("runs in make test-all")
 	}
 }
@@ -33,7 +29,7 @@ func onlyInTestAllUnless(t *testing.T, first bool) {
 
 // amount is how many of something a test has: few in make test, many in make test-all.
 func amount(few, many int) int {
-	if *testAll {
+	if !testing.Short() {
 		return many
 	}
 	return few
@@ -45,7 +41,7 @@ func bothKinds() []kind { return []kind{githubApp, gitLab} }
 // kindsFor returns the services that a test runs on: in make test the one that the test's name chooses.
 func kindsFor(t *testing.T) []kind {
 	t.Helper()
-	if *testAll {
+	if !testing.Short() {
 		return bothKinds()
 	}
 	name := fnv.New32a()

@@ -29,6 +29,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
 const (
@@ -70,10 +71,12 @@ type Reconciler struct {
 	// known tells whether claims has been filled.
 	known        func() bool
 	repositories paclisters.RepositoryLister
-	recorder     record.EventRecorder
-	clock        clock.PassiveClock
-	logger       *zap.SugaredLogger
-	metrics      *metrics
+	// serves reports whether the Repositories of a namespace are served.
+	serves   func(namespace string) bool
+	recorder record.EventRecorder
+	clock    clock.PassiveClock
+	logger   *zap.SugaredLogger
+	metrics  *metrics
 
 	// What follows belongs to whoever reconciles the key, which is one at a time. It is advice, and lost with the lease.
 	ledger ledger
@@ -123,12 +126,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	}
 	log, err := r.connect(ctx)
 	if err == nil && log == nil {
-		return fault.Requeue(fault.Throttledf("NoApp", lookEvery, "there is no App"))
+		return retry.Requeue(fault.Throttledf("NoApp", lookEvery, "there is no App"))
 	}
 	if err == nil {
 		err = r.step(ctx, log)
 	}
-	return fault.Requeue(r.next(err))
+	return retry.Requeue(r.next(err))
 }
 
 // connect returns the log of the App's deliveries, nil when there is no App.
@@ -221,7 +224,7 @@ func retryWait(failed int) time.Duration {
 	return min(retryLookAtMost, retryLook<<min(failed-1, 10))
 }
 
-// next returns when the key is to be reconciled again, as what fault.Requeue takes.
+// next returns when the key is to be reconciled again, as what retry.Requeue takes.
 func (r *Reconciler) next(err error) error {
 	now := r.clock.Now()
 	f := fault.Of(err)

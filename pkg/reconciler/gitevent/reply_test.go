@@ -18,6 +18,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/retry"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -264,7 +265,7 @@ func TestWhoeverTakesOverWaits(t *testing.T) {
 	w.hook = nil
 	for range 5 {
 		_, err := w.reconcile()
-		if wait, known := fault.KnownWait(err); !known || wait <= 0 || w.over() || w.count("put reply") != 1 {
+		if wait, known := retry.KnownWait(err); !known || wait <= 0 || w.over() || w.count("put reply") != 1 {
 			t.Fatalf("it comes back after %s (%v) having written %q", wait, err, w.git.replies.comments)
 		}
 		w.pass(8 * time.Second)

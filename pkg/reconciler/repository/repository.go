@@ -94,7 +94,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 		r.retries.Forget(owner.String())
 		return nil
 	}
-	after, known := fault.KnownWait(err)
+	after, known := retry.KnownWait(err)
 	if next, failing := r.retries.Next(owner.String(), r.clock.Now()); failing && (!known || next < after) {
 		after, known = next, true
 	}
@@ -120,16 +120,22 @@ func (r *Reconciler) reconcile(ctx context.Context, owner types.NamespacedName) 
 	repository, err := r.read(ctx, owner)
 	switch {
 	case err != nil:
-		return fault.Requeue(err)
+		return retry.Requeue(err)
 	case repository == nil:
 		r.replaced.forget(owner)
 		r.priorities.forget(owner)
 		r.unseen.forget(owner)
-		return fault.Requeue(r.release(ctx, owner, "")...)
+		return retry.Requeue(r.release(ctx, owner, "")...)
 	case r.replaced.still(repository):
 		return nil // the cache is behind; when it catches up it wakes this key
 	}
-	return fault.Requeue(r.serve(ctx, repository)...)
+	switch namespaces := r.settings.Load().Namespaces; {
+	case namespaces.Leave(owner.Namespace):
+		return retry.Requeue(r.leave(ctx, repository)...)
+	case !namespaces.Serve(owner.Namespace):
+		return nil // the setting cannot be read: its correction wakes this key
+	}
+	return retry.Requeue(r.serve(ctx, repository)...)
 }
 
 // serve does what can be done and returns why the rest could not be.

@@ -28,6 +28,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
 const (
@@ -264,7 +265,7 @@ func (r *Reconciler) after(m *memory, t *target, err error) error {
 const atLeast = 100 * time.Millisecond
 
 func wait(reason string, left time.Duration) error {
-	return fault.Requeue(fault.Throttledf(reason, max(left, atLeast), "the next step is not due"))
+	return retry.Requeue(fault.Throttledf(reason, max(left, atLeast), "the next step is not due"))
 }
 
 func earliest(a, b time.Time) time.Time {

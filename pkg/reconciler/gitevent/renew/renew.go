@@ -58,7 +58,7 @@ const latest = 2 * time.Minute
 
 // soon is the error of a renewal that is tried again by the latest time.
 func soon(err error) error {
-	if err == nil || !fault.Retried(err) {
+	if err == nil || !retry.Retried(err) {
 		return err
 	}
 	return fault.Among(err, fault.Throttledf(fault.ReasonBusy, latest, "the token ends"))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package fault
+package retry
 
 import (
 	"errors"
@@ -9,13 +9,16 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"knative.dev/pkg/controller"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
 func TestRequeue(t *testing.T) {
-	transient, conflict := Transientf("A", "down"), New(Conflict, "Conflict", apierrors.NewConflict(metav1Resource(), "x", errors.New("modified")))
-	operator, invalid, ignored := Operatorf("B", "fix it"), Invalidf("C", "bad"), Ignoredf("D", "not ours")
-	soon, late := Throttledf("E", 2*time.Second, "wait"), Throttledf("E", time.Hour, "wait long")
+	transient, conflict := fault.Transientf("A", "down"), modified()
+	operator, invalid, ignored := fault.Operatorf("B", "fix it"), fault.Invalidf("C", "bad"), fault.Ignoredf("D", "not ours")
+	soon, late := fault.Throttledf("E", 2*time.Second, "wait"), fault.Throttledf("E", time.Hour, "wait long")
 	cases := []struct {
 		name  string
 		errs  []error
@@ -29,16 +32,16 @@ func TestRequeue(t *testing.T) {
 		{name: "an error without a class is retried", errs: []error{errors.New("boom")}, text: "boom"},
 		{name: "a Transient is returned, and the earliest timer is known beside it", errs: []error{late, soon, operator, transient}, text: "down", after: 2 * time.Second},
 		{name: "and so is a Conflict", errs: []error{soon, conflict}, text: conflict.Error(), after: 2 * time.Second},
-		{name: "an Operator fault beside a Transient waits five minutes", errs: []error{operator, transient}, text: "down", after: OperatorRetry},
+		{name: "an Operator fault beside a Transient waits five minutes", errs: []error{operator, transient}, text: "down", after: fault.OperatorRetry},
 		{name: "a timer inside a joined error is known beside the others", errs: []error{errors.Join(transient, soon)}, text: "down\nwait", after: 2 * time.Second},
 		{name: "the earliest timer wins", errs: []error{late, operator, soon}, after: 2 * time.Second},
-		{name: "an Operator fault waits five minutes", errs: []error{late, operator}, after: OperatorRetry},
-		{name: "a Throttled fault without a known wait is retried with backoff", errs: []error{Throttledf("E", 0, "soon"), late}, text: "soon", after: time.Hour},
+		{name: "an Operator fault waits five minutes", errs: []error{late, operator}, after: fault.OperatorRetry},
+		{name: "a Throttled fault without a known wait is retried with backoff", errs: []error{fault.Throttledf("E", 0, "soon"), late}, text: "soon", after: time.Hour},
 		{name: "all failures are joined, equal texts once", errs: []error{errors.New("z"), transient, errors.New("z")}, text: "down; z"},
 		{name: "the text does not depend on the order", errs: []error{errors.New("z"), errors.New("z"), transient}, text: "down; z"},
 		{name: "conflicts come last", errs: []error{conflict, transient}, text: "down; " + conflict.Error()},
 		{name: "a joined error counts with each of its parts", errs: []error{fmt.Errorf("creating: %w", errors.Join(soon, transient))}, text: "creating: wait\ndown", after: 2 * time.Second},
-		{name: "of several waits one has the word and each counts", errs: []error{fmt.Errorf("planning: %w", Among(transient, late, soon))}, text: "planning: down", after: 2 * time.Second},
+		{name: "of several waits one has the word and each counts", errs: []error{fmt.Errorf("planning: %w", fault.Among(transient, late, soon))}, text: "planning: down", after: 2 * time.Second},
 		{name: "a joined error of timers is a timer", errs: []error{errors.Join(late, soon)}, after: 2 * time.Second},
 		{name: "and the earliest of them", errs: []error{errors.Join(soon, late)}, after: 2 * time.Second},
 		{name: "a wrapped fault keeps its class and its words", errs: []error{fmt.Errorf("reading: %w", transient)}, text: "reading: down"},
@@ -59,6 +62,12 @@ func TestRequeue(t *testing.T) {
 	}
 }
 
+// modified is a write that met another one.
+func modified() error {
+	runs := schema.GroupResource{Group: "tekton.dev", Resource: "pipelineruns"}
+	return fault.New(fault.Conflict, "Conflict", apierrors.NewConflict(runs, "x", errors.New("modified")))
+}
+
 func orNil(text string) string {
 	if text == "" {
 		return "<nil>"
@@ -67,11 +76,11 @@ func orNil(text string) string {
 }
 
 func TestRequeueDoesNotHideAFailureBehindAConflict(t *testing.T) {
-	conflict := New(Conflict, "Conflict", apierrors.NewConflict(metav1Resource(), "x", errors.New("modified")))
+	conflict := modified()
 	if !apierrors.IsConflict(Requeue(conflict)) {
 		t.Error("a conflict alone is not seen as one: knative would log it as an error")
 	}
-	if apierrors.IsConflict(Requeue(conflict, Transientf("A", "down"))) {
+	if apierrors.IsConflict(Requeue(conflict, fault.Transientf("A", "down"))) {
 		t.Error("knative would keep the other failure out of the error log")
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package fault
+package retry
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"knative.dev/pkg/controller"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
 // Requeue turns the outcomes of a reconcile's steps into what knative does next, and is the only caller of its requeue
@@ -24,7 +26,7 @@ import (
 // was turned into nothing, which is a defect: it counts as Transient, so that it shows and nothing ends silently.
 //
 // An outcome may itself be several errors joined; each of them counts.
-func Requeue(errs ...error) error { return RequeueAfter(OperatorRetry, errs...) }
+func Requeue(errs ...error) error { return RequeueAfter(fault.OperatorRetry, errs...) }
 
 // RequeueAfter is Requeue with another wait for Operator outcomes.
 func RequeueAfter(operatorRetry time.Duration, errs ...error) error {
@@ -71,26 +73,7 @@ func KnownWait(err error) (after time.Duration, known bool) {
 	return after, known
 }
 
-// Among returns an error with the words and the class of the first one, of which each counts for Requeue.
-func Among(first error, others ...error) error {
-	if len(others) == 0 {
-		return first
-	}
-	if classified := (*Error)(nil); !errors.As(first, &classified) {
-		first = Of(first) // else the class would be another one's
-	}
-	return among{first, append([]error{first}, others...)}
-}
-
-type among struct {
-	error
-	all []error
-}
-
-// Unwrap returns all of them, the first one first.
-func (a among) Unwrap() []error { return a.all }
-
-// Retried tells whether the workqueue's backoff decides when what ended with err is tried again.
+// Retried reports whether the workqueue's backoff decides when what ended with err is tried again.
 func Retried(err error) bool {
 	if timer, _ := controller.IsRequeueKey(err); timer || controller.IsSkipKey(err) {
 		return false
@@ -117,14 +100,14 @@ func (n *needs) add(err error) {
 		}
 		return
 	}
-	f := Of(err)
+	f := fault.Of(err)
 	switch {
-	case f.Class == Operator:
+	case f.Class == fault.Operator:
 		n.timer(n.operatorRetry)
-	case f.Class == Throttled && f.RetryAfter > 0:
+	case f.Class == fault.Throttled && f.RetryAfter > 0:
 		n.timer(f.RetryAfter)
 	default:
-		n.conflictOnly = f.Class == Conflict && (n.conflictOnly || !n.retry)
+		n.conflictOnly = f.Class == fault.Conflict && (n.conflictOnly || !n.retry)
 		n.retry = true
 	}
 }
@@ -138,7 +121,7 @@ func (n *needs) timer(after time.Duration) {
 // branches returns the errors joined somewhere below err, unless a fault above them classified them as a whole.
 func branches(err error) []error {
 	for err != nil {
-		if _, classified := err.(*Error); classified { //nolint:errorlint // the walk itself looks at each link
+		if _, classified := err.(*fault.Error); classified { //nolint:errorlint // the walk itself looks at each link
 			return nil
 		}
 		if several, ok := err.(interface{ Unwrap() []error }); ok {
