@@ -65,12 +65,7 @@ func TestTheNamespaceGoesBeforeTheRun(t *testing.T) {
 	first := w.controller().Proxy.Add(cluster.Rule{Match: isCreate, Count: 1, Do: cluster.Hold(goOn)})
 	sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("late", "push")})
 	w.deliver(delivery, http.StatusAccepted)
-	w.eventually(soon, "the first create is held", func() error {
-		if first.Hits() == 0 {
-			return errMissing
-		}
-		return nil
-	})
+	w.hit(first, 1)
 	w.must(w.Cluster.DeleteNamespace(w.ctx, w.ci))
 	w.gone(soon)
 	close(goOn)
