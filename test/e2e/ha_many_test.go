@@ -33,7 +33,7 @@ func TestLeadersAreKilledUnderLoad(t *testing.T) {
 			return err
 		})
 		w.must(leader.Kill())
-		w.eventually(leaseOver, "another one leads", func() error {
+		w.eventually(soon, "another one leads", func() error {
 			next, err := w.holder()
 			if err == nil && next == leader {
 				return fmt.Errorf("%s is dead and leads", leader.Name())
