@@ -89,7 +89,7 @@ race: ## run the tests of pkg/ with the race detector, which needs a C compiler 
 
 .PHONY: bench-plan
 bench-plan: binaries ## print time, calls and sizes of events with 1, 10, 100, 200 PipelineRuns (BENCH="-git-delay=200ms")
-	go run ./test/bench/cmd/bench-plan $(BENCH)
+	go run ./test/bench/cmd/bench -runs 1,10,100,200 -only '^runs$$' $(BENCH)
 
 SECONDS_EACH ?= 60
 RATES ?= 1,5,20

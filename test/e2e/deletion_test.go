@@ -24,7 +24,7 @@ import (
 func TestG1ADeletedRunIsGoneAtOnce(t *testing.T) {
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
 	w.claimed()
-	sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("deleted", "push", held)})
+	sha, delivery := w.push(map[string]string{".tekton/run.yaml": onTekton(pipeline("deleted", "push", held))})
 	w.deliver(delivery, http.StatusAccepted)
 	w.checkReaches(sha, checkName("deleted"), "in_progress", soon)
 	run := w.run(runOf(w.created(sha), "deleted"))
@@ -92,7 +92,7 @@ func (w *world) namespaceGoes(a absent) {
 	w.t.Helper()
 	w.claimed()
 	sha, delivery := w.push(map[string]string{
-		".tekton/a.yaml": pipeline("open", "push", held), ".tekton/b.yaml": pipeline("over", "push"),
+		".tekton/a.yaml": onTekton(pipeline("open", "push", held)), ".tekton/b.yaml": onTekton(pipeline("over", "push")),
 	})
 	w.deliver(delivery, http.StatusAccepted)
 	w.checkReaches(sha, checkName("open"), "in_progress", soon)

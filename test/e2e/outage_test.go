@@ -20,7 +20,7 @@ import (
 func TestH7TheControlPlaneIsDown(t *testing.T) {
 	w := newWorld(t, setup{receivers: 2, controllers: 2})
 	w.claimed()
-	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("outlived", "push", held)})
+	sha, delivery := w.push(map[string]string{".tekton/push.yaml": onTekton(pipeline("outlived", "push", held))})
 	w.deliver(delivery, http.StatusAccepted)
 	w.checkReaches(sha, checkName("outlived"), "in_progress", soon)
 	event := w.created(sha)

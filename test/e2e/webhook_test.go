@@ -72,7 +72,7 @@ func (w *world) webhookDies(name, ends string) (sha string, event *v1alpha1.GitE
 	if ends != "" {
 		notes = append(notes, ends)
 	}
-	sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline(name, "push", notes...)})
+	sha, delivery := w.push(map[string]string{".tekton/run.yaml": onTekton(pipeline(name, "push", notes...))})
 	w.deliver(delivery, http.StatusAccepted)
 	event = w.created(sha)
 	w.hit(first, 1)

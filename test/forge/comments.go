@@ -32,9 +32,9 @@ func (g *GitHub) Comment(repo string, number int, user, body string) int64 {
 	}
 	mustBeTaken("Comment", body)
 	now := g.happened(r)
-	m := &comment{id: g.nextID(), repo: r, pull: int64(number), by: g.userOf(user), body: body, at: now, updated: now}
+	m := &comment{id: g.core.NextID(), repo: r, pull: int64(number), by: g.userOf(user), body: body, at: now, updated: now}
 	g.comments = append(g.comments, m)
-	g.notify()
+	g.core.Notify()
 	return m.id
 }
 

@@ -121,7 +121,7 @@ func (g *GitHub) common(body object, r *repo, sender *account, in *installation)
 	body["installation"] = object{"id": in.id, "node_id": nodeID("I", in.id)}
 	if r.owner.kind == "Organization" {
 		body["organization"] = object{"login": r.owner.login, "id": r.owner.id, "node_id": nodeID("O", r.owner.id),
-			"url": g.baseURL + "/api/v3/orgs/" + r.owner.login}
+			"url": g.core.BaseURL + "/api/v3/orgs/" + r.owner.login}
 	}
 }
 
