@@ -20,20 +20,50 @@ foreground = @[[ ! -t 0 ]] || set -m; $(1); exit $$?
 PROVIDER ?= github
 
 .PHONY: demo
-demo: binaries ## a push becomes a truthful check on a real Kubernetes and Tekton (PROVIDER=gitlab: a merge request; KEEP=1 leaves it running)
+demo: ## a push becomes a truthful check on a real Kubernetes and Tekton (PROVIDER=gitlab: a merge request; KEEP=1 leaves it running)
+	@echo 'The first time takes about eight minutes on two cores, which compile a Kubernetes and a Tekton. After that it takes a minute.'
+	@$(MAKE) --no-print-directory binaries
 	go build -o dist/demo ./test/demo
 	$(call foreground,dist/demo -provider=$(PROVIDER))
 
-# The packages whose tests start a cluster. They run one at a time.
-with_cluster := -e /test/bench -e /test/campaign -e /test/cluster -e /test/e2e -e /test/faults -e /test/hostile -e /test/installation
+# make test and make test-all print what each step has cost.
+timed = @TIMEFORMAT='$(1): %R s, of CPU %U s and %S s of the system'; time $(2)
+
+# How many failed e2e tests may run once more, alone and three times. CI sets 2; a test that passes then is printed as UNSTEADY.
+RERUN_FAILED ?= 0
+# The packages whose tests start a cluster. They run one at a time, the longest (test/e2e) at the end.
+suites := cluster faults installation campaign
+suites_of_all := $(suites) hostile bench
+with_cluster := $(patsubst %,-e /test/%$$,$(suites_of_all) e2e)
 
 .PHONY: test
-test: lint verify binaries ## lint, verify generated code, run every test
-	go -C hack/tools/ko test ./base ./sbom
-	go -C hack/tools/promrules test .
-	go -C hack/tools/scan test .
-	$(MAKE) unit
-	go test -vet=off -timeout 80m -p 1 -parallel 4 $(shell go list ./... | grep $(with_cluster))
+test: lint verify binaries tools unit ## lint, verify generated code, run all tests but those that only make test-all runs (about 20 minutes)
+	hack/test.sh suites -vet=off -short -timeout 60m -p 1 -parallel 8 $(suites:%=./test/%)
+	RERUN_FAILED=$(RERUN_FAILED) hack/test.sh e2e -vet=off -short -timeout 80m -parallel 8 ./test/e2e
+
+# Five mutants a day: all have had their turn in a week.
+TODAY := $(shell date +%Y%m%d)
+
+.PHONY: test-all
+test-all: lint verify binaries tools unit ## all tests on both Git services and real Tekton, every call, a campaign and the oracle with a seed of today, five mutants (about an hour)
+	hack/test.sh suites -vet=off -timeout 2h -p 1 -parallel 8 $(suites_of_all:%=./test/%)
+	hack/test.sh e2e -vet=off -timeout 4h -parallel 8 ./test/e2e -every-class
+	$(call timed,campaign,$(MAKE) campaign SEED=$(TODAY) MINUTES=5)
+	$(call timed,mutants,./hack/mutants.sh today)
+	$(call timed,oracle,$(MAKE) oracle SEED=$(TODAY) SCENARIOS=20)
+	@echo "make test-all passed at $$(git rev-parse --short HEAD) with the seed $(TODAY)"
+
+.PHONY: tools
+tools: ## test the modules below hack/tools
+	$(call timed,tools,for tool in ko scan promrules; do go -C hack/tools/$$tool test ./... || exit 1; done)
+
+TEST ?=
+PKG ?= ./test/e2e
+
+.PHONY: steady
+steady: binaries ## run the tests TEST=<regular expression> of PKG=./test/e2e ten times while two loops keep the processors busy: a new test has to pass it
+	@[[ -n '$(TEST)' ]] || { echo 'make steady needs TEST=<regular expression>' >&2; exit 1; }
+	@for loop in 1 2; do while :; do :; done & done; trap 'kill $$(jobs -p)' EXIT; hack/test.sh steady -vet=off -timeout 4h -count 10 -run '$(TEST)' $(PKG)
 
 MINUTES ?= 30
 WITHOUT ?=
@@ -50,7 +80,7 @@ missed: binaries ## nobody can record deliveries for OUTAGES=10s,60s,10m; fails 
 
 .PHONY: unit
 unit: ## run the tests that need no cluster
-	go test -vet=off $(shell go list ./... | grep -v -e /pkg/client/ $(with_cluster)) # golangci-lint runs vet
+	hack/test.sh unit -vet=off $$(go list ./... | grep -v -e /pkg/client/ $(with_cluster)) # golangci-lint runs vet
 
 .PHONY: race
 race: ## run the tests of pkg/ with the race detector, which needs a C compiler (nightly; not part of make test)
@@ -59,7 +89,7 @@ race: ## run the tests of pkg/ with the race detector, which needs a C compiler 
 
 .PHONY: bench-plan
 bench-plan: binaries ## print time, calls and sizes of events with 1, 10, 100, 200 PipelineRuns (BENCH="-git-delay=200ms")
-	go run ./test/bench/cmd/bench-plan $(BENCH)
+	go run ./test/bench/cmd/bench -runs 1,10,100,200 -only '^runs$$' $(BENCH)
 
 SECONDS_EACH ?= 60
 RATES ?= 1,5,20
@@ -127,7 +157,7 @@ fuzz: ## run every fuzz target for FUZZTIME (60s each; FUZZ=<regular expression>
 
 .PHONY: lint
 lint: ## check the budgets and rules of .golangci.yml
-	$(lint_tool) run
+	$(call timed,lint,$(lint_tool) run)
 
 .PHONY: generate
 generate: ## regenerate deep copies, clients and CRDs from pkg/apis
@@ -135,11 +165,11 @@ generate: ## regenerate deep copies, clients and CRDs from pkg/apis
 
 .PHONY: verify
 verify: ## fail if generated code is out of date
-	./hack/update-codegen.sh --verify
+	$(call timed,verify,./hack/update-codegen.sh --verify)
 
 .PHONY: binaries
-binaries: ## build etcd, Kubernetes, Tekton and kwok for the tests and the demo (once)
-	go run ./test/cluster/cmd/cluster -build-only
+binaries: ## build etcd, Kubernetes and Tekton for the tests and the demo (once)
+	$(call timed,binaries,go run ./test/cluster/cmd/cluster -build-only)
 
 .PHONY: cluster
 cluster: binaries ## start the test control plane for people; Ctrl-C ends it

@@ -1,10 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Plays the short campaign against receivers and controllers that are wrong in one way each: the patches of test/campaign/mutants.
-# Each campaign has to break the invariant that the patch names in its first line. The argument, a regular expression, chooses some.
+# Each campaign has to break the invariant that the patch names in its first line. The argument, a regular expression, chooses some;
+# "today" chooses five, other ones each day.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 chosen=${1:-.}
+if [[ $chosen == today ]]; then
+  all=(test/campaign/mutants/*.patch)
+  chosen=
+  for i in {0..4}; do
+    chosen+="${chosen:+|}^$(basename "${all[(($(date +%s) / 86400) * 5 + i) % ${#all[@]}]}" .patch)\$"
+  done
+fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 go build -o "$work/campaign" ./test/campaign/cmd/campaign

@@ -24,11 +24,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
 	informers "github.com/plumbline-ci/plumbline/pkg/client/informers/externalversions"
+	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/missed"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/copies"
+	"github.com/plumbline-ci/plumbline/pkg/scope"
 	"github.com/plumbline-ci/plumbline/pkg/webhooksecret"
 )
 
@@ -190,10 +192,10 @@ func (c *cluster) configure(object any) {
 	}
 }
 
-// synced tells whether every cache was filled once, and whether the controllers have copied what there is to copy; it stays
+// synced tells whether every cache was filled once, and the namespaces to serve are known, and whether the controllers have copied what there is to copy; it stays
 // true through an outage.
 func (c *cluster) synced() bool {
-	return c.configured() && c.counted() &&
+	return c.configured() && c.config.Load().Namespaces.Broken == "" && c.counted() &&
 		c.own.Plumbline().V1alpha1().RepositoryClaims().Informer().HasSynced() &&
 		c.repositories().HasSynced() &&
 		c.copies.Complete()
@@ -221,30 +223,35 @@ func (c *cluster) baseURL(name string) string {
 }
 
 // options are the parts of the handler that need the cluster.
-func (c *cluster) options(appSecret, global string) receiver.Options {
-	plumbline := c.client.PlumblineV1alpha1()
-	repositories := c.everywhere.Pipelinesascode().V1alpha1().Repositories().Lister()
+func (c *cluster) options(s settings) receiver.Options {
+	plumbline, wait := c.client.PlumblineV1alpha1(), receiver.APIWait(s.apiWait)
+	repositories := scope.Repositories(c.repositories().GetIndexer(), c.config)
+	lister := listers.NewRepositoryLister(repositories)
 	cached := receiver.CachedView(
 		c.own.Plumbline().V1alpha1().RepositoryClaims().Lister().RepositoryClaims(c.namespace).Get,
 		func(namespace, name string) (*pacv1alpha1.Repository, error) {
-			return repositories.Repositories(namespace).Get(name)
+			return lister.Repositories(namespace).Get(name)
 		})
-	live := receiver.LiveView(c.client, c.namespace)
+	live, unverified := receiver.LiveView(c.client, c.namespace, wait), receiver.LiveView(c.unverified, c.namespace, wait)
+	live.Repository = scope.Reader(live.Repository, c.config)
+	unverified.Repository = scope.Reader(unverified.Repository, c.config)
 	return receiver.Options{
 		BaseURL: c.baseURL,
-		Secret:  copies.AppSecret{Copies: c.copies, Namespace: c.namespace, Name: appSecret},
+		Secret:  copies.AppSecret{Copies: c.copies, Namespace: c.namespace, Name: s.appSecret},
 		Lookup: receiver.Lookup{
-			Cached: cached, Live: live, Unverified: receiver.LiveView(c.unverified, c.namespace),
-			Named: receiver.NamedBy(c.repositories().GetIndexer()), Beside: receiver.BesideBy(c.repositories().GetIndexer()),
+			Cached: cached, Live: live, Unverified: unverified,
+			Named: receiver.NamedBy(repositories), Beside: receiver.BesideBy(repositories),
 			Barred: func(canonical, namespace string) bool { return c.config.Load().Owners.Bar(canonical, namespace) },
 		},
-		Services: receiver.Services{Global: receiver.GlobalOf(cached, receiver.LiveView(c.unverified, c.namespace), c.namespace, global), Secrets: c.copies},
+		Services: receiver.Services{Global: receiver.GlobalOf(cached, unverified, c.namespace, s.global), Secrets: c.copies},
 		Recorder: &receiver.Recorder{
 			Namespace: c.namespace, Clock: clock.RealClock{}, Budget: c.budget, Retention: func() time.Duration { return c.config.Load().SettledRetention },
 			Events: plumbline.GitEvents(c.namespace), Payloads: blob.Payloads(plumbline, c.namespace), Tombstones: plumbline.TombstonePages(c.namespace),
+			Wait: wait,
 		},
 		Missed: c.missed.Ask,
 		Logger: c.logger,
 		Clock:  clock.RealClock{},
+		Wait:   wait,
 	}
 }

@@ -50,6 +50,7 @@ type settings struct {
 	port        int
 	metricsPort int
 	drainWait   time.Duration
+	apiWait     time.Duration
 	appSecret   string
 	global      string
 	preflight   bool
@@ -83,6 +84,7 @@ func parse() (settings, *rest.Config) {
 	flag.IntVar(&s.port, "port", 8080, "port of deliveries, /live and /ready; 0 is any free one")
 	flag.IntVar(&s.metricsPort, "metrics-port", 9090, "port of /metrics; METRICS_PROMETHEUS_PORT wins")
 	flag.DurationVar(&s.drainWait, "drain-wait", receiver.DrainWait, "how long deliveries are still served after SIGTERM")
+	flag.DurationVar(&s.apiWait, "api-wait", receiver.KubeCallBudget, "how long each call of a delivery to the API server may take; what a delivery may take in all is in proportion, at most 8 s by default: GitHub gives up after 10 s")
 	flag.StringVar(&s.appSecret, "github-app-secret", "plumbline-github-app", "name of the Secret with the GitHub App's credentials, as the controllers are told it: they copy the webhook secret out of it")
 	flag.StringVar(&s.global, "global-repository", "pipelines-as-code", "name of the Repository in Plumbline's namespace whose settings complete those of all others")
 	flag.BoolVar(&s.preflight, "preflight", false, "print what is wrong with the installation and how to mend it, and end; the exit code is 1 when there is anything")
@@ -156,11 +158,11 @@ func run(ctx context.Context, logger *zap.SugaredLogger, s settings, cfg *rest.C
 	if err := cluster.start(stop); err != nil {
 		return err
 	}
-	options := cluster.options(s.appSecret, s.global)
+	options := cluster.options(s)
 	options.Providers = []provider.Provider{github.New(github.Options{}), gitlab.New(gitlab.Options{})}
 	options.Metrics = counters
 	server := receiver.NewServer(receiver.NewHandler(options), counters)
-	server.Synced, server.DrainWait, server.Logger = cluster.synced, s.drainWait, logger
+	server.Synced, server.DrainWait, server.Wait, server.Logger = cluster.synced, s.drainWait, options.Wait, logger
 	var listen net.ListenConfig
 	listener, err := listen.Listen(ctx, "tcp", net.JoinHostPort(s.host, strconv.Itoa(s.port)))
 	if err != nil {

@@ -49,6 +49,7 @@ const (
 	keyKeepLimit        = "max-keep-run-upper-limit"
 	keyCancelPulls      = "enable-cancel-in-progress-on-pull-requests"
 	keyCancelPushes     = "enable-cancel-in-progress-on-push"
+	keyServeNamespaces  = "serve-namespaces"
 )
 
 const (
@@ -127,6 +128,8 @@ type Config struct {
 	Remote Remote
 	// Keep says how many ended runs are kept.
 	Keep Keep
+	// Namespaces are those whose Repositories are served.
+	Namespaces Namespaces
 	// CancelInProgress says whose older runs end where the author says nothing.
 	CancelInProgress CancelInProgress
 }

@@ -51,6 +51,7 @@ func parse(data map[string]string, previous *Config) (*Config, error) {
 	c.Ceiling = p.ceiling(previous.Ceiling)
 	c.GitAllowed = p.hosts(keyGitAllowed, previous.GitAllowed)
 	c.Owners = p.owners()
+	c.Namespaces = p.namespaces(previous.Namespaces)
 	c.MembersMayRun = p.boolean(keyMembersMayRun, false, previous.MembersMayRun)
 	c.RequireApprovedSHA = p.boolean(keyRequireSHA, false, previous.RequireApprovedSHA)
 	c.RememberApprovals = p.boolean(keyRemember, false, previous.RememberApprovals)

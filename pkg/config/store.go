@@ -22,6 +22,7 @@ func NewStore(logger configmap.Logger, onAfterStore ...func(name string, value a
 	// The constructor returns no error: knative's store ends the process when the first ConfigMap has one.
 	construct := func(cm *corev1.ConfigMap) (*Config, error) {
 		c, err := parse(cm.Data, s.Load())
+		c.Namespaces.own = cm.Namespace
 		if err != nil {
 			logger.Errorf("ConfigMap %s/%s: these keys keep their previous values: %v", cm.Namespace, cm.Name, err)
 		}

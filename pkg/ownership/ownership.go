@@ -13,7 +13,6 @@ package ownership
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -72,12 +71,22 @@ func (k *Keeper) Serves(ctx context.Context, repository *pacv1alpha1.Repository,
 	return denied
 }
 
+// reasonNotServed is of an event whose namespace was served when it was recorded.
+const reasonNotServed = "NamespaceNotServed"
+
 // neverClaimed turns the wait for a claim into its end if the namespace will never have it: the administrator has listed the URL for
-// others, and it was taken away, or is not claimed again after its Repository was gone for a day.
+// others, and it was taken away, or is not claimed again after its Repository was gone for a day; or this installation does not
+// serve the namespace.
 func neverClaimed(ctx context.Context, url, namespace string, err error) error {
-	listed := config.FromContext(ctx).Owners.Listed(url)
-	if f := fault.Of(err); f.Reason == fault.ReasonNotClaimedYet && len(listed) > 0 && !slices.Contains(listed, namespace) {
+	settings := config.FromContext(ctx)
+	if fault.Of(err).Reason != fault.ReasonNotClaimedYet {
+		return err
+	}
+	if settings.Owners.Bar(url, namespace) {
 		return fault.Ignoredf(v1alpha1.ReasonNotProven, "%s", NotListed(url))
+	}
+	if settings.Namespaces.Leave(namespace) {
+		return fault.Ignoredf(reasonNotServed, "this installation does not serve namespace %s any more (serve-namespaces), and its claim of %s has ended", namespace, url)
 	}
 	return err
 }

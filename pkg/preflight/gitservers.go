@@ -24,16 +24,21 @@ const (
 	maxRefused = 10
 )
 
-// gitServers looks for Repositories whose Git service is not called because of its address: an installation that was upgraded
-// may have served them before. What a name resolves to is judged when it is called.
-func (c *Checker) gitServers(ctx context.Context) []Finding {
+// repositoriesOfTeams looks for Repositories whose Git service is not called because of its address: an installation that was
+// upgraded may have served them before. What a name resolves to is judged when it is called. And it looks for names in
+// serve-namespaces that nothing has.
+func (c *Checker) repositoriesOfTeams(ctx context.Context) []Finding {
 	const object = "The Git services of Repositories"
 	settings, err := c.settings(ctx)
 	if err != nil {
 		return []Finding{unknown(object, err, "let this account get the ConfigMap: kubectl apply -f config/230-roles.yaml -f config/240-rolebindings.yaml")}
 	}
+	if settings.Namespaces.Broken != "" {
+		return []Finding{c.badNamespaces(settings)}
+	}
 	reach := settings.TenantsGit()
 	var refused []string
+	namespaces := []string{c.Namespace}
 	named := map[string]bool{} // by host
 	options := metav1.ListOptions{Limit: repositoryPage}
 	for {
@@ -42,7 +47,9 @@ func (c *Checker) gitServers(ctx context.Context) []Finding {
 			return []Finding{unknown(object, err, "let this account list Repositories: kubectl apply -f config/")}
 		}
 		for i := range page.Items {
-			if r := &page.Items[i]; r.Namespace != c.Namespace {
+			r := &page.Items[i]
+			namespaces = append(namespaces, r.Namespace)
+			if r.Namespace != c.Namespace && settings.Namespaces.Serve(r.Namespace) {
 				refused = append(refused, refusal(r, reach, named)...)
 			}
 		}
@@ -50,17 +57,23 @@ func (c *Checker) gitServers(ctx context.Context) []Finding {
 			break
 		}
 	}
+	findings := c.unmatched(settings.Namespaces.Unmatched(namespaces))
 	if len(refused) == 0 {
-		return nil
+		return findings
 	}
-	more := ""
-	if left := len(refused) - maxRefused; left > 0 {
-		more = fmt.Sprintf(" and %d more", left)
-	}
-	return []Finding{{
-		Object: object, Problem: "are not all called: " + strings.Join(refused[:min(len(refused), maxRefused)], "; ") + more,
+	return append(findings, Finding{
+		Object: object, Problem: "are not all called: " + some(refused, "; "),
 		Remedy: fmt.Sprintf("list the hosts that may be called in %s of ConfigMap %s/%s (tenants name them, so list only what you know), or correct git_provider.url", "git-allowed-hosts", c.Namespace, config.Name),
-	}}
+	})
+}
+
+// some joins the first of all, and says how many more there are.
+func some(all []string, separator string) string {
+	joined := strings.Join(all[:min(len(all), maxRefused)], separator)
+	if left := len(all) - maxRefused; left > 0 {
+		joined += fmt.Sprintf(" and %d more", left)
+	}
+	return joined
 }
 
 // refusal says of a Repository that its Git service is not called, and why; nothing if it may be. Each host is named once.

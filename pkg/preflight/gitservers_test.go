@@ -50,7 +50,7 @@ func TestGitServersThatAreNotCalledAreFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c1, _ := checker(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline", Name: "plumbline"}, Data: map[string]string{"git-allowed-hosts": c.allowed}})
 			c1.repositories = pacfake.NewSimpleClientset(c.repository).PipelinesascodeV1alpha1()
-			got := c1.gitServers(t.Context())
+			got := c1.repositoriesOfTeams(t.Context())
 			if c.want == "" && len(got) != 0 || c.want != "" && (len(got) != 1 || !strings.Contains(got[0].String(), c.want) || !strings.Contains(got[0].Remedy, "git-allowed-hosts")) {
 				t.Errorf("found %v, want %q", got, c.want)
 			}
@@ -66,11 +66,11 @@ func TestManyGitServersAreOneFinding(t *testing.T) {
 	}
 	client := pacfake.NewSimpleClientset(all...)
 	c.repositories = client.PipelinesascodeV1alpha1()
-	if got := c.gitServers(t.Context()); len(got) != 1 || !strings.Contains(got[0].Problem, "and 5 more") {
+	if got := c.repositoriesOfTeams(t.Context()); len(got) != 1 || !strings.Contains(got[0].Problem, "and 5 more") {
 		t.Errorf("found %v", got)
 	}
 	client.PrependReactor("list", "repositories", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("no") })
-	if got := c.gitServers(t.Context()); len(got) != 1 || !strings.Contains(got[0].Problem, "could not be checked") {
+	if got := c.repositoriesOfTeams(t.Context()); len(got) != 1 || !strings.Contains(got[0].Problem, "could not be checked") {
 		t.Errorf("found %v", got)
 	}
 }

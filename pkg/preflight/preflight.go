@@ -94,7 +94,7 @@ func (c *Checker) Run(ctx context.Context) []Finding {
 func (c *Checker) rest(ctx context.Context) []Finding {
 	checks := []func(context.Context) []Finding{c.definitions, c.tekton, c.rights}
 	if c.Component == Controller {
-		checks = append(checks, c.secret, c.services, c.gitServers, c.PipelinesAsCode)
+		checks = append(checks, c.secret, c.services, c.repositoriesOfTeams, c.PipelinesAsCode)
 	} else {
 		checks = append(checks, c.copies, c.excess)
 	}

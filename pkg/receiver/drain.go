@@ -23,6 +23,8 @@ type Server struct {
 	DrainWait time.Duration
 	// StuckAfter is how long a delivery may take before GET /live says that this process makes no progress.
 	StuckAfter time.Duration
+	// Wait is how long each call of a delivery to the API server may take.
+	Wait APIWait
 	// Synced tells whether the caches have been filled once. An outage afterwards does not make it false.
 	Synced func() bool
 	Logger *zap.SugaredLogger
@@ -71,7 +73,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 }
 
 func (s *Server) shutdown(ctx context.Context, server *http.Server) error {
-	ctx, cancel := context.WithTimeout(ctx, ShutdownWait)
+	ctx, cancel := context.WithTimeout(ctx, s.Wait.budget(ShutdownWait))
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {
 		return errors.Join(fmt.Errorf("waiting for deliveries in flight: %w", err), server.Close())
@@ -88,7 +90,7 @@ func (s *Server) httpServer() *http.Server {
 		Handler:           http.HandlerFunc(s.route),
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       bodyTimeout,
-		WriteTimeout:      writeTimeout,
+		WriteTimeout:      s.Wait.budget(writeTimeout),
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          errorLog,
@@ -108,7 +110,7 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case own && r.URL.Path == "/live":
-		s.probe.answer(w, s.progress.longest() < s.StuckAfter)
+		s.probe.answer(w, s.progress.longest() < s.Wait.budget(s.StuckAfter))
 	case own && r.URL.Path == "/": // load balancers ask whether anybody is here, and know no other path
 		answer{status: http.StatusOK, message: "Plumbline: Git services send their deliveries here by POST"}.write(w)
 	case own:

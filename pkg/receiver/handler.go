@@ -60,6 +60,8 @@ type Options struct {
 	Missed func()
 	Logger *zap.SugaredLogger
 	Clock  clock.PassiveClock
+	// Wait is how long each call to the API server may take.
+	Wait APIWait
 }
 
 // Handler answers deliveries.
@@ -117,7 +119,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := h.Clock.Now()
 	d := &delivery{header: r.Header, arrived: start}
 	// Neither a sender that hangs up nor a shutdown stops a record half way.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), workBudget)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), h.Wait.budget(workBudget))
 	defer cancel()
 	ctx, end := traced(ctx)
 	a := h.guarded(ctx, d, w, r)

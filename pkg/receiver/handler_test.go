@@ -225,7 +225,7 @@ func TestLookup(t *testing.T) {
 // fillCache makes the cache know what the API server has.
 func (w *world) fillCache() {
 	w.cached = receiver.LiveView(plumblinefake.NewSimpleClientset(
-		claim(repositoryURL, "ci", "app"), repository("ci", "app", repositoryURL)), systemNamespace)
+		claim(repositoryURL, "ci", "app"), repository("ci", "app", repositoryURL)), systemNamespace, 0)
 }
 
 func (w *world) remove(name string) {

@@ -4,6 +4,7 @@ package receiver_test
 
 import (
 	"context"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,8 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/receiver"
 )
 
 // hung answers nothing until the caller gives up.
@@ -33,16 +35,37 @@ func (h hung) Patch(ctx context.Context, _ string, _ types.PatchType, _ []byte, 
 	return nil, h.wait(ctx)
 }
 
-func TestHungAPIServerIsGivenUpInTime(t *testing.T) { // within 8 s, in the bubble's time
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		r := w.recorder()
-		r.Events = hung{func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
-		spec := &v1alpha1.GitEventSpec{Trigger: v1alpha1.TriggerPush, Provider: "test", Host: "h", DeliveryKey: "k"}
-		start := time.Now()
-		_, _, err := r.Record(t.Context(), spec, []byte("x"))
-		if took := time.Since(start); took > 8*time.Second || !fault.Is(err, fault.Transient) {
-			t.Errorf("%v after %v, want a Transient fault within 8 s", err, took)
-		}
-	})
+// A delivery that an API server lets hang is answered 503 within the 8 s of A1, or the time that -api-wait makes of them: where its own create
+// hangs, and where the look-ups before have taken nearly as long as they may.
+func TestHungAPIServerIsGivenUpInTime(t *testing.T) {
+	for _, tc := range []struct {
+		wait         receiver.APIWait
+		lookup, took time.Duration
+	}{
+		{0, 0, 3 * time.Second},
+		{0, 2900 * time.Millisecond, 7 * time.Second},
+		{receiver.APIWait(30 * time.Second), 0, 30 * time.Second},
+		{receiver.APIWait(30 * time.Second), 29 * time.Second, 70 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			h, r := w.replica(), w.recorder()
+			r.Events, r.Wait = hung{func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}, tc.wait
+			h.Recorder, h.Wait = r, tc.wait
+			live := receiver.LiveView(w.client, systemNamespace, tc.wait)
+			h.Lookup.Live.Claim = func(ctx context.Context, name string) (*v1alpha1.RepositoryClaim, error) {
+				time.Sleep(tc.lookup)
+				return live.Claim(ctx, name)
+			}
+			h.Lookup.Live.Repository = func(ctx context.Context, namespace, name string) (*pacv1alpha1.Repository, error) {
+				time.Sleep(tc.lookup)
+				return live.Repository(ctx, namespace, name)
+			}
+			start := time.Now()
+			answer := w.send(h, push("k").request())
+			if took := time.Since(start); answer.Code != http.StatusServiceUnavailable || took != tc.took {
+				t.Errorf("%+v: answered %d after %v, want 503", tc, answer.Code, took)
+			}
+		})
+	}
 }

@@ -2,7 +2,10 @@
 
 package receiver
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Every limit of the receiver, with its reason. GitHub gives a delivery up after 10 s and never repeats it by itself
 // (docs.github.com, "Handling failed webhook deliveries"), so every wait below has to fit into that.
@@ -44,8 +47,8 @@ const (
 	// confirmBudget is for the one read that resolves a create whose outcome is unknown; it is not taken from
 	// workBudget, which that create may have used up.
 	confirmBudget = time.Second
-	// kubeCallBudget bounds each call to the API server, so that a call that hangs leaves time to answer 503.
-	kubeCallBudget = 3 * time.Second
+	// KubeCallBudget bounds each call to the API server, so that a call that hangs leaves time to answer 503. -api-wait sets another one.
+	KubeCallBudget = 3 * time.Second
 
 	// headerTimeout is for the headers, from the connection's begin or the request's first byte. Services send them in one
 	// packet.
@@ -127,3 +130,19 @@ const (
 	// maxLogText cuts untrusted or foreign text in log lines and answers, in bytes.
 	maxLogText = 512
 )
+
+// APIWait is how long the receiver waits for each call to the API server; zero is KubeCallBudget.
+type APIWait time.Duration
+
+// budget returns a budget of calls to the API server, in proportion to how long each call may take.
+func (w APIWait) budget(shipped time.Duration) time.Duration {
+	if w <= 0 {
+		return shipped
+	}
+	return time.Duration(shipped.Seconds() / KubeCallBudget.Seconds() * float64(w))
+}
+
+// call returns a context for one call to the API server.
+func (w APIWait) call(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, w.budget(KubeCallBudget))
+}

@@ -73,7 +73,7 @@ func (r *Recorder) compareClocks(created metav1.Time, at time.Time) {
 
 // recorded reads the GitEvent.
 func (r *Recorder) recorded(ctx context.Context, name string, spec *v1alpha1.GitEventSpec) sight {
-	ctx, cancel := context.WithTimeout(ctx, kubeCallBudget)
+	ctx, cancel := r.Wait.call(ctx)
 	defer cancel()
 	existing, err := r.Events.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -95,7 +95,7 @@ func (r *Recorder) recorded(ctx context.Context, name string, spec *v1alpha1.Git
 // remembered looks for what is left of an event that was deleted while its delivery may be sent again. That there is
 // nothing must be certain: otherwise the delivery could be processed twice.
 func (r *Recorder) remembered(ctx context.Context, name string, spec *v1alpha1.GitEventSpec) sight {
-	ctx, cancel := context.WithTimeout(ctx, kubeCallBudget)
+	ctx, cancel := r.Wait.call(ctx)
 	defer cancel()
 	for range maxNameRaces {
 		seen, changed := r.buried(ctx, name, spec)

@@ -35,16 +35,16 @@ func CachedView(claim func(name string) (*v1alpha1.RepositoryClaim, error), repo
 	}
 }
 
-// LiveView asks the API server; claims are those of one namespace. Each call is bounded.
-func LiveView(client versioned.Interface, claimNamespace string) View {
+// LiveView asks the API server; claims are those of one namespace. Each call may take as long as wait.
+func LiveView(client versioned.Interface, claimNamespace string, wait APIWait) View {
 	return View{
 		Claim: func(ctx context.Context, name string) (*v1alpha1.RepositoryClaim, error) {
-			ctx, cancel := context.WithTimeout(ctx, kubeCallBudget)
+			ctx, cancel := wait.call(ctx)
 			defer cancel()
 			return client.PlumblineV1alpha1().RepositoryClaims(claimNamespace).Get(ctx, name, metav1.GetOptions{})
 		},
 		Repository: func(ctx context.Context, namespace, name string) (*pacv1alpha1.Repository, error) {
-			ctx, cancel := context.WithTimeout(ctx, kubeCallBudget)
+			ctx, cancel := wait.call(ctx)
 			defer cancel()
 			return client.PipelinesascodeV1alpha1().Repositories(namespace).Get(ctx, name, metav1.GetOptions{})
 		},
@@ -209,7 +209,7 @@ func (v View) find(ctx context.Context, canonical string) (repository *pacv1alph
 	owner := claim.Spec.Repository
 	repository, err = v.Repository(ctx, owner.Namespace, owner.Name)
 	if fault.Gone(err) {
-		return nil, owner.Namespace, fault.Ignoredf("NoRepository", "the Repository that had the URL %s is gone", canonical)
+		return nil, owner.Namespace, fault.Ignoredf("NoRepository", "the Repository that had the URL %s is gone, or this installation does not serve its namespace (serve-namespaces)", canonical)
 	}
 	if err != nil {
 		return nil, owner.Namespace, fmt.Errorf("reading the Repository of %s: %w", canonical, fault.FromKube(fault.VerbRead, err))

@@ -134,7 +134,7 @@ func TestTwoServicesSideBySide(t *testing.T) {
 
 func TestGlobalRepository(t *testing.T) {
 	w := ownWorld(t)
-	live := receiver.LiveView(w.client, systemNamespace)
+	live := receiver.LiveView(w.client, systemNamespace, 0)
 	read := func(name string) (*pacv1alpha1.Repository, error) {
 		return receiver.GlobalOf(w.cached, live, systemNamespace, name)(t.Context())
 	}

@@ -76,7 +76,7 @@ func (w *world) both() *receiver.Handler {
 	h := w.replica()
 	h.Providers = append(h.Providers, provider.Provider{Name: "own", Webhook: service{name: "Own"}, BaseURL: baseURL})
 	h.Services = receiver.Services{
-		Global:  receiver.GlobalOf(w.cached, receiver.LiveView(w.client, systemNamespace), systemNamespace, "global"),
+		Global:  receiver.GlobalOf(w.cached, receiver.LiveView(w.client, systemNamespace, 0), systemNamespace, "global"),
 		Secrets: w.copies(),
 	}
 	return h

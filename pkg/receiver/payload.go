@@ -20,7 +20,7 @@ import (
 // writePayload returns how many bytes of the payloads are there, or may be: some of them when others could not be written, and
 // those twice that were tried twice. Made are those of them that were not there before.
 func (r *Recorder) writePayload(ctx context.Context, payloads []*v1alpha1.EventPayload) (written, made int64, err error) {
-	bounded := boundedPayloads{r.Payloads, &atomic.Int64{}, &atomic.Int64{}}
+	bounded := boundedPayloads{r.Payloads, r.Wait, &atomic.Int64{}, &atomic.Int64{}}
 	err = blob.Write(ctx, bounded, payloads)
 	if f := fault.Of(err); f != nil && f.Unknown && ctx.Err() == nil {
 		err = blob.Write(ctx, bounded, payloads) // it may have landed: writing again tells
@@ -41,6 +41,7 @@ func payloadName(event string, spec *v1alpha1.GitEventSpec) string {
 // boundedPayloads bounds each call, and adds up what may have been written.
 type boundedPayloads struct {
 	client  eventPayloads
+	wait    APIWait
 	written *atomic.Int64 // bytes in etcd
 	made    *atomic.Int64 // of them those that were not there
 }
@@ -48,7 +49,7 @@ type boundedPayloads struct {
 // Create implements blob's writer.
 func (b boundedPayloads) Create(ctx context.Context, payload *v1alpha1.EventPayload, opts metav1.CreateOptions) (created *v1alpha1.EventPayload, err error) {
 	err = uncontended(func() error {
-		ctx, cancel := context.WithTimeout(ctx, kubeCallBudget)
+		ctx, cancel := b.wait.call(ctx)
 		defer cancel()
 		created, err = b.client.Create(ctx, payload, opts)
 		return err
@@ -66,7 +67,7 @@ func (b boundedPayloads) Create(ctx context.Context, payload *v1alpha1.EventPayl
 
 // Get implements blob's writer.
 func (b boundedPayloads) Get(ctx context.Context, name string, opts metav1.GetOptions) (*v1alpha1.EventPayload, error) {
-	ctx, cancel := context.WithTimeout(ctx, kubeCallBudget)
+	ctx, cancel := b.wait.call(ctx)
 	defer cancel()
 	return b.client.Get(ctx, name, opts)
 }

@@ -51,6 +51,8 @@ type Recorder struct {
 	// Retention is how long what was delivered is remembered (settled-retention-days); nil leaves
 	// tombstones as they are.
 	Retention func() time.Duration
+	// Wait is how long each call may take.
+	Wait APIWait
 
 	// clocksAgree is our time of the last create, if that showed that the API server's clock is ours.
 	clocksAgree atomic.Pointer[time.Time]
@@ -239,7 +241,7 @@ func (r *Recorder) take(p *parcel, bytes int64) error {
 
 func (r *Recorder) createEvent(ctx context.Context, event *v1alpha1.GitEvent) error {
 	err := uncontended(func() error {
-		ctx, cancel := context.WithTimeout(ctx, kubeCallBudget)
+		ctx, cancel := r.Wait.call(ctx)
 		defer cancel()
 		at := r.Clock.Now()
 		created, err := r.Events.Create(ctx, event, metav1.CreateOptions{})
@@ -261,7 +263,7 @@ func (r *Recorder) confirm(ctx context.Context, event *v1alpha1.GitEvent, err er
 	if !f.Unknown {
 		return failed
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmBudget)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.Wait.budget(confirmBudget))
 	defer cancel()
 	existing, err := r.Events.Get(ctx, event.Name, metav1.GetOptions{})
 	if err == nil && judge(existing, &event.Spec) == alreadyRecorded {

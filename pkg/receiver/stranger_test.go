@@ -91,10 +91,10 @@ func TestS4StrangersHaveABudget(t *testing.T) {
 	for name, url := range map[string]string{"not onboarded": unknownURL, "onboarded": ownURL} {
 		t.Run(name, func(t *testing.T) {
 			w := ownWorld(t)
-			w.cached = receiver.LiveView(w.client, systemNamespace)
+			w.cached = receiver.LiveView(w.client, systemNamespace, 0)
 			h := w.both()
 			asked := plumblinefake.NewSimpleClientset()
-			h.Lookup.Unverified = receiver.LiveView(asked, systemNamespace)
+			h.Lookup.Unverified = receiver.LiveView(asked, systemNamespace, 0)
 			var answers sync.Map
 			var busy sync.WaitGroup
 			for range receiver.UnverifiedBurst + more {

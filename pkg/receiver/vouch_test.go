@@ -78,7 +78,7 @@ func TestNobodyWaitsForANeighboursSecret(t *testing.T) {
 	h := w.both()
 	c := w.copies()
 	c.Wait = time.Hour // whoever waits never ends
-	h.Services = receiver.Services{Global: receiver.GlobalOf(w.cached, receiver.LiveView(w.client, systemNamespace), systemNamespace, "global"), Secrets: c}
+	h.Services = receiver.Services{Global: receiver.GlobalOf(w.cached, receiver.LiveView(w.client, systemNamespace, 0), systemNamespace, "global"), Secrets: c}
 	d := ownPush(ownSecret)
 	d.message.URL = unknownURL
 	w.check(http.StatusOK, w.send(h, d.signed(ownSecret).request()))

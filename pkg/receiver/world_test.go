@@ -87,7 +87,7 @@ func newWorld(t *testing.T) *world {
 	w.limits = budget.Limits{Events: 1000, Bytes: 1 << 30}
 	w.budget = budget.New(func() budget.Limits { return w.limits }, w.clock, nil)
 	w.asks = copies.NewAsks(nil, w.clock, w.logger()) // nobody runs it: nothing is asked
-	w.cached = receiver.LiveView(plumblinefake.NewSimpleClientset(), systemNamespace)
+	w.cached = receiver.LiveView(plumblinefake.NewSimpleClientset(), systemNamespace, 0)
 	metrics, err := receiver.NewMetrics(metric.NewMeterProvider(metric.WithReader(w.reader)))
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func (w *world) replica() *receiver.Handler {
 		BaseURL:   func(string) string { return w.baseURL },
 		Secret:    copies.AppSecret{Copies: w.copies(), Namespace: systemNamespace, Name: "plumbline-github-app"},
 		Lookup: receiver.Lookup{
-			Cached: w.cached, Live: receiver.LiveView(w.client, systemNamespace), Unverified: receiver.LiveView(w.client, systemNamespace),
+			Cached: w.cached, Live: receiver.LiveView(w.client, systemNamespace, 0), Unverified: receiver.LiveView(w.client, systemNamespace, 0),
 			Named: receiver.NamedBy(w.repositories()), Beside: receiver.BesideBy(w.repositories()),
 			Barred: func(_, namespace string) bool { return namespace == w.barred },
 		},

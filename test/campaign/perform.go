@@ -242,8 +242,8 @@ func (s *stage) failGit(ctx context.Context, act Act) {
 	s.tally.add(gitHits(act.Target, answer.name), handle.Hits())
 }
 
-// restore brings up what is still down, and the pods whose last step was lost, and raises the limits: at a limit of one a line may be longer
-// than everything has to settle. Faults and partitions have ended with their acts.
+// restore brings up what is still down, and raises the limits: at a limit of one a line may be longer than everything has
+// to settle. Faults and partitions have ended with their acts.
 func (s *stage) restore(ctx context.Context) error {
 	for _, target := range []string{
 		cluster.Etcd, cluster.APIServer, cluster.TektonWebhook, cluster.TektonController, controller0, controller1, receiver0, receiver1,
@@ -254,9 +254,6 @@ func (s *stage) restore(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, ready)
 	defer cancel()
-	if err := cluster.Poll(ctx, time.Second, func() error { return s.options.Cluster.Resume(ctx) }); err != nil {
-		return err
-	}
 	for _, r := range s.repositories {
 		if err := s.setLimit(ctx, r, atTheEnd(r.limit)); err != nil {
 			return err

@@ -9,12 +9,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/plumbline-ci/plumbline/test/testcache"
 )
 
 // CacheEnv names the environment variable that moves the folder in which built
@@ -34,25 +37,25 @@ const (
 // binary is one program built from one of the modules below binariesDir.
 type binary struct {
 	name, group, pkg, ldflags string
+	// usual is how long two cores take to build it after those before it, with nothing in Go's cache.
+	usual time.Duration
 }
 
 func binaries() []binary {
 	return []binary{
-		{"etcd", "etcd", "go.etcd.io/etcd/server/v3", stripped},
-		{"kube-apiserver", "kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", kubernetesFlags},
-		{"kube-controller-manager", "kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager", kubernetesFlags},
-		{"kube-scheduler", "kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler", kubernetesFlags},
-		{"tekton-controller", "tekton", "github.com/tektoncd/pipeline/cmd/controller", stripped},
-		{"tekton-webhook", "tekton", "github.com/tektoncd/pipeline/cmd/webhook", stripped},
-		{"kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", stripped},
+		{Etcd, "etcd", "go.etcd.io/etcd/server/v3", stripped, 40 * time.Second},
+		{APIServer, "kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", kubernetesFlags, 170 * time.Second},
+		{ControllerManager, "kubernetes", "./kube-controllers", stripped, 10 * time.Second},
+		{TektonController, "tekton", "github.com/tektoncd/pipeline/cmd/controller", stripped, 100 * time.Second},
+		{TektonWebhook, "tekton", "github.com/tektoncd/pipeline/cmd/webhook", stripped, 10 * time.Second},
 	}
 }
 
 // Build makes sure that every binary of the cluster is built and returns the
 // folder that holds them. The folder's name is a hash of everything that
 // decides the result, so a later call with the same modules builds nothing.
-// Two processes that call Build at once build once. Each binary built is one
-// line on progress; a cold build takes about ten minutes on two cores.
+// Two processes that call Build at once build once. progress gets what is being
+// built and how long the rest takes.
 func Build(ctx context.Context, progress io.Writer) (dir string, err error) {
 	root, err := Root()
 	if err != nil {
@@ -74,17 +77,7 @@ func Build(ctx context.Context, progress io.Writer) (dir string, err error) {
 	}
 	defer unlock()
 	// Whoever held the lock before may have built them.
-	todo := missing(dir)
-	for i, b := range todo {
-		begin := time.Now()
-		_, _ = fmt.Fprintf(progress, "[%d/%d] building %s (once) ... ", i+1, len(todo), b.name)
-		if err := b.build(ctx, root, dir); err != nil {
-			_, _ = fmt.Fprintln(progress, "failed")
-			return "", err
-		}
-		_, _ = fmt.Fprintf(progress, "%s\n", time.Since(begin).Round(time.Second))
-	}
-	return dir, nil
+	return dir, buildAll(ctx, progress, root, dir, missing(dir))
 }
 
 // build compiles to a temporary name and renames, so that a binary that exists
@@ -129,7 +122,7 @@ func buildDir(root string) (string, error) {
 	return filepath.Join(cache, "bin", sum), nil
 }
 
-// buildHash covers the modules, the flags and the Go version.
+// buildHash covers the modules, with what is ours in them, the flags and the Go version.
 func buildHash(root string) (string, error) {
 	version, err := exec.Command("go", "env", "GOVERSION", "GOOS", "GOARCH").Output()
 	if err != nil {
@@ -139,14 +132,21 @@ func buildHash(root string) (string, error) {
 	hash.Write(version)
 	for _, b := range binaries() {
 		_, _ = fmt.Fprintln(hash, strings.Join([]string{b.name, b.group, b.pkg, b.ldflags}, "\x00"))
-		for _, name := range []string{"go.mod", "go.sum"} {
-			data, err := os.ReadFile(filepath.Join(root, binariesDir, b.group, name))
-			if err != nil {
-				return "", fmt.Errorf("reading the module of %s: %w", b.name, err)
-			}
-			_, _ = fmt.Fprintln(hash, len(data))
-			hash.Write(data)
+	}
+	err = filepath.WalkDir(filepath.Join(root, binariesDir), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
 		}
+		if entry.IsDir() {
+			return testcache.Files(path)
+		}
+		data, err := os.ReadFile(path)
+		_, _ = fmt.Fprintln(hash, strings.TrimPrefix(path, root), len(data))
+		hash.Write(data)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("reading the modules of the binaries: %w", err)
 	}
 	return hex.EncodeToString(hash.Sum(nil))[:16], nil
 }

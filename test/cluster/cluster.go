@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 )
@@ -40,6 +39,7 @@ type Cluster struct {
 	spawn     *spawner
 	parts     map[string]*Part
 	wires     map[string]*Wire
+	node      *node
 	config    *rest.Config
 	dynamic   dynamic.Interface
 	stopping  sync.Once
@@ -72,6 +72,9 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 // It may be called more than once.
 func (c *Cluster) Stop() {
 	c.stopping.Do(func() {
+		if c.node != nil {
+			c.node.stop()
+		}
 		var all sync.WaitGroup
 		for _, part := range c.parts {
 			all.Go(func() { _ = part.Kill() })
@@ -89,8 +92,8 @@ func (c *Cluster) Stop() {
 }
 
 // Part is the process with one of the names Etcd, APIServer, ControllerManager,
-// Scheduler, TektonWebhook, TektonController and Kwok. Another name is a
-// programming error and panics.
+// TektonWebhook and TektonController. Another name is a programming error and
+// panics.
 func (c *Cluster) Part(name string) *Part {
 	part, ok := c.parts[name]
 	if !ok {
@@ -131,8 +134,7 @@ func prepare(options Options, bin string) (*Cluster, error) {
 	}
 	c.parts = map[string]*Part{}
 	for _, part := range []*Part{
-		c.etcd(), c.apiServer(), c.controllerManager(), c.scheduler(),
-		c.kwok(), c.tektonWebhook(), c.tektonController(),
+		c.etcd(), c.apiServer(), c.controllerManager(), c.tektonWebhook(), c.tektonController(),
 	} {
 		part.spawn = c.spawn
 		c.parts[part.name] = part
@@ -172,9 +174,6 @@ func (c *Cluster) prepareFiles(wired bool) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(c.stagesPath(), kwokStages, 0o644); err != nil {
-		return err
-	}
 	c.config = &rest.Config{
 		Host:            c.server(),
 		BearerToken:     creds.adminToken,
@@ -182,7 +181,10 @@ func (c *Cluster) prepareFiles(wired bool) error {
 		QPS:             -1, // no limit: the server decides
 		UserAgent:       "plumbline-test-cluster",
 	}
-	c.dynamic, err = dynamic.NewForConfig(c.config)
+	if c.dynamic, err = dynamic.NewForConfig(c.config); err != nil {
+		return err
+	}
+	c.node, err = newNode(c.config)
 	return err
 }
 
@@ -226,25 +228,14 @@ func (c *Cluster) boot(ctx context.Context) error {
 	if err := c.start(ctx, Etcd, APIServer); err != nil {
 		return err
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return c.start(ctx, Scheduler) })
-	group.Go(func() error {
-		if err := c.createNode(ctx); err != nil {
-			return err
-		}
-		return c.start(ctx, Kwok)
-	})
-	group.Go(func() error {
-		tekton, err := manifests()
-		if err != nil {
-			return err
-		}
-		return c.installTekton(ctx, tekton)
-	})
-	if err := group.Wait(); err != nil {
+	if err := c.node.start(ctx); err != nil {
 		return errors.Join(err, ctx.Err())
 	}
-	return nil
+	tekton, err := manifests()
+	if err == nil {
+		err = c.installTekton(ctx, tekton)
+	}
+	return errors.Join(err, ctx.Err())
 }
 
 func (c *Cluster) start(ctx context.Context, names ...string) error {

@@ -4,22 +4,189 @@ package cluster
 
 import (
 	"context"
-	_ "embed"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
 )
 
-// kwokStages is the configuration of kwok: what nodes and pods do.
-//
-//go:embed kwok.yaml
-var kwokStages []byte
-
-// nodeName is the one Node; its capacity is in kwok.yaml.
+// nodeName is the one Node, which has room for everything.
 const nodeName = "test-node"
 
-func (c *Cluster) createNode(ctx context.Context) error {
-	node := object("v1", "Node", "", nodeName)
-	node.SetAnnotations(map[string]string{"kwok.x-k8s.io/node": "fake"})
-	node.SetLabels(map[string]string{
-		"kubernetes.io/hostname": nodeName, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64",
-	})
-	return c.create(ctx, node)
+const (
+	// nodeWorkers is how many pods are worked on at once.
+	nodeWorkers = 4
+	// retryMin and retryMax bound the time after which what the API server did not answer is tried again.
+	retryMin, retryMax = 50 * time.Millisecond, time.Second
+)
+
+// node plays the scheduler and the kubelet: it takes every pod, runs it, and ends it as its annotations say. A step that
+// fails is tried again until it works, so whatever is killed at that moment, pods go on afterwards.
+type node struct {
+	core  corev1client.CoreV1Interface
+	pods  cache.Store // as last seen, by namespace/name
+	queue workqueue.TypedRateLimitingInterface[string]
+	seen  sync.Map // UID of a pod that runs → time.Time at which it was first seen running
+	end   context.CancelFunc
+	ended sync.WaitGroup
+}
+
+func newNode(config *rest.Config) (*node, error) {
+	config = rest.CopyConfig(config)
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	core, err := corev1client.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &node{
+		core: core,
+		pods: cache.NewStore(cache.MetaNamespaceKeyFunc),
+		queue: workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryMin, retryMax)),
+	}, nil
+}
+
+// start registers the Node and returns; what it plays goes on until stop.
+func (n *node) start(ctx context.Context) error {
+	room := corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("10000"), corev1.ResourceMemory: resource.MustParse("100Ti"),
+		corev1.ResourceEphemeralStorage: resource.MustParse("100Ti"), corev1.ResourcePods: resource.MustParse("10000"),
+	}
+	object := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: nodeName, Labels: map[string]string{
+			corev1.LabelHostname: nodeName, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
+		}},
+		Status: corev1.NodeStatus{
+			Capacity: room, Allocatable: room,
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "Plays"}},
+		},
+	}
+	if _, err := n.core.Nodes().Create(ctx, object, metav1.CreateOptions{FieldManager: fieldManager}); err != nil {
+		return fmt.Errorf("creating the Node: %w", err)
+	}
+	ctx, n.end = context.WithCancel(context.WithoutCancel(ctx))
+	n.ended.Go(func() { wait.UntilWithContext(ctx, n.follow, retryMin) })
+	for range nodeWorkers {
+		n.ended.Go(func() {
+			for n.work(ctx) {
+			}
+		})
+	}
+	return nil
+}
+
+func (n *node) stop() {
+	if n.end != nil {
+		n.end()
+	}
+	n.queue.ShutDown()
+	n.ended.Wait()
+}
+
+// follow keeps pods as they are until the watch ends. A client-go informer would wait for up to a minute after an outage.
+func (n *node) follow(ctx context.Context) {
+	list, err := n.core.Pods("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return
+	}
+	pods := make([]any, 0, len(list.Items))
+	for i := range list.Items {
+		pods = append(pods, &list.Items[i])
+	}
+	_ = n.pods.Replace(pods, list.ResourceVersion) // pods have names
+	for _, key := range n.pods.ListKeys() {
+		n.queue.Add(key)
+	}
+	watching, err := n.core.Pods("").Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	if err != nil {
+		return
+	}
+	defer watching.Stop()
+	for event := range watching.ResultChan() {
+		pod, ok := event.Object.(*corev1.Pod)
+		switch {
+		case !ok:
+			return // an error: the list is too old
+		case event.Type == watch.Deleted:
+			_ = n.pods.Delete(pod)
+			n.seen.Delete(pod.UID)
+		default:
+			_ = n.pods.Update(pod)
+			n.queue.Add(pod.Namespace + "/" + pod.Name)
+		}
+	}
+}
+
+// work does the next step of one pod. It is false at the end.
+func (n *node) work(ctx context.Context) bool {
+	key, over := n.queue.Get()
+	if over {
+		return false
+	}
+	defer n.queue.Done(key)
+	found, ok, _ := n.pods.GetByKey(key)
+	if !ok {
+		n.queue.Forget(key)
+		return true
+	}
+	err := n.step(ctx, key, found.(*corev1.Pod))
+	// After a conflict there is a newer pod to come.
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		n.queue.Forget(key)
+		return true
+	}
+	n.queue.AddRateLimited(key)
+	return true
+}
+
+func (n *node) step(ctx context.Context, key string, pod *corev1.Pod) error {
+	pods := n.core.Pods(pod.Namespace)
+	switch {
+	case pod.DeletionTimestamp != nil: // gone at once, whatever it still wanted to do
+		return pods.Delete(ctx, pod.Name, metav1.DeleteOptions{
+			GracePeriodSeconds: new(int64), Preconditions: metav1.NewUIDPreconditions(string(pod.UID)),
+		})
+	case pod.Spec.NodeName == "":
+		return pods.Bind(ctx, &corev1.Binding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
+			Target:     corev1.ObjectReference{Kind: "Node", Name: nodeName},
+		}, metav1.CreateOptions{FieldManager: fieldManager})
+	case pod.Status.Phase == corev1.PodPending:
+		return n.write(ctx, begun(pod, metav1.Now()))
+	case pod.Status.Phase != corev1.PodRunning || !ends(pod):
+		return nil
+	}
+	if left := time.Until(n.firstSeen(pod.UID).Add(duration(pod))); left > 0 {
+		n.queue.AddAfter(key, left)
+		return nil
+	}
+	return n.write(ctx, over(pod, metav1.Now()))
+}
+
+// write fails with a conflict if the pod is another one by now.
+func (n *node) write(ctx context.Context, pod *corev1.Pod) error {
+	_, err := n.core.Pods(pod.Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{FieldManager: fieldManager})
+	return err
+}
+
+func (n *node) firstSeen(pod types.UID) time.Time {
+	at, _ := n.seen.LoadOrStore(pod, time.Now())
+	return at.(time.Time)
+}
+
+func duration(pod *corev1.Pod) time.Duration {
+	milliseconds, _ := strconv.Atoi(pod.Annotations[DurationAnnotation]) // none is 0
+	return time.Duration(milliseconds) * time.Millisecond
 }

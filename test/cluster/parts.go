@@ -12,11 +12,9 @@ import (
 const (
 	Etcd              = "etcd"
 	APIServer         = "kube-apiserver"
-	ControllerManager = "kube-controller-manager"
-	Scheduler         = "kube-scheduler"
+	ControllerManager = "kube-controllers"
 	TektonWebhook     = "tekton-webhook"
 	TektonController  = "tekton-controller"
-	Kwok              = "kwok"
 )
 
 // tektonNamespace is where Tekton's own objects are.
@@ -43,7 +41,7 @@ const (
 
 func portNames() []string {
 	return []string{
-		Etcd, portEtcdPeer, APIServer, ControllerManager, Scheduler, Kwok,
+		Etcd, portEtcdPeer, APIServer, ControllerManager,
 		TektonWebhook, portWebhookProbes, portWebhookProfile, TektonController, portControllerProfile,
 	}
 }
@@ -82,7 +80,7 @@ func (l *layout) auditLog() string { return filepath.Join(l.dir, "logs", "audit.
 
 func (l *layout) apiServer() *Part {
 	c := l.creds
-	return l.part(APIServer, []string{
+	part := l.part(APIServer, []string{
 		"--etcd-servers=http://" + loopback(l.dialled[Etcd]),
 		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--secure-port=" + l.at(APIServer),
 		"--tls-cert-file=" + c.certFile, "--tls-private-key-file=" + c.keyFile,
@@ -96,40 +94,14 @@ func (l *layout) apiServer() *Part {
 		"--endpoint-reconciler-type=none",
 		"--audit-policy-file=" + filepath.Join(l.dir, auditPolicyFile), "--audit-log-path=" + l.auditLog(), "--audit-log-maxsize=10000", // megabytes: one file, whatever a run writes
 	}, l.secureGet(APIServer, "/readyz"))
+	part.env = collectRarely(1000)
+	return part
 }
 
 func (l *layout) controllerManager() *Part {
-	args := append(l.kubernetesFlags(ControllerManager),
-		"--controllers=serviceaccount-controller,garbage-collector-controller,namespace-controller,"+
-			"resourcequota-controller,clusterrole-aggregation-controller,disruption-controller",
-		"--concurrent-gc-syncs=5")
-	return l.part(ControllerManager, args, l.secureGet(ControllerManager, "/healthz"))
+	address := loopback(l.port[ControllerManager])
+	return l.part(ControllerManager, []string{"-kubeconfig=" + l.kubeconfig, "-address=" + address}, get("http://"+address))
 }
-
-func (l *layout) scheduler() *Part {
-	return l.part(Scheduler, l.kubernetesFlags(Scheduler), l.secureGet(Scheduler, "/healthz"))
-}
-
-// kubernetesFlags are shared by the controller-manager and the scheduler.
-func (l *layout) kubernetesFlags(name string) []string {
-	return append([]string{
-		"--kubeconfig=" + l.kubeconfig, "--authentication-kubeconfig=" + l.kubeconfig,
-		"--authorization-kubeconfig=" + l.kubeconfig, "--authentication-skip-lookup=true",
-		"--bind-address=127.0.0.1", "--secure-port=" + l.at(name),
-		"--tls-cert-file=" + l.creds.certFile, "--tls-private-key-file=" + l.creds.keyFile,
-		"--leader-elect=false",
-	}, highLimits()...)
-}
-
-func (l *layout) kwok() *Part {
-	return l.part(Kwok, []string{
-		"--kubeconfig=" + l.kubeconfig, "--config=" + l.stagesPath(),
-		"--manage-all-nodes=true", "--node-lease-duration-seconds=0",
-		"--server-address=" + loopback(l.port[Kwok]),
-	}, get("http://"+loopback(l.port[Kwok])+"/healthz"))
-}
-
-func (l *layout) stagesPath() string { return filepath.Join(l.dir, "kwok.yaml") }
 
 func (l *layout) tektonWebhook() *Part {
 	part := l.part(TektonWebhook, l.tektonFlags(), handshake(loopback(l.port[TektonWebhook])))
@@ -167,7 +139,7 @@ func (l *layout) tektonFlags() []string {
 }
 
 func (l *layout) tektonEnv(name string) []string {
-	return append(collectRarely(),
+	return append(collectRarely(300),
 		"SYSTEM_NAMESPACE="+tektonNamespace,
 		"POD_NAME="+name,
 		"CONFIG_LOGGING_NAME=config-logging",
@@ -178,14 +150,16 @@ func (l *layout) tektonEnv(name string) []string {
 }
 
 // collectRarely has a process use memory rather than time: a fifth of the API server's time was garbage collection.
-func collectRarely() []string { return []string{"GOGC=300", "GOMEMLIMIT=2500MiB"} }
+func collectRarely(percent int) []string {
+	return []string{fmt.Sprintf("GOGC=%d", percent), "GOMEMLIMIT=2500MiB"}
+}
 
 func (l *layout) part(name string, args []string, ready readiness) *Part {
 	return &Part{
 		name:  name,
 		path:  filepath.Join(l.bin, name),
 		args:  args,
-		env:   collectRarely(),
+		env:   collectRarely(300),
 		log:   filepath.Join(l.dir, "logs", name+".log"),
 		ready: ready,
 	}

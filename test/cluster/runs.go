@@ -16,7 +16,7 @@ import (
 )
 
 // Annotations on a PipelineRun that choose how its tasks end. Tekton copies
-// them to the TaskRuns and the pods, where kwok reads them.
+// them to the TaskRuns and the pods, where the node reads them.
 const (
 	// ExitCodeAnnotation is the exit code of the first step of every task; the
 	// default is "0". Another code fails the task, and its later steps are skipped.
@@ -25,13 +25,11 @@ const (
 	// pipeline. The exit code is 1 unless ExitCodeAnnotation gives one.
 	FailTaskAnnotation = "test.plumbline.dev/fail-task"
 	// DurationAnnotation is how long every task runs, in milliseconds; the
-	// default is "0". It counts from the last change to the pod.
+	// default is "0".
 	DurationAnnotation = "test.plumbline.dev/duration-ms"
 	// HoldAnnotation with the value "true" keeps every task running until
 	// Release, or until somebody takes the annotation off the pod.
 	HoldAnnotation = "test.plumbline.dev/hold"
-	// resumedAnnotation is the time of the last Resume.
-	resumedAnnotation = "test.plumbline.dev/resumed"
 )
 
 // Condition is one condition of an object's status; the zero value means that
@@ -77,9 +75,16 @@ func (c *Cluster) WaitRun(ctx context.Context, namespace, name string) (Conditio
 
 // Release lets a PipelineRun that HoldAnnotation holds run to its end. It
 // takes the annotation off the run, its TaskRuns and its pods, and looks again
-// until nothing is held: Tekton may just be copying the annotation.
+// until nothing is held: Tekton may just be copying the annotation. A run that
+// is not Tekton's (spec.managedBy) has neither.
 func (c *Cluster) Release(ctx context.Context, namespace, name string) error {
 	quiet := 0
+	if run, err := c.dynamic.Resource(PipelineRuns()).Namespace(namespace).Get(ctx, name, metav1.GetOptions{}); err == nil {
+		if by, _, _ := unstructured.NestedString(run.Object, "spec", "managedBy"); by != "" {
+			_, err := c.releaseOnce(ctx, namespace, name)
+			return err
+		}
+	}
 	return Poll(ctx, 200*time.Millisecond, func() error {
 		released, err := c.releaseOnce(ctx, namespace, name)
 		if err != nil {
@@ -118,24 +123,6 @@ func (c *Cluster) releaseOnce(ctx context.Context, namespace, name string) (rele
 		}
 	}
 	return released, nil
-}
-
-// Resume has kwok look at every pod again that has not ended. kwok tries once to say what a pod does: where the API server or
-// etcd is killed at that moment, the pod stays as it is for ever.
-func (c *Cluster) Resume(ctx context.Context) error {
-	pods := c.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"})
-	patch := []byte(fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, resumedAnnotation, time.Now().Format(time.RFC3339Nano)))
-	list, err := pods.List(ctx, metav1.ListOptions{FieldSelector: "status.phase!=Succeeded,status.phase!=Failed"})
-	if err != nil {
-		return fmt.Errorf("listing the pods that have not ended: %w", err)
-	}
-	for _, pod := range list.Items {
-		_, err := pods.Namespace(pod.GetNamespace()).Patch(ctx, pod.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("resuming pod %s/%s: %w", pod.GetNamespace(), pod.GetName(), err)
-		}
-	}
-	return nil
 }
 
 func selectRun(resource schema.GroupVersionResource, name string) metav1.ListOptions {

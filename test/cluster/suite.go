@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/plumbline-ci/plumbline/test/testcache"
 )
 
 // Suite is a package of tests that share one cluster.
@@ -53,6 +55,9 @@ func (s Suite) Run(m *testing.M) int {
 	}
 	c.Stop()
 	_ = os.RemoveAll(dir)
+	if err := testcache.Finish(); err != nil {
+		return s.failed(err)
+	}
 	return code
 }
 

@@ -197,7 +197,7 @@ func quoted(text, words string) []string {
 	return lines
 }
 
-// pipeline is a PipelineRun with one task. What its pod does is kwok's to play, told by annotations.
+// pipeline is a PipelineRun with one task. What its pod does is played, as annotations tell.
 func (s *stage) pipeline(name, script string) string {
 	return fmt.Sprintf(`apiVersion: tekton.dev/v1
 kind: PipelineRun

@@ -42,7 +42,7 @@ type stage struct {
 // even when it fails.
 func open(ctx context.Context, dir string, git *gitService) (*stage, error) {
 	s := &stage{git: git}
-	fmt.Println("Starting etcd, Kubernetes, Tekton and kwok on loopback ports")
+	fmt.Println("Starting etcd, Kubernetes and Tekton on loopback ports")
 	c, err := cluster.Start(ctx, cluster.Options{Dir: filepath.Join(dir, "cluster"), Progress: os.Stdout})
 	if err != nil {
 		return s, err

@@ -7,13 +7,24 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/plumbline-ci/plumbline/test/testcache"
 )
 
 const module = "github.com/plumbline-ci/plumbline/"
 
+// track makes a cached result end with a change in what go list reads.
+func track(t *testing.T, patterns ...string) {
+	t.Helper()
+	if err := testcache.Packages(t.Context(), root, patterns...); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // reachable lists every package a package needs, itself included.
 func reachable(t *testing.T, pkg string) map[string]bool {
 	t.Helper()
+	track(t, pkg)
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", pkg).Output()
 	if err != nil {
 		t.Fatalf("go list -deps %s: %v", pkg, err)

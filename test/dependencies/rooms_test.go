@@ -41,6 +41,7 @@ type pkg struct {
 // ours returns the packages of the product by their path in the repository, and of each what it imports of ours.
 func ours(t *testing.T) (packages map[string]pkg, imports map[string][]string) {
 	t.Helper()
+	track(t, module+"pkg/...", module+"cmd/...")
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,GoFiles,Imports", module+"pkg/...", module+"cmd/...").Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)

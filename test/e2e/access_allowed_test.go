@@ -213,6 +213,7 @@ func TestTagRuns(t *testing.T) {
 // A pull request whose fork was deleted comes from no repository, which is not the base repository: a stranger's waits
 // for approval.
 func TestDeletedForkIsNotTheBase(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
 	w.claimed()

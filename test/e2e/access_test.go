@@ -105,6 +105,7 @@ func TestStrangerNeverRunsWhileLimited(t *testing.T) {
 		{"busy-429", forge.Answer(429, http.Header{"Retry-After": {"60"}}, `{"message":"slow down"}`), true},
 	} {
 		t.Run(c.user, func(t *testing.T) {
+			onlyInTestAllUnless(t, c.user == "secondary-403")
 			t.Parallel()
 			w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true})
 			w.claimed()
@@ -222,6 +223,7 @@ func TestB6AccessLookupFails(t *testing.T) {
 		"connections": forge.Drop(),
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+			onlyInTestAllUnless(t, name == "502 HTML")
 			t.Parallel()
 			forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, func(t *testing.T, w *world) { waitsToKnowWhoMay(t, w, do) })
 		})

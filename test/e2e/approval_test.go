@@ -3,46 +3,15 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
-
-// errTooEarly says that the second is not over.
-var errTooEarly = errors.New("it is the same second by the Git service's clock")
-
-// says is the delivery of a command that a user has just written. It is of another second than everything before: what happens in one
-// second has no order.
-func (w *world) says(number int, user, body string) delivery {
-	w.t.Helper()
-	w.nextSecond()
-	return w.commands(number, user, body)
-}
-
-// nextSecond waits until everything before was in another second. The forge gives each event of GitHub a second of its own, ahead of the
-// clock if need be.
-func (w *world) nextSecond() {
-	w.t.Helper()
-	before := time.Now().Truncate(time.Second)
-	if w.git.kind() == githubApp {
-		if last := w.forge.LastEvent(repoName); last.After(before) {
-			before = last
-		}
-	}
-	w.eventually(soon, "another second has begun", func() error {
-		if !time.Now().Truncate(time.Second).After(before) {
-			return errTooEarly
-		}
-		return nil
-	})
-}
 
 // declines waits until a comment is settled, and requires that it started nothing, with a sentence that has the words.
 func (w *world) declines(d delivery, words ...string) {
@@ -59,26 +28,26 @@ func (w *world) declines(d delivery, words ...string) {
 // check that asked for it ends, and what is pushed later waits again.
 func TestS21AnApprovalRunsOneCommit(t *testing.T) {
 	t.Parallel()
-	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
+	forBothServices(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
 		w.git.grant("member", "write")
 		number, first := w.forkPull("stranger")
 		w.deliver(w.opened(number), http.StatusAccepted)
 		if check := w.checkReaches(first, application, "queued", soon); !strings.Contains(check.Title, "Pending approval") {
 			t.Errorf("the check says %q, want Pending approval", check.Title)
 		}
-		own, strange := w.says(number, "stranger", "/ok-to-test"), w.says(number, "eve", "/ok-to-test "+first)
+		own, strange := w.commands(number, "stranger", "/ok-to-test"), w.commands(number, "eve", "/ok-to-test "+first)
 		w.deliver(own, http.StatusAccepted)
 		w.deliver(strange, http.StatusAccepted)
 		w.declines(own, "cannot approve it")
 		w.declines(strange, "no write access")
-		wrong := w.says(number, "member", "/ok-to-test "+strings.Repeat("0", 40))
+		wrong := w.commands(number, "member", "/ok-to-test "+strings.Repeat("0", 40))
 		w.deliver(wrong, http.StatusAccepted)
 		w.declines(wrong, first)
 		if runs := w.runs(); len(runs) != 0 {
 			t.Fatalf("%d PipelineRuns, want none", len(runs))
 		}
 
-		approval := w.says(number, "member", "I have read it.\n/ok-to-test "+first[:12])
+		approval := w.commands(number, "member", "I have read it.\n/ok-to-test "+first[:12])
 		w.deliver(approval, http.StatusAccepted)
 		w.checkReaches(first, checkName("pr"), "success", soon)
 		w.checkReaches(first, application, "skipped", soon)
@@ -140,7 +109,7 @@ func TestS21AHeadThatMovesIsNotApproved(t *testing.T) {
 			user := fmt.Sprintf("stranger%d", i)
 			number, first := w.forkPull(user)
 			w.deliver(w.opened(number), http.StatusAccepted)
-			comment := w.says(number, "member", words)
+			comment := w.commands(number, "member", words)
 			second, pushed := w.pushTo(user, number, user, "more")
 			switch i {
 			case 0, 1: // the push comes first
@@ -160,6 +129,7 @@ func TestS21AHeadThatMovesIsNotApproved(t *testing.T) {
 
 // With require-ok-to-test-sha a stranger's commit runs by a comment that names it, and by no other one.
 func TestAnApprovalHasToNameItsCommit(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	required := [][3]string{{"plumbline", "require-ok-to-test-sha", "true"}}
 	forEachService(t, setup{receivers: 1, controllers: 1, config: required}, func(t *testing.T, w *world) {
@@ -168,7 +138,7 @@ func TestAnApprovalHasToNameItsCommit(t *testing.T) {
 		w.deliver(w.opened(number), http.StatusAccepted)
 		w.checkReaches(sha, application, "queued", soon)
 		for _, words := range []string{"/ok-to-test", "/test", "/test pr"} {
-			unnamed := w.says(number, "member", words)
+			unnamed := w.commands(number, "member", words)
 			w.deliver(unnamed, http.StatusAccepted)
 			w.declines(unnamed, "has to name its commit", "/ok-to-test "+sha)
 		}

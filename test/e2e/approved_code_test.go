@@ -53,7 +53,7 @@ func TestS23WhatApprovedCodeMayDo(t *testing.T) {
 		number := w.git.open("stranger", "feature", "stranger")
 		w.deliver(w.opened(number), http.StatusAccepted)
 		w.checkReaches(sha, application, "queued", soon)
-		approval := w.says(number, "member", "/ok-to-test")
+		approval := w.commands(number, "member", "/ok-to-test")
 		w.deliver(approval, http.StatusAccepted)
 		w.checkReaches(sha, checkName("pr"), "in_progress", soon)
 		w.checkReaches(sha, checkName("secretive"), "failure", soon) // no check comes while they are counted
@@ -72,7 +72,7 @@ func TestS23WhatApprovedCodeMayDo(t *testing.T) {
 		w.must(err)
 		w.parameter(`[{"name":"key","secret_ref":{"name":"keys","key":"key"},"untrusted":true}]`)
 		w.set(`{"untrusted_service_account":"quarantine","pipelinerun_provenance":"source"}`)
-		w.deliver(w.says(number, "member", "/test mine secretive"), http.StatusAccepted)
+		w.deliver(w.commands(number, "member", "/test mine secretive"), http.StatusAccepted)
 		w.checkReaches(sha, checkName("mine"), "success", soon)
 		w.checkReaches(sha, checkName("secretive"), "success", soon)
 		w.settled(soon)
@@ -124,6 +124,7 @@ func (w *world) parameter(params string) {
 // S20: with definitions of the default branch, which the author of a pull request cannot change, a name starts what is for pull requests
 // and what is made to be started by hand, and nothing else unless the Repository says so.
 func TestS20ANameStartsNoOtherEventsPipeline(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
 		w.git.grant("member", "write")

@@ -11,6 +11,7 @@ import (
 // D5: while every UPDATE of PipelineRuns by our ServiceAccount is denied, neither /cancel nor closing the pull request ends anything, and the
 // checks say so: "cancelling", with the denial, and not "cancelled". Once it is allowed the runs end, and then the checks.
 func TestACancelThatIsDenied(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, cancelsUnderAPolicy)
 }
@@ -30,7 +31,7 @@ func cancelsUnderAPolicy(t *testing.T, w *world) {
 	lift := w.enforce(policy{
 		operation: "UPDATE", condition: w.byController(), expression: "false", message: "updates of PipelineRuns are not allowed here",
 	}, w.probeUpdate())
-	w.deliver(w.says(commented, "dev", "/cancel"), http.StatusAccepted)
+	w.deliver(w.commands(commented, "dev", "/cancel"), http.StatusAccepted)
 	w.deliver(w.closes(closed, false), http.StatusAccepted)
 	for _, sha := range shas {
 		w.eventually(afterFault, "the check says that it is being cancelled", func() error {

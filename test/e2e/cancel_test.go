@@ -27,7 +27,6 @@ func TestACommentCancels(t *testing.T) {
 		for _, running := range [][2]string{{sha, "pr"}, {sha, "label"}, {its, "pr"}} {
 			w.checkReaches(running[0], checkName(running[1]), "in_progress", soon)
 		}
-		w.nextSecond()
 		if said := w.commanded(number, "stranger", "/cancel"); said.Status.Disposition != v1alpha1.DispositionIgnored {
 			t.Errorf("a stranger's command is %s", said.Status.Disposition)
 		}

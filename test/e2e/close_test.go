@@ -52,6 +52,7 @@ func TestAClosedPullRequestEndsItsRuns(t *testing.T) {
 	t.Parallel()
 	for name, merge := range map[string]bool{"closed": false, "merged": true} {
 		t.Run(name, func(t *testing.T) {
+			onlyInTestAllUnless(t, merge)
 			t.Parallel()
 			forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) { endsItsRuns(t, w, merge) })
 		})
@@ -137,13 +138,14 @@ func (w *world) runsAgain(number int, sha string) {
 // B10: a pull request is closed while the controller is killed: its runs end when that is over. D5: of another one the run ends by itself just
 // before it is told to, which Tekton refuses then: the check says how it ended.
 func TestACloseIsNotLost(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, func(t *testing.T, w *world) {
 		w.git.grant("dev", "write")
 		number, sha := w.topic("topic")
 		w.deliver(w.opened(number), http.StatusAccepted)
 		w.checkReaches(sha, checkName("pr"), "in_progress", soon)
-		w.must(w.controllers[0].Kill())
+		w.kill(w.controllers[0])
 		closed := w.closes(number, false)
 		w.deliver(closed, http.StatusAccepted)
 		w.must(w.controllers[0].Start(w.ctx))

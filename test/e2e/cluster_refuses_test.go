@@ -52,6 +52,7 @@ func TestC6WhatAnAdministratorHasToMend(t *testing.T) {
 		},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			onlyInTestAllUnless(t, name == "the right to create PipelineRuns")
 			t.Parallel()
 			w := newWorld(t, setup{receivers: 1})
 			w.startController(true, "-operator-retry="+slowRetry.String())

@@ -101,7 +101,7 @@ func commandRows() []commandRow {
 // The rows of the commands that start pipelines, in one world for each service.
 func TestCommandsStartPipelines(t *testing.T) {
 	t.Parallel()
-	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
+	forBothServices(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
 		w.parameter(`[{"name":"version","value":"1"},{"name":"key","secret_ref":{"name":"keys","key":"key"}}]`)
 		w.git.grant("member", "write")
 		w.git.grant("other", "write")

@@ -36,7 +36,6 @@ func TestACommentStartsWhatAsksForIt(t *testing.T) {
 	number, sha := w.forkPull("writer")
 	w.deliver(w.opened(number), 202)
 	w.checkReaches(sha, checkName("pr"), "success", soon)
-	w.nextSecond() // what a comment starts was the head before it
 	first := w.said(number, "Member", "/deploy staging\r\n\"now\": {{ sender }}\r\n")
 	w.deliver(first, 202)
 	w.deliver(first, 202)

@@ -51,7 +51,7 @@ func TestARunThatIsHeldPendingKeepsItsSlot(t *testing.T) {
 	if !held.IsPending() {
 		t.Errorf("%s is told %q", held.Name, held.Spec.Status)
 	}
-	w.deliver(w.says(number, "dev", "/cancel"), http.StatusAccepted)
+	w.deliver(w.commands(number, "dev", "/cancel"), http.StatusAccepted)
 	if check := w.checkReaches(second, checkName("second"), "cancelled", soon); !check.Tells("dev asked for it") {
 		t.Errorf("the check does not say why: %s", check.Text)
 	}
@@ -66,6 +66,7 @@ func TestARunThatIsHeldPendingKeepsItsSlot(t *testing.T) {
 // The row "limit raised, lowered, removed with 50 waiting": they are created in their order under each limit, never more at once than the
 // highest, all of them end by themselves, and none is told to end.
 func TestFiftyDrainUnderALimitThatChanges(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	const runs, highest = 51, 5
 	w := newWorld(t, setup{receivers: 1, controllers: 1})

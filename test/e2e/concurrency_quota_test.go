@@ -135,6 +135,7 @@ func (w *world) columns() (running, queued string) {
 // While a run waits for the quota of its namespace and another one for its slot there, a Repository in another namespace goes on. What waits in
 // a namespace that is deleted is cancelled with the reason, and nothing waits for what is gone.
 func TestALimitInADeletedNamespace(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
 	w.claimed()
@@ -156,7 +157,7 @@ func TestALimitInADeletedNamespace(t *testing.T) {
 		t.Errorf("%d runs: the test shows nothing", len(runs))
 	}
 	w.must(w.Cluster.DeleteNamespace(w.ctx, w.ci))
-	w.gone(namespaceLimit)
+	w.gone(soon)
 	for _, name := range []string{"a", "b"} {
 		if check := w.checkReaches(sha, checkName(name), "cancelled", afterFault); !check.Tells("gone") && !check.Tells("deleted") && !check.Tells("terminated") {
 			t.Errorf("the check of %s does not say why: %s", name, check.Text)

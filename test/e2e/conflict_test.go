@@ -21,6 +21,7 @@ func TestAStormOfConflicts(t *testing.T) {
 		"patches": func(c cluster.Call) bool { return c.Is("patch", "pipelineruns") },
 	} {
 		t.Run(name, func(t *testing.T) {
+			onlyInTestAllUnless(t, name == "patches")
 			t.Parallel()
 			forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, func(t *testing.T, w *world) {
 				outlivesAStorm(t, w, match, name == "status")

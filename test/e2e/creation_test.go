@@ -27,6 +27,7 @@ func TestACreateThatLandedIsAdopted(t *testing.T) {
 		"dropped": cluster.ApplyThenDrop(),
 	} {
 		t.Run(name, func(t *testing.T) {
+			onlyInTestAllUnless(t, name == "dropped")
 			t.Parallel()
 			forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, func(t *testing.T, w *world) { adoptsWhatLanded(t, w, do) })
 		})

@@ -24,6 +24,7 @@ import (
 // the kubelet puts them there. What is delivered meanwhile is refused with "come again"; a run that ends meanwhile is
 // reported when the tokens are there. The Repository is told once at most, and nothing is restarted.
 func TestI3ServiceAccountTokensRotate(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	w := newWorld(t, setup{})
 	receiver, err := w.Receiver(w.ctx, false)
@@ -61,7 +62,7 @@ func TestI3ServiceAccountTokensRotate(t *testing.T) {
 	w.release(event)
 
 	w.grantTokens("after") // client-go reads the file again once a minute
-	w.checkReaches(sha, checkName("long"), "success", afterFault)
+	w.checkReaches(sha, checkName("long"), "success", afterFault+soon)
 	w.eventually(soon, "deliveries are taken", func() error {
 		if status, answer := w.post(receiver, second); status != http.StatusAccepted {
 			return fmt.Errorf("answered %d %s", status, answer)

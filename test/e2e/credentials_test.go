@@ -29,7 +29,7 @@ func newSecured(t *testing.T, on kind) *secured {
 	t.Helper()
 	s := &secured{world: newWorld(t, setup{service: on, receivers: 1, controllers: 1}), data: map[string]string{}}
 	s.claimed()
-	s.must(s.controller().Kill())
+	s.kill(s.controller())
 	s.controllers = nil
 	s.namespace, s.name, s.key = s.git.secret(s.world)
 	secret, err := s.Kube.CoreV1().Secrets(s.namespace).Get(s.ctx, s.name, metav1.GetOptions{})
@@ -93,6 +93,6 @@ func (s *secured) accepts(file string) string {
 // succeeds requires that a pipeline's check says so within B8's time.
 func (s *secured) succeeds(sha, pipeline string) {
 	s.t.Helper()
-	s.checkReaches(sha, checkName(pipeline), "success", credentialFix)
+	s.checkReaches(sha, checkName(pipeline), "success", soon)
 	s.neverFailed(sha)
 }

@@ -24,7 +24,7 @@ import (
 func TestG1ADeletedRunIsGoneAtOnce(t *testing.T) {
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
 	w.claimed()
-	sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("deleted", "push", held)})
+	sha, delivery := w.push(map[string]string{".tekton/run.yaml": onTekton(pipeline("deleted", "push", held))})
 	w.deliver(delivery, http.StatusAccepted)
 	w.checkReaches(sha, checkName("deleted"), "in_progress", soon)
 	run := w.run(runOf(w.created(sha), "deleted"))
@@ -63,7 +63,7 @@ func TestG2ANamespaceGoesWithoutUs(t *testing.T) {
 	for name, a := range map[string]absent{
 		"our-pods": {stop: func(w *world) func() {
 			for _, p := range append(w.receivers, w.controllers...) {
-				w.must(p.Kill())
+				w.kill(p)
 			}
 			return func() {
 				for _, p := range append(w.receivers, w.controllers...) {
@@ -74,6 +74,7 @@ func TestG2ANamespaceGoesWithoutUs(t *testing.T) {
 		"the-git-service": {stop: func(w *world) func() { return w.forge.Inject(forge.Fault{Do: forge.ServerError502HTML()}).Remove }},
 	} {
 		t.Run(name, func(t *testing.T) {
+			onlyInTestAllUnless(t, name == "our-pods")
 			t.Parallel()
 			newWorld(t, setup{receivers: 1, controllers: 1}).namespaceGoes(a)
 		})
@@ -82,6 +83,7 @@ func TestG2ANamespaceGoesWithoutUs(t *testing.T) {
 
 // G2: the same while Tekton's admission webhook is down. It stops a part that all worlds share.
 func TestG2ANamespaceGoesWithoutTheWebhook(t *testing.T) {
+	onlyInTestAll(t)
 	newWorld(t, setup{receivers: 1, controllers: 1}).namespaceGoes(absent{stop: (*world).withoutWebhook, told: true})
 }
 
@@ -90,14 +92,14 @@ func (w *world) namespaceGoes(a absent) {
 	w.t.Helper()
 	w.claimed()
 	sha, delivery := w.push(map[string]string{
-		".tekton/a.yaml": pipeline("open", "push", held), ".tekton/b.yaml": pipeline("over", "push"),
+		".tekton/a.yaml": onTekton(pipeline("open", "push", held)), ".tekton/b.yaml": onTekton(pipeline("over", "push")),
 	})
 	w.deliver(delivery, http.StatusAccepted)
 	w.checkReaches(sha, checkName("open"), "in_progress", soon)
 	w.checkReaches(sha, checkName("over"), "success", soon)
 	mend := a.stop(w)
 	w.must(w.Cluster.DeleteNamespace(w.ctx, w.ci))
-	w.gone(namespaceLimit)
+	w.gone(soon)
 	if !a.told {
 		if check, _ := w.forge.Current(repoName, sha, checkName("open")); check.Status == "completed" {
 			w.t.Errorf("the check is %s/%s already: the test shows nothing", check.Status, check.Conclusion)

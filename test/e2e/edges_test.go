@@ -13,6 +13,7 @@ import (
 // Finding 18: a Git service, or what stands in front of it, that answers 200 with something else than was asked for says
 // nothing of the commit: the event waits with a reason, and its pipeline runs once afterwards.
 func TestAnswersThatAreNotWhatWasAskedForAreWaitedFor(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
 		page := http.Header{"Content-Type": {"text/html; charset=utf-8"}}
@@ -83,6 +84,7 @@ func TestAGitServiceInsideIsNotCalled(t *testing.T) {
 // S36, finding 16: an author cannot have a run taken for signed, and what a ceiling leaves out fails the author's check with
 // file and field. Another pipeline of the same commit runs.
 func TestAuthorsStayBelowTheCeiling(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	config := [][3]string{{"plumbline", "run-pod-security", "baseline"}, {"plumbline", "run-service-accounts", "builder"}}
 	forEachService(t, setup{receivers: 1, controllers: 1, config: config}, func(t *testing.T, w *world) {

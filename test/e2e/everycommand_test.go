@@ -24,6 +24,7 @@ const share = 8
 // C9 for what people ask for: a controller that is killed at a call of a command's event, after the call took effect, and started again,
 // starts one set of runs, or ends the same ones. The unit tests of pkg/reconciler/gitevent fail every call in every way.
 func TestKilledAtCallsOfACommand(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
 		w := newWorld(t, setup{service: on, receivers: 1})
@@ -83,7 +84,7 @@ func (l *lane) asks() []ask {
 		branch := fmt.Sprint("topic-", n)
 		sha = w.git.commit(branch, forge.Change{Author: "dev", Message: branch, Files: map[string]string{".tekton/pr.yaml": pipeline("pr", "pull_request", annotations...)}})
 		number = w.git.open("", branch, "dev")
-		w.since(w.opened(number))
+		w.deliver(w.opened(number), http.StatusAccepted)
 		return number
 	}
 	running := func() int {
@@ -99,20 +100,13 @@ func (l *lane) asks() []ask {
 		{"/ok-to-test", func() delivery {
 			n++
 			number, sha := w.forkPull(fmt.Sprint("stranger-", n))
-			w.since(w.opened(number))
+			w.deliver(w.opened(number), http.StatusAccepted)
 			w.settled(soon)
 			return w.commands(number, "dev", "/ok-to-test "+sha)
 		}, started(v1alpha1.OutcomeSucceeded, true)},
 		{"/cancel", func() delivery { return w.commands(running(), "dev", "/cancel") }, ended},
 		{"close", func() delivery { return w.closes(running(), false) }, ended},
 	}
-}
-
-// since delivers what has happened to a pull request and returns when it is past.
-func (w *world) since(d delivery) {
-	w.t.Helper()
-	w.deliver(d, http.StatusAccepted)
-	w.nextSecond()
 }
 
 // asked has somebody ask, kills the controller at a call of the event, if there is one, and starts it again. It returns the calls of the event.

@@ -30,7 +30,7 @@ func smallCap() [][3]string {
 // which their secrets might come late is over, and as many others follow them as are kept. Who leads next evicts them.
 func (w *world) evictable(events ...v1alpha1.GitEvent) {
 	w.t.Helper()
-	w.must(w.controller().Kill())
+	w.kill(w.controller())
 	w.controllers = nil
 	client := w.Plumbline.PlumblineV1alpha1().GitEvents(w.Namespace)
 	long := metav1.NewTime(time.Now().Add(-time.Hour))

@@ -26,7 +26,7 @@ import (
 // patchFailures is the counter of failed patches on the controller's Prometheus page.
 const patchFailures = "plumbline_pipelinerun_patch_failures_total"
 
-// Annotation lines for pipeline: what kwok plays, and pods that do not end until the test releases their run.
+// Annotation lines for pipeline: what the cluster plays, and pods that do not end until the test releases their run.
 const (
 	held  = cluster.HoldAnnotation + `: "true"`
 	fails = cluster.ExitCodeAnnotation + `: "1"`
@@ -87,6 +87,17 @@ func (w *world) told(event string) map[string]int {
 		}
 	}
 	return reasons
+}
+
+// tells waits until the Repository has so many Kubernetes Events with a reason that speak of one GitEvent.
+func (w *world) tells(event, reason string, n int) {
+	w.t.Helper()
+	w.eventually(soon, fmt.Sprintf("the Repository has %d Kubernetes Events with reason %s", n, reason), func() error {
+		if told := w.told(event); told[reason] != n {
+			return fmt.Errorf("those about %s are %v", event, told)
+		}
+		return nil
+	})
 }
 
 // toldOnce requires at most one Kubernetes Event for each reason about a GitEvent.

@@ -78,7 +78,7 @@ func endsWithoutPipelines(t *testing.T, w *world) {
 		t.Errorf("it is %s %+v, want Ignored because of NoPipelines", event.Status.Disposition, planOf(event))
 	}
 	// The controller goes on, and starts anew, without looking again.
-	w.must(w.controller().Restart(w.ctx))
+	w.restart(w.controller())
 	next, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("next", "push")})
 	w.deliver(delivery, http.StatusAccepted)
 	w.checkReaches(next, checkName("next"), "success", afterFault)
@@ -115,9 +115,7 @@ func waitsForAHiddenRepository(t *testing.T, w *world) {
 	w.credentials("False", "RepositoryNotReadable")
 	w.hit(repository, 3) // it is tried again
 	w.untold(sha)
-	if told := w.told(w.recordOf(delivery).Name); told["RepositoryNotReadable"] != 1 {
-		t.Errorf("the Repository's Kubernetes Events about it are %v, want one", told)
-	}
+	w.tells(w.recordOf(delivery).Name, "RepositoryNotReadable", 1)
 	directory.Remove()
 	repository.Remove()
 	w.checkReaches(sha, checkName("hidden"), "success", afterFault)

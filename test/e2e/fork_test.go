@@ -19,6 +19,7 @@ func TestE10AForkIsToldOfInOnePlace(t *testing.T) {
 	t.Parallel()
 	for name, hidden := range map[string]bool{"refuses": false, "hidden": true} {
 		t.Run(name, func(t *testing.T) {
+			onlyInTestAllUnless(t, !hidden)
 			t.Parallel()
 			forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) { tellsOfAForkOnce(t, w, hidden) })
 		})
@@ -33,7 +34,7 @@ func tellsOfAForkOnce(t *testing.T, w *world, hidden bool) {
 	lost := w.git.inject(writeComment, forge.Fault{Count: 1, Do: forge.ApplyThenAnswer(http.StatusBadGateway)})
 	w.deliver(w.opened(number), http.StatusAccepted)
 	started := w.checkReaches(sha, checkName("pr"), "in_progress", soon)
-	w.must(w.controller().Restart(w.ctx))
+	w.restart(w.controller())
 	w.release(w.created(sha))
 	ended := w.checkReaches(sha, checkName("pr"), "success", afterFault)
 	w.settles(sha, afterFault)
@@ -51,6 +52,7 @@ func tellsOfAForkOnce(t *testing.T, w *world, hidden bool) {
 // B8b: while a fork on GitLab cannot be asked (5xx), or is absent only once, nothing is written below its merge request:
 // its status appears when it can. A fork that is absent each of three times is told of in exactly one note.
 func TestB8bANoteNeedsAFork(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	w := newWorld(t, setup{service: gitLab, receivers: 1, controllers: 1})
 	w.claimed()

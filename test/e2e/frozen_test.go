@@ -27,7 +27,7 @@ func TestWhatWasPlannedIsCreated(t *testing.T) {
 	for name, disturb := range map[string]func(w *world){
 		"goes on":     nil,
 		"tries again": func(w *world) { w.failCreates() },
-		"killed":      func(w *world) { w.must(w.controller().Restart(w.ctx)) },
+		"killed":      func(w *world) { w.restart(w.controller()) },
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
 			t.Parallel()

@@ -19,9 +19,10 @@ import (
 // the calls for events. It does not run beside others: a status that another installation has written already needs no
 // write of ours.
 func TestTerminatedWhileAURLIsClaimedOrGivenUp(t *testing.T) {
+	onlyInTestAll(t)
 	for _, call := range []string{"create repositoryclaims", "update repositories/status", "update repositoryclaims/status"} {
 		t.Run(strings.NewReplacer(" ", "-", "/", "-").Replace(call), func(t *testing.T) {
-			w := newWorld(t, setup{receivers: 1})
+			w := newWorld(t, setup{receivers: 1, standby: true})
 			gone := make(chan struct{})
 			first, err := w.Controller(w.ctx, true)
 			w.must(err)

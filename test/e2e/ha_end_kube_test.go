@@ -27,7 +27,7 @@ import (
 // one signs as soon as there is another controller.
 func TestTerminatedWhileAWebhookSecretIsRenewed(t *testing.T) {
 	t.Parallel()
-	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, renewsWhole)
+	forEachService(t, setup{receivers: 1, controllers: 1, standby: true, proxied: true}, renewsWhole)
 }
 
 func renewsWhole(t *testing.T, w *world) {
@@ -48,7 +48,7 @@ func renewsWhole(t *testing.T, w *world) {
 		gone, renewal := w.endsAt(controller, w.renewsItsCopy(&rotated), row.write)
 		rotated.Store(true) // what is read while the Secret is written may be the new value
 		w.rotates(next)
-		w.eventually(rotationLimit, "the renewal that "+row.name, func() error {
+		w.eventually(soon, "the renewal that "+row.name, func() error {
 			w.guesses()
 			if renewal.Hits() == 0 {
 				return errMissing
@@ -188,13 +188,14 @@ func (w *world) alwaysTakes(secret string) {
 // SIGTERM while a claim is deleted whose day is over. Whether the deletion lands or not, the next controller knows to whom the
 // URL belongs then: to the Repository that has waited for it, which gets its events.
 func TestTerminatedWhileAClaimIsDeleted(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	for name, deletion := range map[string]cluster.Action{
 		"lands-while-draining": cluster.Delay(signalled), "lands-without-an-answer": cluster.ApplyThenDrop(), "does-not-land": cluster.Drop(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true})
+			w := newWorld(t, setup{receivers: 1, controllers: 1, standby: true, proxied: true})
 			w.claimed()
 			heir := shared.cluster.Namespace(t, "heir")
 			gone, _ := w.endsAt(w.controller(), func(c cluster.Call) bool { return c.Is("delete", "repositoryclaims") }, deletion)

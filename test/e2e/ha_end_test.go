@@ -25,6 +25,7 @@ type asking struct {
 // SIGTERM while the Git service is told or asked what it never is for the pushes of TestKilledAtEveryCall. The controller ends
 // within its grace period, whether that is answered or not; the next one does the rest, and nothing is told twice.
 func TestTerminatedWhileTheGitServiceIsAsked(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	for name, row := range map[string]asking{
 		"a-comment-is-posted":              {"stranger", writeComment, saysPending, true},
@@ -34,7 +35,7 @@ func TestTerminatedWhileTheGitServiceIsAsked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, func(t *testing.T, w *world) { isAsked(t, w, row) })
+			forEachService(t, setup{receivers: 1, controllers: 1, standby: true, proxied: true}, func(t *testing.T, w *world) { isAsked(t, w, row) })
 		})
 	}
 }
@@ -80,11 +81,12 @@ func isAsked(t *testing.T, w *world, row asking) {
 // SIGTERM while a command is answered, in a comment that the Git service takes while the controller drains, or takes and does not answer. There
 // is one comment in the end.
 func TestTerminatedWhileACommandIsAnswered(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	for name, answered := range map[string]bool{"answered": true, "unanswered": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, func(t *testing.T, w *world) {
+			forEachService(t, setup{receivers: 1, controllers: 1, standby: true, proxied: true}, func(t *testing.T, w *world) {
 				w.git.grant("member", "write")
 				w.git.commit("main", forge.Change{Files: map[string]string{"README": "1"}})
 				w.git.commit("topic", forge.Change{Author: "member", Files: map[string]string{".tekton/build.yaml": pipeline("build", "push")}})
@@ -125,6 +127,7 @@ func saysPending(r *http.Request) bool {
 // SIGTERM while the note is posted that tells of a run where a fork takes no status. There is one, and it ends with the
 // verdict: also when the post lands after the next controller has taken over and has posted its own.
 func TestTerminatedWhileANoteIsPosted(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	for _, lands := range []string{"while-draining", "without-an-answer", "after-the-takeover"} {
 		t.Run(lands, func(t *testing.T) {

@@ -28,8 +28,9 @@ func TestTerminatedWhileACheckIsPosted(t *testing.T) {
 	t.Parallel()
 	for name, answered := range map[string]bool{"answered-while-draining": true, "never-answered": false} {
 		t.Run(name, func(t *testing.T) {
+			onlyInTestAllUnless(t, answered)
 			t.Parallel()
-			w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true})
+			w := newWorld(t, setup{receivers: 1, controllers: 1, standby: true, proxied: true})
 			w.claimed()
 			answer := make(chan struct{})
 			do := forge.Hold(answer)
@@ -64,6 +65,7 @@ func TestTerminatedWhileACheckIsPosted(t *testing.T) {
 // over when the post has hung for leadership.Drain, and posts the check too; the first one's post lands later. The newest check tells the truth, the other is
 // closed as superseded.
 func TestTerminatedWhileACheckIsPostedAndTakenOver(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	w, first := newPair(t)
 	answer := make(chan struct{})
@@ -135,7 +137,7 @@ func (w *world) holders() map[string]string {
 func TestKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	// A hook on GitLab that fails four times in a row pauses, a minute as shipped.
-	forEachService(t, setup{receivers: 2, controllers: 1, proxied: true, gitlab: gitlab.Options{FirstPause: time.Second}}, endsWhatItAcknowledged)
+	forEachService(t, setup{receivers: 2, controllers: 1, standby: true, proxied: true, gitlab: gitlab.Options{FirstPause: time.Second}}, endsWhatItAcknowledged)
 }
 
 func endsWhatItAcknowledged(t *testing.T, w *world) {

@@ -12,6 +12,7 @@ import (
 // I-8: as TestTerminatedWhileACheckIsPostedAndTakenOver, but the run is over and reported before the first controller's
 // post lands. The event is not settled before a post can be late no more, and what landed late is closed.
 func TestALatePostAfterTheEnd(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	w, first := newPair(t)
 	answer := make(chan struct{})

@@ -21,6 +21,7 @@ import (
 // H1, short: while pushes come in, the controller that leads is killed again and again. Each time another one leads when
 // the lease has run out, and the dead one comes back. Each delivery ends with one run and one check that tells the truth.
 func TestLeadersAreKilledUnderLoad(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 2, controllers: 3})
 	w.claimed()
@@ -92,8 +93,9 @@ func (w *world) load() (stop func() ([]string, error)) {
 // and one of this version ends what the next one began, as in an upgrade and a roll-back. Each event has one run, which
 // carries the version that made it, and one check.
 func TestTwoVersionsShareTheWork(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1})
+	w := newWorld(t, setup{receivers: 1, controllers: 1, standby: true})
 	w.claimed()
 	dir := t.TempDir()
 	w.must(installation.Compile(w.ctx, dir, "-ldflags=-X=main.version=next", "./cmd/controller"))

@@ -39,6 +39,7 @@ func TestThePausedHolderGoesOn(t *testing.T) {
 		{name: "check-posted", place: stopAtForge(forge.RouteCheckCreate)},
 	} {
 		t.Run(p.name, func(t *testing.T) {
+			onlyInTestAllUnless(t, p.name == "check-posted")
 			t.Parallel()
 			w, leader := newPair(t)
 			stopped, release := p.place(w, leader)
@@ -83,6 +84,7 @@ func TestTwoControllersReconcileOneEvent(t *testing.T) {
 	t.Parallel()
 	for name, call := range map[string]string{"plan": "update gitevents/status", "secret": "create secrets", "run": "create pipelineruns"} {
 		t.Run(name, func(t *testing.T) {
+			onlyInTestAllUnless(t, name == "run")
 			t.Parallel()
 			forEachKind(t, func(t *testing.T, on kind) { twoReconcile(t, on, call) })
 		})
@@ -123,7 +125,7 @@ func newPair(t *testing.T) (*world, *installation.Process) {
 
 func newPairOn(t *testing.T, on kind) (*world, *installation.Process) {
 	t.Helper()
-	w := newWorld(t, setup{service: on, receivers: 1, controllers: 1, proxied: true})
+	w := newWorld(t, setup{service: on, receivers: 1, controllers: 1, standby: true, proxied: true})
 	w.claimed()
 	leader := w.controllers[0]
 	w.leads()

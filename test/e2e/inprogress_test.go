@@ -113,12 +113,7 @@ func TestCancelInProgressIsYesOrNo(t *testing.T) {
 		if reason := event.Status.Plan.Decisions[0].Reason; !strings.Contains(reason, "neither true nor false: no run is cancelled") {
 			t.Errorf("the decision is %q", reason)
 		}
-		w.eventually(soon, "a Kubernetes Event at the Repository says so once", func() error {
-			if told := w.told(event.Name); told["CancelInProgress"] != 1 {
-				return fmt.Errorf("told is %v", told)
-			}
-			return nil
-		})
+		w.tells(event.Name, "CancelInProgress", 1)
 		for _, sha := range []string{first, second} {
 			w.checkReaches(sha, checkName("build"), "in_progress", soon)
 			w.release(w.created(sha))

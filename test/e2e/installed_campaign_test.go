@@ -26,6 +26,7 @@ import (
 // its webhook secret, finds nothing that was not as promised, and leaves nothing behind: neither at its end, nor when it is
 // interrupted, nor, with --clean, when it was killed.
 func TestACampaignAgainstAnInstallation(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
 	w.claimed()

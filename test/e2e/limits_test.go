@@ -14,35 +14,25 @@ const (
 	outage = 3 * time.Second
 	// pollEvery is how often the API server is asked for a state that a test waits for.
 	pollEvery = 50 * time.Millisecond
-	// answerLimit is A1's: a delivery is answered within it, whatever happens.
-	answerLimit = 8 * time.Second
+	// apiWait is the -api-wait of all receivers, for a machine that others use; 3 seconds as shipped.
+	apiWait = 30 * time.Second
 	// trialLimit is for one event of C9 and D2 from its delivery to its end, fault and restart included.
 	trialLimit = 90 * time.Second
 	// operatorRetry is the -operator-retry of D2's controllers; 5 minutes as shipped.
 	operatorRetry = time.Second
 	// slowRetry is the -operator-retry of a test that sees that it is slow.
 	slowRetry = 4 * time.Second
-	// normalTime is B15's: a push takes a few seconds, and one that waits for a hung host's calls at least 30.
-	normalTime = 25 * time.Second
 	// workedOff is enough for 500 events of one host, which are worked off three at a time.
 	workedOff = 4 * time.Minute
 	// aMoment is what is left of the day that a claim is kept: enough to see that it is.
 	aMoment = 3 * time.Second
-	// namespaceLimit is G2's: so soon after its deletion a namespace is gone.
-	namespaceLimit = 60 * time.Second
 	// credentialLook is the -credential-look of the controllers whose Secrets change; 20 seconds as shipped.
 	credentialLook = time.Second
-	// rotationLimit is S31's: a webhook secret that was changed takes effect within 30 s.
-	rotationLimit = 30 * time.Second
-	// credentialFix is B8's: what a Secret held goes on within 30 s of its fix.
-	credentialFix = 30 * time.Second
 	// lateReports is the -late-reports of all controllers; 45 seconds as shipped.
 	lateReports = 3 * time.Second
 	// closeWindow is the -close-window of all controllers; five minutes as shipped. Two fifths of it are more than a second, which
 	// is what the times of events are told in.
 	closeWindow = 5 * time.Second
-	// refusalLimit is C4's: a refused PipelineRun has its failed check within 30 s.
-	refusalLimit = 30 * time.Second
 	// conflictStorm stands for D4's 1000 conflicts in a row: with the workqueue's backoff (5 ms·2ⁿ) 12 take 20 s and
 	// 1000 would take days.
 	conflictStorm = 12
@@ -71,8 +61,8 @@ const (
 	loadEvery = 1500 * time.Millisecond
 	// leaseOver is the lease (6 s in tests) and a retry, on a busy machine.
 	leaseOver = 30 * time.Second
-	// slowDrain is the -drain-wait of H3: enough to look at a receiver that drains. 15 s as shipped.
-	slowDrain = 8 * time.Second
+	// slowDrain is the -drain-wait of H3: enough to look at a receiver that drains, and what is shipped.
+	slowDrain = 15 * time.Second
 	// signalled is how long a call goes on after SIGTERM.
 	signalled = time.Second
 	// controlPlaneOutage is H7's: longer than a lease (6 s in tests) and its fence; 10 minutes in docs/reliability.md.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"testing"
 	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
@@ -82,6 +83,18 @@ func (w *world) runs() []pipelinev1.PipelineRun {
 	return list.Items
 }
 
+// nextSecond waits until what the API server stores has a later time than everything before: it writes times in whole seconds.
+func (w *world) nextSecond() {
+	w.t.Helper()
+	before := time.Now().Unix()
+	w.eventually(soon, "another second has begun", func() error {
+		if time.Now().Unix() == before {
+			return errMissing
+		}
+		return nil
+	})
+}
+
 // events lists the GitEvents of the world.
 func (w *world) events() []v1alpha1.GitEvent {
 	w.t.Helper()
@@ -113,10 +126,15 @@ func (w *world) settled(limit time.Duration) []v1alpha1.GitEvent {
 func checkName(pipeline string) string { return application + " / " + pipeline }
 
 // pipeline is a PipelineRun file with one task that succeeds, for an event, with extra annotations ("key: value" lines).
+// In make test the runner ends its runs, unless onTekton gives them to Tekton.
 func pipeline(name, event string, annotations ...string) string {
 	extra := ""
 	for _, annotation := range annotations {
 		extra += "    " + annotation + "\n"
+	}
+	managed := ""
+	if testing.Short() {
+		managed = managedLine
 	}
 	return fmt.Sprintf(`apiVersion: tekton.dev/v1
 kind: PipelineRun
@@ -126,7 +144,7 @@ metadata:
     pipelinesascode.tekton.dev/on-event: "[%s]"
     pipelinesascode.tekton.dev/on-target-branch: "[main]"
 %sspec:
-  params:
+%s  params:
     - name: revision
       value: "{{ revision }}"
   pipelineSpec:
@@ -137,5 +155,5 @@ metadata:
             - name: step
               image: busybox
               script: exit 0
-`, name, event, extra)
+`, name, event, extra, managed)
 }

@@ -16,6 +16,7 @@ import (
 // instead; the pull request's own event does not wait for it and runs the commit once. A push that turns out to be in
 // none runs once then.
 func TestB14PullLookupFails(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
 	w.claimed()

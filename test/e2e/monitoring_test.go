@@ -17,6 +17,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/installation"
+	"github.com/plumbline-ci/plumbline/test/testcache"
 )
 
 // query is an alert's or a panel's expression, as hack/tools/promrules prints it.
@@ -37,8 +38,11 @@ func monitoring(t *testing.T) []query {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := filepath.Join(root, "config", "monitoring")
-	command := exec.CommandContext(t.Context(), "go", "-C", filepath.Join(root, "hack", "tools", "promrules"), "run", ".",
+	folder, promrules := filepath.Join(root, "config", "monitoring"), filepath.Join(root, "hack", "tools", "promrules")
+	if err := testcache.Files(folder, promrules); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), "go", "-C", promrules, "run", ".",
 		filepath.Join(folder, "prometheusrules.yaml"), filepath.Join(folder, "dashboard.json"))
 	out, err := command.Output()
 	if err != nil {

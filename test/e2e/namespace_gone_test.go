@@ -37,7 +37,7 @@ func TestC7TheNamespaceIsTerminating(t *testing.T) {
 				t.Errorf("%d attempts to create something in the namespace, want one: %v", len(creates), creates)
 			}
 			lift()
-			w.gone(namespaceLimit)
+			w.gone(soon)
 			w.namespaceAnew()
 			w.eventually(soon, "the delivery is taken again", func() error {
 				if status, body := w.post(w.receivers[0], delivery); status != http.StatusAccepted {
@@ -56,6 +56,7 @@ func TestC7TheNamespaceIsTerminating(t *testing.T) {
 // C6: the namespace is deleted, with its Repository, between the plan and the creation of the run. Nobody waits for
 // it to come back: the event is settled as refused and the check is cancelled.
 func TestTheNamespaceGoesBeforeTheRun(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, config: [][3]string{{"plumbline", "secret-auto-create", "false"}}})
 	w.startController(true, "-operator-retry="+operatorRetry.String())
@@ -71,7 +72,7 @@ func TestTheNamespaceGoesBeforeTheRun(t *testing.T) {
 		return nil
 	})
 	w.must(w.Cluster.DeleteNamespace(w.ctx, w.ci))
-	w.gone(namespaceLimit)
+	w.gone(soon)
 	close(goOn)
 	w.refusedAs(sha, "late", "RepositoryGone", "is gone")
 	w.invariants()

@@ -22,7 +22,7 @@ import (
 // run out it does the work.
 func TestA8NoLeader(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{controllers: 1})
+	w := newWorld(t, setup{controllers: 1, standby: true})
 	w.claimed()
 	w.leads() // every lease is there to be taken
 	w.must(w.controllers[0].Kill())
@@ -50,8 +50,7 @@ func TestA8NoLeader(t *testing.T) {
 	if events := w.events(); len(events) != 1 || len(events[0].Status.Conditions) != 0 {
 		t.Errorf("without a leader the events are %+v, want one that nobody has touched", events)
 	}
-	leases := w.Kube.CoordinationV1().Leases(w.Namespace)
-	w.must(leases.DeleteCollection(w.ctx, metav1.DeleteOptions{}, metav1.ListOptions{})) // an hour later
+	w.must(w.endLeases(w.ctx)) // an hour later
 	w.checkReaches(sha, checkName("leaderless"), "success", afterFault)
 	w.onlyOne(sha)
 }

@@ -20,7 +20,7 @@ import (
 func TestH7TheControlPlaneIsDown(t *testing.T) {
 	w := newWorld(t, setup{receivers: 2, controllers: 2})
 	w.claimed()
-	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("outlived", "push", held)})
+	sha, delivery := w.push(map[string]string{".tekton/push.yaml": onTekton(pipeline("outlived", "push", held))})
 	w.deliver(delivery, http.StatusAccepted)
 	w.checkReaches(sha, checkName("outlived"), "in_progress", soon)
 	event := w.created(sha)
@@ -75,12 +75,12 @@ func TestH7TheControlPlaneIsDown(t *testing.T) {
 // startAPIServer starts it, and everything of the cluster that is not ours anew: client-go's informers try again after up
 // to a minute (30 s and as much jitter), and it is not Tekton's that are looked at.
 func (w *world) startAPIServer() {
-	ctx, cancel := context.WithTimeout(context.Background(), afterFault)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*afterFault)
 	defer cancel()
 	if shared.cluster.Part(cluster.APIServer).Running() {
 		return
 	}
-	for _, name := range []string{cluster.APIServer, cluster.ControllerManager, cluster.Scheduler, cluster.Kwok, cluster.TektonController} {
+	for _, name := range []string{cluster.APIServer, cluster.ControllerManager, cluster.TektonController} {
 		if err := shared.cluster.Part(name).Restart(ctx); err != nil {
 			w.t.Errorf("starting %s again: %v", name, err)
 		}

@@ -42,6 +42,7 @@ func TestOwners(t *testing.T) {
 
 // OWNERS that are larger than what is read grant nobody anything either.
 func TestOwnersThatAreTooLarge(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
 		w.git.grant("writer", "write")

@@ -53,7 +53,7 @@ func TestB16Poison(t *testing.T) {
 		t.Errorf("the metric counts %v parked events, want 1", n)
 	}
 
-	w.must(p.Kill())
+	w.kill(p)
 	w.startController(false, "-operator-retry="+operatorRetry.String())
 	w.checkReaches(reporting, checkName("late"), "success", takeover)
 	if status, body, err := w.git.redeliver(w.ctx, poison.ID()); err != nil || status != http.StatusAccepted {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,12 +38,7 @@ func TestG5RunsAreKeptUntilTheyAreReported(t *testing.T) {
 		down := w.git.inject(anything, forge.Fault{Do: forge.ServerError502HTML()})
 		w.release(before)
 		ended := w.ended(before.Status.Runs[0])
-		w.eventually(soon, "the next second begins", func() error {
-			if time.Since(w.completed(before)) < 2*time.Second {
-				return errMissing
-			}
-			return nil
-		})
+		w.nextSecond()
 		w.release(last)
 		if after := w.ended(last.Status.Runs[0]); ended.Status != "True" || after.Status != "True" {
 			t.Fatalf("they ended %+v and %+v", ended, after)
@@ -94,15 +88,6 @@ func (w *world) record(sha string) *v1alpha1.GitEvent {
 	return w.eventOf(sha, "the event is there", func(*v1alpha1.GitEvent) error { return nil })
 }
 
-// completed is when an event's only run was.
-func (w *world) completed(event *v1alpha1.GitEvent) time.Time {
-	w.t.Helper()
-	if at := w.run(event.Status.Runs[0].Name).Status.CompletionTime; at != nil {
-		return at.Time
-	}
-	return time.Now()
-}
-
 func namesOf(runs []pipelinev1.PipelineRun) (names []string) {
 	for _, run := range runs {
 		names = append(names, run.Name)
@@ -113,6 +98,7 @@ func namesOf(runs []pipelinev1.PipelineRun) (names []string) {
 // What an author writes that is no number keeps all runs and is told; a number keeps so many, whatever they ended with; and what somebody
 // else has made, or has labelled, stays.
 func TestWhatAnAuthorMayWriteOfHowManyRunsAreKept(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	const pushes = 3
 	for name, c := range map[string]struct {
@@ -196,8 +182,9 @@ func (w *world) toldOfMistakes(files map[string]string, capped bool) {
 			told++
 		}
 	}
-	if got := w.told(event.Name)["MaxKeepRuns"]; got != told || len(event.Status.Plan.Decisions) != len(files) {
-		w.t.Errorf("%d Kubernetes Events about %d mistakes", got, told)
+	w.tells(event.Name, "MaxKeepRuns", told)
+	if len(event.Status.Plan.Decisions) != len(files) {
+		w.t.Errorf("%d decisions about %d files", len(event.Status.Plan.Decisions), len(files))
 	}
 }
 
@@ -219,9 +206,7 @@ func TestARefusedDeleteIsTriedAgain(t *testing.T) {
 	if runs := w.runs(); len(runs) != 1 || refused.Hits() < 5 {
 		t.Errorf("%d PipelineRuns are left after %d refusals", len(runs), refused.Hits())
 	}
-	if told := w.told(w.record(sha).Name); told["NotPruned"] != 1 {
-		t.Errorf("told is %v", told)
-	}
+	w.tells(w.record(sha).Name, "NotPruned", 1)
 	w.neverFailed(sha)
 	w.invariants()
 }

@@ -20,7 +20,7 @@ type ignorable struct {
 // a hook that gets anything else.
 func TestA12Ignorable(t *testing.T) {
 	t.Parallel()
-	forEachService(t, setup{receivers: 1, controllers: 1}, ignoresWhatStartsNothing)
+	forBothServices(t, setup{receivers: 1, controllers: 1}, ignoresWhatStartsNothing)
 }
 
 func ignoresWhatStartsNothing(t *testing.T, w *world) {

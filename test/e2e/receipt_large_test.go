@@ -18,6 +18,7 @@ import (
 // A10: pushes just below GitHub's limit, more at once than are held in memory, are all recorded in the end, each is
 // processed, and the receiver never needs the memory that config/ gives it.
 func TestA10LargePushesFitTheMemory(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, takesLargePushes)
 }

@@ -25,7 +25,7 @@ const marker = "plumbline-e2e-body-of-a-stranger"
 // in no log.
 func TestA9BadSignature(t *testing.T) {
 	t.Parallel()
-	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, refusesForgeries)
+	forBothServices(t, setup{receivers: 1, controllers: 1, proxied: true}, refusesForgeries)
 }
 
 func refusesForgeries(t *testing.T, w *world) {

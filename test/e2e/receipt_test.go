@@ -23,7 +23,7 @@ func TestA1AnswerAfterDurableRecord(t *testing.T) {
 }
 
 func answersAfterTheRecord(t *testing.T, w *world) {
-	w.must(w.controllers[0].Kill()) // a settled event keeps no payload
+	w.kill(w.controllers[0]) // a settled event keeps no payload
 	slow := w.receivers[0].Proxy.Add(cluster.Rule{
 		Match: func(c cluster.Call) bool { return c.Verb == "create" }, Do: cluster.Delay(time.Second),
 	})
@@ -32,8 +32,8 @@ func answersAfterTheRecord(t *testing.T, w *world) {
 	answer := w.sent(w.receivers[0], delivery)
 	// Nothing waits between the answer and these reads: an answer ahead of its record fails here by a second.
 	events := w.events()
-	if answer.status != 202 || answer.took > answerLimit || slow.Hits() < 1 {
-		t.Errorf("answered %v after %v and %d slow writes, want 202 within %v and one or more", answer, answer.took, slow.Hits(), answerLimit)
+	if answer.status != 202 || slow.Hits() < 1 {
+		t.Errorf("answered %v after %d slow writes, want 202 after one or more", answer, slow.Hits())
 	}
 	if len(events) != 1 || events[0].Spec.DeliveryKey != delivery.ID() || !strings.Contains(answer.body, events[0].Name) {
 		t.Fatalf("right after the answer %v the GitEvents are %v, want the one it names", answer, events)
@@ -123,9 +123,6 @@ func takesFiftyCopiesOnce(t *testing.T, w *world) {
 	for n, a := range answers {
 		if a.err != nil || a.status != 202 {
 			t.Errorf("copy %d is answered %v (%v), want 202", n, a.answered, a.err)
-		}
-		if a.took > answerLimit {
-			t.Errorf("copy %d is answered after %v, want at most %v", n, a.took, answerLimit)
 		}
 	}
 	w.checkReaches(sha, checkName("hello"), "success", soon)

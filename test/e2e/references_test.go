@@ -126,6 +126,7 @@ func followsReferences(t *testing.T, w *world, h *hub) {
 
 // 3.8: with provenance from the default branch a pull request changes neither a definition nor what one refers to.
 func TestProvenanceOfReferences(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, trustsTheDefaultBranch)
 }

@@ -91,6 +91,7 @@ func TestB5RemoteTaskOutage(t *testing.T) {
 		"http": func(s *site) string { return s.URL + "/lint" },
 	} {
 		t.Run(name, func(t *testing.T) {
+			onlyInTestAllUnless(t, name == "hub")
 			t.Parallel()
 			forEachKind(t, func(t *testing.T, on kind) {
 				s := newSite(t, answersStatus(http.StatusInternalServerError))
@@ -138,6 +139,7 @@ func waitsForAReference(t *testing.T, w *world, s *site, at string) {
 // B5: a remote task that is not there, is no YAML or no task fails the check of the pipeline that refers to it, with the
 // reference and what is wrong with it, at the first attempt; the pipeline beside it runs.
 func TestB5RemoteTaskIsWrong(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	forEachKind(t, failsForWhatIsWrong)
 }
@@ -163,7 +165,7 @@ func failsForWhatIsWrong(t *testing.T, on kind) {
 	sha, delivery := w.push(files)
 	w.deliver(delivery, http.StatusAccepted)
 	for name, reference := range wrong {
-		check := w.checkReaches(sha, checkName(name), "failure", refusalLimit)
+		check := w.checkReaches(sha, checkName(name), "failure", soon)
 		if !check.Tells(reference) {
 			t.Errorf("%s: the author reads %q, want the reference %s", name, check.Text, reference)
 		}
@@ -180,6 +182,7 @@ func failsForWhatIsWrong(t *testing.T, on kind) {
 
 // B5: a reference into the repository itself that cannot be read waits as a hub's does.
 func TestB5RepositoryFileOutage(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, waitsForAFileOfItsOwn)
 }

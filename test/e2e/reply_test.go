@@ -65,22 +65,18 @@ func TestCommandsAreAnswered(t *testing.T) {
 		w.commanded(number, "member", "/test biuld")
 		w.answered(number, 0, "no pipeline called biuld. There are: build")
 		w.deliver(w.own(number), http.StatusOK) // our own comment is none of a person's
-		w.nextSecond()
 		w.commanded(number, "member", "/test\n/cancel")
 		w.answered(number, 1, "two different commands", "`/test biuld`: nothing was started")
-		w.nextSecond()
 		w.commanded(number, "member", "/test")
 		w.answered(number, 2, "`/test` at", "Starts `build`.")
-		w.nextSecond()
 		w.commanded(number, "member", "/test")
 		w.answered(number, 3, "Starts `build`.", "`/test`: starts `build`.")
-		w.nextSecond()
 		w.commanded(number, "member", "/retest")
 		w.answered(number, 4, "Nothing was started: of 1 pipelines")
 
 		fork, _ := w.forkPull("stranger")
 		w.deliver(w.opened(fork), http.StatusAccepted)
-		comment := w.says(fork, "member", "/ok-to-test")
+		comment := w.commands(fork, "member", "/ok-to-test")
 		second, pushed := w.pushTo("stranger", fork, "stranger", "more")
 		w.deliver(pushed, http.StatusAccepted)
 		w.pends(pushed)
@@ -92,6 +88,7 @@ func TestCommandsAreAnswered(t *testing.T) {
 
 // A controller that is killed while GitHub or GitLab takes the comment, or before it does, leaves one comment in the end.
 func TestKilledWhileACommandIsAnswered(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	for name, taken := range map[string]forge.Action{"taken": forge.ApplyThenHold(nil), "not taken": forge.Hang(nil)} {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +102,7 @@ func TestKilledWhileACommandIsAnswered(t *testing.T) {
 				d := w.commands(number, "member", "/test biuld")
 				w.deliver(d, http.StatusAccepted)
 				w.must(posts.Wait(w.ctx, 1))
-				w.must(w.controller().Kill())
+				w.kill(w.controller())
 				w.startController(true)
 				w.eventually(takeover+takeover, "the command is answered", func() error {
 					if event := w.recordOf(d); !event.Settled() {

@@ -109,6 +109,7 @@ func aDelayedWriteReopensNothing(t *testing.T, w *world) {
 // E6, on two controllers: the one that was about to say in_progress is paused; the other takes over and completes the
 // check. When the first goes on it sees that and writes nothing.
 func TestAPausedControllerDoesNotReopenACheck(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 2, proxied: true}, aPausedControllerReopensNothing)
 }
@@ -164,7 +165,7 @@ func (w *world) leader() *installation.Process {
 // and adopted, so there is one.
 func TestAStoredCheckIsAdopted(t *testing.T) {
 	t.Parallel()
-	forEachService(t, setup{receivers: 1, controllers: 1}, aStoredCheckIsAdopted)
+	forBothServices(t, setup{receivers: 1, controllers: 1}, aStoredCheckIsAdopted)
 }
 
 func aStoredCheckIsAdopted(t *testing.T, w *world) {

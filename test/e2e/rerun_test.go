@@ -17,7 +17,7 @@ import (
 // the one that is completed and stays as it is; on GitLab, which shows one status of a name, a new status in its place.
 func TestE7AnotherRunIsAnotherCheck(t *testing.T) {
 	t.Parallel()
-	forEachService(t, setup{receivers: 1, controllers: 1, config: [][3]string{{"plumbline", "tekton-dashboard-url", dashboard}}}, showsAnotherRun)
+	forBothServices(t, setup{receivers: 1, controllers: 1, config: [][3]string{{"plumbline", "tekton-dashboard-url", dashboard}}}, showsAnotherRun)
 }
 
 func showsAnotherRun(t *testing.T, w *world) {

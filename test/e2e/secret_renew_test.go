@@ -25,8 +25,9 @@ import (
 // the run's secret, can read the repository at every moment, and no other one. The renewals tell nobody. A secret that
 // somebody deletes comes back, and when the run is over it has no token.
 func TestASecretWorksAsLongAsItsRun(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true, private: true, forge: forge.Options{TokenLife: tokenLife}})
+	w := newWorld(t, setup{receivers: 1, controllers: 1, standby: true, proxied: true, private: true, forge: forge.Options{TokenLife: tokenLife}})
 	w.claimed()
 	leader := w.controller()
 	w.eventually(soon, "the first controller leads", func() error { return w.made(leader, "list eventpayloads") })
@@ -83,7 +84,7 @@ func TestALateRenewalIsMadeAtOnce(t *testing.T) {
 	event := w.created(sha)
 	w.checkReaches(sha, checkName("late"), "in_progress", soon)
 	w.must(w.lsRemote(w.secret(event), w.repo.CloneURL))
-	w.must(w.controller().Kill())
+	w.kill(w.controller())
 	w.eventually(soon, "the token expires", func() error {
 		if w.lsRemote(w.secret(event), w.repo.CloneURL) == nil {
 			return errors.New("git may still read")
@@ -100,6 +101,7 @@ func TestALateRenewalIsMadeAtOnce(t *testing.T) {
 // SIGTERM while the token in a run's secret is renewed. Whether the patch lands or not, git can read with the next controller, and when the
 // run is over the secret has no token.
 func TestTerminatedWhileATokenIsRenewed(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	for name, write := range map[string]cluster.Action{
 		"lands-while-draining": cluster.Delay(signalled), "lands-without-an-answer": cluster.ApplyThenDrop(), "does-not-land": cluster.Drop(),

@@ -6,7 +6,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"testing"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
@@ -23,31 +22,6 @@ const (
 	githubApp kind = "github"
 	gitLab    kind = "gitlab"
 )
-
-// forEachKind runs a scenario that makes worlds of its own for each Git service, as subtests beside each other.
-func forEachKind(t *testing.T, scenario func(t *testing.T, on kind)) {
-	t.Helper()
-	for _, on := range []kind{githubApp, gitLab} {
-		t.Run(string(on), func(t *testing.T) {
-			t.Parallel()
-			scenario(t, on)
-		})
-	}
-}
-
-// forEachService runs a scenario for each Git service in a world whose Repository owns its URL, and then looks for broken
-// invariants there.
-func forEachService(t *testing.T, s setup, scenario func(t *testing.T, w *world)) {
-	t.Helper()
-	forEachKind(t, func(t *testing.T, on kind) {
-		s := s
-		s.service = on
-		w := newWorld(t, s)
-		w.claimed()
-		scenario(t, w)
-		w.invariants()
-	})
-}
 
 // service is a Git service with the world's repository, in no service's own terms: onGitHub and onGitLab are two.
 type service interface {

@@ -30,6 +30,7 @@ func TestRollingRestartsAreNotSeen(t *testing.T) {
 // Without any one of the mitigations the same restarts are seen; that is also how the soak shows that it would find
 // them.
 func TestEachMitigationIsNeeded(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	if err := soak.BuildUnclosed(t.Context(), shared.programs.Receiver); err != nil {
 		t.Fatal(err)

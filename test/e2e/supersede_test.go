@@ -37,6 +37,7 @@ func replacements() map[string]overtaken {
 // B11: a force-push replaces A by B while A waits for its .tekton: A is superseded by B although nothing of A can be
 // read yet, without run and without check, and B runs.
 func TestB11SupersededWhileItWaitsForItsPlan(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	for _, name := range []string{"push", "pull"} {
 		t.Run(name, func(t *testing.T) {
@@ -85,6 +86,7 @@ func (w *world) unreadable(r overtaken, name string) (string, *forge.FaultHandle
 // B11, the other way: A waits and B is pushed on top of it; or what supersedes A cannot be told; or A's branch is
 // deleted: A is not superseded and runs when it can.
 func TestB11NotSuperseded(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, isNotSuperseded)
 }

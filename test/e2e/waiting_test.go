@@ -43,8 +43,7 @@ func keepsNoOtherWaiting(t *testing.T, w *world) {
 		}
 		return nil
 	})
-	w.must(w.controller().Kill())
-	w.must(w.controller().Start(w.ctx))
+	w.restart(w.controller())
 	outage.Remove()
 	w.checkReaches(sha, checkName("docs"), "success", afterFault)
 	w.settled(afterFault)

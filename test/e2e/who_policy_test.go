@@ -19,7 +19,7 @@ func (w *world) approvesByPolicy(forPulls string) {
 	number, sha := w.forkPull("sam")
 	w.pendsBecause(w.opened(number), "is in no team")
 	for _, row := range [][2]string{{"writer", "/ok-to-test"}, {"lisa", "/ok-to-test " + sha}, {"writer", "/test"}} {
-		unlisted := w.says(number, row[0], row[1])
+		unlisted := w.commands(number, row[0], row[1])
 		w.deliver(unlisted, http.StatusAccepted)
 		w.declines(unlisted, "The author of the comment is in no team")
 	}
@@ -48,7 +48,7 @@ func TestAPolicyThatCannotBeEvaluatedDenies(t *testing.T) {
 		number := w.git.open("", "topic", "writer")
 		w.pendsBecause(w.opened(number), because)
 		for _, who := range []string{"writer", "lisa"} {
-			asked := w.says(number, who, "/test")
+			asked := w.commands(number, who, "/test")
 			w.deliver(asked, http.StatusAccepted)
 			w.declines(asked, because)
 		}

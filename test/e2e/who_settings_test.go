@@ -180,6 +180,7 @@ func TestAPolicyOfTeams(t *testing.T) {
 // S10: an account that the Repository trusts runs its own pull requests, and what others push to them waits. Members run where the
 // administrator says so.
 func TestTrustedAccountsAndMembers(t *testing.T) {
+	onlyInTestAll(t)
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, config: [][3]string{{"plumbline", "members-may-run", "true"}}}, func(t *testing.T, w *world) {
 		w.git.commit("main", forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("pr", "pull_request")}})
@@ -222,6 +223,7 @@ func TestStrangerNeverRunsWhateverIsAskedFor(t *testing.T) {
 		askMember: func(*world) {},
 	} {
 		t.Run(strings.ReplaceAll(string(asked), " ", "_"), func(t *testing.T) {
+			onlyInTestAllUnless(t, asked == askTeam)
 			t.Parallel()
 			forEachKind(t, func(t *testing.T, on kind) { // the others still wait at its end
 				w := newWorld(t, setup{service: on, receivers: 1, controllers: 1, proxied: true, config: config})

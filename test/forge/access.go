@@ -156,7 +156,7 @@ func getMember(c *call) answer {
 		return notFound(c.rt.doc)
 	}
 	if !c.insider(org) {
-		to := c.g.baseURL + "/api/v3/orgs/" + org.login + "/public_members/" + c.r.PathValue("user")
+		to := c.g.core.BaseURL + "/api/v3/orgs/" + org.login + "/public_members/" + c.r.PathValue("user")
 		return answer{Status: http.StatusFound}.With("Location", to)
 	}
 	if org.members[key(c.r.PathValue("user"))] == nil {

@@ -31,7 +31,7 @@ func (g *GitHub) accountOf(login, kind string) *account {
 		if strings.HasSuffix(login, "[bot]") || login == "Copilot" { // that App's login has no suffix
 			kind = "Bot"
 		}
-		a = &account{id: g.nextID(), login: login, kind: kind, members: map[string]*membership{}, base: "read"}
+		a = &account{id: g.core.NextID(), login: login, kind: kind, members: map[string]*membership{}, base: "read"}
 		g.accounts[key(login)] = a
 	}
 	return a
@@ -96,10 +96,10 @@ func (a *account) email() string {
 }
 
 func (a *account) json(g *GitHub) object {
-	api := g.baseURL + "/api/v3/users/" + a.login
+	api := g.core.BaseURL + "/api/v3/users/" + a.login
 	return object{
 		"login": a.login, "id": a.id, "node_id": nodeID("U", a.id), "type": a.kind, "site_admin": false,
-		"avatar_url": g.baseURL + "/avatars/u/" + itoa(a.id), "gravatar_id": "",
-		"url": api, "html_url": g.baseURL + "/" + a.login, "repos_url": api + "/repos",
+		"avatar_url": g.core.BaseURL + "/avatars/u/" + itoa(a.id), "gravatar_id": "",
+		"url": api, "html_url": g.core.BaseURL + "/" + a.login, "repos_url": api + "/repos",
 	}
 }

@@ -57,7 +57,7 @@ func (g *GitHub) CreateApp(id int64, slug, privateKeyPEM, webhookSecret string) 
 	if g.apps[id] != nil {
 		mistake("CreateApp: %d exists", id)
 	}
-	a := &app{App: App{id, slug, privateKeyPEM, webhookSecret, g.nextID()}, key: &priv.PublicKey}
+	a := &app{App: App{id, slug, privateKeyPEM, webhookSecret, g.core.NextID()}, key: &priv.PublicKey}
 	g.apps[id] = a
 	g.accountOf(slug+"[bot]", "Bot")
 	return a.App
@@ -110,7 +110,7 @@ func (g *GitHub) Install(appID int64, owner string, repos ...string) int64 {
 		mistake("Install: no app %d", appID)
 	}
 	in := &installation{
-		id: g.nextID(), app: a, account: g.accountOf(owner, "Organization"),
+		id: g.core.NextID(), app: a, account: g.accountOf(owner, "Organization"),
 		all: len(repos) == 0, repos: map[int64]bool{}, created: g.now(),
 		permissions: map[string]string{
 			"checks": "write", "contents": "read", "issues": "write", "members": "read",
@@ -121,7 +121,7 @@ func (g *GitHub) Install(appID int64, owner string, repos ...string) int64 {
 		in.repos[g.mustRepo(owner+"/"+name[strings.LastIndex(name, "/")+1:]).id] = true
 	}
 	g.installs[in.id] = in
-	g.notify()
+	g.core.Notify()
 	return in.id
 }
 

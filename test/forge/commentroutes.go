@@ -62,7 +62,7 @@ func (g *GitHub) DeleteComment(repo string, id int64) {
 	for i, m := range g.comments {
 		if m.repo == r && m.id == id {
 			g.comments = append(g.comments[:i:i], g.comments[i+1:]...)
-			g.notify()
+			g.core.Notify()
 			return
 		}
 	}
@@ -105,7 +105,7 @@ func createComment(c *call) answer {
 		return refuse(http.StatusForbidden, "https://docs.github.com/articles/locking-conversations/", "Unable to create comment because issue is locked.")
 	}
 	now := c.g.now()
-	m := &comment{id: c.g.nextID(), repo: c.repo, pull: int64(p.number), by: c.bot(), body: body, at: now, updated: now}
+	m := &comment{id: c.g.core.NextID(), repo: c.repo, pull: int64(p.number), by: c.bot(), body: body, at: now, updated: now}
 	c.g.comments = append(c.g.comments, m)
 	return created(m.json(c.g))
 }

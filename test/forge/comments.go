@@ -31,10 +31,10 @@ func (g *GitHub) Comment(repo string, number int, user, body string) int64 {
 		mistake("Comment: no pull request %s#%d", repo, number)
 	}
 	mustBeTaken("Comment", body)
-	now := g.now()
-	m := &comment{id: g.nextID(), repo: r, pull: int64(number), by: g.userOf(user), body: body, at: now, updated: now}
+	now := g.happened(r)
+	m := &comment{id: g.core.NextID(), repo: r, pull: int64(number), by: g.userOf(user), body: body, at: now, updated: now}
 	g.comments = append(g.comments, m)
-	g.notify()
+	g.core.Notify()
 	return m.id
 }
 

@@ -46,6 +46,38 @@ func TestCommentDelivery(t *testing.T) {
 	}
 }
 
+// Each event and comment of a repository has a later second than the one before, however fast they come.
+func TestEachEventHasItsOwnSecond(t *testing.T) {
+	w := newWorld(t, Options{})
+	sha := w.Commit("org/app", "topic", Change{Files: map[string]string{"a": "1"}})
+	n := w.OpenPullRequest(NewPull{Base: "org/app", HeadBranch: "topic", Author: "dev"})
+	last := ""
+	for range 3 {
+		for i, d := range []Delivery{
+			w.PullRequestDelivery(PullEvent{Repo: "org/app", Number: n, Action: "opened"}),
+			w.CommentDelivery(CommentEvent{Repo: "org/app", ID: w.Comment("org/app", n, "bob", "hi")}),
+			w.CommitCommentDelivery(CommentEvent{Repo: "org/app", ID: w.CommitComment("org/app", sha, "bob", "hi")}),
+		} {
+			var e struct {
+				Pull struct {
+					Updated string `json:"updated_at"`
+				} `json:"pull_request"`
+				Comment struct {
+					Created string `json:"created_at"`
+				}
+			}
+			if err := json.Unmarshal(d.Body, &e); err != nil {
+				t.Fatal(err)
+			}
+			if at := e.Pull.Updated + e.Comment.Created; at <= last {
+				t.Errorf("delivery %d is of %s, the one before of %s", i, at, last)
+			} else {
+				last = at
+			}
+		}
+	}
+}
+
 // An App writes and edits its own comments, and is refused what GitHub refuses.
 func TestCommentsOfApps(t *testing.T) {
 	w := newWorld(t, Options{})
@@ -72,13 +104,13 @@ func TestCommentsOfApps(t *testing.T) {
 		if c.path == "" {
 			c.path = at + "comments/" + itoa(w.Comments("org/app", n)[1].ID)
 		}
-		if r := w.do(c.method, c.path, token, c.body); r.status != c.want {
-			t.Errorf("%s: %d %s, want %d", c.name, r.status, r.body, c.want)
+		if r := w.do(c.method, c.path, token, c.body); r.Status != c.want {
+			t.Errorf("%s: %d %s, want %d", c.name, r.Status, r.Body, c.want)
 		}
 	}
 	w.LockPull("org/app", n, true)
-	if r := w.do("POST", at+"1/comments", token, object{"body": "x"}); r.status != 403 || !strings.Contains(string(r.body), "issue is locked") {
-		t.Errorf("in a locked conversation: %d %s", r.status, r.body)
+	if r := w.do("POST", at+"1/comments", token, object{"body": "x"}); r.Status != 403 || !strings.Contains(string(r.Body), "issue is locked") {
+		t.Errorf("in a locked conversation: %d %s", r.Status, r.Body)
 	}
 	if all := w.Comments("org/app", n); len(all) != 3 || all[1].Body != "two" || all[1].Edits != 1 || all[0].Author != "bob" {
 		t.Errorf("comments %.200v", all)

@@ -115,9 +115,9 @@ func (g *GitHub) attempt(ctx context.Context, url string, d Delivery, again bool
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	rec.ID = g.nextID()
+	rec.ID = g.core.NextID()
 	g.deliveries = append(g.deliveries, rec)
-	g.notify()
+	g.core.Notify()
 	return code, body, err
 }
 

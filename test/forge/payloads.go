@@ -38,24 +38,15 @@ type PullEvent struct {
 	Label string
 }
 
-// happened is the time of another event of a repository: later than that of
-// the one before, to the second, as events are at GitHub where one thing
-// happens to a ref or a pull request after the other. The caller holds mu.
+// happened is the time of the next event of a repository or comment there. Each has a second of its own, because times of events are
+// told in seconds; so they run ahead of the clock where more happens than one thing a second. The caller holds mu.
 func (g *GitHub) happened(r *repo) time.Time {
-	now := g.now().Truncate(time.Second)
+	now := g.now()
 	if !now.After(r.lastEvent) {
 		now = r.lastEvent.Add(time.Second)
 	}
 	r.lastEvent = now
 	return now
-}
-
-// LastEvent is the time of the last event of a repository, which may be ahead
-// of the clock; zero before the first one.
-func (g *GitHub) LastEvent(repo string) time.Time {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.mustRepo(repo).lastEvent
 }
 
 // PushDelivery builds a push event as it stands, without sending it. Another
@@ -130,7 +121,7 @@ func (g *GitHub) common(body object, r *repo, sender *account, in *installation)
 	body["installation"] = object{"id": in.id, "node_id": nodeID("I", in.id)}
 	if r.owner.kind == "Organization" {
 		body["organization"] = object{"login": r.owner.login, "id": r.owner.id, "node_id": nodeID("O", r.owner.id),
-			"url": g.baseURL + "/api/v3/orgs/" + r.owner.login}
+			"url": g.core.BaseURL + "/api/v3/orgs/" + r.owner.login}
 	}
 }
 

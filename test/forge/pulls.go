@@ -59,12 +59,12 @@ func (g *GitHub) OpenPullRequest(n NewPull) int {
 	}
 	base.db.Take(head.db, sha)
 	p := &pull{
-		id: g.nextID(), number: len(base.pulls) + 1, base: base, baseRef: ref, head: head, headRef: n.HeadBranch,
+		id: g.core.NextID(), number: len(base.pulls) + 1, base: base, baseRef: ref, head: head, headRef: n.HeadBranch,
 		headSHA: sha, user: g.userOf(orDefault(n.Author, "octocat")), state: "open", draft: n.Draft,
 		title: orDefault(n.Title, n.HeadBranch), body: n.Body, created: g.now(), updated: g.now(),
 	}
 	base.pulls = append(base.pulls, p)
-	g.notify()
+	g.core.Notify()
 	return p.number
 }
 
@@ -77,7 +77,7 @@ func (g *GitHub) changePull(repo string, number int, change func(*pull)) {
 	}
 	change(p)
 	p.updated = g.now()
-	g.notify()
+	g.core.Notify()
 }
 
 // ClosePull closes a pull request without merging it.
@@ -123,7 +123,7 @@ func (g *GitHub) MergePull(repo string, number int, user string) string {
 		})
 		p.merged = sha
 		p.close(g.now())
-		g.moveBranch(p.base, p.baseRef, sha, by)
+		g.target(p.base).Move(p.baseRef, sha, by.login)
 	})
 	return sha
 }

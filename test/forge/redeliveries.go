@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
 )
 
 // deliveryLogAge is for how long GitHub has deliveries in its log.
@@ -56,11 +58,7 @@ func (g *GitHub) again(guid string) (d Delivery, url string) {
 func (g *GitHub) Deliveries() []DeliveryRecord {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	var out []DeliveryRecord
-	for _, d := range g.deliveries {
-		out = append(out, *d)
-	}
-	return out
+	return traffic.Copies(g.deliveries)
 }
 
 // logged are the attempts of the caller's App that GitHub still has, newest first.
@@ -93,7 +91,7 @@ func listDeliveries(c *call) answer {
 	a := ok(list)
 	if to < len(all) {
 		q.Set("cursor", cursorOf(all[to]))
-		a = a.With("Link", fmt.Sprintf("<%s/api/v3%s?%s>; rel=%q", c.g.baseURL, c.r.URL.EscapedPath(), q.Encode(), "next"))
+		a = a.With("Link", fmt.Sprintf("<%s/api/v3%s?%s>; rel=%q", c.g.core.BaseURL, c.r.URL.EscapedPath(), q.Encode(), "next"))
 	}
 	return a
 }

@@ -26,9 +26,9 @@ func (g *GitHub) CommitComment(repo, sha, user, body string) int64 {
 		mistake("CommitComment: no commit %s in %s", sha, repo)
 	}
 	mustBeTaken("CommitComment", body)
-	m := &remark{g.nextID(), r, sha, g.userOf(user), body, g.now()}
+	m := &remark{g.core.NextID(), r, sha, g.userOf(user), body, g.happened(r)}
 	g.remarks = append(g.remarks, m)
-	g.notify()
+	g.core.Notify()
 	return m.id
 }
 

@@ -69,7 +69,7 @@ func (g *GitHub) CreateRepo(owner, name string, o RepoOptions) Repo {
 		kind = "User"
 	}
 	r := &repo{
-		id: g.nextID(), owner: g.accountOf(owner, kind), name: name, private: o.Private,
+		id: g.core.NextID(), owner: g.accountOf(owner, kind), name: name, private: o.Private,
 		defaultBranch: orDefault(o.DefaultBranch, "main"), created: g.now(), db: gitdb.DB{},
 		branches: map[string]string{}, tags: map[string]string{}, annotated: map[string]string{},
 		updates: map[string]refUpdate{}, collaborators: map[string]string{},
@@ -80,7 +80,7 @@ func (g *GitHub) CreateRepo(owner, name string, o RepoOptions) Repo {
 		r.defaultBranch = orDefault(o.DefaultBranch, r.parent.defaultBranch)
 	}
 	g.repos[key(r.fullName())] = r
-	g.notify()
+	g.core.Notify()
 	return Repo{ID: r.id, FullName: r.fullName(), HTMLURL: r.html(g), CloneURL: r.html(g) + ".git"}
 }
 
@@ -117,9 +117,9 @@ func (g *GitHub) repoByID(id int64) *repo {
 
 func (r *repo) fullName() string { return r.owner.login + "/" + r.name }
 
-func (r *repo) html(g *GitHub) string { return g.baseURL + "/" + r.fullName() }
+func (r *repo) html(g *GitHub) string { return g.core.BaseURL + "/" + r.fullName() }
 
-func (r *repo) api(g *GitHub) string { return g.baseURL + "/api/v3/repos/" + r.fullName() }
+func (r *repo) api(g *GitHub) string { return g.core.BaseURL + "/api/v3/repos/" + r.fullName() }
 
 // resolve finds the commit a ref means; "" is none.
 // resolve returns the commit that a ref means; HEAD is the default branch.
@@ -140,7 +140,7 @@ func (r *repo) json(g *GitHub) object {
 		"id": r.id, "node_id": nodeID("R", r.id), "name": r.name, "full_name": r.fullName(),
 		"private": r.private, "visibility": visibility, "owner": r.owner.json(g), "fork": r.parent != nil,
 		"html_url": html, "url": api, "clone_url": html + ".git", "git_url": html + ".git",
-		"ssh_url":        "git@" + strings.TrimPrefix(g.baseURL, "http://") + ":" + r.fullName() + ".git",
+		"ssh_url":        "git@" + strings.TrimPrefix(g.core.BaseURL, "http://") + ":" + r.fullName() + ".git",
 		"default_branch": r.defaultBranch, "description": nil, "archived": false, "disabled": false,
 		"created_at": r.created.Format(time.RFC3339), "updated_at": r.created.Format(time.RFC3339),
 		"pushed_at": r.created.Format(time.RFC3339), "size": len(r.db), "language": nil, "topics": []string{},

@@ -23,7 +23,7 @@ func (g *GitHub) SetTeamMember(org, slug, user, state string) {
 	}
 	t := o.teams[key(slug)]
 	if t == nil {
-		t = &team{id: g.nextID(), slug: slug, states: map[string]string{}}
+		t = &team{id: g.core.NextID(), slug: slug, states: map[string]string{}}
 		o.teams[key(slug)] = t
 	}
 	switch {
@@ -80,5 +80,5 @@ func getTeamMembership(c *call) answer {
 	if state == "" {
 		return refuse(http.StatusNotFound, c.rt.doc, "Not Found")
 	}
-	return ok(object{"state": state, "role": "member", "url": c.g.baseURL + c.r.URL.Path})
+	return ok(object{"state": state, "role": "member", "url": c.g.core.BaseURL + c.r.URL.Path})
 }

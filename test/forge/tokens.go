@@ -20,7 +20,7 @@ func getApp(c *call) answer { return ok(c.app.json(c.g)) }
 func (a *app) json(g *GitHub) object {
 	return object{
 		"id": a.ID, "slug": a.Slug, "name": a.Slug, "node_id": nodeID("A", a.ID),
-		"html_url": g.baseURL + "/apps/" + a.Slug, "external_url": "https://example.com",
+		"html_url": g.core.BaseURL + "/apps/" + a.Slug, "external_url": "https://example.com",
 		"owner": g.accountOf(a.Slug+"-owner", "Organization").json(g), "events": []string{"push", "pull_request"},
 	}
 }
@@ -52,9 +52,9 @@ func (in *installation) json(g *GitHub) object {
 		"target_id": in.account.id, "target_type": in.account.kind,
 		"repository_selection": in.selection(), "permissions": in.permissions,
 		"events":            []string{"push", "pull_request"},
-		"access_tokens_url": g.baseURL + "/api/v3/app/installations/" + id + "/access_tokens",
-		"repositories_url":  g.baseURL + "/api/v3/installation/repositories",
-		"html_url":          g.baseURL + "/organizations/" + in.account.login + "/settings/installations/" + id,
+		"access_tokens_url": g.core.BaseURL + "/api/v3/app/installations/" + id + "/access_tokens",
+		"repositories_url":  g.core.BaseURL + "/api/v3/installation/repositories",
+		"html_url":          g.core.BaseURL + "/organizations/" + in.account.login + "/settings/installations/" + id,
 		"created_at":        in.created.Format(time.RFC3339), "updated_at": in.created.Format(time.RFC3339),
 		"suspended_at": nil, "suspended_by": nil, "single_file_name": nil,
 	}

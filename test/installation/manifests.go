@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
+
+	"github.com/plumbline-ci/plumbline/test/testcache"
 )
 
 // product is the namespace config/ is written for.
@@ -28,6 +30,9 @@ func manifests() ([]*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	config := filepath.Join(root, "config")
+	if err := testcache.Files(config); err != nil {
+		return nil, err
+	}
 	files, err := filepath.Glob(filepath.Join(config, "*.yaml"))
 	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", config, err)

@@ -8,9 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/plumbline-ci/plumbline/test/cluster"
+	"github.com/plumbline-ci/plumbline/test/testcache"
 )
 
 // OfEnv is the environment variable with the path of another working tree, whose config/ is installed and whose binaries are
@@ -37,6 +39,10 @@ func Build(ctx context.Context, dir string) (Programs, error) {
 func Compile(ctx context.Context, dir string, args ...string) error {
 	root, err := root()
 	if err != nil {
+		return err
+	}
+	packages := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return strings.HasPrefix(arg, "-") })
+	if err := testcache.Packages(ctx, root, packages...); err != nil {
 		return err
 	}
 	command := exec.CommandContext(ctx, "go", append([]string{"build", "-o", dir + string(filepath.Separator)}, args...)...)

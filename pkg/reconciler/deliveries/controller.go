@@ -25,6 +25,7 @@ import (
 	asks "github.com/plumbline-ci/plumbline/pkg/missed"
 	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/scope"
 )
 
 const (
@@ -57,7 +58,8 @@ func NewController(o Options) injection.ControllerConstructor {
 			open: o.GitHub.Deliveries, baseURL: func() string { return settings.Load().GitHubURL },
 			store: store{kube.CoreV1().ConfigMaps(o.Namespace)}, secrets: kube.CoreV1(),
 			claims: claims.Lister().RepositoryClaims(o.Namespace), known: claims.Informer().HasSynced,
-			repositories: repositoryinformer.Get(ctx).Lister(), recorder: kubeevents.Recorder(ctx),
+			serves:       func(namespace string) bool { return settings.Load().Namespaces.Serve(namespace) },
+			repositories: scope.Lister(repositoryinformer.Get(ctx).Informer().GetIndexer(), settings), recorder: kubeevents.Recorder(ctx),
 			clock: clock.RealClock{}, logger: logger, line: newLine(),
 		}
 		var err error

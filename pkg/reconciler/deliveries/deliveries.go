@@ -71,10 +71,12 @@ type Reconciler struct {
 	// known tells whether claims has been filled.
 	known        func() bool
 	repositories paclisters.RepositoryLister
-	recorder     record.EventRecorder
-	clock        clock.PassiveClock
-	logger       *zap.SugaredLogger
-	metrics      *metrics
+	// serves reports whether the Repositories of a namespace are served.
+	serves   func(namespace string) bool
+	recorder record.EventRecorder
+	clock    clock.PassiveClock
+	logger   *zap.SugaredLogger
+	metrics  *metrics
 
 	// What follows belongs to whoever reconciles the key, which is one at a time. It is advice, and lost with the lease.
 	ledger ledger

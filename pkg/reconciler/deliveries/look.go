@@ -53,7 +53,7 @@ func (r *Reconciler) look(ctx context.Context, log provider.DeliveryLog) error {
 	}
 	l.account(attempts, now)
 	l.Unread, r.line.succeeded = left, l.Succeeded
-	served := servedAt(r.baseURL(), r.claims, r.repositories)
+	served := r.servedAt(r.baseURL())
 	l.Missed = slices.DeleteFunc(l.Missed, func(m missed) bool { return !served.may(m.Repository) })
 	for i := range l.Missed {
 		l.Missed[i].Tenant = served.owners[l.Missed[i].Repository].Namespace

@@ -9,8 +9,6 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
-	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
@@ -24,26 +22,26 @@ type served struct {
 }
 
 // servedAt reads what is served at a host from the caches.
-func servedAt(baseURL string, claims listers.RepositoryClaimNamespaceLister, repositories paclisters.RepositoryLister) served {
+func (r *Reconciler) servedAt(baseURL string) served {
 	s := served{owners: map[int64]v1alpha1.ClaimOwner{}}
 	host := hostOf(baseURL)
-	claimed, _ := claims.List(labels.Everything()) // a cache's list cannot fail
+	claimed, _ := r.claims.List(labels.Everything()) // a cache's list cannot fail
 	for _, claim := range claimed {
 		switch {
-		case hostOf(claim.Spec.URL) != host:
+		case hostOf(claim.Spec.URL) != host, !r.serves(claim.Spec.Repository.Namespace):
 		case claim.Status.Bound == nil:
 			s.unbound = true
 		default:
 			s.owners[claim.Status.Bound.ID] = claim.Spec.Repository
 		}
 	}
-	all, _ := repositories.List(labels.Everything())
+	all, _ := r.repositories.List(labels.Everything())
 	for _, repository := range all {
 		canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL)
 		if err != nil || hostOf(canonical) != host {
 			continue
 		}
-		claim, err := claims.Get(v1alpha1.ClaimName(canonical))
+		claim, err := r.claims.Get(v1alpha1.ClaimName(canonical))
 		if err != nil { // not claimed yet
 			s.unbound = true
 			continue

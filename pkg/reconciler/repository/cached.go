@@ -22,7 +22,7 @@ import (
 func (r *Reconciler) read(ctx context.Context, owner types.NamespacedName) (*pacv1alpha1.Repository, error) {
 	if cached := r.cachedRepository(owner); cached != nil {
 		canonical, _ := r.wantedURL(cached)
-		settled := canonical == "" || cached.Status.ObservedGeneration == 0 || r.hasClaim(owner, canonical)
+		settled := canonical == "" || cached.Status.ObservedGeneration == 0 || r.hasClaim(owner, canonical) || !r.serves(owner.Namespace)
 		if settled && len(r.others(owner, canonical)) == 0 {
 			return cached.DeepCopy(), nil
 		}

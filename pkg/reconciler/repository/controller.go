@@ -64,7 +64,6 @@ func NewController(options Options) injection.ControllerConstructor {
 		r.tekton = pipelineclient.Get(ctx).TektonV1()
 		r.namespace = system.Namespace()
 		r.repositories, r.claims = repositories.Informer().GetIndexer(), claims.Informer().GetIndexer()
-		r.rivals = rivals(repositories.Informer().GetIndexer())
 		r.recorder = kubeevents.Recorder(ctx)
 		r.PromoteFunc = promote(repositories.Informer().GetIndexer(), claims.Informer().GetIndexer())
 		if err := leadership.Count(&r.LeaderAwareFuncs, queueName); err != nil {
@@ -86,6 +85,7 @@ func NewController(options Options) injection.ControllerConstructor {
 		})
 		settings.WatchConfigs(cmw)
 		r.settings = settings
+		r.rivals = r.thatAreServed(rivals(repositories.Informer().GetIndexer()))
 		r.budget = budget.New(func() budget.Limits { return settings.Load().Open }, r.clock, w.budgetChanged(impl.EnqueueKey))
 		var err error
 		if r.eventsSynced, err = w.wire(impl, r.budget); err != nil {

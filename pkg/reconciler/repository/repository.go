@@ -129,6 +129,12 @@ func (r *Reconciler) reconcile(ctx context.Context, owner types.NamespacedName) 
 	case r.replaced.still(repository):
 		return nil // the cache is behind; when it catches up it wakes this key
 	}
+	switch namespaces := r.settings.Load().Namespaces; {
+	case namespaces.Leave(owner.Namespace):
+		return retry.Requeue(r.leave(ctx, repository)...)
+	case !namespaces.Serve(owner.Namespace):
+		return nil // the setting cannot be read: its correction wakes this key
+	}
 	return retry.Requeue(r.serve(ctx, repository)...)
 }
 

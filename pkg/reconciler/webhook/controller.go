@@ -31,6 +31,7 @@ import (
 	asks "github.com/plumbline-ci/plumbline/pkg/missed"
 	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/scope"
 )
 
 const (
@@ -62,12 +63,15 @@ func NewController(o Options) injection.ControllerConstructor {
 	return func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 		logger := logging.FromContext(ctx).Named(queueName)
 		kube, claims, repositories := ownClient(ctx), o.Claims.Informer(ctx), repositoryinformer.Get(ctx)
-		settings := config.NewStore(logger.Named("config"))
+		var impl *controller.Impl
+		settings := config.NewStore(logger.Named("config"), func(string, any) {
+			impl.GlobalResync(repositories.Informer()) // which Repositories are served may follow from it
+		})
 		recorder := kubeevents.Recorder(ctx)
 		r := &Reconciler{
 			service: o.Service, namespace: o.Namespace, global: o.GlobalRepository, settings: settings.Load,
 			credentials: credentials.Reader{Namespace: o.Namespace, Kube: kube.CoreV1()},
-			cached:      cachesOf(repositories.Informer().GetIndexer(), claims.Informer().GetIndexer(), o.Namespace),
+			cached:      cachesOf(scope.Repositories(repositories.Informer().GetIndexer(), settings), claims.Informer().GetIndexer(), o.Namespace),
 			events:      client.Get(ctx).PlumblineV1alpha1().GitEvents(o.Namespace),
 			conditions:  conditionsOf(ctx, o.Namespace, recorder), recorder: recorder, givenUp: newGivenUp(kube.CoreV1().ConfigMaps(o.Namespace)),
 			clock: clock.RealClock{}, logger: logger, pace: newPace(), known: map[types.NamespacedName]*memory{},
@@ -82,7 +86,7 @@ func NewController(o Options) injection.ControllerConstructor {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
 		}
 		queue := leadership.NewQueue(ctx, r, queueName)
-		impl := controller.NewContext(ctx, queue, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger, Concurrency: concurrency})
+		impl = controller.NewContext(ctx, queue, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger, Concurrency: concurrency})
 		queue.Enqueue = impl.MaybeEnqueueBucketKey
 		if err := r.watch(ctx, impl, kube, claims.Informer(), repositories.Informer()); err != nil {
 			logger.Fatalw("Watching", "error", err)

@@ -25,8 +25,10 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
+	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/kubeevents"
 	"github.com/plumbline-ci/plumbline/pkg/leadership"
+	"github.com/plumbline-ci/plumbline/pkg/scope"
 	copies "github.com/plumbline-ci/plumbline/pkg/webhooksecret"
 )
 
@@ -55,17 +57,20 @@ type Options struct {
 
 // NewController returns the constructor that sharedmain calls.
 func NewController(o Options) injection.ControllerConstructor {
-	return func(ctx context.Context, _ configmap.Watcher) *controller.Impl {
+	return func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 		logger := logging.FromContext(ctx).Named(queueName)
 		repositories := repositoryinformer.Get(ctx)
+		var resync func()
+		settings := config.NewStore(logger.Named("config"), func(string, any) { resync() })
+		ours := scope.Lister(repositories.Informer().GetIndexer(), settings)
 		kube := ownClient(ctx)
 		r := newReconciler(clock.RealClock{})
 		r.namespace, r.secrets, r.logger = o.Namespace, kube.CoreV1(), logger
 		r.conditions = conditions{
-			cached: repositories.Lister(), live: client.Get(ctx).PipelinesascodeV1alpha1(), recorder: kubeevents.Recorder(ctx), logger: logger, namespace: o.Namespace,
+			cached: ours, live: client.Get(ctx).PipelinesascodeV1alpha1(), recorder: kubeevents.Recorder(ctx), logger: logger, namespace: o.Namespace,
 		}
 		r.names = &names{
-			repositories: repositories.Lister(),
+			repositories: ours,
 			global:       types.NamespacedName{Namespace: o.Namespace, Name: o.GlobalRepository},
 			app:          pacv1alpha1.SecretKey{Namespace: o.Namespace, Name: o.AppSecret, Key: copies.AppKey},
 		}
@@ -85,6 +90,13 @@ func NewController(o Options) injection.ControllerConstructor {
 		impl := controller.NewContext(ctx, queue, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger, Concurrency: concurrency})
 		queue.Enqueue = impl.MaybeEnqueueBucketKey
 		r.wake = impl.EnqueueKeyAfter
+		resync = func() { // which Repositories are served may have changed
+			r.names.changed()
+			for _, key := range r.keys() {
+				impl.EnqueueKeyAfter(key, batch)
+			}
+		}
+		settings.WatchConfigs(cmw)
 		_, err := repositories.Informer().AddEventHandler(r.names.handler(func(shard int) { impl.EnqueueKeyAfter(r.key(shard), batch) }))
 		if err != nil {
 			logger.Fatalw("Watching Repositories", "error", err)

@@ -13,11 +13,15 @@ import (
 	"go/token"
 	"go/types"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"testing"
+
+	"github.com/plumbline-ci/plumbline/test/testcache"
 )
 
 // root is this repository, from here; module begins the paths of its packages.
@@ -73,10 +77,11 @@ func changes(t *testing.T, patch string) (files []string) {
 // list tells of the packages in the folders and of all that they import, by their paths, after compiling what was not.
 func list(t *testing.T, dirs map[string]bool) map[string]listed {
 	t.Helper()
-	args := []string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles"}
-	for dir := range dirs {
-		args = append(args, dir)
+	folders := slices.Collect(maps.Keys(dirs))
+	if err := testcache.Packages(t.Context(), root, folders...); err != nil {
+		t.Fatal(err)
 	}
+	args := append([]string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles"}, folders...)
 	command := exec.CommandContext(t.Context(), "go", args...)
 	var stderr bytes.Buffer
 	command.Dir, command.Stderr = root, &stderr

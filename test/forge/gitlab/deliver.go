@@ -144,9 +144,9 @@ func (g *GitLab) attempt(ctx context.Context, url string, d Delivery, force bool
 		h.failures, h.until = 0, time.Time{}
 	}
 	h.settle(g, err == nil && (code/100 == 2 || code/100 == 3))
-	rec.ID = g.nextID()
+	rec.ID = g.core.NextID()
 	g.deliveries = append(g.deliveries, rec)
-	g.notify()
+	g.core.Notify()
 	return code, body, err
 }
 
@@ -154,9 +154,5 @@ func (g *GitLab) attempt(ctx context.Context, url string, d Delivery, force bool
 func (g *GitLab) Deliveries() []DeliveryRecord {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	var out []DeliveryRecord
-	for _, d := range g.deliveries {
-		out = append(out, *d)
-	}
-	return out
+	return traffic.Copies(g.deliveries)
 }

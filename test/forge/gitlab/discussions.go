@@ -40,7 +40,7 @@ func (g *GitLab) EditNote(id int64, body string) {
 		if n.id == id {
 			n.body, n.updated = body, g.now()
 			n.edits++
-			g.notify()
+			g.core.Notify()
 			return
 		}
 	}

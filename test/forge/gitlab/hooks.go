@@ -57,7 +57,7 @@ func (g *GitLab) AddHook(project, url, token string, events ...string) int64 {
 	if len(events) == 0 {
 		events = []string{PushHook, TagPushHook, MergeRequestHook, NoteHook}
 	}
-	h := &hook{id: g.nextID(), project: g.mustProject(project), url: url, token: token, events: events, created: g.now()}
+	h := &hook{id: g.core.NextID(), project: g.mustProject(project), url: url, token: token, events: events, created: g.now()}
 	g.hooks[h.id] = h
 	return h.id
 }

@@ -67,8 +67,7 @@ type NewMergeRequest struct {
 // OpenMergeRequest opens a merge request and returns its iid. From then on the
 // target project knows the source's commits.
 func (g *GitLab) OpenMergeRequest(n NewMergeRequest) int64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.act(n.Target)()
 	target := g.mustProject(n.Target)
 	source := g.mustProject(orDefault(n.Source, n.Target))
 	sha, found := source.branches[n.SourceBranch]
@@ -81,7 +80,7 @@ func (g *GitLab) OpenMergeRequest(n NewMergeRequest) int64 {
 	}
 	target.db.Take(source.db, sha)
 	m := &mergeRequest{
-		id: g.nextID(), iid: int64(len(target.mrs) + 1), target: target, targetBranch: branch, source: source,
+		id: g.core.NextID(), iid: int64(len(target.mrs) + 1), target: target, targetBranch: branch, source: source,
 		sourceBranch: n.SourceBranch, author: g.userOf(orDefault(n.Author, "octocat")), state: "opened",
 		title: orDefault(n.Title, n.SourceBranch), description: n.Description, labels: slices.Clone(n.Labels),
 		created: g.now(), updated: g.now(),
@@ -93,7 +92,7 @@ func (g *GitLab) OpenMergeRequest(n NewMergeRequest) int64 {
 	m.relabelled(g, m.author, nil)
 	target.mrs = append(target.mrs, m)
 	m.changed(g, "open", m.author, object{"merge_status": fromTo("preparing", "unchecked")})
-	g.notify()
+	g.core.Notify()
 	return m.iid
 }
 
@@ -108,14 +107,13 @@ func (m *mergeRequest) changed(g *GitLab, action string, by *user, changes objec
 }
 
 func (g *GitLab) changeMR(project string, iid int64, username string, change func(m *mergeRequest, by *user)) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.act(project)()
 	m := g.mustProject(project).mr(iid)
 	if m == nil {
 		mistake("no merge request %s!%d", project, iid)
 	}
 	change(m, g.userOf(username))
-	g.notify()
+	g.core.Notify()
 }
 
 // CloseMergeRequest closes a merge request without merging it.
@@ -187,7 +185,7 @@ func (m *mergeRequest) update(g *GitLab, by *user, u MergeRequestUpdate) {
 		}
 	}
 	if changes["target_branch"] != nil { // GitLab compares the same head anew
-		m.heads = append(m.heads, version{g.nextID(), m.head, g.now()})
+		m.heads = append(m.heads, version{g.core.NextID(), m.head, g.now()})
 	}
 	if m.draft() != wasDraft && !g.opts.NoDraftChange {
 		changes["draft"] = fromTo(wasDraft, m.draft())
@@ -215,7 +213,7 @@ func (g *GitLab) Merge(project string, iid int64, username string) string {
 		m.merged, m.state, m.closed = sha, "merged", g.now()
 		m.became(g, by, "merged")
 		m.changed(g, "merge", by, object{"state_id": fromTo(1, 3)})
-		g.moveBranch(m.target, m.targetBranch, sha, by)
+		g.target(m.target).Move(m.targetBranch, sha, by.username)
 	})
 	return sha
 }

@@ -95,8 +95,7 @@ func (g *GitLab) DeleteNote(project string, iid, id int64) {
 
 // AddCommitNote comments on a commit and returns the note's id.
 func (g *GitLab) AddCommitNote(project, sha, username, body string) int64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.act(project)()
 	p := g.mustProject(project)
 	if p.db.Commit(sha) == nil {
 		mistake("AddCommitNote: no commit %s in %s", sha, project)
@@ -109,9 +108,9 @@ func (g *GitLab) systemNote(m *mergeRequest, by *user, body string) {
 }
 
 func (g *GitLab) addNote(n *note) *note {
-	n.id, n.created, n.updated = g.nextID(), g.now(), g.now()
+	n.id, n.created, n.updated = g.core.NextID(), g.now(), g.now()
 	g.notes = append(g.notes, n)
-	g.notify()
+	g.core.Notify()
 	return n
 }
 

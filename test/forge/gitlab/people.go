@@ -49,7 +49,7 @@ type group struct {
 func (g *GitLab) userOf(name string) *user {
 	u := g.users[key(name)]
 	if u == nil {
-		u = &user{id: g.nextID(), username: name, created: g.now()}
+		u = &user{id: g.core.NextID(), username: name, created: g.now()}
 		g.users[key(name)] = u
 	}
 	return u
@@ -78,7 +78,7 @@ func (g *GitLab) SetBlocked(username string, blocked bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.userOf(username).blocked = blocked
-	g.notify()
+	g.core.Notify()
 }
 
 // SetAwaiting makes a user's membership of a group one that awaits approval, or ends that. Such a member has its level, and may
@@ -87,7 +87,7 @@ func (g *GitLab) SetAwaiting(group, username string, awaits bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.groupOf(group).awaits[g.userOf(username).id] = awaits
-	g.notify()
+	g.core.Notify()
 }
 
 // CreateGroup creates a group by its full path, such as org/team, and those
@@ -102,7 +102,7 @@ func (g *GitLab) CreateGroup(path string) int64 {
 func (g *GitLab) groupOf(path string) *group {
 	gr := g.groups[key(path)]
 	if gr == nil {
-		gr = &group{id: g.nextID(), path: path, members: map[int64]Level{}, awaits: map[int64]bool{}}
+		gr = &group{id: g.core.NextID(), path: path, members: map[int64]Level{}, awaits: map[int64]bool{}}
 		if i := strings.LastIndex(path, "/"); i > 0 {
 			gr.parent = g.groupOf(path[:i])
 		}
@@ -117,7 +117,7 @@ func (g *GitLab) SetMember(path, username string, l Level) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.setMember(path, g.userOf(username), l)
-	g.notify()
+	g.core.Notify()
 }
 
 func (g *GitLab) setMember(path string, u *user, l Level) {

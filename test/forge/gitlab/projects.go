@@ -47,6 +47,7 @@ type project struct {
 	defaultBranch string
 	parent        *project
 	created       time.Time
+	lastAct       time.Time // what was done last to it or its forks
 	db            gitdb.DB
 	branches      map[string]string
 	tags          map[string]string    // name -> commit
@@ -75,7 +76,7 @@ func (g *GitLab) CreateProject(path string, o ProjectOptions) Project {
 		mistake("CreateProject: %q exists or has no namespace", path)
 	}
 	p := &project{
-		id: g.nextID(), path: path, visibility: orDefault(o.Visibility, Private),
+		id: g.core.NextID(), path: path, visibility: orDefault(o.Visibility, Private),
 		defaultBranch: orDefault(o.DefaultBranch, "main"), created: g.now(), db: gitdb.DB{},
 		branches: map[string]string{}, tags: map[string]string{}, annotated: map[string]string{}, updates: map[string]refUpdate{},
 		members: map[int64]Level{}, protected: map[string]Level{}, labels: map[string]int64{},
@@ -95,7 +96,7 @@ func (g *GitLab) CreateProject(path string, o ProjectOptions) Project {
 		p.protected[p.defaultBranch] = Maintainer
 	}
 	g.projects[key(path)] = p
-	g.notify()
+	g.core.Notify()
 	return Project{ID: p.id, FullPath: p.path, WebURL: p.web(g), CloneURL: p.web(g) + ".git"}
 }
 
@@ -104,7 +105,7 @@ func (g *GitLab) DeleteProject(path string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.projects, key(g.mustProject(path).path))
-	g.notify()
+	g.core.Notify()
 }
 
 // SetVisibility changes who sees a project: Private, Internal or Public.
@@ -112,7 +113,7 @@ func (g *GitLab) SetVisibility(path, visibility string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mustProject(path).visibility = visibility
-	g.notify()
+	g.core.Notify()
 }
 
 // ProtectBranch lets only users of at least the level push to a branch, and

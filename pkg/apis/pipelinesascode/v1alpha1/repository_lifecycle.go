@@ -87,6 +87,31 @@ func (w Writer) MarkUnknown(condition apis.ConditionType, reason, message string
 	}
 }
 
+// Signed reports whether this installation has said that a condition does not hold.
+func (w Writer) Signed(condition apis.ConditionType) bool {
+	return w.repository.Status.Annotations[writerOf(condition)] == w.installation
+}
+
+// Withdraw takes back what this installation has said, because it does not serve the Repository any more. The URL is not served
+// until another installation says that it is: what is not signed, others overwrite.
+func (w Writer) Withdraw(reason, message string) {
+	for _, condition := range []apis.ConditionType{
+		RepositorySettings, RepositoryBudget, RepositoryWebhookSecret, RepositoryWebhook, RepositoryPolicy, RepositorySlots,
+	} {
+		if w.Signed(condition) {
+			delete(w.repository.Status.Annotations, writerOf(condition))
+			_ = w.manage().ClearCondition(condition) // refused for what Ready depends on only
+		}
+	}
+	if w.Signed(RepositoryCredentials) {
+		w.MarkTrue(RepositoryCredentials, reason, message)
+	}
+	if !w.Leaves(RepositoryURL) {
+		delete(w.repository.Status.Annotations, writerOf(RepositoryURL))
+		w.manage().MarkFalse(RepositoryURL, reason, "%s", message)
+	}
+}
+
 func (w Writer) manage() apis.ConditionManager {
 	return w.repository.GetConditionSet().Manage(&w.repository.Status)
 }

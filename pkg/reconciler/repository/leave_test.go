@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+const falseNotServed = "False " + reasonNotServed
+
+func (w *world) serve(namespaces string) {
+	w.configure(map[string]string{"serve-namespaces": namespaces})
+}
+
+// A Repository of a namespace that was never served is another installation's: this one makes no call for it.
+func TestNothingIsDoneForNamespacesThatAreNotServed(t *testing.T) {
+	theirs := repo("two", "app", appURL)
+	theirs.By("second").MarkFalse(urlCondition, reasonClaimed, "theirs")
+	w := newWorld(t, repo("one", "app", appURL), theirs, repo(systemNS, "pipelines-as-code", ""))
+	w.serve("one")
+	w.reconcile("one/app", systemNS+"/pipelines-as-code")
+	w.wantOwner(appURL, "one/app")
+	w.wantCondition(systemNS, "pipelines-as-code", urlCondition, "True Global")
+	w.catchUp()
+	w.client.ClearActions()
+	if err := w.r.Reconcile(t.Context(), "two/app"); err != nil || len(w.client.Actions()) != 0 || len(w.told()) != 0 {
+		t.Errorf("%v after %v", err, w.client.Actions())
+	}
+	w.wantCondition("two", "app", urlCondition, "False "+reasonClaimed)
+}
+
+// The claim is released for a day, the status says so once, and the next installation writes over it.
+func TestANamespaceIsLeftAndTakenOver(t *testing.T) {
+	w := newWorld(t, repo("one", "app", appURL))
+	w.events = []*v1alpha1.GitEvent{waiting("event", operatorWait("PermissionMissing", time.Minute))}
+	w.reconcile("one/app")
+	w.wantCondition("one", "app", credentials, "False PermissionMissing")
+	w.serve("!one")
+	w.told()
+	if after := w.reconcile("one/app"); after != claimKept {
+		t.Errorf("is woken after %s, want %s", after, claimKept)
+	}
+	w.wantCondition("one", "app", urlCondition, falseNotServed)
+	w.wantCondition("one", "app", credentials, "True "+reasonNotServed)
+	if left := w.repository("one", "app").Status.Annotations; len(left) != 0 {
+		t.Errorf("annotations %v are left", left)
+	}
+	if claim := w.claimOf(appURL); claim == nil || claim.Status.ReleasedAt == nil {
+		t.Errorf("claim %+v, want it released", claim)
+	}
+	if told := w.told(); !slices.ContainsFunc(told, func(e string) bool {
+		return strings.Contains(e, "The installation in namespace plumbline does not serve namespace one any more")
+	}) {
+		t.Errorf("told %q", told)
+	}
+	w.writes()
+	w.r.namespace, w.events = "second", nil // whose own setting names one
+	w.serve("one")
+	w.reconcile("one/app")
+	w.wantCondition("one", "app", ready, "True ")
+	w.writes()
+	w.r.namespace = systemNS
+	w.serve("!one")
+	w.restart()
+	w.reconcile("one/app")
+	w.wantCondition("one", "app", urlCondition, trueOwned)
+	if writes := w.writes(); len(writes) != 0 {
+		t.Errorf("the first installation still writes %v", writes)
+	}
+	w.advance(claimKept)
+	w.reconcile("one/app")
+	if writes := w.writes(); !slices.Equal(writes, []string{"delete repositoryclaims"}) {
+		t.Errorf("a day later: %v", writes)
+	}
+}
+
+// While its claim is not released it is known that the status has something to take back: a failed write is tried again.
+func TestTheStatusIsTakenBackBeforeTheClaimIsReleased(t *testing.T) {
+	w := newWorld(t, repo("one", "app", appURL))
+	w.reconcile("one/app")
+	w.serve("two")
+	w.failOnce("update", "repositories", apierrors.NewInternalError(errors.New("etcd")))
+	w.catchUp()
+	_ = w.r.Reconcile(t.Context(), "one/app") // it is woken again
+	if w.claimOf(appURL).Status.ReleasedAt != nil {
+		t.Error("the claim is released, and the status says that the URL is served")
+	}
+	w.advance(time.Minute)
+	w.reconcile("one/app")
+	w.wantCondition("one", "app", urlCondition, falseNotServed)
+	if w.claimOf(appURL).Status.ReleasedAt == nil {
+		t.Error("the claim is not released")
+	}
+}
+
+// What is served again has its claim at once, and its condition.
+func TestANamespaceThatIsServedAgain(t *testing.T) {
+	w := newWorld(t, repo("one", "app", appURL))
+	w.reconcile("one/app")
+	w.serve("!one")
+	w.reconcile("one/app")
+	w.serve("one")
+	w.reconcile("one/app")
+	w.wantCondition("one", "app", urlCondition, trueOwned)
+	if claim := w.claimOf(appURL); claim == nil || claim.Status.ReleasedAt != nil {
+		t.Errorf("claim %+v", claim)
+	}
+}
+
+// The turn of a URL that is not proven goes round among the namespaces that are served.
+func TestRivalsAreOfServedNamespaces(t *testing.T) {
+	w := newWorld(t, repo("one", "app", appURL), repo("two", "app", appURL), repo("six", "app", appURL))
+	w.serve("!two")
+	if got := fmt.Sprint(w.r.rivals(v1alpha1.ClaimName(appURL))); strings.Contains(got, "two") || !strings.Contains(got, "six/app") {
+		t.Errorf("rivals %s", got)
+	}
+}
+
+// A setting that cannot be read gives nothing up and starts nothing.
+func TestNothingIsLeftForABadSetting(t *testing.T) {
+	w := newWorld(t, repo("one", "app", appURL), repo("two", "app", appURL+"2"))
+	w.reconcile("one/app")
+	w.writes()
+	w.serve("one_")
+	w.reconcile("one/app", "two/app")
+	if writes := w.writes(); len(writes) != 0 {
+		t.Errorf("wrote %v", writes)
+	}
+}
+
+// The runs of recorded events still get their slots one after the other; then the queue is gone from the status.
+func TestRunsOfANamespaceThatIsLeftGetTheirSlots(t *testing.T) {
+	w := line(t, 1, 2)
+	w.wantQueue(1, 1, "r0")
+	w.serve("two")
+	w.wantQueue(1, 1, "r0")
+	w.ran(0, ended)
+	w.wantQueue(1, 0, "r1")
+	w.wantCondition("one", "app", urlCondition, falseNotServed)
+	w.ran(1, ended)
+	w.reconcile("one/app")
+	if queues := w.repository("one", "app").Status.Queues; queues != nil {
+		t.Errorf("queues %+v are left", queues)
+	}
+}

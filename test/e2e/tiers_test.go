@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"hash/fnv"
+	"testing"
+)
+
+// The tests have two tiers. `make test` runs the first one (go test -short): each test on one Git service, unless its code depends on the service.
+// `make test-all` runs both tiers, each test on both services, and Tekton executes every run (runner_test.go). TestTheTableHolds reads the marks in the sources: a test whose body has
+// the line onlyInTestAll(t) belongs to the second tier; forBothServices and forBothKinds run on both services in both.
+
+// onlyInTestAll skips a test, or a case of one, that belongs to the second tier.
+func onlyInTestAll(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("runs in make test-all")
+	}
+}
+
+// onlyInTestAllUnless is onlyInTestAll for the cases that make test does without.
+func onlyInTestAllUnless(t *testing.T, first bool) {
+	t.Helper()
+	if !first {
+		onlyInTestAll(t)
+	}
+}
+
+// amount is how many of something a test has: few in make test, many in make test-all.
+func amount(few, many int) int {
+	if !testing.Short() {
+		return many
+	}
+	return few
+}
+
+// bothKinds are the Git services.
+func bothKinds() []kind { return []kind{githubApp, gitLab} }
+
+// kindsFor returns the services that a test runs on: in make test the one that the test's name chooses.
+func kindsFor(t *testing.T) []kind {
+	t.Helper()
+	if !testing.Short() {
+		return bothKinds()
+	}
+	name := fnv.New32a()
+	_, _ = name.Write([]byte(t.Name()))
+	return []kind{bothKinds()[name.Sum32()%2]}
+}
+
+// forEachKind runs a scenario that makes worlds of its own for each Git service of the tier, as subtests in parallel.
+func forEachKind(t *testing.T, scenario func(t *testing.T, on kind)) {
+	t.Helper()
+	forKinds(t, kindsFor(t), scenario)
+}
+
+// forBothKinds is forEachKind on both services in both tiers.
+func forBothKinds(t *testing.T, scenario func(t *testing.T, on kind)) {
+	t.Helper()
+	forKinds(t, bothKinds(), scenario)
+}
+
+func forKinds(t *testing.T, kinds []kind, scenario func(t *testing.T, on kind)) {
+	t.Helper()
+	for _, on := range kinds {
+		t.Run(string(on), func(t *testing.T) {
+			t.Parallel()
+			scenario(t, on)
+		})
+	}
+}
+
+// forEachService runs a scenario for each Git service of the tier in a world whose Repository owns its URL, and then looks for
+// broken invariants there.
+func forEachService(t *testing.T, s setup, scenario func(t *testing.T, w *world)) {
+	t.Helper()
+	forEachKind(t, inWorld(s, scenario))
+}
+
+// forBothServices is forEachService on both services in both tiers.
+func forBothServices(t *testing.T, s setup, scenario func(t *testing.T, w *world)) {
+	t.Helper()
+	forBothKinds(t, inWorld(s, scenario))
+}
+
+func inWorld(s setup, scenario func(t *testing.T, w *world)) func(t *testing.T, on kind) {
+	return func(t *testing.T, on kind) {
+		t.Helper()
+		s := s
+		s.service = on
+		w := newWorld(t, s)
+		w.claimed()
+		scenario(t, w)
+		w.invariants()
+	}
+}
