@@ -69,7 +69,7 @@ func renderedRun() *pipelinev1.PipelineRun {
 				pipelinesascode.CheckRunID: "1", plumbline.RunKeyAnnotation: "theirs", pipelinesascode.GHEURL: "https://evil.example.com",
 			},
 		},
-		Spec:   pipelinev1.PipelineRunSpec{PipelineSpec: &pipelinev1.PipelineSpec{Tasks: []pipelinev1.PipelineTask{{Name: "x"}}}},
+		Spec:   pipelinev1.PipelineRunSpec{ManagedBy: new("example.com/runner"), PipelineSpec: &pipelinev1.PipelineSpec{Tasks: []pipelinev1.PipelineTask{{Name: "x"}}}},
 		Status: pipelinev1.PipelineRunStatus{PipelineRunStatusFields: pipelinev1.PipelineRunStatusFields{SpanContext: map[string]string{"a": "b"}}},
 	}
 }

@@ -75,9 +75,16 @@ func (c *Cluster) WaitRun(ctx context.Context, namespace, name string) (Conditio
 
 // Release lets a PipelineRun that HoldAnnotation holds run to its end. It
 // takes the annotation off the run, its TaskRuns and its pods, and looks again
-// until nothing is held: Tekton may just be copying the annotation.
+// until nothing is held: Tekton may just be copying the annotation. A run that
+// is not Tekton's (spec.managedBy) has neither.
 func (c *Cluster) Release(ctx context.Context, namespace, name string) error {
 	quiet := 0
+	if run, err := c.dynamic.Resource(PipelineRuns()).Namespace(namespace).Get(ctx, name, metav1.GetOptions{}); err == nil {
+		if by, _, _ := unstructured.NestedString(run.Object, "spec", "managedBy"); by != "" {
+			_, err := c.releaseOnce(ctx, namespace, name)
+			return err
+		}
+	}
 	return Poll(ctx, 200*time.Millisecond, func() error {
 		released, err := c.releaseOnce(ctx, namespace, name)
 		if err != nil {

@@ -24,7 +24,7 @@ import (
 func TestG1ADeletedRunIsGoneAtOnce(t *testing.T) {
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
 	w.claimed()
-	sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("deleted", "push", held)})
+	sha, delivery := w.push(map[string]string{".tekton/run.yaml": onTekton(pipeline("deleted", "push", held))})
 	w.deliver(delivery, http.StatusAccepted)
 	w.checkReaches(sha, checkName("deleted"), "in_progress", soon)
 	run := w.run(runOf(w.created(sha), "deleted"))
@@ -92,14 +92,14 @@ func (w *world) namespaceGoes(a absent) {
 	w.t.Helper()
 	w.claimed()
 	sha, delivery := w.push(map[string]string{
-		".tekton/a.yaml": pipeline("open", "push", held), ".tekton/b.yaml": pipeline("over", "push"),
+		".tekton/a.yaml": onTekton(pipeline("open", "push", held)), ".tekton/b.yaml": onTekton(pipeline("over", "push")),
 	})
 	w.deliver(delivery, http.StatusAccepted)
 	w.checkReaches(sha, checkName("open"), "in_progress", soon)
 	w.checkReaches(sha, checkName("over"), "success", soon)
 	mend := a.stop(w)
 	w.must(w.Cluster.DeleteNamespace(w.ctx, w.ci))
-	w.gone(namespaceLimit)
+	w.gone(soon)
 	if !a.told {
 		if check, _ := w.forge.Current(repoName, sha, checkName("open")); check.Status == "completed" {
 			w.t.Errorf("the check is %s/%s already: the test shows nothing", check.Status, check.Conclusion)

@@ -105,7 +105,7 @@ func newLane(t *testing.T, on kind) *lane {
 // newEvent makes a commit and its delivery. Its definitions are read: the file is another one each time.
 func (l *lane) newEvent() (event, error) {
 	l.events++
-	sha, delivery := l.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push") + fmt.Sprintf("\n# event %d\n", l.events)})
+	sha, delivery := l.push(map[string]string{".tekton/push.yaml": onTekton(pipeline("hello", "push")) + fmt.Sprintf("\n# event %d\n", l.events)})
 	return event{sha: sha, delivery: delivery, name: recordName(l.git, delivery)}, nil
 }
 

@@ -117,8 +117,8 @@ func reportsUnderAPolicy(t *testing.T, w *world) {
 // pair is a pipeline that succeeds and one that fails, both held.
 func pair(name string) map[string]string {
 	return map[string]string{
-		".tekton/a.yaml": pipeline(name+"-ok", "push", held),
-		".tekton/b.yaml": pipeline(name+"-bad", "push", held, fails),
+		".tekton/a.yaml": onTekton(pipeline(name+"-ok", "push", held)),
+		".tekton/b.yaml": onTekton(pipeline(name+"-bad", "push", held, fails)),
 	}
 }
 

@@ -41,6 +41,9 @@ func prepare(ctx context.Context, c *cluster.Cluster, dir string) error {
 		return err
 	}
 	shared.cluster, shared.programs = c, programs
+	if err := startRunner(ctx, c.RESTConfig()); err != nil {
+		return err
+	}
 	shared.key = forge.New(forge.Options{}).CreateApp(1, "key", "", "x").PrivateKeyPEM
 	return watchSecrets(ctx, c, &shared.secrets)
 }

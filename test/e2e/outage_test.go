@@ -20,7 +20,7 @@ import (
 func TestH7TheControlPlaneIsDown(t *testing.T) {
 	w := newWorld(t, setup{receivers: 2, controllers: 2})
 	w.claimed()
-	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("outlived", "push", held)})
+	sha, delivery := w.push(map[string]string{".tekton/push.yaml": onTekton(pipeline("outlived", "push", held))})
 	w.deliver(delivery, http.StatusAccepted)
 	w.checkReaches(sha, checkName("outlived"), "in_progress", soon)
 	event := w.created(sha)
@@ -75,7 +75,7 @@ func TestH7TheControlPlaneIsDown(t *testing.T) {
 // startAPIServer starts it, and everything of the cluster that is not ours anew: client-go's informers try again after up
 // to a minute (30 s and as much jitter), and it is not Tekton's that are looked at.
 func (w *world) startAPIServer() {
-	ctx, cancel := context.WithTimeout(context.Background(), afterFault)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*afterFault)
 	defer cancel()
 	if shared.cluster.Part(cluster.APIServer).Running() {
 		return

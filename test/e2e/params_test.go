@@ -86,9 +86,9 @@ func TestSecretsOfRunsThatFail(t *testing.T) {
 	w.must(err)
 	secretParam := "  params:\n    - {name: password, value: '{{ password }}'}\n"
 	sha, delivery := w.push(map[string]string{
-		".tekton/a.yaml": strings.Replace(pipeline("held", "push", held), "  params:\n", secretParam, 1),
-		".tekton/b.yaml": strings.Replace(pipeline("refused", "push"), "  params:\n", "  timeouts: {pipeline: '{{ password }}'}\n  params:\n", 1),
-		".tekton/c.yaml": strings.Replace(pipeline("denied", "push"), "    - name: revision\n", "    - name: '{{ password }}'\n      value: x\n    - name: '{{ password }}'\n", 1),
+		".tekton/a.yaml": strings.Replace(onTekton(pipeline("held", "push", held)), "  params:\n", secretParam, 1),
+		".tekton/b.yaml": strings.Replace(onTekton(pipeline("refused", "push")), "  params:\n", "  timeouts: {pipeline: '{{ password }}'}\n  params:\n", 1),
+		".tekton/c.yaml": strings.Replace(onTekton(pipeline("denied", "push")), "    - name: revision\n", "    - name: '{{ password }}'\n      value: x\n    - name: '{{ password }}'\n", 1),
 	})
 	w.deliver(delivery, http.StatusAccepted)
 	w.checkReaches(sha, checkName("held"), "in_progress", soon)

@@ -11,7 +11,7 @@ func TestPushBecomesACheck(t *testing.T) {
 }
 
 func pushBecomesACheck(t *testing.T, w *world) {
-	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push")})
+	sha, delivery := w.push(map[string]string{".tekton/push.yaml": onTekton(pipeline("hello", "push"))})
 	w.deliver(delivery, 202)
 	w.checkReaches(sha, checkName("hello"), "success", soon)
 	w.settled(soon)

@@ -8,7 +8,7 @@ import (
 )
 
 // The tests have two tiers. `make test` runs the first one (go test -short): each test on one Git service, unless its code depends on the service.
-// `make test-all` runs both tiers, each test on both services. TestTheTableHolds reads the marks in the sources: a test whose body has
+// `make test-all` runs both tiers, each test on both services, and Tekton executes every run (runner_test.go). TestTheTableHolds reads the marks in the sources: a test whose body has
 // the line onlyInTestAll(t) belongs to the second tier; forBothServices and forBothKinds run on both services in both.
 
 // onlyInTestAll skips a test, or a case of one, that belongs to the second tier.

@@ -71,9 +71,9 @@ func upgradeWorld(t *testing.T) (*world, map[string]string) {
 }
 
 func upgradePipeline(state string) string {
-	text := pipeline(state, "push, pull_request")
+	text := onTekton(pipeline(state, "push, pull_request"))
 	if state == upRunning || state == upFinished || state == upPosted || state == upMade {
-		text = pipeline(state, "push, pull_request", held)
+		text = onTekton(pipeline(state, "push, pull_request", held))
 	}
 	text = strings.Replace(text, `on-target-branch: "[main]"`, `on-target-branch: "[*]"`, 1)
 	return strings.Replace(text, "  params:\n", "  params:\n    - {name: word, value: '{{ word }}'}\n", 1)

@@ -26,10 +26,10 @@ func TestOnlySuccessIsSuccess(t *testing.T) {
 
 func onlySuccessIsSuccess(t *testing.T, w *world) {
 	sha, delivery := w.push(map[string]string{
-		".tekton/a.yaml": pipeline("succeeds", "push"),
-		".tekton/b.yaml": pipeline("fails", "push", fails),
-		".tekton/c.yaml": strings.Replace(pipeline("times-out", "push", held), "spec:\n", "spec:\n  timeouts: {pipeline: 2s}\n", 1),
-		".tekton/d.yaml": pipeline("is-cancelled", "push", held),
+		".tekton/a.yaml": onTekton(pipeline("succeeds", "push")),
+		".tekton/b.yaml": onTekton(pipeline("fails", "push", fails)),
+		".tekton/c.yaml": strings.Replace(onTekton(pipeline("times-out", "push", held)), "spec:\n", "spec:\n  timeouts: {pipeline: 2s}\n", 1),
+		".tekton/d.yaml": onTekton(pipeline("is-cancelled", "push", held)),
 	})
 	w.deliver(delivery, http.StatusAccepted)
 	event := w.created(sha)
@@ -73,7 +73,7 @@ func cancellingIsNotCancelled(t *testing.T, w *world) {
 	finally := "    finally:\n      - name: tidy\n        taskSpec:\n          steps:\n            - name: step\n              image: busybox\n              script: exit 0\n"
 	files := map[string]string{}
 	for name := range asks {
-		files[".tekton/"+name+".yaml"] = pipeline(name, "push", held) + finally
+		files[".tekton/"+name+".yaml"] = onTekton(pipeline(name, "push", held)) + finally
 	}
 	sha, delivery := w.push(files)
 	w.deliver(delivery, http.StatusAccepted)
