@@ -27,7 +27,7 @@ func TestEventsThatWaitForATurnCostNothing(t *testing.T) {
 	const backlog, withRun, pushes = 300, 100, 2
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
 	w.claimed()
-	other := w.elsewhere(t, shared.cluster.Namespace(t, "tenant"), "lab")
+	other := w.elsewhere(t, w.further("tenant"), "lab")
 	release := make(chan struct{})
 	answers := sync.OnceFunc(func() { close(release) })
 	t.Cleanup(answers)
