@@ -51,13 +51,7 @@ func TestS21AnApprovalRunsOneCommit(t *testing.T) {
 		w.deliver(approval, http.StatusAccepted)
 		w.checkReaches(first, checkName("pr"), "success", soon)
 		w.checkReaches(first, application, "skipped", soon)
-		w.eventually(soon, "the event is settled", func() error {
-			if record := w.recordOf(approval); !record.Settled() {
-				return errMissing
-			}
-			return nil
-		})
-		record := w.recordOf(approval)
+		record := w.settledOf(approval)
 		if given := record.Status.Plan.Approval; given == nil || given.By != "member" || given.Event != record.Name || record.Status.Plan.HeadSHA != first {
 			t.Errorf("on record is %+v at %s, want member's approval of %s", given, record.Status.Plan.HeadSHA, first)
 		}

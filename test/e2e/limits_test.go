@@ -37,7 +37,7 @@ const (
 	// 1000 would take days.
 	conflictStorm = 12
 	// takeover is enough for a second controller to take the lease (6 s in tests) of one that is gone and to act.
-	takeover = 45 * time.Second
+	takeover = 90 * time.Second
 	// pausedFor is H6's pause: more than the lease (6 s in tests) and the fence against late reports (10 s) together.
 	pausedFor = 17 * time.Second
 	// drained is the controller's grace period in config/: at SIGTERM it is gone by then.

@@ -16,8 +16,7 @@ func roleRank(role string) int {
 // SetCollaborator gives a user a role on a repository: read, triage, write,
 // maintain or admin; empty takes it away.
 func (g *GitHub) SetCollaborator(repo, user, role string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	r := g.mustRepo(repo)
 	g.userOf(user)
 	if role == "" {

@@ -104,8 +104,7 @@ func (g *GitHub) ChecksFor(repo, sha string) []CheckRun {
 
 // Current is State.Current.
 func (g *GitHub) Current(repo, sha, name string) (CheckRun, bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	return (&State{g: g}).Current(repo, sha, name)
 }
 

@@ -31,8 +31,7 @@ type Comment struct {
 
 // Comments lists the comments on a pull request, oldest first.
 func (g *GitHub) Comments(repo string, number int) []Comment {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	var out []Comment
 	for _, m := range g.commentsOf(g.mustRepo(repo), int64(number)) {
 		out = append(out, Comment{m.id, m.by.login, m.body, m.edits})
@@ -56,8 +55,7 @@ func (g *GitHub) LockPull(repo string, number int, locked bool) {
 
 // DeleteComment has somebody who may delete a comment.
 func (g *GitHub) DeleteComment(repo string, id int64) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	r := g.mustRepo(repo)
 	for i, m := range g.comments {
 		if m.repo == r && m.id == id {

@@ -59,8 +59,7 @@ const zeroSHA = gitdb.ZeroSHA
 // CreateRepo creates a repository. An owner that is not known yet becomes an
 // organisation, or a user if the repository is a fork.
 func (g *GitHub) CreateRepo(owner, name string, o RepoOptions) Repo {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	if g.repos[key(owner+"/"+name)] != nil {
 		mistake("CreateRepo: %s/%s exists", owner, name)
 	}
@@ -86,15 +85,13 @@ func (g *GitHub) CreateRepo(owner, name string, o RepoOptions) Repo {
 
 // SetPrivate changes a repository's visibility.
 func (g *GitHub) SetPrivate(repo string, private bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	g.mustRepo(repo).private = private
 }
 
 // DeleteRepo removes a repository.
 func (g *GitHub) DeleteRepo(repo string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	delete(g.repos, key(g.mustRepo(repo).fullName()))
 }
 

@@ -15,8 +15,7 @@ type team struct {
 // creates if need be, or invites the user (state pending). An empty state takes
 // the user out; without a user only the team is there.
 func (g *GitHub) SetTeamMember(org, slug, user, state string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	o := g.accountOf(org, "Organization")
 	if o.teams == nil {
 		o.teams = map[string]*team{}
@@ -40,8 +39,7 @@ func (g *GitHub) SetTeamMember(org, slug, user, state string) {
 
 // RemoveTeam deletes a team.
 func (g *GitHub) RemoveTeam(org, slug string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	delete(g.accountOf(org, "Organization").teams, key(slug))
 }
 

@@ -52,8 +52,7 @@ type HookState struct {
 // for pushes, tags, merge requests and notes. An empty token sends no
 // X-Gitlab-Token.
 func (g *GitLab) AddHook(project, url, token string, events ...string) int64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	if len(events) == 0 {
 		events = []string{PushHook, TagPushHook, MergeRequestHook, NoteHook}
 	}
@@ -64,15 +63,13 @@ func (g *GitLab) AddHook(project, url, token string, events ...string) int64 {
 
 // SetHookURL points a hook elsewhere.
 func (g *GitLab) SetHookURL(id int64, url string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	g.mustHook(id).url = url
 }
 
 // HookState says whether a hook still delivers.
 func (g *GitLab) HookState(id int64) HookState {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	h := g.mustHook(id)
 	return HookState{h.alert(g), h.failures, h.until}
 }
