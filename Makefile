@@ -47,7 +47,7 @@ TODAY := $(shell date +%Y%m%d)
 .PHONY: test-all
 test-all: lint verify binaries tools unit ## all tests on both Git services and real Tekton, every call, a campaign and the oracle with a seed of today, five mutants (about an hour)
 	hack/test.sh suites -vet=off -timeout 2h -p 1 -parallel 8 $(suites_of_all:%=./test/%)
-	hack/test.sh e2e -vet=off -timeout 4h -parallel 8 ./test/e2e -all -every-class
+	hack/test.sh e2e -vet=off -timeout 4h -parallel 8 ./test/e2e -every-class
 	$(call timed,campaign,$(MAKE) campaign SEED=$(TODAY) MINUTES=5)
 	$(call timed,mutants,./hack/mutants.sh today)
 	$(call timed,oracle,$(MAKE) oracle SEED=$(TODAY) SCENARIOS=20)
