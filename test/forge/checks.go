@@ -118,10 +118,7 @@ func (g *GitHub) findCheck(repo string, id int64) *checkRun {
 }
 
 func createCheck(c *call) answer {
-	req, problem := c.checkRequest(true)
-	if problem != nil {
-		return *problem
-	}
+	req := c.checkRequest(true)
 	if o := c.repo.db[*req.HeadSHA]; o == nil || o.Commit == nil {
 		return refuse(http.StatusUnprocessableEntity, c.rt.doc, "No commit found for SHA: "+*req.HeadSHA)
 	}
@@ -147,10 +144,7 @@ func updateCheck(c *call) answer {
 		return refuse(http.StatusForbidden, c.rt.doc, "Invalid app_id `"+itoa(c.app.ID)+
 			"` - check run can only be modified by the GitHub App that created it.")
 	}
-	req, problem := c.checkRequest(false)
-	if problem != nil {
-		return *problem
-	}
+	req := c.checkRequest(false)
 	k.take(req, c.g.now())
 	k.updates++
 	return ok(k.json(c.g))
@@ -229,10 +223,7 @@ func getCheck(c *call) answer {
 }
 
 func listChecks(c *call) answer {
-	cm, problem := c.commitAt(c.r.PathValue("ref"))
-	if problem != nil {
-		return *problem
-	}
+	cm := c.commitAt(c.r.PathValue("ref"))
 	q := c.r.URL.Query()
 	filter := orDefault(q.Get("filter"), "latest")
 	if filter != "latest" && filter != "all" {
