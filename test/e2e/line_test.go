@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
 // Issue 12: 300 events of one installation wait for their turn at a GitHub that hangs. They ask the API server nothing while
@@ -92,4 +93,31 @@ func (w *world) callsAbout(log io.Reader, resource string, names map[string]bool
 	}
 	w.must(lines.Err())
 	return n
+}
+
+// labelSum is the sum of those series of the controller's counter that have a label.
+func (w *world) labelSum(counter, label string) (sum float64) {
+	w.t.Helper()
+	for _, line := range strings.Split(w.metrics(w.controller()), "\n") {
+		if !strings.HasPrefix(line, counter+"{") || !strings.Contains(line, label) {
+			continue
+		}
+		value, err := strconv.ParseFloat(line[strings.LastIndex(line, " ")+1:], 64)
+		w.must(err)
+		sum += value
+	}
+	return sum
+}
+
+// elsewhere is the same installation as it serves a repository of another namespace on a GitLab of its own.
+func (w *world) elsewhere(t *testing.T, namespace, name string) *world {
+	t.Helper()
+	g := &onGitLab{GitLab: gitlab.New(gitlab.Options{}), forks: map[string]gitlab.Project{}, heads: map[int64]string{}}
+	w.must(g.begin())
+	t.Cleanup(func() { _ = g.Close() })
+	other := *w
+	other.git, other.ci = g, namespace
+	other.createRepository(namespace, name)
+	other.claimed()
+	return &other
 }
