@@ -174,13 +174,13 @@ func getPublicMember(c *call) answer {
 func listMembers(c *call) answer {
 	org := c.org()
 	role := orDefault(c.r.URL.Query().Get("role"), "all")
-	list := []object{}
+	var list []*account
 	for _, login := range slices.Sorted(maps.Keys(org.members)) {
 		m := org.members[login]
 		if (!m.public && !c.insider(org)) || (role == "admin" && !m.owner) || (role == "member" && m.owner) {
 			continue
 		}
-		list = append(list, m.user.json(c.g))
+		list = append(list, m.user)
 	}
-	return paged(c, list, nil)
+	return listed(c, list, (*account).json)
 }

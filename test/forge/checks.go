@@ -230,14 +230,14 @@ func listChecks(c *call) answer {
 		return invalidRequest(c.rt.doc, []string{filter + ` is not a member of ["latest", "all"].`})
 	}
 	var list []*checkRun
-	shown := map[string]bool{}
+	told := map[string]bool{}
 	for _, k := range slices.Backward(c.g.checks) {
 		if k.repo != c.repo || k.headSHA != cm.SHA {
 			continue
 		}
 		id := strconv.FormatInt(k.suite, 10) + "/" + k.name
-		hidden := filter == "latest" && shown[id]
-		shown[id] = true
+		hidden := filter == "latest" && told[id]
+		told[id] = true
 		if hidden || !k.matches(q.Get("check_name"), q.Get("status"), q.Get("app_id")) {
 			continue
 		}
@@ -245,11 +245,7 @@ func listChecks(c *call) answer {
 	}
 	list = list[:min(len(list), maxSameName)]
 	return paged(c, list, func(part []*checkRun) any {
-		out := []object{}
-		for _, k := range part {
-			out = append(out, k.json(c.g))
-		}
-		return object{"total_count": len(list), "check_runs": out}
+		return object{"total_count": len(list), "check_runs": shown(c.g, part, (*checkRun).json)}
 	})
 }
 

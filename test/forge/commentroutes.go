@@ -122,13 +122,7 @@ func updateComment(c *call) answer {
 }
 
 func listComments(c *call) answer {
-	return paged(c, c.g.commentsOf(c.repo, int64(c.pull().number)), func(part []*comment) any {
-		list := []object{}
-		for _, m := range part {
-			list = append(list, m.json(c.g))
-		}
-		return list
-	})
+	return listed(c, c.g.commentsOf(c.repo, int64(c.pull().number)), (*comment).json)
 }
 
 func (m *comment) json(g *GitHub) object {

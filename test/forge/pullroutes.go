@@ -42,17 +42,7 @@ func listPulls(c *call) answer {
 	if q.Get("direction") != "asc" {
 		slices.Reverse(list)
 	}
-	return c.pullList(list)
-}
-
-func (c *call) pullList(list []*pull) answer {
-	return paged(c, list, func(part []*pull) any {
-		out := []object{}
-		for _, p := range part {
-			out = append(out, p.json(c.g))
-		}
-		return out
-	})
+	return listed(c, list, (*pull).json)
 }
 
 func listPullFiles(c *call) answer {
@@ -78,7 +68,7 @@ func listCommitPulls(c *call) answer {
 			list = append(list, p)
 		}
 	}
-	return c.pullList(list)
+	return listed(c, list, (*pull).json)
 }
 
 func (p *pull) json(g *GitHub) object {
