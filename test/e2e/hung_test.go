@@ -52,8 +52,9 @@ func TestB15AHungHostDelaysNoOtherHostsEvents(t *testing.T) {
 		}
 	}
 	// A few turns end meanwhile, because calls run out of their time: four at first, fewer the longer it hangs.
-	if n := calls(); n >= backlog {
-		t.Errorf("%d calls were made for %d events that wait", n, backlog)
+	asked := calls()
+	if t.Logf("%d calls were made for %d events that wait", asked, backlog); asked >= backlog {
+		t.Error("they are too many")
 	}
 	hang.Remove()
 	answers()
