@@ -33,7 +33,7 @@ func TestEventsThatWaitForATurnCostNothing(t *testing.T) {
 	hang := w.git.Inject(forge.Fault{Do: forge.Hold(release)})
 	waiting := w.pushMany(backlog, withRun)
 	w.eventually(soon, "they stand in a line", func() error {
-		if n := w.labelSum("plumbline_gitevent_turns_waiting", ""); n < backlog-20 {
+		if n := w.number(w.controller(), "plumbline_gitevent_turns_waiting{"); n < backlog-20 {
 			return fmt.Errorf("%v do", n)
 		}
 		return nil
@@ -71,7 +71,7 @@ func TestEventsThatWaitForATurnCostNothing(t *testing.T) {
 		w.checkReaches(sha, checkName("waits"), "success", soon)
 		w.oneCheck(sha, checkName("waits"))
 	}
-	if n := w.labelSum("plumbline_gitevent_turns_waiting", ""); n != 0 {
+	if n := w.number(w.controller(), "plumbline_gitevent_turns_waiting{"); n != 0 {
 		t.Errorf("%v events stand in lines at the end", n)
 	}
 	if runs := backlog/withRun + pushes; len(w.runs())+len(other.runs()) != runs {

@@ -19,7 +19,7 @@ import (
 func TestS3SlowConnectionsKeepNobodyWaiting(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1})
+	w := newWorld(t, setup{receivers: 1, controllers: 1, own: true})
 	w.claimed()
 	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("unhurried", "push")})
 	header, _ := partsOf(w.again())

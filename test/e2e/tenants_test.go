@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -38,7 +37,7 @@ func TestS6ATenantsHungHostsDelayNoOtherTenant(t *testing.T) {
 		hung.pushMany(backlog, backlog)
 	}
 	w.eventually(soon, "the tenant has all workers that it may have", func() error {
-		if w.labelSum("plumbline_gitevent_turns_refused_total", `share="namespace"`) == 0 {
+		if w.number(w.controller(), "plumbline_gitevent_turns_refused_total", `share="namespace"`) == 0 {
 			return fmt.Errorf("no event of it was told to wait")
 		}
 		return nil
@@ -113,7 +112,7 @@ func TestS7ManyPullRequestsOfAForkDelayNothing(t *testing.T) {
 		}
 		return nil
 	})
-	if held := w.counterSum(w.controller(), "plumbline_report_held_total"); held == 0 {
+	if held := w.number(w.controller(), "plumbline_report_held_total"); held == 0 {
 		t.Error("no metric tells that reports are held")
 	}
 }
@@ -160,22 +159,8 @@ func TestS9LabelledForeignRunsWakeNothing(t *testing.T) {
 }
 
 // wakeups is how many events were enqueued.
-func (w *world) wakeups() float64 {
-	return w.labelSum("kn_workqueue_adds_total", `name="gitevents"`)
-}
-
-// labelSum is the sum of those series of the controller's counter that have a label.
-func (w *world) labelSum(counter, label string) (sum float64) {
-	w.t.Helper()
-	for _, line := range strings.Split(w.metrics(w.controller()), "\n") {
-		if !strings.HasPrefix(line, counter+"{") || !strings.Contains(line, label) {
-			continue
-		}
-		value, err := strconv.ParseFloat(line[strings.LastIndex(line, " ")+1:], 64)
-		w.must(err)
-		sum += value
-	}
-	return sum
+func (w *world) wakeups() int {
+	return w.number(w.controller(), "kn_workqueue_adds_total{", `name="gitevents"`)
 }
 
 // settledDown waits until no event is enqueued for a second.
