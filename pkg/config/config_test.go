@@ -135,7 +135,7 @@ func TestNew(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := New(test.data)
-			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(Console{}, Owners{}, Namespaces{}, patterns{})); diff != "" {
+			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(Console{}, Owners{}, Namespaces{})); diff != "" {
 				t.Errorf("config (-want +got):\n%s", diff)
 			}
 			checkLines(t, err, test.errs)

@@ -4,7 +4,6 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -18,8 +17,8 @@ type Namespaces struct {
 	// outside of its own namespace, and gives nothing up.
 	Broken string
 
-	own              string // set by Store, so that it also marks a value that was stored
-	served, excluded patterns
+	own              string   // set by Store, so that it also marks a value that was stored
+	served, excluded []string // names and globs, sorted
 }
 
 // Serve reports whether the installation serves the Repositories of a namespace. It always serves those of its own.
@@ -27,7 +26,7 @@ func (n Namespaces) Serve(namespace string) bool {
 	if namespace == n.own && n.own != "" {
 		return true
 	}
-	return n.Broken == "" && (n.served.empty() || n.served.match(namespace)) && !n.excluded.match(namespace)
+	return n.Broken == "" && (len(n.served) == 0 || match(n.served, namespace)) && !match(n.excluded, namespace)
 }
 
 // Leave reports whether the installation gives up what it has of a namespace: it does not serve the namespace, and the
@@ -36,47 +35,26 @@ func (n Namespaces) Leave(namespace string) bool { return n.Broken == "" && !n.S
 
 // Names returns the served namespaces where the setting lists each by its name, sorted; else none.
 func (n Namespaces) Names() []string {
-	if len(n.served.globs) > 0 {
+	if slices.ContainsFunc(n.served, isGlob) {
 		return nil
 	}
-	return slices.Sorted(maps.Keys(n.served.names))
+	return n.served
 }
 
 // Unmatched returns the listed names and globs that match none of the namespaces, sorted.
 func (n Namespaces) Unmatched(namespaces []string) []string {
-	all := slices.AppendSeq(slices.Clone(n.served.globs), maps.Keys(n.served.names))
-	slices.Sort(all)
-	return slices.DeleteFunc(all, func(pattern string) bool {
-		return slices.ContainsFunc(namespaces, func(namespace string) bool { return matches(pattern, namespace) })
+	return slices.DeleteFunc(slices.Clone(n.served), func(pattern string) bool {
+		return slices.ContainsFunc(namespaces, func(namespace string) bool { return match([]string{pattern}, namespace) })
 	})
 }
 
-// patterns are names of namespaces, and globs of names.
-type patterns struct {
-	names map[string]bool
-	globs []string
-}
+func isGlob(pattern string) bool { return strings.Contains(pattern, "*") }
 
-func (p *patterns) add(pattern string) {
-	if strings.Contains(pattern, "*") {
-		p.globs = append(p.globs, pattern)
-		return
-	}
-	if p.names == nil {
-		p.names = map[string]bool{}
-	}
-	p.names[pattern] = true
-}
-
-func (p *patterns) empty() bool { return len(p.names)+len(p.globs) == 0 }
-
-func (p *patterns) match(namespace string) bool {
-	return p.names[namespace] || slices.ContainsFunc(p.globs, func(glob string) bool { return matches(glob, namespace) })
-}
-
-func matches(pattern, namespace string) bool {
-	matched, _ := path.Match(pattern, namespace) // a pattern of letters, digits, hyphens and stars is never bad
-	return matched
+func match(patterns []string, namespace string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		matched, _ := path.Match(pattern, namespace) // a pattern of letters, digits, hyphens and stars is never bad
+		return matched
+	})
 }
 
 const namespacesForm = `names of namespaces and globs with *, separated by commas, like "team-a, ci-*"; "!" in front of one excludes it, like "!team-b"`
@@ -92,14 +70,16 @@ func (p *parser) namespaces(previous Namespaces) Namespaces {
 			return p.badNamespaces(fmt.Sprintf("%q is neither the name of a namespace nor a glob of names", pattern), previous)
 		}
 		if excluded {
-			n.excluded.add(name)
+			n.excluded = append(n.excluded, name)
 		} else {
-			n.served.add(name)
+			n.served = append(n.served, name)
 		}
 	}
-	if v != "" && n.served.empty() && n.excluded.empty() {
+	if v != "" && len(n.served)+len(n.excluded) == 0 {
 		return p.badNamespaces("it names no namespace", previous)
 	}
+	slices.Sort(n.served)
+	slices.Sort(n.excluded)
 	return n
 }
 

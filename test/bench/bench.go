@@ -27,6 +27,9 @@ type Options struct {
 	Rates []float64
 	// Repositories and Settled are the sizes of the installations of the sections "size": Repositories, and settled events.
 	Repositories, Settled []int
+	// Runs are numbers of PipelineRuns of one event: the section "runs" has what each costs, Slow what makes that slower.
+	Runs []int
+	Slow Delays
 	// Only chooses sections by their names; nil is all.
 	Only *regexp.Regexp
 	// To is where each section is printed when it has ended.
@@ -104,6 +107,9 @@ func parts(o Options) []part {
 		part{name: "burst", title: "500 pushes at once to one installation, beside another's at 1/s", play: burst},
 		part{name: "waiting", title: "memory under 500 events that wait for a slow Git service", play: waiting},
 	)
+	if len(o.Runs) > 0 {
+		list = append(list, part{name: "runs", title: "what an event costs, by the number of its PipelineRuns", play: costs(o.Runs, o.Slow)})
+	}
 	for _, n := range o.Repositories {
 		list = append(list, part{name: fmt.Sprintf("size-repositories-%d", n), title: fmt.Sprintf("with %d Repositories", n), play: size(n, 0)})
 	}

@@ -113,40 +113,48 @@ func (s *stage) since(before usage) (after usage, calls map[string]int, err erro
 	if after, err = s.use(); err != nil {
 		return after, nil, err
 	}
-	calls, err = s.kubeCalls(before.audit, after.audit)
-	return after, calls, err
+	calls = map[string]int{}
+	return after, calls, s.kubeCalls(before.audit, after.audit, func(c kubeCall) { calls[c.process+" "+c.kind()]++ })
 }
 
-// kubeCalls counts the calls of Plumbline's service accounts in a part of the audit log, as "receiver create gitevents". Leases and
-// watches go on whatever happens, and are left out.
-func (s *stage) kubeCalls(from, to int64) (map[string]int, error) {
+// kubeCall is a line of the audit log.
+type kubeCall struct {
+	process string // receiver or controller
+	Verb    string
+	User    struct{ Username string }
+	Ref     struct{ Resource, Subresource, Namespace string } `json:"objectRef"`
+	At      time.Time                                         `json:"requestReceivedTimestamp"`
+	Answer  struct{ Code int }                                `json:"responseStatus"`
+}
+
+// kind is such as "create gitevents".
+func (c kubeCall) kind() string {
+	if c.Ref.Subresource != "" {
+		return c.Verb + " " + c.Ref.Resource + "/" + c.Ref.Subresource
+	}
+	return c.Verb + " " + c.Ref.Resource
+}
+
+// kubeCalls reads the calls of Plumbline's service accounts in a part of the audit log. Leases and watches go on whatever happens,
+// and are left out.
+func (s *stage) kubeCalls(from, to int64, see func(c kubeCall)) error {
 	file, err := os.Open(s.cluster.AuditLog())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = file.Close() }()
-	calls := map[string]int{}
 	scanner := bufio.NewScanner(io.NewSectionReader(file, from, to-from))
 	scanner.Buffer(nil, 1<<20)
 	prefix := "system:serviceaccount:" + s.installation.Namespace + ":plumbline-"
 	for scanner.Scan() {
-		var line struct {
-			Verb string
-			User struct{ Username string }
-			Ref  struct{ Resource, Subresource string } `json:"objectRef"`
-		}
-		if err := json.Unmarshal(scanner.Bytes(), &line); err != nil {
+		var c kubeCall
+		if err := json.Unmarshal(scanner.Bytes(), &c); err != nil {
 			continue // the part ends in the middle of a line
 		}
-		process, ours := strings.CutPrefix(line.User.Username, prefix)
-		if !ours || line.Verb == "watch" || line.Ref.Resource == "leases" || line.Ref.Resource == "" {
-			continue
+		var ours bool
+		if c.process, ours = strings.CutPrefix(c.User.Username, prefix); ours && c.Verb != "watch" && c.Ref.Resource != "leases" && c.Ref.Resource != "" {
+			see(c)
 		}
-		resource := line.Ref.Resource
-		if line.Ref.Subresource != "" {
-			resource += "/" + line.Ref.Subresource
-		}
-		calls[process+" "+line.Verb+" "+resource]++
 	}
-	return calls, scanner.Err()
+	return scanner.Err()
 }

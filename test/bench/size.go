@@ -12,6 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
@@ -94,7 +95,9 @@ func (s *stage) fill(ctx context.Context, repositories, settled int) error {
 		}
 	}
 	if err := together(repositories, func(n int) error {
-		return s.repository(ctx, fmt.Sprintf("idle-%d", n/perNamespace), fmt.Sprintf("app-%d", n), fmt.Sprintf("%s/idle/app-%d", s.forge.URL(), n))
+		spec := pacv1alpha1.RepositorySpec{URL: fmt.Sprintf("%s/idle/app-%d", s.forge.URL(), n)}
+		_, err := s.installation.Serve(ctx, fmt.Sprintf("idle-%d", n/perNamespace), fmt.Sprintf("app-%d", n), spec)
+		return err
 	}); err != nil {
 		return err
 	}

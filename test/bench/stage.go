@@ -74,6 +74,8 @@ type setting struct {
 	config        [][3]string
 	receiverFlags []string
 	flags         []string // of the controller
+	// createDelay is how much longer the API server takes for each PipelineRun of the controller.
+	createDelay time.Duration
 }
 
 // open starts everything and lets every repository have a push. What it started is in the stage even when it fails.
@@ -103,14 +105,13 @@ func open(ctx context.Context, c *cluster.Cluster, programs installation.Program
 			return s, err
 		}
 	}
-	if s.receiver, err = s.installation.Receiver(ctx, false, want.receiverFlags...); err != nil {
+	s.receiver, s.controller, err = s.installation.Pair(ctx, want.createDelay > 0, want.receiverFlags, want.flags)
+	if err != nil {
 		return s, err
 	}
-	if s.controller, err = s.installation.Controller(ctx, false, want.flags...); err != nil {
-		return s, err
-	}
-	if err := errors.Join(s.controller.Start(ctx), s.receiver.Start(ctx)); err != nil {
-		return s, err
+	if want.createDelay > 0 {
+		created := func(call cluster.Call) bool { return call.Is("create", "pipelineruns") }
+		s.controller.Proxy.Add(cluster.Rule{Match: created, Do: cluster.Delay(want.createDelay)})
 	}
 	if err := s.claimed(ctx, want.installations); err != nil {
 		return s, err
@@ -146,13 +147,7 @@ func (s *stage) serve(ctx context.Context, owner string) error {
 	if err := s.namespace(ctx, owner); err != nil {
 		return err
 	}
-	return s.repository(ctx, owner, "app", repo.HTMLURL)
-}
-
-func (s *stage) repository(ctx context.Context, namespace, name, url string) error {
-	_, err := s.installation.Plumbline.PipelinesascodeV1alpha1().Repositories(namespace).Create(ctx, &pacv1alpha1.Repository{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: pacv1alpha1.RepositorySpec{URL: url},
-	}, metav1.CreateOptions{})
+	_, err := s.installation.Serve(ctx, owner, "app", pacv1alpha1.RepositorySpec{URL: repo.HTMLURL})
 	return err
 }
 
@@ -243,13 +238,7 @@ func (s *stage) settled(ctx context.Context) error {
 // close ends the processes and the Git service; the rest ends with the cluster.
 func (s *stage) close() error {
 	s.stop()
-	var err error
-	for _, p := range []*installation.Process{s.receiver, s.controller} {
-		if p != nil {
-			err = errors.Join(err, p.Kill())
-		}
-	}
-	return errors.Join(err, s.forge.Close())
+	return errors.Join(s.installation.Close(), s.forge.Close())
 }
 
 func eventually(ctx context.Context, what string, done func() error) error {

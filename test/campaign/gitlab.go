@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -70,13 +69,7 @@ func (*onLab) routes() []string {
 }
 
 func (p *labProject) connect(ctx context.Context, i *installation.Installation, namespace string) (pacv1alpha1.RepositorySpec, error) {
-	_, err := i.Kube.CoreV1().Secrets(namespace).Create(ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: labSecret},
-		StringData: map[string]string{"provider.token": p.token.Value, "webhook.secret": p.hook},
-	}, metav1.CreateOptions{})
-	return pacv1alpha1.RepositorySpec{URL: p.WebURL, GitProvider: &pacv1alpha1.GitProvider{
-		Type: "gitlab", URL: p.URL(), Secret: &pacv1alpha1.Secret{Name: labSecret}, WebhookSecret: &pacv1alpha1.Secret{Name: labSecret},
-	}}, err
+	return i.OnGitLab(ctx, metav1.ObjectMeta{Namespace: namespace, Name: labSecret}, p.URL(), p.WebURL, p.token.Value, p.hook)
 }
 
 func (p *labProject) push(branch string, change forge.Change) delivery {

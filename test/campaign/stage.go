@@ -10,20 +10,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/installation"
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
-const (
-	// ready bounds what the start waits for, closing the end.
-	ready   = 2 * time.Minute
-	closing = 30 * time.Second
-)
+// ready bounds what the start waits for.
+const ready = 2 * time.Minute
 
 // stage is an installation with two receivers and two controllers, each behind a proxy of its own, and for each tenant a repository
 // on each of two Git services.
@@ -161,19 +154,10 @@ func (s *stage) connect(ctx context.Context, r *repository) error {
 	if r.limit > 0 {
 		spec.ConcurrencyLimit = &r.limit
 	}
-	repository := &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: r.name()}, Spec: spec}
-	if _, err := s.installation.Plumbline.PipelinesascodeV1alpha1().Repositories(r.namespace).Create(ctx, repository, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("creating the Repository: %w", err)
-	}
-	url, err := v1alpha1.CanonicalURL(spec.URL)
-	if err != nil {
+	if _, err := s.installation.Serve(ctx, r.namespace, r.name(), spec); err != nil {
 		return err
 	}
-	claims := s.installation.Plumbline.PlumblineV1alpha1().RepositoryClaims(s.installation.Namespace)
-	return cluster.Poll(ctx, 50*time.Millisecond, func() error {
-		_, err := claims.Get(ctx, v1alpha1.ClaimName(url), metav1.GetOptions{})
-		return err
-	})
+	return s.installation.Claimed(ctx, spec.URL)
 }
 
 // warm has a first delivery of each repository accepted: the receivers then have the webhook secrets.
@@ -194,11 +178,8 @@ func (s *stage) warm(ctx context.Context) error {
 
 // close ends everything. What cannot be removed ends with the cluster.
 func (s *stage) close() (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), closing)
-	defer cancel()
-	for target, p := range s.processes {
-		err = errors.Join(err, s.parts[target].Kill())
-		p.Proxy.Close()
+	for target := range s.processes {
+		err = errors.Join(err, s.parts[target].Kill()) // an end that is meant
 	}
 	s.front.server.CloseClientConnections()
 	for _, on := range s.services {
@@ -208,11 +189,9 @@ func (s *stage) close() (err error) {
 		s.follow()
 		<-s.followed
 	}
+	var namespaces []string
 	for _, r := range s.repositories {
-		_ = s.options.Cluster.DeleteNamespace(ctx, r.namespace)
+		namespaces = append(namespaces, r.namespace)
 	}
-	if s.installation != nil {
-		_ = s.options.Cluster.DeleteNamespace(ctx, s.installation.Namespace)
-	}
-	return err
+	return errors.Join(err, s.installation.Close(namespaces...))
 }

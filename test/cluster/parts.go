@@ -80,7 +80,7 @@ func (l *layout) auditLog() string { return filepath.Join(l.dir, "logs", "audit.
 
 func (l *layout) apiServer() *Part {
 	c := l.creds
-	return l.part(APIServer, []string{
+	part := l.part(APIServer, []string{
 		"--etcd-servers=http://" + loopback(l.dialled[Etcd]),
 		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--secure-port=" + l.at(APIServer),
 		"--tls-cert-file=" + c.certFile, "--tls-private-key-file=" + c.keyFile,
@@ -94,6 +94,8 @@ func (l *layout) apiServer() *Part {
 		"--endpoint-reconciler-type=none",
 		"--audit-policy-file=" + filepath.Join(l.dir, auditPolicyFile), "--audit-log-path=" + l.auditLog(), "--audit-log-maxsize=10000", // megabytes: one file, whatever a run writes
 	}, l.secureGet(APIServer, "/readyz"))
+	part.env = collectRarely(1000)
+	return part
 }
 
 func (l *layout) controllerManager() *Part {
@@ -137,7 +139,7 @@ func (l *layout) tektonFlags() []string {
 }
 
 func (l *layout) tektonEnv(name string) []string {
-	return append(collectRarely(),
+	return append(collectRarely(300),
 		"SYSTEM_NAMESPACE="+tektonNamespace,
 		"POD_NAME="+name,
 		"CONFIG_LOGGING_NAME=config-logging",
@@ -148,14 +150,16 @@ func (l *layout) tektonEnv(name string) []string {
 }
 
 // collectRarely has a process use memory rather than time: a fifth of the API server's time was garbage collection.
-func collectRarely() []string { return []string{"GOGC=300", "GOMEMLIMIT=2500MiB"} }
+func collectRarely(percent int) []string {
+	return []string{fmt.Sprintf("GOGC=%d", percent), "GOMEMLIMIT=2500MiB"}
+}
 
 func (l *layout) part(name string, args []string, ready readiness) *Part {
 	return &Part{
 		name:  name,
 		path:  filepath.Join(l.bin, name),
 		args:  args,
-		env:   collectRarely(),
+		env:   collectRarely(300),
 		log:   filepath.Join(l.dir, "logs", name+".log"),
 		ready: ready,
 	}

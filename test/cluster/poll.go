@@ -8,12 +8,10 @@ import (
 	"time"
 )
 
-// Poll tries again at every interval until try succeeds. When ctx ends first,
-// the error carries both the end and the last failure.
+// Poll tries again at every interval until try succeeds, and less often the longer it takes: the pause is at least a twentieth of the time
+// that has passed. When ctx ends first, the error carries both the end and the last failure.
 func Poll(ctx context.Context, interval time.Duration, try func() error) error {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for {
+	for began := time.Now(); ; {
 		err := try()
 		if err == nil {
 			return nil
@@ -21,7 +19,7 @@ func Poll(ctx context.Context, interval time.Duration, try func() error) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%w (last: %w)", ctx.Err(), err)
-		case <-ticker.C:
+		case <-time.After(max(interval, time.Since(began)/20)):
 		}
 	}
 }

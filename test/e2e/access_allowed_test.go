@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -207,32 +206,5 @@ func TestTagRuns(t *testing.T) {
 		t.Errorf("%d checks and %d PipelineRuns, want one of each", len(all), len(w.runs()))
 	}
 	w.neverFailed(sha)
-	w.invariants()
-}
-
-// A pull request whose fork was deleted comes from no repository, which is not the base repository: a stranger's waits
-// for approval.
-func TestDeletedForkIsNotTheBase(t *testing.T) {
-	onlyInTestAll(t)
-	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1})
-	w.claimed()
-	number, sha := w.forkPull("stranger")
-	delivery := w.opened(number).(forge.Delivery)
-	var body map[string]any
-	w.must(json.Unmarshal(delivery.Body, &body))
-	pull, _ := body["pull_request"].(map[string]any)
-	head, _ := pull["head"].(map[string]any)
-	head["repo"] = nil
-	var err error
-	delivery.Body, err = json.Marshal(body)
-	w.must(err)
-	delivery.Sign(w.App.WebhookSecret)
-	w.deliver(delivery, 202)
-	w.checkReaches(sha, application, "queued", soon)
-	w.settled(soon)
-	if runs, secrets := w.runs(), w.secrets(); len(runs) != 0 || secrets != 0 {
-		t.Errorf("%d PipelineRuns and %d secrets, want none", len(runs), secrets)
-	}
 	w.invariants()
 }

@@ -52,7 +52,7 @@ func forNoEvent(c cluster.Call) bool {
 // make it quick: without them the Secret is read every 20 s.
 func (w *world) knows(current, previous string) {
 	w.t.Helper()
-	w.eventually(rotationLimit, "the webhook's secret is copied", func() error {
+	w.eventually(soon, "the webhook's secret is copied", func() error {
 		if now := w.copied(); string(now.Current) != current || string(now.Previous) != previous {
 			w.guesses()
 			return fmt.Errorf("the copy has %d and %d bytes, want %d and %d", len(now.Current), len(now.Previous), len(current), len(previous))
@@ -139,7 +139,7 @@ func TestS31TheReceiverReadsNoSecretButCopies(t *testing.T) {
 			}
 			return nil
 		})
-		w.eventually(rotationLimit, "the value before is refused", func() error {
+		w.eventually(soon, "the value before is refused", func() error {
 			request, err := w.git.signed(w.again(), body, before).Request(w.ctx, receiver.URL)
 			w.must(err)
 			if a, err := exchange(request); err != nil || a.status != http.StatusUnauthorized {
@@ -199,7 +199,7 @@ func (w *world) tellsItsSecretIsGone() {
 	whole := maps.Clone(secret.Data)
 	says := func(status corev1.ConditionStatus, reason string) {
 		w.t.Helper()
-		w.eventually(rotationLimit, "the Repository says "+reason, func() error {
+		w.eventually(soon, "the Repository says "+reason, func() error {
 			r, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Get(w.ctx, "app", metav1.GetOptions{})
 			w.must(err)
 			if c := r.Status.GetCondition(pacv1alpha1.RepositoryWebhookSecret); c == nil || c.Status != status || c.Reason != reason {

@@ -62,7 +62,7 @@ func TestI3ServiceAccountTokensRotate(t *testing.T) {
 	w.release(event)
 
 	w.grantTokens("after") // client-go reads the file again once a minute
-	w.checkReaches(sha, checkName("long"), "success", afterFault)
+	w.checkReaches(sha, checkName("long"), "success", afterFault+soon)
 	w.eventually(soon, "deliveries are taken", func() error {
 		if status, answer := w.post(receiver, second); status != http.StatusAccepted {
 			return fmt.Errorf("answered %d %s", status, answer)

@@ -99,7 +99,7 @@ func (w *world) namespaceGoes(a absent) {
 	w.checkReaches(sha, checkName("over"), "success", soon)
 	mend := a.stop(w)
 	w.must(w.Cluster.DeleteNamespace(w.ctx, w.ci))
-	w.gone(namespaceLimit)
+	w.gone(soon)
 	if !a.told {
 		if check, _ := w.forge.Current(repoName, sha, checkName("open")); check.Status == "completed" {
 			w.t.Errorf("the check is %s/%s already: the test shows nothing", check.Status, check.Conclusion)

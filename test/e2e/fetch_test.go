@@ -115,9 +115,7 @@ func waitsForAHiddenRepository(t *testing.T, w *world) {
 	w.credentials("False", "RepositoryNotReadable")
 	w.hit(repository, 3) // it is tried again
 	w.untold(sha)
-	if told := w.told(w.recordOf(delivery).Name); told["RepositoryNotReadable"] != 1 {
-		t.Errorf("the Repository's Kubernetes Events about it are %v, want one", told)
-	}
+	w.tells(w.recordOf(delivery).Name, "RepositoryNotReadable", 1)
 	directory.Remove()
 	repository.Remove()
 	w.checkReaches(sha, checkName("hidden"), "success", afterFault)

@@ -91,12 +91,7 @@ func TestTheLeaseIsKeptWhileARunIsCreated(t *testing.T) {
 	create := first.Proxy.Add(cluster.Rule{Match: isCreate, Count: 1, Do: cluster.Hold(answer)})
 	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("kept", "push", held)})
 	w.deliver(delivery, http.StatusAccepted)
-	w.eventually(soon, "the create is held", func() error {
-		if create.Hits() == 0 {
-			return errMissing
-		}
-		return nil
-	})
+	w.hit(create, 1)
 	before := w.holders()
 	w.must(first.Terminate())
 	w.eventually(soon, "the controller drains", func() error { return w.released(first) })

@@ -35,7 +35,7 @@ func TestB15AHungHostDelaysNoOtherHostsEvents(t *testing.T) {
 	for i := range pushes {
 		sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("normal", "push"), "i": strconv.Itoa(i)})
 		w.deliver(delivery, http.StatusAccepted)
-		w.checkReaches(sha, checkName("normal"), "success", normalTime)
+		w.checkReaches(sha, checkName("normal"), "success", soon)
 		if open := hung.openEvents(); open != backlog {
 			t.Fatalf("%d events of the hung host wait, want all %d", open, backlog)
 		}

@@ -22,40 +22,28 @@ const (
 	operatorRetry = time.Second
 	// slowRetry is the -operator-retry of a test that sees that it is slow.
 	slowRetry = 4 * time.Second
-	// normalTime is B15's: a push takes a few seconds, and one that waits for a hung host's calls at least 30.
-	normalTime = 25 * time.Second
 	// workedOff is enough for 500 events of one host, which are worked off three at a time.
 	workedOff = 4 * time.Minute
 	// aMoment is what is left of the day that a claim is kept: enough to see that it is.
 	aMoment = 3 * time.Second
-	// namespaceLimit is G2's: so soon after its deletion a namespace is gone.
-	namespaceLimit = 60 * time.Second
 	// credentialLook is the -credential-look of the controllers whose Secrets change; 20 seconds as shipped.
 	credentialLook = time.Second
-	// rotationLimit is S31's: a webhook secret that was changed takes effect within 30 s.
-	rotationLimit = 30 * time.Second
-	// credentialFix is B8's: what a Secret held goes on within 30 s of its fix.
-	credentialFix = 30 * time.Second
 	// lateReports is the -late-reports of all controllers; 45 seconds as shipped.
 	lateReports = 3 * time.Second
 	// closeWindow is the -close-window of all controllers; five minutes as shipped. Two fifths of it are more than a second, which
 	// is what the times of events are told in.
 	closeWindow = 5 * time.Second
-	// refusalLimit is C4's: a refused PipelineRun has its failed check within 30 s.
-	refusalLimit = 30 * time.Second
 	// conflictStorm stands for D4's 1000 conflicts in a row: with the workqueue's backoff (5 ms·2ⁿ) 12 take 20 s and
 	// 1000 would take days.
 	conflictStorm = 12
 	// takeover is enough for a second controller to take the lease (6 s in tests) of one that is gone and to act.
-	takeover = 45 * time.Second
+	takeover = 90 * time.Second
 	// pausedFor is H6's pause: more than the lease (6 s in tests) and the fence against late reports (10 s) together.
 	pausedFor = 17 * time.Second
 	// drained is the controller's grace period in config/: at SIGTERM it is gone by then.
 	drained = 60 * time.Second
 	// tokenLife is how long a token of a run's secret works: 30 s. GitHub's live an hour.
 	tokenLife = 30 * time.Second
-	// longRun is how long a run goes on whose secret must be renewed: more than two token lives.
-	longRun = 75 * time.Second
 
 	// soakLimit bounds one short soak, its end included; soakRestarts is what it restarts at least, on a busy machine.
 	soakLimit    = 5 * time.Minute
@@ -65,12 +53,6 @@ const (
 	mitigationRestart = 3 * time.Second
 	mitigationLimit   = 2 * time.Minute
 
-	// kills is how often H1's leader is killed; every 20 s for 10 minutes in docs/reliability.md.
-	kills = 3
-	// loadEvery is H1's pace of pushes.
-	loadEvery = 1500 * time.Millisecond
-	// leaseOver is the lease (6 s in tests) and a retry, on a busy machine.
-	leaseOver = 30 * time.Second
 	// slowDrain is the -drain-wait of H3: enough to look at a receiver that drains, and what is shipped.
 	slowDrain = 15 * time.Second
 	// signalled is how long a call goes on after SIGTERM.

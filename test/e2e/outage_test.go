@@ -75,7 +75,7 @@ func TestH7TheControlPlaneIsDown(t *testing.T) {
 // startAPIServer starts it, and everything of the cluster that is not ours anew: client-go's informers try again after up
 // to a minute (30 s and as much jitter), and it is not Tekton's that are looked at.
 func (w *world) startAPIServer() {
-	ctx, cancel := context.WithTimeout(context.Background(), afterFault)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*afterFault)
 	defer cancel()
 	if shared.cluster.Part(cluster.APIServer).Running() {
 		return

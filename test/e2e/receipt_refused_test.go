@@ -178,12 +178,7 @@ func waitsForItsSecret(t *testing.T, w *world) {
 	_, err = secrets.Update(w.ctx, secret, metav1.UpdateOptions{})
 	w.must(err)
 	refuses("the controller cannot read the Secret")
-	w.eventually(soon, "the fault is met", func() error {
-		if rule.Hits() == 0 {
-			return errMissing
-		}
-		return nil
-	})
+	w.hit(rule, 1)
 	rule.Remove()
 	w.nothingStored("while there was no secret")
 	w.untouched("while there was no secret")

@@ -45,6 +45,8 @@ func shownElsewhere() []shownBy {
 		by("B8b", below, "TestAForkThatTakesNoStatusGetsOneNote"),
 		by("B10", below, "TestAClosedPullRequestCancelsWhatCameBefore", "TestEveryCallOfACloseMayFail"),
 		by("D5", below, "TestACancelThatIsRefused", "TestACancelRacesWithTheEnd"),
+		by("B11", below, "TestSupersededWhileItWaitsForItsPlan", "TestNotSuperseded"),
+		by("E5", below, "TestE5ADayWithoutTheGitService"),
 		by("F11", below, "TestWhatWaitsForASlotIsCancelled"),
 		by("S20", below, "TestDefinitionsOfTheDefaultBranchRestrictNames"),
 		by("S22", below, "TestAnApprovalIsRemembered"),

@@ -57,7 +57,6 @@ type setup struct {
 	private                bool
 	flags                  []string // of the controllers
 	system                 string   // what the name of Plumbline's namespace begins with; "plumbline" when empty
-	own                    bool     // the processes are no other test's, though the rest is plain
 	recorded               bool     // the namespaces have the names that are in recorded objects
 }
 

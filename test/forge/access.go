@@ -16,8 +16,7 @@ func roleRank(role string) int {
 // SetCollaborator gives a user a role on a repository: read, triage, write,
 // maintain or admin; empty takes it away.
 func (g *GitHub) SetCollaborator(repo, user, role string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	r := g.mustRepo(repo)
 	g.userOf(user)
 	if role == "" {
@@ -156,7 +155,7 @@ func getMember(c *call) answer {
 		return notFound(c.rt.doc)
 	}
 	if !c.insider(org) {
-		to := c.g.baseURL + "/api/v3/orgs/" + org.login + "/public_members/" + c.r.PathValue("user")
+		to := c.g.core.BaseURL + "/api/v3/orgs/" + org.login + "/public_members/" + c.r.PathValue("user")
 		return answer{Status: http.StatusFound}.With("Location", to)
 	}
 	if org.members[key(c.r.PathValue("user"))] == nil {

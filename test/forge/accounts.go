@@ -31,7 +31,7 @@ func (g *GitHub) accountOf(login, kind string) *account {
 		if strings.HasSuffix(login, "[bot]") || login == "Copilot" { // that App's login has no suffix
 			kind = "Bot"
 		}
-		a = &account{id: g.nextID(), login: login, kind: kind, members: map[string]*membership{}, base: "read"}
+		a = &account{id: g.core.NextID(), login: login, kind: kind, members: map[string]*membership{}, base: "read"}
 		g.accounts[key(login)] = a
 	}
 	return a
@@ -50,16 +50,14 @@ func (g *GitHub) userOf(login string) *account {
 // memberships are made known by these; AddUser is for one who has done
 // nothing, or who shall own repositories.
 func (g *GitHub) AddUser(login string) int64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	return g.accountOf(login, "User").id
 }
 
 // SetOrgMember makes a user a member of an organisation; whether the
 // membership is shown to strangers, public says.
 func (g *GitHub) SetOrgMember(org, user string, public bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	o := g.accountOf(org, "Organization")
 	o.members[key(user)] = &membership{user: g.userOf(user), public: public}
 }
@@ -67,24 +65,21 @@ func (g *GitHub) SetOrgMember(org, user string, public bool) {
 // SetOrgOwner makes a user an owner of an organisation, which is admin on all
 // its repositories.
 func (g *GitHub) SetOrgOwner(org, user string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	o := g.accountOf(org, "Organization")
 	o.members[key(user)] = &membership{user: g.userOf(user), public: true, owner: true}
 }
 
 // RemoveOrgMember ends a membership.
 func (g *GitHub) RemoveOrgMember(org, user string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	delete(g.accountOf(org, "Organization").members, key(user))
 }
 
 // SetOrgBasePermission sets what members may do on every repository of the
 // organisation: none, read (GitHub's default), write or admin.
 func (g *GitHub) SetOrgBasePermission(org, permission string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	g.accountOf(org, "Organization").base = permission
 }
 
@@ -96,10 +91,10 @@ func (a *account) email() string {
 }
 
 func (a *account) json(g *GitHub) object {
-	api := g.baseURL + "/api/v3/users/" + a.login
+	api := g.core.BaseURL + "/api/v3/users/" + a.login
 	return object{
 		"login": a.login, "id": a.id, "node_id": nodeID("U", a.id), "type": a.kind, "site_admin": false,
-		"avatar_url": g.baseURL + "/avatars/u/" + itoa(a.id), "gravatar_id": "",
-		"url": api, "html_url": g.baseURL + "/" + a.login, "repos_url": api + "/repos",
+		"avatar_url": g.core.BaseURL + "/avatars/u/" + itoa(a.id), "gravatar_id": "",
+		"url": api, "html_url": g.core.BaseURL + "/" + a.login, "repos_url": api + "/repos",
 	}
 }

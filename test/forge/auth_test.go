@@ -47,8 +47,8 @@ func TestAppJWT(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			auth := orDefault(tc.scheme, "Bearer") + " " + signJWT(t, orDefault(tc.key, w.app.PrivateKeyPEM), tc.claims)
 			r := w.do("GET", "/api/v3/app", auth, nil)
-			if r.status != tc.status || r.message() != tc.message {
-				t.Errorf("got %d %q, want %d %q", r.status, r.message(), tc.status, tc.message)
+			if r.Status != tc.status || r.message() != tc.message {
+				t.Errorf("got %d %q, want %d %q", r.Status, r.message(), tc.status, tc.message)
 			}
 		})
 	}
@@ -71,8 +71,8 @@ func TestTokenScope(t *testing.T) {
 		"a permission that was not granted":   map[string]any{"permissions": map[string]string{"administration": "read"}},
 		"a higher level than was granted":     map[string]any{"permissions": map[string]string{"contents": "write"}},
 	} {
-		if r := mint(body); r.status != 422 {
-			t.Errorf("a token for %s: got %d %s, want 422", name, r.status, r.body)
+		if r := mint(body); r.Status != 422 {
+			t.Errorf("a token for %s: got %d %s, want 422", name, r.Status, r.Body)
 		}
 	}
 	w.SetInstalledRepos(w.inst, "org/app", "org/other")
@@ -99,12 +99,12 @@ func TestTokenScope(t *testing.T) {
 		"a narrowed token reads contents":                   {"GET", "/repos/org/app/contents/README.md", narrow, nil, 200},
 		"a narrowed token writes no check run":              {"POST", "/repos/org/app/check-runs", narrow, check, 403},
 	} {
-		if r := w.do(tc.method, tc.path, tc.auth, tc.body); r.status != tc.status {
-			t.Errorf("%s: got %d %s, want %d", name, r.status, r.body, tc.status)
+		if r := w.do(tc.method, tc.path, tc.auth, tc.body); r.Status != tc.status {
+			t.Errorf("%s: got %d %s, want %d", name, r.Status, r.Body, tc.status)
 		}
 	}
 	r := w.do("POST", "/repos/org/app/check-runs", narrow, check)
-	if got := r.header.Get("X-Accepted-GitHub-Permissions"); got != "checks=write" || r.message() != "Resource not accessible by integration" {
+	if got := r.Header.Get("X-Accepted-GitHub-Permissions"); got != "checks=write" || r.message() != "Resource not accessible by integration" {
 		t.Errorf("the refusal names %q and says %q", got, r.message())
 	}
 }
@@ -116,7 +116,7 @@ func TestTokenExpiry(t *testing.T) {
 		Now:       func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) },
 	})
 	tok := w.token(w.inst, nil)
-	get := func() int { return w.do("GET", "/repos/org/app", tok, nil).status }
+	get := func() int { return w.do("GET", "/repos/org/app", tok, nil).Status }
 	if got := get(); got != 200 {
 		t.Fatalf("a fresh token: %d", got)
 	}
@@ -142,7 +142,7 @@ func TestRateLimitIsCountedAndEnforced(t *testing.T) {
 	var got []string
 	for range 3 {
 		r := w.do("GET", "/repos/org/app", tok, nil)
-		got = append(got, itoa(int64(r.status))+" "+r.header.Get("X-RateLimit-Remaining"))
+		got = append(got, itoa(int64(r.Status))+" "+r.Header.Get("X-RateLimit-Remaining"))
 	}
 	if diff := cmp.Diff([]string{"200 1", "200 0", "403 0"}, got); diff != "" {
 		t.Errorf("status and remaining calls (-want +got):\n%s", diff)

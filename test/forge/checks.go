@@ -104,8 +104,7 @@ func (g *GitHub) ChecksFor(repo, sha string) []CheckRun {
 
 // Current is State.Current.
 func (g *GitHub) Current(repo, sha, name string) (CheckRun, bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	return (&State{g: g}).Current(repo, sha, name)
 }
 
@@ -127,7 +126,7 @@ func createCheck(c *call) answer {
 		return refuse(http.StatusUnprocessableEntity, c.rt.doc, "No commit found for SHA: "+*req.HeadSHA)
 	}
 	k := &checkRun{
-		id: c.g.nextID(), suite: c.g.suiteOf(c.app, c.repo, *req.HeadSHA), app: c.app, repo: c.repo,
+		id: c.g.core.NextID(), suite: c.g.suiteOf(c.app, c.repo, *req.HeadSHA), app: c.app, repo: c.repo,
 		headSHA: *req.HeadSHA, status: statusQueued, started: c.g.now(),
 		detailsURL: "https://example.com",
 	}
@@ -199,7 +198,7 @@ func set(to *string, v *string) {
 func (g *GitHub) suiteOf(a *app, r *repo, sha string) int64 {
 	k := itoa(a.ID) + "/" + itoa(r.id) + "/" + sha
 	if g.suites[k] == 0 {
-		g.suites[k] = g.nextID()
+		g.suites[k] = g.core.NextID()
 	}
 	return g.suites[k]
 }

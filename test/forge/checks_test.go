@@ -74,8 +74,8 @@ func TestCheckRunRules(t *testing.T) {
 				}
 			}
 			r := w.do("POST", "/api/v3/repos/org/app/check-runs", tok, body)
-			if r.status != tc.status || !strings.Contains(r.message(), tc.message) {
-				t.Errorf("got %d %q, want %d with %q", r.status, r.message(), tc.status, tc.message)
+			if r.Status != tc.status || !strings.Contains(r.message(), tc.message) {
+				t.Errorf("got %d %q, want %d with %q", r.Status, r.message(), tc.status, tc.message)
 			}
 		})
 	}
@@ -85,7 +85,7 @@ func TestCheckRunLife(t *testing.T) {
 	w := newWorld(t, Options{})
 	tok := w.token(w.inst, nil)
 	create := w.do("POST", "/repos/org/app/check-runs", tok, map[string]any{"name": "ci", "head_sha": w.sha, "external_id": "run-1"})
-	id := itoa(int64(create.object(t)["id"].(float64)))
+	id := itoa(int64(create.Object(t)["id"].(float64)))
 	var states []string
 	for _, body := range []map[string]any{
 		{"status": "in_progress"},
@@ -94,7 +94,7 @@ func TestCheckRunLife(t *testing.T) {
 		{"conclusion": "success"},
 	} {
 		r := w.do("PATCH", "/repos/org/app/check-runs/"+id, tok, body)
-		o := r.object(t)
+		o := r.Object(t)
 		states = append(states, text(o, "status")+" "+text(o, "conclusion"))
 	}
 	if diff := cmp.Diff([]string{"in_progress ", "completed failure", "completed failure", "completed success"}, states); diff != "" {
@@ -118,19 +118,19 @@ func TestCheckRunOfAnotherApp(t *testing.T) {
 	w := newWorld(t, Options{})
 	first := w.app
 	tok := w.token(w.inst, nil)
-	id := w.do("POST", "/repos/org/app/check-runs", tok, map[string]any{"name": "ci", "head_sha": w.sha}).object(t)["id"].(float64)
+	id := w.do("POST", "/repos/org/app/check-runs", tok, map[string]any{"name": "ci", "head_sha": w.sha}).Object(t)["id"].(float64)
 	w.app = w.CreateApp(8, "other", testKey(t), "")
 	theirs := w.token(w.Install(8, "org"), nil)
 	r := w.do("PATCH", "/repos/org/app/check-runs/"+itoa(int64(id)), theirs, map[string]any{"conclusion": "success"})
-	if r.status != 403 || !strings.Contains(r.message(), "check run can only be modified by the GitHub App that created it") {
-		t.Errorf("got %d %q", r.status, r.message())
+	if r.Status != 403 || !strings.Contains(r.message(), "check run can only be modified by the GitHub App that created it") {
+		t.Errorf("got %d %q", r.Status, r.message())
 	}
-	if r := w.do("POST", "/app/installations/"+itoa(w.inst)+"/access_tokens", w.jwt(), nil); r.status != 404 {
-		t.Errorf("a token for another App's installation: got %d, want 404", r.status)
+	if r := w.do("POST", "/app/installations/"+itoa(w.inst)+"/access_tokens", w.jwt(), nil); r.Status != 404 {
+		t.Errorf("a token for another App's installation: got %d, want 404", r.Status)
 	}
 	w.do("POST", "/repos/org/app/check-runs", theirs, map[string]any{"name": "ci", "head_sha": w.sha})
 	for query, want := range map[string]int{"": 2, "?app_id=8": 1, "?app_id=9": 0, "?check_name=ci&filter=all": 2, "?check_name=x": 0, "?status=completed": 0} {
-		o := w.do("GET", "/repos/org/app/commits/"+w.sha+"/check-runs"+query, tok, nil).object(t)
+		o := w.do("GET", "/repos/org/app/commits/"+w.sha+"/check-runs"+query, tok, nil).Object(t)
 		if got := int(o["total_count"].(float64)); got != want {
 			t.Errorf("list %q: got %d, want %d", query, got, want)
 		}
@@ -149,7 +149,7 @@ func TestCheckRunList(t *testing.T) {
 	list := func(ref, query string) reply {
 		return w.do("GET", "/api/v3/repos/org/app/commits/"+ref+"/check-runs"+query, tok, nil)
 	}
-	count := func(r reply) int { return len(r.object(t)["check_runs"].([]any)) }
+	count := func(r reply) int { return len(r.Object(t)["check_runs"].([]any)) }
 	if got := count(list(w.sha, "")); got != 1 {
 		t.Errorf("filter=latest is the default and shows one of a name: got %d", got)
 	}
@@ -158,14 +158,14 @@ func TestCheckRunList(t *testing.T) {
 		t.Errorf("a page holds 30 by default: got %d", got)
 	}
 	want := "<" + w.URL() + "/api/v3/repos/org/app/commits/main/check-runs?filter=all&page=2>; rel=\"next\""
-	if !strings.Contains(first.header.Get("Link"), want) {
-		t.Errorf("Link is %q, want it to hold %q", first.header.Get("Link"), want)
+	if !strings.Contains(first.Header.Get("Link"), want) {
+		t.Errorf("Link is %q, want it to hold %q", first.Header.Get("Link"), want)
 	}
 	if got := count(list(w.sha, "?filter=all&page=2")); got != 5 {
 		t.Errorf("the second page holds the rest: got %d", got)
 	}
-	if r := list(zeroSHA, ""); r.status != 422 || r.message() != "No commit found for SHA: "+zeroSHA {
-		t.Errorf("an unknown ref: got %d %q", r.status, r.message())
+	if r := list(zeroSHA, ""); r.Status != 422 || r.message() != "No commit found for SHA: "+zeroSHA {
+		t.Errorf("an unknown ref: got %d %q", r.Status, r.message())
 	}
 }
 
@@ -174,11 +174,11 @@ func TestEarlyConclusion(t *testing.T) {
 		w := newWorld(t, Options{RefuseEarlyConclusion: strict})
 		r := w.do("POST", "/repos/org/app/check-runs", w.token(w.inst, nil),
 			map[string]any{"name": "ci", "head_sha": w.sha, "status": "in_progress", "conclusion": "success"})
-		if strict && r.status != 422 {
-			t.Errorf("strict: got %d, want 422", r.status)
+		if strict && r.Status != 422 {
+			t.Errorf("strict: got %d, want 422", r.Status)
 		}
-		if !strict && (r.status != 201 || text(r.object(t), "status") != "completed") {
-			t.Errorf("as documented the conclusion completes the check: got %d %s", r.status, r.body)
+		if !strict && (r.Status != 201 || text(r.Object(t), "status") != "completed") {
+			t.Errorf("as documented the conclusion completes the check: got %d %s", r.Status, r.Body)
 		}
 	}
 }

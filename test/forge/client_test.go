@@ -3,7 +3,6 @@
 package forge
 
 import (
-	"bytes"
 	"context"
 	"crypto"
 	"crypto/rand"
@@ -11,10 +10,11 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"io"
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/asking"
 )
 
 const testApp = 7
@@ -46,35 +46,12 @@ func newWorld(t *testing.T, o Options) *world {
 	return w
 }
 
-// reply is an answer as the hand-written client sees it.
-type reply struct {
-	status int
-	header http.Header
-	body   []byte
-	err    error
-}
-
-func (r reply) object(t *testing.T) map[string]any {
-	t.Helper()
-	var o map[string]any
-	if err := json.Unmarshal(r.body, &o); err != nil {
-		t.Fatalf("answer %d is no object: %v: %s", r.status, err, r.body)
-	}
-	return o
-}
-
-func (r reply) list(t *testing.T) []map[string]any {
-	t.Helper()
-	var l []map[string]any
-	if err := json.Unmarshal(r.body, &l); err != nil {
-		t.Fatalf("answer %d is no list: %v: %s", r.status, err, r.body)
-	}
-	return l
-}
+// reply is an answer as the tests see it.
+type reply struct{ asking.Reply }
 
 func (r reply) message() string {
 	var o struct{ Message string }
-	_ = json.Unmarshal(r.body, &o)
+	_ = json.Unmarshal(r.Body, &o)
 	return o.Message
 }
 
@@ -86,38 +63,21 @@ func (w *world) do(method, path, auth string, body any) reply {
 }
 
 func doCtx(ctx context.Context, method, url, auth string, body any) reply {
-	var rd io.Reader
-	if body != nil {
-		b, err := json.Marshal(body)
-		if err != nil {
-			return reply{err: err}
-		}
-		rd = bytes.NewReader(b)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, url, rd)
-	if err != nil {
-		return reply{err: err}
-	}
+	header := http.Header{}
 	if auth != "" {
-		req.Header.Set("Authorization", auth)
+		header.Set("Authorization", auth)
 	}
-	resp, err := http.DefaultTransport.RoundTrip(req)
-	if err != nil {
-		return reply{err: err}
-	}
-	defer func() { _ = resp.Body.Close() }()
-	b, err := io.ReadAll(resp.Body)
-	return reply{status: resp.StatusCode, header: resp.Header, body: b, err: err}
+	return reply{asking.Ask(ctx, method, url, header, body)}
 }
 
 // token mints an installation token and returns it as an Authorization header.
 func (w *world) token(inst int64, body any) string {
 	w.t.Helper()
 	r := w.do("POST", "/api/v3/app/installations/"+itoa(inst)+"/access_tokens", w.jwt(), body)
-	if r.status != 201 {
-		w.t.Fatalf("minting a token: %d %s", r.status, r.body)
+	if r.Status != 201 {
+		w.t.Fatalf("minting a token: %d %s", r.Status, r.Body)
 	}
-	return "token " + text(r.object(w.t), "token")
+	return "token " + text(r.Object(w.t), "token")
 }
 
 func (w *world) jwt() string {

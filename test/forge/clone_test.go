@@ -28,8 +28,8 @@ func TestWhoMayClone(t *testing.T) {
 	check := func(name, path, auth string, want int) {
 		t.Helper()
 		r := w.do("GET", path, auth, nil)
-		if r.status != want || strings.HasPrefix(r.header.Get("WWW-Authenticate"), "Basic ") != (want == 401) {
-			t.Errorf("%s: got %d %s, want %d", name, r.status, r.body, want)
+		if r.Status != want || strings.HasPrefix(r.Header.Get("WWW-Authenticate"), "Basic ") != (want == 401) {
+			t.Errorf("%s: got %d %s, want %d", name, r.Status, r.Body, want)
 		}
 	}
 	check("the token clones its repository", "/org/app.git"+upload, scoped, 200)

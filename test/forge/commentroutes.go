@@ -31,8 +31,7 @@ type Comment struct {
 
 // Comments lists the comments on a pull request, oldest first.
 func (g *GitHub) Comments(repo string, number int) []Comment {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	var out []Comment
 	for _, m := range g.commentsOf(g.mustRepo(repo), int64(number)) {
 		out = append(out, Comment{m.id, m.by.login, m.body, m.edits})
@@ -56,13 +55,12 @@ func (g *GitHub) LockPull(repo string, number int, locked bool) {
 
 // DeleteComment has somebody who may delete a comment.
 func (g *GitHub) DeleteComment(repo string, id int64) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	r := g.mustRepo(repo)
 	for i, m := range g.comments {
 		if m.repo == r && m.id == id {
 			g.comments = append(g.comments[:i:i], g.comments[i+1:]...)
-			g.notify()
+			g.core.Notify()
 			return
 		}
 	}
@@ -105,7 +103,7 @@ func createComment(c *call) answer {
 		return refuse(http.StatusForbidden, "https://docs.github.com/articles/locking-conversations/", "Unable to create comment because issue is locked.")
 	}
 	now := c.g.now()
-	m := &comment{id: c.g.nextID(), repo: c.repo, pull: int64(p.number), by: c.bot(), body: body, at: now, updated: now}
+	m := &comment{id: c.g.core.NextID(), repo: c.repo, pull: int64(p.number), by: c.bot(), body: body, at: now, updated: now}
 	c.g.comments = append(c.g.comments, m)
 	return created(m.json(c.g))
 }

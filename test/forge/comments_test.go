@@ -104,13 +104,13 @@ func TestCommentsOfApps(t *testing.T) {
 		if c.path == "" {
 			c.path = at + "comments/" + itoa(w.Comments("org/app", n)[1].ID)
 		}
-		if r := w.do(c.method, c.path, token, c.body); r.status != c.want {
-			t.Errorf("%s: %d %s, want %d", c.name, r.status, r.body, c.want)
+		if r := w.do(c.method, c.path, token, c.body); r.Status != c.want {
+			t.Errorf("%s: %d %s, want %d", c.name, r.Status, r.Body, c.want)
 		}
 	}
 	w.LockPull("org/app", n, true)
-	if r := w.do("POST", at+"1/comments", token, object{"body": "x"}); r.status != 403 || !strings.Contains(string(r.body), "issue is locked") {
-		t.Errorf("in a locked conversation: %d %s", r.status, r.body)
+	if r := w.do("POST", at+"1/comments", token, object{"body": "x"}); r.Status != 403 || !strings.Contains(string(r.Body), "issue is locked") {
+		t.Errorf("in a locked conversation: %d %s", r.Status, r.Body)
 	}
 	if all := w.Comments("org/app", n); len(all) != 3 || all[1].Body != "two" || all[1].Edits != 1 || all[0].Author != "bob" {
 		t.Errorf("comments %.200v", all)

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -15,11 +14,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/plumbline-ci/plumbline/test/forge/internal/asking"
 )
 
 func body(t *testing.T, d Delivery) map[string]any {
 	t.Helper()
-	return reply{body: d.Body}.object(t)
+	return reply{asking.Reply{Body: d.Body}}.Object(t)
 }
 
 func TestPushDelivery(t *testing.T) {
@@ -84,38 +84,16 @@ func TestPullRequestDelivery(t *testing.T) {
 	}
 }
 
-// receiver records what arrives and answers with what codes say, then 202.
-type receiver struct {
-	got   chan *http.Request
-	body  chan []byte
-	codes chan int
-}
-
-func (rc *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	b, _ := io.ReadAll(r.Body)
-	rc.got <- r
-	rc.body <- b
-	code := 202
-	select {
-	case code = <-rc.codes:
-	default:
-	}
-	w.WriteHeader(code)
-	_, _ = w.Write([]byte("seen"))
-}
-
 func TestDeliver(t *testing.T) {
 	w := newWorld(t, Options{})
-	rc := &receiver{got: make(chan *http.Request, 9), body: make(chan []byte, 9), codes: make(chan int, 9)}
-	srv := httptest.NewServer(rc)
-	defer srv.Close()
+	rc := asking.NewReceiver(t)
 	d := w.PushDelivery(PushEvent{Repo: "org/app", Ref: "refs/heads/main"})
-	rc.codes <- 503
-	code, answer, err := w.Deliver(t.Context(), srv.URL, d)
+	rc.Code.Store(503)
+	code, answer, err := w.Deliver(t.Context(), rc.URL, d)
 	if code != 503 || string(answer) != "seen" || err != nil {
 		t.Fatalf("delivery: %d %q %v", code, answer, err)
 	}
-	r, sent := <-rc.got, <-rc.body
+	r, sent := <-rc.Got, <-rc.Body
 	for k, want := range map[string]string{
 		"X-Github-Event": "push", "Content-Type": "application/json", "X-Github-Hook-Id": itoa(w.app.HookID),
 		"X-Github-Hook-Installation-Target-Type": "integration", "X-Github-Hook-Installation-Target-Id": "7",
@@ -136,20 +114,19 @@ func TestDeliver(t *testing.T) {
 
 func TestRedeliver(t *testing.T) {
 	w := newWorld(t, Options{})
-	rc := &receiver{got: make(chan *http.Request, 9), body: make(chan []byte, 9), codes: make(chan int, 9)}
-	srv := httptest.NewServer(rc)
-	defer srv.Close()
+	rc := asking.NewReceiver(t)
 	d := w.PushDelivery(PushEvent{Repo: "org/app", Ref: "refs/heads/main"})
-	rc.codes <- 503
-	if code, _, err := w.Deliver(t.Context(), srv.URL, d); code != 503 || err != nil {
+	rc.Code.Store(503)
+	if code, _, err := w.Deliver(t.Context(), rc.URL, d); code != 503 || err != nil {
 		t.Fatalf("delivery: %d %v", code, err)
 	}
-	<-rc.got
-	sent := <-rc.body
+	<-rc.Got
+	sent := <-rc.Body
+	rc.Code.Store(202)
 	if code, _, err := w.Redeliver(t.Context(), d.GUID); code != 202 || err != nil {
 		t.Fatalf("redelivery: %d %v", code, err)
 	}
-	r2, again := <-rc.got, <-rc.body
+	r2, again := <-rc.Got, <-rc.Body
 	if string(again) != string(sent) || r2.Header.Get("X-GitHub-Delivery") != d.GUID {
 		t.Error("a redelivery keeps body and ID")
 	}
@@ -160,7 +137,7 @@ func TestRedeliver(t *testing.T) {
 	if diff := cmp.Diff([]string{"503 Invalid HTTP Response: 503 false", "202 OK true"}, log); diff != "" {
 		t.Errorf("delivery log (-want +got):\n%s", diff)
 	}
-	if got := len(w.do("GET", "/app/hook/deliveries", w.jwt(), nil).list(t)); got != 2 {
+	if got := len(w.do("GET", "/app/hook/deliveries", w.jwt(), nil).List(t)); got != 2 {
 		t.Errorf("deliveries over the API: %d", got)
 	}
 }

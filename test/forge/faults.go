@@ -10,6 +10,3 @@ type Fault = traffic.Fault
 
 // FaultHandle is an injected fault.
 type FaultHandle = traffic.FaultHandle
-
-// Inject makes the fault active until it is spent or removed.
-func (g *GitHub) Inject(f Fault) *FaultHandle { return g.core.Inject(f) }

@@ -48,8 +48,8 @@ func TestFaultActions(t *testing.T) {
 				t.Errorf("the fault was hit %d times", f.Hits())
 			}
 			// Spent: the next call is served.
-			if r := w.do("POST", "/repos/org/app/check-runs", tok, map[string]any{"name": "ci", "head_sha": w.sha}); r.status != 201 {
-				t.Errorf("after the fault: %d", r.status)
+			if r := w.do("POST", "/repos/org/app/check-runs", tok, map[string]any{"name": "ci", "head_sha": w.sha}); r.Status != 201 {
+				t.Errorf("after the fault: %d", r.Status)
 			}
 		})
 	}
@@ -58,11 +58,11 @@ func TestFaultActions(t *testing.T) {
 // check compares an answer; status 0 wants none.
 func (r reply) check(t *testing.T, status int, header map[string]string) {
 	t.Helper()
-	if r.status != status || (status == 0) != (r.err != nil) {
-		t.Errorf("got %d, %v; want %d", r.status, r.err, status)
+	if r.Status != status || (status == 0) != (r.Err != nil) {
+		t.Errorf("got %d, %v; want %d", r.Status, r.Err, status)
 	}
 	for k, v := range header {
-		if got := r.header.Get(k); got != v {
+		if got := r.Header.Get(k); got != v {
 			t.Errorf("header %s is %q, want %q", k, got, v)
 		}
 	}
@@ -72,7 +72,7 @@ func TestFaultWindow(t *testing.T) {
 	var ahead atomic.Int64
 	w := newWorld(t, Options{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
 	tok := w.token(w.inst, nil)
-	get := func() int { return w.do("GET", "/repos/org/app", tok, nil).status }
+	get := func() int { return w.do("GET", "/repos/org/app", tok, nil).Status }
 	run := func(f Fault, n int) []int {
 		h := w.Inject(f)
 		defer h.Remove()
@@ -94,7 +94,7 @@ func TestFaultWindow(t *testing.T) {
 	h.Remove()
 	match := Fault{Match: func(r *http.Request) bool { return strings.Contains(r.URL.RawQuery, "x=1") }, Do: Answer(500, nil, "")}
 	w.Inject(match)
-	if a, b := w.do("GET", "/repos/org/app?x=1", tok, nil).status, get(); a != 500 || b != 200 {
+	if a, b := w.do("GET", "/repos/org/app?x=1", tok, nil).Status, get(); a != 500 || b != 200 {
 		t.Errorf("a fault by request: got %d and %d, want 500 and 200", a, b)
 	}
 }
@@ -117,8 +117,8 @@ func TestHoldAndHang(t *testing.T) {
 		t.Errorf("a held call is not applied: %d writes", n)
 	}
 	close(release)
-	if r := <-answered; r.status != 201 {
-		t.Errorf("a released call is served: %d %v", r.status, r.err)
+	if r := <-answered; r.Status != 201 {
+		t.Errorf("a released call is served: %d %v", r.Status, r.Err)
 	}
 	// A client that gives up is released from a hang, and nothing was done.
 	gone, giveUp := context.WithCancel(ctx)
@@ -127,8 +127,8 @@ func TestHoldAndHang(t *testing.T) {
 		t.Fatal(err)
 	}
 	giveUp()
-	if r := <-answered; r.err == nil {
-		t.Errorf("the hung call was answered: %d", r.status)
+	if r := <-answered; r.Err == nil {
+		t.Errorf("the hung call was answered: %d", r.Status)
 	}
 	if err := w.WaitFor(ctx, func(s *State) bool { return len(s.Writes()) == 2 }); err != nil {
 		t.Fatal(err)

@@ -3,13 +3,13 @@
 package forge
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/plumbline-ci/plumbline/test/forge/internal/gitdb"
 	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
 )
 
@@ -46,13 +46,14 @@ type Options struct {
 // GitHub is one forge. Create it with New; all methods are safe for
 // concurrent use.
 type GitHub struct {
-	opts    Options
-	mux     *http.ServeMux
-	core    *traffic.Core
-	baseURL string
+	*traffic.Host[*State, Write]
+	gitdb.Pushes
+
+	opts Options
+	mux  *http.ServeMux
+	core *traffic.Core
 
 	mu         *sync.Mutex // the core's, which guards all that follows
-	lastID     int64
 	accounts   map[string]*account
 	apps       map[int64]*app
 	installs   map[int64]*installation
@@ -64,7 +65,6 @@ type GitHub struct {
 	remarks    []*remark
 	suites     map[string]int64
 	usage      map[string]*usage
-	writes     []*Write
 	deliveries []*DeliveryRecord
 	bodies     map[string]Delivery
 }
@@ -81,8 +81,7 @@ func New(o Options) *GitHub {
 	o.DeliveryTimeout = orDefault(o.DeliveryTimeout, 10*time.Second)
 	g := &GitHub{
 		opts:     o,
-		core:     traffic.New(o.Now),
-		lastID:   1000,
+		core:     traffic.New(o.Now, 1000),
 		accounts: map[string]*account{},
 		apps:     map[int64]*app{},
 		installs: map[int64]*installation{},
@@ -91,35 +90,13 @@ func New(o Options) *GitHub {
 		suites:   map[string]int64{},
 		usage:    map[string]*usage{},
 		bodies:   map[string]Delivery{},
-		baseURL:  "http://127.0.0.1:0",
 	}
 	g.mu = &g.core.Mu
 	g.mux = g.newMux()
+	g.Host = traffic.NewHost[*State, Write](g.core, o.Addr, g.Handler(), func() *State { return &State{traffic.ViewOf(g.Host), g} })
+	look := func(string) func() { return g.lock() }
+	g.Pushes = gitdb.NewPushes(look, look, func(repo string) gitdb.Target { return g.target(g.mustRepo(repo)) })
 	return g
-}
-
-// Start listens and serves until Close.
-func (g *GitHub) Start() error {
-	url, err := g.core.Listen(orDefault(g.opts.Addr, "127.0.0.1:0"))
-	if err != nil {
-		return err
-	}
-	g.mu.Lock()
-	g.baseURL = url
-	g.mu.Unlock()
-	g.core.Serve(g.Handler())
-	return nil
-}
-
-// Close stops listening, drops every connection and releases hung requests.
-func (g *GitHub) Close() error { return g.core.Close() }
-
-// URL is the forge's own host, such as http://127.0.0.1:34567: the start of
-// every html_url and clone_url.
-func (g *GitHub) URL() string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.baseURL
 }
 
 // APIURL is URL with /api/v3/, as an Enterprise client wants it. It ends in a slash.
@@ -161,20 +138,10 @@ func joinRef(path string) string {
 	return strings.Join(append(append(parts[:from:from], ref), parts[to:]...), "/")
 }
 
-// WaitFor blocks until ok says so of the forge's state, or ctx ends. ok runs
-// under the forge's lock after every change: it must not call methods of
-// GitHub, only of State.
-func (g *GitHub) WaitFor(ctx context.Context, ok func(*State) bool) error {
-	return g.core.WaitFor(ctx, func() bool { return ok(&State{g: g}) })
-}
-
-// notify wakes every WaitFor. The caller holds mu.
-func (g *GitHub) notify() { g.core.Notify() }
-
-// nextID gives the next number; ids are unique over all kinds. The caller holds mu.
-func (g *GitHub) nextID() int64 {
-	g.lastID++
-	return g.lastID
+// lock locks the forge until done is called.
+func (g *GitHub) lock() (done func()) {
+	g.mu.Lock()
+	return g.mu.Unlock
 }
 
 func (g *GitHub) now() time.Time { return g.opts.Now().UTC().Truncate(time.Second) }

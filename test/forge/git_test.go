@@ -53,17 +53,17 @@ func TestContents(t *testing.T) {
 	old := w.sha
 	w.Commit("org/app", "feature/x", Change{Files: map[string]string{"big.txt": big, "README.md": Deleted}})
 	get := func(path string) reply { return w.do("GET", "/api/v3/repos/org/app"+path, tok, nil) }
-	file := get("/contents/.tekton/push.yaml?ref=" + old).object(t)
+	file := get("/contents/.tekton/push.yaml?ref=" + old).Object(t)
 	text64, err := base64.StdEncoding.DecodeString(text(file, "content"))
 	if err != nil || string(text64) != "kind: PipelineRun\n" || text(file, "encoding") != "base64" || file["size"] != 18.0 {
 		t.Errorf("a file: %v, %v", file, err)
 	}
-	large := get("/contents/big.txt?ref=feature/x").object(t)
+	large := get("/contents/big.txt?ref=feature/x").Object(t)
 	if text(large, "content") != "" || text(large, "encoding") != "none" || large["size"] != float64(len(big)) {
 		t.Errorf("a file over 1 MB: encoding %v, size %v", large["encoding"], large["size"])
 	}
 	var names []string
-	for _, e := range get("/contents/?ref=feature%2Fx").list(t) {
+	for _, e := range get("/contents/?ref=feature%2Fx").List(t) {
 		names = append(names, text(e, "type")+" "+text(e, "path"))
 	}
 	if diff := cmp.Diff([]string{"dir .tekton", "file big.txt"}, names); diff != "" {
@@ -83,13 +83,13 @@ func TestWhatIsMissing(t *testing.T) {
 		"/git/blobs/" + w.sha:            "404 Not Found",
 		"/nothing":                       "404 Not Found",
 	} {
-		if r := w.do("GET", "/api/v3/repos/org/app"+path, tok, nil); fmt.Sprint(r.status, " ", r.message()) != want {
-			t.Errorf("%s: got %d %q, want %s", path, r.status, r.message(), want)
+		if r := w.do("GET", "/api/v3/repos/org/app"+path, tok, nil); fmt.Sprint(r.Status, " ", r.message()) != want {
+			t.Errorf("%s: got %d %q, want %s", path, r.Status, r.message(), want)
 		}
 	}
 	w.CreateRepo("org", "empty", RepoOptions{})
-	if r := w.do("GET", "/repos/org/empty/commits/main", tok, nil); r.status != 409 || r.message() != "Git Repository is empty." {
-		t.Errorf("a commit of an empty repository: %d %q", r.status, r.message())
+	if r := w.do("GET", "/repos/org/empty/commits/main", tok, nil); r.Status != 409 || r.message() != "Git Repository is empty." {
+		t.Errorf("a commit of an empty repository: %d %q", r.Status, r.message())
 	}
 }
 
@@ -98,16 +98,16 @@ func TestTrees(t *testing.T) {
 	tok := w.token(w.inst, nil)
 	w.Commit("org/app", "feature/x", Change{Files: map[string]string{"README.md": "changed"}})
 	get := func(path string) reply { return w.do("GET", "/api/v3/repos/org/app"+path, tok, nil) }
-	tree := get("/git/trees/feature/x?recursive=1").object(t)
+	tree := get("/git/trees/feature/x?recursive=1").Object(t)
 	if n := len(tree["tree"].([]any)); n != 3 || tree["truncated"] != false {
 		t.Errorf("a tree that fits: %d entries, truncated %v", n, tree["truncated"])
 	}
 	w.Commit("org/app", "main", Change{Files: map[string]string{"c": "3"}})
-	tree = get("/git/trees/main?recursive=1").object(t)
+	tree = get("/git/trees/main?recursive=1").Object(t)
 	if n := len(tree["tree"].([]any)); n != 3 || tree["truncated"] != true {
 		t.Errorf("a tree over the limit: %d entries, truncated %v", n, tree["truncated"])
 	}
-	if got := text(get("/branches/feature/x").object(t), "name"); got != "feature/x" {
+	if got := text(get("/branches/feature/x").Object(t), "name"); got != "feature/x" {
 		t.Errorf("a branch with a slash: %q", got)
 	}
 }
@@ -118,7 +118,7 @@ func TestCompare(t *testing.T) {
 	base := w.sha
 	w.Commit("org/app", "topic", Change{Files: map[string]string{"new": "n", "moved.md": "hello\n", "README.md": Deleted}})
 	w.Commit("org/app", "main", Change{Files: map[string]string{"other": "o"}})
-	r := w.do("GET", "/repos/org/app/compare/main...topic", tok, nil).object(t)
+	r := w.do("GET", "/repos/org/app/compare/main...topic", tok, nil).Object(t)
 	var files []string
 	for _, f := range r["files"].([]any) {
 		o := f.(map[string]any)
@@ -131,7 +131,7 @@ func TestCompare(t *testing.T) {
 		text(r["merge_base_commit"].(map[string]any), "sha") != base {
 		t.Errorf("comparison: %v ahead %v behind %v", r["status"], r["ahead_by"], r["behind_by"])
 	}
-	if r := w.do("GET", "/repos/org/app/compare/main...nobody", tok, nil); r.status != 404 {
-		t.Errorf("an unknown head: %d", r.status)
+	if r := w.do("GET", "/repos/org/app/compare/main...nobody", tok, nil); r.Status != 404 {
+		t.Errorf("an unknown head: %d", r.Status)
 	}
 }

@@ -38,54 +38,22 @@ type Write struct {
 }
 
 // State is the forge as WaitFor shows it to its condition.
-type State struct{ g *GitHub }
-
-// Requests lists every call so far.
-func (s *State) Requests() []Request { return s.g.core.Requests() }
-
-// Count says how many calls a route had; an empty route counts all.
-func (s *State) Count(route string) int { return s.g.core.Count(route) }
-
-// Writes lists every mutating call so far.
-func (s *State) Writes() []Write {
-	out := make([]Write, len(s.g.writes))
-	for i, w := range s.g.writes {
-		out[i] = *w
-	}
-	return out
+type State struct {
+	traffic.View[Write]
+	g *GitHub
 }
 
 // WritesForCheck lists the writes of the check runs with this name on this
 // commit, applied or not. An empty name is every check run of the commit.
 func (s *State) WritesForCheck(repo, sha, name string) []Write {
 	var out []Write
-	for _, w := range s.g.writes {
+	for _, w := range s.Writes() {
 		if key(w.Repo) == key(repo) && w.HeadSHA == sha && w.HeadSHA != "" && (name == "" || w.Name == name) {
-			out = append(out, *w)
+			out = append(out, w)
 		}
 	}
 	return out
 }
-
-// Requests lists every call so far.
-func (g *GitHub) Requests() []Request { return locked(g, (*State).Requests) }
-
-// Counts says how many calls each route had.
-func (g *GitHub) Counts() map[string]int {
-	out := map[string]int{}
-	for _, r := range g.Requests() {
-		out[r.Route]++
-	}
-	return out
-}
-
-// Count says how many calls a route had; an empty route counts all.
-func (g *GitHub) Count(route string) int {
-	return locked(g, func(s *State) int { return s.Count(route) })
-}
-
-// Writes lists every mutating call so far.
-func (g *GitHub) Writes() []Write { return locked(g, (*State).Writes) }
 
 // WritesForCheck is State.WritesForCheck.
 func (g *GitHub) WritesForCheck(repo, sha, name string) []Write {
@@ -93,15 +61,14 @@ func (g *GitHub) WritesForCheck(repo, sha, name string) []Write {
 }
 
 func locked[T any](g *GitHub, read func(*State) T) T {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return read(&State{g: g})
+	defer g.lock()()
+	return read(&State{traffic.ViewOf(g.Host), g})
 }
 
 // logWrite appends to the write log. The caller holds mu.
 func (c *call) logWrite(status int, applied bool) *Write {
 	w := &Write{
-		N: len(c.g.writes) + 1, Time: c.at, Method: c.r.Method, Path: c.r.URL.Path, Route: c.rt.name,
+		Time: c.at, Method: c.r.Method, Path: c.r.URL.Path, Route: c.rt.name,
 		Status: status, Applied: applied,
 	}
 	if o := c.r.PathValue("owner"); o != "" {
@@ -112,7 +79,7 @@ func (c *call) logWrite(status int, applied bool) *Write {
 	if c.rt.name == RouteCheckCreate || c.rt.name == RouteCheckUpdate {
 		c.describeCheck(w)
 	}
-	c.g.writes = append(c.g.writes, w)
+	w.N = traffic.Log(c.g.Host, w)
 	if c.g.opts.OnWrite != nil {
 		c.g.opts.OnWrite(*w)
 	}

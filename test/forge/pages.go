@@ -50,7 +50,7 @@ func links(g *GitHub, r *http.Request, n, last int) string {
 	add := func(page int, rel string) {
 		q := r.URL.Query()
 		q.Set("page", strconv.Itoa(page))
-		out = append(out, fmt.Sprintf("<%s/api/v3%s?%s>; rel=%q", g.baseURL, r.URL.EscapedPath(), q.Encode(), rel))
+		out = append(out, fmt.Sprintf("<%s/api/v3%s?%s>; rel=%q", g.core.BaseURL, r.URL.EscapedPath(), q.Encode(), rel))
 	}
 	if n > 1 {
 		add(n-1, "prev")

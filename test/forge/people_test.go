@@ -26,19 +26,19 @@ func TestPermissions(t *testing.T) {
 	} {
 		is := w.do("GET", "/repos/org/app/collaborators/"+user, tok, nil)
 		p := w.do("GET", "/repos/org/app/collaborators/"+user+"/permission", tok, nil)
-		o := p.object(t)
-		got := fmt.Sprintf("%d %d %s %s", is.status, p.status, text(o, "permission"), text(o, "role_name"))
+		o := p.Object(t)
+		got := fmt.Sprintf("%d %d %s %s", is.Status, p.Status, text(o, "permission"), text(o, "role_name"))
 		if got != want {
 			t.Errorf("%s: got %s, want %s", user, got, want)
 		}
 	}
 	w.SetPrivate("org/app", false)
-	if got := text(w.do("GET", "/repos/org/app/collaborators/stranger/permission", tok, nil).object(t), "permission"); got != "read" {
+	if got := text(w.do("GET", "/repos/org/app/collaborators/stranger/permission", tok, nil).Object(t), "permission"); got != "read" {
 		t.Errorf("a stranger on a public repository: %q, want read", got)
 	}
 	logins := func(query string) string {
 		var out []string
-		for _, u := range w.do("GET", "/repos/org/app/collaborators"+query, tok, nil).list(t) {
+		for _, u := range w.do("GET", "/repos/org/app/collaborators"+query, tok, nil).List(t) {
 			out = append(out, text(u, "login"))
 		}
 		return strings.Join(out, " ")
@@ -69,23 +69,23 @@ func TestMembers(t *testing.T) {
 		"and that somebody is none":                        {inside, "nobody", 404},
 		"one without is sent to the public members":        {outside, "hidden", 302},
 	} {
-		if r := w.do("GET", "/orgs/org/members/"+tc.user, tc.auth, nil); r.status != tc.status {
-			t.Errorf("%s: got %d, want %d", name, r.status, tc.status)
+		if r := w.do("GET", "/orgs/org/members/"+tc.user, tc.auth, nil); r.Status != tc.status {
+			t.Errorf("%s: got %d, want %d", name, r.Status, tc.status)
 		}
 	}
-	to := w.do("GET", "/orgs/org/members/shown", outside, nil).header.Get("Location")
+	to := w.do("GET", "/orgs/org/members/shown", outside, nil).Header.Get("Location")
 	if to != w.URL()+"/api/v3/orgs/org/public_members/shown" {
 		t.Errorf("the redirect leads to %q", to)
 	}
 	for user, want := range map[string]int{"shown": 204, "hidden": 404} {
-		if got := w.do("GET", "/orgs/org/public_members/"+user, outside, nil).status; got != want {
+		if got := w.do("GET", "/orgs/org/public_members/"+user, outside, nil).Status; got != want {
 			t.Errorf("public member %s: got %d, want %d", user, got, want)
 		}
 	}
-	if in, out := len(w.do("GET", "/orgs/org/members", inside, nil).list(t)), len(w.do("GET", "/orgs/org/members", outside, nil).list(t)); in != 2 || out != 1 {
+	if in, out := len(w.do("GET", "/orgs/org/members", inside, nil).List(t)), len(w.do("GET", "/orgs/org/members", outside, nil).List(t)); in != 2 || out != 1 {
 		t.Errorf("members listed: %d inside and %d outside, want 2 and 1", in, out)
 	}
-	if got := w.do("GET", "/orgs/nowhere/members/x", inside, nil).status; got != 404 {
+	if got := w.do("GET", "/orgs/nowhere/members/x", inside, nil).Status; got != 404 {
 		t.Errorf("an unknown organisation: got %d, want 404", got)
 	}
 }
@@ -98,10 +98,10 @@ func TestTeams(t *testing.T) {
 	tok := w.token(w.inst, nil)
 	is := func(path string) string {
 		r := w.do("GET", "/orgs/"+path, tok, nil)
-		if r.status != 200 {
-			return fmt.Sprint(r.status)
+		if r.Status != 200 {
+			return fmt.Sprint(r.Status)
 		}
-		return text(r.object(t), "state") + text(r.object(t), "slug")
+		return text(r.Object(t), "state") + text(r.Object(t), "slug")
 	}
 	for path, want := range map[string]string{
 		"org/teams/crew": "crew", "org/teams/none": "404", "elsewhere/teams/crew": "404", "org/teams/crew/memberships/in": "active", "org/teams/CREW/memberships/IN": "active",
@@ -122,15 +122,15 @@ func TestPullRequests(t *testing.T) {
 	tok := w.token(w.inst, nil)
 	w.CreateRepo("mallory", "app", RepoOptions{Private: true, ForkOf: "org/app"})
 	first := w.Commit("mallory/app", "patch", Change{Author: "mallory", Files: map[string]string{"evil": "1"}})
-	if r := w.do("POST", "/repos/org/app/check-runs", tok, map[string]any{"name": "c", "head_sha": first}); r.status != 422 {
-		t.Errorf("a fork's commit before its pull request: got %d, want 422", r.status)
+	if r := w.do("POST", "/repos/org/app/check-runs", tok, map[string]any{"name": "c", "head_sha": first}); r.Status != 422 {
+		t.Errorf("a fork's commit before its pull request: got %d, want 422", r.Status)
 	}
 	w.OpenPullRequest(NewPull{Base: "org/app", Head: "mallory/app", HeadBranch: "patch", Author: "mallory"})
 	second := w.Commit("mallory/app", "patch", Change{Author: "mallory", Files: map[string]string{"more": "2"}})
-	if r := w.do("POST", "/repos/org/app/check-runs", tok, map[string]any{"name": "c", "head_sha": second}); r.status != 201 {
-		t.Errorf("a pull request's head can be checked in the base: got %d %s", r.status, r.body)
+	if r := w.do("POST", "/repos/org/app/check-runs", tok, map[string]any{"name": "c", "head_sha": second}); r.Status != 201 {
+		t.Errorf("a pull request's head can be checked in the base: got %d %s", r.Status, r.Body)
 	}
-	p := w.do("GET", "/repos/org/app/pulls/1", tok, nil).object(t)
+	p := w.do("GET", "/repos/org/app/pulls/1", tok, nil).Object(t)
 	head := p["head"].(map[string]any)
 	got := fmt.Sprintf("%v, %v commits, %v files, %v, newest head %v, %v", p["state"], p["commits"], p["changed_files"],
 		head["label"], head["sha"] == second, p["author_association"])
@@ -138,7 +138,7 @@ func TestPullRequests(t *testing.T) {
 		t.Errorf("the pull request: got %s, want %s", got, want)
 	}
 	var files []string
-	for _, f := range w.do("GET", "/repos/org/app/pulls/1/files", tok, nil).list(t) {
+	for _, f := range w.do("GET", "/repos/org/app/pulls/1/files", tok, nil).List(t) {
 		files = append(files, text(f, "status")+" "+text(f, "filename"))
 	}
 	if diff := cmp.Diff([]string{"added evil", "added more"}, files); diff != "" {
@@ -151,7 +151,7 @@ func TestPullRequestsOfCommits(t *testing.T) {
 	tok := w.token(w.inst, nil)
 	first := w.Commit("org/app", "patch", Change{Files: map[string]string{"evil": "1"}})
 	n := w.OpenPullRequest(NewPull{Base: "org/app", HeadBranch: "patch", Author: "mallory"})
-	count := func(path string) int { return len(w.do("GET", "/repos/org/app/"+path, tok, nil).list(t)) }
+	count := func(path string) int { return len(w.do("GET", "/repos/org/app/"+path, tok, nil).List(t)) }
 	if a, b := count("commits/"+first+"/pulls"), count("commits/"+w.sha+"/pulls"); a != 1 || b != 0 {
 		t.Errorf("pull requests of a commit in it and one before: %d and %d, want 1 and 0", a, b)
 	}
@@ -167,8 +167,8 @@ func TestPullRequestsOfCommits(t *testing.T) {
 	if a, b := count("commits/"+merge+"/pulls"), count("commits/"+first+"/pulls"); a != 1 || b != 1 {
 		t.Errorf("the merged pull request of its merge and of its commit: %d and %d, want 1 and 1", a, b)
 	}
-	if r := w.do("GET", "/repos/org/app/contents/evil", tok, nil); r.status != 200 {
-		t.Errorf("the merge brought no file: %d", r.status)
+	if r := w.do("GET", "/repos/org/app/contents/evil", tok, nil); r.Status != 200 {
+		t.Errorf("the merge brought no file: %d", r.Status)
 	}
 }
 
@@ -179,11 +179,11 @@ func TestComments(t *testing.T) {
 	n := w.OpenPullRequest(NewPull{Base: "org/app", HeadBranch: "topic"})
 	path := fmt.Sprintf("/repos/org/app/issues/%d/comments", n)
 	for body, want := range map[string]int{"hi": 201, " ": 422} {
-		if r := w.do("POST", path, tok, map[string]any{"body": body}); r.status != want {
-			t.Errorf("comment %q: got %d, want %d", body, r.status, want)
+		if r := w.do("POST", path, tok, map[string]any{"body": body}); r.Status != want {
+			t.Errorf("comment %q: got %d, want %d", body, r.Status, want)
 		}
 	}
-	list := w.do("GET", path, tok, nil).list(t)
+	list := w.do("GET", path, tok, nil).List(t)
 	if len(list) != 1 || text(list[0]["user"].(map[string]any), "login") != "plumbline[bot]" {
 		t.Errorf("comments: %v", list)
 	}

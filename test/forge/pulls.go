@@ -45,8 +45,7 @@ type NewPull struct {
 
 // OpenPullRequest opens a pull request and returns its number.
 func (g *GitHub) OpenPullRequest(n NewPull) int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	base := g.mustRepo(n.Base)
 	head := g.mustRepo(orDefault(n.Head, n.Base))
 	sha, found := head.branches[n.HeadBranch]
@@ -59,25 +58,24 @@ func (g *GitHub) OpenPullRequest(n NewPull) int {
 	}
 	base.db.Take(head.db, sha)
 	p := &pull{
-		id: g.nextID(), number: len(base.pulls) + 1, base: base, baseRef: ref, head: head, headRef: n.HeadBranch,
+		id: g.core.NextID(), number: len(base.pulls) + 1, base: base, baseRef: ref, head: head, headRef: n.HeadBranch,
 		headSHA: sha, user: g.userOf(orDefault(n.Author, "octocat")), state: "open", draft: n.Draft,
 		title: orDefault(n.Title, n.HeadBranch), body: n.Body, created: g.now(), updated: g.now(),
 	}
 	base.pulls = append(base.pulls, p)
-	g.notify()
+	g.core.Notify()
 	return p.number
 }
 
 func (g *GitHub) changePull(repo string, number int, change func(*pull)) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	p := g.mustRepo(repo).pull(int64(number))
 	if p == nil {
 		mistake("no pull request %s#%d", repo, number)
 	}
 	change(p)
 	p.updated = g.now()
-	g.notify()
+	g.core.Notify()
 }
 
 // ClosePull closes a pull request without merging it.
@@ -123,7 +121,7 @@ func (g *GitHub) MergePull(repo string, number int, user string) string {
 		})
 		p.merged = sha
 		p.close(g.now())
-		g.moveBranch(p.base, p.baseRef, sha, by)
+		g.target(p.base).Move(p.baseRef, sha, by.login)
 	})
 	return sha
 }

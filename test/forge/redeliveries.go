@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
 )
 
 // deliveryLogAge is for how long GitHub has deliveries in its log.
@@ -16,8 +18,7 @@ const deliveryLogAge = 3 * 24 * time.Hour
 
 // SetWebhookURL sets where redeliveries of the App go to. Without it, each goes where the last attempt went.
 func (g *GitHub) SetWebhookURL(appID int64, url string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	if g.apps[appID] == nil {
 		mistake("SetWebhookURL: no app %d", appID)
 	}
@@ -54,13 +55,8 @@ func (g *GitHub) again(guid string) (d Delivery, url string) {
 
 // Deliveries lists the attempts so far.
 func (g *GitHub) Deliveries() []DeliveryRecord {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	var out []DeliveryRecord
-	for _, d := range g.deliveries {
-		out = append(out, *d)
-	}
-	return out
+	defer g.lock()()
+	return traffic.Copies(g.deliveries)
 }
 
 // logged are the attempts of the caller's App that GitHub still has, newest first.
@@ -93,7 +89,7 @@ func listDeliveries(c *call) answer {
 	a := ok(list)
 	if to < len(all) {
 		q.Set("cursor", cursorOf(all[to]))
-		a = a.With("Link", fmt.Sprintf("<%s/api/v3%s?%s>; rel=%q", c.g.baseURL, c.r.URL.EscapedPath(), q.Encode(), "next"))
+		a = a.With("Link", fmt.Sprintf("<%s/api/v3%s?%s>; rel=%q", c.g.core.BaseURL, c.r.URL.EscapedPath(), q.Encode(), "next"))
 	}
 	return a
 }

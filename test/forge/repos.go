@@ -59,8 +59,7 @@ const zeroSHA = gitdb.ZeroSHA
 // CreateRepo creates a repository. An owner that is not known yet becomes an
 // organisation, or a user if the repository is a fork.
 func (g *GitHub) CreateRepo(owner, name string, o RepoOptions) Repo {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	if g.repos[key(owner+"/"+name)] != nil {
 		mistake("CreateRepo: %s/%s exists", owner, name)
 	}
@@ -69,7 +68,7 @@ func (g *GitHub) CreateRepo(owner, name string, o RepoOptions) Repo {
 		kind = "User"
 	}
 	r := &repo{
-		id: g.nextID(), owner: g.accountOf(owner, kind), name: name, private: o.Private,
+		id: g.core.NextID(), owner: g.accountOf(owner, kind), name: name, private: o.Private,
 		defaultBranch: orDefault(o.DefaultBranch, "main"), created: g.now(), db: gitdb.DB{},
 		branches: map[string]string{}, tags: map[string]string{}, annotated: map[string]string{},
 		updates: map[string]refUpdate{}, collaborators: map[string]string{},
@@ -80,21 +79,19 @@ func (g *GitHub) CreateRepo(owner, name string, o RepoOptions) Repo {
 		r.defaultBranch = orDefault(o.DefaultBranch, r.parent.defaultBranch)
 	}
 	g.repos[key(r.fullName())] = r
-	g.notify()
+	g.core.Notify()
 	return Repo{ID: r.id, FullName: r.fullName(), HTMLURL: r.html(g), CloneURL: r.html(g) + ".git"}
 }
 
 // SetPrivate changes a repository's visibility.
 func (g *GitHub) SetPrivate(repo string, private bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	g.mustRepo(repo).private = private
 }
 
 // DeleteRepo removes a repository.
 func (g *GitHub) DeleteRepo(repo string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	delete(g.repos, key(g.mustRepo(repo).fullName()))
 }
 
@@ -117,9 +114,9 @@ func (g *GitHub) repoByID(id int64) *repo {
 
 func (r *repo) fullName() string { return r.owner.login + "/" + r.name }
 
-func (r *repo) html(g *GitHub) string { return g.baseURL + "/" + r.fullName() }
+func (r *repo) html(g *GitHub) string { return g.core.BaseURL + "/" + r.fullName() }
 
-func (r *repo) api(g *GitHub) string { return g.baseURL + "/api/v3/repos/" + r.fullName() }
+func (r *repo) api(g *GitHub) string { return g.core.BaseURL + "/api/v3/repos/" + r.fullName() }
 
 // resolve finds the commit a ref means; "" is none.
 // resolve returns the commit that a ref means; HEAD is the default branch.
@@ -140,7 +137,7 @@ func (r *repo) json(g *GitHub) object {
 		"id": r.id, "node_id": nodeID("R", r.id), "name": r.name, "full_name": r.fullName(),
 		"private": r.private, "visibility": visibility, "owner": r.owner.json(g), "fork": r.parent != nil,
 		"html_url": html, "url": api, "clone_url": html + ".git", "git_url": html + ".git",
-		"ssh_url":        "git@" + strings.TrimPrefix(g.baseURL, "http://") + ":" + r.fullName() + ".git",
+		"ssh_url":        "git@" + strings.TrimPrefix(g.core.BaseURL, "http://") + ":" + r.fullName() + ".git",
 		"default_branch": r.defaultBranch, "description": nil, "archived": false, "disabled": false,
 		"created_at": r.created.Format(time.RFC3339), "updated_at": r.created.Format(time.RFC3339),
 		"pushed_at": r.created.Format(time.RFC3339), "size": len(r.db), "language": nil, "topics": []string{},

@@ -15,15 +15,14 @@ type team struct {
 // creates if need be, or invites the user (state pending). An empty state takes
 // the user out; without a user only the team is there.
 func (g *GitHub) SetTeamMember(org, slug, user, state string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	o := g.accountOf(org, "Organization")
 	if o.teams == nil {
 		o.teams = map[string]*team{}
 	}
 	t := o.teams[key(slug)]
 	if t == nil {
-		t = &team{id: g.nextID(), slug: slug, states: map[string]string{}}
+		t = &team{id: g.core.NextID(), slug: slug, states: map[string]string{}}
 		o.teams[key(slug)] = t
 	}
 	switch {
@@ -40,8 +39,7 @@ func (g *GitHub) SetTeamMember(org, slug, user, state string) {
 
 // RemoveTeam deletes a team.
 func (g *GitHub) RemoveTeam(org, slug string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	delete(g.accountOf(org, "Organization").teams, key(slug))
 }
 
@@ -80,5 +78,5 @@ func getTeamMembership(c *call) answer {
 	if state == "" {
 		return refuse(http.StatusNotFound, c.rt.doc, "Not Found")
 	}
-	return ok(object{"state": state, "role": "member", "url": c.g.baseURL + c.r.URL.Path})
+	return ok(object{"state": state, "role": "member", "url": c.g.core.BaseURL + c.r.URL.Path})
 }

@@ -20,7 +20,7 @@ func getApp(c *call) answer { return ok(c.app.json(c.g)) }
 func (a *app) json(g *GitHub) object {
 	return object{
 		"id": a.ID, "slug": a.Slug, "name": a.Slug, "node_id": nodeID("A", a.ID),
-		"html_url": g.baseURL + "/apps/" + a.Slug, "external_url": "https://example.com",
+		"html_url": g.core.BaseURL + "/apps/" + a.Slug, "external_url": "https://example.com",
 		"owner": g.accountOf(a.Slug+"-owner", "Organization").json(g), "events": []string{"push", "pull_request"},
 	}
 }
@@ -52,9 +52,9 @@ func (in *installation) json(g *GitHub) object {
 		"target_id": in.account.id, "target_type": in.account.kind,
 		"repository_selection": in.selection(), "permissions": in.permissions,
 		"events":            []string{"push", "pull_request"},
-		"access_tokens_url": g.baseURL + "/api/v3/app/installations/" + id + "/access_tokens",
-		"repositories_url":  g.baseURL + "/api/v3/installation/repositories",
-		"html_url":          g.baseURL + "/organizations/" + in.account.login + "/settings/installations/" + id,
+		"access_tokens_url": g.core.BaseURL + "/api/v3/app/installations/" + id + "/access_tokens",
+		"repositories_url":  g.core.BaseURL + "/api/v3/installation/repositories",
+		"html_url":          g.core.BaseURL + "/organizations/" + in.account.login + "/settings/installations/" + id,
 		"created_at":        in.created.Format(time.RFC3339), "updated_at": in.created.Format(time.RFC3339),
 		"suspended_at": nil, "suspended_by": nil, "single_file_name": nil,
 	}
@@ -120,16 +120,14 @@ func revokeToken(c *call) answer {
 
 // Minted returns every installation token that was ever issued, those that work no more included.
 func (g *GitHub) Minted() []string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	return slices.Clone(g.minted)
 }
 
 // TokensWith returns the installation tokens that work now and have the permission, as somebody who looks for them in a
 // cluster would know them.
 func (g *GitHub) TokensWith(permission, level string) []string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	var found []string
 	for secret, t := range g.tokens {
 		if g.valid(secret) != nil && t.may(permission, level) {
@@ -176,8 +174,7 @@ func (c *call) narrow(in *installation, req tokenRequest) (map[int64]bool, strin
 
 // Mint issues a token with all rights of an installation, for tests that act in the App's place.
 func (g *GitHub) Mint(installationID int64) string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	in := g.mustInstallation(installationID)
 	return g.mint(&token{in: in, permissions: maps.Clone(in.permissions)})
 }

@@ -53,7 +53,7 @@ type push struct {
 func (s *stage) warm(ctx context.Context) error {
 	s.forge.Commit(good, "main", forge.Change{Files: map[string]string{".tekton/push.yaml": pipeline("push", "")}})
 	for _, repo := range []string{good, shown, evil} {
-		if err := s.claimed(ctx, s.forge.URL()+"/"+repo); err != nil {
+		if err := s.installation.Claimed(ctx, s.forge.URL()+"/"+repo); err != nil {
 			return err
 		}
 	}

@@ -33,7 +33,7 @@ type Options struct {
 	Forge    *forge.GitHub
 	App      forge.App
 	Programs Programs
-	// Namespace is where Plumbline is installed; "plumbline" for the product's own.
+	// Namespace is where Plumbline is installed; "plumbline" for the product's own, "" for one that is made.
 	Namespace string
 	// Config are changes to ConfigMaps: name, key, value.
 	Config [][3]string
@@ -58,13 +58,19 @@ type Installation struct {
 	limited  bool
 	mu       sync.Mutex
 	started  map[string]int // processes by component, for their names
+	made     []*Process
 }
 
 // Programs are the built binaries.
 type Programs struct{ Receiver, Controller string }
 
 // New applies config/ and stores the App's credentials. It starts no process.
-func New(ctx context.Context, o Options) (*Installation, error) {
+func New(ctx context.Context, o Options) (_ *Installation, err error) {
+	if o.Namespace == "" {
+		if o.Namespace, err = o.Cluster.CreateNamespace(ctx, product); err != nil {
+			return nil, err
+		}
+	}
 	i := &Installation{Namespace: o.Namespace, Cluster: o.Cluster, Forge: o.Forge, App: o.App, programs: o.Programs, limited: o.Limited, started: map[string]int{}}
 	if err := i.clients(o.Cluster.RESTConfig()); err != nil {
 		return nil, err

@@ -95,6 +95,9 @@ func (i *Installation) process(ctx context.Context, component, path string, prox
 		Env:   environment,
 		Ready: func(ctx context.Context) error { return Answers(ctx, ready) },
 	})
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.made = append(i.made, p)
 	return p, nil
 }
 

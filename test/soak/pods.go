@@ -31,7 +31,6 @@ type deployment struct {
 
 	mu     sync.Mutex
 	spare  []*installation.Process // ended, may be started again
-	all    []*installation.Process
 	faults []error
 
 	ready    []*pod // oldest first; the rollout's own
@@ -152,7 +151,6 @@ func (d *deployment) process(ctx context.Context) (*installation.Process, error)
 	process.Proxy.Add(cluster.Rule{
 		Match: func(c cluster.Call) bool { return c.Resource == "configmaps" }, Do: cluster.Delay(d.settings.CacheFill),
 	})
-	d.all = append(d.all, process)
 	return process, nil
 }
 
@@ -242,7 +240,7 @@ func (d *deployment) fault(err error) {
 	d.faults = append(d.faults, err)
 }
 
-// end waits for the removals, kills what still runs and returns everything that went wrong.
+// end waits for the removals and returns everything that went wrong.
 func (d *deployment) end() error {
 	d.removals.Wait()
 	for _, p := range d.ready {
@@ -250,9 +248,5 @@ func (d *deployment) end() error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, process := range d.all {
-		d.faults = append(d.faults, process.Kill())
-		process.Proxy.Close()
-	}
 	return errors.Join(d.faults...)
 }

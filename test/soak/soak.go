@@ -50,22 +50,22 @@ func (r Report) String() string {
 
 // Run installs Plumbline in a namespace of its own and soaks it. No controller runs: receivers need none. An error means
 // that the soak itself went wrong; failed deliveries are in the report.
-func Run(ctx context.Context, o Options) (Report, error) {
+func Run(ctx context.Context, o Options) (report Report, err error) {
 	s, err := open(ctx, o)
 	if err != nil {
-		return Report{}, err
+		return report, err
 	}
-	defer s.close()
+	defer func() { err = errors.Join(err, s.installation.Close(s.tenant), s.forge.Close()) }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	balancer, err := newBalancer(ctx, o.Settings.Latency, o.Settings.Unlisting)
 	if err != nil {
-		return Report{}, fmt.Errorf("starting the balancer: %w", err)
+		return report, fmt.Errorf("starting the balancer: %w", err)
 	}
 	client := newClient(balancer.url(), o.Settings.Idle)
 	d := &deployment{settings: o.Settings, installation: s.installation, balancer: balancer}
 	restarts := s.soak(ctx, d, client)
-	report := client.counted()
+	report = client.counted()
 	report.Restarts = restarts
 	lost, err := s.lost(ctx, client.accepted)
 	report.Lost = lost

@@ -5,13 +5,11 @@ package soak
 import (
 	"context"
 	"fmt"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/forge"
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
@@ -21,20 +19,17 @@ const (
 	repoName = "acme/app"
 	// pageSize is for reading back what was recorded.
 	pageSize = 500
-	// closing bounds the end.
-	closing = 30 * time.Second
 )
 
 // stage is what the receivers work with: an installation, and a Repository that owns its URL.
 type stage struct {
-	cluster      *cluster.Cluster
 	forge        *forge.GitHub
 	installation *installation.Installation
 	tenant       string
 }
 
 func open(ctx context.Context, o Options) (*stage, error) {
-	s := &stage{cluster: o.Cluster, forge: forge.New(forge.Options{})}
+	s := &stage{forge: forge.New(forge.Options{})}
 	if err := s.forge.Start(); err != nil {
 		return nil, fmt.Errorf("starting the forge: %w", err)
 	}
@@ -42,16 +37,11 @@ func open(ctx context.Context, o Options) (*stage, error) {
 	repo := s.forge.CreateRepo("acme", "app", forge.RepoOptions{})
 	s.forge.Install(app.ID, "acme", repoName)
 	s.forge.Commit(repoName, "main", forge.Change{Message: "change"})
-	system, err := o.Cluster.CreateNamespace(ctx, "plumbline")
-	if err != nil {
-		return nil, err
-	}
+	var err error
 	if s.tenant, err = o.Cluster.CreateNamespace(ctx, "ci"); err != nil {
 		return nil, err
 	}
-	s.installation, err = installation.New(ctx, installation.Options{
-		Cluster: o.Cluster, Forge: s.forge, App: app, Programs: o.Programs, Namespace: system,
-	})
+	s.installation, err = installation.New(ctx, installation.Options{Cluster: o.Cluster, Forge: s.forge, App: app, Programs: o.Programs})
 	if err != nil {
 		return nil, err
 	}
@@ -60,11 +50,9 @@ func open(ctx context.Context, o Options) (*stage, error) {
 
 // claim makes a Repository and, in the controller's place, its claim.
 func (s *stage) claim(ctx context.Context, url string) error {
-	repository, err := s.installation.Plumbline.PipelinesascodeV1alpha1().Repositories(s.tenant).Create(ctx, &pacv1alpha1.Repository{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.tenant, Name: "app"}, Spec: pacv1alpha1.RepositorySpec{URL: url},
-	}, metav1.CreateOptions{})
+	repository, err := s.installation.Serve(ctx, s.tenant, "app", pacv1alpha1.RepositorySpec{URL: url})
 	if err != nil {
-		return fmt.Errorf("creating the Repository: %w", err)
+		return err
 	}
 	canonical, err := v1alpha1.CanonicalURL(url)
 	if err != nil {
@@ -115,13 +103,4 @@ func (s *stage) lost(ctx context.Context, accepted []string) (lost int, err erro
 		}
 	}
 	return lost, nil
-}
-
-func (s *stage) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), closing)
-	defer cancel()
-	// What cannot be removed ends with the cluster.
-	_ = s.cluster.DeleteNamespace(ctx, s.installation.Namespace)
-	_ = s.cluster.DeleteNamespace(ctx, s.tenant)
-	_ = s.forge.Close()
 }

@@ -6,12 +6,14 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/config"
 )
 
 // A URL is bound to the number of a repository that was deleted at the Git service and made anew: the new one's is not known until an
@@ -53,5 +55,19 @@ func TestANumberOfBefore(t *testing.T) {
 				t.Errorf("it is recorded: %t, want %t", got, c.want)
 			}
 		})
+	}
+}
+
+// What another installation serves is not asked for, also while this one has a claim of before.
+func TestNothingIsAskedForNamespacesThatAreNotServed(t *testing.T) {
+	w := newWorld(t)
+	w.serve(1)
+	for setting, want := range map[string]bool{"team": true, "!team": false} {
+		w.settings.OnConfigChanged(&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: map[string]string{"serve-namespaces": setting},
+		})
+		if got := w.process.servedAt("https://github.com").may(1); got != want {
+			t.Errorf("%s: %t, want %t", setting, got, want)
+		}
 	}
 }

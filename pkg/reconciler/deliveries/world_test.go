@@ -28,11 +28,12 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	asks "github.com/plumbline-ci/plumbline/pkg/missed"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/scope"
 )
 
 const (
@@ -44,7 +45,7 @@ const (
 
 // world is a service with a log, a receiver, and an API server. A process is its reconciler.
 type world struct {
-	unserved string // the namespace that serve-namespaces does not name
+	settings *config.Store
 	*testing.T
 	clock *clocktesting.FakeClock
 	kube  *fake.Clientset
@@ -56,12 +57,11 @@ type world struct {
 	pages    int
 	gone     bool // the service has forgotten everything
 	// calls are counted down; the last one ends the process, before it has an effect or after it.
-	calls   int
-	after   bool
-	claims  cache.Indexer
-	repos   cache.Indexer
-	events  *record.FakeRecorder
-	process *Reconciler
+	calls         int
+	after         bool
+	claims, repos cache.Indexer
+	events        *record.FakeRecorder
+	process       *Reconciler
 	// reconciles are counted: a process that comes back at once for ever is stopped.
 	reconciles int
 }
@@ -83,7 +83,7 @@ func newWorld(t *testing.T) *world {
 		T: t, clock: clocktesting.NewFakeClock(begin), recorded: map[string]int{}, calls: -1,
 		claims: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
 		repos:  cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
-		events: record.NewFakeRecorder(100),
+		events: record.NewFakeRecorder(100), settings: config.NewStore(zap.NewNop().Sugar()),
 		kube: fake.NewClientset(
 			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: asks.Ledger, CreationTimestamp: metav1.NewTime(begin)}},
 			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: app}, Data: map[string][]byte{"github-application-id": []byte("7"), "github-private-key": []byte("key")}}),
@@ -137,8 +137,8 @@ func (w *world) start() {
 		key:     types.NamespacedName{Namespace: system, Name: app},
 		open:    func(string, provider.Credentials) (provider.DeliveryLog, error) { return w, nil },
 		baseURL: func() string { return "https://github.com" }, store: store{w.kube.CoreV1().ConfigMaps(system)}, secrets: w.kube.CoreV1(),
-		claims: listers.NewRepositoryClaimLister(w.claims).RepositoryClaims(system), known: func() bool { return true }, serves: func(namespace string) bool { return namespace != w.unserved },
-		repositories: paclisters.NewRepositoryLister(w.repos), recorder: w.events, clock: ticking{w.clock}, logger: zap.NewNop().Sugar(), metrics: m, line: newLine(),
+		claims: listers.NewRepositoryClaimLister(w.claims).RepositoryClaims(system), known: func() bool { return true }, serves: func(namespace string) bool { return w.settings.Load().Namespaces.Serve(namespace) },
+		repositories: scope.Lister(w.repos, w.settings), recorder: w.events, clock: ticking{w.clock}, logger: zap.NewNop().Sugar(), metrics: m, line: newLine(),
 	}
 	if err := w.process.Promote(pkgreconciler.UniversalBucket(), func(pkgreconciler.Bucket, types.NamespacedName) {}); err != nil {
 		w.Fatal(err)

@@ -24,16 +24,7 @@ func TestEveryCallMayFail(t *testing.T) {
 	free.settle(corev1.ConditionTrue)
 	total := len(free.calls)
 	t.Logf("a fault-free event makes %d calls: %v", total, free.calls)
-	kinds := map[string]outcome{
-		"refused by a webhook that is down": {err: errRefused},
-		"denied":                            {err: errDenied},
-		"conflict":                          {err: errConflict},
-		"throttled":                         {err: errThrottled},
-		"applied and the answer lost":       {err: errRefused, apply: true},
-		"killed before":                     {kill: true},
-		"killed after":                      {kill: true, apply: true},
-	}
-	for kind, fault := range kinds {
+	for kind, fault := range failures() {
 		for k := 1; k <= total; k++ {
 			for memory, forgets := range map[string]bool{"one process": false, "a process for each reconcile": true} {
 				t.Run(fmt.Sprintf("%s/%s/call %d %s", kind, memory, k, free.calls[k-1]), func(t *testing.T) {
@@ -86,16 +77,27 @@ func TestNoPatchEverWorks(t *testing.T) {
 	}
 }
 
-// atEveryCall begins a world again for each call that one makes until it is over, and each way in which that call may fail. In the end
-// all of them have to pass the check.
+// failures are the ways in which a call may fail.
+func failures() map[string]outcome {
+	return map[string]outcome{
+		"refused": {err: errRefused}, "denied": {err: errDenied}, "conflict": {err: errConflict}, "throttled": {err: errThrottled},
+		"applied": {err: errRefused, apply: true}, "killed before": {kill: true}, "killed after": {kill: true, apply: true},
+	}
+}
+
+// atEveryCall begins a world again for each call that one makes until it is over, and each way in which
+// that call may fail. In the end all of them have to pass the check.
 func atEveryCall(t *testing.T, begin func(*testing.T) *world, check func(*testing.T, *world)) {
+	t.Helper()
+	atEachCall(t, failures(), begin, check)
+}
+
+// atEachCall is atEveryCall with some of the failures.
+func atEachCall(t *testing.T, failures map[string]outcome, begin func(*testing.T) *world, check func(*testing.T, *world)) {
 	t.Helper()
 	free := begin(t)
 	free.until(free.over)
-	for kind, fault := range map[string]outcome{
-		"refused": {err: errRefused}, "denied": {err: errDenied}, "conflict": {err: errConflict}, "throttled": {err: errThrottled},
-		"applied": {err: errRefused, apply: true}, "killed before": {kill: true}, "killed after": {kill: true, apply: true},
-	} {
+	for kind, fault := range failures {
 		for k := 1; k <= len(free.calls); k++ {
 			t.Run(fmt.Sprintf("%s/call %d %s", kind, k, free.calls[k-1]), func(t *testing.T) {
 				t.Parallel()

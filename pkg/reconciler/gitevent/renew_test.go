@@ -23,21 +23,17 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// Whatever call fails, is lost, or is the last before the process dies while a run goes on for six token lives: the
-// token in its secret never expires.
+// Whatever call fails, is lost, or is the last before the process dies while a run goes on: the token in
+// its secret never expires. Two lives of a token have every call that a longer run makes.
 func TestATokenNeverExpiresWhileItsRunGoesOn(t *testing.T) {
 	t.Parallel()
-	const lives = 6
+	const lives = 2
 	free := newWorld(t, helloFile("hello"))
 	free.lives(lives)
 	if n := len(free.git.tokens); n != 2*lives {
 		t.Fatalf("%d mints in %d token lives, want one each half: calls %v", n, lives, free.calls)
 	}
-	kinds := map[string]outcome{
-		"refused": {err: errRefused}, "denied": {err: errDenied}, "conflict": {err: errConflict}, "throttled": {err: errThrottled},
-		"applied and the answer lost": {err: errRefused, apply: true}, "killed before": {kill: true}, "killed after": {kill: true, apply: true},
-	}
-	for kind, fault := range kinds {
+	for kind, fault := range failures() {
 		for k := slices.Index(free.calls, "patch pipelineruns") + 2; k <= len(free.calls); k++ { // the run exists and is reported
 			t.Run(fmt.Sprintf("%s/call %d %s", kind, k, free.calls[k-1]), func(t *testing.T) {
 				t.Parallel()
@@ -86,11 +82,11 @@ func (w *world) lives(n int) {
 	tick := w.git.life() / 60
 	end, next := w.clock.Now().Add(time.Duration(n)*w.git.life()), w.clock.Now()
 	for ; w.clock.Now().Before(end); w.clock.SetTime(w.clock.Now().Add(tick)) {
-		if now := w.clock.Now(); !now.Before(next) {
-			next = w.next(end)
-		}
 		if run := w.event().Status.Runs; len(run) > 0 && run[0].UID != "" {
 			w.tokenWorks()
+		}
+		if now := w.clock.Now(); !now.Before(next) {
+			next = w.next(end)
 		}
 	}
 }

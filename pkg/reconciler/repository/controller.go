@@ -26,7 +26,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/leadership"
 	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
-	"github.com/plumbline-ci/plumbline/pkg/scope"
 )
 
 const (
@@ -86,7 +85,7 @@ func NewController(options Options) injection.ControllerConstructor {
 		})
 		settings.WatchConfigs(cmw)
 		r.settings = settings
-		r.rivals = rivals(scope.Repositories(repositories.Informer().GetIndexer(), settings))
+		r.rivals = r.thatAreServed(rivals(repositories.Informer().GetIndexer()))
 		r.budget = budget.New(func() budget.Limits { return settings.Load().Open }, r.clock, w.budgetChanged(impl.EnqueueKey))
 		var err error
 		if r.eventsSynced, err = w.wire(impl, r.budget); err != nil {

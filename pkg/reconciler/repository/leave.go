@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
 	"knative.dev/pkg/apis"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -56,4 +57,11 @@ func (r *Reconciler) notServed(namespace string) string {
 
 func (r *Reconciler) serves(namespace string) bool {
 	return r.settings.Load().Namespaces.Serve(namespace)
+}
+
+// thatAreServed leaves out the Repositories of other namespaces: they are another installation's rivals.
+func (r *Reconciler) thatAreServed(rivals func(claim string) []types.NamespacedName) func(claim string) []types.NamespacedName {
+	return func(claim string) []types.NamespacedName {
+		return slices.DeleteFunc(rivals(claim), func(rival types.NamespacedName) bool { return !r.serves(rival.Namespace) })
+	}
 }

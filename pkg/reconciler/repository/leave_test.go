@@ -4,6 +4,7 @@ package repository
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -112,6 +113,15 @@ func TestANamespaceThatIsServedAgain(t *testing.T) {
 	w.wantCondition("one", "app", urlCondition, trueOwned)
 	if claim := w.claimOf(appURL); claim == nil || claim.Status.ReleasedAt != nil {
 		t.Errorf("claim %+v", claim)
+	}
+}
+
+// The turn of a URL that is not proven goes round among the namespaces that are served.
+func TestRivalsAreOfServedNamespaces(t *testing.T) {
+	w := newWorld(t, repo("one", "app", appURL), repo("two", "app", appURL), repo("six", "app", appURL))
+	w.serve("!two")
+	if got := fmt.Sprint(w.r.rivals(v1alpha1.ClaimName(appURL))); strings.Contains(got, "two") || !strings.Contains(got, "six/app") {
+		t.Errorf("rivals %s", got)
 	}
 }
 

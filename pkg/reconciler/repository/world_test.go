@@ -72,7 +72,7 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 		retries:      retry.New(),
 		wake:         func(_ types.NamespacedName, after time.Duration) { w.wakes = append(w.wakes, after) },
 	}
-	w.r.rivals = w.rivals
+	w.r.rivals = w.r.thatAreServed(w.rivals)
 	if err := w.r.Promote(pkgreconciler.UniversalBucket(), nil); err != nil {
 		t.Fatal(err)
 	}

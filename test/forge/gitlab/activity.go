@@ -23,7 +23,7 @@ type activity struct {
 // updated notes a change of a full ref, for webhooks and events. The caller holds mu.
 func (g *GitLab) updated(p *project, ref string, up refUpdate) {
 	p.updates[ref] = up
-	p.activities = append(p.activities, activity{id: g.nextID(), ref: ref, from: up.before, to: up.after, by: up.by, when: g.now()})
+	p.activities = append(p.activities, activity{id: g.core.NextID(), ref: ref, from: up.before, to: up.after, by: up.by, when: g.now()})
 }
 
 func (a activity) json(g *GitLab, p *project) object {
@@ -117,5 +117,5 @@ func (m *mergeRequest) moveHead(g *GitLab, sha string) {
 		return
 	}
 	m.head = sha
-	m.heads = append(m.heads, version{g.nextID(), sha, g.now()})
+	m.heads = append(m.heads, version{g.core.NextID(), sha, g.now()})
 }

@@ -39,7 +39,7 @@ func TestTokens(t *testing.T) {
 		"a blocked user is refused":          {http.Header{"Private-Token": {blocked}}, "403 403 Forbidden - Your account has been blocked."},
 	} {
 		r := w.doWith("GET", at, tc.header, nil)
-		if got := strings.TrimSpace(fmt.Sprint(r.status, " ", r.said())); got != tc.want {
+		if got := strings.TrimSpace(fmt.Sprint(r.Status, " ", r.said())); got != tc.want {
 			t.Errorf("%s: got %s, want %s", name, got, tc.want)
 		}
 	}
@@ -56,7 +56,7 @@ func TestScopesToRead(t *testing.T) {
 		tok := w.CreateToken(NewToken{Project: app, Scopes: []string{scope}}).Value
 		var got []string
 		for _, path := range []string{at + "/repository/tree", at + "/repository/files/README%2Emd/raw", api + "/user"} {
-			got = append(got, fmt.Sprint(w.do("GET", path, tok, nil).status))
+			got = append(got, fmt.Sprint(w.do("GET", path, tok, nil).Status))
 		}
 		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
 			t.Errorf("%s: tree, file, user (-want +got):\n%s", scope, diff)
@@ -77,15 +77,15 @@ func TestWhoSeesAProject(t *testing.T) {
 		w.SetVisibility(app, visibility)
 		var got []string
 		for _, who := range []struct{ name, token string }{{"nobody", ""}, {"stranger", stranger}, {"guest", guest}} {
-			got = append(got, fmt.Sprint(who.name, " ", w.do("GET", at, who.token, nil).status, " ",
-				w.do("GET", at+"/repository/tree", who.token, nil).status))
+			got = append(got, fmt.Sprint(who.name, " ", w.do("GET", at, who.token, nil).Status, " ",
+				w.do("GET", at+"/repository/tree", who.token, nil).Status))
 		}
 		if diff := cmp.Diff(want, strings.Join(got, ", ")); diff != "" {
 			t.Errorf("%s: project and code (-want +got):\n%s", visibility, diff)
 		}
 	}
-	if r := w.do("GET", at+"/members/all", "", nil); r.status != 401 {
-		t.Errorf("members for nobody: %d", r.status)
+	if r := w.do("GET", at+"/members/all", "", nil); r.Status != 401 {
+		t.Errorf("members for nobody: %d", r.Status)
 	}
 }
 
@@ -95,11 +95,11 @@ func TestRateLimit(t *testing.T) {
 	var got []string
 	for range 3 {
 		r := w.get("")
-		h := r.header
-		got = append(got, strings.TrimSpace(fmt.Sprint(r.status, " ", h.Get("RateLimit-Limit"), " ", h.Get("RateLimit-Remaining"), " ",
+		h := r.Header
+		got = append(got, strings.TrimSpace(fmt.Sprint(r.Status, " ", h.Get("RateLimit-Limit"), " ", h.Get("RateLimit-Remaining"), " ",
 			h.Get("RateLimit-Reset"), " ", h.Get("Retry-After"))))
-		if r.status == 429 && (string(r.body) != "Retry later\n" || h.Get("Content-Type") != "text/plain") {
-			t.Errorf("the limit's answer: %s %q", h.Get("Content-Type"), r.body)
+		if r.Status == 429 && (string(r.Body) != "Retry later\n" || h.Get("Content-Type") != "text/plain") {
+			t.Errorf("the limit's answer: %s %q", h.Get("Content-Type"), r.Body)
 		}
 	}
 	want := []string{"200 2 1 1800000060", "200 2 0 1800000060", "429 2 0 1800000060 30"}
@@ -107,7 +107,7 @@ func TestRateLimit(t *testing.T) {
 		t.Errorf("three calls (-want +got):\n%s", diff)
 	}
 	other := w.CreateToken(NewToken{Project: app})
-	if r := w.do("GET", at, other.Value, nil); r.status != 200 {
-		t.Errorf("another user has a budget of its own: %d", r.status)
+	if r := w.do("GET", at, other.Value, nil); r.Status != 200 {
+		t.Errorf("another user has a budget of its own: %d", r.Status)
 	}
 }

@@ -3,14 +3,13 @@
 package gitlab
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"net/http"
-	"net/url"
 	"testing"
 	"time"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/asking"
 )
 
 const api = "/api/v4"
@@ -51,31 +50,8 @@ func newWorld(t *testing.T, o Options) *world {
 	return w
 }
 
-// reply is an answer as the hand-written client sees it.
-type reply struct {
-	status int
-	header http.Header
-	body   []byte
-	err    error
-}
-
-func (r reply) object(t *testing.T) map[string]any {
-	t.Helper()
-	var o map[string]any
-	if err := json.Unmarshal(r.body, &o); err != nil {
-		t.Fatalf("answer %d is no object: %v: %s", r.status, err, r.body)
-	}
-	return o
-}
-
-func (r reply) list(t *testing.T) []map[string]any {
-	t.Helper()
-	var l []map[string]any
-	if err := json.Unmarshal(r.body, &l); err != nil {
-		t.Fatalf("answer %d is no list: %v: %s", r.status, err, r.body)
-	}
-	return l
-}
+// reply is an answer as the tests see it.
+type reply struct{ asking.Reply }
 
 // said is the message of a refusal, or its error.
 func (r reply) said() string {
@@ -83,7 +59,7 @@ func (r reply) said() string {
 		Message any
 		Error   string
 	}
-	_ = json.Unmarshal(r.body, &o)
+	_ = json.Unmarshal(r.Body, &o)
 	if s, isText := o.Message.(string); isText {
 		return s
 	}
@@ -109,30 +85,7 @@ func (w *world) do(method, path, token string, body any) reply {
 func (w *world) doWith(method, path string, header http.Header, body any) reply {
 	ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
 	defer cancel()
-	var rd io.Reader
-	if form, isForm := body.(url.Values); isForm {
-		rd = bytes.NewReader([]byte(form.Encode()))
-		header.Set("Content-Type", "application/x-www-form-urlencoded")
-	} else if body != nil {
-		b, err := json.Marshal(body)
-		if err != nil {
-			return reply{err: err}
-		}
-		rd = bytes.NewReader(b)
-		header.Set("Content-Type", "application/json")
-	}
-	req, err := http.NewRequestWithContext(ctx, method, w.URL()+path, rd)
-	if err != nil {
-		return reply{err: err}
-	}
-	req.Header = header
-	resp, err := http.DefaultTransport.RoundTrip(req)
-	if err != nil {
-		return reply{err: err}
-	}
-	defer func() { _ = resp.Body.Close() }()
-	b, err := io.ReadAll(resp.Body)
-	return reply{status: resp.StatusCode, header: resp.Header, body: b, err: err}
+	return reply{asking.Ask(ctx, method, w.URL()+path, header, body)}
 }
 
 func text(m map[string]any, name string) string {

@@ -42,25 +42,25 @@ func TestCommit(t *testing.T) {
 	second := w.Commit(app, "feature/x", Change{Author: "bob", Files: map[string]string{
 		"new": "n\n", "README.md": Deleted, "moved.md": "a\n", "docs/a b.md": Deleted, ".tekton/push.yaml": "kind: Task\n"}})
 	w.CreateTag(app, "v1", w.sha, "bob")
-	c := w.get("/repository/commits/feature%2Fx").object(t)
+	c := w.get("/repository/commits/feature%2Fx").Object(t)
 	if text(c, "id") != second || text(c, "author_name") != "bob" || fmt.Sprint(c["parent_ids"]) != "["+w.sha+"]" || c["last_pipeline"] != nil {
 		t.Errorf("a commit: %v", c)
 	}
-	if c := w.get("/repository/commits/" + w.sha).object(t); text(c, "title") != "first" || text(c, "message") != "first\n\nwith a body\n" ||
+	if c := w.get("/repository/commits/" + w.sha).Object(t); text(c, "title") != "first" || text(c, "message") != "first\n\nwith a body\n" ||
 		text(c, "short_id") != w.sha[:8] {
 		t.Errorf("title and message: %v", c)
 	}
 	want := ".tekton/push.yaml -README.md docs/a b.md>moved.md +new"
-	if got := files(anys(w.get("/repository/commits/" + second + "/diff").list(t))); got != want {
+	if got := files(anys(w.get("/repository/commits/" + second + "/diff").List(t))); got != want {
 		t.Errorf("diff: got %s, want %s", got, want)
 	}
 	page := w.get("/repository/commits/" + second + "/diff?per_page=3&page=2")
-	if got := files(anys(page.list(t))); got != "+new" || page.header.Get("X-Total") != "4" || page.header.Get("X-Prev-Page") != "1" {
-		t.Errorf("its second page: %s %v", got, page.header)
+	if got := files(anys(page.List(t))); got != "+new" || page.Header.Get("X-Total") != "4" || page.Header.Get("X-Prev-Page") != "1" {
+		t.Errorf("its second page: %s %v", got, page.Header)
 	}
 	refs := func(query string) string {
 		var out []string
-		for _, r := range w.get("/repository/commits/" + w.sha + "/refs" + query).list(t) {
+		for _, r := range w.get("/repository/commits/" + w.sha + "/refs" + query).List(t) {
 			out = append(out, text(r, "type")+" "+text(r, "name"))
 		}
 		return strings.Join(out, ", ")
@@ -69,7 +69,7 @@ func TestCommit(t *testing.T) {
 		t.Errorf("refs (-want +got):\n%s", diff)
 	}
 	w.post(map[string]any{"state": "running"})
-	if c := w.get("/repository/commits/" + w.sha).object(t); text(c, "status") != "running" || c["last_pipeline"] == nil {
+	if c := w.get("/repository/commits/" + w.sha).Object(t); text(c, "status") != "running" || c["last_pipeline"] == nil {
 		t.Errorf("a commit with a pipeline: %v", c)
 	}
 }
@@ -79,7 +79,7 @@ func TestCompare(t *testing.T) {
 	w.Commit(app, "topic", Change{Files: map[string]string{"b": "1", "c": "2"}})
 	w.Commit(app, "main", Change{Files: map[string]string{"other": "o"}})
 	shape := func(query string) string {
-		o := w.get("/repository/compare?" + query).object(t)
+		o := w.get("/repository/compare?" + query).Object(t)
 		return fmt.Sprint(len(o["commits"].([]any)), " ", files(o["diffs"].([]any)), " over=", o["compare_timeout"], " same=", o["compare_same_ref"])
 	}
 	for query, want := range map[string]string{
@@ -98,7 +98,7 @@ func TestMergeRequest(t *testing.T) {
 	fork := w.CreateProject("eve/app", ProjectOptions{ForkOf: app, Visibility: Public})
 	head := w.Commit("eve/app", "topic", Change{Author: "eve", Files: map[string]string{"a": "1", "b": "2", "c": "3"}})
 	iid := w.OpenMergeRequest(NewMergeRequest{Target: app, Source: "eve/app", SourceBranch: "topic", Author: "eve", Draft: true, Labels: []string{"z", "a"}})
-	m := w.get("/merge_requests/" + itoa(iid)).object(t)
+	m := w.get("/merge_requests/" + itoa(iid)).Object(t)
 	refs := m["diff_refs"].(map[string]any)
 	want := map[string]any{"sha": head, "state": "opened", "draft": true, "title": "Draft: topic", "labels": []any{"a", "z"},
 		"source": float64(fork.ID), "target": float64(w.project.ID), "changes": "2+", "author": "eve", "base": w.sha, "head": head,
@@ -109,22 +109,22 @@ func TestMergeRequest(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("a merge request (-want +got):\n%s", diff)
 	}
-	if got := files(anys(w.get("/merge_requests/1/diffs").list(t))); got != "+a +b" {
+	if got := files(anys(w.get("/merge_requests/1/diffs").List(t))); got != "+a +b" {
 		t.Errorf("diffs, cut at the limit: %s", got)
 	}
-	if o := w.get("/merge_requests/1/changes").object(t); o["overflow"] != true || files(o["changes"].([]any)) != "+a +b" {
+	if o := w.get("/merge_requests/1/changes").Object(t); o["overflow"] != true || files(o["changes"].([]any)) != "+a +b" {
 		t.Errorf("changes: %v %v", o["overflow"], o["changes"])
 	}
-	if got := len(w.get("/repository/commits/" + head + "/merge_requests").list(t)); got != 1 {
+	if got := len(w.get("/repository/commits/" + head + "/merge_requests").List(t)); got != 1 {
 		t.Errorf("merge requests of the fork's commit in the target: %d", got)
 	}
 	w.ReadyMergeRequest(app, iid, "eve")
 	merge := w.Merge(app, iid, "alice")
-	m = w.get("/merge_requests/1").object(t)
+	m = w.get("/merge_requests/1").Object(t)
 	if text(m, "state") != "merged" || text(m, "merge_commit_sha") != merge || m["draft"] != false {
 		t.Errorf("merged: %v %v %v", m["state"], m["merge_commit_sha"], m["draft"])
 	}
-	if w.Branches(app)["main"] != merge || len(w.get("/merge_requests?state=merged").list(t)) != 1 || len(w.get("/merge_requests?state=opened").list(t)) != 0 {
+	if w.Branches(app)["main"] != merge || len(w.get("/merge_requests?state=merged").List(t)) != 1 || len(w.get("/merge_requests?state=opened").List(t)) != 0 {
 		t.Error("after the merge")
 	}
 }

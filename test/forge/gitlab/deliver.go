@@ -138,25 +138,19 @@ func (g *GitLab) attempt(ctx context.Context, url string, d Delivery, force bool
 	if err != nil {
 		rec.Status = "internal error"
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	if force && err == nil && code/100 == 2 {
 		h.failures, h.until = 0, time.Time{}
 	}
 	h.settle(g, err == nil && (code/100 == 2 || code/100 == 3))
-	rec.ID = g.nextID()
+	rec.ID = g.core.NextID()
 	g.deliveries = append(g.deliveries, rec)
-	g.notify()
+	g.core.Notify()
 	return code, body, err
 }
 
 // Deliveries lists the attempts so far.
 func (g *GitLab) Deliveries() []DeliveryRecord {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	var out []DeliveryRecord
-	for _, d := range g.deliveries {
-		out = append(out, *d)
-	}
-	return out
+	defer g.lock()()
+	return traffic.Copies(g.deliveries)
 }

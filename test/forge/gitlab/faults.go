@@ -20,9 +20,6 @@ type FaultHandle = traffic.FaultHandle
 // Action is what a fault does with a call.
 type Action = traffic.Action
 
-// Inject makes the fault active until it is spent or removed.
-func (g *GitLab) Inject(f Fault) *FaultHandle { return g.core.Inject(f) }
-
 func say(a answer) Action { return traffic.Say(func(traffic.Call) answer { return a }) }
 
 // RateLimited is the 429 of a client that asked too much, until reset.

@@ -39,16 +39,16 @@ func TestFaultActions(t *testing.T) {
 			w := newWorld(t, Options{})
 			f := w.Inject(Fault{Route: RouteStatusCreate, Count: 1, Do: tc.do})
 			r := w.post(map[string]any{"state": "running", "name": "ci"})
-			if got := fmt.Sprint(r.status, " ", r.said()); got != tc.want {
+			if got := fmt.Sprint(r.Status, " ", r.said()); got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
 			for k, v := range tc.header {
-				if r.header.Get(k) != v {
-					t.Errorf("%s is %q, want %q", k, r.header.Get(k), v)
+				if r.Header.Get(k) != v {
+					t.Errorf("%s is %q, want %q", k, r.Header.Get(k), v)
 				}
 			}
 			log := w.WritesForStatus(app, w.sha, "ci")
-			if len(log) != 1 || log[0].Applied != tc.applied || log[0].Status != r.status || log[0].State != "running" {
+			if len(log) != 1 || log[0].Applied != tc.applied || log[0].Status != r.Status || log[0].State != "running" {
 				t.Errorf("write log: %+v", log)
 			}
 			if got := len(w.StatusesFor(app, w.sha)) == 1; got != tc.applied {

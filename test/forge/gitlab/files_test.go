@@ -38,9 +38,9 @@ func TestTree(t *testing.T) {
 		"?pagination=none&recursive=1&per_page=1": "200 .tekton, docs, .tekton/push.yaml, README.md, docs/a b.md",
 	} {
 		r := w.get("/repository/tree" + query)
-		got := fmt.Sprint(r.status, " ", r.said())
-		if r.status == 200 {
-			got = "200 " + paths(r.list(t))
+		got := fmt.Sprint(r.Status, " ", r.said())
+		if r.Status == 200 {
+			got = "200 " + paths(r.List(t))
 		}
 		if got != want {
 			t.Errorf("%q: got %s, want %s", query, got, want)
@@ -49,7 +49,7 @@ func TestTree(t *testing.T) {
 	w.CreateProject("org/empty", ProjectOptions{})
 	tok := w.CreateToken(NewToken{Group: "org"}).Value
 	if r := w.do("GET", api+"/projects/org%2Fempty/repository/tree", tok, nil); r.said() != "404 Tree Not Found" {
-		t.Errorf("an empty project: %d %s", r.status, r.said())
+		t.Errorf("an empty project: %d %s", r.Status, r.said())
 	}
 }
 
@@ -59,12 +59,12 @@ func TestTreePages(t *testing.T) {
 	next, pages := w.URL()+at+"/repository/tree?recursive=true&pagination=keyset&per_page=2", []string{}
 	for next != "" {
 		r := w.do("GET", strings.TrimPrefix(next, w.URL()), w.token, nil)
-		pages = append(pages, paths(r.list(t)))
+		pages = append(pages, paths(r.List(t)))
 		next = ""
-		if m := link.FindStringSubmatch(r.header.Get("Link")); m != nil {
+		if m := link.FindStringSubmatch(r.Header.Get("Link")); m != nil {
 			next = m[1]
 		}
-		if r.header.Get("X-Total") != "" {
+		if r.Header.Get("X-Total") != "" {
 			t.Error("keyset pages have no totals")
 		}
 	}
@@ -74,15 +74,15 @@ func TestTreePages(t *testing.T) {
 	}
 	// A full last page still links to a next one, which is empty.
 	full := w.get("/repository/tree?pagination=keyset&per_page=3")
-	if m := link.FindStringSubmatch(full.header.Get("Link")); m == nil {
+	if m := link.FindStringSubmatch(full.Header.Get("Link")); m == nil {
 		t.Error("a full page has no next link")
-	} else if r := w.do("GET", strings.TrimPrefix(m[1], w.URL()), w.token, nil); len(r.list(t)) != 0 || r.header.Get("Link") != "" {
-		t.Errorf("the page after it: %s, Link %q", r.body, r.header.Get("Link"))
+	} else if r := w.do("GET", strings.TrimPrefix(m[1], w.URL()), w.token, nil); len(r.List(t)) != 0 || r.Header.Get("Link") != "" {
+		t.Errorf("the page after it: %s, Link %q", r.Body, r.Header.Get("Link"))
 	}
 	// A first numbered page promises a second one whether there is one or not.
 	one, two := w.get("/repository/tree"), w.get("/repository/tree?page=2")
-	if one.header.Get("X-Next-Page") != "2" || two.header.Get("X-Next-Page") != "" || len(two.list(t)) != 0 {
-		t.Errorf("by number: next %q and %q, %s", one.header.Get("X-Next-Page"), two.header.Get("X-Next-Page"), two.body)
+	if one.Header.Get("X-Next-Page") != "2" || two.Header.Get("X-Next-Page") != "" || len(two.List(t)) != 0 {
+		t.Errorf("by number: next %q and %q, %s", one.Header.Get("X-Next-Page"), two.Header.Get("X-Next-Page"), two.Body)
 	}
 }
 
@@ -90,18 +90,18 @@ func TestFiles(t *testing.T) {
 	w := newWorld(t, Options{})
 	later := w.Commit(app, "main", Change{Files: map[string]string{"other": "o"}})
 	r := w.get("/repository/files/docs%2Fa%20b%2Emd?ref=main")
-	f := r.object(t)
+	f := r.Object(t)
 	content, err := base64.StdEncoding.DecodeString(text(f, "content"))
 	if err != nil || string(content) != "a\n" || text(f, "commit_id") != later || text(f, "last_commit_id") != w.sha ||
-		text(f, "file_name") != "a b.md" || f["size"] != 2.0 || r.header.Get("X-Gitlab-Commit-Id") != later {
+		text(f, "file_name") != "a b.md" || f["size"] != 2.0 || r.Header.Get("X-Gitlab-Commit-Id") != later {
 		t.Errorf("a file: %v %v", f, err)
 	}
 	raw := w.get("/repository/files/%2Etekton%2Fpush.yaml/raw?ref=" + w.sha)
-	if string(raw.body) != "kind: PipelineRun\n" || raw.header.Get("X-Gitlab-File-Path") != ".tekton/push.yaml" {
-		t.Errorf("a raw file: %q, %v", raw.body, raw.header)
+	if string(raw.Body) != "kind: PipelineRun\n" || raw.Header.Get("X-Gitlab-File-Path") != ".tekton/push.yaml" {
+		t.Errorf("a raw file: %q, %v", raw.Body, raw.Header)
 	}
-	if r := w.do("HEAD", at+"/repository/files/README.md?ref=main", w.token, nil); r.status != 200 || r.header.Get("X-Gitlab-Size") != "6" || len(r.body) > 0 {
-		t.Errorf("metadata only: %d %v", r.status, r.header)
+	if r := w.do("HEAD", at+"/repository/files/README.md?ref=main", w.token, nil); r.Status != 200 || r.Header.Get("X-Gitlab-Size") != "6" || len(r.Body) > 0 {
+		t.Errorf("metadata only: %d %v", r.Status, r.Header)
 	}
 	for path, want := range map[string]string{
 		"/repository/files/none?ref=main":         "404 404 File Not Found",
@@ -118,8 +118,8 @@ func TestFiles(t *testing.T) {
 		"/merge_requests/1/notes":                 "404 404 MergeRequest Not Found",
 		"/nothing":                                "404 404 Not Found",
 	} {
-		if r := w.get(path); fmt.Sprint(r.status, " ", r.said()) != want {
-			t.Errorf("%s: got %d %s, want %s", path, r.status, r.said(), want)
+		if r := w.get(path); fmt.Sprint(r.Status, " ", r.said()) != want {
+			t.Errorf("%s: got %d %s, want %s", path, r.Status, r.said(), want)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func TestLongListsAreNotCounted(t *testing.T) {
 		w.post(map[string]any{"state": "running", "name": fmt.Sprint(i)})
 	}
 	headers := func(query string) string {
-		h := w.get("/repository/commits/" + w.sha + "/statuses" + query).header
+		h := w.get("/repository/commits/" + w.sha + "/statuses" + query).Header
 		return fmt.Sprintf("total=%s pages=%s page=%s next=%s prev=%s last=%v", h.Get("X-Total"), h.Get("X-Total-Pages"), h.Get("X-Page"),
 			h.Get("X-Next-Page"), h.Get("X-Prev-Page"), strings.Contains(h.Get("Link"), `rel="last"`))
 	}

@@ -3,7 +3,6 @@
 package gitlab
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plumbline-ci/plumbline/test/forge/internal/gitdb"
 	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
 )
 
@@ -51,14 +51,15 @@ type Options struct {
 // GitLab is one forge. Create it with New; all methods are safe for
 // concurrent use.
 type GitLab struct {
-	opts    Options
-	mux     *http.ServeMux
-	core    *traffic.Core
-	baseURL string
+	*traffic.Host[*State, Write]
+	gitdb.Pushes
+
+	opts Options
+	mux  *http.ServeMux
+	core *traffic.Core
 
 	mu         *sync.Mutex // the core's, which guards all that follows
-	lastID     int64
-	at         time.Time // of what somebody does at the moment; zero outside of act
+	at         time.Time   // of what somebody does at the moment; zero outside of act
 	users      map[string]*user
 	groups     map[string]*group
 	projects   map[string]*project
@@ -68,7 +69,6 @@ type GitLab struct {
 	notes      []*note
 	hooks      map[int64]*hook
 	usage      map[string]*usage
-	writes     []*Write
 	deliveries []*DeliveryRecord
 	sent       map[string]Delivery // the last with an Idempotency-Key
 }
@@ -86,8 +86,7 @@ func New(o Options) *GitLab {
 	o.FirstPause = orDefault(o.FirstPause, time.Minute)
 	g := &GitLab{
 		opts:     o,
-		core:     traffic.New(o.Now),
-		lastID:   100,
+		core:     traffic.New(o.Now, 100),
 		users:    map[string]*user{},
 		groups:   map[string]*group{},
 		projects: map[string]*project{},
@@ -95,58 +94,27 @@ func New(o Options) *GitLab {
 		hooks:    map[int64]*hook{},
 		usage:    map[string]*usage{},
 		sent:     map[string]Delivery{},
-		baseURL:  "http://127.0.0.1:0",
 	}
 	g.mu = &g.core.Mu
 	g.mux = g.newMux()
+	g.Host = traffic.NewHost[*State, Write](g.core, o.Addr, g.mux, func() *State { return &State{traffic.ViewOf(g.Host), g} })
+	look := func(string) func() { return g.lock() }
+	g.Pushes = gitdb.NewPushes(g.act, look, func(path string) gitdb.Target { return g.target(g.mustProject(path)) })
 	return g
-}
-
-// Start listens and serves until Close.
-func (g *GitLab) Start() error {
-	url, err := g.core.Listen(orDefault(g.opts.Addr, "127.0.0.1:0"))
-	if err != nil {
-		return err
-	}
-	g.mu.Lock()
-	g.baseURL = url
-	g.mu.Unlock()
-	g.core.Serve(g.Handler())
-	return nil
-}
-
-// Close stops listening, drops every connection and releases hung requests.
-func (g *GitLab) Close() error { return g.core.Close() }
-
-// URL is where the forge listens, such as http://127.0.0.1:34567, without a path.
-func (g *GitLab) URL() string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.baseURL
 }
 
 // Handler serves /api/v4.
 func (g *GitLab) Handler() http.Handler { return g.mux }
 
-// WaitFor blocks until ok says so of the forge's state, or ctx ends. ok runs
-// under the forge's lock after every change: it must not call methods of
-// GitLab, only of State.
-func (g *GitLab) WaitFor(ctx context.Context, ok func(*State) bool) error {
-	return g.core.WaitFor(ctx, func() bool { return ok(&State{g: g}) })
-}
-
 // web is the start of web URLs. The caller holds mu.
 func (g *GitLab) web() string {
-	return strings.TrimSuffix(orDefault(g.opts.ExternalURL, g.baseURL), "/")
+	return strings.TrimSuffix(orDefault(g.opts.ExternalURL, g.core.BaseURL), "/")
 }
 
-// notify wakes every WaitFor. The caller holds mu.
-func (g *GitLab) notify() { g.core.Notify() }
-
-// nextID gives the next number; ids are unique over all kinds. The caller holds mu.
-func (g *GitLab) nextID() int64 {
-	g.lastID++
-	return g.lastID
+// lock locks the forge until done is called.
+func (g *GitLab) lock() (done func()) {
+	g.mu.Lock()
+	return g.mu.Unlock
 }
 
 // act locks the forge until done is called, for what somebody does in a project. Everything that is done to a project or its forks has

@@ -52,27 +52,24 @@ type HookState struct {
 // for pushes, tags, merge requests and notes. An empty token sends no
 // X-Gitlab-Token.
 func (g *GitLab) AddHook(project, url, token string, events ...string) int64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	if len(events) == 0 {
 		events = []string{PushHook, TagPushHook, MergeRequestHook, NoteHook}
 	}
-	h := &hook{id: g.nextID(), project: g.mustProject(project), url: url, token: token, events: events, created: g.now()}
+	h := &hook{id: g.core.NextID(), project: g.mustProject(project), url: url, token: token, events: events, created: g.now()}
 	g.hooks[h.id] = h
 	return h.id
 }
 
 // SetHookURL points a hook elsewhere.
 func (g *GitLab) SetHookURL(id int64, url string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	g.mustHook(id).url = url
 }
 
 // HookState says whether a hook still delivers.
 func (g *GitLab) HookState(id int64) HookState {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	h := g.mustHook(id)
 	return HookState{h.alert(g), h.failures, h.until}
 }

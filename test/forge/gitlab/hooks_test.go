@@ -5,7 +5,6 @@ package gitlab
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -14,42 +13,20 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/asking"
 )
-
-// receiver records what arrives and answers with its code.
-type receiver struct {
-	code atomic.Int64
-	got  chan *http.Request
-	body chan []byte
-}
-
-func (rc *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	b, _ := io.ReadAll(r.Body)
-	rc.got <- r
-	rc.body <- b
-	w.WriteHeader(int(rc.code.Load()))
-	_, _ = w.Write([]byte("seen"))
-}
-
-func newReceiver(t *testing.T) (*receiver, string) {
-	t.Helper()
-	rc := &receiver{got: make(chan *http.Request, 99), body: make(chan []byte, 99)}
-	rc.code.Store(202)
-	srv := httptest.NewServer(rc)
-	t.Cleanup(srv.Close)
-	return rc, srv.URL
-}
 
 func TestDeliver(t *testing.T) {
 	w := newWorld(t, Options{})
-	rc, url := newReceiver(t)
-	w.SetHookURL(w.hook, url)
+	rc := asking.NewReceiver(t)
+	w.SetHookURL(w.hook, rc.URL)
 	d := w.PushDelivery(PushEvent{Project: app, Ref: "refs/heads/main"})
 	code, answer, err := w.Deliver(t.Context(), "", d)
 	if code != 202 || string(answer) != "seen" || err != nil {
 		t.Fatalf("delivery: %d %q %v", code, answer, err)
 	}
-	first, sent := <-rc.got, <-rc.body
+	first, sent := <-rc.Got, <-rc.Body
 	for k, want := range map[string]string{
 		"X-Gitlab-Event": "Push Hook", "X-Gitlab-Token": "hush", "X-Gitlab-Instance": w.URL(),
 		"Content-Type": "application/json", "Idempotency-Key": d.Key,
@@ -67,30 +44,30 @@ func TestDeliver(t *testing.T) {
 	if code, _, err := w.Resend(t.Context(), d.Key); code != 202 || err != nil {
 		t.Fatalf("resending: %d %v", code, err)
 	}
-	second, again := <-rc.got, <-rc.body
+	second, again := <-rc.Got, <-rc.Body
 	if string(again) != string(sent) || second.Header.Get("Idempotency-Key") != d.Key ||
 		second.Header.Get("X-Gitlab-Event-UUID") == first.Header.Get("X-Gitlab-Event-UUID") ||
 		second.Header.Get("X-Gitlab-Webhook-UUID") == first.Header.Get("X-Gitlab-Webhook-UUID") {
 		t.Error("resending keeps body and Idempotency-Key, and nothing else that is random")
 	}
 	tok := w.CreateToken(NewToken{Project: app, Level: Maintainer}).Value
-	events := w.do("GET", at+"/hooks/"+itoa(w.hook)+"/events", tok, nil).list(t)
+	events := w.do("GET", at+"/hooks/"+itoa(w.hook)+"/events", tok, nil).List(t)
 	if len(events) != 2 || text(events[0]["request_headers"].(map[string]any), "X-Gitlab-Token") != "[REDACTED]" ||
 		text(events[0]["request_data"].(map[string]any), "object_kind") != "push" {
 		t.Errorf("events over the API: %v", events)
 	}
-	if r := w.get("/hooks"); r.status != 403 {
-		t.Errorf("hooks for a developer: %d", r.status)
+	if r := w.get("/hooks"); r.Status != 403 {
+		t.Errorf("hooks for a developer: %d", r.Status)
 	}
 }
 
 func TestAFailingHookIsPaused(t *testing.T) {
 	var ahead atomic.Int64
 	w := newWorld(t, Options{Now: func() time.Time { return time.Unix(1_800_000_000+ahead.Load(), 0) }})
-	rc, url := newReceiver(t)
+	rc := asking.NewReceiver(t)
 	d := w.PushDelivery(PushEvent{Project: app, Ref: "refs/heads/main"})
 	send := func() string {
-		code, _, err := w.Deliver(t.Context(), url, d)
+		code, _, err := w.Deliver(t.Context(), rc.URL, d)
 		s := w.HookState(w.hook)
 		pause := max(0, s.DisabledUntil.Unix()-1_800_000_000-ahead.Load())
 		if errors.Is(err, ErrHookDisabled) {
@@ -98,15 +75,15 @@ func TestAFailingHookIsPaused(t *testing.T) {
 		}
 		return fmt.Sprint(code, " ", s.AlertStatus, " ", s.Failures, " ", pause)
 	}
-	rc.code.Store(400)
+	rc.Code.Store(400)
 	got := []string{send(), send(), send(), send(), send()}
 	ahead.Add(61)
-	rc.code.Store(500)
+	rc.Code.Store(500)
 	got = append(got, send())
 	ahead.Add(121)
-	rc.code.Store(200)
+	rc.Code.Store(200)
 	got = append(got, send())
-	rc.code.Store(302)
+	rc.Code.Store(302)
 	got = append(got, send())
 	want := []string{"400 executable 1 0", "400 executable 2 0", "400 executable 3 0", "400 temporarily_disabled 4 60", "not sent",
 		"500 temporarily_disabled 5 120", "200 executable 0 0", "302 executable 0 0"}
@@ -114,7 +91,7 @@ func TestAFailingHookIsPaused(t *testing.T) {
 		t.Errorf("a hook whose receiver fails (-want +got):\n%s", diff)
 	}
 	// The pause grows to a day, and the fortieth failure is the end.
-	rc.code.Store(503)
+	rc.Code.Store(503)
 	longest := int64(0)
 	for range 40 {
 		send()
@@ -127,8 +104,8 @@ func TestAFailingHookIsPaused(t *testing.T) {
 	if _, _, err := w.Resend(t.Context(), d.Key); !errors.Is(err, ErrHookDisabled) {
 		t.Errorf("a disabled hook resends: %v", err)
 	}
-	rc.code.Store(200)
-	if _, _, err := w.TestHook(t.Context(), url, d); err != nil || w.HookState(w.hook).AlertStatus != HookExecutable {
+	rc.Code.Store(200)
+	if _, _, err := w.TestHook(t.Context(), rc.URL, d); err != nil || w.HookState(w.hook).AlertStatus != HookExecutable {
 		t.Errorf("a test that goes well ends it: %v %+v", err, w.HookState(w.hook))
 	}
 }

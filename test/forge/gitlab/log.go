@@ -42,54 +42,22 @@ type Write struct {
 }
 
 // State is the forge as WaitFor shows it to its condition.
-type State struct{ g *GitLab }
-
-// Requests lists every call so far.
-func (s *State) Requests() []Request { return s.g.core.Requests() }
-
-// Count says how many calls a route had; an empty route counts all.
-func (s *State) Count(route string) int { return s.g.core.Count(route) }
-
-// Writes lists every mutating call so far.
-func (s *State) Writes() []Write {
-	out := make([]Write, len(s.g.writes))
-	for i, w := range s.g.writes {
-		out[i] = *w
-	}
-	return out
+type State struct {
+	traffic.View[Write]
+	g *GitLab
 }
 
 // WritesForStatus lists the writes of statuses with this name on this commit,
 // applied or not. An empty name is every status of the commit.
 func (s *State) WritesForStatus(project, sha, name string) []Write {
 	var out []Write
-	for _, w := range s.g.writes {
+	for _, w := range s.Writes() {
 		if w.Route == RouteStatusCreate && key(w.Project) == key(project) && w.SHA == sha && (name == "" || w.Name == name) {
-			out = append(out, *w)
+			out = append(out, w)
 		}
 	}
 	return out
 }
-
-// Requests lists every call so far.
-func (g *GitLab) Requests() []Request { return locked(g, (*State).Requests) }
-
-// Counts says how many calls each route had.
-func (g *GitLab) Counts() map[string]int {
-	out := map[string]int{}
-	for _, r := range g.Requests() {
-		out[r.Route]++
-	}
-	return out
-}
-
-// Count says how many calls a route had; an empty route counts all.
-func (g *GitLab) Count(route string) int {
-	return locked(g, func(s *State) int { return s.Count(route) })
-}
-
-// Writes lists every mutating call so far.
-func (g *GitLab) Writes() []Write { return locked(g, (*State).Writes) }
 
 // WritesForStatus is State.WritesForStatus.
 func (g *GitLab) WritesForStatus(project, sha, name string) []Write {
@@ -97,9 +65,8 @@ func (g *GitLab) WritesForStatus(project, sha, name string) []Write {
 }
 
 func locked[T any](g *GitLab, read func(*State) T) T {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return read(&State{g: g})
+	defer g.lock()()
+	return read(&State{traffic.ViewOf(g.Host), g})
 }
 
 // logWrite appends to the write log. The caller holds mu.
@@ -110,7 +77,7 @@ func (c *call) logWrite(status int, applied bool) *Write {
 		c.params, _ = c.readParams()
 	}
 	w := &Write{
-		N: len(c.g.writes) + 1, Time: c.at, Method: c.r.Method, Path: c.r.URL.Path, Route: c.rt.name,
+		Time: c.at, Method: c.r.Method, Path: c.r.URL.Path, Route: c.rt.name,
 		Status: status, Applied: applied, Body: maps.Clone(c.params),
 	}
 	delete(w.Body, "private_token")
@@ -126,7 +93,7 @@ func (c *call) logWrite(status int, applied bool) *Write {
 			w.NoteID = c.note.id
 		}
 	}
-	c.g.writes = append(c.g.writes, w)
+	w.N = traffic.Log(c.g.Host, w)
 	return w
 }
 

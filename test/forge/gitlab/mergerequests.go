@@ -80,7 +80,7 @@ func (g *GitLab) OpenMergeRequest(n NewMergeRequest) int64 {
 	}
 	target.db.Take(source.db, sha)
 	m := &mergeRequest{
-		id: g.nextID(), iid: int64(len(target.mrs) + 1), target: target, targetBranch: branch, source: source,
+		id: g.core.NextID(), iid: int64(len(target.mrs) + 1), target: target, targetBranch: branch, source: source,
 		sourceBranch: n.SourceBranch, author: g.userOf(orDefault(n.Author, "octocat")), state: "opened",
 		title: orDefault(n.Title, n.SourceBranch), description: n.Description, labels: slices.Clone(n.Labels),
 		created: g.now(), updated: g.now(),
@@ -92,7 +92,7 @@ func (g *GitLab) OpenMergeRequest(n NewMergeRequest) int64 {
 	m.relabelled(g, m.author, nil)
 	target.mrs = append(target.mrs, m)
 	m.changed(g, "open", m.author, object{"merge_status": fromTo("preparing", "unchecked")})
-	g.notify()
+	g.core.Notify()
 	return m.iid
 }
 
@@ -113,7 +113,7 @@ func (g *GitLab) changeMR(project string, iid int64, username string, change fun
 		mistake("no merge request %s!%d", project, iid)
 	}
 	change(m, g.userOf(username))
-	g.notify()
+	g.core.Notify()
 }
 
 // CloseMergeRequest closes a merge request without merging it.
@@ -185,7 +185,7 @@ func (m *mergeRequest) update(g *GitLab, by *user, u MergeRequestUpdate) {
 		}
 	}
 	if changes["target_branch"] != nil { // GitLab compares the same head anew
-		m.heads = append(m.heads, version{g.nextID(), m.head, g.now()})
+		m.heads = append(m.heads, version{g.core.NextID(), m.head, g.now()})
 	}
 	if m.draft() != wasDraft && !g.opts.NoDraftChange {
 		changes["draft"] = fromTo(wasDraft, m.draft())
@@ -213,7 +213,7 @@ func (g *GitLab) Merge(project string, iid int64, username string) string {
 		m.merged, m.state, m.closed = sha, "merged", g.now()
 		m.became(g, by, "merged")
 		m.changed(g, "merge", by, object{"state_id": fromTo(1, 3)})
-		g.moveBranch(m.target, m.targetBranch, sha, by)
+		g.target(m.target).Move(m.targetBranch, sha, by.username)
 	})
 	return sha
 }

@@ -137,7 +137,7 @@ func (m *mergeRequest) labelsJSON(g *GitLab) []object {
 // label is a label of the project, made known when first used.
 func (p *project) label(g *GitLab, name string) object {
 	if p.labels[name] == 0 {
-		p.labels[name] = g.nextID()
+		p.labels[name] = g.core.NextID()
 	}
 	return object{
 		"id": p.labels[name], "title": name, "color": "#6699cc", "project_id": p.id, "created_at": hookStamp(p.created),

@@ -108,9 +108,9 @@ func (g *GitLab) systemNote(m *mergeRequest, by *user, body string) {
 }
 
 func (g *GitLab) addNote(n *note) *note {
-	n.id, n.created, n.updated = g.nextID(), g.now(), g.now()
+	n.id, n.created, n.updated = g.core.NextID(), g.now(), g.now()
 	g.notes = append(g.notes, n)
-	g.notify()
+	g.core.Notify()
 	return n
 }
 

@@ -46,16 +46,16 @@ func TestNotes(t *testing.T) {
 	w.Commit(app, "topic", Change{Files: map[string]string{"a": "1"}})
 	w.OpenMergeRequest(NewMergeRequest{Target: app, SourceBranch: "topic"})
 	const notes = at + "/merge_requests/1/notes"
-	first := w.do("POST", notes, w.token, map[string]any{"body": "one"}).object(t)
+	first := w.do("POST", notes, w.token, map[string]any{"body": "one"}).Object(t)
 	w.Commit(app, "topic", Change{Files: map[string]string{"a": "2"}})
 	theirs := w.AddNote(app, 1, "bob", "two")
 	mine := notes + "/" + itoa(int64(first["id"].(float64)))
-	if r := w.do("PUT", mine, w.token, map[string]any{"body": "one, edited"}); r.status != 200 || text(r.object(t), "body") != "one, edited" {
-		t.Errorf("an edit: %d %s", r.status, r.body)
+	if r := w.do("PUT", mine, w.token, map[string]any{"body": "one, edited"}); r.Status != 200 || text(r.Object(t), "body") != "one, edited" {
+		t.Errorf("an edit: %d %s", r.Status, r.Body)
 	}
 	list := func(query string) string {
 		var out []string
-		for _, n := range w.do("GET", notes+query, w.token, nil).list(t) {
+		for _, n := range w.do("GET", notes+query, w.token, nil).List(t) {
 			out = append(out, text(n, "body"))
 		}
 		return strings.Join(out, ", ")
@@ -86,7 +86,7 @@ func TestNotes(t *testing.T) {
 		"the bot deletes its own":         {"DELETE", mine, nil, "204"},
 	} {
 		r := w.do(tc.method, tc.path, w.token, tc.body)
-		if got := strings.TrimSpace(fmt.Sprint(r.status, " ", r.said())); got != tc.want {
+		if got := strings.TrimSpace(fmt.Sprint(r.Status, " ", r.said())); got != tc.want {
 			t.Errorf("%s: got %.200s, want %s", name, got, tc.want)
 		}
 	}
@@ -114,12 +114,12 @@ func TestNotesOfALockedDiscussion(t *testing.T) {
 	w.Commit(app, "topic", Change{Files: map[string]string{"a": "1"}})
 	iid := w.OpenMergeRequest(NewMergeRequest{Target: app, SourceBranch: "topic"})
 	w.LockMergeRequest(app, iid, "bob", true)
-	if r := w.do("POST", at+"/merge_requests/1/notes", w.token, map[string]any{"body": "one"}); r.status != 201 {
-		t.Errorf("a member's note: %d %s", r.status, r.body)
+	if r := w.do("POST", at+"/merge_requests/1/notes", w.token, map[string]any{"body": "one"}); r.Status != 201 {
+		t.Errorf("a member's note: %d %s", r.Status, r.Body)
 	}
 	w.SetVisibility(app, Public)
 	w.SetMember(app, w.bot.Username, NoAccess)
-	if r := w.do("POST", at+"/merge_requests/1/notes", w.token, map[string]any{"body": "one"}); r.status != 403 {
-		t.Errorf("somebody else's note: %d %s", r.status, r.body)
+	if r := w.do("POST", at+"/merge_requests/1/notes", w.token, map[string]any{"body": "one"}); r.Status != 403 {
+		t.Errorf("somebody else's note: %d %s", r.Status, r.Body)
 	}
 }

@@ -128,5 +128,5 @@ func (c *call) link(with url.Values, rel string) string {
 	for k := range with {
 		q.Set(k, with.Get(k))
 	}
-	return fmt.Sprintf("<%s%s?%s>; rel=%q", c.g.baseURL, c.r.URL.EscapedPath(), q.Encode(), rel)
+	return fmt.Sprintf("<%s%s?%s>; rel=%q", c.g.core.BaseURL, c.r.URL.EscapedPath(), q.Encode(), rel)
 }

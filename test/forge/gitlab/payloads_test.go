@@ -12,12 +12,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/plumbline-ci/plumbline/test/forge/internal/asking"
 	"github.com/plumbline-ci/plumbline/test/forge/internal/gitdb"
 )
 
 func body(t *testing.T, d Delivery) map[string]any {
 	t.Helper()
-	return reply{body: d.Body}.object(t)
+	return reply{asking.Reply{Body: d.Body}}.Object(t)
 }
 
 // dig walks down an object by keys.

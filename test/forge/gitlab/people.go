@@ -49,7 +49,7 @@ type group struct {
 func (g *GitLab) userOf(name string) *user {
 	u := g.users[key(name)]
 	if u == nil {
-		u = &user{id: g.nextID(), username: name, created: g.now()}
+		u = &user{id: g.core.NextID(), username: name, created: g.now()}
 		g.users[key(name)] = u
 	}
 	return u
@@ -67,34 +67,30 @@ func (g *GitLab) userByID(id int64) *user {
 // AddUser makes a user known. Users named in commits, merge requests and
 // memberships are made known by these.
 func (g *GitLab) AddUser(username string) User {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	u := g.userOf(username)
 	return User{u.id, u.username}
 }
 
 // SetBlocked blocks a user or ends it. Memberships stay; tokens are refused.
 func (g *GitLab) SetBlocked(username string, blocked bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	g.userOf(username).blocked = blocked
-	g.notify()
+	g.core.Notify()
 }
 
 // SetAwaiting makes a user's membership of a group one that awaits approval, or ends that. Such a member has its level, and may
 // do nothing (https://docs.gitlab.com/user/free_user_limit/).
 func (g *GitLab) SetAwaiting(group, username string, awaits bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	g.groupOf(group).awaits[g.userOf(username).id] = awaits
-	g.notify()
+	g.core.Notify()
 }
 
 // CreateGroup creates a group by its full path, such as org/team, and those
 // above it, and returns its id.
 func (g *GitLab) CreateGroup(path string) int64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	return g.groupOf(path).id
 }
 
@@ -102,7 +98,7 @@ func (g *GitLab) CreateGroup(path string) int64 {
 func (g *GitLab) groupOf(path string) *group {
 	gr := g.groups[key(path)]
 	if gr == nil {
-		gr = &group{id: g.nextID(), path: path, members: map[int64]Level{}, awaits: map[int64]bool{}}
+		gr = &group{id: g.core.NextID(), path: path, members: map[int64]Level{}, awaits: map[int64]bool{}}
 		if i := strings.LastIndex(path, "/"); i > 0 {
 			gr.parent = g.groupOf(path[:i])
 		}
@@ -114,10 +110,9 @@ func (g *GitLab) groupOf(path string) *group {
 // SetMember gives a user a level in a group or project; NoAccess ends the
 // membership. Members of a group are members of all below it.
 func (g *GitLab) SetMember(path, username string, l Level) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	g.setMember(path, g.userOf(username), l)
-	g.notify()
+	g.core.Notify()
 }
 
 func (g *GitLab) setMember(path string, u *user, l Level) {

@@ -21,15 +21,15 @@ func TestMembers(t *testing.T) {
 	w.SetMember(app, "eve", Owner)
 	w.SetMember(app, "eve", NoAccess)
 	of := func(name string) string {
-		found := w.do("GET", api+"/users?username="+strings.ToUpper(name), w.token, nil).list(t)
+		found := w.do("GET", api+"/users?username="+strings.ToUpper(name), w.token, nil).List(t)
 		if len(found) != 1 {
 			return "no user"
 		}
 		r := w.get("/members/all/" + itoa(int64(found[0]["id"].(float64))))
-		if r.status != 200 {
-			return fmt.Sprint(r.status, " ", r.said())
+		if r.Status != 200 {
+			return fmt.Sprint(r.Status, " ", r.said())
 		}
-		m := r.object(t)
+		m := r.Object(t)
 		return fmt.Sprint(m["access_level"], " ", m["state"])
 	}
 	for name, want := range map[string]string{
@@ -40,7 +40,7 @@ func TestMembers(t *testing.T) {
 		}
 	}
 	var names []string
-	for _, m := range w.get("/members/all?query=n").list(t) {
+	for _, m := range w.get("/members/all?query=n").List(t) {
 		names = append(names, text(m, "username"))
 	}
 	if diff := cmp.Diff([]string{"ann", "ben", "dan"}, names); diff != "" {
@@ -52,20 +52,20 @@ func TestTheOwnerOfAPersonalProject(t *testing.T) {
 	w := newWorld(t, Options{})
 	fork := w.CreateProject("eve/app", ProjectOptions{ForkOf: app})
 	tok := w.CreateToken(NewToken{User: "eve"})
-	p := w.do("GET", api+"/projects/"+itoa(fork.ID), tok.Value, nil).object(t)
+	p := w.do("GET", api+"/projects/"+itoa(fork.ID), tok.Value, nil).Object(t)
 	parent := p["forked_from_project"].(map[string]any)
 	if text(p, "path_with_namespace") != "eve/app" || parent["id"] != float64(w.project.ID) || text(p, "web_url") != fork.WebURL ||
 		text(p, "visibility") != Private || text(p, "default_branch") != "main" {
 		t.Errorf("a fork: %v", p)
 	}
-	if r := w.do("GET", api+"/projects/eve%2Fapp", w.token, nil); r.status != 404 {
-		t.Errorf("a private fork for the parent's bot: %d", r.status)
+	if r := w.do("GET", api+"/projects/eve%2Fapp", w.token, nil); r.Status != 404 {
+		t.Errorf("a private fork for the parent's bot: %d", r.Status)
 	}
 }
 
 func TestTheTokensOwnUser(t *testing.T) {
 	w := newWorld(t, Options{ExternalURL: "https://gitlab.example.com"})
-	me := w.do("GET", api+"/user", w.token, nil).object(t)
+	me := w.do("GET", api+"/user", w.token, nil).Object(t)
 	if me["bot"] != true || me["id"] != float64(w.bot.ID) || !strings.HasPrefix(text(me, "username"), "project_"+itoa(w.project.ID)+"_bot_") {
 		t.Errorf("the bot: %v", me)
 	}
@@ -85,11 +85,11 @@ func TestMembersOfGroups(t *testing.T) {
 	tok := w.CreateToken(NewToken{User: "ann"}).Value
 	names := func(path string) string {
 		r := w.do("GET", api+"/groups/"+path+"/members/all", tok, nil)
-		if r.status != 200 {
-			return fmt.Sprint(r.status, " ", r.said())
+		if r.Status != 200 {
+			return fmt.Sprint(r.Status, " ", r.said())
 		}
 		var all []string
-		for _, m := range r.list(t) {
+		for _, m := range r.List(t) {
 			all = append(all, text(m, "username"))
 		}
 		return strings.Join(all, " ")
@@ -101,7 +101,7 @@ func TestMembersOfGroups(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", path, got, want)
 		}
 	}
-	if got := len(w.do("GET", api+"/groups/org%2Fteam%2Fsub/members/all?query=BE", tok, nil).list(t)); got != 1 {
+	if got := len(w.do("GET", api+"/groups/org%2Fteam%2Fsub/members/all?query=BE", tok, nil).List(t)); got != 1 {
 		t.Errorf("%d members with a be, want 1", got)
 	}
 }

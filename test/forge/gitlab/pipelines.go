@@ -40,16 +40,15 @@ func (g *GitLab) Pipelines(project, sha string) []Pipeline {
 // NativePipeline makes a pipeline as GitLab's own CI does, with one job that
 // has succeeded. That of a merge request is on its refs/merge-requests/N/head.
 func (g *GitLab) NativePipeline(project, ref, sha string) int64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	p, by := g.mustProject(project), g.userOf("octocat")
 	if p.db.Commit(sha) == nil {
 		mistake("NativePipeline: no commit %s in %s", sha, project)
 	}
-	pl := &pipeline{id: g.nextID(), project: p, sha: sha, ref: ref, user: by, created: g.now()}
+	pl := &pipeline{id: g.core.NextID(), project: p, sha: sha, ref: ref, user: by, created: g.now()}
 	g.pipelines = append(g.pipelines, pl)
 	g.statuses = append(g.statuses, &status{
-		id: g.nextID(), pipeline: pl, name: "job", state: "success", ref: ref, user: by, created: g.now(), finished: g.now(),
+		id: g.core.NextID(), pipeline: pl, name: "job", state: "success", ref: ref, user: by, created: g.now(), finished: g.now(),
 	})
 	return pl.id
 }

@@ -69,14 +69,13 @@ type refUpdate struct {
 // CreateProject creates a project by its full path; groups on the way that do
 // not exist are created.
 func (g *GitLab) CreateProject(path string, o ProjectOptions) Project {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	slash := strings.LastIndex(path, "/")
 	if g.projects[key(path)] != nil || slash < 1 {
 		mistake("CreateProject: %q exists or has no namespace", path)
 	}
 	p := &project{
-		id: g.nextID(), path: path, visibility: orDefault(o.Visibility, Private),
+		id: g.core.NextID(), path: path, visibility: orDefault(o.Visibility, Private),
 		defaultBranch: orDefault(o.DefaultBranch, "main"), created: g.now(), db: gitdb.DB{},
 		branches: map[string]string{}, tags: map[string]string{}, annotated: map[string]string{}, updates: map[string]refUpdate{},
 		members: map[int64]Level{}, protected: map[string]Level{}, labels: map[string]int64{},
@@ -96,31 +95,28 @@ func (g *GitLab) CreateProject(path string, o ProjectOptions) Project {
 		p.protected[p.defaultBranch] = Maintainer
 	}
 	g.projects[key(path)] = p
-	g.notify()
+	g.core.Notify()
 	return Project{ID: p.id, FullPath: p.path, WebURL: p.web(g), CloneURL: p.web(g) + ".git"}
 }
 
 // DeleteProject removes a project.
 func (g *GitLab) DeleteProject(path string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	delete(g.projects, key(g.mustProject(path).path))
-	g.notify()
+	g.core.Notify()
 }
 
 // SetVisibility changes who sees a project: Private, Internal or Public.
 func (g *GitLab) SetVisibility(path, visibility string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	g.mustProject(path).visibility = visibility
-	g.notify()
+	g.core.Notify()
 }
 
 // ProtectBranch lets only users of at least the level push to a branch, and
 // only them post statuses on it; NoAccess ends the protection.
 func (g *GitLab) ProtectBranch(path, branch string, l Level) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	p := g.mustProject(path)
 	if l == NoAccess {
 		delete(p.protected, branch)

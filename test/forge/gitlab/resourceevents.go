@@ -19,7 +19,7 @@ type resourceEvent struct {
 }
 
 func (m *mergeRequest) became(g *GitLab, by *user, state string) {
-	m.states = append(m.states, resourceEvent{id: g.nextID(), by: by, when: g.now(), what: state})
+	m.states = append(m.states, resourceEvent{id: g.core.NextID(), by: by, when: g.now(), what: state})
 }
 
 // relabelled notes which labels were added and removed. The caller holds mu.
@@ -27,7 +27,7 @@ func (m *mergeRequest) relabelled(g *GitLab, by *user, before []string) {
 	note := func(what string, these, but []string) {
 		for _, name := range these {
 			if !slices.Contains(but, name) {
-				m.labelEvents = append(m.labelEvents, resourceEvent{id: g.nextID(), by: by, when: g.now(), what: what, name: name})
+				m.labelEvents = append(m.labelEvents, resourceEvent{id: g.core.NextID(), by: by, when: g.now(), what: what, name: name})
 			}
 		}
 	}

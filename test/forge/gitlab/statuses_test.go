@@ -46,7 +46,7 @@ func TestStatusTransitions(t *testing.T) {
 			for _, state := range strings.Fields(tc.posts) {
 				r = w.post(map[string]any{"state": state, "name": "ci"})
 			}
-			got := strings.TrimSpace(fmt.Sprint(r.status, " ", r.said()))
+			got := strings.TrimSpace(fmt.Sprint(r.Status, " ", r.said()))
 			if got != tc.last {
 				t.Errorf("the last post: got %s, want %s", got, tc.last)
 			}
@@ -88,7 +88,7 @@ func TestStatusFields(t *testing.T) {
 				fields[k] = v
 			}
 			r := w.post(fields)
-			if got := strings.TrimSpace(fmt.Sprint(r.status, " ", r.said())); got != tc.want {
+			if got := strings.TrimSpace(fmt.Sprint(r.Status, " ", r.said())); got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
 			want := 0
@@ -125,7 +125,7 @@ func TestWhoMayPostAStatus(t *testing.T) {
 			}
 			tok := w.CreateToken(NewToken{User: "carol", Scopes: []string{tc.scope}})
 			r := w.do("POST", at+"/statuses/"+orDefault(tc.sha, w.sha), tok.Value, map[string]any{"state": "running"})
-			if got := strings.TrimSpace(fmt.Sprint(r.status, " ", r.said())); got != tc.want {
+			if got := strings.TrimSpace(fmt.Sprint(r.Status, " ", r.said())); got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
 		})
@@ -135,12 +135,12 @@ func TestWhoMayPostAStatus(t *testing.T) {
 func TestProtectedBranchNeedsAMaintainer(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.ProtectBranch(app, "main", Maintainer)
-	if r := w.post(map[string]any{"state": "running"}); r.status != 403 {
-		t.Errorf("a developer on a protected branch: %d", r.status)
+	if r := w.post(map[string]any{"state": "running"}); r.Status != 403 {
+		t.Errorf("a developer on a protected branch: %d", r.Status)
 	}
 	w.SetMember(app, w.bot.Username, Maintainer)
-	if r := w.post(map[string]any{"state": "running"}); r.status != 201 {
-		t.Errorf("a maintainer on a protected branch: %d %s", r.status, r.said())
+	if r := w.post(map[string]any{"state": "running"}); r.Status != 201 {
+		t.Errorf("a maintainer on a protected branch: %d %s", r.Status, r.said())
 	}
 }
 
@@ -151,7 +151,7 @@ func TestStatusOfAFork(t *testing.T) {
 	post := func(project string, fields map[string]any) string {
 		fields["state"] = "running"
 		r := w.do("POST", api+"/projects/"+project+"/statuses/"+head, w.token, fields)
-		return fmt.Sprint(r.status, " ", r.said())
+		return fmt.Sprint(r.Status, " ", r.said())
 	}
 	got := []string{post("org%2Fteam%2Fapp", map[string]any{"ref": "topic"})}
 	w.OpenMergeRequest(NewMergeRequest{Target: app, Source: "eve/app", SourceBranch: "topic", Author: "eve"})
@@ -165,13 +165,13 @@ func TestStatusOfAFork(t *testing.T) {
 
 func TestStatusesAreUpdatedAndListed(t *testing.T) {
 	w := newWorld(t, Options{})
-	first := w.post(map[string]any{"state": "running", "name": "a", "description": "runs", "target_url": "http://x/1"}).object(t)
+	first := w.post(map[string]any{"state": "running", "name": "a", "description": "runs", "target_url": "http://x/1"}).Object(t)
 	// A form does as well as JSON.
-	if r := w.do("POST", at+"/statuses/"+w.sha, w.token, url.Values{"state": {"running"}, "name": {"form"}}); r.status != 201 {
-		t.Errorf("a form: %d %s", r.status, r.said())
+	if r := w.do("POST", at+"/statuses/"+w.sha, w.token, url.Values{"state": {"running"}, "name": {"form"}}); r.Status != 201 {
+		t.Errorf("a form: %d %s", r.Status, r.said())
 	}
 	// What is not sent stays.
-	second := w.post(map[string]any{"state": "success", "name": "a", "description": "done"}).object(t)
+	second := w.post(map[string]any{"state": "success", "name": "a", "description": "done"}).Object(t)
 	if second["id"] != first["id"] || text(second, "target_url") != "http://x/1" || text(second, "description") != "done" ||
 		second["finished_at"] == nil || second["pipeline_id"] != first["pipeline_id"] || text(second, "ref") != "main" {
 		t.Errorf("an update keeps the id and what was not sent: %v", second)
@@ -180,7 +180,7 @@ func TestStatusesAreUpdatedAndListed(t *testing.T) {
 	w.post(map[string]any{"state": "failed", "name": "b"})
 	list := func(query string) string {
 		var out []string
-		for _, s := range w.get("/repository/commits/" + w.sha + "/statuses" + query).list(t) {
+		for _, s := range w.get("/repository/commits/" + w.sha + "/statuses" + query).List(t) {
 			out = append(out, text(s, "name")+":"+text(s, "status"))
 		}
 		return strings.Join(out, " ")
@@ -214,26 +214,26 @@ func TestAnotherUsersStatusIsNotUpdated(t *testing.T) {
 	other := w.CreateToken(NewToken{Project: app})
 	r := w.do("POST", at+"/statuses/"+w.sha, other.Value, map[string]any{"state": "running", "name": "ci"})
 	all := w.StatusesFor(app, w.sha)
-	if r.status != 201 || len(all) != 2 || !all[0].Retried || all[1].PipelineID != all[0].PipelineID {
-		t.Errorf("%d; statuses %+v", r.status, all)
+	if r.Status != 201 || len(all) != 2 || !all[0].Retried || all[1].PipelineID != all[0].PipelineID {
+		t.Errorf("%d; statuses %+v", r.Status, all)
 	}
 }
 
 func TestOptionsOfStatuses(t *testing.T) {
 	old := newWorld(t, Options{NoSkipped: true})
 	if r := old.post(map[string]any{"state": "skipped"}); r.said() != "state does not have a valid value" {
-		t.Errorf("skipped on an old server: %d %s", r.status, r.said())
+		t.Errorf("skipped on an old server: %d %s", r.Status, r.said())
 	}
 	newer := newWorld(t, Options{AcceptRepeated: true})
 	newer.post(map[string]any{"state": "running"})
-	if r := newer.post(map[string]any{"state": "running", "description": "x"}); r.status != 201 || len(newer.StatusesFor(app, newer.sha)) != 1 {
-		t.Errorf("a repeated state on a server that takes it: %d %s", r.status, r.said())
+	if r := newer.post(map[string]any{"state": "running", "description": "x"}); r.Status != 201 || len(newer.StatusesFor(app, newer.sha)) != 1 {
+		t.Errorf("a repeated state on a server that takes it: %d %s", r.Status, r.said())
 	}
 }
 
 func TestEachRefHasItsOwnPipeline(t *testing.T) {
 	w := newWorld(t, Options{})
-	first := w.post(map[string]any{"state": "failed", "name": "ci", "ref": "main"}).object(t)
+	first := w.post(map[string]any{"state": "failed", "name": "ci", "ref": "main"}).Object(t)
 	w.post(map[string]any{"state": "success", "name": "ci", "ref": "v1"})
 	w.NativePipeline(app, "refs/merge-requests/1/head", w.sha)
 	var got []string
@@ -244,12 +244,12 @@ func TestEachRefHasItsOwnPipeline(t *testing.T) {
 		t.Errorf("pipelines (-want +got):\n%s", diff)
 	}
 	for query, want := range map[string]int{"": 3, "?ref=main": 1, "?ref=v1&name=ci": 1, "?ref=refs%2Fmerge-requests%2F1%2Fhead": 1} {
-		if got := len(w.get("/repository/commits/" + w.sha + "/statuses" + query).list(t)); got != want {
+		if got := len(w.get("/repository/commits/" + w.sha + "/statuses" + query).List(t)); got != want {
 			t.Errorf("%q lists %d statuses, want %d", query, got, want)
 		}
 	}
 	r := w.post(map[string]any{"state": "success", "name": "ci", "ref": "v1", "pipeline_id": first["pipeline_id"]})
-	if r.status != 404 {
-		t.Errorf("a pipeline of another ref takes a status: %d %s", r.status, r.said())
+	if r.Status != 404 {
+		t.Errorf("a pipeline of another ref takes a status: %d %s", r.Status, r.said())
 	}
 }

@@ -36,7 +36,7 @@ func createStatus(c *call) answer {
 		return *problem
 	}
 	if pl.id == 0 {
-		pl.id = c.g.nextID()
+		pl.id = c.g.core.NextID()
 		c.g.pipelines = append(c.g.pipelines, pl)
 	}
 	return c.writeStatus(pl)
@@ -105,7 +105,7 @@ func (c *call) writeStatus(pl *pipeline) answer {
 	name, state := c.statusName(), c.text("state")
 	s := c.g.unfinished(pl, name, c.user)
 	if s == nil {
-		s = &status{id: c.g.nextID(), pipeline: pl, name: name, ref: pl.ref, user: c.user, created: c.g.now(), updates: -1}
+		s = &status{id: c.g.core.NextID(), pipeline: pl, name: name, ref: pl.ref, user: c.user, created: c.g.now(), updates: -1}
 		c.g.statuses = append(c.g.statuses, s)
 	} else if refusal := s.refuses(state, c.g.opts.AcceptRepeated); refusal != "" {
 		return refuse(http.StatusBadRequest, refusal)

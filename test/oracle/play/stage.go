@@ -4,7 +4,6 @@ package play
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -126,16 +125,11 @@ func (s *Stage) startOurs(ctx context.Context, programs installation.Programs, d
 	if err != nil {
 		return err
 	}
-	controller, err := i.Controller(ctx, false, "-late-reports=3s", "-close-window=5s")
-	if err != nil {
-		return err
+	receiver, _, err := i.Pair(ctx, false, nil, []string{"-late-reports=3s", "-close-window=5s"})
+	if err == nil {
+		s.ours.hook = receiver.URL
 	}
-	receiver, err := i.Receiver(ctx, false)
-	if err != nil {
-		return err
-	}
-	s.ours.hook = receiver.URL
-	return errors.Join(controller.Start(ctx), receiver.Start(ctx))
+	return err
 }
 
 func (s *Stage) startPaC(ctx context.Context, built original, defaults scenario.Defaults) (err error) {

@@ -28,6 +28,9 @@ func main() {
 	flag.StringVar(&c.rates, "rates", "1,5,20", "pushes a second of the loads")
 	flag.StringVar(&c.repositories, "repositories", "100,1000,10000", "numbers of Repositories to measure with")
 	flag.StringVar(&c.settled, "settled", "1000,100000", "numbers of settled events to measure with")
+	flag.StringVar(&c.runs, "runs", "", "numbers of PipelineRuns of one event to measure the costs of, e.g. 1,10,100,200")
+	flag.DurationVar(&c.slow.Git, "git-delay", 0, "how long the Git service takes for each answer in the section runs; 200ms is like github.com")
+	flag.DurationVar(&c.slow.Create, "create-delay", 0, "how much longer the API server takes for each PipelineRun there, as with policies that look at it")
 	flag.StringVar(&c.only, "only", ".", "regular expression of the sections to measure, e.g. ^load-one")
 	flag.StringVar(&c.json, "json", "", "file that the figures are stored in; those of sections that are not measured now stay")
 	flag.StringVar(&c.page, "page", "", "file whose table is written anew with the figures of -json; nothing is measured")
@@ -43,19 +46,21 @@ func main() {
 
 // command is the flags.
 type command struct {
-	seconds                                                  float64
-	rates, repositories, settled, only, json, page, profiles string
+	seconds                                                        float64
+	rates, repositories, settled, runs, only, json, page, profiles string
+	slow                                                           bench.Delays
 }
 
 func (c command) run(ctx context.Context) error {
 	if c.page != "" {
 		return c.rewrite()
 	}
-	o := bench.Options{During: time.Duration(c.seconds * float64(time.Second)), To: os.Stdout}
-	var errs [4]error
+	o := bench.Options{During: time.Duration(c.seconds * float64(time.Second)), To: os.Stdout, Slow: c.slow}
+	var errs [5]error
 	o.Rates, errs[0] = numbers("-rates", c.rates)
 	o.Repositories, errs[1] = whole("-repositories", c.repositories)
 	o.Settled, errs[2] = whole("-settled", c.settled)
+	o.Runs, errs[4] = whole("-runs", c.runs)
 	o.Only, errs[3] = regexp.Compile(c.only)
 	if err := errors.Join(errs[:]...); err != nil {
 		return err

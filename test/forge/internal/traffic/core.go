@@ -7,9 +7,7 @@ package traffic
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -20,57 +18,22 @@ type Core struct {
 	// Mu guards the core and all state of the forge.
 	Mu sync.Mutex
 
+	// BaseURL is where the forge listens.
+	BaseURL string
+
 	now      func() time.Time
+	lastID   int64
 	done     chan struct{}
 	stop     sync.Once
 	server   *http.Server
-	listener net.Listener
 	changed  chan struct{}
 	requests []Request
 	faults   []*FaultHandle
 }
 
-// New returns a core with the forge's clock.
-func New(now func() time.Time) *Core {
-	return &Core{now: now, done: make(chan struct{}), changed: make(chan struct{})}
-}
-
-// Listen takes the address and returns the URL it stands for. Nothing is
-// served before Serve.
-func (c *Core) Listen(addr string) (string, error) {
-	lis, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", addr)
-	if err != nil {
-		return "", fmt.Errorf("starting the forge: %w", err)
-	}
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
-	c.listener = lis
-	return "http://" + lis.Addr().String(), nil
-}
-
-// Serve serves what Listen took until Close.
-func (c *Core) Serve(h http.Handler) {
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
-	c.server = &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
-	srv, lis := c.server, c.listener
-	// Serve returns when Close closes the listener; its error says only that.
-	go func() { _ = srv.Serve(lis) }()
-}
-
-// Close stops listening, drops every connection and releases hung requests.
-func (c *Core) Close() error {
-	c.stop.Do(func() { close(c.done) })
-	c.Mu.Lock()
-	srv := c.server
-	c.Mu.Unlock()
-	if srv == nil {
-		return nil
-	}
-	if err := srv.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-		return fmt.Errorf("closing the forge: %w", err)
-	}
-	return nil
+// New returns a core with the forge's clock, whose ids begin after lastID.
+func New(now func() time.Time, lastID int64) *Core {
+	return &Core{now: now, lastID: lastID, done: make(chan struct{}), changed: make(chan struct{})}
 }
 
 // WaitFor blocks until ok holds, or ctx ends. ok runs under Mu after every change.
@@ -90,6 +53,12 @@ func (c *Core) WaitFor(ctx context.Context, ok func() bool) error {
 	}
 }
 
+// NextID gives the next number; ids are unique over all kinds. The caller holds Mu.
+func (c *Core) NextID() int64 {
+	c.lastID++
+	return c.lastID
+}
+
 // Notify wakes every WaitFor. The caller holds Mu.
 func (c *Core) Notify() {
 	close(c.changed)
@@ -106,19 +75,4 @@ type Request struct {
 	Route  string
 	Status int  // what the client was told; 0 while it waits or when it got no answer
 	Fault  bool // a scripted fault decided the answer
-}
-
-// Requests lists every call so far. The caller holds Mu.
-func (c *Core) Requests() []Request { return append([]Request(nil), c.requests...) }
-
-// Count says how many calls a route had; an empty route counts all. The
-// caller holds Mu.
-func (c *Core) Count(route string) int {
-	n := 0
-	for i := range c.requests {
-		if route == "" || c.requests[i].Route == route {
-			n++
-		}
-	}
-	return n
 }
