@@ -27,7 +27,7 @@ type pooled struct {
 	*installation.Installation
 	receiver, controller *installation.Process
 	state                string // what it was when the test began: its processes and its settings
-	// logs and pages are what the processes had logged and counted by then.
+	// logs and pages are what the processes had logged and counted by then, none if they are new.
 	logs  map[*installation.Process]int
 	pages map[*installation.Process]string
 }
@@ -66,8 +66,12 @@ func (w *world) reuse(hub *onGitHub) bool {
 	w.Installation = p.Installation
 	w.Forge, w.App = hub.GitHub, hub.app
 	w.receivers, w.controllers = []*installation.Process{p.receiver}, []*installation.Process{p.controller}
+	p.logs, p.pages = map[*installation.Process]int{}, map[*installation.Process]string{}
 	for _, process := range []*installation.Process{p.receiver, p.controller} {
 		w.t.Cleanup(func() { w.finish(process) })
+		log, err := os.ReadFile(process.Log())
+		w.must(err)
+		p.logs[process], p.pages[process] = len(log), w.page(process)
 	}
 	if hub.GitHub != nil {
 		w.configure("github-url", hub.URL())
@@ -79,12 +83,6 @@ func (w *world) reuse(hub *onGitHub) bool {
 // borrow returns the installation of a plain world to the pool at the test's end, if it is as it was.
 func (w *world) borrow(p *pooled) {
 	w.t.Helper()
-	p.logs, p.pages = map[*installation.Process]int{}, map[*installation.Process]string{}
-	for _, process := range []*installation.Process{p.receiver, p.controller} {
-		log, err := os.ReadFile(process.Log())
-		w.must(err)
-		p.logs[process], p.pages[process] = len(log), w.page(process)
-	}
 	var err error
 	p.state, err = w.state()
 	w.must(err)
