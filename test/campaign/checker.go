@@ -172,10 +172,8 @@ func (c *checker) early(e *invariants.Evidence) (broken []invariants.Violation) 
 	for _, w := range e.Writes {
 		invariant := map[string]string{"failure": "I-3", "success": "I-4"}[w.Conclusion]
 		if end, known := ended[w.ExternalID]; invariant != "" && known && w.At.Before(end) {
-			broken = append(broken, invariants.Violation{
-				Invariant: invariant, Subject: w.ExternalID,
-				Message: fmt.Sprintf("write %d says %s of %s %v before it ended", w.N, w.Conclusion, w.ExternalID, end.Sub(w.At)),
-			})
+			broken = append(broken, invariants.Violated(invariant, w.ExternalID,
+				"write %d says %s of %s %v before it ended", w.N, w.Conclusion, w.ExternalID, end.Sub(w.At)))
 		}
 	}
 	return broken
@@ -186,9 +184,8 @@ func (c *checker) early(e *invariants.Evidence) (broken []invariants.Violation) 
 func unfounded(e *invariants.Evidence) (broken []invariants.Violation) {
 	for name, run := range e.Planned {
 		if run.Refused != nil && !strings.Contains(run.Refused.Message, denial) && !strings.Contains(run.Refused.Message, started) {
-			broken = append(broken, invariants.Violation{
-				Invariant: "I-3", Subject: name, Message: fmt.Sprintf("run %s is refused and nobody did: %s", name, run.Refused.Message),
-			})
+			broken = append(broken, invariants.Violated("I-3", name,
+				"run %s is refused and nobody did: %s", name, run.Refused.Message))
 		}
 		switch r := run.Result; {
 		case r == nil:
@@ -238,9 +235,8 @@ func unseen(writes []invariants.Write, asked []forge.Request) (broken []invarian
 				!r.Time.After(w.At) && w.At.Sub(r.Time) < before
 		}
 		if posted[w.ExternalID+w.SHA] && !slices.ContainsFunc(asked, looked) {
-			broken = append(broken, invariants.Violation{
-				Invariant: "I-8", Subject: w.ExternalID, Message: fmt.Sprintf("write %d posts the check of %s once more, and nobody has looked for it", w.N, w.ExternalID),
-			})
+			broken = append(broken, invariants.Violated("I-8", w.ExternalID,
+				"write %d posts the check of %s once more, and nobody has looked for it", w.N, w.ExternalID))
 		}
 		posted[w.ExternalID+w.SHA] = true
 	}
@@ -252,9 +248,8 @@ func (c *checker) failed(e *invariants.Evidence) (broken []invariants.Violation)
 	for _, d := range e.Deliveries {
 		slow := d.Code == 503 && d.Took > installation.Outwaited || d.Code == 0 && d.Took > installation.Unheard
 		if d.Code/100 != 2 && !slow && c.stage.tally.quiet(d.At.Add(-d.Took), d.At.Add(precision)) {
-			broken = append(broken, invariants.Violation{
-				Invariant: "I-9", Subject: d.Key, Message: fmt.Sprintf("in a rolling restart delivery %s is answered %d", d.Key, d.Code),
-			})
+			broken = append(broken, invariants.Violated("I-9", d.Key,
+				"in a rolling restart delivery %s is answered %d", d.Key, d.Code))
 		}
 	}
 	return broken

@@ -46,16 +46,14 @@ func (c *checker) ignored(e *invariants.Evidence) (broken []invariants.Violation
 		key := event.Spec.DeliveryKey
 		records[key] = true
 		if r, wish := c.stage.of(key); wish == starts && startsNothing(&event.Status) && len(runs[r.pairOf(key)]) == 0 {
-			broken = append(broken, invariants.Violation{
-				Invariant: "I-1", Subject: key, Message: fmt.Sprintf("GitEvent %s is %s, and there are pipelines for it", event.Name, event.Status.Disposition),
-			})
+			broken = append(broken, invariants.Violated("I-1", key,
+				"GitEvent %s is %s, and there are pipelines for it", event.Name, event.Status.Disposition))
 		}
 	}
 	for _, d := range e.Deliveries {
 		if r, wish := c.stage.of(d.Key); wish == starts && (d.Code/100 == 2 || r.redelivers()) && !records[d.Key] {
-			broken = append(broken, invariants.Violation{
-				Invariant: "I-1", Subject: d.Key, Message: fmt.Sprintf("delivery %s was answered %d and there is no record of it", d.Key, d.Code),
-			})
+			broken = append(broken, invariants.Violated("I-1", d.Key,
+				"delivery %s was answered %d and there is no record of it", d.Key, d.Code))
 		}
 	}
 	return broken
@@ -81,9 +79,8 @@ func (c *checker) incomplete(e *invariants.Evidence) (broken []invariants.Violat
 		if r == nil || event.Status.Disposition != v1alpha1.DispositionRuns || planned >= r.countOf(key) {
 			continue
 		}
-		broken = append(broken, invariants.Violation{
-			Invariant: "I-1", Subject: event.Name, Message: fmt.Sprintf("of the %d pipelines of its push GitEvent %s has planned %d", r.countOf(key), event.Name, planned),
-		})
+		broken = append(broken, invariants.Violated("I-1", event.Name,
+			"of the %d pipelines of its push GitEvent %s has planned %d", r.countOf(key), event.Name, planned))
 	}
 	return broken
 }
@@ -139,7 +136,7 @@ func (c *checker) astray(e *invariants.Evidence) (broken []invariants.Violation)
 }
 
 func strayed(subject, format string, args ...any) invariants.Violation {
-	return invariants.Violation{Invariant: apart, Subject: subject, Message: fmt.Sprintf(format, args...)}
+	return invariants.Violated(apart, subject, format, args...)
 }
 
 // both are two Git services as one.

@@ -93,7 +93,7 @@ func pairOf(v webhooksecret.Value) secretPair {
 }
 
 // renewsItsCopy finds the call that renews the copy of the webhook's secret after that was rotated: the next write of the Secret
-// with the copy after the Secret that it is from was read. Other writes are for the Repositories of other worlds.
+// with the copy after the Secret that it is from was read.
 func (w *world) renewsItsCopy(rotated *atomic.Bool) func(cluster.Call) bool {
 	namespace, name, _ := w.git.secret(w)
 	shard, _ := w.copyIn()

@@ -127,7 +127,7 @@ func (w *world) holders() map[string]string {
 	return holders
 }
 
-// A3, small: of two receivers and two controllers that work on 20 deliveries one each is killed. What was not
+// A3, H1, small: of two receivers and two controllers that work on 20 deliveries one each is killed. What was not
 // acknowledged is delivered to the other receiver; each delivery ends with one run and a check that tells the truth.
 func TestKilledUnderLoad(t *testing.T) {
 	t.Parallel()

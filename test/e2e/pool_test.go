@@ -26,6 +26,7 @@ type pool struct {
 type pooled struct {
 	*installation.Installation
 	receiver, controller *installation.Process
+	ci                   string // the namespace of its first Repository: it serves those whose names begin so
 	state                string // what it was when the test began: its processes and its settings
 	// logs and pages are what the processes had logged and counted by then, none if they are new.
 	logs  map[*installation.Process]int
@@ -63,9 +64,11 @@ func (w *world) reuse(hub *onGitHub) bool {
 	if p == nil {
 		return false
 	}
+	w.ci = shared.cluster.Namespace(w.t, p.ci)
 	w.Installation = p.Installation
 	w.Forge, w.App = hub.GitHub, hub.app
 	w.receivers, w.controllers = []*installation.Process{p.receiver}, []*installation.Process{p.controller}
+	w.t.Cleanup(w.tellsNoSecret)
 	p.logs, p.pages = map[*installation.Process]int{}, map[*installation.Process]string{}
 	for _, process := range []*installation.Process{p.receiver, p.controller} {
 		w.t.Cleanup(func() { w.finish(process) })
@@ -76,7 +79,9 @@ func (w *world) reuse(hub *onGitHub) bool {
 	if hub.GitHub != nil {
 		w.configure("github-url", hub.URL())
 	}
+	w.t.Cleanup(w.showLogs)
 	w.borrow(p)
+	w.createRepository(w.ci, "app")
 	return true
 }
 

@@ -93,7 +93,7 @@ func namesOf(runs []pipelinev1.PipelineRun) (names []string) {
 	return names
 }
 
-// A delete that is refused is tried again, says nothing to the author and ends nothing but itself; after the outage what is not kept is
+// G3: a delete that is refused is tried again, says nothing to the author and ends nothing but itself; after the outage what is not kept is
 // gone. The deletes name the object.
 func TestARefusedDeleteIsTriedAgain(t *testing.T) {
 	t.Parallel()
@@ -116,7 +116,7 @@ func TestARefusedDeleteIsTriedAgain(t *testing.T) {
 	w.invariants()
 }
 
-// The git-auth secret lives as long as its run, so that a console can start an ended one again: GitLab's token is in there still; one that was
+// G4: the git-auth secret lives as long as its run, so that a console can start an ended one again: GitLab's token is in there still; one that was
 // minted for the run is revoked and not in there any more. It goes with the run.
 func TestASecretGoesWithItsRun(t *testing.T) {
 	t.Parallel()

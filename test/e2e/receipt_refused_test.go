@@ -192,8 +192,8 @@ func waitsForItsSecret(t *testing.T, w *world) {
 	w.onlyOne(sha)
 }
 
-// What is not a delivery is refused for good: 400 when it cannot be decoded, 413 when it is over GitHub's 25 MiB, with
-// or without a declared length; and nothing is stored.
+// A10: what is not a delivery is refused for good: 400 when it cannot be decoded, 413 when it is
+// over GitHub's 25 MiB, with or without a declared length; and nothing is stored.
 func TestUndecodableAndTooBig(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1})

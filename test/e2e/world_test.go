@@ -68,24 +68,25 @@ func newWorld(t *testing.T, s setup) *world {
 	w := &world{t: t, ctx: ctx, readable: &readable{texts: map[string]string{}}}
 	t.Cleanup(w.giveBack)
 	hub := w.host(s)
+	if s.isPlain() && w.reuse(hub) {
+		return w
+	}
 	w.ci = s.namespace(t, "ci")
 	t.Cleanup(w.tellsNoSecret)
-	if s.isPlain() && w.reuse(hub) {
-		w.createRepository(w.ci, "app")
-	} else {
-		w.install(s, hub)
-	}
+	w.install(s, hub)
 	t.Cleanup(w.showLogs)
 	return w
 }
 
-// install makes an installation and starts its processes.
+// install makes an installation that serves the world's namespaces and starts its processes.
 func (w *world) install(s setup, hub *onGitHub) {
 	w.t.Helper()
 	system := s.namespace(w.t, cmp.Or(s.system, "plumbline"))
+	config := append(s.leases(), [3]string{"plumbline", "serve-namespaces", w.ci + ", " + w.ci + "-*"})
+	config = append(config, s.config...)
 	var err error
 	w.Installation, err = installation.New(w.ctx, installation.Options{
-		Cluster: shared.cluster, Forge: hub.GitHub, App: hub.app, Programs: shared.programs, Namespace: system, Config: append(s.leases(), s.config...),
+		Cluster: shared.cluster, Forge: hub.GitHub, App: hub.app, Programs: shared.programs, Namespace: system, Config: config,
 	})
 	w.must(err)
 	w.createRepository(w.ci, "app")
@@ -96,7 +97,7 @@ func (w *world) install(s setup, hub *onGitHub) {
 		w.startController(s.proxied, s.flags...)
 	}
 	if s.isPlain() {
-		w.borrow(&pooled{Installation: w.Installation, receiver: w.receivers[0], controller: w.controller()})
+		w.borrow(&pooled{Installation: w.Installation, ci: w.ci, receiver: w.receivers[0], controller: w.controller()})
 	}
 }
 
@@ -108,6 +109,12 @@ func (s setup) namespace(t *testing.T, prefix string) string {
 		return prefix + "-recorded"
 	}
 	return shared.cluster.Namespace(t, prefix)
+}
+
+// further creates one more namespace that the world's installation serves.
+func (w *world) further(prefix string) string {
+	w.t.Helper()
+	return shared.cluster.Namespace(w.t, w.ci+"-"+prefix)
 }
 
 // host starts the world's Git service. An installation that serves a GitLab has no GitHub App.
@@ -184,8 +191,7 @@ func (w *world) must(err error) {
 	}
 }
 
-// claimed waits until the Repository owns its URL and its webhook's secret is copied: before that, receivers answer 503. The
-// claim tells, not the Repository's condition, which every installation in the cluster writes.
+// claimed waits until the Repository owns its URL and its webhook's secret is copied: before that, receivers answer 503.
 func (w *world) claimed() {
 	w.t.Helper()
 	url, err := v1alpha1.CanonicalURL(w.git.page())

@@ -70,12 +70,6 @@ func (g *GitHub) SetOrgOwner(org, user string) {
 	o.members[key(user)] = &membership{user: g.userOf(user), public: true, owner: true}
 }
 
-// RemoveOrgMember ends a membership.
-func (g *GitHub) RemoveOrgMember(org, user string) {
-	defer g.lock()()
-	delete(g.accountOf(org, "Organization").members, key(user))
-}
-
 // SetOrgBasePermission sets what members may do on every repository of the
 // organisation: none, read (GitHub's default), write or admin.
 func (g *GitHub) SetOrgBasePermission(org, permission string) {

@@ -4,7 +4,6 @@ package forge
 
 import (
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -118,7 +117,6 @@ func (r *repo) html(g *GitHub) string { return g.core.BaseURL + "/" + r.fullName
 
 func (r *repo) api(g *GitHub) string { return g.core.BaseURL + "/api/v3/repos/" + r.fullName() }
 
-// resolve finds the commit a ref means; "" is none.
 // resolve returns the commit that a ref means; HEAD is the default branch.
 func (r *repo) resolve(ref string) string {
 	if ref == "HEAD" {
@@ -155,18 +153,6 @@ func getRepo(c *call) answer {
 		o["source"] = c.repo.parent.json(c.g)
 	}
 	return ok(o)
-}
-
-func listBranches(c *call) answer {
-	return paged(c, slices.Sorted(maps.Keys(c.repo.branches)), func(names []string) any {
-		out := []object{}
-		for _, n := range names {
-			sha := c.repo.branches[n]
-			out = append(out, object{"name": n, "protected": false,
-				"commit": object{"sha": sha, "url": c.repo.api(c.g) + "/commits/" + sha}})
-		}
-		return out
-	})
 }
 
 func getBranch(c *call) answer {

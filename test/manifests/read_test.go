@@ -103,48 +103,34 @@ func (a *installation) add(file string, document []byte) error {
 		return fmt.Errorf("%s is there twice", name)
 	}
 	a.names[name] = true
-	switch head.APIVersion + " " + head.Kind {
-	case "v1 Namespace":
-		return into(&a.namespaces, document)
-	case "v1 ServiceAccount":
-		return into(&a.serviceAccounts, document)
-	case "v1 ConfigMap":
-		return into(&a.configMaps, document)
-	case "v1 Service":
-		return into(&a.services, document)
-	case "apps/v1 Deployment":
-		return into(&a.deployments, document)
-	case "policy/v1 PodDisruptionBudget":
-		return into(&a.budgets, document)
-	case "networking.k8s.io/v1 NetworkPolicy":
-		return into(&a.networkPolicies, document)
+	take, known := a.kindsOfObjects()[head.APIVersion+" "+head.Kind]
+	if !known {
+		return fmt.Errorf("kind %q is not one that this test knows", head.Kind)
 	}
-	return a.addRBAC(head.APIVersion+" "+head.Kind, document)
+	return take(document)
 }
 
-func (a *installation) addRBAC(kind string, document []byte) error {
-	switch kind {
-	case "rbac.authorization.k8s.io/v1 ClusterRole":
-		return into(&a.clusterRoles, document)
-	case "rbac.authorization.k8s.io/v1 Role":
-		return into(&a.roles, document)
-	case "rbac.authorization.k8s.io/v1 ClusterRoleBinding":
-		return into(&a.clusterBindings, document)
-	case "rbac.authorization.k8s.io/v1 RoleBinding":
-		return into(&a.bindings, document)
-	case "apiextensions.k8s.io/v1 CustomResourceDefinition":
+// kindsOfObjects are those that config/ may have, with what keeps one.
+func (a *installation) kindsOfObjects() map[string]func(document []byte) error {
+	const rbac = "rbac.authorization.k8s.io/v1 "
+	return map[string]func([]byte) error{
+		"v1 Namespace": into(&a.namespaces), "v1 ServiceAccount": into(&a.serviceAccounts), "v1 ConfigMap": into(&a.configMaps),
+		"v1 Service": into(&a.services), "apps/v1 Deployment": into(&a.deployments), "policy/v1 PodDisruptionBudget": into(&a.budgets),
+		"networking.k8s.io/v1 NetworkPolicy": into(&a.networkPolicies), rbac + "ClusterRole": into(&a.clusterRoles),
+		rbac + "Role": into(&a.roles), rbac + "ClusterRoleBinding": into(&a.clusterBindings), rbac + "RoleBinding": into(&a.bindings),
+		"apiextensions.k8s.io/v1 CustomResourceDefinition": func([]byte) error { return nil },
+	}
+}
+
+func into[T any](all *[]T) func(document []byte) error {
+	return func(document []byte) error {
+		var object T
+		if err := yaml.UnmarshalStrict(document, &object); err != nil {
+			return err
+		}
+		*all = append(*all, object)
 		return nil
 	}
-	return fmt.Errorf("kind %q is not one that this test knows", kind)
-}
-
-func into[T any](all *[]T, document []byte) error {
-	var object T
-	if err := yaml.UnmarshalStrict(document, &object); err != nil {
-		return err
-	}
-	*all = append(*all, object)
-	return nil
 }
 
 func TestFilesHoldOneKindInTheOrderTheyAreApplied(t *testing.T) {

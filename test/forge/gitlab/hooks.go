@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
 )
 
 // Kinds of events a hook may be for, as the X-Gitlab-Event header names them.
@@ -153,10 +155,13 @@ func listHooks(c *call) answer {
 	return paged(c, list, func(h *hook) object { return h.json(c.g) })
 }
 
-func getHook(c *call) answer {
+func getHook(c *call) answer { return ok(c.hook().json(c.g)) }
+
+// hook is that of the path.
+func (c *call) hook() *hook {
 	h := c.g.hooks[c.number("hook")]
 	if h == nil || h.project != c.project {
-		return noRecord()
+		panic(traffic.Refuse(noRecord()))
 	}
-	return ok(h.json(c.g))
+	return h
 }
