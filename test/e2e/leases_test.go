@@ -10,8 +10,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// leases is one bucket. Where a controller takes over from another one the leases are short. Otherwise a hundred idle
-// controllers would use a third of the machine to renew them.
+// leases are the settings of leader election. Where a controller takes over from another one the
+// leases are short. Everywhere else they are long: renewals of idle controllers take much CPU.
 func (s setup) leases() [][3]string {
 	const name = "plumbline-config-leader-election"
 	lease, renew, retry := "60s", "40s", "15s"
@@ -19,12 +19,13 @@ func (s setup) leases() [][3]string {
 		lease, renew, retry = "6s", "4s", "1s"
 	}
 	return [][3]string{
-		{name, "buckets", "1"}, {name, "lease-duration", lease}, {name, "renew-deadline", renew}, {name, "retry-period", retry},
+		{name, "buckets", "1"}, {name, "lease-duration", lease},
+		{name, "renew-deadline", renew}, {name, "retry-period", retry},
 	}
 }
 
-// kill kills a process. The leases of a controller would run out by themselves, after 15 s by default. Deleting them
-// shortens that wait. The tests with a second controller wait for it.
+// kill kills a process. The leases of a controller would run out by themselves, after 15 s by
+// default. Deleting them shortens that wait. The tests with a second controller wait for it.
 func (w *world) kill(p *installation.Process) {
 	w.t.Helper()
 	w.must(p.Kill())

@@ -14,9 +14,10 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// pool has the running installations that no test uses at the moment. A test that asks for one receiver and one controller and
-// nothing else takes one for itself, with a Git service and a namespace of its own: it costs a third of a new installation,
-// and the processes live through many tests. What a test has changed is not returned.
+// pool has the running installations that no test uses at the moment. A test that asks for one
+// receiver, one controller, and nothing else takes one for itself, with a Git service and a
+// namespace of its own. Nothing is installed, and the processes live through many tests. An
+// installation that a test has changed is not returned.
 type pool struct {
 	mu   sync.Mutex
 	idle map[kind][]*pooled
@@ -56,8 +57,8 @@ func (p *pool) put(on kind, i *pooled) {
 	p.idle[on] = append(p.idle[on], i)
 }
 
-// reuse gives the world an installation of the pool and reports whether there was one. The settings name the world's GitHub
-// before the world has a Repository.
+// reuse gives the world an installation of the pool and reports whether there was one. The
+// settings name the world's GitHub before the world has a Repository.
 func (w *world) reuse(hub *onGitHub) bool {
 	w.t.Helper()
 	p := shared.pool.take(w.git.kind())
@@ -85,7 +86,7 @@ func (w *world) reuse(hub *onGitHub) bool {
 	return true
 }
 
-// borrow returns the installation of a plain world to the pool at the test's end, if it is as it was.
+// borrow returns the installation to the pool at the test's end, if it is as it was.
 func (w *world) borrow(p *pooled) {
 	w.t.Helper()
 	var err error
@@ -104,7 +105,8 @@ func (w *world) giveBack() {
 	if !w.kept {
 		return
 	}
-	err := w.Plumbline.PlumblineV1alpha1().GitEvents(w.Namespace).DeleteCollection(w.ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	events := w.Plumbline.PlumblineV1alpha1().GitEvents(w.Namespace)
+	err := events.DeleteCollection(w.ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 	if err != nil || w.t.Failed() {
 		w.kept = false
 		w.finish(w.pooled.receiver)
@@ -114,7 +116,8 @@ func (w *world) giveBack() {
 	shared.pool.put(w.git.kind(), w.pooled)
 }
 
-// state tells the processes of a world and its settings apart from others. It is an error that something is still to be done.
+// state returns what identifies the world's processes and the version of its settings. It returns
+// an error if an event is not settled.
 func (w *world) state() (string, error) {
 	state := ""
 	for _, p := range append(append([]*installation.Process{}, w.receivers...), w.controllers...) {
