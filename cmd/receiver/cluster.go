@@ -111,13 +111,7 @@ func forUnverified(cfg *rest.Config) *rest.Config {
 
 // start fills the caches in the background for as long as it takes: an API server that is down is asked again.
 func (c *cluster) start(stop <-chan struct{}) error {
-	registration, err := c.settings.Core().V1().ConfigMaps().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    c.configure,
-		UpdateFunc: func(_, changed any) { c.configure(changed) },
-		DeleteFunc: func(any) {
-			c.configure(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: config.Name, Namespace: c.namespace}})
-		},
-	})
+	registration, err := c.settings.Core().V1().ConfigMaps().Informer().AddEventHandler(c.settingsHandler())
 	if err != nil {
 		return fmt.Errorf("watching the ConfigMap: %w", err)
 	}
@@ -184,6 +178,11 @@ func (c *cluster) watchSecrets(stop <-chan struct{}) error {
 
 func (c *cluster) repositories() cache.SharedIndexInformer {
 	return c.everywhere.Pipelinesascode().V1alpha1().Repositories().Informer()
+}
+
+// settingsHandler follows the ConfigMap. Its deletion changes nothing until the next start, as in the controllers.
+func (c *cluster) settingsHandler() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{AddFunc: c.configure, UpdateFunc: func(_, changed any) { c.configure(changed) }}
 }
 
 func (c *cluster) configure(object any) {

@@ -38,7 +38,7 @@ func (n Namespaces) Names() []string {
 	if slices.ContainsFunc(n.served, isGlob) {
 		return nil
 	}
-	return n.served
+	return slices.DeleteFunc(slices.Clone(n.served), func(name string) bool { return match(n.excluded, name) })
 }
 
 // Unmatched returns the listed names and globs that match none of the namespaces, sorted.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -82,7 +83,7 @@ func (s Secrets) there(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Ru
 	if err != nil {
 		return false, err
 	}
-	secret, err := s.read(ctx, run)
+	secret, err := s.read(ctx, a, run)
 	if secret == nil || err != nil {
 		return false, err
 	}
@@ -95,14 +96,17 @@ func (s Secrets) ask(ctx context.Context, namespace, name string) (*corev1.Secre
 	return s.client.Secrets(namespace).Patch(ctx, name, types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
 }
 
-// read returns a run's secret, nil if there is none.
-func (s Secrets) read(ctx context.Context, run *v1alpha1.Run) (*corev1.Secret, error) {
+// read returns a run's secret, nil if there is none, or one of another installation.
+func (s Secrets) read(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) (*corev1.Secret, error) {
 	secret, err := s.ask(ctx, run.Namespace, run.Secret)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fault.FromKube(fault.VerbPatch, fmt.Errorf("reading secret %s/%s: %w", run.Namespace, run.Secret, err)).AsOwn()
+	}
+	if by := secret.Labels[plumbline.InstallationLabel]; by != "" && by != a.Event.Namespace {
+		return nil, nil
 	}
 	return secret, nil
 }
@@ -152,6 +156,10 @@ func (s Secrets) patch(ctx context.Context, secret *corev1.Secret) error {
 	if err != nil {
 		return err
 	}
+	if by := before.Labels[plumbline.InstallationLabel]; by != "" && by != secret.Labels[plumbline.InstallationLabel] {
+		return fault.Operatorf("ForeignSecret", "secret %s/%s is of the installation in namespace %s, which has run the same delivery: nothing is to be done, unless it is to run again. "+
+			"Then delete that installation's PipelineRun and the secret", secret.Namespace, secret.Name, by)
+	}
 	resources.KeepTokens(secret, before)
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"ownerReferences": secret.OwnerReferences, "annotations": secret.Annotations}, "data": secret.Data,
@@ -169,7 +177,7 @@ func (s Secrets) Tokens(ctx context.Context, a *attempt.Attempt, run *v1alpha1.R
 	if tokens, known := s.made.of(holder{a.Event.UID, run.Secret}); known {
 		return tokens, nil
 	}
-	secret, err := s.read(ctx, run)
+	secret, err := s.read(ctx, a, run)
 	if secret == nil || err != nil {
 		return nil, err
 	}
@@ -181,6 +189,11 @@ func (s Secrets) Tokens(ctx context.Context, a *attempt.Attempt, run *v1alpha1.R
 // not be changed when the run has been over for leaveFor. What was revoked is taken out. It may be repeated.
 func (s Secrets) Leave(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, revoked bool) error {
 	s.made.forget(holder{a.Event.UID, run.Secret})
+	if run.UID == "" {
+		if secret, err := s.read(ctx, a, run); secret == nil || err != nil {
+			return err
+		}
+	}
 	if run.UID == "" || run.Result == nil || run.Result.Outcome == v1alpha1.OutcomeDeleted {
 		return s.Delete(ctx, run.Namespace, run.Secret)
 	}

@@ -35,14 +35,17 @@ func (c *Checker) unmatched(patterns []string) []Finding {
 	}}
 }
 
-// listed returns the served namespaces where serve-namespaces lists each by its name, else none. What is wrong with the
-// setting is another finding.
+// listed returns the served namespaces, Plumbline's own included, where serve-namespaces lists each by its name, else none. What
+// is wrong with the setting is another finding.
 func (c *Checker) listed(ctx context.Context) []string {
 	settings, err := c.settings(ctx)
 	if err != nil {
 		return nil
 	}
-	return settings.Namespaces.Names()
+	if names := settings.Namespaces.Names(); names != nil {
+		return append(names, c.Namespace)
+	}
+	return nil
 }
 
 // lacking returns where this account lacks a right. A right of a ClusterRole that it does not have in all namespaces is enough

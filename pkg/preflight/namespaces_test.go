@@ -49,12 +49,14 @@ func TestRightsInListedNamespaces(t *testing.T) {
 		serve    string
 		bound    []string // the namespaces in which the account has every right, beside its own
 		watching bool     // it may list and watch everywhere
+		alone    bool     // it has no RoleBinding in its own namespace
 		says     []string
 		not      string
 	}{
 		"bound in each":   {serve: "team-a, team-b", bound: []string{"team-a", "team-b"}, watching: true, not: "ClusterRole plumbline-controller does not let plumbline-controller create"},
 		"bound in one":    {serve: "team-a, team-b", bound: []string{"team-a"}, watching: true, says: []string{"create, patch, delete pipelineruns.tekton.dev in namespace team-b.", "get secrets in namespace team-b.", "config/optional/namespaces.yaml"}, not: "in namespace team-a"},
 		"nothing watched": {serve: "team-a", bound: []string{"team-a"}, says: []string{"list, watch pipelineruns.tekton.dev in any namespace"}},
+		"not in its own":  {serve: "team-a, team-b, !team-b", bound: []string{"team-a"}, watching: true, alone: true, says: []string{"update repositories.pipelinesascode.tekton.dev/status in namespace plumbline."}, not: "team-b"},
 		"a glob":          {serve: "team-*", bound: []string{"team-a"}, watching: true, says: []string{"create, patch, delete pipelineruns.tekton.dev in any namespace"}, not: "get secrets"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -64,7 +66,7 @@ func TestRightsInListedNamespaces(t *testing.T) {
 				of := review.Spec.ResourceAttributes
 				watching := test.watching && (of.Verb == "watch" || of.Verb == "list" && of.Resource != "taskruns" || of.Group == "admissionregistration.k8s.io")
 				answer := &authorizationv1.SelfSubjectAccessReview{}
-				answer.Status.Allowed = watching || of.Namespace == c.Namespace || slices.Contains(test.bound, of.Namespace)
+				answer.Status.Allowed = watching || of.Namespace == c.Namespace && !(test.alone && of.Subresource == "status" && of.Resource == "repositories") || slices.Contains(test.bound, of.Namespace)
 				return true, answer, nil
 			})
 			var all []string

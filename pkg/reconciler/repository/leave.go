@@ -9,10 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
-	"knative.dev/pkg/apis"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
@@ -25,29 +23,60 @@ const reasonNotServed = "NamespaceNotServed"
 //
 // The status is written before the claims are released: while there is a claim it is known that there is something to take back.
 func (r *Reconciler) leave(ctx context.Context, repository *pacv1alpha1.Repository) []error {
-	before := repository.Status.DeepCopy()
-	owner := keyOf(repository)
-	errs := r.admit(ctx, repository)
-	if queue := repository.Status.Queue(r.namespace); queue != nil && len(queue.Slots)+queue.Queued == 0 {
-		repository.Status.SetQueue(r.namespace, nil)
+	before, owner := repository.Status.DeepCopy(), keyOf(repository)
+	errs := r.finish(ctx, repository)
+	claimed, err := r.claimed(ctx, owner)
+	if err != nil {
+		return append(errs, err)
 	}
-	if r.speaks(repository) {
-		repository.By(r.namespace).Withdraw(reasonNotServed, r.notServed(repository.Namespace))
-	}
-	if !equality.Semantic.DeepEqual(before, &repository.Status) {
-		step := retry.Step{Name: stepStatus, Version: reasonNotServed}
-		if err := r.try(owner, step, func() error { return r.writeStatus(ctx, repository, before) }); err != nil {
-			return append(errs, err)
-		}
+	repository.By(r.namespace).Withdraw(reasonNotServed, r.notServed(repository.Namespace), claimed)
+	if err := r.writeLeft(ctx, repository, before); err != nil {
+		return append(errs, err)
 	}
 	return append(errs, r.release(ctx, owner, "")...)
 }
 
-// speaks reports whether a status may say something in the name of this installation: it has a claim, or has signed a condition.
-func (r *Reconciler) speaks(repository *pacv1alpha1.Repository) bool {
-	claimed := func(c *v1alpha1.RepositoryClaim) bool { return c.Status.ReleasedAt == nil }
-	return slices.ContainsFunc(r.others(keyOf(repository), ""), claimed) ||
-		slices.ContainsFunc(repository.Status.Conditions, func(c apis.Condition) bool { return repository.By(r.namespace).Signed(c.Type) })
+// wait gives slots to recorded events while the setting cannot be read. Its correction wakes this key for everything else.
+func (r *Reconciler) wait(ctx context.Context, repository *pacv1alpha1.Repository) []error {
+	before := repository.Status.DeepCopy()
+	errs := r.finish(ctx, repository)
+	return append(errs, r.writeLeft(ctx, repository, before))
+}
+
+// finish brings the slots up to date, and removes a queue that nothing waits in.
+func (r *Reconciler) finish(ctx context.Context, repository *pacv1alpha1.Repository) []error {
+	errs := r.admit(ctx, repository)
+	if queue := repository.Status.Queue(r.namespace); queue != nil && len(queue.Slots)+queue.Queued == 0 {
+		repository.Status.SetQueue(r.namespace, nil)
+	}
+	return errs
+}
+
+func (r *Reconciler) writeLeft(ctx context.Context, repository *pacv1alpha1.Repository, before *pacv1alpha1.RepositoryStatus) error {
+	if equality.Semantic.DeepEqual(before, &repository.Status) {
+		return nil
+	}
+	step := retry.Step{Name: stepStatus, Version: reasonNotServed}
+	return r.try(keyOf(repository), step, func() error { return r.writeStatus(ctx, repository, before) })
+}
+
+// claimed reports whether a Repository has a claim that this process has not begun to release. Before that it has withdrawn
+// what it says of the URL: what the status says since is the next installation's. The cache may lag, so the claim is read live.
+func (r *Reconciler) claimed(ctx context.Context, owner types.NamespacedName) (bool, error) {
+	for _, cached := range r.others(owner, "") {
+		step := retry.Step{Name: stepRelease, Of: cached.Name}
+		if cached.Status.ReleasedAt != nil || r.retries.Failing(owner.String(), step, r.clock.Now()) > 0 {
+			continue
+		}
+		live, err := r.readClaim(ctx, cached.Name)
+		if err != nil {
+			return false, err
+		}
+		if live != nil && ownerOf(live) == owner && live.Status.ReleasedAt == nil {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 func (r *Reconciler) notServed(namespace string) string {

@@ -11,7 +11,10 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
@@ -150,5 +153,87 @@ func TestRunsOfANamespaceThatIsLeftGetTheirSlots(t *testing.T) {
 	w.reconcile("one/app")
 	if queues := w.repository("one", "app").Status.Queues; queues != nil {
 		t.Errorf("queues %+v are left", queues)
+	}
+}
+
+// leaves is a world in which the second installation has taken over and the first one, which still has its claim, leaves.
+func leaves(t *testing.T) *world {
+	w := newWorld(t, repo("one", "app", appURL))
+	w.reconcile("one/app")
+	w.serve("!one")
+	return w
+}
+
+// takeOver has the second installation, which serves the namespace, find the URL served.
+func (w *world) takeOver() {
+	app := w.repository("one", "app")
+	app.By("second").MarkTrue(urlCondition, reasonOwned, "served")
+	app.ResourceVersion += "1"
+	w.must(w.client.Tracker().Update(pacv1alpha1.SchemeGroupVersion.WithResource("repositories"), app, "one"))
+}
+
+// What another process of the first installation writes late is withdrawn; what the next one says of its URL stays.
+func TestALateConditionIsWithdrawnAlone(t *testing.T) {
+	w := leaves(t)
+	w.reconcile("one/app")
+	w.takeOver()
+	late := w.repository("one", "app")
+	late.By(systemNS).MarkFalse(pacv1alpha1.RepositoryPolicy, "TeamNotFound", "late")
+	w.must(w.client.Tracker().Update(pacv1alpha1.SchemeGroupVersion.WithResource("repositories"), late, "one"))
+	w.reconcile("one/app")
+	w.wantCondition("one", "app", urlCondition, trueOwned)
+	if c := w.repository("one", "app").Status.GetCondition(pacv1alpha1.RepositoryPolicy); c != nil {
+		t.Errorf("%+v is left", c)
+	}
+}
+
+// While the cache of claims is behind, or a claim cannot be released, the two installations do not write in turn.
+func TestTheURLIsWithdrawnOnce(t *testing.T) {
+	for name, fails := range map[string]bool{"the cache of claims is behind": false, "the claim cannot be released": true} {
+		t.Run(name, func(t *testing.T) {
+			w := leaves(t)
+			if fails {
+				w.client.PrependReactor("update", "repositoryclaims", func(clienttesting.Action) (bool, runtime.Object, error) {
+					return true, nil, apierrors.NewInternalError(errors.New("etcd"))
+				})
+			}
+			w.catchUp()
+			claims, withdrawn := w.r.claims.List(), 0
+			for range 20 {
+				w.advance(time.Millisecond)
+				w.catchUp()
+				w.must(w.r.claims.Replace(claims, ""))
+				_ = w.r.Reconcile(t.Context(), "one/app")
+				if w.repository("one", "app").Status.GetCondition(urlCondition).IsFalse() {
+					withdrawn++
+					w.takeOver()
+				}
+			}
+			if withdrawn != 1 {
+				t.Errorf("it was withdrawn %d times in the same moment", withdrawn)
+			}
+		})
+	}
+}
+
+// A process that starts after a namespace was left still frees the slots there: they count for the next installation.
+func TestSlotsAreFreedByAProcessThatStarts(t *testing.T) {
+	for _, setting := range []string{"two", "bad_value"} {
+		t.Run(setting, func(t *testing.T) {
+			w := line(t, 1, 1)
+			w.wantQueue(1, 0, "r0")
+			w.restart()
+			w.serve(setting)
+			w.synced = false
+			w.ran(0, ended)
+			if after := w.reconcile("one/app"); after == 0 || after > syncWait {
+				t.Errorf("the events are not known yet, and it is woken after %s", after)
+			}
+			w.synced = true
+			w.reconcile("one/app")
+			if slots := w.repository("one", "app").Status.Slots(); len(slots) != 0 {
+				t.Errorf("slots %+v are left", slots)
+			}
+		})
 	}
 }

@@ -133,7 +133,7 @@ func (r *Reconciler) reconcile(ctx context.Context, owner types.NamespacedName) 
 	case namespaces.Leave(owner.Namespace):
 		return retry.Requeue(r.leave(ctx, repository)...)
 	case !namespaces.Serve(owner.Namespace):
-		return nil // the setting cannot be read: its correction wakes this key
+		return retry.Requeue(r.wait(ctx, repository)...)
 	}
 	return retry.Requeue(r.serve(ctx, repository)...)
 }

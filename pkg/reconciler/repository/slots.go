@@ -45,7 +45,7 @@ func (r *Reconciler) admit(ctx context.Context, repository *pacv1alpha1.Reposito
 		return nil
 	}
 	if !r.eventsSynced() {
-		return nil // markCredentials says so
+		return []error{fault.Throttledf("CacheNotSynced", syncWait, "the open events are not known yet")}
 	}
 	owner := keyOf(repository)
 	events := r.openEvents(owner.Namespace, owner.Name)

@@ -124,14 +124,15 @@ func (r *Reconciler) deleteSecrets(ctx context.Context, event *v1alpha1.GitEvent
 	defer cancel()
 	faults := []error{r.deleteSecret(ctx, event.Namespace, names.PlanSecretName(event.Name))} // its plan may never have been accepted
 	for i := range event.Status.Runs {
-		faults = append(faults, r.deleteUnlessLeft(ctx, &event.Status.Runs[i]))
+		faults = append(faults, r.deleteUnlessLeft(ctx, event.Namespace, &event.Status.Runs[i]))
 	}
 	return errors.Join(faults...)
 }
 
 // deleteUnlessLeft deletes the git-auth secret of a run, unless it is the one that its event has left to the run: what comes late has the
-// Repository for its owner. The controller may not read Secrets everywhere; a patch that changes nothing is answered with the secret.
-func (r *Reconciler) deleteUnlessLeft(ctx context.Context, run *v1alpha1.Run) error {
+// Repository for its owner. It leaves that of another installation, which has run the same delivery. The controller may not read Secrets
+// everywhere; a patch that changes nothing is answered with the secret.
+func (r *Reconciler) deleteUnlessLeft(ctx context.Context, installation string, run *v1alpha1.Run) error {
 	name := names.SecretName(run.Name)
 	secret, err := r.secrets.Secrets(run.Namespace).Patch(ctx, name, types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) {
@@ -140,7 +141,7 @@ func (r *Reconciler) deleteUnlessLeft(ctx context.Context, run *v1alpha1.Run) er
 	if err != nil {
 		return fault.FromKube(fault.VerbPatch, fmt.Errorf("reading secret %s/%s: %w", run.Namespace, name, err)).AsOwn()
 	}
-	if names.LeftToRun(secret, run) {
+	if by := secret.Labels[plumbline.InstallationLabel]; by != "" && by != installation || names.LeftToRun(secret, run) {
 		return nil
 	}
 	return r.deleteSecret(ctx, run.Namespace, name)

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	names "github.com/plumbline-ci/plumbline/pkg/resources"
 	"github.com/plumbline-ci/plumbline/pkg/tombstone"
 )
 
@@ -222,49 +221,6 @@ func TestAPayloadIsDeletedOnlyWhenNobodyNeedsIt(t *testing.T) {
 	w.pass()
 	if w.payloads["of-open"] == nil || w.payloads["of-cached"] == nil || len(w.payloads) != 2 {
 		t.Errorf("payloads %v are left", w.payloads)
-	}
-}
-
-// What a paused process creates after another one has settled the event is deleted by a later sweep; events that one
-// process alone worked on cost nothing.
-func TestASecretThatComesLateIsDeleted(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	event, other := w.settled("taken over"), w.settled("other")
-	event.Status.LateSecrets = true
-	event.Status.Runs = []v1alpha1.Run{{Namespace: "team", Name: "run", UID: "run-uid"}, {Namespace: "team", Name: "left", UID: "left-uid"}}
-	other.Status.Runs = []v1alpha1.Run{{Namespace: "team", Name: "other"}}
-	late := []*corev1.Secret{
-		{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: names.SecretName("run")}},
-		{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: names.PlanSecretName(event.Name)}}, // of a plan that was not accepted
-	}
-	w.must(w.kube.Tracker().Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "a-teams-own"}}))
-	w.must(w.kube.Tracker().Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{ // its event has left it to its run
-		Namespace: "team", Name: names.SecretName("left"), OwnerReferences: []metav1.OwnerReference{{Kind: "PipelineRun", Name: "left", UID: "left-uid"}},
-	}}))
-	for _, s := range []struct {
-		name  string
-		after time.Duration
-		left  int
-		mark  bool
-	}{
-		{"its creator may still be under way", lateAfter - time.Second, 4, true},
-		{"its creator has ended", time.Second, 2, true},
-		{"another one was paused for longer", lateFor - lateAfter, 2, false},
-	} {
-		for _, secret := range late {
-			_ = w.kube.Tracker().Add(secret)
-		}
-		w.later(s.after)
-		w.pass()
-		if got := w.secrets(); got != s.left || w.events[event.Name].Status.LateSecrets != s.mark {
-			t.Errorf("%s: %d secrets, mark %v, want %d, %v", s.name, got, w.events[event.Name].Status.LateSecrets, s.left, s.mark)
-		}
-	}
-	w.kube.ClearActions()
-	w.pass()
-	if calls := w.kube.Actions(); len(calls) != 0 {
-		t.Errorf("an event that settled long ago costs %v", calls)
 	}
 }
 

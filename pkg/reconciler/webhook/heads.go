@@ -75,11 +75,11 @@ func (r *Reconciler) account(ctx context.Context, m *memory, ours []provider.Hoo
 	return next, r.tell(ctx, v.target, called())
 }
 
-// notRecorded returns the heads that no GitEvent is about although they have moved since the Repository is there, and as long as events
-// are kept; and when to compare again, because the delivery of another may be under way.
+// notRecorded returns the heads that no GitEvent is about although they have moved since the Repository is there and its URL claimed, and
+// as long as events are kept; and when to compare again, because the delivery of another may be under way.
 func (r *Reconciler) notRecorded(ctx context.Context, ours []provider.Hook, v view) (missing []provider.Head, next time.Duration, err error) {
 	now, next := r.clock.Now(), lookEvery
-	since := latest(now.Add(-r.settings().MaxWait()), v.target.repository.CreationTimestamp.Time)
+	since := latest(now.Add(-r.settings().MaxWait()), latest(v.target.repository.CreationTimestamp.Time, v.target.since))
 	all, err := v.from.Heads(ctx, since)
 	if err != nil {
 		return nil, 0, err

@@ -38,6 +38,8 @@ type target struct {
 	project    v1alpha1.Project
 	// leads is where our webhook leads.
 	leads string
+	// since is when the URL was claimed. What happened before may be recorded by another installation.
+	since time.Time
 }
 
 // serves tells whether the Repository is of the Git service that is looked at, and its address here is known.
@@ -62,7 +64,10 @@ func (r *Reconciler) target(repository *pacv1alpha1.Repository) (*target, error)
 	if err != nil {
 		return nil, err
 	}
-	t := &target{owner: types.NamespacedName{Namespace: repository.Namespace, Name: repository.Name}, repository: repository, service: service, leads: leads}
+	t := &target{
+		owner: types.NamespacedName{Namespace: repository.Namespace, Name: repository.Name}, repository: repository, service: service,
+		leads: leads, since: claim.CreationTimestamp.Time,
+	}
 	t.base = r.service.BaseURL(service.URL, service.RepositoryURL, v1alpha1.Project{})
 	t.project = projectAt(t.base, canonical)
 	if bound := claim.Status.Bound; bound != nil && bound.RepositoryUID == repository.UID {

@@ -93,8 +93,9 @@ func (w Writer) Signed(condition apis.ConditionType) bool {
 }
 
 // Withdraw takes back what this installation has said, because it does not serve the Repository any more. The URL is not served
-// until another installation says that it is: what is not signed, others overwrite.
-func (w Writer) Withdraw(reason, message string) {
+// until another installation says that it is: what is not signed, others overwrite. Claimed is whether this installation still
+// has a claim; without one, another installation may have said that it serves the URL.
+func (w Writer) Withdraw(reason, message string, claimed bool) {
 	for _, condition := range []apis.ConditionType{
 		RepositorySettings, RepositoryBudget, RepositoryWebhookSecret, RepositoryWebhook, RepositoryPolicy, RepositorySlots,
 	} {
@@ -106,7 +107,7 @@ func (w Writer) Withdraw(reason, message string) {
 	if w.Signed(RepositoryCredentials) {
 		w.MarkTrue(RepositoryCredentials, reason, message)
 	}
-	if !w.Leaves(RepositoryURL) {
+	if w.Signed(RepositoryURL) || claimed && !w.Leaves(RepositoryURL) {
 		delete(w.repository.Status.Annotations, writerOf(RepositoryURL))
 		w.manage().MarkFalse(RepositoryURL, reason, "%s", message)
 	}
