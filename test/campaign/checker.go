@@ -65,10 +65,8 @@ func (c *checker) watch(ctx context.Context) {
 				return
 			}
 		}
-		select {
-		case <-ctx.Done():
+		if !installation.Until(ctx, time.Now().Add(max(lookEvery, 10*time.Since(begin)))) {
 			return
-		case <-time.After(max(lookEvery, 10*time.Since(begin))):
 		}
 	}
 }
@@ -158,7 +156,7 @@ func (c *checker) twice(e *invariants.Evidence) (broken []invariants.Violation) 
 	}
 	for _, run := range e.Made() {
 		if was := c.made[run.Name]; was != "" && was != run.UID {
-			broken = append(broken, invariants.Violation{Invariant: "I-2", Subject: run.Name, Message: "PipelineRun " + run.Name + " was made again"})
+			broken = append(broken, invariants.Violated("I-2", run.Name, "PipelineRun %s was made again", run.Name))
 		}
 		c.made[run.Name] = run.UID
 	}
@@ -172,10 +170,8 @@ func (c *checker) early(e *invariants.Evidence) (broken []invariants.Violation) 
 	for _, w := range e.Writes {
 		invariant := map[string]string{"failure": "I-3", "success": "I-4"}[w.Conclusion]
 		if end, known := ended[w.ExternalID]; invariant != "" && known && w.At.Before(end) {
-			broken = append(broken, invariants.Violation{
-				Invariant: invariant, Subject: w.ExternalID,
-				Message: fmt.Sprintf("write %d says %s of %s %v before it ended", w.N, w.Conclusion, w.ExternalID, end.Sub(w.At)),
-			})
+			broken = append(broken, invariants.Violated(invariant, w.ExternalID,
+				"write %d says %s of %s %v before it ended", w.N, w.Conclusion, w.ExternalID, end.Sub(w.At)))
 		}
 	}
 	return broken
@@ -186,16 +182,17 @@ func (c *checker) early(e *invariants.Evidence) (broken []invariants.Violation) 
 func unfounded(e *invariants.Evidence) (broken []invariants.Violation) {
 	for name, run := range e.Planned {
 		if run.Refused != nil && !strings.Contains(run.Refused.Message, denial) && !strings.Contains(run.Refused.Message, started) {
-			broken = append(broken, invariants.Violation{
-				Invariant: "I-3", Subject: name, Message: fmt.Sprintf("run %s is refused and nobody did: %s", name, run.Refused.Message),
-			})
+			broken = append(broken, invariants.Violated("I-3", name,
+				"run %s is refused and nobody did: %s", name, run.Refused.Message))
 		}
 		switch r := run.Result; {
 		case r == nil:
 		case r.Outcome == v1alpha1.OutcomeDeleted:
-			broken = append(broken, invariants.Violation{Invariant: "I-5", Subject: name, Message: "PipelineRun " + name + " counts as deleted, and nobody has deleted it"})
+			broken = append(broken, invariants.Violated("I-5", name,
+				"PipelineRun %s counts as deleted, and nobody has deleted it", name))
 		case run.UID == "" && !slices.Contains([]string{attempt.ReasonSuperseded, attempt.ReasonCancelled, attempt.ReasonDecided}, r.Reason):
-			broken = append(broken, invariants.Violation{Invariant: "I-1", Subject: name, Message: "run " + name + " is not created any more: " + r.Reason})
+			broken = append(broken, invariants.Violated("I-1", name,
+				"run %s is not created any more: %s", name, r.Reason))
 		}
 	}
 	return broken
@@ -207,9 +204,8 @@ func unmarked(e *invariants.Evidence, marked map[types.UID]bool) (broken []invar
 	for _, run := range e.Live {
 		known, planned := e.Planned[run.Name]
 		if planned && known.Result != nil && !refused(run.Name) && !marked[run.UID] {
-			broken = append(broken, invariants.Violation{
-				Invariant: "I-10", Subject: run.Name, Message: "PipelineRun " + run.Name + " does not say that its end is reported",
-			})
+			broken = append(broken, invariants.Violated("I-10", run.Name,
+				"PipelineRun %s does not say that its end is reported", run.Name))
 		}
 	}
 	return broken
@@ -238,9 +234,8 @@ func unseen(writes []invariants.Write, asked []forge.Request) (broken []invarian
 				!r.Time.After(w.At) && w.At.Sub(r.Time) < before
 		}
 		if posted[w.ExternalID+w.SHA] && !slices.ContainsFunc(asked, looked) {
-			broken = append(broken, invariants.Violation{
-				Invariant: "I-8", Subject: w.ExternalID, Message: fmt.Sprintf("write %d posts the check of %s once more, and nobody has looked for it", w.N, w.ExternalID),
-			})
+			broken = append(broken, invariants.Violated("I-8", w.ExternalID,
+				"write %d posts the check of %s once more, and nobody has looked for it", w.N, w.ExternalID))
 		}
 		posted[w.ExternalID+w.SHA] = true
 	}
@@ -252,9 +247,8 @@ func (c *checker) failed(e *invariants.Evidence) (broken []invariants.Violation)
 	for _, d := range e.Deliveries {
 		slow := d.Code == 503 && d.Took > installation.Outwaited || d.Code == 0 && d.Took > installation.Unheard
 		if d.Code/100 != 2 && !slow && c.stage.tally.quiet(d.At.Add(-d.Took), d.At.Add(precision)) {
-			broken = append(broken, invariants.Violation{
-				Invariant: "I-9", Subject: d.Key, Message: fmt.Sprintf("in a rolling restart delivery %s is answered %d", d.Key, d.Code),
-			})
+			broken = append(broken, invariants.Violated("I-9", d.Key,
+				"in a rolling restart delivery %s is answered %d", d.Key, d.Code))
 		}
 	}
 	return broken

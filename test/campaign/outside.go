@@ -85,9 +85,8 @@ func (c *checker) unapproved(e *invariants.Evidence) (broken []invariants.Violat
 		approved, foreign := c.stage.approval(sha)
 		switch {
 		case foreign && !approved:
-			broken = append(broken, invariants.Violation{
-				Invariant: unread, Subject: run.Name, Message: fmt.Sprintf("PipelineRun %s is of the stranger's commit %s, which nobody has approved", run.Name, sha),
-			})
+			broken = append(broken, invariants.Violated(unread, run.Name,
+				"PipelineRun %s is of the stranger's commit %s, which nobody has approved", run.Name, sha))
 		case foreign:
 			c.allowed++
 		}

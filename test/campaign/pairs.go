@@ -3,8 +3,6 @@
 package campaign
 
 import (
-	"fmt"
-
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
@@ -43,9 +41,8 @@ func (c *checker) paired(e *invariants.Evidence) (broken []invariants.Violation)
 		for own, pushed := range r.pairs {
 			for pipeline := range runs[own] {
 				if runs[pushed][pipeline] {
-					broken = append(broken, invariants.Violation{
-						Invariant: onceOfTwo, Subject: own, Message: fmt.Sprintf("%s runs for the push of delivery %s and for the pull request of delivery %s", pipeline, pushed, own),
-					})
+					broken = append(broken, invariants.Violated(onceOfTwo, own,
+						"%s runs for the push of delivery %s and for the pull request of delivery %s", pipeline, pushed, own))
 				}
 			}
 		}

@@ -3,7 +3,6 @@
 package campaign
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -46,16 +45,14 @@ func (c *checker) ignored(e *invariants.Evidence) (broken []invariants.Violation
 		key := event.Spec.DeliveryKey
 		records[key] = true
 		if r, wish := c.stage.of(key); wish == starts && startsNothing(&event.Status) && len(runs[r.pairOf(key)]) == 0 {
-			broken = append(broken, invariants.Violation{
-				Invariant: "I-1", Subject: key, Message: fmt.Sprintf("GitEvent %s is %s, and there are pipelines for it", event.Name, event.Status.Disposition),
-			})
+			broken = append(broken, invariants.Violated("I-1", key,
+				"GitEvent %s is %s, and there are pipelines for it", event.Name, event.Status.Disposition))
 		}
 	}
 	for _, d := range e.Deliveries {
 		if r, wish := c.stage.of(d.Key); wish == starts && (d.Code/100 == 2 || r.redelivers()) && !records[d.Key] {
-			broken = append(broken, invariants.Violation{
-				Invariant: "I-1", Subject: d.Key, Message: fmt.Sprintf("delivery %s was answered %d and there is no record of it", d.Key, d.Code),
-			})
+			broken = append(broken, invariants.Violated("I-1", d.Key,
+				"delivery %s was answered %d and there is no record of it", d.Key, d.Code))
 		}
 	}
 	return broken
@@ -81,9 +78,8 @@ func (c *checker) incomplete(e *invariants.Evidence) (broken []invariants.Violat
 		if r == nil || event.Status.Disposition != v1alpha1.DispositionRuns || planned >= r.countOf(key) {
 			continue
 		}
-		broken = append(broken, invariants.Violation{
-			Invariant: "I-1", Subject: event.Name, Message: fmt.Sprintf("of the %d pipelines of its push GitEvent %s has planned %d", r.countOf(key), event.Name, planned),
-		})
+		broken = append(broken, invariants.Violated("I-1", event.Name,
+			"of the %d pipelines of its push GitEvent %s has planned %d", r.countOf(key), event.Name, planned))
 	}
 	return broken
 }
@@ -103,10 +99,8 @@ func (c *checker) uncalled(e *invariants.Evidence) (broken []invariants.Violatio
 		}
 		starts := wish == vain && status.Disposition == v1alpha1.DispositionCancels || !slices.Contains([]v1alpha1.Disposition{"", v1alpha1.DispositionIgnored, v1alpha1.DispositionCancels}, status.Disposition)
 		if starts || len(status.Runs) > 0 || written[event.Name] {
-			broken = append(broken, invariants.Violation{
-				Invariant: "I-1", Subject: key, Message: fmt.Sprintf("GitEvent %s of what starts nothing is %s with %d runs, reported: %v",
-					event.Name, status.Disposition, len(status.Runs), written[event.Name]),
-			})
+			broken = append(broken, invariants.Violated("I-1", key,
+				"GitEvent %s of what starts nothing is %s with %d runs, reported: %v", event.Name, status.Disposition, len(status.Runs), written[event.Name]))
 		}
 	}
 	return broken
@@ -121,25 +115,21 @@ func (c *checker) astray(e *invariants.Evidence) (broken []invariants.Violation)
 		for _, run := range event.Status.Runs {
 			whose[run.Name] = r
 			if r != nil && run.Namespace != r.namespace {
-				broken = append(broken, strayed(run.Name, "run %s of %s is planned in namespace %s", run.Name, r.path, run.Namespace))
+				broken = append(broken, invariants.Violated(apart, run.Name, "run %s of %s is planned in namespace %s", run.Name, r.path, run.Namespace))
 			}
 		}
 	}
 	for _, run := range e.Made() {
 		if r := whose[run.Name]; r != nil && run.Namespace != r.namespace {
-			broken = append(broken, strayed(run.Name, "PipelineRun %s of %s is in namespace %s", run.Name, r.path, run.Namespace))
+			broken = append(broken, invariants.Violated(apart, run.Name, "PipelineRun %s of %s is in namespace %s", run.Name, r.path, run.Namespace))
 		}
 	}
 	for _, w := range e.Writes {
 		if r := whose[w.ExternalID]; r != nil && !slices.Contains(r.checksAt(), w.Repository) {
-			broken = append(broken, strayed(w.ExternalID, "write %d tells of %s at %s, and it is of %s", w.N, w.ExternalID, w.Repository, r.path))
+			broken = append(broken, invariants.Violated(apart, w.ExternalID, "write %d tells of %s at %s, and it is of %s", w.N, w.ExternalID, w.Repository, r.path))
 		}
 	}
 	return broken
-}
-
-func strayed(subject, format string, args ...any) invariants.Violation {
-	return invariants.Violation{Invariant: apart, Subject: subject, Message: fmt.Sprintf(format, args...)}
 }
 
 // both are two Git services as one.

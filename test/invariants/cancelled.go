@@ -128,9 +128,9 @@ func goOn(by, event *noted) (broken []Violation) {
 		switch {
 		case !why.Covers(run.Pipeline) || why.Ref != "" && why.Ref != event.GitRef():
 		case run.Result == nil && run.Refused == nil:
-			broken = append(broken, violated(Cancelling, run.Name, "run %s goes on, and GitEvent %s ends it: %s", run.Name, by.Name, why.Why))
+			broken = append(broken, Violated(Cancelling, run.Name, "run %s goes on, and GitEvent %s ends it: %s", run.Name, by.Name, why.Why))
 		case early && event.Cancelled(run.Pipeline) == nil:
-			broken = append(broken, violated(Cancelling, run.Name, "GitEvent %s does not know that GitEvent %s ends its run %s: %s", event.Name, by.Name, run.Name, why.Why))
+			broken = append(broken, Violated(Cancelling, run.Name, "GitEvent %s does not know that GitEvent %s ends its run %s: %s", event.Name, by.Name, run.Name, why.Why))
 		}
 	}
 	return broken

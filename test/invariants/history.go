@@ -244,7 +244,7 @@ func (h *History) unread(v cluster.Version, err error) {
 }
 
 func (h *History) broke(invariant, subject, format string, args ...any) {
-	h.broken = append(h.broken, violated(invariant, subject, format, args...))
+	h.broken = append(h.broken, Violated(invariant, subject, format, args...))
 }
 
 // takesBack is I-1 in time: what an event has recorded of a run does not disappear from it.

@@ -64,7 +64,7 @@ func (h *History) Superseded(heads func() Heads) (broken []Violation, ended int)
 // the same one. An event may find out from Git alone that it is late: then it tells itself.
 func (h *History) judge(run *contender, by superseding, heads Heads) []Violation {
 	wrong := func(why string) []Violation {
-		return []Violation{violated(Newest, run.run, "run %s of commit %s of %s ends at resource version %d because of GitEvent %s and commit %s: %s",
+		return []Violation{Violated(Newest, run.run, "run %s of commit %s of %s ends at resource version %d because of GitEvent %s and commit %s: %s",
 			run.run, run.sha, run.course.line, by.revision, by.event, by.newest, why)}
 	}
 	newer := h.contenders[by.event][run.course.pipeline]
@@ -91,7 +91,7 @@ func left(runs []*contender) (broken []Violation) {
 	}
 	for sha, goes := range goes {
 		if !goes {
-			broken = append(broken, violated(Newest, last[sha], "no run of commit %s of pipeline %s of %s is left: each has ended because of another one", sha, runs[0].course.pipeline, runs[0].course.line))
+			broken = append(broken, Violated(Newest, last[sha], "no run of commit %s of pipeline %s of %s is left: each has ended because of another one", sha, runs[0].course.pipeline, runs[0].course.line))
 		}
 	}
 	return broken
@@ -109,7 +109,7 @@ func (h *History) overtaken(runs []*contender, heads Heads) (broken []Violation)
 			if was := heads.place(older.course.line, older.sha); was < 0 || was >= place || older.hindered || !h.goesOn(older, newer, heads.until(newer.course.line, newer.sha)) {
 				continue
 			}
-			broken = append(broken, violated(Newest, older.run, "run %s of commit %s of %s, planned at %s, goes on beside the newer run %s of commit %s, which has started at %s",
+			broken = append(broken, Violated(Newest, older.run, "run %s of commit %s of %s, planned at %s, goes on beside the newer run %s of commit %s, which has started at %s",
 				older.run, older.sha, older.course.line, older.planned.Format(time.TimeOnly), newer.run, newer.sha, newer.starts.Format(time.TimeOnly)))
 		}
 	}

@@ -61,13 +61,13 @@ func (e *Evidence) Early(pruned []Pruned) (broken []Violation) {
 		name := p.Run.Name
 		switch at, known := accepted[name]; {
 		case !p.Run.IsDone():
-			broken = append(broken, violated(Pruning, name, "PipelineRun %s is deleted and is not over", name))
+			broken = append(broken, Violated(Pruning, name, "PipelineRun %s is deleted and is not over", name))
 		case p.Keep < 0:
-			broken = append(broken, violated(Pruning, name, "PipelineRun %s is deleted and all of its pipeline are to be kept", name))
+			broken = append(broken, Violated(Pruning, name, "PipelineRun %s is deleted and all of its pipeline are to be kept", name))
 		case p.Kept < p.Keep:
-			broken = append(broken, violated(Pruning, name, "PipelineRun %s is deleted, and of its pipeline %d are kept that ended later, not %d", name, p.Kept, p.Keep))
+			broken = append(broken, Violated(Pruning, name, "PipelineRun %s is deleted, and of its pipeline %d are kept that ended later, not %d", name, p.Kept, p.Keep))
 		case !known || at.After(p.At):
-			broken = append(broken, violated(Pruning, name, "PipelineRun %s is deleted at %s, and the Git service has not accepted its result before", name, p.At.Format(time.TimeOnly)))
+			broken = append(broken, Violated(Pruning, name, "PipelineRun %s is deleted at %s, and the Git service has not accepted its result before", name, p.At.Format(time.TimeOnly)))
 		}
 	}
 	return broken

@@ -15,7 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-func violated(invariant, subject, format string, args ...any) Violation {
+// Violated is a violation in words.
+func Violated(invariant, subject, format string, args ...any) Violation {
 	return Violation{Invariant: invariant, Subject: subject, Message: fmt.Sprintf(format, args...)}
 }
 
@@ -30,14 +31,14 @@ func (e *Evidence) Accounted() (broken []Violation) {
 			}
 			records++
 			if event.Status.Disposition == "" {
-				broken = append(broken, violated("I-1", event.Name, "GitEvent %s has no disposition; it waits: %v", event.Name, event.Status.Waits))
+				broken = append(broken, Violated("I-1", event.Name, "GitEvent %s has no disposition; it waits: %v", event.Name, event.Status.Waits))
 			}
 			if slices.ContainsFunc(event.Status.Runs, func(run v1alpha1.Run) bool { return run.UID != "" }) {
 				withRuns++
 			}
 		}
 		if (records > 0) != recorded || withRuns > 1 {
-			broken = append(broken, violated("I-1", guid, "delivery %s, answered as recorded: %v, has %d GitEvents, %d with runs", guid, recorded, records, withRuns))
+			broken = append(broken, Violated("I-1", guid, "delivery %s, answered as recorded: %v, has %d GitEvents, %d with runs", guid, recorded, records, withRuns))
 		}
 	}
 	return broken
@@ -73,15 +74,15 @@ func (e *Evidence) Once() (broken []Violation) {
 		delivery, known := deliveries[run.Labels[plumbline.EventLabel]]
 		planned, ours := e.Planned[run.Name]
 		if !known || !ours {
-			broken = append(broken, violated("I-2", run.Name, "no GitEvent has planned PipelineRun %s/%s", run.Namespace, run.Name))
+			broken = append(broken, Violated("I-2", run.Name, "no GitEvent has planned PipelineRun %s/%s", run.Namespace, run.Name))
 			continue
 		}
 		if planned.UID != "" && planned.UID != run.UID {
-			broken = append(broken, violated("I-2", run.Name, "PipelineRun %s/%s was made a second time", run.Namespace, run.Name))
+			broken = append(broken, Violated("I-2", run.Name, "PipelineRun %s/%s was made a second time", run.Namespace, run.Name))
 		}
 		key := delivery + " " + planned.Pipeline
 		if other := made[key]; other != "" {
-			broken = append(broken, violated("I-2", run.Name, "delivery and pipeline %s have the PipelineRuns %s and %s", key, other, run.Name))
+			broken = append(broken, Violated("I-2", run.Name, "delivery and pipeline %s have the PipelineRuns %s and %s", key, other, run.Name))
 		}
 		made[key] = run.Name
 	}
@@ -96,7 +97,7 @@ func (e *Evidence) Failures() (broken []Violation) {
 		}
 		run, planned := e.Planned[write.ExternalID]
 		if !planned || (run.Refused == nil && e.succeeded(run) != corev1.ConditionFalse) {
-			broken = append(broken, violated("I-3", write.ExternalID, "write %d says failure of %q (%s), which was not refused and is %q", write.N, write.Name, write.ExternalID, e.succeeded(run)))
+			broken = append(broken, Violated("I-3", write.ExternalID, "write %d says failure of %q (%s), which was not refused and is %q", write.N, write.Name, write.ExternalID, e.succeeded(run)))
 		}
 	}
 	return broken
@@ -109,7 +110,7 @@ func (e *Evidence) Successes() (broken []Violation) {
 			continue
 		}
 		if run, planned := e.Planned[write.ExternalID]; !planned || e.succeeded(run) != corev1.ConditionTrue {
-			broken = append(broken, violated("I-4", write.ExternalID, "write %d says %s of %q (%s), which is %q", write.N, write.Conclusion, write.Name, write.ExternalID, e.succeeded(run)))
+			broken = append(broken, Violated("I-4", write.ExternalID, "write %d says %s of %q (%s), which is %q", write.N, write.Conclusion, write.Name, write.ExternalID, e.succeeded(run)))
 		}
 	}
 	return broken
@@ -123,7 +124,7 @@ func (e *Evidence) Reopened() (broken []Violation) {
 			continue
 		}
 		if completed[write.Check] && write.Conclusion == "" && write.Status != "" {
-			broken = append(broken, violated("I-7", write.ExternalID, "write %d reopens check %s %q", write.N, write.Check, write.Name))
+			broken = append(broken, Violated("I-7", write.ExternalID, "write %d reopens check %s %q", write.N, write.Check, write.Name))
 		}
 		completed[write.Check] = completed[write.Check] || write.Conclusion != ""
 	}

@@ -140,12 +140,12 @@ func (h *History) Queue() (broken []Violation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for id, waits := range h.waiting {
-		broken = append(broken, violated("I-6", nameOf(id), "run %s of Repository %s is neither there nor over; it waits for a slot: %v", id, waits.repository, !waits.since.IsZero()))
+		broken = append(broken, Violated("I-6", nameOf(id), "run %s of Repository %s is neither there nor over; it waits for a slot: %v", id, waits.repository, !waits.since.IsZero()))
 	}
 	for repository, l := range h.repositories {
 		for id := range l.slots {
 			if run := h.runs[id]; run == nil || !run.active {
-				broken = append(broken, violated("I-6", nameOf(id), "run %s keeps a slot of Repository %s, and does not run", id, repository))
+				broken = append(broken, Violated("I-6", nameOf(id), "run %s keeps a slot of Repository %s, and does not run", id, repository))
 			}
 		}
 	}
