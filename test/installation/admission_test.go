@@ -26,9 +26,7 @@ func deployments() []string { return []string{"plumbline-receiver", "plumbline-c
 func podOf(t *testing.T, deployment, name string) *corev1.Pod {
 	t.Helper()
 	d, err := Deployment(deployment)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: product, Labels: d.Spec.Template.Labels},
 		Spec:       d.Spec.Template.Spec,
@@ -79,32 +77,22 @@ func TestPodsAreAdmittedAsRestricted(t *testing.T) {
 // Every object of config/ is on the API server, in the file's own words: what it does not know it would not keep.
 func TestEveryManifestIsApplied(t *testing.T) {
 	ctx := within(t)
-	if err := shared.Cluster.Apply(ctx, monitoringKinds()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, shared.Cluster.Apply(ctx, monitoringKinds()))
 	objects, err := manifests()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	objects = append(objects, monitoring(t)...)
 	stream, err := encode(objects, func(string) bool { return true })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := shared.Cluster.Apply(ctx, stream); err != nil { // a second time: that is an upgrade
 		t.Fatal(err)
 	}
 	client, err := dynamic.NewForConfig(shared.Cluster.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(shared.Kube.Discovery()))
 	for _, want := range objects {
 		kind := want.GroupVersionKind()
 		mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got, err := client.Resource(mapping.Resource).Namespace(want.GetNamespace()).Get(ctx, want.GetName(), metav1.GetOptions{})
 		if err != nil {
 			t.Errorf("%s %s: %v", want.GetKind(), want.GetName(), err)
@@ -149,16 +137,12 @@ func lost(want, got any, path string) string {
 func monitoring(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
 	root, err := cluster.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var all []*unstructured.Unstructured
 	for _, name := range []string{"servicemonitors.yaml", "prometheusrules.yaml"} {
 		data, err := os.ReadFile(filepath.Join(root, "config", "monitoring", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		objects, err := split(data)
+		must(t, err)
+		objects, err := cluster.Documents(data)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
@@ -70,4 +72,28 @@ func eventually(ctx context.Context, t *testing.T, what string, f func() error) 
 	if err := cluster.Poll(ctx, 200*time.Millisecond, f); err != nil {
 		t.Fatalf("not in time: %s: %v", what, err)
 	}
+}
+
+// must ends the test at an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// client is one of client-go's.
+type client[T any] interface {
+	Get(ctx context.Context, name string, o metav1.GetOptions) (T, error)
+	Update(ctx context.Context, object T, o metav1.UpdateOptions) (T, error)
+}
+
+// change changes an object, as whoever applies config/ again: what is there is taken over.
+func change[T any](ctx context.Context, t *testing.T, c client[T], name string, how func(T)) {
+	t.Helper()
+	object, err := c.Get(ctx, name, metav1.GetOptions{})
+	must(t, err)
+	how(object)
+	_, err = c.Update(ctx, object, metav1.UpdateOptions{FieldManager: "plumbline-test-cluster"})
+	must(t, err)
 }

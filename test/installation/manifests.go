@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
+	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/testcache"
 )
 
@@ -44,26 +45,11 @@ func manifests() ([]*unstructured.Unstructured, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the manifests: %w", err)
 		}
-		documents, err := split(data)
+		documents, err := cluster.Documents(data)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		objects = append(objects, documents...)
-	}
-	return objects, nil
-}
-
-// split reads the documents of a file.
-func split(data []byte) ([]*unstructured.Unstructured, error) {
-	var objects []*unstructured.Unstructured
-	for _, document := range bytes.Split(data, []byte("\n---\n")) {
-		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(document, &object.Object); err != nil {
-			return nil, err
-		}
-		if len(object.Object) > 0 {
-			objects = append(objects, object)
-		}
 	}
 	return objects, nil
 }

@@ -5,6 +5,7 @@ package installation
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"path/filepath"
 	"strconv"
@@ -125,17 +126,23 @@ func (i *Installation) name(component string) string {
 
 // Answers tells whether a process answers 200 at a URL.
 func Answers(ctx context.Context, url string) error {
+	_, err := Get(ctx, url)
+	return err
+}
+
+// Get is what a process answers at a URL; any answer but 200 is an error.
+func Get(ctx context.Context, url string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", url, response.Status)
+		return nil, fmt.Errorf("%s answers %s", url, response.Status)
 	}
-	return nil
+	return io.ReadAll(response.Body)
 }

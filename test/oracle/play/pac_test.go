@@ -12,8 +12,8 @@ import (
 func TestWhatIsShippedIsAdapted(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"100.yaml":         "# a comment\n---\nkind: Namespace\nmetadata: {name: space}\n---\nkind: Deployment\nmetadata: {name: d}\n",
-		"200.yaml":         "kind: ConfigMap\nmetadata: {name: pipelines-as-code}\ndata: {error-log-snippet: \"true\", application-name: CI}\n",
+		"100.yaml":         "# a comment\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: space}\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n",
+		"200.yaml":         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: pipelines-as-code}\ndata: {error-log-snippet: \"true\", application-name: CI}\n",
 		"300-webhook.yaml": "kind: ValidatingWebhookConfiguration\nmetadata: {name: w}\n",
 		"400.txt":          "kind: Secret\n",
 	} {
@@ -26,10 +26,12 @@ func TestWhatIsShippedIsAdapted(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `---
+apiVersion: v1
 kind: Namespace
 metadata:
   name: space
 ---
+apiVersion: v1
 data:
   application-name: CI
   auto-configure: maybe

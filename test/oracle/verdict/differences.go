@@ -57,7 +57,7 @@ func aboutPeople() []Meant {
 		},
 		{
 			Name: "each push to a stranger's pull request shows at once that it waits for approval", Because: "strangers must not use up the calls of an installation",
-			Page: operate, Says: "once a minute for one, 20 at once for an installation, then one each 6 s; late ones follow",
+			Page: operate, Says: "each once a minute for a pull request; together 20 at once for an installation, then one each 6 s; late ones follow",
 			Explains: pushedAgain,
 		},
 		{
