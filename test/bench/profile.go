@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -61,7 +60,7 @@ func (s *stage) profile(ctx context.Context, o Options, dir string) error {
 	}
 	group.Go(func() error {
 		events := s.prepare(count(o.Rates[0], o.During), s.repos...)
-		openLoop(loaded, o.Rates[0], len(events), func(i int, due time.Time) { s.push(loaded, events[i], due) })
+		installation.OpenLoop(loaded, each(o.Rates[0]), len(events), func(i int, due time.Time) { s.push(loaded, events[i], due) })
 		return nil
 	})
 	group.Go(func() error {
@@ -95,22 +94,6 @@ func (s *stage) profile(ctx context.Context, o Options, dir string) error {
 }
 
 func fetch(ctx context.Context, url, path string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", url, response.Status)
-	}
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(file, response.Body)
-	return errors.Join(err, file.Close())
+	data, err := installation.Get(ctx, url)
+	return errors.Join(err, os.WriteFile(path, data, 0o600))
 }

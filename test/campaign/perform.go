@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
 // perform begins each act at its time, until ctx ends, and waits for the ends of all.
@@ -18,10 +19,8 @@ func (s *stage) perform(ctx context.Context, acts []Act) {
 	defer s.sending.Wait()
 	defer s.disturbing.Wait()
 	for _, act := range acts {
-		select {
-		case <-ctx.Done():
+		if !installation.Until(ctx, begin.Add(act.At)) {
 			return
-		case <-time.After(time.Until(begin.Add(act.At))):
 		}
 		if act.Target == "" {
 			s.deliver(context.WithoutCancel(ctx), act)
@@ -137,12 +136,7 @@ func (s *stage) disturbOthers(ctx context.Context, act Act) {
 }
 
 // within waits for so long, or until ctx ends.
-func within(ctx context.Context, long time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(long):
-	}
-}
+func within(ctx context.Context, long time.Duration) { installation.Until(ctx, time.Now().Add(long)) }
 
 // up starts a process that was killed, as the kubelet does: again and again until it is ready.
 func (s *stage) up(p *part) error {
