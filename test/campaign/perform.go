@@ -51,35 +51,40 @@ func (s *stage) disturb(ctx context.Context, act Act) {
 		s.tally.add("disturbances left out as a rolling restart took longer", 1)
 		return
 	}
-	what := act.Kind + " " + act.Target
 	switch act.Kind {
 	case killing:
-		end := s.tally.begin(what)
-		_ = p.Kill()
-		s.tally.add(what, 1)
-		within(ctx, act.Lasts)
-		_ = s.up(p) // restore finds what is still down
-		end()
+		s.hold(ctx, act, p.Kill, func() { _ = s.up(p) }) // restore finds what is still down
 	case pausing:
-		end := s.tally.begin(what)
-		if p.Pause() == nil {
-			s.tally.add(what, 1)
-			within(ctx, act.Lasts)
-			_ = p.Continue()
-		}
-		end()
+		s.hold(ctx, act, p.Pause, func() { _ = p.Continue() })
 	case cutting:
-		end := s.tally.begin(what)
-		restore := s.cut(act.Target)
-		s.tally.add(what, 1)
-		within(ctx, act.Lasts)
-		restore()
-		end()
+		links := s.links(act.Target)
+		s.hold(ctx, act, func() error {
+			for _, l := range links {
+				l.Cut()
+			}
+			return nil
+		}, func() {
+			for _, l := range links {
+				l.Restore()
+			}
+		})
 	case apiFault:
 		s.failCalls(ctx, act)
 	case killingAtCall:
 		s.killAtCall(ctx, act)
 	}
+}
+
+// hold does something to a target for as long as the act lasts.
+func (s *stage) hold(ctx context.Context, act Act, do func() error, undo func()) {
+	what := act.Kind + " " + act.Target
+	end := s.tally.begin(what)
+	defer end()
+	if do() == nil {
+		s.tally.add(what, 1)
+		within(ctx, act.Lasts)
+	}
+	undo()
 }
 
 // link is what may be cut. Whoever restores one that two acts have cut ends both.
@@ -105,19 +110,6 @@ func (s *stage) links(target string) []link {
 		return all
 	default:
 		return []link{s.processes[target].Proxy}
-	}
-}
-
-// cut cuts a target off until it is restored.
-func (s *stage) cut(target string) (restore func()) {
-	links := s.links(target)
-	for _, l := range links {
-		l.Cut()
-	}
-	return func() {
-		for _, l := range links {
-			l.Restore()
-		}
 	}
 }
 

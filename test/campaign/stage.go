@@ -54,7 +54,7 @@ func open(ctx context.Context, o Options) (*stage, error) {
 		options: o, front: newFront(), tally: newTally(), services: map[string]service{},
 		processes: map[string]*installation.Process{}, parts: map[string]*part{},
 	}
-	hub, err := newGitHub(o.Key)
+	hub, err := newGitHub()
 	if err != nil {
 		return s, err
 	}

@@ -136,25 +136,16 @@ func (c *checker) astray(e *invariants.Evidence) (broken []invariants.Violation)
 type both [2]service
 
 // Deliveries implements invariants.Service.
-func (b both) Deliveries() (out []invariants.Delivery) {
-	for _, on := range b {
-		out = append(out, on.seen().Deliveries()...)
-	}
-	return out
+func (b both) Deliveries() []invariants.Delivery {
+	return slices.Concat(b[0].seen().Deliveries(), b[1].seen().Deliveries())
 }
 
 // Writes implements invariants.Service.
-func (b both) Writes() (out []invariants.Write) {
-	for _, on := range b {
-		out = append(out, on.seen().Writes()...)
-	}
-	return out
+func (b both) Writes() []invariants.Write {
+	return slices.Concat(b[0].seen().Writes(), b[1].seen().Writes())
 }
 
 // Checks implements invariants.Service.
-func (b both) Checks(sha string) (out []invariants.Check) {
-	for _, on := range b {
-		out = append(out, on.seen().Checks(sha)...)
-	}
-	return out
+func (b both) Checks(sha string) []invariants.Check {
+	return slices.Concat(b[0].seen().Checks(sha), b[1].seen().Checks(sha))
 }

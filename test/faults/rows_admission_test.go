@@ -118,7 +118,7 @@ func certified(label string, over bool) func(*testing.T, *world) error {
 		if over {
 			url = w.judge.over.URL
 		}
-		w.install(t, at(label, url+"/denies", w.judge.expired.certificate))
+		w.install(t, at(label, url+"/denies", w.judge.certificate))
 		return w.refused(t, create(label))
 	}
 }

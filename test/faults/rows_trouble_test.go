@@ -101,12 +101,12 @@ func transportRows() []row {
 	const created, read, gone = fault.VerbCreate, fault.VerbRead, fault.ReasonUnreachable
 	unknown := func(w *world) *rest.Config {
 		config := w.RESTConfig()
-		config.CAData = w.judge.expired.certificate
+		config.CAData = w.judge.certificate
 		return config
 	}
 	expired := func(w *world) *rest.Config {
 		config := rest.CopyConfig(w.odd)
-		config.TLSClientConfig = rest.TLSClientConfig{CAData: w.judge.expired.certificate}
+		config.TLSClientConfig = rest.TLSClientConfig{CAData: w.judge.certificate}
 		return config
 	}
 	refused := func(w *world) *rest.Config {
