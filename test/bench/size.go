@@ -89,7 +89,7 @@ func (s *stage) end(ctx context.Context) error {
 // fill makes Repositories of repositories that nobody pushes to, and copies of a settled event.
 func (s *stage) fill(ctx context.Context, repositories, settled int) error {
 	for n := range (repositories + perNamespace - 1) / perNamespace {
-		if err := s.namespace(ctx, fmt.Sprintf("idle-%d", n)); err != nil {
+		if err := s.cluster.MakeNamespace(ctx, fmt.Sprintf("idle-%d", n)); err != nil {
 			return err
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	tektonclient "github.com/tektoncd/pipeline/pkg/client/clientset/versioned"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -127,15 +126,10 @@ func (s *stage) bareClient(ctx context.Context) (err error) {
 	if s.kube, err = kubernetes.NewForConfig(config); err != nil {
 		return err
 	}
-	if err := s.namespace(ctx, bare); err != nil {
+	if err := s.cluster.MakeNamespace(ctx, bare); err != nil {
 		return err
 	}
 	return s.observer.watch(ctx, s.tekton)
-}
-
-func (s *stage) namespace(ctx context.Context, name string) error {
-	_, err := s.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	return err
 }
 
 // serve makes an installation of the App on a repository of its own, and its Repository.
@@ -144,7 +138,7 @@ func (s *stage) serve(ctx context.Context, owner string) error {
 	s.forge.Install(appID, owner, repo.FullName)
 	s.forge.Commit(repo.FullName, "main", forge.Change{Files: map[string]string{".tekton/build.yaml": pipeline}})
 	s.repos = append(s.repos, repo.FullName)
-	if err := s.namespace(ctx, owner); err != nil {
+	if err := s.cluster.MakeNamespace(ctx, owner); err != nil {
 		return err
 	}
 	_, err := s.installation.Serve(ctx, owner, "app", pacv1alpha1.RepositorySpec{URL: repo.HTMLURL})

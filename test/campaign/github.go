@@ -55,11 +55,7 @@ func (g *github) found(owner string) (project, string) {
 	return r, r.name
 }
 
-func (g *github) inject(f forge.Fault) *forge.FaultHandle { return g.Inject(f) }
-
 func (g *github) seen() invariants.Service { return invariants.GitHub{GitHub: g.GitHub} }
-
-func (g *github) close() error { return g.Close() }
 
 func (*github) routes() []string {
 	return []string{

@@ -220,7 +220,7 @@ func (s *stage) failGit(ctx context.Context, act Act) {
 		fault.Route, fault.Count = "", 0
 	}
 	end := s.tally.begin(fmt.Sprintf("%s answers %s %q", act.Target, fault.Route, answer.name))
-	handle := service.inject(fault)
+	handle := service.Inject(fault)
 	within(ctx, act.Lasts)
 	handle.Remove()
 	close(over)

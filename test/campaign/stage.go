@@ -183,7 +183,7 @@ func (s *stage) close() (err error) {
 	}
 	s.front.server.CloseClientConnections()
 	for _, on := range s.services {
-		err = errors.Join(err, on.close())
+		err = errors.Join(err, on.Close())
 	}
 	if s.follow != nil {
 		s.follow()

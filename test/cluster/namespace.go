@@ -19,10 +19,11 @@ import (
 // prefix, and waits until pods can be created in it.
 func (c *Cluster) CreateNamespace(ctx context.Context, prefix string) (name string, err error) {
 	name = prefix + "-" + strings.ToLower(rand.Text()[:6])
-	return name, c.createNamespace(ctx, name)
+	return name, c.MakeNamespace(ctx, name)
 }
 
-func (c *Cluster) createNamespace(ctx context.Context, name string) error {
+// MakeNamespace is CreateNamespace with the whole name.
+func (c *Cluster) MakeNamespace(ctx context.Context, name string) error {
 	if err := c.create(ctx, object("v1", "Namespace", "", name)); err != nil {
 		return err
 	}

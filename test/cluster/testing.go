@@ -39,7 +39,7 @@ func (c *Cluster) NamespaceNamed(t testing.TB, name string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := Poll(ctx, 200*time.Millisecond, func() error { return c.createNamespace(ctx, name) }); err != nil {
+	if err := Poll(ctx, 200*time.Millisecond, func() error { return c.MakeNamespace(ctx, name) }); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

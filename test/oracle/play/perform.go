@@ -85,7 +85,7 @@ func (p *performance) prepare(ctx context.Context) error {
 		object.Spec.ConcurrencyLimit = &p.scenario.Limit
 	}
 	for _, side := range []side{p.pac, p.ours} {
-		if err := side.namespace(ctx, namespaceOf(p.scenario)); err != nil {
+		if err := side.cluster.MakeNamespace(ctx, namespaceOf(p.scenario)); err != nil {
 			return err
 		}
 		if _, err := side.plumbline.PipelinesascodeV1alpha1().Repositories(namespaceOf(p.scenario)).Create(ctx, object, metav1.CreateOptions{}); err != nil {

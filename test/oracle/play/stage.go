@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package play plays scenarios to Pipelines-as-Code and to Plumbline. Each has a cluster of its own, because both watch the same kinds, and
+// an App of its own on one forge. So both see the same commits, comments and people, and neither sees what the other does.
 package play
 
 import (
@@ -10,12 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"time"
 
 	"golang.org/x/sync/errgroup"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -155,19 +153,6 @@ func (s *side) begin(ctx context.Context, dir string) (err error) {
 	}
 	s.plumbline, err = versioned.NewForConfig(config)
 	return err
-}
-
-// namespace creates one, and waits until runs have an account there.
-func (s *side) namespace(ctx context.Context, name string) error {
-	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}
-	core := schema.GroupVersion{Version: "v1"}
-	if _, err := s.dynamic.Resource(core.WithResource("namespaces")).Create(ctx, object, metav1.CreateOptions{}); err != nil {
-		return err
-	}
-	return cluster.Poll(ctx, 50*time.Millisecond, func() error {
-		_, err := s.dynamic.Resource(core.WithResource("serviceaccounts")).Namespace(name).Get(ctx, "default", metav1.GetOptions{})
-		return err
-	})
 }
 
 // Close ends everything. keep leaves the logs.
