@@ -120,7 +120,7 @@ hostile: binaries ## play each attack for SECONDS_EACH=60 beside a tenant that p
 	go run ./test/hostile/cmd/hostile -seconds $(SECONDS_EACH) -only '$(FINDINGS)'
 
 .PHONY: every-call
-every-call: binaries ## fail each call of an event in each way, and kill the controller at each, of commands too (make test: the ways take turns, of commands an eighth)
+every-call: binaries ## fail each call of an event in each way, and kill the controller at each (the ways take turns in make test-all, and a third of that is in make test)
 	go test -timeout 80m ./test/e2e -run 'TestEveryCallFails|TestKilledAt' -v -every-class
 
 SEED ?= 1

@@ -75,7 +75,7 @@ func (h *happening) recorded() *v1alpha1.GitEvent {
 	return &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("event-%d", h.age)}, Spec: *spec}
 }
 
-// S21 as a whole, over 1,000 seeds: whatever is pushed, received and planned when, no commit of a stranger runs but one that was the head before a
+// S21, B12 as a whole, over 1,000 seeds: whatever is pushed, received and planned when, no commit of a stranger runs but one that was the head before a
 // writer's command was written. In each second seed nothing is signed, deliveries lie about heads and times, and the Git service tells them.
 func TestNoOrderRunsAnUnapprovedCommit(t *testing.T) {
 	t.Parallel()

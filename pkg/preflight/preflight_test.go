@@ -30,7 +30,7 @@ func checker(t *testing.T, objects ...runtime.Object) (*Checker, *fake.Clientset
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := fake.NewClientset(objects...)
+	client := fake.NewSimpleClientset(objects...)
 	return &Checker{Options: Options{Component: Controller, Namespace: "plumbline", AppSecret: "app"}, kube: client, want: want}, client
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -139,28 +140,29 @@ func TestPaceOfCallsAtOnce(t *testing.T) {
 		"a name and a write without one": {Rules{}, status, write, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := NewPace(time.Now, c.rules)
-			p.patience = 10 * time.Millisecond
-			leave, err := p.Enter(t.Context(), c.first)
-			if err != nil {
-				t.Fatal(err)
-			}
-			second, err := p.Enter(t.Context(), c.second)
-			if err == nil {
-				second()
-			}
-			if f := fault.Of(err); (f == nil) != c.fits || f != nil && f.RetryAfter != turnWait {
-				t.Errorf("the second is told %v", err)
-			}
-			leave()
-			if third, err := p.Enter(t.Context(), c.second); err != nil {
-				t.Errorf("after the first has ended: %v", err)
-			} else {
-				third()
-			}
-			if len(p.alone) != 0 {
-				t.Errorf("%d names are remembered that nobody uses", len(p.alone))
-			}
+			synctest.Test(t, func(t *testing.T) {
+				p := NewPace(time.Now, c.rules)
+				leave, err := p.Enter(t.Context(), c.first)
+				if err != nil {
+					t.Fatal(err)
+				}
+				second, err := p.Enter(t.Context(), c.second)
+				if err == nil {
+					second()
+				}
+				if f := fault.Of(err); (f == nil) != c.fits || f != nil && f.RetryAfter != turnWait {
+					t.Errorf("the second is told %v", err)
+				}
+				leave()
+				if third, err := p.Enter(t.Context(), c.second); err != nil {
+					t.Errorf("after the first has ended: %v", err)
+				} else {
+					third()
+				}
+				if len(p.alone) != 0 {
+					t.Errorf("%d names are remembered that nobody uses", len(p.alone))
+				}
+			})
 		})
 	}
 }

@@ -65,7 +65,7 @@ func TestTransportLimits(t *testing.T) {
 				if f == nil || f.Class != fault.Transient || f.Unknown != unknown || !strings.Contains(f.Message, c.says) {
 					t.Errorf("%s: got %+v", method, f)
 				}
-				if took := time.Since(start); took > 5*time.Second {
+				if took := time.Since(start); took > HeaderTimeout {
 					t.Errorf("%s took %s", method, took)
 				}
 			}

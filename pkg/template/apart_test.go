@@ -21,6 +21,7 @@ func hostile() Facts {
 	return facts
 }
 
+// S33: what an event says becomes no variable of Tekton or the kubelet.
 func TestPlacedValuesAreNoVariables(t *testing.T) {
 	for sentence, c := range map[string]struct{ text, want string }{
 		"the title of a commit":                     {"echo '{{ title }}'", "echo '$ (params.token)'"},

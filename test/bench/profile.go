@@ -94,6 +94,6 @@ func (s *stage) profile(ctx context.Context, o Options, dir string) error {
 }
 
 func fetch(ctx context.Context, url, path string) error {
-	data, err := installation.Get(ctx, url)
+	data, err := installation.Fetch(ctx, url)
 	return errors.Join(err, os.WriteFile(path, data, 0o600))
 }

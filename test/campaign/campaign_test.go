@@ -31,8 +31,8 @@ func prepare(ctx context.Context, c *cluster.Cluster, dir string) error {
 	return err
 }
 
-// The short form of `make campaign`: whatever was killed, paused, cut off and answered wrongly, no delivery is lost, none runs twice
-// and no check says what is not so.
+// The short form of `make campaign`: whatever was killed, paused, cut off and answered wrongly, no
+// delivery is lost, none runs twice and no check says what is not so (I-1 to I-5, I-7 to I-10).
 func TestEveryInvariantHolds(t *testing.T) {
 	report, err := Run(t.Context(), shared)
 	t.Log(report)
@@ -44,7 +44,7 @@ func TestEveryInvariantHolds(t *testing.T) {
 	}
 }
 
-// The short form of `make limits`: whoever is killed, and however the limits change, never more run than the limit is, first come is first
+// The short form of `make limits` (I-6): whoever is killed, and however the limits change, never more run than the limit is, first come is first
 // served, everything starts or is cancelled, and nothing is deleted before its result was accepted.
 func TestLimitsHold(t *testing.T) {
 	o := OfLimits()

@@ -65,7 +65,8 @@ func (*onLab) routes() []string {
 }
 
 func (p *labProject) connect(ctx context.Context, i *installation.Installation, namespace string) (pacv1alpha1.RepositorySpec, error) {
-	return i.OnGitLab(ctx, metav1.ObjectMeta{Namespace: namespace, Name: labSecret}, p.URL(), p.WebURL, p.token.Value, p.hook)
+	project := installation.OnGitLab{Service: p.URL(), URL: p.WebURL, Token: p.token.Value, Hook: p.hook}
+	return project.Spec(ctx, i, metav1.ObjectMeta{Namespace: namespace, Name: labSecret})
 }
 
 func (p *labProject) push(branch string, change forge.Change) delivery {

@@ -43,10 +43,10 @@ type binary struct {
 
 func binaries() []binary {
 	return []binary{
-		{Etcd, "etcd", "go.etcd.io/etcd/server/v3", stripped, 40 * time.Second},
-		{APIServer, "kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", kubernetesFlags, 170 * time.Second},
+		{Etcd, "etcd", "go.etcd.io/etcd/server/v3", stripped, 25 * time.Second},
+		{APIServer, "kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", kubernetesFlags, 140 * time.Second},
 		{ControllerManager, "kubernetes", "./kube-controllers", stripped, 10 * time.Second},
-		{TektonController, "tekton", "github.com/tektoncd/pipeline/cmd/controller", stripped, 100 * time.Second},
+		{TektonController, "tekton", "github.com/tektoncd/pipeline/cmd/controller", stripped, 45 * time.Second},
 		{TektonWebhook, "tekton", "github.com/tektoncd/pipeline/cmd/webhook", stripped, 10 * time.Second},
 	}
 }

@@ -22,7 +22,7 @@ func (c *Cluster) CreateNamespace(ctx context.Context, prefix string) (name stri
 	return name, c.MakeNamespace(ctx, name)
 }
 
-// MakeNamespace is CreateNamespace with the whole name.
+// MakeNamespace creates a namespace of that name, and waits until pods can be created in it.
 func (c *Cluster) MakeNamespace(ctx context.Context, name string) error {
 	if err := c.create(ctx, object("v1", "Namespace", "", name)); err != nil {
 		return err

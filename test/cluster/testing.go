@@ -6,15 +6,10 @@ import (
 	"context"
 	"testing"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Namespace creates a namespace for one test. It stays until the cluster ends, because deleting
-// one costs some 200 API calls. Its Repositories are deleted with the test: each later
-// installation would serve them too.
+// one costs some 200 API calls.
 func (c *Cluster) Namespace(t testing.TB, prefix string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -23,13 +18,6 @@ func (c *Cluster) Namespace(t testing.TB, prefix string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if err := c.deleteRepositories(ctx, name); err != nil {
-			t.Logf("cleaning up: %v", err)
-		}
-	})
 	return name
 }
 
@@ -49,15 +37,4 @@ func (c *Cluster) NamespaceNamed(t testing.TB, name string) {
 			t.Logf("cleaning up: %v", err)
 		}
 	})
-}
-
-// deleteRepositories deletes the Repositories of a namespace. A cluster without that kind, or a
-// namespace that is gone, has none.
-func (c *Cluster) deleteRepositories(ctx context.Context, namespace string) error {
-	repositories := schema.GroupVersionResource{Group: "pipelinesascode.tekton.dev", Version: "v1alpha1", Resource: "repositories"}
-	err := c.dynamic.Resource(repositories).Namespace(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }

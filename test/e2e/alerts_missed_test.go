@@ -17,11 +17,6 @@ func givenUp() condition {
 			if status, _, err := w.git.deliver(w.ctx, noURL, delivery); err == nil {
 				w.t.Fatalf("%s answered %d", noURL, status)
 			}
-			maintaining.Lock()
-			w.t.Cleanup(func() {
-				defer maintaining.Unlock()
-				w.must(w.controller().Kill())
-			})
 			w.configure("webhook-url", noURL)
 		})
 }

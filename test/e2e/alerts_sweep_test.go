@@ -29,12 +29,7 @@ func stalled() condition {
 			w.controllers = []*installation.Process{p}
 		},
 		make: func(w *world) {
-			w.eventually(soon, "the sweep has tried again", func() error {
-				if n := refused.Hits(); n < 3 {
-					return fmt.Errorf("%d lists were refused", n)
-				}
-				return nil
-			})
+			w.hit(refused, 3)
 		},
 	}
 }

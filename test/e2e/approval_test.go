@@ -51,13 +51,7 @@ func TestS21AnApprovalRunsOneCommit(t *testing.T) {
 		w.deliver(approval, http.StatusAccepted)
 		w.checkReaches(first, checkName("pr"), "success", soon)
 		w.checkReaches(first, application, "skipped", soon)
-		w.eventually(soon, "the event is settled", func() error {
-			if record := w.recordOf(approval); !record.Settled() {
-				return errMissing
-			}
-			return nil
-		})
-		record := w.recordOf(approval)
+		record := w.settledOf(approval)
 		if given := record.Status.Plan.Approval; given == nil || given.By != "member" || given.Event != record.Name || record.Status.Plan.HeadSHA != first {
 			t.Errorf("on record is %+v at %s, want member's approval of %s", given, record.Status.Plan.HeadSHA, first)
 		}
@@ -123,31 +117,6 @@ func TestS21AHeadThatMovesIsNotApproved(t *testing.T) {
 			if got := w.runsBySHA(); got[first]+got[second] != 0 {
 				t.Errorf("%s: PipelineRuns by commit: %v, want none", words, got)
 			}
-		}
-	})
-}
-
-// With require-ok-to-test-sha a stranger's commit runs by a comment that names it, and by no other one.
-func TestAnApprovalHasToNameItsCommit(t *testing.T) {
-	onlyInTestAll(t)
-	t.Parallel()
-	required := [][3]string{{"plumbline", "require-ok-to-test-sha", "true"}}
-	forEachService(t, setup{receivers: 1, controllers: 1, config: required}, func(t *testing.T, w *world) {
-		w.git.grant("member", "write")
-		number, sha := w.forkPull("stranger")
-		w.deliver(w.opened(number), http.StatusAccepted)
-		w.checkReaches(sha, application, "queued", soon)
-		for _, words := range []string{"/ok-to-test", "/test", "/test pr"} {
-			unnamed := w.commands(number, "member", words)
-			w.deliver(unnamed, http.StatusAccepted)
-			w.declines(unnamed, "has to name its commit", "/ok-to-test "+sha)
-		}
-		if runs := w.runs(); len(runs) != 0 {
-			t.Errorf("%d PipelineRuns of a commit that nobody has named, want none", len(runs))
-		}
-		w.approves(number, "member", sha)
-		if got := w.runsBySHA(); got[sha] != 1 {
-			t.Errorf("PipelineRuns by commit: %v, want one of %s", got, sha)
 		}
 	})
 }

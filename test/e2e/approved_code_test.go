@@ -120,31 +120,3 @@ func (w *world) parameter(params string) {
 	w.t.Helper()
 	w.specify(`{"params":` + params + `}`)
 }
-
-// S20: with definitions of the default branch, which the author of a pull request cannot change, a name starts what is for pull requests
-// and what is made to be started by hand, and nothing else unless the Repository says so.
-func TestS20ANameStartsNoOtherEventsPipeline(t *testing.T) {
-	onlyInTestAll(t)
-	t.Parallel()
-	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
-		w.git.grant("member", "write")
-		byHand := strings.Replace(pipeline("by-hand", "push"), "    pipelinesascode.tekton.dev/on-event: \"[push]\"\n", "", 1)
-		w.git.commit("main", forge.Change{Files: map[string]string{
-			".tekton/pr.yaml": pipeline("pr", "pull_request"), ".tekton/release.yaml": pipeline("release", "push"), ".tekton/by-hand.yaml": byHand,
-		}})
-		w.set(`{"pipelinerun_provenance":"default_branch"}`)
-		w.git.commit("topic", forge.Change{Author: "member", Files: map[string]string{".tekton/release.yaml": pipeline("release", "pull_request")}})
-		number := w.git.open("", "topic", "member")
-		for _, row := range []struct{ settings, comment, want string }{
-			{`{}`, "/test release", ""},
-			{`{}`, "/test pr by-hand", "by-hand test-comment ; pr test-comment "},
-			{`{"test_any":true}`, "/test release", "release test-comment "},
-		} {
-			w.set(row.settings)
-			if event := w.commanded(number, "member", row.comment); w.ran(event) != row.want {
-				t.Errorf("%s with %s: runs %q, plan %+v, want %q", row.comment, row.settings, w.ran(event), event.Status.Plan, row.want)
-			}
-		}
-		w.started("by-hand", "pr", "release")
-	})
-}

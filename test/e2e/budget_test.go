@@ -66,8 +66,7 @@ func TestS5AFloodedRepositoryKeepsToItsBudget(t *testing.T) {
 	w.invariants()
 }
 
-// budgetIs waits for the condition of the flooded Repository. The controllers of other worlds in the cluster write it too, after
-// ours: so it is seen now and then.
+// budgetIs waits for the condition of the flooded Repository.
 func (w *world) budgetIs(status corev1.ConditionStatus, reason string) {
 	w.t.Helper()
 	w.eventually(afterFault, "the condition Budget is "+string(status), func() error {

@@ -26,9 +26,9 @@ const kubeBudget = 16
 const counted = 4
 
 // A push with one pipeline costs no more calls than twice its budget: whether two changes of a run wake the controller once or twice is a
-// matter of milliseconds, and calls are repeated on a slow machine. The test runs alone: other installations in the cluster write the
-// status of our Repository as well, which ours would look at.
-func TestAPushKeepsToItsBudgetOfKubernetesCalls(t *testing.T) { //nolint:paralleltest // see above
+// matter of milliseconds, and calls are repeated on a slow machine.
+func TestAPushKeepsToItsBudgetOfKubernetesCalls(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
 	w.claimed()
 	w.costs(t) // the first one binds the URL, and mints a token of the App

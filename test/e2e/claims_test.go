@@ -18,9 +18,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// The tests of this file read the condition URL, which every installation in the cluster writes by its own claims: they
-// do not run beside others.
-
 // newClaimants is a world with three controllers that share the Repositories among them.
 func newClaimants(t *testing.T) *world {
 	t.Helper()
@@ -30,8 +27,9 @@ func newClaimants(t *testing.T) *world {
 // Two namespaces name one URL, one after the other and both at once, in different spellings: one of them owns it, the
 // other one's condition says whose it is and what to do; and that stays so when all controllers are killed.
 func TestOneURLBelongsToOneRepository(t *testing.T) {
+	t.Parallel()
 	w := newClaimants(t)
-	north, south := shared.cluster.Namespace(t, "north"), shared.cluster.Namespace(t, "south")
+	north, south := w.further("north"), w.further("south")
 	spellings := []func(string) string{
 		func(url string) string { return url },
 		strings.ToUpper,
@@ -79,9 +77,10 @@ func TestOneURLBelongsToOneRepository(t *testing.T) {
 // A Repository is deleted, and others name its URL: for a day it is kept for it, nobody is served, and they are told so.
 // Made again it has its URL as before. After the day exactly one of the others has it, and gets its events.
 func TestADeletedRepositoryKeepsItsURLForADay(t *testing.T) {
+	t.Parallel()
 	w := newClaimants(t)
 	w.claimed()
-	heirs := []string{shared.cluster.Namespace(t, "heir"), shared.cluster.Namespace(t, "heir")}
+	heirs := []string{w.further("heir"), w.further("heir")}
 	w.must(w.names(heirs[0], "app", w.repo.HTMLURL))
 	w.loses(heirs[0], "app", w.ci+"/app", "belongs to Repository", "Delete one of the two")
 

@@ -174,12 +174,7 @@ func (w *world) endsBeforeItIsToldTo() {
 		Match: func(c cluster.Call) bool { return c.Is("patch", "pipelineruns") && c.Name == run.Name }, Count: 1, Do: cluster.Hold(over),
 	})
 	w.deliver(w.closes(number, false), http.StatusAccepted)
-	w.eventually(soon, "the run is being told to end", func() error {
-		if told.Hits() == 0 {
-			return errMissing
-		}
-		return nil
-	})
+	w.hit(told, 1)
 	w.release(&event)
 	w.ended(run)
 	close(over)

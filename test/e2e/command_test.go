@@ -37,13 +37,7 @@ func (w *world) commanded(number int, user, body string) v1alpha1.GitEvent {
 	w.t.Helper()
 	d := w.commands(number, user, body)
 	w.deliver(d, http.StatusAccepted)
-	w.eventually(soon, body+" is over", func() error {
-		if event := w.recordOf(d); !event.Settled() {
-			return fmt.Errorf("it waits for %v", event.Status.Waits)
-		}
-		return nil
-	})
-	return w.recordOf(d)
+	return w.settledOf(d)
 }
 
 // ran are the runs of an event by pipeline, each with the event type and the param "version" that its PipelineRun has.

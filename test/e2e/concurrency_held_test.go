@@ -3,9 +3,7 @@
 package e2e
 
 import (
-	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -60,53 +58,5 @@ func TestARunThatIsHeldPendingKeepsItsSlot(t *testing.T) {
 	if most, _, _ := s.look(); most > 1 {
 		t.Errorf("%d ran at once, at most 1 may", most)
 	}
-	w.invariants()
-}
-
-// The row "limit raised, lowered, removed with 50 waiting": they are created in their order under each limit, never more at once than the
-// highest, all of them end by themselves, and none is told to end.
-func TestFiftyDrainUnderALimitThatChanges(t *testing.T) {
-	onlyInTestAll(t)
-	t.Parallel()
-	const runs, highest = 51, 5
-	w := newWorld(t, setup{receivers: 1, controllers: 1})
-	w.claimed()
-	w.limits(w.ci, "app", 1)
-	s, files := w.watchesRuns(), map[string]string{}
-	for i := range runs {
-		files[fmt.Sprintf(".tekton/%d.yaml", i)] = pipeline(fmt.Sprintf("test-%d", i), "push", map[bool]string{true: held, false: "n: x"}[i == 0])
-	}
-	sha := w.pushed(files)
-	w.queue(1, runs-1)
-	w.checkReaches(sha, checkName("test-0"), "in_progress", soon)
-	event := w.record(sha)
-	w.must(w.Cluster.Release(w.ctx, w.ci, runOf(event, "test-0")))
-	limit := 1
-	for _, next := range []struct{ created, limit int }{{4, highest}, {20, 2}, {26, 0}} {
-		w.eventually(2*afterFault, fmt.Sprintf("%d are created under the limit %d", next.created, limit), func() error {
-			if _, _, order := s.look(); len(order) < next.created {
-				return fmt.Errorf("%d are", len(order))
-			}
-			return nil
-		})
-		limit = next.limit
-		w.limits(w.ci, "app", limit)
-	}
-	w.settled(2 * afterFault)
-	_, _, order := s.look()
-	for i := range 26 { // without a limit the rest may come in any order
-		if near := order[max(0, i-highest):min(len(order), i+highest)]; !slices.Contains(near, fmt.Sprint("test-", i, " ", sha)) {
-			t.Fatalf("test-%d is not at its place:\n%s", i, strings.Join(order, "\n"))
-		}
-	}
-	for _, run := range w.runs() {
-		if ended := run.Status.GetCondition("Succeeded"); run.Spec.Status != "" || !ended.IsTrue() {
-			t.Errorf("%s was told %q, and is %v", run.Name, run.Spec.Status, ended)
-		}
-	}
-	if len(order) != runs {
-		t.Errorf("%d runs were created, want %d", len(order), runs)
-	}
-	w.neverFailed(sha)
 	w.invariants()
 }

@@ -132,42 +132,6 @@ func (w *world) columns() (running, queued string) {
 	return cells["Running"], cells["Queued"]
 }
 
-// While a run waits for the quota of its namespace and another one for its slot there, a Repository in another namespace goes on. What waits in
-// a namespace that is deleted is cancelled with the reason, and nothing waits for what is gone.
-func TestALimitInADeletedNamespace(t *testing.T) {
-	onlyInTestAll(t)
-	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1})
-	w.claimed()
-	w.limits(w.ci, "app", 2)
-	first := w.pushed(map[string]string{".tekton/a.yaml": pipeline("a", "push", held)})
-	w.checkReaches(first, checkName("a"), "in_progress", soon)
-	w.quota("0")
-	sha := w.pushed(map[string]string{".tekton/b.yaml": pipeline("b", "push", held)})
-	w.eventually(soon, "one waits for the quota, and one for its slot", func() error {
-		a, _ := w.current(sha, checkName("a"))
-		b, _ := w.current(sha, checkName("b"))
-		if !a.Tells("exceeded quota") || !b.Tells("place 1 in the line") {
-			return fmt.Errorf("%q, %q", a.Text, b.Text)
-		}
-		return nil
-	})
-	w.another(shared.cluster.Namespace(t, "other"))
-	if runs := w.runs(); len(runs) != 1 {
-		t.Errorf("%d runs: the test shows nothing", len(runs))
-	}
-	w.must(w.Cluster.DeleteNamespace(w.ctx, w.ci))
-	w.gone(soon)
-	for _, name := range []string{"a", "b"} {
-		if check := w.checkReaches(sha, checkName(name), "cancelled", afterFault); !check.Tells("gone") && !check.Tells("deleted") && !check.Tells("terminated") {
-			t.Errorf("the check of %s does not say why: %s", name, check.Text)
-		}
-	}
-	w.checkReaches(first, checkName("a"), "completed", afterFault)
-	w.settles(first, soon)
-	w.settles(sha, soon)
-}
-
 // another has another Repository of a namespace run something to its end.
 func (w *world) another(namespace string) {
 	w.t.Helper()

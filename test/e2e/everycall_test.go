@@ -13,9 +13,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// everyClass has every call of D2 meet every class of answers, and the controller killed at every call of a command, on both services:
-// some 40 minutes more.
-var everyClass = flag.Bool("every-class", false, "every call meets every class of answers, and the controller is killed at every call of a command")
+// everyClass has every call of D2 meet every class of answers: some 40 minutes more.
+var everyClass = flag.Bool("every-class", false, "every call meets every class of answers")
 
 // denial is what the admission webhook of D2 says about whatever it is asked.
 const denial = "this object is not to the liking of the test"

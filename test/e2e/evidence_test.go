@@ -19,7 +19,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/cluster"
-	"github.com/plumbline-ci/plumbline/test/forge"
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
@@ -265,14 +264,15 @@ func succeeded(run *pipelinev1.PipelineRun) corev1.ConditionStatus {
 	return corev1.ConditionUnknown
 }
 
-// hit waits until a fault at the forge got n calls.
-func (w *world) hit(fault *forge.FaultHandle, n int) {
+// hit waits until a fault at the forge, or a rule of a proxy, got n calls.
+func (w *world) hit(fault interface{ Hits() int }, n int) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.ctx, soon)
-	defer cancel()
-	if err := fault.Wait(ctx, n); err != nil {
-		w.t.Fatalf("the fault got %d calls within %v, want %d", fault.Hits(), soon, n)
-	}
+	w.eventually(soon, fmt.Sprintf("the fault is met %d times", n), func() error {
+		if hits := fault.Hits(); hits < n {
+			return fmt.Errorf("%d times", hits)
+		}
+		return nil
+	})
 }
 
 // ended waits until a run is over and returns its Succeeded condition.

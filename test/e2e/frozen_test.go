@@ -48,12 +48,7 @@ func TestWhatWasPlannedIsCreated(t *testing.T) {
 			second := w.controller().Proxy.Add(cluster.Rule{Match: isCreate, From: 2, Count: 1, Do: cluster.Hold(release)})
 			again := w.again() // another delivery of the same push: another event
 			w.deliver(again, http.StatusAccepted)
-			w.eventually(soon, "the second create is held", func() error {
-				if second.Hits() != 1 {
-					return fmt.Errorf("%d are", second.Hits())
-				}
-				return nil
-			})
+			w.hit(second, 1)
 			w.changeEverything(s)
 			if disturb != nil {
 				disturb(w)

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -94,7 +93,7 @@ func pairOf(v webhooksecret.Value) secretPair {
 }
 
 // renewsItsCopy finds the call that renews the copy of the webhook's secret after that was rotated: the next write of the Secret
-// with the copy after the Secret that it is from was read. Other writes are for the Repositories of other worlds.
+// with the copy after the Secret that it is from was read.
 func (w *world) renewsItsCopy(rotated *atomic.Bool) func(cluster.Call) bool {
 	namespace, name, _ := w.git.secret(w)
 	shard, _ := w.copyIn()
@@ -183,58 +182,6 @@ func (w *world) alwaysTakes(secret string) {
 		}
 		return nil
 	})
-}
-
-// SIGTERM while a claim is deleted whose day is over. Whether the deletion lands or not, the next controller knows to whom the
-// URL belongs then: to the Repository that has waited for it, which gets its events.
-func TestTerminatedWhileAClaimIsDeleted(t *testing.T) {
-	onlyInTestAll(t)
-	t.Parallel()
-	for name, deletion := range map[string]cluster.Action{
-		"lands-while-draining": cluster.Delay(signalled), "lands-without-an-answer": cluster.ApplyThenDrop(), "does-not-land": cluster.Drop(),
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, setup{receivers: 1, controllers: 1, standby: true, proxied: true})
-			w.claimed()
-			heir := shared.cluster.Namespace(t, "heir")
-			gone, _ := w.endsAt(w.controller(), func(c cluster.Call) bool { return c.Is("delete", "repositoryclaims") }, deletion)
-			w.must(w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Delete(w.ctx, "app", metav1.DeleteOptions{}))
-			w.must(w.names(heir, "app", w.repo.HTMLURL))
-			w.eventually(soon, "the claim is released", func() error {
-				if claim := w.claim(w.repo.HTMLURL); claim == nil || claim.Status.ReleasedAt == nil {
-					return fmt.Errorf("it is %+v", claim)
-				}
-				return nil
-			})
-			w.releasedAgo(24 * time.Hour)
-			waitFor(w, gone, "the controller ends")
-			if claim := w.claim(w.repo.HTMLURL); claim != nil && claim.Spec.Repository.Namespace == w.ci && claim.Status.ReleasedAt == nil {
-				t.Errorf("the controller left the claim %+v, want none, the one before, or already that of whoever waited", claim)
-			}
-			w.startController(true)
-			w.eventually(takeover, "the URL belongs to whoever waited for it", func() error {
-				if claim := w.claim(w.repo.HTMLURL); claim == nil || claim.Spec.Repository.Namespace != heir || claim.Status.ReleasedAt != nil {
-					return fmt.Errorf("its claim is %+v", claim)
-				}
-				return nil
-			})
-			sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("inherited", "push")})
-			w.eventually(soon, "the receiver knows the claim", func() error {
-				if got, body := w.post(w.receivers[0], delivery); got != http.StatusAccepted {
-					return fmt.Errorf("answered %d %s", got, body)
-				}
-				return nil
-			})
-			w.checkReaches(sha, checkName("inherited"), "success", takeover)
-			w.oneCheck(sha, checkName("inherited"))
-			w.settles(sha, soon)
-			w.invariants()
-			if runs := w.created(sha).Status.Runs; len(runs) != 1 || runs[0].Namespace != heir {
-				t.Errorf("the runs are %+v, want one in %s", runs, heir)
-			}
-		})
-	}
 }
 
 // endsAt has a process told to end when a call arrives that match, which gets every call once, is true for; do is done with that

@@ -91,12 +91,7 @@ func TestTheLeaseIsKeptWhileARunIsCreated(t *testing.T) {
 	create := first.Proxy.Add(cluster.Rule{Match: isCreate, Count: 1, Do: cluster.Hold(answer)})
 	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("kept", "push", held)})
 	w.deliver(delivery, http.StatusAccepted)
-	w.eventually(soon, "the create is held", func() error {
-		if create.Hits() == 0 {
-			return errMissing
-		}
-		return nil
-	})
+	w.hit(create, 1)
 	before := w.holders()
 	w.must(first.Terminate())
 	w.eventually(soon, "the controller drains", func() error { return w.released(first) })
@@ -132,7 +127,7 @@ func (w *world) holders() map[string]string {
 	return holders
 }
 
-// A3, small: of two receivers and two controllers that work on 20 deliveries one each is killed. What was not
+// A3, H1, small: of two receivers and two controllers that work on 20 deliveries one each is killed. What was not
 // acknowledged is delivered to the other receiver; each delivery ends with one run and a check that tells the truth.
 func TestKilledUnderLoad(t *testing.T) {
 	t.Parallel()

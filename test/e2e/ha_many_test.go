@@ -4,10 +4,8 @@ package e2e
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"path/filepath"
-	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,77 +15,6 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
-
-// H1, short: while pushes come in, the controller that leads is killed again and again. Each time another one leads when
-// the lease has run out, and the dead one comes back. Each delivery ends with one run and one check that tells the truth.
-func TestLeadersAreKilledUnderLoad(t *testing.T) {
-	onlyInTestAll(t)
-	t.Parallel()
-	w := newWorld(t, setup{receivers: 2, controllers: 3})
-	w.claimed()
-	load := w.load()
-	for killed := 0; killed < kills; killed++ {
-		var leader *installation.Process
-		w.eventually(takeover, "somebody leads", func() (err error) {
-			leader, err = w.holder()
-			return err
-		})
-		w.must(leader.Kill())
-		w.eventually(leaseOver, "another one leads", func() error {
-			next, err := w.holder()
-			if err == nil && next == leader {
-				return fmt.Errorf("%s is dead and leads", leader.Name())
-			}
-			return err
-		})
-		w.must(leader.Start(w.ctx))
-	}
-	pushes, err := load()
-	w.must(err)
-	for i, sha := range pushes {
-		check := w.checkReaches(sha, checkName("load"), "completed", afterFault)
-		if want := []string{"success", "failure"}[i%2]; check.Conclusion != want {
-			t.Errorf("the check of push %d says %s, want %s: %s", i, check.Conclusion, want, check.Text)
-		}
-	}
-	w.settled(afterFault)
-	if runs := w.runs(); len(runs) != len(pushes) {
-		t.Errorf("%d PipelineRuns of %d deliveries", len(runs), len(pushes))
-	}
-	w.invariants()
-}
-
-// load delivers a push every loadEvery until the returned function is called, which returns their commits. Every second
-// one's run fails.
-func (w *world) load() (stop func() ([]string, error)) {
-	ctx, cancel := context.WithCancel(w.ctx)
-	done := make(chan error, 1)
-	var pushes []string
-	go func() {
-		tick := time.NewTicker(loadEvery)
-		defer tick.Stop()
-		for i := 0; ; i++ {
-			ends := `test.plumbline.dev/exit-code: "` + strconv.Itoa(i%2) + `"`
-			sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("load", "push", ends), "i": strconv.Itoa(i)})
-			pushes = append(pushes, sha)
-			if err := w.insist(delivery, i); err != nil {
-				done <- err
-				return
-			}
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-				done <- nil
-				return
-			}
-		}
-	}()
-	return func() ([]string, error) {
-		cancel()
-		err := <-done
-		return pushes, err
-	}
-}
 
 // H5, as far as one version can show it: a controller of the next version takes over an event in the middle and ends it,
 // and one of this version ends what the next one began, as in an upgrade and a roll-back. Each event has one run, which

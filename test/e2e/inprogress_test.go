@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -16,7 +15,6 @@ import (
 
 const (
 	cancelsOlder = pipelinesascode.CancelInProgress + `: "true"`
-	cancelsYes   = pipelinesascode.CancelInProgress + `: "yes"`
 )
 
 // goOn are the commits whose runs of a pipeline have neither ended nor been told to.
@@ -100,24 +98,4 @@ func (w *world) together(first, second delivery) {
 	if err := errors.Join(answers...); err != nil {
 		w.t.Fatal(err)
 	}
-}
-
-// The row "cancel-in-progress: yes": off, and the decision and an Event say so.
-func TestCancelInProgressIsYesOrNo(t *testing.T) {
-	t.Parallel()
-	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
-		files := map[string]string{".tekton/a.yaml": pipeline("build", "push", held, cancelsYes)}
-		first, second := w.pushed(files), w.pushed(files)
-		w.created(first)
-		event := w.created(second)
-		if reason := event.Status.Plan.Decisions[0].Reason; !strings.Contains(reason, "neither true nor false: no run is cancelled") {
-			t.Errorf("the decision is %q", reason)
-		}
-		w.tells(event.Name, "CancelInProgress", 1)
-		for _, sha := range []string{first, second} {
-			w.checkReaches(sha, checkName("build"), "in_progress", soon)
-			w.release(w.created(sha))
-			w.checkReaches(sha, checkName("build"), "success", soon)
-		}
-	})
 }

@@ -37,15 +37,13 @@ const (
 	// 1000 would take days.
 	conflictStorm = 12
 	// takeover is enough for a second controller to take the lease (6 s in tests) of one that is gone and to act.
-	takeover = 45 * time.Second
+	takeover = 90 * time.Second
 	// pausedFor is H6's pause: more than the lease (6 s in tests) and the fence against late reports (10 s) together.
 	pausedFor = 17 * time.Second
 	// drained is the controller's grace period in config/: at SIGTERM it is gone by then.
 	drained = 60 * time.Second
 	// tokenLife is how long a token of a run's secret works: 30 s. GitHub's live an hour.
 	tokenLife = 30 * time.Second
-	// longRun is how long a run goes on whose secret must be renewed: more than two token lives.
-	longRun = 75 * time.Second
 
 	// soakLimit bounds one short soak, its end included; soakRestarts is what it restarts at least, on a busy machine.
 	soakLimit    = 5 * time.Minute
@@ -55,12 +53,6 @@ const (
 	mitigationRestart = 3 * time.Second
 	mitigationLimit   = 2 * time.Minute
 
-	// kills is how often H1's leader is killed; every 20 s for 10 minutes in docs/reliability.md.
-	kills = 3
-	// loadEvery is H1's pace of pushes.
-	loadEvery = 1500 * time.Millisecond
-	// leaseOver is the lease (6 s in tests) and a retry, on a busy machine.
-	leaseOver = 30 * time.Second
 	// slowDrain is the -drain-wait of H3: enough to look at a receiver that drains, and what is shipped.
 	slowDrain = 15 * time.Second
 	// signalled is how long a call goes on after SIGTERM.

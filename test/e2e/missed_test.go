@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -181,16 +180,10 @@ func (w *world) missedPush(n int) (sha string) {
 	return sha
 }
 
-// maintaining is held by the only world whose controllers look after webhooks: each looks after those of all Repositories in the cluster,
-// and none changes what another installation says of one.
-var maintaining sync.Mutex
-
 // newMaintained is a world whose GitLab calls the receiver. Its Repository has a token that may see the webhook; before that it had one that may
 // not.
 func newMaintained(t *testing.T, o gitlab.Options) *world {
 	t.Helper()
-	maintaining.Lock()
-	t.Cleanup(maintaining.Unlock) // after all that the world has started
 	w := newWorld(t, setup{service: gitLab, receivers: 1, controllers: 2, proxied: true, gitlab: o})
 	w.claimed()
 	g := w.git.(*onGitLab)

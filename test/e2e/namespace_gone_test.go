@@ -15,7 +15,6 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
 // C7: a push comes in while the Repository's namespace is terminating, and a finalizer keeps it so: one attempt is made
@@ -51,31 +50,6 @@ func TestC7TheNamespaceIsTerminating(t *testing.T) {
 			w.invariants()
 		})
 	}
-}
-
-// C6: the namespace is deleted, with its Repository, between the plan and the creation of the run. Nobody waits for
-// it to come back: the event is settled as refused and the check is cancelled.
-func TestTheNamespaceGoesBeforeTheRun(t *testing.T) {
-	onlyInTestAll(t)
-	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, config: [][3]string{{"plumbline", "secret-auto-create", "false"}}})
-	w.startController(true, "-operator-retry="+operatorRetry.String())
-	w.claimed()
-	goOn := make(chan struct{})
-	first := w.controller().Proxy.Add(cluster.Rule{Match: isCreate, Count: 1, Do: cluster.Hold(goOn)})
-	sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("late", "push")})
-	w.deliver(delivery, http.StatusAccepted)
-	w.eventually(soon, "the first create is held", func() error {
-		if first.Hits() == 0 {
-			return errMissing
-		}
-		return nil
-	})
-	w.must(w.Cluster.DeleteNamespace(w.ctx, w.ci))
-	w.gone(soon)
-	close(goOn)
-	w.refusedAs(sha, "late", "RepositoryGone", "is gone")
-	w.invariants()
 }
 
 // refusedAs requires the end of an event that has no place to run in.

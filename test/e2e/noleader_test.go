@@ -4,17 +4,11 @@ package e2e
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
 	"net/http"
 	"os/exec"
-	"strings"
 	"testing"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
 // A8: while a dead process holds every lease, receivers that have never seen a leader become ready, find the Repository
@@ -85,32 +79,4 @@ func TestTheReceiverHasNoLeaderElection(t *testing.T) {
 			t.Errorf("leader election in %s: %t, want %t", program, got, want)
 		}
 	}
-}
-
-// holder is the controller that holds the lease of the reconciler of events.
-func (w *world) holder() (*installation.Process, error) {
-	list, err := w.Kube.CoordinationV1().Leases(w.Namespace).List(w.ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	for i := range list.Items {
-		holder := holderOf(&list.Items[i])
-		if !strings.Contains(list.Items[i].Name, "gitevent") || holder == "" {
-			continue
-		}
-		for _, p := range w.controllers {
-			if strings.Contains(w.log(p), holder) { // it says at its start which name it takes leases by
-				return p, nil
-			}
-		}
-		return nil, fmt.Errorf("%s leads, which is none of ours", holder)
-	}
-	return nil, errors.New("nobody leads")
-}
-
-func holderOf(lease *coordinationv1.Lease) string {
-	if lease.Spec.HolderIdentity == nil {
-		return ""
-	}
-	return *lease.Spec.HolderIdentity
 }

@@ -3,13 +3,11 @@
 package e2e
 
 import (
-	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/answers"
-	"github.com/plumbline-ci/plumbline/pkg/owners"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
@@ -36,22 +34,6 @@ func TestOwners(t *testing.T) {
 		w.badOwners("OWNERS is not YAML")
 		if runs := w.runs(); len(runs) != 3 {
 			t.Errorf("%d PipelineRuns, want three", len(runs))
-		}
-	})
-}
-
-// OWNERS that are larger than what is read grant nobody anything either.
-func TestOwnersThatAreTooLarge(t *testing.T) {
-	onlyInTestAll(t)
-	t.Parallel()
-	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
-		w.git.grant("writer", "write")
-		w.git.commit("main", forge.Change{Files: map[string]string{
-			".tekton/pr.yaml": pipeline("pr", "pull_request"), "OWNERS": "approvers: [hans]\n#" + strings.Repeat("x", owners.MaxBytes),
-		}})
-		w.badOwners("OWNERS is larger than 64 KiB")
-		if runs := w.runs(); len(runs) != 1 {
-			t.Errorf("%d PipelineRuns, want the writer's", len(runs))
 		}
 	})
 }

@@ -7,10 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
@@ -44,37 +40,4 @@ func TestAProxysPageIsNotTheAuthorsFailure(t *testing.T) {
 		}
 	}
 	w.invariants()
-}
-
-// K11, K27: what the API server itself says of an object that it cannot take is a Status, not a page, so that it is known
-// for a judgement of the author's text.
-func TestTheAPIServersOwnRefusalsAreStatuses(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, setup{})
-	large, invalid := sample("too-large"), sample("not-valid")
-	large.Annotations = map[string]string{"large": strings.Repeat("x", 3<<20)}
-	invalid.Labels = map[string]string{"team": "not a label"}
-	runs := w.Tekton.TektonV1().PipelineRuns(w.ci)
-	_, tooLarge := runs.Create(w.ctx, large, metav1.CreateOptions{})
-	_, notValid := runs.Create(w.ctx, invalid, metav1.CreateOptions{})
-	notDecoded := w.Tekton.TektonV1().RESTClient().Post().Namespace(w.ci).Resource("pipelineruns").
-		SetHeader("Content-Type", "application/json").Body([]byte(`{"apiVersion":"tekton.dev/v1","kind":"PipelineRun","spec":1`)).Do(w.ctx).Error()
-	for sentence, refused := range map[string]struct {
-		err          error
-		code         int32
-		reason, says string
-	}{
-		"413 for one that is too large":      {tooLarge, http.StatusRequestEntityTooLarge, fault.ReasonTooLarge, "Request entity too large: limit is 3145728"},
-		"422 for one that is not valid":      {notValid, http.StatusUnprocessableEntity, fault.ReasonInvalid, "metadata.labels"},
-		"400 for one that cannot be decoded": {notDecoded, http.StatusBadRequest, fault.ReasonInvalid, ""},
-	} {
-		status, ok := refused.err.(apierrors.APIStatus)
-		if !ok || status.Status().Code != refused.code || apierrors.HasStatusCause(refused.err, metav1.CauseTypeUnexpectedServerResponse) {
-			t.Errorf("%s: %#v, want a Status with the code %d", sentence, refused.err, refused.code)
-			continue
-		}
-		if f := fault.FromKube(fault.VerbCreate, refused.err); f.Class != fault.Invalid || f.Reason != refused.reason || !strings.Contains(f.Message, refused.says) {
-			t.Errorf("%s: %s %s %q, want Invalid %s with %q", sentence, f.Class, f.Reason, f.Message, refused.reason, refused.says)
-		}
-	}
 }

@@ -4,10 +4,8 @@ package e2e
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
@@ -95,100 +93,7 @@ func namesOf(runs []pipelinev1.PipelineRun) (names []string) {
 	return names
 }
 
-// What an author writes that is no number keeps all runs and is told; a number keeps so many, whatever they ended with; and what somebody
-// else has made, or has labelled, stays.
-func TestWhatAnAuthorMayWriteOfHowManyRunsAreKept(t *testing.T) {
-	onlyInTestAll(t)
-	t.Parallel()
-	const pushes = 3
-	for name, c := range map[string]struct {
-		config [][3]string
-		left   map[string]int
-	}{
-		"as shipped": {nil, map[string]int{"letters": 3, "minus": 3, "huge": 3, "zero": 0, "two": 2, "nothing": 3}},
-		"with limits": {[][3]string{{"plumbline", "max-keep-run-upper-limit", "1"}, {"plumbline", "default-max-keep-runs", "2"}},
-			map[string]int{"letters": 3, "minus": 3, "huge": 1, "zero": 0, "two": 1, "nothing": 2}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, setup{receivers: 1, controllers: 2, config: c.config})
-			w.claimed()
-			files := map[string]string{".tekton/nothing.yaml": pipeline("nothing", "push")}
-			for pipelineName, written := range map[string]string{"letters": "abc", "minus": "-1", "huge": "1000000000000", "zero": "0", "two": "2"} {
-				files[".tekton/"+pipelineName+".yaml"] = pipeline(pipelineName, "push", keeps(written))
-			}
-			files[".tekton/two.yaml"] = pipeline("two", "push", keeps("2"), fails)
-			var foreign []string
-			for n := range pushes {
-				sha := w.pushed(files)
-				w.settles(sha, afterFault)
-				if n == 0 {
-					foreign = w.imitate(w.record(sha))
-				}
-			}
-			left := map[string]int{}
-			for _, run := range w.runs() {
-				if !slices.Contains(foreign, run.Name) {
-					left[run.Annotations[pipelinesascode.OriginalPRName]]++
-				}
-			}
-			for pipelineName, want := range c.left {
-				if left[pipelineName] != want {
-					t.Errorf("%s: %d runs are left, want %d", pipelineName, left[pipelineName], want)
-				}
-			}
-			for _, name := range foreign {
-				w.run(name)
-				w.must(w.Tekton.TektonV1().PipelineRuns(w.ci).Delete(w.ctx, name, metav1.DeleteOptions{})) // no event has planned it: I-2
-			}
-			w.toldOfMistakes(files, len(c.config) > 0)
-			w.invariants()
-		})
-	}
-}
-
-// imitate makes two PipelineRuns that look like one of an event: a copy of it, and somebody's that was labelled like it.
-func (w *world) imitate(event *v1alpha1.GitEvent) (names []string) {
-	w.t.Helper()
-	runs := w.Tekton.TektonV1().PipelineRuns(w.ci)
-	real := w.run(runOf(event, "two"))
-	for _, name := range []string{"two-copied", "two-labelled"} {
-		made := &pipelinev1.PipelineRun{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: maps.Clone(real.Labels), Annotations: maps.Clone(real.Annotations)}, Spec: real.Spec,
-		}
-		if name == "two-labelled" {
-			delete(made.Annotations, "plumbline.dev/run-key")
-		}
-		_, err := runs.Create(w.ctx, made, metav1.CreateOptions{})
-		w.must(err)
-		names = append(names, name)
-	}
-	for _, name := range names {
-		w.ended(v1alpha1.Run{Namespace: w.ci, Name: name})
-	}
-	return names
-}
-
-// toldOfMistakes requires that the decisions of the last event say why all runs are kept, and one Kubernetes Event for each pipeline.
-func (w *world) toldOfMistakes(files map[string]string, capped bool) {
-	w.t.Helper()
-	event := w.record(w.git.tip("main"))
-	mistakes := map[string]bool{"letters": true, "minus": true, "huge": !capped}
-	told := 0
-	for _, decision := range event.Status.Plan.Decisions {
-		if says := strings.Contains(decision.Reason, "all runs are kept"); says != mistakes[decision.Pipeline] {
-			w.t.Errorf("%s: %s", decision.Pipeline, decision.Reason)
-		} else if says {
-			told++
-		}
-	}
-	w.tells(event.Name, "MaxKeepRuns", told)
-	if len(event.Status.Plan.Decisions) != len(files) {
-		w.t.Errorf("%d decisions about %d files", len(event.Status.Plan.Decisions), len(files))
-	}
-}
-
-// A delete that is refused is tried again, says nothing to the author and ends nothing but itself; after the outage what is not kept is
+// G3: a delete that is refused is tried again, says nothing to the author and ends nothing but itself; after the outage what is not kept is
 // gone. The deletes name the object.
 func TestARefusedDeleteIsTriedAgain(t *testing.T) {
 	t.Parallel()
@@ -211,7 +116,7 @@ func TestARefusedDeleteIsTriedAgain(t *testing.T) {
 	w.invariants()
 }
 
-// The git-auth secret lives as long as its run, so that a console can start an ended one again: GitLab's token is in there still; one that was
+// G4: the git-auth secret lives as long as its run, so that a console can start an ended one again: GitLab's token is in there still; one that was
 // minted for the run is revoked and not in there any more. It goes with the run.
 func TestASecretGoesWithItsRun(t *testing.T) {
 	t.Parallel()

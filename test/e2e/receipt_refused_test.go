@@ -178,12 +178,7 @@ func waitsForItsSecret(t *testing.T, w *world) {
 	_, err = secrets.Update(w.ctx, secret, metav1.UpdateOptions{})
 	w.must(err)
 	refuses("the controller cannot read the Secret")
-	w.eventually(soon, "the fault is met", func() error {
-		if rule.Hits() == 0 {
-			return errMissing
-		}
-		return nil
-	})
+	w.hit(rule, 1)
 	rule.Remove()
 	w.nothingStored("while there was no secret")
 	w.untouched("while there was no secret")
@@ -197,8 +192,8 @@ func waitsForItsSecret(t *testing.T, w *world) {
 	w.onlyOne(sha)
 }
 
-// What is not a delivery is refused for good: 400 when it cannot be decoded, 413 when it is over GitHub's 25 MiB, with
-// or without a declared length; and nothing is stored.
+// A10: what is not a delivery is refused for good: 400 when it cannot be decoded, 413 when it is
+// over GitHub's 25 MiB, with or without a declared length; and nothing is stored.
 func TestUndecodableAndTooBig(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1})

@@ -60,12 +60,7 @@ func TestH3TheOrderOfAReceiversEnd(t *testing.T) {
 		answer, err := w.send(receiver, inFlight)
 		answers <- copied{answer, err}
 	}()
-	w.eventually(soon, "a delivery is in flight", func() error {
-		if first.Hits() == 0 {
-			return errMissing
-		}
-		return nil
-	})
+	w.hit(first, 1)
 	w.must(receiver.Terminate())
 	w.eventually(slowDrain, "it is not ready", func() error {
 		if status := w.asked(receiver, "/ready"); status != http.StatusServiceUnavailable {

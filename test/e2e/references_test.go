@@ -10,11 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
 // hub is an Artifact Hub that has every Task but those called "missing", and can be down.
@@ -122,34 +117,4 @@ func followsReferences(t *testing.T, w *world, h *hub) {
 		t.Errorf("scripts %v", scripts)
 	}
 	w.invariants()
-}
-
-// 3.8: with provenance from the default branch a pull request changes neither a definition nor what one refers to.
-func TestProvenanceOfReferences(t *testing.T) {
-	onlyInTestAll(t)
-	t.Parallel()
-	forEachService(t, setup{receivers: 1, controllers: 1}, trustsTheDefaultBranch)
-}
-
-func trustsTheDefaultBranch(t *testing.T, w *world) {
-	patch := []byte(`{"spec":{"settings":{"pipelinerun_provenance":"default_branch"}}}`)
-	_, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Patch(w.ctx, "app", types.MergePatchType, patch, metav1.PatchOptions{})
-	w.must(err)
-	base := w.git.commit("main", forge.Change{Message: "first", Files: map[string]string{
-		".tekton/a.yaml": referring("check", "pull_request", "own", "tasks/own.yaml"), "tasks/own.yaml": task("own", "trusted"),
-	}})
-	head := w.git.commit("topic", forge.Change{Message: "change", Files: map[string]string{
-		".tekton/a.yaml": referring("evil", "pull_request", "own", "tasks/own.yaml"), "tasks/own.yaml": task("own", "evil"),
-	}})
-	w.git.grant("dev", "write")
-	w.deliver(w.opened(w.git.open("", "topic", "dev")), http.StatusAccepted)
-	w.checkReaches(head, checkName("check"), "success", soon)
-	events := w.settled(soon)
-	if plan := events[0].Status.Plan; plan.DefinitionSHA != base || plan.HeadSHA != head {
-		t.Errorf("plan %+v, want definitions of %s for %s", plan, base, head)
-	}
-	runs := w.runs()
-	if len(runs) != 1 || runs[0].Spec.PipelineSpec.Tasks[0].TaskSpec.Steps[0].Script != "echo trusted" {
-		t.Errorf("runs %+v", runs)
-	}
 }

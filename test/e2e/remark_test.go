@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -26,13 +25,7 @@ func (w *world) remarked(sha, user, body string) v1alpha1.GitEvent {
 	w.t.Helper()
 	d := w.remarks(sha, user, body)
 	w.deliver(d, http.StatusAccepted)
-	w.eventually(soon, body+" is over", func() error {
-		if event := w.recordOf(d); !event.Settled() {
-			return fmt.Errorf("it waits for %v", event.Status.Waits)
-		}
-		return nil
-	})
-	return w.recordOf(d)
+	return w.settledOf(d)
 }
 
 // The rows of commands on commits that were pushed, in one world for each service.

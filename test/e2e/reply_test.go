@@ -85,33 +85,3 @@ func TestCommandsAreAnswered(t *testing.T) {
 		w.answered(fork, 0, "`/ok-to-test`", second, "Nothing was started.")
 	})
 }
-
-// A controller that is killed while GitHub or GitLab takes the comment, or before it does, leaves one comment in the end.
-func TestKilledWhileACommandIsAnswered(t *testing.T) {
-	onlyInTestAll(t)
-	t.Parallel()
-	for name, taken := range map[string]forge.Action{"taken": forge.ApplyThenHold(nil), "not taken": forge.Hang(nil)} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
-				w.git.grant("member", "write")
-				w.git.commit("main", forge.Change{Files: map[string]string{"README": "1"}})
-				w.git.commit("topic", forge.Change{Author: "member", Files: map[string]string{".tekton/build.yaml": pipeline("build", "push")}})
-				number := w.git.open("", "topic", "member")
-				posts := w.git.inject(writeComment, forge.Fault{Count: 1, Do: taken})
-				d := w.commands(number, "member", "/test biuld")
-				w.deliver(d, http.StatusAccepted)
-				w.must(posts.Wait(w.ctx, 1))
-				w.kill(w.controller())
-				w.startController(true)
-				w.eventually(takeover+takeover, "the command is answered", func() error {
-					if event := w.recordOf(d); !event.Settled() {
-						return fmt.Errorf("%+v, waits %v", event.Status.Reply, event.Status.Waits)
-					}
-					return nil
-				})
-				w.answered(number, 0, "no pipeline called biuld")
-			})
-		})
-	}
-}

@@ -3,15 +3,11 @@
 package e2e
 
 import (
-	"context"
-	"errors"
 	"net/http"
-	"slices"
 	"testing"
 
 	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/forge"
-	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
 // D6: while no check can be created at the forge the run goes on to its end; the check appears once that works again,
@@ -104,61 +100,6 @@ func aDelayedWriteReopensNothing(t *testing.T, w *world) {
 			}
 		})
 	}
-}
-
-// E6, on two controllers: the one that was about to say in_progress is paused; the other takes over and completes the
-// check. When the first goes on it sees that and writes nothing.
-func TestAPausedControllerDoesNotReopenACheck(t *testing.T) {
-	onlyInTestAll(t)
-	t.Parallel()
-	forEachService(t, setup{receivers: 1, controllers: 2, proxied: true}, aPausedControllerReopensNothing)
-}
-
-func aPausedControllerReopensNothing(t *testing.T, w *world) {
-	defer w.delayCreation()()
-	release := make(chan struct{})
-	look := readCheck
-	if w.git.kind() == githubApp { // which is asked only if others may have posted the check: as here, where an answer was lost
-		look = findChecks
-		w.git.inject(createCheck, forge.Fault{Count: 1, Do: forge.ApplyThenAnswer(http.StatusBadGateway)})
-	}
-	about := w.git.inject(look, forge.Fault{Count: 1, Do: forge.Hold(release)})
-	sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("paused", "push", held)})
-	w.deliver(delivery, http.StatusAccepted)
-	event := w.created(sha)
-	w.hit(about, 1)
-	leader := w.leader()
-	w.must(leader.Pause())
-	w.release(event)
-	w.checkReaches(sha, checkName("paused"), "success", afterFault)
-	log := w.log(leader)
-	close(release)
-	w.must(leader.Continue())
-	w.eventually(soon, "the first controller goes on", func() error {
-		if w.log(leader) == log {
-			return errors.New("it has logged nothing since")
-		}
-		return nil
-	})
-	w.settles(sha, afterFault)
-	w.must(leader.Terminate()) // it ends what it is doing
-	ctx, cancel := context.WithTimeout(w.ctx, soon)
-	defer cancel()
-	w.must(leader.Wait(ctx))
-	w.oneCheck(sha, checkName("paused"))
-	w.neverFailed(sha)
-}
-
-// leader is the controller that works on events: it is the one that created a PipelineRun.
-func (w *world) leader() *installation.Process {
-	w.t.Helper()
-	for _, p := range w.controllers {
-		if slices.ContainsFunc(p.Proxy.Calls(), isCreate) {
-			return p
-		}
-	}
-	w.t.Fatal("no controller has created a PipelineRun")
-	return nil
 }
 
 // E8: the POST of a check run is stored although the answer is a 502 or none: the check run is found by its external_id

@@ -7,9 +7,11 @@ import (
 	"testing"
 )
 
-// The tests have two tiers. `make test` runs the first one (go test -short): each test on one Git service, unless its code depends on the service.
-// `make test-all` runs both tiers, each test on both services, and Tekton executes every run (runner_test.go). TestTheTableHolds reads the marks in the sources: a test whose body has
-// the line onlyInTestAll(t) belongs to the second tier; forBothServices and forBothKinds run on both services in both.
+// The tests have two tiers. `make test` (go test -short) runs the first one: each test on one Git
+// service, unless its code depends on the service. `make test-all` runs both, each test on both
+// services, and Tekton executes every run (runner_test.go). TestTheTableHolds and test/language read
+// the marks in the sources: a test whose body has the line onlyInTestAll(t) belongs to the second
+// tier. forBothServices and forBothKinds run on both services in both tiers.
 
 // onlyInTestAll skips a test, or a case of one, that belongs to the second tier.
 func onlyInTestAll(t *testing.T) {

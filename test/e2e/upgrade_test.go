@@ -24,7 +24,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// What the version before has left in every open state goes on with this one: each event ends with one run and one check that
+// H5: what the version before has left in every open state goes on with this one: each event ends with one run and one check that
 // tells the truth, and nothing runs twice.
 func TestEventsOfTheVersionBeforeGoOn(t *testing.T) {
 	t.Parallel()

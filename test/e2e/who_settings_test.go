@@ -177,28 +177,6 @@ func TestAPolicyOfTeams(t *testing.T) {
 	})
 }
 
-// S10: an account that the Repository trusts runs its own pull requests, and what others push to them waits. Members run where the
-// administrator says so.
-func TestTrustedAccountsAndMembers(t *testing.T) {
-	onlyInTestAll(t)
-	t.Parallel()
-	forEachService(t, setup{receivers: 1, controllers: 1, config: [][3]string{{"plumbline", "members-may-run", "true"}}}, func(t *testing.T, w *world) {
-		w.git.commit("main", forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("pr", "pull_request")}})
-		w.set(`{"trusted":["Robot","other[bot]"]}`)
-		w.git.grant("reader", "read")
-		w.runsFor("reader")
-		number, sha := w.forkPull("robot")
-		w.deliver(w.opened(number), http.StatusAccepted)
-		w.checkReaches(sha, checkName("pr"), "success", soon)
-		_, pushed := w.pushTo("robot", number, "stranger", "theirs")
-		w.pendsBecause(pushed, "but not who changed it")
-		w.pendsFor("stranger", "no write access")
-		if runs := w.runs(); len(runs) != 2 {
-			t.Errorf("%d PipelineRuns, want two", len(runs))
-		}
-	})
-}
-
 // ownersFail makes the look-up of OWNERS fail: on GitHub where it is, on GitLab what it says.
 func (w *world) ownersFail() *forge.FaultHandle {
 	at, path := readDirectory, "/git/trees/HEAD"

@@ -51,16 +51,22 @@ func (w *world) reopens(number int, by string) delivery {
 	return w.forge.PullRequestDelivery(forge.PullEvent{Repo: repoName, Number: number, Action: "reopened", Sender: by})
 }
 
-// disposed waits until the event of a delivery is settled, and requires what became of it.
-func (w *world) disposed(d delivery, want v1alpha1.Disposition, reason string) {
+// settledOf waits until the event of a delivery is settled, and returns it.
+func (w *world) settledOf(d delivery) (event v1alpha1.GitEvent) {
 	w.t.Helper()
 	w.eventually(soon, "the event is settled", func() error {
-		if event := w.recordOf(d); !event.Settled() {
+		if event = w.recordOf(d); !event.Settled() {
 			return fmt.Errorf("%+v", event.Status)
 		}
 		return nil
 	})
-	if s := w.recordOf(d).Status; s.Disposition != want || s.Plan == nil || s.Plan.Reason != reason || s.Plan.Message == "" {
+	return event
+}
+
+// disposed waits until the event of a delivery is settled, and requires what became of it.
+func (w *world) disposed(d delivery, want v1alpha1.Disposition, reason string) {
+	w.t.Helper()
+	if s := w.settledOf(d).Status; s.Disposition != want || s.Plan == nil || s.Plan.Reason != reason || s.Plan.Message == "" {
 		w.t.Errorf("the event is %s with %+v, want %s because of %s", s.Disposition, s.Plan, want, reason)
 	}
 }

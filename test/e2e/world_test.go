@@ -66,7 +66,8 @@ func newWorld(t *testing.T, s setup) *world {
 	hub := w.host(s)
 	w.ci = s.namespace(t, "ci")
 	system := s.namespace(t, cmp.Or(s.system, "plumbline"))
-	config := append(s.leases(), s.config...)
+	config := append(s.leases(), [3]string{"plumbline", "serve-namespaces", w.ci + ", " + w.ci + "-*"})
+	config = append(config, s.config...)
 	var err error
 	w.Installation, err = installation.New(ctx, installation.Options{
 		Cluster: shared.cluster, Forge: hub.GitHub, App: hub.app, Programs: shared.programs, Namespace: system, Config: config,
@@ -105,6 +106,12 @@ func (s setup) namespace(t *testing.T, prefix string) string {
 		return prefix + "-recorded"
 	}
 	return shared.cluster.Namespace(t, prefix)
+}
+
+// further creates one more namespace that the world's installation serves.
+func (w *world) further(prefix string) string {
+	w.t.Helper()
+	return shared.cluster.Namespace(w.t, w.ci+"-"+prefix)
 }
 
 // host starts the world's Git service. An installation that serves a GitLab has no GitHub App.
@@ -194,8 +201,7 @@ func (w *world) must(err error) {
 	}
 }
 
-// claimed waits until the Repository owns its URL and its webhook's secret is copied: before that, receivers answer 503. The
-// claim tells, not the Repository's condition, which every installation in the cluster writes.
+// claimed waits until the Repository owns its URL and its webhook's secret is copied: before that, receivers answer 503.
 func (w *world) claimed() {
 	w.t.Helper()
 	url, err := v1alpha1.CanonicalURL(w.git.page())

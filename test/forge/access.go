@@ -6,6 +6,8 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
 )
 
 // roleRank orders GitHub's repository roles.
@@ -16,8 +18,7 @@ func roleRank(role string) int {
 // SetCollaborator gives a user a role on a repository: read, triage, write,
 // maintain or admin; empty takes it away.
 func (g *GitHub) SetCollaborator(repo, user, role string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	r := g.mustRepo(repo)
 	g.userOf(user)
 	if role == "" {
@@ -145,16 +146,13 @@ func (c *call) insider(org *account) bool {
 func (c *call) org() *account {
 	o := c.g.accounts[key(c.r.PathValue("org"))]
 	if o == nil || o.kind != "Organization" {
-		return nil
+		panic(traffic.Refuse(notFound(c.rt.doc)))
 	}
 	return o
 }
 
 func getMember(c *call) answer {
 	org := c.org()
-	if org == nil {
-		return notFound(c.rt.doc)
-	}
 	if !c.insider(org) {
 		to := c.g.core.BaseURL + "/api/v3/orgs/" + org.login + "/public_members/" + c.r.PathValue("user")
 		return answer{Status: http.StatusFound}.With("Location", to)
@@ -167,9 +165,6 @@ func getMember(c *call) answer {
 
 func getPublicMember(c *call) answer {
 	org := c.org()
-	if org == nil {
-		return notFound(c.rt.doc)
-	}
 	if m := org.members[key(c.r.PathValue("user"))]; m == nil || !m.public {
 		return notFound(c.rt.doc)
 	}
@@ -178,17 +173,14 @@ func getPublicMember(c *call) answer {
 
 func listMembers(c *call) answer {
 	org := c.org()
-	if org == nil {
-		return notFound(c.rt.doc)
-	}
 	role := orDefault(c.r.URL.Query().Get("role"), "all")
-	list := []object{}
+	var list []*account
 	for _, login := range slices.Sorted(maps.Keys(org.members)) {
 		m := org.members[login]
 		if (!m.public && !c.insider(org)) || (role == "admin" && !m.owner) || (role == "member" && m.owner) {
 			continue
 		}
-		list = append(list, m.user.json(c.g))
+		list = append(list, m.user)
 	}
-	return paged(c, list, nil)
+	return listed(c, list, (*account).json)
 }

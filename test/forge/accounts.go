@@ -50,16 +50,14 @@ func (g *GitHub) userOf(login string) *account {
 // memberships are made known by these; AddUser is for one who has done
 // nothing, or who shall own repositories.
 func (g *GitHub) AddUser(login string) int64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	return g.accountOf(login, "User").id
 }
 
 // SetOrgMember makes a user a member of an organisation; whether the
 // membership is shown to strangers, public says.
 func (g *GitHub) SetOrgMember(org, user string, public bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	o := g.accountOf(org, "Organization")
 	o.members[key(user)] = &membership{user: g.userOf(user), public: public}
 }
@@ -67,24 +65,15 @@ func (g *GitHub) SetOrgMember(org, user string, public bool) {
 // SetOrgOwner makes a user an owner of an organisation, which is admin on all
 // its repositories.
 func (g *GitHub) SetOrgOwner(org, user string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	o := g.accountOf(org, "Organization")
 	o.members[key(user)] = &membership{user: g.userOf(user), public: true, owner: true}
-}
-
-// RemoveOrgMember ends a membership.
-func (g *GitHub) RemoveOrgMember(org, user string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	delete(g.accountOf(org, "Organization").members, key(user))
 }
 
 // SetOrgBasePermission sets what members may do on every repository of the
 // organisation: none, read (GitHub's default), write or admin.
 func (g *GitHub) SetOrgBasePermission(org, permission string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	g.accountOf(org, "Organization").base = permission
 }
 

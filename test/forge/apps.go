@@ -52,8 +52,7 @@ func (g *GitHub) CreateApp(id int64, slug, privateKeyPEM, webhookSecret string) 
 			Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(k),
 		}))
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	if g.apps[id] != nil {
 		mistake("CreateApp: %d exists", id)
 	}
@@ -67,8 +66,7 @@ func (g *GitHub) CreateApp(id int64, slug, privateKeyPEM, webhookSecret string) 
 // the one before are refused. Tokens minted with that one work until they end.
 func (g *GitHub) ReplaceKey(appID int64, privateKeyPEM string) {
 	key := parseKey(privateKeyPEM)
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	a := g.apps[appID]
 	if a == nil || key == nil {
 		mistake("ReplaceKey: no app %d, or no key", appID)
@@ -103,8 +101,7 @@ func parseKey(s string) *rsa.PrivateKey {
 // none means all repositories, later ones included. The installation has the
 // permissions Plumbline asks for; SetPermissions changes them.
 func (g *GitHub) Install(appID int64, owner string, repos ...string) int64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	a := g.apps[appID]
 	if a == nil {
 		mistake("Install: no app %d", appID)
@@ -128,16 +125,14 @@ func (g *GitHub) Install(appID int64, owner string, repos ...string) int64 {
 // SetPermissions replaces the permissions of an installation; tokens minted
 // before lose them too.
 func (g *GitHub) SetPermissions(installationID int64, permissions map[string]string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	g.mustInstallation(installationID).permissions = maps.Clone(permissions)
 }
 
 // SetInstalledRepos replaces the repositories of an installation. A token that
 // was minted before does not see one again that was taken away and is back.
 func (g *GitHub) SetInstalledRepos(installationID int64, repos ...string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	in := g.mustInstallation(installationID)
 	in.all, in.repos = false, map[int64]bool{}
 	for _, name := range repos {
@@ -153,8 +148,7 @@ func (g *GitHub) SetInstalledRepos(installationID int64, repos ...string) {
 // Suspend suspends an installation or ends the suspension. GitHub does not say
 // whether tokens of before work again: here they do not.
 func (g *GitHub) Suspend(installationID int64, suspended bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	in := g.mustInstallation(installationID)
 	in.suspended = suspended
 	for _, t := range g.tokens {
@@ -164,16 +158,14 @@ func (g *GitHub) Suspend(installationID int64, suspended bool) {
 
 // Uninstall removes the installation; its tokens stop working.
 func (g *GitHub) Uninstall(installationID int64) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	g.mustInstallation(installationID)
 	delete(g.installs, installationID)
 }
 
 // RevokeTokens makes every installation token minted so far unknown.
 func (g *GitHub) RevokeTokens() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	clear(g.tokens)
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
 )
 
 // token is an installation access token.
@@ -25,38 +27,34 @@ type usage struct {
 
 // authenticate finds out who calls. It refuses credentials that are wrong; a
 // call without credentials goes on as nobody where the route allows it.
-func (c *call) authenticate() (answer, bool) {
+func (c *call) authenticate() {
 	scheme, cred, _ := strings.Cut(c.r.Header.Get("Authorization"), " ")
 	cred = strings.TrimSpace(cred)
 	if c.rt.audience == appJWT {
 		if !strings.EqualFold(scheme, "Bearer") {
-			return refuse(http.StatusUnauthorized, docs, "A JSON web token could not be decoded"), true
+			panic(traffic.Refuse(undecodable()))
 		}
-		a, problem := c.g.verifyJWT(cred)
-		if problem != nil {
-			return *problem, true
-		}
-		c.app = a
-		return answer{}, false
+		c.app = c.g.verifyJWT(cred)
+		return
 	}
 	if c.rt.audience == gitClient {
-		return c.authenticateGit()
+		c.authenticateGit()
+		return
 	}
 	if cred == "" {
-		return answer{}, false
+		return
 	}
 	if !strings.EqualFold(scheme, "Bearer") && !strings.EqualFold(scheme, "token") {
-		return refuse(http.StatusUnauthorized, docs, "Bad credentials"), true
+		panic(traffic.Refuse(refuse(http.StatusUnauthorized, docs, "Bad credentials")))
 	}
 	t := c.g.valid(cred)
 	if t == nil {
-		return refuse(http.StatusUnauthorized, docs, "Bad credentials"), true
+		panic(traffic.Refuse(refuse(http.StatusUnauthorized, docs, "Bad credentials")))
 	}
 	c.token, c.app = t, t.in.app
 	if t.in.suspended || t.suspended {
-		return refuse(http.StatusForbidden, docs, "This installation has been suspended"), true
+		panic(traffic.Refuse(refuse(http.StatusForbidden, docs, "This installation has been suspended")))
 	}
-	return answer{}, false
 }
 
 // valid returns the token of a secret, nil if it is unknown, expired or of a
@@ -71,30 +69,30 @@ func (g *GitHub) valid(secret string) *token {
 
 // authorize decides whether the caller may use the route on the repository
 // the path names.
-func (c *call) authorize() (answer, bool) {
+func (c *call) authorize() {
 	if c.rt.audience == gitClient {
-		return c.authorizeGit()
+		c.authorizeGit()
+		return
 	}
 	if c.rt.audience != repoReader && c.rt.audience != repoMember {
-		return answer{}, false
+		return
 	}
 	r := c.g.repos[key(c.r.PathValue("owner")+"/"+c.r.PathValue("repo"))]
 	if r == nil {
-		return notFound(c.rt.doc), true
+		panic(traffic.Refuse(notFound(c.rt.doc)))
 	}
 	c.repo = r
 	inScope := c.token != nil && c.token.covers(r)
 	switch {
 	case !inScope && r.private:
-		return notFound(c.rt.doc), true
+		panic(traffic.Refuse(notFound(c.rt.doc)))
 	case c.rt.audience == repoReader && !r.private:
-		return answer{}, false
+		return
 	case c.token == nil:
-		return refuse(http.StatusUnauthorized, c.rt.doc, "Requires authentication"), true
+		panic(traffic.Refuse(refuse(http.StatusUnauthorized, c.rt.doc, "Requires authentication")))
 	case !inScope, !c.token.may(c.rt.permission, c.rt.level):
-		return c.notAccessible(), true
+		panic(traffic.Refuse(c.notAccessible()))
 	}
-	return answer{}, false
 }
 
 // notAccessible is the 403 of an App without the right; it names the right.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
 )
 
 // GitHub's limits on a check run; rules.md has their pages.
@@ -41,12 +43,11 @@ type checkOutput struct {
 
 // checkRequest validates the body as the API's schema does, then as its model
 // does, and returns it; the answer is the refusal.
-func (c *call) checkRequest(create bool) (checkRequest, *answer) {
+func (c *call) checkRequest(create bool) checkRequest {
 	var req checkRequest
 	var body map[string]any
 	if err := json.Unmarshal(c.body, &body); err != nil {
-		a := c.problemsParsing()
-		return req, &a
+		panic(traffic.Refuse(c.problemsParsing()))
 	}
 	s := &schema{}
 	s.check(body, create)
@@ -56,18 +57,15 @@ func (c *call) checkRequest(create bool) (checkRequest, *answer) {
 		}
 	}
 	if len(s.problems) > 0 {
-		a := invalidRequest(c.rt.doc, s.problems)
-		return req, &a
+		panic(traffic.Refuse(invalidRequest(c.rt.doc, s.problems)))
 	}
 	if err := json.Unmarshal(c.body, &req); err != nil {
-		a := c.problemsParsing()
-		return req, &a
+		panic(traffic.Refuse(c.problemsParsing()))
 	}
 	if problem := badURL(req.DetailsURL); problem != "" {
-		a := validationFailed(c.rt.doc, fieldError{"CheckRun", "custom", "details_url", problem})
-		return req, &a
+		panic(traffic.Refuse(validationFailed(c.rt.doc, fieldError{"CheckRun", "custom", "details_url", problem})))
 	}
-	return req, nil
+	return req
 }
 
 func badURL(s *string) string {

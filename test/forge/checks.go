@@ -104,8 +104,7 @@ func (g *GitHub) ChecksFor(repo, sha string) []CheckRun {
 
 // Current is State.Current.
 func (g *GitHub) Current(repo, sha, name string) (CheckRun, bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	return (&State{g: g}).Current(repo, sha, name)
 }
 
@@ -119,10 +118,7 @@ func (g *GitHub) findCheck(repo string, id int64) *checkRun {
 }
 
 func createCheck(c *call) answer {
-	req, problem := c.checkRequest(true)
-	if problem != nil {
-		return *problem
-	}
+	req := c.checkRequest(true)
 	if o := c.repo.db[*req.HeadSHA]; o == nil || o.Commit == nil {
 		return refuse(http.StatusUnprocessableEntity, c.rt.doc, "No commit found for SHA: "+*req.HeadSHA)
 	}
@@ -148,10 +144,7 @@ func updateCheck(c *call) answer {
 		return refuse(http.StatusForbidden, c.rt.doc, "Invalid app_id `"+itoa(c.app.ID)+
 			"` - check run can only be modified by the GitHub App that created it.")
 	}
-	req, problem := c.checkRequest(false)
-	if problem != nil {
-		return *problem
-	}
+	req := c.checkRequest(false)
 	k.take(req, c.g.now())
 	k.updates++
 	return ok(k.json(c.g))
@@ -230,24 +223,21 @@ func getCheck(c *call) answer {
 }
 
 func listChecks(c *call) answer {
-	cm, problem := c.commitAt(c.r.PathValue("ref"))
-	if problem != nil {
-		return *problem
-	}
+	cm := c.commitAt(c.r.PathValue("ref"))
 	q := c.r.URL.Query()
 	filter := orDefault(q.Get("filter"), "latest")
 	if filter != "latest" && filter != "all" {
 		return invalidRequest(c.rt.doc, []string{filter + ` is not a member of ["latest", "all"].`})
 	}
 	var list []*checkRun
-	shown := map[string]bool{}
+	told := map[string]bool{}
 	for _, k := range slices.Backward(c.g.checks) {
 		if k.repo != c.repo || k.headSHA != cm.SHA {
 			continue
 		}
 		id := strconv.FormatInt(k.suite, 10) + "/" + k.name
-		hidden := filter == "latest" && shown[id]
-		shown[id] = true
+		hidden := filter == "latest" && told[id]
+		told[id] = true
 		if hidden || !k.matches(q.Get("check_name"), q.Get("status"), q.Get("app_id")) {
 			continue
 		}
@@ -255,11 +245,7 @@ func listChecks(c *call) answer {
 	}
 	list = list[:min(len(list), maxSameName)]
 	return paged(c, list, func(part []*checkRun) any {
-		out := []object{}
-		for _, k := range part {
-			out = append(out, k.json(c.g))
-		}
-		return object{"total_count": len(list), "check_runs": out}
+		return object{"total_count": len(list), "check_runs": shown(c.g, part, (*checkRun).json)}
 	})
 }
 

@@ -4,15 +4,12 @@ package forge
 
 import (
 	"context"
-	"crypto"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/golang-jwt/jwt/v4"
 
 	"github.com/plumbline-ci/plumbline/test/forge/internal/asking"
 )
@@ -87,22 +84,13 @@ func (w *world) jwt() string {
 	})
 }
 
-func signJWT(t *testing.T, pemKey string, claims map[string]any) string {
+func signJWT(t *testing.T, pemKey string, claims jwt.MapClaims) string {
 	t.Helper()
-	enc := func(v any) string {
-		b, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return base64.RawURLEncoding.EncodeToString(b)
-	}
-	input := enc(map[string]any{"alg": "RS256", "typ": "JWT"}) + "." + enc(claims)
-	sum := sha256.Sum256([]byte(input))
-	sig, err := rsa.SignPKCS1v15(rand.Reader, parseKey(pemKey), crypto.SHA256, sum[:])
+	signed, err := jwt.NewWithClaims(jwt.SigningMethodRS256, claims).SignedString(parseKey(pemKey))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return input + "." + base64.RawURLEncoding.EncodeToString(sig)
+	return signed
 }
 
 // testKey generates a key through the forge itself, so that every test has its own.

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
 )
 
 // uploadPack is the service a client asks for that only reads.
@@ -62,33 +64,31 @@ func askForPassword() answer {
 
 // authenticateGit takes the token where git sends it: as the password of
 // whatever user. A call without one goes on as nobody.
-func (c *call) authenticateGit() (answer, bool) {
+func (c *call) authenticateGit() {
 	_, password, given := c.r.BasicAuth()
 	if !given {
-		return answer{}, false
+		return
 	}
 	t := c.g.valid(password)
 	if t == nil {
-		return askForPassword(), true
+		panic(traffic.Refuse(askForPassword()))
 	}
 	c.token, c.app = t, t.in.app
-	return answer{}, false
 }
 
 // authorizeGit decides whether the caller may read the repository's content.
 // What a caller may not know of is asked for a password or not there.
-func (c *call) authorizeGit() (answer, bool) {
+func (c *call) authorizeGit() {
 	name := strings.TrimSuffix(c.r.PathValue("repo"), ".git")
 	r := c.g.repos[key(c.r.PathValue("owner")+"/"+name)]
 	switch {
 	case r != nil && !r.private:
 	case c.token == nil:
-		return askForPassword(), true
+		panic(traffic.Refuse(askForPassword()))
 	case r == nil, !c.token.covers(r):
-		return gitText(http.StatusNotFound, "Repository not found."), true
+		panic(traffic.Refuse(gitText(http.StatusNotFound, "Repository not found.")))
 	case c.token.in.suspended, !c.token.may(c.rt.permission, c.rt.level):
-		return gitText(http.StatusForbidden, "Write access to repository not granted."), true
+		panic(traffic.Refuse(gitText(http.StatusForbidden, "Write access to repository not granted.")))
 	}
 	c.repo = r
-	return answer{}, false
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
 )
 
 type comment struct {
@@ -31,8 +33,7 @@ type Comment struct {
 
 // Comments lists the comments on a pull request, oldest first.
 func (g *GitHub) Comments(repo string, number int) []Comment {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	var out []Comment
 	for _, m := range g.commentsOf(g.mustRepo(repo), int64(number)) {
 		out = append(out, Comment{m.id, m.by.login, m.body, m.edits})
@@ -56,8 +57,7 @@ func (g *GitHub) LockPull(repo string, number int, locked bool) {
 
 // DeleteComment has somebody who may delete a comment.
 func (g *GitHub) DeleteComment(repo string, id int64) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	r := g.mustRepo(repo)
 	for i, m := range g.comments {
 		if m.repo == r && m.id == id {
@@ -73,7 +73,7 @@ func (g *GitHub) DeleteComment(repo string, id int64) {
 func (c *call) bot() *account { return c.g.accountOf(c.app.Slug+"[bot]", "Bot") }
 
 // commentBody is the text that is to be written, or why it is refused.
-func (c *call) commentBody() (string, *answer) {
+func (c *call) commentBody() string {
 	var req struct{ Body *string }
 	refusal := answer{}
 	switch err := c.decode(&req); {
@@ -86,21 +86,15 @@ func (c *call) commentBody() (string, *answer) {
 	case utf8.RuneCountInString(*req.Body) > maxComment:
 		refusal = validationFailed(c.rt.doc, fieldError{"IssueComment", "unprocessable", "data", fmt.Sprintf("Body is too long (maximum is %d characters)", maxComment)})
 	default:
-		return *req.Body, nil
+		return *req.Body
 	}
-	return "", &refusal
+	panic(traffic.Refuse(refusal))
 }
 
 // createComment answers a comment on a pull request's conversation.
 func createComment(c *call) answer {
-	p := c.repo.pull(c.number("number"))
-	if p == nil {
-		return notFound(c.rt.doc)
-	}
-	body, problem := c.commentBody()
-	if problem != nil {
-		return *problem
-	}
+	p := c.pull()
+	body := c.commentBody()
 	if p.locked {
 		return refuse(http.StatusForbidden, "https://docs.github.com/articles/locking-conversations/", "Unable to create comment because issue is locked.")
 	}
@@ -119,10 +113,7 @@ func updateComment(c *call) answer {
 		if m.by != c.bot() {
 			return c.notAccessible()
 		}
-		body, problem := c.commentBody()
-		if problem != nil {
-			return *problem
-		}
+		body := c.commentBody()
 		m.body, m.updated = body, c.g.now()
 		m.edits++
 		return ok(m.json(c.g))
@@ -131,16 +122,7 @@ func updateComment(c *call) answer {
 }
 
 func listComments(c *call) answer {
-	if c.repo.pull(c.number("number")) == nil {
-		return notFound(c.rt.doc)
-	}
-	return paged(c, c.g.commentsOf(c.repo, c.number("number")), func(part []*comment) any {
-		list := []object{}
-		for _, m := range part {
-			list = append(list, m.json(c.g))
-		}
-		return list
-	})
+	return listed(c, c.g.commentsOf(c.repo, int64(c.pull().number)), (*comment).json)
 }
 
 func (m *comment) json(g *GitHub) object {

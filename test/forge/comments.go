@@ -24,8 +24,7 @@ type CommentEvent struct {
 
 // Comment writes a comment on a pull request's conversation and returns its ID. Who may write one is not checked.
 func (g *GitHub) Comment(repo string, number int, user, body string) int64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	r := g.mustRepo(repo)
 	if r.pull(int64(number)) == nil {
 		mistake("Comment: no pull request %s#%d", repo, number)
@@ -47,8 +46,7 @@ func mustBeTaken(by, body string) {
 
 // CommentDelivery builds an issue_comment event as it stands, without sending it.
 func (g *GitHub) CommentDelivery(e CommentEvent) Delivery {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	r := g.mustRepo(e.Repo)
 	var m *comment
 	for _, known := range g.comments {

@@ -52,29 +52,26 @@ func TestEachEventHasItsOwnSecond(t *testing.T) {
 	sha := w.Commit("org/app", "topic", Change{Files: map[string]string{"a": "1"}})
 	n := w.OpenPullRequest(NewPull{Base: "org/app", HeadBranch: "topic", Author: "dev"})
 	last := ""
-	for range 3 {
-		for i, d := range []Delivery{
-			w.PullRequestDelivery(PullEvent{Repo: "org/app", Number: n, Action: "opened"}),
-			w.CommentDelivery(CommentEvent{Repo: "org/app", ID: w.Comment("org/app", n, "bob", "hi")}),
-			w.CommitCommentDelivery(CommentEvent{Repo: "org/app", ID: w.CommitComment("org/app", sha, "bob", "hi")}),
-		} {
-			var e struct {
-				Pull struct {
-					Updated string `json:"updated_at"`
-				} `json:"pull_request"`
-				Comment struct {
-					Created string `json:"created_at"`
-				}
-			}
-			if err := json.Unmarshal(d.Body, &e); err != nil {
-				t.Fatal(err)
-			}
-			if at := e.Pull.Updated + e.Comment.Created; at <= last {
-				t.Errorf("delivery %d is of %s, the one before of %s", i, at, last)
-			} else {
-				last = at
+	for i, d := range []Delivery{
+		w.PullRequestDelivery(PullEvent{Repo: "org/app", Number: n, Action: "opened"}),
+		w.CommentDelivery(CommentEvent{Repo: "org/app", ID: w.Comment("org/app", n, "bob", "hi")}),
+		w.CommitCommentDelivery(CommentEvent{Repo: "org/app", ID: w.CommitComment("org/app", sha, "bob", "hi")}),
+		w.PullRequestDelivery(PullEvent{Repo: "org/app", Number: n, Action: "edited"}),
+	} {
+		var e struct {
+			Pull struct {
+				Updated string `json:"updated_at"`
+			} `json:"pull_request"`
+			Comment struct {
+				Created string `json:"created_at"`
 			}
 		}
+		err := json.Unmarshal(d.Body, &e)
+		at := e.Pull.Updated + e.Comment.Created
+		if err != nil || at <= last {
+			t.Errorf("delivery %d is of %s (%v), the one before of %s", i, at, err, last)
+		}
+		last = at
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/test/forge/internal/gitdb"
+	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
 )
 
 const (
@@ -51,24 +52,19 @@ func (r *repo) commitJSON(g *GitHub, c *gitdb.Commit) object {
 }
 
 // commitAt finds the commit the path's {ref} means, or GitHub's refusal.
-func (c *call) commitAt(ref string) (*gitdb.Commit, *answer) {
+func (c *call) commitAt(ref string) *gitdb.Commit {
 	if len(c.repo.branches) == 0 && len(c.repo.db) == 0 {
-		a := refuse(http.StatusConflict, c.rt.doc, "Git Repository is empty.")
-		return nil, &a
+		panic(traffic.Refuse(refuse(http.StatusConflict, c.rt.doc, "Git Repository is empty.")))
 	}
 	sha := c.repo.resolve(ref)
 	if sha == "" {
-		a := refuse(http.StatusUnprocessableEntity, c.rt.doc, "No commit found for SHA: "+ref)
-		return nil, &a
+		panic(traffic.Refuse(refuse(http.StatusUnprocessableEntity, c.rt.doc, "No commit found for SHA: "+ref)))
 	}
-	return c.repo.db[sha].Commit, nil
+	return c.repo.db[sha].Commit
 }
 
 func getCommit(c *call) answer {
-	cm, problem := c.commitAt(c.r.PathValue("ref"))
-	if problem != nil {
-		return *problem
-	}
+	cm := c.commitAt(c.r.PathValue("ref"))
 	changes := c.repo.db.DiffOf(cm)
 	changes = changes[:min(len(changes), maxCommitFiles)]
 	return paged(c, changes, func(part []gitdb.FileChange) any {

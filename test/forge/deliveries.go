@@ -113,8 +113,7 @@ func (g *GitHub) attempt(ctx context.Context, url string, d Delivery, again bool
 		GUID: d.GUID, Event: d.Event, Action: d.Action, URL: url, At: g.now(), Duration: time.Since(start),
 		StatusCode: code, Status: deliveryStatus(ctx, code, err), Redelivery: again, appID: d.appID, repository: d.repo,
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	rec.ID = g.core.NextID()
 	g.deliveries = append(g.deliveries, rec)
 	g.core.Notify()

@@ -94,7 +94,8 @@ func New(o Options) *GitHub {
 	g.mu = &g.core.Mu
 	g.mux = g.newMux()
 	g.Host = traffic.NewHost[*State, Write](g.core, o.Addr, g.Handler(), func() *State { return &State{traffic.ViewOf(g.Host), g} })
-	g.Pushes = gitdb.NewPushes(g.lock, g.lock, func(repo string) gitdb.Target { return g.target(g.mustRepo(repo)) })
+	look := func(string) func() { return g.lock() }
+	g.Pushes = gitdb.NewPushes(look, look, func(repo string) gitdb.Target { return g.target(g.mustRepo(repo)) })
 	return g
 }
 
@@ -138,7 +139,7 @@ func joinRef(path string) string {
 }
 
 // lock locks the forge until done is called.
-func (g *GitHub) lock(string) (done func()) {
+func (g *GitHub) lock() (done func()) {
 	g.mu.Lock()
 	return g.mu.Unlock
 }

@@ -3,16 +3,14 @@
 package forge
 
 import (
-	"crypto"
-	"crypto/rsa"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/json"
 	"math"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/golang-jwt/jwt/v4"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
 )
 
 // GitHub's limits on an App's JWT.
@@ -21,62 +19,50 @@ const (
 	maxJWTFuture = time.Minute // tolerated clock difference of iat
 )
 
-// verifyJWT checks an App's JSON web token and finds the App. The answer is
-// GitHub's refusal, nil when the token is good. The caller holds mu.
-func (g *GitHub) verifyJWT(raw string) (*app, *answer) {
-	undecodable := unauthorized("A JSON web token could not be decoded")
-	parts := strings.Split(raw, ".")
-	if len(parts) != 3 {
-		return nil, undecodable
+// verifyJWT checks an App's JSON web token and finds the App. The caller holds mu.
+func (g *GitHub) verifyJWT(raw string) (a *app) {
+	parser := jwt.NewParser(jwt.WithValidMethods([]string{"RS256"}), jwt.WithoutClaimsValidation())
+	claims := jwt.MapClaims{}
+	_, err := parser.ParseWithClaims(raw, claims, func(*jwt.Token) (any, error) {
+		if a = g.apps[issuer(claims["iss"])]; a == nil {
+			panic(traffic.Refuse(refuse(http.StatusNotFound, docs, "Integration not found")))
+		}
+		return a.key, nil
+	})
+	if err != nil {
+		panic(traffic.Refuse(undecodable()))
 	}
-	var head struct{ Alg string }
-	var claims struct {
-		Iss any
-		Iat *float64
-		Exp *float64
+	if problem := g.checkTimes(claims["iat"], claims["exp"]); problem != "" {
+		panic(traffic.Refuse(refuse(http.StatusUnauthorized, docAuthenticatingAsApp, problem)))
 	}
-	sig, err := base64.RawURLEncoding.DecodeString(parts[2])
-	if err != nil || !segment(parts[0], &head) || !segment(parts[1], &claims) || head.Alg != "RS256" {
-		return nil, undecodable
-	}
-	a := g.apps[issuer(claims.Iss)]
-	if a == nil {
-		missing := refuse(http.StatusNotFound, docs, "Integration not found")
-		return nil, &missing
-	}
-	sum := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
-	if rsa.VerifyPKCS1v15(a.key, crypto.SHA256, sum[:], sig) != nil {
-		return nil, undecodable
-	}
-	if problem := g.checkTimes(claims.Iat, claims.Exp); problem != "" {
-		return nil, unauthorized(problem)
-	}
-	return a, nil
+	return a
+}
+
+func undecodable() answer {
+	return refuse(http.StatusUnauthorized, docAuthenticatingAsApp, "A JSON web token could not be decoded")
 }
 
 // checkTimes returns GitHub's words for what is wrong with iat or exp.
-func (g *GitHub) checkTimes(iat, exp *float64) string {
+func (g *GitHub) checkTimes(iat, exp any) string {
 	now := g.opts.Now()
-	if iat == nil || *iat != math.Trunc(*iat) || unix(*iat).After(now.Add(maxJWTFuture)) {
+	issued, whole := seconds(iat)
+	if !whole || issued.After(now.Add(maxJWTFuture)) {
 		return "'Issued at' claim ('iat') must be an Integer representing the time that the assertion was issued"
 	}
-	if exp == nil || *exp != math.Trunc(*exp) || !unix(*exp).After(now) {
+	expires, whole := seconds(exp)
+	if !whole || !expires.After(now) {
 		return "'Expiration time' claim ('exp') must be a numeric value representing the future time at which the assertion expires"
 	}
-	if unix(*exp).After(now.Add(maxJWTLife)) || unix(*exp).Sub(unix(*iat)) > maxJWTLife+maxJWTFuture {
+	if expires.After(now.Add(maxJWTLife)) || expires.Sub(issued) > maxJWTLife+maxJWTFuture {
 		return "'Expiration time' claim ('exp') is too far in the future"
 	}
 	return ""
 }
 
-func unauthorized(message string) *answer {
-	a := refuse(http.StatusUnauthorized, docAuthenticatingAsApp, message)
-	return &a
-}
-
-func segment(s string, v any) bool {
-	b, err := base64.RawURLEncoding.DecodeString(s)
-	return err == nil && json.Unmarshal(b, v) == nil
+// seconds is the time of a whole number.
+func seconds(claim any) (at time.Time, whole bool) {
+	n, isNumber := claim.(float64)
+	return time.Unix(int64(n), 0), isNumber && n == math.Trunc(n)
 }
 
 // issuer reads the App's ID, which clients send as a string or as a number.
@@ -90,7 +76,5 @@ func issuer(v any) int64 {
 	}
 	return 0
 }
-
-func unix(f float64) time.Time { return time.Unix(int64(f), 0) }
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }

@@ -61,8 +61,7 @@ func (g *GitHub) WritesForCheck(repo, sha, name string) []Write {
 }
 
 func locked[T any](g *GitHub, read func(*State) T) T {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	return read(&State{traffic.ViewOf(g.Host), g})
 }
 

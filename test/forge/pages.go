@@ -81,3 +81,17 @@ func paged[T any](c *call, list []T, wrap func([]T) any) answer {
 	}
 	return a
 }
+
+// shown are entries as the API shows them.
+func shown[T any](g *GitHub, list []T, show func(T, *GitHub) object) []object {
+	out := []object{}
+	for _, v := range list {
+		out = append(out, show(v, g))
+	}
+	return out
+}
+
+// listed answers 200 with the page of list.
+func listed[T any](c *call, list []T, show func(T, *GitHub) object) answer {
+	return paged(c, list, func(part []T) any { return shown(c.g, part, show) })
+}

@@ -52,8 +52,7 @@ func (g *GitHub) happened(r *repo) time.Time {
 // PushDelivery builds a push event as it stands, without sending it. Another
 // one for the same change is a push of its own.
 func (g *GitHub) PushDelivery(e PushEvent) Delivery {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	r := g.mustRepo(e.Repo)
 	up, known := r.updates[e.Ref]
 	if !known && (e.Before == "" || e.After == "") {
@@ -129,8 +128,7 @@ func (g *GitHub) common(body object, r *repo, sender *account, in *installation)
 // sending it. It changes nothing but when the pull request was last updated:
 // close the pull request first, then build "closed".
 func (g *GitHub) PullRequestDelivery(e PullEvent) Delivery {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	r := g.mustRepo(e.Repo)
 	p := r.pull(int64(e.Number))
 	if p == nil {
@@ -155,8 +153,7 @@ func (g *GitHub) PullRequestDelivery(e PullEvent) Delivery {
 
 // PingDelivery builds the ping GitHub sends when an App's webhook is set up.
 func (g *GitHub) PingDelivery(appID int64) Delivery {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	a := g.mustApp(appID)
 	return g.deliver(a, "ping", object{
 		"zen": "Design for failure.", "hook_id": a.HookID,
@@ -168,8 +165,7 @@ func (g *GitHub) PingDelivery(appID int64) Delivery {
 // EventDelivery builds an event with a body of the test's own, for what the
 // forge has no builder for. The body gets no field added.
 func (g *GitHub) EventDelivery(appID int64, event string, body map[string]any) Delivery {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	return g.deliver(g.mustApp(appID), event, body)
 }
 

@@ -7,17 +7,23 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/test/forge/internal/gitdb"
+	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
 )
 
 // maxPullFiles is how many files of a pull request GitHub lists, over all pages.
 const maxPullFiles = 3000
 
 func getPull(c *call) answer {
+	return ok(c.pull().full(c.g))
+}
+
+// pull is that of the path.
+func (c *call) pull() *pull {
 	p := c.repo.pull(c.number("number"))
 	if p == nil {
-		return notFound(c.rt.doc)
+		panic(traffic.Refuse(notFound(c.rt.doc)))
 	}
-	return ok(p.full(c.g))
+	return p
 }
 
 func listPulls(c *call) answer {
@@ -36,24 +42,11 @@ func listPulls(c *call) answer {
 	if q.Get("direction") != "asc" {
 		slices.Reverse(list)
 	}
-	return c.pullList(list)
-}
-
-func (c *call) pullList(list []*pull) answer {
-	return paged(c, list, func(part []*pull) any {
-		out := []object{}
-		for _, p := range part {
-			out = append(out, p.json(c.g))
-		}
-		return out
-	})
+	return listed(c, list, (*pull).json)
 }
 
 func listPullFiles(c *call) answer {
-	p := c.repo.pull(c.number("number"))
-	if p == nil {
-		return notFound(c.rt.doc)
-	}
+	p := c.pull()
 	changes := p.changes()
 	return paged(c, changes[:min(len(changes), maxPullFiles)], func(part []gitdb.FileChange) any {
 		return c.repo.filesJSON(c.g, part, p.headSHA)
@@ -63,10 +56,7 @@ func listPullFiles(c *call) answer {
 // listCommitPulls: the merged pull request that brought a commit into the
 // default branch; of any other commit the open and merged ones that hold it.
 func listCommitPulls(c *call) answer {
-	cm, problem := c.commitAt(c.r.PathValue("ref"))
-	if problem != nil {
-		return *problem
-	}
+	cm := c.commitAt(c.r.PathValue("ref"))
 	inDefault := slices.Contains(c.repo.db.Ancestors(c.repo.branches[c.repo.defaultBranch]), cm.SHA)
 	var list []*pull
 	for _, p := range c.repo.pulls {
@@ -78,7 +68,7 @@ func listCommitPulls(c *call) answer {
 			list = append(list, p)
 		}
 	}
-	return c.pullList(list)
+	return listed(c, list, (*pull).json)
 }
 
 func (p *pull) json(g *GitHub) object {

@@ -45,8 +45,7 @@ type NewPull struct {
 
 // OpenPullRequest opens a pull request and returns its number.
 func (g *GitHub) OpenPullRequest(n NewPull) int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	base := g.mustRepo(n.Base)
 	head := g.mustRepo(orDefault(n.Head, n.Base))
 	sha, found := head.branches[n.HeadBranch]
@@ -69,8 +68,7 @@ func (g *GitHub) OpenPullRequest(n NewPull) int {
 }
 
 func (g *GitHub) changePull(repo string, number int, change func(*pull)) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	p := g.mustRepo(repo).pull(int64(number))
 	if p == nil {
 		mistake("no pull request %s#%d", repo, number)

@@ -18,8 +18,7 @@ const deliveryLogAge = 3 * 24 * time.Hour
 
 // SetWebhookURL sets where redeliveries of the App go to. Without it, each goes where the last attempt went.
 func (g *GitHub) SetWebhookURL(appID int64, url string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	if g.apps[appID] == nil {
 		mistake("SetWebhookURL: no app %d", appID)
 	}
@@ -56,8 +55,7 @@ func (g *GitHub) again(guid string) (d Delivery, url string) {
 
 // Deliveries lists the attempts so far.
 func (g *GitHub) Deliveries() []DeliveryRecord {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	return traffic.Copies(g.deliveries)
 }
 

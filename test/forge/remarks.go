@@ -19,8 +19,7 @@ type remark struct {
 // CommitComment writes a comment on a commit that the repository shows and
 // returns its ID. GitHub lets everybody who can read the repository write one.
 func (g *GitHub) CommitComment(repo, sha, user, body string) int64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	r := g.mustRepo(repo)
 	if o := r.db[sha]; o == nil || o.Commit == nil {
 		mistake("CommitComment: no commit %s in %s", sha, repo)
@@ -36,8 +35,7 @@ func (g *GitHub) CommitComment(repo, sha, user, body string) int64 {
 // sending it. GitHub tells of new comments only: Action is for tests that
 // expect what it does not do.
 func (g *GitHub) CommitCommentDelivery(e CommentEvent) Delivery {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	r := g.mustRepo(e.Repo)
 	var m *remark
 	for _, known := range g.remarks {

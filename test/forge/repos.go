@@ -4,7 +4,6 @@ package forge
 
 import (
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -59,8 +58,7 @@ const zeroSHA = gitdb.ZeroSHA
 // CreateRepo creates a repository. An owner that is not known yet becomes an
 // organisation, or a user if the repository is a fork.
 func (g *GitHub) CreateRepo(owner, name string, o RepoOptions) Repo {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	if g.repos[key(owner+"/"+name)] != nil {
 		mistake("CreateRepo: %s/%s exists", owner, name)
 	}
@@ -86,15 +84,13 @@ func (g *GitHub) CreateRepo(owner, name string, o RepoOptions) Repo {
 
 // SetPrivate changes a repository's visibility.
 func (g *GitHub) SetPrivate(repo string, private bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	g.mustRepo(repo).private = private
 }
 
 // DeleteRepo removes a repository.
 func (g *GitHub) DeleteRepo(repo string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	delete(g.repos, key(g.mustRepo(repo).fullName()))
 }
 
@@ -121,7 +117,6 @@ func (r *repo) html(g *GitHub) string { return g.core.BaseURL + "/" + r.fullName
 
 func (r *repo) api(g *GitHub) string { return g.core.BaseURL + "/api/v3/repos/" + r.fullName() }
 
-// resolve finds the commit a ref means; "" is none.
 // resolve returns the commit that a ref means; HEAD is the default branch.
 func (r *repo) resolve(ref string) string {
 	if ref == "HEAD" {
@@ -158,18 +153,6 @@ func getRepo(c *call) answer {
 		o["source"] = c.repo.parent.json(c.g)
 	}
 	return ok(o)
-}
-
-func listBranches(c *call) answer {
-	return paged(c, slices.Sorted(maps.Keys(c.repo.branches)), func(names []string) any {
-		out := []object{}
-		for _, n := range names {
-			sha := c.repo.branches[n]
-			out = append(out, object{"name": n, "protected": false,
-				"commit": object{"sha": sha, "url": c.repo.api(c.g) + "/commits/" + sha}})
-		}
-		return out
-	})
 }
 
 func getBranch(c *call) answer {

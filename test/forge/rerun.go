@@ -23,8 +23,7 @@ type RerunEvent struct {
 // PressRerun presses a re-run button and builds the event that tells of it, without sending it. Who may press one is not checked. The
 // suite is queued again; the check runs stay as they are.
 func (g *GitHub) PressRerun(e RerunEvent) Delivery {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	r := g.mustRepo(e.Repo)
 	in := g.coveringInstallation(e.AppID, r)
 	action := orDefault(e.Action, "rerequested")

@@ -14,7 +14,6 @@ const (
 	RouteToken            = "installation.token"
 	RouteRevoke           = "installation.revoke"
 	RouteRepo             = "repo.get"
-	RouteBranches         = "branches.list"
 	RouteBranch           = "branches.get"
 	RouteCommit           = "commits.get"
 	RouteCommitPulls      = "commits.pulls"
@@ -119,7 +118,6 @@ func repoRoutes() []route {
 	const r = "/repos/{owner}/{repo}"
 	return []route{
 		{RouteRepo, "GET", r, repoReader, "metadata", "read", docRepos, getRepo},
-		{RouteBranches, "GET", r + "/branches", repoReader, "contents", "read", docBranches, listBranches},
 		{RouteBranch, "GET", r + "/branches/{branch...}", repoReader, "contents", "read", docBranches, getBranch},
 		{RouteCommit, "GET", r + "/commits/{ref}", repoReader, "contents", "read", docCommits, getCommit},
 		{RouteCommitPulls, "GET", r + "/commits/{ref}/pulls", repoReader, "pull_requests", "read", docCommits, listCommitPulls},

@@ -2,7 +2,11 @@
 
 package forge
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
+)
 
 // team is a group of an organisation's members.
 type team struct {
@@ -15,8 +19,7 @@ type team struct {
 // creates if need be, or invites the user (state pending). An empty state takes
 // the user out; without a user only the team is there.
 func (g *GitHub) SetTeamMember(org, slug, user, state string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	o := g.accountOf(org, "Organization")
 	if o.teams == nil {
 		o.teams = map[string]*team{}
@@ -40,41 +43,34 @@ func (g *GitHub) SetTeamMember(org, slug, user, state string) {
 
 // RemoveTeam deletes a team.
 func (g *GitHub) RemoveTeam(org, slug string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	delete(g.accountOf(org, "Organization").teams, key(slug))
 }
 
-// team is that of the path, or the refusal. Only an App that is installed on
+// team is that of the path. Only an App that is installed on
 // the organisation and may read its members sees teams.
-func (c *call) team() (*team, answer) {
+func (c *call) team() *team {
 	org := c.org()
 	switch {
-	case org == nil || c.token == nil || c.token.in.account != org:
-		return nil, notFound(c.rt.doc)
+	case c.token == nil || c.token.in.account != org:
+		panic(traffic.Refuse(notFound(c.rt.doc)))
 	case !c.token.may(c.rt.permission, c.rt.level):
-		return nil, c.notAccessible()
+		panic(traffic.Refuse(c.notAccessible()))
 	}
 	t := org.teams[key(c.r.PathValue("team"))]
 	if t == nil {
-		return nil, notFound(c.rt.doc)
+		panic(traffic.Refuse(notFound(c.rt.doc)))
 	}
-	return t, answer{}
+	return t
 }
 
 func getTeam(c *call) answer {
-	t, refused := c.team()
-	if t == nil {
-		return refused
-	}
+	t := c.team()
 	return ok(object{"id": t.id, "slug": t.slug, "name": t.slug, "privacy": "closed"})
 }
 
 func getTeamMembership(c *call) answer {
-	t, refused := c.team()
-	if t == nil {
-		return refused
-	}
+	t := c.team()
 	user := c.r.PathValue("user")
 	state := t.states[key(user)]
 	if state == "" {

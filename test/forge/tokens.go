@@ -120,16 +120,14 @@ func revokeToken(c *call) answer {
 
 // Minted returns every installation token that was ever issued, those that work no more included.
 func (g *GitHub) Minted() []string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	return slices.Clone(g.minted)
 }
 
 // TokensWith returns the installation tokens that work now and have the permission, as somebody who looks for them in a
 // cluster would know them.
 func (g *GitHub) TokensWith(permission, level string) []string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	var found []string
 	for secret, t := range g.tokens {
 		if g.valid(secret) != nil && t.may(permission, level) {
@@ -176,8 +174,7 @@ func (c *call) narrow(in *installation, req tokenRequest) (map[int64]bool, strin
 
 // Mint issues a token with all rights of an installation, for tests that act in the App's place.
 func (g *GitHub) Mint(installationID int64) string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	in := g.mustInstallation(installationID)
 	return g.mint(&token{in: in, permissions: maps.Clone(in.permissions)})
 }

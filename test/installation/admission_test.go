@@ -3,7 +3,6 @@
 package installation
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -118,16 +117,9 @@ func monitoring(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
 	root, err := cluster.Root()
 	must(t, err)
-	var all []*unstructured.Unstructured
-	for _, name := range []string{"servicemonitors.yaml", "prometheusrules.yaml"} {
-		data, err := os.ReadFile(filepath.Join(root, "config", "monitoring", name))
-		must(t, err)
-		objects, err := cluster.Documents(data)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		all = append(all, objects...)
-	}
+	folder := filepath.Join(root, "config", "monitoring")
+	all, err := objectsOf(filepath.Join(folder, "servicemonitors.yaml"), filepath.Join(folder, "prometheusrules.yaml"))
+	must(t, err)
 	return all
 }
 

@@ -39,7 +39,11 @@ func manifests() ([]*unstructured.Unstructured, error) {
 		return nil, fmt.Errorf("listing %s: %w", config, err)
 	}
 	sort.Strings(files)
-	var objects []*unstructured.Unstructured
+	return objectsOf(files...)
+}
+
+// objectsOf reads the documents of files.
+func objectsOf(files ...string) (objects []*unstructured.Unstructured, err error) {
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {

@@ -126,12 +126,12 @@ func (i *Installation) name(component string) string {
 
 // Answers tells whether a process answers 200 at a URL.
 func Answers(ctx context.Context, url string) error {
-	_, err := Get(ctx, url)
+	_, err := Fetch(ctx, url)
 	return err
 }
 
-// Get is what a process answers at a URL; any answer but 200 is an error.
-func Get(ctx context.Context, url string) ([]byte, error) {
+// Fetch is what a process serves at a URL, with a 200.
+func Fetch(ctx context.Context, url string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err

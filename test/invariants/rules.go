@@ -15,7 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// Violated is a violation in words.
+// Violated is a violation with a message.
 func Violated(invariant, subject, format string, args ...any) Violation {
 	return Violation{Invariant: invariant, Subject: subject, Message: fmt.Sprintf(format, args...)}
 }

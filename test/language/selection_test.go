@@ -25,7 +25,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
-var update = flag.Bool("update", false, "write the golden files")
+var update = flag.Bool("update", false, "write the golden files and docs/guarantees.md")
 
 // known is an occasion with what was learnt.
 type known struct {

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// A scan fails for what is called and fixed, and names it; it tells of what is called and has no fix, and says nothing of what
+// S37: a scan fails for what is called and fixed, and names it; it tells of what is called and has no fix, and says nothing of what
 // is not called.
 func TestWhatIsReachableAndFixedFails(t *testing.T) {
 	var out bytes.Buffer

@@ -84,7 +84,7 @@ func newWorld(t *testing.T) *world {
 		claims: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
 		repos:  cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
 		events: record.NewFakeRecorder(100), settings: config.NewStore(zap.NewNop().Sugar()),
-		kube: fake.NewClientset(
+		kube: fake.NewSimpleClientset(
 			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: asks.Ledger, CreationTimestamp: metav1.NewTime(begin)}},
 			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: app}, Data: map[string][]byte{"github-application-id": []byte("7"), "github-private-key": []byte("key")}}),
 	}

@@ -115,7 +115,7 @@ func (w *world) cancelledOnes() (names []string) {
 	return names
 }
 
-// Whatever call of an event that closes fails, or is the last one of its process: the others are told, and it settles.
+// B10: whatever call of an event that closes fails, or is the last one of its process: the others are told, and it settles.
 func TestEveryCallOfACloseMayFail(t *testing.T) {
 	t.Parallel()
 	atEveryCall(t, func(t *testing.T) *world {

@@ -82,11 +82,11 @@ func (w *world) lives(n int) {
 	tick := w.git.life() / 60
 	end, next := w.clock.Now().Add(time.Duration(n)*w.git.life()), w.clock.Now()
 	for ; w.clock.Now().Before(end); w.clock.SetTime(w.clock.Now().Add(tick)) {
-		if now := w.clock.Now(); !now.Before(next) {
-			next = w.next(end)
-		}
 		if run := w.event().Status.Runs; len(run) > 0 && run[0].UID != "" {
 			w.tokenWorks()
+		}
+		if now := w.clock.Now(); !now.Before(next) {
+			next = w.next(end)
 		}
 	}
 }

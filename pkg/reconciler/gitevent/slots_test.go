@@ -120,7 +120,7 @@ func TestAnotherSlotIsNone(t *testing.T) {
 	w.wantSuccess()
 }
 
-// What waits for a slot is cancelled at once, and nothing of it is made.
+// F11: what waits for a slot is cancelled at once, and nothing of it is made.
 func TestWhatWaitsForASlotIsCancelled(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

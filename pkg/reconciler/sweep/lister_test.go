@@ -21,27 +21,34 @@ type lister struct {
 	resource string
 }
 
-func (l lister) all() map[string]*metav1.ObjectMeta {
-	all := map[string]*metav1.ObjectMeta{}
+func (l lister) names() []string {
 	switch l.resource {
 	case "gitevents":
-		for name, e := range l.w.events {
-			all[name] = &e.ObjectMeta
-		}
+		return slices.Sorted(maps.Keys(l.w.events))
 	case "eventpayloads":
-		for name, p := range l.w.payloads {
-			all[name] = &p.ObjectMeta
-		}
+		return slices.Sorted(maps.Keys(l.w.payloads))
 	case runs:
-		for key, run := range l.w.runs {
-			all[key] = &run.ObjectMeta
-		}
+		return slices.Sorted(maps.Keys(l.w.runs))
 	case "tombstonepages":
-		for name, p := range l.w.pages {
-			all[name] = &p.ObjectMeta
-		}
+		return slices.Sorted(maps.Keys(l.w.pages))
 	}
-	return all
+	return nil
+}
+
+// object returns what is still there of a name, nil if nothing is.
+func (l lister) object(name string) *metav1.ObjectMeta {
+	event, payload, run, page := l.w.events[name], l.w.payloads[name], l.w.runs[name], l.w.pages[name]
+	switch {
+	case l.resource == "gitevents" && event != nil:
+		return &event.ObjectMeta
+	case l.resource == "eventpayloads" && payload != nil:
+		return &payload.ObjectMeta
+	case l.resource == runs && run != nil:
+		return &run.ObjectMeta
+	case l.resource == "tombstonepages" && page != nil:
+		return &page.ObjectMeta
+	}
+	return nil
 }
 
 func (l lister) List(_ context.Context, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
@@ -51,21 +58,21 @@ func (l lister) List(_ context.Context, o metav1.ListOptions) (*metav1.PartialOb
 	if err := l.w.called("list "+l.resource, o.Continue); err != nil {
 		return nil, err
 	}
-	all := l.all()
 	if o.Continue == "" { // a list goes on with the names it began with
-		l.w.names = slices.Sorted(maps.Keys(all))
+		l.w.names = l.names()
 	}
 	from, _ := slices.BinarySearch(l.w.names, o.Continue)
 	list, last := &metav1.PartialObjectMetadataList{}, ""
 	for _, name := range l.w.names[from:] {
-		if _, there := all[name]; !there || name <= o.Continue || !l.selects(o.FieldSelector, name) {
+		object := l.object(name)
+		if object == nil || name <= o.Continue || !l.selects(o.FieldSelector, name) {
 			continue
 		}
 		if int64(len(list.Items)) == o.Limit {
 			list.Continue = last
 			break
 		}
-		list.Items, last = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: *all[name]}), name
+		list.Items, last = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: *object}), name
 	}
 	return list, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -137,17 +138,19 @@ func (s slow) Attempts(ctx context.Context, hook int64, failed bool, page int) (
 
 // A service that is too slow to be asked for all of its log in time has missed deliveries sent again nevertheless.
 func TestASlowService(t *testing.T) {
-	w := newWorld(t)
-	w.missed("old")
-	for n := range maxPages * pageSize {
-		w.deliver(fmt.Sprint("good", n))
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
-	defer cancel()
-	one := newLog(7)
-	if err := w.process.read(ctx, view{&one, &target{repository: w.sync()}, slow{w}}); err != nil || len(one.missed) != 1 {
-		t.Errorf("%d are missed, %v", len(one.missed), err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.missed("old")
+		for n := range maxPages * pageSize {
+			w.deliver(fmt.Sprint("good", n))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+		defer cancel()
+		one := newLog(7)
+		if err := w.process.read(ctx, view{&one, &target{repository: w.sync()}, slow{w}}); err != nil || len(one.missed) != 1 {
+			t.Errorf("%d are missed, %v", len(one.missed), err)
+		}
+	})
 }
 
 // After an outage of the API server what was missed is sent again within a minute, also if the watch that tells of receivers is late.

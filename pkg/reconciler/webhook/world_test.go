@@ -85,7 +85,7 @@ func newWorld(t *testing.T) *world {
 		hooks:  []provider.Hook{{ID: 3, Project: 5, URL: "https://chat.example.com/in", State: provider.HookCalled}, {ID: 7, Project: 5, URL: here + "/", State: provider.HookCalled, Pushes: true, Pulls: true}},
 		repos:  cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers),
 		claims: cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers),
-		kube: fake.NewClientset(
+		kube: fake.NewSimpleClientset(
 			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "token"}, Data: map[string][]byte{"provider.token": []byte("t")}},
 			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: asks.Ledger}, Data: map[string]string{"github.json": "theirs"}}),
 		client: versioned.NewSimpleClientset(repository), others: map[int64]*[]provider.Attempt{}, events: record.NewFakeRecorder(100),

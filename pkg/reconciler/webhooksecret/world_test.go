@@ -42,7 +42,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T, objects ...runtime.Object) *world {
-	w := &world{T: t, kube: fake.NewClientset(objects...), client: plumblinefake.NewSimpleClientset(), woken: map[string]time.Duration{},
+	w := &world{T: t, kube: fake.NewSimpleClientset(objects...), client: plumblinefake.NewSimpleClientset(), woken: map[string]time.Duration{},
 		clock:  clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
 		cached: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})}
 	w.restart()

@@ -61,10 +61,7 @@ func (a activity) json(g *GitLab, p *project) object {
 
 // listEvents tells of pushes only: the forge keeps no other activity.
 func listEvents(c *call) answer {
-	by, problem := c.order("created_at", "desc", "created_at")
-	if problem != nil {
-		return *problem
-	}
+	by := c.order("created_at", "desc", "created_at")
 	var list []activity
 	if action := c.text("action"); action == "" || action == "pushed" {
 		list = slices.Clone(c.project.activities)
@@ -90,10 +87,7 @@ func getTag(c *call) answer {
 
 // listMRVersions lists the heads that a merge request had, newest first.
 func listMRVersions(c *call) answer {
-	m, problem := c.mrOfPath()
-	if problem != nil {
-		return *problem
-	}
+	m := c.mrOfPath()
 	list := slices.Clone(m.heads)
 	slices.Reverse(list)
 	return paged(c, list, func(v version) object {

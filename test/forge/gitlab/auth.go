@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
 )
 
 type usage struct {
@@ -16,7 +18,7 @@ type usage struct {
 
 // authenticate finds out who calls. It refuses credentials that are wrong; a
 // call without credentials goes on as nobody.
-func (c *call) authenticate() (answer, bool) {
+func (c *call) authenticate() {
 	value, private := c.r.Header.Get("PRIVATE-TOKEN"), true
 	if value == "" {
 		value = c.r.URL.Query().Get("private_token")
@@ -28,46 +30,45 @@ func (c *call) authenticate() (answer, bool) {
 		}
 	}
 	if value == "" {
-		return answer{}, false
+		return
 	}
 	t := c.g.tokens[value]
 	switch {
 	case t == nil, t.oauth && private:
-		return unauthorized(), true
+		panic(traffic.Refuse(unauthorized()))
 	case t.revoked:
-		return badToken("Token was revoked. You have to re-authorize from the user."), true
+		panic(traffic.Refuse(badToken("Token was revoked. You have to re-authorize from the user.")))
 	case !t.expires.IsZero() && !c.g.opts.Now().Before(t.expires):
-		return badToken("Token is expired. You can either do re-authorization or token refresh."), true
+		panic(traffic.Refuse(badToken("Token is expired. You can either do re-authorization or token refresh.")))
 	}
 	c.token, c.user = t, t.user
-	return answer{}, false
 }
 
 // authorize decides whether the caller may use the route.
-func (c *call) authorize() (answer, bool) {
+func (c *call) authorize() {
 	if c.token != nil {
 		if scopes := c.scopes(); !c.token.has(scopes) {
-			return insufficientScope(strings.Join(scopes, " ")), true
+			panic(traffic.Refuse(insufficientScope(strings.Join(scopes, " "))))
 		}
 		if c.user.blocked {
-			return refuse(http.StatusForbidden, "403 Forbidden - Your account has been blocked."), true
+			panic(traffic.Refuse(refuse(http.StatusForbidden, "403 Forbidden - Your account has been blocked.")))
 		}
 	}
 	if c.token == nil && c.rt.need != readable && c.rt.need != seen {
-		return unauthorized(), true
+		panic(traffic.Refuse(unauthorized()))
 	}
 	if c.rt.need == signedIn {
-		return answer{}, false
+		return
 	}
 	p := c.findProject()
 	if p == nil || !p.canSee(c.user) {
-		return notFound("Project"), true
+		panic(traffic.Refuse(notFound("Project")))
 	}
 	c.project = p
-	return c.mayUse(p)
+	c.mayUse(p)
 }
 
-func (c *call) mayUse(p *project) (answer, bool) {
+func (c *call) mayUse(p *project) {
 	allowed := true
 	switch c.rt.need {
 	case readable, reader:
@@ -76,9 +77,8 @@ func (c *call) mayUse(p *project) (answer, bool) {
 		allowed = p.levelOf(c.user) >= Maintainer
 	}
 	if !allowed {
-		return forbidden(), true
+		panic(traffic.Refuse(forbidden()))
 	}
-	return answer{}, false
 }
 
 // scopes are those of which the token needs one here.

@@ -55,7 +55,7 @@ func TestScopesToRead(t *testing.T) {
 	} {
 		tok := w.CreateToken(NewToken{Project: app, Scopes: []string{scope}}).Value
 		var got []string
-		for _, path := range []string{at + "/repository/tree", at + "/repository/files/README%2Emd/raw", api + "/user"} {
+		for _, path := range []string{at + "/repository/tree", at + "/repository/files/README%2Emd?ref=main", api + "/user"} {
 			got = append(got, fmt.Sprint(w.do("GET", path, tok, nil).Status))
 		}
 		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/test/forge/internal/gitdb"
+	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
 )
 
 func title(message string) string {
@@ -68,20 +69,16 @@ func (p *project) hunk(f gitdb.FileChange) string {
 }
 
 // commitOfPath is the commit that {sha} means, or GitLab's refusal.
-func (c *call) commitOfPath() (*gitdb.Commit, *answer) {
+func (c *call) commitOfPath() *gitdb.Commit {
 	sha := c.project.resolve(c.r.PathValue("sha"))
 	if sha == "" {
-		a := notFound("Commit")
-		return nil, &a
+		panic(traffic.Refuse(notFound("Commit")))
 	}
-	return c.project.db.Commit(sha), nil
+	return c.project.db.Commit(sha)
 }
 
 func getCommit(c *call) answer {
-	cm, problem := c.commitOfPath()
-	if problem != nil {
-		return *problem
-	}
+	cm := c.commitOfPath()
 	o := c.project.commitJSON(c.g, cm)
 	add, del := 0, 0
 	for _, f := range c.project.db.DiffOf(cm) {
@@ -96,10 +93,7 @@ func getCommit(c *call) answer {
 }
 
 func getCommitDiff(c *call) answer {
-	cm, problem := c.commitOfPath()
-	if problem != nil {
-		return *problem
-	}
+	cm := c.commitOfPath()
 	return paged(c, c.project.db.DiffOf(cm), c.project.diffJSON)
 }
 
@@ -108,10 +102,7 @@ func getCommitRefs(c *call) answer {
 	if kind != "branch" && kind != "tag" && kind != "all" {
 		return badParameter("type does not have a valid value")
 	}
-	cm, problem := c.commitOfPath()
-	if problem != nil {
-		return *problem
-	}
+	cm := c.commitOfPath()
 	var list []object
 	add := func(as string, names []string) {
 		for _, n := range names {
@@ -137,10 +128,7 @@ func (p *project) holding(refs map[string]string, sha string) []string {
 }
 
 func getCommitMRs(c *call) answer {
-	cm, problem := c.commitOfPath()
-	if problem != nil {
-		return *problem
-	}
+	cm := c.commitOfPath()
 	var list []*mergeRequest
 	for _, m := range slices.Backward(c.project.mrs) {
 		if m.merged == cm.SHA || slices.ContainsFunc(m.commits(), func(mc *gitdb.Commit) bool { return mc.SHA == cm.SHA }) {
@@ -156,10 +144,7 @@ func compare(c *call) answer {
 			return badParameter(name + " is missing")
 		}
 	}
-	base, problem := c.compareWith()
-	if problem != nil {
-		return *problem
-	}
+	base := c.compareWith()
 	p := c.project
 	from, to := base.resolve(c.text("from")), p.resolve(c.text("to"))
 	if from == "" || to == "" {
@@ -192,22 +177,20 @@ func compare(c *call) answer {
 }
 
 // compareWith is the project of from: this one, or one of the same forks.
-func (c *call) compareWith() (*project, *answer) {
+func (c *call) compareWith() *project {
 	id := c.text("from_project_id")
 	if id == "" || id == itoa(c.project.id) {
-		return c.project, nil
+		return c.project
 	}
 	for _, p := range c.g.projects {
 		if itoa(p.id) == id && (p == c.project.parent || p.parent == c.project) {
 			if !p.canSee(c.user) || !p.canRead(c.user) {
-				a := refuse(403, "403 Forbidden - You don't have access to this fork's parent project")
-				return nil, &a
+				panic(traffic.Refuse(refuse(403, "403 Forbidden - You don't have access to this fork's parent project")))
 			}
-			return p, nil
+			return p
 		}
 	}
-	a := refuse(400, fmt.Sprintf("Target project id:%s is not a fork of project id:%s", id, c.r.PathValue("id")))
-	return nil, &a
+	panic(traffic.Refuse(refuse(400, fmt.Sprintf("Target project id:%s is not a fork of project id:%s", id, c.r.PathValue("id")))))
 }
 
 func getBranch(c *call) answer {

@@ -138,8 +138,7 @@ func (g *GitLab) attempt(ctx context.Context, url string, d Delivery, force bool
 	if err != nil {
 		rec.Status = "internal error"
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	if force && err == nil && code/100 == 2 {
 		h.failures, h.until = 0, time.Time{}
 	}
@@ -152,7 +151,6 @@ func (g *GitLab) attempt(ctx context.Context, url string, d Delivery, force bool
 
 // Deliveries lists the attempts so far.
 func (g *GitLab) Deliveries() []DeliveryRecord {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	return traffic.Copies(g.deliveries)
 }

@@ -34,8 +34,7 @@ func (n *note) onCommit(g *GitLab) object {
 
 // EditNote changes what a note says, in its author's name.
 func (g *GitLab) EditNote(id int64, body string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	for _, n := range g.notes {
 		if n.id == id {
 			n.body, n.updated = body, g.now()

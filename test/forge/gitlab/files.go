@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"net/http"
 	"net/url"
 	"path"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/plumbline-ci/plumbline/test/forge/internal/gitdb"
+	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
 )
 
 // treeLine is an entry of a tree with its full path.
@@ -38,10 +38,7 @@ func getTree(c *call) answer {
 	case mode == "none" && !c.yes("recursive"):
 		return badParameter(`pagination cannot be "none" unless "recursive" is true`)
 	}
-	p, problem := c.readPage()
-	if problem != nil {
-		return *problem
-	}
+	p := c.readPage()
 	sha := c.project.resolve(orDefault(c.text("ref"), c.project.defaultBranch))
 	if sha == "" {
 		return notFound("Tree")
@@ -132,25 +129,22 @@ type fileAt struct {
 	data                    []byte
 }
 
-func (c *call) fileAt() (fileAt, *answer) {
+func (c *call) fileAt() fileAt {
 	f := fileAt{path: c.r.PathValue("path"), ref: c.text("ref")}
 	if strings.Contains("/"+f.path+"/", "/../") {
-		a := badParameter("file_path should be a valid file path")
-		return f, &a
+		panic(traffic.Refuse(badParameter("file_path should be a valid file path")))
 	}
 	f.commit = c.project.resolve(orDefault(f.ref, c.project.defaultBranch))
 	if f.commit == "" {
-		a := notFound("Commit")
-		return f, &a
+		panic(traffic.Refuse(notFound("Commit")))
 	}
 	db := c.project.db
 	e, found := db.EntryAt(db.Commit(f.commit).Tree, f.path)
 	if !found || e.IsTree() {
-		a := notFound("File")
-		return f, &a
+		panic(traffic.Refuse(notFound("File")))
 	}
 	f.blob, f.data = e.SHA, db[e.SHA].Blob
-	return f, nil
+	return f
 }
 
 // describe is the metadata that the body and the headers carry.
@@ -193,20 +187,8 @@ func getFile(c *call) answer {
 	if _, given := c.params["ref"]; !given {
 		return badParameter("ref is missing, ref is empty")
 	}
-	f, problem := c.fileAt()
-	if problem != nil {
-		return *problem
-	}
+	f := c.fileAt()
 	o := f.describe(c.project.db)
 	o["content"] = base64.StdEncoding.EncodeToString(f.data)
 	return f.headers(ok(o), o)
-}
-
-func getRawFile(c *call) answer {
-	f, problem := c.fileAt()
-	if problem != nil {
-		return *problem
-	}
-	a := answer{Status: http.StatusOK, Raw: f.data}.With("Content-Type", "text/plain; charset=utf-8")
-	return f.headers(a, f.describe(c.project.db))
 }

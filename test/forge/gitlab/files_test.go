@@ -96,20 +96,16 @@ func TestFiles(t *testing.T) {
 		text(f, "file_name") != "a b.md" || f["size"] != 2.0 || r.Header.Get("X-Gitlab-Commit-Id") != later {
 		t.Errorf("a file: %v %v", f, err)
 	}
-	raw := w.get("/repository/files/%2Etekton%2Fpush.yaml/raw?ref=" + w.sha)
-	if string(raw.Body) != "kind: PipelineRun\n" || raw.Header.Get("X-Gitlab-File-Path") != ".tekton/push.yaml" {
-		t.Errorf("a raw file: %q, %v", raw.Body, raw.Header)
-	}
 	if r := w.do("HEAD", at+"/repository/files/README.md?ref=main", w.token, nil); r.Status != 200 || r.Header.Get("X-Gitlab-Size") != "6" || len(r.Body) > 0 {
 		t.Errorf("metadata only: %d %v", r.Status, r.Header)
 	}
 	for path, want := range map[string]string{
 		"/repository/files/none?ref=main":         "404 404 File Not Found",
-		"/repository/files/docs/raw?ref=main":     "404 404 File Not Found",
+		"/repository/files/docs?ref=main":         "404 404 File Not Found",
 		"/repository/files/README.md?ref=nobody":  "404 404 Commit Not Found",
 		"/repository/files/README.md":             "400 ref is missing, ref is empty",
-		"/repository/files/..%2Fx/raw":            "400 file_path should be a valid file path",
-		"/repository/files/docs/a.md/raw":         "404 404 Not Found",
+		"/repository/files/..%2Fx?ref=main":       "400 file_path should be a valid file path",
+		"/repository/files/docs/a.md":             "404 404 Not Found",
 		"/repository/commits/nobody":              "404 404 Commit Not Found",
 		"/repository/branches/nobody":             "404 404 Branch Not Found",
 		"/repository/compare?from=main&to=nobody": "404 404 Ref Not Found",

@@ -98,10 +98,7 @@ func New(o Options) *GitLab {
 	g.mu = &g.core.Mu
 	g.mux = g.newMux()
 	g.Host = traffic.NewHost[*State, Write](g.core, o.Addr, g.mux, func() *State { return &State{traffic.ViewOf(g.Host), g} })
-	look := func(string) (done func()) {
-		g.mu.Lock()
-		return g.mu.Unlock
-	}
+	look := func(string) func() { return g.lock() }
 	g.Pushes = gitdb.NewPushes(g.act, look, func(path string) gitdb.Target { return g.target(g.mustProject(path)) })
 	return g
 }
@@ -112,6 +109,12 @@ func (g *GitLab) Handler() http.Handler { return g.mux }
 // web is the start of web URLs. The caller holds mu.
 func (g *GitLab) web() string {
 	return strings.TrimSuffix(orDefault(g.opts.ExternalURL, g.core.BaseURL), "/")
+}
+
+// lock locks the forge until done is called.
+func (g *GitLab) lock() (done func()) {
+	g.mu.Lock()
+	return g.mu.Unlock
 }
 
 // act locks the forge until done is called, for what somebody does in a project. Everything that is done to a project or its forks has

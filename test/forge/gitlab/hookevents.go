@@ -26,14 +26,8 @@ const (
 
 // listHookEvents shows the attempts of a hook, newest first, all or those with a status that is asked for.
 func listHookEvents(c *call) answer {
-	h := c.g.hooks[c.number("hook")]
-	if h == nil || h.project != c.project {
-		return noRecord()
-	}
-	p, problem := c.readPage()
-	if problem != nil {
-		return *problem
-	}
+	h := c.hook()
+	p := c.readPage()
 	if c.text("per_page") != "" && p.per > eventsPerPage {
 		return badParameter("per_page does not have a valid value")
 	}
@@ -131,10 +125,7 @@ func withoutAddresses(value any) any {
 // resendHookEvent makes another attempt while the caller waits, and answers what the receiver has answered.
 func resendHookEvent(c *call) answer {
 	g := c.g
-	h := g.hooks[c.number("hook")]
-	if h == nil || h.project != c.project {
-		return noRecord()
-	}
+	h := c.hook()
 	if c.resendsTooOften() {
 		return answer{Status: http.StatusTooManyRequests, Body: object{
 			"message": object{"error": "This endpoint has been requested too many times. Try again later."}}}

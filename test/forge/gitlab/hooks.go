@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
 )
 
 // Kinds of events a hook may be for, as the X-Gitlab-Event header names them.
@@ -52,8 +54,7 @@ type HookState struct {
 // for pushes, tags, merge requests and notes. An empty token sends no
 // X-Gitlab-Token.
 func (g *GitLab) AddHook(project, url, token string, events ...string) int64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	if len(events) == 0 {
 		events = []string{PushHook, TagPushHook, MergeRequestHook, NoteHook}
 	}
@@ -64,15 +65,13 @@ func (g *GitLab) AddHook(project, url, token string, events ...string) int64 {
 
 // SetHookURL points a hook elsewhere.
 func (g *GitLab) SetHookURL(id int64, url string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	g.mustHook(id).url = url
 }
 
 // HookState says whether a hook still delivers.
 func (g *GitLab) HookState(id int64) HookState {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	h := g.mustHook(id)
 	return HookState{h.alert(g), h.failures, h.until}
 }
@@ -156,10 +155,13 @@ func listHooks(c *call) answer {
 	return paged(c, list, func(h *hook) object { return h.json(c.g) })
 }
 
-func getHook(c *call) answer {
+func getHook(c *call) answer { return ok(c.hook().json(c.g)) }
+
+// hook is that of the path.
+func (c *call) hook() *hook {
 	h := c.g.hooks[c.number("hook")]
 	if h == nil || h.project != c.project {
-		return noRecord()
+		panic(traffic.Refuse(noRecord()))
 	}
-	return ok(h.json(c.g))
+	return h
 }

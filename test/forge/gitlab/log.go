@@ -65,8 +65,7 @@ func (g *GitLab) WritesForStatus(project, sha, name string) []Write {
 }
 
 func locked[T any](g *GitLab, read func(*State) T) T {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	return read(&State{traffic.ViewOf(g.Host), g})
 }
 

@@ -6,16 +6,17 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
 )
 
 // mrOfPath is the merge request that {iid} means, or GitLab's refusal.
-func (c *call) mrOfPath() (*mergeRequest, *answer) {
+func (c *call) mrOfPath() *mergeRequest {
 	m := c.project.mr(c.number("iid"))
 	if m == nil {
-		a := noRecord()
-		return nil, &a
+		panic(traffic.Refuse(noRecord()))
 	}
-	return m, nil
+	return m
 }
 
 func listMergeRequests(c *call) answer {
@@ -36,35 +37,14 @@ func (c *call) matches(name, value string) bool {
 }
 
 func getMergeRequest(c *call) answer {
-	m, problem := c.mrOfPath()
-	if problem != nil {
-		return *problem
-	}
+	m := c.mrOfPath()
 	return ok(m.full(c.g))
 }
 
 func listMRDiffs(c *call) answer {
-	m, problem := c.mrOfPath()
-	if problem != nil {
-		return *problem
-	}
+	m := c.mrOfPath()
 	changes := m.changes()
 	return paged(c, changes[:min(len(changes), c.g.opts.DiffLimit)], m.target.diffJSON)
-}
-
-func getMRChanges(c *call) answer {
-	m, problem := c.mrOfPath()
-	if problem != nil {
-		return *problem
-	}
-	o, list := m.full(c.g), []object{}
-	changes := m.changes()
-	o["overflow"] = len(changes) > c.g.opts.DiffLimit
-	for _, f := range changes[:min(len(changes), c.g.opts.DiffLimit)] {
-		list = append(list, m.target.diffJSON(f))
-	}
-	o["changes"] = list
-	return ok(o)
 }
 
 func (m *mergeRequest) web(g *GitLab) string {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
 )
 
 // What a note is on, in GitLab's own spelling.
@@ -124,39 +126,28 @@ func (n *note) json(g *GitLab) object {
 }
 
 // notable is the merge request whose notes the path means.
-func (c *call) notable() (*mergeRequest, *answer) {
+func (c *call) notable() *mergeRequest {
 	m := c.project.mr(c.number("iid"))
 	if m == nil {
-		a := notFound("MergeRequest")
-		return nil, &a
+		panic(traffic.Refuse(notFound("MergeRequest")))
 	}
-	return m, nil
+	return m
 }
 
 // noteOfPath is the note that {note} means.
-func (c *call) noteOfPath() (*note, *answer) {
-	m, problem := c.notable()
-	if problem != nil {
-		return nil, problem
-	}
+func (c *call) noteOfPath() *note {
+	m := c.notable()
 	for _, n := range c.g.notesOf(m, true) {
 		if n.id == c.number("note") {
-			return n, nil
+			return n
 		}
 	}
-	a := noRecord()
-	return nil, &a
+	panic(traffic.Refuse(noRecord()))
 }
 
 func listNotes(c *call) answer {
-	m, problem := c.notable()
-	if problem != nil {
-		return *problem
-	}
-	by, problem := c.order("created_at", "desc", "updated_at")
-	if problem != nil {
-		return *problem
-	}
+	m := c.notable()
+	by := c.order("created_at", "desc", "updated_at")
 	list := c.g.notesOf(m, c.text("activity_filter") != "only_comments")
 	slices.SortStableFunc(list, func(a, b *note) int {
 		if d := a.updated.Compare(b.updated); by.column == "updated_at" && d != 0 {
@@ -171,10 +162,7 @@ func listNotes(c *call) answer {
 }
 
 func getNote(c *call) answer {
-	n, problem := c.noteOfPath()
-	if problem != nil {
-		return *problem
-	}
+	n := c.noteOfPath()
 	return ok(n.json(c.g))
 }
 
@@ -182,16 +170,11 @@ func createNote(c *call) answer {
 	if _, given := c.params["body"]; !given {
 		return badParameter("body is missing")
 	}
-	m, problem := c.notable()
-	if problem != nil {
-		return *problem
-	}
+	m := c.notable()
 	if m.locked && c.project.levelOf(c.user) == NoAccess {
 		return forbidden()
 	}
-	if problem := c.checkNote(); problem != nil {
-		return *problem
-	}
+	c.checkNote()
 	if len(c.g.notesOf(m, false)) >= maxNotes {
 		return refuse(http.StatusBadRequest, `400 Bad request - Note {:base=>["Maximum number of comments exceeded"]}`)
 	}
@@ -199,7 +182,7 @@ func createNote(c *call) answer {
 	return created(c.note.json(c.g))
 }
 
-func (c *call) checkNote() *answer {
+func (c *call) checkNote() {
 	why := ""
 	switch body := c.text("body"); {
 	case strings.TrimSpace(body) == "":
@@ -207,10 +190,9 @@ func (c *call) checkNote() *answer {
 	case len([]rune(body)) > maxNote:
 		why = fmt.Sprintf("is too long (maximum is %d characters)", maxNote)
 	default:
-		return nil
+		return
 	}
-	a := refuse(http.StatusBadRequest, fmt.Sprintf(`400 Bad request - Note {:note=>[%q]}`, why))
-	return &a
+	panic(traffic.Refuse(refuse(http.StatusBadRequest, fmt.Sprintf(`400 Bad request - Note {:note=>[%q]}`, why))))
 }
 
 // mayEdit tells whether the caller may change a note: its author, and who
@@ -220,10 +202,7 @@ func (c *call) mayEdit(n *note) bool {
 }
 
 func updateNote(c *call) answer {
-	n, problem := c.noteOfPath()
-	if problem != nil {
-		return *problem
-	}
+	n := c.noteOfPath()
 	if !c.mayEdit(n) {
 		return forbidden()
 	}
@@ -232,9 +211,7 @@ func updateNote(c *call) answer {
 		return badParameter("body is empty")
 	}
 	if given {
-		if problem := c.checkNote(); problem != nil {
-			return *problem
-		}
+		c.checkNote()
 		n.body, n.updated = c.text("body"), c.g.now()
 		n.edits++
 	}
@@ -243,10 +220,7 @@ func updateNote(c *call) answer {
 }
 
 func deleteNote(c *call) answer {
-	n, problem := c.noteOfPath()
-	if problem != nil {
-		return *problem
-	}
+	n := c.noteOfPath()
 	if !c.mayEdit(n) {
 		return forbidden()
 	}

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
 )
 
 // GitLab's page sizes.
@@ -19,7 +21,7 @@ const (
 type pageOf struct{ n, per int }
 
 // readPage reads page and per_page; too much is cut, nonsense is refused.
-func (c *call) readPage() (pageOf, *answer) {
+func (c *call) readPage() pageOf {
 	p := pageOf{1, defaultPerPage}
 	for name, into := range map[string]*int{"page": &p.n, "per_page": &p.per} {
 		s := c.text(name)
@@ -28,20 +30,18 @@ func (c *call) readPage() (pageOf, *answer) {
 		}
 		n, err := strconv.Atoi(s)
 		if err != nil {
-			a := badParameter(name + " is invalid")
-			return p, &a
+			panic(traffic.Refuse(badParameter(name + " is invalid")))
 		}
 		*into = n
 	}
 	if p.per == 0 {
-		a := badParameter("per_page has a value not allowed")
-		return p, &a
+		panic(traffic.Refuse(badParameter("per_page has a value not allowed")))
 	}
 	if p.per < 0 {
 		p.per = defaultPerPage
 	}
 	p.n, p.per = max(p.n, 1), min(p.per, maxPerPage)
-	return p, nil
+	return p
 }
 
 // orderOf is how the caller wants a list sorted.
@@ -51,23 +51,19 @@ type orderOf struct {
 }
 
 // order reads order_by, whose default and other value are given, and sort.
-func (c *call) order(column, sort, other string) (orderOf, *answer) {
+func (c *call) order(column, sort, other string) orderOf {
 	by, way := orDefault(c.text("order_by"), column), orDefault(c.text("sort"), sort)
 	for name, valid := range map[string]bool{"order_by": by == column || by == other, "sort": way == "asc" || way == "desc"} {
 		if !valid {
-			a := badParameter(name + " does not have a valid value")
-			return orderOf{}, &a
+			panic(traffic.Refuse(badParameter(name + " does not have a valid value")))
 		}
 	}
-	return orderOf{by, way == "desc"}, nil
+	return orderOf{by, way == "desc"}
 }
 
 // paged answers 200 with the caller's page of list, each entry shown by show.
 func paged[T any](c *call, list []T, show func(T) object) answer {
-	p, problem := c.readPage()
-	if problem != nil {
-		return *problem
-	}
+	p := c.readPage()
 	from := min((p.n-1)*p.per, len(list))
 	to := min(from+p.per, len(list))
 	out := []object{}

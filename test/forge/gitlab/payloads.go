@@ -40,8 +40,7 @@ type MergeRequestEvent struct {
 
 // PushDelivery builds a push or tag push event as it stands, without sending it.
 func (g *GitLab) PushDelivery(e PushEvent) Delivery {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	p := g.mustProject(e.Project)
 	up, known := p.updates[e.Ref]
 	if !known && (e.Before == "" || e.After == "") {
@@ -109,8 +108,7 @@ func (p *project) oldHookJSON(g *GitLab, urls bool) object {
 // MergeRequestDelivery builds a merge request event as it stands, without
 // sending it. It changes nothing: close the merge request first.
 func (g *GitLab) MergeRequestDelivery(e MergeRequestEvent) Delivery {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	p := g.mustProject(e.Project)
 	m := p.mr(e.IID)
 	if m == nil {
@@ -165,8 +163,7 @@ func (m *mergeRequest) hookJSON(g *GitLab) object {
 // NoteDelivery builds the event of a note on a merge request or commit as it
 // stands; one that was edited is an update.
 func (g *GitLab) NoteDelivery(noteID int64) Delivery {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	var n *note
 	for _, other := range g.notes {
 		if other.id == noteID {
@@ -205,7 +202,6 @@ func (g *GitLab) NoteDelivery(noteID int64) Delivery {
 // EventDelivery builds an event with a body of the test's own, for what the
 // forge has no builder for. The body gets no field added.
 func (g *GitLab) EventDelivery(hookID int64, event string, body map[string]any) Delivery {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	return g.deliver(g.mustHook(hookID), event, body)
 }

@@ -67,16 +67,14 @@ func (g *GitLab) userByID(id int64) *user {
 // AddUser makes a user known. Users named in commits, merge requests and
 // memberships are made known by these.
 func (g *GitLab) AddUser(username string) User {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	u := g.userOf(username)
 	return User{u.id, u.username}
 }
 
 // SetBlocked blocks a user or ends it. Memberships stay; tokens are refused.
 func (g *GitLab) SetBlocked(username string, blocked bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	g.userOf(username).blocked = blocked
 	g.core.Notify()
 }
@@ -84,8 +82,7 @@ func (g *GitLab) SetBlocked(username string, blocked bool) {
 // SetAwaiting makes a user's membership of a group one that awaits approval, or ends that. Such a member has its level, and may
 // do nothing (https://docs.gitlab.com/user/free_user_limit/).
 func (g *GitLab) SetAwaiting(group, username string, awaits bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	g.groupOf(group).awaits[g.userOf(username).id] = awaits
 	g.core.Notify()
 }
@@ -93,8 +90,7 @@ func (g *GitLab) SetAwaiting(group, username string, awaits bool) {
 // CreateGroup creates a group by its full path, such as org/team, and those
 // above it, and returns its id.
 func (g *GitLab) CreateGroup(path string) int64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	return g.groupOf(path).id
 }
 
@@ -114,8 +110,7 @@ func (g *GitLab) groupOf(path string) *group {
 // SetMember gives a user a level in a group or project; NoAccess ends the
 // membership. Members of a group are members of all below it.
 func (g *GitLab) SetMember(path, username string, l Level) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	g.setMember(path, g.userOf(username), l)
 	g.core.Notify()
 }

@@ -16,32 +16,6 @@ func getUser(c *call) answer {
 	return ok(o)
 }
 
-// listUsers finds users by their exact name, by a part of it, or all.
-func listUsers(c *call) answer {
-	var list []*user
-	for _, u := range c.g.users {
-		if name := c.text("username"); name != "" && key(name) != key(u.username) {
-			continue
-		}
-		if part := c.text("search"); part != "" && !strings.Contains(key(u.username), key(part)) {
-			continue
-		}
-		list = append(list, u)
-	}
-	slices.SortFunc(list, func(a, b *user) int { return cmp.Compare(b.id, a.id) })
-	return paged(c, list, func(u *user) object { return u.json(c.g) })
-}
-
-func getUserByID(c *call) answer {
-	u := c.g.userByID(c.number("user"))
-	if u == nil {
-		return notFound("User")
-	}
-	o := u.json(c.g)
-	o["bot"], o["created_at"] = u.bot, stamp(u.created)
-	return ok(o)
-}
-
 // member is a membership with its highest level.
 type member struct {
 	user   *user

@@ -40,8 +40,7 @@ func (g *GitLab) Pipelines(project, sha string) []Pipeline {
 // NativePipeline makes a pipeline as GitLab's own CI does, with one job that
 // has succeeded. That of a merge request is on its refs/merge-requests/N/head.
 func (g *GitLab) NativePipeline(project, ref, sha string) int64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	p, by := g.mustProject(project), g.userOf("octocat")
 	if p.db.Commit(sha) == nil {
 		mistake("NativePipeline: no commit %s in %s", sha, project)

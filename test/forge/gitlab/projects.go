@@ -69,8 +69,7 @@ type refUpdate struct {
 // CreateProject creates a project by its full path; groups on the way that do
 // not exist are created.
 func (g *GitLab) CreateProject(path string, o ProjectOptions) Project {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	slash := strings.LastIndex(path, "/")
 	if g.projects[key(path)] != nil || slash < 1 {
 		mistake("CreateProject: %q exists or has no namespace", path)
@@ -102,16 +101,14 @@ func (g *GitLab) CreateProject(path string, o ProjectOptions) Project {
 
 // DeleteProject removes a project.
 func (g *GitLab) DeleteProject(path string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	delete(g.projects, key(g.mustProject(path).path))
 	g.core.Notify()
 }
 
 // SetVisibility changes who sees a project: Private, Internal or Public.
 func (g *GitLab) SetVisibility(path, visibility string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	g.mustProject(path).visibility = visibility
 	g.core.Notify()
 }
@@ -119,8 +116,7 @@ func (g *GitLab) SetVisibility(path, visibility string) {
 // ProtectBranch lets only users of at least the level push to a branch, and
 // only them post statuses on it; NoAccess ends the protection.
 func (g *GitLab) ProtectBranch(path, branch string, l Level) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	p := g.mustProject(path)
 	if l == NoAccess {
 		delete(p.protected, branch)

@@ -40,10 +40,7 @@ func (e resourceEvent) json(g *GitLab, m *mergeRequest) object {
 }
 
 func listStateEvents(c *call) answer {
-	m, problem := c.mrOfPath()
-	if problem != nil {
-		return *problem
-	}
+	m := c.mrOfPath()
 	return paged(c, m.states, func(e resourceEvent) object {
 		o := e.json(c.g, m)
 		o["state"], o["source_commit"], o["source_merge_request_id"] = e.what, nil, nil
@@ -52,10 +49,7 @@ func listStateEvents(c *call) answer {
 }
 
 func listLabelEvents(c *call) answer {
-	m, problem := c.mrOfPath()
-	if problem != nil {
-		return *problem
-	}
+	m := c.mrOfPath()
 	return paged(c, m.labelEvents, func(e resourceEvent) object {
 		o, label := e.json(c.g, m), m.target.label(c.g, e.name)
 		o["action"] = e.what

@@ -11,11 +11,8 @@ const (
 	RouteMember        = "members.get"
 	RouteGroupMembers  = "groups.members"
 	RouteUser          = "user.get"
-	RouteUsers         = "users.list"
-	RouteUserByID      = "users.get"
 	RouteTree          = "tree.list"
 	RouteFile          = "files.get"
-	RouteRawFile       = "files.raw"
 	RouteCommit        = "commits.get"
 	RouteCommitDiff    = "commits.diff"
 	RouteCommitRefs    = "commits.refs"
@@ -31,7 +28,6 @@ const (
 	RouteMRStates      = "mergeRequests.states"
 	RouteMRLabels      = "mergeRequests.labels"
 	RouteMRDiffs       = "mergeRequests.diffs"
-	RouteMRChanges     = "mergeRequests.changes"
 	RouteStatusCreate  = "statuses.create"
 	RouteStatusList    = "statuses.list"
 	RouteNoteList      = "notes.list"
@@ -84,8 +80,6 @@ func projectRoutes() []route {
 	users := []string{ScopeReadUser}
 	return []route{
 		{RouteUser, "GET", "/user", signedIn, users, getUser},
-		{RouteUsers, "GET", "/users", signedIn, users, listUsers},
-		{RouteUserByID, "GET", "/users/{user}", signedIn, users, getUserByID},
 		{RouteGroupMembers, "GET", "/groups/{group}/members/all", signedIn, nil, listGroupMembers},
 		{RouteProject, "GET", "/projects/{id}", seen, nil, getProject},
 		{RouteEvents, "GET", "/projects/{id}/events", seen, users, listEvents},
@@ -100,7 +94,6 @@ func repositoryRoutes() []route {
 	return []route{
 		{RouteTree, "GET", r + "/tree", readable, nil, getTree},
 		{RouteFile, "GET", r + "/files/{path}", readable, files, getFile},
-		{RouteRawFile, "GET", r + "/files/{path}/raw", readable, files, getRawFile},
 		{RouteCommit, "GET", r + "/commits/{sha}", readable, nil, getCommit},
 		{RouteCommitDiff, "GET", r + "/commits/{sha}/diff", readable, nil, getCommitDiff},
 		{RouteCommitRefs, "GET", r + "/commits/{sha}/refs", readable, nil, getCommitRefs},
@@ -121,7 +114,6 @@ func mergeRequestRoutes() []route {
 		{RouteMRStates, "GET", r + "/{iid}/resource_state_events", reader, nil, listStateEvents},
 		{RouteMRLabels, "GET", r + "/{iid}/resource_label_events", reader, nil, listLabelEvents},
 		{RouteMRDiffs, "GET", r + "/{iid}/diffs", readable, nil, listMRDiffs},
-		{RouteMRChanges, "GET", r + "/{iid}/changes", readable, nil, getMRChanges},
 		{RouteNoteList, "GET", r + "/{iid}/notes", reader, nil, listNotes},
 		{RouteNoteCreate, "POST", r + "/{iid}/notes", reader, nil, createNote},
 		{RouteNoteGet, "GET", r + "/{iid}/notes/{note}", reader, nil, getNote},

@@ -137,10 +137,7 @@ func (s *status) json(g *GitLab) object {
 }
 
 func listStatuses(c *call) answer {
-	by, problem := c.order("id", "asc", "pipeline_id")
-	if problem != nil {
-		return *problem
-	}
+	by := c.order("id", "asc", "pipeline_id")
 	sha := c.r.PathValue("sha")
 	if c.project.resolve(sha) == "" {
 		return notFound("Commit")

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
 )
 
 // statusName is the name a status is posted under.
@@ -25,16 +27,11 @@ func createStatus(c *call) answer {
 	if sha == "" {
 		return notFound("Commit")
 	}
-	pl, problem := c.pipelineFor(sha)
-	if problem != nil {
-		return *problem
-	}
+	pl := c.pipelineFor(sha)
 	if need := c.project.protected[pl.ref]; c.project.levelOf(c.user) < need {
 		return forbidden()
 	}
-	if problem := c.checkStatusFields(); problem != nil {
-		return *problem
-	}
+	c.checkStatusFields()
 	if pl.id == 0 {
 		pl.id = c.g.core.NextID()
 		c.g.pipelines = append(c.g.pipelines, pl)
@@ -58,46 +55,41 @@ func (c *call) checkState() string {
 
 // pipelineFor finds the pipeline the status goes to, or makes one that has no
 // id yet.
-func (c *call) pipelineFor(sha string) (*pipeline, *answer) {
+func (c *call) pipelineFor(sha string) *pipeline {
 	ref, wanted := c.text("ref"), c.text("pipeline_id")
 	if wanted != "" {
 		for _, pl := range c.g.pipelines {
 			if itoa(pl.id) == wanted && pl.project == c.project && pl.sha == sha && (ref == "" || pl.ref == ref) {
-				return pl, nil
+				return pl
 			}
 		}
-		a := notFound("Pipeline for pipeline_id, sha and ref")
-		return nil, &a
+		panic(traffic.Refuse(notFound("Pipeline for pipeline_id, sha and ref")))
 	}
 	if pl := c.g.newestPipeline(c.project, sha, ref, 0); pl != nil {
-		return pl, nil
+		return pl
 	}
 	if ref == "" {
 		branches := c.project.holding(c.project.branches, sha)
 		if len(branches) == 0 {
-			a := notFound("References for commit")
-			return nil, &a
+			panic(traffic.Refuse(notFound("References for commit")))
 		}
 		ref = branches[0]
 	}
-	return &pipeline{project: c.project, sha: sha, ref: ref, user: c.user, created: c.g.now()}, nil
+	return &pipeline{project: c.project, sha: sha, ref: ref, user: c.user, created: c.g.now()}
 }
 
 // maxStatusText is the most characters of a status's texts.
 const maxStatusText = 255
 
-func (c *call) checkStatusFields() *answer {
+func (c *call) checkStatusFields() {
 	for _, field := range []string{"ref", "target_url", "description"} {
 		if len([]rune(c.text(field))) > maxStatusText {
-			a := invalid(field, "is too long (maximum is 255 characters)")
-			return &a
+			panic(traffic.Refuse(invalid(field, "is too long (maximum is 255 characters)")))
 		}
 	}
 	if u := c.text("target_url"); u != "" && !strings.HasPrefix(u, "http://") && !strings.HasPrefix(u, "https://") {
-		a := invalid("target_url", "is blocked: Only allowed schemes are http, https")
-		return &a
+		panic(traffic.Refuse(invalid("target_url", "is blocked: Only allowed schemes are http, https")))
 	}
-	return nil
 }
 
 // writeStatus updates the caller's unfinished status of the name, or makes one.

@@ -50,8 +50,7 @@ type token struct {
 
 // CreateToken makes an access token.
 func (g *GitLab) CreateToken(n NewToken) Token {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	t := &token{scopes: n.Scopes, expires: n.Expires, oauth: n.OAuth}
 	if len(t.scopes) == 0 {
 		t.scopes = []string{ScopeAPI}
@@ -88,8 +87,7 @@ func (g *GitLab) bot(prefix, path string, l Level) *user {
 
 // RevokeToken ends a token.
 func (g *GitLab) RevokeToken(value string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock()()
 	if g.tokens[value] == nil {
 		mistake("RevokeToken: no such token")
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// An SBOM has to be there, to be about this very image, and to name every module of the program in it. The program is this
+// S37: an SBOM has to be there, to be about this very image, and to name every module of the program in it. The program is this
 // test's own, which has modules enough.
 func TestAnSBOMIsOfItsImage(t *testing.T) {
 	build, ok := debug.ReadBuildInfo()

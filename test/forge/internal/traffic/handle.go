@@ -22,7 +22,7 @@ type Exchange struct {
 // Call carries one exchange out for a forge. All methods but EdgePage run with
 // Mu held, so a call is atomic.
 type Call interface {
-	// Do decides what was asked: who calls, whether they may, what happens.
+	// Do decides what was asked: who calls, whether they may, what happens. It may panic with a Refusal.
 	Do() Answer
 	// Finish adds the headers that every answer carries.
 	Finish(Answer) Answer
@@ -76,12 +76,31 @@ func (h *Hit) arrive() *FaultHandle {
 	return fault
 }
 
+// Refusal ends what Do does, from whatever it calls, with an answer.
+type Refusal struct{ answer Answer }
+
+// Refuse is for panic.
+func Refuse(a Answer) Refusal { return Refusal{a} }
+
+func (h *Hit) do() (a Answer) {
+	defer func() {
+		switch ended := recover().(type) {
+		case nil:
+		case Refusal:
+			a = ended.answer
+		default:
+			panic(ended)
+		}
+	}()
+	return h.Call.Do()
+}
+
 // apply carries the request out and logs it if it is a write.
 func (h *Hit) apply() Outcome {
 	c := h.core
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
-	a := h.Call.Finish(h.Call.Do())
+	a := h.Call.Finish(h.do())
 	status := h.Call.Record(a.Status, a.Status < 300)
 	c.requests[h.n-1].Status = a.Status
 	c.Notify()
