@@ -60,11 +60,7 @@ func TestEveryManifestIsApplied(t *testing.T) {
 	objects, err := manifests()
 	must(t, err)
 	objects = append(objects, monitoring(t)...)
-	stream, err := encode(objects, func(string) bool { return true })
-	must(t, err)
-	if err := shared.Cluster.Apply(ctx, stream); err != nil { // a second time: that is an upgrade
-		t.Fatal(err)
-	}
+	must(t, apply(ctx, shared.Cluster, objects, all)) // a second time: that is an upgrade
 	client, err := dynamic.NewForConfig(shared.Cluster.RESTConfig())
 	must(t, err)
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(shared.Kube.Discovery()))

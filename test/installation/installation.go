@@ -92,11 +92,7 @@ func New(ctx context.Context, o Options) (_ *Installation, err error) {
 		}
 	}
 	move(objects, o.Namespace)
-	stream, err := encode(objects, func(kind string) bool { return kind != definitions })
-	if err != nil {
-		return nil, err
-	}
-	if err := o.Cluster.Apply(ctx, stream); err != nil {
+	if err := apply(ctx, o.Cluster, objects, func(kind string) bool { return kind != definitions }); err != nil {
 		return nil, fmt.Errorf("applying config/: %w", err)
 	}
 	if err := i.shard(ctx); err != nil {
@@ -133,11 +129,7 @@ func Define(ctx context.Context, c *cluster.Cluster) error {
 	if err != nil {
 		return err
 	}
-	stream, err := encode(objects, func(kind string) bool { return kind == definitions })
-	if err != nil {
-		return err
-	}
-	if err := c.Apply(ctx, stream); err != nil {
+	if err := apply(ctx, c, objects, func(kind string) bool { return kind == definitions }); err != nil {
 		return fmt.Errorf("applying the CRDs: %w", err)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/forge"
@@ -18,7 +19,7 @@ import (
 // installation is mostly wrong with the whole cluster. Its tests take turns.
 type stage struct {
 	*Installation
-	definitionsBefore, before []byte // config/ as it was applied
+	before []*unstructured.Unstructured // config/ as it was applied
 }
 
 var shared stage // set once before any test runs
@@ -44,15 +45,7 @@ func install(ctx context.Context, c *cluster.Cluster, dir string) error {
 	if err != nil {
 		return err
 	}
-	objects, err := manifests()
-	if err != nil {
-		return err
-	}
-	shared.definitionsBefore, err = encode(objects, func(kind string) bool { return kind == definitions })
-	if err != nil {
-		return err
-	}
-	shared.before, err = encode(objects, func(kind string) bool { return kind != definitions })
+	shared.before, err = manifests()
 	return err
 }
 

@@ -4,6 +4,7 @@ package installation
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -110,22 +111,24 @@ func configure(objects []*unstructured.Unstructured, name, key, value string) er
 	return fmt.Errorf("config/ has no ConfigMap %s", name)
 }
 
-// encode writes the objects that keep says to keep as one YAML stream.
-func encode(objects []*unstructured.Unstructured, keep func(kind string) bool) ([]byte, error) {
-	var out bytes.Buffer
+// apply applies the objects that keep says to keep.
+func apply(ctx context.Context, c *cluster.Cluster, objects []*unstructured.Unstructured, keep func(kind string) bool) error {
+	var stream bytes.Buffer
 	for _, object := range objects {
 		if !keep(object.GetKind()) {
 			continue
 		}
 		data, err := yaml.Marshal(object.Object)
 		if err != nil {
-			return nil, fmt.Errorf("encoding %s %s: %w", object.GetKind(), object.GetName(), err)
+			return fmt.Errorf("encoding %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
-		out.WriteString("---\n")
-		out.Write(data)
+		stream.WriteString("---\n")
+		stream.Write(data)
 	}
-	return out.Bytes(), nil
+	return c.Apply(ctx, stream.Bytes())
 }
+
+func all(string) bool { return true }
 
 // Deployment is one of config/'s.
 func Deployment(name string) (*appsv1.Deployment, error) {

@@ -31,11 +31,7 @@ func (i *Installation) Narrow(ctx context.Context, namespace string) error {
 }
 
 func (i *Installation) narrow(ctx context.Context, objects []*unstructured.Unstructured) error {
-	stream, err := encode(objects, func(string) bool { return true })
-	if err != nil {
-		return err
-	}
-	if err := i.Cluster.Apply(ctx, stream); err != nil {
+	if err := apply(ctx, i.Cluster, objects, all); err != nil {
 		return fmt.Errorf("binding roles in one namespace: %w", err)
 	}
 	for _, role := range []string{"plumbline-controller", "plumbline-controller-secrets"} {

@@ -152,9 +152,7 @@ func TestPreflightNamesWhatIsWrong(t *testing.T) {
 // mend installs config/ again and takes away what is not of it.
 func (s stage) mend(ctx context.Context, t *testing.T) {
 	t.Helper()
-	for _, stream := range [][]byte{s.definitionsBefore, s.before} {
-		must(t, s.Cluster.Apply(ctx, stream))
-	}
+	must(t, apply(ctx, s.Cluster, s.before, all))
 	if err := s.Kube.CoreV1().Secrets(product).Delete(ctx, appSecret, metav1.DeleteOptions{}); err != nil {
 		t.Log(err)
 	}
