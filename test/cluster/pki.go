@@ -45,7 +45,7 @@ func newCredentials(dir string) (*credentials, error) {
 	c.adminToken = hex.EncodeToString(random)
 
 	var err error
-	if c.ca, c.keyPEM, err = SelfSigned(time.Now().AddDate(1, 0, 0)); err != nil {
+	if c.ca, c.keyPEM, err = SelfSigned("plumbline-test-cluster", time.Now().AddDate(1, 0, 0)); err != nil {
 		return nil, err
 	}
 	account, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -72,14 +72,14 @@ func newCredentials(dir string) (*credentials, error) {
 }
 
 // SelfSigned makes a serving certificate that is its own authority, and its key, in PEM. It is good for the year before its end.
-func SelfSigned(end time.Time) (certificate, keyPEM []byte, err error) {
+func SelfSigned(name string, end time.Time) (certificate, keyPEM []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, fmt.Errorf("making the serving key: %w", err)
 	}
 	template := &x509.Certificate{
 		SerialNumber:          big.NewInt(1),
-		Subject:               pkix.Name{CommonName: "plumbline-test-cluster"},
+		Subject:               pkix.Name{CommonName: name},
 		NotBefore:             end.AddDate(-1, 0, 0).Add(-time.Hour),
 		NotAfter:              end,
 		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
