@@ -54,12 +54,8 @@ func (g *onLab) found(owner string) (project, string) {
 	return p, path
 }
 
-func (g *onLab) inject(f forge.Fault) *forge.FaultHandle { return g.Inject(f) }
-
 // seen finds the projects by what was written there. Nobody writes notes: the token may write statuses in the forks, too.
 func (g *onLab) seen() invariants.Service { return invariants.GitLab{GitLab: g.GitLab} }
-
-func (g *onLab) close() error { return g.Close() }
 
 func (*onLab) routes() []string {
 	return []string{

@@ -50,7 +50,7 @@ func open(ctx context.Context, o Options) (*stage, error) {
 	if err := errors.Join(s.forge.Start(), s.gitlab.Start()); err != nil {
 		return s, err
 	}
-	app := s.forge.CreateApp(appID, "plumbline", o.Key, "webhook-secret-of-the-app")
+	app := s.forge.CreateApp(appID, "plumbline", "", "webhook-secret-of-the-app")
 	for _, repo := range [][2]string{{"acme", "app"}, {"acme", "open"}, {"evil", "app"}} {
 		s.forge.CreateRepo(repo[0], repo[1], forge.RepoOptions{})
 	}
