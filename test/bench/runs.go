@@ -74,9 +74,8 @@ func (s *stage) cost(ctx context.Context, runs int, out *Section) error {
 	}
 	asked := len(s.forge.Requests())
 	push := s.forge.PushDelivery(forge.PushEvent{Repo: repo, Ref: "refs/heads/main"})
-	code, body, err := s.forge.Deliver(ctx, s.receiver.URL, push)
-	if err != nil || code != http.StatusAccepted {
-		return fmt.Errorf("the delivery was answered %d %s: %w", code, body, err)
+	if err := s.accepts(ctx, push); err != nil {
+		return err
 	}
 	accepted, name := time.Now(), fmt.Sprintf("%d PipelineRuns: ", runs)
 	event, err := s.grows(ctx, sha, name, out)
@@ -109,6 +108,15 @@ func (s *stage) cost(ctx context.Context, runs int, out *Section) error {
 	for phase, to := range []string{"plan", "create", "report and settle"} {
 		out.calls(name+"Git service calls to "+to, git[phase], 1)
 		out.calls(name+"Kubernetes calls to "+to, kube[phase], 1)
+	}
+	return nil
+}
+
+// accepts delivers and requires that the receiver accepts it.
+func (s *stage) accepts(ctx context.Context, d forge.Delivery) error {
+	code, body, err := s.forge.Deliver(ctx, s.receiver.URL, d)
+	if err != nil || code != http.StatusAccepted {
+		return fmt.Errorf("the delivery was answered %d %s: %w", code, body, err)
 	}
 	return nil
 }

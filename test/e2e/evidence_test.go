@@ -290,12 +290,7 @@ func (w *world) ended(run v1alpha1.Run) cluster.Condition {
 	return condition
 }
 
-// containsAll tells whether a text has all the words.
+// containsAll reports whether a text has all the words.
 func containsAll(text string, words ...string) bool {
-	for _, word := range words {
-		if !strings.Contains(text, word) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
 }

@@ -103,7 +103,7 @@ func (p Pushes) Branches(repo string) map[string]string {
 func (p Pushes) on(repo, sha string, do func(t Target)) {
 	defer p.act(repo)()
 	t := p.find(repo)
-	if sha != "" && t.DB.Commit(sha) == nil {
+	if sha != "" && t.Commit(sha) == nil {
 		panic(fmt.Sprintf("forge: no commit %s in %s", sha, repo))
 	}
 	do(t)
