@@ -28,31 +28,20 @@ type broken struct {
 	do     cluster.Action
 }
 
-// shapes are the answers of docs/errors.md, those of D3 among them.
+// shapes are answers of docs/errors.md, that of D3 among them: what each of them means is in pkg/fault and test/faults.
 func shapes() []broken {
 	status := func(name, reason string, status metav1.Status) broken {
 		return broken{name: name, reason: reason, words: status.Message, do: cluster.Fault(status)}
 	}
-	const complete = "validation failed: invalid value: Once the PipelineRun is complete, no updates are allowed: spec"
 	return []broken{
 		status("k1-refused", fault.ReasonWebhookUnavailable, cluster.WebhookRefused()),
-		status("k3-timeout", fault.ReasonWebhookUnavailable, cluster.WebhookTimeout()),
-		status("k7-denied", fault.ReasonDenied, cluster.WebhookDenied("validation failed: expected exactly one, got neither: spec.pipelineRef, spec.pipelineSpec")),
-		status("k10-policy", fault.ReasonDenied, cluster.PolicyDenied("x", "no-updates", "nobody may")),
-		status("k12-rbac", fault.ReasonForbidden, cluster.Forbidden("system:serviceaccount:plumbline:plumbline-controller", "patch", "ci")),
 		status("k21-conflict", fault.ReasonConflict, cluster.Conflict("x")),
-		status("k24-etcd", fault.ReasonUnavailable, cluster.EtcdTimeout()),
-		status("k28-timeout", fault.ReasonTimeout, cluster.RequestTimeout()),
-		status("k29-throttled", fault.ReasonThrottled, cluster.TooManyRequests()),
-		status("k30-unavailable", fault.ReasonUnavailable, cluster.Unavailable()),
-		status("k32-unauthorized", fault.ReasonUnauthorized, cluster.Unauthorized()),
 		{name: "k35-dropped", reason: fault.ReasonUnreachable, do: cluster.Drop()},
 		status("k37-started", fault.ReasonAlreadyStarted, cluster.RunStarted()),
-		status("k37-complete", fault.ReasonAlreadyComplete, cluster.WebhookDenied(complete)),
 	}
 }
 
-// D1, D3: while every write on a PipelineRun fails for its whole life, with each answer an API server has for that, the
+// D1, D3: while every write on a PipelineRun fails for its whole life, whatever the API server answers, the
 // checks of a run that succeeds and of one that fails end as the runs do; the failure is logged, counted, a condition
 // and retried, and nothing else.
 func TestNoWriteOnPipelineRunsWorks(t *testing.T) {
@@ -65,7 +54,6 @@ func reportsWithoutWrites(t *testing.T, w *world) {
 	t.Run("answers", func(t *testing.T) { // parallel subtests end before their parent goes on
 		for _, b := range shapes() {
 			t.Run(b.name, func(t *testing.T) {
-				onlyInTestAllUnless(t, slices.Contains([]string{"k1-refused", "k21-conflict", "k35-dropped", "k37-started"}, b.name))
 				t.Parallel()
 				w := w.in(t)
 				armed := w.controller().Proxy.Add(cluster.Rule{
@@ -161,7 +149,7 @@ func (w *world) unpatched(sha string, b broken) {
 		if !condition.IsFalse() || condition.Reason != b.reason {
 			return fmt.Errorf("condition Annotated is %v, want reason %s", condition, b.reason)
 		}
-		if n := w.number(w.controller(), patchFailures); n < 1 {
+		if n := w.number(w.controller(), patchFailures); n < patchAttempts {
 			return fmt.Errorf("%s is %v", patchFailures, n)
 		}
 		if w.told(event.Name)[b.reason] == 0 {

@@ -59,6 +59,4 @@ const (
 	signalled = time.Second
 	// controlPlaneOutage is H7's: longer than a lease (6 s in tests) and its fence; 10 minutes in docs/reliability.md.
 	controlPlaneOutage = 9 * time.Second
-	// largeBody is a little below GitHub's limit of 25 MB.
-	largeBody = 24_000_000
 )
