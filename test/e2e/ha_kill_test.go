@@ -8,10 +8,10 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/test/cluster"
@@ -78,37 +78,20 @@ func endsWhatItAcknowledged(t *testing.T, w *world) {
 	leader := w.controllers[0]
 	w.eventually(soon, "the first controller leads", func() error { return w.made(leader, "list eventpayloads") })
 	w.startController(true)
-	type pushed struct {
-		sha      string
-		delivery delivery
-	}
-	pushes := make(chan pushed, load)
 	var shas []string
+	var clients errgroup.Group
+	clients.SetLimit(4)
 	for i := range load {
 		ends := `test.plumbline.dev/exit-code: "` + strconv.Itoa(i%2) + `"`
 		sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("load", "push", ends), "i": strconv.Itoa(i)})
-		pushes <- pushed{sha, delivery}
 		shas = append(shas, sha)
-	}
-	close(pushes)
-
-	var clients sync.WaitGroup
-	acknowledged := make(chan error, load)
-	for n := range 4 {
-		clients.Go(func() {
-			for p := range pushes {
-				acknowledged <- w.insist(p.delivery, n)
-			}
-		})
-	}
-	for i := range load {
-		w.must(<-acknowledged)
+		clients.Go(func() error { return w.insist(delivery, i) })
 		if i == killAfter {
 			w.must(w.receivers[0].Kill())
 			w.must(leader.Kill())
 		}
 	}
-	clients.Wait()
+	w.must(clients.Wait())
 	w.must(w.receivers[0].Start(w.ctx))
 	w.must(leader.Start(w.ctx))
 	for i, sha := range shas {
