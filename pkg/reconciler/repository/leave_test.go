@@ -258,3 +258,21 @@ func TestAClaimIsKeptForOpenEvents(t *testing.T) {
 		t.Error("the claim is still there")
 	}
 }
+
+// The rights in a namespace may end when it was left: what its Repositories do then costs no call there.
+func TestALeftNamespaceIsNotRead(t *testing.T) {
+	w := leaves(t)
+	w.reconcile("one/app")
+	w.setURL("one", "app", appURL+"2")
+	w.catchUp()
+	w.client.PrependReactor("get", "repositories", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(pacv1alpha1.Resource("repositories"), "app", errors.New("no rights"))
+	})
+	w.reconcile("one/app")
+	w.delete("one", "app")
+	w.advance(claimKept)
+	w.reconcile("one/app")
+	if w.claimOf(appURL) != nil {
+		t.Error("the claim is still there")
+	}
+}
