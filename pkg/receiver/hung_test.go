@@ -54,11 +54,11 @@ func TestHungAPIServerIsGivenUpInTime(t *testing.T) {
 			h.Recorder, h.Wait = r, tc.wait
 			live := receiver.LiveView(w.client, systemNamespace, tc.wait)
 			h.Lookup.Live.Claim = func(ctx context.Context, name string) (*v1alpha1.RepositoryClaim, error) {
-				time.Sleep(tc.lookup)
+				<-time.After(tc.lookup)
 				return live.Claim(ctx, name)
 			}
 			h.Lookup.Live.Repository = func(ctx context.Context, namespace, name string) (*pacv1alpha1.Repository, error) {
-				time.Sleep(tc.lookup)
+				<-time.After(tc.lookup)
 				return live.Repository(ctx, namespace, name)
 			}
 			start := time.Now()

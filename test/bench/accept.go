@@ -5,6 +5,8 @@ package bench
 import (
 	"context"
 	"time"
+
+	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
 // The steps of acceptMost: the first rate, what each next one is multiplied by, and the latency at which a rate is too much.
@@ -30,9 +32,9 @@ func acceptMost(ctx context.Context, r *room, out *Section) error {
 	reached := 0.0
 	for range acceptRates {
 		events := s.prepare(count(rate, during), s.repos...)
-		openLoop(ctx, rate, len(events), func(i int, due time.Time) { s.push(ctx, events[i], due) })
+		installation.OpenLoop(ctx, each(rate), len(events), func(i int, due time.Time) { s.push(ctx, events[i], due) })
 		got := s.seen(events, time.Now())
-		if got.accepted < got.sent || percentile(got.accept, 99) > acceptMax || ctx.Err() != nil {
+		if got.accepted < got.sent || installation.Percentile(got.accept, 99) > acceptMax || ctx.Err() != nil {
 			break
 		}
 		best, reached = got, rate

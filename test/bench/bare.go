@@ -18,6 +18,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/test/cluster"
+	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
 // bareRun is the PipelineRun that Plumbline makes of a push, under another name. The label that names its event is one that
@@ -80,7 +81,7 @@ func (s *stage) bareLoad(ctx context.Context, rate float64, n int) (out bareFigu
 	if err != nil {
 		return out, err
 	}
-	openLoop(ctx, rate, n, func(i int, due time.Time) { failed(s.bareCreate(ctx, events[i], due)) })
+	installation.OpenLoop(ctx, each(rate), n, func(i int, due time.Time) { failed(s.bareCreate(ctx, events[i], due)) })
 	failed(s.bareEnded(ctx, events))
 	after, used := s.use()
 	failed(used)
@@ -89,7 +90,7 @@ func (s *stage) bareLoad(ctx context.Context, rate float64, n int) (out bareFigu
 		out.cpu[process] = (after.cpu[process] - before.cpu[process]) / time.Duration(n)
 	}
 	body := string(s.prepare(1, s.repos[0])[0].delivery.Body)
-	openLoop(ctx, rate, n, func(i int, due time.Time) {
+	installation.OpenLoop(ctx, each(rate), n, func(i int, due time.Time) {
 		_, err := s.kube.CoreV1().ConfigMaps(bare).Create(ctx, &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Name: events[i].id}, Data: map[string]string{"body": body},
 		}, metav1.CreateOptions{})

@@ -7,8 +7,9 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/plumbline-ci/plumbline/test/forge"
 	"github.com/plumbline-ci/plumbline/test/installation"
@@ -34,7 +35,7 @@ func burst(ctx context.Context, r *room, out *Section) error {
 	flooded, other := s.repos[0], s.repos[1]
 	steady := func(during time.Duration) ([]*event, error) {
 		events := s.prepare(count(1, during), other)
-		openLoop(ctx, 1, len(events), func(i int, due time.Time) { s.push(ctx, events[i], due) })
+		installation.OpenLoop(ctx, each(1), len(events), func(i int, due time.Time) { s.push(ctx, events[i], due) })
 		return events, s.finish(ctx, drain*during+time.Minute, events)
 	}
 	alone, err := steady(r.during / 2)
@@ -65,21 +66,17 @@ func burst(ctx context.Context, r *room, out *Section) error {
 
 // deliverAll delivers all as fast as the receiver takes them; what it refuses is delivered again.
 func (s *stage) deliverAll(ctx context.Context, events []*event) {
-	var next atomic.Int64
-	var delivering sync.WaitGroup
-	defer delivering.Wait()
+	var delivering errgroup.Group
+	delivering.SetLimit(deliverers)
 	due := time.Now()
-	for range deliverers {
-		delivering.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(events)) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				for s.push(ctx, events[i], due) != http.StatusAccepted {
-					if !reach(ctx, time.Now().Add(pollEvery)) {
-						return
-					}
-				}
+	for _, e := range events {
+		delivering.Go(func() error {
+			for s.push(ctx, e, due) != http.StatusAccepted && installation.Until(ctx, time.Now().Add(pollEvery)) {
 			}
+			return nil
 		})
 	}
+	_ = delivering.Wait() // none fails
 }
 
 // waiting measures by how much the processes grow when 500 events of one installation wait.
@@ -102,7 +99,7 @@ func waiting(ctx context.Context, r *room, out *Section) error {
 	}
 	s.forge.Inject(forge.Fault{Match: func(q *http.Request) bool { return strings.Contains(q.URL.Path, "/"+slow+"/") }, Do: forge.Delay(slowAnswer)})
 	s.deliverAll(ctx, s.prepare(burstSize, slow))
-	for end := time.Now().Add(r.during); time.Now().Before(end) && reach(ctx, time.Now().Add(time.Second)); {
+	for end := time.Now().Add(r.during); time.Now().Before(end) && installation.Until(ctx, time.Now().Add(time.Second)); {
 		for _, p := range s.processes() {
 			now, err := p.Memory(installation.Resident)
 			if err != nil {

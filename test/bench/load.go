@@ -46,7 +46,7 @@ func (s *stage) pushes(ctx context.Context, during time.Duration, rate float64, 
 	if err != nil {
 		return err
 	}
-	openLoop(ctx, rate, len(events), func(i int, due time.Time) { s.push(ctx, events[i], due) })
+	installation.OpenLoop(ctx, each(rate), len(events), func(i int, due time.Time) { s.push(ctx, events[i], due) })
 	late := s.finish(ctx, drain*during+time.Minute, events)
 	seen := s.seen(events, time.Now())
 	seen.add(out, idle)

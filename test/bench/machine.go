@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/test/cluster"
+	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
 // Machine is what the figures depend on.
@@ -109,5 +110,5 @@ func fsync(dir string) (time.Duration, error) {
 		}
 		all = append(all, time.Since(begin))
 	}
-	return percentile(all, 50), nil
+	return installation.Percentile(all, 50), nil
 }

@@ -11,6 +11,8 @@ import (
 	tektonclient "github.com/tektoncd/pipeline/pkg/client/clientset/versioned"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	toolswatch "k8s.io/client-go/tools/watch"
 	"knative.dev/pkg/apis"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
@@ -105,32 +107,16 @@ func (o *observer) watch(ctx context.Context, client tektonclient.Interface) err
 	if err != nil {
 		return err
 	}
+	w, err := toolswatch.NewRetryWatcherWithContext(ctx, list.ResourceVersion, &cache.ListWatch{WatchFuncWithContext: runs.Watch})
+	if err != nil {
+		return err
+	}
 	go func() {
-		version := list.ResourceVersion
-		for ctx.Err() == nil {
-			w, err := runs.Watch(ctx, metav1.ListOptions{ResourceVersion: version})
-			if err != nil {
-				if !reach(ctx, time.Now().Add(100*time.Millisecond)) {
-					return
-				}
-				continue
-			}
-			version = o.follow(w, version)
-		}
-	}()
-	return nil
-}
-
-// follow reads one watch to its end; it returns where to go on.
-func (o *observer) follow(w watch.Interface, version string) string {
-	defer w.Stop()
-	for change := range w.ResultChan() {
-		if run, is := change.Object.(*pipelinev1.PipelineRun); is {
-			version = run.ResourceVersion
-			if change.Type != watch.Deleted {
+		for change := range w.ResultChan() {
+			if run, is := change.Object.(*pipelinev1.PipelineRun); is && change.Type != watch.Deleted {
 				o.run(run)
 			}
 		}
-	}
-	return version
+	}()
+	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
+	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
 const (
@@ -85,7 +86,7 @@ func planning(ctx context.Context, _ *room, out *Section) error {
 			case changed == 1:
 				out.add("the first plan of a process", "ms of CPU", milliseconds(all[0]), 0)
 			}
-			out.add(name, "ms of CPU", milliseconds(percentile(all, 50)), 0)
+			out.add(name, "ms of CPU", milliseconds(installation.Percentile(all, 50)), 0)
 		}
 	}
 	return nil

@@ -60,7 +60,7 @@ func (s *stage) profile(ctx context.Context, o Options, dir string) error {
 	}
 	group.Go(func() error {
 		events := s.prepare(count(o.Rates[0], o.During), s.repos...)
-		openLoop(loaded, o.Rates[0], len(events), func(i int, due time.Time) { s.push(loaded, events[i], due) })
+		installation.OpenLoop(loaded, each(o.Rates[0]), len(events), func(i int, due time.Time) { s.push(loaded, events[i], due) })
 		return nil
 	})
 	group.Go(func() error {

@@ -10,6 +10,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
 // Report is what one run measured.
@@ -48,7 +50,7 @@ func (s *Section) add(name, unit string, value, bare float64) {
 // times adds the percentiles of durations, in milliseconds.
 func (s *Section) times(name string, all, bare []time.Duration) {
 	for _, p := range []int{50, 95, 99} {
-		s.add(fmt.Sprintf("%s p%d", name, p), "ms", milliseconds(percentile(all, p)), milliseconds(percentile(bare, p)))
+		s.add(fmt.Sprintf("%s p%d", name, p), "ms", milliseconds(installation.Percentile(all, p)), milliseconds(installation.Percentile(bare, p)))
 	}
 }
 
@@ -62,15 +64,6 @@ func (s *Section) calls(name string, counted map[string]int, by int) {
 	for _, kind := range slices.Sorted(maps.Keys(counted)) {
 		s.add(name+": "+kind, "calls", float64(counted[kind])/float64(by), 0)
 	}
-}
-
-// percentile is the smallest duration that p of a hundred do not exceed; 0 of none.
-func percentile(all []time.Duration, p int) time.Duration {
-	if len(all) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(all))
-	return sorted[(len(sorted)*p+99)/100-1]
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -19,8 +19,8 @@ import (
 // Delays stand for the distance that loopback does not have.
 type Delays struct{ Git, Create time.Duration }
 
-// phases are the calls to plan, to create and to report an event. Its first write into the tenant's namespace proves that the plan is
-// recorded.
+// phases are the calls to plan, to create and to report an event. Its first write into the tenant's
+// namespace proves that the plan is recorded.
 type phases [3]map[string]int
 
 func (p *phases) count(at time.Time, what string, planned, created time.Time) {
@@ -36,8 +36,8 @@ func (p *phases) count(at time.Time, what string, planned, created time.Time) {
 	p[phase][what]++
 }
 
-// costs measures one event for each number of PipelineRuns: how long it takes, which calls are made, and how large its GitEvent becomes.
-// The pods of its runs are played.
+// costs measures one event for each number of PipelineRuns: how long it takes, which calls are
+// made, and how large its GitEvent becomes. The pods of its runs are played.
 func costs(numbers []int, slow Delays) play {
 	return func(ctx context.Context, r *room, out *Section) error {
 		s, err := r.openQuickly(ctx, setting{installations: 1, createDelay: slow.Create})
@@ -73,9 +73,9 @@ func (s *stage) cost(ctx context.Context, runs int, out *Section) error {
 		return err
 	}
 	asked := len(s.forge.Requests())
-	code, body, err := s.forge.Deliver(ctx, s.receiver.URL, s.forge.PushDelivery(forge.PushEvent{Repo: repo, Ref: "refs/heads/main"}))
-	if err != nil || code != http.StatusAccepted {
-		return fmt.Errorf("the delivery was answered %d %s: %w", code, body, err)
+	push := s.forge.PushDelivery(forge.PushEvent{Repo: repo, Ref: "refs/heads/main"})
+	if err := s.accepts(ctx, push); err != nil {
+		return err
 	}
 	accepted, name := time.Now(), fmt.Sprintf("%d PipelineRuns: ", runs)
 	event, err := s.grows(ctx, sha, name, out)
@@ -112,8 +112,19 @@ func (s *stage) cost(ctx context.Context, runs int, out *Section) error {
 	return nil
 }
 
+// accepts delivers and requires that the receiver accepts it.
+func (s *stage) accepts(ctx context.Context, d forge.Delivery) error {
+	code, body, err := s.forge.Deliver(ctx, s.receiver.URL, d)
+	if err != nil || code != http.StatusAccepted {
+		return fmt.Errorf("the delivery was answered %d %s: %w", code, body, err)
+	}
+	return nil
+}
+
 // grows waits for the end of the event and looks at its size all the time.
-func (s *stage) grows(ctx context.Context, sha, name string, out *Section) (event *v1alpha1.GitEvent, err error) {
+func (s *stage) grows(
+	ctx context.Context, sha, name string, out *Section,
+) (event *v1alpha1.GitEvent, err error) {
 	var planned, largest, settled, blob int
 	events := s.installation.Plumbline.PlumblineV1alpha1().GitEvents(system)
 	err = eventually(ctx, "the event of commit "+sha+" is settled", func() error {

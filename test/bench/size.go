@@ -6,10 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -59,7 +58,7 @@ func size(repositories, settled int) play {
 			func() error { return s.end(ctx) },
 			func() error {
 				return s.start(ctx, "restart", out, func(time.Time) error {
-					reach(ctx, time.Now().Add(pause))
+					installation.Until(ctx, time.Now().Add(pause))
 					return ctx.Err()
 				})
 			},
@@ -94,7 +93,7 @@ func (s *stage) fill(ctx context.Context, repositories, settled int) error {
 			return err
 		}
 	}
-	if err := together(repositories, func(n int) error {
+	if err := together(ctx, repositories, func(n int) error {
 		spec := pacv1alpha1.RepositorySpec{URL: fmt.Sprintf("%s/idle/app-%d", s.forge.URL(), n)}
 		_, err := s.installation.Serve(ctx, fmt.Sprintf("idle-%d", n/perNamespace), fmt.Sprintf("app-%d", n), spec)
 		return err
@@ -112,7 +111,7 @@ func (s *stage) fill(ctx context.Context, repositories, settled int) error {
 	sample := list.Items[0]
 	// Its runs' secrets might come late: that is over after half an hour, and then nobody looks at it any more.
 	sample.Status.LateSecrets, sample.Status.SettledAt = false, &metav1.Time{Time: time.Now().Add(-time.Hour)}
-	return together(settled, func(n int) error {
+	return together(ctx, settled, func(n int) error {
 		event := &v1alpha1.GitEvent{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("settled-%d", n), Annotations: sample.Annotations}, Spec: *sample.Spec.DeepCopy(),
 		}
@@ -128,26 +127,16 @@ func (s *stage) fill(ctx context.Context, repositories, settled int) error {
 }
 
 // together calls do for each number below n, several at once, and stops at the first error.
-func together(n int, do func(n int) error) error {
-	var next atomic.Int64
-	var failed atomic.Bool
-	var mu sync.Mutex
-	var errs []error
-	var working sync.WaitGroup
-	for range fillers {
-		working.Go(func() {
-			for i := int(next.Add(1) - 1); i < n && !failed.Load(); i = int(next.Add(1) - 1) {
-				if err := do(i); err != nil {
-					failed.Store(true)
-					mu.Lock()
-					errs = append(errs, err)
-					mu.Unlock()
-				}
-			}
-		})
+func together(ctx context.Context, n int, do func(n int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(fillers)
+	for i := range n {
+		if ctx.Err() != nil {
+			break
+		}
+		group.Go(func() error { return do(i) })
 	}
-	working.Wait()
-	return errors.Join(errs...)
+	return group.Wait()
 }
 
 // start starts both processes, pushes at once, waits for what else belongs to this start, and adds the times and the calls. The
@@ -168,7 +157,9 @@ func (s *stage) start(ctx context.Context, of string, out *Section, rest func(be
 	if err := rest(begin); err != nil {
 		return err
 	}
-	return s.startCalls(of, before, out)
+	_, calls, err := s.since(before)
+	out.calls(of+": Kubernetes calls", calls, 1)
+	return err
 }
 
 // firstServed pushes at once and adds when the PipelineRun was there.
@@ -183,16 +174,6 @@ func (s *stage) firstServed(ctx context.Context, begin time.Time, of string, out
 		return ctx.Err()
 	}
 	out.add(of+": first event served", "s", time.Since(begin).Seconds(), 0)
-	return nil
-}
-
-// startCalls adds how often the API server was asked since before, by process, verb and resource.
-func (s *stage) startCalls(of string, before usage, out *Section) error {
-	_, calls, err := s.since(before)
-	if err != nil {
-		return err
-	}
-	out.calls(of+": Kubernetes calls", calls, 1)
 	return nil
 }
 
@@ -211,9 +192,9 @@ func (s *stage) takeover(ctx context.Context, out *Section) error {
 		return err
 	}
 	events := s.prepare(count(takeoverRate, takeoverTime), s.repos[0])
-	openLoop(ctx, takeoverRate, len(events), func(i int, due time.Time) { s.push(ctx, events[i], due) })
+	installation.OpenLoop(ctx, each(takeoverRate), len(events), func(i int, due time.Time) { s.push(ctx, events[i], due) })
 	late := s.finish(ctx, takeoverLimit, events)
 	seen := s.seen(events, time.Now())
-	out.add("takeover: longest event → PipelineRun", "s", percentile(seen.run, 100).Seconds(), 0)
+	out.add("takeover: longest event → PipelineRun", "s", installation.Percentile(seen.run, 100).Seconds(), 0)
 	return late
 }

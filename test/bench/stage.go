@@ -168,7 +168,7 @@ func (s *stage) claimed(ctx context.Context, want int) error {
 func (s *stage) warm(ctx context.Context) error {
 	const rate = 10
 	events := s.prepare(len(s.repos), s.repos...)
-	openLoop(ctx, rate, len(events), func(i int, due time.Time) { s.push(ctx, events[i], due) })
+	installation.OpenLoop(ctx, each(rate), len(events), func(i int, due time.Time) { s.push(ctx, events[i], due) })
 	if err := s.finish(ctx, ready, events); err != nil {
 		return fmt.Errorf("the first push of each repository: %w", err)
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
-// Options of Run; all but Key are required.
+// Options of Run.
 type Options struct {
 	// Cluster is wired, and has the CustomResourceDefinitions of config/ already. It is the campaign's own: its API server and its etcd are
 	// killed.
@@ -34,8 +34,6 @@ type Options struct {
 	Patience time.Duration
 	// Settle is how long everything has afterwards to become true.
 	Settle time.Duration
-	// Key is an App's private key, made when empty.
-	Key string
 }
 
 // Report is what was done and found.

@@ -65,10 +65,8 @@ func (c *checker) watch(ctx context.Context) {
 				return
 			}
 		}
-		select {
-		case <-ctx.Done():
+		if !installation.Until(ctx, time.Now().Add(max(lookEvery, 10*time.Since(begin)))) {
 			return
-		case <-time.After(max(lookEvery, 10*time.Since(begin))):
 		}
 	}
 }
@@ -158,7 +156,7 @@ func (c *checker) twice(e *invariants.Evidence) (broken []invariants.Violation) 
 	}
 	for _, run := range e.Made() {
 		if was := c.made[run.Name]; was != "" && was != run.UID {
-			broken = append(broken, invariants.Violation{Invariant: "I-2", Subject: run.Name, Message: "PipelineRun " + run.Name + " was made again"})
+			broken = append(broken, invariants.Violated("I-2", run.Name, "PipelineRun %s was made again", run.Name))
 		}
 		c.made[run.Name] = run.UID
 	}
@@ -190,9 +188,11 @@ func unfounded(e *invariants.Evidence) (broken []invariants.Violation) {
 		switch r := run.Result; {
 		case r == nil:
 		case r.Outcome == v1alpha1.OutcomeDeleted:
-			broken = append(broken, invariants.Violation{Invariant: "I-5", Subject: name, Message: "PipelineRun " + name + " counts as deleted, and nobody has deleted it"})
+			broken = append(broken, invariants.Violated("I-5", name,
+				"PipelineRun %s counts as deleted, and nobody has deleted it", name))
 		case run.UID == "" && !slices.Contains([]string{attempt.ReasonSuperseded, attempt.ReasonCancelled, attempt.ReasonDecided}, r.Reason):
-			broken = append(broken, invariants.Violation{Invariant: "I-1", Subject: name, Message: "run " + name + " is not created any more: " + r.Reason})
+			broken = append(broken, invariants.Violated("I-1", name,
+				"run %s is not created any more: %s", name, r.Reason))
 		}
 	}
 	return broken
@@ -204,9 +204,8 @@ func unmarked(e *invariants.Evidence, marked map[types.UID]bool) (broken []invar
 	for _, run := range e.Live {
 		known, planned := e.Planned[run.Name]
 		if planned && known.Result != nil && !refused(run.Name) && !marked[run.UID] {
-			broken = append(broken, invariants.Violation{
-				Invariant: "I-10", Subject: run.Name, Message: "PipelineRun " + run.Name + " does not say that its end is reported",
-			})
+			broken = append(broken, invariants.Violated("I-10", run.Name,
+				"PipelineRun %s does not say that its end is reported", run.Name))
 		}
 	}
 	return broken

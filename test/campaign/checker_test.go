@@ -152,12 +152,3 @@ func TestARollHoldsOffBeforeItLooks(t *testing.T) {
 		t.Error("others are held off when it has been given up")
 	}
 }
-
-// A line goes on under a limit in the end, where there was one.
-func TestTheLimitAtTheEnd(t *testing.T) {
-	for first, want := range map[int]string{0: "null", 1: "10", 3: "10", 10: "10"} {
-		if got := atTheEnd(first); got != want {
-			t.Errorf("what began with %d ends with %s, want %s", first, got, want)
-		}
-	}
-}

@@ -34,12 +34,12 @@ type hubRepo struct {
 	fork string // the stranger's
 }
 
-func newGitHub(key string) (*github, error) {
+func newGitHub() (*github, error) {
 	g := &github{GitHub: forge.New(forge.Options{RateLimit: unlimited, RefuseEarlyConclusion: true})}
 	if err := g.Start(); err != nil {
 		return nil, fmt.Errorf("starting GitHub: %w", err)
 	}
-	g.app = g.CreateApp(appID, "plumbline", key, hubSecret)
+	g.app = g.CreateApp(appID, "plumbline", "", hubSecret)
 	g.AddUser(stranger)
 	return g, nil
 }
@@ -55,11 +55,7 @@ func (g *github) found(owner string) (project, string) {
 	return r, r.name
 }
 
-func (g *github) inject(f forge.Fault) *forge.FaultHandle { return g.Inject(f) }
-
 func (g *github) seen() invariants.Service { return invariants.GitHub{GitHub: g.GitHub} }
-
-func (g *github) close() error { return g.Close() }
 
 func (*github) routes() []string {
 	return []string{

@@ -54,12 +54,8 @@ func (g *onLab) found(owner string) (project, string) {
 	return p, path
 }
 
-func (g *onLab) inject(f forge.Fault) *forge.FaultHandle { return g.Inject(f) }
-
 // seen finds the projects by what was written there. Nobody writes notes: the token may write statuses in the forks, too.
 func (g *onLab) seen() invariants.Service { return invariants.GitLab{GitLab: g.GitLab} }
-
-func (g *onLab) close() error { return g.Close() }
 
 func (*onLab) routes() []string {
 	return []string{
@@ -69,7 +65,8 @@ func (*onLab) routes() []string {
 }
 
 func (p *labProject) connect(ctx context.Context, i *installation.Installation, namespace string) (pacv1alpha1.RepositorySpec, error) {
-	return i.OnGitLab(ctx, metav1.ObjectMeta{Namespace: namespace, Name: labSecret}, p.URL(), p.WebURL, p.token.Value, p.hook)
+	project := installation.OnGitLab{Service: p.URL(), URL: p.WebURL, Token: p.token.Value, Hook: p.hook}
+	return project.Spec(ctx, i, metav1.ObjectMeta{Namespace: namespace, Name: labSecret})
 }
 
 func (p *labProject) push(branch string, change forge.Change) delivery {

@@ -18,12 +18,12 @@ import (
 // service is a Git service as the campaign watches and disturbs it.
 type service interface {
 	seen() invariants.Service
-	// inject arms a fault at one of routes, or at all: "".
-	inject(f forge.Fault) *forge.FaultHandle
+	// Inject arms a fault at one of routes, or at all: "".
+	Inject(f forge.Fault) *forge.FaultHandle
 	routes() []string
 	// found makes a project of an owner and returns its path, as the service's log names it.
 	found(owner string) (project, string)
-	close() error
+	Close() error
 }
 
 // project is what happens in one project of a Git service.

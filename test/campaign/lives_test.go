@@ -16,21 +16,27 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
+// lives is a process of the campaign that says something and ends by itself, once it is let.
+func lives(t *testing.T, s *stage, target, name, says string) (p *part, let func() error) {
+	t.Helper()
+	enough := filepath.Join(t.TempDir(), "enough")
+	if err := syscall.Mkfifo(enough, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return s.ours(target, shared.Cluster.Add(cluster.Process{
+		Name: name, Path: "/bin/sh", Args: []string{"-c", "read line < " + enough + "; " + says},
+		Ready: func(context.Context) error { return nil },
+	})), func() error { return os.WriteFile(enough, []byte("enough\n"), 0o600) }
+}
+
 // A controller may end when it cannot read its settings, also after its probe was answered, and for no other reason.
 func TestAControllerMayEndWithoutItsSettings(t *testing.T) {
 	for words, want := range map[string]int{
 		"Error reading ConfigMap config-logging": 0, "Error loading leader election configuration": 0, "Version check failed": 0, "the last words": 1,
 	} {
-		enough := filepath.Join(t.TempDir(), "enough")
-		if err := syscall.Mkfifo(enough, 0o600); err != nil {
-			t.Fatal(err)
-		}
 		s := &stage{tally: newTally(), parts: map[string]*part{}}
-		p := s.ours(controller1, shared.Cluster.Add(cluster.Process{
-			Name: "says-" + strings.Join(strings.Fields(words)[:2], "-"), Path: "/bin/sh", Args: []string{"-c", "read line < " + enough + "; echo " + words + "; echo Failed to watch"},
-			Ready: func(context.Context) error { return nil },
-		}))
-		if err := errors.Join(p.Start(t.Context()), os.WriteFile(enough, []byte("enough\n"), 0o600), p.Wait(t.Context())); err != nil {
+		p, let := lives(t, s, controller1, "says-"+strings.Join(strings.Fields(words)[:2], "-"), "echo "+words+"; echo Failed to watch")
+		if err := errors.Join(p.Start(t.Context()), let(), p.Wait(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 		p.died()
@@ -42,16 +48,9 @@ func TestAControllerMayEndWithoutItsSettings(t *testing.T) {
 
 // A process that ends and that nobody has ended is found, with its last words; one that was killed is not.
 func TestAProcessThatEndsByItselfIsFound(t *testing.T) {
-	enough := filepath.Join(t.TempDir(), "enough")
-	if err := syscall.Mkfifo(enough, 0o600); err != nil {
-		t.Fatal(err)
-	}
 	s := &stage{tally: newTally(), parts: map[string]*part{}}
-	p := s.ours(receiver0, shared.Cluster.Add(cluster.Process{
-		Name: "ends-by-itself", Path: "/bin/sh", Args: []string{"-c", "read line < " + enough + "; echo the last words; exit 3"},
-		Ready: func(context.Context) error { return nil },
-	}))
-	if err := errors.Join(p.Start(t.Context()), p.Kill(), p.Start(t.Context()), os.WriteFile(enough, []byte("enough\n"), 0o600)); err != nil {
+	p, let := lives(t, s, receiver0, "ends-by-itself", "echo the last words; exit 3")
+	if err := errors.Join(p.Start(t.Context()), p.Kill(), p.Start(t.Context()), let()); err != nil {
 		t.Fatal(err)
 	}
 	if err := cluster.Poll(t.Context(), 10*time.Millisecond, func() error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
 // perform begins each act at its time, until ctx ends, and waits for the ends of all.
@@ -18,10 +19,8 @@ func (s *stage) perform(ctx context.Context, acts []Act) {
 	defer s.sending.Wait()
 	defer s.disturbing.Wait()
 	for _, act := range acts {
-		select {
-		case <-ctx.Done():
+		if !installation.Until(ctx, begin.Add(act.At)) {
 			return
-		case <-time.After(time.Until(begin.Add(act.At))):
 		}
 		if act.Target == "" {
 			s.deliver(context.WithoutCancel(ctx), act)
@@ -52,35 +51,40 @@ func (s *stage) disturb(ctx context.Context, act Act) {
 		s.tally.add("disturbances left out as a rolling restart took longer", 1)
 		return
 	}
-	what := act.Kind + " " + act.Target
 	switch act.Kind {
 	case killing:
-		end := s.tally.begin(what)
-		_ = p.Kill()
-		s.tally.add(what, 1)
-		within(ctx, act.Lasts)
-		_ = s.up(p) // restore finds what is still down
-		end()
+		s.hold(ctx, act, p.Kill, func() { _ = s.up(p) }) // restore finds what is still down
 	case pausing:
-		end := s.tally.begin(what)
-		if p.Pause() == nil {
-			s.tally.add(what, 1)
-			within(ctx, act.Lasts)
-			_ = p.Continue()
-		}
-		end()
+		s.hold(ctx, act, p.Pause, func() { _ = p.Continue() })
 	case cutting:
-		end := s.tally.begin(what)
-		restore := s.cut(act.Target)
-		s.tally.add(what, 1)
-		within(ctx, act.Lasts)
-		restore()
-		end()
+		links := s.links(act.Target)
+		s.hold(ctx, act, func() error {
+			for _, l := range links {
+				l.Cut()
+			}
+			return nil
+		}, func() {
+			for _, l := range links {
+				l.Restore()
+			}
+		})
 	case apiFault:
 		s.failCalls(ctx, act)
 	case killingAtCall:
 		s.killAtCall(ctx, act)
 	}
+}
+
+// hold does something to a target for as long as the act lasts.
+func (s *stage) hold(ctx context.Context, act Act, do func() error, undo func()) {
+	what := act.Kind + " " + act.Target
+	end := s.tally.begin(what)
+	defer end()
+	if do() == nil {
+		s.tally.add(what, 1)
+		within(ctx, act.Lasts)
+	}
+	undo()
 }
 
 // link is what may be cut. Whoever restores one that two acts have cut ends both.
@@ -109,19 +113,6 @@ func (s *stage) links(target string) []link {
 	}
 }
 
-// cut cuts a target off until it is restored.
-func (s *stage) cut(target string) (restore func()) {
-	links := s.links(target)
-	for _, l := range links {
-		l.Cut()
-	}
-	return func() {
-		for _, l := range links {
-			l.Restore()
-		}
-	}
-}
-
 // disturbOthers disturbs what is not one process.
 func (s *stage) disturbOthers(ctx context.Context, act Act) {
 	switch act.Kind {
@@ -137,12 +128,7 @@ func (s *stage) disturbOthers(ctx context.Context, act Act) {
 }
 
 // within waits for so long, or until ctx ends.
-func within(ctx context.Context, long time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(long):
-	}
-}
+func within(ctx context.Context, long time.Duration) { installation.Until(ctx, time.Now().Add(long)) }
 
 // up starts a process that was killed, as the kubelet does: again and again until it is ready.
 func (s *stage) up(p *part) error {
@@ -234,7 +220,7 @@ func (s *stage) failGit(ctx context.Context, act Act) {
 		fault.Route, fault.Count = "", 0
 	}
 	end := s.tally.begin(fmt.Sprintf("%s answers %s %q", act.Target, fault.Route, answer.name))
-	handle := service.inject(fault)
+	handle := service.Inject(fault)
 	within(ctx, act.Lasts)
 	handle.Remove()
 	close(over)

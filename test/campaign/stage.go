@@ -54,7 +54,7 @@ func open(ctx context.Context, o Options) (*stage, error) {
 		options: o, front: newFront(), tally: newTally(), services: map[string]service{},
 		processes: map[string]*installation.Process{}, parts: map[string]*part{},
 	}
-	hub, err := newGitHub(o.Key)
+	hub, err := newGitHub()
 	if err != nil {
 		return s, err
 	}
@@ -183,7 +183,7 @@ func (s *stage) close() (err error) {
 	}
 	s.front.server.CloseClientConnections()
 	for _, on := range s.services {
-		err = errors.Join(err, on.close())
+		err = errors.Join(err, on.Close())
 	}
 	if s.follow != nil {
 		s.follow()

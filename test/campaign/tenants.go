@@ -3,7 +3,6 @@
 package campaign
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -100,10 +99,8 @@ func (c *checker) uncalled(e *invariants.Evidence) (broken []invariants.Violatio
 		}
 		starts := wish == vain && status.Disposition == v1alpha1.DispositionCancels || !slices.Contains([]v1alpha1.Disposition{"", v1alpha1.DispositionIgnored, v1alpha1.DispositionCancels}, status.Disposition)
 		if starts || len(status.Runs) > 0 || written[event.Name] {
-			broken = append(broken, invariants.Violation{
-				Invariant: "I-1", Subject: key, Message: fmt.Sprintf("GitEvent %s of what starts nothing is %s with %d runs, reported: %v",
-					event.Name, status.Disposition, len(status.Runs), written[event.Name]),
-			})
+			broken = append(broken, invariants.Violated("I-1", key,
+				"GitEvent %s of what starts nothing is %s with %d runs, reported: %v", event.Name, status.Disposition, len(status.Runs), written[event.Name]))
 		}
 	}
 	return broken
@@ -118,50 +115,37 @@ func (c *checker) astray(e *invariants.Evidence) (broken []invariants.Violation)
 		for _, run := range event.Status.Runs {
 			whose[run.Name] = r
 			if r != nil && run.Namespace != r.namespace {
-				broken = append(broken, strayed(run.Name, "run %s of %s is planned in namespace %s", run.Name, r.path, run.Namespace))
+				broken = append(broken, invariants.Violated(apart, run.Name, "run %s of %s is planned in namespace %s", run.Name, r.path, run.Namespace))
 			}
 		}
 	}
 	for _, run := range e.Made() {
 		if r := whose[run.Name]; r != nil && run.Namespace != r.namespace {
-			broken = append(broken, strayed(run.Name, "PipelineRun %s of %s is in namespace %s", run.Name, r.path, run.Namespace))
+			broken = append(broken, invariants.Violated(apart, run.Name, "PipelineRun %s of %s is in namespace %s", run.Name, r.path, run.Namespace))
 		}
 	}
 	for _, w := range e.Writes {
 		if r := whose[w.ExternalID]; r != nil && !slices.Contains(r.checksAt(), w.Repository) {
-			broken = append(broken, strayed(w.ExternalID, "write %d tells of %s at %s, and it is of %s", w.N, w.ExternalID, w.Repository, r.path))
+			broken = append(broken, invariants.Violated(apart, w.ExternalID, "write %d tells of %s at %s, and it is of %s", w.N, w.ExternalID, w.Repository, r.path))
 		}
 	}
 	return broken
-}
-
-func strayed(subject, format string, args ...any) invariants.Violation {
-	return invariants.Violated(apart, subject, format, args...)
 }
 
 // both are two Git services as one.
 type both [2]service
 
 // Deliveries implements invariants.Service.
-func (b both) Deliveries() (out []invariants.Delivery) {
-	for _, on := range b {
-		out = append(out, on.seen().Deliveries()...)
-	}
-	return out
+func (b both) Deliveries() []invariants.Delivery {
+	return slices.Concat(b[0].seen().Deliveries(), b[1].seen().Deliveries())
 }
 
 // Writes implements invariants.Service.
-func (b both) Writes() (out []invariants.Write) {
-	for _, on := range b {
-		out = append(out, on.seen().Writes()...)
-	}
-	return out
+func (b both) Writes() []invariants.Write {
+	return slices.Concat(b[0].seen().Writes(), b[1].seen().Writes())
 }
 
 // Checks implements invariants.Service.
-func (b both) Checks(sha string) (out []invariants.Check) {
-	for _, on := range b {
-		out = append(out, on.seen().Checks(sha)...)
-	}
-	return out
+func (b both) Checks(sha string) []invariants.Check {
+	return slices.Concat(b[0].seen().Checks(sha), b[1].seen().Checks(sha))
 }

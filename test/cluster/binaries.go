@@ -107,19 +107,24 @@ func missing(dir string) []binary {
 }
 
 func buildDir(root string) (string, error) {
-	cache := os.Getenv(CacheEnv)
-	if cache == "" {
-		user, err := os.UserCacheDir()
-		if err != nil {
-			return "", fmt.Errorf("finding a cache folder (set %s): %w", CacheEnv, err)
-		}
-		cache = filepath.Join(user, "plumbline")
-	}
-	sum, err := buildHash(root)
+	cache, err := CacheDir()
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(cache, "bin", sum), nil
+	sum, err := buildHash(root)
+	return filepath.Join(cache, "bin", sum), err
+}
+
+// CacheDir is the folder in which built binaries are kept.
+func CacheDir() (string, error) {
+	if cache := os.Getenv(CacheEnv); cache != "" {
+		return cache, nil
+	}
+	user, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("finding a cache folder (set %s): %w", CacheEnv, err)
+	}
+	return filepath.Join(user, "plumbline"), nil
 }
 
 // buildHash covers the modules, with what is ours in them, the flags and the Go version.

@@ -9,8 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -38,36 +36,11 @@ const applyPatience = 15 * time.Second
 // served), then namespaces, then the rest in the order given. Objects without a
 // namespace go to "default". It can be repeated.
 func (c *Cluster) Apply(ctx context.Context, manifests []byte) error {
-	objects, err := parseManifests(manifests)
+	objects, err := Documents(manifests)
 	if err != nil {
 		return fmt.Errorf("applying: %w", err)
 	}
 	return c.applyObjects(ctx, objects)
-}
-
-// ApplyDir applies every .yaml file of a folder, not of the folders below it,
-// as one set in the order of their names.
-func (c *Cluster) ApplyDir(ctx context.Context, dir string) error {
-	paths, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
-	if err != nil {
-		return fmt.Errorf("applying %s: %w", dir, err)
-	}
-	if len(paths) == 0 {
-		return fmt.Errorf("applying %s: no .yaml file in it", dir)
-	}
-	var all []*unstructured.Unstructured
-	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return fmt.Errorf("applying %s: %w", dir, err)
-		}
-		objects, err := parseManifests(data)
-		if err != nil {
-			return fmt.Errorf("applying %s: %w", path, err)
-		}
-		all = append(all, objects...)
-	}
-	return c.applyObjects(ctx, all)
 }
 
 func (c *Cluster) applyObjects(ctx context.Context, objects []*unstructured.Unstructured) error {
@@ -194,8 +167,8 @@ func crdResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 }
 
-// parseManifests splits YAML documents and leaves empty ones out.
-func parseManifests(data []byte) ([]*unstructured.Unstructured, error) {
+// Documents splits YAML documents and leaves empty ones out.
+func Documents(data []byte) ([]*unstructured.Unstructured, error) {
 	reader := yamlreader.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	var objects []*unstructured.Unstructured
 	for {

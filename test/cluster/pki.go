@@ -44,11 +44,10 @@ func newCredentials(dir string) (*credentials, error) {
 	_, _ = rand.Read(random) // never fails: it ends the program instead
 	c.adminToken = hex.EncodeToString(random)
 
-	certificate, serving, err := selfSigned()
-	if err != nil {
+	var err error
+	if c.ca, c.keyPEM, err = SelfSigned("plumbline-test-cluster", time.Now().AddDate(1, 0, 0)); err != nil {
 		return nil, err
 	}
-	c.ca = certificate
 	account, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("making the service account key: %w", err)
@@ -56,11 +55,8 @@ func newCredentials(dir string) (*credentials, error) {
 	files := map[string][]byte{
 		c.tokenFile: []byte(c.adminToken + `,admin,admin,"system:masters"` + "\n"),
 		c.certFile:  c.ca,
+		c.keyFile:   c.keyPEM,
 	}
-	if c.keyPEM, err = privatePEM(serving); err != nil {
-		return nil, err
-	}
-	files[c.keyFile] = c.keyPEM
 	if files[c.accountKey], err = privatePEM(account); err != nil {
 		return nil, err
 	}
@@ -75,17 +71,17 @@ func newCredentials(dir string) (*credentials, error) {
 	return c, nil
 }
 
-// selfSigned makes a serving certificate, in PEM, that is its own authority.
-func selfSigned() (certificate []byte, key *ecdsa.PrivateKey, err error) {
-	key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+// SelfSigned makes a serving certificate that is its own authority, and its key, in PEM. It is good for the year before its end.
+func SelfSigned(name string, end time.Time) (certificate, keyPEM []byte, err error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, fmt.Errorf("making the serving key: %w", err)
 	}
 	template := &x509.Certificate{
 		SerialNumber:          big.NewInt(1),
-		Subject:               pkix.Name{CommonName: "plumbline-test-cluster"},
-		NotBefore:             time.Now().Add(-time.Hour),
-		NotAfter:              time.Now().AddDate(1, 0, 0),
+		Subject:               pkix.Name{CommonName: name},
+		NotBefore:             end.AddDate(-1, 0, 0).Add(-time.Hour),
+		NotAfter:              end,
 		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		BasicConstraintsValid: true,
@@ -98,7 +94,8 @@ func selfSigned() (certificate []byte, key *ecdsa.PrivateKey, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("making the serving certificate: %w", err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), key, nil
+	keyPEM, err = privatePEM(key)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), keyPEM, err
 }
 
 func privatePEM(key *ecdsa.PrivateKey) ([]byte, error) {

@@ -96,7 +96,7 @@ func readTektonFolder(dir string) ([]*unstructured.Unstructured, error) {
 		if err != nil {
 			return err
 		}
-		read, err := parseManifests(data)
+		read, err := Documents(data)
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}

@@ -28,8 +28,7 @@ type unready struct {
 	refuse func(w *world) (mend func())
 }
 
-// C6: while a right of the controller's is missing, or the API server does not know the namespace or Tekton's kinds, the
-// check is queued and says so, the Repository's condition names what is missing in the API server's words and what to do
+// C6: while a right of the controller's is missing, the check is queued and says so, the Repository's condition names what is missing in the API server's words and what to do
 // about it, and the creation is tried again slowly. Once it is mended, the run starts by itself.
 func TestC6WhatAnAdministratorHasToMend(t *testing.T) {
 	t.Parallel()
@@ -41,14 +40,6 @@ func TestC6WhatAnAdministratorHasToMend(t *testing.T) {
 		"the right to create secrets": {
 			reason: fault.ReasonForbidden, call: "create secrets", refuse: withoutRight("", "secrets", "create"),
 			words: []string{`User "USER" cannot create resource "secrets" in API group "" in the namespace "NS"`, "grant this right", "config/", "Role"},
-		},
-		"the namespace": {
-			reason: fault.ReasonNamespaceMissing, call: "create pipelineruns", refuse: answered404(cluster.Fault(cluster.NamespaceMissing("x"))),
-			words: []string{`namespaces "x" not found`, "create the namespace"},
-		},
-		"the CustomResourceDefinition": {
-			reason: fault.ReasonNotServed, call: "create pipelineruns", refuse: answered404(cluster.NotServed()),
-			words: []string{"the server could not find the requested resource (post pipelineruns.tekton.dev)", "install", "Tekton"},
 		},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
@@ -165,11 +156,4 @@ func (w *world) may(group, resource, verb string, want bool) {
 		}
 		return err
 	})
-}
-
-// answered404 answers for the API server: the namespace with the Repository in it, and Tekton's kinds, are everybody's.
-func answered404(do cluster.Action) func(*world) func() {
-	return func(w *world) func() {
-		return w.controller().Proxy.Add(cluster.Rule{Match: isCreate, Do: do}).Remove
-	}
 }

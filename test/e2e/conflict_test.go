@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
@@ -16,22 +15,12 @@ import (
 // it was met.
 func TestAStormOfConflicts(t *testing.T) {
 	t.Parallel()
-	for name, match := range map[string]func(cluster.Call) bool{
-		"status":  func(c cluster.Call) bool { return c.Resource == "gitevents" && c.Subresource == "status" },
-		"patches": func(c cluster.Call) bool { return c.Is("patch", "pipelineruns") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			onlyInTestAllUnless(t, name == "patches")
-			t.Parallel()
-			forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, func(t *testing.T, w *world) {
-				outlivesAStorm(t, w, match, name == "status")
-			})
-		})
-	}
+	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, outlivesAStorm)
 }
 
-func outlivesAStorm(t *testing.T, w *world, match func(cluster.Call) bool, onStatus bool) {
-	storm := w.controller().Proxy.Add(cluster.Rule{Match: match, Count: conflictStorm, Do: cluster.Fault(cluster.Conflict("x"))})
+func outlivesAStorm(t *testing.T, w *world) {
+	patches := func(c cluster.Call) bool { return c.Is("patch", "pipelineruns") }
+	storm := w.controller().Proxy.Add(cluster.Rule{Match: patches, Count: conflictStorm, Do: cluster.Fault(cluster.Conflict("x"))})
 	sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("stormy", "push")})
 	w.deliver(delivery, http.StatusAccepted)
 	check := w.checkReaches(sha, checkName("stormy"), "success", afterFault)
@@ -47,13 +36,9 @@ func outlivesAStorm(t *testing.T, w *world, match func(cluster.Call) bool, onSta
 		t.Fatalf("%d PipelineRuns, want 1", len(runs))
 	}
 	w.patched(runs[0].Name, check)
-	event := w.events()[0].Name
-	w.toldOnce(event)
+	w.toldOnce(w.events()[0].Name)
 	if n := w.loggedConflicts(); n > storm.Hits() {
 		t.Errorf("%d errors logged for %d conflicts", n, storm.Hits())
-	}
-	if n := w.told(event)[fault.ReasonConflict]; onStatus && n != 0 {
-		t.Errorf("%d Kubernetes Events about conflicts on our own status, want none", n)
 	}
 }
 

@@ -5,7 +5,6 @@ package e2e
 import (
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -14,7 +13,6 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/test/forge"
-	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
 // While the webhook's secret is rotated the old value and the new one are valid, and the receiver tells when the old one
@@ -128,21 +126,6 @@ func TestI4KeyAndConfigurationChange(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-// number adds up the samples of a process whose lines contain the words.
-func (w *world) number(p *installation.Process, words string) int {
-	w.t.Helper()
-	total := 0
-	for _, line := range strings.Split(w.metrics(p), "\n") {
-		if strings.HasPrefix(line, "#") || !strings.Contains(line, words) {
-			continue
-		}
-		value, err := strconv.ParseFloat(line[strings.LastIndexByte(line, ' ')+1:], 64)
-		w.must(err)
-		total += int(value)
-	}
-	return total
 }
 
 // configure changes a key of the ConfigMap.

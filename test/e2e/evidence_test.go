@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,20 +59,25 @@ func (w *world) logged(p *installation.Process) []string {
 	return found
 }
 
-// counterSum is the sum of a counter over its labels; 0 when the page does not have it.
-func (w *world) counterSum(p *installation.Process, counter string) float64 {
+// number adds up the samples on a process's Prometheus page whose lines contain all the words, less what they were before the world.
+func (w *world) number(p *installation.Process, words ...string) int {
 	w.t.Helper()
-	sum := 0.0
-	for _, line := range strings.Split(w.metrics(p), "\n") {
-		rest, found := strings.CutPrefix(line, counter)
-		if !found || (!strings.HasPrefix(rest, "{") && !strings.HasPrefix(rest, " ")) {
-			continue
+	sum := func(page string) (sum int) {
+		for _, line := range strings.Split(page, "\n") {
+			if line == "" || line[0] == '#' || !containsAll(line, words...) {
+				continue
+			}
+			value, err := strconv.ParseFloat(line[strings.LastIndexByte(line, ' ')+1:], 64)
+			w.must(err)
+			sum += int(value)
 		}
-		value, err := strconv.ParseFloat(rest[strings.LastIndex(rest, " ")+1:], 64)
-		w.must(err)
-		sum += value
+		return sum
 	}
-	return sum
+	now := sum(w.page(p))
+	if w.pooled != nil {
+		now -= sum(w.pooled.pages[p])
+	}
+	return now
 }
 
 // told are the Kubernetes Events on the Repository that speak of one GitEvent, by reason.
@@ -285,12 +291,7 @@ func (w *world) ended(run v1alpha1.Run) cluster.Condition {
 	return condition
 }
 
-// containsAll tells whether a text has all the words.
+// containsAll reports whether a text has all the words.
 func containsAll(text string, words ...string) bool {
-	for _, word := range words {
-		if !strings.Contains(text, word) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
 }

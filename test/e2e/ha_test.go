@@ -16,65 +16,31 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// paused is one place where a leader stops.
-type paused struct {
-	name string
-	// place makes the leader stop there; release lets its call there go on.
-	place func(w *world, leader *installation.Process) (stopped <-chan struct{}, release func())
-	// during is set where the call itself ends after 15 s: then the pause is just long enough for a takeover, and the
-	// holder still does what it was about to do.
-	during bool
-}
-
 // H6: the holder of the lease is paused for longer than its lease and the fence against late reports take, another
-// controller takes over, then the first goes on. Whether it was about to create the run, had written down its intent to
-// post the check, had looked for the check and found none, or had posted it and not written that down: there is one
-// run, and one current check that tells the truth. After a pause beyond the fence it sends nothing.
+// controller takes over, then the first goes on. It had posted the check and not written that down: there is one run, and
+// one current check that tells the truth, and after the pause the first holder sends nothing. The other places where a
+// process may stop are in pkg/reconciler/gitevent.
 func TestThePausedHolderGoesOn(t *testing.T) {
 	t.Parallel()
-	for _, p := range []paused{
-		{name: "before-the-create", place: stopAt("create pipelineruns", 1, cluster.Hold)},
-		{name: "intent-recorded", place: stopAt("update gitevents/status", 1, nil)},
-		{name: "looked-the-check-up", place: afterALostPost(stopAtForge(forge.RouteCheckList)), during: true},
-		{name: "check-posted", place: stopAtForge(forge.RouteCheckCreate)},
-	} {
-		t.Run(p.name, func(t *testing.T) {
-			onlyInTestAllUnless(t, p.name == "check-posted")
-			t.Parallel()
-			w, leader := newPair(t)
-			stopped, release := p.place(w, leader)
-			sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("paused", "push", held)})
-			w.deliver(delivery, http.StatusAccepted)
-			waitFor(w, stopped, "the leader stops")
-			over := time.After(pausedFor)
-			w.checkReaches(sha, checkName("paused"), "in_progress", takeover)
-			w.eventually(takeover, "the second controller has patched the run", func() error { return w.made(w.controllers[1], "patch pipelineruns") })
-			if !p.during {
-				waitFor(w, over, "the pause")
-			}
-			sent := len(w.git.log().requests)
-			w.goesOn(leader, release)
-			w.must(leader.Terminate()) // it ends what it is doing
-			w.must(leader.Wait(w.ctx))
-			if late := w.git.log().requests[sent:]; len(late) > 0 && !p.during {
-				t.Errorf("after the pause the first holder sent %+v", late)
-			}
-			w.release(w.created(sha))
-			w.endsOnce(sha, "paused")
-			if !p.during {
-				w.oneCheck(sha, checkName("paused"))
-			}
-		})
+	w, leader := newPair(t)
+	stopped := w.stopAtForge(leader, forge.RouteCheckCreate)
+	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("paused", "push", held)})
+	w.deliver(delivery, http.StatusAccepted)
+	waitFor(w, stopped, "the leader stops")
+	over := time.After(pausedFor)
+	w.checkReaches(sha, checkName("paused"), "in_progress", takeover)
+	w.eventually(takeover, "the second controller has patched the run", func() error { return w.made(w.controllers[1], "patch pipelineruns") })
+	waitFor(w, over, "the pause")
+	sent := len(w.git.log().requests)
+	w.goesOn(leader, func() {})
+	w.must(leader.Terminate()) // it ends what it is doing
+	w.must(leader.Wait(w.ctx))
+	if late := w.git.log().requests[sent:]; len(late) > 0 {
+		t.Errorf("after the pause the first holder sent %+v", late)
 	}
-}
-
-// afterALostPost makes the leader look for the check, which nobody else can have posted, because it does not know what became of its
-// first post: nothing.
-func afterALostPost(place func(*world, *installation.Process) (<-chan struct{}, func())) func(*world, *installation.Process) (<-chan struct{}, func()) {
-	return func(w *world, leader *installation.Process) (<-chan struct{}, func()) {
-		w.forge.Inject(forge.Fault{Route: forge.RouteCheckCreate, Count: 1, Do: forge.ServerError502HTML()})
-		return place(w, leader)
-	}
+	w.release(w.created(sha))
+	w.endsOnce(sha, "paused")
+	w.oneCheck(sha, checkName("paused"))
 }
 
 // E9: two controllers reconcile one event at the same time: the first is paused in the middle, the second takes over,
@@ -82,18 +48,12 @@ func afterALostPost(place func(*world, *installation.Process) (<-chan struct{}, 
 // the second is held between its intent and its post, the first may post too, and then the older one is closed (I-8).
 func TestTwoControllersReconcileOneEvent(t *testing.T) {
 	t.Parallel()
-	for name, call := range map[string]string{"plan": "update gitevents/status", "secret": "create secrets", "run": "create pipelineruns"} {
-		t.Run(name, func(t *testing.T) {
-			onlyInTestAllUnless(t, name == "run")
-			t.Parallel()
-			forEachKind(t, func(t *testing.T, on kind) { twoReconcile(t, on, call) })
-		})
-	}
+	forEachKind(t, twoReconcile)
 }
 
-func twoReconcile(t *testing.T, on kind, call string) {
+func twoReconcile(t *testing.T, on kind) {
 	w, leader := newPairOn(t, on)
-	stopped, release := stopAt(call, 1, cluster.Hold)(w, leader)
+	stopped, release := stopAt(leader, "create pipelineruns")
 	post := make(chan struct{})
 	posts := w.git.inject(createCheck, forge.Fault{Count: 1, Do: forge.Hold(post)})
 	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("both", "push", held)})
@@ -133,40 +93,32 @@ func newPairOn(t *testing.T, on kind) (*world, *installation.Process) {
 	return w, leader
 }
 
-// stopAt pauses the leader when its nth call of that name is on its way. With hold the call is kept until release is
-// called; without it lands meanwhile and its answer waits.
-func stopAt(name string, nth int64, hold func(<-chan struct{}) cluster.Action) func(*world, *installation.Process) (<-chan struct{}, func()) {
-	return func(w *world, leader *installation.Process) (<-chan struct{}, func()) {
-		var seen, chosen atomic.Int64
-		stopped, released := make(chan struct{}), make(chan struct{})
-		leader.Proxy.OnCall(func(c cluster.Call) {
-			if nameOf(c) == name && seen.Add(1) == nth {
-				chosen.Store(int64(c.N))
-				_ = leader.Pause()
-				close(stopped)
-			}
-		})
-		if hold != nil {
-			leader.Proxy.Add(cluster.Rule{Match: func(c cluster.Call) bool { return int64(c.N) == chosen.Load() }, Do: hold(released)})
+// stopAt pauses the leader when its first call of that name is on its way. The call is kept until release is called.
+func stopAt(leader *installation.Process, name string) (stopped <-chan struct{}, release func()) {
+	var chosen atomic.Int64
+	reached, released := make(chan struct{}), make(chan struct{})
+	leader.Proxy.OnCall(func(c cluster.Call) {
+		if nameOf(c) == name && chosen.CompareAndSwap(0, int64(c.N)) {
+			_ = leader.Pause()
+			close(reached)
 		}
-		return stopped, func() { close(released) }
-	}
+	})
+	leader.Proxy.Add(cluster.Rule{Match: func(c cluster.Call) bool { return int64(c.N) == chosen.Load() }, Do: cluster.Hold(released)})
+	return reached, func() { close(released) }
 }
 
 // stopAtForge pauses the leader while the answer to its first call of a route is on its way: the call took effect.
-func stopAtForge(route string) func(*world, *installation.Process) (<-chan struct{}, func()) {
-	return func(w *world, leader *installation.Process) (<-chan struct{}, func()) {
-		stopped, released := make(chan struct{}), make(chan struct{})
-		call := w.forge.Inject(forge.Fault{Route: route, Count: 1, Do: forge.ApplyThenHold(released)})
-		go func() {
-			if call.Wait(w.ctx, 1) == nil {
-				_ = leader.Pause()
-				close(released) // the answer is in the paused process's socket
-				close(stopped)
-			}
-		}()
-		return stopped, func() {}
-	}
+func (w *world) stopAtForge(leader *installation.Process, route string) (stopped <-chan struct{}) {
+	reached, released := make(chan struct{}), make(chan struct{})
+	call := w.forge.Inject(forge.Fault{Route: route, Count: 1, Do: forge.ApplyThenHold(released)})
+	go func() {
+		if call.Wait(w.ctx, 1) == nil {
+			_ = leader.Pause()
+			close(released) // the answer is in the paused process's socket
+			close(reached)
+		}
+	}()
+	return reached
 }
 
 // waitFor waits until the channel is closed or gives something.

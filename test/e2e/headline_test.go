@@ -161,7 +161,7 @@ func (w *world) unpatched(sha string, b broken) {
 		if !condition.IsFalse() || condition.Reason != b.reason {
 			return fmt.Errorf("condition Annotated is %v, want reason %s", condition, b.reason)
 		}
-		if n := w.counterSum(w.controller(), patchFailures); n < 1 {
+		if n := w.number(w.controller(), patchFailures); n < 1 {
 			return fmt.Errorf("%s is %v", patchFailures, n)
 		}
 		if w.told(event.Name)[b.reason] == 0 {

@@ -35,9 +35,9 @@ func TestB15AHungHostDelaysNoOtherHostsEvents(t *testing.T) {
 	hang := hung.git.Inject(forge.Fault{Do: forge.Hold(release)})
 	waiting := hung.pushMany(backlog, withRun)
 	w.must(hang.Wait(w.ctx, 1))
-	const line = "plumbline_gitevent_turns_waiting"
+	const line = "plumbline_gitevent_turns_waiting{"
 	w.eventually(soon, "they stand in a line", func() error {
-		if n := w.counterSum(w.controller(), line); n < float64(backlog-20) {
+		if n := w.number(w.controller(), line); n < backlog-20 {
 			return fmt.Errorf("%v do", n)
 		}
 		return nil
@@ -52,8 +52,9 @@ func TestB15AHungHostDelaysNoOtherHostsEvents(t *testing.T) {
 		}
 	}
 	// A few turns end meanwhile, because calls run out of their time: four at first, fewer the longer it hangs.
-	if n := calls(); n >= backlog {
-		t.Errorf("%d calls were made for %d events that wait", n, backlog)
+	asked := calls()
+	if t.Logf("%d calls were made for %d events that wait", asked, backlog); asked >= backlog {
+		t.Error("they are too many")
 	}
 	hang.Remove()
 	answers()
@@ -74,7 +75,7 @@ func TestB15AHungHostDelaysNoOtherHostsEvents(t *testing.T) {
 		hung.checkReaches(sha, checkName("waits"), "success", soon)
 		hung.oneCheck(sha, checkName("waits"))
 	}
-	if n := w.counterSum(w.controller(), line); n != 0 {
+	if n := w.number(w.controller(), line); n != 0 {
 		t.Errorf("%v events stand in lines at the end", n)
 	}
 	for _, side := range []*world{w, hung} {

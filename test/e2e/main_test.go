@@ -22,6 +22,7 @@ type suite struct {
 	cluster  *cluster.Cluster
 	programs installation.Programs
 	key      string
+	pool     pool
 	// secrets are those that any scenario has had so far.
 	secrets canary.Secrets
 }
@@ -40,7 +41,7 @@ func prepare(ctx context.Context, c *cluster.Cluster, dir string) error {
 	if err != nil {
 		return err
 	}
-	shared.cluster, shared.programs = c, programs
+	shared.cluster, shared.programs, shared.pool.idle = c, programs, map[kind][]*pooled{}
 	if err := startRunner(ctx, c.RESTConfig()); err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func TestB16Poison(t *testing.T) {
 	}
 	w.untold(planning)
 	w.neverFailed(reporting)
-	if n := w.counterSum(p, "plumbline_gitevent_parked_total"); n != 1 {
+	if n := w.number(p, "plumbline_gitevent_parked_total"); n != 1 {
 		t.Errorf("the metric counts %v parked events, want 1", n)
 	}
 

@@ -124,17 +124,7 @@ func (w *world) secrets() int {
 // counted is the receiver's number of deliveries with that outcome and reason.
 func (w *world) counted(p *installation.Process, outcome, reason string) int {
 	w.t.Helper()
-	total := 0
-	for _, line := range strings.Split(w.metrics(p), "\n") {
-		if !strings.HasPrefix(line, "plumbline_receiver_deliveries_total{") ||
-			!strings.Contains(line, `outcome="`+outcome+`"`) || !strings.Contains(line, `reason="`+reason+`"`) {
-			continue
-		}
-		value, err := strconv.ParseFloat(line[strings.LastIndexByte(line, ' ')+1:], 64)
-		w.must(err)
-		total += int(value)
-	}
-	return total
+	return w.number(p, "plumbline_receiver_deliveries_total{", `outcome="`+outcome+`"`, `reason="`+reason+`"`)
 }
 
 // again makes another delivery of the same push: another GUID, hence another event.

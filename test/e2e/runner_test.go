@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -21,8 +20,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// runnerName is the spec.managedBy of PipelineRuns that only have to end. Tekton's controller leaves them alone, and they
-// have neither TaskRuns nor pods. In make test-all Tekton executes these runs too.
+// runnerName is the spec.managedBy of PipelineRuns that only have to end. Tekton's controller
+// leaves them alone, and they have neither TaskRuns nor pods. In make test-all Tekton executes these
+// runs too.
 const runnerName = "test.plumbline.dev/runner"
 
 const managedLine = "  managedBy: " + runnerName + "\n"
@@ -53,8 +53,8 @@ func startRunner(ctx context.Context, config *rest.Config) error {
 			r.queue.Add(key)
 		}
 	}
-	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(_, now any) { add(now) }})
-	if err != nil {
+	handler := cache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(_, now any) { add(now) }}
+	if _, err = informer.AddEventHandler(handler); err != nil {
 		return err
 	}
 	factory.Start(ctx.Done())
@@ -94,21 +94,21 @@ func (r *runner) play(ctx context.Context, key string) error {
 	return err
 }
 
-// goesOn takes a run one step further, with the reasons and the words of Tekton, and reports whether there was one.
+// goesOn takes a run one step further, in Tekton's words, and reports whether there was a step.
 func goesOn(run *pipelinev1.PipelineRun) bool {
-	const words = "Tasks Completed: %d (Failed: %d, Cancelled 0), Skipped: 0"
+	const words = "Tasks Completed: %d (Failed: %d, Cancelled 0), %sSkipped: 0"
 	switch code := run.Annotations[cluster.ExitCodeAnnotation]; {
 	case !run.HasStarted():
 		run.Status.InitializeConditions(clock.RealClock{})
-		run.Status.MarkRunning(pipelinev1.PipelineRunReasonRunning.String(), "Tasks Completed: 0 (Failed: 0, Cancelled 0), Incomplete: 1, Skipped: 0")
+		run.Status.MarkRunning(pipelinev1.PipelineRunReasonRunning.String(), words, 0, 0, "Incomplete: 1, ")
 	case run.Spec.Status != "":
-		run.Status.MarkFailed(pipelinev1.PipelineRunReasonCancelled.String(), fmt.Sprintf("PipelineRun %q was cancelled", run.Name))
+		run.Status.MarkFailed(pipelinev1.PipelineRunReasonCancelled.String(), "PipelineRun %q was cancelled", run.Name)
 	case run.Annotations[cluster.HoldAnnotation] == "true":
 		return false
 	case code != "" && code != "0":
-		run.Status.MarkFailed(pipelinev1.PipelineRunReasonFailed.String(), fmt.Sprintf(words, 1, 1))
+		run.Status.MarkFailed(pipelinev1.PipelineRunReasonFailed.String(), words, 1, 1, "")
 	default:
-		run.Status.MarkSucceeded(pipelinev1.PipelineRunReasonSuccessful.String(), fmt.Sprintf(words, 1, 0))
+		run.Status.MarkSucceeded(pipelinev1.PipelineRunReasonSuccessful.String(), words, 1, 0, "")
 	}
 	return true
 }

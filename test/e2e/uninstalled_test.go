@@ -73,7 +73,7 @@ func TestTheEndOfARunOfAnUninstalledAppIsDropped(t *testing.T) {
 	if reported := settled.Status.GetCondition(v1alpha1.GitEventReported); reported.IsTrue() || reported.Reason != fault.ReasonInstallationGone {
 		t.Errorf("condition Reported is %v, want why nobody was told", reported)
 	}
-	if n := w.counterSum(w.controller(), "plumbline_report_dropped_total"); n != 1 {
+	if n := w.number(w.controller(), "plumbline_report_dropped_total"); n != 1 {
 		t.Errorf("%v reports were counted as dropped, want 1", n)
 	}
 	w.neverFailed(sha)

@@ -94,7 +94,7 @@ func (w *world) refused(sha, run string) {
 		if !condition.IsFalse() || condition.Reason != fault.ReasonWebhookUnavailable {
 			return fmt.Errorf("condition Annotated is %v", condition)
 		}
-		if n := w.counterSum(w.controller(), patchFailures); n < patchAttempts {
+		if n := w.number(w.controller(), patchFailures); n < patchAttempts {
 			return fmt.Errorf("%s is %v", patchFailures, n)
 		}
 		if w.told(event.Name)[fault.ReasonWebhookUnavailable] == 0 {

@@ -40,6 +40,9 @@ type world struct {
 
 	receivers, controllers []*installation.Process
 	readable               *readable
+
+	pooled *pooled // nil if the installation is not plain
+	kept   bool    // it goes back to the pool
 }
 
 // setup says how many processes a world starts with, and which of them go through a proxy of their own.
@@ -57,23 +60,35 @@ type setup struct {
 	recorded               bool     // the namespaces have the names that are in recorded objects
 }
 
-// newWorld installs Plumbline in a namespace of its own and starts what s asks for. Everything ends with the test.
+// newWorld is a world with what s asks for, from the pool if that has one. Everything ends with the test.
 func newWorld(t *testing.T, s setup) *world {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour) // its parallel subtests may wait for the other scenarios'
 	t.Cleanup(cancel)
 	w := &world{t: t, ctx: ctx, readable: &readable{texts: map[string]string{}}}
+	t.Cleanup(w.giveBack)
 	hub := w.host(s)
+	if s.isPlain() && w.reuse(hub) {
+		return w
+	}
 	w.ci = s.namespace(t, "ci")
-	system := s.namespace(t, cmp.Or(s.system, "plumbline"))
+	t.Cleanup(w.tellsNoSecret)
+	w.install(s, hub)
+	t.Cleanup(w.showLogs)
+	return w
+}
+
+// install makes an installation that serves the world's namespaces and starts its processes.
+func (w *world) install(s setup, hub *onGitHub) {
+	w.t.Helper()
+	system := s.namespace(w.t, cmp.Or(s.system, "plumbline"))
 	config := append(s.leases(), [3]string{"plumbline", "serve-namespaces", w.ci + ", " + w.ci + "-*"})
 	config = append(config, s.config...)
 	var err error
-	w.Installation, err = installation.New(ctx, installation.Options{
+	w.Installation, err = installation.New(w.ctx, installation.Options{
 		Cluster: shared.cluster, Forge: hub.GitHub, App: hub.app, Programs: shared.programs, Namespace: system, Config: config,
 	})
 	w.must(err)
-	t.Cleanup(w.tellsNoSecret)
 	w.createRepository(w.ci, "app")
 	for range s.receivers {
 		w.startReceiver(s.proxied)
@@ -81,20 +96,8 @@ func newWorld(t *testing.T, s setup) *world {
 	for range s.controllers {
 		w.startController(s.proxied, s.flags...)
 	}
-	t.Cleanup(w.showLogs)
-	return w
-}
-
-// leases is one bucket. Where a controller takes over from another one the leases are short. Otherwise a hundred idle
-// controllers would use a third of the machine to renew them.
-func (s setup) leases() [][3]string {
-	const name = "plumbline-config-leader-election"
-	lease, renew, retry := "60s", "40s", "15s"
-	if s.controllers > 1 || s.standby {
-		lease, renew, retry = "6s", "4s", "1s"
-	}
-	return [][3]string{
-		{name, "buckets", "1"}, {name, "lease-duration", lease}, {name, "renew-deadline", renew}, {name, "retry-period", retry},
+	if s.isPlain() {
+		w.borrow(&pooled{Installation: w.Installation, ci: w.ci, receiver: w.receivers[0], controller: w.controller()})
 	}
 }
 
@@ -166,32 +169,19 @@ func (w *world) startController(proxied bool, flags ...string) *installation.Pro
 func (w *world) start(p *installation.Process) {
 	w.t.Helper()
 	w.must(p.Start(w.ctx))
-	w.t.Cleanup(func() {
-		w.readMetrics(p)
-		_ = p.Kill()
-		if p.Proxy != nil {
-			p.Proxy.Close()
-		}
-	})
+	w.t.Cleanup(func() { w.finish(p) })
 }
 
-// kill kills a process. The leases of a controller would run out by themselves, after 15 s by default. Deleting them
-// shortens that wait. The tests with a second controller wait for it.
-func (w *world) kill(p *installation.Process) {
-	w.t.Helper()
-	w.must(p.Kill())
-	w.must(w.endLeases(w.ctx))
-}
-
-// restart kills a process and starts it again.
-func (w *world) restart(p *installation.Process) {
-	w.t.Helper()
-	w.kill(p)
-	w.must(p.Start(w.ctx))
-}
-
-func (w *world) endLeases(ctx context.Context) error {
-	return w.Kube.CoordinationV1().Leases(w.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+// finish ends a process, unless it goes back to the pool.
+func (w *world) finish(p *installation.Process) {
+	w.readMetrics(p)
+	if w.kept {
+		return
+	}
+	_ = p.Kill()
+	if p.Proxy != nil {
+		p.Proxy.Close()
+	}
 }
 
 func (w *world) must(err error) {
@@ -249,16 +239,19 @@ func (w *world) eventually(limit time.Duration, what string, f func() error) {
 	}
 }
 
-// log is everything a process printed.
+// log is what a process has printed in the world's time.
 func (w *world) log(p *installation.Process) string {
 	w.t.Helper()
 	data, err := os.ReadFile(p.Log())
 	w.must(err)
+	if w.pooled != nil {
+		data = data[w.pooled.logs[p]:]
+	}
 	return string(data)
 }
 
-// metrics is a process's Prometheus page.
-func (w *world) metrics(p *installation.Process) string {
+// page is a process's Prometheus page.
+func (w *world) page(p *installation.Process) string {
 	w.t.Helper()
 	text, err := bodyAt(w.ctx, p.Metrics)
 	w.must(err)

@@ -5,6 +5,7 @@ package faults
 import (
 	"cmp"
 	"context"
+	"net/http"
 	"testing"
 
 	registration "k8s.io/api/admissionregistration/v1"
@@ -41,32 +42,27 @@ func (w *world) answering(label, path string) hook {
 func (w *world) install(t *testing.T, h hook) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
-	meta := metav1.ObjectMeta{Name: "row-" + h.label}
-	effects, resources, selector := registration.SideEffectClassNone, []string{"pipelineruns", "configmaps"}, &metav1.LabelSelector{MatchLabels: map[string]string{"row": h.label}}
+	kind, path := "ValidatingWebhookConfiguration", registration.SchemeGroupVersion.WithResource("validatingwebhookconfigurations")
+	if h.mutates { // it has the same fields
+		kind, path.Resource = "MutatingWebhookConfiguration", "mutatingwebhookconfigurations"
+	}
+	effects, resources := registration.SideEffectClassNone, []string{"pipelineruns", "configmaps"}
 	if h.resource != "" {
 		resources = []string{h.resource}
 	}
-	rules := []registration.RuleWithOperations{{
-		Operations: []registration.OperationType{registration.Create, registration.Update},
-		Rule:       registration.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: resources},
-	}}
-	var err error
-	if h.mutates {
-		hooks := w.typed.AdmissionregistrationV1().MutatingWebhookConfigurations()
-		_, err = hooks.Create(ctx, &registration.MutatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []registration.MutatingWebhook{{
-			Name: policyWebhook, ClientConfig: h.client, Rules: rules, ObjectSelector: selector, SideEffects: &effects,
-			TimeoutSeconds: new(cmp.Or(h.seconds, 1)), AdmissionReviewVersions: []string{"v1"},
-		}}}, metav1.CreateOptions{})
-		t.Cleanup(func() { _ = hooks.Delete(ctx, meta.Name, metav1.DeleteOptions{}) })
-	} else {
-		hooks := w.typed.AdmissionregistrationV1().ValidatingWebhookConfigurations()
-		_, err = hooks.Create(ctx, &registration.ValidatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []registration.ValidatingWebhook{{
-			Name: policyWebhook, ClientConfig: h.client, Rules: rules, ObjectSelector: selector, SideEffects: &effects,
-			TimeoutSeconds: new(cmp.Or(h.seconds, 1)), AdmissionReviewVersions: []string{"v1"},
-		}}}, metav1.CreateOptions{})
-		t.Cleanup(func() { _ = hooks.Delete(ctx, meta.Name, metav1.DeleteOptions{}) })
+	object := &registration.ValidatingWebhookConfiguration{
+		TypeMeta: metav1.TypeMeta{Kind: kind, APIVersion: registration.SchemeGroupVersion.String()}, ObjectMeta: metav1.ObjectMeta{Name: "row-" + h.label},
+		Webhooks: []registration.ValidatingWebhook{{
+			Name: policyWebhook, ClientConfig: h.client, ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"row": h.label}},
+			SideEffects: &effects, TimeoutSeconds: new(cmp.Or(h.seconds, 1)), AdmissionReviewVersions: []string{"v1"},
+			Rules: []registration.RuleWithOperations{{
+				Operations: []registration.OperationType{registration.Create, registration.Update},
+				Rule:       registration.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: resources},
+			}},
+		}},
 	}
-	if err != nil {
+	if err := (call{method: http.MethodPost, resource: path, body: object}).do(ctx, w.config); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = call{method: http.MethodDelete, resource: path, name: object.Name}.do(ctx, w.config) })
 }

@@ -17,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
 // judge is an admission webhook that answers as the path of the call says, at one address with a valid certificate and at one
@@ -25,23 +27,23 @@ type judge struct {
 	typed kubernetes.Interface
 	valid *httptest.Server
 	over  *httptest.Server
-	// expired is the certificate of over.
-	expired certificate
+	// certificate and key are those of over, in PEM.
+	certificate, key []byte
 	// held gets something when a call of /held waits.
 	held chan struct{}
 }
 
 func newJudge(typed kubernetes.Interface) (*judge, error) {
-	expired, err := newCertificate(time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC))
+	j := &judge{typed: typed, held: make(chan struct{})}
+	var err error
+	if j.certificate, j.key, err = cluster.SelfSigned("127.0.0.1", time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)); err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(j.certificate, j.key)
 	if err != nil {
 		return nil, err
 	}
-	j := &judge{typed: typed, expired: expired, held: make(chan struct{})}
 	j.valid, j.over = httptest.NewUnstartedServer(j), httptest.NewUnstartedServer(j)
-	pair, err := expired.pair()
-	if err != nil {
-		return nil, err
-	}
 	j.over.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	for _, server := range []*httptest.Server{j.valid, j.over} {
 		server.Config.ErrorLog = log.New(io.Discard, "", 0)

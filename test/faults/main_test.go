@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -43,7 +44,7 @@ func prepare(ctx context.Context, c *cluster.Cluster, dir string) error {
 	if w.judge, err = newJudge(w.typed); err != nil {
 		return err
 	}
-	flags, err := oddFlags(w.judge.expired, dir)
+	flags, err := w.judge.oddFlags(dir)
 	if err != nil {
 		return err
 	}
@@ -84,15 +85,12 @@ func (w *world) settle(ctx context.Context) error {
 
 // oddFlags: a certificate that has expired; Services are called at their endpoints, so that one without any shows; and lists and watches
 // are etcd's, so that one that is too late shows.
-func oddFlags(expired certificate, dir string) ([]string, error) {
-	cert, key, err := expired.write(dir)
-	if err != nil {
-		return nil, err
-	}
+func (j *judge) oddFlags(dir string) ([]string, error) {
+	cert, key := filepath.Join(dir, "expired.crt"), filepath.Join(dir, "expired.key")
 	return []string{
 		"--tls-cert-file=" + cert, "--tls-private-key-file=" + key,
 		"--enable-aggregator-routing=true", "--watch-cache=false",
-	}, nil
+	}, errors.Join(os.WriteFile(cert, j.certificate, 0o600), os.WriteFile(key, j.key, 0o600))
 }
 
 // ci is the namespace of most rows. Sentences name it, so it has always the same name.

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -57,29 +58,31 @@ func withoutEndpoints(t *testing.T, w *world) error {
 	return c.do(t.Context(), w.odd)
 }
 
-// unanswered is a new PipelineRun about which the judge is asked at a path where it does not answer.
-func unanswered(label, path string) func(*testing.T, *world) error {
+// hooked is a new PipelineRun that a webhook is in the way of.
+func hooked(with func(w *world) hook) func(*testing.T, *world) error {
 	return func(t *testing.T, w *world) error {
-		w.install(t, at(label, w.judge.valid.URL+path, w.judge.authority()))
-		return w.refused(t, create(label))
+		h := with(w)
+		w.install(t, h)
+		return w.refused(t, create(h.label))
 	}
 }
 
-// judged is a new PipelineRun about which the judge is asked at a path.
+// unanswered: the judge is asked at a path where it does not answer.
+func unanswered(label, path string) func(*testing.T, *world) error {
+	return hooked(func(w *world) hook { return at(label, w.judge.valid.URL+path, w.judge.authority()) })
+}
+
+// judged: the judge is asked at a path.
 func judged(label, path string) func(*testing.T, *world) error {
-	return func(t *testing.T, w *world) error {
-		w.install(t, w.answering(label, path))
-		return w.refused(t, create(label))
-	}
+	return hooked(func(w *world) hook { return w.answering(label, path) })
 }
 
 func mutated(label, path string) func(*testing.T, *world) error {
-	return func(t *testing.T, w *world) error {
+	return hooked(func(w *world) hook {
 		h := w.answering(label, path)
 		h.mutates = true
-		w.install(t, h)
-		return w.refused(t, create(label))
-	}
+		return h
+	})
 }
 
 func judgedDry(label, path string) func(*testing.T, *world) error {
@@ -113,14 +116,10 @@ func judgedPatch(label, path string) func(*testing.T, *world) error {
 
 // certified is a webhook whose certificate has expired, or is not signed by the caBundle.
 func certified(label string, over bool) func(*testing.T, *world) error {
-	return func(t *testing.T, w *world) error {
-		url := w.judge.valid.URL
-		if over {
-			url = w.judge.over.URL
-		}
-		w.install(t, at(label, url+"/denies", w.judge.expired.certificate))
-		return w.refused(t, create(label))
-	}
+	return hooked(func(w *world) hook {
+		server := map[bool]*httptest.Server{false: w.judge.valid, true: w.judge.over}[over]
+		return at(label, server.URL+"/denies", w.judge.certificate)
+	})
 }
 
 func tektonDenies(t *testing.T, w *world) error {

@@ -75,19 +75,24 @@ func tooMany(t *testing.T, w *world) error {
 	})
 }
 
-// proxied is the answer of a proxy in front of the API server.
-func proxied(code int) func(*testing.T, *world) error {
+// behind is a new PipelineRun that a proxy in front of the API server does something to.
+func behind(label string, do cluster.Action) func(*testing.T, *world) error {
 	return func(t *testing.T, w *world) error {
 		proxy, err := cluster.NewProxy(w.Cluster)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(proxy.Close)
-		proxy.Add(cluster.Rule{Do: cluster.Page(code, "<html><h1>"+http.StatusText(code)+"</h1></html>")})
+		proxy.Add(cluster.Rule{Do: do})
 		config := w.RESTConfig()
 		config.Host, config.TLSClientConfig = proxy.URL, rest.TLSClientConfig{}
-		return create("k31").do(t.Context(), config)
+		return create(label).do(t.Context(), config)
 	}
+}
+
+// proxied is the answer of the proxy itself.
+func proxied(code int) func(*testing.T, *world) error {
+	return behind("k31", cluster.Page(code, "<html><h1>"+http.StatusText(code)+"</h1></html>"))
 }
 
 func asStranger(t *testing.T, w *world) error {
@@ -101,12 +106,12 @@ func transportRows() []row {
 	const created, read, gone = fault.VerbCreate, fault.VerbRead, fault.ReasonUnreachable
 	unknown := func(w *world) *rest.Config {
 		config := w.RESTConfig()
-		config.CAData = w.judge.expired.certificate
+		config.CAData = w.judge.certificate
 		return config
 	}
 	expired := func(w *world) *rest.Config {
 		config := rest.CopyConfig(w.odd)
-		config.TLSClientConfig = rest.TLSClientConfig{CAData: w.judge.expired.certificate}
+		config.TLSClientConfig = rest.TLSClientConfig{CAData: w.judge.certificate}
 		return config
 	}
 	refused := func(w *world) *rest.Config {
@@ -121,23 +126,11 @@ func transportRows() []row {
 		{id: "K35", when: "nothing listens where the API server should be", verb: created, cause: through(refused), reason: gone, unknown: true},
 		{id: "K35", when: "the API server's certificate has expired", verb: created, cause: through(expired), reason: gone, unknown: true},
 		{id: "K35", when: "its certificate is of an unknown authority", verb: created, cause: through(unknown), reason: gone, unknown: true},
-		{id: "K35", when: "the connection is closed without an answer", verb: created, cause: dropped, reason: gone, unknown: true, varies: true},
+		{id: "K35", when: "the connection is closed without an answer", verb: created, cause: behind("k35", cluster.Drop()), reason: gone, unknown: true, varies: true},
 		{id: "K35", when: "our own limit lets nothing through in time", verb: created, cause: limited, reason: gone, unknown: true},
 		{id: "K36", when: "our process ends", verb: created, cause: canceled, reason: fault.ReasonCanceled, unknown: true},
 		{id: "K36", when: "our process ends, at a read", verb: read, cause: canceled, reason: fault.ReasonCanceled},
 	}
-}
-
-func dropped(t *testing.T, w *world) error {
-	proxy, err := cluster.NewProxy(w.Cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(proxy.Close)
-	proxy.Add(cluster.Rule{Do: cluster.Drop()})
-	config := w.RESTConfig()
-	config.Host, config.TLSClientConfig = proxy.URL, rest.TLSClientConfig{}
-	return create("k35").do(t.Context(), config)
 }
 
 // limited: the first request takes the only place for the next minute.

@@ -75,7 +75,7 @@ func (c *call) bot() *account { return c.g.accountOf(c.app.Slug+"[bot]", "Bot") 
 // commentBody is the text that is to be written, or why it is refused.
 func (c *call) commentBody() string {
 	var req struct{ Body *string }
-	refusal := answer{}
+	var refusal answer
 	switch err := c.decode(&req); {
 	case err != nil:
 		refusal = c.problemsParsing()

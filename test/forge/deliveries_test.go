@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/plumbline-ci/plumbline/test/forge/internal/asking"
 )
 

@@ -17,7 +17,8 @@ type Change = gitdb.Change
 // target is the repository for pushes.
 func (g *GitHub) target(r *repo) gitdb.Target {
 	return gitdb.Target{
-		DB: r.db, DefaultBranch: r.defaultBranch, Branches: r.branches, Tags: r.tags, Annotated: r.annotated, Now: g.now(),
+		DB: r.db, DefaultBranch: r.defaultBranch, Branches: r.branches, Tags: r.tags,
+		Annotated: r.annotated, Now: g.now(),
 		Person: func(login string) gitdb.Person { return g.userOf(login).person() },
 		Moved: func(ref, before, after, login string) {
 			g.moved(r, ref, refUpdate{before: before, after: after, by: g.userOf(login)})

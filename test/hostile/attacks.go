@@ -5,12 +5,15 @@ package hostile
 import (
 	"context"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
 // Attacks are all findings of docs/reliability.md, "What an attacker costs others", that somebody can play against others: what a stranger, a writer or a tenant costs.
@@ -63,17 +66,7 @@ func (t *tally) String() string {
 
 // every calls f at a constant pace until ctx ends, whatever f takes, and waits for the last one.
 func every(ctx context.Context, pace time.Duration, f func(n int)) {
-	var flying sync.WaitGroup
-	defer flying.Wait()
-	begin := time.Now()
-	for n := 0; ; n++ {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(time.Until(begin.Add(time.Duration(n) * pace))):
-		}
-		flying.Go(func() { f(n) })
-	}
+	installation.OpenLoop(ctx, pace, math.MaxInt, func(n int, _ time.Time) { f(n) })
 }
 
 // from is a dialer with an address of its own on this machine: attackers are not where the Git services are.
@@ -103,30 +96,20 @@ func slowConnections(ctx context.Context, s *stage, sent *tally) {
 
 // drip sends one byte a second over a connection until it or ctx ends.
 func drip(ctx context.Context, host byte, address string, sent *tally) {
-	every := time.NewTicker(time.Second)
-	defer every.Stop()
 	connection, err := from(host).DialContext(ctx, "tcp", address)
 	if err != nil {
-		select {
-		case <-ctx.Done():
-		case <-every.C:
-		}
+		installation.Until(ctx, time.Now().Add(time.Second))
 		return
 	}
 	defer func() { _ = connection.Close() }()
 	sent.add("connections")
 	text := "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nX-GitHub-Event: push\r\nX-GitHub-Delivery: 1\r\nContent-Length: 100000\r\n\r\n"
-	for {
+	for begin, n := time.Now(), 0; n == 0 || installation.Until(ctx, begin.Add(time.Duration(n)*time.Second)); n++ {
 		if _, err := connection.Write([]byte(text)); err != nil {
 			sent.add("of them ended by the receiver")
 			return
 		}
 		text = "{"
-		select {
-		case <-ctx.Done():
-			return
-		case <-every.C:
-		}
 	}
 }
 

@@ -134,16 +134,13 @@ func pushToPulls(ctx context.Context, s *stage, sent *tally) {
 		for n := range requests {
 			s.forge.Commit(fork, fmt.Sprint("branch-", n), forge.Change{Message: "again", Author: stranger})
 		}
-		done := make(chan struct{})
+		var all sync.WaitGroup
 		for n := range requests {
-			go func() {
-				defer func() { done <- struct{}{} }()
+			all.Go(func() {
 				status, err := post(ctx, s.receiver.URL, s.forge.PullRequestDelivery(forge.PullEvent{Repo: shown, Number: n + 1, Action: "synchronize"}))
 				sent.answered("pushes to pull requests", status, err)
-			}()
+			})
 		}
-		for range requests {
-			<-done
-		}
+		all.Wait()
 	})
 }

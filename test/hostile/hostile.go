@@ -16,7 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// Options of Run; all but Again and Key are required.
+// Options of Run; all but Again are required.
 type Options struct {
 	// Cluster has the CustomResourceDefinitions of config/ already.
 	Cluster  *cluster.Cluster
@@ -28,8 +28,6 @@ type Options struct {
 	// Again has the tenant send a delivery again that was not taken, as people do at GitHub: with all attacks at once the machine
 	// is what is short. It is counted.
 	Again bool
-	// Key is an App's private key, made when empty.
-	Key string
 }
 
 // Attack is one finding, played for as long as its context lives.

@@ -124,15 +124,19 @@ func pushLarge(ctx context.Context, s *stage, sent *tally) {
 			hub.Sign("webhook-secret-of-the-app")
 			d = hub
 		} else {
-			lab.Body = fresh(lab.Body)
-			lab.Header = lab.Header.Clone()
-			lab.Header.Set("Idempotency-Key", fmt.Sprintf("00000000-0000-4000-8000-%012d", n))
-			lab.Header.Set("X-Gitlab-Event-Uuid", fmt.Sprintf("00000000-0000-4000-9000-%012d", n))
-			d = lab
+			d = again(lab, lab.Body, 8, n)
 		}
 		status, err := post(ctx, s.receiver.URL, d)
 		sent.answered("pushes of 24 MB", status, err)
 	})
+}
+
+// again is a delivery of a GitLab with a body that no other one has. kind keeps those of one attack from those of another.
+func again(d gitlab.Delivery, body []byte, kind, n int) gitlab.Delivery {
+	d.Body, d.Header = fresh(body), d.Header.Clone()
+	d.Header.Set("Idempotency-Key", fmt.Sprintf("00000000-0000-4000-%x000-%012d", kind, n))
+	d.Header.Set("X-Gitlab-Event-Uuid", fmt.Sprintf("00000000-0000-4000-%x000-%012d", kind+1, n))
+	return d
 }
 
 const floodEvery = 50 * time.Millisecond
@@ -154,12 +158,7 @@ func flood(ctx context.Context, s *stage, sent *tally) {
 		return
 	}
 	every(ctx, floodEvery, func(n int) {
-		d := d
-		d.Body = fresh(body)
-		d.Header = d.Header.Clone()
-		d.Header.Set("Idempotency-Key", fmt.Sprintf("00000000-0000-4000-a000-%012d", n))
-		d.Header.Set("X-Gitlab-Event-Uuid", fmt.Sprintf("00000000-0000-4000-b000-%012d", n))
-		status, err := post(ctx, s.receiver.URL, d)
+		status, err := post(ctx, s.receiver.URL, again(d, body, 10, n))
 		sent.answered("pushes of 1 MB", status, err)
 	})
 }

@@ -50,7 +50,7 @@ func open(ctx context.Context, o Options) (*stage, error) {
 	if err := errors.Join(s.forge.Start(), s.gitlab.Start()); err != nil {
 		return s, err
 	}
-	app := s.forge.CreateApp(appID, "plumbline", o.Key, "webhook-secret-of-the-app")
+	app := s.forge.CreateApp(appID, "plumbline", "", "webhook-secret-of-the-app")
 	for _, repo := range [][2]string{{"acme", "app"}, {"acme", "open"}, {"evil", "app"}} {
 		s.forge.CreateRepo(repo[0], repo[1], forge.RepoOptions{})
 	}
@@ -83,7 +83,8 @@ func (s *stage) serve(ctx context.Context, namespace, name string, spec pacv1alp
 
 // serveGitLab creates a Repository on a GitLab, and the Secret with the webhook's secret; without a token it has none.
 func (s *stage) serveGitLab(ctx context.Context, name, service, url, token string) error {
-	spec, err := s.installation.OnGitLab(ctx, metav1.ObjectMeta{Namespace: s.attacker, Name: name}, service, url, token, hookSecret)
+	project := installation.OnGitLab{Service: service, URL: url, Token: token, Hook: hookSecret}
+	spec, err := project.Spec(ctx, s.installation, metav1.ObjectMeta{Namespace: s.attacker, Name: name})
 	if err != nil {
 		return err
 	}

@@ -63,23 +63,17 @@ func (s *stage) warm(ctx context.Context) error {
 	return nil
 }
 
-// pushes sends for some time, and does not wait for what becomes of it.
+// pushes begins to send for some time, and does not wait for what becomes of it.
 func (s *stage) pushes(ctx context.Context, during time.Duration) *series {
 	all := &series{}
-	begin := time.Now()
-	for n := 0; time.Duration(n)*pushEvery < during; n++ {
-		select {
-		case <-ctx.Done():
-			return all
-		case <-time.After(time.Until(begin.Add(time.Duration(n) * pushEvery))): // what a busy machine sends late is not left out
-		}
+	installation.OpenLoop(ctx, pushEvery, int((during+pushEvery-1)/pushEvery), func(int, time.Time) {
 		all.flying.Go(func() {
 			p := s.push(ctx)
 			all.mu.Lock()
 			defer all.mu.Unlock()
 			all.pushes = append(all.pushes, p)
 		})
-	}
+	})
 	return all
 }
 
@@ -119,10 +113,7 @@ func (s *stage) insist(ctx context.Context, p *push) {
 			return
 		}
 		p.again++
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Until(begin.Add(pushEvery))): // no storm of our own
-		}
+		installation.Until(ctx, begin.Add(pushEvery)) // no storm of our own
 	}
 }
 
@@ -175,9 +166,5 @@ func (a *series) result() Pushes {
 }
 
 func times(all []time.Duration) Times {
-	if len(all) == 0 {
-		return Times{}
-	}
-	slices.Sort(all)
-	return Times{P50: all[len(all)/2], P99: all[len(all)*99/100]}
+	return Times{P50: installation.Percentile(all, 50), P99: installation.Percentile(all, 99)}
 }

@@ -32,15 +32,8 @@ func watch(s *stage) *watcher {
 	w := &watcher{stage: s, stop: cancel, peaks: map[*installation.Process]int64{}}
 	w.measure(ctx)
 	w.gone.Go(func() {
-		ticker := time.NewTicker(lookEvery)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-				w.look(ctx)
-			}
+		for installation.Until(ctx, time.Now().Add(lookEvery)) {
+			w.look(ctx)
 		}
 	})
 	return w

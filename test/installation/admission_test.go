@@ -3,7 +3,6 @@
 package installation
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -26,52 +25,30 @@ func deployments() []string { return []string{"plumbline-receiver", "plumbline-c
 func podOf(t *testing.T, deployment, name string) *corev1.Pod {
 	t.Helper()
 	d, err := Deployment(deployment)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: product, Labels: d.Spec.Template.Labels},
 		Spec:       d.Spec.Template.Spec,
 	}
 }
 
-// The API server's own PodSecurity admission takes the pods of config/, and refuses them without any of what makes them
-// restricted. A Deployment would only be warned of.
+// The API server's own PodSecurity admission takes the pods of config/, and refuses them when they may run as root (test/manifests has
+// the rest of what makes them restricted). A Deployment would only be warned of.
 func TestPodsAreAdmittedAsRestricted(t *testing.T) {
 	ctx := within(t)
 	namespace, err := shared.Kube.CoreV1().Namespaces().Get(ctx, product, metav1.GetOptions{})
 	if err != nil || namespace.Labels["pod-security.kubernetes.io/enforce"] != "restricted" {
 		t.Fatalf("namespace %v, %v: want Pod Security restricted enforced", namespace.Labels, err)
 	}
-	no, yes := false, true
-	for name, test := range map[string]struct {
-		loosen func(*corev1.PodSpec)
-		says   string
-	}{
-		"as shipped":                         {func(*corev1.PodSpec) {}, ""},
-		"it may run as root":                 {func(p *corev1.PodSpec) { p.SecurityContext.RunAsNonRoot = nil }, "runAsNonRoot"},
-		"it runs as root":                    {func(p *corev1.PodSpec) { p.SecurityContext.RunAsUser = new(int64) }, "runAsUser=0"},
-		"it has no seccomp profile":          {func(p *corev1.PodSpec) { p.SecurityContext.SeccompProfile = nil }, "seccompProfile"},
-		"it may escalate":                    {func(p *corev1.PodSpec) { p.Containers[0].SecurityContext.AllowPrivilegeEscalation = &yes }, "allowPrivilegeEscalation"},
-		"it keeps capabilities":              {func(p *corev1.PodSpec) { p.Containers[0].SecurityContext.Capabilities = nil }, "capabilities"},
-		"it shares the host's network":       {func(p *corev1.PodSpec) { p.HostNetwork = true }, "host namespaces"},
-		"it has no security context of pods": {func(p *corev1.PodSpec) { p.SecurityContext = &corev1.PodSecurityContext{RunAsNonRoot: &no} }, "restricted:latest"},
-	} {
-		for _, deployment := range deployments() {
-			t.Run(deployment+" "+name, func(t *testing.T) {
-				pod := podOf(t, deployment, deployment+"-probe")
-				test.loosen(&pod.Spec)
-				_, err := shared.Kube.CoreV1().Pods(product).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-				if test.says == "" {
-					if err != nil {
-						t.Errorf("refused: %v", err)
-					}
-					return
-				}
-				if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), "violates PodSecurity") {
-					t.Errorf("the API server says %v, want a refusal by PodSecurity because of %s", err, test.says)
-				}
-			})
+	for _, deployment := range deployments() {
+		pod, dry := podOf(t, deployment, deployment+"-probe"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+		if _, err := shared.Kube.CoreV1().Pods(product).Create(ctx, pod, dry); err != nil {
+			t.Errorf("refused: %v", err)
+		}
+		pod.Spec.SecurityContext.RunAsNonRoot = nil
+		_, err := shared.Kube.CoreV1().Pods(product).Create(ctx, pod, dry)
+		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "violates PodSecurity") || !strings.Contains(err.Error(), "runAsNonRoot") {
+			t.Errorf("the API server says %v of a pod that may run as root", err)
 		}
 	}
 }
@@ -79,32 +56,18 @@ func TestPodsAreAdmittedAsRestricted(t *testing.T) {
 // Every object of config/ is on the API server, in the file's own words: what it does not know it would not keep.
 func TestEveryManifestIsApplied(t *testing.T) {
 	ctx := within(t)
-	if err := shared.Cluster.Apply(ctx, monitoringKinds()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, shared.Cluster.Apply(ctx, monitoringKinds()))
 	objects, err := manifests()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	objects = append(objects, monitoring(t)...)
-	stream, err := encode(objects, func(string) bool { return true })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := shared.Cluster.Apply(ctx, stream); err != nil { // a second time: that is an upgrade
-		t.Fatal(err)
-	}
+	must(t, apply(ctx, shared.Cluster, objects, all)) // a second time: that is an upgrade
 	client, err := dynamic.NewForConfig(shared.Cluster.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(shared.Kube.Discovery()))
 	for _, want := range objects {
 		kind := want.GroupVersionKind()
 		mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got, err := client.Resource(mapping.Resource).Namespace(want.GetNamespace()).Get(ctx, want.GetName(), metav1.GetOptions{})
 		if err != nil {
 			t.Errorf("%s %s: %v", want.GetKind(), want.GetName(), err)
@@ -149,21 +112,10 @@ func lost(want, got any, path string) string {
 func monitoring(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
 	root, err := cluster.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []*unstructured.Unstructured
-	for _, name := range []string{"servicemonitors.yaml", "prometheusrules.yaml"} {
-		data, err := os.ReadFile(filepath.Join(root, "config", "monitoring", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		objects, err := split(data)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		all = append(all, objects...)
-	}
+	must(t, err)
+	folder := filepath.Join(root, "config", "monitoring")
+	all, err := objectsOf(filepath.Join(folder, "servicemonitors.yaml"), filepath.Join(folder, "prometheusrules.yaml"))
+	must(t, err)
 	return all
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package installation puts config/ on a test cluster and runs the built receiver and controller beside it, with the
+// tokens of the ServiceAccounts that config/ makes: rights that are missing show.
 package installation
 
 import (
@@ -90,11 +92,7 @@ func New(ctx context.Context, o Options) (_ *Installation, err error) {
 		}
 	}
 	move(objects, o.Namespace)
-	stream, err := encode(objects, func(kind string) bool { return kind != definitions })
-	if err != nil {
-		return nil, err
-	}
-	if err := o.Cluster.Apply(ctx, stream); err != nil {
+	if err := apply(ctx, o.Cluster, objects, func(kind string) bool { return kind != definitions }); err != nil {
 		return nil, fmt.Errorf("applying config/: %w", err)
 	}
 	if err := i.shard(ctx); err != nil {
@@ -131,11 +129,7 @@ func Define(ctx context.Context, c *cluster.Cluster) error {
 	if err != nil {
 		return err
 	}
-	stream, err := encode(objects, func(kind string) bool { return kind == definitions })
-	if err != nil {
-		return err
-	}
-	if err := c.Apply(ctx, stream); err != nil {
+	if err := apply(ctx, c, objects, func(kind string) bool { return kind == definitions }); err != nil {
 		return fmt.Errorf("applying the CRDs: %w", err)
 	}
 	return nil

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
@@ -16,7 +19,7 @@ import (
 // installation is mostly wrong with the whole cluster. Its tests take turns.
 type stage struct {
 	*Installation
-	definitionsBefore, before []byte // config/ as it was applied
+	before []*unstructured.Unstructured // config/ as it was applied
 }
 
 var shared stage // set once before any test runs
@@ -42,15 +45,7 @@ func install(ctx context.Context, c *cluster.Cluster, dir string) error {
 	if err != nil {
 		return err
 	}
-	objects, err := manifests()
-	if err != nil {
-		return err
-	}
-	shared.definitionsBefore, err = encode(objects, func(kind string) bool { return kind == definitions })
-	if err != nil {
-		return err
-	}
-	shared.before, err = encode(objects, func(kind string) bool { return kind != definitions })
+	shared.before, err = manifests()
 	return err
 }
 
@@ -70,4 +65,28 @@ func eventually(ctx context.Context, t *testing.T, what string, f func() error) 
 	if err := cluster.Poll(ctx, 200*time.Millisecond, f); err != nil {
 		t.Fatalf("not in time: %s: %v", what, err)
 	}
+}
+
+// must ends the test at an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// client is one of client-go's.
+type client[T any] interface {
+	Get(ctx context.Context, name string, o metav1.GetOptions) (T, error)
+	Update(ctx context.Context, object T, o metav1.UpdateOptions) (T, error)
+}
+
+// change changes an object, as whoever applies config/ again: what is there is taken over.
+func change[T any](ctx context.Context, t *testing.T, c client[T], name string, how func(T)) {
+	t.Helper()
+	object, err := c.Get(ctx, name, metav1.GetOptions{})
+	must(t, err)
+	how(object)
+	_, err = c.Update(ctx, object, metav1.UpdateOptions{FieldManager: "plumbline-test-cluster"})
+	must(t, err)
 }

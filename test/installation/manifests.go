@@ -4,6 +4,7 @@ package installation
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
+	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/testcache"
 )
 
@@ -38,32 +40,21 @@ func manifests() ([]*unstructured.Unstructured, error) {
 		return nil, fmt.Errorf("listing %s: %w", config, err)
 	}
 	sort.Strings(files)
-	var objects []*unstructured.Unstructured
+	return objectsOf(files...)
+}
+
+// objectsOf reads the documents of files.
+func objectsOf(files ...string) (objects []*unstructured.Unstructured, err error) {
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			return nil, fmt.Errorf("reading the manifests: %w", err)
 		}
-		documents, err := split(data)
+		documents, err := cluster.Documents(data)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		objects = append(objects, documents...)
-	}
-	return objects, nil
-}
-
-// split reads the documents of a file.
-func split(data []byte) ([]*unstructured.Unstructured, error) {
-	var objects []*unstructured.Unstructured
-	for _, document := range bytes.Split(data, []byte("\n---\n")) {
-		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(document, &object.Object); err != nil {
-			return nil, err
-		}
-		if len(object.Object) > 0 {
-			objects = append(objects, object)
-		}
 	}
 	return objects, nil
 }
@@ -120,22 +111,24 @@ func configure(objects []*unstructured.Unstructured, name, key, value string) er
 	return fmt.Errorf("config/ has no ConfigMap %s", name)
 }
 
-// encode writes the objects that keep says to keep as one YAML stream.
-func encode(objects []*unstructured.Unstructured, keep func(kind string) bool) ([]byte, error) {
-	var out bytes.Buffer
+// apply applies the objects that keep says to keep.
+func apply(ctx context.Context, c *cluster.Cluster, objects []*unstructured.Unstructured, keep func(kind string) bool) error {
+	var stream bytes.Buffer
 	for _, object := range objects {
 		if !keep(object.GetKind()) {
 			continue
 		}
 		data, err := yaml.Marshal(object.Object)
 		if err != nil {
-			return nil, fmt.Errorf("encoding %s %s: %w", object.GetKind(), object.GetName(), err)
+			return fmt.Errorf("encoding %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
-		out.WriteString("---\n")
-		out.Write(data)
+		stream.WriteString("---\n")
+		stream.Write(data)
 	}
-	return out.Bytes(), nil
+	return c.Apply(ctx, stream.Bytes())
 }
+
+func all(string) bool { return true }
 
 // Deployment is one of config/'s.
 func Deployment(name string) (*appsv1.Deployment, error) {

@@ -5,7 +5,6 @@ package installation
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,11 +17,7 @@ func (i *Installation) Narrow(ctx context.Context, namespace string) error {
 	if err != nil {
 		return err
 	}
-	data, err := os.ReadFile(filepath.Join(root, "config", "optional", "namespaces.yaml"))
-	if err != nil {
-		return fmt.Errorf("reading the rights in one namespace: %w", err)
-	}
-	objects, err := split(data)
+	objects, err := objectsOf(filepath.Join(root, "config", "optional", "namespaces.yaml"))
 	if err != nil {
 		return err
 	}
@@ -36,11 +31,7 @@ func (i *Installation) Narrow(ctx context.Context, namespace string) error {
 }
 
 func (i *Installation) narrow(ctx context.Context, objects []*unstructured.Unstructured) error {
-	stream, err := encode(objects, func(string) bool { return true })
-	if err != nil {
-		return err
-	}
-	if err := i.Cluster.Apply(ctx, stream); err != nil {
+	if err := apply(ctx, i.Cluster, objects, all); err != nil {
 		return fmt.Errorf("binding roles in one namespace: %w", err)
 	}
 	for _, role := range []string{"plumbline-controller", "plumbline-controller-secrets"} {

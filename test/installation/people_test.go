@@ -24,9 +24,7 @@ func TestWhoMayWriteRepositories(t *testing.T) {
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
 		}, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	may := func(user, verb string) (bool, error) {
 		review, err := shared.Kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
@@ -51,17 +49,12 @@ func TestWhoMayWriteRepositories(t *testing.T) {
 	}
 	for _, verb := range all { // editors get what viewers may, so both roles lack it
 		for _, name := range []string{"plumbline-repositories-edit", "plumbline-repositories-view"} {
-			role, err := roles.Get(ctx, name, metav1.GetOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range role.Rules {
-				role.Rules[i].Verbs = slices.DeleteFunc(role.Rules[i].Verbs, func(v string) bool { return v == verb })
-			}
-			role.Rules = slices.DeleteFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return len(r.Verbs) == 0 })
-			if _, err := roles.Update(ctx, role, metav1.UpdateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			change(ctx, t, roles, name, func(role *rbacv1.ClusterRole) {
+				for i := range role.Rules {
+					role.Rules[i].Verbs = slices.DeleteFunc(role.Rules[i].Verbs, func(v string) bool { return v == verb })
+				}
+				role.Rules = slices.DeleteFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return len(r.Verbs) == 0 })
+			})
 		}
 		check("editor", verb, false)
 		check("viewer", verb, false)

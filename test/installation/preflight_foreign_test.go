@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,26 +31,12 @@ func without(role, resource string, verbs ...string) func(context.Context, *test
 			}
 			return left
 		}
-		kind, name, _ := strings.Cut(role, " ")
-		if kind == "ClusterRole" {
-			found, err := shared.Kube.RbacV1().ClusterRoles().Get(ctx, name, metav1.GetOptions{})
-			if err == nil {
-				found.Rules = cut(found.Rules)
-				_, err = shared.Kube.RbacV1().ClusterRoles().Update(ctx, found, metav1.UpdateOptions{})
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+		if name, is := strings.CutPrefix(role, "ClusterRole "); is {
+			change(ctx, t, shared.Kube.RbacV1().ClusterRoles(), name, func(r *rbacv1.ClusterRole) { r.Rules = cut(r.Rules) })
 			return
 		}
-		found, err := shared.Kube.RbacV1().Roles(product).Get(ctx, name, metav1.GetOptions{})
-		if err == nil {
-			found.Rules = cut(found.Rules)
-			_, err = shared.Kube.RbacV1().Roles(product).Update(ctx, found, metav1.UpdateOptions{})
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		name := strings.TrimPrefix(role, "Role ")
+		change(ctx, t, shared.Kube.RbacV1().Roles(product), name, func(r *rbacv1.Role) { r.Rules = cut(r.Rules) })
 	}
 }
 
@@ -89,19 +76,13 @@ func rightConditions() []condition {
 		{
 			name: "the ClusterRole is an earlier version's, which looked in known namespaces",
 			wreck: func(ctx context.Context, t *testing.T) {
-				roles := shared.Kube.RbacV1().ClusterRoles()
-				found, err := roles.Get(ctx, "plumbline-controller", metav1.GetOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				for i := range found.Rules {
-					if slices.Contains(found.Rules[i].Resources, "deployments") {
-						found.Rules[i].Verbs = []string{"get"}
+				change(ctx, t, shared.Kube.RbacV1().ClusterRoles(), "plumbline-controller", func(role *rbacv1.ClusterRole) {
+					for i := range role.Rules {
+						if slices.Contains(role.Rules[i].Resources, "deployments") {
+							role.Rules[i].Verbs = []string{"get"}
+						}
 					}
-				}
-				if _, err := roles.Update(ctx, found, metav1.UpdateOptions{}); err != nil {
-					t.Fatal(err)
-				}
+				})
 			},
 			says: []string{
 				"ClusterRole plumbline-controller does not let plumbline-controller list deployments.apps in any namespace",
@@ -117,9 +98,7 @@ func tektonSays(version string) func(context.Context, *testing.T) {
 		t.Helper()
 		_, err := shared.Kube.CoreV1().ConfigMaps("tekton-pipelines").Patch(ctx, "pipelines-info", types.MergePatchType,
 			[]byte(fmt.Sprintf(`{"data":{"version":%q}}`, version)), metav1.PatchOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 }
 
@@ -131,16 +110,14 @@ func foreignConditions() []condition {
 			wreck: func(ctx context.Context, t *testing.T) {
 				const name = "pipelineruns.tekton.dev"
 				var err error
-				if pipelineRuns, err = definitionClient(t).Get(ctx, name, metav1.GetOptions{}); err != nil {
-					t.Fatal(err)
-				}
+				pipelineRuns, err = definitionClient(t).Get(ctx, name, metav1.GetOptions{})
+				must(t, err)
 				deleteDefinition(ctx, t, name)
 			},
 			undo: func(ctx context.Context, t *testing.T) {
 				pipelineRuns.SetResourceVersion("")
-				if _, err := definitionClient(t).Create(ctx, pipelineRuns, metav1.CreateOptions{}); err != nil {
-					t.Fatal(err)
-				}
+				_, err := definitionClient(t).Create(ctx, pipelineRuns, metav1.CreateOptions{})
+				must(t, err)
 			},
 			says: []string{"Tekton Pipelines is missing: version v1 of PipelineRun.tekton.dev is not served", "install Tekton Pipelines 1.0.0 or later"},
 		},
@@ -170,24 +147,16 @@ func foreignConditions() []condition {
 		{
 			name: "a Service was changed and selects nothing",
 			wreck: func(ctx context.Context, t *testing.T) {
-				services := shared.Kube.CoreV1().Services(product)
-				service, err := services.Get(ctx, "plumbline-receiver", metav1.GetOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				service.Spec.Selector["pod-template-hash"] = "before"
-				if _, err := services.Update(ctx, service, metav1.UpdateOptions{FieldManager: "plumbline-test-cluster"}); err != nil {
-					t.Fatal(err)
-				}
+				change(ctx, t, shared.Kube.CoreV1().Services(product), "plumbline-receiver", func(service *corev1.Service) {
+					service.Spec.Selector["pod-template-hash"] = "before"
+				})
 			},
 			says: []string{"Service plumbline/plumbline-receiver selects no pod of Deployment plumbline-receiver by app.kubernetes.io/name=plumbline-receiver,pod-template-hash=before", "kubectl apply -f config/500-services.yaml"},
 		},
 		{
 			name: "a Service is missing",
 			wreck: func(ctx context.Context, t *testing.T) {
-				if err := shared.Kube.CoreV1().Services(product).Delete(ctx, "plumbline-controller-metrics", metav1.DeleteOptions{}); err != nil {
-					t.Fatal(err)
-				}
+				must(t, shared.Kube.CoreV1().Services(product).Delete(ctx, "plumbline-controller-metrics", metav1.DeleteOptions{}))
 			},
 			says: []string{"Service plumbline/plumbline-controller-metrics does not exist", "kubectl apply -f config/500-services.yaml"},
 		},

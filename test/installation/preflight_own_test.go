@@ -21,17 +21,9 @@ import (
 const formerRole = "plumbline-receiver-secrets"
 
 func ownConditions() []condition {
-	secret := func(change func(*corev1.Secret)) func(context.Context, *testing.T) {
+	secret := func(how func(*corev1.Secret)) func(context.Context, *testing.T) {
 		return func(ctx context.Context, t *testing.T) {
-			secrets := shared.Kube.CoreV1().Secrets(product)
-			found, err := secrets.Get(ctx, appSecret, metav1.GetOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			change(found)
-			if _, err := secrets.Update(ctx, found, metav1.UpdateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			change(ctx, t, shared.Kube.CoreV1().Secrets(product), appSecret, how)
 		}
 	}
 	const object = "Secret plumbline/plumbline-github-app"
@@ -39,9 +31,7 @@ func ownConditions() []condition {
 		{
 			name: "the App's Secret is missing",
 			wreck: func(ctx context.Context, t *testing.T) {
-				if err := shared.Kube.CoreV1().Secrets(product).Delete(ctx, appSecret, metav1.DeleteOptions{}); err != nil {
-					t.Fatal(err)
-				}
+				must(t, shared.Kube.CoreV1().Secrets(product).Delete(ctx, appSecret, metav1.DeleteOptions{}))
 			},
 			says: []string{object + " does not exist", "kubectl -n plumbline create secret generic plumbline-github-app --from-literal=github-application-id="},
 		},
@@ -58,9 +48,7 @@ func ownConditions() []condition {
 		{
 			name: "no controller has copied the webhook secrets",
 			wreck: func(ctx context.Context, t *testing.T) {
-				if err := shared.Kube.CoreV1().Secrets(product).Delete(ctx, webhooksecret.ShardName(3), metav1.DeleteOptions{}); err != nil {
-					t.Fatal(err)
-				}
+				must(t, shared.Kube.CoreV1().Secrets(product).Delete(ctx, webhooksecret.ShardName(3), metav1.DeleteOptions{}))
 			},
 			says: []string{"Secrets plumbline/plumbline-webhook-secrets-3 do not have all webhook secrets yet", "let the controllers run"}, receiver: true,
 		},
@@ -73,15 +61,12 @@ func ownConditions() []condition {
 				_, errBinding := rbac.ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: formerRole},
 					RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: formerRole},
 					Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: product, Name: "plumbline-receiver"}}}, metav1.CreateOptions{})
-				if err := errors.Join(errRole, errBinding); err != nil {
-					t.Fatal(err)
-				}
+				must(t, errors.Join(errRole, errBinding))
 			},
 			undo: func(ctx context.Context, t *testing.T) {
 				rbac := shared.Kube.RbacV1()
-				if err := errors.Join(rbac.ClusterRoleBindings().Delete(ctx, formerRole, metav1.DeleteOptions{}), rbac.ClusterRoles().Delete(ctx, formerRole, metav1.DeleteOptions{})); err != nil {
-					t.Fatal(err)
-				}
+				must(t, rbac.ClusterRoleBindings().Delete(ctx, formerRole, metav1.DeleteOptions{}))
+				must(t, rbac.ClusterRoles().Delete(ctx, formerRole, metav1.DeleteOptions{}))
 			},
 			says: []string{"lets plumbline-receiver read every Secret of the cluster", "kubectl delete clusterrolebinding,clusterrole " + formerRole}, receiver: true,
 		},
@@ -125,9 +110,7 @@ func ownConditions() []condition {
 func definitionClient(t *testing.T) dynamic.ResourceInterface {
 	t.Helper()
 	client, err := dynamic.NewForConfig(shared.Cluster.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
 }
 
@@ -135,9 +118,7 @@ func definitionClient(t *testing.T) dynamic.ResourceInterface {
 func deleteDefinition(ctx context.Context, t *testing.T, name string) {
 	t.Helper()
 	client := definitionClient(t)
-	if err := client.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, client.Delete(ctx, name, metav1.DeleteOptions{}))
 	eventually(ctx, t, name+" is gone", func() error {
 		if _, err := client.Get(ctx, name, metav1.GetOptions{}); err == nil {
 			return errors.New("it is there")
@@ -148,7 +129,6 @@ func deleteDefinition(ctx context.Context, t *testing.T, name string) {
 
 func patchDefinition(ctx context.Context, t *testing.T, name, patch string) {
 	t.Helper()
-	if _, err := definitionClient(t).Patch(ctx, name, types.JSONPatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := definitionClient(t).Patch(ctx, name, types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
+	must(t, err)
 }

@@ -9,19 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	registration "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func admissionConfiguration(name string) string {
-	return `---
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingWebhookConfiguration
-metadata: {name: ` + name + `}
-webhooks: []
-`
-}
+// leftOver is the webhook configuration of a Pipelines-as-Code.
+const leftOver = "validation.pipelinesascode.tekton.dev"
 
 // runPaC makes a Deployment of Pipelines-as-Code; nothing runs it here. It ends with the test.
 func runPaC(namespace, name string) func(context.Context, *testing.T) {
@@ -32,9 +27,10 @@ func runPaC(namespace, name string) func(context.Context, *testing.T) {
 			t.Fatal(err)
 		}
 		labels := map[string]string{"app": name}
-		if err := shared.Cluster.Apply(ctx, []byte(admissionConfiguration("validation.pipelinesascode.tekton.dev"))); err != nil {
-			t.Fatal(err)
-		}
+		_, err = shared.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(ctx, &registration.ValidatingWebhookConfiguration{
+			ObjectMeta: metav1.ObjectMeta{Name: leftOver},
+		}, metav1.CreateOptions{})
+		must(t, err)
 		_, err = shared.Kube.AppsV1().Deployments(namespace).Create(ctx, &appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec: appsv1.DeploymentSpec{
@@ -42,9 +38,7 @@ func runPaC(namespace, name string) func(context.Context, *testing.T) {
 				Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "it", Image: "pac"}}}},
 			},
 		}, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 }
 
@@ -52,14 +46,8 @@ func runPaC(namespace, name string) func(context.Context, *testing.T) {
 func removePaC(ctx context.Context, t *testing.T, namespace string) {
 	t.Helper()
 	deployments := shared.Kube.AppsV1().Deployments(namespace)
-	for _, err := range []error{
-		deployments.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}),
-		shared.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=validation.pipelinesascode.tekton.dev"}),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	must(t, deployments.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
+	must(t, shared.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(ctx, leftOver, metav1.DeleteOptions{}))
 }
 
 // Beside a running Pipelines-as-Code a controller does not start, and says why; told to coexist, or beside one that is
@@ -74,9 +62,7 @@ func TestDoesNotStartBesidePipelinesAsCode(t *testing.T) {
 			runPaC(namespace, name)(ctx, t)
 			t.Cleanup(func() { removePaC(context.WithoutCancel(ctx), t, namespace) })
 			refused, err := shared.Controller(ctx, false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if err := refused.Start(ctx); err == nil {
 				_ = refused.Kill()
 				t.Error("it starts beside Pipelines-as-Code")
@@ -86,15 +72,7 @@ func TestDoesNotStartBesidePipelinesAsCode(t *testing.T) {
 			}
 			starts(ctx, t, "-coexist-with-pac")
 			none := int32(0)
-			deployments := shared.Kube.AppsV1().Deployments(namespace)
-			found, err := deployments.Get(ctx, name, metav1.GetOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			found.Spec.Replicas = &none
-			if _, err := deployments.Update(ctx, found, metav1.UpdateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			change(ctx, t, shared.Kube.AppsV1().Deployments(namespace), name, func(d *appsv1.Deployment) { d.Spec.Replicas = &none })
 			started := starts(ctx, t)
 			for _, warning := range []string{
 				"the installation: ValidatingWebhookConfiguration validation.pipelinesascode.tekton.dev is left over",
@@ -110,13 +88,9 @@ func TestDoesNotStartBesidePipelinesAsCode(t *testing.T) {
 func starts(ctx context.Context, t *testing.T, flags ...string) *Process {
 	t.Helper()
 	p, err := shared.Controller(ctx, false, flags...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = p.Kill() })
-	if err := p.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Start(ctx))
 	return p
 }
 

@@ -71,27 +71,18 @@ func (s stage) runPod(ctx context.Context, t *testing.T, deployment string, pod 
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: pod.Labels}, Spec: pod.Spec},
 		},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	pod.Name = set.Name + "-x7k2p"
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))}
-	if _, err := s.Kube.CoreV1().Pods(product).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = s.Kube.CoreV1().Pods(product).Create(ctx, pod, metav1.CreateOptions{})
+	must(t, err)
 }
 
 func (s stage) removePod(ctx context.Context, t *testing.T, deployment string) {
 	t.Helper()
 	name := deployment + "-" + hash
-	for _, err := range []error{
-		s.Kube.AppsV1().ReplicaSets(product).Delete(ctx, name, metav1.DeleteOptions{}),
-		s.Kube.CoreV1().Pods(product).Delete(ctx, name+"-x7k2p", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	must(t, s.Kube.AppsV1().ReplicaSets(product).Delete(ctx, name, metav1.DeleteOptions{}))
+	must(t, s.Kube.CoreV1().Pods(product).Delete(ctx, name+"-x7k2p", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
 }
 
 // condition is one thing that is wrong with an installation, for real.
@@ -161,37 +152,23 @@ func TestPreflightNamesWhatIsWrong(t *testing.T) {
 // mend installs config/ again and takes away what is not of it.
 func (s stage) mend(ctx context.Context, t *testing.T) {
 	t.Helper()
-	for _, stream := range [][]byte{s.definitionsBefore, s.before} {
-		if err := s.Cluster.Apply(ctx, stream); err != nil {
-			t.Fatal(err)
-		}
-	}
+	must(t, apply(ctx, s.Cluster, s.before, all))
 	if err := s.Kube.CoreV1().Secrets(product).Delete(ctx, appSecret, metav1.DeleteOptions{}); err != nil {
 		t.Log(err)
 	}
-	if err := errors.Join(s.storeApp(ctx), s.shard(ctx)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(s.storeApp(ctx), s.shard(ctx)))
 }
 
 // An API server that is down is one line, and no reason for a controller to end: it waits and then starts.
 func TestPreflightWithoutTheAPIServer(t *testing.T) {
 	ctx := within(t)
 	token, err := shared.Cluster.Token(ctx, product, "plumbline-controller") // while there is somebody to ask
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	kubeconfig := filepath.Join(shared.Cluster.Dir(), "waiting.kubeconfig")
-	if err := shared.Cluster.WriteKubeconfig(kubeconfig, token); err != nil {
-		t.Fatal(err)
-	}
+	must(t, shared.Cluster.WriteKubeconfig(kubeconfig, token))
 	p, err := shared.Controller(ctx, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := shared.Cluster.Part(cluster.APIServer).Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, shared.Cluster.Part(cluster.APIServer).Kill())
 	begun := make(chan error, 1)
 	go func() { begun <- p.Start(ctx) }()
 	t.Cleanup(func() { _ = p.Kill() })
@@ -203,9 +180,7 @@ func TestPreflightWithoutTheAPIServer(t *testing.T) {
 		t.Errorf("without the API server the preflight ends with %v and says %s; want one line", err, out)
 	}
 	eventually(ctx, t, "the controller waits", func() error { return printed(p, "Waiting: ") })
-	if err := shared.Cluster.Part(cluster.APIServer).Start(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, shared.Cluster.Part(cluster.APIServer).Start(ctx))
 	if err := <-begun; err != nil {
 		t.Errorf("a controller that was started without the API server: %v; want it to start when it is back", err)
 	}

@@ -20,10 +20,18 @@ const (
 	// claimLimit bounds what Claimed waits for, closing what Close does.
 	claimLimit = 2 * time.Minute
 	closing    = 30 * time.Second
+	// Outwaited is how long a receiver waits for one answer of the API server (kubeCallBudget of pkg/receiver): a 503 that took longer is
+	// the machine's.
+	Outwaited = 3 * time.Second
+	// Unheard is how long it waits for the headers of a request (headerTimeout there), counted from the connection's begin: a connection
+	// that it cuts off after that is the machine's.
+	Unheard = 2 * time.Second
 )
 
 // Pair starts one receiver and one controller, each with flags of its own.
-func (i *Installation) Pair(ctx context.Context, proxied bool, ofReceiver, ofController []string) (receiver, controller *Process, err error) {
+func (i *Installation) Pair(
+	ctx context.Context, proxied bool, ofReceiver, ofController []string,
+) (receiver, controller *Process, err error) {
 	if receiver, err = i.Receiver(ctx, proxied, ofReceiver...); err != nil {
 		return nil, nil, err
 	}
@@ -34,8 +42,11 @@ func (i *Installation) Pair(ctx context.Context, proxied bool, ofReceiver, ofCon
 }
 
 // Serve creates a Repository.
-func (i *Installation) Serve(ctx context.Context, namespace, name string, spec pacv1alpha1.RepositorySpec) (*pacv1alpha1.Repository, error) {
-	repository, err := i.Plumbline.PipelinesascodeV1alpha1().Repositories(namespace).Create(ctx, &pacv1alpha1.Repository{
+func (i *Installation) Serve(
+	ctx context.Context, namespace, name string, spec pacv1alpha1.RepositorySpec,
+) (*pacv1alpha1.Repository, error) {
+	repositories := i.Plumbline.PipelinesascodeV1alpha1().Repositories(namespace)
+	repository, err := repositories.Create(ctx, &pacv1alpha1.Repository{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: spec,
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -44,16 +55,22 @@ func (i *Installation) Serve(ctx context.Context, namespace, name string, spec p
 	return repository, nil
 }
 
-// OnGitLab creates a Secret with a token, "" for none, and the secret of a webhook, and returns the spec of a Repository that has it.
-func (i *Installation) OnGitLab(ctx context.Context, secret metav1.ObjectMeta, service, url, token, hook string) (pacv1alpha1.RepositorySpec, error) {
-	object := &corev1.Secret{ObjectMeta: secret, StringData: map[string]string{"webhook.secret": hook}}
-	if token != "" {
-		object.StringData["provider.token"] = token
+// OnGitLab is a project of a GitLab at URL, a token for it, "" for none, and the secret of its
+// webhook.
+type OnGitLab struct{ Service, URL, Token, Hook string }
+
+// Spec creates the Secret with both and returns the spec of a Repository that has it.
+func (p OnGitLab) Spec(
+	ctx context.Context, i *Installation, secret metav1.ObjectMeta,
+) (pacv1alpha1.RepositorySpec, error) {
+	object := &corev1.Secret{ObjectMeta: secret, StringData: map[string]string{"webhook.secret": p.Hook}}
+	if p.Token != "" {
+		object.StringData["provider.token"] = p.Token
 	}
 	_, err := i.Kube.CoreV1().Secrets(secret.Namespace).Create(ctx, object, metav1.CreateOptions{})
 	named := &pacv1alpha1.Secret{Name: secret.Name}
-	return pacv1alpha1.RepositorySpec{URL: url, GitProvider: &pacv1alpha1.GitProvider{
-		Type: "gitlab", URL: service, Secret: named, WebhookSecret: named.DeepCopy(),
+	return pacv1alpha1.RepositorySpec{URL: p.URL, GitProvider: &pacv1alpha1.GitProvider{
+		Type: "gitlab", URL: p.Service, Secret: named, WebhookSecret: named.DeepCopy(),
 	}}, err
 }
 
@@ -75,8 +92,9 @@ func (i *Installation) Claimed(ctx context.Context, url string) error {
 	return nil
 }
 
-// Close kills all processes that the installation made, and begins the deletion of its namespace and of those that are named. What cannot
-// be removed ends with the cluster. Of no installation it does nothing.
+// Close kills all processes that the installation made, and begins the deletion of its namespace
+// and of those that are named. What cannot be removed ends with the cluster. Of no installation it
+// does nothing.
 func (i *Installation) Close(namespaces ...string) (err error) {
 	if i == nil {
 		return nil

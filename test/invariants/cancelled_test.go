@@ -3,8 +3,7 @@
 package invariants
 
 import (
-	"fmt"
-	"strings"
+	"slices"
 	"testing"
 	"time"
 
@@ -58,13 +57,13 @@ func (p *tape) stops(e *v1alpha1.GitEvent, pipeline string) {
 	p.tell(theRuns, run.Name, run)
 }
 
-// over is a version of an event whose runs are over.
-func (p *tape) over(e *v1alpha1.GitEvent, settled bool) {
+// over is a version of an event whose runs of some pipelines are over, of all if none is named.
+func (p *tape) over(words ...string) {
+	e := p.events[words[0]]
 	for i := range e.Status.Runs {
-		e.Status.Runs[i].Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled}
-	}
-	if settled {
-		e.Status.Phase = v1alpha1.PhaseSettled
+		if len(words) == 1 || slices.Contains(words[1:], e.Status.Runs[i].Pipeline) {
+			e.Status.Runs[i].Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled}
+		}
 	}
 	p.says(e)
 }
@@ -75,108 +74,81 @@ func TestTheHistoryOfWhatIsCancelled(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		what, want string // want is a part of the violation, "" for none
-		play       func(p *tape)
+		script     string // begin: a run of pull request 7, and a command that ends it, which nobody has seen yet
 	}{
-		{"a command ends what was started before", "", func(p *tape) {
-			e, by := about(7, 1, "e", "build"), command(7, 2)
-			p.says(e)
-			p.says(by)
-			p.hears(e, by)
-			p.stops(e, "build")
-			p.over(e, false)
-			p.over(by, true)
-		}},
-		{"what a command does not name goes on", "", func(p *tape) {
-			e, by := about(7, 1, "e", "build", "lint"), command(7, 2, "build")
-			p.says(e)
-			p.says(by)
-			p.hears(e, by)
-			p.stops(e, "build")
-			e.Status.Runs[0].Result = &v1alpha1.Result{}
-			p.says(e)
-		}},
-		{"a newer commit ends the runs of an older one", "", func(p *tape) {
-			e, by := about(7, 1, "e", "build"), about(8, 2, "newer")
-			p.says(by)
-			p.hears(e, by)
-			p.stops(e, "build")
-		}},
-		{"nobody has cancelled it", "PipelineRun e-build is told to end at resource version 2, and its GitEvent e knows of no cancellation", func(p *tape) {
-			e := about(7, 1, "e", "build")
-			p.says(e)
-			p.stops(e, "build")
-		}},
-		{"it ends before its event has taken note", "its GitEvent e knows of no cancellation", func(p *tape) {
-			e, by := about(7, 1, "e", "build"), command(7, 2)
-			p.says(e)
-			p.says(by)
-			p.stops(e, "build")
-			p.hears(e, by)
-			p.over(e, true)
-		}},
-		{"what a command does not name ends", "its GitEvent e knows of no cancellation", func(p *tape) {
-			e, by := about(7, 1, "e", "build", "lint"), command(7, 2, "build")
-			p.says(by)
-			p.hears(e, by)
-			p.stops(e, "lint")
-			p.over(e, true)
-		}},
-		{"no event has planned it", "no GitEvent has planned it", func(p *tape) { p.stops(about(7, 1, "e"), "build") }},
-		{"a command ends runs of another pull request", "because of GitEvent command (octocat said so), which may not end", func(p *tape) {
-			e, by := about(7, 1, "e", "build"), command(8, 2)
-			p.says(by)
-			p.hears(e, by)
-			p.stops(e, "build")
-		}},
-		{"a newer commit of another Repository ends runs", "because of GitEvent newer (superseded by 1234567), which may not end", func(p *tape) {
-			e, by := about(7, 1, "e", "build"), about(7, 2, "newer")
-			by.Spec.Repository.URL = "other"
-			p.says(by)
-			p.hears(e, by)
-			p.stops(e, "build")
-		}},
-		{"an event that nobody has seen ends runs", "because of GitEvent command", func(p *tape) {
-			e := about(7, 1, "e", "build")
-			p.hears(e, command(7, 2))
-			p.stops(e, "build")
-		}},
-		{"a run that was cancelled goes on", "run e-build goes on, and GitEvent command ends it", func(p *tape) {
-			e, by := about(7, 1, "e", "build"), command(7, 2)
-			p.says(by)
-			p.hears(e, by)
-		}},
-		{"a run that is newer goes on", "", func(p *tape) {
-			p.says(about(7, 3, "e", "build"))
-			p.says(command(7, 2))
-		}},
-		{"the event is not told, and its run ends by itself", "GitEvent e does not know that GitEvent command ends its run e-build", func(p *tape) {
-			e, by := about(7, 1, "e", "build"), command(7, 2)
-			p.says(e)
-			p.says(by)
-			p.over(by, true)
-			p.over(e, true)
-		}},
-		{"the event had settled before the other one had told all", "", func(p *tape) {
-			e, by := about(7, 1, "e", "build"), command(7, 2)
-			p.says(e)
-			p.says(by)
-			p.over(e, true)
-			p.over(by, true)
-		}},
-		{"the event was recorded later, and its run is over", "", func(p *tape) {
-			e, by := about(7, 1, "e", "build"), command(7, 2)
-			p.says(by)
-			p.over(by, true)
-			p.over(e, false)
-		}},
+		{
+			"a command ends what was started before", "",
+			"begin; says e; says command; hears e command; stops e build; over e; settles command",
+		},
+		{
+			"what a command does not name goes on", "",
+			"event e 7 1 build lint; command 7 2 build; says e; says command; hears e command; stops e build; over e build",
+		},
+		{
+			"a newer commit ends the runs of an older one", "",
+			"event e 7 1 build; event newer 8 2; says newer; hears e newer; stops e build",
+		},
+		{
+			"nobody has cancelled it", "PipelineRun e-build is told to end at resource version 2, and its GitEvent e knows of no cancellation",
+			"begin; says e; stops e build",
+		},
+		{
+			"it ends before its event has taken note", "its GitEvent e knows of no cancellation",
+			"begin; says e; says command; stops e build; hears e command; settles e",
+		},
+		{
+			"what a command does not name ends", "its GitEvent e knows of no cancellation",
+			"event e 7 1 build lint; command 7 2 build; says command; hears e command; stops e lint; settles e",
+		},
+		{"no event has planned it", "no GitEvent has planned it", "event e 7 1; stops e build"},
+		{
+			"a command ends runs of another pull request", "because of GitEvent command (octocat said so), which may not end",
+			"event e 7 1 build; command 8 2; says command; hears e command; stops e build",
+		},
+		{
+			"a newer commit of another Repository ends runs", "because of GitEvent newer (superseded by 1234567), which may not end",
+			"event e 7 1 build; event newer 7 2; elsewhere newer; says newer; hears e newer; stops e build",
+		},
+		{
+			"an event that nobody has seen ends runs", "because of GitEvent command",
+			"begin; hears e command; stops e build",
+		},
+		{
+			"a run that was cancelled goes on", "run e-build goes on, and GitEvent command ends it",
+			"begin; says command; hears e command",
+		},
+		{"a run that is newer goes on", "", "event e 7 3 build; command 7 2; says e; says command"},
+		{
+			"the event is not told, and its run ends by itself", "GitEvent e does not know that GitEvent command ends its run e-build",
+			"begin; says e; says command; settles command; settles e",
+		},
+		{
+			"the event had settled before the other one had told all", "",
+			"begin; says e; says command; settles e; settles command",
+		},
+		{"the event was recorded later, and its run is over", "", "begin; says command; settles command; over e"},
 	} {
-		p := &tape{t: t, at: time.Unix(1000, 0).UTC(), History: History{Installation: "ns", Patience: time.Minute}}
-		c.play(p)
-		all := append(p.Never(), p.Cancelled()...)
-		found := fmt.Sprint(all)
-		if len(all) > 0 && c.want == "" || !strings.Contains(found, c.want) || len(all) > 1 {
-			t.Errorf("%s: found %s, want %q", c.what, found, c.want)
+		p := newTape(t)
+		all := verbs{
+			"says":  func(words ...string) { p.says(p.events[words[0]]) },
+			"hears": func(words ...string) { p.hears(p.events[words[0]], p.events[words[1]]) },
+			"stops": func(words ...string) { p.stops(p.events[words[0]], words[1]) },
+			"over":  p.over,
+			"settles": func(words ...string) {
+				p.events[words[0]].Status.Phase = v1alpha1.PhaseSettled
+				p.over(words...)
+			},
+			"elsewhere": func(words ...string) { p.events[words[0]].Spec.Repository.URL = "other" },
+			"event": func(words ...string) {
+				p.events[words[0]] = about(number(t, words[1]), number(t, words[2]), words[0], words[3:]...)
+			},
+			"command": func(words ...string) {
+				p.events["command"] = command(number(t, words[0]), number(t, words[1]), words[2:]...)
+			},
+			"begin": func(...string) { p.events["e"], p.events["command"] = about(7, 1, "e", "build"), command(7, 2) },
 		}
+		all.play(t, c.script)
+		judged(t, c.what, c.want, append(p.Never(), p.Cancelled()...))
 	}
 }
 
@@ -190,19 +162,15 @@ func TestTheHistoryOfWhatIsRecorded(t *testing.T) {
 		{"more is recorded", "", func(e *v1alpha1.GitEvent) { e.Status.Runs[1].UID = "v" }},
 		{"what was not made is planned anew", "", func(e *v1alpha1.GitEvent) { e.Status.Runs[1].Name = "again" }},
 		{"a delivery that is sent again is recorded anew", "", func(e *v1alpha1.GitEvent) { e.UID, e.Status = "later", v1alpha1.GitEventStatus{} }},
-		{"a run is forgotten", "GitEvent e does not know its run e-build any more at resource version 2", func(e *v1alpha1.GitEvent) { e.Status.Runs = e.Status.Runs[1:] }},
-		{"a create is forgotten", "that its run e-build is there", func(e *v1alpha1.GitEvent) { e.Status.Runs[0].UID = "" }},
-		{"an end is forgotten", "that its run e-build is over", func(e *v1alpha1.GitEvent) { e.Status.Runs[0].Result = nil }},
+		{"a run is forgotten", "I-1: GitEvent e does not know its run e-build any more at resource version 2", func(e *v1alpha1.GitEvent) { e.Status.Runs = e.Status.Runs[1:] }},
+		{"a create is forgotten", "I-1: GitEvent e takes back at resource version 2 that its run e-build is there", func(e *v1alpha1.GitEvent) { e.Status.Runs[0].UID = "" }},
+		{"an end is forgotten", "I-1: GitEvent e takes back at resource version 2 that its run e-build is over", func(e *v1alpha1.GitEvent) { e.Status.Runs[0].Result = nil }},
 	} {
-		p := &tape{t: t, at: time.Unix(1000, 0).UTC(), History: History{Installation: "ns"}}
-		e := about(7, 1, "e", "build", "lint")
+		p, e := newTape(t), about(7, 1, "e", "build", "lint")
 		e.Status.Runs[0].Result, e.Status.Runs[1].UID = &v1alpha1.Result{Outcome: v1alpha1.OutcomeFailed}, ""
 		p.says(e)
 		c.then(e)
 		p.says(e)
-		found := p.Never()
-		if len(found) > 1 || len(found) > 0 && (c.want == "" || found[0].Invariant != "I-1") || !strings.Contains(fmt.Sprint(found), c.want) {
-			t.Errorf("%s: found %v, want %q", c.what, found, c.want)
-		}
+		judged(t, c.what, c.want, p.Never())
 	}
 }

@@ -3,7 +3,6 @@
 package invariants
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -19,229 +18,144 @@ const mainBranch = "refs/heads/main"
 
 // rivals are events of pushes to main, and what main was at.
 type rivals struct {
-	tape
-	heads  []Head
-	events map[string]*v1alpha1.GitEvent
+	*tape
+	heads []Head
 }
 
-func (r *rivals) push(sha string) { r.heads = append(r.heads, Head{sha, r.at}) }
+// push is a commit, none if the pull request is closed.
+func (r *rivals) push(words ...string) {
+	r.heads = append(r.heads, Head{strings.Join(words, ""), r.at})
+}
 
-// says tells the next version of an event; at first it has a run that ends older ones, and is not there yet.
-func (r *rivals) says(name, sha string, changes ...func(*v1alpha1.GitEvent)) {
+// says tells the next version of an event by its name, its commit and what changes; at first it has a run that ends older ones, and is not
+// there yet. "because=b,two" has it take note that its run ends because of event b and commit two.
+func (r *rivals) says(words ...string) {
 	r.t.Helper()
+	name := words[0]
 	event := r.events[name]
 	if event == nil {
 		event = &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{}}}
-		event.Spec.Repository.Namespace, event.Spec.Repository.Name, event.Spec.BaseRef, event.Spec.SHA = "ns", "app", mainBranch, sha
+		event.Spec.Repository.Namespace, event.Spec.Repository.Name, event.Spec.BaseRef, event.Spec.SHA = "ns", "app", mainBranch, words[1]
 		event.Status.Runs = []v1alpha1.Run{{Namespace: "ns", Name: "run-of-" + name, Pipeline: "p", CancelInProgress: true}}
 		r.events[name] = event
 	}
-	for _, change := range changes {
-		change(event)
+	for _, word := range words[2:] {
+		if reason, is := strings.CutPrefix(word, "because="); is {
+			from, newest, _ := strings.Cut(reason, ",")
+			r.ended(event, from, &v1alpha1.Cancellation{Names: []string{"p"}, Why: supersededBy + newest})
+			continue
+		}
+		r.changes(event, word)
 	}
 	r.tell(theEvents, name, event)
 }
 
-func starts(event *v1alpha1.GitEvent) { event.Status.Runs[0].UID = types.UID(event.Name) }
-
-func ends(event *v1alpha1.GitEvent) {
-	event.Status.Runs[0].Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeSucceeded}
+// ended has an event take note of what ends its run.
+func (r *rivals) ended(event *v1alpha1.GitEvent, from string, why *v1alpha1.Cancellation) {
+	r.t.Helper()
+	name, value, err := why.CancelsAs(from)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	event.Annotations[name] = value
 }
 
-func settles(event *v1alpha1.GitEvent) {
-	event.Status.Phase = v1alpha1.PhaseSettled
-	event.Status.Runs[0].CancelInProgress = false // as a settled event does not keep it
-}
-
-func isRefused(event *v1alpha1.GitEvent) { event.Status.Runs[0].Refused = &v1alpha1.Refusal{} }
-
-func isHindered(event *v1alpha1.GitEvent) {
-	event.Status.Waits = []v1alpha1.Wait{{Step: v1alpha1.StepNotify}}
-}
-
-func waitsForASlot(event *v1alpha1.GitEvent) {
-	event.Status.Waits = []v1alpha1.Wait{{Step: v1alpha1.StepCreate + event.Status.Runs[0].Name, Reason: concurrencyLimit}}
-}
-
-func doesNotCancel(event *v1alpha1.GitEvent) { event.Status.Runs[0].CancelInProgress = false }
-
-func ofWork(event *v1alpha1.GitEvent) { event.Spec.BaseRef = "refs/heads/work" }
-
-// because has an event take note that its run ends, of another one and of a commit.
-func because(from, newest string) func(*v1alpha1.GitEvent) {
-	return func(event *v1alpha1.GitEvent) {
-		c := &v1alpha1.Cancellation{Names: []string{"p"}, Why: supersededBy + newest}
-		name, value, err := c.CancelsAs(from)
-		if err != nil {
-			panic(err)
-		}
-		event.Annotations[name] = value
+func (r *rivals) changes(event *v1alpha1.GitEvent, word string) {
+	r.t.Helper()
+	run := &event.Status.Runs[0]
+	switch word {
+	case "starts":
+		run.UID = types.UID(event.Name)
+	case "ends":
+		run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeSucceeded}
+	case "settles":
+		event.Status.Phase, run.CancelInProgress = v1alpha1.PhaseSettled, false // as a settled event does not keep it
+	case "refused":
+		run.Refused = &v1alpha1.Refusal{}
+	case "hindered":
+		event.Status.Waits = []v1alpha1.Wait{{Step: v1alpha1.StepNotify}}
+	case "for-a-slot":
+		event.Status.Waits = []v1alpha1.Wait{{Step: v1alpha1.StepCreate + run.Name, Reason: concurrencyLimit}}
+	case "cancels-none":
+		run.CancelInProgress = false
+	case "of-work":
+		event.Spec.BaseRef = "refs/heads/work"
+	case "asked":
+		r.ended(event, "c", &v1alpha1.Cancellation{Why: "octocat asked for it"})
+	default:
+		r.t.Fatalf("nothing changes by %q", word)
 	}
 }
-
-// two commits are pushed, and the run of each has started.
-func (r *rivals) two(changes ...func(*v1alpha1.GitEvent)) {
-	r.push("one")
-	r.says("a", "one", starts)
-	r.push("two")
-	r.says("b", "two", append(changes, starts)...)
-}
-
-// waits is for so many times as long as a controller may not know of something.
-func (r *rivals) waits(times int) { r.at = r.at.Add(time.Duration(times) * r.Patience) }
 
 // Each run that ends without a newer one is found, and each that goes on beside one; nothing is in what is sound.
 func TestTheHistoryOfTheNewest(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		what, want string // want is a part of the violation, "" for none
-		play       func(r *rivals)
+		script     string // two: two commits are pushed, and the run of each has started
 	}{
-		{"the newer one ends the older one", "", func(r *rivals) {
-			r.two()
-			r.says("a", "one", because("b", "two"))
-			r.waits(9)
-			r.says("b", "two", ends, settles)
-		}},
-		{"the newer one waits for a slot, and ends the older one", "", func(r *rivals) {
-			r.push("one")
-			r.says("a", "one", starts)
-			r.push("two")
-			r.says("b", "two", waitsForASlot)
-			r.says("a", "one", because("b", "two"))
-		}},
-		{"one that comes late finds out itself", "", func(r *rivals) {
-			r.push("one")
-			r.push("two")
-			r.says("a", "one", because("a", "two"))
-		}},
-		{"of one commit the later one is left", "", func(r *rivals) {
-			r.push("one")
-			r.says("a", "one", starts)
-			r.says("b", "one", starts)
-			r.says("a", "one", because("b", "one"))
-		}},
-		{"what was asked for is another reason to end", "", func(r *rivals) {
-			r.two()
-			r.says("b", "two", func(event *v1alpha1.GitEvent) {
-				name, value, _ := (&v1alpha1.Cancellation{Why: "octocat asked for it"}).CancelsAs("c")
-				event.Annotations[name] = value
-			})
-		}},
-		{"the older one ends the newest", "ends at resource version 3 because of GitEvent a and commit one: Git got that commit before", func(r *rivals) {
-			r.two()
-			r.says("b", "two", because("a", "one"))
-		}},
-		{"a commit that Git never had ends one", "Git got that commit before, or never", func(r *rivals) {
-			r.two()
-			r.says("b", "two", because("b", "three"))
-		}},
-		{"it ends itself", "it ends itself", func(r *rivals) {
-			r.push("one")
-			r.says("a", "one", starts)
-			r.says("b", "one", starts)
-			r.says("a", "one", because("a", "one"))
-		}},
-		{"two of one commit end each other", "no run of commit one of pipeline p of ns/app refs/heads/main is left", func(r *rivals) {
-			r.push("one")
-			r.says("a", "one", starts)
-			r.says("b", "one", starts, because("a", "one"))
-			r.says("a", "one", because("b", "one"))
-		}},
-		{"the newer one does not end others", "that has no run which ends older ones", func(r *rivals) {
-			r.two(doesNotCancel)
-			r.says("a", "one", because("b", "two"))
-		}},
-		{"another branch ends one", "that has no run which ends older ones", func(r *rivals) {
-			r.two(ofWork)
-			r.says("a", "one", because("b", "two"))
-		}},
-		{"nobody knows the newer one", "that has no run which ends older ones", func(r *rivals) {
-			r.two()
-			r.says("a", "one", because("c", "two"))
-		}},
-		{"the newer one is of another commit than it says", "that is of another commit", func(r *rivals) {
-			r.two()
-			r.push("three")
-			r.says("a", "one", because("b", "three"))
-		}},
-		{"the older one outlives the event of the newer one", "run run-of-a of commit one of ns/app refs/heads/main, planned at 00:16:41, goes on beside", func(r *rivals) {
-			r.push("one")
-			r.says("a", "one", starts)
-			r.waits(1)
-			r.push("two")
-			r.says("b", "two", starts)
-			r.says("b", "two", ends, settles)
-		}},
-		{"the older one was not known for long", "", func(r *rivals) {
-			r.two()
-			r.says("b", "two", ends, settles)
-			r.waits(9)
-			r.says("a", "one", ends)
-		}},
-		{"both go on for long", "goes on beside the newer run run-of-b of commit two, which has started at 00:16:42", func(r *rivals) {
-			r.two()
-			r.waits(beside)
-			r.says("a", "one", ends)
-		}},
-		{"both go on, not for long", "", func(r *rivals) {
-			r.two()
-			r.waits(beside - 1)
-			r.says("a", "one", ends)
-			r.waits(9)
-			r.says("b", "two", ends, settles)
-		}},
-		{"both go on, and the newer one waits until the others are told", "", func(r *rivals) {
-			r.two(isHindered)
-			r.waits(9)
-			r.says("a", "one", ends)
-		}},
-		{"both go on, and the newer one ends no others", "", func(r *rivals) {
-			r.two(doesNotCancel)
-			r.waits(9)
-			r.says("a", "one", ends)
-		}},
-		{"both go on, and a third commit comes soon", "", func(r *rivals) {
-			r.two()
-			r.push("three")
-			r.waits(9)
-			r.says("a", "one", ends)
-			r.says("b", "two", ends, settles)
-		}},
-		{"both go on, and the pull request is closed soon", "", func(r *rivals) {
-			r.two()
-			r.push("")
-			r.waits(9)
-			r.says("a", "one", ends)
-		}},
-		{"both go on, and the newer one is refused when it has its slot", "", func(r *rivals) {
-			r.push("one")
-			r.says("a", "one", starts)
-			r.push("two")
-			r.says("b", "two", waitsForASlot)
-			r.says("b", "two", isRefused)
-			r.waits(9)
-			r.says("b", "two", settles)
-			r.says("a", "one", ends)
-		}},
-		{"the event of the older one is deleted", "", func(r *rivals) {
-			r.push("one")
-			r.says("a", "one", starts)
-			r.tell(theEvents, "a", nil)
-			r.push("two")
-			r.says("b", "two", starts)
-			r.waits(9)
-			r.says("b", "two", ends, settles)
-		}},
+		{"the newer one ends the older one", "", "two; a one because=b,two; waits 9; b two ends settles"},
+		{
+			"the newer one waits for a slot, and ends the older one", "",
+			"push one; a one starts; push two; b two for-a-slot; a one because=b,two",
+		},
+		{"one that comes late finds out itself", "", "push one; push two; a one because=a,two"},
+		{"of one commit the later one is left", "", "push one; a one starts; b one starts; a one because=b,one"},
+		{"what was asked for is another reason to end", "", "two; b two asked"},
+		{
+			"the older one ends the newest", "ends at resource version 3 because of GitEvent a and commit one: Git got that commit before",
+			"two; b two because=a,one",
+		},
+		{"a commit that Git never had ends one", "Git got that commit before, or never", "two; b two because=b,three"},
+		{"it ends itself", "it ends itself", "push one; a one starts; b one starts; a one because=a,one"},
+		{
+			"two of one commit end each other", "no run of commit one of pipeline p of ns/app refs/heads/main is left",
+			"push one; a one starts; b one starts because=a,one; a one because=b,one",
+		},
+		{"the newer one does not end others", "that has no run which ends older ones", "two cancels-none; a one because=b,two"},
+		{"another branch ends one", "that has no run which ends older ones", "two of-work; a one because=b,two"},
+		{"nobody knows the newer one", "that has no run which ends older ones", "two; a one because=c,two"},
+		{
+			"the newer one is of another commit than it says", "that is of another commit",
+			"two; push three; a one because=b,three",
+		},
+		{
+			"the older one outlives the event of the newer one",
+			"run run-of-a of commit one of ns/app refs/heads/main, planned at 00:16:41, goes on beside",
+			"push one; a one starts; waits 1; push two; b two starts; b two ends settles",
+		},
+		{"the older one was not known for long", "", "two; b two ends settles; waits 9; a one ends"},
+		{
+			"both go on for long", "goes on beside the newer run run-of-b of commit two, which has started at 00:16:42",
+			"two; waits 8; a one ends",
+		},
+		{"both go on, not for long", "", "two; waits 7; a one ends; waits 9; b two ends settles"},
+		{"both go on, and the newer one waits until the others are told", "", "two hindered; waits 9; a one ends"},
+		{"both go on, and the newer one ends no others", "", "two cancels-none; waits 9; a one ends"},
+		{"both go on, and a third commit comes soon", "", "two; push three; waits 9; a one ends; b two ends settles"},
+		{"both go on, and the pull request is closed soon", "", "two; push; waits 9; a one ends"},
+		{
+			"both go on, and the newer one is refused when it has its slot", "",
+			"push one; a one starts; push two; b two for-a-slot; b two refused; waits 9; b two settles; a one ends",
+		},
+		{
+			"the event of the older one is deleted", "",
+			"push one; a one starts; forgets a; push two; b two starts; waits 9; b two ends settles",
+		},
 	} {
-		r := &rivals{events: map[string]*v1alpha1.GitEvent{}}
-		r.t, r.at, r.Installation, r.Patience = t, time.Unix(1000, 0).UTC(), "ns", time.Minute
-		c.play(r)
-		broken, _ := r.Superseded(func() Heads { return Heads{Line("ns", "app", 0, mainBranch): r.heads} })
-		found := fmt.Sprint(broken)
-		if found != "[]" && c.want == "" || !strings.Contains(found, c.want) || len(broken) > 1 {
-			t.Errorf("%s: found %s, want %q", c.what, found, c.want)
+		r := &rivals{tape: newTape(t)}
+		var all verbs
+		all = verbs{
+			"push": r.push, "": r.says,
+			"waits":   func(words ...string) { r.at = r.at.Add(time.Duration(number(t, words[0])) * r.Patience) },
+			"forgets": func(words ...string) { r.tell(theEvents, words[0], nil) },
+			"two": func(words ...string) {
+				all.play(t, "push one; a one starts; push two; b two starts "+strings.Join(words, " "))
+			},
 		}
+		all.play(t, c.script)
+		broken, _ := r.Superseded(func() Heads { return Heads{Line("ns", "app", 0, mainBranch): r.heads} })
+		judged(t, c.what, c.want, broken)
 	}
 }
 

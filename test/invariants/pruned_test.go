@@ -3,8 +3,6 @@
 package invariants
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,56 +14,32 @@ import (
 // Each run that is deleted too early is found.
 func TestTheHistoryOfWhatIsPruned(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		what, want string
-		play       func(p *tape) []Write
-	}{
-		{"the older one is deleted when it is reported", "", func(p *tape) []Write {
-			p.ends("old", "new")
-			w := Write{ExternalID: "old", Conclusion: "success", Applied: true, At: p.at}
-			p.deletes("old")
-			return []Write{w}
-		}},
-		{"Tekton has ended it once more after its event noted the end", "", func(p *tape) []Write {
-			p.ends("old", "new", "old")
-			w := Write{ExternalID: "old", Conclusion: "success", Applied: true, At: p.at}
-			p.deletes("old")
-			return []Write{w}
-		}},
-		{"its result is accepted later", "has not accepted its result before", func(p *tape) []Write {
-			p.ends("old", "new")
-			p.deletes("old")
-			return []Write{{ExternalID: "old", Conclusion: "success", Applied: true, At: p.at.Add(time.Second)}}
-		}},
-		{"its result was sent and not accepted", "has not accepted its result before", func(p *tape) []Write {
-			p.ends("old", "new")
-			p.deletes("old")
-			return []Write{{ExternalID: "old", Conclusion: "success", At: p.at.Add(-time.Second)}}
-		}},
-		{"it is not over", "is not over", func(p *tape) []Write {
-			p.runs("old")
-			p.deletes("old")
-			return nil
-		}},
-		{"nothing newer is kept", "of its pipeline 0 are kept", func(p *tape) []Write {
-			p.ends("older", "old")
-			p.deletes("old")
-			return nil
-		}},
-		{"all are to be kept", "all of its pipeline are to be kept", func(p *tape) []Write {
-			old := p.made("old", corev1.ConditionTrue)
-			old.Annotations[pipelinesascode.MaxKeepRuns] = "abc"
-			p.tell(theRuns, "old", old)
-			p.deletes("old")
-			return nil
-		}},
+	for _, c := range []struct{ what, want, script string }{
+		{"the older one is deleted when it is reported", "", "ends old new; accepts old; deletes old"},
+		{"Tekton has ended it once more after its event noted the end", "", "ends old new old; accepts old; deletes old"},
+		{"its result is accepted later", "has not accepted its result before", "ends old new; deletes old; later; accepts old"},
+		{"its result was sent and not accepted", "has not accepted its result before", "ends old new; sends old; deletes old"},
+		{"it is not over", "is not over", "runs old; deletes old"},
+		{"nothing newer is kept", "of its pipeline 0 are kept", "ends older old; deletes old"},
+		{"all are to be kept", "all of its pipeline are to be kept", "keeps old; deletes old"},
 	} {
-		p := &tape{t: t, at: time.Unix(1000, 0).UTC(), History: History{Installation: "ns"}}
-		e := &Evidence{Writes: c.play(p)}
-		e.Remember(p.Pruned())
-		if found := fmt.Sprint(e.Early(p.Pruned())); found != "[]" && c.want == "" || !strings.Contains(found, c.want) {
-			t.Errorf("%s: found %s, want %q", c.what, found, c.want)
+		p, e := newTape(t), &Evidence{}
+		write := func(applied bool) func(words ...string) {
+			return func(words ...string) {
+				e.Writes = append(e.Writes, Write{ExternalID: words[0], Conclusion: "success", Applied: applied, At: p.at})
+			}
 		}
+		verbs{
+			"runs": p.runs, "ends": p.ends, "deletes": p.deletes, "accepts": write(true), "sends": write(false),
+			"later": func(...string) { p.at = p.at.Add(time.Second) },
+			"keeps": func(words ...string) {
+				run := p.made(words[0], corev1.ConditionTrue)
+				run.Annotations[pipelinesascode.MaxKeepRuns] = "abc"
+				p.tell(theRuns, run.Name, run)
+			},
+		}.play(t, c.script)
+		e.Remember(p.Pruned())
+		judged(t, c.what, c.want, e.Early(p.Pruned()))
 		if len(e.Made()) != 1 {
 			t.Errorf("%s: %d PipelineRuns are remembered, want the deleted one", c.what, len(e.Made()))
 		}
@@ -74,7 +48,7 @@ func TestTheHistoryOfWhatIsPruned(t *testing.T) {
 
 // What a PipelineRun has said of its report stays known, whatever Tekton writes over it.
 func TestAMarkIsRemembered(t *testing.T) {
-	p := &tape{t: t, at: time.Unix(1000, 0).UTC(), History: History{Installation: "ns"}}
+	p := newTape(t)
 	marked := p.made("a", corev1.ConditionTrue)
 	marked.Labels[pipelinesascode.State] = pipelinesascode.StateCompleted
 	p.tell(theRuns, "a", marked)

@@ -4,6 +4,7 @@ package manifests
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,7 +41,7 @@ func TestEachServiceMonitorFindsOnePort(t *testing.T) {
 		}
 		var ports []string
 		for _, service := range all.services {
-			if selector.Matches(labels.Set(service.Labels)) && hasServicePort(service, m.Spec.Endpoints[0].Port) {
+			if selector.Matches(labels.Set(service.Labels)) && slices.ContainsFunc(service.Spec.Ports, func(port corev1.ServicePort) bool { return port.Name == m.Spec.Endpoints[0].Port }) {
 				ports = append(ports, service.Name)
 			}
 		}
@@ -54,13 +55,4 @@ func TestEachServiceMonitorFindsOnePort(t *testing.T) {
 			t.Errorf("nothing reads the metrics of Deployment %s", deployment.Name)
 		}
 	}
-}
-
-func hasServicePort(service corev1.Service, name string) bool {
-	for _, port := range service.Spec.Ports {
-		if port.Name == name {
-			return true
-		}
-	}
-	return false
 }

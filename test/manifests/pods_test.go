@@ -3,7 +3,6 @@
 package manifests
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -124,18 +123,17 @@ func checkGrace(t *testing.T, deployment appsv1.Deployment) {
 }
 
 // drainWait is the value of -drain-wait, zero when there is none.
-func drainWait(t *testing.T, args []string) time.Duration {
+func drainWait(t *testing.T, args []string) (wait time.Duration) {
 	t.Helper()
-	set := flag.NewFlagSet("args", flag.ContinueOnError)
-	wait := set.Duration("drain-wait", 0, "")
 	for _, arg := range args {
-		if strings.HasPrefix(arg, "-drain-wait") {
-			if err := set.Parse([]string{arg}); err != nil {
+		if value, is := strings.CutPrefix(arg, "-drain-wait="); is {
+			var err error
+			if wait, err = time.ParseDuration(value); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	return *wait
+	return wait
 }
 
 func TestContainersAreProbedLimitedAndRestricted(t *testing.T) {

@@ -4,7 +4,6 @@ package manifests
 
 import (
 	"path/filepath"
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,16 +12,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	settings "github.com/plumbline-ci/plumbline/pkg/config"
 )
-
-// While the cluster's quota controller has not counted a kind yet, the API server refuses to create objects of it. So a first
-// installation must not have a quota of kinds that it defines itself.
-func TestNoQuotaIsApplied(t *testing.T) {
-	for name := range read(t).names {
-		if strings.HasPrefix(name, "ResourceQuota ") {
-			t.Errorf("%s is in config/", name)
-		}
-	}
-}
 
 // The optional quota is above the budgets of the receivers and the controller, and bounds both kinds.
 func TestTheQuotaIsAboveTheBudgets(t *testing.T) {

@@ -11,16 +11,13 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/signal"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/plumbline-ci/plumbline/test/installation"
 	"github.com/plumbline-ci/plumbline/test/oracle/play"
 	"github.com/plumbline-ci/plumbline/test/oracle/scenario"
 	"github.com/plumbline-ci/plumbline/test/oracle/verdict"
@@ -32,41 +29,32 @@ func main() {
 	only := flag.String("only", "", "numbers of the `scenarios` that alone are played, with commas between")
 	parallel := flag.Int("parallel", 6, "how many are played at once")
 	show := flag.Bool("show", false, "print the scenarios and play nothing")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	scenarios, err := choose(*seed, *count, *only)
-	if err == nil && *show {
-		for _, s := range scenarios {
-			fmt.Println(s)
+	installation.Main("oracle", func(ctx context.Context) error {
+		scenarios, err := choose(*seed, *count, *only)
+		if err != nil {
+			return err
 		}
-		return
-	}
-	if err == nil {
-		err = run(ctx, scenarios, scenario.DefaultsOf(*seed), *parallel)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "oracle:", err)
-		os.Exit(1)
-	}
+		if *show {
+			for _, s := range scenarios {
+				fmt.Println(s)
+			}
+			return nil
+		}
+		return run(ctx, scenarios, scenario.DefaultsOf(*seed), *parallel)
+	})
 }
 
-func choose(seed uint64, count int, only string) ([]scenario.Scenario, error) {
-	var all []scenario.Scenario
+func choose(seed uint64, count int, only string) (all []scenario.Scenario, err error) {
+	numbers, err := installation.Numbers[int]("-only", only)
 	if only == "" {
-		for n := 1; n <= count; n++ {
-			all = append(all, scenario.Draw(seed, n))
+		for n := range count {
+			numbers = append(numbers, n+1)
 		}
-		return all, nil
 	}
-	for _, text := range strings.Split(only, ",") {
-		n, err := strconv.Atoi(strings.TrimSpace(text))
-		if err != nil || n < 1 {
-			return nil, fmt.Errorf("%q is no number of a scenario", text)
-		}
+	for _, n := range numbers {
 		all = append(all, scenario.Draw(seed, n))
 	}
-	return all, nil
+	return all, err
 }
 
 // run plays the scenarios. When something is wrong the logs stay, and the error says where.
@@ -79,7 +67,7 @@ func run(ctx context.Context, scenarios []scenario.Scenario, defaults scenario.D
 	}
 	stage.Close(err != nil)
 	if err != nil {
-		return fmt.Errorf("%w\nthe logs are in %s", err, stage.Logs())
+		return fmt.Errorf("%w\nthe logs are in %s", err, stage.Dir)
 	}
 	fmt.Printf("%d scenarios in %s: everything that differs is meant\n", len(scenarios), time.Since(begin).Round(time.Second))
 	return nil

@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -52,26 +52,16 @@ func newClient(url string, idle time.Duration) *client {
 
 // send sends what next gives, rate times a second, until ctx ends, and waits for the last answer.
 func (c *client) send(ctx context.Context, rate int, next func(n int) forge.Delivery) {
-	var flying sync.WaitGroup
-	defer flying.Wait()
 	c.begin = time.Now()
-	for n := 0; ; n++ {
-		due := c.begin.Add(time.Duration(n) * time.Second / time.Duration(rate)) // what a busy machine sends late is not left out
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(time.Until(due)):
-		}
+	installation.OpenLoop(ctx, time.Second/time.Duration(rate), math.MaxInt, func(n int, _ time.Time) {
 		delivery, by := next(n), &c.fresh
 		if n/2%2 == 1 { // next alternates kinds by n%2
 			by = &c.kept
 		}
-		flying.Go(func() {
-			start := time.Now()
-			status, err := deliver(by, c.url, delivery)
-			c.count(delivery, start, status, err)
-		})
-	}
+		start := time.Now()
+		status, err := deliver(by, c.url, delivery)
+		c.count(delivery, start, status, err)
+	})
 }
 
 // deliver posts once; a POST that a connection's end took with it is not sent again.
@@ -132,10 +122,8 @@ func (c *client) counted() Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	report := c.report
-	slices.Sort(c.took)
-	if n := len(c.took); n > 0 {
-		report.Median, report.P99, report.Longest = c.took[n/2], c.took[n*99/100], c.took[n-1]
-	}
+	report.Median, report.P99 = installation.Percentile(c.took, 50), installation.Percentile(c.took, 99)
+	report.Longest = installation.Percentile(c.took, 100)
 	report.Accepted = len(c.accepted)
 	return report
 }

@@ -6,8 +6,6 @@ package soak
 
 import (
 	"errors"
-	"flag"
-	"fmt"
 	"strings"
 	"time"
 
@@ -55,7 +53,11 @@ type Pod struct {
 
 // Shipped are the standard settings: 20 deliveries a second, a restart every 20 s, and kubelet's part as config/ has it.
 func Shipped() (Settings, error) {
-	pod, err := shippedPod()
+	deployment, err := installation.Deployment(receiverDeployment)
+	if err != nil {
+		return Settings{}, err
+	}
+	pod, err := podOf(deployment)
 	return Settings{
 		Duration: 30 * time.Minute, Rate: 20, Replicas: 3, RestartEvery: 20 * time.Second, CacheFill: 2 * time.Second,
 		Latency: 50 * time.Millisecond, Unlisting: 5 * time.Second, Idle: 10 * time.Second, Pod: pod,
@@ -70,14 +72,6 @@ func Short() (Settings, error) {
 	s.Unlisting, s.Idle = 2*time.Second, 2*time.Second
 	s.Pod.PreStop, s.Pod.DrainWait = 3*time.Second, 3*time.Second
 	return s, err
-}
-
-func shippedPod() (Pod, error) {
-	deployment, err := installation.Deployment(receiverDeployment)
-	if err != nil {
-		return Pod{}, err
-	}
-	return podOf(deployment)
 }
 
 func podOf(deployment *appsv1.Deployment) (Pod, error) {
@@ -97,18 +91,10 @@ func podOf(deployment *appsv1.Deployment) (Pod, error) {
 }
 
 func drainWait(args []string) (time.Duration, error) {
-	set := flag.NewFlagSet("receiver", flag.ContinueOnError)
-	wait := set.Duration("drain-wait", -1, "")
 	for _, arg := range args {
-		if !strings.HasPrefix(arg, "-drain-wait=") {
-			continue
-		}
-		if err := set.Parse([]string{arg}); err != nil {
-			return 0, fmt.Errorf("the receiver's Deployment: %w", err)
+		if wait, is := strings.CutPrefix(arg, "-drain-wait="); is {
+			return time.ParseDuration(wait)
 		}
 	}
-	if *wait < 0 {
-		return 0, errors.New("the receiver's Deployment has no -drain-wait")
-	}
-	return *wait, nil
+	return 0, errors.New("the receiver's Deployment has no -drain-wait")
 }

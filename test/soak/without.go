@@ -4,7 +4,7 @@ package soak
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -49,14 +49,10 @@ func BuildUnclosed(ctx context.Context, path string) error {
 		return fmt.Errorf("%s does not have once the line %q", source, closes)
 	}
 	changed := path + unclosed + ".go"
-	if err := os.WriteFile(changed, []byte(strings.Replace(string(text), closes, "", 1)), 0o600); err != nil {
-		return err
-	}
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {source: changed}})
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(path+unclosed+".json", overlay, 0o600); err != nil {
+	overlay := fmt.Appendf(nil, `{"Replace": {%q: %q}}`, source, changed)
+	if err := errors.Join(
+		os.WriteFile(changed, []byte(strings.Replace(string(text), closes, "", 1)), 0o600), os.WriteFile(path+unclosed+".json", overlay, 0o600),
+	); err != nil {
 		return err
 	}
 	command := exec.CommandContext(ctx, "go", "build", "-overlay="+path+unclosed+".json", "-o", path+unclosed, "./cmd/receiver")

@@ -159,8 +159,9 @@ func TestACommitInTheHistoryOfABranchWasNotPushed(t *testing.T) {
 func TestThePushesThatAreLookedThroughAreBounded(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	event := b.pushEvent("refs/heads/main")
-	event.ReceivedAt = metav1.Now()
-	for i := range maxActivityPages*api.PerPage + 1 {
+	const later = maxActivityPages*api.PerPage + 1
+	event.ReceivedAt = metav1.NewTime(time.Now().Add(later * time.Second)) // each push has its own second
+	for i := range later {
 		b.SetBranch(testProject, fmt.Sprint("b", i), b.head.SHA, "dev")
 	}
 	b.Commit("main", map[string]string{"x": "later"})

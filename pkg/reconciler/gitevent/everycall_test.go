@@ -53,7 +53,7 @@ func TestEveryCallMayFail(t *testing.T) {
 func TestNoPatchEverWorks(t *testing.T) {
 	t.Parallel()
 	for _, outcome := range []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse} {
-		for name, err := range map[string]error{"webhook down": errRefused, "denied": errDenied, "conflict": errConflict} {
+		for name, err := range map[string]error{"webhook down": errRefused, "denied": errDenied, "conflict": errConflict, "throttled": errThrottled} {
 			t.Run(name+"/run ends "+string(outcome), func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t, helloFile("hello"))

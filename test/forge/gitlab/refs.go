@@ -18,7 +18,8 @@ type Change = gitdb.Change
 // target is the project for pushes.
 func (g *GitLab) target(p *project) gitdb.Target {
 	return gitdb.Target{
-		DB: p.db, DefaultBranch: p.defaultBranch, Branches: p.branches, Tags: p.tags, Annotated: p.annotated, Now: g.now(),
+		DB: p.db, DefaultBranch: p.defaultBranch, Branches: p.branches, Tags: p.tags,
+		Annotated: p.annotated, Now: g.now(),
 		Person: func(username string) gitdb.Person { return g.userOf(username).person() },
 		Moved: func(ref, before, after, username string) {
 			g.moved(p, ref, refUpdate{before: before, after: after, by: g.userOf(username)})

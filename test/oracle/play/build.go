@@ -5,8 +5,6 @@ package play
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
@@ -33,67 +30,25 @@ type original struct {
 	settings map[string]string
 }
 
-// buildOriginal builds the controller and the watcher of the release in pac/go.mod, once, into the cache of the test cluster's binaries.
+// buildOriginal builds the controller and the watcher of the release in pac/go.mod beside the binaries of the test cluster. What is there
+// already and is as it would be is left.
 func buildOriginal(ctx context.Context, progress io.Writer) (original, error) {
 	root, err := cluster.Root()
 	if err != nil {
 		return original{}, err
 	}
 	dir := filepath.Join(root, "test", "oracle", "pac")
-	if _, err := command(ctx, dir, "go", "mod", "download", pacModule); err != nil {
+	cache, err := cluster.CacheDir()
+	if err != nil {
+		return original{}, err
+	}
+	bin := filepath.Join(cache, "oracle") + string(filepath.Separator)
+	_, _ = fmt.Fprintln(progress, "building Pipelines-as-Code, which takes minutes once")
+	if _, err := command(ctx, dir, "go", "build", "-ldflags", "-s -w", "-o", bin, pacModule+"/cmd/"+controller, pacModule+"/cmd/"+watcher); err != nil {
 		return original{}, err
 	}
 	module, err := command(ctx, dir, "go", "list", "-m", "-f", "{{.Dir}}", pacModule)
-	if err != nil {
-		return original{}, err
-	}
-	bin, err := cacheFolder(ctx, dir)
-	if err != nil {
-		return original{}, err
-	}
-	for _, name := range []string{controller, watcher} {
-		if _, err := os.Stat(filepath.Join(bin, name)); err == nil {
-			continue
-		}
-		begin := time.Now()
-		_, _ = fmt.Fprintf(progress, "building %s (once) ... ", name)
-		partial := filepath.Join(bin, "."+name+".partial")
-		if _, err := command(ctx, dir, "go", "build", "-ldflags", "-s -w", "-o", partial, pacModule+"/cmd/"+name); err != nil {
-			return original{}, err
-		}
-		if err := os.Rename(partial, filepath.Join(bin, name)); err != nil {
-			return original{}, err
-		}
-		_, _ = fmt.Fprintln(progress, time.Since(begin).Round(time.Second))
-	}
-	return original{bin: bin, config: filepath.Join(module, "config")}, nil
-}
-
-// cacheFolder is named after everything that decides the result, and made if need be.
-func cacheFolder(ctx context.Context, dir string) (string, error) {
-	cache := os.Getenv(cluster.CacheEnv)
-	if cache == "" {
-		user, err := os.UserCacheDir()
-		if err != nil {
-			return "", fmt.Errorf("finding a cache folder (set %s): %w", cluster.CacheEnv, err)
-		}
-		cache = filepath.Join(user, "plumbline")
-	}
-	version, err := command(ctx, dir, "go", "env", "GOVERSION", "GOOS", "GOARCH")
-	if err != nil {
-		return "", err
-	}
-	hash := sha256.New()
-	hash.Write([]byte(version))
-	for _, name := range []string{"go.mod", "go.sum"} {
-		data, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			return "", err
-		}
-		hash.Write(data)
-	}
-	bin := filepath.Join(cache, "oracle", hex.EncodeToString(hash.Sum(nil))[:16])
-	return bin, os.MkdirAll(bin, 0o755)
+	return original{bin: bin, config: filepath.Join(module, "config")}, err
 }
 
 // command runs one in a folder and returns what it prints.

@@ -3,10 +3,8 @@
 package play
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -17,7 +15,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	yamlreader "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
@@ -78,34 +75,20 @@ func shipped(dir string, settings map[string]string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := eachDocument(data, func(object map[string]any) error { return keep(&all, object, settings) }); err != nil {
+		objects, err := cluster.Documents(data)
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		for _, object := range objects {
+			if err := keep(&all, object.Object, settings); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if all.Len() == 0 {
 		return nil, fmt.Errorf("%s has no manifests", dir)
 	}
 	return all.Bytes(), nil
-}
-
-func eachDocument(data []byte, do func(map[string]any) error) error {
-	documents := yamlreader.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
-	for {
-		document, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		object := map[string]any{}
-		if err := errors.Join(err, yaml.Unmarshal(document, &object)); err != nil {
-			return err
-		}
-		if len(object) == 0 {
-			continue
-		}
-		if err := do(object); err != nil {
-			return err
-		}
-	}
 }
 
 // keep writes an object that is needed here. Logs of runs cannot be read from nodes that are not there, and metrics have no port.

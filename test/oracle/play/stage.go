@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package play plays scenarios to Pipelines-as-Code and to Plumbline. Each has a cluster of its own, because both watch the same kinds, and
+// an App of its own on one forge. So both see the same commits, comments and people, and neither sees what the other does.
 package play
 
 import (
@@ -44,7 +46,7 @@ type side struct {
 
 // Stage is both sides, running.
 type Stage struct {
-	dir       string
+	Dir       string // with the logs of everything
 	forge     *forge.GitHub
 	gateway   *gateway
 	ours, pac side
@@ -55,14 +57,14 @@ type Stage struct {
 // Open starts everything, with the same defaults on both sides. Close ends what it started, also when it fails.
 func Open(ctx context.Context, defaults scenario.Defaults, progress io.Writer) (s *Stage, err error) {
 	s = &Stage{system: "plumbline"}
-	if s.dir, err = os.MkdirTemp("", "plumbline-oracle-"); err != nil {
+	if s.Dir, err = os.MkdirTemp("", "plumbline-oracle-"); err != nil {
 		return s, err
 	}
 	built, err := buildOriginal(ctx, progress)
 	if err != nil {
 		return s, err
 	}
-	programs, err := installation.Build(ctx, s.dir)
+	programs, err := installation.Build(ctx, s.Dir)
 	if err != nil {
 		return s, err
 	}
@@ -105,7 +107,7 @@ func keysOf(d scenario.Defaults) map[string]string {
 }
 
 func (s *Stage) startOurs(ctx context.Context, programs installation.Programs, defaults scenario.Defaults) error {
-	if err := s.ours.begin(ctx, filepath.Join(s.dir, "plumbline")); err != nil {
+	if err := s.ours.begin(ctx, filepath.Join(s.Dir, "plumbline")); err != nil {
 		return err
 	}
 	if err := installation.Define(ctx, s.ours.cluster); err != nil {
@@ -129,7 +131,7 @@ func (s *Stage) startOurs(ctx context.Context, programs installation.Programs, d
 }
 
 func (s *Stage) startPaC(ctx context.Context, built original, defaults scenario.Defaults) (err error) {
-	if err := s.pac.begin(ctx, filepath.Join(s.dir, "original")); err != nil {
+	if err := s.pac.begin(ctx, filepath.Join(s.Dir, "original")); err != nil {
 		return err
 	}
 	built.settings = keysOf(defaults)
@@ -153,9 +155,6 @@ func (s *side) begin(ctx context.Context, dir string) (err error) {
 	return err
 }
 
-// Logs is the folder with the logs of everything.
-func (s *Stage) Logs() string { return s.dir }
-
 // Close ends everything. keep leaves the logs.
 func (s *Stage) Close(keep bool) {
 	for _, c := range []*cluster.Cluster{s.ours.cluster, s.pac.cluster} {
@@ -171,7 +170,7 @@ func (s *Stage) Close(keep bool) {
 		_ = s.forge.Close()
 	}
 	if !keep {
-		_ = os.RemoveAll(s.dir)
+		_ = os.RemoveAll(s.Dir)
 	}
 }
 

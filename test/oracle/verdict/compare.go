@@ -141,9 +141,7 @@ func Compare(application string, pac, ours []Side) []Difference {
 func runs(pac, ours []Run) []Difference {
 	var all []Difference
 	left, right := byPipeline(pac), byPipeline(ours)
-	names := maps.Clone(left)
-	maps.Copy(names, right)
-	for _, name := range slices.Sorted(maps.Keys(names)) {
+	for _, name := range either(left, right) {
 		a, b := left[name], right[name]
 		for i := range max(len(a), len(b)) {
 			switch {
@@ -157,6 +155,11 @@ func runs(pac, ours []Run) []Difference {
 		}
 	}
 	return all
+}
+
+// either are the keys of both maps, in order.
+func either[T any](left, right map[string]T) []string {
+	return slices.Compact(slices.Sorted(slices.Values(slices.AppendSeq(slices.Collect(maps.Keys(left)), maps.Keys(right)))))
 }
 
 func byPipeline(list []Run) map[string][]Run {
@@ -181,9 +184,7 @@ func pair(a, b Run) []Difference {
 	left, right := map[string]string{}, map[string]string{}
 	flatten("", a.Spec, left)
 	flatten("", b.Spec, right)
-	paths := maps.Clone(left)
-	maps.Copy(paths, right)
-	for _, path := range slices.Sorted(maps.Keys(paths)) {
+	for _, path := range either(left, right) {
 		add(Rendered, path, left[path], right[path])
 	}
 	return all
@@ -227,10 +228,8 @@ func checks(pac, ours []Check) []Difference {
 }
 
 func left(pac, ours map[string][]int) []Difference {
-	names := maps.Clone(pac)
-	maps.Copy(names, ours)
 	var all []Difference
-	for _, name := range slices.Sorted(maps.Keys(names)) {
+	for _, name := range either(pac, ours) {
 		if a, b := fmt.Sprint(slices.Sorted(slices.Values(pac[name]))), fmt.Sprint(slices.Sorted(slices.Values(ours[name]))); a != b {
 			all = append(all, Difference{What: Left, Subject: name, PaC: a, Ours: b})
 		}

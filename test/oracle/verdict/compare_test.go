@@ -106,26 +106,6 @@ func TestWhatNobodyMeansIsReported(t *testing.T) {
 	}
 }
 
-// A stranger's command leaves alone what somebody has approved. Of a commit that nobody has approved it is no such thing.
-func TestAStrangerAsksAgainOnlyAfterAnApproval(t *testing.T) {
-	approval := scenario.Act{Kind: scenario.Comment, By: scenario.Writer, Text: "/ok-to-test"}
-	remark := scenario.Act{Kind: scenario.Comment, By: scenario.Writer, Text: "looks good"}
-	for name, test := range map[string]struct {
-		before scenario.Act
-		want   int
-	}{"approved": {approval, 1}, "not approved": {remark, 0}} {
-		t.Run(name, func(t *testing.T) {
-			s := scenario.Scenario{Acts: []scenario.Act{
-				{Kind: scenario.Open, By: scenario.Stranger, Fork: true}, test.before, {Kind: scenario.Comment, By: scenario.Stranger, Text: "/test"},
-			}}
-			meant, _ := Judge(s, []Difference{{Act: 2, What: Reported, Subject: application, PaC: "queued", Ours: "skipped"}})
-			if len(meant) != test.want {
-				t.Errorf("meant are %v", meant)
-			}
-		})
-	}
-}
-
 // Which runs are left is asked of pipelines only whose runs do not differ.
 func TestWhatIsLeftFollowsFromTheRuns(t *testing.T) {
 	a := run("build", "push", "succeeded", "1")

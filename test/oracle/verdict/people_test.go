@@ -18,75 +18,62 @@ func opens(user string) scenario.Act {
 	return scenario.Act{Kind: scenario.Open, By: user, Fork: true, Branch: scenario.Main}
 }
 
-// A comment of somebody who may read takes a waiting check away at Pipelines-as-Code, which runs for them.
-func TestWhatAReadersCommentMakesOfACheckThatWaits(t *testing.T) {
-	const application, want = "Pipelines as Code CI", "a member or reader starts or ends runs by a comment"
-	fork := opens(scenario.Stranger)
-	approved, labelled := by(scenario.Comment, scenario.Writer, "/ok-to-test"), by(scenario.Labeled, scenario.Triager, "other")
-	byReader := by(scenario.Comment, scenario.Reader, "/ok-to-test")
-	for name, test := range map[string]struct {
-		acts []scenario.Act
-		ours string
-		want int
-	}{
-		"one that waits here":                        {[]scenario.Act{fork, byReader}, "queued", 1},
-		"one that ended here, with an approval":      {[]scenario.Act{fork, approved, labelled, byReader}, "skipped", 1},
-		"one that ended here, without an approval":   {[]scenario.Act{fork, labelled, byReader}, "skipped", 0},
-		"one that ended here, and a writer comments": {[]scenario.Act{fork, approved, labelled, by(scenario.Comment, scenario.Writer, "hello")}, "skipped", 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			found := Difference{Act: len(test.acts) - 1, What: Reported, Subject: application, Ours: test.ours}
-			if meant, _ := Judge(scenario.Scenario{Acts: test.acts}, []Difference{found}); meant[want] != test.want {
-				t.Errorf("meant are %v", meant)
-			}
-		})
+// What is meant of a difference after the last of some acts.
+func TestWhatIsMeant(t *testing.T) {
+	const (
+		readers = "a member or reader starts or ends runs by a comment"
+		remarks = "a writer's comment runs what waits for approval"
+		labels  = "a label asks for approval of a commit that was approved"
+		starts  = "/ok-to-test that starts nothing leaves a check"
+		again   = "a stranger's command asks for approval of a commit that was approved"
+	)
+	check := func(pac, ours string) Difference {
+		return Difference{What: Reported, Subject: "Pipelines as Code CI", PaC: pac, Ours: ours}
 	}
-}
-
-// A writer's comment that is no command runs what waits at Pipelines-as-Code only.
-func TestARemarkOfAWriterApprovesNothing(t *testing.T) {
-	const want = "a writer's comment runs what waits for approval"
-	fork := opens(scenario.Stranger)
+	run := func(what What) Difference { return Difference{What: what, Subject: "p1"} }
+	fork, fromReader := opens(scenario.Stranger), opens(scenario.Reader)
 	own := scenario.Act{Kind: scenario.Open, By: scenario.Writer, Branch: scenario.Main}
+	says := func(user, text string) scenario.Act { return by(scenario.Comment, user, text) }
+	approved, deploy := says(scenario.Writer, "/ok-to-test"), says(scenario.Writer, "/deploy now")
+	labelled, asked := by(scenario.Labeled, scenario.Triager, scenario.Label), says(scenario.Reader, "/ok-to-test")
+	byWriter := by(scenario.Labeled, scenario.Writer, scenario.Label)
+	moved := by(scenario.Sync, scenario.Stranger, "")
 	for name, test := range map[string]struct {
-		acts []scenario.Act
-		what What
-		want int
+		meant string
+		acts  []scenario.Act
+		found Difference
+		want  int
 	}{
-		"a run there":                        {[]scenario.Act{fork, by(scenario.Comment, scenario.Writer, "/deploy now")}, OnlyPaC, 1},
-		"a run here":                         {[]scenario.Act{fork, by(scenario.Comment, scenario.Writer, "/deploy now")}, OnlyOurs, 0},
-		"a stranger's":                       {[]scenario.Act{fork, by(scenario.Comment, scenario.Stranger, "/deploy now")}, OnlyPaC, 0},
-		"of a commit that was approved":      {[]scenario.Act{fork, by(scenario.Comment, scenario.Writer, "/ok-to-test"), by(scenario.Comment, scenario.Writer, "/deploy now")}, OnlyPaC, 0},
-		"after what contradicts itself":      {[]scenario.Act{fork, by(scenario.Comment, scenario.Owner, "/test\n/retest"), by(scenario.Comment, scenario.Writer, "/deploy now")}, OnlyPaC, 1},
-		"on a writer's pull request":         {[]scenario.Act{own, by(scenario.Comment, scenario.Writer, "/deploy now")}, OnlyPaC, 0},
-		"what matches no on-comment is said": {[]scenario.Act{fork, by(scenario.Comment, scenario.Writer, "looks good")}, OnlyPaC, 0},
+		// A comment of somebody who may read takes a waiting check away at Pipelines-as-Code, which runs for them.
+		"a reader comments, and one waits here":           {readers, []scenario.Act{fork, asked}, check("", "queued"), 1},
+		"a reader comments, and one ended by an approval": {readers, []scenario.Act{fork, approved, labelled, asked}, check("", "skipped"), 1},
+		"a reader comments, and one ended without one":    {readers, []scenario.Act{fork, labelled, asked}, check("", "skipped"), 0},
+		"a writer comments, and one ended here":           {readers, []scenario.Act{fork, approved, labelled, says(scenario.Writer, "hello")}, check("", "skipped"), 0},
+		// A writer's comment that is no command runs what waits at Pipelines-as-Code only.
+		"a remark, and a run there":                 {remarks, []scenario.Act{fork, deploy}, run(OnlyPaC), 1},
+		"a remark, and a run here":                  {remarks, []scenario.Act{fork, deploy}, run(OnlyOurs), 0},
+		"a stranger's remark":                       {remarks, []scenario.Act{fork, says(scenario.Stranger, "/deploy now")}, run(OnlyPaC), 0},
+		"a remark about a commit that was approved": {remarks, []scenario.Act{fork, approved, deploy}, run(OnlyPaC), 0},
+		"a remark after what contradicts itself":    {remarks, []scenario.Act{fork, says(scenario.Owner, contradictory), deploy}, run(OnlyPaC), 1},
+		"a remark on a writer's pull request":       {remarks, []scenario.Act{own, deploy}, run(OnlyPaC), 0},
+		"a remark that matches no on-comment":       {remarks, []scenario.Act{fork, says(scenario.Writer, "looks good")}, run(OnlyPaC), 0},
+		// A label runs a commit that was approved, at Plumbline only.
+		"a writer's label":                                {labels, []scenario.Act{fork, approved, byWriter}, run(OnlyOurs), 1},
+		"a label of somebody who may only label":          {labels, []scenario.Act{fork, approved, labelled}, run(OnlyOurs), 0},
+		"a label without an approval":                     {labels, []scenario.Act{fork, byWriter}, run(OnlyOurs), 0},
+		"a label, and the approval was of another commit": {labels, []scenario.Act{fork, approved, moved, byWriter}, run(OnlyOurs), 0},
+		// A stranger's command leaves alone what somebody has approved. Of a commit that nobody has approved it is no such thing.
+		"a stranger asks again after an approval": {again, []scenario.Act{fork, approved, says(scenario.Stranger, "/test")}, check("queued", "skipped"), 1},
+		"a stranger asks again after a remark":    {again, []scenario.Act{fork, says(scenario.Writer, "looks good"), says(scenario.Stranger, "/test")}, check("queued", "skipped"), 0},
+		// An approval that starts nothing has no check of its own here.
+		"an approval that starts nothing":     {starts, []scenario.Act{fromReader, approved}, check("neutral", ""), 1},
+		"another command that starts nothing": {starts, []scenario.Act{fromReader, says(scenario.Writer, "/test")}, check("neutral", ""), 0},
+		"a reader's approval":                 {starts, []scenario.Act{fromReader, asked}, check("neutral", ""), 0},
+		"an approval, and a check that waits": {starts, []scenario.Act{fromReader, approved}, check("neutral", "queued"), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found := Difference{Act: len(test.acts) - 1, What: test.what, Subject: "p1"}
-			if meant, _ := Judge(scenario.Scenario{Acts: test.acts}, []Difference{found}); meant[want] != test.want {
-				t.Errorf("meant are %v", meant)
-			}
-		})
-	}
-}
-
-// A label runs a commit that was approved, at Plumbline only.
-func TestALabelOnAnApprovedCommit(t *testing.T) {
-	const want = "a label asks for approval of a commit that was approved"
-	fork := opens(scenario.Stranger)
-	approved, moved := by(scenario.Comment, scenario.Writer, "/ok-to-test"), by(scenario.Sync, scenario.Stranger, "")
-	for name, test := range map[string]struct {
-		acts []scenario.Act
-		want int
-	}{
-		"a writer's":                     {[]scenario.Act{fork, approved, by(scenario.Labeled, scenario.Writer, scenario.Label)}, 1},
-		"of somebody who may only label": {[]scenario.Act{fork, approved, by(scenario.Labeled, scenario.Triager, scenario.Label)}, 0},
-		"without an approval":            {[]scenario.Act{fork, by(scenario.Labeled, scenario.Writer, scenario.Label)}, 0},
-		"of another commit":              {[]scenario.Act{fork, approved, moved, by(scenario.Labeled, scenario.Writer, scenario.Label)}, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			found := Difference{Act: len(test.acts) - 1, What: OnlyOurs, Subject: "p1"}
-			if meant, _ := Judge(scenario.Scenario{Acts: test.acts}, []Difference{found}); meant[want] != test.want {
+			test.found.Act = len(test.acts) - 1
+			if meant, _ := Judge(scenario.Scenario{Acts: test.acts}, []Difference{test.found}); meant[test.meant] != test.want {
 				t.Errorf("meant are %v", meant)
 			}
 		})
@@ -113,29 +100,6 @@ func TestACheckThatStillWaits(t *testing.T) {
 			found := Compare(application, []Side{waits, test.pac}, []Side{waits, test.ours})
 			if meant, _ := Judge(scenario.Scenario{Acts: []scenario.Act{fork, both}}, found); meant[want] != test.want {
 				t.Errorf("meant are %v of %v", meant, found)
-			}
-		})
-	}
-}
-
-// An approval that starts nothing has no check of its own here.
-func TestAnApprovalThatStartsNothing(t *testing.T) {
-	const want = "/ok-to-test that starts nothing leaves a check"
-	fork := opens(scenario.Reader)
-	for name, test := range map[string]struct {
-		by, text, ours string
-		want           int
-	}{
-		"an approval":        {scenario.Writer, "/ok-to-test", "", 1},
-		"another command":    {scenario.Writer, "/test", "", 0},
-		"a reader's":         {scenario.Reader, "/ok-to-test", "", 0},
-		"a check that waits": {scenario.Writer, "/ok-to-test", "queued", 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := scenario.Scenario{Acts: []scenario.Act{fork, {Kind: scenario.Comment, By: test.by, Text: test.text}}}
-			found := Difference{Act: 1, What: Reported, Subject: "Pipelines as Code CI", PaC: "neutral", Ours: test.ours}
-			if meant, _ := Judge(s, []Difference{found}); meant[want] != test.want {
-				t.Errorf("meant are %v", meant)
 			}
 		})
 	}

@@ -11,15 +11,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"regexp"
-	"strconv"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/plumbline-ci/plumbline/test/bench"
+	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
 func main() {
@@ -35,13 +32,7 @@ func main() {
 	flag.StringVar(&c.json, "json", "", "file that the figures are stored in; those of sections that are not measured now stay")
 	flag.StringVar(&c.page, "page", "", "file whose table is written anew with the figures of -json; nothing is measured")
 	flag.StringVar(&c.profiles, "profiles", "", "directory for CPU, heap and mutex profiles under a load of the first rate; nothing is measured")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := c.run(ctx); err != nil {
-		fmt.Fprintf(os.Stderr, "\n✗ bench: %v\n", err)
-		os.Exit(1)
-	}
+	installation.Main("bench", c.run)
 }
 
 // command is the flags.
@@ -51,16 +42,16 @@ type command struct {
 	slow                                                           bench.Delays
 }
 
-func (c command) run(ctx context.Context) error {
+func (c *command) run(ctx context.Context) error {
 	if c.page != "" {
 		return c.rewrite()
 	}
 	o := bench.Options{During: time.Duration(c.seconds * float64(time.Second)), To: os.Stdout, Slow: c.slow}
 	var errs [5]error
-	o.Rates, errs[0] = numbers("-rates", c.rates)
-	o.Repositories, errs[1] = whole("-repositories", c.repositories)
-	o.Settled, errs[2] = whole("-settled", c.settled)
-	o.Runs, errs[4] = whole("-runs", c.runs)
+	o.Rates, errs[0] = installation.Numbers[float64]("-rates", c.rates)
+	o.Repositories, errs[1] = installation.Numbers[int]("-repositories", c.repositories)
+	o.Settled, errs[2] = installation.Numbers[int]("-settled", c.settled)
+	o.Runs, errs[4] = installation.Numbers[int]("-runs", c.runs)
 	o.Only, errs[3] = regexp.Compile(c.only)
 	if err := errors.Join(errs[:]...); err != nil {
 		return err
@@ -76,7 +67,7 @@ func (c command) run(ctx context.Context) error {
 }
 
 // store writes the figures, with those of other sections that the file has.
-func (c command) store(report *bench.Report) error {
+func (c *command) store(report *bench.Report) error {
 	if before, err := bench.Read(c.json); err == nil {
 		report.Keep(before)
 	}
@@ -87,7 +78,7 @@ func (c command) store(report *bench.Report) error {
 }
 
 // rewrite writes the page anew.
-func (c command) rewrite() error {
+func (c *command) rewrite() error {
 	report, err := bench.Read(c.json)
 	if err != nil {
 		return err
@@ -101,28 +92,4 @@ func (c command) rewrite() error {
 		return fmt.Errorf("%s: %w", c.page, err)
 	}
 	return os.WriteFile(c.page, []byte(text), 0o600)
-}
-
-// numbers reads a list like "1,10"; an empty one is none.
-func numbers(name, list string) (out []float64, err error) {
-	if list == "" {
-		return nil, nil
-	}
-	for _, word := range strings.Split(list, ",") {
-		n, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
-		if err != nil || n <= 0 {
-			return nil, fmt.Errorf("%s=%s: %q is not a number above 0; put commas between several", name, list, word)
-		}
-		out = append(out, n)
-	}
-	return out, nil
-}
-
-func whole(name, list string) ([]int, error) {
-	all, err := numbers(name, list)
-	var out []int
-	for _, n := range all {
-		out = append(out, int(n))
-	}
-	return out, err
 }

@@ -10,11 +10,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/plumbline-ci/plumbline/test/campaign"
@@ -29,32 +27,28 @@ func main() {
 	only := flag.String("acts", "", "numbers of the schedule's `acts` that alone are done, with commas between; \"\" does all")
 	settle := flag.Duration("settle", 25*time.Minute, "for how long everything may take afterwards")
 	shrink := flag.Float64("shrink-minutes", 0, "for how long smaller schedules are tried when an invariant is broken")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	p := player{seed: *seed, minutes: *minutes, limits: *limits, shrink: inMinutes(*shrink)}
-	acts, err := choose(p.schedule(), *only)
-	if err == nil {
-		err = p.run(ctx, acts, *settle)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "campaign:", err)
-		os.Exit(1)
-	}
+	installation.Main("campaign", func(ctx context.Context) error {
+		p := player{seed: *seed, minutes: *minutes, limits: *limits, shrink: inMinutes(*shrink)}
+		acts, err := choose(p.schedule(), *only)
+		if err != nil {
+			return err
+		}
+		return p.run(ctx, acts, *settle)
+	})
 }
 
 func inMinutes(n float64) time.Duration { return time.Duration(n * float64(time.Minute)) }
 
 // choose returns the acts with the numbers, all if there are none.
 func choose(acts []campaign.Act, only string) ([]campaign.Act, error) {
-	if only == "" {
-		return acts, nil
+	numbers, err := installation.Numbers[int]("-acts", only)
+	if err != nil || only == "" {
+		return acts, err
 	}
 	var chosen []campaign.Act
-	for _, text := range strings.Split(only, ",") {
-		n, err := strconv.Atoi(strings.TrimSpace(text))
-		if err != nil || n < 1 || n > len(acts) {
-			return nil, fmt.Errorf("%q is no act of the schedule, which has %d", text, len(acts))
+	for _, n := range numbers {
+		if n > len(acts) {
+			return nil, fmt.Errorf("%d is no act of the schedule, which has %d", n, len(acts))
 		}
 		chosen = append(chosen, acts[n-1])
 	}

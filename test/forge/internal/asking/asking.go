@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package asking is how the tests of the forges call them: by hand, so that no client's library hides what is answered.
+// Package asking is how the tests of the forges call them: by hand, so that no client's library
+// hides what is answered.
 package asking
 
 import (

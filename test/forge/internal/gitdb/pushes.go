@@ -21,7 +21,8 @@ type Pushes struct {
 	find      func(repo string) Target
 }
 
-// NewPushes makes them. act and look lock the forge until done is called, for what changes a repository and for what does not.
+// NewPushes makes them. act and look lock the forge until done is called, for what changes a
+// repository and for what does not.
 func NewPushes(act, look func(repo string) (done func()), find func(repo string) Target) Pushes {
 	return Pushes{act, look, find}
 }
@@ -38,8 +39,9 @@ type Target struct {
 	Moved func(ref, before, after, login string)
 }
 
-// Commit makes a commit and pushes it to the branch, which it creates if need be. Open pull requests from the branch follow. It
-// returns the SHA, which is that of git for the same content, time and parents.
+// Commit makes a commit and pushes it to the branch, which it creates if need be. Open pull
+// requests from the branch follow. It returns the SHA, which is that of git for the same content,
+// time and parents.
 func (p Pushes) Commit(repo, branch string, ch Change) string {
 	defer p.act(repo)()
 	t, author := p.find(repo), cmp.Or(ch.Author, "octocat")
@@ -74,8 +76,8 @@ func (p Pushes) CreateTag(repo, tag, sha, user string) {
 	})
 }
 
-// Annotate makes a tag that there is an annotated one: the ref points to a tag object, whose id it returns, and that to the commit.
-// Its push events stay those of a lightweight one.
+// Annotate makes a tag that there is an annotated one: the ref points to a tag object, whose id it
+// returns, and that to the commit. Its push events stay those of a lightweight one.
 func (p Pushes) Annotate(repo, tag string) string {
 	defer p.look(repo)()
 	t := p.find(repo)
@@ -101,7 +103,7 @@ func (p Pushes) Branches(repo string) map[string]string {
 func (p Pushes) on(repo, sha string, do func(t Target)) {
 	defer p.act(repo)()
 	t := p.find(repo)
-	if sha != "" && t.DB.Commit(sha) == nil {
+	if sha != "" && t.Commit(sha) == nil {
 		panic(fmt.Sprintf("forge: no commit %s in %s", sha, repo))
 	}
 	do(t)

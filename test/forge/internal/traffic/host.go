@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Host is what tests see of every forge: where it listens and what it was asked. A forge embeds it. S is its state as WaitFor
-// shows it, W an entry of its write log.
+// Host is what tests see of every forge: where it listens and what it was asked. A forge embeds it.
+// S is its state as WaitFor shows it, W an entry of its write log.
 type Host[S, W any] struct {
 	core    *Core
 	addr    string
@@ -22,7 +22,8 @@ type Host[S, W any] struct {
 	writes  []*W
 }
 
-// NewHost returns a host that does not listen yet; addr is where it will, "" a free port of 127.0.0.1.
+// NewHost returns a host that does not listen yet; addr is where it will, "" a free port of
+// 127.0.0.1.
 func NewHost[S, W any](core *Core, addr string, handler http.Handler, state func() S) *Host[S, W] {
 	core.BaseURL = "http://127.0.0.1:0"
 	return &Host[S, W]{core: core, addr: addr, handler: handler, state: state}
@@ -69,8 +70,8 @@ func (h *Host[S, W]) URL() string {
 	return h.core.BaseURL
 }
 
-// WaitFor blocks until ok says so of the forge's state, or ctx ends. ok runs under the forge's lock after every change: it must
-// call methods of the state only.
+// WaitFor blocks until ok says so of the forge's state, or ctx ends. ok runs under the forge's lock
+// after every change: it must call methods of the state only.
 func (h *Host[S, W]) WaitFor(ctx context.Context, ok func(S) bool) error {
 	return h.core.WaitFor(ctx, func() bool { return ok(h.state()) })
 }

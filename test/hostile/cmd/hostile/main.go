@@ -10,10 +10,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"regexp"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/plumbline-ci/plumbline/test/cluster"
@@ -24,13 +22,9 @@ import (
 func main() {
 	seconds := flag.Int("seconds", 60, "how long the tenant is alone, and then each attack lasts")
 	only := flag.String("only", ".", "regular expression of the findings to play, e.g. ^(2|14)$")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, time.Duration(*seconds)*time.Second, *only); err != nil {
-		fmt.Fprintf(os.Stderr, "\n✗ hostile: %v\n", err)
-		os.Exit(1)
-	}
+	installation.Main("hostile", func(ctx context.Context) error {
+		return run(ctx, time.Duration(*seconds)*time.Second, *only)
+	})
 }
 
 func run(ctx context.Context, during time.Duration, only string) error {

@@ -9,8 +9,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/plumbline-ci/plumbline/test/cluster"
@@ -21,13 +19,7 @@ import (
 func main() {
 	minutes := flag.Float64("minutes", 30, "how long deliveries are sent")
 	without := flag.String("without", "", "the mitigation to leave out: readiness, preStop, drain-wait, both-waits or connection-close")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *minutes, *without); err != nil {
-		fmt.Fprintln(os.Stderr, "soak:", err)
-		os.Exit(1)
-	}
+	installation.Main("soak", func(ctx context.Context) error { return run(ctx, *minutes, *without) })
 }
 
 func run(ctx context.Context, minutes float64, without string) error {
