@@ -26,25 +26,25 @@ func TestKilledAtEveryCall(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
 		all, calls := newLanes(t, on)
-		var trials []trial
-		add := func(fault string, at point, arm func(*lane, event, point) *armed) {
-			trials = append(trials, trial{fault: fault, at: at, arm: arm, end: endsSame})
+		var kills, terminations []trial
+		ends := func(fault string, at point, arm func(*lane, event, point) *armed) trial {
+			return trial{fault: fault, at: at, arm: arm, end: endsSame}
 		}
 		for _, at := range points(calls) {
-			add("killed before", at, endAt((*lane).kills, cluster.Drop()))
-			add("killed after", at, endAt((*lane).kills, cluster.ApplyThenDrop()))
+			kills = append(kills, ends("killed before", at, endAt((*lane).kills, cluster.Drop())),
+				ends("killed after", at, endAt((*lane).kills, cluster.ApplyThenDrop())))
 			if at.nth == 1 {
-				add("terminated during", at, endAt((*lane).terminates, cluster.Delay(signalled)))
+				terminations = append(terminations, ends("terminated during", at, endAt((*lane).terminates, cluster.Delay(signalled))))
 			}
 		}
 		for _, at := range points(all[0].forgeCalls()) {
-			add("forge: killed before", at, endAtForge((*lane).kills, forge.Hold(nil)))
-			add("forge: killed after", at, endAtForge((*lane).kills, forge.ApplyThenHold(nil)))
+			kills = append(kills, ends("forge: killed before", at, endAtForge((*lane).kills, forge.Hold(nil))),
+				ends("forge: killed after", at, endAtForge((*lane).kills, forge.ApplyThenHold(nil))))
 			if at.nth == 1 {
-				add("forge: terminated during", at, endAtForge((*lane).terminates, forge.Delay(signalled)))
+				terminations = append(terminations, ends("forge: terminated during", at, endAtForge((*lane).terminates, forge.Delay(signalled))))
 			}
 		}
-		everyTrial(t, "C9 on "+string(on), all, trials)
+		everyTrial(t, "C9 on "+string(on), all, append(kills, terminations...))
 	})
 }
 
