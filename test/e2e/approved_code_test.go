@@ -17,15 +17,6 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// pushToFork pushes files to the branch of a user's fork.
-func (w *world) pushToFork(user string, files map[string]string) string {
-	change := forge.Change{Files: files, Author: user}
-	if g, ok := w.git.(*onGitLab); ok {
-		return g.Commit(user+"/app", "feature", change)
-	}
-	return w.forge.Commit(user+"/app", "feature", change)
-}
-
 // asPowerful names a ServiceAccount in a definition.
 func asPowerful(definition string) string {
 	return strings.Replace(definition, "spec:\n  params:", "spec:\n  taskRunTemplate:\n    serviceAccountName: powerful\n  params:", 1)
@@ -49,7 +40,7 @@ func TestS23WhatApprovedCodeMayDo(t *testing.T) {
 			".tekton/pr.yaml": asPowerful(pipeline("pr", "pull_request", held)), ".tekton/secretive.yaml": keyed(pipeline("secretive", "pull_request")),
 		}})
 		w.git.fork("stranger")
-		sha := w.pushToFork("stranger", map[string]string{".tekton/pr.yaml": pipeline("mine", "pull_request")})
+		sha := w.git.commitFork("stranger", forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("mine", "pull_request")}, Author: "stranger"})
 		number := w.git.open("stranger", "feature", "stranger")
 		w.deliver(w.opened(number), http.StatusAccepted)
 		w.checkReaches(sha, application, "queued", soon)

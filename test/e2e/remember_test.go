@@ -7,24 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/plumbline-ci/plumbline/pkg/approval"
 	"github.com/plumbline-ci/plumbline/test/forge"
-	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
-
-// changes pushes a change to the branch of a user's fork, as that user, and returns the commit and the event of the pull request.
-func (w *world) changes(user string, number int, change forge.Change) (string, delivery) {
-	w.t.Helper()
-	change.Author = user
-	if g, ok := w.git.(*onGitLab); ok {
-		sha := g.Commit(user+"/app", "feature", change)
-		return sha, g.MergeRequestDelivery(gitlab.MergeRequestEvent{Project: projectName, IID: int64(number), Action: "update"})
-	}
-	sha := w.forge.Commit(user+"/app", "feature", change)
-	return sha, w.forge.PullRequestDelivery(forge.PullEvent{Repo: repoName, Number: number, Action: "synchronize", Sender: user})
-}
 
 // approves has somebody approve the head of a pull request, and waits until that runs.
 func (w *world) approves(number int, user, sha string) {
@@ -76,10 +61,10 @@ func TestS22AnApprovalIsRememberedUntilSomethingChanges(t *testing.T) {
 		w.checkReaches(first, application, "queued", soon)
 		w.approves(number, "member", first)
 
-		second, pushed := w.changes("stranger", number, forge.Change{Files: map[string]string{"README": "2"}})
+		second, pushed := w.changes("stranger", number, "stranger", forge.Change{Files: map[string]string{"README": "2"}})
 		w.remembers(pushed, second, "member", first)
-		w.tellsOfTheMemory(first, second)
-		third, pushed := w.changes("stranger", number, forge.Change{Files: map[string]string{"README": "3"}, Parent: first}) // by force
+		w.repositoryTold("ApprovalRemembered", "member has approved commit "+first+", which is remembered for commit "+second)
+		third, pushed := w.changes("stranger", number, "stranger", forge.Change{Files: map[string]string{"README": "3"}, Parent: first}) // by force
 		slow := w.git.inject(readDirectory, forge.Fault{Do: forge.ServerError502HTML()})
 		w.deliver(pushed, http.StatusAccepted)
 		if wait := w.waits(third, "plan"); !strings.Contains(wait.Message, "comparing "+third+" with "+first) {
@@ -93,39 +78,22 @@ func TestS22AnApprovalIsRememberedUntilSomethingChanges(t *testing.T) {
 
 		_, pushed = w.pushTo("stranger", number, "eve", "4")
 		w.pendsBecause(pushed, "eve has pushed")
-		fifth, pushed := w.changes("stranger", number, forge.Change{Files: map[string]string{"README": "5"}})
+		fifth, pushed := w.changes("stranger", number, "stranger", forge.Change{Files: map[string]string{"README": "5"}})
 		w.remembers(pushed, fifth, "member", first)
 
 		w.git.grant("member", "read")
-		sixth, pushed := w.changes("stranger", number, forge.Change{Files: map[string]string{"README": "6"}})
+		sixth, pushed := w.changes("stranger", number, "stranger", forge.Change{Files: map[string]string{"README": "6"}})
 		w.forgets(pushed, "member may not approve it any more")
-		seventh, pushed := w.changes("stranger", number, forge.Change{Files: map[string]string{"README": "7"}})
+		seventh, pushed := w.changes("stranger", number, "stranger", forge.Change{Files: map[string]string{"README": "7"}})
 		w.forgets(pushed, "since commit "+sixth)
 		w.approves(number, "other", seventh)
 
-		eighth, pushed := w.changes("stranger", number, forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("other", "pull_request")}})
+		eighth, pushed := w.changes("stranger", number, "stranger", forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("other", "pull_request")}})
 		w.forgets(pushed, "another .tekton")
-		ninth, pushed := w.changes("stranger", number, forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("pr", "pull_request")}})
+		ninth, pushed := w.changes("stranger", number, "stranger", forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("pr", "pull_request")}})
 		w.forgets(pushed, "since commit "+eighth)
 		if got := w.runsBySHA(); got[sixth]+got[eighth]+got[ninth] != 0 || got[second] != 1 || got[third] != 1 || got[fifth] != 1 {
 			t.Errorf("PipelineRuns by commit: %v", got)
 		}
-	})
-}
-
-// tellsOfTheMemory waits for the Kubernetes Event that names whose approval is remembered, of which commit and for which.
-func (w *world) tellsOfTheMemory(approved, sha string) {
-	w.t.Helper()
-	w.eventually(soon, "a Kubernetes Event tells of the memory", func() error {
-		list, err := w.Kube.CoreV1().Events("").List(w.ctx, metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		for _, event := range list.Items {
-			if event.Reason == "ApprovalRemembered" && strings.Contains(event.Message, "member has approved commit "+approved+", which is remembered for commit "+sha) {
-				return nil
-			}
-		}
-		return errMissing
 	})
 }
