@@ -33,8 +33,7 @@ func TestS23WhatApprovedCodeMayDo(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
 		w.git.grant("member", "write")
-		_, err := w.Kube.CoreV1().Secrets(w.ci).Create(w.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "keys"}, StringData: map[string]string{"key": "not for strangers"}}, metav1.CreateOptions{})
-		w.must(err)
+		w.keeps("keys", "key", "not for strangers")
 		w.parameter(`[{"name":"key","secret_ref":{"name":"keys","key":"key"}}]`)
 		w.git.commit("main", forge.Change{Files: map[string]string{
 			".tekton/pr.yaml": asPowerful(pipeline("pr", "pull_request", held)), ".tekton/secretive.yaml": keyed(pipeline("secretive", "pull_request")),
@@ -59,7 +58,7 @@ func TestS23WhatApprovedCodeMayDo(t *testing.T) {
 			t.Errorf("%d runs, that of the stranger's code has the ServiceAccount %q and the labels %v", len(w.runs()), account, run.Labels)
 		}
 
-		_, err = w.Kube.CoreV1().ServiceAccounts(w.ci).Create(w.ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "quarantine"}}, metav1.CreateOptions{})
+		_, err := w.Kube.CoreV1().ServiceAccounts(w.ci).Create(w.ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "quarantine"}}, metav1.CreateOptions{})
 		w.must(err)
 		w.parameter(`[{"name":"key","secret_ref":{"name":"keys","key":"key"},"untrusted":true}]`)
 		w.set(`{"untrusted_service_account":"quarantine","pipelinerun_provenance":"source"}`)
