@@ -19,68 +19,9 @@ func TestPullRequestsAndTagsRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
 	w.claimed()
-	for _, part := range []struct {
-		name string
-		play func(t *testing.T, w *world)
-	}{{"who may", whoMayRun}, {"actions", actionsRun}, {"tags", tagsRun}} {
-		t.Run(part.name, func(t *testing.T) {
-			part.play(t, w.in(t))
-			w.in(t).settled(soon)
-		})
-	}
+	t.Run("actions", func(t *testing.T) { actionsRun(t, w.in(t)) })
+	t.Run("tags", func(t *testing.T) { tagsRun(t, w.in(t)) })
 	w.invariants()
-}
-
-// Who may: a pull request runs when its author can write, from whatever source that right is, and
-// waits for approval otherwise, from a branch of the repository as well: members who may only read
-// can open one there. An App that has pushed a branch of the repository runs, and nobody is asked
-// about it.
-func whoMayRun(t *testing.T, w *world) {
-	roles := map[string]bool{"read": false, "triage": false, "write": true, "maintain": true, "admin": true}
-	shas := map[string]string{}
-	for role := range roles {
-		user := "has-" + role
-		w.git.grant(user, role)
-		number, sha := w.forkPull(user)
-		shas[role] = sha
-		w.deliver(w.opened(number), 202)
-	}
-	roles["owner of the organisation"], roles["member of the organisation"] = true, false
-	roles["branch of a reader"], roles["branch of a writer"], roles["branch of an App"] = false, true, true
-	w.forge.SetOrgOwner("acme", "boss")
-	w.forge.SetOrgMember("acme", "member", false)
-	for role, user := range map[string]string{"owner of the organisation": "boss", "member of the organisation": "member"} {
-		number, sha := w.forkPull(user)
-		shas[role] = sha
-		w.deliver(w.opened(number), 202)
-	}
-	const app = "renovate[bot]"
-	asked := w.git.inject(askPermission, forge.Fault{Match: about(app), Do: forge.NotFound404()})
-	for role, user := range map[string]string{"branch of a reader": "has-read", "branch of a writer": "has-write", "branch of an App": app} {
-		branch := strings.ReplaceAll(role, " ", "-")
-		shas[role] = w.git.commit(branch, forge.Change{Files: map[string]string{"a": branch}})
-		w.deliver(w.opened(w.forge.OpenPullRequest(forge.NewPull{Base: repoName, HeadBranch: branch, Author: user})), 202)
-	}
-
-	want := 0
-	for role, may := range roles {
-		if !may {
-			w.checkReaches(shas[role], application, "queued", soon)
-			continue
-		}
-		want++
-		w.checkReaches(shas[role], checkName("pr"), "success", soon)
-		if all := w.git.checks(shas[role]); len(all) != 1 {
-			t.Errorf("%s: the commit has %d checks, want 1", role, len(all))
-		}
-	}
-	w.settled(soon)
-	if runs := w.runs(); len(runs) != want {
-		t.Errorf("%d PipelineRuns, want %d", len(runs), want)
-	}
-	if asked.Hits() != 0 {
-		t.Error("the access of an App was asked for")
-	}
 }
 
 // Every action of a pull request that brings something to run starts one run of the pull request's head of that moment.

@@ -95,6 +95,9 @@ func TestS21AHeadThatMovesIsNotApproved(t *testing.T) {
 				w.deliver(comment, http.StatusAccepted)
 			}
 			w.declines(comment, second)
+			if i == 0 {
+				w.answered(number, 0, "`/ok-to-test`", second, "Nothing was started.")
+			}
 			if got := w.runsBySHA(); got[first]+got[second] != 0 {
 				t.Errorf("%s: PipelineRuns by commit: %v, want none", words, got)
 			}
