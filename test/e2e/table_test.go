@@ -41,7 +41,7 @@ func table() []shownBy {
 		by("B2", both, "TestB2NoPipelines", "TestB2HiddenRepository"),
 		by("B3", both, "TestAPipelineThatWaitsKeepsNoOtherWaiting"),
 		by("B4", both, "TestAPipelineThatWaitsKeepsNoOtherWaiting", "TestReferences"),
-		by("B5", both, "TestB5RemoteTaskOutage", "TestReferences"),
+		by("B5", both, "TestReferences"),
 		by("B6", both, "TestB6AccessLookupFails"),
 		by("B9", both, "TestAnEventWaitsForTheGlobalRepository"),
 		by("B11", both, "TestB11SupersededWhileARunWaitsToBeCreated"),
@@ -87,7 +87,7 @@ func decided() []shownBy {
 	const buttons = "GitLab has no buttons for statuses that come from outside"
 	return []shownBy{
 		by("S10", both, "TestS10AStrangersPushToAWritersForkWaits", "TestS10AStrangersLabelStartsNothing"),
-		by("S11", signed, "TestS11AForgedBodyStartsNothing", "TestS11WhoActedIsNotMadeUp"),
+		by("S11", signed, "TestS11AForgedBodyStartsNothing"),
 		by("S12", both, "TestStrangerNeverRunsWhateverIsAskedFor"),
 		by("S13", both, "TestAPolicyThatCannotBeEvaluatedDenies"),
 		by("S14", both, "TestS14ARepositoryUnderATakenOverNameStartsNothing"),
@@ -102,7 +102,7 @@ func decided() []shownBy {
 		by("S24", both, "TestS21AnApprovalRunsOneCommit"),
 		by("S25", both, "TestOwners", "TestAPolicyOfTeams"),
 		by("S26", both, "TestACommentCancels", "TestAClosedPullRequestEndsItsRuns", "TestD5ARunEndsBeforeItIsToldTo"),
-		by("S27", buttons, "TestACheckIsPressed", "TestWhoMayPressAButton"),
+		by("S27", buttons, "TestACheckIsPressed"),
 		by("unknown names, two commands, prefixes", both, "TestCommandsStartPipelines"),
 		by("a head that moved", both, "TestS21AHeadThatMovesIsNotApproved"),
 		by("a team that is not there: condition Policy", both, "TestAPolicyOfTeams"),
