@@ -5,13 +5,11 @@ package e2e
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -62,7 +60,6 @@ func TestS5AFloodedRepositoryKeepsToItsBudget(t *testing.T) {
 		}
 		return nil
 	})
-	w.quotaIsUsedUp()
 	w.invariants()
 }
 
@@ -99,59 +96,6 @@ func (w *world) second() delivery {
 		return err
 	})
 	return w.forge.PushDelivery(forge.PushEvent{Repo: "acme/lib", Ref: "refs/heads/main"})
-}
-
-// quotaIsUsedUp requires that a delivery for which the namespace's quota has no room is answered 503, and is recorded when
-// there is room.
-func (w *world) quotaIsUsedUp() {
-	w.t.Helper()
-	const count = "count/gitevents.plumbline.dev"
-	quotas, d := w.Kube.CoreV1().ResourceQuotas(w.Namespace), w.again()
-	_, err := quotas.Create(w.ctx, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "plumbline"}}, metav1.CreateOptions{})
-	w.must(err)
-	changes := 0
-	allow := func(n string) {
-		w.t.Helper()
-		w.eventually(soon, "the API server keeps to the quota", func() error {
-			// Each change is counted at once: while the cluster is young, the quota controller may not know the kind at the first.
-			changes++
-			hard := fmt.Sprintf(`{"spec":{"hard":{%q:%q,"count/eventpayloads.plumbline.dev":"%d"}}}`, count, n, 50000+changes)
-			if _, err := quotas.Patch(w.ctx, "plumbline", types.MergePatchType, []byte(hard), metav1.PatchOptions{}); err != nil {
-				return err
-			}
-			quota, err := quotas.Get(w.ctx, "plumbline", metav1.GetOptions{})
-			_, counted := quota.Status.Used[count]
-			if hard := quota.Status.Hard[count]; err != nil || !counted || hard.String() != n {
-				return fmt.Errorf("%v, %w", quota.Status, err)
-			}
-			return nil
-		})
-	}
-	allow("0")
-	w.eventually(soon, "a delivery is refused", func() error { // API servers have a cache of quotas
-		if a := w.sent(w.receivers[0], d); a.status != http.StatusServiceUnavailable {
-			d = w.again()
-			return fmt.Errorf("%v", a)
-		}
-		return nil
-	})
-	if names := w.eventNames(); slices.Contains(names, recordName(w.git, d)) {
-		w.t.Errorf("the refused delivery is recorded: %v", names)
-	}
-	allow("250k")
-	w.eventually(soon, "the delivery is recorded", func() error {
-		if a := w.sent(w.receivers[0], d); a.status != http.StatusAccepted {
-			return fmt.Errorf("%v", a)
-		}
-		return nil
-	})
-}
-
-func (w *world) eventNames() (names []string) {
-	for _, event := range w.events() {
-		names = append(names, event.Name)
-	}
-	return names
 }
 
 // S35: whoever has seen a delivery sends its body and signature again under ids of their own, to another receiver, while it

@@ -60,6 +60,7 @@ func TestARunsTokenWritesNoVerdict(t *testing.T) {
 	w.checkReaches(sha, checkName("one"), "success", soon)
 	w.checkReaches(sha, checkName("two"), "success", soon)
 	w.settled(soon)
+	w.leftSecret(event)
 	for token := range tokens {
 		if got := w.asRun(http.MethodGet, "repos/"+repoName, token, ""); got != http.StatusUnauthorized {
 			t.Errorf("a run's token after its event: %d, want 401", got)

@@ -3,45 +3,17 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/test/forge"
 )
-
-// A token that expired while no controller was running is replaced as soon as one is.
-func TestALateRenewalIsMadeAtOnce(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1, private: true, forge: forge.Options{TokenLife: tokenLife}})
-	w.claimed()
-	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("late", "push", held)})
-	w.deliver(delivery, http.StatusAccepted)
-	event := w.created(sha)
-	w.checkReaches(sha, checkName("late"), "in_progress", soon)
-	w.must(w.lsRemote(w.secret(event), w.repo.CloneURL))
-	w.kill(w.controller())
-	w.eventually(soon, "the token expires", func() error {
-		if w.lsRemote(w.secret(event), w.repo.CloneURL) == nil {
-			return errors.New("git may still read")
-		}
-		return nil
-	})
-	w.must(w.controller().Start(w.ctx))
-	w.worksAgain(event)
-	w.release(event)
-	w.endsOnce(sha, "late")
-	w.leftSecret(event)
-}
 
 // gitAuth reads the secret of an event's only run.
 func (w *world) gitAuth(event *v1alpha1.GitEvent) (*corev1.Secret, error) {
@@ -53,17 +25,6 @@ func (w *world) secret(event *v1alpha1.GitEvent) *corev1.Secret {
 	secret, err := w.gitAuth(event)
 	w.must(err)
 	return secret
-}
-
-func (w *world) worksAgain(event *v1alpha1.GitEvent) {
-	w.t.Helper()
-	w.eventually(takeover, "git may read with the secret again", func() error {
-		secret, err := w.gitAuth(event)
-		if err != nil {
-			return err
-		}
-		return w.lsRemote(secret, w.repo.CloneURL)
-	})
 }
 
 // leftSecret requires that the secret is the run's own, and has no token any more.
