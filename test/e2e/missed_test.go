@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/forge"
 	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
@@ -134,13 +132,13 @@ func TestA14AGitLabSendsAgainWhatWasMissed(t *testing.T) {
 		sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("before", "push")})
 		w.deliver(delivery, 202)
 		w.checkReaches(sha, checkName("before"), "success", soon)
-		w.hookCondition("Unknown PermissionMissing") // the token's role is Developer
+		w.conditioned(pacv1alpha1.RepositoryWebhook, "Unknown PermissionMissing", "") // the token's role is Developer
 		w.stores(map[string]string{"webhook.secret": hookSecret, "provider.token": g.CreateToken(gitlab.NewToken{Project: projectName, Level: gitlab.Maintainer}).Value})
 		w.cutAll()
 		commits := w.missedFor(long)
 		w.restoreAll()
 		w.recovers(commits, 2*recoveredWithin)
-		w.hookCondition("True Called")
+		w.conditioned(pacv1alpha1.RepositoryWebhook, "True Called", "")
 	})
 }
 
@@ -155,21 +153,4 @@ func (w *world) missedPush(n int) (sha string) {
 		w.t.Fatalf("in the outage a delivery was answered %d %s", status, body)
 	}
 	return sha
-}
-
-// hookCondition waits until the Repository's condition Webhook has a status and reason. What GitLab refused is looked at again when the
-// Repository changes.
-func (w *world) hookCondition(want string) {
-	w.t.Helper()
-	w.eventually(afterFault, "the condition Webhook is "+want, func() error {
-		repository, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Get(w.ctx, "app", metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		is := repository.Status.GetCondition(pacv1alpha1.RepositoryWebhook)
-		if is == nil || fmt.Sprint(is.Status, " ", is.Reason) != want {
-			return fmt.Errorf("it is %v", is)
-		}
-		return nil
-	})
 }
