@@ -180,7 +180,7 @@ func (l *ladder) rest() {
 	l.settled(afterFault)
 	l.must(repositories.Delete(l.ctx, "lab", metav1.DeleteOptions{}))
 	l.refuses(controllerMay("update", "plumbline.dev/repositoryclaims/status"))
-	l.must(l.controllers[0].Kill()) // it would look again after five minutes; and a preflight asks once
+	l.kill(l.controllers[0]) // it would look again after five minutes; and a preflight asks once
 	l.eventually(soon, "the claim is released", func() error {
 		url, err := v1alpha1.CanonicalURL(lab.page())
 		if err != nil {

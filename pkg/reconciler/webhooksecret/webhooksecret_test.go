@@ -72,7 +72,8 @@ func TestTheGlobalRepositorysSecretIsCopied(t *testing.T) {
 	w.reconcile()
 	w.wantCopy(system, "all", "webhook.secret", "of-all")
 	id := copies.ID(pacv1alpha1.SecretKey{Namespace: system, Name: "all", Key: "webhook.secret"})
-	if users := w.r.names.in(copies.ShardOf(id))[id].by; len(users) != 2 {
+	wanted, _ := w.r.names.in(copies.ShardOf(id))
+	if users := wanted[id].by; len(users) != 2 {
 		t.Errorf("used by %v, want both", users)
 	}
 }
