@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -29,11 +28,6 @@ func TestRunEndsAsItsAnnotationsSay(t *testing.T) {
 			map[string]string{"build": "True", "check": "True"}},
 		{"an exit code fails the first task, and the second never starts",
 			map[string]string{ExitCodeAnnotation: "3"}, "False", map[string]string{"build": "False"}},
-		{"a task to fail is the only one to fail",
-			map[string]string{FailTaskAnnotation: "check"}, "False", map[string]string{"build": "True", "check": "False"}},
-		{"the task to fail takes the exit code",
-			map[string]string{FailTaskAnnotation: "check", ExitCodeAnnotation: "7"}, "False",
-			map[string]string{"build": "True", "check": "False"}},
 		{"a duration delays the success",
 			map[string]string{DurationAnnotation: "300"}, "True", map[string]string{"build": "True", "check": "True"}},
 	} {
@@ -154,33 +148,6 @@ func TestPausedWebhookTimesOut(t *testing.T) {
 	}
 	if err := createRun(ctx, c.RESTConfig(), run(namespace, "y", nil, "a")); err != nil {
 		t.Errorf("after the pause: %v", err)
-	}
-}
-
-func TestRestartedPartsGoOn(t *testing.T) {
-	for _, name := range []string{TektonController, ControllerManager, APIServer, Etcd} {
-		t.Run(name+" is killed while a run is under way, and the run still ends", func(t *testing.T) {
-			c, ctx := theCluster(t), within(t, 2*time.Minute)
-			namespace := c.Namespace(t, "restart")
-			if err := createRun(ctx, c.RESTConfig(), run(namespace, "x", map[string]string{DurationAnnotation: "300"}, "a", "b")); err != nil {
-				t.Fatal(err)
-			}
-			part := c.Part(name)
-			before := part.PID()
-			if err := part.Restart(ctx); err != nil {
-				t.Fatal(err)
-			}
-			if after := part.PID(); after == 0 || after == before {
-				t.Errorf("process %d before, %d after", before, after)
-			}
-			if err := syscall.Kill(before, 0); !errors.Is(err, syscall.ESRCH) {
-				t.Errorf("the killed process is still there: %v", err)
-			}
-			condition, err := c.WaitRun(ctx, namespace, "x")
-			if err != nil || condition.Status != "True" {
-				t.Errorf("%+v, %v", condition, err)
-			}
-		})
 	}
 }
 
