@@ -104,7 +104,6 @@ func (s *stage) play(ctx context.Context) (Report, error) {
 		defer close(watched)
 		c.watch(playing)
 	}()
-	s.expect()
 	s.tally.began()
 	s.perform(playing, s.options.Acts)
 	stop()

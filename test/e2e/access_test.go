@@ -31,7 +31,7 @@ func (w *world) opened(number int) delivery {
 
 // accessRoutes are the routes that tell who may do what.
 func accessRoutes() []string {
-	return []string{forge.RoutePermission, forge.RouteCollaborator, forge.RouteCollaborators, forge.RouteMember, forge.RoutePublicMember, forge.RouteMembers}
+	return []string{forge.RoutePermission, forge.RouteCollaborator, forge.RouteMember, forge.RoutePublicMember, forge.RouteMembers}
 }
 
 // about matches the calls about a user.
