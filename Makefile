@@ -124,18 +124,17 @@ every-call: binaries ## fail each call of an event in each way, and kill the con
 	go test -timeout 80m ./test/e2e -run 'TestEveryCallFails|TestKilledAt' -v -every-class
 
 SEED ?= 1
-SHRINK_MINUTES ?= 0
 
 .PHONY: campaign
-campaign: binaries ## MINUTES=30 of random deliveries, faults and kill -9, all of it from SEED=1; fails when an invariant is broken (ACTS=3,17 does these alone; SHRINK_MINUTES=60 then tries smaller schedules)
-	go run ./test/campaign/cmd/campaign -seed $(SEED) -minutes $(MINUTES) -acts '$(ACTS)' -shrink-minutes $(SHRINK_MINUTES)
+campaign: binaries ## MINUTES=30 of random deliveries, faults and kill -9, all of it from SEED=1; fails when an invariant is broken (ACTS=3,17 does these alone)
+	go run ./test/campaign/cmd/campaign -seed $(SEED) -minutes $(MINUTES) -acts '$(ACTS)'
 
 EVENTS ?= 200
 
 .PHONY: limits
 limits: MINUTES = 6
 limits: binaries ## EVENTS=200 random deliveries of SEED=1 in MINUTES=6 while concurrency_limits change and controllers are killed at each kind of call; fails when more run than may, in the wrong order, something is pruned too early, or nobody has made one of those calls
-	go run ./test/campaign/cmd/campaign -seed $(SEED) -minutes $(MINUTES) -limits $(EVENTS) -acts '$(ACTS)' -shrink-minutes $(SHRINK_MINUTES)
+	go run ./test/campaign/cmd/campaign -seed $(SEED) -minutes $(MINUTES) -limits $(EVENTS) -acts '$(ACTS)'
 
 SCENARIOS ?= 100
 

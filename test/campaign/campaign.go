@@ -82,11 +82,6 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// Breaks tells whether an invariant is broken.
-func (r Report) Breaks(invariant string) bool {
-	return slices.ContainsFunc(r.Broken, func(f Finding) bool { return f.Invariant == invariant })
-}
-
 // Run installs Plumbline, plays the acts and takes everything down. An error means that the campaign itself went
 // wrong; broken invariants are in the report.
 func Run(ctx context.Context, o Options) (Report, error) {
@@ -109,7 +104,6 @@ func (s *stage) play(ctx context.Context) (Report, error) {
 		defer close(watched)
 		c.watch(playing)
 	}()
-	s.expect()
 	s.tally.began()
 	s.perform(playing, s.options.Acts)
 	stop()

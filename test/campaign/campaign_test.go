@@ -106,6 +106,18 @@ func TestTheScheduleFollowsFromTheSeed(t *testing.T) {
 	}
 }
 
+// What is left of a schedule is played without long waits, and not faster than it was: an act begins as long after the one before
+// as it did, and no sooner after the end of all before than a rolling restart needs.
+func TestAPartIsPlayedWithoutWaits(t *testing.T) {
+	second := func(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
+	got := Compact([]Act{{At: second(60)}, {At: second(61), Lasts: second(5)}, {At: second(62)}, {At: second(67)}, {At: second(90)}, {At: second(93)}})
+	for i, want := range []float64{3, 4, 5, 10, 13, 16} {
+		if got[i].At != second(want) {
+			t.Errorf("act %d is at %v, want %vs", i, got[i].At, want)
+		}
+	}
+}
+
 // onlyInTestAll skips a test that make test (go test -short) does without.
 func onlyInTestAll(t *testing.T) {
 	t.Helper()

@@ -80,6 +80,21 @@ func Schedule(seed uint64, long time.Duration) (acts []Act) {
 	return acts
 }
 
+// Compact is a part of a schedule without the times in which nothing happens: they are as long as before a rolling restart at most.
+func Compact(acts []Act) []Act {
+	out := slices.Clone(acts)
+	var cut, end time.Duration
+	for i := range out {
+		out[i].At -= cut
+		if idle := out[i].At - end; idle > calm {
+			cut += idle - calm
+			out[i].At = end + calm
+		}
+		end = max(end, out[i].At+out[i].Lasts)
+	}
+	return out
+}
+
 // rolls are when rolling restarts begin: every rollEvery, and one at the end.
 func rolls(long time.Duration) (begins []time.Duration) {
 	for at := rollEvery; at < long-rollEvery/2; at += rollEvery {

@@ -50,16 +50,6 @@ func wanted() map[string]int {
 	return least
 }
 
-// expect counts what is wanted from 0, so that a kill or a fault that never was is seen. A schedule that has no faults is not asked for them.
-func (s *stage) expect() {
-	if !slices.ContainsFunc(s.options.Acts, func(act Act) bool { return act.Kind == apiFault }) {
-		return
-	}
-	for what := range wanted() {
-		s.tally.add(what, 0)
-	}
-}
-
 // Lacks tells what a whole schedule of so long a time has not done often enough, a line each. Nothing is asked of a short one.
 func (r Report) Lacks(lasts time.Duration) (lacks []string) {
 	if lasts < long {

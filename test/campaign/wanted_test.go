@@ -42,21 +42,6 @@ func TestALongCampaignThatDidTooLittleSaysSo(t *testing.T) {
 	}
 }
 
-// Every fault is counted from the beginning, so that one that was never met is in the table.
-func TestWhatIsWantedIsCountedFromZero(t *testing.T) {
-	s := &stage{tally: newTally(), options: Options{Acts: []Act{{Kind: apiFault}}}}
-	s.expect()
-	for what := range wanted() {
-		if !strings.Contains(s.tally.table(), "      0  "+what+"\n") {
-			t.Errorf("the table does not have %q", what)
-		}
-	}
-	s = &stage{tally: newTally(), options: Options{Acts: Limits(seed, 1, 1)}}
-	if s.expect(); s.tally.table() != "" {
-		t.Errorf("where only limits change the table begins with %q", s.tally.table())
-	}
-}
-
 // A kind of call that nobody makes is found.
 func TestCallsThatNobodyMakesAreFound(t *testing.T) {
 	made := []cluster.Call{{Verb: "update", Resource: "gitevents", Subresource: "status"}, {Verb: "patch", Resource: "gitevents"}}

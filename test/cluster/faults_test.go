@@ -4,6 +4,8 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
@@ -56,6 +59,8 @@ func TestFaultsAreWhatTheServerSends(t *testing.T) {
 				return WebhookDenied("validation failed: expected exactly one, got neither: spec.pipelineRef, spec.pipelineSpec")
 			}, denied},
 		{"K10, a ValidatingAdmissionPolicy", func(n string) metav1.Status { return PolicyDenied("x", n, "nothing runs here") }, againstPolicy},
+		{"K12, a service account without a role",
+			func(n string) metav1.Status { return Forbidden("system:serviceaccount:"+n+":default", "create", n) }, forbidden},
 		{"K13, a ResourceQuota", func(string) metav1.Status { return QuotaExceeded("x") }, overQuota},
 		{"K18, a namespace that does not exist", func(n string) metav1.Status { return NamespaceMissing(n + "-not") },
 			func(ctx context.Context, _ *testing.T, c *Cluster, namespace string) error {
@@ -116,6 +121,15 @@ func againstPolicy(ctx context.Context, t *testing.T, c *Cluster, namespace stri
 	return untilRefused(ctx, t, "ValidatingAdmissionPolicy", func() error {
 		return createRun(ctx, c.RESTConfig(), run(namespace, "x", nil, "a"), metav1.DryRunAll)
 	})
+}
+
+func forbidden(ctx context.Context, t *testing.T, c *Cluster, namespace string) error {
+	config := c.RESTConfig()
+	var err error
+	if config.BearerToken, err = c.Token(ctx, namespace, "default"); err != nil {
+		t.Fatal(err)
+	}
+	return createRun(ctx, config, run(namespace, "x", nil, "a"))
 }
 
 // overQuota creates runs until the quota refuses one, and returns the refusal
@@ -210,4 +224,22 @@ func rewritten(t *testing.T, err error, pattern, replacement string) error {
 		}
 	}
 	return answered{status}
+}
+
+// statusOf is the Status that the server answered, as JSON brings it back.
+func statusOf(t *testing.T, err error) metav1.Status {
+	t.Helper()
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) {
+		t.Fatalf("not an answer of the API server: %v", err)
+	}
+	data, err := json.Marshal(answer.Status())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var status metav1.Status
+	if err := json.Unmarshal(data, &status); err != nil {
+		t.Fatal(err)
+	}
+	return status
 }

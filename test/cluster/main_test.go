@@ -6,10 +6,8 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/signal"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -29,16 +27,10 @@ type shared struct {
 var only shared
 
 func TestMain(m *testing.M) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	go func() {
-		<-ctx.Done()
-		os.Exit(1) // the cluster dies with us
-	}()
 	code := m.Run()
 	if only.cluster != nil {
 		only.cluster.Stop()
 	}
-	_ = stop // until the end
 	os.Exit(code)
 }
 

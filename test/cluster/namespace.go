@@ -64,6 +64,9 @@ func (c *Cluster) Token(ctx context.Context, namespace, serviceAccount string) (
 	if token == "" {
 		return "", errors.New("asking for a token: the answer has none")
 	}
+	if given, _, _ := unstructured.NestedInt64(answer.Object, "spec", "expirationSeconds"); given != tokenSeconds {
+		return "", fmt.Errorf("asking for a token: it is valid for %d seconds, want %d", given, tokenSeconds)
+	}
 	return token, nil
 }
 

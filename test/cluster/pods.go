@@ -75,13 +75,6 @@ func over(pod *corev1.Pod, now metav1.Time) *corev1.Pod {
 // exitCode is that of the pod's first step.
 func exitCode(pod *corev1.Pod) int32 {
 	code, _ := strconv.ParseInt(pod.Annotations[ExitCodeAnnotation], 10, 32) // none is 0
-	switch pod.Annotations[FailTaskAnnotation] {
-	case "":
-	case pod.Labels["tekton.dev/pipelineTask"]:
-		code = max(code, 1)
-	default:
-		code = 0
-	}
 	return int32(code)
 }
 

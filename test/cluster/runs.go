@@ -21,9 +21,6 @@ const (
 	// ExitCodeAnnotation is the exit code of the first step of every task; the
 	// default is "0". Another code fails the task, and its later steps are skipped.
 	ExitCodeAnnotation = "test.plumbline.dev/exit-code"
-	// FailTaskAnnotation limits the failure to one task, by its name in the
-	// pipeline. The exit code is 1 unless ExitCodeAnnotation gives one.
-	FailTaskAnnotation = "test.plumbline.dev/fail-task"
 	// DurationAnnotation is how long every task runs, in milliseconds; the
 	// default is "0".
 	DurationAnnotation = "test.plumbline.dev/duration-ms"

@@ -36,7 +36,6 @@ func table() []shownBy {
 		by("A10", both, "TestA9BadDeliveries"),
 		by("A12", both, "TestA12Ignorable"),
 		by("A14", "each service has a log of its own: GitHub an App's, GitLab a project's", "TestA14WhatWasMissedRunsAfterTheOutage", "TestA14AGitLabSendsAgainWhatWasMissed"),
-		by("A15", "GitHub pauses no webhook", "TestA15WhatAPausedWebhookMissedIsNamed"),
 		by("B1", both, "TestB1FetchFails"),
 		by("B2", both, "TestB2NoPipelines", "TestB2HiddenRepository"),
 		by("B3", both, "TestAPipelineThatWaitsKeepsNoOtherWaiting"),

@@ -49,7 +49,7 @@ func (w *world) settings(patch, want, says string) {
 // conditioned waits for a condition of the Repository: its status and reason, and words of its message.
 func (w *world) conditioned(of apis.ConditionType, want string, says ...string) {
 	w.t.Helper()
-	w.eventually(soon, "the Repository's condition "+string(of)+" is "+want, func() error {
+	w.eventually(afterFault, "the Repository's condition "+string(of)+" is "+want, func() error {
 		repository, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Get(w.ctx, "app", metav1.GetOptions{})
 		if err != nil {
 			return err

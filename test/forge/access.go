@@ -105,39 +105,6 @@ func (r *repo) collaboratorJSON(g *GitHub, u *account) object {
 	return o
 }
 
-func listCollaborators(c *call) answer {
-	q := c.r.URL.Query()
-	wants := map[string]int{"": 0, "pull": 1, "triage": 2, "push": 3, "maintain": 4, "admin": 5}
-	want, known := wants[q.Get("permission")]
-	affiliation := orDefault(q.Get("affiliation"), "all")
-	if !known || !slices.Contains([]string{"all", "direct", "outside"}, affiliation) {
-		return validationFailed(c.rt.doc, fieldError{"Collaborator", "invalid", "permission", ""})
-	}
-	list := []object{}
-	for _, login := range slices.Sorted(maps.Keys(c.g.accounts)) {
-		u := c.g.accounts[login]
-		role, collaborates := c.repo.role(u)
-		if u.kind == "Organization" || !collaborates || roleRank(role) < want || !c.repo.affiliated(u, affiliation) {
-			continue
-		}
-		list = append(list, c.repo.collaboratorJSON(c.g, u))
-	}
-	return paged(c, list, nil)
-}
-
-// affiliated tells whether a collaborator is of the kind asked for: direct are
-// those with a role of their own, outside those who are not members besides.
-func (r *repo) affiliated(u *account, kind string) bool {
-	direct := r.collaborators[key(u.login)] != ""
-	switch kind {
-	case "direct":
-		return direct
-	case "outside":
-		return direct && r.owner.members[key(u.login)] == nil
-	}
-	return true
-}
-
 // insider tells whether the caller sees concealed members of the organisation.
 func (c *call) insider(org *account) bool {
 	return c.token != nil && c.token.in.account == org && c.token.may("members", "read")

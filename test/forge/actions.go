@@ -96,9 +96,6 @@ func ApplyThenDrop() Action { return traffic.ApplyThenDrop() }
 // asked and answers it. If the client or the forge goes first, nothing is done.
 func Hold(release <-chan struct{}) Action { return traffic.Hold(release) }
 
-// Land is Hold that does what was asked also when the client has gone meanwhile, as a service that is slow.
-func Land(release <-chan struct{}) Action { return traffic.Land(release) }
-
 // Delay does what was asked so much later, as a service that is not on this machine.
 func Delay(d time.Duration) Action { return traffic.Delay(d) }
 

@@ -105,6 +105,13 @@ func TestCommentsOfApps(t *testing.T) {
 			t.Errorf("%s: %d %s, want %d", c.name, r.Status, r.Body, c.want)
 		}
 	}
+	if log := w.Writes(); len(log) != 10 || !log[0].Applied || log[0].Route != RouteCommentCreate || log[1].Applied {
+		t.Errorf("write log: %.500v", log)
+	}
+	list := w.do("GET", at+"1/comments", token, nil).List(t)
+	if len(list) != 3 || text(list[1]["user"].(map[string]any), "login") != "plumbline[bot]" {
+		t.Errorf("comments over the API: %.500v", list)
+	}
 	w.LockPull("org/app", n, true)
 	if r := w.do("POST", at+"1/comments", token, object{"body": "x"}); r.Status != 403 || !strings.Contains(string(r.Body), "issue is locked") {
 		t.Errorf("in a locked conversation: %d %s", r.Status, r.Body)

@@ -111,18 +111,6 @@ func TestDeliver(t *testing.T) {
 	if !regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`).MatchString(r.Header.Get("X-Github-Delivery")) {
 		t.Errorf("the delivery's ID %q is no UUID", r.Header.Get("X-Github-Delivery"))
 	}
-}
-
-func TestRedeliver(t *testing.T) {
-	w := newWorld(t, Options{})
-	rc := asking.NewReceiver(t)
-	d := w.PushDelivery(PushEvent{Repo: "org/app", Ref: "refs/heads/main"})
-	rc.Code.Store(503)
-	if code, _, err := w.Deliver(t.Context(), rc.URL, d); code != 503 || err != nil {
-		t.Fatalf("delivery: %d %v", code, err)
-	}
-	<-rc.Got
-	sent := <-rc.Body
 	rc.Code.Store(202)
 	if code, _, err := w.Redeliver(t.Context(), d.GUID); code != 202 || err != nil {
 		t.Fatalf("redelivery: %d %v", code, err)

@@ -65,17 +65,13 @@ func links(g *GitHub, r *http.Request, n, last int) string {
 	return strings.Join(out, ", ")
 }
 
-// paged answers 200 with the page of list, wrapped by wrap (nil: as it is).
+// paged answers 200 with the page of list, wrapped by wrap.
 func paged[T any](c *call, list []T, wrap func([]T) any) answer {
 	part, link := page(c.g, c.r, list)
 	if part == nil {
 		part = []T{}
 	}
-	var body any = part
-	if wrap != nil {
-		body = wrap(part)
-	}
-	a := ok(body)
+	a := ok(wrap(part))
 	if link != "" {
 		a = a.With("Link", link)
 	}

@@ -4,7 +4,6 @@ package forge
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,21 +34,6 @@ func TestPermissions(t *testing.T) {
 	w.SetPrivate("org/app", false)
 	if got := text(w.do("GET", "/repos/org/app/collaborators/stranger/permission", tok, nil).Object(t), "permission"); got != "read" {
 		t.Errorf("a stranger on a public repository: %q, want read", got)
-	}
-	logins := func(query string) string {
-		var out []string
-		for _, u := range w.do("GET", "/repos/org/app/collaborators"+query, tok, nil).List(t) {
-			out = append(out, text(u, "login"))
-		}
-		return strings.Join(out, " ")
-	}
-	for query, want := range map[string]string{
-		"": "adm boss mai member rea tri wri", "?permission=push": "adm boss mai wri",
-		"?affiliation=direct&permission=admin": "adm", "?per_page=2&page=2": "mai member",
-	} {
-		if got := logins(query); got != want {
-			t.Errorf("collaborators%s: got %q, want %q", query, got, want)
-		}
 	}
 }
 
@@ -169,31 +153,5 @@ func TestPullRequestsOfCommits(t *testing.T) {
 	}
 	if r := w.do("GET", "/repos/org/app/contents/evil", tok, nil); r.Status != 200 {
 		t.Errorf("the merge brought no file: %d", r.Status)
-	}
-}
-
-func TestComments(t *testing.T) {
-	w := newWorld(t, Options{})
-	tok := w.token(w.inst, nil)
-	w.Commit("org/app", "topic", Change{Files: map[string]string{"a": "1"}})
-	n := w.OpenPullRequest(NewPull{Base: "org/app", HeadBranch: "topic"})
-	path := fmt.Sprintf("/repos/org/app/issues/%d/comments", n)
-	for body, want := range map[string]int{"hi": 201, " ": 422} {
-		if r := w.do("POST", path, tok, map[string]any{"body": body}); r.Status != want {
-			t.Errorf("comment %q: got %d, want %d", body, r.Status, want)
-		}
-	}
-	list := w.do("GET", path, tok, nil).List(t)
-	if len(list) != 1 || text(list[0]["user"].(map[string]any), "login") != "plumbline[bot]" {
-		t.Errorf("comments: %v", list)
-	}
-	applied := 0
-	for _, x := range w.Writes() {
-		if x.Route == RouteCommentCreate && x.Applied {
-			applied++
-		}
-	}
-	if applied != 1 || len(w.Writes()) != 2 {
-		t.Errorf("write log has %d applied of %d comments, want 1 of 2", applied, len(w.Writes()))
 	}
 }

@@ -27,7 +27,6 @@ const (
 	RoutePullFiles        = "pulls.files"
 	RoutePermission       = "collaborators.permission"
 	RouteCollaborator     = "collaborators.check"
-	RouteCollaborators    = "collaborators.list"
 	RouteMember           = "members.check"
 	RoutePublicMember     = "members.public"
 	RouteMembers          = "members.list"
@@ -139,7 +138,6 @@ func repoRoutes() []route {
 func peopleRoutes() []route {
 	const r = "/repos/{owner}/{repo}/collaborators"
 	return []route{
-		{RouteCollaborators, "GET", r, repoMember, "metadata", "read", docCollaborators, listCollaborators},
 		{RouteCollaborator, "GET", r + "/{user}", repoMember, "metadata", "read", docCollaborators, getCollaborator},
 		{RoutePermission, "GET", r + "/{user}/permission", repoMember, "metadata", "read", docPermissionOfUser, getPermission},
 		{RouteMembers, "GET", "/orgs/{org}/members", anyToken, "", "", docMembers, listMembers},

@@ -155,8 +155,6 @@ func listHooks(c *call) answer {
 	return paged(c, list, func(h *hook) object { return h.json(c.g) })
 }
 
-func getHook(c *call) answer { return ok(c.hook().json(c.g)) }
-
 // hook is that of the path.
 func (c *call) hook() *hook {
 	h := c.g.hooks[c.number("hook")]

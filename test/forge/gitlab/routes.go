@@ -36,7 +36,6 @@ const (
 	RouteNoteUpdate    = "notes.update"
 	RouteNoteDelete    = "notes.delete"
 	RouteHooks         = "hooks.list"
-	RouteHook          = "hooks.get"
 	RouteHookEvents    = "hooks.events"
 	RouteHookResend    = "hooks.resend"
 	RouteUnknown       = "unknown"
@@ -133,7 +132,6 @@ func hookRoutes() []route {
 	const r = "/projects/{id}/hooks"
 	return []route{
 		{RouteHooks, "GET", r, maintainer, nil, listHooks},
-		{RouteHook, "GET", r + "/{hook}", maintainer, nil, getHook},
 		{RouteHookEvents, "GET", r + "/{hook}/events", maintainer, nil, listHookEvents},
 		{RouteHookResend, "POST", r + "/{hook}/events/{event}/resend", maintainer, nil, resendHookEvent},
 	}

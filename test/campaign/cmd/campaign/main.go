@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command campaign plays the campaign of a seed on a cluster of its own and fails when an invariant is broken. Then it can look for
-// a smaller schedule that breaks it, too.
+// Command campaign plays the campaign of a seed on a cluster of its own and fails when an invariant is broken.
 package main
 
 import (
@@ -11,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -26,14 +24,13 @@ func main() {
 	limits := flag.Int("limits", 0, "if not 0: instead of a campaign, so many deliveries while limits change and controllers are killed at each kind of call")
 	only := flag.String("acts", "", "numbers of the schedule's `acts` that alone are done, with commas between; \"\" does all")
 	settle := flag.Duration("settle", 25*time.Minute, "for how long everything may take afterwards")
-	shrink := flag.Float64("shrink-minutes", 0, "for how long smaller schedules are tried when an invariant is broken")
 	installation.Main("campaign", func(ctx context.Context) error {
-		p := player{seed: *seed, minutes: *minutes, limits: *limits, shrink: inMinutes(*shrink)}
+		p := player{seed: *seed, minutes: *minutes, limits: *limits}
 		acts, err := choose(p.schedule(), *only)
 		if err != nil {
 			return err
 		}
-		return p.run(ctx, acts, *settle)
+		return p.play(ctx, acts, *settle)
 	})
 }
 
@@ -57,11 +54,9 @@ func choose(acts []campaign.Act, only string) ([]campaign.Act, error) {
 }
 
 type player struct {
-	seed     uint64
-	minutes  float64
-	limits   int
-	shrink   time.Duration
-	programs installation.Programs // once they are built
+	seed    uint64
+	minutes float64
+	limits  int
 }
 
 // schedule is that of a campaign, or the one in which limits change.
@@ -82,37 +77,24 @@ func (p *player) options() campaign.Options {
 
 var errBroken = errors.New("an invariant is broken")
 
-// run plays the acts, and smaller schedules if they break something.
-func (p *player) run(ctx context.Context, acts []campaign.Act, settle time.Duration) error {
-	report, err := p.play(ctx, acts, settle, true)
-	if errors.Is(err, errBroken) && p.shrink > 0 {
-		p.shrinks(ctx, acts, report.Broken[0].Invariant)
-	}
-	return err
-}
-
-// play plays acts on a new cluster. With keeps a broken invariant is an error, so that the logs and the programs stay.
-func (p *player) play(ctx context.Context, acts []campaign.Act, settle time.Duration, keeps bool) (campaign.Report, error) {
-	alone := installation.Play{Name: "campaign", Programs: p.programs, Wired: true}
-	if keeps {
-		alone.Progress = os.Stdout
-	}
-	var report campaign.Report
-	err := alone.Run(ctx, func(ctx context.Context, c *cluster.Cluster, built installation.Programs) (err error) {
-		p.programs = built
+// play plays acts on a new cluster. A broken invariant is an error, so that the logs and the programs stay.
+func (p *player) play(ctx context.Context, acts []campaign.Act, settle time.Duration) error {
+	alone := installation.Play{Name: "campaign", Progress: os.Stdout, Wired: true}
+	return alone.Run(ctx, func(ctx context.Context, c *cluster.Cluster, built installation.Programs) error {
 		o := p.options()
 		o.Cluster, o.Programs, o.Seed, o.Acts, o.Settle = c, built, p.seed, acts, settle
-		report, err = campaign.Run(ctx, o)
+		report, err := campaign.Run(ctx, o)
 		fmt.Println(report)
-		if err == nil && keeps && len(report.Broken) > 0 {
+		switch {
+		case err != nil:
+			return err
+		case len(report.Broken) > 0:
 			return errBroken
-		}
-		if whole := len(acts) == len(p.schedule()); err == nil && keeps && whole {
+		case len(acts) == len(p.schedule()):
 			return p.enough(report)
 		}
-		return err
+		return nil
 	})
-	return report, err
 }
 
 // enough is an error if a whole schedule has done less than it is for.
@@ -125,33 +107,4 @@ func (p *player) enough(report campaign.Report) error {
 		return fmt.Errorf("every invariant holds, but too little was done:\n%s", strings.Join(lacks, "\n"))
 	}
 	return nil
-}
-
-// shrunken is how long everything has to become true after a smaller schedule: what is broken for good is so by then, and the time
-// is for replays.
-const shrunken = time.Minute
-
-// shrinks prints the smallest schedule found that breaks the invariant.
-func (p *player) shrinks(ctx context.Context, acts []campaign.Act, invariant string) {
-	ctx, cancel := context.WithTimeout(ctx, p.shrink)
-	defer cancel()
-	smallest := campaign.Shrink(ctx, acts, func(ctx context.Context, part []campaign.Act) bool {
-		fmt.Printf("shrinking: %d acts of %d\n", len(part), len(acts))
-		report, err := p.play(ctx, campaign.Compact(part), shrunken, false)
-		return err == nil && report.Breaks(invariant)
-	})
-	if len(smallest) == len(acts) {
-		fmt.Printf("no smaller schedule has broken %s again within %v\n", invariant, p.shrink)
-		return
-	}
-	var lines, numbers []string
-	for _, act := range campaign.Compact(smallest) {
-		lines, numbers = append(lines, act.String()), append(numbers, strconv.Itoa(act.N))
-	}
-	again := "make campaign"
-	if p.limits > 0 {
-		again = fmt.Sprintf("make limits EVENTS=%d", p.limits)
-	}
-	fmt.Printf("%s is broken by %d acts of %d:\n%s\n%s SEED=%d MINUTES=%v ACTS=%s\n",
-		invariant, len(smallest), len(acts), strings.Join(lines, "\n"), again, p.seed, p.minutes, strings.Join(numbers, ","))
 }

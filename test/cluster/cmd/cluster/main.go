@@ -50,13 +50,12 @@ A Kubernetes with Tekton is running. In another terminal:
 Annotations on a PipelineRun choose how it ends:
 
   %s: "1"         every task fails with this code
-  %s: <task>      only this task fails
   %s: "5000"    every task takes this long
   %s: "true"           runs until the annotation is taken off the pod
 
 Ctrl-C stops it.
 `, c.KubeconfigPath(), filepath.Join(c.Dir(), "logs", "*.log"),
-		cluster.ExitCodeAnnotation, cluster.FailTaskAnnotation, cluster.DurationAnnotation, cluster.HoldAnnotation)
+		cluster.ExitCodeAnnotation, cluster.DurationAnnotation, cluster.HoldAnnotation)
 	<-ctx.Done()
 	fmt.Println("\nstopping")
 	return nil

@@ -109,18 +109,6 @@ func Hold(release <-chan struct{}) Action {
 	}
 }
 
-// Land is Hold that does what was asked also when the client has gone meanwhile.
-func Land(release <-chan struct{}) Action {
-	return func(h *Hit) Outcome {
-		select {
-		case <-release:
-			return h.apply()
-		case <-h.core.done:
-			return Outcome{drop: true}
-		}
-	}
-}
-
 // Delay is Hold with a release that comes so much later.
 func Delay(d time.Duration) Action {
 	return func(h *Hit) Outcome {
