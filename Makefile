@@ -159,8 +159,9 @@ lint: ## check the budgets and rules of .golangci.yml
 	$(call timed,lint,$(lint_tool) run)
 
 .PHONY: generate
-generate: ## regenerate deep copies, clients and CRDs from pkg/apis
+generate: ## regenerate deep copies, clients and CRDs from pkg/apis, and docs/guarantees.md from the tests
 	./hack/update-codegen.sh
+	go test -vet=off ./test/language -run TestGuarantees -update
 
 .PHONY: verify
 verify: ## fail if generated code is out of date

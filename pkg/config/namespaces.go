@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -64,7 +65,7 @@ const namespacesForm = `names of namespaces and globs with *, separated by comma
 func (p *parser) namespaces(previous Namespaces) Namespaces {
 	v, _ := p.value(keyServeNamespaces)
 	n := Namespaces{}
-	for _, pattern := range strings.FieldsFunc(v, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' }) {
+	for _, pattern := range strings.FieldsFunc(v, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
 		name, excluded := strings.CutPrefix(pattern, "!")
 		if len(validation.IsDNS1123Label(strings.ReplaceAll(name, "*", "x"))) > 0 {
 			return p.badNamespaces(fmt.Sprintf("%q is neither the name of a namespace nor a glob of names", pattern), previous)

@@ -14,7 +14,7 @@ func TestNamespacesThatAreServed(t *testing.T) {
 		"team-a":                {"plumbline", "team-a"},
 		"team-a, ci-1":          {"plumbline", "team-a", "ci-1"},
 		"ci-*":                  {"plumbline", "ci-1", "ci-1-x"},
-		"*-a\nci-1":             {"plumbline", "team-a", "ci-1"},
+		"*-a\r\nci-1":           {"plumbline", "team-a", "ci-1"},
 		"!team-b":               {"plumbline", "team-a", "ci-1", "ci-1-x"},
 		"team-*,!team-b":        {"plumbline", "team-a"},
 		"!plumbline, !ci-*":     {"plumbline", "team-a", "team-b"},

@@ -16,7 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
 )
 
-func TestTooLarge(t *testing.T) {
+func TestTooLarge(t *testing.T) { // A10
 	w := newWorld(t)
 	declared := push("k").request()
 	declared.ContentLength = receiver.MaxBodyBytes + 1
@@ -69,7 +69,7 @@ func TestLargeBodiesAreFewAtOnce(t *testing.T) {
 	}
 }
 
-func TestTwentyMegabytesAreAccepted(t *testing.T) {
+func TestTwentyMegabytesAreAccepted(t *testing.T) { // A10
 	w := newWorld(t)
 	d := push("k1")
 	d.message.Padding = strings.Repeat(bodyMarker, 20_000_000/len(bodyMarker))

@@ -91,7 +91,7 @@ func TestForeignObject(t *testing.T) { // A2: 409 with a foreign object
 	}
 }
 
-func TestOutcomeUnknown(t *testing.T) {
+func TestOutcomeUnknown(t *testing.T) { // A2: a create that landed is processed once
 	for name, c := range map[string]struct {
 		resource string
 		err      error

@@ -32,7 +32,8 @@ type labProject struct {
 }
 
 func newGitLab() (*onLab, error) {
-	g := &onLab{gitlab.New(gitlab.Options{RateLimit: unlimited, KeepFailingHooks: true})}
+	// A pull request's event tells of a push of the last 30 s: times must not run ahead.
+	g := &onLab{gitlab.New(gitlab.Options{RateLimit: unlimited, KeepFailingHooks: true, ClockTimes: true})}
 	if err := g.Start(); err != nil {
 		return nil, fmt.Errorf("starting GitLab: %w", err)
 	}

@@ -34,12 +34,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// theCluster is shared by the tests that need a real one; -short skips those.
+// theCluster is shared by the tests that need a real one.
 func theCluster(t *testing.T) *Cluster {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs a cluster")
-	}
 	only.once.Do(func() {
 		begin := time.Now()
 		only.cluster, only.err = Start(context.Background(), Options{Progress: os.Stderr})

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
@@ -58,7 +56,7 @@ func TestS21AnApprovalRunsOneCommit(t *testing.T) {
 		if note := record.Status.Runs[0].Note; !strings.Contains(note, "member has approved commit "+first) {
 			t.Errorf("the run is told with %q", note)
 		}
-		w.toldApproval(first)
+		w.repositoryTold("Approved", "member has approved commit "+first)
 
 		w.deliver(w.reopens(number, "stranger"), http.StatusAccepted)
 		w.eventually(soon, "the approved commit runs when it is opened again", func() error {
@@ -73,23 +71,6 @@ func TestS21AnApprovalRunsOneCommit(t *testing.T) {
 		if got := w.runsBySHA(); got[second] != 0 || len(w.runs()) != 2 {
 			t.Errorf("PipelineRuns by commit: %v, want none of %s", got, second)
 		}
-	})
-}
-
-// toldApproval waits for the Kubernetes Event that names approver and commit.
-func (w *world) toldApproval(sha string) {
-	w.t.Helper()
-	w.eventually(soon, "a Kubernetes Event names approver and commit", func() error {
-		list, err := w.Kube.CoreV1().Events("").List(w.ctx, metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		for _, event := range list.Items {
-			if event.Reason == "Approved" && strings.Contains(event.Message, "member has approved commit "+sha) {
-				return nil
-			}
-		}
-		return errMissing
 	})
 }
 
@@ -114,6 +95,9 @@ func TestS21AHeadThatMovesIsNotApproved(t *testing.T) {
 				w.deliver(comment, http.StatusAccepted)
 			}
 			w.declines(comment, second)
+			if i == 0 {
+				w.answered(number, 0, "`/ok-to-test`", second, "Nothing was started.")
+			}
 			if got := w.runsBySHA(); got[first]+got[second] != 0 {
 				t.Errorf("%s: PipelineRuns by commit: %v, want none", words, got)
 			}

@@ -17,15 +17,6 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// pushToFork pushes files to the branch of a user's fork.
-func (w *world) pushToFork(user string, files map[string]string) string {
-	change := forge.Change{Files: files, Author: user}
-	if g, ok := w.git.(*onGitLab); ok {
-		return g.Commit(user+"/app", "feature", change)
-	}
-	return w.forge.Commit(user+"/app", "feature", change)
-}
-
 // asPowerful names a ServiceAccount in a definition.
 func asPowerful(definition string) string {
 	return strings.Replace(definition, "spec:\n  params:", "spec:\n  taskRunTemplate:\n    serviceAccountName: powerful\n  params:", 1)
@@ -42,14 +33,13 @@ func TestS23WhatApprovedCodeMayDo(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
 		w.git.grant("member", "write")
-		_, err := w.Kube.CoreV1().Secrets(w.ci).Create(w.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "keys"}, StringData: map[string]string{"key": "not for strangers"}}, metav1.CreateOptions{})
-		w.must(err)
+		w.keeps("keys", "key", "not for strangers")
 		w.parameter(`[{"name":"key","secret_ref":{"name":"keys","key":"key"}}]`)
 		w.git.commit("main", forge.Change{Files: map[string]string{
 			".tekton/pr.yaml": asPowerful(pipeline("pr", "pull_request", held)), ".tekton/secretive.yaml": keyed(pipeline("secretive", "pull_request")),
 		}})
 		w.git.fork("stranger")
-		sha := w.pushToFork("stranger", map[string]string{".tekton/pr.yaml": pipeline("mine", "pull_request")})
+		sha := w.git.commitFork("stranger", forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("mine", "pull_request")}, Author: "stranger"})
 		number := w.git.open("stranger", "feature", "stranger")
 		w.deliver(w.opened(number), http.StatusAccepted)
 		w.checkReaches(sha, application, "queued", soon)
@@ -68,7 +58,7 @@ func TestS23WhatApprovedCodeMayDo(t *testing.T) {
 			t.Errorf("%d runs, that of the stranger's code has the ServiceAccount %q and the labels %v", len(w.runs()), account, run.Labels)
 		}
 
-		_, err = w.Kube.CoreV1().ServiceAccounts(w.ci).Create(w.ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "quarantine"}}, metav1.CreateOptions{})
+		_, err := w.Kube.CoreV1().ServiceAccounts(w.ci).Create(w.ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "quarantine"}}, metav1.CreateOptions{})
 		w.must(err)
 		w.parameter(`[{"name":"key","secret_ref":{"name":"keys","key":"key"},"untrusted":true}]`)
 		w.set(`{"untrusted_service_account":"quarantine","pipelinerun_provenance":"source"}`)

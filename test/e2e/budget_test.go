@@ -5,16 +5,10 @@ package e2e
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
@@ -47,7 +41,7 @@ func TestS5AFloodedRepositoryKeepsToItsBudget(t *testing.T) {
 	if events, payloads := w.stored(); len(recorded) < own || len(recorded) > 2*own || events != len(recorded) || payloads != 0 {
 		t.Errorf("%d of %d deliveries are answered 202, and %d events and %d payloads stored; the budget is %d", len(recorded), 3*own, events, payloads, own)
 	}
-	w.budgetIs(corev1.ConditionFalse, budget.ReasonRepository)
+	w.conditioned(pacv1alpha1.RepositoryBudget, "False "+budget.ReasonRepository, "")
 	if n := w.counted(w.receivers[0], "unavailable", budget.ReasonRepository) + w.counted(w.receivers[1], "unavailable", budget.ReasonRepository); n != len(refused) {
 		t.Errorf("%d refusals are counted of %d", n, len(refused))
 	}
@@ -55,30 +49,14 @@ func TestS5AFloodedRepositoryKeepsToItsBudget(t *testing.T) {
 	w.deliver(w.second(), http.StatusAccepted)
 
 	outage.Remove()
-	w.budgetIs(corev1.ConditionTrue, "Free")
+	w.conditioned(pacv1alpha1.RepositoryBudget, "True Free", "")
 	w.eventually(afterFault, "a refused delivery is recorded", func() error {
 		if a := w.sent(w.receivers[0], refused[0]); a.status != http.StatusAccepted {
 			return fmt.Errorf("%v", a)
 		}
 		return nil
 	})
-	w.quotaIsUsedUp()
 	w.invariants()
-}
-
-// budgetIs waits for the condition of the flooded Repository.
-func (w *world) budgetIs(status corev1.ConditionStatus, reason string) {
-	w.t.Helper()
-	w.eventually(afterFault, "the condition Budget is "+string(status), func() error {
-		r, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Get(w.ctx, "app", metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if c := r.Status.GetCondition(pacv1alpha1.RepositoryBudget); c == nil || c.Status != status || c.Reason != reason {
-			return fmt.Errorf("%+v", c)
-		}
-		return nil
-	})
 }
 
 // second is a push to another repository, which has a Repository beside the world's.
@@ -87,71 +65,9 @@ func (w *world) second() delivery {
 	lib, g := w.forge.CreateRepo("acme", "lib", forge.RepoOptions{}), w.git.(*onGitHub)
 	g.Install(g.app.ID, "acme", "acme/lib")
 	w.forge.Commit("acme/lib", "main", forge.Change{Files: map[string]string{"README": "no pipeline"}})
-	spec := pacv1alpha1.RepositorySpec{URL: lib.HTMLURL}
-	_, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Create(w.ctx, &pacv1alpha1.Repository{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.ci, Name: "lib"}, Spec: spec,
-	}, metav1.CreateOptions{})
-	w.must(err)
-	url, err := v1alpha1.CanonicalURL(lib.HTMLURL)
-	w.must(err)
-	w.eventually(soon, "the other Repository owns its URL", func() error {
-		_, err := w.Plumbline.PlumblineV1alpha1().RepositoryClaims(w.Namespace).Get(w.ctx, v1alpha1.ClaimName(url), metav1.GetOptions{})
-		return err
-	})
+	w.must(w.names(w.ci, "lib", lib.HTMLURL))
+	w.owns(w.ci, "lib")
 	return w.forge.PushDelivery(forge.PushEvent{Repo: "acme/lib", Ref: "refs/heads/main"})
-}
-
-// quotaIsUsedUp requires that a delivery for which the namespace's quota has no room is answered 503, and is recorded when
-// there is room.
-func (w *world) quotaIsUsedUp() {
-	w.t.Helper()
-	const count = "count/gitevents.plumbline.dev"
-	quotas, d := w.Kube.CoreV1().ResourceQuotas(w.Namespace), w.again()
-	_, err := quotas.Create(w.ctx, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "plumbline"}}, metav1.CreateOptions{})
-	w.must(err)
-	changes := 0
-	allow := func(n string) {
-		w.t.Helper()
-		w.eventually(soon, "the API server keeps to the quota", func() error {
-			// Each change is counted at once: while the cluster is young, the quota controller may not know the kind at the first.
-			changes++
-			hard := fmt.Sprintf(`{"spec":{"hard":{%q:%q,"count/eventpayloads.plumbline.dev":"%d"}}}`, count, n, 50000+changes)
-			if _, err := quotas.Patch(w.ctx, "plumbline", types.MergePatchType, []byte(hard), metav1.PatchOptions{}); err != nil {
-				return err
-			}
-			quota, err := quotas.Get(w.ctx, "plumbline", metav1.GetOptions{})
-			_, counted := quota.Status.Used[count]
-			if hard := quota.Status.Hard[count]; err != nil || !counted || hard.String() != n {
-				return fmt.Errorf("%v, %w", quota.Status, err)
-			}
-			return nil
-		})
-	}
-	allow("0")
-	w.eventually(soon, "a delivery is refused", func() error { // API servers have a cache of quotas
-		if a := w.sent(w.receivers[0], d); a.status != http.StatusServiceUnavailable {
-			d = w.again()
-			return fmt.Errorf("%v", a)
-		}
-		return nil
-	})
-	if names := w.eventNames(); slices.Contains(names, recordName(w.git, d)) {
-		w.t.Errorf("the refused delivery is recorded: %v", names)
-	}
-	allow("250k")
-	w.eventually(soon, "the delivery is recorded", func() error {
-		if a := w.sent(w.receivers[0], d); a.status != http.StatusAccepted {
-			return fmt.Errorf("%v", a)
-		}
-		return nil
-	})
-}
-
-func (w *world) eventNames() (names []string) {
-	for _, event := range w.events() {
-		names = append(names, event.Name)
-	}
-	return names
 }
 
 // S35: whoever has seen a delivery sends its body and signature again under ids of their own, to another receiver, while it

@@ -19,24 +19,52 @@ import (
 
 // kubeBudget is how many calls to Kubernetes one push with one pipeline may cost the receiver and the controller on a quiet
 // installation, from its delivery to its settled event: 14, and two more if the start of its run is reported apart from the end.
-// What it may cost at the Git service is another test's.
 const kubeBudget = 16
 
 // counted is how many pushes are counted together: what comes late for one push is counted with the next.
 const counted = 4
 
+// gitBudget is the same at a Git service, when its definitions have not changed.
+//
+// GitHub: pull requests of the commit 1, where .tekton is 1, the run's token 1 and its end 1, its check 2. GitLab: project and branch,
+// which confirm the delivery, 2, merge requests of the commit 1, where .tekton is 1, and two reports, before each of which the statuses
+// of the commit are read, 4.
+func gitBudget(k kind) int {
+	if k == gitLab {
+		return 8
+	}
+	return 6
+}
+
 // A push with one pipeline costs no more calls than twice its budget: whether two changes of a run wake the controller once or twice is a
 // matter of milliseconds, and calls are repeated on a slow machine.
-func TestAPushKeepsToItsBudgetOfKubernetesCalls(t *testing.T) {
+func TestAPushKeepsToItsBudgetOfCalls(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1})
-	w.claimed()
-	w.costs(t) // the first one binds the URL, and mints a token of the App
-	log, names := w.auditFromNow(), map[string]bool{}
-	for range counted {
-		names[w.costs(t)] = true
-	}
-	within(t, w.callsIn(log, names), 2*kubeBudget)
+	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
+		w.costs(t) // the first one binds the URL, reads the definitions, and mints a token of the App
+		log, from, names, git := w.auditFromNow(), len(w.git.log().requests), map[string]bool{}, map[string]int{}
+		for range counted {
+			names[w.costs(t)] = true
+		}
+		for _, request := range w.git.log().requests[from:] {
+			git[request.Route]++
+		}
+		for _, made := range []struct {
+			to     string
+			calls  map[string]int
+			budget int
+		}{{"Kubernetes", w.callsIn(log, names), kubeBudget}, {"the Git service", git, gitBudget(w.git.kind())}} {
+			sum, lines := 0, ""
+			for _, item := range slices.Sorted(maps.Keys(made.calls)) {
+				sum += made.calls[item]
+				lines += fmt.Sprintf("\n%6.2f  %s", float64(made.calls[item])/counted, item)
+			}
+			text := fmt.Sprintf("a push with one pipeline costs %.2f calls to %s, %d undisturbed:%s", float64(sum)/counted, made.to, made.budget, lines)
+			if t.Log(text); sum == 0 || sum > 2*made.budget*counted {
+				t.Error("too many, or none")
+			}
+		}
+	})
 }
 
 // costs pushes a commit with one pipeline, waits until its event is settled, and returns that event's name.
@@ -47,23 +75,6 @@ func (w *world) costs(t *testing.T) string {
 	w.checkReaches(sha, checkName("hello"), "success", soon)
 	w.settled(soon)
 	return recordName(w.git, delivery)
-}
-
-// within prints the items and compares their sum with the budget.
-func within(t *testing.T, items map[string]int, budget int) {
-	t.Helper()
-	sum, lines := 0, ""
-	for _, item := range slices.Sorted(maps.Keys(items)) {
-		sum += items[item]
-		lines += fmt.Sprintf("%6.2f  %s\n", float64(items[item])/counted, item)
-	}
-	perPush := float64(sum) / counted
-	text := fmt.Sprintf("one push with one pipeline costs %.2f calls to Kubernetes, at most %d are wanted:\n%s", perPush, budget, lines)
-	if sum == 0 || sum > budget*counted {
-		t.Error(text)
-		return
-	}
-	t.Log(text)
 }
 
 // auditFromNow opens the API server's audit log at its end.

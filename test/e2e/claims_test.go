@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,67 +17,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// newClaimants is a world with three controllers that share the Repositories among them.
-func newClaimants(t *testing.T) *world {
-	t.Helper()
-	return newWorld(t, setup{receivers: 1, controllers: 3, config: [][3]string{{"plumbline-config-leader-election", "buckets", "3"}}})
-}
-
-// Two namespaces name one URL, one after the other and both at once, in different spellings: one of them owns it, the
-// other one's condition says whose it is and what to do; and that stays so when all controllers are killed.
-func TestOneURLBelongsToOneRepository(t *testing.T) {
-	t.Parallel()
-	w := newClaimants(t)
-	north, south := w.further("north"), w.further("south")
-	spellings := []func(string) string{
-		func(url string) string { return url },
-		strings.ToUpper,
-		func(url string) string { return url + "/" },
-		func(url string) string { return url + ".git" },
-		func(url string) string { return url + ".git/" },
-	}
-	owners := map[string]string{}
-	for i, first := range []string{north, south, "", "", "", "", ""} { // "" is both at once
-		name := fmt.Sprintf("tie-%d", i)
-		url := w.forge.URL() + "/acme/" + name
-		other := "http" + spellings[i%len(spellings)](strings.TrimPrefix(url, "http"))
-		creates := []func() error{
-			func() error { return w.names(north, name, url) },
-			func() error { return w.names(south, name, other) },
-		}
-		if first == "" {
-			w.must(together(creates...))
-		} else {
-			if first == south {
-				creates[0], creates[1] = creates[1], creates[0]
-			}
-			w.must(creates[0]())
-			w.owns(first, name)
-			w.must(creates[1]())
-		}
-		owners[name] = w.oneOwns(name, url, north, south)
-		if first != "" && owners[name] != first {
-			t.Errorf("%s belongs to %s, but %s was first", url, owners[name], first)
-		}
-	}
-	for _, p := range w.controllers {
-		w.must(p.Restart(w.ctx))
-	}
-	again := "https://example.com/acme/" + strings.ToLower(t.Name())
-	w.must(w.names(north, "again", again)) // when this one is served, the new processes lead
-	w.owns(north, "again")
-	for name, owner := range owners {
-		if got := w.oneOwns(name, w.forge.URL()+"/acme/"+name, north, south); got != owner {
-			t.Errorf("%s belonged to %s and now to %s", name, owner, got)
-		}
-	}
-}
-
 // A Repository is deleted, and others name its URL: for a day it is kept for it, nobody is served, and they are told so.
 // Made again it has its URL as before. After the day exactly one of the others has it, and gets its events.
 func TestADeletedRepositoryKeepsItsURLForADay(t *testing.T) {
 	t.Parallel()
-	w := newClaimants(t)
+	// Three controllers share the Repositories among them.
+	w := newWorld(t, setup{receivers: 1, controllers: 3, config: [][3]string{{"plumbline-config-leader-election", "buckets", "3"}}})
 	w.claimed()
 	heirs := []string{w.further("heir"), w.further("heir")}
 	w.must(w.names(heirs[0], "app", w.repo.HTMLURL))
@@ -126,27 +70,6 @@ func TestADeletedRepositoryKeepsItsURLForADay(t *testing.T) {
 	}
 	w.settled(afterFault)
 	w.invariants()
-}
-
-// together does all of them at once and returns the first error.
-func together(all ...func() error) error {
-	begin, errs := make(chan struct{}), make(chan error, len(all))
-	var running sync.WaitGroup
-	for _, do := range all {
-		running.Go(func() {
-			<-begin
-			errs <- do()
-		})
-	}
-	close(begin)
-	running.Wait()
-	close(errs)
-	for err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // names makes a Repository that names a URL.

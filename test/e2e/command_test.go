@@ -19,7 +19,7 @@ func (w *world) commands(number int, user, body string) delivery {
 		g.AddUser(user)
 		return g.NoteDelivery(g.AddNote(projectName, int64(number), user, body))
 	}
-	return w.said(number, user, body)
+	return w.forge.CommentDelivery(forge.CommentEvent{Repo: repoName, ID: w.forge.Comment(repoName, number, user, body)})
 }
 
 // changed is the delivery of a comment that its author has edited.
@@ -70,7 +70,7 @@ func commandRows() []commandRow {
 	return []commandRow{
 		{"please\n\n/test\n", "build test-all-comment 1", "Selected", ""},
 		{"/test manual build version=\"2 3\"", "build test-comment 2 3; manual test-comment 2 3", "Selected", ""},
-		{"/test biuld", "", "UnknownName", "There are: build, manual, push"},
+		{"/test biuld", "", "UnknownName", "There are: build, deploy, manual, push"},
 		{"/test build\n/cancel", "", "ContradictoryCommands", "two different commands"},
 		// S19
 		{"/test build other=1", "", "BadArgument", "Those that can be set: version"},
@@ -89,6 +89,7 @@ func commandRows() []commandRow {
 
 		{"/retest", "", "NothingToRetest", "a command that names one starts it"},
 		{"/retest manual version=4", "manual retest-comment 4", "Selected", ""},
+		{"/deploy staging", "deploy on-comment 1", "Selected", ""},
 	}
 }
 
@@ -102,9 +103,11 @@ func TestCommandsStartPipelines(t *testing.T) {
 		w.git.commit("main", forge.Change{Files: map[string]string{".tekton/push.yaml": pipeline("push", "push")}})
 		sha := w.git.commit("topic", forge.Change{Author: "member", Message: "a change [skip ci]", Files: map[string]string{
 			".tekton/build.yaml": versioned(pipeline("build", "pull_request")), ".tekton/manual.yaml": versioned(pipeline("manual", "none")),
+			".tekton/deploy.yaml": versioned(pipeline("deploy", "none", "pipelinesascode.tekton.dev/on-comment: '^/deploy'")),
 		}})
 		number := w.git.open("", "topic", "member")
 		w.deliver(w.opened(number), http.StatusAccepted)
+		w.checkReaches(sha, application, "skipped", soon)
 		w.settled(soon)
 		if runs := w.runs(); len(runs) != 0 {
 			t.Errorf("%d runs of a commit that asks for none", len(runs))
@@ -133,7 +136,7 @@ func TestCommandsStartPipelines(t *testing.T) {
 			t.Errorf("with the prefix: %q", got)
 		}
 		w.strangersCommand(number, "build")
-		w.started("build", "build", "build", "manual", "manual", "manual")
+		w.started("build", "build", "build", "deploy", "manual", "manual", "manual")
 		w.neverFailed(sha)
 	})
 }

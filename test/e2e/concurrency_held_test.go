@@ -19,7 +19,8 @@ func pends(definition string) string {
 }
 
 // F13, as docs/adr/0041 has it: a run that something else keeps pending has its slot, its check is queued, and nobody but who keeps it lets it
-// go. When it is let go it runs; another one, that is still kept, is ended by a command.
+// go. When it is let go it runs; another one, that is still kept, is ended by a command. F11: what waits for the slot is cancelled when its
+// pull request is closed.
 func TestARunThatIsHeldPendingKeepsItsSlot(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
@@ -37,6 +38,14 @@ func TestARunThatIsHeldPendingKeepsItsSlot(t *testing.T) {
 		t.Errorf("the check of the run that is held says %q: %s", check.Title, check.Text)
 	}
 	w.checkReaches(second, checkName("second"), "queued", soon)
+	closed, waits := w.topic("closed")
+	w.deliver(w.opened(closed), http.StatusAccepted)
+	w.queue(1, 2)
+	w.deliver(w.closes(closed, false), http.StatusAccepted)
+	if check := w.checkReaches(waits, checkName("pr"), "cancelled", soon); !check.Tells("closed") {
+		t.Errorf("the check does not say why: %s", check.Text)
+	}
+	w.queue(1, 1)
 	name := runOf(event, "first")
 	if run := w.run(name); !run.IsPending() || len(w.runs()) != 1 {
 		t.Errorf("%s is told %q, and there are %d runs", name, run.Spec.Status, len(w.runs()))

@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
@@ -38,7 +37,6 @@ func TestI3ServiceAccountTokensRotate(t *testing.T) {
 	w.start(receiver)
 	w.start(controller)
 	w.claimed()
-	w.refusedForAMoment()
 	sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("long", "push", held)})
 	w.deliver(delivery, http.StatusAccepted)
 	event := w.created(sha)
@@ -82,25 +80,6 @@ func TestI3ServiceAccountTokensRotate(t *testing.T) {
 			t.Errorf("%s has ended", p.Name())
 		}
 	}
-}
-
-// refusedForAMoment is a rotation that is over before a lease is: a run ends meanwhile, and what is asked about it is
-// answered 401 several times.
-func (w *world) refusedForAMoment() {
-	w.t.Helper()
-	sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("first", "push", held)})
-	w.deliver(delivery, http.StatusAccepted)
-	event := w.created(sha)
-	w.checkReaches(sha, checkName("first"), "in_progress", soon)
-	unauthorized := w.controller().Proxy.Add(cluster.Rule{
-		Match: func(c cluster.Call) bool { return nameOf(c) == "update gitevents/status" }, Count: 3, Do: cluster.Fault(cluster.Unauthorized()),
-	})
-	w.release(event)
-	w.checkReaches(sha, checkName("first"), "success", soon)
-	if n := unauthorized.Hits(); n != 3 {
-		w.t.Errorf("%d calls were answered 401, want 3", n)
-	}
-	w.neverFailed(sha)
 }
 
 var inlineToken = regexp.MustCompile(`token: "[^"]*"`)

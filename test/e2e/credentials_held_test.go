@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -30,12 +28,12 @@ func TestB8CredentialsMissing(t *testing.T) {
 		controller := s.begins()
 		s.waiting(len(pushes), fault.ReasonCredentialsMissing)
 		s.looksOnce(controller)
-		s.says(fault.ReasonCredentialsMissing, fmt.Sprintf("secret %s/%s does not exist: create it", s.namespace, s.name))
+		s.conditioned(pacv1alpha1.RepositoryCredentials, "False "+fault.ReasonCredentialsMissing, fmt.Sprintf("secret %s/%s does not exist: create it", s.namespace, s.name))
 		s.creates(nil)
 		for name, sha := range pushes {
 			s.succeeds(sha, name)
 		}
-		s.says("NoProblem", "")
+		s.conditioned(pacv1alpha1.RepositoryCredentials, "True NoProblem", "")
 		for _, event := range s.settled(soon) {
 			s.toldOnce(event.Name)
 		}
@@ -63,12 +61,12 @@ func TestE15CredentialsRefused(t *testing.T) {
 		s.waiting(1, fault.ReasonCredentialsRefused)
 		later := s.accepts(pipeline("later", "push"))
 		s.waiting(2, fault.ReasonCredentialsRefused)
-		s.says(fault.ReasonCredentialsRefused, s.namespace+"/"+s.name)
+		s.conditioned(pacv1alpha1.RepositoryCredentials, "False "+fault.ReasonCredentialsRefused, s.namespace+"/"+s.name)
 
 		s.holds(after)
 		s.succeeds(sha, "open")
 		s.succeeds(later, "later")
-		s.says("NoProblem", "")
+		s.conditioned(pacv1alpha1.RepositoryCredentials, "True NoProblem", "")
 		for _, event := range s.settled(soon) {
 			s.toldOnce(event.Name)
 		}
@@ -114,22 +112,6 @@ func (s *secured) waiting(want int, reason string) {
 		}
 		if len(events) < want || len(texts) != 1 {
 			return fmt.Errorf("%d do, and say %v", len(events), texts)
-		}
-		return nil
-	})
-}
-
-// says waits until the Repository's condition has the reason and, somewhere, the words.
-func (s *secured) says(reason, words string) {
-	s.t.Helper()
-	s.eventually(soon, "the Repository's condition says "+reason, func() error {
-		repository, err := s.Plumbline.PipelinesascodeV1alpha1().Repositories(s.ci).Get(s.ctx, "app", metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		condition := repository.Status.GetCondition(pacv1alpha1.RepositoryCredentials)
-		if condition.GetReason() != reason || !strings.Contains(condition.GetMessage(), words) {
-			return fmt.Errorf("it is %v", condition)
 		}
 		return nil
 	})

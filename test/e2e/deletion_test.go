@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,48 +49,12 @@ func TestG1ADeletedRunIsGoneAtOnce(t *testing.T) {
 	w.invariants()
 }
 
-// absent is a part without which a namespace must go away all the same.
-type absent struct {
-	// stop takes it away; the function that it returns brings it back.
-	stop func(w *world) (mend func())
-	// told tells that checks are concluded while it is away.
-	told bool
-}
-
-// G2: a Repository's namespace with runs in it is gone within a minute of its deletion while nothing of ours runs, or
-// while the Git service is away. Afterwards the checks are concluded, and nothing waits for what is gone.
+// G2: a Repository's namespace with runs in it, one of which Tekton has not ended, is gone within a minute of its deletion while nothing
+// of ours runs and the Git service is away. Afterwards the checks are concluded, and nothing waits for what is gone. That the webhook
+// is not needed for it either is G1's.
 func TestG2ANamespaceGoesWithoutUs(t *testing.T) {
 	t.Parallel()
-	for name, a := range map[string]absent{
-		"our-pods": {stop: func(w *world) func() {
-			for _, p := range append(w.receivers, w.controllers...) {
-				w.kill(p)
-			}
-			return func() {
-				for _, p := range append(w.receivers, w.controllers...) {
-					w.must(p.Start(w.ctx))
-				}
-			}
-		}},
-		"the-git-service": {stop: func(w *world) func() { return w.forge.Inject(forge.Fault{Do: forge.ServerError502HTML()}).Remove }},
-	} {
-		t.Run(name, func(t *testing.T) {
-			onlyInTestAllUnless(t, name == "our-pods")
-			t.Parallel()
-			newWorld(t, setup{receivers: 1, controllers: 1}).namespaceGoes(a)
-		})
-	}
-}
-
-// G2: the same while Tekton's admission webhook is down. It stops a part that all worlds share.
-func TestG2ANamespaceGoesWithoutTheWebhook(t *testing.T) {
-	onlyInTestAll(t)
-	newWorld(t, setup{receivers: 1, controllers: 1}).namespaceGoes(absent{stop: (*world).withoutWebhook, told: true})
-}
-
-// namespaceGoes deletes a namespace with two runs, one of which Tekton has not ended.
-func (w *world) namespaceGoes(a absent) {
-	w.t.Helper()
+	w := newWorld(t, setup{receivers: 1, controllers: 1})
 	w.claimed()
 	sha, delivery := w.push(map[string]string{
 		".tekton/a.yaml": onTekton(pipeline("open", "push", held)), ".tekton/b.yaml": onTekton(pipeline("over", "push")),
@@ -97,23 +62,25 @@ func (w *world) namespaceGoes(a absent) {
 	w.deliver(delivery, http.StatusAccepted)
 	w.checkReaches(sha, checkName("open"), "in_progress", soon)
 	w.checkReaches(sha, checkName("over"), "success", soon)
-	mend := a.stop(w)
+	ours := append(slices.Clone(w.receivers), w.controllers...)
+	for _, p := range ours {
+		w.kill(p)
+	}
+	away := w.forge.Inject(forge.Fault{Do: forge.ServerError502HTML()})
 	w.must(w.Cluster.DeleteNamespace(w.ctx, w.ci))
 	w.gone(soon)
-	if !a.told {
-		if check, _ := w.forge.Current(repoName, sha, checkName("open")); check.Status == "completed" {
-			w.t.Errorf("the check is %s/%s already: the test shows nothing", check.Status, check.Conclusion)
-		}
-		mend()
+	if check, _ := w.forge.Current(repoName, sha, checkName("open")); check.Status == "completed" {
+		t.Errorf("the check is %s/%s already: the test shows nothing", check.Status, check.Conclusion)
 	}
+	for _, p := range ours {
+		w.must(p.Start(w.ctx))
+	}
+	away.Remove()
 	check := w.checkReaches(sha, checkName("open"), "completed", afterFault)
 	w.settles(sha, soon)
 	w.endedByDeletion(sha, check)
-	if a.told {
-		mend()
-	}
 	if check, _ := w.forge.Current(repoName, sha, checkName("over")); check.Conclusion != "success" {
-		w.t.Errorf("the run that was over is %s", check.Conclusion)
+		t.Errorf("the run that was over is %s", check.Conclusion)
 	}
 	w.invariants() // I-3: a failure is Tekton's
 }

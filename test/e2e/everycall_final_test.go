@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,11 +19,11 @@ import (
 // final is what one event leaves in the cluster and at the forge, without names, ids, commits and times.
 type final struct {
 	Event     finalEvent
-	Runs      []finalRun   // of the event, in the cluster
-	Checks    []finalCheck // of the commit, oldest first
-	Secrets   int          // of the event, left in the Repository's namespace
-	Payloads  int          // of the event, left in Plumbline's namespace
-	Concluded []string     // the different conclusions ever asked for
+	Runs      []finalRun // of the event, in the cluster
+	Checks    []check    // of the commit, oldest first
+	Secrets   int        // of the event, left in the Repository's namespace
+	Payloads  int        // of the event, left in Plumbline's namespace
+	Concluded []string   // the different conclusions ever asked for
 }
 
 type finalEvent struct {
@@ -37,8 +38,6 @@ type finalRun struct {
 	Labels, Annotations map[string]string
 }
 
-type finalCheck struct{ Name, ExternalID, Status, Conclusion, Title, Summary, Text string }
-
 // endsSame requires the end of a fault-free event.
 func endsSame(got, free final) error {
 	if diff := cmp.Diff(free, got); diff != "" {
@@ -50,7 +49,7 @@ func endsSame(got, free final) error {
 // endsWithoutTable requires the end of a fault-free event, except that the report may lack its table: a cluster that forbids to
 // list TaskRuns costs the report that, and not its verdict.
 func endsWithoutTable(got, free final) error {
-	ignore := cmpopts.IgnoreFields(finalCheck{}, "Text")
+	ignore := cmpopts.IgnoreFields(check{}, "Text")
 	if diff := cmp.Diff(free, got, ignore); diff != "" {
 		return fmt.Errorf("the end differs from the fault-free one by more than a table (-fault-free +this):\n%s", diff)
 	}
@@ -125,7 +124,7 @@ func (l *lane) final(e event) (final, error) {
 			Labels: replaced(run.Labels, plain), Annotations: replaced(run.Annotations, plain)})
 	}
 	for _, c := range checks {
-		f.Checks = append(f.Checks, finalCheck{Name: c.Name, ExternalID: plain(c.ExternalID), Status: c.Status,
+		f.Checks = append(f.Checks, check{Name: c.Name, ExternalID: plain(c.ExternalID), Status: c.Status,
 			Conclusion: c.Conclusion, Title: plain(c.Title), Summary: plain(c.Summary), Text: plain(c.Text)})
 	}
 	f.Concluded = l.conclusions(e)
@@ -133,16 +132,13 @@ func (l *lane) final(e event) (final, error) {
 }
 
 // conclusions are the different ones that writes of the commit's checks asked for.
-func (l *lane) conclusions(e event) []string {
-	seen := map[string]bool{}
-	var out []string
+func (l *lane) conclusions(e event) (all []string) {
 	for _, write := range l.writes(e.sha, "") {
-		if write.Conclusion != "" && !seen[write.Conclusion] {
-			seen[write.Conclusion] = true
-			out = append(out, write.Conclusion)
+		if write.Conclusion != "" && !slices.Contains(all, write.Conclusion) {
+			all = append(all, write.Conclusion)
 		}
 	}
-	return out
+	return all
 }
 
 func replaced(in map[string]string, plain func(string) string) map[string]string {

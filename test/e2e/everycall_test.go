@@ -27,18 +27,24 @@ func TestKilledAtEveryCall(t *testing.T) {
 	forEachKind(t, func(t *testing.T, on kind) {
 		all, calls := newLanes(t, on)
 		var trials []trial
+		add := func(fault string, at point, arm func(*lane, event, point) *armed) {
+			trials = append(trials, trial{fault: fault, at: at, arm: arm, end: endsSame})
+		}
 		for _, at := range points(calls) {
-			trials = append(trials,
-				trial{fault: "killed before", at: at, arm: killAt(cluster.Drop()), end: endsSame},
-				trial{fault: "killed after", at: at, arm: killAt(cluster.ApplyThenDrop()), end: endsSame})
+			add("killed before", at, endAt((*lane).kills, cluster.Drop()))
+			add("killed after", at, endAt((*lane).kills, cluster.ApplyThenDrop()))
+			if at.nth == 1 {
+				add("terminated during", at, endAt((*lane).terminates, cluster.Delay(signalled)))
+			}
 		}
-		routes := all[0].forgeCalls()
-		for _, at := range points(routes) {
-			trials = append(trials,
-				trial{fault: "forge: killed before", at: at, arm: killAtForge(forge.Hold), end: endsSame},
-				trial{fault: "forge: killed after", at: at, arm: killAtForge(forge.ApplyThenHold), end: endsSame})
+		for _, at := range points(all[0].forgeCalls()) {
+			add("forge: killed before", at, endAtForge((*lane).kills, forge.Hold(nil)))
+			add("forge: killed after", at, endAtForge((*lane).kills, forge.ApplyThenHold(nil)))
+			if at.nth == 1 {
+				add("forge: terminated during", at, endAtForge((*lane).terminates, forge.Delay(signalled)))
+			}
 		}
-		everyTrial(t, "C9 on "+string(on), all, append(trials, terminations(calls, routes)...))
+		everyTrial(t, "C9 on "+string(on), all, trials)
 	})
 }
 
@@ -147,42 +153,56 @@ func failAt(rule cluster.Rule) func(*lane, event, point) *armed {
 	}
 }
 
-// killAt kills the controller when the call has arrived at the proxy, then does do with the call.
-func killAt(do cluster.Action) func(*lane, event, point) *armed {
+// endAt ends the controller when the call has arrived at the proxy, then does do with the call.
+func endAt(end func(*lane, chan<- struct{}), do cluster.Action) func(*lane, event, point) *armed {
 	return func(l *lane, e event, at point) *armed {
 		var seen, chosen atomic.Int64
-		killed := make(chan struct{})
-		controller := l.controllers[0]
-		controller.Proxy.OnCall(func(c cluster.Call) {
+		gone := make(chan struct{})
+		proxy := l.controllers[0].Proxy
+		proxy.OnCall(func(c cluster.Call) {
 			if e.made(c) && nameOf(c) == at.name && seen.Add(1) == int64(at.nth) {
 				chosen.Store(int64(c.N))
-				_ = controller.Kill()
-				close(killed)
+				end(l, gone)
 			}
 		})
-		rule := controller.Proxy.Add(cluster.Rule{Match: func(c cluster.Call) bool { return int64(c.N) == chosen.Load() }, Count: 1, Do: do})
-		return &armed{hits: func() int { return max(rule.Hits(), int(min(chosen.Load(), 1))) }, killed: killed}
+		rule := proxy.Add(cluster.Rule{Match: func(c cluster.Call) bool { return int64(c.N) == chosen.Load() }, Count: 1, Do: do})
+		return &armed{hits: func() int { return max(rule.Hits(), int(min(chosen.Load(), 1))) }, killed: gone}
 	}
 }
 
-// killAtForge kills the controller when its call to the forge is held, before or after it took effect.
-func killAtForge(hold func(<-chan struct{}) forge.Action) func(*lane, event, point) *armed {
+// endAtForge ends the controller while its call to the forge waits for its answer, before or after it took effect.
+func endAtForge(end func(*lane, chan<- struct{}), do forge.Action) func(*lane, event, point) *armed {
 	return func(l *lane, _ event, at point) *armed {
 		ctx, cancel := context.WithCancel(l.ctx)
-		killed := make(chan struct{})
-		fault := l.git.Inject(forge.Fault{Route: at.name, From: at.nth, Count: 1, Do: hold(nil)})
-		controller := l.controllers[0]
+		gone := make(chan struct{})
+		call := l.git.Inject(forge.Fault{Route: at.name, From: at.nth, Count: 1, Do: do})
 		go func() {
-			if fault.Wait(ctx, 1) == nil {
-				_ = controller.Kill()
-				close(killed)
+			if call.Wait(ctx, 1) == nil {
+				end(l, gone)
 			}
 		}()
-		return &armed{hits: fault.Hits, killed: killed, disarm: func() {
+		return &armed{hits: call.Hits, killed: gone, disarm: func() {
 			cancel()
-			fault.Remove()
+			call.Remove()
 		}}
 	}
+}
+
+func (l *lane) kills(gone chan<- struct{}) {
+	_ = l.controllers[0].Kill()
+	close(gone)
+}
+
+// terminates sends SIGTERM and closes gone when the process has ended; one that does not end in time is for the trial to find.
+func (l *lane) terminates(gone chan<- struct{}) {
+	_ = l.controllers[0].Terminate()
+	go func() {
+		ctx, cancel := context.WithTimeout(l.ctx, drained)
+		defer cancel()
+		if l.controllers[0].Wait(ctx) == nil {
+			close(gone)
+		}
+	}()
 }
 
 // forgeCalls are the routes that a fresh controller, which has no token yet, calls for one event.

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/forge"
@@ -196,17 +194,7 @@ func (w *world) ranOnce(pipeline string) {
 }
 
 // credentials waits for the Repository's condition about what its events wait for an operator to do.
-func (w *world) credentials(status, reason string) {
+func (w *world) credentials(status, reason string, says ...string) {
 	w.t.Helper()
-	repositories := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci)
-	w.eventually(soon, "the Repository's condition is "+status+" "+reason, func() error {
-		repository, err := repositories.Get(w.ctx, "app", metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if condition := repository.Status.GetCondition(pacv1alpha1.RepositoryCredentials); string(condition.Status) != status || condition.Reason != reason {
-			return fmt.Errorf("it is %v", condition)
-		}
-		return nil
-	})
+	w.conditioned(pacv1alpha1.RepositoryCredentials, status+" "+reason, says...)
 }

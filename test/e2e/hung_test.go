@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/forge"
 	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
@@ -101,7 +103,8 @@ func (w *world) pushMany(n, withRun int) []string {
 	w.t.Helper()
 	definition := strings.Replace(pipeline("waits", "push"), "[main]", "[topic-*]", 1)
 	var shas []string
-	deliveries := make(chan delivery, n)
+	var clients errgroup.Group
+	clients.SetLimit(4)
 	for i := range n {
 		branch := fmt.Sprintf("other-%03d", i)
 		if i%withRun == 0 {
@@ -111,25 +114,16 @@ func (w *world) pushMany(n, withRun int) []string {
 		if i%withRun == 0 {
 			shas = append(shas, sha)
 		}
-		deliveries <- w.git.pushed("refs/heads/" + branch)
-	}
-	close(deliveries)
-	const clients = 4
-	answers := make(chan error, n)
-	for range clients {
-		go func() {
-			for d := range deliveries {
-				status, body, err := w.git.deliver(w.ctx, w.receivers[0].URL, d)
-				if err == nil && status != http.StatusAccepted {
-					err = fmt.Errorf("answered %d %s", status, body)
-				}
-				answers <- err
+		d := w.git.pushed("refs/heads/" + branch)
+		clients.Go(func() error {
+			status, body, err := w.git.deliver(w.ctx, w.receivers[0].URL, d)
+			if err == nil && status != http.StatusAccepted {
+				err = fmt.Errorf("answered %d %s", status, body)
 			}
-		}()
+			return err
+		})
 	}
-	for range n {
-		w.must(<-answers)
-	}
+	w.must(clients.Wait())
 	return shas
 }
 

@@ -3,12 +3,12 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
-	"sync"
 	"testing"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 )
@@ -82,20 +82,15 @@ func (w *world) posts(deliveries ...delivery) {
 // together delivers two at the same moment to two replicas.
 func (w *world) together(first, second delivery) {
 	w.t.Helper()
-	answers := make([]error, 2)
-	var wait sync.WaitGroup
+	var both errgroup.Group
 	for i, d := range []delivery{first, second} {
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
+		both.Go(func() error {
 			got, body, err := w.git.deliver(w.ctx, w.receivers[i].URL, d)
-			if err != nil || got != http.StatusAccepted {
-				answers[i] = fmt.Errorf("answered %d %s: %w", got, body, err)
+			if err == nil && got != http.StatusAccepted {
+				err = fmt.Errorf("answered %d %s", got, body)
 			}
-		}()
+			return err
+		})
 	}
-	wait.Wait()
-	if err := errors.Join(answers...); err != nil {
-		w.t.Fatal(err)
-	}
+	w.must(both.Wait())
 }

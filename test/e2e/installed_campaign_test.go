@@ -34,9 +34,7 @@ func TestACampaignAgainstAnInstallation(t *testing.T) {
 
 	asked := p.start("no\n")
 	p.ends(asked, 2, "policy: create the ValidatingAdmissionPolicy "+p.policy, "Type yes to begin", "nothing was done")
-	if left := p.left(); len(left) > 0 {
-		t.Errorf("without a yes there is %v", left)
-	}
+	p.leaves(0, "without a yes")
 
 	pushes := filepath.Join(t.TempDir(), "pushes")
 	c := p.start("", "--yes", "--faults=policy,secrets", "--minutes=0.8", "--refuse-for=40s", "--pause=1s", "--push-command=echo one >> "+pushes, "--every=20s")
@@ -48,9 +46,7 @@ func TestACampaignAgainstAnInstallation(t *testing.T) {
 	w.release(event)
 	w.checkReaches(sha, checkName("canary"), "success", soon)
 	p.ends(c, 0, "policy: patches are accepted again", "is back", "push: done", "done: policy ", ", secrets 1,", "patches refused of 1 events", "seen: 1 events, 1 PipelineRuns, of which 0 go on", "violations: 0")
-	if left := p.left(); len(left) > 0 {
-		t.Errorf("at the end there is %v", left)
-	}
+	p.leaves(0, "at the end")
 	w.settled(soon)
 	if made, err := os.ReadFile(pushes); err != nil || !strings.HasPrefix(string(made), "one\n") {
 		t.Errorf("the command of pushes has written %q, %v", made, err)
@@ -62,21 +58,15 @@ func TestACampaignAgainstAnInstallation(t *testing.T) {
 	p.ends(p.start("", long...), 2, "another campaign is under way")
 	w.must(c.Process.Signal(os.Interrupt))
 	p.ends(c, 2, "interrupted")
-	if left := p.left(); len(left) > 0 {
-		t.Errorf("after an interrupt there is %v", left)
-	}
+	p.leaves(0, "after an interrupt")
 
 	c = p.start("", long...)
 	p.refuses(c)
 	w.must(c.Process.Signal(syscall.SIGKILL))
 	_ = c.Wait()
-	if left := p.left(); len(left) != 2 {
-		t.Errorf("after kill -9 there is %v, want a policy and its binding", left)
-	}
+	p.leaves(2, "after kill -9")
 	p.ends(p.start("", "--clean"), 0)
-	if left := p.left(); len(left) > 0 {
-		t.Errorf("after --clean there is %v", left)
-	}
+	p.leaves(0, "after --clean")
 }
 
 // plumbs starts plumb against a world, as somebody who has the rights of config/examples/campaign-rights.yaml.
@@ -170,22 +160,15 @@ func (p *plumbs) enforced(run string) {
 	p.must(err)
 }
 
-// left is what a campaign has made and is there.
-func (p *plumbs) left() (names []string) {
+// leaves requires that so many policies and bindings of a campaign are there.
+func (p *plumbs) leaves(want int, when string) {
 	p.t.Helper()
-	policies, err := p.Kube.AdmissionregistrationV1().ValidatingAdmissionPolicies().List(p.ctx, metav1.ListOptions{})
+	named := metav1.ListOptions{FieldSelector: "metadata.name=" + p.policy}
+	policies, err := p.Kube.AdmissionregistrationV1().ValidatingAdmissionPolicies().List(p.ctx, named)
 	p.must(err)
-	bindings, err := p.Kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().List(p.ctx, metav1.ListOptions{})
+	bindings, err := p.Kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().List(p.ctx, named)
 	p.must(err)
-	for _, policy := range policies.Items {
-		if policy.Name == p.policy {
-			names = append(names, "policy "+policy.Name)
-		}
+	if left := len(policies.Items) + len(bindings.Items); left != want {
+		p.t.Errorf("%s there are %d policies and bindings, want %d", when, left, want)
 	}
-	for _, binding := range bindings.Items {
-		if binding.Name == p.policy {
-			names = append(names, "binding "+binding.Name)
-		}
-	}
-	return names
 }

@@ -13,24 +13,19 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// language is a tree of pipelines that differ in their annotations.
-func language() map[string]string {
-	const p = pipelinesascode.GroupName + "/"
-	return map[string]string{
-		".tekton/docs.yaml":     pipeline("docs", "push", p+"on-path-change: '[docs/**]'"),
-		".tekton/code.yaml":     pipeline("code", "push", p+"on-path-change-ignore: '[docs/**]'"),
-		".tekton/cel-push.yaml": pipeline("cel-push", "x", p+`on-cel-expression: 'event == "push" && target_branch == "main" && "docs/**".pathChanged()'`),
-		".tekton/cel-pull.yaml": pipeline("cel-pull", "x", p+`on-cel-expression: 'event == "pull_request" && body.action == "opened" && !"docs/**".pathChanged()'`),
-		".tekton/label.yaml":    pipeline("label", "pull_request", p+"on-label: '[ready]'"),
-		".tekton/broken.yaml":   pipeline("broken", "x", p+`on-cel-expression: 'event == "push" && taget_branch == "main"'`),
-	}
-}
-
+// The paths and expressions of pipelines that differ in their annotations.
 func TestPathsAndExpressionsOnAPush(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
 	w.claimed()
-	w.push(language())
+	const p = pipelinesascode.GroupName + "/"
+	w.push(map[string]string{
+		".tekton/docs.yaml":     pipeline("docs", "push", p+"on-path-change: '[docs/**]'"),
+		".tekton/code.yaml":     pipeline("code", "push", p+"on-path-change-ignore: '[docs/**]'"),
+		".tekton/cel-push.yaml": pipeline("cel-push", "x", p+`on-cel-expression: 'event == "push" && target_branch == "main" && "docs/**".pathChanged()'`),
+		".tekton/cel-pull.yaml": pipeline("cel-pull", "x", p+`on-cel-expression: 'event == "pull_request"'`),
+		".tekton/broken.yaml":   pipeline("broken", "x", p+`on-cel-expression: 'event == "push" && taget_branch == "main"'`),
+	})
 	sha, delivery := w.push(map[string]string{"docs/a.md": "words"})
 	w.deliver(delivery, 202)
 	for _, name := range []string{"docs", "cel-push"} {
@@ -45,44 +40,6 @@ func TestPathsAndExpressionsOnAPush(t *testing.T) {
 	if got := w.count(listChanges); got != 1 {
 		t.Errorf("%d lists of changed files, want 1", got)
 	}
-	reasons := w.reasons(delivery)
-	for name, want := range map[string]string{
-		"docs":     "selected: on-event includes push; on-target-branch [main] matches main; on-path-change [docs/**] matches the changed file docs/a.md",
-		"code":     "on-path-change-ignore [docs/**] matches the changed file docs/a.md",
-		"cel-push": "selected: on-cel-expression is true; on-cel-expression replaces on-event, on-target-branch",
-		"cel-pull": `on-cel-expression: event == "pull_request" is false (event is "push"); on-cel-expression replaces on-event, on-target-branch`,
-		"label":    "on-event [pull_request] does not include push",
-	} {
-		if reasons[name] != want {
-			t.Errorf("%s: %q, want %q", name, reasons[name], want)
-		}
-	}
-}
-
-func TestLabelsAndExpressionsOnAPullRequest(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1})
-	w.claimed()
-	w.push(language())
-	sha := w.git.commit("topic", forge.Change{Files: map[string]string{"src/a.go": "package a"}, Message: "code"})
-	number := w.forge.OpenPullRequest(forge.NewPull{Base: repoName, HeadBranch: "topic", Title: "Code"})
-	w.deliver(w.git.pulled(number, "opened"), 202)
-	w.checkReaches(sha, checkName("cel-pull"), "success", soon)
-	w.settled(soon)
-	w.started("cel-pull")
-
-	w.git.grant("writer", "write")
-	w.forge.LabelPull(repoName, number, "ready")
-	w.deliver(w.forge.PullRequestDelivery(forge.PullEvent{Repo: repoName, Number: number, Action: "labeled", Label: "ready", Sender: "writer"}), 202)
-	w.checkReaches(sha, checkName("label"), "success", soon)
-	w.settled(soon)
-	w.started("cel-pull", "label")
-
-	skipped := w.git.commit("topic", forge.Change{Files: map[string]string{"src/a.go": "package b"}, Message: "more\n\nwords [skip ci]"})
-	w.deliver(w.git.pulled(number, "synchronize"), 202)
-	w.checkReaches(skipped, application, "skipped", soon)
-	w.settled(soon)
-	w.started("cel-pull", "label")
 }
 
 // B14: a push of a commit that is in an open pull request waits while that cannot be told, and is then left to it. B3:

@@ -33,9 +33,6 @@ const (
 	// closeWindow is the -close-window of all controllers; five minutes as shipped. Two fifths of it are more than a second, which
 	// is what the times of events are told in.
 	closeWindow = 5 * time.Second
-	// conflictStorm stands for D4's 1000 conflicts in a row: with the workqueue's backoff (5 ms·2ⁿ) 12 take 20 s and
-	// 1000 would take days.
-	conflictStorm = 12
 	// takeover is enough for a second controller to take the lease (6 s in tests) of one that is gone and to act.
 	takeover = 90 * time.Second
 	// pausedFor is H6's pause: more than the lease (6 s in tests) and the fence against late reports (10 s) together.
@@ -59,6 +56,4 @@ const (
 	signalled = time.Second
 	// controlPlaneOutage is H7's: longer than a lease (6 s in tests) and its fence; 10 minutes in docs/reliability.md.
 	controlPlaneOutage = 9 * time.Second
-	// largeBody is a little below GitHub's limit of 25 MB.
-	largeBody = 24_000_000
 )

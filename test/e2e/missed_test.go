@@ -3,14 +3,11 @@
 package e2e
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/forge"
@@ -36,14 +33,8 @@ func forEachOutage(t *testing.T, test func(t *testing.T, long time.Duration)) {
 	}
 }
 
-const (
-	// recoveredWithin is how long it takes after an outage until what was missed runs.
-	recoveredWithin = time.Minute
-	// failuresUntilPause is after how many failures in a row GitLab pauses a webhook, for a minute at first. pauseOver is that minute, another one
-	// in which what was refused is sent again, five at most, and the two in which a delivery may be under way, on a busy machine.
-	failuresUntilPause = 4
-	pauseOver          = 5 * time.Minute
-)
+// recoveredWithin is how long it takes after an outage until what was missed runs.
+const recoveredWithin = time.Minute
 
 // A14: deliveries come while the API server cannot be reached, and are answered 503; or while all receivers are away, and
 // nobody answers. When that is over each of them runs exactly once, within a minute, and no person has done anything.
@@ -133,38 +124,22 @@ func TestA14AGitLabSendsAgainWhatWasMissed(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()
 	forEachOutage(t, func(t *testing.T, long time.Duration) {
-		w := newMaintained(t, gitlab.Options{KeepFailingHooks: true})
+		w := newWorld(t, setup{service: gitLab, receivers: 1, controllers: 2, proxied: true, gitlab: gitlab.Options{KeepFailingHooks: true}})
+		w.claimed()
+		g := w.git.(*onGitLab)
+		g.SetHookURL(g.hook, w.receivers[0].URL)
+		w.configure("webhook-url", w.receivers[0].URL)
+		sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("before", "push")})
+		w.deliver(delivery, 202)
+		w.checkReaches(sha, checkName("before"), "success", soon)
+		w.conditioned(pacv1alpha1.RepositoryWebhook, "Unknown PermissionMissing", "") // the token's role is Developer
+		w.stores(map[string]string{"webhook.secret": hookSecret, "provider.token": g.CreateToken(gitlab.NewToken{Project: projectName, Level: gitlab.Maintainer}).Value})
 		w.cutAll()
 		commits := w.missedFor(long)
 		w.restoreAll()
 		w.recovers(commits, 2*recoveredWithin)
-		w.hookCondition("True Called")
+		w.conditioned(pacv1alpha1.RepositoryWebhook, "True Called", "")
 	})
-}
-
-// A15: a GitLab pauses the webhook after four deliveries that were answered 503, and sends nothing of what is pushed then. The condition
-// says so and what to do. When the pause is over what was refused is sent again and runs, and what was never sent is named.
-func TestA15WhatAPausedWebhookMissedIsNamed(t *testing.T) {
-	onlyInTestAll(t)
-	t.Parallel()
-	w := newMaintained(t, gitlab.Options{})
-	w.cutAll()
-	var commits []string
-	for range failuresUntilPause {
-		commits = append(commits, w.missedPush(len(commits)))
-	}
-	sha := w.git.commit("main", forge.Change{Files: map[string]string{"never": "sent"}, Message: "never sent"})
-	if status, body, err := w.git.deliver(w.ctx, w.receivers[0].URL, w.git.pushed("refs/heads/main")); !errors.Is(err, gitlab.ErrHookDisabled) {
-		t.Fatalf("a webhook that is paused was called, and answered %d %s", status, body)
-	}
-	w.restoreAll()
-	if told := w.hookCondition("False WebhookPaused"); !strings.Contains(told, "press Test there") {
-		t.Errorf("no remedy: %s", told)
-	}
-	w.recovers(commits, pauseOver)
-	if told := w.hookConditionWithin(pauseOver, "False HeadsNotRecorded"); !strings.Contains(told, fmt.Sprintf("branch main at %.8s", sha)) || !strings.Contains(told, "Push to them again") {
-		t.Errorf("it names something else: %s", told)
-	}
 }
 
 // missedPush pushes to the n-th branch, and requires that the delivery is not acknowledged.
@@ -178,45 +153,4 @@ func (w *world) missedPush(n int) (sha string) {
 		w.t.Fatalf("in the outage a delivery was answered %d %s", status, body)
 	}
 	return sha
-}
-
-// newMaintained is a world whose GitLab calls the receiver. Its Repository has a token that may see the webhook; before that it had one that may
-// not.
-func newMaintained(t *testing.T, o gitlab.Options) *world {
-	t.Helper()
-	w := newWorld(t, setup{service: gitLab, receivers: 1, controllers: 2, proxied: true, gitlab: o})
-	w.claimed()
-	g := w.git.(*onGitLab)
-	g.SetHookURL(g.hook, w.receivers[0].URL)
-	w.configure("webhook-url", w.receivers[0].URL)
-	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("before", "push")})
-	w.deliver(delivery, 202)
-	w.checkReaches(sha, checkName("before"), "success", soon)
-	w.hookCondition("Unknown PermissionMissing") // the token's role is Developer
-	w.stores(map[string]string{"webhook.secret": hookSecret, "provider.token": g.CreateToken(gitlab.NewToken{Project: projectName, Level: gitlab.Maintainer}).Value})
-	return w
-}
-
-// hookCondition waits until the Repository's condition Webhook has a status and reason, and returns its message. What GitLab refused is looked
-// at again when the Repository changes.
-func (w *world) hookCondition(want string) (message string) {
-	w.t.Helper()
-	return w.hookConditionWithin(afterFault, want)
-}
-
-func (w *world) hookConditionWithin(limit time.Duration, want string) (message string) {
-	w.t.Helper()
-	w.eventually(limit, "the condition Webhook is "+want, func() error {
-		repository, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Get(w.ctx, "app", metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		is := repository.Status.GetCondition(pacv1alpha1.RepositoryWebhook)
-		if is == nil || fmt.Sprint(is.Status, " ", is.Reason) != want {
-			return fmt.Errorf("it is %v", is)
-		}
-		message = is.Message
-		return nil
-	})
-	return message
 }

@@ -22,34 +22,29 @@ import (
 // is made anew, the same delivery is processed when it is delivered again.
 func TestC7TheNamespaceIsTerminating(t *testing.T) {
 	t.Parallel()
-	for name, secrets := range map[string]string{"at-the-secret": "true", "at-the-run": "false"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, setup{receivers: 1, config: [][3]string{{"plumbline", "secret-auto-create", secrets}}})
-			w.startController(true, "-operator-retry="+operatorRetry.String())
-			w.claimed()
-			lift := w.terminating()
-			sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("homeless", "push")})
-			w.deliver(delivery, http.StatusAccepted)
-			w.refusedAs(sha, "homeless", fault.ReasonNamespaceTerminating, "it is being terminated")
-			if creates := w.createsIn(w.ci); len(creates) != 1 {
-				t.Errorf("%d attempts to create something in the namespace, want one: %v", len(creates), creates)
-			}
-			lift()
-			w.gone(soon)
-			w.namespaceAnew()
-			w.eventually(soon, "the delivery is taken again", func() error {
-				if status, body := w.post(w.receivers[0], delivery); status != http.StatusAccepted {
-					return fmt.Errorf("%d %s", status, body)
-				}
-				return nil
-			})
-			w.checkReaches(sha, checkName("homeless"), "success", afterFault)
-			w.settled(afterFault)
-			w.neverFailed(sha)
-			w.invariants()
-		})
+	w := newWorld(t, setup{receivers: 1})
+	w.startController(true, "-operator-retry="+operatorRetry.String())
+	w.claimed()
+	lift := w.terminating()
+	sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("homeless", "push")})
+	w.deliver(delivery, http.StatusAccepted)
+	w.refusedAs(sha, "homeless", fault.ReasonNamespaceTerminating, "it is being terminated")
+	if creates := w.createsIn(w.ci); len(creates) != 1 {
+		t.Errorf("%d attempts to create something in the namespace, want one: %v", len(creates), creates)
 	}
+	lift()
+	w.gone(soon)
+	w.namespaceAnew()
+	w.eventually(soon, "the delivery is taken again", func() error {
+		if status, body := w.post(w.receivers[0], delivery); status != http.StatusAccepted {
+			return fmt.Errorf("%d %s", status, body)
+		}
+		return nil
+	})
+	w.checkReaches(sha, checkName("homeless"), "success", afterFault)
+	w.settled(afterFault)
+	w.neverFailed(sha)
+	w.invariants()
 }
 
 // refusedAs requires the end of an event that has no place to run in.

@@ -45,7 +45,7 @@ func TestANamespaceMovesToAnotherInstallation(t *testing.T) {
 	first.deliver(delivery, http.StatusAccepted)
 	first.checkReaches(sha, checkName("moves"), "in_progress", soon)
 	running := first.created(sha)
-	first.configure("serve-namespaces", "!"+first.ci)
+	first.configure("serve-namespaces", first.Namespace)
 	first.eventually(soon, "the Repository says that nobody serves it", func() error { return first.urlIs("NamespaceNotServed") })
 	first.eventually(soon, "its claim is released", func() error {
 		if claim := first.claim(first.git.page()); claim == nil || claim.Status.ReleasedAt == nil {

@@ -28,7 +28,7 @@ func TestOwners(t *testing.T) {
 		w.pendsFor("leads", "is not in OWNERS")
 		w.pendsFor("rita", "is not in OWNERS")
 		w.git.fork("eve")
-		w.pushToFork("eve", map[string]string{"OWNERS": "approvers: [eve]\n", "OWNERS_ALIASES": "aliases: {leads: [eve]}\n"})
+		w.git.commitFork("eve", forge.Change{Files: map[string]string{"OWNERS": "approvers: [eve]\n", "OWNERS_ALIASES": "aliases: {leads: [eve]}\n"}, Author: "eve"})
 		w.pendsBecause(w.opened(w.git.open("eve", "feature", "eve")), "is not in OWNERS")
 		w.git.commit("main", forge.Change{Files: map[string]string{"OWNERS": "approvers: [hans\n"}})
 		w.badOwners("OWNERS is not YAML")

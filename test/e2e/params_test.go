@@ -12,7 +12,6 @@ import (
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-ci/plumbline/pkg/blob"
 	"github.com/plumbline-ci/plumbline/test/forge"
@@ -27,11 +26,9 @@ func TestParamsAndVariables(t *testing.T) {
 	w := newWorld(t, setup{receivers: 1})
 	w.startController(false, "-operator-retry="+operatorRetry.String())
 	w.claimed()
-	patch := []byte(`{"spec":{"params":[
+	w.parameter(`[
 		{"name":"stage","value":"prod","filter":"pac.target_branch == 'main'"}, {"name":"stage","value":"test","filter":"pac.target_branch != 'main'"},
-		{"name":"password","secret_ref":{"name":"passwords","key":"one"}}]}}`)
-	_, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Patch(w.ctx, "app", types.MergePatchType, patch, metav1.PatchOptions{})
-	w.must(err)
+		{"name":"password","secret_ref":{"name":"passwords","key":"one"}}]`)
 	const branch = `it's-"{{revision}}",a:b`
 	text := strings.Replace(pipeline("hello", "pull_request"), "  params:\n", `  params:
     - {name: list, value: {{ cel: body.pull_request.labels.map(l, l.name) }}}
@@ -50,8 +47,7 @@ func TestParamsAndVariables(t *testing.T) {
 	if !strings.Contains(check.Text, "secret "+w.ci+"/passwords, which does not exist: create it with the key one") {
 		t.Errorf("the check says %q, want which secret is missing", check.Text)
 	}
-	_, err = w.Kube.CoreV1().Secrets(w.ci).Create(w.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "passwords"}, Data: map[string][]byte{"one": []byte(secretWord)}}, metav1.CreateOptions{})
-	w.must(err)
+	w.keeps("passwords", "one", secretWord)
 	w.checkReaches(sha, checkName("hello"), "success", soon)
 	w.settled(soon)
 	want := map[string]string{
@@ -79,11 +75,8 @@ func TestSecretsOfRunsThatFail(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
 	w.claimed()
-	_, err := w.Kube.CoreV1().Secrets(w.ci).Create(w.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "passwords"}, Data: map[string][]byte{"one": []byte(secretWord)}}, metav1.CreateOptions{})
-	w.must(err)
-	patch := []byte(`{"spec":{"params":[{"name":"password","secret_ref":{"name":"passwords","key":"one"}}]}}`)
-	_, err = w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Patch(w.ctx, "app", types.MergePatchType, patch, metav1.PatchOptions{})
-	w.must(err)
+	w.keeps("passwords", "one", secretWord)
+	w.parameter(`[{"name":"password","secret_ref":{"name":"passwords","key":"one"}}]`)
 	secretParam := "  params:\n    - {name: password, value: '{{ password }}'}\n"
 	sha, delivery := w.push(map[string]string{
 		".tekton/a.yaml": strings.Replace(onTekton(pipeline("held", "push", held)), "  params:\n", secretParam, 1),
@@ -112,6 +105,13 @@ func TestSecretsOfRunsThatFail(t *testing.T) {
 			t.Errorf("secret %s is left", secret.Name)
 		}
 	}
+}
+
+// keeps creates a Secret beside the Repository.
+func (w *world) keeps(name, key, value string) {
+	w.t.Helper()
+	_, err := w.Kube.CoreV1().Secrets(w.ci).Create(w.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, StringData: map[string]string{key: value}}, metav1.CreateOptions{})
+	w.must(err)
 }
 
 // toldNothingOf requires that a text is in no write to the Git service, no GitEvent, no Kubernetes Event, and no log.

@@ -14,7 +14,6 @@ import (
 	tektonclient "github.com/tektoncd/pipeline/pkg/client/clientset/versioned"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 )
 
@@ -111,19 +110,6 @@ func sample(name string) *pipelinev1.PipelineRun {
 				Name: "build", TaskSpec: &pipelinev1.EmbeddedTask{TaskSpec: pipelinev1.TaskSpec{Steps: []pipelinev1.Step{{Name: "step", Image: "busybox"}}}},
 			}}},
 		},
-	}
-}
-
-// probeUpdate patches a PipelineRun of a namespace of its own, with the controller's rights, as a dry run.
-func (w *world) probeUpdate() func() error {
-	w.t.Helper()
-	client, namespace := w.asController(), shared.cluster.Namespace(w.t, "probe")
-	_, err := w.Tekton.TektonV1().PipelineRuns(namespace).Create(w.ctx, sample("probe"), metav1.CreateOptions{})
-	w.must(err)
-	return func() error {
-		_, err := client.TektonV1().PipelineRuns(namespace).Patch(w.ctx, "probe", types.MergePatchType,
-			[]byte(`{"metadata":{"annotations":{"probe":"1"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
-		return err
 	}
 }
 

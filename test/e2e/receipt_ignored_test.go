@@ -28,12 +28,7 @@ func ignoresWhatStartsNothing(t *testing.T, w *world) {
 	number, _ := w.forkPull("stranger")
 	w.git.commit("gone", forge.Change{Files: map[string]string{"x": "y"}})
 	w.git.remove("gone")
-	w.git.point("refs/tags/v0", w.git.tip("main"))
-	w.git.remove("refs/tags/v0")
-	cases := []ignorable{
-		{"a branch that is deleted", "Deleted", "refs/heads/gone", w.git.pushed("refs/heads/gone")},
-		{"a tag that is deleted", "Deleted", "refs/tags/v0", w.git.pushed("refs/tags/v0")},
-	}
+	cases := []ignorable{{"a branch that is deleted", "Deleted", "refs/heads/gone", w.git.pushed("refs/heads/gone")}}
 	switch g := w.git.(type) {
 	case *onGitHub:
 		cases = append(cases, g.ignorable(number)...)
@@ -55,15 +50,8 @@ func ignoresWhatStartsNothing(t *testing.T, w *world) {
 }
 
 func (g *onGitHub) ignorable(number int) []ignorable {
-	body := func(extra map[string]any) map[string]any {
-		extra["repository"] = map[string]any{"id": g.repo.ID, "name": "app", "full_name": repoName, "html_url": g.repo.HTMLURL, "owner": map[string]any{"login": "acme"}}
-		extra["installation"] = map[string]any{"id": 1}
-		return extra
-	}
 	return []ignorable{
 		{"a ping", "UnsupportedEvent", "ping", g.PingDelivery(g.app.ID)},
-		{"an event that starts nothing", "UnsupportedEvent", "star", g.EventDelivery(g.app.ID, "star", body(map[string]any{"action": "created"}))},
-		{"an installation event without repository", "UnsupportedEvent", "installation", g.EventDelivery(g.app.ID, "installation", map[string]any{"action": "created", "installation": map[string]any{"id": 1}})},
 		{"a pull request that is edited", "UnsupportedAction", "edited", g.pulled(number, "edited")},
 		{"a repository that nobody claims", "NoRepository", "acme/other", g.elsewhere()},
 	}
@@ -89,12 +77,9 @@ func (g *onGitLab) ignorable(number int) []ignorable {
 	retitled := g.MergeRequestDelivery(gitlab.MergeRequestEvent{Project: projectName, IID: int64(number)})
 	project := map[string]any{"id": g.repo.ID, "path_with_namespace": projectName, "web_url": g.repo.WebURL}
 	body := map[string]any{"object_kind": "pipeline", "project": project, "object_attributes": map[string]any{"id": 1}}
-	snippet := g.NoteDelivery(g.AddCommitNote(projectName, g.tip("main"), "stranger", "words"))
-	snippet.Body = []byte(strings.Replace(string(snippet.Body), `"noteable_type":"Commit"`, `"noteable_type":"Snippet"`, 1)) //nolint:misspell // GitLab's word for what can be commented on
 	return []ignorable{
 		{"an event that starts nothing", "UnsupportedEvent", "Pipeline Hook", g.EventDelivery(g.hook, "Pipeline Hook", body)},
 		{"a merge request that is renamed", "UnsupportedAction", "update", retitled},
-		{"a comment on a snippet", "NotAPullRequest", "kind of object", snippet},
 		{"a project that nobody claims", "NoRepository", other, g.PushDelivery(gitlab.PushEvent{Project: other, Ref: "refs/heads/main", HookID: hook})},
 	}
 }

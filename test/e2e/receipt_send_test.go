@@ -148,6 +148,15 @@ func (w *world) apart(d delivery) delivery {
 	return w.git.signed(d, []byte(padded), w.webhookSecret())
 }
 
+// webhookSecret is the value that deliveries are signed with.
+func (w *world) webhookSecret() string {
+	w.t.Helper()
+	namespace, name, key := w.git.secret(w)
+	secret, err := w.Kube.CoreV1().Secrets(namespace).Get(w.ctx, name, metav1.GetOptions{})
+	w.must(err)
+	return string(secret.Data[key])
+}
+
 // onlyOne requires one record, one PipelineRun and one check, once every event is settled.
 func (w *world) onlyOne(sha string) {
 	w.t.Helper()

@@ -51,23 +51,44 @@ func answersAfterTheRecord(t *testing.T, w *world) {
 	w.onlyOne(sha)
 }
 
-// A4: the same delivery twice at the same replica, at once and again when its run is over and its event is settled, is
-// acknowledged each time and has one record, one run and one check.
-func TestA4SameDeliveryTwice(t *testing.T) {
-	t.Parallel()
-	forEachService(t, setup{receivers: 1, controllers: 1}, takesADeliveryOnce)
-}
-
-func takesADeliveryOnce(t *testing.T, w *world) {
-	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push")})
-	for _, a := range w.copies(delivery, 2) {
-		if a.err != nil || a.status != 202 {
-			t.Errorf("a copy is answered %v (%v), want 202", a.answered, a.err)
+// oneOf requires that a delivery has one record, which made one PipelineRun.
+func (w *world) oneOf(d delivery) {
+	w.t.Helper()
+	records, runs := 0, 0
+	for _, event := range w.events() {
+		if event.Spec.DeliveryKey == d.ID() {
+			records++
+			runs += len(event.Status.Runs)
 		}
 	}
-	w.deliver(delivery, 202)
+	if records != 1 || runs != 1 {
+		w.t.Errorf("delivery %s has %d records and %d runs, want one of each", d.ID(), records, runs)
+	}
+}
+
+// A4, A5: fifty copies of one delivery at once over three replicas, and one when its run is over and its event is settled, are all
+// acknowledged and have one record, one payload, one run and one check.
+func TestA5FiftyCopiesOverThreeReplicas(t *testing.T) {
+	t.Parallel()
+	forEachService(t, setup{receivers: 3, controllers: 1}, takesFiftyCopiesOnce)
+}
+
+func takesFiftyCopiesOnce(t *testing.T, w *world) {
+	const copies = 50
+	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push")})
+	answers := w.copies(delivery, copies)
+	for n, a := range answers {
+		if a.err != nil || a.status != 202 {
+			t.Errorf("copy %d is answered %v (%v), want 202", n, a.answered, a.err)
+		}
+	}
+	w.deliver(delivery, 202) // whose redelivery follows
 	w.checkReaches(sha, checkName("hello"), "success", soon)
-	w.settled(soon)
+	w.onlyOne(sha)
+	if events, payloads := w.stored(); events != 1 || payloads != 0 {
+		t.Errorf("%d records and %d payloads are left, want 1 settled record and none", events, payloads)
+	}
+	w.postedOnce(sha)
 	before := w.count(anything)
 	status, body, err := w.git.redeliver(w.ctx, delivery.ID())
 	w.must(err)
@@ -92,45 +113,6 @@ func takesADeliveryOnce(t *testing.T, w *world) {
 		t.Errorf("%d checks of 2 events, want 2", len(checks)) // of GitLab's the second one takes the place of the first
 	}
 	w.neverFailed(sha)
-}
-
-// oneOf requires that a delivery has one record, which made one PipelineRun.
-func (w *world) oneOf(d delivery) {
-	w.t.Helper()
-	records, runs := 0, 0
-	for _, event := range w.events() {
-		if event.Spec.DeliveryKey == d.ID() {
-			records++
-			runs += len(event.Status.Runs)
-		}
-	}
-	if records != 1 || runs != 1 {
-		w.t.Errorf("delivery %s has %d records and %d runs, want one of each", d.ID(), records, runs)
-	}
-}
-
-// A5: fifty copies of one delivery at once over three replicas are all acknowledged and have one record, one payload,
-// one run and one check.
-func TestA5FiftyCopiesOverThreeReplicas(t *testing.T) {
-	t.Parallel()
-	forEachService(t, setup{receivers: 3, controllers: 1}, takesFiftyCopiesOnce)
-}
-
-func takesFiftyCopiesOnce(t *testing.T, w *world) {
-	const copies = 50
-	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push")})
-	answers := w.copies(delivery, copies)
-	for n, a := range answers {
-		if a.err != nil || a.status != 202 {
-			t.Errorf("copy %d is answered %v (%v), want 202", n, a.answered, a.err)
-		}
-	}
-	w.checkReaches(sha, checkName("hello"), "success", soon)
-	w.onlyOne(sha)
-	if events, payloads := w.stored(); events != 1 || payloads != 0 {
-		t.Errorf("%d records and %d payloads are left, want 1 settled record and none", events, payloads)
-	}
-	w.postedOnce(sha)
 }
 
 type copied struct {

@@ -12,38 +12,70 @@ import (
 	"testing"
 )
 
-// hub is an Artifact Hub that has every Task but those called "missing", and can be down.
-type hub struct {
+// site is a web server that is an Artifact Hub below /api/v1 and shows the same Tasks as files elsewhere. What it
+// answers can be changed; requests are counted.
+type site struct {
 	*httptest.Server
-	mu   sync.Mutex
-	down bool
+	mu      sync.Mutex
+	answers http.HandlerFunc
+	asked   int
 }
 
-func newHub(t *testing.T) *hub {
-	h := &hub{}
-	h.Server = httptest.NewServer(h)
-	t.Cleanup(h.Close)
-	return h
+func newSite(t *testing.T, answers http.HandlerFunc) *site {
+	s := &site{answers: answers}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.get()(w, r) }))
+	t.Cleanup(s.Close)
+	return s
 }
 
-func (h *hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	name := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
-	switch {
-	case h.down:
-		w.WriteHeader(http.StatusServiceUnavailable)
-	case name == "missing":
-		w.WriteHeader(http.StatusNotFound)
-	default:
-		_ = json.NewEncoder(w).Encode(map[string]any{"data": map[string]any{"manifestRaw": task(name, "from the hub")}})
+func (s *site) get() http.HandlerFunc {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked++
+	return s.answers
+}
+
+func (s *site) set(answers http.HandlerFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answers, s.asked = answers, 0
+}
+
+// met waits until a site that was set was asked n times.
+func (s *site) met(w *world, n int) {
+	w.t.Helper()
+	w.eventually(soon, "the reference was tried again", func() error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.asked < n {
+			return fmt.Errorf("%d times", s.asked)
+		}
+		return nil
+	})
+}
+
+// shows answers with texts by the last part of the path, as a hub's packages and as files.
+func shows(texts map[string]string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		text, found := texts[r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]]
+		switch {
+		case !found:
+			w.WriteHeader(http.StatusNotFound)
+		case strings.HasPrefix(r.URL.Path, "/api/v1/"):
+			_ = json.NewEncoder(w).Encode(map[string]any{"data": map[string]any{"manifestRaw": text}})
+		default:
+			_, _ = w.Write([]byte(text))
+		}
 	}
 }
 
-func (h *hub) set(down bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.down = down
+func answersStatus(status int, header ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		for i := 0; i+1 < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		w.WriteHeader(status)
+	}
 }
 
 func task(name, says string) string {
@@ -57,21 +89,38 @@ func referring(name, event, task, reference string) string {
 	return text[:start] + "        taskRef: {name: " + task + "}\n"
 }
 
-// B4, B5: an outage of the hub is waited for by the pipelines that need it, with a check that says so; the others start.
-// What is not there fails its own check only.
+// B4, B5: an outage of the hub (5xx, 429, a broken connection) is waited for by the pipelines that need it, with a check that says so and
+// without failure or run; the others start. What is not there fails its own check only.
 func TestReferences(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
-		h := newHub(t)
-		w := newWorld(t, setup{service: on, receivers: 1, controllers: 1, config: [][3]string{{"plumbline", "hub-url", h.URL}}})
+		hub := newSite(t, answersStatus(http.StatusInternalServerError))
+		w := newWorld(t, setup{service: on, receivers: 1, controllers: 1, config: [][3]string{{"plumbline", "hub-url", hub.URL}}})
 		w.claimed()
-		followsReferences(t, w, h)
+		followsReferences(t, w, hub)
 	})
 }
 
-func followsReferences(t *testing.T, w *world, h *hub) {
+// goesThrough lets the hub fail in other ways, which are all waited for.
+func (h *site) goesThrough(w *world, sha string) {
+	w.t.Helper()
+	h.met(w, 3)
+	for _, outage := range []http.HandlerFunc{
+		answersStatus(http.StatusBadGateway), answersStatus(http.StatusServiceUnavailable, "Retry-After", "1"),
+		answersStatus(http.StatusTooManyRequests, "Retry-After", "1"),
+		func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+	} {
+		h.set(outage)
+		h.met(w, 1)
+		if wait := w.waits(sha, "plan"); wait.Class == "Operator" {
+			w.t.Errorf("it waits for %+v, want the hub", wait)
+		}
+		w.notStarted(sha, "on-the-hub")
+	}
+}
+
+func followsReferences(t *testing.T, w *world, h *site) {
 	notOurs := w.git.create("shared", map[string]string{"secret.yaml": task("secret", "hidden")}, "secret.yaml")
-	h.set(true)
 	sha, delivery := w.push(map[string]string{
 		".tekton/a.yaml":    referring("on-the-hub", "push", "lint", "lint"),
 		".tekton/b.yaml":    referring("in-the-repository", "push", "own", "tasks/own.yaml"),
@@ -93,8 +142,9 @@ func followsReferences(t *testing.T, w *world, h *hub) {
 	for _, name := range []string{"in-the-repository", "by-address"} {
 		w.checkReaches(sha, checkName(name), "success", soon)
 	}
+	h.goesThrough(w, sha)
 	w.started("by-address", "in-the-repository")
-	h.set(false)
+	h.set(shows(map[string]string{"lint": task("lint", "from the hub")}))
 	for name, says := range map[string]string{
 		"not-there":    "missing (" + h.URL + "/api/v1/packages/tekton-task/tekton-catalog-tasks/missing)",
 		"not-public":   "169.254.169.254 is not fetched from",
@@ -106,9 +156,10 @@ func followsReferences(t *testing.T, w *world, h *hub) {
 		}
 	}
 	for _, name := range []string{"on-the-hub", "in-the-repository", "by-address"} {
-		w.checkReaches(sha, checkName(name), "success", soon)
+		w.checkReaches(sha, checkName(name), "success", afterFault)
 	}
 	w.settled(soon)
+	w.ranOnce("on-the-hub")
 	scripts := map[string]string{}
 	for _, run := range w.runs() {
 		scripts[run.Annotations["pipelinesascode.tekton.dev/original-prname"]] = run.Spec.PipelineSpec.Tasks[0].TaskSpec.Steps[0].Script
@@ -117,4 +168,19 @@ func followsReferences(t *testing.T, w *world, h *hub) {
 		t.Errorf("scripts %v", scripts)
 	}
 	w.invariants()
+}
+
+// notStarted requires that a pipeline has no PipelineRun and that its check, if there is one, is open.
+func (w *world) notStarted(sha, pipeline string) {
+	w.t.Helper()
+	for _, run := range w.runs() {
+		if strings.HasPrefix(run.Name, pipeline) {
+			w.t.Errorf("PipelineRun %s exists, want none of %s", run.Name, pipeline)
+		}
+	}
+	for _, write := range w.writes(sha, checkName(pipeline)) {
+		if write.Conclusion != "" {
+			w.t.Errorf("write %d concludes %q with %s", write.N, write.Name, write.Conclusion)
+		}
+	}
 }

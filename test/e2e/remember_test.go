@@ -7,125 +7,53 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/plumbline-ci/plumbline/pkg/approval"
 	"github.com/plumbline-ci/plumbline/test/forge"
-	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// changes pushes a change to the branch of a user's fork, as that user, and returns the commit and the event of the pull request.
-func (w *world) changes(user string, number int, change forge.Change) (string, delivery) {
+// remembers pushes a file as the author, which must run by member's approval of another commit.
+func (w *world) remembers(number int, approved, text string) {
 	w.t.Helper()
-	change.Author = user
-	if g, ok := w.git.(*onGitLab); ok {
-		sha := g.Commit(user+"/app", "feature", change)
-		return sha, g.MergeRequestDelivery(gitlab.MergeRequestEvent{Project: projectName, IID: int64(number), Action: "update"})
-	}
-	sha := w.forge.Commit(user+"/app", "feature", change)
-	return sha, w.forge.PullRequestDelivery(forge.PullEvent{Repo: repoName, Number: number, Action: "synchronize", Sender: user})
-}
-
-// approves has somebody approve the head of a pull request, and waits until that runs.
-func (w *world) approves(number int, user, sha string) {
-	w.t.Helper()
-	w.nextSecond() // records of one second have no order, and what is forgotten in that of the approval stays forgotten
-	w.deliver(w.commands(number, user, "/ok-to-test "+sha), http.StatusAccepted)
-	w.checkReaches(sha, checkName("pr"), "success", soon)
-}
-
-// forgets delivers a push, which must wait because the approval is forgotten.
-func (w *world) forgets(pushed delivery, why string) {
-	w.t.Helper()
-	w.pendsBecause(pushed, why)
-	if reason := planOf(w.recordOf(pushed)).Reason; reason != approval.ReasonForgotten {
-		w.t.Errorf("the push that %s is planned as %s", why, reason)
-	}
-}
-
-// remembers delivers a push, which must run by the approval of another commit.
-func (w *world) remembers(pushed delivery, sha, by, approved string) {
-	w.t.Helper()
+	sha, pushed := w.pushTo("stranger", number, "stranger", text)
 	w.deliver(pushed, http.StatusAccepted)
-	w.ranByMemory(pushed, sha, by, approved)
-}
-
-func (w *world) ranByMemory(pushed delivery, sha, by, approved string) {
-	w.t.Helper()
-	w.checkReaches(sha, checkName("pr"), "success", afterFault)
+	w.checkReaches(sha, checkName("pr"), "success", soon)
 	event := w.recordOf(pushed)
-	if given := planOf(event).Approval; given == nil || given.By != by || given.SHA != approved || len(event.Status.Runs) != 1 {
-		w.t.Fatalf("%s runs by %+v, want %s's approval of %s", sha, given, by, approved)
+	if given := planOf(event).Approval; given == nil || given.By != "member" || given.SHA != approved || len(event.Status.Runs) != 1 {
+		w.t.Fatalf("%s runs by %+v, want member's approval of %s", sha, given, approved)
 	}
-	if note := event.Status.Runs[0].Note; !strings.Contains(note, by+" has approved commit "+approved+", which is remembered for commit "+sha) {
+	says := "member has approved commit " + approved + ", which is remembered for commit " + sha
+	if note := event.Status.Runs[0].Note; !strings.Contains(note, says) {
 		w.t.Errorf("the run is told with %q", note)
 	}
+	w.repositoryTold("ApprovalRemembered", says)
 }
 
 // S22: with remember-ok-to-test what the author of an approved pull request pushes runs, each time compared with the commit that was approved,
-// until definitions are changed or the approver may not approve any more. What others push waits, and so does what cannot be compared yet.
+// until definitions are changed. What others push waits.
 func TestS22AnApprovalIsRememberedUntilSomethingChanges(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()
 	on := [][3]string{{"plumbline", "remember-ok-to-test", "true"}}
 	forEachService(t, setup{receivers: 1, controllers: 1, config: on}, func(t *testing.T, w *world) {
 		w.git.grant("member", "write")
-		w.git.grant("other", "write")
 		number, first := w.forkPull("stranger")
 		w.deliver(w.opened(number), http.StatusAccepted)
 		w.checkReaches(first, application, "queued", soon)
-		w.approves(number, "member", first)
+		w.nextSecond() // records of one second have no order
+		w.deliver(w.commands(number, "member", "/ok-to-test "+first), http.StatusAccepted)
+		w.checkReaches(first, checkName("pr"), "success", soon)
 
-		second, pushed := w.changes("stranger", number, forge.Change{Files: map[string]string{"README": "2"}})
-		w.remembers(pushed, second, "member", first)
-		w.tellsOfTheMemory(first, second)
-		third, pushed := w.changes("stranger", number, forge.Change{Files: map[string]string{"README": "3"}, Parent: first}) // by force
-		slow := w.git.inject(readDirectory, forge.Fault{Do: forge.ServerError502HTML()})
-		w.deliver(pushed, http.StatusAccepted)
-		if wait := w.waits(third, "plan"); !strings.Contains(wait.Message, "comparing "+third+" with "+first) {
-			t.Errorf("it waits because %q", wait.Message)
-		}
-		if got := w.runsBySHA(); got[third] != 0 {
-			t.Errorf("PipelineRuns by commit: %v, want none of %s before it could be compared", got, third)
-		}
-		slow.Remove()
-		w.ranByMemory(pushed, third, "member", first)
-
-		_, pushed = w.pushTo("stranger", number, "eve", "4")
+		w.remembers(number, first, "2")
+		_, pushed := w.pushTo("stranger", number, "eve", "3")
 		w.pendsBecause(pushed, "eve has pushed")
-		fifth, pushed := w.changes("stranger", number, forge.Change{Files: map[string]string{"README": "5"}})
-		w.remembers(pushed, fifth, "member", first)
+		w.remembers(number, first, "4")
 
-		w.git.grant("member", "read")
-		sixth, pushed := w.changes("stranger", number, forge.Change{Files: map[string]string{"README": "6"}})
-		w.forgets(pushed, "member may not approve it any more")
-		seventh, pushed := w.changes("stranger", number, forge.Change{Files: map[string]string{"README": "7"}})
-		w.forgets(pushed, "since commit "+sixth)
-		w.approves(number, "other", seventh)
-
-		eighth, pushed := w.changes("stranger", number, forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("other", "pull_request")}})
-		w.forgets(pushed, "another .tekton")
-		ninth, pushed := w.changes("stranger", number, forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("pr", "pull_request")}})
-		w.forgets(pushed, "since commit "+eighth)
-		if got := w.runsBySHA(); got[sixth]+got[eighth]+got[ninth] != 0 || got[second] != 1 || got[third] != 1 || got[fifth] != 1 {
-			t.Errorf("PipelineRuns by commit: %v", got)
+		fifth, pushed := w.changes("stranger", number, "stranger", forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("other", "pull_request")}})
+		w.pendsBecause(pushed, "another .tekton")
+		_, pushed = w.changes("stranger", number, "stranger", forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("pr", "pull_request")}})
+		w.pendsBecause(pushed, "since commit "+fifth)
+		if reason := planOf(w.recordOf(pushed)).Reason; reason != approval.ReasonForgotten || len(w.runs()) != 3 {
+			t.Errorf("the last push is planned as %s, and there are %d PipelineRuns, want three", reason, len(w.runs()))
 		}
-	})
-}
-
-// tellsOfTheMemory waits for the Kubernetes Event that names whose approval is remembered, of which commit and for which.
-func (w *world) tellsOfTheMemory(approved, sha string) {
-	w.t.Helper()
-	w.eventually(soon, "a Kubernetes Event tells of the memory", func() error {
-		list, err := w.Kube.CoreV1().Events("").List(w.ctx, metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		for _, event := range list.Items {
-			if event.Reason == "ApprovalRemembered" && strings.Contains(event.Message, "member has approved commit "+approved+", which is remembered for commit "+sha) {
-				return nil
-			}
-		}
-		return errMissing
 	})
 }

@@ -73,15 +73,5 @@ func TestCommandsAreAnswered(t *testing.T) {
 		w.answered(number, 3, "Starts `build`.", "`/test`: starts `build`.")
 		w.commanded(number, "member", "/retest")
 		w.answered(number, 4, "Nothing was started: of 1 pipelines")
-
-		fork, _ := w.forkPull("stranger")
-		w.deliver(w.opened(fork), http.StatusAccepted)
-		comment := w.commands(fork, "member", "/ok-to-test")
-		second, pushed := w.pushTo("stranger", fork, "stranger", "more")
-		w.deliver(pushed, http.StatusAccepted)
-		w.pends(pushed)
-		w.deliver(comment, http.StatusAccepted)
-		w.declines(comment, second)
-		w.answered(fork, 0, "`/ok-to-test`", second, "Nothing was started.")
 	})
 }

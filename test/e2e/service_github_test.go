@@ -89,8 +89,12 @@ func (g *onGitHub) join(team, user string) string {
 
 func (g *onGitHub) fork(user string) string {
 	g.AddUser(user)
-	fork := g.CreateRepo(user, "app", forge.RepoOptions{ForkOf: repoName})
-	return g.Commit(fork.FullName, "feature", byUser(user))
+	g.CreateRepo(user, "app", forge.RepoOptions{ForkOf: repoName})
+	return g.commitFork(user, byUser(user))
+}
+
+func (g *onGitHub) commitFork(user string, change forge.Change) string {
+	return g.Commit(user+"/app", "feature", change)
 }
 
 func byUser(user string) forge.Change {

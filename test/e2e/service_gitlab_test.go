@@ -17,6 +17,7 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/forge"
 	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
+	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
 const (
@@ -75,6 +76,15 @@ func (g *onGitLab) secret(w *world) (namespace, name, key string) {
 	return w.ci, gitlabSecret, "webhook.secret"
 }
 
+// stores puts the data into the Secret that the Repository on a GitLab names.
+func (w *world) stores(data map[string]string) {
+	w.t.Helper()
+	secrets := w.Kube.CoreV1().Secrets(w.ci)
+	_ = secrets.Delete(w.ctx, gitlabSecret, metav1.DeleteOptions{})
+	_, err := secrets.Create(w.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: gitlabSecret}, StringData: data}, metav1.CreateOptions{})
+	w.must(err)
+}
+
 func (g *onGitLab) commit(branch string, change forge.Change) string {
 	return g.Commit(projectName, branch, change)
 }
@@ -124,7 +134,11 @@ func (g *onGitLab) fork(user string) string {
 	fork := g.CreateProject(user+"/app", gitlab.ProjectOptions{ForkOf: projectName})
 	g.forks[user] = fork
 	g.SetMember(fork.FullPath, g.token.User.Username, gitlab.Developer)
-	return g.Commit(fork.FullPath, "feature", byUser(user))
+	return g.commitFork(user, byUser(user))
+}
+
+func (g *onGitLab) commitFork(user string, change forge.Change) string {
+	return g.Commit(user+"/app", "feature", change)
 }
 
 func (g *onGitLab) open(fork, branch, author string) int {
@@ -203,4 +217,26 @@ func (g *onGitLab) says(how refusal) forge.Action {
 		unauthorized: gitlab.Revoked401(), forbidden: gitlab.Forbidden403(), notFound: gitlab.NotFound404(), busy: gitlab.Conflict409(),
 		slowDown: forge.Answer(http.StatusTooManyRequests, http.Header{"Content-Type": {"text/plain"}, "Retry-After": {"1"}}, "Retry later\n"),
 	}[how]
+}
+
+// seen is what there is to see on the GitLab, in GitHub's words.
+func (g *onGitLab) seen() invariants.GitLab {
+	return invariants.GitLab{GitLab: g.GitLab, Project: projectName, Bot: g.token.User.Username, Heads: g.heads}
+}
+
+func (g *onGitLab) checks(sha string) []check { return g.seen().Checks(sha) }
+
+func (g *onGitLab) await(ctx context.Context, sha string, ok func([]check) bool) error {
+	return g.WaitFor(ctx, func(s *gitlab.State) bool { return ok(g.seen().Shown(s, sha)) })
+}
+
+func (g *onGitLab) log() (all traffic) {
+	for _, request := range g.Requests() {
+		if !strings.HasPrefix(request.Route, "hooks.") { // which are for no event that there is
+			all.requests = append(all.requests, request)
+		}
+	}
+	seen := g.seen()
+	all.writes, all.deliveries = seen.Writes(), seen.Deliveries()
+	return all
 }

@@ -65,6 +65,8 @@ type people interface {
 	join(team, user string) string
 	// fork makes a user's own fork with a commit on the branch feature, and returns that.
 	fork(user string) string
+	// commitFork pushes to the branch feature of a user's fork.
+	commitFork(user string, change forge.Change) string
 	// closeFork makes a user's fork take nothing from Plumbline, or hides that it is there.
 	closeFork(user string, hidden bool)
 	// open opens a pull request to the default branch from a branch of the repository, or of a user's fork.

@@ -21,12 +21,16 @@ func (w *world) uninstall() (again func()) {
 	return func() { g.installation = g.Install(g.app.ID, "acme", repoName) }
 }
 
-// G8: an event that waits while the App is uninstalled ends as refused, and its Repository is told once; nothing is asked
-// for it any more. Once the App is installed again, as another installation, its redelivery is processed.
-func TestAnEventOfAnUninstalledAppEndsAndItsRedeliveryRuns(t *testing.T) {
+// G8: while the App is uninstalled a run ends, and an event waits. That nobody can be told of the run's end is counted, and its event
+// ends. The other event ends as refused, its Repository is told once, and nothing is asked for it any more. Once the App is installed
+// again, as another installation, its redelivery is processed.
+func TestTheEventsOfAnUninstalledAppEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1, flags: []string{"-operator-retry=" + operatorRetry.String()}})
 	w.claimed()
+	left, before := w.push(map[string]string{".tekton/run.yaml": pipeline("left", "push", held)})
+	w.deliver(before, http.StatusAccepted)
+	w.checkReaches(left, checkName("left"), "in_progress", soon)
 	sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("uninstalled", "push")})
 	again := w.uninstall()
 	w.deliver(delivery, http.StatusAccepted)
@@ -38,6 +42,7 @@ func TestAnEventOfAnUninstalledAppEndsAndItsRedeliveryRuns(t *testing.T) {
 	w.untold(sha)
 	w.credentials("True", "NoProblem")
 	w.tells(event.Name, "GivenUp", 1)
+	w.endsUntold(left, before)
 	again()
 	if status, body, err := w.git.redeliver(w.ctx, delivery.ID()); err != nil || status != http.StatusAccepted {
 		t.Fatalf("its redelivery is answered %d %s, %v", status, body, err)
@@ -46,35 +51,27 @@ func TestAnEventOfAnUninstalledAppEndsAndItsRedeliveryRuns(t *testing.T) {
 	w.settles(sha, afterFault)
 	w.neverFailed(sha)
 	w.ranOnce("uninstalled")
-	w.invariants()
 }
 
-// G8: a run goes on while the App is uninstalled, and its end is observed; that nobody can be told is counted, and its
-// event ends.
-func TestTheEndOfARunOfAnUninstalledAppIsDropped(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1, flags: []string{"-operator-retry=" + operatorRetry.String()}})
-	w.claimed()
-	sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("left", "push", held)})
-	w.deliver(delivery, http.StatusAccepted)
-	w.checkReaches(sha, checkName("left"), "in_progress", soon)
+// endsUntold ends the run of an event while nobody can be told of it.
+func (w *world) endsUntold(sha string, delivery delivery) {
+	w.t.Helper()
 	event := w.created(sha)
-	w.uninstall()
-	if before := w.recordOf(delivery); before.Settled() {
-		t.Error("the event is settled although its run goes on")
+	if event.Settled() {
+		w.t.Error("the event is settled although its run goes on")
 	}
 	w.release(event)
 	w.ended(event.Status.Runs[0])
 	w.settles(sha, afterFault)
 	settled := w.recordOf(delivery)
 	if run := settled.Status.Runs[0]; settled.Status.Disposition != v1alpha1.DispositionRuns || run.Result == nil || run.Result.Outcome != v1alpha1.OutcomeSucceeded {
-		t.Errorf("it is %s with the run %+v, want it to have run and succeeded", settled.Status.Disposition, run)
+		w.t.Errorf("it is %s with the run %+v, want it to have run and succeeded", settled.Status.Disposition, run)
 	}
 	if reported := settled.Status.GetCondition(v1alpha1.GitEventReported); reported.IsTrue() || reported.Reason != fault.ReasonInstallationGone {
-		t.Errorf("condition Reported is %v, want why nobody was told", reported)
+		w.t.Errorf("condition Reported is %v, want why nobody was told", reported)
 	}
 	if n := w.number(w.controller(), "plumbline_report_dropped_total"); n != 1 {
-		t.Errorf("%v reports were counted as dropped, want 1", n)
+		w.t.Errorf("%v reports were counted as dropped, want 1", n)
 	}
 	w.neverFailed(sha)
 }

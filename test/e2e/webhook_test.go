@@ -5,7 +5,6 @@ package e2e
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -42,7 +41,8 @@ func survivesTheWebhook(w *world, name, conclusion string) {
 	ends := map[string]string{"failure": fails}[conclusion]
 	sha, event := w.webhookDies(name, ends)
 	run := event.Status.Runs[0].Name
-	w.refused(sha, run)
+	// In every place where it must show, in the words that the API server also gives us.
+	w.unpatched(sha, broken{name: run, reason: fault.ReasonWebhookUnavailable, words: w.refusal(run)})
 	w.checkReaches(sha, checkName(name), "in_progress", soon)
 	w.neverFailed(sha)
 	w.must(shared.cluster.Part(cluster.TektonWebhook).Start(w.ctx))
@@ -79,30 +79,6 @@ func (w *world) webhookDies(name, ends string) (sha string, event *v1alpha1.GitE
 	w.withoutWebhook()
 	close(dead)
 	return sha, event
-}
-
-// refused waits until the dead webhook shows in every place where it must, in the words the API server also gives us.
-func (w *world) refused(sha, run string) {
-	w.t.Helper()
-	words := w.refusal(run)
-	event := w.eventOf(sha, "the patch was refused and tried again", func(event *v1alpha1.GitEvent) error {
-		refused := slices.DeleteFunc(w.calls("patch", run), func(c cluster.Call) bool { return c.Status != http.StatusInternalServerError })
-		if len(refused) < patchAttempts {
-			return fmt.Errorf("%d attempts were answered 500", len(refused))
-		}
-		condition := event.Status.GetCondition(v1alpha1.GitEventAnnotated)
-		if !condition.IsFalse() || condition.Reason != fault.ReasonWebhookUnavailable {
-			return fmt.Errorf("condition Annotated is %v", condition)
-		}
-		if n := w.number(w.controller(), patchFailures); n < patchAttempts {
-			return fmt.Errorf("%s is %v", patchFailures, n)
-		}
-		if w.told(event.Name)[fault.ReasonWebhookUnavailable] == 0 {
-			return fmt.Errorf("no Kubernetes Event on the Repository says so")
-		}
-		return w.logsPatchFailure(run, words)
-	})
-	w.toldOnce(event.Name)
 }
 
 // refusal is what the API server says to a patch of the run while the webhook is dead. A connection that was open when

@@ -51,14 +51,6 @@ func rightConditions() []condition {
 			},
 		},
 		{
-			name:  "a right on leases is missing",
-			wreck: without("Role plumbline-controller", "leases", "update"),
-			says: []string{
-				"Role plumbline/plumbline-controller does not let plumbline-controller update leases.coordination.k8s.io in namespace plumbline",
-				"kubectl apply -f config/230-roles.yaml -f config/240-rolebindings.yaml",
-			},
-		},
-		{
 			name:  "a right of the receiver is missing",
 			wreck: without("Role plumbline-receiver", "gitevents", "create"), receiver: true,
 			says: []string{"Role plumbline/plumbline-receiver does not let plumbline-receiver create gitevents.plumbline.dev in namespace plumbline"},
@@ -71,22 +63,9 @@ func rightConditions() []condition {
 		{
 			name:  "nobody may look for Pipelines-as-Code",
 			wreck: without("ClusterRole plumbline-controller", "deployments", "list"),
-			says:  []string{"Deployment pipelines-as-code-watcher could not be checked: deployments.apps", "let this account list it: kubectl apply -f config/210-clusterroles.yaml"},
-		},
-		{
-			name: "the ClusterRole is an earlier version's, which looked in known namespaces",
-			wreck: func(ctx context.Context, t *testing.T) {
-				change(ctx, t, shared.Kube.RbacV1().ClusterRoles(), "plumbline-controller", func(role *rbacv1.ClusterRole) {
-					for i := range role.Rules {
-						if slices.Contains(role.Rules[i].Resources, "deployments") {
-							role.Rules[i].Verbs = []string{"get"}
-						}
-					}
-				})
-			},
 			says: []string{
 				"ClusterRole plumbline-controller does not let plumbline-controller list deployments.apps in any namespace",
-				"Deployment pipelines-as-code-controller could not be checked: deployments.apps",
+				"Deployment pipelines-as-code-watcher could not be checked: deployments.apps", "let this account list it: kubectl apply -f config/210-clusterroles.yaml",
 			},
 		},
 	}

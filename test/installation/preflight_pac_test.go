@@ -53,34 +53,26 @@ func removePaC(ctx context.Context, t *testing.T, namespace string) {
 // Beside a running Pipelines-as-Code a controller does not start, and says why; told to coexist, or beside one that is
 // scaled to nothing, it does. One that starts warns of everything else that is wrong.
 func TestDoesNotStartBesidePipelinesAsCode(t *testing.T) {
-	for name, namespace := range map[string]string{
-		"pipelines-as-code-controller": "tekton-pipelines", // where the Tekton operator puts it
-		"pipelines-as-code-watcher":    "any-namespace",
+	const namespace, name = "tekton-pipelines", "pipelines-as-code-controller" // where the Tekton operator puts it
+	ctx := within(t)
+	runPaC(namespace, name)(ctx, t)
+	t.Cleanup(func() { removePaC(context.WithoutCancel(ctx), t, namespace) })
+	refused, err := shared.Controller(ctx, false)
+	must(t, err)
+	if err := refused.Start(ctx); err == nil {
+		_ = refused.Kill()
+		t.Error("it starts beside Pipelines-as-Code")
+	}
+	must(t, printed(refused, "Not starting: Deployment "+namespace+"/"+name+" runs in this cluster"))
+	starts(ctx, t, "-coexist-with-pac")
+	none := int32(0)
+	change(ctx, t, shared.Kube.AppsV1().Deployments(namespace), name, func(d *appsv1.Deployment) { d.Spec.Replicas = &none })
+	started := starts(ctx, t)
+	for _, warning := range []string{
+		"the installation: ValidatingWebhookConfiguration validation.pipelinesascode.tekton.dev is left over",
+		"the installation: Service plumbline/plumbline-receiver selects no pod",
 	} {
-		t.Run(name, func(t *testing.T) {
-			ctx := within(t)
-			runPaC(namespace, name)(ctx, t)
-			t.Cleanup(func() { removePaC(context.WithoutCancel(ctx), t, namespace) })
-			refused, err := shared.Controller(ctx, false)
-			must(t, err)
-			if err := refused.Start(ctx); err == nil {
-				_ = refused.Kill()
-				t.Error("it starts beside Pipelines-as-Code")
-			}
-			if err := printed(refused, "Not starting: Deployment "+namespace+"/"+name+" runs in this cluster"); err != nil {
-				t.Error(err)
-			}
-			starts(ctx, t, "-coexist-with-pac")
-			none := int32(0)
-			change(ctx, t, shared.Kube.AppsV1().Deployments(namespace), name, func(d *appsv1.Deployment) { d.Spec.Replicas = &none })
-			started := starts(ctx, t)
-			for _, warning := range []string{
-				"the installation: ValidatingWebhookConfiguration validation.pipelinesascode.tekton.dev is left over",
-				"the installation: Service plumbline/plumbline-receiver selects no pod",
-			} {
-				eventually(ctx, t, "the controller warns", func() error { return printed(started, warning) })
-			}
-		})
+		eventually(ctx, t, "the controller warns", func() error { return printed(started, warning) })
 	}
 }
 

@@ -208,3 +208,19 @@ func TestCanWriteBelievesOnlyDocumentedAnswers(t *testing.T) {
 		}
 	}
 }
+
+// Write access is whatever gives it, from whatever source.
+func TestWhoCanWrite(t *testing.T) {
+	b := newBench(t)
+	for _, role := range []string{"read", "triage", "write", "maintain", "admin"} {
+		b.SetCollaborator(testRepo, role, role)
+	}
+	owner, _, _ := strings.Cut(testRepo, "/")
+	b.SetOrgOwner(owner, "boss")
+	b.SetOrgMember(owner, "member", false)
+	for user, want := range map[string]bool{"read": false, "triage": false, "write": true, "maintain": true, "admin": true, "boss": true, "member": false} {
+		if got, err := b.client.CanWrite(t.Context(), user); got != want || err != nil {
+			t.Errorf("%s: %t, %v, want %t", user, got, err, want)
+		}
+	}
+}

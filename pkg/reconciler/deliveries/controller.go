@@ -58,7 +58,7 @@ func NewController(o Options) injection.ControllerConstructor {
 			open: o.GitHub.Deliveries, baseURL: func() string { return settings.Load().GitHubURL },
 			store: store{kube.CoreV1().ConfigMaps(o.Namespace)}, secrets: kube.CoreV1(),
 			claims: claims.Lister().RepositoryClaims(o.Namespace), known: claims.Informer().HasSynced,
-			serves:       func(namespace string) bool { return settings.Load().Namespaces.Serve(namespace) },
+			namespaces:   func() config.Namespaces { return settings.Load().Namespaces },
 			repositories: scope.Lister(repositoryinformer.Get(ctx).Informer().GetIndexer(), settings), recorder: kubeevents.Recorder(ctx),
 			clock: clock.RealClock{}, logger: logger, line: newLine(),
 		}

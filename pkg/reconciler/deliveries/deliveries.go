@@ -26,6 +26,7 @@ import (
 
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
@@ -71,12 +72,12 @@ type Reconciler struct {
 	// known tells whether claims has been filled.
 	known        func() bool
 	repositories paclisters.RepositoryLister
-	// serves reports whether the Repositories of a namespace are served.
-	serves   func(namespace string) bool
-	recorder record.EventRecorder
-	clock    clock.PassiveClock
-	logger   *zap.SugaredLogger
-	metrics  *metrics
+	// namespaces are those that are served.
+	namespaces func() config.Namespaces
+	recorder   record.EventRecorder
+	clock      clock.PassiveClock
+	logger     *zap.SugaredLogger
+	metrics    *metrics
 
 	// What follows belongs to whoever reconciles the key, which is one at a time. It is advice, and lost with the lease.
 	ledger ledger
@@ -160,6 +161,9 @@ func (r *Reconciler) step(ctx context.Context, log provider.DeliveryLog) error {
 	}
 	if !r.known() {
 		return fault.Throttledf("NoClaims", time.Second, "the claims of Repositories are not known yet")
+	}
+	if broken := r.namespaces().Broken; broken != "" { // what is missed would be dropped as nobody's
+		return fault.Throttledf("NamespacesUnknown", soon, "serve-namespaces cannot be read: %s", broken)
 	}
 	now := r.clock.Now()
 	if !r.nextLook(now).After(now) {

@@ -28,7 +28,7 @@ func (r *Reconciler) servedAt(baseURL string) served {
 	claimed, _ := r.claims.List(labels.Everything()) // a cache's list cannot fail
 	for _, claim := range claimed {
 		switch {
-		case hostOf(claim.Spec.URL) != host, !r.serves(claim.Spec.Repository.Namespace):
+		case hostOf(claim.Spec.URL) != host, !r.namespaces().Serve(claim.Spec.Repository.Namespace):
 		case claim.Status.Bound == nil:
 			s.unbound = true
 		default:

@@ -71,3 +71,29 @@ func TestNothingIsAskedForNamespacesThatAreNotServed(t *testing.T) {
 		}
 	}
 }
+
+// A controller that starts with a bad value does not know what is served: what is missed stays written down until it does.
+func TestNothingMissedIsDroppedWhileTheSettingCannotBeRead(t *testing.T) {
+	w := newWorld(t)
+	w.serve(1)
+	w.receive = nobody
+	w.deliver("missed", 1)
+	configure := func(value string) {
+		w.settings.OnConfigChanged(&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: map[string]string{"serve-namespaces": value},
+		})
+	}
+	configure("bad_value")
+	w.heard()
+	w.run(10 * time.Minute)
+	w.receive = nil
+	w.run(time.Hour)
+	w.deliver("later", 2)
+	w.run(10 * time.Minute)
+	configure("team")
+	w.heard()
+	w.run(10 * time.Minute)
+	if w.recorded["missed"] == 0 {
+		t.Error("it is not asked for")
+	}
+}

@@ -137,7 +137,7 @@ func (w *world) start() {
 		key:     types.NamespacedName{Namespace: system, Name: app},
 		open:    func(string, provider.Credentials) (provider.DeliveryLog, error) { return w, nil },
 		baseURL: func() string { return "https://github.com" }, store: store{w.kube.CoreV1().ConfigMaps(system)}, secrets: w.kube.CoreV1(),
-		claims: listers.NewRepositoryClaimLister(w.claims).RepositoryClaims(system), known: func() bool { return true }, serves: func(namespace string) bool { return w.settings.Load().Namespaces.Serve(namespace) },
+		claims: listers.NewRepositoryClaimLister(w.claims).RepositoryClaims(system), known: func() bool { return true }, namespaces: func() config.Namespaces { return w.settings.Load().Namespaces },
 		repositories: scope.Lister(w.repos, w.settings), recorder: w.events, clock: ticking{w.clock}, logger: zap.NewNop().Sugar(), metrics: m, line: newLine(),
 	}
 	if err := w.process.Promote(pkgreconciler.UniversalBucket(), func(pkgreconciler.Bucket, types.NamespacedName) {}); err != nil {

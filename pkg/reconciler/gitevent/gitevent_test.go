@@ -9,11 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -95,7 +98,8 @@ func TestNothingMatchesLeavesNoCheck(t *testing.T) {
 	}
 }
 
-// C10: an object of the planned name that is not ours is neither adopted nor deleted nor reported as a failure.
+// C10: an object of the planned name that is not ours is neither adopted nor changed nor deleted nor reported as a
+// failure; an operator is waited for, who deletes it, and then ours is created.
 func TestForeignPipelineRunIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
@@ -103,15 +107,27 @@ func TestForeignPipelineRunIsLeftAlone(t *testing.T) {
 	_, _ = w.reconcile()
 	w.hook = nil
 	foreign := &pipelinev1.PipelineRun{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: w.event().Status.Runs[0].Name, UID: "foreign"}}
+	// The look of ours and not the key: a person copied a run of another event.
+	foreign.Labels = map[string]string{plumbline.InstallationLabel: w.event().Namespace, pipelinesascode.ManagedByLabel: pipelinesascode.ManagedBy}
+	foreign.Annotations = map[string]string{plumbline.RunKeyAnnotation: w.event().Namespace + "/push-of-another-time/.tekton/run.yaml#0"}
 	w.must(w.tekton.Tracker().Add(foreign))
 	for range 3 {
 		_, _ = w.reconcile()
 	}
+	if runs := w.runs(); len(runs) != 1 || !cmp.Equal(runs[0].ObjectMeta, foreign.ObjectMeta) {
+		t.Errorf("the foreign run is %+v", runs)
+	}
 	if e := w.event(); e.Status.Runs[0].UID != "" || e.Status.GetCondition(v1alpha1.GitEventCreated).Reason != "ForeignPipelineRun" {
 		t.Errorf("status %+v", e.Status)
 	}
-	if len(w.runs()) != 1 || w.git.checks["1"].State != status.Queued {
-		t.Errorf("%d runs, checks %v: want the foreign one and a queued check", len(w.runs()), w.git.checks)
+	if waits := w.event().Status.Waits; w.git.checks["1"].State != status.Queued || len(waits) == 0 || waits[0].Class != fault.Operator.String() {
+		t.Errorf("checks %v and waits %+v: want a queued check, and an operator", w.git.checks, waits)
+	}
+	w.must(w.tekton.Tracker().Delete(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns"), tenant, foreign.Name))
+	w.clock.SetTime(w.clock.Now().Add(time.Hour))
+	w.settle(corev1.ConditionTrue)
+	if runs := w.runs(); len(runs) != 1 || runs[0].UID == foreign.UID || w.git.checks["1"].Conclusion != status.Success {
+		t.Errorf("once it is deleted: runs %+v, checks %v", runs, w.git.checks)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -212,26 +213,61 @@ func TestAddressOfTheGitServiceIsReadWithCredentials(t *testing.T) {
 	}
 }
 
-// I-1: what the hub says after the plan is written down changes nothing of it.
-func TestPlannedReferencesDoNotChange(t *testing.T) {
+// I-1: what was planned is what is created. Between the first and the second create the hub's answer, the ConfigMap, the Repository and
+// the branch change, and the second is refused once, or the process is killed: the runs are those of an undisturbed event.
+func TestWhatWasPlannedIsCreated(t *testing.T) {
 	t.Parallel()
-	h := newHub(t)
-	w := newWorld(t, referring("a", "lint", "lint"), referring("b", "lint", "lint"))
-	w.uses(h)
-	created := 0
-	w.hook = func(_ int, call string) outcome {
-		if call == "create pipelineruns" {
-			created++
+	planned := func(h *hub) *world {
+		w := newWorld(t, referring("a", "lint", "lint"), referring("b", "lint", "lint"), parametrized("c"))
+		w.uses(h)
+		w.payload(`{"a": "b"}`)
+		w.settings["tekton-dashboard-url"] = "https://dashboard.example"
+		w.repository = func(r *pacv1alpha1.Repository) {
+			r.Spec.Params = &[]pacv1alpha1.Params{{Name: "stage", Value: "planned"}}
 		}
-		return outcome{kill: call == "create pipelineruns" && created == 2}
+		return w
 	}
-	_, _ = w.reconcile()
-	w.mu.Lock()
-	w.hook = nil
-	w.mu.Unlock()
-	h.fail = func(string) int { return http.StatusNotFound }
-	_, _ = w.reconcile()
-	if len(w.runs()) != 2 || w.event().Status.Disposition != v1alpha1.DispositionRuns || len(h.counts()) != 1 {
-		t.Errorf("%d runs, %+v", len(w.runs()), w.event().Status)
+	made := func(w *world) (all []any) {
+		for _, run := range w.runs() {
+			delete(run.Annotations, pipelinesascode.CheckRunID)
+			delete(run.Labels, pipelinesascode.CheckRunID)
+			all = append(all, run.Labels, run.Annotations, run.Spec)
+		}
+		return all
+	}
+	undisturbed := planned(newHub(t))
+	undisturbed.settle(corev1.ConditionTrue)
+	for name, fails := range map[string]outcome{"killed": {kill: true}, "refused": {err: errRefused}} {
+		h := newHub(t)
+		w, created := planned(h), 0
+		w.hook = func(_ int, call string) outcome {
+			if call == "create pipelineruns" {
+				created++
+			}
+			if call == "create pipelineruns" && created > 1 {
+				return fails
+			}
+			return outcome{}
+		}
+		_, _ = w.reconcile()
+		if len(w.runs()) != 1 {
+			t.Fatalf("%s: %d runs before the change, want one", name, len(w.runs()))
+		}
+		w.mu.Lock()
+		w.hook = nil
+		w.mu.Unlock()
+		h.fail = func(string) int { return http.StatusNotFound }
+		for key, value := range map[string]string{"hub-url": h.URL + "/gone", "remote-tasks": "false", "tekton-dashboard-url": "https://elsewhere.example", "secret-auto-create": "false"} {
+			w.settings[key] = value
+		}
+		w.repository = func(r *pacv1alpha1.Repository) {
+			r.Spec.Settings = &pacv1alpha1.Settings{PipelineRunProvenance: "default_branch"}
+			r.Spec.Params = &[]pacv1alpha1.Params{{Name: "stage", Value: "as it is now"}}
+		}
+		w.git.files = []git.File{parametrized("a")}
+		w.settle(corev1.ConditionTrue)
+		if diff := cmp.Diff(made(undisturbed), made(w)); diff != "" || len(w.runs()) != 3 || len(h.counts()) != 1 {
+			t.Errorf("%s: %d runs (-undisturbed +disturbed):\n%s", name, len(w.runs()), diff)
+		}
 	}
 }

@@ -20,7 +20,11 @@ import (
 // that the cache does not know yet wakes this key. That a Repository is gone, or has another URL than one of its claims, ends
 // claims, and what it may claim is kept for it for a day: it is read live. Of a new one the cache has all there is.
 func (r *Reconciler) read(ctx context.Context, owner types.NamespacedName) (*pacv1alpha1.Repository, error) {
-	if cached := r.cachedRepository(owner); cached != nil {
+	cached := r.cachedRepository(owner)
+	if r.settings.Load().Namespaces.Leave(owner.Namespace) { // all claims end, and the rights there may have ended
+		return cached.DeepCopy(), nil
+	}
+	if cached != nil {
 		canonical, _ := r.wantedURL(cached)
 		settled := canonical == "" || cached.Status.ObservedGeneration == 0 || r.hasClaim(owner, canonical) || !r.serves(owner.Namespace)
 		if settled && len(r.others(owner, canonical)) == 0 {

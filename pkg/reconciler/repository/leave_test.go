@@ -237,3 +237,42 @@ func TestSlotsAreFreedByAProcessThatStarts(t *testing.T) {
 		})
 	}
 }
+
+// Events that are recorded are finished however long they wait, and planning one needs the claim.
+func TestAClaimIsKeptForOpenEvents(t *testing.T) {
+	w := leaves(t)
+	w.events = []*v1alpha1.GitEvent{waiting("event", operatorWait("CredentialsMissing", time.Minute))}
+	w.reconcile("one/app")
+	w.advance(claimKept)
+	if after := w.reconcile("one/app"); w.claimOf(appURL) == nil || after != openEventsLook {
+		t.Errorf("the claim is %+v, and is looked at after %s", w.claimOf(appURL), after)
+	}
+	w.events, w.synced = nil, false // a process that starts
+	w.reconcile("one/app")
+	if w.claimOf(appURL) == nil {
+		t.Error("the claim is gone before the open events are known")
+	}
+	w.synced = true
+	w.reconcile("one/app")
+	if w.claimOf(appURL) != nil {
+		t.Error("the claim is still there")
+	}
+}
+
+// The rights in a namespace may end when it was left: what its Repositories do then costs no call there.
+func TestALeftNamespaceIsNotRead(t *testing.T) {
+	w := leaves(t)
+	w.reconcile("one/app")
+	w.setURL("one", "app", appURL+"2")
+	w.catchUp()
+	w.client.PrependReactor("get", "repositories", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(pacv1alpha1.Resource("repositories"), "app", errors.New("no rights"))
+	})
+	w.reconcile("one/app")
+	w.delete("one", "app")
+	w.advance(claimKept)
+	w.reconcile("one/app")
+	if w.claimOf(appURL) != nil {
+		t.Error("the claim is still there")
+	}
+}

@@ -20,6 +20,9 @@ import (
 // and tokens to another namespace (design/architecture.md, "Ownership of a URL").
 const claimKept = 24 * time.Hour
 
+// openEventsLook is how often a claim is looked at that is kept for the open events of a namespace that was left.
+const openEventsLook = 10 * time.Minute
+
 // release gives up the owner's claims of every URL but canonical; "" is all of them. The caller has just read live
 // that the owner is gone or names another URL: a cache that lags never costs a team its URL.
 func (r *Reconciler) release(ctx context.Context, owner types.NamespacedName, canonical string) []error {
@@ -63,6 +66,9 @@ func (r *Reconciler) releaseOne(ctx context.Context, owner types.NamespacedName,
 	}
 	if left := live.Status.ReleasedAt.Add(claimKept).Sub(now); left > 0 {
 		return fault.Throttledf("ClaimReleased", left, "RepositoryClaim %s/%s is kept for a day after its Repository", r.namespace, name)
+	}
+	if r.settings.Load().Namespaces.Leave(owner.Namespace) && (!r.eventsSynced() || len(r.openEvents(owner.Namespace, owner.Name)) > 0) {
+		return fault.Throttledf("ClaimReleased", openEventsLook, "RepositoryClaim %s/%s is kept for open events", r.namespace, name)
 	}
 	return r.deleteClaim(ctx, live)
 }

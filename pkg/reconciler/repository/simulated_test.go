@@ -62,7 +62,7 @@ func (s *simulation) disturb() {
 }
 
 // Whatever order the calls of processes that lag and are killed have: what runs has a slot, slots are never more than the limit, and in
-// the end all have run and no slot is lost.
+// the end all have run and no slot is lost (I-6).
 func TestSlotsAreNeitherLostNorTakenTwice(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

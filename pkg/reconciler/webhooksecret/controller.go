@@ -62,18 +62,17 @@ func NewController(o Options) injection.ControllerConstructor {
 		repositories := repositoryinformer.Get(ctx)
 		var resync func()
 		settings := config.NewStore(logger.Named("config"), func(string, any) { resync() })
-		ours := scope.Lister(repositories.Informer().GetIndexer(), settings)
 		kube := ownClient(ctx)
 		r := newReconciler(clock.RealClock{})
 		r.namespace, r.secrets, r.logger = o.Namespace, kube.CoreV1(), logger
 		r.conditions = conditions{
-			cached: ours, live: client.Get(ctx).PipelinesascodeV1alpha1(), recorder: kubeevents.Recorder(ctx), logger: logger, namespace: o.Namespace,
+			live: client.Get(ctx).PipelinesascodeV1alpha1(), recorder: kubeevents.Recorder(ctx), logger: logger, namespace: o.Namespace,
 		}
 		r.names = &names{
-			repositories: ours,
-			global:       types.NamespacedName{Namespace: o.Namespace, Name: o.GlobalRepository},
-			app:          pacv1alpha1.SecretKey{Namespace: o.Namespace, Name: o.AppSecret, Key: copies.AppKey},
+			global: types.NamespacedName{Namespace: o.Namespace, Name: o.GlobalRepository},
+			app:    pacv1alpha1.SecretKey{Namespace: o.Namespace, Name: o.AppSecret, Key: copies.AppKey},
 		}
+		r.serve(repositories.Informer().GetIndexer(), settings)
 		r.PromoteFunc = func(b pkgreconciler.Bucket, enqueue func(pkgreconciler.Bucket, types.NamespacedName)) error {
 			for _, key := range r.keys() {
 				enqueue(b, key)
@@ -106,6 +105,13 @@ func NewController(o Options) injection.ControllerConstructor {
 		}
 		return impl
 	}
+}
+
+// serve reads the Repositories that are served from a cache of all.
+func (r *Reconciler) serve(all cache.Indexer, settings scope.Settings) {
+	ours := scope.Lister(all, settings)
+	r.names.repositories, r.conditions.cached = ours, ours
+	r.names.unread = func() bool { return settings.Load().Namespaces.Broken != "" }
 }
 
 // ownClient has limits of its own: what receivers ask for takes no call from events. Its user agent tells its reads of Secrets

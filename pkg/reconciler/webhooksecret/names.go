@@ -32,23 +32,27 @@ type names struct {
 	repositories listers.RepositoryLister
 	global       types.NamespacedName
 	app          pacv1alpha1.SecretKey
+	// unread reports whether the setting serve-namespaces cannot be read.
+	unread func() bool
 
 	mu     sync.Mutex
 	shards [copies.Shards]map[string]named // nil when a Repository has changed since
+	some   bool                            // the setting could not be read, so that there may be more
 }
 
-// in returns those of a shard by ID. It is shared: do not change it.
-func (n *names) in(shard int) map[string]named {
+// in returns those of a shard by ID, and whether there may be more that are not known. The map is shared: do not change it.
+func (n *names) in(shard int) (wanted map[string]named, some bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.shards[shard] == nil {
 		n.collect()
 	}
-	return n.shards[shard]
+	return n.shards[shard], n.some
 }
 
 // collect asks every Repository: some microseconds for each, and only after one has changed.
 func (n *names) collect() {
+	n.some = n.unread != nil && n.unread()
 	for shard := range n.shards {
 		n.shards[shard] = map[string]named{}
 	}

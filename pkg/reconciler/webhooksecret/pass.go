@@ -36,7 +36,8 @@ const (
 type pass struct {
 	*Reconciler
 	wanted map[string]named
-	memory // of the pass before
+	some   bool // others may be wanted, too
+	memory      // of the pass before
 	next   memory
 	data   map[string][]byte // of the shard, as it is to be
 	// sources are the Secrets that were read in this pass: several keys of one cost one read.
@@ -81,10 +82,10 @@ func (p *pass) run(ctx context.Context, name string) (more bool, err error) {
 	return !p.tell(ctx) || more, nil
 }
 
-// begin drops the copies that nobody names any more, and takes over what is known of the others.
+// begin drops the copies that nobody names any more, as far as that is known, and takes over what is known of the others.
 func (p *pass) begin() {
 	for id := range p.data {
-		if _, named := p.wanted[strings.TrimSuffix(id, copies.PreviousSuffix)]; !named {
+		if _, named := p.wanted[strings.TrimSuffix(id, copies.PreviousSuffix)]; !named && !p.some {
 			delete(p.data, id)
 		}
 	}

@@ -113,7 +113,8 @@ func (r *Reconciler) keys() []types.NamespacedName {
 func (r *Reconciler) Ask(ids []string) {
 	for _, id := range ids {
 		shard := copies.ShardOf(id)
-		if _, known := r.names.in(shard)[id]; !known || !r.IsLeaderFor(r.key(shard)) {
+		wanted, _ := r.names.in(shard)
+		if _, known := wanted[id]; !known || !r.IsLeaderFor(r.key(shard)) {
 			continue
 		}
 		r.mu.Lock()
@@ -143,7 +144,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
 	known := r.take(shard)
-	p := &pass{Reconciler: r, wanted: r.names.in(shard), memory: known}
+	p := &pass{Reconciler: r, memory: known}
+	p.wanted, p.some = r.names.in(shard)
 	more, err := p.run(ctx, name)
 	if err != nil {
 		r.remember(shard, known)

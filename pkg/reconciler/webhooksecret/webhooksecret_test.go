@@ -72,7 +72,8 @@ func TestTheGlobalRepositorysSecretIsCopied(t *testing.T) {
 	w.reconcile()
 	w.wantCopy(system, "all", "webhook.secret", "of-all")
 	id := copies.ID(pacv1alpha1.SecretKey{Namespace: system, Name: "all", Key: "webhook.secret"})
-	if users := w.r.names.in(copies.ShardOf(id))[id].by; len(users) != 2 {
+	wanted, _ := w.r.names.in(copies.ShardOf(id))
+	if users := wanted[id].by; len(users) != 2 {
 		t.Errorf("used by %v, want both", users)
 	}
 }
@@ -238,6 +239,42 @@ func TestAConflictLosesNoAsk(t *testing.T) {
 	w.wantCopy("team", "lab", "webhook.secret", "one")
 	w.reconcile()
 	w.wantCopy("team", "lab", "webhook.secret", "two")
+}
+
+// A renewal lands whole or not at all, whatever its process was told of it before it ended: receivers have the copy of before, or the
+// new value with the one before it.
+func TestARenewalIsWholeOrNothing(t *testing.T) {
+	for name, lands := range map[string]bool{"it lands and the answer is lost": true, "it does not land": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.store(secret("team", "lab", webhook("one")))
+			w.repository("team", "app", "lab")
+			w.reconcile()
+			rotated := webhook("two")
+			rotated["webhook.secret"+copies.PreviousSuffix] = "one"
+			w.store(secret("team", "lab", rotated))
+			id := copies.ID(pacv1alpha1.SecretKey{Namespace: "team", Name: "lab", Key: "webhook.secret"})
+			w.r.Ask([]string{id})
+			lost, left := errors.New("connection reset"), "one"
+			w.kube.PrependReactor("patch", "secrets", func(a clienttesting.Action) (bool, runtime.Object, error) {
+				err := lost
+				if lost = nil; err != nil && lands {
+					left = "two one"
+					if _, _, err := clienttesting.ObjectReaction(w.kube.Tracker())(a); err != nil {
+						t.Error(err)
+					}
+				}
+				return err != nil, nil, err
+			})
+			if err := w.r.Reconcile(t.Context(), w.r.key(copies.ShardOf(id)).String()); err == nil {
+				t.Fatal("the lost write is not an error")
+			}
+			w.wantCopy("team", "lab", "webhook.secret", left)
+			w.restart()
+			w.reconcile()
+			w.wantCopy("team", "lab", "webhook.secret", "two one")
+		})
+	}
 }
 
 func TestOnlyTheLeaderCopies(t *testing.T) {

@@ -23,6 +23,9 @@ type Options struct {
 	ExternalURL string
 	// Now is the forge's clock; nil is time.Now. It must be safe for concurrent use.
 	Now func() time.Time
+	// ClockTimes gives what happens the clock's time, as a server does. Without it each thing that
+	// is done to a project has a second of its own, which may be ahead of the clock.
+	ClockTimes bool
 	// RateLimit is the number of requests a user may make in a minute; zero is 2000.
 	RateLimit int
 	// DiffLimit is the number of files of a merge request's diff before the
@@ -117,16 +120,16 @@ func (g *GitLab) lock() (done func()) {
 	return g.mu.Unlock
 }
 
-// act locks the forge until done is called, for what somebody does in a project. Everything that is done to a project or its forks has
-// a second of its own, because clients read these times to the second; so they run ahead of the clock where more is done than one thing
-// a second.
+// act locks the forge until done is called, for what somebody does in a project. Everything that is
+// done to a project or its forks has a second of its own, because clients read these times to the
+// second. So the times run ahead of the clock where more is done than one thing a second.
 func (g *GitLab) act(project string) (done func()) {
 	g.mu.Lock()
 	p := g.mustProject(project)
 	for p.parent != nil {
 		p = p.parent
 	}
-	if g.at = g.now().Truncate(time.Second); !g.at.After(p.lastAct) {
+	if g.at = g.now().Truncate(time.Second); !g.opts.ClockTimes && !g.at.After(p.lastAct) {
 		g.at = p.lastAct.Add(time.Second)
 	}
 	p.lastAct = g.at
