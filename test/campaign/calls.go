@@ -4,7 +4,6 @@ package campaign
 
 import (
 	"slices"
-	"sync"
 
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
@@ -37,29 +36,4 @@ func missing(kinds []call, made []cluster.Call) (all []call) {
 		}
 	}
 	return all
-}
-
-// overdue are the calls at which a controller was to be killed and that nobody has made in time.
-type overdue struct {
-	mu  sync.Mutex
-	all []deadly
-}
-
-func (o *overdue) add(at deadly) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.all = append(o.all, at)
-}
-
-// turn is the call whose turn it is. When each has had one, those that are overdue have another one first.
-func (o *overdue) turn(act Act) deadly {
-	all := deadlyCalls()
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if act.Nth < len(all) || len(o.all) == 0 {
-		return takesTurn(act, all)
-	}
-	at := o.all[0]
-	o.all = o.all[1:]
-	return at
 }

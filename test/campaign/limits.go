@@ -137,7 +137,7 @@ func deadlyCalls() (all []deadly) {
 
 // killInTurn kills the first controller that makes the call whose turn it is.
 func (s *stage) killInTurn(ctx context.Context, act Act) {
-	at := s.overdue.turn(act)
+	at := takesTurn(act, deadlyCalls())
 	what := fmt.Sprintf("kill -9 of a controller %s its call: %s", at.when, at.call)
 	end := s.tally.begin(what)
 	defer end()
@@ -160,7 +160,6 @@ func (s *stage) killInTurn(ctx context.Context, act Act) {
 		_ = s.up(p)
 	case <-ctx.Done():
 	case <-time.After(act.Lasts):
-		s.overdue.add(at)
 		s.tally.add("not killed, because nobody made the call: "+at.String(), 1)
 	}
 }

@@ -38,7 +38,6 @@ type stage struct {
 	followErr error
 	// rolling is true while receivers are replaced, which may take longer than the schedule has for it.
 	rolling atomic.Bool
-	overdue overdue
 	// deaths are the processes of ours that ended by themselves.
 	deathsMu sync.Mutex
 	deaths   []Finding

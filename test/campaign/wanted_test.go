@@ -50,22 +50,3 @@ func TestCallsThatNobodyMakesAreFound(t *testing.T) {
 		t.Errorf("nobody makes %v, want patch gitevents/status alone", got)
 	}
 }
-
-// A call that nobody made in time has another turn when all have had one.
-func TestACallThatNobodyMadeHasAnotherTurn(t *testing.T) {
-	all := deadlyCalls()
-	var o overdue
-	if first := o.turn(Act{Nth: 3}); first.String() != all[3].String() {
-		t.Fatalf("the turn is that of %v, want %v", first, all[3])
-	}
-	o.add(all[3])
-	if next := o.turn(Act{Nth: 4}); next.String() != all[4].String() {
-		t.Errorf("in the first round the turn is that of %v, want %v", next, all[4])
-	}
-	if again := o.turn(Act{Nth: len(all)}); again.String() != all[3].String() || again.when != all[3].when {
-		t.Errorf("then it is that of %v, want %v", again, all[3])
-	}
-	if after := o.turn(Act{Nth: len(all)}); after.String() != all[0].String() {
-		t.Errorf("then it is that of %v, want %v", after, all[0])
-	}
-}
