@@ -57,22 +57,27 @@ func (s *stage) disturb(ctx context.Context, act Act) {
 	case pausing:
 		s.hold(ctx, act, p.Pause, func() { _ = p.Continue() })
 	case cutting:
-		links := s.links(act.Target)
-		s.hold(ctx, act, func() error {
-			for _, l := range links {
-				l.Cut()
-			}
-			return nil
-		}, func() {
-			for _, l := range links {
-				l.Restore()
-			}
-		})
+		s.cut(ctx, act)
 	case apiFault:
 		s.failCalls(ctx, act)
 	case killingAtCall:
 		s.killAtCall(ctx, act)
 	}
+}
+
+// cut cuts the connections of a target.
+func (s *stage) cut(ctx context.Context, act Act) {
+	links := s.links(act.Target)
+	s.hold(ctx, act, func() error {
+		for _, l := range links {
+			l.Cut()
+		}
+		return nil
+	}, func() {
+		for _, l := range links {
+			l.Restore()
+		}
+	})
 }
 
 // hold does something to a target for as long as the act lasts.

@@ -39,8 +39,6 @@ const (
 	pausedFor = 17 * time.Second
 	// drained is the controller's grace period in config/: at SIGTERM it is gone by then.
 	drained = 60 * time.Second
-	// tokenLife is how long a token of a run's secret works: 30 s. GitHub's live an hour.
-	tokenLife = 30 * time.Second
 
 	// soakLimit bounds one short soak, its end included; soakRestarts is what it restarts at least, on a busy machine.
 	soakLimit    = 5 * time.Minute

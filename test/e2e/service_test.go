@@ -67,8 +67,6 @@ type people interface {
 	fork(user string) string
 	// commitFork pushes to the branch feature of a user's fork.
 	commitFork(user string, change forge.Change) string
-	// closeFork makes a user's fork take nothing from Plumbline, or hides that it is there.
-	closeFork(user string, hidden bool)
 	// open opens a pull request to the default branch from a branch of the repository, or of a user's fork.
 	open(fork, branch, author string) int
 }
@@ -92,6 +90,8 @@ type memory interface {
 	checks(sha string) []check
 	await(ctx context.Context, sha string, ok func([]check) bool) error
 	log() traffic
+	// closeFork makes a user's fork take nothing from Plumbline, or hides that it is there.
+	closeFork(user string, hidden bool)
 	faults
 }
 

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -283,48 +282,5 @@ func TestOnlyTheLeaderCopies(t *testing.T) {
 	w.kube.ClearActions()
 	if err := w.r.Reconcile(t.Context(), w.r.key(0).String()); !controller.IsSkipKey(err) || len(w.kube.Actions()) != 0 {
 		t.Errorf("got %v and calls %v, want the key skipped", err, w.kube.Actions())
-	}
-}
-
-// A Repository wakes the shards of what it named and names; the global one wakes all.
-func TestRepositoriesWakeShards(t *testing.T) {
-	w := newWorld(t)
-	var woken []int
-	handler := w.r.names.handler(func(shard int) { woken = append(woken, shard) })
-	repository := func(namespace, name, secret string) *pacv1alpha1.Repository {
-		r := &pacv1alpha1.Repository{Spec: pacv1alpha1.RepositorySpec{GitProvider: &pacv1alpha1.GitProvider{Secret: &pacv1alpha1.Secret{Name: "x"}, WebhookSecret: &pacv1alpha1.Secret{Name: secret}}}}
-		r.Namespace, r.Name = namespace, name
-		return r
-	}
-	shard := func(name string) int {
-		return copies.ShardOf(copies.ID(pacv1alpha1.SecretKey{Namespace: "team", Name: name, Key: "webhook.secret"}))
-	}
-	for what, test := range map[string]struct {
-		do   func()
-		want []int
-	}{
-		"it is new":            {func() { handler.OnAdd(repository("team", "app", "a"), false) }, []int{shard("a")}},
-		"it names another":     {func() { handler.OnUpdate(repository("team", "app", "a"), repository("team", "app", "b")) }, []int{shard("a"), shard("b")}},
-		"something else of it": {func() { handler.OnUpdate(repository("team", "app", "a"), repository("team", "app", "a")) }, nil},
-		"it is gone":           {func() { handler.OnDelete(repository("team", "app", "a")) }, []int{shard("a")}},
-		"it names none":        {func() { handler.OnAdd(&pacv1alpha1.Repository{}, false) }, nil},
-		"it is the global one": {func() { handler.OnAdd(repository(system, "pipelines-as-code", "a"), false) }, []int{0, 1, 2, 3, 4, 5, 6, 7}},
-	} {
-		woken = nil
-		test.do()
-		if diff := cmp.Diff(test.want, woken); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", what, diff)
-		}
-	}
-}
-
-// A Secret that has no copy in it is made again, too, when somebody has deleted it: receivers that start wait for each of the eight.
-func TestADeletedShardWithoutCopiesIsMadeAgain(t *testing.T) {
-	w := newWorld(t)
-	w.reconcile()
-	for shard := range copies.Shards {
-		if after := w.woken[copies.ShardName(shard)]; after <= 0 || after > lookEvery {
-			t.Errorf("shard %d is looked at again after %v, want %v at most", shard, after, lookEvery)
-		}
 	}
 }
