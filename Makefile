@@ -19,10 +19,12 @@ foreground = @[[ ! -t 0 ]] || set -m; $(1); exit $$?
 
 PROVIDER ?= github
 
-.PHONY: demo
-demo: ## a push becomes a truthful check on a real Kubernetes and Tekton (PROVIDER=gitlab: a merge request; KEEP=1 leaves it running)
+.PHONY: demo-time
+demo-time:
 	@echo 'The first time takes about eight minutes on two cores, which compile a Kubernetes and a Tekton. After that it takes a minute.'
-	@$(MAKE) --no-print-directory binaries
+
+.PHONY: demo
+demo: demo-time binaries ## a push becomes a truthful check on a real Kubernetes and Tekton (PROVIDER=gitlab: a merge request; KEEP=1 leaves it running)
 	go build -o dist/demo ./test/demo
 	$(call foreground,dist/demo -provider=$(PROVIDER))
 

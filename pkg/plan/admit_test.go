@@ -29,6 +29,7 @@ func TestAuthorAndActorMustBothBeAbleToWrite(t *testing.T) {
 		return in
 	}
 	here := func(s *v1alpha1.GitEventSpec) { s.PullRequest.HeadProjectID = s.Project.ID }
+	deleted := func(s *v1alpha1.GitEventSpec) { s.PullRequest.HeadProjectID = 0 } // its fork
 	label := func(s *v1alpha1.GitEventSpec) { s.EventType = match.LabelEvent }
 	ofApp := func(s *v1alpha1.GitEventSpec) { s.PullRequest.Author = "renovate[bot]" }
 	copilot := func(s *v1alpha1.GitEventSpec) { s.PullRequest.Author, s.PullRequest.App = "Copilot", true }
@@ -42,6 +43,7 @@ func TestAuthorAndActorMustBothBeAbleToWrite(t *testing.T) {
 		"its author acted":                             {by("author"), "author", "", runs, []string{"access of author"}},
 		"another writer acted":                         {by("member"), "author member", "", runs, []string{"access of author", "access of member"}},
 		"a stranger pushed to a writer's fork":         {by("stranger"), "author", "", pends, []string{"access of author", "access of stranger", "ownership of stranger"}},
+		"a stranger pushed to a deleted fork":          {by("stranger", deleted), "author", "", pends, []string{"access of author", "access of stranger", "ownership of stranger"}},
 		"a writer pushed to a stranger's":              {by("member"), "member", "", pends, []string{"access of author", "ownership of author"}},
 		"a stranger acted in the repository itself":    {by("stranger", here), "author", "", runs, []string{"access of author"}},
 		"a reader's own in the repository itself":      {by("author", here), "member", "", pends, []string{"access of author", "ownership of author"}},

@@ -17,12 +17,16 @@ func (r *repository) pairOf(key string) string {
 	return r.pairs[key]
 }
 
-// runsOf are the pipelines that each delivery has runs of.
-func runsOf(e *invariants.Evidence) map[string]map[string]bool {
+// runsOf returns the pipelines that each delivery has runs of. A run that ended before it was
+// created, because it waited for a slot and a newer event cancelled it, counts unless created.
+func runsOf(e *invariants.Evidence, created bool) map[string]map[string]bool {
 	all := map[string]map[string]bool{}
 	for _, event := range e.Events {
 		key := event.Spec.DeliveryKey
 		for _, run := range event.Status.Runs {
+			if created && run.UID == "" {
+				continue
+			}
 			if all[key] == nil {
 				all[key] = map[string]bool{}
 			}
@@ -35,7 +39,7 @@ func runsOf(e *invariants.Evidence) map[string]map[string]bool {
 // paired finds what runs twice: once for a push to a pull request, and once for the pull request
 // that the push moved.
 func (c *checker) paired(e *invariants.Evidence) (broken []invariants.Violation) {
-	runs := runsOf(e)
+	runs := runsOf(e, true)
 	for _, r := range c.stage.repositories {
 		r.mu.Lock()
 		for own, pushed := range r.pairs {

@@ -3,6 +3,7 @@
 package campaign
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -21,6 +22,7 @@ func TestOfTwoEventsOfOnePushOneRuns(t *testing.T) {
 		"the push runs":         {[]string{"run-0"}, nil, false, false},
 		"each runs another one": {[]string{"run-0"}, []string{"run-1"}, false, false},
 		"both run one":          {[]string{"run-0", "run-1"}, []string{"run-1"}, true, false},
+		"one never ran":         {[]string{"never run-0"}, []string{"run-0"}, false, false},
 		"neither runs anything": {nil, nil, false, true},
 	} {
 		r := &repository{wishes: map[string]wish{"push": either, "own": starts}, pairs: map[string]string{"own": "push"}}
@@ -40,7 +42,12 @@ func eventWith(key string, pipelines []string) (event v1alpha1.GitEvent) {
 	event.Name, event.Spec.DeliveryKey, event.Status.Disposition = key, key, v1alpha1.DispositionIgnored
 	for _, pipeline := range pipelines {
 		event.Status.Disposition = v1alpha1.DispositionRuns
-		event.Status.Runs = append(event.Status.Runs, v1alpha1.Run{Pipeline: pipeline})
+		name, never := strings.CutPrefix(pipeline, "never ")
+		run := v1alpha1.Run{Pipeline: name, UID: "created"}
+		if never {
+			run.UID = ""
+		}
+		event.Status.Runs = append(event.Status.Runs, run)
 	}
 	return event
 }

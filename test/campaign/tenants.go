@@ -40,7 +40,7 @@ func (r *repository) redelivers() bool { return r.service == onGitHub }
 
 // ignored is I-1 as the campaign knows it: it is recorded what has pipelines, also in a second attempt, and nobody may say that it has none.
 func (c *checker) ignored(e *invariants.Evidence) (broken []invariants.Violation) {
-	records, runs := map[string]bool{}, runsOf(e)
+	records, runs := map[string]bool{}, runsOf(e, false)
 	for _, event := range e.Events {
 		key := event.Spec.DeliveryKey
 		records[key] = true

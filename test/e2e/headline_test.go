@@ -29,17 +29,34 @@ type broken struct {
 	do     cluster.Action
 }
 
-// shapes are answers of docs/errors.md, that of D3 among them: what each of them means is in pkg/fault and test/faults.
+// shapes are answers of docs/errors.md, that of D3 among them, and all of them in make test-all. What each of them means is in pkg/fault
+// and test/faults.
 func shapes() []broken {
 	status := func(name, reason string, status metav1.Status) broken {
 		return broken{name: name, reason: reason, words: status.Message, do: cluster.Fault(status)}
 	}
-	return []broken{
+	first := []broken{
 		status("k1-refused", fault.ReasonWebhookUnavailable, cluster.WebhookRefused()),
 		status("k21-conflict", fault.ReasonConflict, cluster.Conflict("x")),
 		{name: "k35-dropped", reason: fault.ReasonUnreachable, do: cluster.Drop()},
 		status("k37-started", fault.ReasonAlreadyStarted, cluster.RunStarted()),
 	}
+	if testing.Short() {
+		return first
+	}
+	const complete = "validation failed: invalid value: Once the PipelineRun is complete, no updates are allowed: spec"
+	return append(first,
+		status("k3-timeout", fault.ReasonWebhookUnavailable, cluster.WebhookTimeout()),
+		status("k7-denied", fault.ReasonDenied, cluster.WebhookDenied("validation failed: expected exactly one, got neither: spec.pipelineRef, spec.pipelineSpec")),
+		status("k10-policy", fault.ReasonDenied, cluster.PolicyDenied("x", "no-updates", "nobody may")),
+		status("k12-rbac", fault.ReasonForbidden, cluster.Forbidden("system:serviceaccount:plumbline:plumbline-controller", "patch", "ci")),
+		status("k24-etcd", fault.ReasonUnavailable, cluster.EtcdTimeout()),
+		status("k28-timeout", fault.ReasonTimeout, cluster.RequestTimeout()),
+		status("k29-throttled", fault.ReasonThrottled, cluster.TooManyRequests()),
+		status("k30-unavailable", fault.ReasonUnavailable, cluster.Unavailable()),
+		status("k32-unauthorized", fault.ReasonUnauthorized, cluster.Unauthorized()),
+		status("k37-complete", fault.ReasonAlreadyComplete, cluster.WebhookDenied(complete)),
+	)
 }
 
 // D1, D3, D4: while every write on a PipelineRun fails for its whole life, whatever the API server answers, the

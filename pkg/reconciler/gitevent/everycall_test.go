@@ -3,12 +3,14 @@
 package gitevent
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -53,7 +55,16 @@ func TestEveryCallMayFail(t *testing.T) {
 func TestNoPatchEverWorks(t *testing.T) {
 	t.Parallel()
 	for _, outcome := range []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse} {
-		for name, err := range map[string]error{"webhook down": errRefused, "denied": errDenied, "conflict": errConflict, "throttled": errThrottled} {
+		for name, err := range map[string]error{
+			"webhook down": errRefused, "denied": errDenied, "conflict": errConflict, "throttled": errThrottled,
+			"webhook timeout": apierrors.NewInternalError(errors.New("failed calling webhook: context deadline exceeded")),
+			"a right is missing": apierrors.NewForbidden(pipelinev1.Resource("pipelineruns"), "x",
+				errors.New(`User "plumbline-controller" cannot patch resource "pipelineruns"`)),
+			"etcd":         apierrors.NewInternalError(errors.New("etcdserver: request timed out")),
+			"unavailable":  apierrors.NewServiceUnavailable("the server is shutting down"),
+			"timeout":      apierrors.NewTimeoutError("request did not complete within the allotted timeout", 0),
+			"unauthorized": apierrors.NewUnauthorized("Unauthorized"),
+		} {
 			t.Run(name+"/run ends "+string(outcome), func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t, helloFile("hello"))
