@@ -37,15 +37,17 @@ const (
 // binary is one program built from one of the modules below binariesDir.
 type binary struct {
 	name, group, pkg, ldflags string
+	// usual is how long two cores take to build it after those before it, with nothing in Go's cache.
+	usual time.Duration
 }
 
 func binaries() []binary {
 	return []binary{
-		{Etcd, "etcd", "go.etcd.io/etcd/server/v3", stripped},
-		{APIServer, "kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", kubernetesFlags},
-		{ControllerManager, "kubernetes", "./kube-controllers", stripped},
-		{TektonController, "tekton", "github.com/tektoncd/pipeline/cmd/controller", stripped},
-		{TektonWebhook, "tekton", "github.com/tektoncd/pipeline/cmd/webhook", stripped},
+		{Etcd, "etcd", "go.etcd.io/etcd/server/v3", stripped, 25 * time.Second},
+		{APIServer, "kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", kubernetesFlags, 140 * time.Second},
+		{ControllerManager, "kubernetes", "./kube-controllers", stripped, 10 * time.Second},
+		{TektonController, "tekton", "github.com/tektoncd/pipeline/cmd/controller", stripped, 45 * time.Second},
+		{TektonWebhook, "tekton", "github.com/tektoncd/pipeline/cmd/webhook", stripped, 10 * time.Second},
 	}
 }
 
@@ -53,7 +55,7 @@ func binaries() []binary {
 // folder that holds them. The folder's name is a hash of everything that
 // decides the result, so a later call with the same modules builds nothing.
 // Two processes that call Build at once build once. progress gets what is being
-// built.
+// built and how long the rest takes.
 func Build(ctx context.Context, progress io.Writer) (dir string, err error) {
 	root, err := Root()
 	if err != nil {

@@ -12,6 +12,9 @@ import (
 	"time"
 )
 
+// tell is how often a build that goes on says how long it still takes.
+const tell = 20 * time.Second
+
 // buildAll builds one program after the other: the go command uses every core for one.
 func buildAll(ctx context.Context, progress io.Writer, root, dir string, todo []binary) error {
 	if len(todo) == 0 {
@@ -24,11 +27,18 @@ func buildAll(ctx context.Context, progress io.Writer, root, dir string, todo []
 	for _, b := range todo {
 		fetched.Go(func() { fetch(ctx, root, b) })
 	}
-	_, _ = fmt.Fprintf(progress, "Building %d programs of the test cluster, once, which takes some minutes.\n", len(todo))
+	_, _ = fmt.Fprintf(progress, "Building %d programs of the test cluster, once: about %s on two cores.\n", len(todo), about(left(todo, 0, 0, 0)))
 	begin := time.Now()
 	for i, b := range todo {
+		before := time.Since(begin)
 		_, _ = fmt.Fprintf(progress, "[%d/%d] %s\n", i+1, len(todo), b.name)
-		if err := b.build(ctx, root, dir); err != nil {
+		stop := every(tell, func() {
+			now := time.Since(begin)
+			_, _ = fmt.Fprintf(progress, "      %s, about %s left\n", now.Round(time.Second), about(left(todo, i, before, now-before)))
+		})
+		err := b.build(ctx, root, dir)
+		stop()
+		if err != nil {
 			return err
 		}
 	}
@@ -39,4 +49,49 @@ func buildAll(ctx context.Context, progress io.Writer, root, dir string, todo []
 // fetch has the go command download what a program is made of, while another one is compiled. Its build tells what fails.
 func fetch(ctx context.Context, root string, b binary) {
 	_ = exec.CommandContext(ctx, "go", "list", "-C", filepath.Join(root, binariesDir, b.group), "-deps", b.pkg).Run()
+}
+
+// left is how long building takes from now on, if those before todo[at] took before and that one has been built for now: as
+// much longer than usual as they took longer.
+func left(todo []binary, at int, before, now time.Duration) time.Duration {
+	usual := func(list []binary) (sum time.Duration) {
+		for _, b := range list {
+			sum += b.usual
+		}
+		return sum
+	}
+	scale := 1.0
+	if at > 0 {
+		scale = float64(before) / float64(usual(todo[:at]))
+	}
+	scale = max(scale, float64(before+now)/float64(usual(todo[:at+1])))
+	rest := func(list []binary) time.Duration { return time.Duration(scale * float64(usual(list))) }
+	return max(0, rest(todo[at:at+1])-now) + rest(todo[at+1:])
+}
+
+// about is a time that nobody takes for exact.
+func about(d time.Duration) string {
+	if d < 90*time.Second {
+		return fmt.Sprintf("%d s", max(1, d.Round(10*time.Second)/time.Second))
+	}
+	return fmt.Sprintf("%d min", (d+time.Minute/2)/time.Minute)
+}
+
+// every calls f after each interval until stop, which returns when no call goes on.
+func every(interval time.Duration, f func()) (stop func()) {
+	end := make(chan struct{})
+	var over sync.WaitGroup
+	over.Go(func() {
+		ticker := time.NewTicker(interval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-end:
+				return
+			case <-ticker.C:
+				f()
+			}
+		}
+	})
+	return func() { close(end); over.Wait() }
 }
