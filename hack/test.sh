@@ -21,7 +21,7 @@ count=$(failed "$log" | wc -l)
 # A panic, a timeout or a package that does not compile is no failed test.
 if ((count >= 1 && count <= ${RERUN_FAILED:-0})) && ! grep -qE '^(panic|fatal error): |\[build failed\]' "$log"; then
   package=$(sed -n 's/^FAIL\t\([^ \t]*\)\t.*/\1/p' "$log")
-  echo "$step: $names failed; running it alone three times"
+  echo "$step: ${names//|/ } failed; running these alone three times"
   if go test -vet=off -timeout 30m -parallel 1 -count 3 -run "^($names)\$" $package 2>&1 | tee "$log.rerun"; then
     echo "UNSTEADY: ${names//|/ }"
     exit 0

@@ -24,7 +24,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
 	informers "github.com/plumbline-ci/plumbline/pkg/client/informers/externalversions"
-	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/missed"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
@@ -191,8 +190,9 @@ func (c *cluster) configure(object any) {
 	}
 }
 
-// synced tells whether every cache was filled once, and the namespaces to serve are known, and whether the controllers have copied what there is to copy; it stays
-// true through an outage.
+// synced reports whether the receiver knows enough to serve: every cache was filled once, the setting
+// serve-namespaces can be read, and the controllers have copied all webhook secrets. It stays true
+// through an outage.
 func (c *cluster) synced() bool {
 	return c.configured() && c.config.Load().Namespaces.Broken == "" && c.counted() &&
 		c.own.Plumbline().V1alpha1().RepositoryClaims().Informer().HasSynced() &&
@@ -225,7 +225,7 @@ func (c *cluster) baseURL(name string) string {
 func (c *cluster) options(s settings) receiver.Options {
 	plumbline, wait := c.client.PlumblineV1alpha1(), receiver.APIWait(s.apiWait)
 	repositories := scope.Repositories(c.repositories().GetIndexer(), c.config)
-	lister := listers.NewRepositoryLister(repositories)
+	lister := scope.Lister(c.repositories().GetIndexer(), c.config)
 	cached := receiver.CachedView(
 		c.own.Plumbline().V1alpha1().RepositoryClaims().Lister().RepositoryClaims(c.namespace).Get,
 		func(namespace, name string) (*pacv1alpha1.Repository, error) {

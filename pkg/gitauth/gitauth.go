@@ -96,7 +96,7 @@ func (s Secrets) ask(ctx context.Context, namespace, name string) (*corev1.Secre
 	return s.client.Secrets(namespace).Patch(ctx, name, types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
 }
 
-// read returns a run's secret, nil if there is none, or one of another installation.
+// read returns a run's secret. It returns nil if there is none, or if another installation made it.
 func (s Secrets) read(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) (*corev1.Secret, error) {
 	secret, err := s.ask(ctx, run.Namespace, run.Secret)
 	if apierrors.IsNotFound(err) {
@@ -105,7 +105,7 @@ func (s Secrets) read(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run
 	if err != nil {
 		return nil, fault.FromKube(fault.VerbPatch, fmt.Errorf("reading secret %s/%s: %w", run.Namespace, run.Secret, err)).AsOwn()
 	}
-	if by := secret.Labels[plumbline.InstallationLabel]; by != "" && by != a.Event.Namespace {
+	if resources.Foreign(secret, a.Event.Namespace) {
 		return nil, nil
 	}
 	return secret, nil
@@ -156,9 +156,9 @@ func (s Secrets) patch(ctx context.Context, secret *corev1.Secret) error {
 	if err != nil {
 		return err
 	}
-	if by := before.Labels[plumbline.InstallationLabel]; by != "" && by != secret.Labels[plumbline.InstallationLabel] {
+	if resources.Foreign(before, secret.Labels[plumbline.InstallationLabel]) {
 		return fault.Operatorf("ForeignSecret", "secret %s/%s is of the installation in namespace %s, which has run the same delivery: nothing is to be done, unless it is to run again. "+
-			"Then delete that installation's PipelineRun and the secret", secret.Namespace, secret.Name, by)
+			"Then delete that installation's PipelineRun and the secret", secret.Namespace, secret.Name, before.Labels[plumbline.InstallationLabel])
 	}
 	resources.KeepTokens(secret, before)
 	patch, err := json.Marshal(map[string]any{

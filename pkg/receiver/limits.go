@@ -135,11 +135,11 @@ const (
 type APIWait time.Duration
 
 // budget returns a budget of calls to the API server, in proportion to how long each call may take.
-func (w APIWait) budget(shipped time.Duration) time.Duration {
+func (w APIWait) budget(byDefault time.Duration) time.Duration {
 	if w <= 0 {
-		return shipped
+		return byDefault
 	}
-	return time.Duration(shipped.Seconds() / KubeCallBudget.Seconds() * float64(w))
+	return time.Duration(byDefault.Seconds() / KubeCallBudget.Seconds() * float64(w))
 }
 
 // call returns a context for one call to the API server.

@@ -128,6 +128,12 @@ func LeaveToRun(run *v1alpha1.Run, revoked bool) []byte {
 	return []byte(mustJSON(patch))
 }
 
+// Foreign reports whether another installation than this one has made a secret.
+func Foreign(secret *corev1.Secret, installation string) bool {
+	by := secret.Labels[plumbline.InstallationLabel]
+	return by != "" && by != installation
+}
+
 // LeftToRun tells whether a secret is its PipelineRun's own, and its event is done with it.
 func LeftToRun(secret *corev1.Secret, run *v1alpha1.Run) bool {
 	owners := secret.OwnerReferences

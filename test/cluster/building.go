@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // tell is how often a build that goes on says how long it still takes.
@@ -69,7 +71,7 @@ func left(todo []binary, at int, before, now time.Duration) time.Duration {
 	return max(0, rest(todo[at:at+1])-now) + rest(todo[at+1:])
 }
 
-// about is a time that nobody takes for exact.
+// about rounds a time, because it is an estimate.
 func about(d time.Duration) string {
 	if d < 90*time.Second {
 		return fmt.Sprintf("%d s", max(1, d.Round(10*time.Second)/time.Second))
@@ -79,19 +81,13 @@ func about(d time.Duration) string {
 
 // every calls f after each interval until stop, which returns when no call goes on.
 func every(interval time.Duration, f func()) (stop func()) {
-	end := make(chan struct{})
+	ctx, cancel := context.WithCancel(context.Background())
 	var over sync.WaitGroup
 	over.Go(func() {
-		ticker := time.NewTicker(interval)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-end:
-				return
-			case <-ticker.C:
-				f()
-			}
-		}
+		_ = wait.PollUntilContextCancel(ctx, interval, false, func(context.Context) (bool, error) {
+			f()
+			return false, nil
+		})
 	})
-	return func() { close(end); over.Wait() }
+	return func() { cancel(); over.Wait() }
 }

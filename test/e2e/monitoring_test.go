@@ -103,7 +103,7 @@ func (p page) read(process, text string) {
 func (w *world) pages() page {
 	w.t.Helper()
 	all := page{}
-	for _, p := range append(append([]*installation.Process{}, w.receivers...), w.controllers...) {
+	for _, p := range w.processes() {
 		all.read(p.Log(), w.scrape(p))
 	}
 	server := page{}

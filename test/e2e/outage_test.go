@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/test/cluster"
-	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
 // H7, short: the API server is killed while a run is under way, for longer than the leases. Receivers stay ready and
@@ -53,7 +52,7 @@ func TestH7TheControlPlaneIsDown(t *testing.T) {
 		t.Errorf("during the outage the forge was told %+v", writes)
 	}
 	w.startAPIServer()
-	for _, p := range append(append([]*installation.Process{}, w.receivers...), w.controllers...) {
+	for _, p := range w.processes() {
 		if !p.Running() {
 			t.Errorf("%s has ended", p.Name())
 		}

@@ -100,7 +100,8 @@ func (w *world) borrow(p *pooled) {
 	})
 }
 
-// giveBack is the last step of a test: its Repositories are deleted, and all was looked at.
+// giveBack returns the installation to the pool. It runs last, when the test's Repositories are
+// deleted and its evidence was checked.
 func (w *world) giveBack() {
 	if !w.kept {
 		return
@@ -120,7 +121,7 @@ func (w *world) giveBack() {
 // an error if an event is not settled.
 func (w *world) state() (string, error) {
 	state := ""
-	for _, p := range append(append([]*installation.Process{}, w.receivers...), w.controllers...) {
+	for _, p := range w.processes() {
 		state += fmt.Sprintln(p.Name(), p.PID())
 	}
 	maps, err := w.Kube.CoreV1().ConfigMaps(w.Namespace).List(w.ctx, metav1.ListOptions{})

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -139,6 +140,9 @@ func (w *world) host(s setup) *onGitHub {
 	w.git, w.forge, w.repo = g, g.GitHub, g.repo
 	return g
 }
+
+// processes are the receivers and the controllers.
+func (w *world) processes() []*installation.Process { return slices.Concat(w.receivers, w.controllers) }
 
 func (w *world) createRepository(namespace, name string) {
 	w.t.Helper()
@@ -278,7 +282,7 @@ func (w *world) showLogs() {
 	if !w.t.Failed() {
 		return
 	}
-	for _, p := range append(append([]*installation.Process{}, w.receivers...), w.controllers...) {
+	for _, p := range w.processes() {
 		data, err := os.ReadFile(p.Log())
 		if err != nil {
 			continue

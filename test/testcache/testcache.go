@@ -46,8 +46,8 @@ func Packages(ctx context.Context, root string, packages ...string) error {
 	if err != nil {
 		return fmt.Errorf("listing the sources of %s: %w", strings.Join(packages, " "), err)
 	}
-	ofOthers := func(line string) bool { return line == "" }
-	paths := slices.DeleteFunc(strings.Split(string(out), "\n"), ofOthers)
+	inOtherModule := func(line string) bool { return line == "" }
+	paths := slices.DeleteFunc(strings.Split(string(out), "\n"), inOtherModule)
 	return Files(append(paths, filepath.Join(root, "go.mod"), filepath.Join(root, "go.sum"))...)
 }
 
@@ -67,10 +67,9 @@ func Files(paths ...string) error {
 	return nil
 }
 
-// Finish is called by TestMain after the last test. It tells go test of
-// all that was tracked, because go test notes only what is opened while tests run. Go compares files
-// as they are now: if one has changed since it was named, the result belongs to sources that are gone, and
-// is not stored.
+// Finish writes the tracked files into go test's log, which otherwise has only what is opened while
+// tests run. TestMain calls it after the last test. Go compares files as they are at the end. If one
+// has changed since it was named, the result belongs to sources that are gone, and is not stored.
 func Finish() error {
 	tracked.Lock()
 	defer tracked.Unlock()

@@ -3,7 +3,6 @@
 package providertest
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -44,7 +43,7 @@ func testComment(t *testing.T, w World) {
 		t.Errorf("the event itself was changed: %s", d)
 	}
 	w.Service.Withdraw(opened)
-	if _, err := client.Complete(t.Context(), event); !fault.Is(err, fault.Ignored) || !strings.Contains(err.Error(), "was closed") {
+	if _, err := client.Complete(t.Context(), event); !fault.Is(err, fault.Ignored) || fault.Of(err).Reason != "PullRequestClosed" {
 		t.Errorf("a pull request that was closed: %v, want an Ignored fault", err)
 	}
 }

@@ -130,7 +130,7 @@ func (r *Reconciler) deleteSecrets(ctx context.Context, event *v1alpha1.GitEvent
 }
 
 // deleteUnlessLeft deletes the git-auth secret of a run, unless it is the one that its event has left to the run: what comes late has the
-// Repository for its owner. It leaves that of another installation, which has run the same delivery. The controller may not read Secrets
+// Repository for its owner. Another installation's secret, for a run of the same delivery, stays. The controller may not read Secrets
 // everywhere; a patch that changes nothing is answered with the secret.
 func (r *Reconciler) deleteUnlessLeft(ctx context.Context, installation string, run *v1alpha1.Run) error {
 	name := names.SecretName(run.Name)
@@ -141,7 +141,7 @@ func (r *Reconciler) deleteUnlessLeft(ctx context.Context, installation string, 
 	if err != nil {
 		return fault.FromKube(fault.VerbPatch, fmt.Errorf("reading secret %s/%s: %w", run.Namespace, name, err)).AsOwn()
 	}
-	if by := secret.Labels[plumbline.InstallationLabel]; by != "" && by != installation || names.LeftToRun(secret, run) {
+	if names.Foreign(secret, installation) || names.LeftToRun(secret, run) {
 		return nil
 	}
 	return r.deleteSecret(ctx, run.Namespace, name)

@@ -35,24 +35,25 @@ type names struct {
 	// unread reports whether the setting serve-namespaces cannot be read.
 	unread func() bool
 
-	mu     sync.Mutex
-	shards [copies.Shards]map[string]named // nil when a Repository has changed since
-	some   bool                            // the setting could not be read, so that there may be more
+	mu         sync.Mutex
+	shards     [copies.Shards]map[string]named // nil when a Repository has changed since
+	incomplete bool                            // the setting could not be read, so that there may be more
 }
 
-// in returns those of a shard by ID, and whether there may be more that are not known. The map is shared: do not change it.
-func (n *names) in(shard int) (wanted map[string]named, some bool) {
+// in returns the secrets of a shard by ID. It also reports whether the list may be incomplete, because
+// serve-namespaces cannot be read. The map is shared: do not change it.
+func (n *names) in(shard int) (wanted map[string]named, incomplete bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.shards[shard] == nil {
 		n.collect()
 	}
-	return n.shards[shard], n.some
+	return n.shards[shard], n.incomplete
 }
 
 // collect asks every Repository: some microseconds for each, and only after one has changed.
 func (n *names) collect() {
-	n.some = n.unread != nil && n.unread()
+	n.incomplete = n.unread != nil && n.unread()
 	for shard := range n.shards {
 		n.shards[shard] = map[string]named{}
 	}

@@ -35,11 +35,11 @@ const (
 // pass is one look at a shard.
 type pass struct {
 	*Reconciler
-	wanted map[string]named
-	some   bool // others may be wanted, too
-	memory      // of the pass before
-	next   memory
-	data   map[string][]byte // of the shard, as it is to be
+	wanted     map[string]named
+	incomplete bool // other secrets may be wanted too
+	memory          // of the pass before
+	next       memory
+	data       map[string][]byte // of the shard, as it is to be
 	// sources are the Secrets that were read in this pass: several keys of one cost one read.
 	sources map[types.NamespacedName]source
 	// found is what Repositories are to be told, after the shard is written.
@@ -85,7 +85,7 @@ func (p *pass) run(ctx context.Context, name string) (more bool, err error) {
 // begin drops the copies that nobody names any more, as far as that is known, and takes over what is known of the others.
 func (p *pass) begin() {
 	for id := range p.data {
-		if _, named := p.wanted[strings.TrimSuffix(id, copies.PreviousSuffix)]; !named && !p.some {
+		if _, named := p.wanted[strings.TrimSuffix(id, copies.PreviousSuffix)]; !named && !p.incomplete {
 			delete(p.data, id)
 		}
 	}

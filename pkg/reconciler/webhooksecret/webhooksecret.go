@@ -145,7 +145,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	defer cancel()
 	known := r.take(shard)
 	p := &pass{Reconciler: r, memory: known}
-	p.wanted, p.some = r.names.in(shard)
+	p.wanted, p.incomplete = r.names.in(shard)
 	more, err := p.run(ctx, name)
 	if err != nil {
 		r.remember(shard, known)
