@@ -24,7 +24,7 @@ import (
 	"knative.dev/pkg/controller"
 	"knative.dev/pkg/injection"
 	"knative.dev/pkg/injection/sharedmain"
-	"knative.dev/pkg/leaderelection"
+	knativeelection "knative.dev/pkg/leaderelection"
 	"knative.dev/pkg/signals"
 	"knative.dev/pkg/system"
 
@@ -32,8 +32,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/kubecalls"
-	"github.com/plumbline-ci/plumbline/pkg/leadership"
 	"github.com/plumbline-ci/plumbline/pkg/memory"
 	"github.com/plumbline-ci/plumbline/pkg/openevents"
 	"github.com/plumbline-ci/plumbline/pkg/ownership"
@@ -48,6 +46,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/webhook"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/webhooksecret"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/apicalls"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
 )
 
 // component names the logger, the leases and the metrics' service.
@@ -120,7 +120,7 @@ func main() {
 		log.Fatalf("Preparing the leader election: %v", err)
 	}
 	// sharedmain would hold the election on the client that the reconcilers use, and serve the probes on a fixed port.
-	ctx = sharedmain.WithHealthProbesDisabled(sharedmain.WithHADisabled(leadership.With(ctx, election)))
+	ctx = sharedmain.WithHealthProbesDisabled(sharedmain.WithHADisabled(leaderelection.With(ctx, election)))
 	go serveProbes(ctx, *probes)
 	events, claims, runs := openevents.New(system.Namespace()), ownership.NewClaims(system.Namespace()), cluster.NewRuns(system.Namespace())
 	onGitHub, onGitLab := github.New(github.Options{UserAgent: "plumbline/" + version}), gitlab.New(gitlab.Options{UserAgent: "plumbline/" + version})
@@ -152,7 +152,7 @@ func main() {
 
 // countCalls counts the calls of all clients that are made of a configuration.
 func countCalls(cfg *rest.Config) {
-	if err := kubecalls.Count(cfg, otel.GetMeterProvider()); err != nil {
+	if err := apicalls.Count(cfg, otel.GetMeterProvider()); err != nil {
 		log.Printf("Some metrics will be missing: %v", err)
 	}
 }
@@ -173,7 +173,7 @@ func byName(providers ...provider.Provider) map[string]provider.Provider {
 }
 
 // newElection reads knative's configuration of the election, which has a client of its own.
-func newElection(ctx context.Context, cfg *rest.Config) (*leadership.Election, error) {
+func newElection(ctx context.Context, cfg *rest.Config) (*leaderelection.Election, error) {
 	own := rest.CopyConfig(cfg)
 	own.QPS, own.Burst = leaseQPS, leaseBurst
 	client, err := kubernetes.NewForConfig(own)
@@ -184,22 +184,22 @@ func newElection(ctx context.Context, cfg *rest.Config) (*leadership.Election, e
 	if err != nil {
 		return nil, err
 	}
-	read, err := leaderelection.NewConfigFromConfigMap(cm)
+	read, err := knativeelection.NewConfigFromConfigMap(cm)
 	if err != nil {
 		return nil, err
 	}
 	config := read.GetComponentConfig(component)
-	if config.Identity, err = leaderelection.UniqueID(); err != nil {
+	if config.Identity, err = knativeelection.UniqueID(); err != nil {
 		return nil, err
 	}
-	return leadership.New(ctx.Done(), client, system.Namespace(), config)
+	return leaderelection.New(ctx.Done(), client, system.Namespace(), config)
 }
 
 // settingsOfElection reads the ConfigMap of the leader election, nil if there is none. An API server that has just begun refuses everybody
 // until it has read the roles.
 func settingsOfElection(ctx context.Context, client kubernetes.Interface) (cm *corev1.ConfigMap, err error) {
 	waited := wait.PollUntilContextTimeout(ctx, time.Second, settingsWithin, true, func(ctx context.Context) (bool, error) {
-		cm, err = client.CoreV1().ConfigMaps(system.Namespace()).Get(ctx, leaderelection.ConfigMapName(), metav1.GetOptions{})
+		cm, err = client.CoreV1().ConfigMaps(system.Namespace()).Get(ctx, knativeelection.ConfigMapName(), metav1.GetOptions{})
 		return err == nil || fault.Gone(err), nil
 	})
 	switch {

@@ -25,13 +25,13 @@ import (
 	"knative.dev/pkg/signals"
 	"knative.dev/pkg/system"
 
-	"github.com/plumbline-ci/plumbline/pkg/kubecalls"
 	"github.com/plumbline-ci/plumbline/pkg/memory"
 	"github.com/plumbline-ci/plumbline/pkg/preflight"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/apicalls"
 )
 
 // component names the logger and the metrics' service.
@@ -142,7 +142,7 @@ func run(ctx context.Context, logger *zap.SugaredLogger, s settings, cfg *rest.C
 	if err != nil {
 		return fmt.Errorf("making the metrics: %w", err)
 	}
-	if err := kubecalls.Count(cfg, otel.GetMeterProvider()); err != nil {
+	if err := apicalls.Count(cfg, otel.GetMeterProvider()); err != nil {
 		return err
 	}
 	cluster, err := newCluster(cfg, system.Namespace(), logger)

@@ -12,8 +12,8 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/tracecontext"
 	"github.com/plumbline-ci/plumbline/pkg/status"
-	"github.com/plumbline-ci/plumbline/pkg/tracecontext"
 )
 
 // Traced is one attempt of a step as a span of its delivery's trace. A failure is told by its reason alone: messages

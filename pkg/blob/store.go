@@ -14,7 +14,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/panics"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/panics"
 )
 
 // getter is what Read needs of the generated EventPayloadInterface.

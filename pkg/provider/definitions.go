@@ -14,7 +14,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/panics"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/panics"
 )
 
 // Our own limits on a definition directory: they bound the memory and the calls of one event.

@@ -19,7 +19,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/share"
-	"github.com/plumbline-ci/plumbline/pkg/tracecontext"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/tracecontext"
 )
 
 type gitEvents interface {

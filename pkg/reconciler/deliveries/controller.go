@@ -20,11 +20,11 @@ import (
 
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
 	"github.com/plumbline-ci/plumbline/pkg/config"
-	"github.com/plumbline-ci/plumbline/pkg/kubeevents"
-	"github.com/plumbline-ci/plumbline/pkg/leadership"
 	asks "github.com/plumbline-ci/plumbline/pkg/missed"
 	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/kubeevents"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
 	"github.com/plumbline-ci/plumbline/pkg/scope"
 )
 
@@ -68,10 +68,10 @@ func NewController(o Options) injection.ControllerConstructor {
 		}
 		settings.WatchConfigs(cmw)
 		r.PromoteFunc = r.promoted
-		if err := leadership.Count(&r.LeaderAwareFuncs, queueName); err != nil {
+		if err := leaderelection.Count(&r.LeaderAwareFuncs, queueName); err != nil {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
 		}
-		queue := leadership.NewQueue(ctx, r, queueName, r.key)
+		queue := leaderelection.NewQueue(ctx, r, queueName, r.key)
 		impl := controller.NewContext(ctx, queue, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger, Concurrency: 1})
 		queue.Enqueue = impl.MaybeEnqueueBucketKey
 		if err := watchAsks(ctx, kube, o.Namespace, func() { impl.EnqueueKeyAfter(r.key, r.Heard()) }); err != nil {

@@ -22,10 +22,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
 	"github.com/plumbline-ci/plumbline/pkg/config"
-	"github.com/plumbline-ci/plumbline/pkg/kubeevents"
-	"github.com/plumbline-ci/plumbline/pkg/leadership"
 	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/kubeevents"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
 )
 
 const (
@@ -66,11 +66,11 @@ func NewController(options Options) injection.ControllerConstructor {
 		r.repositories, r.claims = repositories.Informer().GetIndexer(), claims.Informer().GetIndexer()
 		r.recorder = kubeevents.Recorder(ctx)
 		r.PromoteFunc = promote(repositories.Informer().GetIndexer(), claims.Informer().GetIndexer())
-		if err := leadership.Count(&r.LeaderAwareFuncs, queueName); err != nil {
+		if err := leaderelection.Count(&r.LeaderAwareFuncs, queueName); err != nil {
 			logging.FromContext(ctx).Errorw("Making metrics; some will be missing", "error", err)
 		}
 
-		queue := leadership.NewQueue(ctx, r, queueName)
+		queue := leaderelection.NewQueue(ctx, r, queueName)
 		impl := controller.NewContext(ctx, queue, controller.ControllerOptions{
 			WorkQueueName: queueName, Logger: logging.FromContext(ctx), Concurrency: workers,
 		})

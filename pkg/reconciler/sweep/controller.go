@@ -20,8 +20,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 	"github.com/plumbline-ci/plumbline/pkg/config"
-	"github.com/plumbline-ci/plumbline/pkg/leadership"
 	"github.com/plumbline-ci/plumbline/pkg/openevents"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
 )
 
 const (
@@ -74,10 +74,10 @@ func NewController(o Options) injection.ControllerConstructor {
 			enqueue(b, name(o.Namespace))
 			return nil
 		}
-		if err := leadership.Count(&r.LeaderAwareFuncs, queueName); err != nil {
+		if err := leaderelection.Count(&r.LeaderAwareFuncs, queueName); err != nil {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
 		}
-		queue := leadership.NewQueue(ctx, r, queueName, name(o.Namespace))
+		queue := leaderelection.NewQueue(ctx, r, queueName, name(o.Namespace))
 		impl := controller.NewContext(ctx, queue, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger.Named(queueName), Concurrency: 1})
 		queue.Enqueue = impl.MaybeEnqueueBucketKey
 		r.forget = func() { impl.WorkQueue().Forget(name(o.Namespace)) }

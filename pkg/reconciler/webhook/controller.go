@@ -26,11 +26,11 @@ import (
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
-	"github.com/plumbline-ci/plumbline/pkg/kubeevents"
-	"github.com/plumbline-ci/plumbline/pkg/leadership"
 	asks "github.com/plumbline-ci/plumbline/pkg/missed"
 	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/kubeevents"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
 	"github.com/plumbline-ci/plumbline/pkg/scope"
 )
 
@@ -82,10 +82,10 @@ func NewController(o Options) injection.ControllerConstructor {
 		}
 		settings.WatchConfigs(cmw)
 		r.PromoteFunc = r.promoted
-		if err := leadership.Count(&r.LeaderAwareFuncs, queueName); err != nil {
+		if err := leaderelection.Count(&r.LeaderAwareFuncs, queueName); err != nil {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
 		}
-		queue := leadership.NewQueue(ctx, r, queueName)
+		queue := leaderelection.NewQueue(ctx, r, queueName)
 		impl = controller.NewContext(ctx, queue, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger, Concurrency: concurrency})
 		queue.Enqueue = impl.MaybeEnqueueBucketKey
 		if err := r.watch(ctx, impl, kube, claims.Informer(), repositories.Informer()); err != nil {

@@ -26,8 +26,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
 	"github.com/plumbline-ci/plumbline/pkg/config"
-	"github.com/plumbline-ci/plumbline/pkg/kubeevents"
-	"github.com/plumbline-ci/plumbline/pkg/leadership"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/kubeevents"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
 	"github.com/plumbline-ci/plumbline/pkg/scope"
 	copies "github.com/plumbline-ci/plumbline/pkg/webhooksecret"
 )
@@ -79,13 +79,13 @@ func NewController(o Options) injection.ControllerConstructor {
 			}
 			return nil
 		}
-		if err := leadership.Count(&r.LeaderAwareFuncs, queueName); err != nil {
+		if err := leaderelection.Count(&r.LeaderAwareFuncs, queueName); err != nil {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
 		}
 		if err := r.observe(); err != nil {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
 		}
-		queue := leadership.NewQueue(ctx, r, queueName, r.keys()...)
+		queue := leaderelection.NewQueue(ctx, r, queueName, r.keys()...)
 		impl := controller.NewContext(ctx, queue, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger, Concurrency: concurrency})
 		queue.Enqueue = impl.MaybeEnqueueBucketKey
 		r.wake = impl.EnqueueKeyAfter

@@ -25,12 +25,12 @@ import (
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/config"
-	"github.com/plumbline-ci/plumbline/pkg/kubeevents"
-	"github.com/plumbline-ci/plumbline/pkg/leadership"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/openevents"
 	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/kubeevents"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
 )
 
 // queueName names the workqueue, its metrics and its leases.
@@ -60,12 +60,12 @@ func NewController(o cluster.Options, events *openevents.Watch, claims *ownershi
 			Clock:        clock.RealClock{},
 		}
 		r := gitevent.New(c, o)
-		if err := errors.Join(metrics.ObserveOpen(c.Open.GitEvents(o.Namespace), c.Clock), metrics.ObserveLines(r.Waiting), leadership.Count(&r.LeaderAwareFuncs, queueName)); err != nil {
+		if err := errors.Join(metrics.ObserveOpen(c.Open.GitEvents(o.Namespace), c.Clock), metrics.ObserveLines(r.Waiting), leaderelection.Count(&r.LeaderAwareFuncs, queueName)); err != nil {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
 		}
 		settings.WatchConfigs(cmw)
 		r.Settings = settings
-		queue := leadership.NewQueue(ctx, r, queueName)
+		queue := leaderelection.NewQueue(ctx, r, queueName)
 		impl := controller.NewContext(ctx, queue, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger.Named(queueName), Concurrency: o.Workers})
 		queue.Enqueue = impl.MaybeEnqueueBucketKey
 		r.UnderLeases(func(event string) bool { return queue.Holds(types.NamespacedName{Namespace: o.Namespace, Name: event}) })

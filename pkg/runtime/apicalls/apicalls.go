@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubecalls counts the API server's refusals of this process's calls. knative's own client metrics name no
+// Package apicalls counts the API server's refusals of this process's calls. knative's own client metrics name no
 // status but 200.
-package kubecalls
+package apicalls
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	meterName = "github.com/plumbline-ci/plumbline/pkg/kubecalls"
+	meterName = "github.com/plumbline-ci/plumbline/pkg/runtime/apicalls"
 	// maxStatus is how much of a refusal is read to classify it; a Status is a few hundred bytes.
 	maxStatus = 64 << 10
 )

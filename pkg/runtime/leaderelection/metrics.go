@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package leadership shows which share of the work this process has: the leases it holds.
-package leadership
+// Package leaderelection shows which share of the work this process has: the leases it holds.
+package leaderelection
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"knative.dev/pkg/reconciler"
 )
 
-const meterName = "github.com/plumbline-ci/plumbline/pkg/leadership"
+const meterName = "github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
 
 // wanted records the gauge plumbline.leases (queue): how many leases a queue has. Over all processes plumbline.leases.held adds up to
 // it, except during a takeover.
