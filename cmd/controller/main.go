@@ -32,7 +32,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/memory"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
 	"github.com/plumbline-ci/plumbline/pkg/openevents"
 	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/preflight"
@@ -70,7 +70,7 @@ const (
 
 // defaultWorkers is for 20 events a second whose Git service takes 150 ms for an answer: some 10 calls each are 30 visits at
 // once, which is what an installation gets. A worker that waits is a goroutine; the memory for large events is a room that all
-// share (pkg/memory).
+// share (pkg/flowcontrol/memory).
 const defaultWorkers = 64
 
 // settingsWithin is for how long the settings of the leader election are asked for.

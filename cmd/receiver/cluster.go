@@ -21,10 +21,10 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/blob"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
 	informers "github.com/plumbline-ci/plumbline/pkg/client/informers/externalversions"
 	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/pkg/missed"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
@@ -51,7 +51,7 @@ type cluster struct {
 	settings        kubeinformers.SharedInformerFactory
 	// open has the metadata of open events; budget adds up what they use.
 	open   cache.SharedIndexInformer
-	budget *budget.Ledger
+	budget *quota.Ledger
 	// counted tells whether budget has the events that were there at the start.
 	counted cache.InformerSynced
 	// configured tells whether the ConfigMap, if there is one, was read.
@@ -96,7 +96,7 @@ func newCluster(cfg *rest.Config, namespace string, logger *zap.SugaredLogger) (
 			kubeinformers.WithNamespace(namespace), kubeinformers.WithTweakListOptions(one)),
 		open: metadatainformer.NewFilteredMetadataInformer(objects, v1alpha1.SchemeGroupVersion.WithResource("gitevents"), namespace, resync,
 			cache.Indexers{}, func(o *metav1.ListOptions) { o.FieldSelector = v1alpha1.OpenEvents }).Informer(),
-		budget: budget.New(func() budget.Limits { return settings.Load().Open }, clock.RealClock{}, nil),
+		budget: quota.New(func() quota.Limits { return settings.Load().Open }, clock.RealClock{}, nil),
 	}, nil
 }
 
@@ -144,7 +144,7 @@ func (c *cluster) askWhenSynced(stop <-chan struct{}) {
 
 // count has the budgets follow the watch of open events.
 func (c *cluster) count() error {
-	if err := c.open.SetTransform(budget.Trim); err != nil {
+	if err := c.open.SetTransform(quota.Trim); err != nil {
 		return fmt.Errorf("trimming open GitEvents: %w", err)
 	}
 	registration, err := c.open.AddEventHandler(c.budget.Handler())

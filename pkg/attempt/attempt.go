@@ -18,9 +18,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/kept"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -57,7 +57,7 @@ type Desk struct {
 	Events   Events
 	Known    *Known
 	Recorder record.EventRecorder
-	Timers   *retry.Timers
+	Timers   *backoff.Timers
 	Metrics  *metrics.Metrics
 	// OperatorRetry is how long a fault waits that an operator has to mend; 0 is fault.OperatorRetry.
 	OperatorRetry time.Duration
@@ -159,9 +159,9 @@ func checkOf(s *v1alpha1.GitEventStatus, key string) *v1alpha1.Check {
 	return nil
 }
 
-// Requeue is retry.Requeue with this process's wait for operators.
+// Requeue is backoff.Requeue with this process's wait for operators.
 func (d *Desk) Requeue(errs ...error) error {
-	return retry.RequeueAfter(d.operatorRetry(), errs...)
+	return backoff.RequeueAfter(d.operatorRetry(), errs...)
 }
 
 func (d *Desk) operatorRetry() time.Duration {

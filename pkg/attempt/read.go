@@ -11,7 +11,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 )
 
 // Version is an event as a reconcile begins with it.
@@ -33,7 +33,7 @@ func (d *Desk) Read(ctx context.Context, listed *v1alpha1.GitEvent) (*Version, e
 		return &Version{event, now, known.confirmed}, nil
 	}
 	event, err := d.live(ctx, listed.Name)
-	d.Timers.Note(listed.Name, retry.Step{Name: StepRead}, err, d.Clock.Now())
+	d.Timers.Note(listed.Name, backoff.Step{Name: StepRead}, err, d.Clock.Now())
 	if event == nil || err != nil || !event.DeletionTimestamp.IsZero() {
 		return nil, err
 	}

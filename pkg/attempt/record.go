@@ -15,7 +15,7 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 )
 
@@ -116,14 +116,14 @@ func (r *Record) write(ctx context.Context) error {
 }
 
 // recording is the step of writing the status. That a run has ended is news.
-func (r *Record) recording() retry.Step {
+func (r *Record) recording() backoff.Step {
 	ended := 0
 	for i := range r.event.Status.Runs {
 		if r.event.Status.Runs[i].Result != nil {
 			ended++
 		}
 	}
-	return retry.Step{Name: stepRecord, Version: fmt.Sprint(r.event.Status.Plan != nil, ended)}
+	return backoff.Step{Name: stepRecord, Version: fmt.Sprint(r.event.Status.Plan != nil, ended)}
 }
 
 // Stored returns the stored record of a check, nil if there is none.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 )
 
 // The steps, as the timers of a process name them beside those of status.waits.
@@ -21,8 +21,8 @@ const (
 )
 
 // Create is what is tried to create a run. That it was cancelled is news: it does not wait until its create would be tried again.
-func Create(event *v1alpha1.GitEvent, run *v1alpha1.Run) retry.Step {
-	step := retry.Step{Name: v1alpha1.StepCreate, Of: run.Name}
+func Create(event *v1alpha1.GitEvent, run *v1alpha1.Run) backoff.Step {
+	step := backoff.Step{Name: v1alpha1.StepCreate, Of: run.Name}
 	if event.Cancelled(run.Pipeline) != nil {
 		step.Version = "cancelled"
 	}
@@ -31,7 +31,7 @@ func Create(event *v1alpha1.GitEvent, run *v1alpha1.Run) retry.Step {
 
 // Try does what has not failed a moment ago. What is not tried has a timer, so that it neither counts as done nor wakes
 // the event early.
-func (w *Waits) Try(step retry.Step, do func() error) error {
+func (w *Waits) Try(step backoff.Step, do func() error) error {
 	if err := w.FailedJustNow(step); err != nil {
 		return err
 	}
@@ -41,17 +41,17 @@ func (w *Waits) Try(step retry.Step, do func() error) error {
 }
 
 // Failing returns for how long a step has failed in this process.
-func (w *Waits) Failing(step retry.Step) time.Duration {
+func (w *Waits) Failing(step backoff.Step) time.Duration {
 	return w.desk.Timers.Failing(w.event.Name, step, w.desk.Clock.Now())
 }
 
 // Rest keeps a step that needs an operator from being tried again before its time, however often the event is woken.
-func (w *Waits) Rest(step retry.Step) {
+func (w *Waits) Rest(step backoff.Step) {
 	w.desk.Timers.Rest(w.event.Name, step, w.desk.operatorRetry(), w.desk.Clock.Now())
 }
 
 // FailedJustNow returns the timer of a step that is not to be tried now.
-func (w *Waits) FailedJustNow(step retry.Step) error {
+func (w *Waits) FailedJustNow(step backoff.Step) error {
 	left := w.desk.Timers.Left(w.event.Name, step, w.desk.Clock.Now())
 	if left == 0 {
 		return nil
@@ -79,7 +79,7 @@ func (d *Desk) ComeBack(event string, err error) (time.Duration, bool) {
 		return 0, false
 	}
 	now := d.Clock.Now()
-	after, known := retry.KnownWait(err)
+	after, known := backoff.KnownWait(err)
 	if next, failing := d.Timers.Next(event, now); failing && (!known || next < after) {
 		return next, true
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 )
 
 // Of several faults the first that was tried has the word, and none loses its time.
@@ -30,7 +30,7 @@ func TestFirstOfSeveralFaults(t *testing.T) {
 		"an error that nobody has classified": {[]error{errors.New("boom"), busy}, "boom", time.Second, fault.Transient},
 	} {
 		err := First(test.faults)
-		after, _ := retry.KnownWait(retry.Requeue(err))
+		after, _ := backoff.KnownWait(backoff.Requeue(err))
 		if fmt.Sprint(err) != test.says || after != test.after {
 			t.Errorf("%s: %v, after %v; want %s, after %v", what, err, after, test.says, test.after)
 		}

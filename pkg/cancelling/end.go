@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 )
 
 // end tells Tekton to end the event's PipelineRuns that are cancelled, with what their pipelines do at the end ("finally"). What is
@@ -27,7 +27,7 @@ func (s *Step) end(ctx context.Context, a *attempt.Attempt) error {
 		if err := attempt.First([]error{over(), a.Record.Confirm(ctx)}); err != nil {
 			return attempt.First(append(faults, err))
 		}
-		err := a.Waits.Try(retry.Step{Name: v1alpha1.StepCancel, Of: run.Name}, func() error { return s.endRun(ctx, a, run) })
+		err := a.Waits.Try(backoff.Step{Name: v1alpha1.StepCancel, Of: run.Name}, func() error { return s.endRun(ctx, a, run) })
 		faults = append(faults, a.Waits.Settle(v1alpha1.StepCancel+run.Name, err))
 	}
 	return attempt.First(faults)

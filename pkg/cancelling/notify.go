@@ -13,8 +13,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/records"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
 	"github.com/plumbline-ci/plumbline/pkg/superseding"
 )
 
@@ -25,7 +25,7 @@ func (s *Step) notify(ctx context.Context, a *attempt.Attempt) error {
 		return nil
 	}
 	left := s.left(a)
-	err := a.Waits.Try(retry.Step{Name: v1alpha1.StepNotify}, func() error { return s.tellAll(ctx, a) })
+	err := a.Waits.Try(backoff.Step{Name: v1alpha1.StepNotify}, func() error { return s.tellAll(ctx, a) })
 	if err = a.Waits.Settle(v1alpha1.StepNotify, err); err != nil || left <= 0 {
 		return err
 	}

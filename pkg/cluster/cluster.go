@@ -12,11 +12,11 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
 	pacclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/pipelinesascode/v1alpha1"
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/plumbline/v1alpha1"
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 )
@@ -60,12 +60,12 @@ type Options struct {
 	// GlobalRepository is the name of the Repository in Namespace whose settings complete those of all others; it need
 	// not exist, and no Repository does so when the name is empty.
 	GlobalRepository string
-	// Workers is the number of events reconciled at once; namespaces and Git hosts have shares of them (pkg/turns).
+	// Workers is the number of events reconciled at once; namespaces and Git hosts have shares of them (pkg/flowcontrol/fairqueue).
 	Workers int
 	// Identity is this process's name among all that ever ran; a restart is another process.
 	Identity string
 	// Budget is what open events use.
-	Budget *budget.Ledger
+	Budget *quota.Ledger
 	// Times may be zero: then each is its constant.
 	Times Times
 }

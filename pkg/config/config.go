@@ -5,8 +5,8 @@ package config
 import (
 	"time"
 
-	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/ceiling"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 )
@@ -123,7 +123,7 @@ type Config struct {
 	// SettledCap is the most stubs that are kept.
 	SettledCap int
 	// Open is what open events may use in total.
-	Open budget.Limits
+	Open quota.Limits
 	// Remote says where references of authors may lead.
 	Remote Remote
 	// Keep says how many ended runs are kept.
@@ -143,7 +143,7 @@ func Default() *Config {
 		GitHubURL:        publicGitHub,
 		SettledRetention: publicRetentionDays * day,
 		SettledCap:       defaultSettledCap,
-		Open:             budget.Limits{Events: defaultOpenEvents, Bytes: defaultOpenPayloads << 20},
+		Open:             quota.Limits{Events: defaultOpenEvents, Bytes: defaultOpenPayloads << 20},
 		Remote:           Remote{Fetch: true, Hub: remote.Hub{URL: publicHub}},
 	}
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/ceiling"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 )
@@ -59,7 +59,7 @@ func TestNew(t *testing.T) {
 				},
 				ShareGlobalToken: true, MembersMayRun: true, RunPermissions: Permissions{"pull_requests": "write", "packages": "read"},
 				ApplicationName: "Acme CI", GitHubURL: "https://ghe.example.com", SettledRetention: 240 * time.Hour, SettledCap: 500,
-				Open: budget.Limits{Events: 2000, Bytes: 1 << 30},
+				Open: quota.Limits{Events: 2000, Bytes: 1 << 30},
 				Console: Console{
 					dashboard: "https://dash.example.com/tekton", name: "Lens", url: "https://lens.example.com",
 					run: "https://lens.example.com/{{ namespace }}/{{pr}}", task: "https://lens.example.com/{{ task }}",

@@ -13,7 +13,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/plumbline-ci/plumbline/pkg/budget"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 )
 
 // parser reads one key after the other and collects what is wrong.
@@ -124,11 +124,11 @@ func (p *parser) integer(key string, within limits, standard, previous int) int 
 	return n
 }
 
-func (p *parser) open(standard, previous budget.Limits) budget.Limits {
+func (p *parser) open(standard, previous quota.Limits) quota.Limits {
 	events := p.integer(keyOpenEvents, limits{minimum: minOpenEvents, maximum: maxOpenEvents}, standard.Events, previous.Events)
 	mebibytes := p.integer(keyOpenPayloads, limits{minimum: minOpenPayloads, maximum: maxOpenPayloads},
 		int(standard.Bytes>>20), int(previous.Bytes>>20))
-	return budget.Limits{Events: events, Bytes: int64(mebibytes) << 20}
+	return quota.Limits{Events: events, Bytes: int64(mebibytes) << 20}
 }
 
 // retention depends on the service: below its redelivery window an event could run twice. The previous value of a bad

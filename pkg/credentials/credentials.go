@@ -27,8 +27,8 @@ import (
 	pacclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/pipelinesascode/v1alpha1"
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
 
 // ReasonRepositoryGone is the reason of a fault that says that the event's Repository was deleted or names another URL now.
@@ -51,7 +51,7 @@ type Options struct {
 	Cache        paclisters.RepositoryLister
 	Repositories pacclient.RepositoriesGetter
 	// Turns gives each namespace, host and installation of the App its share of the workers.
-	Turns *turns.Turns
+	Turns *fairqueue.Turns
 	Clock clock.PassiveClock
 	// Wake lets an event be reconciled after a time, whatever else its queue knows of it. Nil wakes nobody.
 	Wake func(event string, after time.Duration)

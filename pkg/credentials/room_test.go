@@ -21,9 +21,9 @@ import (
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
 	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
 
 const (
@@ -39,7 +39,7 @@ type room struct {
 	kube  *kubefake.Clientset
 	pac   *fake.Clientset
 	cache cache.Indexer
-	turns *turns.Turns
+	turns *fairqueue.Turns
 	clock *clocktesting.FakePassiveClock
 
 	// refuse is what each login answers, logins what was logged in with, bases where.
@@ -62,7 +62,7 @@ func newRoom(t *testing.T, limit int) *room {
 		cache: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
 		clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)),
 	}
-	r.turns = turns.New(turns.Options{
+	r.turns = fairqueue.New(fairqueue.Options{
 		Workers: 8 * limit, Now: time.Now, Refused: func(string) {}, Wake: func(event string, _ time.Duration) { r.called = append(r.called, event) },
 	})
 	r.must(r.cache.Add(repository()))

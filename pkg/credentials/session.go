@@ -16,8 +16,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
 
 // Session is one reconcile's dealings with the Git service of one event. It is for one goroutine.
@@ -50,7 +50,7 @@ func (k *Keeper) Begin(event *v1alpha1.GitEvent, c *config.Config) *Session {
 // Connect returns the authenticated view of the event's repository. A session logs in once, whatever comes of it: the
 // steps after one that could not are answered the same. Only a login that ran out of its context's time is tried again.
 // While others have all turns that the event's namespace or the Git host has, the event stands in a line and is woken when its turn
-// comes (turns.Visit); the error is a Throttled fault with fault.ReasonBusy. A turn once taken is the session's until End.
+// comes (fairqueue.Visit); the error is a Throttled fault with fault.ReasonBusy. A turn once taken is the session's until End.
 func (s *Session) Connect(ctx context.Context) (*provider.Client, error) {
 	if s.client != nil || s.loginErr != nil {
 		return s.client, s.loginErr
@@ -117,9 +117,9 @@ func (s *Session) renews() bool {
 }
 
 // VisitOf is an event's visit at its Git service.
-func VisitOf(event *v1alpha1.GitEvent) turns.Visit {
+func VisitOf(event *v1alpha1.GitEvent) fairqueue.Visit {
 	spec := &event.Spec
-	visit := turns.Visit{Event: event.Name, Namespace: spec.Repository.Namespace, Host: spec.Host, Installation: spec.InstallationID}
+	visit := fairqueue.Visit{Event: event.Name, Namespace: spec.Repository.Namespace, Host: spec.Host, Installation: spec.InstallationID}
 	if spec.Trigger == v1alpha1.TriggerPullRequest {
 		visit.PullsOf = spec.Repository.Name
 	}
@@ -128,7 +128,7 @@ func VisitOf(event *v1alpha1.GitEvent) turns.Visit {
 
 // observe is told of each call to the Git service.
 func (s *Session) observe(a provider.Answered) {
-	s.keeper.options.Turns.Learn(VisitOf(s.event), turns.Answer{Began: a.Began, Strained: a.Strained, Closed: a.Closed})
+	s.keeper.options.Turns.Learn(VisitOf(s.event), fairqueue.Answer{Began: a.Began, Strained: a.Strained, Closed: a.Closed})
 }
 
 // Shared tells whether the session has logged in with a token that another namespace than the event's keeps: that of the

@@ -13,7 +13,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/turns"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
 )
 
 // However many steps need the service, a session logs in once, and all of them get the same client or the same error.
@@ -71,7 +71,7 @@ func TestATurnIsKeptUntilTheEnd(t *testing.T) {
 			}
 			_, _ = first.Connect(t.Context())
 			_, err := second.Connect(t.Context())
-			if f := fault.Of(err); f == nil || f.Class != fault.Throttled || f.Reason != fault.ReasonBusy || f.RetryAfter != turns.Retry {
+			if f := fault.Of(err); f == nil || f.Class != fault.Throttled || f.Reason != fault.ReasonBusy || f.RetryAfter != fairqueue.Retry {
 				t.Fatalf("the second got %v, want to be told to wait for its turn", err)
 			}
 			_, _ = elsewhere.Connect(t.Context())

@@ -10,8 +10,8 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
 	"github.com/plumbline-ci/plumbline/pkg/openevents"
-	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
 
 // A fresh event asks for its turn with what the cache has of it, so that nothing is read for one that waits.
@@ -21,7 +21,7 @@ func TestTheCacheKnowsWhereAnEventWaits(t *testing.T) {
 		Trigger: v1alpha1.TriggerPullRequest, Host: "github.com", InstallationID: 7,
 		Repository: v1alpha1.RepositoryReference{Namespace: "team", Name: "app"},
 	}}
-	want := turns.Visit{Event: "pull-request-1", Namespace: "team", Host: "github.com", Installation: 7, PullsOf: "app"}
+	want := fairqueue.Visit{Event: "pull-request-1", Namespace: "team", Host: "github.com", Installation: 7, PullsOf: "app"}
 	for what, e := range map[string]*v1alpha1.GitEvent{"the event": event, "what the cache has": openevents.Trim(event)} {
 		if diff := cmp.Diff(want, credentials.VisitOf(e)); diff != "" {
 			t.Errorf("the visit of %s (-want +got):\n%s", what, diff)

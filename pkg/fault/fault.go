@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package fault gives every error one class. A class is set where the error arises and read in one
-// function, retry.Requeue. The classes are those of docs/errors.md.
+// function, backoff.Requeue. The classes are those of docs/errors.md.
 package fault
 
 import (
@@ -141,7 +141,7 @@ func Is(err error, class Class) bool {
 	return f != nil && f.Class == class
 }
 
-// Among returns an error with the words and the class of the first one, of which each counts for retry.Requeue.
+// Among returns an error with the words and the class of the first one, of which each counts for backoff.Requeue.
 func Among(first error, others ...error) error {
 	if len(others) == 0 {
 		return first

@@ -11,8 +11,8 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 )
 
 // budgetRetry is how soon an event that waits for room looks again. It asks nobody but this process for that.
@@ -32,7 +32,7 @@ func (p *Plan) count(ctx context.Context, digest string, bytes int64, secrets ma
 	if bytes == 0 && values < v1alpha1.MaxManifestBytes || p.event.Annotations[plumbline.PlanDigestAnnotation] == digest {
 		return nil
 	}
-	before := budget.Read(p.event)
+	before := quota.Read(p.event)
 	after := before
 	after.Bytes, after.Plan = before.Bytes+bytes+values, before.Plan+bytes+values
 	if err := p.room(after); err != nil {
@@ -49,14 +49,14 @@ func (p *Plan) count(ctx context.Context, digest string, bytes int64, secrets ma
 
 // NoRoom tells whether a reason is that of an event whose plan has no room.
 func NoRoom(reason string) bool {
-	return reason == budget.ReasonRepository || reason == budget.ReasonNamespace || reason == budget.ReasonTotal
+	return reason == quota.ReasonRepository || reason == quota.ReasonNamespace || reason == quota.ReasonTotal
 }
 
 // HasRoom tells whether open events have room for the plan of one that has waited for that.
-func (p *Plan) HasRoom() error { return p.room(budget.Read(p.event)) }
+func (p *Plan) HasRoom() error { return p.room(quota.Read(p.event)) }
 
 // room counts what the event uses, if there is room.
-func (p *Plan) room(use budget.Use) error {
+func (p *Plan) room(use quota.Use) error {
 	use.Repository = types.NamespacedName{Namespace: p.event.Spec.Repository.Namespace, Name: p.event.Spec.Repository.Name}
 	scope, ok := p.Budget.Plan(p.event.Name, use)
 	if ok {

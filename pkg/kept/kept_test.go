@@ -15,8 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/blob"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/pkg/kept"
 )
 
@@ -111,7 +111,7 @@ func TestAPlanIsCountedBeforeItIsStored(t *testing.T) {
 	if calls := w.calls(); calls[0] != "patch gitevents" || slices.Contains(calls[1:], "patch gitevents") {
 		t.Errorf("calls %v, want that it is counted first", calls)
 	}
-	counted := budget.Read(w.live())
+	counted := quota.Read(w.live())
 	w.client.ReactionChain = w.client.ReactionChain[1:]
 	for range 2 { // the process was killed, and another one plans the same
 		if err := w.store.Of(cached(w.live())).Keep(t.Context(), &v1alpha1.Plan{}, large, nil); err != nil {
@@ -124,13 +124,13 @@ func TestAPlanIsCountedBeforeItIsStored(t *testing.T) {
 			stored += blob.StoredBytes([]*v1alpha1.EventPayload{create.GetObject().(*v1alpha1.EventPayload)})
 		}
 	}
-	if now := budget.Read(w.live()); now != counted || now.Plan != stored || now.Bytes != stored+100 || stored < 700_000 {
+	if now := quota.Read(w.live()); now != counted || now.Plan != stored || now.Bytes != stored+100 || stored < 700_000 {
 		t.Errorf("counted %+v and then %+v, want the %d that are stored", counted, now, stored)
 	}
 	if err := w.store.Of(cached(w.live())).Keep(t.Context(), &v1alpha1.Plan{}, []kept.Manifest{manifest("another", 700_000)}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if now := budget.Read(w.live()); now.Plan < 2*stored-1000 {
+	if now := quota.Read(w.live()); now.Plan < 2*stored-1000 {
 		t.Errorf("another plan was stored beside the first one, and %+v is counted", now)
 	}
 }
@@ -141,7 +141,7 @@ func TestAPlanThatHasNoRoomWaits(t *testing.T) {
 	event := pushed("x")
 	w := newWorld(t, event)
 	w.limits.Bytes = 10 << 20
-	w.used.Seen("other", budget.Use{Repository: budget.Read(event).Repository, Bytes: 5 << 20, Plan: 4 << 20})
+	w.used.Seen("other", quota.Use{Repository: quota.Read(event).Repository, Bytes: 5 << 20, Plan: 4 << 20})
 	e := cached(event)
 	plan := w.store.Of(e)
 	err := plan.Keep(t.Context(), &v1alpha1.Plan{}, []kept.Manifest{manifest("run", 700_000)}, nil)
@@ -182,8 +182,8 @@ func TestACountThatIsNotRecordedIsTakenBack(t *testing.T) {
 	if !strings.Contains(string(patch), `"resourceVersion":"7"`) {
 		t.Errorf("the patch is of any version: %s", patch)
 	}
-	w.used.Seen("other", budget.Use{Repository: budget.Read(event).Repository, Bytes: 1})
-	if _, ok := w.used.Plan("other", budget.Use{Repository: budget.Read(event).Repository, Bytes: 9, Plan: 8}); !ok {
+	w.used.Seen("other", quota.Use{Repository: quota.Read(event).Repository, Bytes: 1})
+	if _, ok := w.used.Plan("other", quota.Use{Repository: quota.Read(event).Repository, Bytes: 9, Plan: 8}); !ok {
 		t.Error("what was not recorded is counted")
 	}
 }

@@ -22,7 +22,7 @@ const maxWhole = 1 << 20
 
 // Keep stores the manifests and what their markers stand for, so that what is created later is what was planned now,
 // whatever changes meanwhile: few manifests in the plan itself, which is that of the status, and others in EventPayloads. A
-// Throttled fault with a reason of pkg/budget says that open events have no room for them now.
+// Throttled fault with a reason of pkg/flowcontrol/quota says that open events have no room for them now.
 func (p *Plan) Keep(ctx context.Context, plan *v1alpha1.Plan, manifests []Manifest, secrets map[string]string) error {
 	if len(manifests) == 0 {
 		return nil

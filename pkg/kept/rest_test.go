@@ -12,8 +12,8 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
 	"github.com/plumbline-ci/plumbline/pkg/kept"
-	"github.com/plumbline-ci/plumbline/pkg/memory"
 )
 
 // A namespace makes one large plan at once, the process two, and both together keep their pace.

@@ -18,10 +18,10 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/blob"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
 	payloadclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/memory"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 )
 
 // Events is what is asked of the GitEvents' client.
@@ -37,7 +37,7 @@ type Store struct {
 	Secrets  corev1client.SecretInterface
 	// Room is the memory for all events that are worked on at once, Budget what all open events keep in the API server.
 	Room   *memory.Room
-	Budget *budget.Ledger
+	Budget *quota.Ledger
 	// Pace is that of all plans that are larger than nearly all are (NewPace).
 	Pace *rate.Limiter
 	// Changed is told of each event that was changed outside of its status, or may have been: who knows it knows an old version.

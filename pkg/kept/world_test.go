@@ -18,10 +18,10 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/blob"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/pkg/kept"
-	"github.com/plumbline-ci/plumbline/pkg/memory"
 )
 
 const system = "plumbline"
@@ -30,14 +30,14 @@ const system = "plumbline"
 type world struct {
 	*testing.T
 	client *fake.Clientset
-	used   *budget.Ledger
+	used   *quota.Ledger
 	store  *kept.Store
-	limits budget.Limits
+	limits quota.Limits
 }
 
 func newWorld(t *testing.T, event *v1alpha1.GitEvent) *world {
-	w := &world{T: t, client: fake.NewSimpleClientset(event), limits: budget.Limits{Events: 100, Bytes: 1 << 30}}
-	w.used = budget.New(func() budget.Limits { return w.limits }, clocktesting.NewFakePassiveClock(metav1.Now().Time), nil)
+	w := &world{T: t, client: fake.NewSimpleClientset(event), limits: quota.Limits{Events: 100, Bytes: 1 << 30}}
+	w.used = quota.New(func() quota.Limits { return w.limits }, clocktesting.NewFakePassiveClock(metav1.Now().Time), nil)
 	w.used.Handler().OnAdd(event, true)
 	api := w.client.PlumblineV1alpha1()
 	w.store = &kept.Store{Events: api.GitEvents(system), Payloads: api.EventPayloads(system), Secrets: kubefake.NewSimpleClientset().CoreV1().Secrets(system),
@@ -53,7 +53,7 @@ func pushed(body string) *v1alpha1.GitEvent {
 	}
 	event := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "push-1", UID: "1", ResourceVersion: "7"}, Payload: packed.Stream,
 		Spec: v1alpha1.GitEventSpec{Payload: packed.Whole(), Repository: v1alpha1.RepositoryReference{Namespace: "team", Name: "app"}}}
-	budget.Annotate(event, types.NamespacedName{Namespace: "team", Name: "app"}, 100)
+	quota.Annotate(event, types.NamespacedName{Namespace: "team", Name: "app"}, 100)
 	return event
 }
 

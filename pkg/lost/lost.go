@@ -23,9 +23,9 @@ import (
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/resources"
-	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
 
 const (
@@ -59,9 +59,9 @@ type Closer struct {
 
 // NewTurns returns the turns of a Closer's credentials. It asks one Git service after the other and needs one. What finds none is not
 // waited for, the sweep comes again: it leaves the line when it is called, so that nothing is kept for it. A nil after is time.AfterFunc.
-func NewTurns(now func() time.Time, after func(time.Duration, func())) *turns.Turns {
-	var t *turns.Turns
-	t = turns.New(turns.Options{
+func NewTurns(now func() time.Time, after func(time.Duration, func())) *fairqueue.Turns {
+	var t *fairqueue.Turns
+	t = fairqueue.New(fairqueue.Options{
 		Workers: 1, Now: now, After: after, Refused: func(string) {}, Wake: func(event string, _ time.Duration) { t.Leave(event) },
 	})
 	return t

@@ -17,7 +17,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/turns"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
 )
 
 // What an open event is doing, as plumbline.gitevent.open and .oldest say it.
@@ -78,7 +78,7 @@ func ObserveOpen(open Lister, clock clock.PassiveClock) error {
 }
 
 // ObserveLines registers plumbline.gitevent.turns.waiting (share): events that stand in a line of this process, by the share
-// of the workers of which each found no turn (turns.Work and the others).
+// of the workers of which each found no turn (fairqueue.Work and the others).
 func ObserveLines(waiting func() map[string]int) error {
 	meter := otel.Meter(Name)
 	gauge, err := meter.Int64ObservableGauge("plumbline.gitevent.turns.waiting", metric.WithUnit("{event}"),
@@ -88,7 +88,7 @@ func ObserveLines(waiting func() map[string]int) error {
 	}
 	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		now := waiting()
-		for _, share := range turns.Shares() { // a line that is empty is a zero, not a gap
+		for _, share := range fairqueue.Shares() { // a line that is empty is a zero, not a gap
 			o.ObserveInt64(gauge, int64(now[share]), metric.WithAttributes(attribute.String("share", share)))
 		}
 		return nil

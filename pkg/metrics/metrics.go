@@ -93,7 +93,7 @@ func (m *Metrics) Waiting(ctx context.Context, step, class, reason string) {
 // Unhandled counts a refusal that a step left without an answer.
 func (m *Metrics) Unhandled() { m.unhandled.Add(context.Background(), 1) }
 
-// NoTurn counts an attempt that found a share of the workers taken (turns.Work and the others).
+// NoTurn counts an attempt that found a share of the workers taken (fairqueue.Work and the others).
 func (m *Metrics) NoTurn(share string) {
 	m.noTurn.Add(context.Background(), 1, metric.WithAttributes(attribute.String("share", share)))
 }

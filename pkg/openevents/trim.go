@@ -13,12 +13,12 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 )
 
 // Trim returns what the cache keeps of an event: each replica holds every open one, and most of an event is only read
 // live. It keeps names, times, what the steps wait for, how far each run and report is, and where its Git
-// service is: what the gauges, the Repository's conditions, the budgets, the index and the lines (pkg/turns) need; what
+// service is: what the gauges, the Repository's conditions, the budgets, the index and the lines (pkg/flowcontrol/fairqueue) need; what
 // cancels it, or what it cancels (pkg/cancelling); and which events of its pull request, branch or tag are newer (pkg/superseding). Whoever needs another field of a cached event adds it here; the unit tests
 // of the reconcilers fill their caches with trimmed objects, so that a missing one shows.
 func Trim(event *v1alpha1.GitEvent) *v1alpha1.GitEvent {
@@ -26,7 +26,7 @@ func Trim(event *v1alpha1.GitEvent) *v1alpha1.GitEvent {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: event.Namespace, Name: event.Name, UID: event.UID, ResourceVersion: event.ResourceVersion,
 			CreationTimestamp: event.CreationTimestamp,
-			Annotations:       budget.Kept(event),
+			Annotations:       quota.Kept(event),
 		},
 		Spec: v1alpha1.GitEventSpec{
 			ReceivedAt: event.Spec.ReceivedAt, Trigger: event.Spec.Trigger, Host: event.Spec.Host, InstallationID: event.Spec.InstallationID,
@@ -108,7 +108,7 @@ func newest(kept, event *v1alpha1.GitEvent) {
 	if plan == nil {
 		return
 	}
-	kept.Status.Plan = &v1alpha1.Plan{HeadSHA: plan.HeadSHA, Ref: plan.Ref, At: plan.At, Priority: plan.Priority} // the last is where its runs stand in the line (pkg/concurrency)
+	kept.Status.Plan = &v1alpha1.Plan{HeadSHA: plan.HeadSHA, Ref: plan.Ref, At: plan.At, Priority: plan.Priority} // the last is where its runs stand in the line (pkg/flowcontrol/slots)
 	if !plan.Decided() {
 		kept.Status.Plan.Decisions = []v1alpha1.Decision{{Open: true}}
 	}

@@ -14,11 +14,11 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/match"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/resources"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
@@ -207,7 +207,7 @@ func TestAPipelinesKnownTimeIsKeptBesideAnothersBackoff(t *testing.T) {
 		payload: "{}", changedErr: fault.Throttledf("Limited", limit, "later"), payloadErr: fault.Transientf("Down", "down"),
 	}
 	made := w.make(t, push())
-	after, known := retry.KnownWait(retry.Requeue(made.Wait))
+	after, known := backoff.KnownWait(backoff.Requeue(made.Wait))
 	if !known || after != limit || made.Wait.Error() != "reading the payload: down" {
 		t.Errorf("waits %v for %v, want the words of the one that fails and the time of the other", after, made.Wait)
 	}

@@ -6,7 +6,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/plumbline-ci/plumbline/pkg/memory"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
 )
 
 // maxPages bounds the bytes of all pages of one list.

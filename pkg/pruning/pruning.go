@@ -24,8 +24,8 @@ import (
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/resources"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
 const (
@@ -70,7 +70,7 @@ func New(c cluster.Cluster) *Step {
 // which may be no more than a thousand. It is never reported.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	err := a.Waits.Step(v1alpha1.StepPrune, func() error {
-		return a.Waits.Try(retry.Step{Name: v1alpha1.StepPrune}, func() error { return s.prune(ctx, a) })
+		return a.Waits.Try(backoff.Step{Name: v1alpha1.StepPrune}, func() error { return s.prune(ctx, a) })
 	})
 	wait := a.Waits.Of(v1alpha1.StepPrune)
 	switch {

@@ -21,9 +21,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
-	"github.com/plumbline-ci/plumbline/pkg/concurrency"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/slots"
 	"github.com/plumbline-ci/plumbline/pkg/kept"
 )
 
@@ -81,7 +81,7 @@ func (l *View) Due(ctx context.Context, run *v1alpha1.Run, do func() error) erro
 func (l *View) place(repository *pacv1alpha1.Repository, run *v1alpha1.Run) int {
 	if l.of != repository {
 		l.of, l.places = repository, map[pacv1alpha1.Slot]int{}
-		for i, slot := range concurrency.Line(l.open.Of(repository.Namespace, repository.Name), repository.Status.Slots()) {
+		for i, slot := range slots.Line(l.open.Of(repository.Namespace, repository.Name), repository.Status.Slots()) {
 			l.places[slot] = i + 1
 		}
 	}
@@ -119,11 +119,11 @@ func (l *View) wait(ctx context.Context, run *v1alpha1.Run) error {
 	} else if err := l.invalid(ctx, a, run); err != nil {
 		return err
 	}
-	slots, place := repository.Status.Slots(), l.place(repository, run)
+	granted, place := repository.Status.Slots(), l.place(repository, run)
 	return fault.Throttledf(fault.ReasonConcurrencyLimit, Look, "%s",
-		concurrency.Says(before, concurrency.Standing{
-			Repository: repository.Namespace + "/" + repository.Name, Limit: limit, Place: place, Priority: concurrency.Priority(a.Event),
-		}, slots))
+		slots.Says(before, slots.Standing{
+			Repository: repository.Namespace + "/" + repository.Name, Limit: limit, Place: place, Priority: slots.Priority(a.Event),
+		}, granted))
 }
 
 // invalid asks once, before a run waits, whether the API server and its webhooks refuse it as the author's text is: an author who is wrong
@@ -169,20 +169,20 @@ func (l *Line) Changed(before, after any, wake func(event string, after time.Dur
 	if !ok {
 		return
 	}
-	slots, woken := l.given(was, is), map[string]bool{}
+	granted, woken := l.given(was, is), map[string]bool{}
 	switch {
 	case was == nil || !equality.Semantic.DeepEqual(was.Spec.ConcurrencyLimit, is.Spec.ConcurrencyLimit):
 		events := l.open.Of(is.Namespace, is.Name)
 		if is.Namespace == l.installation && is.Name == l.global { // it completes all of them
 			events, _ = l.open.List(labels.Everything()) // a list of a cache has no error
 		}
-		slots = append(slots, concurrency.Line(events, nil)...)
+		granted = append(granted, slots.Line(events, nil)...)
 	case equality.Semantic.DeepEqual(was.Status.Queues, is.Status.Queues):
 		return
 	default:
-		slots = append(slots, moved(l.open.Of(is.Namespace, is.Name), is)...)
+		granted = append(granted, moved(l.open.Of(is.Namespace, is.Name), is)...)
 	}
-	for _, slot := range slots {
+	for _, slot := range granted {
 		if !woken[slot.Event] {
 			woken[slot.Event] = true
 			wake(slot.Event, 0)
@@ -201,8 +201,8 @@ func moved(events []*v1alpha1.GitEvent, repository *pacv1alpha1.Repository) []pa
 		}
 	}
 	var all []pacv1alpha1.Slot
-	for i, slot := range concurrency.Line(events, repository.Status.Slots()) {
-		if !concurrency.Shows(says[slot], i+1) {
+	for i, slot := range slots.Line(events, repository.Status.Slots()) {
+		if !slots.Shows(says[slot], i+1) {
 			all = append(all, slot)
 		}
 	}

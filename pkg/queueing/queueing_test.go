@@ -15,7 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
-	"github.com/plumbline-ci/plumbline/pkg/concurrency"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/slots"
 )
 
 const installation = "plumbline"
@@ -85,7 +85,7 @@ func TestASlotWakesFewOfManyThatWait(t *testing.T) {
 	var events []*v1alpha1.GitEvent
 	for i := range all {
 		e := event(fmt.Sprintf("e%04d", i), 1)
-		e.Status.Waits = []v1alpha1.Wait{{Step: v1alpha1.StepCreate + "run-0", Message: concurrency.Says("", concurrency.Standing{Repository: "team/app", Limit: 1, Place: i}, nil)}}
+		e.Status.Waits = []v1alpha1.Wait{{Step: v1alpha1.StepCreate + "run-0", Message: slots.Says("", slots.Standing{Repository: "team/app", Limit: 1, Place: i}, nil)}}
 		events = append(events, e)
 	}
 	l := &Line{installation: installation, open: cluster.Open{Of: func(string, string) []*v1alpha1.GitEvent { return events }}}

@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/plumbline-ci/plumbline/pkg/budget"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/share"
 )
 
@@ -58,7 +58,7 @@ func NewMetrics(provider metric.MeterProvider) (*Metrics, error) {
 	}
 	refused.Add(context.Background(), 0) // a series that begins at its first event hides that event from increase()
 	for _, reason := range []string{
-		budget.ReasonPull, budget.ReasonRepository, budget.ReasonNamespace, budget.ReasonTotal, share.ReasonRate,
+		quota.ReasonPull, quota.ReasonRepository, quota.ReasonNamespace, quota.ReasonTotal, share.ReasonRate,
 	} {
 		overBudget.Add(context.Background(), 0, metric.WithAttributes(attribute.String("scope", budgetScope(reason))))
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/blob"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/share"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/tracecontext"
 )
@@ -47,7 +47,7 @@ type Recorder struct {
 	Tombstones tombstonePages
 	Clock      clock.PassiveClock
 	// Budget is what open events use; deliveries beyond it are not recorded.
-	Budget *budget.Ledger
+	Budget *quota.Ledger
 	// Retention is how long what was delivered is remembered (settled-retention-days); nil leaves
 	// tombstones as they are.
 	Retention func() time.Duration

@@ -30,8 +30,8 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
 	plumblinefake "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/copies"
@@ -57,9 +57,9 @@ type world struct {
 	clock   *clocktesting.FakePassiveClock
 	ahead   time.Duration // of the API server's clock
 	baseURL string
-	barred  string         // the namespace that no URL is listed for
-	budget  *budget.Ledger // shared by them
-	limits  budget.Limits
+	barred  string        // the namespace that no URL is listed for
+	budget  *quota.Ledger // shared by them
+	limits  quota.Limits
 	cached  receiver.View // empty: every look-up is live
 
 	// missed counts how often a handler says that a delivery is missed, unavailable the answers 503 that send has seen.
@@ -84,8 +84,8 @@ func newWorld(t *testing.T) *world {
 		}
 		return false, nil, nil
 	})
-	w.limits = budget.Limits{Events: 1000, Bytes: 1 << 30}
-	w.budget = budget.New(func() budget.Limits { return w.limits }, w.clock, nil)
+	w.limits = quota.Limits{Events: 1000, Bytes: 1 << 30}
+	w.budget = quota.New(func() quota.Limits { return w.limits }, w.clock, nil)
 	w.asks = copies.NewAsks(nil, w.clock, w.logger()) // nobody runs it: nothing is asked
 	w.cached = receiver.LiveView(plumblinefake.NewSimpleClientset(), systemNamespace, 0)
 	metrics, err := receiver.NewMetrics(metric.NewMeterProvider(metric.WithReader(w.reader)))

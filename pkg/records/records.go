@@ -23,7 +23,7 @@ const (
 	// memory.
 	perEvent, perRun = 2 << 10, 1 << 10
 	// maxRecords bounds what List keeps: with two runs each it takes the most that one event may
-	// hold (pkg/memory). With the default settings fewer settled events are kept of all
+	// hold (pkg/flowcontrol/memory). With the default settings fewer settled events are kept of all
 	// Repositories together.
 	maxRecords = 16_000
 )

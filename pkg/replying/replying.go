@@ -16,9 +16,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/records"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -56,7 +56,7 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	if reply.Accepted == digest && reply.Begun == nil {
 		return nil
 	}
-	return a.Waits.Try(retry.Step{Name: v1alpha1.StepReply, Version: digest}, func() error {
+	return a.Waits.Try(backoff.Step{Name: v1alpha1.StepReply, Version: digest}, func() error {
 		if err := s.reply(ctx, a, reply); err != nil {
 			return s.failed(a, reply, err)
 		}

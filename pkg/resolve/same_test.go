@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/memory"
 )
 
 // A Task without placeholders is read once for all PipelineRuns of an event; each gets a copy of its own, and one with placeholders

@@ -11,8 +11,8 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/concurrency"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/slots"
 )
 
 // The titles and summaries are those people and tools know from Pipelines-as-Code.
@@ -120,7 +120,7 @@ func (in Input) waiting(c *Check, run RunState) {
 	if run.Wait.Reason == fault.ReasonConcurrencyLimit {
 		place, _, _ := strings.Cut(run.Wait.Message, " in the line")
 		c.Title = "Queued" + since(run.Wait) + ": " + plain(place)
-		c.Text = "Waiting for a slot" + since(run.Wait) + ": " + slots(run) + "."
+		c.Text = "Waiting for a slot" + since(run.Wait) + ": " + slotsText(run) + "."
 		return
 	}
 	c.Title = "Waiting for " + subject(run) + since(run.Wait) + " (" + plain(run.Wait.Reason) + ")"
@@ -144,8 +144,8 @@ func since(wait *v1alpha1.Wait) string {
 }
 
 // slots says where a run stands in the line, with links to the runs that have the slots.
-func slots(run RunState) string {
-	place, names, found := strings.Cut(run.Wait.Message, concurrency.Have)
+func slotsText(run RunState) string {
+	place, names, found := strings.Cut(run.Wait.Message, slots.Have)
 	if !found || run.Links.Other == nil {
 		return plain(run.Wait.Message)
 	}
@@ -154,7 +154,7 @@ func slots(run RunState) string {
 		name, more, _ := strings.Cut(part, " ")
 		all[i] = strings.TrimSpace(fmt.Sprintf("[%s](%s) %s", plain(name), target(run.Links.Other(name)), plain(more)))
 	}
-	return plain(place+concurrency.Have) + " " + strings.Join(all, ", ")
+	return plain(place+slots.Have) + " " + strings.Join(all, ", ")
 }
 
 // subject says who or what must change before the run can be created.

@@ -20,9 +20,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/records"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
 const (
@@ -62,7 +62,7 @@ func (s *Step) Heed(ctx context.Context, a *attempt.Attempt) (held []string, err
 		return nil, nil
 	}
 	err = a.Waits.Step(v1alpha1.StepSupersede, func() error {
-		return a.Waits.Try(retry.Step{Name: v1alpha1.StepSupersede}, func() (err error) {
+		return a.Waits.Try(backoff.Step{Name: v1alpha1.StepSupersede}, func() (err error) {
 			held, err = s.heed(ctx, a, l, rivals)
 			return err
 		})
@@ -84,7 +84,7 @@ func (s *Step) Tell(ctx context.Context, a *attempt.Attempt) error {
 	if a.Event.Status.Plan.Cancels != nil {
 		return nil // it starts nothing, and the step is that of pkg/cancelling
 	}
-	err := a.Waits.Try(retry.Step{Name: v1alpha1.StepNotify}, func() error { return s.tell(ctx, a) })
+	err := a.Waits.Try(backoff.Step{Name: v1alpha1.StepNotify}, func() error { return s.tell(ctx, a) })
 	return a.Waits.Settle(v1alpha1.StepNotify, err)
 }
 

@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/memory"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
 )
 
 // Body decodes a payload for the expressions and placeholders that read it. One that would take too much memory is a fault of

@@ -56,7 +56,7 @@ func TestDependencyDirection(t *testing.T) {
 		{"the sweep knows no Git service and no other reconciler", module + "pkg/reconciler/sweep", []string{github, gitlab, reconcilers[0], reconcilers[1]}},
 		{"the command line plans without a reconciler", module + "cmd/plumb", append([]string{controller}, reconcilers...)},
 		{"an error means what it means without a controller", module + "pkg/fault", []string{controller, "k8s.io/client-go/tools/cache"}},
-		{"the fair queue knows no controller", module + "pkg/turns", []string{controller}},
+		{"the fair queue knows no controller", module + "pkg/flowcontrol/fairqueue", []string{controller}},
 		{"a Git service knows no controller", module + "pkg/provider/github", []string{controller}},
 		{"matching knows no controller, no Git service and no file", module + "pkg/match", []string{controller, module + "pkg/provider", module + "pkg/resolve"}},
 		{"expressions know nothing of ours but globs and faults", module + "pkg/expression", []string{module + "pkg/provider", module + "pkg/apis/plumbline/v1alpha1", module + "pkg/match"}},

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
@@ -41,8 +41,8 @@ func TestS5AFloodedRepositoryKeepsToItsBudget(t *testing.T) {
 	if events, payloads := w.stored(); len(recorded) < own || len(recorded) > 2*own || events != len(recorded) || payloads != 0 {
 		t.Errorf("%d of %d deliveries are answered 202, and %d events and %d payloads stored; the budget is %d", len(recorded), 3*own, events, payloads, own)
 	}
-	w.conditioned(pacv1alpha1.RepositoryBudget, "False "+budget.ReasonRepository, "")
-	if n := w.counted(w.receivers[0], "unavailable", budget.ReasonRepository) + w.counted(w.receivers[1], "unavailable", budget.ReasonRepository); n != len(refused) {
+	w.conditioned(pacv1alpha1.RepositoryBudget, "False "+quota.ReasonRepository, "")
+	if n := w.counted(w.receivers[0], "unavailable", quota.ReasonRepository) + w.counted(w.receivers[1], "unavailable", quota.ReasonRepository); n != len(refused) {
 		t.Errorf("%d refusals are counted of %d", n, len(refused))
 	}
 	w.deliver(recorded[0], http.StatusAccepted) // a copy needs no room

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/memory"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
 )
 
 // testMemory: the memory of large answers is asked for, and what there is none for now is no fault of the service's.

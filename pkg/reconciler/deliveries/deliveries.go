@@ -29,8 +29,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
 const (
@@ -127,12 +127,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	}
 	log, err := r.connect(ctx)
 	if err == nil && log == nil {
-		return retry.Requeue(fault.Throttledf("NoApp", lookEvery, "there is no App"))
+		return backoff.Requeue(fault.Throttledf("NoApp", lookEvery, "there is no App"))
 	}
 	if err == nil {
 		err = r.step(ctx, log)
 	}
-	return retry.Requeue(r.next(err))
+	return backoff.Requeue(r.next(err))
 }
 
 // connect returns the log of the App's deliveries, nil when there is no App.
@@ -228,7 +228,7 @@ func retryWait(failed int) time.Duration {
 	return min(retryLookAtMost, retryLook<<min(failed-1, 10))
 }
 
-// next returns when the key is to be reconciled again, as what retry.Requeue takes.
+// next returns when the key is to be reconciled again, as what backoff.Requeue takes.
 func (r *Reconciler) next(err error) error {
 	now := r.clock.Now()
 	f := fault.Of(err)

@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -40,7 +40,7 @@ func TestE5ADayWithoutTheGitService(t *testing.T) {
 			continue
 		}
 		late++
-		if gap := at.Sub(calls[i-1]); gap < retry.MaxWait {
+		if gap := at.Sub(calls[i-1]); gap < backoff.MaxWait {
 			t.Errorf("call %d comes %v after the one before", i, gap)
 		}
 	}
@@ -52,7 +52,7 @@ func TestE5ADayWithoutTheGitService(t *testing.T) {
 	}
 
 	w.git.asked = nil
-	pass(retry.MaxWait + time.Second)
+	pass(backoff.MaxWait + time.Second)
 	concluded := 0
 	for _, write := range w.git.writes {
 		if write.Conclusion == status.Success {

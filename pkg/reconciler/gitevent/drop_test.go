@@ -12,8 +12,8 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
 	"github.com/plumbline-ci/plumbline/pkg/status"
-	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
 
 // orphaned is a world with a run in progress, whose Repository named the credentials and was deleted.
@@ -121,7 +121,7 @@ func TestAReportThatFoundNoTurnIsNotDropped(t *testing.T) {
 	w.repository = func(r *pacv1alpha1.Repository) {
 		r.Spec.GitProvider = &pacv1alpha1.GitProvider{Type: "gitlab", Secret: &pacv1alpha1.Secret{Name: "token"}}
 	}
-	release, _ := w.process().turns.Visit(turns.Visit{Namespace: "other", Host: "git.example"}) // another event's
+	release, _ := w.process().turns.Visit(fairqueue.Visit{Namespace: "other", Host: "git.example"}) // another event's
 	for range 6 {
 		w.later(time.Minute)
 		w.alive.repositoryChanged(nil, repository())

@@ -18,12 +18,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
 	"github.com/plumbline-ci/plumbline/pkg/kept"
-	"github.com/plumbline-ci/plumbline/pkg/memory"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/steps"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
-	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
 
 const (
@@ -43,7 +43,7 @@ type Reconciler struct {
 
 	desk        *attempt.Desk
 	credentials *credentials.Keeper
-	turns       *turns.Turns
+	turns       *fairqueue.Turns
 	steps       *steps.Steps
 	store       *kept.Store
 	// Settings adds the configuration to a context.
@@ -61,7 +61,7 @@ func New(c cluster.Cluster, o cluster.Options) *Reconciler {
 	m, known := metrics.New(), &attempt.Known{}
 	r := &Reconciler{cluster: c, options: o, steps: steps.New(c, o, m)}
 	r.desk = &attempt.Desk{
-		Clock: c.Clock, Events: c.Plumbline.GitEvents(o.Namespace), Known: known, Recorder: c.Recorder, Timers: retry.New(), Metrics: m,
+		Clock: c.Clock, Events: c.Plumbline.GitEvents(o.Namespace), Known: known, Recorder: c.Recorder, Timers: backoff.New(), Metrics: m,
 		OperatorRetry: o.Times.OperatorRetry, Recorded: r.steps.Create.Created.Stored, Wake: func(event string, after time.Duration) { r.Wake(event, after) },
 	}
 	r.steps.Report.Strangers.Wake = r.desk.Wake
@@ -69,7 +69,7 @@ func New(c cluster.Cluster, o cluster.Options) *Reconciler {
 		Events: c.Plumbline.GitEvents(o.Namespace), Payloads: c.Plumbline.EventPayloads(o.Namespace), Secrets: c.Kube.Secrets(o.Namespace),
 		Room: memory.NewRoom(c.Clock.Now, m.NoRoom, r.desk.Wake), Budget: o.Budget, Changed: known.Forget, Pace: kept.NewPace(),
 	}
-	r.share(turns.New(turns.Options{Workers: o.Workers, Now: c.Clock.Now, Refused: m.NoTurn, Wake: r.desk.Wake}))
+	r.share(fairqueue.New(fairqueue.Options{Workers: o.Workers, Now: c.Clock.Now, Refused: m.NoTurn, Wake: r.desk.Wake}))
 	r.steps.Plan.Beginnings.Inherited = func(event *v1alpha1.GitEvent) bool {
 		return r.steps.Settle.Leads.Inherited(event) && !known.First(event.Name)
 	}
@@ -83,7 +83,7 @@ func New(c cluster.Cluster, o cluster.Options) *Reconciler {
 func (r *Reconciler) UnderLeases(holds func(event string) bool) { r.desk.Holds = holds }
 
 // share gives the events of each namespace and Git host their turns.
-func (r *Reconciler) share(t *turns.Turns) {
+func (r *Reconciler) share(t *fairqueue.Turns) {
 	c, o := r.cluster, r.options
 	r.turns = t
 	r.credentials = credentials.New(credentials.Options{
@@ -242,7 +242,7 @@ func (r *Reconciler) plan(ctx context.Context, a *attempt.Attempt) error {
 		return a.Waits.Settle(v1alpha1.StepPlan, r.steps.Plan.Cancel(ctx, a, why))
 	}
 	err := a.Waits.Settle(v1alpha1.StepPlan, a.Waits.Slowed(v1alpha1.StepPlan, a.Waits.Due(v1alpha1.StepPlan, func() error {
-		return a.Waits.Try(retry.Step{Name: v1alpha1.StepPlan}, func() error {
+		return a.Waits.Try(backoff.Step{Name: v1alpha1.StepPlan}, func() error {
 			return a.Traced(ctx, v1alpha1.StepPlan, func(ctx context.Context) error { return r.steps.Plan.Do(ctx, a) })
 		})
 	})))

@@ -15,9 +15,9 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/turns"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 )
 
 const oneDay = 24 * time.Hour
@@ -26,7 +26,7 @@ var (
 	errUninstalled = fault.Operatorf(fault.ReasonInstallationGone, "the GitHub App was uninstalled from acme: install it again, then push or redeliver")
 	errHidden      = fault.Operatorf("RepositoryNotReadable", "GitHub shows no repository acme/app to the App")
 	errUnclaimed   = fault.Transientf(fault.ReasonNotClaimedYet, "https://git.example/acme/app has no RepositoryClaim yet")
-	errNoRoom      = fault.Throttledf(budget.ReasonRepository, time.Minute, "the open events have used it up")
+	errNoRoom      = fault.Throttledf(quota.ReasonRepository, time.Minute, "the open events have used it up")
 	errNoCommit    = fault.Transientf(fault.ReasonCommitUnknown, "acme/app has no commit %s (yet)", sha)
 )
 
@@ -277,7 +277,7 @@ func TestAnEventWithoutATurnIsNotGivenUp(t *testing.T) {
 	w.later(25 * time.Minute)
 	w.git.err = nil
 	w.alive.repositoryChanged(nil, repository())
-	release, _ := w.alive.turns.Visit(turns.Visit{Namespace: "other", Host: "git.example"})
+	release, _ := w.alive.turns.Visit(fairqueue.Visit{Namespace: "other", Host: "git.example"})
 	w.later(6 * time.Minute)
 	if w.event().Settled() {
 		t.Fatal("given up although only the turn was missing")

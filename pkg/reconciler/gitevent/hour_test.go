@@ -20,8 +20,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
 	"github.com/plumbline-ci/plumbline/pkg/status"
-	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
 
 var errLater = apierrors.NewTooManyRequests("the server is too busy", int(limit/time.Second))
@@ -246,7 +246,7 @@ func TestAnHourInWhichEveryStepWaitsForSomethingElse(t *testing.T) {
 			t.Fatalf("%s did not begin as it should: %+v", event, h.statusOf(event))
 		}
 	}
-	free, _ := h.process().turns.Visit(turns.Visit{Namespace: "other", Host: busyHost}) // by somebody who hangs
+	free, _ := h.process().turns.Visit(fairqueue.Visit{Namespace: "other", Host: busyHost}) // by somebody who hangs
 	h.world.git.asked = h.git
 	h.calls = map[string]int{}
 	h.pass(50 * time.Minute)

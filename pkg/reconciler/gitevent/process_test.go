@@ -16,11 +16,11 @@ import (
 	"knative.dev/pkg/reconciler"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/pkg/openevents"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
@@ -115,8 +115,8 @@ func (w *world) reconcilerWith(c caches) *Reconciler {
 }
 
 // used adds up what the cached events use.
-func (w *world) used(c caches) *budget.Ledger {
-	used := budget.New(func() budget.Limits { return w.store().Load().Open }, w.clock, nil)
+func (w *world) used(c caches) *quota.Ledger {
+	used := quota.New(func() quota.Limits { return w.store().Load().Open }, w.clock, nil)
 	for _, event := range c.events.List() {
 		used.Handler().OnAdd(event, true)
 	}

@@ -16,10 +16,10 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/observe"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/renew"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -262,7 +262,7 @@ func TestAnotherStepsBackoffDoesNotDelayARenewal(t *testing.T) {
 	w := newWorld(t, helloFile("hello"))
 	w.hook = always("patch pipelineruns", errDenied)
 	_, err := w.reconcile()
-	if err == nil || !slices.Equal(w.wakes, []time.Duration{observe.UnwatchedLook, 30 * time.Minute, retry.MinWait}) {
+	if err == nil || !slices.Equal(w.wakes, []time.Duration{observe.UnwatchedLook, 30 * time.Minute, backoff.MinWait}) {
 		t.Errorf("error %v, woken after %v: want an error, the look at a run that is too new for the cache, half of the token's life, and the first attempt after a failure", err, w.wakes)
 	}
 	if w.git.checks["1"].State != status.InProgress {

@@ -14,9 +14,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/blob"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/match"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -88,7 +88,7 @@ func TestAnEventThatNeverEndsItsReply(t *testing.T) {
 		e.Status.Plan, e.Status.Reply = &v1alpha1.Plan{HeadSHA: sha}, &v1alpha1.Reply{Command: "/test", Begun: &metav1.Time{Time: w.clock.Now()}}
 	})
 	_, err := w.reconcile()
-	if _, known := retry.KnownWait(err); !known || w.over() || len(w.git.replies.comments) != 0 || w.event().Status.Reply.Begun != nil {
+	if _, known := backoff.KnownWait(err); !known || w.over() || len(w.git.replies.comments) != 0 || w.event().Status.Reply.Begun != nil {
 		t.Fatalf("%v, %+v, %q", err, w.event().Status.Reply, w.git.replies.comments)
 	}
 	w.pass(2*time.Hour + time.Second)

@@ -16,9 +16,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -265,7 +265,7 @@ func TestWhoeverTakesOverWaits(t *testing.T) {
 	w.hook = nil
 	for range 5 {
 		_, err := w.reconcile()
-		if wait, known := retry.KnownWait(err); !known || wait <= 0 || w.over() || w.count("put reply") != 1 {
+		if wait, known := backoff.KnownWait(err); !known || wait <= 0 || w.over() || w.count("put reply") != 1 {
 			t.Fatalf("it comes back after %s (%v) having written %q", wait, err, w.git.replies.comments)
 		}
 		w.pass(8 * time.Second)

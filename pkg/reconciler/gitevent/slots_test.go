@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -48,7 +48,7 @@ func TestARunWaitsForItsSlot(t *testing.T) {
 	w.slots(pacv1alpha1.Slot{Run: "a-third-run", Event: "push-2"})
 	for range 5 {
 		_, err := w.reconcile()
-		if after, known := retry.KnownWait(err); !known || after > 5*time.Minute {
+		if after, known := backoff.KnownWait(err); !known || after > 5*time.Minute {
 			t.Errorf("it comes back after %v: %v", after, err)
 		}
 		w.pass(time.Hour)

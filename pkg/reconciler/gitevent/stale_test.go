@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"knative.dev/pkg/reconciler"
 
-	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 )
 
 // A status write whose answer was lost has landed, and while patches are denied the event is never forgotten. A write that
@@ -77,7 +77,7 @@ func TestAReadThatFailsOnceDelaysNoVerdict(t *testing.T) {
 	w.process().desk.Known.Clear() // for want of room, or after a conflict
 	w.hook = always("get gitevents", apierrors.NewServiceUnavailable("once"))
 	_, err := w.reconcile()
-	if err == nil || len(w.wakes) != 1 || w.wakes[0] > retry.MinWait {
+	if err == nil || len(w.wakes) != 1 || w.wakes[0] > backoff.MinWait {
 		t.Errorf("error %v, woken after %v: want another look a second later", err, w.wakes)
 	}
 }
@@ -96,7 +96,7 @@ func TestADeleteThatFailsOnceDelaysNoEnd(t *testing.T) {
 	w.end(corev1.ConditionTrue)
 	w.hook = always("patch secrets", apierrors.NewServiceUnavailable("once"))
 	_, err := w.reconcile()
-	if err == nil || len(w.wakes) != 1 || w.wakes[0] > retry.MinWait {
+	if err == nil || len(w.wakes) != 1 || w.wakes[0] > backoff.MinWait {
 		t.Errorf("error %v, woken after %v: want another look a second later", err, w.wakes)
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -40,7 +40,7 @@ func TestARefusalThatNobodyHandlesShows(t *testing.T) {
 			c.refuse(w.git)
 			for range 2 {
 				_, err := w.reconcile()
-				if after, known := retry.KnownWait(err); !known || after != fault.OperatorRetry {
+				if after, known := backoff.KnownWait(err); !known || after != fault.OperatorRetry {
 					t.Errorf("error %v, want a timer of %v", err, fault.OperatorRetry)
 				}
 				wait := w.event().Status.Waits

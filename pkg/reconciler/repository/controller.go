@@ -18,12 +18,12 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
 	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/pkg/ownership"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/kubeevents"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
 )
@@ -86,7 +86,7 @@ func NewController(options Options) injection.ControllerConstructor {
 		settings.WatchConfigs(cmw)
 		r.settings = settings
 		r.rivals = r.thatAreServed(rivals(repositories.Informer().GetIndexer()))
-		r.budget = budget.New(func() budget.Limits { return settings.Load().Open }, r.clock, w.budgetChanged(impl.EnqueueKey))
+		r.budget = quota.New(func() quota.Limits { return settings.Load().Open }, r.clock, w.budgetChanged(impl.EnqueueKey))
 		var err error
 		if r.eventsSynced, err = w.wire(impl, r.budget); err != nil {
 			logging.FromContext(ctx).Fatalw("Watching Repositories, claims and events", "error", err)
@@ -98,7 +98,7 @@ func NewController(options Options) injection.ControllerConstructor {
 }
 
 func newReconciler(options Options) *Reconciler {
-	r := &Reconciler{clock: options.Clock, openEvents: options.OpenEvents, runs: options.Runs, global: options.GlobalRepository, retries: retry.New()}
+	r := &Reconciler{clock: options.Clock, openEvents: options.OpenEvents, runs: options.Runs, global: options.GlobalRepository, retries: backoff.New()}
 	if r.clock == nil {
 		r.clock = clock.RealClock{}
 	}

@@ -19,7 +19,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 )
 
 func (w *world) limit(n *int) {
@@ -95,7 +95,7 @@ func (w *world) installation(namespace string) *Reconciler {
 	other := &Reconciler{
 		budget: w.budget, client: w.client, namespace: namespace, recorder: w.recorder, clock: w.clock, tekton: w.r.tekton, runs: w.r.runs, global: w.r.global,
 		repositories: w.r.repositories, claims: cache.NewIndexer(cache.MetaNamespaceKeyFunc, claimIndexers()), settings: w.r.settings,
-		eventsSynced: w.r.eventsSynced, retries: retry.New(), wake: w.r.wake, rivals: w.r.rivals,
+		eventsSynced: w.r.eventsSynced, retries: backoff.New(), wake: w.r.wake, rivals: w.r.rivals,
 	}
 	claim := makeClaim(namespace, appURL, repo("one", "app", appURL))
 	w.must(w.client.Tracker().Add(claim))

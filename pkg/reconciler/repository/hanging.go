@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 )
 
 const (
@@ -42,7 +42,7 @@ type pace struct {
 func (r *Reconciler) inTurn(owner types.NamespacedName, work func() error) error {
 	began := r.clock.Now()
 	if !r.hanging.enter(owner, began) {
-		return retry.Requeue(fault.Throttledf(fault.ReasonBusy, hangRetry, "namespace %s answers slowly, and has its workers", owner.Namespace))
+		return backoff.Requeue(fault.Throttledf(fault.ReasonBusy, hangRetry, "namespace %s answers slowly, and has its workers", owner.Namespace))
 	}
 	defer func() {
 		if next, waits := r.hanging.leave(owner.Namespace, began, r.clock.Now()); waits {

@@ -12,7 +12,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 )
 
 // reasonNotServed is of a Repository whose namespace this installation served earlier.
@@ -56,7 +56,7 @@ func (r *Reconciler) writeLeft(ctx context.Context, repository *pacv1alpha1.Repo
 	if equality.Semantic.DeepEqual(before, &repository.Status) {
 		return nil
 	}
-	step := retry.Step{Name: stepStatus, Version: reasonNotServed}
+	step := backoff.Step{Name: stepStatus, Version: reasonNotServed}
 	return r.try(keyOf(repository), step, func() error { return r.writeStatus(ctx, repository, before) })
 }
 
@@ -64,7 +64,7 @@ func (r *Reconciler) writeLeft(ctx context.Context, repository *pacv1alpha1.Repo
 // what it says of the URL: what the status says since is the next installation's. The cache may lag, so the claim is read live.
 func (r *Reconciler) claimed(ctx context.Context, owner types.NamespacedName) (bool, error) {
 	for _, cached := range r.others(owner, "") {
-		step := retry.Step{Name: stepRelease, Of: cached.Name}
+		step := backoff.Step{Name: stepRelease, Of: cached.Name}
 		if cached.Status.ReleasedAt != nil || r.retries.Failing(owner.String(), step, r.clock.Now()) > 0 {
 			continue
 		}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 )
 
 // claimKept is how long a claim outlives its Repository, so that a delete and re-create does not hand a team's events
@@ -28,7 +28,7 @@ const openEventsLook = 10 * time.Minute
 func (r *Reconciler) release(ctx context.Context, owner types.NamespacedName, canonical string) []error {
 	var errs []error
 	for _, claim := range r.others(owner, canonical) {
-		errs = append(errs, r.try(owner, retry.Step{Name: stepRelease, Of: claim.Name}, func() error { return r.releaseOne(ctx, owner, claim.Name) }))
+		errs = append(errs, r.try(owner, backoff.Step{Name: stepRelease, Of: claim.Name}, func() error { return r.releaseOne(ctx, owner, claim.Name) }))
 	}
 	return errs
 }

@@ -23,11 +23,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 )
 
 // reconcileTimeout is ample for the few calls of a reconcile, each of which the API server ends within seconds.
@@ -54,10 +54,10 @@ type Reconciler struct {
 	openEvents   func(namespace, name string) []*v1alpha1.GitEvent
 	runs         cache.KeyListerGetter
 	eventsSynced func() bool
-	budget       *budget.Ledger
+	budget       *quota.Ledger
 	recorder     record.EventRecorder
 	clock        clock.PassiveClock
-	retries      *retry.Timers
+	retries      *backoff.Timers
 	hanging      hanging
 	wake         func(owner types.NamespacedName, after time.Duration) // enqueues, beside whatever the reconcile returns
 }
@@ -94,7 +94,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 		r.retries.Forget(owner.String())
 		return nil
 	}
-	after, known := retry.KnownWait(err)
+	after, known := backoff.KnownWait(err)
 	if next, failing := r.retries.Next(owner.String(), r.clock.Now()); failing && (!known || next < after) {
 		after, known = next, true
 	}
@@ -105,7 +105,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 }
 
 // try does what has not failed a moment ago.
-func (r *Reconciler) try(owner types.NamespacedName, step retry.Step, do func() error) error {
+func (r *Reconciler) try(owner types.NamespacedName, step backoff.Step, do func() error) error {
 	if left := r.retries.Left(owner.String(), step, r.clock.Now()); left > 0 {
 		return fault.Throttledf(fault.ReasonBusy, left, "%s has just failed", step.Name)
 	}
@@ -120,22 +120,22 @@ func (r *Reconciler) reconcile(ctx context.Context, owner types.NamespacedName) 
 	repository, err := r.read(ctx, owner)
 	switch {
 	case err != nil:
-		return retry.Requeue(err)
+		return backoff.Requeue(err)
 	case repository == nil:
 		r.replaced.forget(owner)
 		r.priorities.forget(owner)
 		r.unseen.forget(owner)
-		return retry.Requeue(r.release(ctx, owner, "")...)
+		return backoff.Requeue(r.release(ctx, owner, "")...)
 	case r.replaced.still(repository):
 		return nil // the cache is behind; when it catches up it wakes this key
 	}
 	switch namespaces := r.settings.Load().Namespaces; {
 	case namespaces.Leave(owner.Namespace):
-		return retry.Requeue(r.leave(ctx, repository)...)
+		return backoff.Requeue(r.leave(ctx, repository)...)
 	case !namespaces.Serve(owner.Namespace):
-		return retry.Requeue(r.wait(ctx, repository)...)
+		return backoff.Requeue(r.wait(ctx, repository)...)
 	}
-	return retry.Requeue(r.serve(ctx, repository)...)
+	return backoff.Requeue(r.serve(ctx, repository)...)
 }
 
 // serve does what can be done and returns why the rest could not be.
@@ -144,13 +144,13 @@ func (r *Reconciler) serve(ctx context.Context, repository *pacv1alpha1.Reposito
 	owner := keyOf(repository)
 	canonical, invalid := r.wantedURL(repository)
 	errs := append(r.release(ctx, owner, canonical),
-		r.try(owner, retry.Step{Name: stepClaim, Version: canonical}, func() error { return r.markURL(ctx, repository, canonical, invalid) }),
+		r.try(owner, backoff.Step{Name: stepClaim, Version: canonical}, func() error { return r.markURL(ctx, repository, canonical, invalid) }),
 		r.markCredentials(repository))
 	errs = append(append(errs, r.admit(ctx, repository)...), r.markHeld(repository))
 	r.markSettings(repository)
 	r.markBudget(repository)
 	repository.Status.ObservedGeneration = repository.Generation
-	step := retry.Step{Name: stepStatus, Version: fmt.Sprint(repository.Generation)}
+	step := backoff.Step{Name: stepStatus, Version: fmt.Sprint(repository.Generation)}
 	if equality.Semantic.DeepEqual(before, &repository.Status) {
 		r.retries.Note(owner.String(), step, nil, r.clock.Now()) // a write that failed may have landed, or is not needed any more
 		return errs

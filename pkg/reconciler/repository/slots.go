@@ -16,8 +16,8 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/concurrency"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/slots"
 )
 
 const (
@@ -60,7 +60,7 @@ func (r *Reconciler) admit(ctx context.Context, repository *pacv1alpha1.Reposito
 		}
 	}
 	next.Slots = append(next.Slots, r.unlisted(events, next.Slots)...)
-	line := concurrency.Line(events, next.Slots)
+	line := slots.Line(events, next.Slots)
 	if queue == nil && len(next.Slots)+len(line) == 0 {
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 )
 
 const (
@@ -83,7 +83,7 @@ type watches struct {
 
 // wire adds the indexes and handlers; the informers must not have been started. synced tells whether the open events there
 // were at the start are known and added up.
-func (w watches) wire(impl *controller.Impl, used *budget.Ledger) (synced func() bool, err error) {
+func (w watches) wire(impl *controller.Impl, used *quota.Ledger) (synced func() bool, err error) {
 	if err := w.repositories.AddIndexers(repositoryIndexers()); err != nil {
 		return nil, fmt.Errorf("indexing Repositories: %w", err)
 	}
@@ -136,8 +136,8 @@ func trim(object any) (any, error) {
 }
 
 // budgetChanged wakes the Repositories whose deliveries are refused, or recorded again, from now on.
-func (w watches) budgetChanged(enqueue func(types.NamespacedName)) func(budget.Scope) {
-	return func(scope budget.Scope) {
+func (w watches) budgetChanged(enqueue func(types.NamespacedName)) func(quota.Scope) {
+	return func(scope quota.Scope) {
 		if scope.Name != "" {
 			enqueue(types.NamespacedName{Namespace: scope.Namespace, Name: scope.Name})
 			return

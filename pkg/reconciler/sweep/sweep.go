@@ -22,7 +22,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 )
 
 const (
@@ -136,21 +136,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	}
 	for r.at.phase < len(r.phases) {
 		if over() {
-			return retry.Requeue(goesOn())
+			return backoff.Requeue(goesOn())
 		}
 		if err := r.goOn(ctx, over); err != nil {
-			return retry.Requeue(err)
+			return backoff.Requeue(err)
 		}
 		r.forget()
 		if r.at.token != "" {
-			return retry.Requeue(fault.Throttledf("SweepRests", rest, "the sweep goes on with the next page"))
+			return backoff.Requeue(fault.Throttledf("SweepRests", rest, "the sweep goes on with the next page"))
 		}
 	}
 	if !r.found.partial {
 		r.metrics.passed(ctx, r.found, r.clock.Now())
 	}
 	r.at = position{}
-	return retry.Requeue(fault.Throttledf("NextSweep", every, "the next sweep"))
+	return backoff.Requeue(fault.Throttledf("NextSweep", every, "the next sweep"))
 }
 
 // goesOn ends a turn.

@@ -26,9 +26,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/records"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
 const (
@@ -265,7 +265,7 @@ func (r *Reconciler) after(m *memory, t *target, err error) error {
 const atLeast = 100 * time.Millisecond
 
 func wait(reason string, left time.Duration) error {
-	return retry.Requeue(fault.Throttledf(reason, max(left, atLeast), "the next step is not due"))
+	return backoff.Requeue(fault.Throttledf(reason, max(left, atLeast), "the next step is not due"))
 }
 
 func earliest(a, b time.Time) time.Time {

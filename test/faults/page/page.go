@@ -115,7 +115,7 @@ func lineWith(text, head string) string {
 	return ""
 }
 
-// again is what retry.Requeue does with the fault.
+// again is what backoff.Requeue does with the fault.
 func again(f *fault.Error) string {
 	switch {
 	case f.Class == fault.Invalid:

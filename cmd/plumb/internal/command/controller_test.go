@@ -28,12 +28,12 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/blob"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent"
@@ -166,7 +166,7 @@ func control(t *testing.T, sent delivery.Delivery, repository *pacv1alpha1.Repos
 		Repositories: paclisters.NewRepositoryLister(repositories), Claims: listers.NewRepositoryClaimLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace)),
 		Runs:     cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}),
 		Recorder: record.NewFakeRecorder(1000), Clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
-	}, cluster.Options{Budget: budget.New(func() budget.Limits { return budget.Limits{} }, clock.RealClock{}, nil), Namespace: system, Version: devel, AppSecret: "app", Remote: remote.New(remote.Options{}), Providers: services, Identity: "test"})
+	}, cluster.Options{Budget: quota.New(func() quota.Limits { return quota.Limits{} }, clock.RealClock{}, nil), Namespace: system, Version: devel, AppSecret: "app", Remote: remote.New(remote.Options{}), Providers: services, Identity: "test"})
 	settings := config.NewStore(logtesting.TestLogger(t))
 	settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}})
 	r.Settings, r.Wake = settings, func(string, time.Duration) {}

@@ -18,10 +18,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/resources"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
 // Step takes the runs with an accepted check, and gives digests of what was patched.
@@ -45,7 +45,7 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 		if err := a.Record.Confirm(ctx); err != nil {
 			return attempt.First(append(faults, err))
 		}
-		err := a.Waits.Try(retry.Step{Name: v1alpha1.StepAnnotate, Of: run.Name, Version: digest}, func() error { return s.patchRun(ctx, run, patch) })
+		err := a.Waits.Try(backoff.Step{Name: v1alpha1.StepAnnotate, Of: run.Name, Version: digest}, func() error { return s.patchRun(ctx, run, patch) })
 		if err == nil {
 			run.Patched = digest
 		} else if told := attempt.First(faults); told != nil && !attempt.Skipped(told) && !attempt.Skipped(err) { // knative logs the first that is returned

@@ -18,8 +18,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/kept"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
 	"github.com/plumbline-ci/plumbline/pkg/runwatch"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
@@ -64,8 +64,8 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 }
 
 // observed is the step of looking at one run.
-func observed(run *v1alpha1.Run) retry.Step {
-	return retry.Step{Name: attempt.StepObserve, Of: run.Name}
+func observed(run *v1alpha1.Run) backoff.Step {
+	return backoff.Step{Name: attempt.StepObserve, Of: run.Name}
 }
 
 func (s *Step) observeRun(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, over func() error) error {

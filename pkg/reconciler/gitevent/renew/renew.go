@@ -10,8 +10,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/gitauth"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
 // Limit bounds one renewal, so that the steps after it have their time.
@@ -58,14 +58,16 @@ const latest = 2 * time.Minute
 
 // soon is the error of a renewal that is tried again by the latest time.
 func soon(err error) error {
-	if err == nil || !retry.Retried(err) {
+	if err == nil || !backoff.Retried(err) {
 		return err
 	}
 	return fault.Among(err, fault.Throttledf(fault.ReasonBusy, latest, "the token ends"))
 }
 
 // renewed is the step of renewing one run's secret.
-func renewed(run *v1alpha1.Run) retry.Step { return retry.Step{Name: v1alpha1.StepRenew, Of: run.Name} }
+func renewed(run *v1alpha1.Run) backoff.Step {
+	return backoff.Step{Name: v1alpha1.StepRenew, Of: run.Name}
+}
 
 // mounts tells whether pods of the run may still need its secret.
 func mounts(run *v1alpha1.Run) bool { return run.Secret != "" && run.UID != "" && run.Result == nil }

@@ -14,11 +14,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/records"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 	"github.com/plumbline-ci/plumbline/pkg/strangers"
@@ -233,6 +233,6 @@ func entry(a *attempt.Attempt, check *status.Check) *v1alpha1.Check {
 }
 
 // reported is the step of sending one check. Another content of it is another version.
-func reported(check *status.Check) retry.Step {
-	return retry.Step{Name: v1alpha1.StepReport, Of: check.Key, Version: status.Digest(*check)}
+func reported(check *status.Check) backoff.Step {
+	return backoff.Step{Name: v1alpha1.StepReport, Of: check.Key, Version: status.Digest(*check)}
 }

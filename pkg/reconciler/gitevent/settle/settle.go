@@ -15,11 +15,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/gitauth"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/pruning"
 	"github.com/plumbline-ci/plumbline/pkg/records"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
 )
 
 // Step takes an event of which nothing is left to do, and gives the stub of it.
@@ -62,7 +62,7 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt, idle bool) (due bool,
 	}
 	unpatched := s.Unpatched(a)
 	if len(unpatched) > 0 && !s.leavesPatches(a) {
-		return false, a.Waits.Try(retry.Step{Name: attempt.StepSettle}, func() error { return s.leave(ctx, a) })
+		return false, a.Waits.Try(backoff.Step{Name: attempt.StepSettle}, func() error { return s.leave(ctx, a) })
 	}
 	if err := s.Pruning.Do(ctx, a); err != nil {
 		return true, err
@@ -112,7 +112,7 @@ func finished(a *attempt.Attempt) bool {
 // finish removes what only an open event needs and settles the event, with what is left of it.
 // Every delete may be repeated.
 func (s *Step) finish(ctx context.Context, a *attempt.Attempt, left left) error {
-	return a.Waits.Try(retry.Step{Name: attempt.StepSettle}, func() error { return s.tidy(ctx, a, left) })
+	return a.Waits.Try(backoff.Step{Name: attempt.StepSettle}, func() error { return s.tidy(ctx, a, left) })
 }
 
 func (s *Step) tidy(ctx context.Context, a *attempt.Attempt, left left) error {
@@ -187,7 +187,7 @@ func again(err error) error {
 // that is over.
 func secretStays(a *attempt.Attempt, err error) bool {
 	f := fault.Of(err)
-	return f != nil && f.Class != fault.Conflict && a.Waits.Failing(retry.Step{Name: attempt.StepSettle}) >= SecretLimit
+	return f != nil && f.Class != fault.Conflict && a.Waits.Failing(backoff.Step{Name: attempt.StepSettle}) >= SecretLimit
 }
 
 // meantNothing reports whether no later event is decided by a comment, and no reply tells of it. It

@@ -20,11 +20,11 @@ import (
 	"knative.dev/pkg/injection"
 	"knative.dev/pkg/logging"
 
-	"github.com/plumbline-ci/plumbline/pkg/budget"
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
 	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/openevents"
 	"github.com/plumbline-ci/plumbline/pkg/ownership"
@@ -43,7 +43,7 @@ func NewController(o cluster.Options, events *openevents.Watch, claims *ownershi
 		logger := logging.FromContext(ctx)
 		runs := pipelineRuns.Informer(ctx)
 		settings := config.NewStore(logger.Named("config"))
-		o.Budget = budget.New(func() budget.Limits { return settings.Load().Open }, clock.RealClock{}, nil)
+		o.Budget = quota.New(func() quota.Limits { return settings.Load().Open }, clock.RealClock{}, nil)
 		c := cluster.Cluster{
 			Plumbline: plumblineclient.Get(ctx).PlumblineV1alpha1(),
 			PaC:       plumblineclient.Get(ctx).PipelinesascodeV1alpha1(),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package retry decides when a key of a workqueue is reconciled again. Requeue turns the errors of a
+// Package backoff decides when a key of a workqueue is reconciled again. Requeue turns the errors of a
 // reconcile into knative's answer. Timers remember which steps of a key have just failed: the
 // workqueue has one time for a key, and a step needs its own (docs/adr/0012).
-package retry
+package backoff
 
 import (
 	"sync"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package concurrency is the order in which the runs of a Repository with a concurrency_limit get its slots. It knows no client:
+// Package slots is the order in which the runs of a Repository with a concurrency_limit get its slots. It knows no client:
 // what waits follows from the open events, and who has a slot is in the status of the Repository (docs/adr/0041).
-package concurrency
+package slots
 
 import (
 	"cmp"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package budget bounds what open events keep in the API server: how many there are, and how many bytes of their
+// Package quota bounds what open events keep in the API server: how many there are, and how many bytes of their
 // deliveries' payloads and of their plans, in total, for each namespace and for each Repository. Receivers refuse deliveries past
 // a budget; controllers let plans wait.
-package budget
+package quota
 
 import (
 	"fmt"

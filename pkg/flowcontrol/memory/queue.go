@@ -11,7 +11,7 @@ const (
 	// maxWaiting bounds for how many it is remembered that they found no room, at some 100 bytes each.
 	maxWaiting = 10_000
 	// patience is for how long room is kept for an event that was woken and does not come. One that is new may have to wait longer than
-	// that for its turn at a Git service (pkg/turns), and then stands in line again: kept for longer, the memory would be as good as lost
+	// that for its turn at a Git service (pkg/flowcontrol/fairqueue), and then stands in line again: kept for longer, the memory would be as good as lost
 	// to the others while that service hangs.
 	patience = time.Minute
 	// step is what a wish for much is rounded up to: an event that needs a little more at each attempt finds no room a few times, not a

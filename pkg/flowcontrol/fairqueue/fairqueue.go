@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package turns shares the workers among Git services and namespaces: neither a service that hangs nor a tenant whose
+// Package fairqueue shares the workers among Git services and namespaces: neither a service that hangs nor a tenant whose
 // services hang can hold them all (B15, S6). Whoever finds no turn stands in a line and is woken when its turn comes: see
 // docs/adr/0025.
-package turns
+package fairqueue
 
 import (
 	"maps"
