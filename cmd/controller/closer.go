@@ -18,9 +18,9 @@ import (
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/lost"
-	"github.com/plumbline-ci/plumbline/pkg/openevents"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/sweep"
+	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
 )
 
 // newCloser closes checks with the credentials that events have.
@@ -41,7 +41,7 @@ func newCloser(ctx context.Context, secret, global string, providers map[string]
 }
 
 // sweeping is the sweep with a closer.
-func sweeping(secret, global string, events *openevents.Watch, providers map[string]provider.Provider) injection.ControllerConstructor {
+func sweeping(secret, global string, events *gitevents.Watch, providers map[string]provider.Provider) injection.ControllerConstructor {
 	return func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 		return sweep.NewController(sweep.Options{Namespace: system.Namespace(), Events: events, Closer: newCloser(ctx, secret, global, providers)})(ctx, cmw)
 	}

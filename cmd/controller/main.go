@@ -29,17 +29,16 @@ import (
 	"knative.dev/pkg/system"
 
 	"github.com/plumbline-ci/plumbline/pkg/cancelling"
-	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
-	"github.com/plumbline-ci/plumbline/pkg/openevents"
 	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/preflight"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/deliveries"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/report"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/wiring"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/repository"
@@ -48,6 +47,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/apicalls"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
+	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
+	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
 )
 
 // component names the logger, the leases and the metrics' service.
@@ -122,10 +123,10 @@ func main() {
 	// sharedmain would hold the election on the client that the reconcilers use, and serve the probes on a fixed port.
 	ctx = sharedmain.WithHealthProbesDisabled(sharedmain.WithHADisabled(leaderelection.With(ctx, election)))
 	go serveProbes(ctx, *probes)
-	events, claims, runs := openevents.New(system.Namespace()), ownership.NewClaims(system.Namespace()), cluster.NewRuns(system.Namespace())
+	events, claims, runs := gitevents.New(system.Namespace()), ownership.NewClaims(system.Namespace()), pipelineruns.NewRuns(system.Namespace())
 	onGitHub, onGitLab := github.New(github.Options{UserAgent: "plumbline/" + version}), gitlab.New(gitlab.Options{UserAgent: "plumbline/" + version})
 	sharedmain.MainWithConfig(ctx, component, cfg,
-		wiring.NewController(cluster.Options{
+		wiring.NewController(clients.Options{
 			Namespace:        system.Namespace(),
 			Version:          version,
 			Remote:           remote.New(remote.Options{UserAgent: "plumbline/" + version}),
@@ -134,7 +135,7 @@ func main() {
 			GlobalRepository: *global,
 			Workers:          *workers,
 			Identity:         system.PodName() + "-" + string(uuid.NewUUID()),
-			Times:            cluster.Times{OperatorRetry: *operatorRetry, CredentialLook: *look, LateReports: *lateReports, CloseWindow: *closeWindow},
+			Times:            clients.Times{OperatorRetry: *operatorRetry, CredentialLook: *look, LateReports: *lateReports, CloseWindow: *closeWindow},
 		}, events, claims, runs),
 		inBulk(func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 			return repository.NewController(repository.Options{

@@ -20,16 +20,16 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/blob"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
 	informers "github.com/plumbline-ci/plumbline/pkg/client/informers/externalversions"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
-	"github.com/plumbline-ci/plumbline/pkg/missed"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/copies"
-	"github.com/plumbline-ci/plumbline/pkg/scope"
+	"github.com/plumbline-ci/plumbline/pkg/store/blob"
+	"github.com/plumbline-ci/plumbline/pkg/store/repositories"
+	"github.com/plumbline-ci/plumbline/pkg/store/signal"
 	"github.com/plumbline-ci/plumbline/pkg/webhooksecret"
 )
 
@@ -58,7 +58,7 @@ type cluster struct {
 	configured cache.InformerSynced
 	asks       *copies.Asks
 	// missed tells controllers that deliveries may have been missed.
-	missed *missed.Asker
+	missed *signal.Asker
 	copies *copies.Copies
 }
 
@@ -88,7 +88,7 @@ func newCluster(cfg *rest.Config, namespace string, logger *zap.SugaredLogger) (
 	}
 	return &cluster{
 		namespace: namespace, client: client, unverified: unverified, kube: kube, logger: logger, config: settings,
-		missed: missed.NewAsker(kube.CoreV1().ConfigMaps(namespace), logger),
+		missed: signal.NewAsker(kube.CoreV1().ConfigMaps(namespace), logger),
 		asks:   asks, copies: copies.New(asks, clock.RealClock{}),
 		own:        informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithNamespace(namespace)),
 		everywhere: informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(trim)),
@@ -224,22 +224,22 @@ func (c *cluster) baseURL(name string) string {
 // options are the parts of the handler that need the cluster.
 func (c *cluster) options(s settings) receiver.Options {
 	plumbline, wait := c.client.PlumblineV1alpha1(), receiver.APIWait(s.apiWait)
-	repositories := scope.Repositories(c.repositories().GetIndexer(), c.config)
-	lister := scope.Lister(c.repositories().GetIndexer(), c.config)
+	indexer := repositories.Repositories(c.repositories().GetIndexer(), c.config)
+	lister := repositories.Lister(c.repositories().GetIndexer(), c.config)
 	cached := receiver.CachedView(
 		c.own.Plumbline().V1alpha1().RepositoryClaims().Lister().RepositoryClaims(c.namespace).Get,
 		func(namespace, name string) (*pacv1alpha1.Repository, error) {
 			return lister.Repositories(namespace).Get(name)
 		})
 	live, unverified := receiver.LiveView(c.client, c.namespace, wait), receiver.LiveView(c.unverified, c.namespace, wait)
-	live.Repository = scope.Reader(live.Repository, c.config)
-	unverified.Repository = scope.Reader(unverified.Repository, c.config)
+	live.Repository = repositories.Reader(live.Repository, c.config)
+	unverified.Repository = repositories.Reader(unverified.Repository, c.config)
 	return receiver.Options{
 		BaseURL: c.baseURL,
 		Secret:  copies.AppSecret{Copies: c.copies, Namespace: c.namespace, Name: s.appSecret},
 		Lookup: receiver.Lookup{
 			Cached: cached, Live: live, Unverified: unverified,
-			Named: receiver.NamedBy(repositories), Beside: receiver.BesideBy(repositories),
+			Named: receiver.NamedBy(indexer), Beside: receiver.BesideBy(indexer),
 			Barred: func(canonical, namespace string) bool { return c.config.Load().Owners.Bar(canonical, namespace) },
 		},
 		Services: receiver.Services{Global: receiver.GlobalOf(cached, unverified, c.namespace, s.global), Secrets: c.copies},

@@ -16,7 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/match"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // Sources answer what a decision depends on. Each is asked only then.
@@ -26,7 +26,7 @@ type Sources struct {
 	// Actor returns who caused the event, from its payload. nil is nobody.
 	Actor func(ctx context.Context) (string, error)
 	// Recorded returns what was recorded of the event's subject, oldest first and without the event itself.
-	Recorded func(ctx context.Context) ([]records.Record, error)
+	Recorded func(ctx context.Context) ([]history.Record, error)
 }
 
 // Access answers what an account may do (provider.Access has the contract).

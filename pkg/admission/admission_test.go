@@ -16,7 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/command"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 const sha = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -39,10 +39,10 @@ func (s service) Actor(_ context.Context, _ *v1alpha1.GitEventSpec, told string)
 func (s service) Owner(context.Context, string) (bool, error) { return false, nil }
 
 // waiting is on record: the event by which the pull request waits for approval of its commit.
-func waiting() []records.Record {
+func waiting() []history.Record {
 	e := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: "pull-1"}, Spec: *forked("stranger")}
 	e.Status.Disposition, e.Status.Plan = v1alpha1.DispositionPending, &v1alpha1.Plan{HeadSHA: sha}
-	return []records.Record{{Event: e}}
+	return []history.Record{{Event: e}}
 }
 
 // forked is the event of a pull request from a fork.
@@ -81,7 +81,7 @@ func TestDecide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			desk := admission.New(&pacv1alpha1.Repository{}, &config.Config{}, admission.Sources{
-				Access: service{}, History: heads{}, Recorded: func(context.Context) ([]records.Record, error) { return waiting(), nil },
+				Access: service{}, History: heads{}, Recorded: func(context.Context) ([]history.Record, error) { return waiting(), nil },
 			})
 			if c.event.Command != nil {
 				if refused, _, err := desk.Commenter(t.Context(), c.event); err != nil || refused != c.commentRefused {

@@ -14,17 +14,17 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/match"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // pushedBy is on record: somebody has pushed the commit to the branch of a writer's pull request, and what became of that.
-func pushedBy(actor, disposition string) records.Record {
+func pushedBy(actor, disposition string) history.Record {
 	e := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: "push-1"}, Spec: *forked("writer")}
 	e.Spec.Action, e.Spec.Before, e.Spec.Actor = "synchronize", strings.Repeat("b", 40), actor
 	if disposition != "" {
 		e.Status.Disposition, e.Status.Plan = v1alpha1.Disposition(disposition), &v1alpha1.Plan{HeadSHA: sha}
 	}
-	return records.Record{Event: e}
+	return history.Record{Event: e}
 }
 
 // What a stranger has pushed to a writer's fork waits for approval (S10). A writer who sets a label on the pull request, or opens it again,
@@ -37,23 +37,23 @@ func TestALabelOfAWriterIsNoApprovalOfWhatAStrangerHasPushed(t *testing.T) {
 	labelled.Event.Spec.Action, labelled.Event.Spec.Before = "labeled", ""
 	const pending, runs = string(v1alpha1.DispositionPending), string(v1alpha1.DispositionRuns)
 	for name, c := range map[string]struct {
-		recorded []records.Record
+		recorded []history.Record
 		allowed  bool
 		by       string
 	}{
-		"it waits":                       {[]records.Record{pushedBy("stranger", pending)}, false, ""},
-		"its push is not planned yet":    {[]records.Record{pushedBy("stranger", "")}, false, ""},
-		"it was approved":                {[]records.Record{pushedBy("stranger", pending), approved}, true, "lea"},
-		"the author has pushed it since": {[]records.Record{pushedBy("stranger", pending), pushedBy("writer", runs)}, true, ""},
-		"the author's waited":            {[]records.Record{pushedBy("writer", pending)}, true, ""},
+		"it waits":                       {[]history.Record{pushedBy("stranger", pending)}, false, ""},
+		"its push is not planned yet":    {[]history.Record{pushedBy("stranger", "")}, false, ""},
+		"it was approved":                {[]history.Record{pushedBy("stranger", pending), approved}, true, "lea"},
+		"the author has pushed it since": {[]history.Record{pushedBy("stranger", pending), pushedBy("writer", runs)}, true, ""},
+		"the author's waited":            {[]history.Record{pushedBy("writer", pending)}, true, ""},
 		"nothing is on record":           {nil, true, ""},
-		"another label is not planned":   {[]records.Record{labelled}, true, ""},
+		"another label is not planned":   {[]history.Record{labelled}, true, ""},
 	} {
 		for action, eventType := range map[string]string{"labeled": match.LabelEvent, "reopened": "pull_request", "ready_for_review": "pull_request", "update": "Merge Request"} {
 			t.Run(name+", "+action, func(t *testing.T) {
 				t.Parallel()
 				desk := admission.New(&pacv1alpha1.Repository{}, &config.Config{}, admission.Sources{
-					Access: service{}, History: heads{}, Recorded: func(context.Context) ([]records.Record, error) { return c.recorded, nil },
+					Access: service{}, History: heads{}, Recorded: func(context.Context) ([]history.Record, error) { return c.recorded, nil },
 				})
 				spec := forked("writer")
 				spec.Action, spec.EventType = action, eventType

@@ -10,7 +10,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/approval"
 	"github.com/plumbline-ci/plumbline/pkg/command"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // approve decides about what depends on an approval: it is not allowed by itself, and would be if its commit were approved; or it is a comment
@@ -47,7 +47,7 @@ func (m *matter) approve(ctx context.Context, decision access.Decision) (access.
 }
 
 // givesNone decides about an event that cannot approve its commit. It tells whether the event is one, or may run what is approved alone.
-func (m *matter) givesNone(decision access.Decision, recorded []records.Record) (end access.Decision, ends bool) {
+func (m *matter) givesNone(decision access.Decision, recorded []history.Record) (end access.Decision, ends bool) {
 	allowed := decision.Verdict == access.Allowed
 	switch {
 	case m.starts() && !allowed && same(m.Spec.Sender, m.Spec.PullRequest.Author): // S24, whatever the command
@@ -63,7 +63,7 @@ func (m *matter) givesNone(decision access.Decision, recorded []records.Record) 
 }
 
 // heads are the heads that the pull request has had: by the Git service's own word where it signs nothing, so that nobody can make them up.
-func (m *matter) heads(ctx context.Context, recorded []records.Record) (heads []approval.Head, err error) {
+func (m *matter) heads(ctx context.Context, recorded []history.Record) (heads []approval.Head, err error) {
 	versions, err := m.sources.History.Versions(ctx, m.Spec)
 	if err != nil {
 		return nil, fmt.Errorf("asking which heads the pull request has had: %w", err)

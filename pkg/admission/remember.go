@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/approval"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/owners"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // With remember-ok-to-test an approval of one commit lets run what the author of the pull request pushes later (S22). Each such commit is
@@ -22,7 +22,7 @@ import (
 // than one. It is by the event of the push that this is found out, and nothing is kept but what is on record.
 
 // remember decides about a commit that nobody has approved, and that runs by an approval of another one or not at all.
-func (m *matter) remember(ctx context.Context, decision access.Decision, recorded []records.Record) (access.Decision, error) {
+func (m *matter) remember(ctx context.Context, decision access.Decision, recorded []history.Record) (access.Decision, error) {
 	if !m.config.RememberApprovals || decision.Verdict == access.Allowed {
 		return decision, nil
 	}

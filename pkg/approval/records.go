@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // Heads are the moments that the deliveries of a pull request tell. One that does not say when it happened proves nothing.
-func Heads(recorded []records.Record) (heads []Head) {
+func Heads(recorded []history.Record) (heads []Head) {
 	for _, r := range recorded {
 		spec := &r.Event.Spec
 		if spec.PullRequest == nil || spec.Comment != nil || spec.HappenedAt == nil {
@@ -25,7 +25,7 @@ func Heads(recorded []records.Record) (heads []Head) {
 // Standing returns the last approval that is on record for the commit of an event, nil if there is none. One that was given for another
 // target branch, or for the branch of another repository, does not stand; and one of another commit, which was remembered, is judged anew
 // for each event.
-func Standing(recorded []records.Record, event *v1alpha1.GitEventSpec) *v1alpha1.Approval {
+func Standing(recorded []history.Record, event *v1alpha1.GitEventSpec) *v1alpha1.Approval {
 	for _, r := range slices.Backward(recorded) {
 		plan := r.Event.Status.Plan
 		if plan != nil && plan.HeadSHA == event.SHA && plan.Approval != nil && plan.Approval.SHA == "" && Changed(plan.Approval, event) == "" {
@@ -48,7 +48,7 @@ func Changed(given *v1alpha1.Approval, event *v1alpha1.GitEventSpec) (what strin
 
 // Waits tells whether an event of the commit waits for approval, or did, or may when it is planned: somebody else than the author of the pull
 // request has caused it.
-func Waits(recorded []records.Record, sha string) bool {
+func Waits(recorded []history.Record, sha string) bool {
 	for _, r := range recorded {
 		if r.SHA() == sha && (r.Event.Status.Disposition == v1alpha1.DispositionPending || mayWait(r.Event)) {
 			return true
@@ -64,7 +64,7 @@ func mayWait(event *v1alpha1.GitEvent) bool {
 
 // Unread tells whether the commit was pushed by somebody else than the author of the pull request, and that waits for approval or may when it
 // is planned; and nobody who may has run the commit since.
-func Unread(recorded []records.Record, sha string) (unread bool) {
+func Unread(recorded []history.Record, sha string) (unread bool) {
 	for _, r := range recorded {
 		spec, st := &r.Event.Spec, &r.Event.Status
 		switch {

@@ -8,14 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // planned is an event of a commit, with the reason of its plan.
-func planned(name, sha, reason string, given *v1alpha1.Approval) records.Record {
+func planned(name, sha, reason string, given *v1alpha1.Approval) history.Record {
 	e := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	e.Status.Plan = &v1alpha1.Plan{HeadSHA: sha, Reason: reason, Approval: given}
-	return records.Record{Event: e}
+	return history.Record{Event: e}
 }
 
 func by(who, event, sha string) *v1alpha1.Approval {
@@ -25,28 +25,28 @@ func by(who, event, sha string) *v1alpha1.Approval {
 // Of several approvals the last one counts, with the commit that it was given for; and what was forgotten after it.
 func TestGiven(t *testing.T) {
 	t.Parallel()
-	unplanned := records.Record{Event: &v1alpha1.GitEvent{}}
+	unplanned := history.Record{Event: &v1alpha1.GitEvent{}}
 	ann := planned("c1", first, "Selected", by("ann", "c1", ""))
 	bob := planned("c2", second, "Selected", by("bob", "c2", ""))
 	ran := planned("p2", second, "Selected", by("ann", "c1", first))
 	again := planned("p3", first, "Selected", by("ann", "c1", ""))
 	forgot := planned("p4", "f00", ReasonForgotten, nil)
 	for name, c := range map[string]struct {
-		recorded           []records.Record
+		recorded           []history.Record
 		by, sha, forgotten string
 	}{
 		"nothing is on record":                  {nil, "", "", ""},
-		"nothing was approved":                  {[]records.Record{unplanned, planned("p1", first, "PendingApproval", nil)}, "", "", ""},
-		"one approval":                          {[]records.Record{unplanned, ann}, "ann", first, ""},
-		"the last of two":                       {[]records.Record{ann, bob}, "bob", second, ""},
-		"a commit ran by it":                    {[]records.Record{ann, ran}, "ann", first, ""},
-		"it was opened again":                   {[]records.Record{ann, again}, "ann", first, ""},
-		"a commit runs by the one before":       {[]records.Record{ann, bob, ran}, "bob", second, ""},
-		"the comment is not on record any more": {[]records.Record{ran}, "ann", first, ""},
-		"forgotten":                             {[]records.Record{ann, forgot}, "ann", first, "f00"},
-		"forgotten, and another ran":            {[]records.Record{ann, forgot, ran}, "ann", first, "f00"},
-		"forgotten, and approved again":         {[]records.Record{ann, forgot, bob}, "bob", second, ""},
-		"forgotten, and the comment is gone":    {[]records.Record{forgot, ran}, "ann", first, "f00"},
+		"nothing was approved":                  {[]history.Record{unplanned, planned("p1", first, "PendingApproval", nil)}, "", "", ""},
+		"one approval":                          {[]history.Record{unplanned, ann}, "ann", first, ""},
+		"the last of two":                       {[]history.Record{ann, bob}, "bob", second, ""},
+		"a commit ran by it":                    {[]history.Record{ann, ran}, "ann", first, ""},
+		"it was opened again":                   {[]history.Record{ann, again}, "ann", first, ""},
+		"a commit runs by the one before":       {[]history.Record{ann, bob, ran}, "bob", second, ""},
+		"the comment is not on record any more": {[]history.Record{ran}, "ann", first, ""},
+		"forgotten":                             {[]history.Record{ann, forgot}, "ann", first, "f00"},
+		"forgotten, and another ran":            {[]history.Record{ann, forgot, ran}, "ann", first, "f00"},
+		"forgotten, and approved again":         {[]history.Record{ann, forgot, bob}, "bob", second, ""},
+		"forgotten, and the comment is gone":    {[]history.Record{forgot, ran}, "ann", first, "f00"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -73,14 +73,14 @@ func TestStanding(t *testing.T) {
 	fork := planned("c4", first, "", by("eve", "c4", ""))
 	fork.Event.Status.Plan.Approval.HeadProjectID = 7
 	for name, c := range map[string]struct {
-		recorded []records.Record
+		recorded []history.Record
 		by       string
 	}{
-		"the last of two":    {[]records.Record{planned("c1", first, "", by("ann", "c1", "")), planned("c2", first, "", by("bob", "c2", ""))}, "bob"},
-		"of another commit":  {[]records.Record{planned("c1", second, "", by("ann", "c1", ""))}, ""},
-		"for another branch": {[]records.Record{planned("c1", first, "", by("ann", "c1", "")), other}, "ann"},
-		"for another fork":   {[]records.Record{planned("c1", first, "", by("ann", "c1", "")), fork}, "ann"},
-		"it was remembered":  {[]records.Record{planned("p2", first, "", by("ann", "c1", second))}, ""},
+		"the last of two":    {[]history.Record{planned("c1", first, "", by("ann", "c1", "")), planned("c2", first, "", by("bob", "c2", ""))}, "bob"},
+		"of another commit":  {[]history.Record{planned("c1", second, "", by("ann", "c1", ""))}, ""},
+		"for another branch": {[]history.Record{planned("c1", first, "", by("ann", "c1", "")), other}, "ann"},
+		"for another fork":   {[]history.Record{planned("c1", first, "", by("ann", "c1", "")), fork}, "ann"},
+		"it was remembered":  {[]history.Record{planned("p2", first, "", by("ann", "c1", second))}, ""},
 	} {
 		got := ""
 		if standing := Standing(c.recorded, event); standing != nil {
@@ -90,7 +90,7 @@ func TestStanding(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, c.by)
 		}
 	}
-	ran := []records.Record{planned("c1", first, "", by("ann", "c1", "")), planned("p2", second, "", by("ann", "c1", first))}
+	ran := []history.Record{planned("c1", first, "", by("ann", "c1", "")), planned("p2", second, "", by("ann", "c1", first))}
 	if Remembered(ran, first) || !Remembered(ran, second) || Remembered(nil, second) {
 		t.Error("only what ran by an approval of another commit is remembered")
 	}

@@ -19,9 +19,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
-	"github.com/plumbline-ci/plumbline/pkg/kept"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
 // Attempt is one reconcile of one event. A step changes what is its own of Event.Status, and nothing else.
@@ -36,7 +36,7 @@ type Attempt struct {
 	// Git is logged in on first use.
 	Git *credentials.Session
 	// Kept is what was planned, read on first use.
-	Kept *kept.Plan
+	Kept *plans.Plan
 	// Seen are the PipelineRuns that this reconcile has seen, by name.
 	Seen  map[string]*pipelinev1.PipelineRun
 	Began time.Time
@@ -70,7 +70,7 @@ type Desk struct {
 }
 
 // Begin is the beginning of a reconcile of an event.
-func (d *Desk) Begin(ctx context.Context, version *Version, logins *credentials.Keeper, plan *kept.Plan) *Attempt {
+func (d *Desk) Begin(ctx context.Context, version *Version, logins *credentials.Keeper, plan *plans.Plan) *Attempt {
 	event := version.Event
 	event.GetConditionSet().Manage(&event.Status).InitializeConditions()
 	settings := config.FromContext(ctx)

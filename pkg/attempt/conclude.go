@@ -7,12 +7,11 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/status"
-	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 )
 
 // Conclude derives the conditions from the status: they repeat it for people and decide nothing.
 func (a *Attempt) Conclude() {
-	statuslimit.Fit(&a.Event.Status)
+	v1alpha1.Fit(&a.Event.Status)
 	a.mark(v1alpha1.GitEventPlanned, a.Decided(), v1alpha1.StepPlan)
 	a.mark(v1alpha1.GitEventCreated, a.Decided() && a.allCreated(), a.createWait())
 	a.mark(v1alpha1.GitEventReported, a.Planned() && a.Waits.Of(v1alpha1.StepReport) == nil && len(a.Outstanding()) == 0, v1alpha1.StepReport)

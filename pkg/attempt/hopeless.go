@@ -7,7 +7,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/kept"
+	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
 const (
@@ -61,7 +61,7 @@ func (w *Waits) Hopeless(wait *v1alpha1.Wait) bool {
 		return met >= retry
 	case wait.Reason == fault.ReasonNotConfirmed:
 		return met >= lagLimit
-	case wait.Class == fault.Operator.String() && wait.Reason != ReasonPanic, wait.Reason == fault.ReasonCommitUnknown, wait.Reason == fault.ReasonNotClaimedYet, kept.NoRoom(wait.Reason):
+	case wait.Class == fault.Operator.String() && wait.Reason != ReasonPanic, wait.Reason == fault.ReasonCommitUnknown, wait.Reason == fault.ReasonNotClaimedYet, plans.NoRoom(wait.Reason):
 		return met >= sameWait && !latest.IsZero() && w.desk.Clock.Since(latest) >= w.config.MaxWait()
 	}
 	return false

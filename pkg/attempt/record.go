@@ -16,7 +16,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
-	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 )
 
 // Record writes the status of one event: only if it changed, and only over the version that is known.
@@ -57,7 +56,7 @@ func (r *Record) WritePlan(ctx context.Context) error {
 // was computed here may be stale; the next reconcile reads it and computes anew.
 func (r *Record) Write(ctx context.Context) error {
 	Summarize(r.event)
-	statuslimit.Fit(&r.event.Status)
+	v1alpha1.Fit(&r.event.Status)
 	if !r.changed() {
 		r.desk.Timers.Note(r.event.Name, r.recording(), nil, r.desk.Clock.Now()) // a write that failed may have landed
 		return nil

@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 )
 
 // maxDecisions is how many decisions a settled event keeps: they are the answer to "why did it not run".
@@ -36,5 +35,5 @@ func Shrink(event *v1alpha1.GitEvent, now time.Time, late bool) {
 			st.Runs[i].Result.Text, st.Runs[i].Result.Brief = "", ""
 		}
 	}
-	statuslimit.Shrink(st)
+	v1alpha1.Shrink(st)
 }

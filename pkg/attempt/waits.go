@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/kept"
+	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
 // Waits are status.waits: why a step of the event is not done, and until when it is not tried. Beside them are the timers
@@ -145,7 +145,7 @@ func goesOn(before, next *v1alpha1.Wait) bool {
 // operator. Thousands may wait for room or a quota and look each minute; each write of a status stores a whole event with its payload, and
 // all of them would fill etcd.
 func (w *Waits) seldom(reason string, before *v1alpha1.Wait) bool {
-	return (kept.NoRoom(reason) || reason == fault.ReasonQuota) && before.NotBefore != nil && w.desk.Clock.Since(before.NotBefore.Time) < w.desk.operatorRetry()
+	return (plans.NoRoom(reason) || reason == fault.ReasonQuota) && before.NotBefore != nil && w.desk.Clock.Since(before.NotBefore.Time) < w.desk.operatorRetry()
 }
 
 // tell makes one Kubernetes Event for each change of reason. No tenant is told of a panic, which is ours, nor of a wait for a slot, which

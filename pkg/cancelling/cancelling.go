@@ -16,7 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/cluster"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
 	"github.com/plumbline-ci/plumbline/pkg/superseding"
 )
 
@@ -40,7 +40,7 @@ type Step struct {
 }
 
 // New returns the step of an installation.
-func New(c cluster.Cluster, o cluster.Options) *Step {
+func New(c clients.Cluster, o clients.Options) *Step {
 	events := c.Plumbline.GitEvents(o.Namespace)
 	return &Step{
 		Events: events, Open: c.Open.GitEvents(o.Namespace), Tekton: c.Tekton, Window: o.Times.CloseWindow,

@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 	"github.com/plumbline-ci/plumbline/pkg/superseding"
 )
 
@@ -44,9 +44,9 @@ func (s *Step) left(a *attempt.Attempt) time.Duration {
 func (s *Step) tellAll(ctx context.Context, a *attempt.Attempt) error {
 	cancels := a.Event.Status.Plan.Cancels
 	var others []*v1alpha1.GitEvent
-	err := records.EachOpen(ctx, s.Events, a.Event.Spec.Subjects(), func(other *v1alpha1.GitEvent) bool {
+	err := history.EachOpen(ctx, s.Events, a.Event.Spec.Subjects(), func(other *v1alpha1.GitEvent) bool {
 		if other.Name != a.Event.Name && concerns(a.Event.AsRecorded(), cancels, other) {
-			others = append(others, records.Trimmed(other))
+			others = append(others, history.Trimmed(other))
 		}
 		return true
 	})
@@ -75,7 +75,7 @@ func concerns(spec *v1alpha1.GitEventSpec, cancels *v1alpha1.Cancellation, other
 func (s *Step) Finds(
 	ctx context.Context, event string, spec *v1alpha1.GitEventSpec, cancels *v1alpha1.Cancellation,
 ) (something, running bool, err error) {
-	err = records.EachOpen(ctx, s.Events, spec.Subjects(), func(other *v1alpha1.GitEvent) bool {
+	err = history.EachOpen(ctx, s.Events, spec.Subjects(), func(other *v1alpha1.GitEvent) bool {
 		if other.Name == event || !concerns(spec, cancels, other) {
 			return true
 		}
@@ -117,7 +117,7 @@ func (s *Step) Since(ctx context.Context, event *v1alpha1.GitEvent) (*v1alpha1.C
 	}
 	if spec.ReceivedAt.Sub(spec.Happened()) > s.window()*2/5 {
 		var closed *v1alpha1.Cancellation
-		err := records.Each(ctx, s.Events, spec.Subjects(), func(other *v1alpha1.GitEvent) bool {
+		err := history.Each(ctx, s.Events, spec.Subjects(), func(other *v1alpha1.GitEvent) bool {
 			if closes(other, spec) {
 				closed = other.Status.Plan.Cancels
 			}

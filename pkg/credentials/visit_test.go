@@ -11,7 +11,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
-	"github.com/plumbline-ci/plumbline/pkg/openevents"
+	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
 )
 
 // A fresh event asks for its turn with what the cache has of it, so that nothing is read for one that waits.
@@ -22,7 +22,7 @@ func TestTheCacheKnowsWhereAnEventWaits(t *testing.T) {
 		Repository: v1alpha1.RepositoryReference{Namespace: "team", Name: "app"},
 	}}
 	want := fairqueue.Visit{Event: "pull-request-1", Namespace: "team", Host: "github.com", Installation: 7, PullsOf: "app"}
-	for what, e := range map[string]*v1alpha1.GitEvent{"the event": event, "what the cache has": openevents.Trim(event)} {
+	for what, e := range map[string]*v1alpha1.GitEvent{"the event": event, "what the cache has": gitevents.Trim(event)} {
 		if diff := cmp.Diff(want, credentials.VisitOf(e)); diff != "" {
 			t.Errorf("the visit of %s (-want +got):\n%s", what, diff)
 		}

@@ -12,7 +12,7 @@ import (
 	"knative.dev/pkg/apis"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/openevents"
+	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
 )
 
 // An open event is at one step, since the time its status tells; what its report waits for counts as outstanding.
@@ -79,7 +79,7 @@ func TestDoing(t *testing.T) {
 				change(&event.Status)
 			}
 			now := at(30).Time
-			got := summarize([]*v1alpha1.GitEvent{openevents.Trim(event)}, now)
+			got := summarize([]*v1alpha1.GitEvent{gitevents.Trim(event)}, now)
 			want := summary{open: map[string]int{}, oldest: map[string]time.Duration{}, waiting: map[waitKind]int{}, outstanding: c.outstanding}
 			for _, step := range []string{doingPlan, doingCreate, doingQueue, doingRun, doingReport, doingAnnotate, doingSettle} {
 				want.open[step], want.oldest[step] = 0, 0

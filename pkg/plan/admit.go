@@ -8,7 +8,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/admission"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/match"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // admit asks who may start the event and returns its end when it is not allowed, nil when it is.
@@ -32,11 +32,11 @@ func (p *planner) known() admission.Event {
 }
 
 // recorded is what was recorded of the event's subject. It is asked for once.
-func (p *planner) recorded(ctx context.Context) ([]records.Record, error) {
+func (p *planner) recorded(ctx context.Context) ([]history.Record, error) {
 	if p.past != nil {
 		return *p.past, nil
 	}
-	var all []records.Record
+	var all []history.Record
 	var err error
 	switch {
 	case p.rerun != nil && p.RecordsOf != nil: // it was recorded as one of its commit

@@ -16,7 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // happening is something that happened to a stranger's pull request, in tenths of a second: a push, that it was opened again, or a writer's
@@ -157,7 +157,7 @@ func planAt(t *testing.T, h *happening, all []*happening, s seeds) *plan.Plan {
 	if s.fired > 0 && h.planned >= s.fired {
 		w.writers = ""
 	}
-	var known []records.Record
+	var known []history.Record
 	for _, other := range all {
 		if other.at <= h.planned {
 			w.moved = other.sha
@@ -172,7 +172,7 @@ func planAt(t *testing.T, h *happening, all []*happening, s seeds) *plan.Plan {
 		if s.forging != nil {
 			event = lies(s.forging, event, all)
 		}
-		known = append(known, records.Record{Event: event})
+		known = append(known, history.Record{Event: event})
 	}
 	in := forked()
 	in.Event.Name, in.Event.Spec = h.event.Name, &h.event.Spec
@@ -185,7 +185,7 @@ func planAt(t *testing.T, h *happening, all []*happening, s seeds) *plan.Plan {
 	config := *in.Config
 	config.RememberApprovals, in.Config = s.remember, &config
 	sources := w.sources()
-	sources.Records = func(context.Context) ([]records.Record, error) { return known, nil }
+	sources.Records = func(context.Context) ([]history.Record, error) { return known, nil }
 	made, err := plan.Make(t.Context(), in, sources)
 	if err != nil {
 		t.Fatal(err)

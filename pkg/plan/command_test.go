@@ -14,8 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/records"
 	"github.com/plumbline-ci/plumbline/pkg/resources"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 const pulls = "[pull_request]"
@@ -130,7 +130,7 @@ func TestAStrangersCommandCostsTwoQuestions(t *testing.T) {
 		}
 	}
 	w := written("/test")
-	w.writers, w.records = "member", []records.Record{} // and the pull request is a stranger's
+	w.writers, w.records = "member", []history.Record{} // and the pull request is a stranger's
 	if made := w.make(t, commented()); made.Reason != "NotApproved" || w.count("files") != 0 || w.count("access of member") != 1 {
 		t.Errorf("%+v, asked %v", made, w.asked)
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // A comment on a commit that was pushed can have a command, and nothing else. It is carried out as for a push
@@ -65,9 +65,9 @@ func (p *planner) isHead(sha string) error {
 }
 
 // ofRef leaves of the records of a commit those of the branch or tag that a command on it is about. Those of pull requests are of one.
-func (p *planner) ofRef(all []records.Record) []records.Record {
+func (p *planner) ofRef(all []history.Record) []history.Record {
 	if !p.onCommit() {
 		return all
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(r records.Record) bool { return r.Event.GitRef() != p.spec.BaseRef })
+	return slices.DeleteFunc(slices.Clone(all), func(r history.Record) bool { return r.Event.GitRef() != p.spec.BaseRef })
 }

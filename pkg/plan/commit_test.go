@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/match"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // remarked is a comment of a member on a commit.
@@ -140,7 +140,7 @@ func TestACommandOnACommitStandsWhileItIsPlanned(t *testing.T) {
 }
 
 // ofRef makes a record one of a push to a ref, or of a command on the commit that turned out to be of it.
-func ofRef(r records.Record, ref string, comment bool) records.Record {
+func ofRef(r history.Record, ref string, comment bool) history.Record {
 	r.Event.Spec.EventType, r.Event.Spec.BaseRef = "push", ref
 	if comment {
 		r.Event.Spec.BaseRef, r.Event.Spec.Comment, r.Event.Status.Plan.Ref = "", &v1alpha1.Comment{ID: 1}, ref
@@ -153,12 +153,12 @@ func TestRetestOnACommitGoesByItsBranch(t *testing.T) {
 	t.Parallel()
 	const main, release = "refs/heads/main", "refs/heads/release"
 	for name, test := range map[string]struct {
-		records []records.Record
+		records []history.Record
 		want    []string
 	}{
-		"the push has failed":                    {[]records.Record{ofRef(recorded(sha, true, "a Failed", "b Succeeded"), main, false)}, []string{"a"}},
-		"a command has succeeded since":          {[]records.Record{ofRef(recorded(sha, true, "a Failed", "b Failed"), main, false), ofRef(recorded(sha, true, "b Succeeded"), main, true)}, []string{"a"}},
-		"what another branch ran does not count": {[]records.Record{ofRef(recorded(sha, true, "a Succeeded"), release, false), ofRef(recorded(sha, true, "b Succeeded"), release, true)}, []string{"a", "b"}},
+		"the push has failed":                    {[]history.Record{ofRef(recorded(sha, true, "a Failed", "b Succeeded"), main, false)}, []string{"a"}},
+		"a command has succeeded since":          {[]history.Record{ofRef(recorded(sha, true, "a Failed", "b Failed"), main, false), ofRef(recorded(sha, true, "b Succeeded"), main, true)}, []string{"a"}},
+		"what another branch ran does not count": {[]history.Record{ofRef(recorded(sha, true, "a Succeeded"), release, false), ofRef(recorded(sha, true, "b Succeeded"), release, true)}, []string{"a", "b"}},
 	} {
 		w := said("/retest")
 		w.files, w.records = []git.File{pipeline("a"), pipeline("b")}, test.records
@@ -197,7 +197,7 @@ func TestARerunOfACommandOnACommit(t *testing.T) {
 	w := said("")
 	w.writers = "presser"
 	in := pressed(v1alpha1.Rerun{Check: "x", ExternalID: record.Event.Status.Runs[0].Name})
-	made, err := (&past{world: w, byNumber: map[int64][]records.Record{0: {record}}}).make(t, in)
+	made, err := (&past{world: w, byNumber: map[int64][]history.Record{0: {record}}}).make(t, in)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,11 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/blob"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
+	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 )
 
 // address is where task is.
@@ -141,7 +140,7 @@ func TestAnEarlierRunKeepsItsNameWithoutTheDash(t *testing.T) {
 
 func TestTooManyEndThePlanningWithOneRun(t *testing.T) {
 	t.Parallel()
-	w := &world{files: append(many(statuslimit.MaxRuns, "on-path-change: '**'"), pipeline("hello"), pipeline("docs", "on-label: bug"), fetches("waits")), changedErr: down(), addressErr: down()}
+	w := &world{files: append(many(v1alpha1.MaxRuns, "on-path-change: '**'"), pipeline("hello"), pipeline("docs", "on-label: bug"), fetches("waits")), changedErr: down(), addressErr: down()}
 	first := w.make(t, push())
 	if diff := cmp.Diff([]string{"hello"}, created(first)); diff != "" {
 		t.Fatal(diff)

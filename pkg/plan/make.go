@@ -11,10 +11,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/records"
 	"github.com/plumbline-ci/plumbline/pkg/references"
 	"github.com/plumbline-ci/plumbline/pkg/rerun"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // Over is the error of an event that turns out to be about nothing any more, because the pull request of a comment was closed,
@@ -65,7 +65,7 @@ type planner struct {
 	desk *admission.Desk
 	admission.Consent
 	// past is what was recorded of the event's subject, nil as long as it was not asked for.
-	past *[]records.Record
+	past *[]history.Record
 	// rerun is what is to run again, nil for other events.
 	rerun    *rerun.Found
 	priority priority

@@ -6,7 +6,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/resources"
-	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 )
 
 // tooMany returns fault.Invalid if more pipelines are for the event than one event may start, else nil. Those that cannot be
@@ -18,7 +17,7 @@ func (d *draft) tooMany(open []*candidate) *fault.Error {
 			selected++
 		}
 	}
-	if selected <= statuslimit.MaxRuns {
+	if selected <= v1alpha1.MaxRuns {
 		return nil
 	}
 	none := "none of them is started"
@@ -26,7 +25,7 @@ func (d *draft) tooMany(open []*candidate) *fault.Error {
 		none = "no more of them are started"
 	}
 	return fault.Invalidf("TooManyPipelines", "%d pipelines in %s are for this event, and one event starts at most %d: %s. "+
-		"Narrow their annotations, or start several from one pipeline", selected, Definitions, statuslimit.MaxRuns, none)
+		"Narrow their annotations, or start several from one pipeline", selected, Definitions, v1alpha1.MaxRuns, none)
 }
 
 // refuseOpen ends the planning with one check that says why. What was created for the event before goes on.

@@ -14,9 +14,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/match"
-	"github.com/plumbline-ci/plumbline/pkg/records"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
 	"github.com/plumbline-ci/plumbline/pkg/resources"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
@@ -126,7 +126,7 @@ func (d *draft) pullRuns(ctx context.Context, pull git.Pull) (bool, error) {
 
 // hasRuns reports whether an event has runs of pipelines. The run that shows what a plan waits for is
 // none.
-func hasRuns(r records.Record) bool {
+func hasRuns(r history.Record) bool {
 	found := r.Event.Status.Runs
 	stands := func(run v1alpha1.Run) bool { return run.Pipeline == Definitions && run.Refused == nil }
 	return len(found) == 0 && r.Event.Status.Disposition == v1alpha1.DispositionRuns ||
@@ -207,13 +207,13 @@ func (d *draft) soonLate(push *v1alpha1.GitEventSpec) bool {
 // others returns those events of a subject that are picked. Of two events of which either may go on
 // without the other, one has to see what the other one has decided: what is not decided and
 // outdates cannot record a decision that it made without reading again.
-func (d *draft) others(ctx context.Context, subjects string, picks, outdates func(*v1alpha1.GitEventSpec) bool) ([]records.Record, error) {
-	list := func() ([]records.Record, error) {
+func (d *draft) others(ctx context.Context, subjects string, picks, outdates func(*v1alpha1.GitEventSpec) bool) ([]history.Record, error) {
+	list := func() ([]history.Record, error) {
 		all, err := d.RecordsOf(ctx, subjects)
 		if err != nil {
 			return nil, fmt.Errorf("reading what else is on record of commit %s: %w", d.spec.SHA, err)
 		}
-		return slices.DeleteFunc(all, func(r records.Record) bool { return !picks(&r.Event.Spec) }), nil
+		return slices.DeleteFunc(all, func(r history.Record) bool { return !picks(&r.Event.Spec) }), nil
 	}
 	known, err := list()
 	if err != nil {
@@ -236,7 +236,7 @@ func (d *draft) others(ctx context.Context, subjects string, picks, outdates fun
 }
 
 // undecided reports whether an event may still start something that it has no run for.
-func undecided(r records.Record) bool {
+func undecided(r history.Record) bool {
 	return !r.Event.Settled() && !r.Event.Status.Plan.Decided()
 }
 

@@ -17,9 +17,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/records"
 	"github.com/plumbline-ci/plumbline/pkg/references"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 	"github.com/plumbline-ci/plumbline/pkg/wishes"
 )
@@ -112,7 +112,7 @@ type Delivery struct {
 	Payload func(ctx context.Context) ([]byte, error)
 	// Records returns what was recorded of the event's subject (GitEventSpec.Subject), oldest first and without the event itself. It
 	// is asked for commands only; nil knows of nothing.
-	Records func(ctx context.Context) ([]records.Record, error)
+	Records func(ctx context.Context) ([]history.Record, error)
 	Past
 }
 
@@ -124,7 +124,7 @@ type Past struct {
 	First func(ctx context.Context, subject string) error
 	// RecordsOf returns the records of a subject (GitEventSpec.Subjects), the event itself left
 	// out, oldest first.
-	RecordsOf func(ctx context.Context, subject string) ([]records.Record, error)
+	RecordsOf func(ctx context.Context, subject string) ([]history.Record, error)
 	// Cancels reports what a cancellation would end now: something is true if another event may
 	// have something to end, and running is true if it has started a run that has not ended. nil
 	// does not know.
@@ -134,7 +134,7 @@ type Past struct {
 	// reads again what is on record first. Both are asked where RecordsOf is, of a push and a pull
 	// request of one commit.
 	Now     func() time.Time
-	Outdate func(ctx context.Context, record records.Record) error
+	Outdate func(ctx context.Context, record history.Record) error
 	// About writes down which subject the event is of, before the Git service is asked how that is now: what ends it finds the event then.
 	About func(ctx context.Context, subject string) error
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // underPolicy is a comment on a pull request of a branch of the repository itself, whose Repository has the policy of docs/commands.md.
@@ -21,7 +21,7 @@ func underPolicy(sender, author string) plan.Input {
 }
 
 // ofPolicy is a world with the teams of that policy.
-func ofPolicy(said string, known ...records.Record) *world {
+func ofPolicy(said string, known ...history.Record) *world {
 	for _, r := range known {
 		r.Event.Spec.PullRequest.HeadProjectID = r.Event.Spec.Project.ID
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/match"
 	"github.com/plumbline-ci/plumbline/pkg/resolve"
 	"github.com/plumbline-ci/plumbline/pkg/resources"
-	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 	"github.com/plumbline-ci/plumbline/pkg/wishes"
 )
 
@@ -89,7 +88,7 @@ func (d *draft) nameRefused(ctx context.Context, run *Run, c *candidate) {
 	_ = d.facts.learning(ctx, func() error { _, err := scope.Text(run.Pipeline); return err })
 	known := scope.Known(run.Pipeline)
 	_ = d.facts.cut() // what the name read says nothing about the next pipeline
-	if known == run.Pipeline || statuslimit.Length(known) > maxPipelineName {
+	if known == run.Pipeline || v1alpha1.Length(known) > maxPipelineName {
 		return
 	}
 	run.Pipeline = known
@@ -134,7 +133,7 @@ func (d *draft) render(ctx context.Context, run *Run, c *candidate) (made *pipel
 		return nil, scope.Conceal(err)
 	}
 	run.Pipeline = resolve.OriginalName(rendered) // the definition's name may hold placeholders
-	if statuslimit.Length(run.Pipeline) > maxPipelineName {
+	if v1alpha1.Length(run.Pipeline) > maxPipelineName {
 		name := run.Pipeline
 		run.Pipeline = c.definition.Name
 		return nil, fault.Invalidf("BadName", "%s: with the variables replaced metadata.name is longer than %d bytes: %s", c.definition.File, maxPipelineName, name)

@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/match"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // Differ tells of commits that they are alike but for what was touched in one of them.
@@ -47,14 +47,14 @@ func remembering(changes ...func(*plan.Input)) plan.Input {
 }
 
 // rememberedBefore is an event that ran a commit by the approval of another.
-func rememberedBefore(of string) records.Record {
+func rememberedBefore(of string) history.Record {
 	r := onRecord("pull-2", of, 5, v1alpha1.DispositionRuns)
 	r.Event.Status.Plan.Approval = &v1alpha1.Approval{By: "member", SHA: sha, Event: "comment-1", BaseRef: "main", HeadProjectID: 99}
 	return r
 }
 
 // forgottenBefore is an event for whose commit the approval was forgotten.
-func forgottenBefore() records.Record {
+func forgottenBefore() history.Record {
 	r := onRecord("pull-4", defaultSHA, 5, v1alpha1.DispositionPending)
 	r.Event.Status.Plan.Reason = approval.ReasonForgotten
 	return r
@@ -75,9 +75,9 @@ func policed(in *plan.Input) {
 func TestAnApprovalIsRemembered(t *testing.T) {
 	t.Parallel()
 	const pending, forgotten, ignored = "PendingApproval", approval.ReasonForgotten, "NotApproved"
-	approvedFirst := []records.Record{onRecord("pull-1", sha, 1, v1alpha1.DispositionPending), approvedBefore(sha, "main")}
-	and := func(r ...records.Record) []records.Record {
-		return append(append([]records.Record{}, approvedFirst...), r...)
+	approvedFirst := []history.Record{onRecord("pull-1", sha, 1, v1alpha1.DispositionPending), approvedBefore(sha, "main")}
+	and := func(r ...history.Record) []history.Record {
+		return append(append([]history.Record{}, approvedFirst...), r...)
 	}
 	off := func(in *plan.Input) { config := *in.Config; config.RememberApprovals = false; in.Config = &config }
 	labelled := spec(func(s *v1alpha1.GitEventSpec) {
@@ -88,14 +88,14 @@ func TestAnApprovalIsRemembered(t *testing.T) {
 	for name, c := range map[string]struct {
 		in     plan.Input
 		world  world
-		known  []records.Record
+		known  []history.Record
 		reason string // "" when it runs
 		why    string
 	}{
 		"the author pushes":                   {remembering(), world{writers: "member"}, approvedFirst, "", ""},
 		"at a service that calls it update":   {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.Action = "update" })), world{writers: "member"}, approvedFirst, "", ""},
 		"on top of what is remembered":        {remembering(), world{writers: "member"}, and(rememberedBefore(defaultSHA)), "", ""},
-		"the comment is not on record":        {remembering(), world{writers: "member"}, []records.Record{rememberedBefore(defaultSHA)}, "", ""},
+		"the comment is not on record":        {remembering(), world{writers: "member"}, []history.Record{rememberedBefore(defaultSHA)}, "", ""},
 		"a member of the team has approved":   {remembering(policed), world{teams: map[string]string{"team": "member"}}, approvedFirst, "", ""},
 		"the key is off":                      {remembering(off), world{writers: "member"}, approvedFirst, pending, "no write access"},
 		"nothing was approved":                {remembering(), world{writers: "member"}, approvedFirst[:1], pending, "no write access"},
@@ -169,7 +169,7 @@ func TestWhatDecidesOverAMemoryIsWaitedFor(t *testing.T) {
 		if w.teams != nil {
 			policed(&in)
 		}
-		w.files, w.records = []git.File{pulled("a")}, []records.Record{approvedBefore(sha, "main")}
+		w.files, w.records = []git.File{pulled("a")}, []history.Record{approvedBefore(sha, "main")}
 		made, err := plan.Make(t.Context(), in, w.sources())
 		if err == nil || made.Disposition != "" || made.Approval != nil || len(made.Runs) != 0 {
 			t.Errorf("%s: %v, %+v", name, err, made)
@@ -186,7 +186,7 @@ func TestACommandIsNotLetByAMemory(t *testing.T) {
 	in.Config = &config
 	for head, runs := range map[string]bool{sha: true, laterSHA: false} {
 		w := &world{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, writers: "member", said: "/test", moved: head}
-		w.records = []records.Record{onRecord("pull-1", sha, 1, ""), approvedBefore(defaultSHA, "main"), onRecord("pull-2", laterSHA, 7, "")}
+		w.records = []history.Record{onRecord("pull-1", sha, 1, ""), approvedBefore(defaultSHA, "main"), onRecord("pull-2", laterSHA, 7, "")}
 		if head == sha {
 			w.records = w.records[:2]
 		}
@@ -204,7 +204,7 @@ func TestARememberedCommitHasTheDefinitionsThatWereApproved(t *testing.T) {
 	for provenance, want := range map[string]string{"": defaultSHA, "source": sha} {
 		in := remembering()
 		in.Repository.Spec.Settings = &pacv1alpha1.Settings{PipelineRunProvenance: provenance}
-		w := &world{files: []git.File{pulled("a")}, writers: "member", records: []records.Record{approvedBefore(sha, "main")}}
+		w := &world{files: []git.File{pulled("a")}, writers: "member", records: []history.Record{approvedBefore(sha, "main")}}
 		made := w.make(t, in)
 		if made.DefinitionSHA != want || made.HeadSHA != laterSHA || w.count("files "+want) != 1 {
 			t.Errorf("%q: definitions of %s, want %s; asked %v", provenance, made.DefinitionSHA, want, w.asked)
@@ -228,7 +228,7 @@ func TestAButtonGoesByWhatIsRemembered(t *testing.T) {
 		"the approver may not any more": {true, "presser", nil, 0},
 		"definitions are others'":       {true, "presser member", map[string]string{sha: ".tekton"}, 0},
 	} {
-		w := &past{world: &world{writers: c.writers, files: []git.File{pipeline("a")}, touched: c.touched}, byNumber: map[int64][]records.Record{4: {before}}}
+		w := &past{world: &world{writers: c.writers, files: []git.File{pipeline("a")}, touched: c.touched}, byNumber: map[int64][]history.Record{4: {before}}}
 		w.true = described(sha, 99, "author")
 		in := pressed(v1alpha1.Rerun{All: true, Pulls: []int64{4}})
 		config := *in.Config

@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
@@ -64,8 +64,8 @@ func TestS23AnApprovedCommitRunsConfined(t *testing.T) {
 			}
 			in.Repository.Spec, in.Event.Spec.InstallationID = c.spec, c.app
 			sources := w.sources()
-			sources.Records = func(context.Context) ([]records.Record, error) {
-				return []records.Record{onRecord("pull-1", sha, 1, map[bool]v1alpha1.Disposition{true: v1alpha1.DispositionPending, false: v1alpha1.DispositionRuns}[c.approved])}, nil
+			sources.Records = func(context.Context) ([]history.Record, error) {
+				return []history.Record{onRecord("pull-1", sha, 1, map[bool]v1alpha1.Disposition{true: v1alpha1.DispositionPending, false: v1alpha1.DispositionRuns}[c.approved])}, nil
 			}
 			made, err := plan.Make(t.Context(), in, sources)
 			if err != nil || len(made.Runs) != 1 || made.DefinitionSHA != c.from || (made.Approval != nil) != c.approved {

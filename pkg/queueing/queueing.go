@@ -20,11 +20,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/slots"
-	"github.com/plumbline-ci/plumbline/pkg/kept"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
+	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
 // Look is how often a run that waits looks for its slot although nothing has told of a change.
@@ -35,12 +35,12 @@ type Line struct {
 	// installation is Plumbline's namespace, and global the name of the global Repository there, "" for none.
 	installation, global string
 	repositories         paclisters.RepositoryLister
-	open                 cluster.Open
+	open                 clients.Open
 	tekton               tektonv1.PipelineRunsGetter
 }
 
 // New returns the line of an installation.
-func New(c cluster.Cluster, o cluster.Options) *Line {
+func New(c clients.Cluster, o clients.Options) *Line {
 	return &Line{installation: o.Namespace, global: o.GlobalRepository, repositories: c.Repositories, open: c.Open, tekton: c.Tekton}
 }
 
@@ -138,7 +138,7 @@ func (l *Line) invalid(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Ru
 	if err != nil {
 		return err
 	}
-	if manifest, err = kept.Reveal(manifest, values); err != nil {
+	if manifest, err = plans.Reveal(manifest, values); err != nil {
 		return err
 	}
 	runs := l.tekton.PipelineRuns(run.Namespace)
@@ -153,7 +153,7 @@ func (l *Line) invalid(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Ru
 	if _, err = runs.Get(ctx, run.Name, metav1.GetOptions{}); !fault.Gone(err) {
 		return nil
 	}
-	return kept.Masked(refused, values)
+	return plans.Masked(refused, values)
 }
 
 // Changed wakes, in their order, the events that wait for a slot when the slots or the limit of their Repository have changed: after a

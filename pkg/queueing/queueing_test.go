@@ -14,8 +14,8 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/slots"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
 )
 
 const installation = "plumbline"
@@ -33,7 +33,7 @@ func event(name string, runs int) *v1alpha1.GitEvent {
 func TestTheLineIsPutInOrderOnceForAllRunsOfAnEvent(t *testing.T) {
 	t.Parallel()
 	asked, own := 0, event("b", 250)
-	l := &Line{installation: installation, open: cluster.Open{Of: func(string, string) []*v1alpha1.GitEvent {
+	l := &Line{installation: installation, open: clients.Open{Of: func(string, string) []*v1alpha1.GitEvent {
 		asked++
 		return []*v1alpha1.GitEvent{own, event("a", 3)}
 	}}}
@@ -59,7 +59,7 @@ func TestTheLineIsPutInOrderOnceForAllRunsOfAnEvent(t *testing.T) {
 // Another process may give a slot before the cache of this one has the plan of its event. Nothing else wakes the event then.
 func TestAnEventIsWokenForItsSlotBeforeTheCacheHasItsPlan(t *testing.T) {
 	t.Parallel()
-	l := &Line{installation: installation, open: cluster.Open{Of: func(string, string) []*v1alpha1.GitEvent {
+	l := &Line{installation: installation, open: clients.Open{Of: func(string, string) []*v1alpha1.GitEvent {
 		return []*v1alpha1.GitEvent{event("unplanned", 0), event("waits", 2)}
 	}}}
 	with := func(events ...string) *pacv1alpha1.Repository {
@@ -88,7 +88,7 @@ func TestASlotWakesFewOfManyThatWait(t *testing.T) {
 		e.Status.Waits = []v1alpha1.Wait{{Step: v1alpha1.StepCreate + "run-0", Message: slots.Says("", slots.Standing{Repository: "team/app", Limit: 1, Place: i}, nil)}}
 		events = append(events, e)
 	}
-	l := &Line{installation: installation, open: cluster.Open{Of: func(string, string) []*v1alpha1.GitEvent { return events }}}
+	l := &Line{installation: installation, open: clients.Open{Of: func(string, string) []*v1alpha1.GitEvent { return events }}}
 	with := func(limit int, event string) *pacv1alpha1.Repository {
 		r := &pacv1alpha1.Repository{Spec: pacv1alpha1.RepositorySpec{ConcurrencyLimit: &limit}}
 		r.Status.SetQueue(installation, &pacv1alpha1.Queue{Installation: installation, Slots: []pacv1alpha1.Slot{{Event: event, Run: "run-0"}}})

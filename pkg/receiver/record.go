@@ -15,11 +15,11 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/blob"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/share"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/tracecontext"
+	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 )
 
 type gitEvents interface {

@@ -15,8 +15,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/blob"
-	"github.com/plumbline-ci/plumbline/pkg/tombstone"
+	"github.com/plumbline-ci/plumbline/pkg/store/blob"
+	"github.com/plumbline-ci/plumbline/pkg/store/tombstone"
 )
 
 // The stub of a settled event is deleted when there are too many: its tombstone says the same of a redelivery.

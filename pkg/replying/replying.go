@@ -18,8 +18,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/records"
 	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 const (
@@ -35,7 +35,7 @@ const (
 // Step writes the comment of a command's event.
 type Step struct {
 	// Events are read live: the other commands of the pull request.
-	Events records.Lister
+	Events history.Lister
 	// Identity is this process's name among all that ever ran.
 	Identity string
 	// Late is how long what a process has sent may take to take effect.
@@ -185,11 +185,11 @@ func (s *Step) waits(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Re
 // those whose events may be writing the comment. There may be thousands of older ones.
 func (s *Step) said(ctx context.Context, a *attempt.Attempt) ([]*v1alpha1.GitEvent, error) {
 	var writing, others []*v1alpha1.GitEvent
-	err := records.Each(ctx, s.Events, a.Event.Spec.Subjects(), func(other *v1alpha1.GitEvent) bool {
+	err := history.Each(ctx, s.Events, a.Event.Spec.Subjects(), func(other *v1alpha1.GitEvent) bool {
 		if other.Name == a.Event.Name || other.Status.Reply == nil {
 			return true
 		}
-		kept := records.Trimmed(other)
+		kept := history.Trimmed(other)
 		if s.writes(a, kept) {
 			writing = append(writing, kept)
 			return true

@@ -7,7 +7,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/match"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // History is what was recorded of the pipelines on one commit.
@@ -22,7 +22,7 @@ type History struct {
 }
 
 // NewHistory takes the records of the event's subject, oldest first.
-func NewHistory(sha string, all []records.Record) *History {
+func NewHistory(sha string, all []history.Record) *History {
 	h := &History{latest: map[string]*v1alpha1.Run{}, over: map[string]bool{}}
 	for _, r := range all {
 		if r.SHA() != sha {

@@ -9,8 +9,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/records"
 	"github.com/plumbline-ci/plumbline/pkg/resources"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // PaC's event types of a pull request's runs and of a push's, and so of their re-runs.
@@ -52,14 +52,14 @@ func (r *Found) Describe(spec *v1alpha1.GitEventSpec) error {
 }
 
 // of are the records about a commit. A press that started nothing says nothing, nor does one that is not planned yet.
-func of(list []records.Record, sha string) []records.Record {
-	return slices.DeleteFunc(slices.Clone(list), func(r records.Record) bool {
+func of(list []history.Record, sha string) []history.Record {
+	return slices.DeleteFunc(slices.Clone(list), func(r history.Record) bool {
 		return r.SHA() != sha || r.Event.Spec.Rerun != nil && len(r.Event.Status.Runs) == 0
 	})
 }
 
 // findCheck looks for the run or the event that a check reports on.
-func findCheck(list []records.Record, externalID string) *Found {
+func findCheck(list []history.Record, externalID string) *Found {
 	for _, record := range list {
 		event := record.Event
 		if event.Name == externalID {
@@ -94,7 +94,7 @@ func (l *last) failed() bool {
 }
 
 // run notes which pipelines run now, of the ref that is to run again.
-func (r *Found) run(list []records.Record) {
+func (r *Found) run(list []history.Record) {
 	ref := ""
 	if r.push != nil {
 		ref = r.push.BaseRef
@@ -110,7 +110,7 @@ func (r *Found) run(list []records.Record) {
 // findAll takes the pipelines whose newest run did not succeed, or all of them if each did: whoever presses "Re-run all checks" on a green
 // commit wants them to run. What runs now is left alone, and nobody knows yet whether it is green. One event is of one ref: that of the
 // newest run counts.
-func findAll(list []records.Record) (again *Found, failed bool) {
+func findAll(list []history.Record) (again *Found, failed bool) {
 	newest := newestRuns(list)
 	if len(newest) == 0 {
 		return findEvent(list), false
@@ -134,7 +134,7 @@ func findAll(list []records.Record) (again *Found, failed bool) {
 }
 
 // findEvent takes the newest event that has a check and no runs: it was skipped, or waits for approval.
-func findEvent(list []records.Record) *Found {
+func findEvent(list []history.Record) *Found {
 	for _, record := range slices.Backward(list) {
 		if d := record.Event.Status.Disposition; d == v1alpha1.DispositionSkipped || d == v1alpha1.DispositionPending {
 			return found(list, record.Event, "", nil)
@@ -145,7 +145,7 @@ func findEvent(list []records.Record) *Found {
 
 // newestRuns are the newest run of each pipeline, in the order in which they were received. One that is not over is newer than all that
 // are: what is received first may be planned last.
-func newestRuns(list []records.Record) []last {
+func newestRuns(list []history.Record) []last {
 	var newest []last
 	for _, record := range list {
 		for i := range record.Event.Status.Runs {
@@ -171,7 +171,7 @@ func newestRuns(list []records.Record) []last {
 }
 
 // found is the re-run of pipelines that a recorded event has started. What is wrong with the whole directory is looked at as a whole.
-func found(list []records.Record, event *v1alpha1.GitEvent, pipeline string, pipelines []string) *Found {
+func found(list []history.Record, event *v1alpha1.GitEvent, pipeline string, pipelines []string) *Found {
 	again := &Found{push: pushOf(list, event, pipeline), Pipelines: pipelines}
 	if slices.Contains(pipelines, pipelinesascode.Definitions) {
 		again.Pipelines = nil
@@ -183,13 +183,13 @@ func found(list []records.Record, event *v1alpha1.GitEvent, pipeline string, pip
 }
 
 // pushOf is the push whose pipeline an event has run: its own, or that of which it is a re-run. nil if none is on record.
-func pushOf(list []records.Record, event *v1alpha1.GitEvent, pipeline string) *v1alpha1.GitEventSpec {
+func pushOf(list []history.Record, event *v1alpha1.GitEvent, pipeline string) *v1alpha1.GitEventSpec {
 	for range list { // a re-run may be one of a re-run
 		again := event.Spec.Rerun
 		if again == nil {
 			break
 		}
-		i := slices.IndexFunc(list, func(r records.Record) bool {
+		i := slices.IndexFunc(list, func(r history.Record) bool {
 			runs := r.Event.Status.Runs
 			if again.All {
 				return r.Event.Spec.Rerun == nil && slices.ContainsFunc(runs, func(run v1alpha1.Run) bool { return written(r.Event, &run) == pipeline })
@@ -226,7 +226,7 @@ func written(event *v1alpha1.GitEvent, run *v1alpha1.Run) string {
 
 // findIn is what is to run again by the records of one subject, nil if they do not tell. Wanted is false if it succeeded, so that
 // another subject's comes first.
-func findIn(list []records.Record, asked *v1alpha1.Rerun) (again *Found, wanted bool) {
+func findIn(list []history.Record, asked *v1alpha1.Rerun) (again *Found, wanted bool) {
 	if asked.All {
 		return findAll(list)
 	}

@@ -12,14 +12,14 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // Sources answer what is asked. An error is never taken for an answer.
 type Sources struct {
 	// Records returns the records of a subject (GitEventSpec.Subjects), the event itself left out,
 	// oldest first.
-	Records func(ctx context.Context, subject string) ([]records.Record, error)
+	Records func(ctx context.Context, subject string) ([]history.Record, error)
 	Pulls   Pulls
 }
 
@@ -101,7 +101,7 @@ func unrecorded(check, application string, pulls []int64) *Found {
 }
 
 // Again is what was found, by what is on record of its subject now.
-func (r *Found) Again(asked *v1alpha1.GitEventSpec, list []records.Record) *Found {
+func (r *Found) Again(asked *v1alpha1.GitEventSpec, list []history.Record) *Found {
 	again := r
 	list = of(list, asked.SHA)
 	if now, _ := findIn(list, asked.Rerun); now != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/records"
 	"github.com/plumbline-ci/plumbline/pkg/rerun"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // pulls answers which pull requests have the commit, if anybody asks.
@@ -29,12 +29,12 @@ func (p *pulls) Pulls(context.Context, string) ([]git.Pull, error) {
 // What is on record says what a press is about, and the Git service is asked only if nothing does.
 func TestFind(t *testing.T) {
 	t.Parallel()
-	list := []records.Record{recorded("push-1", "main", ran("red", v1alpha1.OutcomeFailed), ran("green", v1alpha1.OutcomeSucceeded))}
-	waited := []records.Record{recorded("push-1", "main", ran("red", v1alpha1.OutcomeFailed), ran("green", v1alpha1.OutcomeSucceeded),
+	list := []history.Record{recorded("push-1", "main", ran("red", v1alpha1.OutcomeFailed), ran("green", v1alpha1.OutcomeSucceeded))}
+	waited := []history.Record{recorded("push-1", "main", ran("red", v1alpha1.OutcomeFailed), ran("green", v1alpha1.OutcomeSucceeded),
 		ran(".tekton", v1alpha1.OutcomeSkipped))}
 	for name, c := range map[string]struct {
 		press      v1alpha1.Rerun
-		known      []records.Record
+		known      []history.Record
 		pulls      []git.Pull
 		pipelines  []string
 		unrecorded bool
@@ -53,7 +53,7 @@ func TestFind(t *testing.T) {
 			spec := &v1alpha1.GitEventSpec{SHA: sha, Rerun: &c.press}
 			commit := spec.Subjects()
 			asked := &pulls{all: c.pulls}
-			found, err := rerun.Find(t.Context(), rerun.Sources{Pulls: asked, Records: func(_ context.Context, subject string) ([]records.Record, error) {
+			found, err := rerun.Find(t.Context(), rerun.Sources{Pulls: asked, Records: func(_ context.Context, subject string) ([]history.Record, error) {
 				if subject == commit {
 					return c.known, nil
 				}
@@ -81,7 +81,7 @@ func TestFind(t *testing.T) {
 func TestFindWaitsForTheRecords(t *testing.T) {
 	t.Parallel()
 	down := errors.New("down")
-	_, err := rerun.Find(t.Context(), rerun.Sources{Records: func(context.Context, string) ([]records.Record, error) { return nil, down }},
+	_, err := rerun.Find(t.Context(), rerun.Sources{Records: func(context.Context, string) ([]history.Record, error) { return nil, down }},
 		&v1alpha1.GitEventSpec{SHA: sha, Rerun: &v1alpha1.Rerun{}}, "CI")
 	if !errors.Is(err, down) {
 		t.Errorf("%v", err)
@@ -92,8 +92,8 @@ func TestFindWaitsForTheRecords(t *testing.T) {
 func TestAgain(t *testing.T) {
 	t.Parallel()
 	spec := &v1alpha1.GitEventSpec{SHA: sha, Rerun: &v1alpha1.Rerun{All: true}}
-	first := []records.Record{recorded("push-1", "main", ran("a", v1alpha1.OutcomeFailed), ran("b", v1alpha1.OutcomeFailed))}
-	found, err := rerun.Find(t.Context(), rerun.Sources{Records: func(context.Context, string) ([]records.Record, error) { return first, nil }}, spec, "CI")
+	first := []history.Record{recorded("push-1", "main", ran("a", v1alpha1.OutcomeFailed), ran("b", v1alpha1.OutcomeFailed))}
+	found, err := rerun.Find(t.Context(), rerun.Sources{Records: func(context.Context, string) ([]history.Record, error) { return first, nil }}, spec, "CI")
 	if err != nil || !slices.Equal(found.Pipelines, []string{"a", "b"}) {
 		t.Fatalf("%+v, %v", found, err)
 	}

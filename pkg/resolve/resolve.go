@@ -12,9 +12,9 @@ import (
 	"slices"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
@@ -110,7 +110,7 @@ func (s *Set) Bounded() error {
 	}
 	names := 0
 	for _, def := range s.definitions {
-		names += statuslimit.Length(def.File) + statuslimit.Length(def.Name)
+		names += v1alpha1.Length(def.File) + v1alpha1.Length(def.Name)
 	}
 	if names > maxNames {
 		return fault.Invalidf("TooManyPipelines", "the paths and names of the %d PipelineRuns in .tekton take %d bytes, at most %d can be kept: none of them is started. "+

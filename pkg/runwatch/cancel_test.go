@@ -10,7 +10,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/openevents"
+	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
 )
 
 // An event is woken when another one cancels it, once for each that does, and not by its own writes after that.
@@ -22,7 +22,7 @@ func TestACancellationWakesAnEvent(t *testing.T) {
 		for _, name := range by {
 			e.Annotations[plumbline.CancelAnnotation+name] = "{}"
 		}
-		return openevents.Trim(e)
+		return gitevents.Trim(e)
 	}
 	before := version()
 	for _, after := range []*v1alpha1.GitEvent{version(), version("close-1"), version("close-1"), version("close-1", "comment-2"), version("close-1", "comment-2")} {

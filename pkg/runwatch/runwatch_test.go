@@ -16,8 +16,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/cluster"
-	"github.com/plumbline-ci/plumbline/pkg/openevents"
+	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
+	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
 )
 
 // desk is both caches, and what the watch has done.
@@ -50,7 +50,7 @@ func (d *desk) next() string {
 
 // event stores an event as its informer would and tells of it.
 func (d *desk) event(name string, runs ...v1alpha1.Run) {
-	e := openevents.Trim(&v1alpha1.GitEvent{
+	e := gitevents.Trim(&v1alpha1.GitEvent{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline", Name: name, UID: types.UID(name), ResourceVersion: d.next()}, Status: v1alpha1.GitEventStatus{Runs: runs},
 	})
 	before, known, _ := d.events.Get(e)
@@ -70,7 +70,7 @@ func (d *desk) run(namespace, name, uid, event string, change ...func(*pipelinev
 	for _, c := range change {
 		c(whole)
 	}
-	run := cluster.TrimRun(whole)
+	run := pipelineruns.TrimRun(whole)
 	before, known, _ := d.runs.Get(run)
 	_ = d.runs.Add(run)
 	if known {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/openevents"
+	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
 )
 
 func TestOnlyWhatIsContestedIsHeld(t *testing.T) {
@@ -46,7 +46,7 @@ func TestASecondPipelineIsTold(t *testing.T) {
 	if rivals := lineOf(older, trimmed(self, older)).rivals(); len(rivals) != 1 || !slices.Equal(rivals[0].names, []string{"docs"}) {
 		t.Errorf("it still waits to hear of %+v", rivals)
 	}
-	if before := noted(openevents.Trim(older), "self"); !slices.Equal(before, []string{"build"}) {
+	if before := noted(gitevents.Trim(older), "self"); !slices.Equal(before, []string{"build"}) {
 		t.Errorf("%v was told before", before)
 	}
 }

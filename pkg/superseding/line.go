@@ -10,7 +10,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // line is the open events of one pull request, branch or tag.
@@ -21,7 +21,7 @@ type line struct {
 	// name is what the line is called; "" if it is not known of which the event is.
 	name   string
 	others []*v1alpha1.GitEvent
-	pushes history
+	pushes commitHistory
 }
 
 func lineOf(event *v1alpha1.GitEvent, open []*v1alpha1.GitEvent) *line {
@@ -79,7 +79,7 @@ func (l *line) has(other *v1alpha1.GitEvent) bool {
 	return name != "" && pull && rerun.Spec.Rerun != nil && slices.Contains(strings.Split(of.Spec.Subjects(), ","), name)
 }
 
-func shaOf(event *v1alpha1.GitEvent) string { return records.Record{Event: event}.SHA() }
+func shaOf(event *v1alpha1.GitEvent) string { return history.Record{Event: event}.SHA() }
 
 // spec is the event's for a question to Git: a re-run does not tell of which pull request it is, and the others do.
 func (l *line) spec() *v1alpha1.GitEventSpec {
@@ -97,7 +97,7 @@ func (l *line) spec() *v1alpha1.GitEventSpec {
 }
 
 // history is what the open events of a line tell of its commits.
-type history struct {
+type commitHistory struct {
 	// next are, of each commit, those that pushes have replaced it with, and last those that it has replaced.
 	next, last map[string][]string
 	// seen is when each commit was last the newest one by the Git service's clock. A commit of which no event says when has none.
@@ -115,9 +115,9 @@ type walk struct {
 	back bool
 }
 
-func (h *history) add(event *v1alpha1.GitEvent) {
+func (h *commitHistory) add(event *v1alpha1.GitEvent) {
 	if h.seen == nil {
-		*h = history{map[string][]string{}, map[string][]string{}, map[string]span{}, map[walk]map[string]bool{}}
+		*h = commitHistory{map[string][]string{}, map[string][]string{}, map[string]span{}, map[walk]map[string]bool{}}
 	}
 	spec, sha := &event.Spec, shaOf(event)
 	if before := spec.Before; strings.Trim(before, "0") != "" {
@@ -140,7 +140,7 @@ func (h *history) add(event *v1alpha1.GitEvent) {
 }
 
 // from are the commits that pushes lead to from one, or that lead to it. Each push is walked once, however often it is asked.
-func (h *history) from(start walk) map[string]bool {
+func (h *commitHistory) from(start walk) map[string]bool {
 	if reached := h.reached[start]; reached != nil {
 		return reached
 	}
@@ -163,14 +163,14 @@ func (h *history) from(start walk) map[string]bool {
 }
 
 // seenLater tells whether one commit is known to have been the newest after another one was.
-func (h *history) seenLater(one, another string) bool {
+func (h *commitHistory) seenLater(one, another string) bool {
 	a, b := h.seen[one].from, h.seen[another].to
 	return !a.IsZero() && !b.IsZero() && a.After(b)
 }
 
 // doubtful tells whether one commit may have been the newest after another one was, by the clock. One of which it is known to the second
 // was pushed then.
-func (h *history) doubtful(one, another string) bool {
+func (h *commitHistory) doubtful(one, another string) bool {
 	a, b := h.seen[one], h.seen[another]
 	return h.seenLater(one, another) || (a.from != a.to || b.from != b.to) && !h.seenLater(another, one)
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/openevents"
+	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
 )
 
 type model struct {
@@ -112,7 +112,7 @@ func (m *model) comment() {
 func (m *model) snapshot() (trimmed []*v1alpha1.GitEvent) {
 	for _, e := range m.events {
 		if !e.Settled() {
-			trimmed = append(trimmed, openevents.Trim(e))
+			trimmed = append(trimmed, gitevents.Trim(e))
 		}
 	}
 	return trimmed

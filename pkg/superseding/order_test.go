@@ -15,7 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/openevents"
+	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
 )
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -36,7 +36,7 @@ func push(name, before, sha string, received time.Duration) *v1alpha1.GitEvent {
 // trimmed are events as the cache has them.
 func trimmed(events ...*v1alpha1.GitEvent) (kept []*v1alpha1.GitEvent) {
 	for _, e := range events {
-		kept = append(kept, openevents.Trim(e))
+		kept = append(kept, gitevents.Trim(e))
 	}
 	return kept
 }

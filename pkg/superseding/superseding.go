@@ -22,7 +22,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 const (
@@ -49,7 +49,7 @@ type Step struct {
 // Events is what is asked of the GitEvents' client.
 type Events interface {
 	Patcher
-	records.Lister
+	history.Lister
 }
 
 // Heed is done before the event creates anything: it takes note if a newer event has taken the place of its runs. As long as that is not
@@ -100,9 +100,9 @@ func (s *Step) git(ctx context.Context, a *attempt.Attempt, l *line) questions {
 		had: func(sha string) (events []*v1alpha1.GitEvent, err error) {
 			spec := l.self.Spec
 			spec.SHA = sha
-			err = records.Each(ctx, s.Events, spec.Subjects(), func(event *v1alpha1.GitEvent) bool {
+			err = history.Each(ctx, s.Events, spec.Subjects(), func(event *v1alpha1.GitEvent) bool {
 				if shaOf(event) == sha && len(event.Status.Runs) > 0 {
-					events = append(events, records.Trimmed(event))
+					events = append(events, history.Trimmed(event))
 				}
 				return true
 			})

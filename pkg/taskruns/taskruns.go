@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
 )
 
 // limit is how long one run's tasks are read: the others of its event, and their reports, wait for that.
@@ -27,7 +27,7 @@ const limit = 10 * time.Second
 func Of(ctx context.Context, tekton tektonv1.TektonV1Interface, run *v1alpha1.Run) ([]*pipelinev1.TaskRun, status.Facts, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	taskRuns, err := cluster.TaskRunsOf(ctx, tekton.TaskRuns(run.Namespace), run.Name)
+	taskRuns, err := pipelineruns.TaskRunsOf(ctx, tekton.TaskRuns(run.Namespace), run.Name)
 	if err != nil {
 		f := fault.FromKube(fault.VerbRead, fmt.Errorf("listing the TaskRuns of %s/%s: %w", run.Namespace, run.Name, err))
 		if f.Class != fault.Operator {

@@ -22,7 +22,7 @@ type apiAnswer struct {
 // denial is what a policy says in the campaign.
 const denial = "this object is not to the liking of the campaign"
 
-// started is what Tekton's webhook says of a change to a run that has started (cluster.RunStarted).
+// started is what Tekton's webhook says of a change to a run that has started (clients.RunStarted).
 const started = "Once the PipelineRun has started"
 
 // slow is longer than a receiver waits for one answer of the API server.

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plumbline-ci/plumbline/pkg/tombstone"
+	"github.com/plumbline-ci/plumbline/pkg/store/tombstone"
 )
 
 // kubeBudget is how many calls to Kubernetes one push with one pipeline may cost the receiver and the controller on a quiet

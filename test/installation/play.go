@@ -20,7 +20,7 @@ type Play struct {
 	Programs Programs
 	// Progress gets a line per step of the cluster's start; nil discards them.
 	Progress io.Writer
-	// Wired is that of cluster.Options.
+	// Wired is that of clients.Options.
 	Wired bool
 }
 

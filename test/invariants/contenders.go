@@ -11,7 +11,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
@@ -88,7 +88,7 @@ func (h *History) contends(v cluster.Version, event *v1alpha1.GitEvent) {
 
 // saw remembers a version of the run and its event.
 func (c *contender) saw(v cluster.Version, event *v1alpha1.GitEvent, run *v1alpha1.Run) {
-	c.sha = records.Record{Event: event}.SHA()
+	c.sha = history.Record{Event: event}.SHA()
 	c.cancels, c.made = c.cancels || run.CancelInProgress, c.made || run.UID != ""
 	if run.UID != "" || waitsFor(event, run, concurrencyLimit, quota) {
 		first(&c.starts, v.At)

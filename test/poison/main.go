@@ -16,17 +16,18 @@ import (
 	"knative.dev/pkg/system"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/openevents"
 	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/wiring"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/repository"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/webhooksecret"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
+	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
 )
 
 // component is the product's: its ServiceAccount may use these leases only.
@@ -45,11 +46,11 @@ func main() {
 			log.Fatalf("Serving the probes on port %d: %v", *probes, err)
 		}
 	}()
-	events, claims, runs := openevents.New(system.Namespace()), ownership.NewClaims(system.Namespace()), cluster.NewRuns(system.Namespace())
+	events, claims, runs := gitevents.New(system.Namespace()), ownership.NewClaims(system.Namespace()), pipelineruns.NewRuns(system.Namespace())
 	sharedmain.MainWithConfig(ctx, component, cfg,
-		wiring.NewController(cluster.Options{
+		wiring.NewController(clients.Options{
 			Namespace: system.Namespace(), Version: "poison", AppSecret: "plumbline-github-app", Workers: 16,
-			Times: cluster.Times{OperatorRetry: *operatorRetry, LateReports: *lateReports}, Identity: system.PodName(), Remote: remote.New(remote.Options{}),
+			Times: clients.Times{OperatorRetry: *operatorRetry, LateReports: *lateReports}, Identity: system.PodName(), Remote: remote.New(remote.Options{}),
 			Providers: map[string]provider.Provider{"github": poisoned(github.New(github.Options{}), *planning, *reporting)},
 		}, events, claims, runs),
 		func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {

@@ -20,12 +20,12 @@ import (
 
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
 	"github.com/plumbline-ci/plumbline/pkg/config"
-	asks "github.com/plumbline-ci/plumbline/pkg/missed"
 	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/kubeevents"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
-	"github.com/plumbline-ci/plumbline/pkg/scope"
+	"github.com/plumbline-ci/plumbline/pkg/store/repositories"
+	asks "github.com/plumbline-ci/plumbline/pkg/store/signal"
 )
 
 const (
@@ -59,7 +59,7 @@ func NewController(o Options) injection.ControllerConstructor {
 			store: store{kube.CoreV1().ConfigMaps(o.Namespace)}, secrets: kube.CoreV1(),
 			claims: claims.Lister().RepositoryClaims(o.Namespace), known: claims.Informer().HasSynced,
 			namespaces:   func() config.Namespaces { return settings.Load().Namespaces },
-			repositories: scope.Lister(repositoryinformer.Get(ctx).Informer().GetIndexer(), settings), recorder: kubeevents.Recorder(ctx),
+			repositories: repositories.Lister(repositoryinformer.Get(ctx).Informer().GetIndexer(), settings), recorder: kubeevents.Recorder(ctx),
 			clock: clock.RealClock{}, logger: logger, line: newLine(),
 		}
 		var err error

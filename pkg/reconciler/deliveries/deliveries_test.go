@@ -13,8 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	asks "github.com/plumbline-ci/plumbline/pkg/missed"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	asks "github.com/plumbline-ci/plumbline/pkg/store/signal"
 )
 
 // What came while nobody was there is asked for when a receiver says that it is there again, two a

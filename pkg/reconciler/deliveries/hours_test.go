@@ -18,8 +18,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	asks "github.com/plumbline-ci/plumbline/pkg/missed"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	asks "github.com/plumbline-ci/plumbline/pkg/store/signal"
 )
 
 // One of two receivers that has lost the API server for two hours answers 503 to every other delivery, and the other one takes

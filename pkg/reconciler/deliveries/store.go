@@ -12,7 +12,7 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	asks "github.com/plumbline-ci/plumbline/pkg/missed"
+	asks "github.com/plumbline-ci/plumbline/pkg/store/signal"
 )
 
 // ledgerKey is the ledger's key in the ConfigMap. The others are of webhooks (package webhook).

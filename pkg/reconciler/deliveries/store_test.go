@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 
-	asks "github.com/plumbline-ci/plumbline/pkg/missed"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	asks "github.com/plumbline-ci/plumbline/pkg/store/signal"
 )
 
 // busy is a service while whose log is read others write the ConfigMap.

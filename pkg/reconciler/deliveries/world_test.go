@@ -31,9 +31,9 @@ import (
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	asks "github.com/plumbline-ci/plumbline/pkg/missed"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/scope"
+	"github.com/plumbline-ci/plumbline/pkg/store/repositories"
+	asks "github.com/plumbline-ci/plumbline/pkg/store/signal"
 )
 
 const (
@@ -138,7 +138,7 @@ func (w *world) start() {
 		open:    func(string, provider.Credentials) (provider.DeliveryLog, error) { return w, nil },
 		baseURL: func() string { return "https://github.com" }, store: store{w.kube.CoreV1().ConfigMaps(system)}, secrets: w.kube.CoreV1(),
 		claims: listers.NewRepositoryClaimLister(w.claims).RepositoryClaims(system), known: func() bool { return true }, namespaces: func() config.Namespaces { return w.settings.Load().Namespaces },
-		repositories: scope.Lister(w.repos, w.settings), recorder: w.events, clock: ticking{w.clock}, logger: zap.NewNop().Sugar(), metrics: m, line: newLine(),
+		repositories: repositories.Lister(w.repos, w.settings), recorder: w.events, clock: ticking{w.clock}, logger: zap.NewNop().Sugar(), metrics: m, line: newLine(),
 	}
 	if err := w.process.Promote(pkgreconciler.UniversalBucket(), func(pkgreconciler.Bucket, types.NamespacedName) {}); err != nil {
 		w.Fatal(err)

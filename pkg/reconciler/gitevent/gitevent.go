@@ -16,14 +16,14 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
-	"github.com/plumbline-ci/plumbline/pkg/kept"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/steps"
+	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
 const (
@@ -38,14 +38,14 @@ const (
 // Reconciler is the only writer of GitEvent.status. It implements controller.Reconciler itself: see docs/adr/0002.
 type Reconciler struct {
 	reconciler.LeaderAwareFuncs
-	cluster cluster.Cluster
-	options cluster.Options
+	cluster clients.Cluster
+	options clients.Options
 
 	desk        *attempt.Desk
 	credentials *credentials.Keeper
 	turns       *fairqueue.Turns
 	steps       *steps.Steps
-	store       *kept.Store
+	store       *plans.Store
 	// Settings adds the configuration to a context.
 	Settings interface {
 		ToContext(ctx context.Context) context.Context
@@ -57,7 +57,7 @@ type Reconciler struct {
 var _ controller.Reconciler = (*Reconciler)(nil)
 
 // New returns a Reconciler that still needs Settings and Wake.
-func New(c cluster.Cluster, o cluster.Options) *Reconciler {
+func New(c clients.Cluster, o clients.Options) *Reconciler {
 	m, known := metrics.New(), &attempt.Known{}
 	r := &Reconciler{cluster: c, options: o, steps: steps.New(c, o, m)}
 	r.desk = &attempt.Desk{
@@ -65,9 +65,9 @@ func New(c cluster.Cluster, o cluster.Options) *Reconciler {
 		OperatorRetry: o.Times.OperatorRetry, Recorded: r.steps.Create.Created.Stored, Wake: func(event string, after time.Duration) { r.Wake(event, after) },
 	}
 	r.steps.Report.Strangers.Wake = r.desk.Wake
-	r.store = &kept.Store{
+	r.store = &plans.Store{
 		Events: c.Plumbline.GitEvents(o.Namespace), Payloads: c.Plumbline.EventPayloads(o.Namespace), Secrets: c.Kube.Secrets(o.Namespace),
-		Room: memory.NewRoom(c.Clock.Now, m.NoRoom, r.desk.Wake), Budget: o.Budget, Changed: known.Forget, Pace: kept.NewPace(),
+		Room: memory.NewRoom(c.Clock.Now, m.NoRoom, r.desk.Wake), Budget: o.Budget, Changed: known.Forget, Pace: plans.NewPace(),
 	}
 	r.share(fairqueue.New(fairqueue.Options{Workers: o.Workers, Now: c.Clock.Now, Refused: m.NoTurn, Wake: r.desk.Wake}))
 	r.steps.Plan.Beginnings.Inherited = func(event *v1alpha1.GitEvent) bool {

@@ -10,8 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/kept"
 	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
 // An event whose payload was deleted ends so that its delivery may be processed again, and its Repository is told.
@@ -47,8 +47,8 @@ func TestAMissingPayloadEndsTheEvent(t *testing.T) {
 					t.Errorf("%s: %s, want %s", pipeline, got, want)
 				}
 			}
-			if c.end == v1alpha1.DispositionRefused && (e.Status.Plan.Reason != kept.ReasonPayloadMissing || len(told) == 0 || !strings.Contains(told[0], kept.ReasonPayloadMissing)) {
-				t.Errorf("reason %s, told %q: want %s", e.Status.Plan.Reason, told, kept.ReasonPayloadMissing)
+			if c.end == v1alpha1.DispositionRefused && (e.Status.Plan.Reason != plans.ReasonPayloadMissing || len(told) == 0 || !strings.Contains(told[0], plans.ReasonPayloadMissing)) {
+				t.Errorf("reason %s, told %q: want %s", e.Status.Plan.Reason, told, plans.ReasonPayloadMissing)
 			}
 		})
 	}
@@ -92,7 +92,7 @@ func TestAMissingPlanCancelsWhatWasNotCreated(t *testing.T) {
 	w.dropPayloads()
 	w.settle(corev1.ConditionTrue)
 	e := w.event()
-	if e.Status.Disposition != v1alpha1.DispositionRefused || e.Status.Plan.Reason != kept.ReasonPayloadMissing || w.conclusions()["hello"] != status.Cancelled {
+	if e.Status.Disposition != v1alpha1.DispositionRefused || e.Status.Plan.Reason != plans.ReasonPayloadMissing || w.conclusions()["hello"] != status.Cancelled {
 		t.Errorf("%s %s, checks %v: want it refused and its run cancelled", e.Status.Disposition, e.Status.Plan.Reason, w.conclusions())
 	}
 }

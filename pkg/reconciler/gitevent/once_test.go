@@ -17,8 +17,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/openevents"
 	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
 )
 
 // deleteRuns is what somebody does with kubectl.
@@ -97,7 +97,7 @@ func TestADeletionThatAnotherReplicaHasSeenCounts(t *testing.T) {
 	w.hook = nil
 	run := w.runs()[0]
 	w.deleteRuns()
-	w.must(seen.events.Replace([]any{openevents.Trim(w.event())}, "")) // the plan was recorded before the run was made
+	w.must(seen.events.Replace([]any{gitevents.Trim(w.event())}, "")) // the plan was recorded before the run was made
 	other.RunWatch().OnRun(noQueue{}).OnDelete(cache.DeletedFinalStateUnknown{Key: tenant + "/" + run.Name, Obj: &run})
 	for range 3 {
 		_ = other.Reconcile(t.Context(), system+"/push-1")

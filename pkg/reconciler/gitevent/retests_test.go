@@ -21,8 +21,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 )
 
@@ -107,11 +107,11 @@ func (s *stage) actor(i int) (reconcile func(event string)) {
 	kube.PrependReactor("*", "*", clienttesting.ObjectReaction(w.kube.Tracker()))
 	own.PrependReactor("*", "*", step)
 	c := newCaches()
-	r := New(cluster.Cluster{
-		Plumbline: own.PlumblineV1alpha1(), PaC: own.PipelinesascodeV1alpha1(), Tekton: cluster.Tekton{TektonV1Interface: tekton.TektonV1()}, Kube: kube.CoreV1(),
+	r := New(clients.Cluster{
+		Plumbline: own.PlumblineV1alpha1(), PaC: own.PipelinesascodeV1alpha1(), Tekton: clients.Tekton{TektonV1Interface: tekton.TektonV1()}, Kube: kube.CoreV1(),
 		Open: c.open(), Repositories: paclisters.NewRepositoryLister(c.repositories), Claims: listers.NewRepositoryClaimLister(c.claims), Runs: c.runs,
 		Recorder: record.NewFakeRecorder(1000), Clock: w.clock,
-	}, cluster.Options{
+	}, clients.Options{
 		Namespace: system, Version: "test", AppSecret: "app", GlobalRepository: "pipelines-as-code", Identity: fmt.Sprint("actor-", i),
 		Budget: w.used(c), Remote: remote.New(remote.Options{Proxy: noProxy}), Providers: map[string]provider.Provider{"fake": w.git.provider()},
 	})

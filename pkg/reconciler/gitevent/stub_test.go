@@ -13,9 +13,8 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/blob"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
+	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 )
 
 // typical gives the event what those of a real service have.
@@ -75,7 +74,7 @@ func TestWhatIsKeptOfASettledEventIsSmall(t *testing.T) {
 			if c.change != nil {
 				c.change(settled)
 				settled.Status.Phase = ""
-				statuslimit.Fit(&settled.Status) // as it was recorded
+				v1alpha1.Fit(&settled.Status) // as it was recorded
 				attempt.Shrink(settled, w.clock.Now(), true)
 			}
 			stub, err := json.Marshal(settled)

@@ -19,9 +19,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/observe"
 	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
 )
 
 // wakes are the events that are enqueued.
@@ -72,7 +72,7 @@ func TestARunThatNamesAnotherEventIsLookedAt(t *testing.T) {
 		before := w.runs()[0]
 		w.change(func(run *pipelinev1.PipelineRun) { run.Labels[plumbline.EventLabel] = name })
 		after, woken := w.runs()[0], wakes{}
-		w.process().RunWatch().OnRun(woken).OnUpdate(cluster.TrimRun(&before), cluster.TrimRun(&after))
+		w.process().RunWatch().OnRun(woken).OnUpdate(pipelineruns.TrimRun(&before), pipelineruns.TrimRun(&after))
 		if !woken["push-1"] {
 			t.Errorf("named %q: the change wakes nobody", name)
 		}
@@ -171,7 +171,7 @@ func TestARunThatIsPrunedWhileItsEventIsBusyKeepsItsResult(t *testing.T) {
 			last := w.runs()[0]
 			w.must(w.tekton.Tracker().Delete(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns"), last.Namespace, last.Name))
 			r := w.quietly(w.reconciler)
-			r.RunWatch().OnRun(wakes{}).OnDelete(cluster.TrimRun(&last))
+			r.RunWatch().OnRun(wakes{}).OnDelete(pipelineruns.TrimRun(&last))
 			_ = r.Reconcile(t.Context(), system+"/push-1")
 			if got, want := w.git.checks["1"].Conclusion, map[bool]status.Conclusion{true: status.Success, false: status.Cancelled}[ends]; got != want {
 				t.Errorf("the check says %q, want %q", got, want)

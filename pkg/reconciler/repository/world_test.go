@@ -28,7 +28,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
-	"github.com/plumbline-ci/plumbline/pkg/openevents"
+	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
 )
 
 const (
@@ -266,7 +266,7 @@ const (
 func trimmed(events []*v1alpha1.GitEvent) []*v1alpha1.GitEvent {
 	kept := make([]*v1alpha1.GitEvent, 0, len(events))
 	for _, event := range events {
-		kept = append(kept, openevents.Trim(event))
+		kept = append(kept, gitevents.Trim(event))
 	}
 	return kept
 }

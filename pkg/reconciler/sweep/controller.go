@@ -20,8 +20,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 	"github.com/plumbline-ci/plumbline/pkg/config"
-	"github.com/plumbline-ci/plumbline/pkg/openevents"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
+	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
 )
 
 const (
@@ -36,7 +36,7 @@ type Options struct {
 	// Namespace is Plumbline's own.
 	Namespace string
 	// Events is the watch of open events, which others start.
-	Events *openevents.Watch
+	Events *gitevents.Watch
 	// Closer closes checks of PipelineRuns without an event.
 	Closer Closer
 }

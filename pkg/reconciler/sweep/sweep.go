@@ -19,10 +19,10 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
+	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
 )
 
 const (
@@ -100,7 +100,7 @@ func (r *Reconciler) plan(of resources) {
 			due: func() bool { return r.ages.excess() > 0 }},
 		{name: "orphaned payloads", list: of("eventpayloads"), batch: 1, handle: each(r.collectPayload)},
 		{name: "reports that were given up", list: of("gitevents"), selector: settled + ",status.unreported=true", batch: 1, handle: each(r.report)},
-		{name: "runs without an event", list: of(runs), labels: cluster.RunSelector(r.namespace), batch: 1, handle: each(r.closeRun)},
+		{name: "runs without an event", list: of(runs), labels: pipelineruns.RunSelector(r.namespace), batch: 1, handle: each(r.closeRun)},
 		{name: "tombstones", list: of("tombstonepages"), batch: 1, handle: each(r.tidy)},
 	}
 }

@@ -26,12 +26,12 @@ import (
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
-	asks "github.com/plumbline-ci/plumbline/pkg/missed"
 	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/kubeevents"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
-	"github.com/plumbline-ci/plumbline/pkg/scope"
+	"github.com/plumbline-ci/plumbline/pkg/store/repositories"
+	asks "github.com/plumbline-ci/plumbline/pkg/store/signal"
 )
 
 const (
@@ -62,16 +62,16 @@ type Options struct {
 func NewController(o Options) injection.ControllerConstructor {
 	return func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 		logger := logging.FromContext(ctx).Named(queueName)
-		kube, claims, repositories := ownClient(ctx), o.Claims.Informer(ctx), repositoryinformer.Get(ctx)
+		kube, claims, informer := ownClient(ctx), o.Claims.Informer(ctx), repositoryinformer.Get(ctx)
 		var impl *controller.Impl
 		settings := config.NewStore(logger.Named("config"), func(string, any) {
-			impl.GlobalResync(repositories.Informer()) // which Repositories are served may follow from it
+			impl.GlobalResync(informer.Informer()) // which Repositories are served may follow from it
 		})
 		recorder := kubeevents.Recorder(ctx)
 		r := &Reconciler{
 			service: o.Service, namespace: o.Namespace, global: o.GlobalRepository, settings: settings.Load,
 			credentials: credentials.Reader{Namespace: o.Namespace, Kube: kube.CoreV1()},
-			cached:      cachesOf(scope.Repositories(repositories.Informer().GetIndexer(), settings), claims.Informer().GetIndexer(), o.Namespace),
+			cached:      cachesOf(repositories.Repositories(informer.Informer().GetIndexer(), settings), claims.Informer().GetIndexer(), o.Namespace),
 			events:      client.Get(ctx).PlumblineV1alpha1().GitEvents(o.Namespace),
 			conditions:  conditionsOf(ctx, o.Namespace, recorder), recorder: recorder, givenUp: newGivenUp(kube.CoreV1().ConfigMaps(o.Namespace)),
 			clock: clock.RealClock{}, logger: logger, pace: newPace(), known: map[types.NamespacedName]*memory{},
@@ -88,7 +88,7 @@ func NewController(o Options) injection.ControllerConstructor {
 		queue := leaderelection.NewQueue(ctx, r, queueName)
 		impl = controller.NewContext(ctx, queue, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger, Concurrency: concurrency})
 		queue.Enqueue = impl.MaybeEnqueueBucketKey
-		if err := r.watch(ctx, impl, kube, claims.Informer(), repositories.Informer()); err != nil {
+		if err := r.watch(ctx, impl, kube, claims.Informer(), informer.Informer()); err != nil {
 			logger.Fatalw("Watching", "error", err)
 		}
 		return impl

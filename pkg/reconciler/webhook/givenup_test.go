@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
 
-	asks "github.com/plumbline-ci/plumbline/pkg/missed"
+	asks "github.com/plumbline-ci/plumbline/pkg/store/signal"
 )
 
 // failWrites makes some writes of the ConfigMap fail.

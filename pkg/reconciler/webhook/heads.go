@@ -18,7 +18,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 const (
@@ -133,9 +133,9 @@ func (r *Reconciler) recorded(ctx context.Context, t *target, head provider.Head
 		about.PullRequest = &v1alpha1.PullRequest{Number: head.Pull}
 	}
 	found := false
-	err := records.Each(ctx, r.events, about.Subjects(), func(event *v1alpha1.GitEvent) bool {
+	err := history.Each(ctx, r.events, about.Subjects(), func(event *v1alpha1.GitEvent) bool {
 		here := head.Pull != 0 || event.Spec.BaseRef == "refs/heads/"+head.Branch
-		found = here && records.Record{Event: event}.SHA() == head.SHA
+		found = here && history.Record{Event: event}.SHA() == head.SHA
 		return !found
 	})
 	return found, err

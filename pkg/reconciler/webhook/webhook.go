@@ -28,7 +28,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 const (
@@ -60,7 +60,7 @@ type Reconciler struct {
 	settings          func() *config.Config
 	credentials       credentials.Reader
 	// events reads GitEvents live.
-	events     records.Lister
+	events     history.Lister
 	cached     caches
 	conditions conditions
 	givenUp    givenUp

@@ -29,8 +29,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	asks "github.com/plumbline-ci/plumbline/pkg/missed"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	asks "github.com/plumbline-ci/plumbline/pkg/store/signal"
 )
 
 const (

@@ -28,7 +28,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/kubeevents"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
-	"github.com/plumbline-ci/plumbline/pkg/scope"
+	"github.com/plumbline-ci/plumbline/pkg/store/repositories"
 	copies "github.com/plumbline-ci/plumbline/pkg/webhooksecret"
 )
 
@@ -108,8 +108,8 @@ func NewController(o Options) injection.ControllerConstructor {
 }
 
 // serve reads the Repositories that are served from a cache of all.
-func (r *Reconciler) serve(all cache.Indexer, settings scope.Settings) {
-	ours := scope.Lister(all, settings)
+func (r *Reconciler) serve(all cache.Indexer, settings repositories.Settings) {
+	ours := repositories.Lister(all, settings)
 	r.names.repositories, r.conditions.cached = ours, ours
 	r.names.unread = func() bool { return settings.Load().Namespaces.Broken != "" }
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
 	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
-	"github.com/plumbline-ci/plumbline/pkg/records"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
@@ -211,7 +211,7 @@ func (l *local) Versions(_ context.Context, event *v1alpha1.GitEventSpec) ([]git
 }
 
 // records returns none: plumb does not know what has run, which /retest depends on.
-func (l *local) records(context.Context) ([]records.Record, error) {
+func (l *local) records(context.Context) ([]history.Record, error) {
 	if l.Spec.Comment != nil {
 		l.assume("nothing has run on the commit yet")
 	}

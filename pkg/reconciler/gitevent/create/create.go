@@ -17,14 +17,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/gitauth"
-	"github.com/plumbline-ci/plumbline/pkg/kept"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/queueing"
 	"github.com/plumbline-ci/plumbline/pkg/quota"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
+	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
 // EchoLimit is how long a denial whose text echoes an outage is retried before it is believed (C11).
@@ -44,7 +44,7 @@ type Step struct {
 }
 
 // New returns the step of an installation.
-func New(c cluster.Cluster, o cluster.Options, secrets gitauth.Secrets, m *metrics.Metrics) *Step {
+func New(c clients.Cluster, o clients.Options, secrets gitauth.Secrets, m *metrics.Metrics) *Step {
 	return &Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Line: queueing.New(c, o)}
 }
 
@@ -91,7 +91,7 @@ func refuseUnserved(a *attempt.Attempt) {
 // noPlace tells whether a run can never be created, for no fault of its author: the place it was to run in is gone, or what
 // was to run.
 func noPlace(reason string) bool {
-	return reason == fault.ReasonNamespaceTerminating || reason == credentials.ReasonRepositoryGone || reason == kept.ReasonPayloadMissing
+	return reason == fault.ReasonNamespaceTerminating || reason == credentials.ReasonRepositoryGone || reason == plans.ReasonPayloadMissing
 }
 
 // uncreated returns the runs to create, those first that nothing is known against.
@@ -158,7 +158,7 @@ func (s *Step) createRun(ctx context.Context, a *attempt.Attempt, run *v1alpha1.
 	if f := fault.Of(err); f != nil && f.Reason == fault.ReasonNamespaceMissing {
 		err = unlessGone(ctx, a, f)
 	}
-	return kept.Masked(err, values)
+	return plans.Masked(err, values)
 }
 
 // unlessGone ends the wait for a namespace that took the Repository with it.
@@ -174,7 +174,7 @@ func (s *Step) createWith(ctx context.Context, a *attempt.Attempt, run *v1alpha1
 	if err != nil {
 		return err
 	}
-	if manifest, err = kept.Reveal(manifest, values); err != nil {
+	if manifest, err = plans.Reveal(manifest, values); err != nil {
 		return err
 	}
 	created, err := s.create(ctx, a, run, manifest)

@@ -16,13 +16,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
-	"github.com/plumbline-ci/plumbline/pkg/kept"
 	"github.com/plumbline-ci/plumbline/pkg/runwatch"
 	"github.com/plumbline-ci/plumbline/pkg/status"
-	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
+	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
+	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 	"github.com/plumbline-ci/plumbline/pkg/taskruns"
 )
 
@@ -102,7 +101,7 @@ func (s *Step) observeRun(ctx context.Context, a *attempt.Attempt, run *v1alpha1
 		return err
 	}
 	run.Result = status.ResultOf(live, taskRuns, a.Config.Console.Links(run.Namespace, run.Name), facts,
-		min(MaxText, statuslimit.Text(&a.Event.Status)))
+		min(MaxText, v1alpha1.Text(&a.Event.Status)))
 	return nil
 }
 
@@ -116,9 +115,9 @@ func withoutSecrets(ctx context.Context, a *attempt.Attempt, live *pipelinev1.Pi
 		return nil, err
 	}
 	live = live.DeepCopy()
-	live.Status.Conditions = kept.HideIn(live.Status.Conditions, hide)
+	live.Status.Conditions = plans.HideIn(live.Status.Conditions, hide)
 	for _, taskRun := range taskRuns {
-		taskRun.Status.Conditions = kept.HideIn(taskRun.Status.Conditions, hide)
+		taskRun.Status.Conditions = plans.HideIn(taskRun.Status.Conditions, hide)
 	}
 	return live, nil
 }
@@ -135,7 +134,7 @@ func (s *Step) pipelineRun(ctx context.Context, a *attempt.Attempt, run *v1alpha
 	return s.read(ctx, run)
 }
 
-// cached returns the run as far as the cache keeps it (cluster.TrimRun), nil when the cache does not have it: it is new, it
+// cached returns the run as far as the cache keeps it (clients.TrimRun), nil when the cache does not have it: it is new, it
 // is gone, or it carries the label of one that is done and reported.
 func (s *Step) cached(run *v1alpha1.Run) *pipelinev1.PipelineRun {
 	obj, exists, err := s.Runs.GetByKey(run.Namespace + "/" + run.Name)
@@ -156,7 +155,7 @@ func (s *Step) watched(a *attempt.Attempt, run *v1alpha1.Run) bool {
 
 // whole returns all that a report says of a run that has ended. One that is gone meanwhile has ended as the cache says.
 func (s *Step) whole(ctx context.Context, run *v1alpha1.Run, known *pipelinev1.PipelineRun) (*pipelinev1.PipelineRun, error) {
-	if cluster.Reportable(known) {
+	if pipelineruns.Reportable(known) {
 		return known, nil
 	}
 	live, err := s.read(ctx, run)

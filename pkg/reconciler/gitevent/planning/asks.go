@@ -17,7 +17,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
@@ -65,18 +65,18 @@ func (q asks) hold(definitions, manifests int) error {
 }
 
 // records are what was recorded of the same pull request or commit.
-func (q asks) records(ctx context.Context) ([]records.Record, error) {
+func (q asks) records(ctx context.Context) ([]history.Record, error) {
 	return q.recordsOf(ctx, q.a.Event.Spec.Subjects())
 }
 
 // recordsOf are those of any pull request or commit.
-func (q asks) recordsOf(ctx context.Context, subject string) ([]records.Record, error) {
+func (q asks) recordsOf(ctx context.Context, subject string) ([]history.Record, error) {
 	hold := func(bytes int) error { return q.a.Kept.Hold("records", bytes) }
-	all, err := records.List(ctx, q.step.Events, subject, hold)
+	all, err := history.List(ctx, q.step.Events, subject, hold)
 	if fault.Is(err, fault.Ignored) { // there are too many: what would be decided by some of them may be wrong
 		return nil, &plan.Over{Why: fault.Of(err)}
 	}
-	return slices.DeleteFunc(all, func(r records.Record) bool { return r.Event.Name == q.a.Event.Name }), err
+	return slices.DeleteFunc(all, func(r history.Record) bool { return r.Event.Name == q.a.Event.Name }), err
 }
 
 // cancels reports what a cancellation would end now.
@@ -88,12 +88,12 @@ func (q asks) cancels(ctx context.Context, spec *v1alpha1.GitEventSpec, c *v1alp
 
 // first keeps two events from deciding by what has run at the same moment.
 func (q asks) first(ctx context.Context, subject string) error {
-	return records.First(ctx, q.step.Events, q.a.Event, subject, q.a.Clock.Now())
+	return history.First(ctx, q.step.Events, q.a.Event, subject, q.a.Clock.Now())
 }
 
 // outdate has another event decide anew.
-func (q asks) outdate(ctx context.Context, record records.Record) error {
-	return records.Outdate(ctx, q.step.Events, record.Event)
+func (q asks) outdate(ctx context.Context, record history.Record) error {
+	return history.Outdate(ctx, q.step.Events, record.Event)
 }
 
 func (q asks) body(ctx context.Context) ([]byte, error) {

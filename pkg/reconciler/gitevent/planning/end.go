@@ -12,7 +12,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/kept"
+	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
 // Closings are what ends what other events start (cancelling.Step).
@@ -73,7 +73,7 @@ func (s *Step) parkFor(ctx context.Context, a *attempt.Attempt, message string) 
 // unlessMissing ends the planning of an event whose payload is gone; other errors stay what they are.
 func unlessMissing(ctx context.Context, a *attempt.Attempt, err error) error {
 	f := fault.Of(err)
-	if f == nil || f.Reason != kept.ReasonPayloadMissing {
+	if f == nil || f.Reason != plans.ReasonPayloadMissing {
 		return err
 	}
 	a.Waits.Tell(f.Reason, f.Message)

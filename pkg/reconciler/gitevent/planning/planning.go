@@ -16,12 +16,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	pacclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
-	"github.com/plumbline-ci/plumbline/pkg/kept"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/records"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
+	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
 // Step takes an event of which something is open, and gives its plan: decisions, runs and where their manifests are kept.
@@ -29,7 +29,7 @@ type Step struct {
 	Providers map[string]provider.Provider
 	Web       *remote.Client
 	// Events are what was recorded of the same pull request or commit, read live.
-	Events records.Writer
+	Events history.Writer
 	// Version is written to the version label of PipelineRuns.
 	Version  string
 	Owners   Owners
@@ -65,7 +65,7 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) (err error) {
 	if fresh(a) && a.Event.Status.Panics >= attempt.MaxPanics {
 		return s.park(ctx, a)
 	}
-	if wait := a.Waits.Of(v1alpha1.StepPlan); wait != nil && kept.NoRoom(wait.Reason) {
+	if wait := a.Waits.Of(v1alpha1.StepPlan); wait != nil && plans.NoRoom(wait.Reason) {
 		if err := a.Kept.HasRoom(); err != nil { // a thousand events may wait: none asks anybody
 			return err
 		}
@@ -166,7 +166,7 @@ func earlier(s *v1alpha1.GitEventStatus) *plan.Earlier {
 	if s.Plan == nil || !s.Plan.Decided() && s.Plan.DefinitionSHA == "" {
 		return nil
 	}
-	before := &plan.Earlier{Bytes: kept.Bytes(s.Plan), Priority: s.Plan.Priority, Commits: plan.Commits{
+	before := &plan.Earlier{Bytes: plans.Bytes(s.Plan), Priority: s.Plan.Priority, Commits: plan.Commits{
 		HeadSHA: s.Plan.HeadSHA, DefinitionSHA: s.Plan.DefinitionSHA, Approval: s.Plan.Approval, EndsPending: s.Plan.EndsPending,
 	}}
 	for _, d := range s.Plan.Decisions {

@@ -5,8 +5,8 @@ package planning
 import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/kept"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
+	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
 // runsOf are the runs of the status as a plan has them. What an attempt before it has decided stands.
@@ -45,11 +45,11 @@ func decidedBefore(a *attempt.Attempt, i int) bool {
 	return i < len(a.Event.Status.Runs) && !a.Event.Status.Runs[i].Unresolved
 }
 
-func manifestsOf(made *plan.Plan) []kept.Manifest {
-	var manifests []kept.Manifest
+func manifestsOf(made *plan.Plan) []plans.Manifest {
+	var manifests []plans.Manifest
 	for _, run := range made.Runs {
 		if run.Manifest != nil {
-			manifests = append(manifests, kept.Manifest{Name: run.Name, JSON: run.Manifest})
+			manifests = append(manifests, plans.Manifest{Name: run.Name, JSON: run.Manifest})
 		}
 	}
 	return manifests

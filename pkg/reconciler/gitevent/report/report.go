@@ -18,9 +18,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/records"
 	"github.com/plumbline-ci/plumbline/pkg/status"
-	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 	"github.com/plumbline-ci/plumbline/pkg/strangers"
 )
 
@@ -36,7 +35,7 @@ type Step struct {
 	// Strangers are the reports of events that wait for approval.
 	Strangers strangers.Reports
 	// Events are read live, for what else has happened to a commit that waits for approval.
-	Events records.Lister
+	Events history.Lister
 	posts  provider.Posts
 }
 
@@ -51,7 +50,7 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 
 // sendAll sends the checks that are stale. The error is the first that is worth a retry.
 func (s *Step) sendAll(ctx context.Context, a *attempt.Attempt) error {
-	statuslimit.Fit(&a.Event.Status) // what is sent is what is stored
+	v1alpha1.Fit(&a.Event.Status) // what is sent is what is stored
 	stale, untried := s.toSend(a)
 	stale, held := s.hold(ctx, a, stale)
 	if len(stale) == 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/approval"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/records"
 	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 	"github.com/plumbline-ci/plumbline/pkg/strangers"
 )
 
@@ -57,7 +57,7 @@ func (s *Step) overtaken(ctx context.Context, a *attempt.Attempt) error {
 		return nil // nothing was sent
 	}
 	plan, startedBy := a.Event.Status.Plan, ""
-	err := records.Each(ctx, s.Events, a.Event.Spec.Subjects(), func(event *v1alpha1.GitEvent) bool {
+	err := history.Each(ctx, s.Events, a.Event.Spec.Subjects(), func(event *v1alpha1.GitEvent) bool {
 		if approval.Started(event, plan.HeadSHA) {
 			startedBy = event.Name
 		}

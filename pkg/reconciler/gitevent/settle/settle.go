@@ -13,13 +13,13 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/gitauth"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/pruning"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // Step takes an event of which nothing is left to do, and gives the stub of it.
@@ -44,7 +44,7 @@ const (
 )
 
 // New returns a step that has settled nothing yet.
-func New(c cluster.Cluster, secrets gitauth.Secrets, m *metrics.Metrics, leads *Tenure) *Step {
+func New(c clients.Cluster, secrets gitauth.Secrets, m *metrics.Metrics, leads *Tenure) *Step {
 	return &Step{GitAuth: secrets, Pruning: pruning.New(c), Failing: &Failing{}, Metrics: m, Leads: leads}
 }
 
@@ -194,5 +194,5 @@ func secretStays(a *attempt.Attempt, err error) bool {
 // is not found as one of its pull request then: everybody may write thousands, and what is decided
 // there reads all that there are.
 func meantNothing(event *v1alpha1.GitEvent) bool {
-	return !records.Matters(event) && event.Status.Reply == nil
+	return !history.Matters(event) && event.Status.Reply == nil
 }

@@ -5,11 +5,11 @@ package steps
 
 import (
 	"github.com/plumbline-ci/plumbline/pkg/cancelling"
-	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/gitauth"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/annotate"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/create"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/observe"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/planning"
@@ -31,7 +31,7 @@ type Steps struct {
 }
 
 // New gives each step what it asks.
-func New(c cluster.Cluster, o cluster.Options, m *metrics.Metrics) *Steps {
+func New(c clients.Cluster, o clients.Options, m *metrics.Metrics) *Steps {
 	leads := &settle.Tenure{}
 	secrets := gitauth.New(c.Kube)
 	owners := &ownership.Keeper{Cached: c.Claims.RepositoryClaims(o.Namespace), Claims: c.Plumbline.RepositoryClaims(o.Namespace), Repositories: c.PaC}

@@ -22,15 +22,16 @@ import (
 
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
-	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
-	"github.com/plumbline-ci/plumbline/pkg/openevents"
 	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/kubeevents"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
+	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
+	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
 )
 
 // queueName names the workqueue, its metrics and its leases.
@@ -38,21 +39,21 @@ const queueName = "gitevents"
 
 // NewController returns the constructor that sharedmain calls. The watches of open events, of claims and of PipelineRuns are shared
 // with the other reconcilers.
-func NewController(o cluster.Options, events *openevents.Watch, claims *ownership.Claims, pipelineRuns *cluster.Runs) injection.ControllerConstructor {
+func NewController(o clients.Options, events *gitevents.Watch, claims *ownership.Claims, pipelineRuns *pipelineruns.Runs) injection.ControllerConstructor {
 	return func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 		logger := logging.FromContext(ctx)
 		runs := pipelineRuns.Informer(ctx)
 		settings := config.NewStore(logger.Named("config"))
 		o.Budget = quota.New(func() quota.Limits { return settings.Load().Open }, clock.RealClock{}, nil)
-		c := cluster.Cluster{
+		c := clients.Cluster{
 			Plumbline: plumblineclient.Get(ctx).PlumblineV1alpha1(),
 			PaC:       plumblineclient.Get(ctx).PipelinesascodeV1alpha1(),
-			Tekton: cluster.Tekton{
+			Tekton: clients.Tekton{
 				TektonV1Interface: pipelineclient.Get(ctx).TektonV1(),
 				Metadata:          metadata.NewForConfigOrDie(injection.GetConfig(ctx)).Resource(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns")),
 			},
 			Kube:         kubeclient.Get(ctx).CoreV1(),
-			Open:         cluster.Open{GitEventLister: events.Informer(ctx).Lister(), Of: events.Of, From: events.From},
+			Open:         clients.Open{GitEventLister: events.Informer(ctx).Lister(), Of: events.Of, From: events.From},
 			Repositories: repositoryinformer.Get(ctx).Lister(),
 			Claims:       claims.Informer(ctx).Lister(),
 			Runs:         runs.GetIndexer(),
