@@ -12,10 +12,10 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/approval"
-	"github.com/plumbline-ci/plumbline/pkg/command"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/command"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 

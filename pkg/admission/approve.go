@@ -9,7 +9,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/access"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/approval"
-	"github.com/plumbline-ci/plumbline/pkg/command"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/command"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
-	"github.com/plumbline-ci/plumbline/pkg/glob"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/glob"
 )
 
 // Owners says which namespaces may serve which URLs. The zero value asks nobody for a proof.

@@ -21,7 +21,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/resources"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 )
 
 const (

@@ -18,8 +18,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/resources"
 )
 
 // ReasonGlobalToken is the reason of a fault that says that a run would need the global Repository's token, which no tenant

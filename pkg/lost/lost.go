@@ -24,8 +24,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/resources"
 )
 
 const (

@@ -11,8 +11,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/match"
-	"github.com/plumbline-ci/plumbline/pkg/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
 )
 
 // draft is what the pipelines of an event are made from, and the runs as far as they are made.

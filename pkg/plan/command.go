@@ -11,11 +11,11 @@ import (
 	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/command"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/resolve"
-	"github.com/plumbline-ci/plumbline/pkg/template"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/command"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
 const (

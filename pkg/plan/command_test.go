@@ -13,8 +13,8 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/resources"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 

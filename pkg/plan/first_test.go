@@ -11,9 +11,9 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/resources"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 

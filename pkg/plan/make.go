@@ -11,9 +11,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
 	"github.com/plumbline-ci/plumbline/pkg/references"
 	"github.com/plumbline-ci/plumbline/pkg/rerun"
-	"github.com/plumbline-ci/plumbline/pkg/resolve"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 

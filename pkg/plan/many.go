@@ -5,7 +5,7 @@ package plan
 import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/resources"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 )
 
 // tooMany returns fault.Invalid if more pipelines are for the event than one event may start, else nil. Those that cannot be

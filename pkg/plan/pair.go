@@ -13,11 +13,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/match"
-	"github.com/plumbline-ci/plumbline/pkg/resolve"
-	"github.com/plumbline-ci/plumbline/pkg/resources"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
-	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
 // branchPrefix begins the full name of every branch.

@@ -17,10 +17,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 	"github.com/plumbline-ci/plumbline/pkg/references"
-	"github.com/plumbline-ci/plumbline/pkg/resolve"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
-	"github.com/plumbline-ci/plumbline/pkg/template"
 	"github.com/plumbline-ci/plumbline/pkg/wishes"
 )
 

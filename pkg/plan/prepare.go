@@ -13,9 +13,9 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/match"
-	"github.com/plumbline-ci/plumbline/pkg/resolve"
-	"github.com/plumbline-ci/plumbline/pkg/resources"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/pkg/wishes"
 )
 

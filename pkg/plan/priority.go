@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 )
 
 // priority is what settings.queue_priority gave, and what decisions say of it. The value is nil as long as it is not evaluated.

@@ -12,8 +12,8 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
 // A comment sets params for the runs that it starts. It does not set those that say how urgent they are.

@@ -9,8 +9,8 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
 // prioritizing is a push to a Repository whose runs may have to wait, in an order that its owner says.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/admission"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 	"github.com/plumbline-ci/plumbline/pkg/rerun"
 )
 

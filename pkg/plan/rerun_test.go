@@ -12,8 +12,8 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/resources"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 

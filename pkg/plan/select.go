@@ -8,9 +8,9 @@ import (
 	"fmt"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/match"
-	"github.com/plumbline-ci/plumbline/pkg/resolve"
-	"github.com/plumbline-ci/plumbline/pkg/template"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
 // incompleteFiles is said wherever a decision was made from a list that the Git service had cut.

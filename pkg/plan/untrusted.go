@@ -4,7 +4,7 @@ package plan
 
 import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/template"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
 // What a commit may do that runs because somebody has approved it (S23): an approval is of what people have read, and what they overlook

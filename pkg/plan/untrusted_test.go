@@ -13,9 +13,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
-	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
 // S23: the runs of an approved commit are labelled, and get neither the definitions of its author, nor secrets, nor a token that may do more

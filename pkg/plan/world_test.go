@@ -17,9 +17,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
-	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
 const (

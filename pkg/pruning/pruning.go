@@ -24,8 +24,8 @@ import (
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
-	"github.com/plumbline-ci/plumbline/pkg/resources"
 )
 
 const (

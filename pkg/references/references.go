@@ -16,8 +16,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/hosts"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
-	"github.com/plumbline-ci/plumbline/pkg/resolve"
 )
 
 // maxReferences bounds what one event fetches: each reference may be a call to somebody's service.

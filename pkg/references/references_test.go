@@ -15,9 +15,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/hosts"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
 	"github.com/plumbline-ci/plumbline/pkg/references"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
-	"github.com/plumbline-ci/plumbline/pkg/resolve"
 )
 
 // world is a repository, its Git service and the web. It remembers what was read.

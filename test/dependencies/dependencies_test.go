@@ -58,10 +58,10 @@ func TestDependencyDirection(t *testing.T) {
 		{"an error means what it means without a controller", module + "pkg/fault", []string{controller, "k8s.io/client-go/tools/cache"}},
 		{"the fair queue knows no controller", module + "pkg/flowcontrol/fairqueue", []string{controller}},
 		{"a Git service knows no controller", module + "pkg/provider/github", []string{controller}},
-		{"matching knows no controller, no Git service and no file", module + "pkg/match", []string{controller, module + "pkg/provider", module + "pkg/resolve"}},
-		{"expressions know nothing of ours but globs and faults", module + "pkg/expression", []string{module + "pkg/provider", module + "pkg/apis/plumbline/v1alpha1", module + "pkg/match"}},
+		{"matching knows no controller, no Git service and no file", module + "pkg/pipeline/match", []string{controller, module + "pkg/provider", module + "pkg/pipeline/resolve"}},
+		{"expressions know nothing of ours but globs and faults", module + "pkg/pipeline/cel", []string{module + "pkg/provider", module + "pkg/apis/plumbline/v1alpha1", module + "pkg/pipeline/match"}},
 		{"access knows no Git service", module + "pkg/access", []string{module + "pkg/provider"}},
-		{"the verdict knows no Git service and no reconciler", module + "pkg/status", append([]string{module + "pkg/provider", module + "pkg/resolve"}, reconcilers...)},
+		{"the verdict knows no Git service and no reconciler", module + "pkg/status", append([]string{module + "pkg/provider", module + "pkg/pipeline/resolve"}, reconcilers...)},
 		{"the kinds depend on nothing of ours but themselves", module + "pkg/apis/plumbline/v1alpha1", []string{module + "pkg/fault", module + "pkg/status"}},
 	}
 	all := reachable(t)

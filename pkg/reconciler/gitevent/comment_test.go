@@ -15,7 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )

@@ -14,7 +14,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/resources"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 

@@ -20,7 +20,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/resources"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 )
 
 // keepFile is a pipeline whose author wants to keep so many runs.

@@ -16,8 +16,8 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/command"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/command"
 )
 
 // The reasons of the conditions URL, Credentials and Settings that arise here; Credentials also has those of events.

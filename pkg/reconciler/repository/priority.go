@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 )
 
 // priorities is what is wrong with the expressions of Repositories. To compile one may take as long as a hundred other reconciles, and a

@@ -11,7 +11,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	names "github.com/plumbline-ci/plumbline/pkg/resources"
+	names "github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 )
 
 // What a paused process creates after another one has settled the event is deleted by a later sweep; events that one

@@ -16,7 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	names "github.com/plumbline-ci/plumbline/pkg/resources"
+	names "github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 )
 
 const (

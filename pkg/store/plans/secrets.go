@@ -18,8 +18,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/resources"
-	"github.com/plumbline-ci/plumbline/pkg/template"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
 // A plan that uses secret params has two halves: manifests with markers where the values stand, and

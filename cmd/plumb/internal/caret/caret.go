@@ -14,7 +14,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
 )
 
 // Place is where a mistake is. Line and Column count from 1 and are 0 as long as they are not known; columns count

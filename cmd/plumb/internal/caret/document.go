@@ -10,7 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/plumbline-ci/plumbline/pkg/mistake"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/yamlerror"
 )
 
 // document is one document of a file, as its author wrote it.
@@ -98,7 +98,7 @@ func (d *document) findAnnotation(c clue) (line, column int, found bool) {
 	if d.root == nil {
 		return 0, 0, false
 	}
-	value, whole := mistake.Node(d.root, mistake.Path{"metadata", "annotations", c.annotation})
+	value, whole := yamlerror.Node(d.root, yamlerror.Path{"metadata", "annotations", c.annotation})
 	if !whole {
 		return 0, 0, false
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/worktree"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/command"
-	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/command"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 )

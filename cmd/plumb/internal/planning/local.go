@@ -16,6 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/hosts"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
@@ -23,7 +24,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 	"github.com/plumbline-ci/plumbline/pkg/remote"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
-	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
 // reasonUnknown is that of questions which nobody can answer here: what depends on them stays open.

@@ -13,10 +13,10 @@ import (
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/worktree"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/references"
-	"github.com/plumbline-ci/plumbline/pkg/resources"
-	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
 // Request is what is planned.

@@ -21,7 +21,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/template"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
 // Cluster is where settings are read from.

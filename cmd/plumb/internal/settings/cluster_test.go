@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/template"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
 const url = "https://github.com/acme/app"

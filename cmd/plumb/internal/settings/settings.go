@@ -18,7 +18,7 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
-	"github.com/plumbline-ci/plumbline/pkg/template"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
 // Settings are what an event is planned with.

@@ -20,8 +20,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/resources"
 )
 
 // Step takes the runs with an accepted check, and gives digests of what was patched.

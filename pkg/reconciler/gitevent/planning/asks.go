@@ -15,10 +15,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
-	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
 // asks answers what the plan of one event asks.
