@@ -37,6 +37,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
+	"github.com/plumbline-ci/plumbline/pkg/provider/web"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/deliveries"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/report"
@@ -44,7 +45,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/repository"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/webhook"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/webhooksecret"
-	"github.com/plumbline-ci/plumbline/pkg/remote"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/apicalls"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
 	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
@@ -129,7 +129,7 @@ func main() {
 		wiring.NewController(clients.Options{
 			Namespace:        system.Namespace(),
 			Version:          version,
-			Remote:           remote.New(remote.Options{UserAgent: "plumbline/" + version}),
+			Remote:           web.New(web.Options{UserAgent: "plumbline/" + version}),
 			Providers:        byName(onGitHub, onGitLab),
 			AppSecret:        *secret,
 			GlobalRepository: *global,

@@ -5,10 +5,10 @@ package config
 import (
 	"time"
 
-	"github.com/plumbline-ci/plumbline/pkg/ceiling"
+	"github.com/plumbline-ci/plumbline/pkg/config/podsecurity"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
-	"github.com/plumbline-ci/plumbline/pkg/hosts"
-	"github.com/plumbline-ci/plumbline/pkg/remote"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
+	"github.com/plumbline-ci/plumbline/pkg/provider/web"
 )
 
 // Name is the ConfigMap's name, in Plumbline's own namespace.
@@ -101,9 +101,9 @@ type Config struct {
 	// somebody else's. Empty is unknown.
 	WebhookURL string
 	// Ceiling is what authors' PipelineRuns may ask for at most, in every namespace.
-	Ceiling ceiling.Limits
+	Ceiling podsecurity.Limits
 	// GitAllowed are Git services that Repositories may name although their addresses are not public.
-	GitAllowed hosts.Hosts
+	GitAllowed egress.Hosts
 	// Owners says whose URLs are whose, if a proof of that is asked for.
 	Owners Owners
 	// MembersMayRun lets members of a repository's organization or project start runs who cannot write, as in PaC.
@@ -144,7 +144,7 @@ func Default() *Config {
 		SettledRetention: publicRetentionDays * day,
 		SettledCap:       defaultSettledCap,
 		Open:             quota.Limits{Events: defaultOpenEvents, Bytes: defaultOpenPayloads << 20},
-		Remote:           Remote{Fetch: true, Hub: remote.Hub{URL: publicHub}},
+		Remote:           Remote{Fetch: true, Hub: web.Hub{URL: publicHub}},
 	}
 }
 
@@ -157,8 +157,8 @@ func New(data map[string]string) (*Config, error) {
 
 // TenantsGit says which Git services may be called because a tenant names them. What may never be fetched from, networks of
 // the cluster that have public addresses for example, may not be called either.
-func (c *Config) TenantsGit() hosts.Policy {
-	return hosts.Policy{Allowed: c.GitAllowed, Refused: c.Remote.Refused}
+func (c *Config) TenantsGit() egress.Policy {
+	return egress.Policy{Allowed: c.GitAllowed, Refused: c.Remote.Refused}
 }
 
 // MaxWait is how long an event waits for an operator, or for what its Git service does not show, before it ends as

@@ -15,8 +15,8 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 )
 
 // Keys of the GitHub App's Secret; PaC's names.
@@ -67,16 +67,16 @@ func (s *Session) login(ctx context.Context, service provider.Provider) (string,
 	return base, loginOf(repository, own, token, reachOf(own, base, s.keeper.options.Namespace, s.config)), err
 }
 
-func loginOf(repository *pacv1alpha1.Repository, own pacv1alpha1.Service, token string, reach hosts.Policy) provider.Credentials {
+func loginOf(repository *pacv1alpha1.Repository, own pacv1alpha1.Service, token string, reach egress.Policy) provider.Credentials {
 	return provider.Credentials{User: own.User, Token: token, Shared: own.Token.Namespace != repository.Namespace,
 		From: fmt.Sprintf("key %s of secret %s/%s", own.Token.Key, own.Token.Namespace, own.Token.Name), Reach: reach}
 }
 
 // reachOf is where a token may be sent. Whoever writes Repositories and Secrets in Plumbline's own namespace, system, is its
 // administrator: the service that the global Repository names may be anywhere.
-func reachOf(own pacv1alpha1.Service, base, system string, c *config.Config) hosts.Policy {
+func reachOf(own pacv1alpha1.Service, base, system string, c *config.Config) egress.Policy {
 	if own.Token.Namespace == system {
-		return hosts.Policy{Allowed: c.GitAllowed, Trusted: hosts.HostPort(strings.TrimSpace(base))}
+		return egress.Policy{Allowed: c.GitAllowed, Trusted: egress.HostPort(strings.TrimSpace(base))}
 	}
 	return c.TenantsGit()
 }

@@ -14,8 +14,8 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 )
 
 func named(name string) func(*pacv1alpha1.Repository) {
@@ -33,7 +33,7 @@ func TestWhatIsLoggedInWith(t *testing.T) {
 	}{
 		"app": {"https://ghe.example", provider.Credentials{AppID: 7, PrivateKey: []byte("pem"), InstallationID: 42, From: "secret plumbline/app"}},
 		"own": {"https://git.example https://git.example/acme/app", provider.Credentials{User: "me", Token: "t", From: "key provider.token of secret team/token",
-			Reach: hosts.Policy{Refused: hosts.Hosts{"203.0.0.0/8"}}}}, // a tenant named it
+			Reach: egress.Policy{Refused: egress.Hosts{"203.0.0.0/8"}}}}, // a tenant named it
 	} {
 		r := newRoom(t, 1)
 		r.provide(named("token"))
@@ -60,7 +60,7 @@ func TestAnEventMayLogInWithTheGlobalToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []provider.Credentials{{User: "me", Token: "t", Shared: true, From: "key provider.token of secret plumbline/all",
-		Reach: hosts.Policy{Trusted: "git.example:443"}}} // the administrator named it, so it may be anywhere
+		Reach: egress.Policy{Trusted: "git.example:443"}}} // the administrator named it, so it may be anywhere
 	if diff := cmp.Diff(want, r.logins) + cmp.Diff([]string{"https://git.example "}, r.bases); diff != "" {
 		t.Error(diff)
 	}

@@ -22,8 +22,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
-	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 )
 
 const (
@@ -108,7 +108,7 @@ func (r *room) must(err error) {
 func (r *room) begin(name, service, host string) *Session {
 	c := config.Default()
 	c.GitHubURL = "https://ghe.example"
-	c.Remote.Refused = hosts.Hosts{"203.0.0.0/8"}
+	c.Remote.Refused = egress.Hosts{"203.0.0.0/8"}
 	return r.Begin(event(name, service, host), c)
 }
 

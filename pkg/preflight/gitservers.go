@@ -14,7 +14,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
-	"github.com/plumbline-ci/plumbline/pkg/hosts"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 )
 
 const (
@@ -77,7 +77,7 @@ func some(all []string, separator string) string {
 }
 
 // refusal says of a Repository that its Git service is not called, and why; nothing if it may be. Each host is named once.
-func refusal(r *pacv1alpha1.Repository, reach hosts.Policy, named map[string]bool) []string {
+func refusal(r *pacv1alpha1.Repository, reach egress.Policy, named map[string]bool) []string {
 	git := r.Spec.GitProvider
 	if git == nil || git.Secret == nil || git.Type == "github" { // the App's and the global Repository's are the administrator's
 		return nil
@@ -91,7 +91,7 @@ func refusal(r *pacv1alpha1.Repository, reach hosts.Policy, named map[string]boo
 		return nil // the Repository's own condition tells of a URL that is none
 	}
 	_, err = reach.Name(u, false)
-	if why := (*hosts.RefusedError)(nil); errors.As(err, &why) {
+	if why := (*egress.RefusedError)(nil); errors.As(err, &why) {
 		named[u.Host] = true
 		return []string{fmt.Sprintf("Repository %s/%s: %s", r.Namespace, r.Name, why)}
 	}

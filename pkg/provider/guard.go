@@ -12,18 +12,18 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/hosts"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 )
 
 // Within returns the transport for calls of what the policy lets through. A tenant may name a Git service, so each request
 // is judged by the name it goes to, redirects included, and each connection by the address that the name has at that moment.
-func (t *Transport) Within(policy hosts.Policy) http.RoundTripper {
+func (t *Transport) Within(policy egress.Policy) http.RoundTripper {
 	return &guarded{Transport: t, policy: policy}
 }
 
 type guarded struct {
 	*Transport
-	policy hosts.Policy
+	policy egress.Policy
 }
 
 // RoundTrip implements http.RoundTripper, except that a status of 400 or more is an error.
@@ -59,7 +59,7 @@ const maxPolicies = 4
 
 // direct returns the connections that were made under the policy. Those of another one are never used: it may have allowed
 // what this one does not.
-func (t *Transport) direct(policy hosts.Policy) *http.Transport {
+func (t *Transport) direct(policy egress.Policy) *http.Transport {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	key := policy.Key()
@@ -78,7 +78,7 @@ func (t *Transport) direct(policy hosts.Policy) *http.Transport {
 	return pool
 }
 
-func (t *Transport) dialer(policy hosts.Policy) func(context.Context, string, string) (net.Conn, error) {
+func (t *Transport) dialer(policy egress.Policy) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, network, to string) (net.Conn, error) {
 		allowed, err := policy.Name(&url.URL{Scheme: "https", Host: to}, false)
 		if err != nil {
@@ -97,7 +97,7 @@ func (t *Transport) dialer(policy hosts.Policy) func(context.Context, string, st
 // addressRefused is nil unless err is the policy's. Its text does not say what a name inside resolves to: who names a Git
 // service may be a tenant, and the installation's network is none of theirs.
 func addressRefused(req *http.Request, err error) error {
-	var refused *hosts.RefusedError
+	var refused *egress.RefusedError
 	if !errors.As(err, &refused) {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/hosts"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -200,7 +200,7 @@ type Credentials struct {
 	// From says for people where they are kept: "secret plumbline/app".
 	From string
 	// Reach says which Git services may be called with them beside those on the public internet.
-	Reach hosts.Policy
+	Reach egress.Policy
 	// Observe is told how each call went; nil tells nobody. It is called by many goroutines.
 	Observe func(Answered)
 }

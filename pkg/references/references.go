@@ -15,9 +15,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
-	"github.com/plumbline-ci/plumbline/pkg/remote"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
+	"github.com/plumbline-ci/plumbline/pkg/provider/web"
 )
 
 // maxReferences bounds what one event fetches: each reference may be a call to somebody's service.
@@ -36,10 +36,10 @@ type Addresses interface {
 	FileAt(ctx context.Context, address string) ([]byte, error)
 }
 
-// Web reads what everybody may read (remote.Client has the contract).
+// Web reads what everybody may read (web.Client has the contract).
 type Web interface {
-	Get(ctx context.Context, address string, policy hosts.Policy, limit int64) ([]byte, error)
-	Package(ctx context.Context, hub remote.Hub, address string, policy hosts.Policy) ([]byte, error)
+	Get(ctx context.Context, address string, policy egress.Policy, limit int64) ([]byte, error)
+	Package(ctx context.Context, hub web.Hub, address string, policy egress.Policy) ([]byte, error)
 }
 
 // Options say where references lead.
@@ -73,7 +73,7 @@ type Reader struct {
 type place struct {
 	form form
 	at   string
-	hub  remote.Hub
+	hub  web.Hub
 }
 
 // form is how a reference is read.
@@ -147,8 +147,8 @@ func (r *Reader) locate(kind resolve.Kind, reference string) (place, error) {
 	return onHub(r.Remote.Hub, kind, reference)
 }
 
-func onHub(hub remote.Hub, kind resolve.Kind, name string) (place, error) {
-	kinds := map[resolve.Kind]string{resolve.KindTask: remote.HubTask, resolve.KindPipeline: remote.HubPipeline}
+func onHub(hub web.Hub, kind resolve.Kind, name string) (place, error) {
+	kinds := map[resolve.Kind]string{resolve.KindTask: web.HubTask, resolve.KindPipeline: web.HubPipeline}
 	address, err := hub.Address(kinds[kind], name)
 	return place{form: formHub, at: address, hub: hub}, err
 }
@@ -163,8 +163,8 @@ func (r *Reader) read(ctx context.Context, where place) ([]byte, error) {
 	return r.readAddress(ctx, where.at)
 }
 
-func (r *Reader) policy() hosts.Policy {
-	return hosts.Policy{Allowed: r.Remote.Allowed, Refused: r.Remote.Refused}
+func (r *Reader) policy() egress.Policy {
+	return egress.Policy{Allowed: r.Remote.Allowed, Refused: r.Remote.Refused}
 }
 
 // readAddress reads a web address with the event's credentials if it is the Git service's, else as everybody does.
@@ -174,8 +174,8 @@ func (r *Reader) readAddress(ctx context.Context, address string) ([]byte, error
 		return data, why
 	}
 	policy := r.policy()
-	policy.Trusted = hosts.HostPort(r.Service)
-	data, err := r.Web.Get(ctx, address, policy, remote.MaxText)
+	policy.Trusted = egress.HostPort(r.Service)
+	data, err := r.Web.Get(ctx, address, policy, web.MaxText)
 	f := fault.Of(why)
 	if err == nil || f.Reason == fault.ReasonOtherAddress {
 		return data, err
@@ -203,13 +203,13 @@ func shownAt(where place) string {
 	if where.form == formFile {
 		return where.at
 	}
-	return remote.Show(where.at)
+	return web.Show(where.at)
 }
 
 // show is a reference for people: whole addresses may hold what is secret.
 func show(reference string) string {
 	if u, err := url.Parse(reference); err == nil && u.Host != "" {
-		return remote.Show(reference)
+		return web.Show(reference)
 	}
 	return fmt.Sprintf("%q", reference)
 }

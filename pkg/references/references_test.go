@@ -14,17 +14,17 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
+	"github.com/plumbline-ci/plumbline/pkg/provider/web"
 	"github.com/plumbline-ci/plumbline/pkg/references"
-	"github.com/plumbline-ci/plumbline/pkg/remote"
 )
 
 // world is a repository, its Git service and the web. It remembers what was read.
 type world struct {
 	read       []string
 	at, public error // of addresses, read with credentials and as everybody does
-	policies   []hosts.Policy
+	policies   []egress.Policy
 	large      int // bytes that each answer has more
 }
 
@@ -41,12 +41,12 @@ func (w *world) FileAt(_ context.Context, address string) ([]byte, error) {
 	return w.answer("service "+address, w.at)
 }
 
-func (w *world) Get(_ context.Context, address string, policy hosts.Policy, limit int64) ([]byte, error) {
+func (w *world) Get(_ context.Context, address string, policy egress.Policy, limit int64) ([]byte, error) {
 	w.policies = append(w.policies, policy)
 	return w.answer(fmt.Sprint("web ", address, " ", limit), w.public)
 }
 
-func (w *world) Package(_ context.Context, hub remote.Hub, address string, policy hosts.Policy) ([]byte, error) {
+func (w *world) Package(_ context.Context, hub web.Hub, address string, policy egress.Policy) ([]byte, error) {
 	w.policies = append(w.policies, policy)
 	return w.answer("hub "+hub.URL+" "+address, w.public)
 }
@@ -55,7 +55,7 @@ func (w *world) Package(_ context.Context, hub remote.Hub, address string, polic
 func (w *world) options() references.Options {
 	return references.Options{
 		Files: w, Addresses: w, Web: w, SHA: "c0ffee", Service: "https://git.example",
-		Remote: config.Remote{Fetch: true, Hub: remote.Hub{URL: "https://hub.example"}, Catalogs: map[string]remote.Hub{"own": {URL: "https://own.example", Catalog: "ours"}}},
+		Remote: config.Remote{Fetch: true, Hub: web.Hub{URL: "https://hub.example"}, Catalogs: map[string]web.Hub{"own": {URL: "https://own.example", Catalog: "ours"}}},
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/delivery"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
@@ -35,7 +35,7 @@ func (s *service) deliveries(baseURL string, c provider.Credentials) (provider.D
 		return nil, err
 	}
 	reach := c.Reach
-	reach.Trusted = hosts.HostPort(api.String())
+	reach.Trusted = egress.HostPort(api.String())
 	account := s.logins.Get(loginKey{c.AppID, sha256.Sum256(c.PrivateKey)}, func() *login { return newLogin(c.AppID, c.PrivateKey, s.options.Now) })
 	client, err := asApp(account, s.transport.Within(reach), api, c.From)
 	if err != nil {

@@ -17,9 +17,9 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/cache"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/delivery"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
@@ -99,7 +99,7 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 	}
 	// The installation configures where GitHub is, no tenant: it may be anywhere.
 	reach := c.Reach
-	reach.Trusted = hosts.HostPort(api.String())
+	reach.Trusted = egress.HostPort(api.String())
 	base := s.transport.Within(reach)
 	digest := sha256.Sum256(c.PrivateKey)
 	reader := minterKey{api.String(), c.AppID, c.InstallationID, p.ID, digest}

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 	"github.com/plumbline-ci/plumbline/pkg/provider/providertest"
 	"github.com/plumbline-ci/plumbline/test/faults/page"
 	"github.com/plumbline-ci/plumbline/test/forge"
@@ -20,7 +20,7 @@ import (
 )
 
 // loopback lets tests reach the servers they start.
-func loopback() hosts.Policy { return hosts.Policy{Allowed: hosts.Hosts{"127.0.0.1"}} }
+func loopback() egress.Policy { return egress.Policy{Allowed: egress.Hosts{"127.0.0.1"}} }
 
 const (
 	testProject = "acme/team/app"

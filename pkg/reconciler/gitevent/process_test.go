@@ -21,8 +21,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/web"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
-	"github.com/plumbline-ci/plumbline/pkg/remote"
 	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
 	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
 )
@@ -102,7 +102,7 @@ func (w *world) reconcilerWith(c caches) *Reconciler {
 		Recorder: record.NewFakeRecorder(1000), Clock: w.clock,
 	}, clients.Options{
 		Namespace: system, Version: "test", AppSecret: "app", GlobalRepository: "pipelines-as-code", Identity: fmt.Sprint("process-", w.processes.Add(1)),
-		Budget: w.used(c), Remote: remote.New(remote.Options{Proxy: noProxy}), Providers: map[string]provider.Provider{"fake": w.git.provider()},
+		Budget: w.used(c), Remote: web.New(web.Options{Proxy: noProxy}), Providers: map[string]provider.Provider{"fake": w.git.provider()},
 	})
 	r.Settings = w.store()
 	r.Wake = func(event string, after time.Duration) {

@@ -22,8 +22,8 @@ import (
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/web"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
-	"github.com/plumbline-ci/plumbline/pkg/remote"
 )
 
 // earlier is the other event, which comes before "push-1" in the order of names.
@@ -113,7 +113,7 @@ func (s *stage) actor(i int) (reconcile func(event string)) {
 		Recorder: record.NewFakeRecorder(1000), Clock: w.clock,
 	}, clients.Options{
 		Namespace: system, Version: "test", AppSecret: "app", GlobalRepository: "pipelines-as-code", Identity: fmt.Sprint("actor-", i),
-		Budget: w.used(c), Remote: remote.New(remote.Options{Proxy: noProxy}), Providers: map[string]provider.Provider{"fake": w.git.provider()},
+		Budget: w.used(c), Remote: web.New(web.Options{Proxy: noProxy}), Providers: map[string]provider.Provider{"fake": w.git.provider()},
 	})
 	r.Settings, r.Wake = w.store(), func(string, time.Duration) {}
 	_ = r.Promote(reconciler.UniversalBucket(), nil)

@@ -20,7 +20,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/command"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/remote"
+	"github.com/plumbline-ci/plumbline/pkg/provider/web"
 )
 
 const planLong = `Says what an event would start, and why not.
@@ -132,7 +132,7 @@ func (w *planner) plan(ctx context.Context, tree *worktree.Tree, files *settings
 		request.From = tree.Branch
 	}
 	if w.fetch {
-		request.Web = remote.New(remote.Options{UserAgent: "plumbline/" + w.Version})
+		request.Web = web.New(web.Options{UserAgent: "plumbline/" + w.Version})
 	}
 	if event.Foreign {
 		w.note("the delivery is a webhook's of its own, and Plumbline takes GitHub's from its App only")

@@ -15,14 +15,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
 	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
-	"github.com/plumbline-ci/plumbline/pkg/remote"
+	"github.com/plumbline-ci/plumbline/pkg/provider/web"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
@@ -255,10 +255,10 @@ func secretNotRead(namespace string, ref template.SecretRef) error {
 // notFetched stands for the web.
 type notFetched struct{}
 
-func (notFetched) Get(context.Context, string, hosts.Policy, int64) ([]byte, error) {
+func (notFetched) Get(context.Context, string, egress.Policy, int64) ([]byte, error) {
 	return nil, unknown("not fetched (--fetch)")
 }
 
-func (notFetched) Package(context.Context, remote.Hub, string, hosts.Policy) ([]byte, error) {
+func (notFetched) Package(context.Context, web.Hub, string, egress.Policy) ([]byte, error) {
 	return nil, unknown("not fetched (--fetch)")
 }

@@ -18,7 +18,7 @@ import (
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/remote"
+	"github.com/plumbline-ci/plumbline/pkg/provider/web"
 )
 
 // Cluster is how the reconciler reaches the API server.
@@ -54,7 +54,7 @@ type Options struct {
 	// Providers are the Git services, by name.
 	Providers map[string]provider.Provider
 	// Remote fetches what annotations refer to by web address or name on a hub.
-	Remote *remote.Client
+	Remote *web.Client
 	// AppSecret is the name of the Secret with the GitHub App's credentials, in Namespace.
 	AppSecret string
 	// GlobalRepository is the name of the Repository in Namespace whose settings complete those of all others; it need

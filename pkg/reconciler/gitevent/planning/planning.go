@@ -19,7 +19,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/remote"
+	"github.com/plumbline-ci/plumbline/pkg/provider/web"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
@@ -27,7 +27,7 @@ import (
 // Step takes an event of which something is open, and gives its plan: decisions, runs and where their manifests are kept.
 type Step struct {
 	Providers map[string]provider.Provider
-	Web       *remote.Client
+	Web       *web.Client
 	// Events are what was recorded of the same pull request or commit, read live.
 	Events history.Writer
 	// Version is written to the version label of PipelineRuns.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package remote fetches what authors refer to by web address, without credentials, from an installation that stands
+// Package web fetches what authors refer to by web address, without credentials, from an installation that stands
 // inside somebody's network: an author chooses the address, so it decides what may be reached, at dial time.
-package remote
+package web
 
 import (
 	"bytes"
@@ -14,8 +14,8 @@ import (
 	"net/url"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 )
 
 const (
@@ -55,7 +55,7 @@ func New(o Options) *Client {
 // Get returns at most limit bytes of what is at an http or https address, following redirects. Only what the author can
 // mend is Invalid: an address that is malformed, refused by the policy, not there, not public or too large. No answer,
 // 408 and 5xx are Transient, 429 is Throttled. Messages name hosts and statuses; never a query, a user or the answer.
-func (c *Client) Get(ctx context.Context, address string, policy hosts.Policy, limit int64) ([]byte, error) {
+func (c *Client) Get(ctx context.Context, address string, policy egress.Policy, limit int64) ([]byte, error) {
 	u, err := parseAddress(address)
 	if err != nil {
 		return nil, err

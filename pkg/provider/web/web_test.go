@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package remote
+package web
 
 import (
 	"fmt"
@@ -15,14 +15,14 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 )
 
 func direct(*http.Request) (*url.URL, error) { return nil, nil }
 
 // loopback lets tests reach the servers they start.
-func loopback() hosts.Policy { return hosts.Policy{Allowed: hosts.Hosts{"127.0.0.0/8"}} }
+func loopback() egress.Policy { return egress.Policy{Allowed: egress.Hosts{"127.0.0.0/8"}} }
 
 func serve(t *testing.T, handler http.HandlerFunc) *httptest.Server {
 	t.Helper()

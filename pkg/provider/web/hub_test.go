@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package remote
+package web
 
 import (
 	"net/http"
 	"testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/hosts"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 )
 
 func TestHubAddress(t *testing.T) {
@@ -64,7 +64,7 @@ func TestPackage(t *testing.T) {
 				text(test.body)(w, r)
 			})
 			// The hub is on this machine and reachable because it is the hub.
-			got, err := New(Options{Proxy: direct}).Package(t.Context(), Hub{URL: s.URL}, s.URL+"/x", hosts.Policy{})
+			got, err := New(Options{Proxy: direct}).Package(t.Context(), Hub{URL: s.URL}, s.URL+"/x", egress.Policy{})
 			if string(got) != test.want || (test.class < 0) != (err == nil) || (err != nil && !fault.Is(err, test.class)) {
 				t.Errorf("%q, %v", got, err)
 			}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package remote
+package web
 
 import (
 	"context"
@@ -10,13 +10,13 @@ import (
 	"syscall"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/hosts"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 )
 
 // guard is the transport of one fetch: it judges every request, redirects included.
 type guard struct {
 	options Options
-	policy  hosts.Policy
+	policy  egress.Policy
 }
 
 // RoundTrip implements http.RoundTripper. Each request has a transport and a connection of its own: a connection that
@@ -57,7 +57,7 @@ const maxHeaders = 64 << 10
 
 // refused is the fault of an address that an author must not refer to.
 func refused(err error) error {
-	var f *hosts.RefusedError
+	var f *egress.RefusedError
 	if !errors.As(err, &f) {
 		return err
 	}

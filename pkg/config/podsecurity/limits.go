@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ceiling says what an author's PipelineRun may ask the cluster for at most: ServiceAccounts, and what the Pod
+// Package podsecurity says what an author's PipelineRun may ask the cluster for at most: ServiceAccounts, and what the Pod
 // Security Standards leave out (https://kubernetes.io/docs/concepts/security/pod-security-standards/).
-package ceiling
+package podsecurity
 
 import (
 	"encoding/json"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hosts decides which addresses may be called that somebody else than the administrator named: the author of a
+// Package egress decides which addresses may be called that somebody else than the administrator named: the author of a
 // reference, or a tenant who names a Git service.
-package hosts
+package egress
 
 import (
 	"fmt"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package remote
+package web
 
 import (
 	"io"
@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/hosts"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 	"github.com/plumbline-ci/plumbline/test/dns"
 )
 
@@ -27,7 +27,7 @@ func TestGetRefusesAddressesThatAreNotPublic(t *testing.T) {
 		"10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "198.18.0.1", "224.0.0.1", "255.255.255.255", "0.1.2.3",
 		"kubernetes.default.svc", "kubernetes.default.svc.cluster.local", "x.svc.example.com", "metadata.google.internal", "printer.local",
 	} {
-		_, err := New(Options{Proxy: direct}).Get(t.Context(), "http://"+host+":"+port+"/", hosts.Policy{}, 100)
+		_, err := New(Options{Proxy: direct}).Get(t.Context(), "http://"+host+":"+port+"/", egress.Policy{}, 100)
 		if f := fault.Of(err); f == nil || f.Class != fault.Invalid || (f.Reason != "AddressRefused" && f.Reason != "BadAddress") {
 			t.Errorf("%s: %+v, want AddressRefused", host, f)
 		}
@@ -49,7 +49,7 @@ func TestGetRefusesNamesThatResolveToWhatIsNotPublic(t *testing.T) {
 	_, port, _ := strings.Cut(strings.TrimPrefix(s.URL, "http://"), ":")
 	const name = "http://rebound.example.com:"
 	for _, address := range []string{"127.0.0.1", "10.96.0.1", "169.254.169.254"} {
-		_, err := New(Options{Proxy: direct, Resolver: dns.Resolver(address)}).Get(t.Context(), name+port, hosts.Policy{}, 100)
+		_, err := New(Options{Proxy: direct, Resolver: dns.Resolver(address)}).Get(t.Context(), name+port, egress.Policy{}, 100)
 		if f := fault.Of(err); f == nil || f.Reason != "AddressRefused" || !strings.Contains(f.Message, "resolves to "+address) {
 			t.Errorf("%s: %+v, want AddressRefused", address, f)
 		}
@@ -57,7 +57,7 @@ func TestGetRefusesNamesThatResolveToWhatIsNotPublic(t *testing.T) {
 	if called.Load() != 0 {
 		t.Errorf("the server was called %d times", called.Load())
 	}
-	allowed := hosts.Policy{Allowed: hosts.Hosts{"127.0.0.1"}}
+	allowed := egress.Policy{Allowed: egress.Hosts{"127.0.0.1"}}
 	if _, err := New(Options{Proxy: direct, Resolver: dns.Resolver("127.0.0.1")}).Get(t.Context(), name+port+"/x", allowed, 100); err != nil || called.Load() != 1 {
 		t.Errorf("an address that is allowed: %v", err)
 	}
@@ -66,7 +66,7 @@ func TestGetRefusesNamesThatResolveToWhatIsNotPublic(t *testing.T) {
 		t.Errorf("a name that was bound again: %+v after %d calls, want AddressRefused after the first", f, called.Load()-1)
 	}
 	for resolved, want := range map[string]bool{"[::1]": false, "[::ffff:10.0.0.1]": false, "[fe80::1%eth0]": false, "[fd00::1]": false, "93.184.215.14": true} {
-		if err := (hosts.Policy{}).Dial(resolved+":443", false); want != (err == nil) {
+		if err := (egress.Policy{}).Dial(resolved+":443", false); want != (err == nil) {
 			t.Errorf("%s: %v", resolved, err)
 		}
 	}
@@ -79,7 +79,7 @@ func TestGetJudgesEachRedirect(t *testing.T) {
 		strings.Replace(inside.URL, "127.0.0.1", "127.0.0.2", 1), "http://10.0.0.1/", "http://[::1]/", "http://x.default.svc/", "file:///etc/passwd", "ftp://example.com/x",
 	} {
 		outside := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusTemporaryRedirect) })
-		_, err := New(Options{Proxy: direct}).Get(t.Context(), outside.URL, hosts.Policy{Allowed: hosts.Hosts{"127.0.0.1"}}, 100)
+		_, err := New(Options{Proxy: direct}).Get(t.Context(), outside.URL, egress.Policy{Allowed: egress.Hosts{"127.0.0.1"}}, 100)
 		if !fault.Is(err, fault.Invalid) {
 			t.Errorf("redirect to %s: %v, want Invalid", to, err)
 		}
@@ -92,18 +92,18 @@ func TestGetJudgesEachRedirect(t *testing.T) {
 func TestPolicyAllowsAndRefuses(t *testing.T) {
 	s := serve(t, text("ok"))
 	tests := map[string]struct {
-		policy  hosts.Policy
+		policy  egress.Policy
 		allowed bool
 	}{
-		"nothing":                     {hosts.Policy{}, false},
-		"the address":                 {hosts.Policy{Allowed: hosts.Hosts{"127.0.0.1"}}, true},
-		"its network":                 {hosts.Policy{Allowed: hosts.Hosts{"127.0.0.0/8"}}, true},
-		"its network in IPv6":         {hosts.Policy{Allowed: hosts.Hosts{"::ffff:127.0.0.0/104"}}, true},
-		"another address":             {hosts.Policy{Allowed: hosts.Hosts{"127.0.0.2", "10.0.0.0/8"}}, false},
-		"refused beats allowed":       {hosts.Policy{Allowed: hosts.Hosts{"127.0.0.1"}, Refused: hosts.Hosts{"127.0.0.0/8"}}, false},
-		"what an operator configured": {hosts.Policy{Trusted: hosts.HostPort(s.URL + "/api/v1")}, true},
-		"another port of it":          {hosts.Policy{Trusted: "127.0.0.1:1"}, false},
-		"refused beats configured":    {hosts.Policy{Trusted: hosts.HostPort(s.URL), Refused: hosts.Hosts{"127.0.0.1"}}, false},
+		"nothing":                     {egress.Policy{}, false},
+		"the address":                 {egress.Policy{Allowed: egress.Hosts{"127.0.0.1"}}, true},
+		"its network":                 {egress.Policy{Allowed: egress.Hosts{"127.0.0.0/8"}}, true},
+		"its network in IPv6":         {egress.Policy{Allowed: egress.Hosts{"::ffff:127.0.0.0/104"}}, true},
+		"another address":             {egress.Policy{Allowed: egress.Hosts{"127.0.0.2", "10.0.0.0/8"}}, false},
+		"refused beats allowed":       {egress.Policy{Allowed: egress.Hosts{"127.0.0.1"}, Refused: egress.Hosts{"127.0.0.0/8"}}, false},
+		"what an operator configured": {egress.Policy{Trusted: egress.HostPort(s.URL + "/api/v1")}, true},
+		"another port of it":          {egress.Policy{Trusted: "127.0.0.1:1"}, false},
+		"refused beats configured":    {egress.Policy{Trusted: egress.HostPort(s.URL), Refused: egress.Hosts{"127.0.0.1"}}, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestPolicyAllowsAndRefuses(t *testing.T) {
 	}
 	local := strings.Replace(s.URL, "127.0.0.1", "localhost", 1)
 	for host, want := range map[string]bool{"localhost": true, "*.localhost": false, "127.0.0.0/8": false} {
-		_, err := New(Options{Proxy: direct}).Get(t.Context(), local, hosts.Policy{Allowed: hosts.Hosts{host}}, 100)
+		_, err := New(Options{Proxy: direct}).Get(t.Context(), local, egress.Policy{Allowed: egress.Hosts{host}}, 100)
 		if want != (err == nil) {
 			t.Errorf("localhost with %s allowed: %v", host, err)
 		}
@@ -135,18 +135,18 @@ func TestProxy(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := New(Options{Proxy: func(*http.Request) (*url.URL, error) { return at, nil }})
-	got, err := client.Get(t.Context(), "http://example.invalid/x", hosts.Policy{}, 100)
+	got, err := client.Get(t.Context(), "http://example.invalid/x", egress.Policy{}, 100)
 	if err != nil || string(got) != "by proxy" || asked.Load() != "http://example.invalid/x" {
 		t.Errorf("%q, %v, asked for %q", got, err, asked.Load())
 	}
 	asked.Store("")
 	for _, host := range []string{"127.0.0.1", "[::1]", "localhost", "kubernetes", "x.default.svc", "2130706433", "10.0.0.1", "refused.example.com", "a.refused.example.com"} {
-		policy := hosts.Policy{Refused: hosts.Hosts{"refused.example.com", "*.refused.example.com"}}
+		policy := egress.Policy{Refused: egress.Hosts{"refused.example.com", "*.refused.example.com"}}
 		if _, err := client.Get(t.Context(), "http://"+host+"/", policy, 100); !fault.Is(err, fault.Invalid) || asked.Load() != "" {
 			t.Errorf("%s: %v, the proxy was asked for %q", host, err, asked.Load())
 		}
 	}
-	if _, err := client.Get(t.Context(), "http://git.corp.internal/", hosts.Policy{Allowed: hosts.Hosts{"*.corp.internal"}}, 100); err != nil {
+	if _, err := client.Get(t.Context(), "http://git.corp.internal/", egress.Policy{Allowed: egress.Hosts{"*.corp.internal"}}, 100); err != nil {
 		t.Errorf("a name that is allowed: %v", err)
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package remote
+package web
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/hosts"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 )
 
 // maxPackage is the most bytes that are read of a hub's answer: the definition, its readme and its versions.
@@ -56,8 +56,8 @@ func (h Hub) Address(kind, reference string) (string, error) {
 
 // Package returns the definition of a package at an Address of the hub. An operator chose the hub, so it may be anywhere
 // that is not refused, and what only its operator can mend is an Operator fault.
-func (c *Client) Package(ctx context.Context, hub Hub, address string, policy hosts.Policy) ([]byte, error) {
-	policy.Trusted = hosts.HostPort(hub.URL)
+func (c *Client) Package(ctx context.Context, hub Hub, address string, policy egress.Policy) ([]byte, error) {
+	policy.Trusted = egress.HostPort(hub.URL)
 	answer, err := c.Get(ctx, address, policy, maxPackage)
 	if f := fault.Of(err); f != nil && f.Reason == reasonNotPublic {
 		return nil, fault.Operatorf("HubRefuses", "%s", f.Message)
