@@ -28,11 +28,11 @@ import (
 	"knative.dev/pkg/signals"
 	"knative.dev/pkg/system"
 
+	"github.com/plumbline-ci/plumbline/pkg/authz/claim"
 	"github.com/plumbline-ci/plumbline/pkg/cancelling"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
-	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/preflight"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
@@ -123,7 +123,7 @@ func main() {
 	// sharedmain would hold the election on the client that the reconcilers use, and serve the probes on a fixed port.
 	ctx = sharedmain.WithHealthProbesDisabled(sharedmain.WithHADisabled(leaderelection.With(ctx, election)))
 	go serveProbes(ctx, *probes)
-	events, claims, runs := gitevents.New(system.Namespace()), ownership.NewClaims(system.Namespace()), pipelineruns.NewRuns(system.Namespace())
+	events, claims, runs := gitevents.New(system.Namespace()), claim.NewClaims(system.Namespace()), pipelineruns.NewRuns(system.Namespace())
 	onGitHub, onGitLab := github.New(github.Options{UserAgent: "plumbline/" + version}), gitlab.New(gitlab.Options{UserAgent: "plumbline/" + version})
 	sharedmain.MainWithConfig(ctx, component, cfg,
 		wiring.NewController(clients.Options{

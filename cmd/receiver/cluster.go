@@ -23,6 +23,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
 	informers "github.com/plumbline-ci/plumbline/pkg/client/informers/externalversions"
 	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
@@ -30,7 +31,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 	"github.com/plumbline-ci/plumbline/pkg/store/repositories"
 	"github.com/plumbline-ci/plumbline/pkg/store/signal"
-	"github.com/plumbline-ci/plumbline/pkg/webhooksecret"
 )
 
 // resync is off: everything the caches hold is watched.

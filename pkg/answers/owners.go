@@ -6,8 +6,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/plumbline-ci/plumbline/pkg/authz/owners"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/owners"
 )
 
 // ReasonBadOwners is that of what is told about an OWNERS file that cannot be read. It grants nobody anything.

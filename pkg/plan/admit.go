@@ -5,8 +5,8 @@ package plan
 import (
 	"context"
 
-	"github.com/plumbline-ci/plumbline/pkg/admission"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/authz"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
@@ -27,8 +27,8 @@ func (p *planner) admit(ctx context.Context) (*Plan, error) {
 }
 
 // known is the event as far as it is known by now.
-func (p *planner) known() admission.Event {
-	return admission.Event{Name: p.Event.Name, Spec: p.spec, Command: p.command, Rerun: p.rerun != nil}
+func (p *planner) known() authz.Event {
+	return authz.Event{Name: p.Event.Name, Spec: p.spec, Command: p.command, Rerun: p.rerun != nil}
 }
 
 // recorded is what was recorded of the event's subject. It is asked for once.

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/plumbline-ci/plumbline/pkg/admission"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/authz"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
@@ -43,7 +43,7 @@ func Make(ctx context.Context, in Input, sources Sources) (*Plan, error) {
 	if in.Earlier != nil {
 		p.Approval, p.EndsPending, p.priority.value = in.Earlier.Approval, in.Earlier.EndsPending, in.Earlier.Priority
 	}
-	p.desk = admission.New(in.Repository, in.Config, admission.Sources{Access: sources.Access, History: sources.History, Actor: sources.Actor, Recorded: p.recorded})
+	p.desk = authz.New(in.Repository, in.Config, authz.Sources{Access: sources.Access, History: sources.History, Actor: sources.Actor, Recorded: p.recorded})
 	made, err := p.make(ctx)
 	if made == nil {
 		made = &Plan{}
@@ -62,8 +62,8 @@ type planner struct {
 	// definitions is how many bytes they have.
 	definitions int
 	heard
-	desk *admission.Desk
-	admission.Consent
+	desk *authz.Desk
+	authz.Consent
 	// past is what was recorded of the event's subject, nil as long as it was not asked for.
 	past *[]history.Record
 	// rerun is what is to run again, nil for other events.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/plumbline-ci/plumbline/pkg/admission"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/authz"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
@@ -54,7 +54,7 @@ func (d *draft) leaveToOther(ctx context.Context, open []*candidate) {
 				c.err = err
 			}
 		}
-	case ownEvent(d.spec) && admission.SameRepository(d.spec) && d.RecordsOf != nil:
+	case ownEvent(d.spec) && authz.SameRepository(d.spec) && d.RecordsOf != nil:
 		d.leaveToPush(ctx, wanted)
 	}
 }

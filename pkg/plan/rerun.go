@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/plumbline-ci/plumbline/pkg/admission"
+	"github.com/plumbline-ci/plumbline/pkg/authz"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 	"github.com/plumbline-ci/plumbline/pkg/rerun"
@@ -73,7 +73,7 @@ func (p *planner) stands(sha string) error {
 	switch {
 	case pr == nil || p.Earlier != nil:
 		return nil
-	case !admission.SameRepository(p.spec) && !p.rerun.Ran:
+	case !authz.SameRepository(p.spec) && !p.rerun.Ran:
 		return over("NotApproved", "No run of this commit, which is a fork's, is on record: nobody has allowed it.")
 	case p.rerun.Unrecorded && head != sha:
 		return over("NotTheHead", fmt.Sprintf("Nothing is on record of commit %s, and the head of pull request #%d is %s now.", sha, pr.Number, head))

@@ -14,13 +14,13 @@ var (
 	podCreation = regexp.MustCompile(`(?s)^failed to create task run pod "[^"]*": (.*)$`)
 	taskHint    = regexp.MustCompile(`\.? (Maybe (?:missing or invalid Task (\S+?)|invalid TaskSpec))\.?$`)
 
-	// The API server's words: k8s.io/apiserver pkg/admission/plugin/webhook/errors and its webhook conversion.
+	// The API server's words: k8s.io/apiserver pkg/authz/plugin/webhook/errors and its webhook conversion.
 	admissionCall  = regexp.MustCompile(`(?s)failed calling webhook "([^"]*)": (?:failed to call webhook: )?(.*)$`)
 	conversionCall = regexp.MustCompile(`(?s)conversion webhook for (\S+, Kind=\S+) failed: (.*)$`)
 	posted         = regexp.MustCompile(`(?s)^(?:Post|Get) "?([^"\s]+?)"?: (.*)$`)
 	denial         = regexp.MustCompile(`(?s)admission webhook "([^"]*)" denied the request(?:: (.*)| without explanation.*)$`)
 
-	// k8s.io/apiserver pkg/admission/plugin/namespace/lifecycle.
+	// k8s.io/apiserver pkg/authz/plugin/namespace/lifecycle.
 	terminating = regexp.MustCompile(`unable to create new content in namespace (\S+) because it is being terminated`)
 
 	quota = regexp.MustCompile(`(?:exceeded quota|status unknown for quota): ([^\s,]+)`)

@@ -15,9 +15,9 @@ const tektonWebhook = "webhook.pipeline.tekton.dev"
 // The words with which each part of the API server begins a refusal. They are anchored: what follows them can echo the
 // author's text.
 var (
-	// k8s.io/apiserver pkg/admission/plugin/webhook/errors, ToStatusErr.
+	// k8s.io/apiserver pkg/authz/plugin/webhook/errors, ToStatusErr.
 	byWebhook = regexp.MustCompile(`^admission webhook "([^"]+)" denied the request`)
-	// k8s.io/apiserver pkg/admission/plugin/policy: a decision of a policy, and one that cannot be evaluated.
+	// k8s.io/apiserver pkg/authz/plugin/policy: a decision of a policy, and one that cannot be evaluated.
 	byPolicy = regexp.MustCompile(`^` + forbidden + `(ValidatingAdmissionPolicy|MutatingAdmissionPolicy|policy) ['"]([^'"]+)['"]`)
 	// k8s.io/pod-security-admission.
 	byPodSecurity = regexp.MustCompile(`^` + forbidden + `violates PodSecurity "([^"]+)"`)
@@ -27,7 +27,7 @@ var (
 	byValidation = regexp.MustCompile(`^\S+ "[^"]*" is invalid: `)
 )
 
-// forbidden is how k8s.io/apiserver pkg/admission, NewForbidden, names the object.
+// forbidden is how k8s.io/apiserver pkg/authz, NewForbidden, names the object.
 const forbidden = `\S+ (?:"[^"]*" )?is forbidden: `
 
 // What the author can do about a refusal.

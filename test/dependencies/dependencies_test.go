@@ -60,7 +60,7 @@ func TestDependencyDirection(t *testing.T) {
 		{"a Git service knows no controller", module + "pkg/provider/github", []string{controller}},
 		{"matching knows no controller, no Git service and no file", module + "pkg/pipeline/match", []string{controller, module + "pkg/provider", module + "pkg/pipeline/resolve"}},
 		{"expressions know nothing of ours but globs and faults", module + "pkg/pipeline/cel", []string{module + "pkg/provider", module + "pkg/apis/plumbline/v1alpha1", module + "pkg/pipeline/match"}},
-		{"access knows no Git service", module + "pkg/access", []string{module + "pkg/provider"}},
+		{"access knows no Git service", module + "pkg/authz/rules", []string{module + "pkg/provider"}},
 		{"the verdict knows no Git service and no reconciler", module + "pkg/status", append([]string{module + "pkg/provider", module + "pkg/pipeline/resolve"}, reconcilers...)},
 		{"the kinds depend on nothing of ours but themselves", module + "pkg/apis/plumbline/v1alpha1", []string{module + "pkg/fault", module + "pkg/status"}},
 	}

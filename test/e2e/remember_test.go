@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plumbline-ci/plumbline/pkg/approval"
+	"github.com/plumbline-ci/plumbline/pkg/authz/approval"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 

@@ -18,9 +18,9 @@ import (
 	"knative.dev/pkg/injection"
 	"knative.dev/pkg/logging"
 
+	"github.com/plumbline-ci/plumbline/pkg/authz/claim"
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
 	"github.com/plumbline-ci/plumbline/pkg/config"
-	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/kubeevents"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
@@ -43,7 +43,7 @@ type Options struct {
 	// GitHub is the service whose log is read.
 	GitHub provider.Provider
 	// Claims are those in Plumbline's namespace; others start their informer.
-	Claims *ownership.Claims
+	Claims *claim.Claims
 }
 
 // NewController returns the constructor that sharedmain calls.

@@ -9,7 +9,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/ownership"
+	"github.com/plumbline-ci/plumbline/pkg/authz/claim"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
@@ -52,12 +52,12 @@ func (r *Reconciler) servedAt(baseURL string) served {
 }
 
 // expect adds the repository whose events a claimed Repository is to be served next, if that is not what its URL was bound to last.
-func (s *served) expect(repository *pacv1alpha1.Repository, claim *v1alpha1.RepositoryClaim) {
-	owner := claim.Spec.Repository
+func (s *served) expect(repository *pacv1alpha1.Repository, urlClaim *v1alpha1.RepositoryClaim) {
+	owner := urlClaim.Spec.Repository
 	if owner.Namespace != repository.Namespace || owner.Name != repository.Name {
 		return // the URL is another one's
 	}
-	identity, err := ownership.Expected(repository, claim.Status)
+	identity, err := claim.Expected(repository, urlClaim.Status)
 	switch {
 	case err != nil: // its annotation cannot be read, so none of its events starts anything
 	case identity == nil:

@@ -82,7 +82,7 @@ func (w *world) fill(c caches) {
 	w.must(c.runs.Replace(runs, ""))
 	w.must(c.repositories.Replace([]any{served}, ""))
 	var claims []any
-	if known, err := w.own.Tracker().Get(v1alpha1.SchemeGroupVersion.WithResource("repositoryclaims"), system, claim().Name); err == nil {
+	if known, err := w.own.Tracker().Get(v1alpha1.SchemeGroupVersion.WithResource("repositoryclaims"), system, repositoryClaim().Name); err == nil {
 		claims = append(claims, known)
 	}
 	w.must(c.claims.Replace(claims, ""))

@@ -76,7 +76,7 @@ func newWorld(t *testing.T, files ...git.File) *world {
 	t.Helper()
 	w := &world{t: t, git: &fakeGit{files: files, checks: map[string]status.Check{}}, clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
 	w.git.world = w
-	w.own = fake.NewSimpleClientset(event(), repository(), claim())
+	w.own = fake.NewSimpleClientset(event(), repository(), repositoryClaim())
 	w.tekton = tektonfake.NewSimpleClientset()
 	w.kube = kubefake.NewSimpleClientset(&corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "app"},
@@ -162,7 +162,7 @@ func repository() *pacv1alpha1.Repository {
 	}
 }
 
-func claim() *v1alpha1.RepositoryClaim {
+func repositoryClaim() *v1alpha1.RepositoryClaim {
 	const url = "https://git.example/acme/app"
 	return &v1alpha1.RepositoryClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: v1alpha1.ClaimName(url)},
@@ -172,7 +172,7 @@ func claim() *v1alpha1.RepositoryClaim {
 
 // bind binds the event's URL to a repository of the Git service, as an event before has done it.
 func (w *world) bind(to v1alpha1.ProjectIdentity) {
-	bound := claim()
+	bound := repositoryClaim()
 	bound.Status.Bound = &v1alpha1.BoundProject{ProjectIdentity: to, RepositoryUID: repository().UID}
 	w.must(w.own.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("repositoryclaims"), bound, system))
 }

@@ -18,12 +18,12 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/authz/claim"
 	"github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
-	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/kubeevents"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
 )
@@ -46,7 +46,7 @@ type Options struct {
 	// EventInformer is started and waited for by whoever made it.
 	EventInformer EventInformer
 	// Claims are those in Plumbline's own namespace.
-	Claims *ownership.Claims
+	Claims *claim.Claims
 	// Runs is the cache of PipelineRuns. It may not be filled yet: what it does not have is not over.
 	Runs cache.KeyListerGetter
 	// GlobalRepository is the name of the Repository in Plumbline's own namespace whose limit is that of all that have none; "" for none.

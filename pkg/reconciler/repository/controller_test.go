@@ -22,11 +22,11 @@ import (
 	"knative.dev/pkg/system"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/authz/claim"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
 	fakeclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client/fake"
 	fakeinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository/fake"
 	"github.com/plumbline-ci/plumbline/pkg/config"
-	"github.com/plumbline-ci/plumbline/pkg/ownership"
 )
 
 // noEvents is an informer that never has anything to say.
@@ -47,7 +47,7 @@ func TestControllerHandsAURLOver(t *testing.T) {
 	cache := fakeinformer.Get(ctx).Lister()
 	impl := NewController(Options{
 		OpenEvents: func(string, string) []*v1alpha1.GitEvent { return nil }, EventInformer: noEvents{}, Clock: clock,
-		Claims: ownership.NewClaims(systemNS),
+		Claims: claim.NewClaims(systemNS),
 	})(ctx, configmap.NewStaticWatcher(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: systemNS, Name: config.Name}}))
 	if err := controller.StartInformers(ctx.Done(), informers...); err != nil {
 		t.Fatal(err)

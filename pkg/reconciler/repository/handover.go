@@ -12,8 +12,8 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/authz/claim"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/ownership"
 )
 
 // reasonBadOwners says that nobody's ownership can be proven at the moment.
@@ -33,7 +33,7 @@ func (r *Reconciler) takeOver(ctx context.Context, owner types.NamespacedName, l
 		}
 		return true, r.deleteClaim(ctx, live)
 	}
-	if next, wanted := ownership.Next(holder, r.rivals(live.Name)); live.Status.Proven || !wanted || next != owner {
+	if next, wanted := claim.Next(holder, r.rivals(live.Name)); live.Status.Proven || !wanted || next != owner {
 		return false, nil // a change of the claim wakes this key
 	}
 	now := r.clock.Now()
@@ -41,7 +41,7 @@ func (r *Reconciler) takeOver(ctx context.Context, owner types.NamespacedName, l
 		at := metav1.NewTime(now)
 		return false, r.writeUnproven(ctx, live, &at) // which wakes this key
 	}
-	if left := live.Status.UnprovenSince.Add(ownership.Turn).Sub(now); left > 0 {
+	if left := live.Status.UnprovenSince.Add(claim.Turn).Sub(now); left > 0 {
 		r.wake(owner, left)
 		return false, nil
 	}
@@ -92,22 +92,22 @@ func (r *Reconciler) writeUnproven(ctx context.Context, live *v1alpha1.Repositor
 // notListed is an Invalid fault if the administrator has listed the URL for other namespaces.
 func (r *Reconciler) notListed(repository *pacv1alpha1.Repository, canonical string) error {
 	if r.settings.Load().Owners.Bar(canonical, repository.Namespace) {
-		return fault.Invalidf(v1alpha1.ReasonNotProven, "%s", ownership.NotListed(canonical))
+		return fault.Invalidf(v1alpha1.ReasonNotProven, "%s", claim.NotListed(canonical))
 	}
 	return nil
 }
 
 // markOwned says of a Repository that has its URL whether its events are served.
-func (r *Reconciler) markOwned(repository *pacv1alpha1.Repository, claim *v1alpha1.RepositoryClaim) {
-	owners, url, by := r.settings.Load().Owners, claim.Spec.URL, repository.By(r.namespace)
-	refusal := ownership.Refusal(repository, claim.Status)
+func (r *Reconciler) markOwned(repository *pacv1alpha1.Repository, urlClaim *v1alpha1.RepositoryClaim) {
+	owners, url, by := r.settings.Load().Owners, urlClaim.Spec.URL, repository.By(r.namespace)
+	refusal := claim.Refusal(repository, urlClaim.Status)
 	switch {
 	case refusal != "":
 		by.MarkFalse(pacv1alpha1.RepositoryURL, v1alpha1.ReasonAnotherRepository, refusal)
 	case owners.Broken != "":
-		by.MarkFalse(pacv1alpha1.RepositoryURL, reasonBadOwners, ownership.Broken(owners))
-	case owners.Asked && !claim.Status.Proven && len(owners.Listed(url)) == 0:
-		by.MarkFalse(pacv1alpha1.RepositoryURL, v1alpha1.ReasonNotProven, ownership.NotProven(url, repository.Namespace))
+		by.MarkFalse(pacv1alpha1.RepositoryURL, reasonBadOwners, claim.Broken(owners))
+	case owners.Asked && !urlClaim.Status.Proven && len(owners.Listed(url)) == 0:
+		by.MarkFalse(pacv1alpha1.RepositoryURL, v1alpha1.ReasonNotProven, claim.NotProven(url, repository.Namespace))
 	default:
 		by.MarkTrue(pacv1alpha1.RepositoryURL, reasonOwned, "The events of the URL are served in this namespace.")
 	}

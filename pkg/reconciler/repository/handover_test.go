@@ -12,7 +12,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/ownership"
+	"github.com/plumbline-ci/plumbline/pkg/authz/claim"
 )
 
 const (
@@ -61,7 +61,7 @@ func TestAProofIsAskedForAndTold(t *testing.T) {
 	w.reconcile("one/app")
 	w.wantOwner(appURL, "one/app") // its next event may prove it
 	w.wantCondition("one", "app", urlCondition, falseUnproven)
-	if message := w.repository("one", "app").Status.GetCondition(urlCondition).Message; !strings.Contains(message, ownership.ProofFile) {
+	if message := w.repository("one", "app").Status.GetCondition(urlCondition).Message; !strings.Contains(message, claim.ProofFile) {
 		t.Errorf("%q does not say what to do", message)
 	}
 	w.claimStatus(appURL, func(s *v1alpha1.RepositoryClaimStatus) { s.Proven = true })
@@ -112,7 +112,7 @@ func TestAnUnprovenURLGoesFromNamespaceToNamespace(t *testing.T) {
 	w.reconcile("one/a")
 	w.reconcile(all...)
 	w.wantOwner(appURL, "one/a")
-	w.advance(ownership.Turn - time.Second)
+	w.advance(claim.Turn - time.Second)
 	w.wakes = nil
 	w.reconcile(all...)
 	w.wantOwner(appURL, "one/a")
@@ -125,7 +125,7 @@ func TestAnUnprovenURLGoesFromNamespaceToNamespace(t *testing.T) {
 	w.wantOwner(appURL, "two/app")
 	w.wantCondition("one", "a", urlCondition, falseClaimed)
 	w.claimStatus(appURL, func(s *v1alpha1.RepositoryClaimStatus) { s.Proven = true })
-	w.advance(10 * ownership.Turn)
+	w.advance(10 * claim.Turn)
 	w.reconcile(all...)
 	w.wantOwner(appURL, "two/app")
 	w.configure(nil)
@@ -171,11 +171,11 @@ func TestALongHeldURLHasItsHour(t *testing.T) {
 		w.reconcile("one/app")
 		begins.before(w)
 		w.reconcile("one/app", "two/app")
-		w.advance(10 * ownership.Turn)
+		w.advance(10 * claim.Turn)
 		begins.then(w)
 		w.reconcile("two/app", "two/app")
 		w.wantOwner(appURL, "one/app")
-		w.advance(ownership.Turn)
+		w.advance(claim.Turn)
 		w.reconcile("two/app")
 		w.wantOwner(appURL, "two/app")
 		if t.Failed() {
@@ -192,7 +192,7 @@ func TestAReleasedURLThatWasNeverProvenIsHandedOver(t *testing.T) {
 	w.delete("one", "app")
 	w.reconcile("one/app", "two/app")
 	w.wantOwner(appURL, "one/app")
-	w.advance(ownership.Turn)
+	w.advance(claim.Turn)
 	w.reconcile("two/app")
 	w.wantOwner(appURL, "two/app")
 }

@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/flowcontrol"
 
+	copies "github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	copies "github.com/plumbline-ci/plumbline/pkg/webhooksecret"
 )
 
 // state is what became of a secret that is to be copied.

@@ -22,8 +22,8 @@ import (
 	"knative.dev/pkg/controller"
 	pkgreconciler "knative.dev/pkg/reconciler"
 
+	copies "github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	copies "github.com/plumbline-ci/plumbline/pkg/webhooksecret"
 )
 
 const (

@@ -18,7 +18,7 @@ import (
 	pkgreconciler "knative.dev/pkg/reconciler"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
-	copies "github.com/plumbline-ci/plumbline/pkg/webhooksecret"
+	copies "github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
 )
 
 func webhook(value string) map[string]string {

@@ -47,7 +47,7 @@ type Step struct {
 	Sets plan.Sets
 }
 
-// Owners tells whether what an event is of may be served in a Repository's namespace (ownership.Keeper has the contract).
+// Owners tells whether what an event is of may be served in a Repository's namespace (claim.Keeper has the contract).
 type Owners interface {
 	Serves(ctx context.Context, repository *pacv1alpha1.Repository, event *v1alpha1.GitEventSpec, files interface {
 		DefaultBranch(ctx context.Context) (sha string, err error)

@@ -20,12 +20,12 @@ import (
 	"knative.dev/pkg/injection"
 	"knative.dev/pkg/logging"
 
+	"github.com/plumbline-ci/plumbline/pkg/authz/claim"
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/pkg/metrics"
-	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/kubeevents"
@@ -39,7 +39,7 @@ const queueName = "gitevents"
 
 // NewController returns the constructor that sharedmain calls. The watches of open events, of claims and of PipelineRuns are shared
 // with the other reconcilers.
-func NewController(o clients.Options, events *gitevents.Watch, claims *ownership.Claims, pipelineRuns *pipelineruns.Runs) injection.ControllerConstructor {
+func NewController(o clients.Options, events *gitevents.Watch, claims *claim.Claims, pipelineRuns *pipelineruns.Runs) injection.ControllerConstructor {
 	return func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 		logger := logging.FromContext(ctx)
 		runs := pipelineRuns.Informer(ctx)

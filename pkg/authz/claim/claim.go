@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ownership decides whether what a Git service has at a URL may be served in a Repository's namespace.
+// Package claim decides whether what a Git service has at a URL may be served in a Repository's namespace.
 //
 // Names at a Git service change hands: an organization is renamed, and somebody registers the old name. So a URL is bound to
 // the service's numbers of repository and account at the first event that is planned; the RepositoryClaim keeps them. Events of
@@ -8,7 +8,7 @@
 //
 // Where the administrator asks for it (url-owners), a namespace must also prove that it may have a URL at all. See
 // docs/adr/0022.
-package ownership
+package claim
 
 import (
 	"context"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package admission_test
+package authz_test
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/plumbline-ci/plumbline/pkg/admission"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/authz"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
@@ -52,12 +52,12 @@ func TestALabelOfAWriterIsNoApprovalOfWhatAStrangerHasPushed(t *testing.T) {
 		for action, eventType := range map[string]string{"labeled": match.LabelEvent, "reopened": "pull_request", "ready_for_review": "pull_request", "update": "Merge Request"} {
 			t.Run(name+", "+action, func(t *testing.T) {
 				t.Parallel()
-				desk := admission.New(&pacv1alpha1.Repository{}, &config.Config{}, admission.Sources{
+				desk := authz.New(&pacv1alpha1.Repository{}, &config.Config{}, authz.Sources{
 					Access: service{}, History: heads{}, Recorded: func(context.Context) ([]history.Record, error) { return c.recorded, nil },
 				})
 				spec := forked("writer")
 				spec.Action, spec.EventType = action, eventType
-				got, err := desk.Decide(t.Context(), admission.Event{Name: "label-1", Spec: spec})
+				got, err := desk.Decide(t.Context(), authz.Event{Name: "label-1", Spec: spec})
 				by := ""
 				if got.Approval != nil {
 					by = got.Approval.By

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admission decides whether an event may start something, by whoever has caused it or by an approval of its commit.
-package admission
+// Package authz decides whether an event may start something, by whoever has caused it or by an approval of its commit.
+package authz
 
 import (
 	"context"
 	"slices"
 	"strings"
 
-	"github.com/plumbline-ci/plumbline/pkg/access"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/approval"
+	"github.com/plumbline-ci/plumbline/pkg/authz/approval"
+	"github.com/plumbline-ci/plumbline/pkg/authz/rules"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/command"
@@ -96,7 +96,7 @@ type Desk struct {
 // New returns a desk that asks nobody yet. The Repository is the event's.
 func New(repository *pacv1alpha1.Repository, c *config.Config, sources Sources) *Desk {
 	d := &Desk{repository: repository, config: c, sources: sources}
-	d.people = &lookups{Desk: d, names: map[access.Person]string{}, answers: map[string]bool{}, known: map[access.Question]bool{}}
+	d.people = &lookups{Desk: d, names: map[rules.Person]string{}, answers: map[string]bool{}, known: map[rules.Question]bool{}}
 	return d
 }
 
@@ -120,8 +120,8 @@ func (d *Desk) at(e Event) *matter {
 
 // Commenter tells whether whoever wrote a comment may not give its command, whatever else is true of the event, and why not.
 func (d *Desk) Commenter(ctx context.Context, e Event) (refused bool, why string, err error) {
-	decision, err := d.people.answered(ctx, d.at(e).accessInput(), access.Commenter)
-	return err == nil && decision.Verdict == access.Unapproved, decision.Why, err
+	decision, err := d.people.answered(ctx, d.at(e).accessInput(), rules.Commenter)
+	return err == nil && decision.Verdict == rules.Unapproved, decision.Why, err
 }
 
 // OnlyOwns reports whether whoever wrote a comment may give its command because the pull request is
@@ -132,8 +132,8 @@ func (d *Desk) OnlyOwns(ctx context.Context, e Event) (bool, error) {
 		return false, nil
 	}
 	in.Own = false
-	decision, err := d.people.answered(ctx, in, access.Commenter)
-	return err == nil && decision.Verdict == access.Unapproved, err
+	decision, err := d.people.answered(ctx, in, rules.Commenter)
+	return err == nil && decision.Verdict == rules.Unapproved, err
 }
 
 // Decide asks who may start the event. With an error only the Consent has meaning: it is what was found out until then.
@@ -143,7 +143,7 @@ func (d *Desk) Decide(ctx context.Context, e Event) (Decision, error) {
 	if err != nil {
 		return Decision{}, err
 	}
-	simple := decision.Verdict == access.Allowed && !m.binds()
+	simple := decision.Verdict == rules.Allowed && !m.binds()
 	if simple {
 		m.Heeded = true
 		decision = m.meant(decision)
@@ -153,7 +153,7 @@ func (d *Desk) Decide(ctx context.Context, e Event) (Decision, error) {
 	} else {
 		decision, err = m.approve(ctx, decision)
 	}
-	allowed := decision.Verdict == access.Allowed
+	allowed := decision.Verdict == rules.Allowed
 	switch {
 	case err != nil: // it is asked again
 	case !allowed:
@@ -169,23 +169,23 @@ func (d *Desk) Approvers(e Event) string { return d.at(e).accessInput().Approver
 
 // decide asks who may start the event, and the Git service only for what the answer depends on, about each account once.
 // An error is never an answer.
-func (m *matter) decide(ctx context.Context) (access.Decision, error) {
-	return m.people.answered(ctx, m.accessInput(), access.Commenter, access.Author, access.Actor)
+func (m *matter) decide(ctx context.Context) (rules.Decision, error) {
+	return m.people.answered(ctx, m.accessInput(), rules.Commenter, rules.Author, rules.Actor)
 }
 
 // accessInput is what decides about the event as far as it is known without asking.
-func (m *matter) accessInput() access.Input {
+func (m *matter) accessInput() rules.Input {
 	spec := m.Spec
-	in := access.Input{
+	in := rules.Input{
 		Trigger: spec.Trigger, Comment: spec.Comment != nil, Label: spec.EventType == match.LabelEvent, Restricted: m.repository.Spec.Restricts() != "",
 		SameRepository: SameRepository(m.Spec), Approved: m.Approval != nil, Members: m.config.MembersMayRun, Known: m.people.known,
 	}
 	if m.Command != nil {
-		in.Command = access.Command(m.Command.Kind)
+		in.Command = rules.Command(m.Command.Kind)
 	}
 	if m.Rerun && spec.PullRequest != nil { // it is as a /retest of who pressed the button, who may write (again)
-		in.Comment, in.Command = true, access.Retest
-		in.Known[access.Question{Who: access.Commenter, What: access.Writer}] = true
+		in.Comment, in.Command = true, rules.Retest
+		in.Known[rules.Question{Who: rules.Commenter, What: rules.Writer}] = true
 	}
 	if pr := spec.PullRequest; pr != nil {
 		in.App = pr.App || strings.HasSuffix(pr.Author, appSuffix)
@@ -198,14 +198,14 @@ func (m *matter) accessInput() access.Input {
 }
 
 // answered decides with the answers to all questions about some people: it asks if the next one is about somebody else.
-func (l *lookups) answered(ctx context.Context, in access.Input, about ...access.Person) (access.Decision, error) {
+func (l *lookups) answered(ctx context.Context, in rules.Input, about ...rules.Person) (rules.Decision, error) {
 	for {
-		decision := access.Decide(in)
-		if decision.Verdict != access.Asks || !slices.Contains(about, decision.Question.Who) {
+		decision := rules.Decide(in)
+		if decision.Verdict != rules.Asks || !slices.Contains(about, decision.Question.Who) {
 			return l.explained(decision), nil
 		}
 		if err := l.answer(ctx, in, decision.Question); err != nil {
-			return access.Decision{}, err
+			return rules.Decision{}, err
 		}
 	}
 }

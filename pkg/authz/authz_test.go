@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package admission_test
+package authz_test
 
 import (
 	"context"
@@ -10,9 +10,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/plumbline-ci/plumbline/pkg/admission"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/authz"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/command"
@@ -23,7 +23,7 @@ const sha = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
 // service says that writer may write and that nobody else may anything.
 type service struct {
-	admission.Access
+	authz.Access
 	down error
 }
 
@@ -65,22 +65,22 @@ func TestDecide(t *testing.T) {
 	t.Parallel()
 	approves := &command.Command{Kind: command.OkToTest, SHA: sha}
 	for name, c := range map[string]struct {
-		event          admission.Event
+		event          authz.Event
 		allowed        bool
 		by             string // who has approved
 		ends, heeded   bool
 		why            string
 		commentRefused bool
 	}{
-		"a writer's":           {admission.Event{Spec: forked("writer")}, true, "", false, true, "", false},
-		"a stranger's":         {admission.Event{Spec: forked("stranger")}, false, "", false, true, "no write access", false},
-		"approved":             {admission.Event{Name: "comment-1", Spec: said("writer"), Command: approves}, true, "writer", true, true, "", false},
-		"names another commit": {admission.Event{Spec: said("writer"), Command: &command.Command{Kind: command.OkToTest, SHA: "bbbbbbbbbbbb"}}, false, "", false, true, "names commit", false},
-		"a stranger approves":  {admission.Event{Spec: said("eve"), Command: approves}, false, "", false, false, "no write access", true},
+		"a writer's":           {authz.Event{Spec: forked("writer")}, true, "", false, true, "", false},
+		"a stranger's":         {authz.Event{Spec: forked("stranger")}, false, "", false, true, "no write access", false},
+		"approved":             {authz.Event{Name: "comment-1", Spec: said("writer"), Command: approves}, true, "writer", true, true, "", false},
+		"names another commit": {authz.Event{Spec: said("writer"), Command: &command.Command{Kind: command.OkToTest, SHA: "bbbbbbbbbbbb"}}, false, "", false, true, "names commit", false},
+		"a stranger approves":  {authz.Event{Spec: said("eve"), Command: approves}, false, "", false, false, "no write access", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			desk := admission.New(&pacv1alpha1.Repository{}, &config.Config{}, admission.Sources{
+			desk := authz.New(&pacv1alpha1.Repository{}, &config.Config{}, authz.Sources{
 				Access: service{}, History: heads{}, Recorded: func(context.Context) ([]history.Record, error) { return waiting(), nil },
 			})
 			if c.event.Command != nil {
@@ -107,7 +107,7 @@ func TestDecide(t *testing.T) {
 }
 
 // heads says nothing of which heads the pull request has had, as a service that signs its deliveries.
-type heads struct{ admission.History }
+type heads struct{ authz.History }
 
 func (heads) Versions(context.Context, *v1alpha1.GitEventSpec) ([]git.Version, error) {
 	return nil, nil
@@ -117,8 +117,8 @@ func (heads) Versions(context.Context, *v1alpha1.GitEventSpec) ([]git.Version, e
 func TestAnErrorIsNoDecision(t *testing.T) {
 	t.Parallel()
 	down := errors.New("down")
-	desk := admission.New(&pacv1alpha1.Repository{}, &config.Config{}, admission.Sources{Access: service{down: down}})
-	if got, err := desk.Decide(t.Context(), admission.Event{Spec: forked("writer")}); !errors.Is(err, down) || got.Allowed {
+	desk := authz.New(&pacv1alpha1.Repository{}, &config.Config{}, authz.Sources{Access: service{down: down}})
+	if got, err := desk.Decide(t.Context(), authz.Event{Spec: forked("writer")}); !errors.Is(err, down) || got.Allowed {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

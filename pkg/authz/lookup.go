@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package admission
+package authz
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/plumbline-ci/plumbline/pkg/access"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/authz/rules"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
@@ -17,26 +17,26 @@ import (
 type lookups struct {
 	*Desk
 	spec     *v1alpha1.GitEventSpec
-	names    map[access.Person]string // "" when nobody is known
-	answers  map[string]bool          // by question
-	known    map[access.Question]bool // what every decision about the event knows
-	problems []string                 // what people have to mend before a question can be answered otherwise
+	names    map[rules.Person]string // "" when nobody is known
+	answers  map[string]bool         // by question
+	known    map[rules.Question]bool // what every decision about the event knows
+	problems []string                // what people have to mend before a question can be answered otherwise
 }
 
 // answer notes the answer to a question in in.Known.
-func (l *lookups) answer(ctx context.Context, in access.Input, q access.Question) error {
+func (l *lookups) answer(ctx context.Context, in rules.Input, q rules.Question) error {
 	name, err := l.name(ctx, q.Who)
 	if err != nil {
 		return err
 	}
 	switch {
-	case q.What == access.Confirmed:
+	case q.What == rules.Confirmed:
 		return l.confirm(ctx, in, name)
 	case name == "":
 		in.Known[q] = false
-	case q.What == access.Trusted:
+	case q.What == rules.Trusted:
 		in.Known[q], err = l.isTrusted(ctx, name)
-	case q.What == access.Listed:
+	case q.What == rules.Listed:
 		in.Known[q], err = l.listed(ctx, in.Teams(q.Who), name)
 	default:
 		in.Known[q], err = l.granted(ctx, q.What, name)
@@ -46,7 +46,7 @@ func (l *lookups) answer(ctx context.Context, in access.Input, q access.Question
 
 // isTrusted tells whether the Repository trusts an account with the pull request, which has to be its own.
 func (l *lookups) isTrusted(ctx context.Context, name string) (bool, error) {
-	author, err := l.name(ctx, access.Author)
+	author, err := l.name(ctx, rules.Author)
 	trusted := slices.ContainsFunc(l.repository.Spec.Settings.Trusted, func(t string) bool { return same(t, name) })
 	return trusted && same(author, name), err
 }
@@ -71,12 +71,12 @@ func (l *lookups) listed(ctx context.Context, teams []string, name string) (bool
 }
 
 // granted asks for a fact that does not depend on whether the account is the author's or the actor's.
-func (l *lookups) granted(ctx context.Context, fact access.Fact, name string) (bool, error) {
+func (l *lookups) granted(ctx context.Context, fact rules.Fact, name string) (bool, error) {
 	ask, what := l.sources.Access.CanWrite, "asking for the access of %s: %w"
 	switch fact {
-	case access.Member:
+	case rules.Member:
 		ask, what = l.sources.Access.Member, "asking whether %s is a member: %w"
-	case access.Owner:
+	case rules.Owner:
 		ask, what = l.sources.Access.Owner, "asking whether OWNERS name %s: %w"
 	}
 	yes, err := l.once(string(fact)+" "+name, func() (bool, error) { return ask(ctx, name) })
@@ -99,8 +99,8 @@ func (l *lookups) once(question string, ask func() (bool, error)) (bool, error) 
 }
 
 // explained adds to a decision what has to be mended, if it might be another one then.
-func (l *lookups) explained(d access.Decision) access.Decision {
-	if d.Verdict == access.Unapproved && len(l.problems) > 0 {
+func (l *lookups) explained(d rules.Decision) rules.Decision {
+	if d.Verdict == rules.Unapproved && len(l.problems) > 0 {
 		d.Why += " " + strings.Join(l.problems, " ")
 	}
 	return d
@@ -108,18 +108,18 @@ func (l *lookups) explained(d access.Decision) access.Decision {
 
 // confirm asks whether the Git service itself names the actor, who by the delivery has the right: of a stranger it need not be
 // asked. If it names somebody else that is the actor from now on, of whom nothing is known yet.
-func (l *lookups) confirm(ctx context.Context, in access.Input, told string) error {
+func (l *lookups) confirm(ctx context.Context, in rules.Input, told string) error {
 	actor, err := l.sources.Access.Actor(ctx, l.spec, told)
 	if err != nil {
 		return fmt.Errorf("asking whether %s has acted: %w", told, err)
 	}
-	in.Known[access.Question{Who: access.Actor, What: access.Confirmed}] = actor != ""
+	in.Known[rules.Question{Who: rules.Actor, What: rules.Confirmed}] = actor != ""
 	if actor == "" || strings.EqualFold(actor, told) {
 		return nil
 	}
-	l.names[access.Actor] = actor
+	l.names[rules.Actor] = actor
 	for q := range in.Known {
-		if q.Who == access.Actor && q.What != access.Confirmed {
+		if q.Who == rules.Actor && q.What != rules.Confirmed {
 			delete(in.Known, q)
 		}
 	}
@@ -127,7 +127,7 @@ func (l *lookups) confirm(ctx context.Context, in access.Input, told string) err
 }
 
 // name is a person's account, "" when nobody is known.
-func (l *lookups) name(ctx context.Context, who access.Person) (string, error) {
+func (l *lookups) name(ctx context.Context, who rules.Person) (string, error) {
 	if name, known := l.names[who]; known {
 		return name, nil
 	}
@@ -138,13 +138,13 @@ func (l *lookups) name(ctx context.Context, who access.Person) (string, error) {
 	return name, err
 }
 
-func (l *lookups) account(ctx context.Context, who access.Person) (string, error) {
+func (l *lookups) account(ctx context.Context, who rules.Person) (string, error) {
 	switch {
-	case who == access.Commenter:
+	case who == rules.Commenter:
 		return l.spec.Sender, nil
 	case l.spec.PullRequest == nil:
 		return "", nil
-	case who == access.Author:
+	case who == rules.Author:
 		return l.spec.PullRequest.Author, nil
 	case l.spec.Actor != "" || l.sources.Actor == nil:
 		return l.spec.Actor, nil

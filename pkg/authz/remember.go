@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package admission
+package authz
 
 import (
 	"context"
@@ -8,12 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/plumbline-ci/plumbline/pkg/access"
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/approval"
+	"github.com/plumbline-ci/plumbline/pkg/authz/approval"
+	"github.com/plumbline-ci/plumbline/pkg/authz/owners"
+	"github.com/plumbline-ci/plumbline/pkg/authz/rules"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/owners"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
@@ -22,8 +22,8 @@ import (
 // than one. It is by the event of the push that this is found out, and nothing is kept but what is on record.
 
 // remember decides about a commit that nobody has approved, and that runs by an approval of another one or not at all.
-func (m *matter) remember(ctx context.Context, decision access.Decision, recorded []history.Record) (access.Decision, error) {
-	if !m.config.RememberApprovals || decision.Verdict == access.Allowed {
+func (m *matter) remember(ctx context.Context, decision rules.Decision, recorded []history.Record) (rules.Decision, error) {
+	if !m.config.RememberApprovals || decision.Verdict == rules.Allowed {
 		return decision, nil
 	}
 	given, forgotten := approval.Given(recorded)
@@ -39,7 +39,7 @@ func (m *matter) remember(ctx context.Context, decision access.Decision, recorde
 		why, err = m.pushedBySomebodyElse(ctx)
 	}
 	if err != nil {
-		return access.Decision{}, err
+		return rules.Decision{}, err
 	}
 	if why != "" {
 		decision.Why += fmt.Sprintf(" That %s has approved commit %s does not count: %s.", given.By, given.SHA, why)
@@ -50,7 +50,7 @@ func (m *matter) remember(ctx context.Context, decision access.Decision, recorde
 		why, err = m.forgets(ctx, given)
 	}
 	if err != nil {
-		return access.Decision{}, err
+		return rules.Decision{}, err
 	}
 	if why != "" {
 		m.Forgotten = true
@@ -58,7 +58,7 @@ func (m *matter) remember(ctx context.Context, decision access.Decision, recorde
 		return decision, nil
 	}
 	m.Approval = given
-	return access.Decision{Verdict: access.Allowed}, nil
+	return rules.Decision{Verdict: rules.Allowed}, nil
 }
 
 // wasPushed tells whether the event is that of a push to the pull request's branch.
@@ -69,7 +69,7 @@ func (m *matter) wasPushed() bool {
 // pushedBySomebodyElse says that the commit was pushed by another account than the author of the pull request, which is whose work was
 // approved; "" if the author has pushed it. A service that signs nothing is asked who has.
 func (m *matter) pushedBySomebodyElse(ctx context.Context) (why string, err error) {
-	told, err := m.people.name(ctx, access.Actor)
+	told, err := m.people.name(ctx, rules.Actor)
 	if err != nil {
 		return "", err
 	}
@@ -115,9 +115,9 @@ func (m *matter) forgets(ctx context.Context, given *v1alpha1.Approval) (why str
 // mayApprove tells whether somebody could approve a commit of the pull request now.
 func (m *matter) mayApprove(ctx context.Context, who string) (bool, error) {
 	in := m.accessInput()
-	in.Comment, in.Command, in.Own = true, access.OkToTest, same(who, m.Spec.PullRequest.Author)
-	in.Label, in.Approved, in.Known = false, true, map[access.Question]bool{}
-	approver := &lookups{Desk: m.Desk, spec: m.Spec, names: map[access.Person]string{access.Commenter: who}, answers: m.people.answers, known: in.Known}
-	decision, err := approver.answered(ctx, in, access.Commenter)
-	return decision.Verdict == access.Allowed, err
+	in.Comment, in.Command, in.Own = true, rules.OkToTest, same(who, m.Spec.PullRequest.Author)
+	in.Label, in.Approved, in.Known = false, true, map[rules.Question]bool{}
+	approver := &lookups{Desk: m.Desk, spec: m.Spec, names: map[rules.Person]string{rules.Commenter: who}, answers: m.people.answers, known: in.Known}
+	decision, err := approver.answered(ctx, in, rules.Commenter)
+	return decision.Verdict == rules.Allowed, err
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package access
+package rules
 
 // rows are the policy, case by case.
 func rows() map[string]row {

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package admission
+package authz
 
 import (
 	"context"
 	"fmt"
 
-	"github.com/plumbline-ci/plumbline/pkg/access"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/approval"
+	"github.com/plumbline-ci/plumbline/pkg/authz/approval"
+	"github.com/plumbline-ci/plumbline/pkg/authz/rules"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/command"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // approve decides about what depends on an approval: it is not allowed by itself, and would be if its commit were approved; or it is a comment
 // on a pull request to which others can push than those who may.
-func (m *matter) approve(ctx context.Context, decision access.Decision) (access.Decision, error) {
-	if decision.Verdict != access.Allowed {
+func (m *matter) approve(ctx context.Context, decision rules.Decision) (rules.Decision, error) {
+	if decision.Verdict != rules.Allowed {
 		would, err := m.wouldBeAllowed(ctx)
 		if err != nil || !would {
 			return decision, err
@@ -25,15 +25,15 @@ func (m *matter) approve(ctx context.Context, decision access.Decision) (access.
 	m.Heeded = true
 	recorded, err := m.sources.Recorded(ctx)
 	if err != nil {
-		return access.Decision{}, err
+		return rules.Decision{}, err
 	}
 	m.EndsPending = approval.Waits(recorded, m.Spec.SHA)
 	names := m.Command != nil && m.Command.SHA != ""
 	if standing := approval.Standing(recorded, m.Spec); standing != nil && !names {
 		m.Approval = standing
-		return access.Decision{Verdict: access.Allowed}, nil
+		return rules.Decision{Verdict: rules.Allowed}, nil
 	}
-	if decision.Verdict != access.Allowed && !m.starts() {
+	if decision.Verdict != rules.Allowed && !m.starts() {
 		return m.remember(ctx, decision, recorded)
 	}
 	if end, ends := m.givesNone(decision, recorded); ends {
@@ -41,23 +41,23 @@ func (m *matter) approve(ctx context.Context, decision access.Decision) (access.
 	}
 	heads, err := m.heads(ctx, recorded)
 	if err != nil {
-		return access.Decision{}, err
+		return rules.Decision{}, err
 	}
 	return m.bind(decision, heads), nil
 }
 
 // givesNone decides about an event that cannot approve its commit. It tells whether the event is one, or may run what is approved alone.
-func (m *matter) givesNone(decision access.Decision, recorded []history.Record) (end access.Decision, ends bool) {
-	allowed := decision.Verdict == access.Allowed
+func (m *matter) givesNone(decision rules.Decision, recorded []history.Record) (end rules.Decision, ends bool) {
+	allowed := decision.Verdict == rules.Allowed
 	switch {
 	case m.starts() && !allowed && same(m.Spec.Sender, m.Spec.PullRequest.Author): // S24, whatever the command
-		return access.Decision{Why: decision.Why + " Somebody else than its author has to approve the commit."}, true
+		return rules.Decision{Why: decision.Why + " Somebody else than its author has to approve the commit."}, true
 	case m.starts():
 		return decision, false
 	case m.remark() && allowed && m.EndsPending:
-		return access.Decision{Why: "The commit waits for approval, and a comment without a command gives none."}, true
+		return rules.Decision{Why: "The commit waits for approval, and a comment without a command gives none."}, true
 	case m.again() && allowed && approval.Unread(recorded, m.Spec.SHA):
-		return access.Decision{Why: "Somebody else than its author has pushed the commit, and nobody has approved it yet."}, true
+		return rules.Decision{Why: "Somebody else than its author has pushed the commit, and nobody has approved it yet."}, true
 	}
 	return decision, !m.remark() || !allowed
 }
@@ -80,14 +80,14 @@ func (m *matter) heads(ctx context.Context, recorded []history.Record) (heads []
 // bind lets a comment run the commit that was the head when it was written (S21), on a writer's pull request as well: whoever may push to
 // the fork that it comes from need not be a writer. Nobody but writers pushes to a branch of the repository itself: if nothing is on
 // record of such a pull request, its head may run.
-func (m *matter) bind(decision access.Decision, heads []approval.Head) access.Decision {
-	trusted := decision.Verdict == access.Allowed
+func (m *matter) bind(decision rules.Decision, heads []approval.Head) rules.Decision {
+	trusted := decision.Verdict == rules.Allowed
 	if trusted && len(heads) == 0 && SameRepository(m.Spec) {
 		return m.meant(decision)
 	}
 	asked := m.written()
 	if asked.SHA == "" && m.config.RequireApprovedSHA && (!trusted || asked.Kind == command.OkToTest) {
-		return access.Decision{Why: fmt.Sprintf("An approval has to name its commit here (require-ok-to-test-sha). The head of the pull request is %s: "+
+		return rules.Decision{Why: fmt.Sprintf("An approval has to name its commit here (require-ok-to-test-sha). The head of the pull request is %s: "+
 			"after reading it write /ok-to-test %s.", m.Spec.SHA, m.Spec.SHA)}
 	}
 	comment := approval.Comment{Received: m.Spec.ReceivedAt.Time, SHA: asked.SHA}
@@ -95,14 +95,14 @@ func (m *matter) bind(decision access.Decision, heads []approval.Head) access.De
 		comment.At = at.Time
 	}
 	if approved, why := approval.Decide(comment, m.Spec.SHA, heads); !approved {
-		return access.Decision{Why: why}
+		return rules.Decision{Why: why}
 	}
 	if !trusted || m.EndsPending {
 		m.Approval = &v1alpha1.Approval{
 			By: m.Spec.Sender, Event: m.Name, BaseRef: m.Spec.BaseRef, HeadProjectID: m.Spec.PullRequest.HeadProjectID,
 		}
 	}
-	return access.Decision{Verdict: access.Allowed}
+	return rules.Decision{Verdict: rules.Allowed}
 }
 
 // written is the command that a comment has, the zero one if it has none.
@@ -114,12 +114,12 @@ func (m *matter) written() command.Command {
 }
 
 // meant is a decision to allow, unless the command names a commit that is not the head: then something else was meant, whoever wrote it.
-func (m *matter) meant(allowed access.Decision) access.Decision {
+func (m *matter) meant(allowed rules.Decision) rules.Decision {
 	if m.Command == nil || m.Command.SHA == "" {
 		return allowed
 	}
 	if why := approval.Misnamed(m.Command.SHA, m.Spec.SHA); why != "" {
-		return access.Decision{Why: why}
+		return rules.Decision{Why: why}
 	}
 	return allowed
 }
@@ -132,7 +132,7 @@ func (m *matter) wouldBeAllowed(ctx context.Context) (bool, error) {
 	m.Approval = &v1alpha1.Approval{}
 	decision, err := m.decide(ctx)
 	m.Approval = nil
-	return decision.Verdict == access.Allowed, err
+	return decision.Verdict == rules.Allowed, err
 }
 
 // starts tells whether the event is a command that starts runs of a pull request.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package access decides who may start a run. It is a chain of rules over values: no client, no clock, no logger.
+// Package rules decides who may start a run. It is a chain of rules over values: no client, no clock, no logger.
 // Whatever no rule allows is not allowed. What a rule has to know of an account it asks for: the caller looks that up and
 // decides again, so that the Git service is asked only for what the answer depends on.
-package access
+package rules
 
 import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
