@@ -12,8 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
-	"github.com/plumbline-ci/plumbline/pkg/references"
-	"github.com/plumbline-ci/plumbline/pkg/rerun"
+	"github.com/plumbline-ci/plumbline/pkg/plan/references"
+	"github.com/plumbline-ci/plumbline/pkg/plan/rerun"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 

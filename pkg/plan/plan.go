@@ -19,9 +19,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
-	"github.com/plumbline-ci/plumbline/pkg/references"
+	"github.com/plumbline-ci/plumbline/pkg/plan/annotations"
+	"github.com/plumbline-ci/plumbline/pkg/plan/references"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
-	"github.com/plumbline-ci/plumbline/pkg/wishes"
 )
 
 // Definitions is the directory that authors keep their pipelines in.
@@ -240,7 +240,7 @@ type Run struct {
 	// Unresolved is true while what it refers to cannot be read; Wait says why, in the attempt that met it.
 	Unresolved bool
 	Wait       error
-	wishes.Wishes
+	annotations.Wishes
 	// Manifest is what is created, in JSON and with markers for secret values; nil for what is refused, unresolved or of an
 	// earlier attempt. As an object it may take twelve times as much memory, and a plan may have hundreds.
 	Manifest []byte

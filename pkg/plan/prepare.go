@@ -16,7 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
-	"github.com/plumbline-ci/plumbline/pkg/wishes"
+	"github.com/plumbline-ci/plumbline/pkg/plan/annotations"
 )
 
 // maxPipelineName is the API server's limit of a name. It is counted as the status keeps it.
@@ -41,7 +41,7 @@ func (d *draft) prepare(ctx context.Context, c *candidate) *Run {
 	switch {
 	case f == nil:
 		c.decide(c.selection.Reason + d.prioritize(ctx))
-		run.Wishes = wishes.Read(made.Annotations, wishes.Options{Config: d.Config, PullRequest: d.spec.PullRequest != nil,
+		run.Wishes = annotations.Read(made.Annotations, annotations.Options{Config: d.Config, PullRequest: d.spec.PullRequest != nil,
 			Words: func(written string) string { return shown(d.facts.event.Params.Mask(written)) }})
 		for _, problem := range run.Problems() {
 			c.decision.Reason += "; " + problem.Says

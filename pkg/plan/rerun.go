@@ -10,7 +10,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/authz"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
-	"github.com/plumbline-ci/plumbline/pkg/rerun"
+	"github.com/plumbline-ci/plumbline/pkg/plan/rerun"
 )
 
 // again finds out what a press of a re-run button is about: the pull request or the push that the check is of, and the pipelines. All

@@ -9,7 +9,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
-	"github.com/plumbline-ci/plumbline/pkg/rerun"
+	"github.com/plumbline-ci/plumbline/pkg/plan/rerun"
 )
 
 // retest is what /retest goes by.

@@ -16,7 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/references"
+	"github.com/plumbline-ci/plumbline/pkg/plan/references"
 )
 
 // Request is what is planned.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package wishes_test
+package annotations_test
 
 import (
 	"maps"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/config"
-	"github.com/plumbline-ci/plumbline/pkg/wishes"
+	"github.com/plumbline-ci/plumbline/pkg/plan/annotations"
 )
 
 // What an author writes counts, else what the installation says; what nobody understands keeps all runs, ends none, and is told.
@@ -36,7 +36,7 @@ func TestRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := wishes.Read(c.annotations, wishes.Options{Config: installation, PullRequest: c.pull, Words: strings.ToUpper})
+			got := annotations.Read(c.annotations, annotations.Options{Config: installation, PullRequest: c.pull, Words: strings.ToUpper})
 			var reasons []string
 			says := ""
 			for _, problem := range got.Problems() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wishes reads what the author of a pipeline says of its other runs: how many that are over are kept, and whether a newer one ends
+// Package annotations reads what the author of a pipeline says of its other runs: how many that are over are kept, and whether a newer one ends
 // older ones.
-package wishes
+package annotations
 
 import (
 	"strconv"

@@ -15,9 +15,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/plan/references"
 	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 	"github.com/plumbline-ci/plumbline/pkg/provider/web"
-	"github.com/plumbline-ci/plumbline/pkg/references"
 )
 
 // world is a repository, its Git service and the web. It remembers what was read.
