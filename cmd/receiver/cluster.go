@@ -27,7 +27,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
-	"github.com/plumbline-ci/plumbline/pkg/receiver/copies"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/secrets"
 	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 	"github.com/plumbline-ci/plumbline/pkg/store/repositories"
 	"github.com/plumbline-ci/plumbline/pkg/store/signal"
@@ -56,10 +56,10 @@ type cluster struct {
 	counted cache.InformerSynced
 	// configured tells whether the ConfigMap, if there is one, was read.
 	configured cache.InformerSynced
-	asks       *copies.Asks
+	asks       *secrets.Asks
 	// missed tells controllers that deliveries may have been missed.
 	missed *signal.Asker
-	copies *copies.Copies
+	copies *secrets.Copies
 }
 
 // newCluster makes no call.
@@ -81,7 +81,7 @@ func newCluster(cfg *rest.Config, namespace string, logger *zap.SugaredLogger) (
 		return nil, fmt.Errorf("making the client for metadata: %w", err)
 	}
 	settings := config.NewStore(logger)
-	asks := copies.NewAsks(kube.CoreV1().ConfigMaps(namespace), clock.RealClock{}, logger)
+	asks := secrets.NewAsks(kube.CoreV1().ConfigMaps(namespace), clock.RealClock{}, logger)
 	one := func(o *metav1.ListOptions) {
 		// With the name as field selector a Role that names the ConfigMap is enough for list and watch.
 		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", config.Name).String()
@@ -89,7 +89,7 @@ func newCluster(cfg *rest.Config, namespace string, logger *zap.SugaredLogger) (
 	return &cluster{
 		namespace: namespace, client: client, unverified: unverified, kube: kube, logger: logger, config: settings,
 		missed: signal.NewAsker(kube.CoreV1().ConfigMaps(namespace), logger),
-		asks:   asks, copies: copies.New(asks, clock.RealClock{}),
+		asks:   asks, copies: secrets.New(asks, clock.RealClock{}),
 		own:        informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithNamespace(namespace)),
 		everywhere: informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(trim)),
 		settings: kubeinformers.NewSharedInformerFactoryWithOptions(kube, resync,
@@ -236,7 +236,7 @@ func (c *cluster) options(s settings) receiver.Options {
 	unverified.Repository = repositories.Reader(unverified.Repository, c.config)
 	return receiver.Options{
 		BaseURL: c.baseURL,
-		Secret:  copies.AppSecret{Copies: c.copies, Namespace: c.namespace, Name: s.appSecret},
+		Secret:  secrets.AppSecret{Copies: c.copies, Namespace: c.namespace, Name: s.appSecret},
 		Lookup: receiver.Lookup{
 			Cached: cached, Live: live, Unverified: unverified,
 			Named: receiver.NamedBy(indexer), Beside: receiver.BesideBy(indexer),

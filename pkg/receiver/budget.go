@@ -9,7 +9,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
-	"github.com/plumbline-ci/plumbline/pkg/receiver/share"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/fairness"
 )
 
 // isBudget tells whether a delivery was not recorded because a budget is used up.
@@ -45,7 +45,7 @@ func unrecorded(err error) answer {
 		return unavailable("the open events of this Repository have used up their budget: "+again, err)
 	case quota.ReasonNamespace:
 		return unavailable("the open events of the Repository's namespace have used up their budget: "+again, err)
-	case share.ReasonRate:
+	case fairness.ReasonRate:
 		return unavailable("Repositories of this namespace have sent many large deliveries in a short time: send the delivery again in a minute", err)
 	case quota.ReasonTotal:
 		return unavailable("the open events of this installation have used up their budget: "+again, err)
@@ -57,7 +57,7 @@ func unrecorded(err error) answer {
 func budgetScope(reason string) string {
 	return map[string]string{
 		quota.ReasonPull: "pull_request", quota.ReasonRepository: "repository", quota.ReasonNamespace: "namespace",
-		quota.ReasonTotal: "total", share.ReasonRate: "rate",
+		quota.ReasonTotal: "total", fairness.ReasonRate: "rate",
 	}[reason]
 }
 

@@ -11,12 +11,12 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
-	"github.com/plumbline-ci/plumbline/pkg/receiver/copies"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/secrets"
 )
 
 // copies are those of a receiver that has seen what the controllers have copied; nil is that they have not yet.
-func (w *world) copies() *copies.Copies {
-	c := copies.New(w.asks, w.clock)
+func (w *world) copies() *secrets.Copies {
+	c := secrets.New(w.asks, w.clock)
 	c.Wait = time.Millisecond // nothing comes
 	if w.copied != nil {
 		for _, shard := range shards(w.copied) {

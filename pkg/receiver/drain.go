@@ -14,7 +14,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/plumbline-ci/plumbline/pkg/receiver/connections"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/connlimit"
 )
 
 // Server serves deliveries, GET /, GET /live and GET /ready on one listener, and ends without losing a delivery.
@@ -30,7 +30,7 @@ type Server struct {
 	Logger *zap.SugaredLogger
 
 	deliveries  http.Handler
-	connections *connections.Set
+	connections *connlimit.Set
 	probe       *probe
 	progress    progress
 	draining    atomic.Bool
@@ -40,7 +40,7 @@ type Server struct {
 func NewServer(deliveries http.Handler, metrics *Metrics) *Server {
 	return &Server{
 		DrainWait: DrainWait, StuckAfter: stuckAfter, deliveries: deliveries, probe: newProbe(),
-		connections: connections.New(connections.Limits{
+		connections: connlimit.New(connlimit.Limits{
 			Total: maxConnections, Unverified: maxUnverified, Bytes: maxUnslottedBytes, Patience: patience, Headers: headerTimeout, Rate: contendedRate,
 		}, metrics),
 	}
@@ -94,7 +94,7 @@ func (s *Server) httpServer() *http.Server {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          errorLog,
-		ConnContext:       connections.Remembered,
+		ConnContext:       connlimit.Remembered,
 		ConnState:         s.connections.Changed,
 	}
 }
@@ -103,7 +103,7 @@ func (s *Server) httpServer() *http.Server {
 // elsewhere; idle connections are left alone until the end, because closing one in the instant its client uses it
 // would be a connection error. Who asked for one of our own paths has proved nothing and keeps no connection.
 func (s *Server) route(w http.ResponseWriter, r *http.Request) {
-	connections.Of(r.Context()).Begin()
+	connlimit.Of(r.Context()).Begin()
 	own := r.Method == http.MethodGet && slices.Contains([]string{"/", "/live", "/ready"}, r.URL.Path)
 	if own || s.draining.Load() {
 		w.Header().Set("Connection", "close")

@@ -19,22 +19,22 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/receiver/connections"
-	"github.com/plumbline-ci/plumbline/pkg/receiver/copies"
-	"github.com/plumbline-ci/plumbline/pkg/receiver/share"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/connlimit"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/fairness"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/secrets"
 )
 
 type secretReader interface {
-	Read(ctx context.Context) (copies.Secret, error)
+	Read(ctx context.Context) (secrets.Secret, error)
 }
 
 type serviceFinder interface {
 	// GlobalRepository returns the one whose settings complete all others, nil when there is none.
 	GlobalRepository(ctx context.Context) (*pacv1alpha1.Repository, error)
 	Of(ctx context.Context, repository *pacv1alpha1.Repository) (pacv1alpha1.Service, error)
-	Secret(ctx context.Context, key pacv1alpha1.SecretKey) (copies.Secret, error)
+	Secret(ctx context.Context, key pacv1alpha1.SecretKey) (secrets.Secret, error)
 	// Copy is as Secret, and neither waits nor asks for a copy.
-	Copy(key pacv1alpha1.SecretKey) (copies.Secret, error)
+	Copy(key pacv1alpha1.SecretKey) (secrets.Secret, error)
 }
 
 type recorder interface {
@@ -69,8 +69,8 @@ type Handler struct {
 	Options
 
 	inFlight, large slots
-	places          share.Places
-	lanes           share.Lanes
+	places          fairness.Places
+	lanes           fairness.Lanes
 	groups          groups
 	// strangers are the deliveries that nobody vouches for.
 	strangers flowcontrol.PassiveRateLimiter
@@ -84,7 +84,7 @@ func NewHandler(o Options) *Handler {
 		o.Metrics.begin(p.Name)
 	}
 	return &Handler{
-		Options: o, inFlight: make(slots, share.MaxInFlight), large: make(slots, maxLargeBodies),
+		Options: o, inFlight: make(slots, fairness.MaxInFlight), large: make(slots, maxLargeBodies),
 		strangers: flowcontrol.NewTokenBucketPassiveRateLimiter(UnverifiedQPS, UnverifiedBurst), late: unverifiedAnswer,
 	}
 }
@@ -158,7 +158,7 @@ func (h *Handler) wait(r *http.Request, arrived time.Time) {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-connections.Of(r.Context()).Distrusted():
+	case <-connlimit.Of(r.Context()).Distrusted():
 	case <-r.Context().Done():
 	}
 }
@@ -178,7 +178,7 @@ func (h *Handler) receive(ctx context.Context, d *delivery, w http.ResponseWrite
 		return unread(err)
 	}
 	d.body, d.arrived = body, h.Clock.Now()
-	if share.Worked(d.body, func() { d.origin, err = d.provider.Webhook.Peek(d.header, d.body) }); err != nil {
+	if fairness.Worked(d.body, func() { d.origin, err = d.provider.Webhook.Peek(d.header, d.body) }); err != nil {
 		return undecoded(err)
 	}
 	switch {
@@ -239,7 +239,7 @@ func (h *Handler) record(ctx context.Context, d *delivery, repository *pacv1alph
 	}
 	small, waited := len(d.body) <= smallBodyBytes, false
 	if small { // a larger one has a slot that others wait for; its namespace's rate lets few of them go on
-		defer h.lanes.Enter(ctx, share.LaneOf(spec, d.body), len(d.body), func() { waited = true; d.release() })()
+		defer h.lanes.Enter(ctx, fairness.LaneOf(spec, d.body), len(d.body), func() { waited = true; d.release() })()
 	}
 	leave, err := h.places.Enter(repository.Namespace)
 	if err != nil && small {

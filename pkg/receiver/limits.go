@@ -16,7 +16,7 @@ const (
 	// smallBodyBytes is read without any slot; nearly every delivery is below it.
 	smallBodyBytes = 1 << 20
 	// maxUnslottedBytes is what the bodies that have no slot take together, as they arrive and while they wait for one:
-	// 64 of the largest, or a thousand of the usual 30 KiB and more. With maxConnections times maxHeaderBytes, share.MaxInFlight and
+	// 64 of the largest, or a thousand of the usual 30 KiB and more. With maxConnections times maxHeaderBytes, fairness.MaxInFlight and
 	// maxLargeBodies it stays below the container's limit of 1 GiB.
 	maxUnslottedBytes = 64 << 20
 	// maxLargeBodies is how many bodies over smallBodyBytes are held at once. Each costs about three times its size: the

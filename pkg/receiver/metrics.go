@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
-	"github.com/plumbline-ci/plumbline/pkg/receiver/share"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/fairness"
 )
 
 const meterName = "github.com/plumbline-ci/plumbline/pkg/receiver"
@@ -58,7 +58,7 @@ func NewMetrics(provider metric.MeterProvider) (*Metrics, error) {
 	}
 	refused.Add(context.Background(), 0) // a series that begins at its first event hides that event from increase()
 	for _, reason := range []string{
-		quota.ReasonPull, quota.ReasonRepository, quota.ReasonNamespace, quota.ReasonTotal, share.ReasonRate,
+		quota.ReasonPull, quota.ReasonRepository, quota.ReasonNamespace, quota.ReasonTotal, fairness.ReasonRate,
 	} {
 		overBudget.Add(context.Background(), 0, metric.WithAttributes(attribute.String("scope", budgetScope(reason))))
 	}

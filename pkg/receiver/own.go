@@ -13,7 +13,7 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/receiver/copies"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/secrets"
 )
 
 // acceptOwn verifies a delivery with the secret that its Repository names, and records it. Whose it claims to be is looked
@@ -62,7 +62,7 @@ type Services struct {
 	// Global returns the global Repository, nil when there certainly is none.
 	Global func(ctx context.Context) (*pacv1alpha1.Repository, error)
 	// Secrets has the copies of those that Repositories name.
-	Secrets *copies.Copies
+	Secrets *secrets.Copies
 }
 
 // GlobalRepository returns the global Repository, nil when there certainly is none.
@@ -87,13 +87,13 @@ func (s Services) Of(ctx context.Context, repository *pacv1alpha1.Repository) (p
 	return service, nil
 }
 
-// Secret returns the copy of a webhook's secret, as copies.AppSecret does.
-func (s Services) Secret(ctx context.Context, key pacv1alpha1.SecretKey) (copies.Secret, error) {
+// Secret returns the copy of a webhook's secret, as secrets.AppSecret does.
+func (s Services) Secret(ctx context.Context, key pacv1alpha1.SecretKey) (secrets.Secret, error) {
 	return s.Secrets.Secret(ctx, key)
 }
 
 // Copy is as Secret, and neither waits nor asks for a copy.
-func (s Services) Copy(key pacv1alpha1.SecretKey) (copies.Secret, error) { return s.Secrets.Copy(key) }
+func (s Services) Copy(key pacv1alpha1.SecretKey) (secrets.Secret, error) { return s.Secrets.Copy(key) }
 
 // GlobalOf returns the global Repository of a view, for Services: what the cache does not have is asked live, once in
 // globalReuse whatever the answer is, because strangers cause it and most installations have none.

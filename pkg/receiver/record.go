@@ -17,7 +17,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
-	"github.com/plumbline-ci/plumbline/pkg/receiver/share"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/fairness"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/tracecontext"
 	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 )
@@ -57,7 +57,7 @@ type Recorder struct {
 	// clocksAgree is our time of the last create, if that showed that the API server's clock is ours.
 	clocksAgree atomic.Pointer[time.Time]
 	// rates are what the payloads of namespaces have taken.
-	rates share.Rates
+	rates fairness.Rates
 }
 
 // parcel is a delivery that is being recorded.
@@ -81,7 +81,7 @@ func (p *parcel) compress() (err error) {
 		return nil
 	}
 	var packed blob.Packed
-	if share.Worked(p.body, func() { packed, err = blob.Pack(p.body) }); err == nil {
+	if fairness.Worked(p.body, func() { packed, err = blob.Pack(p.body) }); err == nil {
 		p.packed = &packed
 	}
 	return err
@@ -101,22 +101,22 @@ func (r *Recorder) pack(spec *v1alpha1.GitEventSpec, body []byte) (*parcel, erro
 // Affords returns a Throttled fault if a push's body of that size, or another event's, would not be recorded for a namespace now,
 // because of what was written for it before.
 func (r *Recorder) Affords(namespace string, push bool, size int) error {
-	if size <= share.SurelyLarge {
+	if size <= fairness.SurelyLarge {
 		return nil
 	}
-	return r.rates.Over(share.Rate{Namespace: namespace, Push: push}, r.Clock.Now())
+	return r.rates.Over(fairness.Rate{Namespace: namespace, Push: push}, r.Clock.Now())
 }
 
 // Record returns the name of the GitEvent that records the delivery, and whether this call created it. It returns
 // without error only when that GitEvent is in the API server, or its tombstone. Every error means that the delivery must come
 // again; it is safe to repeat at any time and on any number of replicas at once.
 func (r *Recorder) Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body []byte) (name string, created bool, err error) {
-	rate, taken := share.RateOf(spec), int64(0)
+	rate, taken := fairness.RateOf(spec), int64(0)
 	if err := r.Affords(rate.Namespace, rate.Push, len(body)); err != nil {
 		return "", false, err
 	}
-	if len(body) > share.SurelyLarge { // it counts before it is packed, so that of many at once the others need not be; not while it only waits
-		taken = int64(len(body)) / share.UsuallyPacked
+	if len(body) > fairness.SurelyLarge { // it counts before it is packed, so that of many at once the others need not be; not while it only waits
+		taken = int64(len(body)) / fairness.UsuallyPacked
 		if err := r.rates.Take(rate, taken, r.Clock.Now()); err != nil {
 			return "", false, err
 		}
@@ -180,7 +180,7 @@ func (r *Recorder) create(ctx context.Context, name string, p *parcel) error {
 	}
 	event.Spec.Payload, event.Payload = p.packed.Whole(), p.packed.Stream
 	stored := blob.InJSON(event.Payload)
-	cost := share.InEvent(stored)
+	cost := fairness.InEvent(stored)
 	if err := r.take(p, cost); err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func (r *Recorder) take(p *parcel, bytes int64) error {
 	if p.taken > 0 || bytes == 0 {
 		return nil
 	}
-	if err := r.rates.Take(share.RateOf(p.spec), bytes, r.Clock.Now()); err != nil {
+	if err := r.rates.Take(fairness.RateOf(p.spec), bytes, r.Clock.Now()); err != nil {
 		return err
 	}
 	p.taken = bytes

@@ -10,7 +10,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/receiver/share"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/fairness"
 )
 
 // delivered is a delivery of a Repository.
@@ -48,7 +48,7 @@ func TestNothingIsRefusedBecauseOthersWaitForALane(t *testing.T) {
 				answers <- h.record(ctx, &delivery{body: make([]byte, 20_000), release: func() {}}, whose, delivered(repository, trigger))
 			}()
 		}
-		const pulls = share.MaxInFlight/2 + 60
+		const pulls = fairness.MaxInFlight/2 + 60
 		for range pulls {
 			send("app", v1alpha1.TriggerPullRequest)
 		}

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
-	"github.com/plumbline-ci/plumbline/pkg/receiver/connections"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/connlimit"
 )
 
 // patient is far longer than anything here takes, and nothing is told by it but that it never came.
@@ -31,7 +31,7 @@ type front struct {
 	server *receiver.Server
 }
 
-func newFront(t *testing.T, limits *connections.Limits) *front {
+func newFront(t *testing.T, limits *connlimit.Limits) *front {
 	w := newWorld(t)
 	server := receiver.NewServer(w.replica(), w.metrics)
 	server.Synced, server.DrainWait = func() bool { return true }, 0

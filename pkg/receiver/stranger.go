@@ -10,7 +10,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/receiver/copies"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/secrets"
 )
 
 // ownerOf returns the Repository of a URL, or the answer when there is none. The caches suffice for a true delivery. What they
@@ -72,7 +72,7 @@ func (h *Handler) vouch(ctx context.Context, d *delivery, canonical string) (boo
 
 // voucherSecret waits only for the copy that the URL's own Repository names: a neighbour's that is missing must neither keep a
 // true delivery waiting nor tell a stranger by the time that there is one.
-func (h *Handler) voucherSecret(ctx context.Context, v voucher) (copies.Secret, error) {
+func (h *Handler) voucherSecret(ctx context.Context, v voucher) (secrets.Secret, error) {
 	if v.named {
 		return h.Services.Secret(ctx, v.key)
 	}

@@ -13,7 +13,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
-	"github.com/plumbline-ci/plumbline/pkg/receiver/copies"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/secrets"
 )
 
 // slowBody takes an hour to arrive.
@@ -93,7 +93,7 @@ func TestAShardThatIsFilledAgain(t *testing.T) {
 	w := newWorld(t)
 	c := w.copies()
 	h := w.replica()
-	h.Secret = copies.AppSecret{Copies: c, Namespace: systemNamespace, Name: "plumbline-github-app"}
+	h.Secret = secrets.AppSecret{Copies: c, Namespace: systemNamespace, Name: "plumbline-github-app"}
 	w.check(http.StatusAccepted, w.send(h, push("k1").request()))
 	for _, shard := range shards(nil) {
 		shard.Annotations = nil
@@ -122,7 +122,7 @@ func TestMissingSecretsLeaveRoomForARotation(t *testing.T) {
 	const room = 12
 	until(t, "all that have room wait", func() bool { return c.Waiting() >= room })
 	h := w.replica()
-	h.Secret = copies.AppSecret{Copies: c, Namespace: systemNamespace, Name: "plumbline-github-app"}
+	h.Secret = secrets.AppSecret{Copies: c, Namespace: systemNamespace, Name: "plumbline-github-app"}
 	busy.Go(func() {
 		until(t, "the delivery waits, too", func() bool { return c.Waiting() > room })
 		for _, shard := range shards(map[string]map[string]string{"plumbline/plumbline-github-app": {"webhook.secret": fresh}}) {

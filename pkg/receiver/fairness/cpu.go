@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package share keeps one tenant's deliveries from keeping those of others waiting: it shares a receiver's places, what is recorded at
+// Package fairness keeps one tenant's deliveries from keeping those of others waiting: it shares a receiver's places, what is recorded at
 // once, what is written in a second and the processor.
-package share
+package fairness
 
 import "sync"
 

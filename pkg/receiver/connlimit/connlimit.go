@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package connections knows the connections of a server, and which of them has to give way when there are too many or what
+// Package connlimit knows the connections of a server, and which of them has to give way when there are too many or what
 // they send takes too much room.
-package connections
+package connlimit
 
 import (
 	"container/list"

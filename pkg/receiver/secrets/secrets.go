@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package copies has the webhook secrets as controllers have copied them for the receivers, and asks for newer copies.
-package copies
+// Package secrets has the webhook secrets as controllers have copied them for the receivers, and asks for newer copies.
+package secrets
 
 import (
 	"bytes"
