@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"knative.dev/pkg/logging"
 
-	"github.com/plumbline-ci/plumbline/pkg/preflight"
+	"github.com/plumbline-ci/plumbline/cmd/internal/preflight"
 )
 
 // askAgain is how soon an API server that did not answer is asked again at the start.
