@@ -30,7 +30,6 @@ import (
 
 	"github.com/plumbline-ci/plumbline/cmd/internal/preflight"
 	"github.com/plumbline-ci/plumbline/pkg/authz/claim"
-	"github.com/plumbline-ci/plumbline/pkg/cancelling"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
@@ -38,12 +37,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
 	"github.com/plumbline-ci/plumbline/pkg/provider/web"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/deliveries"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/cancel"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/report"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/wiring"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery/applog"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery/hooklog"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/repository"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/webhook"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/webhooksecret"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/apicalls"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
@@ -92,7 +92,7 @@ func main() {
 	global := flag.String("global-repository", "pipelines-as-code", "name of the Repository in Plumbline's namespace whose settings complete those of all others")
 	operatorRetry := flag.Duration("operator-retry", fault.OperatorRetry, "how long what an operator has to mend waits before it is tried again")
 	look := flag.Duration("credential-look", credentials.Look, "how often the Secrets are read that events wait for")
-	closeWindow := flag.Duration("close-window", cancelling.Window, "how long the event of a closed pull request stays open for older ones that are delivered late")
+	closeWindow := flag.Duration("close-window", cancel.Window, "how long the event of a closed pull request stays open for older ones that are delivered late")
 	lateReports := flag.Duration("late-reports", report.LateReports, "how long after a takeover another controller's report may still arrive at the Git service")
 	check := flag.Bool("preflight", false, "print what is wrong with the installation and how to mend it, and end; the exit code is 1 when there is anything")
 	probes := flag.Int("health-port", injection.HealthCheckDefaultPort, "port of /health and /readiness")
@@ -126,7 +126,7 @@ func main() {
 	events, claims, runs := gitevents.New(system.Namespace()), claim.NewClaims(system.Namespace()), pipelineruns.NewRuns(system.Namespace())
 	onGitHub, onGitLab := github.New(github.Options{UserAgent: "plumbline/" + version}), gitlab.New(gitlab.Options{UserAgent: "plumbline/" + version})
 	sharedmain.MainWithConfig(ctx, component, cfg,
-		wiring.NewController(clients.Options{
+		gitevent.NewController(clients.Options{
 			Namespace:        system.Namespace(),
 			Version:          version,
 			Remote:           web.New(web.Options{UserAgent: "plumbline/" + version}),
@@ -144,8 +144,8 @@ func main() {
 		}),
 		inBulk(sweeping(*secret, *global, events, byName(onGitHub, onGitLab))),
 		inBulk(webhooksecret.NewController(webhooksecret.Options{Namespace: system.Namespace(), AppSecret: *secret, GlobalRepository: *global})),
-		deliveries.NewController(deliveries.Options{Namespace: system.Namespace(), AppSecret: *secret, GitHub: onGitHub, Claims: claims}),
-		inBulk(webhook.NewController(webhook.Options{Namespace: system.Namespace(), GlobalRepository: *global, Service: onGitLab, Claims: claims})),
+		applog.NewController(applog.Options{Namespace: system.Namespace(), AppSecret: *secret, GitHub: onGitHub, Claims: claims}),
+		inBulk(hooklog.NewController(hooklog.Options{Namespace: system.Namespace(), GlobalRepository: *global, Service: onGitLab, Claims: claims})),
 	)
 	end() // if it was not told to
 	election.Wait()

@@ -50,7 +50,7 @@ func TestDependencyDirection(t *testing.T) {
 		{"no receiver runs under leases or creates PipelineRuns", module + "cmd/receiver",
 			append([]string{"knative.dev/pkg/injection/sharedmain", module + "pkg/runtime/leaderelection", "github.com/tektoncd/pipeline/pkg/client/clientset/versioned"}, reconcilers...)},
 		{"the receiver's package knows no Git service and reconciles nothing", module + "pkg/receiver", []string{controller, github, gitlab, module + "pkg/provider/github", module + "pkg/provider/gitlab"}},
-		{"the planner knows no Git service, no reconciler and nothing that asks the API server", module + "pkg/plan", append([]string{controller, github, gitlab, module + "pkg/store/plans", module + "pkg/store/gitevents", module + "pkg/credentials", module + "pkg/attempt"}, reconcilers...)},
+		{"the planner knows no Git service, no reconciler and nothing that asks the API server", module + "pkg/plan", append([]string{controller, github, gitlab, module + "pkg/store/plans", module + "pkg/store/gitevents", module + "pkg/credentials", module + "pkg/reconciler/gitevent/attempt"}, reconcilers...)},
 		{"the gitevent reconciler knows no Git service and no other reconciler", module + "pkg/reconciler/gitevent", []string{github, gitlab, reconcilers[1], reconcilers[2]}},
 		{"the repository reconciler knows no Git service and no other reconciler", module + "pkg/reconciler/repository", []string{github, gitlab, reconcilers[0], reconcilers[2]}},
 		{"the sweep knows no Git service and no other reconciler", module + "pkg/reconciler/sweep", []string{github, gitlab, reconcilers[0], reconcilers[1]}},

@@ -7,7 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/plumbline-ci/plumbline/pkg/answers"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/planning"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
@@ -43,10 +43,10 @@ func TestOwners(t *testing.T) {
 func (w *world) badOwners(says string) {
 	w.t.Helper()
 	w.pendsFor("hans", "is not in OWNERS")
-	w.repositoryTold(answers.ReasonBadOwners, says)
+	w.repositoryTold(planning.ReasonBadOwners, says)
 	w.pendsFor("heidi", "is not in OWNERS")
 	w.runsFor("writer")
-	list, err := w.Kube.CoreV1().Events(w.ci).List(w.ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Repository,reason=" + answers.ReasonBadOwners})
+	list, err := w.Kube.CoreV1().Events(w.ci).List(w.ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Repository,reason=" + planning.ReasonBadOwners})
 	w.must(err)
 	if len(list.Items) != 1 || list.Items[0].Count > 1 {
 		w.t.Errorf("the Repository has the Events %+v, want one", list.Items)

@@ -21,8 +21,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/provider/web"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/wiring"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/repository"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/webhooksecret"
 	"github.com/plumbline-ci/plumbline/pkg/status"
@@ -48,7 +48,7 @@ func main() {
 	}()
 	events, claims, runs := gitevents.New(system.Namespace()), claim.NewClaims(system.Namespace()), pipelineruns.NewRuns(system.Namespace())
 	sharedmain.MainWithConfig(ctx, component, cfg,
-		wiring.NewController(clients.Options{
+		gitevent.NewController(clients.Options{
 			Namespace: system.Namespace(), Version: "poison", AppSecret: "plumbline-github-app", Workers: 16,
 			Times: clients.Times{OperatorRetry: *operatorRetry, LateReports: *lateReports}, Identity: system.PodName(), Remote: web.New(web.Options{}),
 			Providers: map[string]provider.Provider{"github": poisoned(github.New(github.Options{}), *planning, *reporting)},

@@ -11,7 +11,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/cancelling"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/cancel"
 )
 
 // pull makes the world's event one of a pull request, which happened some seconds after the world began.
@@ -80,7 +80,7 @@ func TestAClosedPullRequestCancelsWhatCameBefore(t *testing.T) {
 	if got := w.cancelledOnes(); !slices.Equal(got, []string{"before", "closed-before", "late", "same-second"}) || err == nil || w.event().Settled() {
 		t.Errorf("%v are cancelled, error %v", got, err)
 	}
-	w.pass(cancelling.Window + 10*time.Second)
+	w.pass(cancel.Window + 10*time.Second)
 	_, _ = w.reconcile()
 	if e := w.event(); !e.Settled() || e.Status.Plan.Cancels == nil || len(w.git.writes) != 0 || len(w.runs()) != 0 {
 		t.Errorf("settled %t, %d reports, %d runs", e.Settled(), len(w.git.writes), len(w.runs()))

@@ -15,14 +15,13 @@ import (
 	"knative.dev/pkg/reconciler"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
-	"github.com/plumbline-ci/plumbline/pkg/metrics"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/steps"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
@@ -44,7 +43,7 @@ type Reconciler struct {
 	desk        *attempt.Desk
 	credentials *credentials.Keeper
 	turns       *fairqueue.Turns
-	steps       *steps.Steps
+	steps       *Steps
 	store       *plans.Store
 	// Settings adds the configuration to a context.
 	Settings interface {
@@ -59,7 +58,7 @@ var _ controller.Reconciler = (*Reconciler)(nil)
 // New returns a Reconciler that still needs Settings and Wake.
 func New(c clients.Cluster, o clients.Options) *Reconciler {
 	m, known := metrics.New(), &attempt.Known{}
-	r := &Reconciler{cluster: c, options: o, steps: steps.New(c, o, m)}
+	r := &Reconciler{cluster: c, options: o, steps: NewSteps(c, o, m)}
 	r.desk = &attempt.Desk{
 		Clock: c.Clock, Events: c.Plumbline.GitEvents(o.Namespace), Known: known, Recorder: c.Recorder, Timers: backoff.New(), Metrics: m,
 		OperatorRetry: o.Times.OperatorRetry, Recorded: r.steps.Create.Created.Stored, Wake: func(event string, after time.Duration) { r.Wake(event, after) },

@@ -16,8 +16,8 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/supersede"
 	"github.com/plumbline-ci/plumbline/pkg/status"
-	"github.com/plumbline-ci/plumbline/pkg/superseding"
 )
 
 // commit is that of the n-th push.
@@ -248,7 +248,7 @@ func TestOnlyWhatMayBeOlderWaitsAndNotForEver(t *testing.T) {
 		}
 		return names
 	}
-	for waited := time.Duration(0); waited < superseding.Patience; waited += time.Minute {
+	for waited := time.Duration(0); waited < supersede.Patience; waited += time.Minute {
 		if got := created(); !slices.Equal(got, []string{"lint"}) {
 			t.Fatalf("after %s %v are created: %+v", waited, got, w.named("push-1").Status.Waits)
 		}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/pruning"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/prune"
 )
 
 // Whatever call fails, is lost, or is the last before the process dies: the two that were completed last are left, and each delete names
@@ -94,12 +94,12 @@ func TestADeleteThatIsAlwaysRefused(t *testing.T) {
 		w.end(corev1.ConditionTrue)
 		if e := w.event(); e.Settled() {
 			break
-		} else if wait := e.Status.Waits; len(wait) > 0 && (wait[0].Reason != pruning.ReasonNotPruned || e.Status.Outcome != "Succeeded") {
+		} else if wait := e.Status.Waits; len(wait) > 0 && (wait[0].Reason != prune.ReasonNotPruned || e.Status.Outcome != "Succeeded") {
 			t.Fatalf("outcome %q, waits %+v", e.Status.Outcome, wait)
 		}
 		w.pass(5 * time.Minute)
 	}
-	if took := w.clock.Since(began); !w.event().Settled() || took < pruning.GiveUp || took > 2*pruning.GiveUp {
+	if took := w.clock.Since(began); !w.event().Settled() || took < prune.GiveUp || took > 2*prune.GiveUp {
 		t.Errorf("settled %v after %v", w.event().Settled(), took)
 	}
 	if got := w.left(); got != "1 old-2" {

@@ -199,7 +199,7 @@ func TestACheckWhoseAnswerWasLostIsClosedWithItsEvent(t *testing.T) {
 }
 
 // What is left when a record is deleted by hand, and with it everything that was known of the run: nothing in this package brings
-// it back, and no reconcile does harm. The sweep closes the check of a run that is there (pkg/lost).
+// it back, and no reconcile does harm. The sweep closes the check of a run that is there (pkg/reconciler/sweep/orphans).
 func TestADeletedEventIsForgotten(t *testing.T) {
 	t.Parallel()
 	w := opened(t)

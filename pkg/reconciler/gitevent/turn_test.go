@@ -14,8 +14,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 

@@ -11,12 +11,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/runwatch"
 )
 
 // RunWatch wakes events for their PipelineRuns.
-func (r *Reconciler) RunWatch() *runwatch.Watch {
-	return &runwatch.Watch{Open: r.cluster.Open.GitEvents(r.options.Namespace), Runs: r.cluster.Runs, Deleted: func(event *v1alpha1.GitEvent, run *pipelinev1.PipelineRun) {
+func (r *Reconciler) RunWatch() *Watch {
+	return &Watch{Open: r.cluster.Open.GitEvents(r.options.Namespace), Runs: r.cluster.Runs, Deleted: func(event *v1alpha1.GitEvent, run *pipelinev1.PipelineRun) {
 		r.steps.Create.Created.Note(event.Name, event.UID, run.Name, run.UID)
 		r.steps.Observe.Ended.Note(run, r.cluster.Clock.Now())
 	}}

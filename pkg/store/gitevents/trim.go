@@ -19,7 +19,7 @@ import (
 // Trim returns what the cache keeps of an event: each replica holds every open one, and most of an event is only read
 // live. It keeps names, times, what the steps wait for, how far each run and report is, and where its Git
 // service is: what the gauges, the Repository's conditions, the budgets, the index and the lines (pkg/flowcontrol/fairqueue) need; what
-// cancels it, or what it cancels (pkg/cancelling); and which events of its pull request, branch or tag are newer (pkg/superseding). Whoever needs another field of a cached event adds it here; the unit tests
+// cancels it, or what it cancels (pkg/reconciler/gitevent/cancel); and which events of its pull request, branch or tag are newer (pkg/reconciler/gitevent/supersede). Whoever needs another field of a cached event adds it here; the unit tests
 // of the reconcilers fill their caches with trimmed objects, so that a missing one shows.
 func Trim(event *v1alpha1.GitEvent) *v1alpha1.GitEvent {
 	kept := &v1alpha1.GitEvent{
@@ -87,7 +87,7 @@ func trimCancellation(value string, ended map[string]bool) string {
 	return string(data)
 }
 
-// newest keeps what tells which of several events of one pull request, branch or tag is the newest (pkg/superseding).
+// newest keeps what tells which of several events of one pull request, branch or tag is the newest (pkg/reconciler/gitevent/supersede).
 func newest(kept, event *v1alpha1.GitEvent) {
 	of, to := &event.Spec, &kept.Spec
 	to.Repository.UID, to.Repository.URL = of.Repository.UID, of.Repository.URL

@@ -78,6 +78,6 @@ type Times struct {
 	CredentialLook time.Duration
 	// LateReports is how long after a takeover another process's post may land; 0 is report.LateReports.
 	LateReports time.Duration
-	// CloseWindow is how long an event that closes a pull request stays open for older ones; 0 is cancelling.Window.
+	// CloseWindow is how long an event that closes a pull request stays open for older ones; 0 is cancel.Window.
 	CloseWindow time.Duration
 }

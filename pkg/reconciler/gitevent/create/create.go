@@ -16,14 +16,13 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/gitauth"
-	"github.com/plumbline-ci/plumbline/pkg/metrics"
-	"github.com/plumbline-ci/plumbline/pkg/queueing"
-	"github.com/plumbline-ci/plumbline/pkg/quota"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/gitauth"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/queue"
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
@@ -36,16 +35,16 @@ type Step struct {
 	Tekton  tektonv1.PipelineRunsGetter
 	GitAuth gitauth.Secrets
 	Metrics *metrics.Metrics
-	Line    *queueing.Line
+	Line    *queue.Line
 	// Created is what the status does not know yet.
-	Created attempt.Created
+	Created Created
 	// Quotas is where there is no room for PipelineRuns.
-	Quotas quota.Memory
+	Quotas Memory
 }
 
 // New returns the step of an installation.
 func New(c clients.Cluster, o clients.Options, secrets gitauth.Secrets, m *metrics.Metrics) *Step {
-	return &Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Line: queueing.New(c, o)}
+	return &Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Line: queue.New(c, o)}
 }
 
 // Do goes through the runs. Each waits for itself: one that is refused or has to wait does not stop the others. Those of the held pipelines

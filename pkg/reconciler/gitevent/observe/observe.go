@@ -15,14 +15,12 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
-	"github.com/plumbline-ci/plumbline/pkg/runwatch"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
-	"github.com/plumbline-ci/plumbline/pkg/taskruns"
 )
 
 // MaxText bounds the bytes of one report; with many runs in one status it is less.
@@ -42,7 +40,7 @@ type Step struct {
 	// Runs is the cache of the PipelineRuns that are not done and reported.
 	Runs cache.KeyListerGetter
 	// Ended are runs that had ended when they were deleted.
-	Ended runwatch.Ended
+	Ended Ended
 }
 
 // Do stores the terminal state of each run that reached one, before it is sent anywhere.
@@ -93,7 +91,7 @@ func (s *Step) observeRun(ctx context.Context, a *attempt.Attempt, run *v1alpha1
 	if live, err = s.whole(ctx, run, live); err != nil {
 		return err
 	}
-	taskRuns, facts, err := taskruns.Of(ctx, s.Tekton, run)
+	taskRuns, facts, err := Of(ctx, s.Tekton, run)
 	if err != nil && a.Waits.Failing(observed(run)) < detailsLimit {
 		return err
 	}

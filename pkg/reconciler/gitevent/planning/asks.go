@@ -11,13 +11,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/plumbline-ci/plumbline/pkg/answers"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
@@ -28,7 +27,7 @@ type asks struct {
 }
 
 // sources are the Git service, the cluster and the web.
-func (s *Step) sources(a *attempt.Attempt, client *provider.Client, who *answers.Access) plan.Sources {
+func (s *Step) sources(a *attempt.Attempt, client *provider.Client, who *Access) plan.Sources {
 	q := asks{s, a}
 	return plan.Sources{
 		Source: client, History: client, Addresses: client, Web: s.Web,
@@ -45,8 +44,8 @@ func (s *Step) sources(a *attempt.Attempt, client *provider.Client, who *answers
 }
 
 // access asks who may do what.
-func (s *Step) access(a *attempt.Attempt, client *provider.Client) *answers.Access {
-	return &answers.Access{
+func (s *Step) access(a *attempt.Attempt, client *provider.Client) *Access {
+	return &Access{
 		Service: client, Denials: &s.Denials, Spec: &a.Event.Spec, Asked: v1alpha1.Reopened(a.Event.Name), Now: a.Clock.Now, Tell: a.Waits.Tell,
 	}
 }

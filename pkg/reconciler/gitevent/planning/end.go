@@ -10,12 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
-// Closings are what ends what other events start (cancelling.Step).
+// Closings are what ends what other events start (cancel.Step).
 type Closings interface {
 	// Since returns why an event must not start anything: its pull request was closed after it
 	// happened. nil, nil: go on.

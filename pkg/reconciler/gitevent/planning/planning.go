@@ -10,16 +10,15 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/plumbline-ci/plumbline/pkg/answers"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	pacclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
-	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/web"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
@@ -38,9 +37,9 @@ type Step struct {
 	// Misses is what the Git service did not show.
 	Misses *Misses
 	// Denials is who may not write.
-	Denials answers.Denials
+	Denials Denials
 	// Beginnings are recorded for events that another process may have died of.
-	Beginnings *Beginnings
+	Beginnings *CrashLoopGuard
 	// Repositories are told which teams of their policies are missing.
 	Repositories pacclient.RepositoriesGetter
 	// Sets are the definitions that were read last.

@@ -12,15 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
-	"github.com/plumbline-ci/plumbline/pkg/strangers"
 )
 
 // Step takes what the Git service should show minus what it has accepted, and gives accepted checks: intents are recorded
@@ -33,7 +32,7 @@ type Step struct {
 	// Late is how long after a takeover another process's post may land; 0 is the constant LateReports.
 	Late time.Duration
 	// Strangers are the reports of events that wait for approval.
-	Strangers strangers.Reports
+	Strangers Reports
 	// Events are read live, for what else has happened to a commit that waits for approval.
 	Events history.Lister
 	posts  provider.Posts

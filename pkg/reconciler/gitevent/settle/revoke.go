@@ -10,9 +10,9 @@ import (
 	"knative.dev/pkg/logging"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/gitauth"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/gitauth"
 )
 
 // RevokeLimit is how long an event stays open because the tokens of its runs cannot be revoked. What is left then ends by

@@ -12,20 +12,20 @@ import (
 	"knative.dev/pkg/logging"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
-	"github.com/plumbline-ci/plumbline/pkg/gitauth"
-	"github.com/plumbline-ci/plumbline/pkg/metrics"
-	"github.com/plumbline-ci/plumbline/pkg/pruning"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/gitauth"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/prune"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // Step takes an event of which nothing is left to do, and gives the stub of it.
 type Step struct {
 	GitAuth gitauth.Secrets
-	Pruning *pruning.Step
+	Pruning *prune.Step
 	// Failing is since when tokens cannot be revoked.
 	Failing *Failing
 	Metrics *metrics.Metrics
@@ -45,7 +45,7 @@ const (
 
 // New returns a step that has settled nothing yet.
 func New(c clients.Cluster, secrets gitauth.Secrets, m *metrics.Metrics, leads *Tenure) *Step {
-	return &Step{GitAuth: secrets, Pruning: pruning.New(c), Failing: &Failing{}, Metrics: m, Leads: leads}
+	return &Step{GitAuth: secrets, Pruning: prune.New(c), Failing: &Failing{}, Metrics: m, Leads: leads}
 }
 
 // Do settles the event if nothing is left to do, or if nobody can be told what is left; due is
